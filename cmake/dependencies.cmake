@@ -1,0 +1,30 @@
+# The libraries that weir is built on, all from Debian packages (`./dev` installs them).
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(spdlog REQUIRED)
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium
+
+# Asio without Boost is headers only and brings no CMake package.
+find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+add_library(weir_asio INTERFACE)
+add_library(weir::asio ALIAS weir_asio)
+target_include_directories(weir_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
+target_compile_definitions(weir_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_link_libraries(weir_asio INTERFACE Threads::Threads)
+if(WEIR_SANITIZE MATCHES thread)
+  # ThreadSanitizer cannot follow memory fences, and g++ refuses to compile them.
+  target_compile_definitions(weir_asio INTERFACE ASIO_DISABLE_FENCED_BLOCK)
+endif()
+
+if(WEIR_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  find_package(Boost REQUIRED)                                        # Boost::headers
+  pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET GLOBAL hiredis)  # PkgConfig::hiredis
+endif()
+if(WEIR_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

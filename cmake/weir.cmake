@@ -1,0 +1,119 @@
+# One function for each kind of thing we build: library, executable, test, fuzz target, benchmark.
+#
+# All of them link `weir::options`, which carries the language standard, the include root and the
+# flags of the mode; nothing is set directory-wide. Sources and headers are listed, never globbed.
+
+add_library(weir_options INTERFACE)
+add_library(weir::options ALIAS weir_options)
+target_compile_features(weir_options INTERFACE cxx_std_20)
+target_include_directories(weir_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(weir_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -fstack-protector-strong)
+target_compile_definitions(weir_options INTERFACE
+  $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+target_link_options(weir_options INTERFACE -Wl,-z,relro,-z,now)
+
+if(WEIR_SANITIZE)
+  set(flags -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(weir_options INTERFACE ${flags})
+  target_link_options(weir_options INTERFACE ${flags})
+endif()
+if(WEIR_FUZZ)
+  target_compile_options(weir_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(WEIR_COVERAGE)
+  target_compile_options(weir_options INTERFACE --coverage)
+  target_link_options(weir_options INTERFACE --coverage)
+endif()
+
+# weir_library(core SOURCES a.cc HEADERS a.h b.h DEPS absl::status)
+#
+# Target weir_core, alias weir::core; without SOURCES it is headers only. Where WEIR_TREE_CHECKS is
+# on, every header is also compiled alone, so that each one includes what it needs.
+function(weir_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPS")
+  if(arg_SOURCES)
+    add_library(weir_${name} STATIC ${arg_SOURCES} ${arg_HEADERS})
+    target_link_libraries(weir_${name} PUBLIC weir::options ${arg_DEPS})
+  else()
+    add_library(weir_${name} INTERFACE ${arg_HEADERS})
+    target_link_libraries(weir_${name} INTERFACE weir::options ${arg_DEPS})
+  endif()
+  add_library(weir::${name} ALIAS weir_${name})
+  if(WEIR_TREE_CHECKS AND arg_HEADERS)
+    weir_header_check(${name} ${arg_HEADERS})
+  endif()
+endfunction()
+
+# weir_header_check(core a.h b.h), called by weir_library.
+function(weir_header_check name)
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR})
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+  foreach(header ${ARGN})
+    set(source ${PROJECT_BINARY_DIR}/header_check/${folder}/${header}.cc)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${folder}/${header}\"\n")
+    list(APPEND sources ${source})
+  endforeach()
+  add_library(weir_header_check_${name} OBJECT ${sources})
+  target_link_libraries(weir_header_check_${name} PRIVATE weir::${name})
+endfunction()
+
+# weir_executable(weir-server SOURCES main.cc DEPS weir::server): build/<preset>/weir-server
+function(weir_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE weir::options ${arg_DEPS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
+# weir_test(core/token_bucket_test DEPS weir::core weir::test_support)
+#
+# One executable and one ctest entry a file, here tests/core/token_bucket_test.cc. The entry has the
+# file's name, and its folder as label: `ctest -L core`.
+function(weir_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
+  cmake_path(GET name PARENT_PATH label)
+  string(REPLACE / _ target ${name})
+  add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${name}.cc)
+  target_link_libraries(${target} PRIVATE weir::options ${arg_DEPS} GTest::gmock_main)
+  set_target_properties(${target} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test_binaries)
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 900)
+endfunction()
+
+# weir_fuzz(fuzz/protocol/resp_parser_fuzz DEPS weir::protocol)
+#
+# The libFuzzer target of tests/fuzz/protocol/resp_parser_fuzz.cc, built where WEIR_FUZZ is on, as
+# build/fuzz/fuzzers/resp_parser_fuzz. Where WEIR_FUZZ_BINARIES names that folder, ctest lets
+# tests/fuzz/run run it for ten seconds, with tests/fuzz/corpus/resp_parser_fuzz/ to start from and
+# tests/fuzz/resp_parser_fuzz.dict, if there are such; while it is not built, the test is skipped.
+function(weir_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
+  cmake_path(GET name FILENAME target)
+  if(WEIR_FUZZ)
+    add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${name}.cc)
+    target_link_libraries(${target} PRIVATE weir::options ${arg_DEPS} -fsanitize=fuzzer)
+    set_target_properties(${target} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzzers)
+    add_dependencies(fuzzers ${target})
+  endif()
+  if(WEIR_FUZZ_BINARIES)
+    add_test(NAME ${name}
+      COMMAND ${PROJECT_SOURCE_DIR}/tests/fuzz/run ${WEIR_FUZZ_BINARIES}/${target})
+    set_tests_properties(${name} PROPERTIES LABELS fuzz SKIP_RETURN_CODE 77)
+  endif()
+endfunction()
+
+# weir_bench(token_bucket_bench DEPS weir::core)
+#
+# bench/token_bucket_bench.cc, built as build/<preset>/bench/token_bucket_bench. ctest runs it once,
+# briefly, so that it does not rot.
+function(weir_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/bench/${name}.cc)
+  target_link_libraries(${name} PRIVATE weir::options ${arg_DEPS} benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  add_test(NAME bench/${name} COMMAND ${name} --benchmark_min_time=0.001)
+  set_tests_properties(bench/${name} PROPERTIES LABELS bench)
+endfunction()

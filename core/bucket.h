@@ -1,0 +1,24 @@
+// The 12 bytes that one limit keeps for one key.
+//
+// What they mean is the algorithm's own business (token_bucket.h: the theoretical arrival time). A
+// bucket of zeros is full under every algorithm, so an absent bucket and a default-constructed one
+// are the same thing. The highest bit of `high` is no algorithm's: it is free for marks of whoever
+// stores the bucket. Three words and not a 64-bit integer, because the table's slots are aligned to
+// 4 bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+struct Bucket {
+  std::uint32_t low = 0;
+  std::uint32_t high = 0;
+  std::uint32_t extra = 0;
+
+  friend bool operator==(const Bucket&, const Bucket&) = default;
+};
+
+static_assert(sizeof(Bucket) == 12);
+
+}  // namespace weir

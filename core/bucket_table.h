@@ -1,0 +1,144 @@
+// All buckets: 4,096 partitions, each an abseil hash map with a lock of its own.
+//
+// A slot is {key hash 8, limit id 4, bucket 12} = 24 bytes, whatever the key's length. With one
+// byte of control and a load between 7/16 and 7/8, a bucket costs 29 to 57 bytes of memory. One map
+// of ten million would stop the world for seconds whenever it grows; 4,096 small ones each pause
+// for microseconds, and their locks are rarely contended. A key's buckets all lie in one partition,
+// so they can be enumerated: by a scan of it (2,400 slots at 10 M buckets).
+//
+// The table stores and finds; it knows neither limits nor time. Every access needs the lock of its
+// partition:
+//     TableLock lock(table, hashes);                 // all partitions of a request, in ascending
+//     order: no deadlock Bucket* bucket = table.partition(hash).Find({hash.hash, limit_id});
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+
+#include "core/bucket.h"
+#include "core/instant.h"
+#include "core/key_hash.h"
+#include "core/limit_registry.h"
+#include "core/mutex.h"
+
+namespace weir {
+
+// What a slot is found by. The hash in two words: a slot is aligned to 4 bytes, else it would
+// take 32.
+struct SlotKey {
+  std::uint32_t hash_low = 0;
+  std::uint32_t hash_high = 0;
+  LimitId limit = 0;
+
+  SlotKey(std::uint64_t key_hash, LimitId limit_id) noexcept
+      : hash_low(static_cast<std::uint32_t>(key_hash)),
+        hash_high(static_cast<std::uint32_t>(key_hash >> 32)),
+        limit(limit_id) {}
+  [[nodiscard]] std::uint64_t key_hash() const noexcept {
+    return std::uint64_t{hash_high} << 32 | hash_low;
+  }
+  friend bool operator==(const SlotKey&, const SlotKey&) = default;
+};
+
+// The key's hash is keyed and uniform already; the limit only has to move it elsewhere.
+struct SlotHash {
+  std::size_t operator()(const SlotKey& key) const noexcept {
+    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+    return key.key_hash() + key.limit * kGoldenRatio;
+  }
+};
+
+// One of the 4,096. Not thread-safe: its lock is held by a TableLock around every call.
+class Partition {
+ public:
+  // The bucket, or null. The pointer is good until the next Insert or Erase.
+  [[nodiscard]] Bucket* Find(SlotKey key) noexcept;
+  // Requires: absent.
+  void Insert(SlotKey key, Bucket bucket);
+  void Erase(SlotKey key);
+
+  // Calls visit(SlotKey, Bucket) for every slot and erases those for which it returns true,
+  // `erase_max` at most, and then stops. Returns how many it erased.
+  template <typename Visit>
+  std::size_t EraseIf(std::size_t erase_max, Visit visit) {
+    std::size_t erased = 0;
+    for (auto slot = slots_.begin(); slot != slots_.end() && erased < erase_max;) {
+      const auto current = slot++;
+      if (!visit(current->first, current->second)) continue;
+      slots_.erase(current);
+      ++erased;
+    }
+    return erased;
+  }
+
+  // Calls visit(SlotKey, Bucket) for every slot.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const auto& [key, bucket] : slots_) visit(key, bucket);
+  }
+
+  // Gives memory back where less than a quarter is in use. Cost: a rehash of what is left.
+  void Shrink();
+
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
+
+  // A note of the limiter's: up to when it has dropped buckets here for being full.
+  [[nodiscard]] Instant swept_until() const noexcept { return swept_until_; }
+  void set_swept_until(Instant now) noexcept { swept_until_ = now; }
+
+ private:
+  absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
+  Instant swept_until_;
+};
+
+static_assert(sizeof(std::pair<const SlotKey, Bucket>) == 24);
+
+class BucketTable {
+ public:
+  BucketTable() = default;
+  BucketTable(const BucketTable&) = delete;
+  BucketTable& operator=(const BucketTable&) = delete;
+
+  // Requires: a TableLock on it is held by this thread.
+  [[nodiscard]] Partition& partition(std::size_t index) noexcept {
+    return partitions_[index].partition;
+  }
+
+ private:
+  friend class TableLock;
+  struct alignas(
+      64) Guarded {  // a cache line each: threads on neighbours do not disturb one another
+    Mutex mutex;
+    Partition partition;
+  };
+  std::array<Guarded, kPartitionCount> partitions_;
+};
+
+// Holds the locks of some partitions, taken in ascending order, each once, so that two requests
+// never wait for each other in a circle. Released when it goes.
+class TableLock {
+ public:
+  TableLock(BucketTable& table, std::size_t partition);
+  TableLock(BucketTable& table, std::span<const KeyHash> keys);
+  // All of them: the world stops. About 50 us when nobody else is there.
+  static TableLock All(BucketTable& table) { return TableLock(table); }
+  ~TableLock();
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
+
+ private:
+  explicit TableLock(BucketTable& table);
+  void Acquire() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+  BucketTable& table_;
+  absl::InlinedVector<std::uint16_t, 8> partitions_;  // ascending, distinct
+};
+
+}  // namespace weir

@@ -1,0 +1,22 @@
+// The one door to the outside's time.
+#pragma once
+
+#include "core/instant.h"
+
+namespace weir {
+
+// Tells the time. Thread-safe. The result never decreases and lies in [Instant{}, kInstantMax].
+// The server's is SystemClock (server/system_clock.h), the tests' FakeClock
+// (tests/support/fake_clock.h).
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Instant Now() const = 0;
+
+ protected:
+  Clock() = default;
+  Clock(const Clock&) = default;
+  Clock& operator=(const Clock&) = default;
+};
+
+}  // namespace weir

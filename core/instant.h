@@ -1,0 +1,42 @@
+// Time as the rules see it: nanoseconds since the Unix epoch, and spans of nanoseconds.
+//
+// An Instant is a point, Nanos a span; only the sums that mean something compile. Nothing in core/
+// reads a clock: `now` is an argument, read once per request by whoever holds a Clock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace weir {
+
+using Nanos = std::chrono::nanoseconds;
+
+// The time line of an Instant. It has no now(): see Clock.
+struct UnixTime {
+  using rep = Nanos::rep;
+  using period = Nanos::period;
+  using duration = Nanos;
+  using time_point = std::chrono::time_point<UnixTime>;
+  static constexpr bool is_steady = true;
+};
+
+using Instant = UnixTime::time_point;
+
+// The longest wait that a server may be set to allow.
+inline constexpr Nanos kMaxWaitMax = std::chrono::hours{24};
+
+// Every Instant handed to a rule is in [Instant{}, kInstantMax]; 2^62 ns is in the year 2116. The
+// greatest sum of the rules is an instant, a wait and twice the greatest capacity of 2^61 ns (a
+// full cost on top of an empty, reserved bucket): the first two stay below 2^62, so the sum stays
+// below 2^63.
+inline constexpr Instant kInstantMax{Nanos{(std::int64_t{1} << 62) - 1} - kMaxWaitMax};
+
+// Whole milliseconds, rounded up: who waits that long has waited at least `span`.
+// Requires: span >= 0.
+[[nodiscard]] constexpr std::int64_t CeilMillis(Nanos span) noexcept {
+  constexpr std::int64_t kNanosPerMilli = 1'000'000;
+  const std::int64_t nanos = span.count();
+  return nanos / kNanosPerMilli + (nanos % kNanosPerMilli != 0 ? 1 : 0);
+}
+
+}  // namespace weir

@@ -1,0 +1,111 @@
+// The limiter: decides requests on the buckets, all or nothing, each at one execution time.
+//
+//     Limiter limiter({.secret = RandomHashSecret()});
+//     const Limit limit = *ParseLimitWord("10/s")->limit;
+//     absl::StatusOr<Verdict> verdict = limiter.Decide({{.key = "user:42", .limit = &limit}},
+//     clock.Now());
+//
+// It never reads a clock: `now` is an argument everywhere, in [Instant{}, kInstantMax].
+// Thread-safe: a call locks the partitions of its keys, in ascending order, for its whole length;
+// requests that share no partition run in parallel. Cost of a decision: a keyed hash and a map
+// look-up a key, one division a limit; no allocation up to 4 checks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/bucket_table.h"
+#include "core/decision.h"
+#include "core/instant.h"
+#include "core/key_hash.h"
+#include "core/limit.h"
+#include "core/limit_registry.h"
+#include "core/request.h"
+
+namespace weir {
+
+struct LimiterOptions {
+  HashSecret secret{};
+  // The longest wait that may ever be reserved: how far past its capacity a stored time is
+  // believed. 0 .. kMaxWaitMax.
+  Nanos max_wait = std::chrono::seconds{60};
+  std::size_t limits_max = kLimitsMax;  // distinct limits with live buckets
+};
+
+class Limiter {
+ public:
+  explicit Limiter(const LimiterOptions& options);
+
+  // Decides all checks on one state; if all admit, charges all, else none. A denial writes and
+  // creates nothing (but for the clamp of token_bucket.h), and so does a cost of 0. Fails, with
+  // nothing charged, only with kResourceExhausted: a new limit and kLimitsMax others interned.
+  // Where `now` is earlier than a sweep that dropped buckets of the keys' partitions, the execution
+  // time is the sweep's: a bucket that is absent was full then, not before.
+  [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now);
+
+  // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
+  [[nodiscard]] Verdict Peek(const Request& request, Instant now);
+
+  // Forgets the key's buckets: those of `limits`, or with none given all. Returns how many of them
+  // were not full.
+  std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now);
+
+  // A bucket of a key that is not full.
+  struct LiveBucket {
+    Limit limit;
+    std::int64_t remaining;  // tokens
+    Nanos reset_after;       // > 0
+  };
+  // All of them, by the ids of their limits: in the order of first use, but for ids given out
+  // again.
+  [[nodiscard]] std::vector<LiveBucket> Inspect(std::string_view key, Instant now);
+
+  // Until all of the key's buckets are full; 0 when they are.
+  [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now);
+
+  // Forgets everything, one partition after the other.
+  void Clear();
+
+  // Drops the full buckets of one partition, `drop_max` at most, and gives memory back. Returns how
+  // many it dropped.
+  std::size_t Sweep(std::size_t partition, Instant now, std::size_t drop_max);
+
+  // Takes back ids of limits that no bucket carries any more, `ids_max` at most. Stops the world
+  // for up to 0.1 us an id and 50 us, so it does nothing below `ids_min` of them. Returns how many.
+  // Calls in a row go on where the last one stopped, so that all together look at each limit twice.
+  std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
+
+  struct Size {
+    std::size_t buckets = 0;      // stored, full ones that are not swept yet included
+    std::size_t limits = 0;       // interned
+    std::size_t table_bytes = 0;  // of the maps' arrays
+  };
+  // Locks one partition after the other: about 100 us.
+  [[nodiscard]] Size size();
+
+  // Buckets that are not full. Cost: a scan of the table.
+  [[nodiscard]] std::size_t CountLive(Instant now);
+
+ private:
+  struct Plan;
+
+  [[nodiscard]] Plan PlanRequest(const Request& request) const;
+  [[nodiscard]] Instant ExecutionTime(const Plan& plan, Instant now);
+  void DecideLocked(Plan& plan, const Request& request, Instant now);
+  absl::Status Commit(Plan& plan, const Request& request);
+  void StoreClamped(Plan& plan);
+  [[nodiscard]] Verdict Join(const Plan& plan, const Request& request, Instant now) const;
+
+  const KeyHasher hasher_;
+  const Nanos max_wait_;
+  LimitRegistry registry_;
+  BucketTable table_;
+};
+
+}  // namespace weir

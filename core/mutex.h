@@ -1,0 +1,35 @@
+// std::mutex that clang's thread safety analysis understands.
+//
+// Not absl::Mutex: Debian's abseil is not built for ThreadSanitizer, which then reports races that
+// are none.
+#pragma once
+
+#include <mutex>
+
+#include "absl/base/thread_annotations.h"
+
+namespace weir {
+
+class ABSL_LOCKABLE Mutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_.Lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace weir

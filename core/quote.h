@@ -1,0 +1,24 @@
+// A word of the client's, as an error message shows it: in single quotes and cut to a length that
+// fits a line.
+//
+// Control bytes are left in: whoever writes the message to a client or a log escapes the whole line
+// once.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+// Bytes of a client's word that are echoed; what is longer ends in "...".
+inline constexpr std::size_t kQuotedBytesMax = 128;
+
+[[nodiscard]] inline std::string Quote(std::string_view word) {
+  std::string quoted = "'";
+  quoted += word.substr(0, kQuotedBytesMax);
+  quoted += word.size() > kQuotedBytesMax ? "...'" : "'";
+  return quoted;
+}
+
+}  // namespace weir

@@ -1,0 +1,92 @@
+#include "core/token_bucket.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/wide.h"
+
+namespace weir {
+namespace {
+
+// The bit of Bucket::high that belongs to whoever stores the bucket.
+constexpr std::uint32_t kMarkBit = std::uint32_t{1} << 31;
+
+// cost * E. Requires: cost <= burst, so that the product is at most the capacity.
+ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
+  if (cost == 1) return emission.interval;
+  const auto period = static_cast<std::uint64_t>(emission.period);
+  if (emission.denominator == 1) return {static_cast<std::int64_t>(cost * period), 0};
+  const Wide product = Wide{cost} * period;
+  return {static_cast<std::int64_t>(product / emission.denominator),
+          static_cast<std::uint32_t>(product % emission.denominator)};
+}
+
+// floor(room / E): the whole tokens in a span of time.
+std::int64_t TokensIn(const Emission& emission, ExactNanos room) noexcept {
+  const auto period = static_cast<std::uint64_t>(emission.period);
+  const auto whole = static_cast<std::uint64_t>(room.whole);
+  std::uint64_t parts = 0;  // of 1/denominator ns
+  if (!__builtin_mul_overflow(whole, std::uint64_t{emission.denominator}, &parts) &&
+      !__builtin_add_overflow(parts, std::uint64_t{room.numerator}, &parts)) {
+    return static_cast<std::int64_t>(parts / period);
+  }
+  return static_cast<std::int64_t>((Wide{whole} * emission.denominator + room.numerator) / period);
+}
+
+}  // namespace
+
+ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
+  const std::uint64_t high = bucket.high & ~kMarkBit;
+  return {static_cast<std::int64_t>(high << 32 | bucket.low),
+          std::min(bucket.extra, denominator - 1)};
+}
+
+Bucket BucketOfTat(ExactNanos tat) noexcept {
+  WEIR_DCHECK(tat.whole >= 0);
+  const auto whole = static_cast<std::uint64_t>(tat.whole);
+  return {static_cast<std::uint32_t>(whole), static_cast<std::uint32_t>(whole >> 32),
+          tat.numerator};
+}
+
+bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept {
+  const ExactNanos tat = TatOf(bucket, kDenominatorMax);
+  return tat <= ExactNanos{now.time_since_epoch().count(), 0};
+}
+
+Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                       Nanos max_wait) noexcept {
+  WEIR_DCHECK(limit.shape().algorithm == Algorithm::kTokenBucket);
+  WEIR_DCHECK(now >= Instant{} && now <= kInstantMax);
+  WEIR_DCHECK(max_wait >= Nanos{0} && max_wait <= kMaxWaitMax);
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+
+  const ExactNanos stored = TatOf(bucket, denominator);
+  const ExactNanos tat = std::min(stored, Add(horizon, {max_wait.count(), 0}, denominator));
+  Step step{{}, tat == stored || cost == 0 ? bucket : BucketOfTat(tat)};
+  ExactNanos base = std::max(tat, present);  // after the decision: when the bucket is full
+
+  if (cost > static_cast<std::uint64_t>(limit.shape().burst)) {
+    step.decision.retry_after = kNever;
+  } else if (cost == 0) {
+    step.decision.allowed = true;
+  } else {
+    const ExactNanos next = Add(base, CostInTime(emission, cost), denominator);
+    if (next <= horizon) {
+      step.decision.allowed = true;
+      step.bucket = BucketOfTat(next);
+      base = next;
+    } else {
+      step.decision.retry_after = Nanos{Ceil(Subtract(next, horizon, denominator))};
+    }
+  }
+  if (base <= horizon) {
+    step.decision.remaining = TokensIn(emission, Subtract(horizon, base, denominator));
+  }
+  step.decision.reset_after = Nanos{Ceil(Subtract(base, present, denominator))};
+  return step;
+}
+
+}  // namespace weir

@@ -1,0 +1,127 @@
+// Goal: the memo answers as the parser does, remembers what it may, and never holds more than its
+// caps. Method: words in and out, one more than the caps allow.
+#include "core/limit_memo.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/check.h"
+#include "core/request.h"
+
+namespace weir {
+namespace {
+
+std::string Word(std::size_t number) { return std::to_string(number + 1) + "/h"; }
+
+LimitMemo::Entry* Read(LimitMemo& memo, std::string_view text) {
+  const absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
+  WEIR_CHECK(entry.ok());
+  return *entry;
+}
+
+TEST(LimitMemoTest, SaysWhatTheParserSays) {
+  LimitMemo memo;
+  for (const char* text :
+       {"10/s", "1000/24h,cost=5,name=x", "@free,cost=3", "none", "10/s,fixed,aligned"}) {
+    for (int time = 0; time < 2; ++time) {
+      const LimitWord& word = Read(memo, text)->word;
+      const LimitWord parsed = *ParseLimitWord(text);
+      EXPECT_EQ(word.kind, parsed.kind);
+      EXPECT_EQ(word.limit, parsed.limit);
+      EXPECT_EQ(word.policy, parsed.policy);
+      EXPECT_EQ(word.cost, parsed.cost);
+      EXPECT_EQ(word.name, parsed.name);
+    }
+  }
+}
+
+TEST(LimitMemoTest, AWordIsReadOnce) {
+  LimitMemo memo;
+  memo.BeginRequest();
+  LimitMemo::Entry* const first = Read(memo, "10/s");
+  EXPECT_EQ(Read(memo, "10/s"), first);
+  EXPECT_NE(Read(memo, "10/s,cost=1"), first);
+  memo.BeginRequest();
+  EXPECT_EQ(Read(memo, std::string("10/s")), first);
+  EXPECT_EQ(memo.size(), 2U);
+}
+
+TEST(LimitMemoTest, AHintStaysWithItsWord) {
+  LimitMemo memo;
+  Read(memo, "10/s")->hint = {.id = 7, .generation = 3};
+  memo.BeginRequest();
+  EXPECT_EQ(Read(memo, "10/s")->hint.id, 7U);
+  EXPECT_EQ(Read(memo, "20/s")->hint.generation, LimitHint{}.generation);
+}
+
+// The text of the key may go: the memo has its own.
+TEST(LimitMemoTest, KeepsItsOwnCopyOfTheWord) {
+  LimitMemo memo;
+  auto text = std::make_unique<std::string>(
+      "999999999/365d,burst=1,name=longer-than-any-string-kept-inline");
+  LimitMemo::Entry* const entry = Read(memo, *text);
+  const std::string copy = *text;
+  text.reset();
+  EXPECT_EQ(Read(memo, copy), entry);
+}
+
+TEST(LimitMemoTest, ErrorsAreTheParsersAndAreNotKept) {
+  LimitMemo memo;
+  for (const std::string& text : {std::string("10/x"), std::string(""), std::string(70'000, '1')}) {
+    const absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
+    ASSERT_FALSE(entry.ok());
+    EXPECT_EQ(entry.status(), ParseLimitWord(text).status());
+  }
+  EXPECT_EQ(memo.size(), 0U);
+}
+
+TEST(LimitMemoTest, IsEmptiedWhenFull) {
+  LimitMemo memo;
+  for (std::size_t i = 0; i < kMemoWordsMax; ++i) {
+    memo.BeginRequest();
+    Read(memo, Word(i));
+    ASSERT_EQ(memo.size(), i + 1);
+  }
+  memo.BeginRequest();
+  EXPECT_EQ(memo.size(), 0U);
+  Read(memo, Word(0));
+  EXPECT_EQ(memo.size(), 1U);
+}
+
+// One request may bring as many words as it has checks, and all of them stay where they are until
+// the next.
+TEST(LimitMemoTest, WordsOfARequestStayWhereTheyAre) {
+  LimitMemo memo;
+  for (std::size_t i = 0; i + 1 < kMemoWordsMax; ++i) Read(memo, Word(i));
+  memo.BeginRequest();
+  std::vector<LimitMemo::Entry*> entries;
+  for (std::size_t i = 0; i < kChecksMax; ++i)
+    entries.push_back(Read(memo, Word(kMemoWordsMax + i)));
+  EXPECT_EQ(memo.size(), kMemoWordsMax - 1 + kChecksMax);
+  for (std::size_t i = 0; i < kChecksMax; ++i) {
+    EXPECT_EQ(Read(memo, Word(kMemoWordsMax + i)), entries[i]);
+    EXPECT_EQ(entries[i]->word.name, LimitText(*ParseLimitWord(Word(kMemoWordsMax + i))->limit));
+  }
+  memo.BeginRequest();
+  EXPECT_EQ(memo.size(), 0U);
+}
+
+// The longest word that reads: every number with its most digits, every option, the longest label.
+TEST(LimitMemoTest, EveryWordThatReadsIsShortEnoughToKeep) {
+  const std::string label(kLabelBytesMax, 'x');
+  const std::string tail = ",cost=9223372036854775807,shadow,name=" + label;
+  for (const std::string& text :
+       {"1000000000000000000/100000000000000us,bucket,burst=1000000000000000000" + tail,
+        "@" + label + tail}) {
+    ASSERT_TRUE(ParseLimitWord(text).ok()) << ParseLimitWord(text).status();
+    EXPECT_LE(text.size(), kMemoWordBytesMax);
+    LimitMemo memo;
+    Read(memo, text);
+    EXPECT_EQ(memo.size(), 1U);
+  }
+}
+
+}  // namespace
+}  // namespace weir

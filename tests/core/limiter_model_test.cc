@@ -1,0 +1,298 @@
+// Goal: whatever is asked in whatever order, the limiter answers as a pile of logs would. Method:
+// random turns over a few keys and limits (stacks with repeated checks, looks, resets, sweeps, ids
+// taken back), each answer compared with a model that has one log of admissions (oracle.h) for each
+// key and limit and joins their answers as documented.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "core/limiter.h"
+#include "tests/support/generators.h"
+#include "tests/support/histories.h"
+#include "tests/support/oracle.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kKeys = 3;
+constexpr std::size_t kLimits = 4;
+
+struct Ask {
+  std::size_t key = 0;
+  std::size_t limit = 0;
+  Move move;  // says what it costs
+
+  friend std::ostream& operator<<(std::ostream& out, const Ask& ask) {
+    return out << "key " << ask.key << " limit " << ask.limit << ask.move;
+  }
+};
+
+struct Turn {
+  enum class What { kDecide, kPeek, kReset, kResetAll, kInspect, kSweep, kReclaim, kClear };
+
+  What what = What::kDecide;
+  Move move;              // says how long to wait before
+  std::vector<Ask> asks;  // at least one
+
+  friend std::ostream& operator<<(std::ostream& out, const Turn& turn) {
+    constexpr const char* kNames[] = {"decide",  "peek",  "reset",   "reset all",
+                                      "inspect", "sweep", "reclaim", "clear"};
+    out << "\n" << kNames[static_cast<int>(turn.what)] << turn.move << ":";
+    for (const Ask& ask : turn.asks) out << "\n    " << ask;
+    return out;
+  }
+};
+
+rc::Gen<Turn> AnyTurn() {
+  using What = Turn::What;
+  const auto ask =
+      rc::gen::build<Ask>(rc::gen::set(&Ask::key, Between<std::size_t>(0, kKeys - 1)),
+                          rc::gen::set(&Ask::limit, Between<std::size_t>(0, kLimits - 1)),
+                          rc::gen::set(&Ask::move, AnyMove()));
+  const auto asks = rc::gen::mapcat(Between<std::size_t>(1, 5), [ask](std::size_t count) {
+    return rc::gen::container<std::vector<Ask>>(count, ask);
+  });
+  return rc::gen::build<Turn>(
+      rc::gen::set(&Turn::what, rc::gen::weightedElement<What>({{60, What::kDecide},
+                                                                {10, What::kPeek},
+                                                                {3, What::kReset},
+                                                                {2, What::kResetAll},
+                                                                {5, What::kInspect},
+                                                                {10, What::kSweep},
+                                                                {4, What::kReclaim},
+                                                                {1, What::kClear}})),
+      rc::gen::set(&Turn::move, AnyMove()), rc::gen::set(&Turn::asks, asks));
+}
+
+// What the limiter must answer.
+class ModelLimiter {
+ public:
+  explicit ModelLimiter(std::vector<Limit> limits) : limits_(std::move(limits)) { Clear(); }
+
+  using BucketName = std::pair<std::size_t, std::size_t>;  // key, limit
+  struct Priced {
+    BucketName bucket;
+    std::int64_t cost;
+  };
+
+  Verdict Look(const std::vector<Priced>& checks, Instant now) const {
+    const std::map<BucketName, std::uint64_t> costs = Sum(checks);
+    Verdict verdict;
+    verdict.allowed = std::ranges::all_of(costs, [&](const auto& charge) {
+      return logs_.at(charge.first).Look(now, charge.second).allowed;
+    });
+    for (const Priced& check : checks) {
+      const LogOracle& log = logs_.at(check.bucket);
+      Decision decision = log.Look(now, costs.at(check.bucket));
+      if (decision.allowed && !verdict.allowed) decision = log.Look(now, 0);
+      verdict.decisions.push_back(decision);
+    }
+    const auto& all = verdict.decisions;
+    verdict.remaining = std::ranges::min(all, {}, &Decision::remaining).remaining;
+    verdict.retry_after = std::ranges::max(all, {}, &Decision::retry_after).retry_after;
+    verdict.reset_after = std::ranges::max(all, {}, &Decision::reset_after).reset_after;
+    const auto decider = verdict.allowed
+                             ? std::ranges::find(all, verdict.remaining, &Decision::remaining)
+                             : std::ranges::find(all, verdict.retry_after, &Decision::retry_after);
+    verdict.limit_index = static_cast<std::size_t>(decider - all.begin());
+    return verdict;
+  }
+
+  Verdict Decide(const std::vector<Priced>& checks, Instant now) {
+    const Verdict verdict = Look(checks, now);
+    if (!verdict.allowed) return verdict;
+    for (const auto& [bucket, cost] : Sum(checks)) logs_.at(bucket).Ask(now, cost);
+    return verdict;
+  }
+
+  Decision State(BucketName bucket, Instant now) const { return logs_.at(bucket).Look(now, 0); }
+  bool IsLive(BucketName bucket, Instant now) const {
+    return State(bucket, now).reset_after > Nanos{0};
+  }
+  void Forget(BucketName bucket) { logs_.at(bucket).Forget(); }
+
+  void Clear() {
+    logs_.clear();
+    for (std::size_t key = 0; key < kKeys; ++key) {
+      for (std::size_t limit = 0; limit < kLimits; ++limit) {
+        logs_.try_emplace({key, limit}, limits_[limit]);
+      }
+    }
+  }
+
+ private:
+  // A sum that leaves 64 bits is above every burst.
+  static std::map<BucketName, std::uint64_t> Sum(const std::vector<Priced>& checks) {
+    std::map<BucketName, std::uint64_t> sums;
+    for (const Priced& check : checks) {
+      std::uint64_t& sum = sums[check.bucket];
+      sum += std::min(static_cast<std::uint64_t>(check.cost), UINT64_MAX - sum);
+    }
+    return sums;
+  }
+
+  std::vector<Limit> limits_;
+  std::map<BucketName, LogOracle> logs_;
+};
+
+// The limiter and its model, side by side through one history.
+class Pair {
+ public:
+  Pair(std::vector<Limit> limits, Instant now)
+      : limits_(std::move(limits)), model_(limits_), hints_(limits_.size()), now_(now) {}
+
+  void Take(const Turn& turn) {
+    Wait(turn);
+    switch (turn.what) {
+      case Turn::What::kDecide:
+        return Decide(turn);
+      case Turn::What::kPeek:
+        return Peek(turn);
+      case Turn::What::kReset:
+        return Reset(turn);
+      case Turn::What::kResetAll:
+        return ResetAll(turn.asks.front().key);
+      case Turn::What::kInspect:
+        return Inspect(turn.asks.front().key);
+      case Turn::What::kSweep:
+        return Sweep(turn.asks.front().key);
+      case Turn::What::kReclaim:
+        return static_cast<void>(limiter_->ReclaimLimits(1, 2));
+      case Turn::What::kClear:
+        limiter_->Clear();
+        return model_.Clear();
+    }
+  }
+
+  // Every bucket at the end of the history.
+  void CheckAll() {
+    std::size_t live = 0;
+    for (std::size_t key = 0; key < kKeys; ++key) {
+      Inspect(key);
+      for (std::size_t limit = 0; limit < kLimits; ++limit)
+        live += model_.IsLive({key, limit}, now_) ? 1 : 0;
+    }
+    RC_ASSERT(limiter_->CountLive(now_) == live);
+    RC_ASSERT(limiter_->size().limits <= limits_.size());
+  }
+
+ private:
+  void Wait(const Turn& turn) {
+    const Ask& first = turn.asks.front();
+    Decision last = model_.State({first.key, first.limit}, now_);
+    last.retry_after = last_retry_after_;
+    now_ = NextInstant(turn.move, limits_[first.limit], last, now_);
+  }
+
+  std::vector<ModelLimiter::Priced> Price(const Turn& turn) const {
+    std::vector<ModelLimiter::Priced> checks;
+    for (const Ask& ask : turn.asks) {
+      const Decision state = model_.State({ask.key, ask.limit}, now_);
+      const std::uint64_t cost = CostOf(ask.move, limits_[ask.limit], state);
+      checks.push_back({{ask.key, ask.limit},
+                        static_cast<std::int64_t>(std::min(cost, std::uint64_t{INT64_MAX}))});
+    }
+    return checks;
+  }
+
+  Request RequestOf(const std::vector<ModelLimiter::Priced>& checks) {
+    Request request;
+    for (const auto& [bucket, cost] : checks) {
+      // A hint now and then, so that ids are found in both ways.
+      LimitHint* const hint = cost % 2 == 0 ? &hints_[bucket.second] : nullptr;
+      request.push_back({keys_[bucket.first], &limits_[bucket.second], cost, hint});
+    }
+    return request;
+  }
+
+  void Decide(const Turn& turn) {
+    const auto checks = Price(turn);
+    Compare(*limiter_->Decide(RequestOf(checks), now_), model_.Decide(checks, now_));
+  }
+
+  void Peek(const Turn& turn) {
+    const auto checks = Price(turn);
+    Compare(limiter_->Peek(RequestOf(checks), now_), model_.Look(checks, now_));
+  }
+
+  void Compare(const Verdict& got, const Verdict& want) {
+    last_retry_after_ = want.retry_after;
+    if (got == want) return;
+    std::ostringstream text;
+    text << "\n  got  " << got << "\n  want " << want;
+    RC_FAIL(text.str());
+  }
+
+  // Of the first key those limits that the turn asks of any.
+  void Reset(const Turn& turn) {
+    const std::size_t key = turn.asks.front().key;
+    std::vector<Limit> named;
+    std::size_t live = 0;
+    for (const Ask& ask : turn.asks) {
+      named.push_back(limits_[ask.limit]);
+      live += model_.IsLive({key, ask.limit}, now_) ? 1 : 0;
+      model_.Forget({key, ask.limit});
+    }
+    RC_ASSERT(limiter_->Reset(keys_[key], named, now_) == live);
+  }
+
+  void ResetAll(std::size_t key) {
+    std::size_t live = 0;
+    for (std::size_t limit = 0; limit < kLimits; ++limit) {
+      live += model_.IsLive({key, limit}, now_) ? 1 : 0;
+      model_.Forget({key, limit});
+    }
+    RC_ASSERT(limiter_->Reset(keys_[key], {}, now_) == live);
+  }
+
+  void Inspect(std::size_t key) {
+    const std::vector<Limiter::LiveBucket> got = limiter_->Inspect(keys_[key], now_);
+    Nanos longest{0};
+    std::size_t live = 0;
+    for (std::size_t limit = 0; limit < kLimits; ++limit) {
+      if (!model_.IsLive({key, limit}, now_)) continue;
+      ++live;
+      const Decision want = model_.State({key, limit}, now_);
+      longest = std::max(longest, want.reset_after);
+      const auto found = std::ranges::find(got, limits_[limit], &Limiter::LiveBucket::limit);
+      RC_ASSERT(found != got.end());
+      RC_ASSERT(found->remaining == want.remaining);
+      RC_ASSERT(found->reset_after == want.reset_after);
+    }
+    RC_ASSERT(got.size() == live);
+    RC_ASSERT(limiter_->ResetAfter(keys_[key], now_) == longest);
+  }
+
+  void Sweep(std::size_t key) {
+    const std::size_t partition = KeyHasher(HashSecret{})(keys_[key]).partition;
+    static_cast<void>(limiter_->Sweep(partition, now_, SIZE_MAX));
+  }
+
+  const std::vector<std::string> keys_ = {"a", "b", std::string(1, '\0')};
+  const std::vector<Limit> limits_;
+  const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
+  ModelLimiter model_;
+  std::vector<LimitHint> hints_;
+  Instant now_;
+  Nanos last_retry_after_{0};
+};
+
+TEST(LimiterModelTest, RandomHistories) {
+  CheckLaw(10'000, [] {
+    // No two alike, or they would share a bucket.
+    const auto limits = *rc::gen::uniqueBy<std::vector<Limit>>(kLimits, AnyLimit(), LimitText);
+    Pair pair(limits, *AnyInstant());
+    const auto turns = rc::gen::container<std::vector<Turn>>(AnyTurn());
+    for (const Turn& turn : *rc::gen::resize(rc::kNominalSize, turns)) pair.Take(turn);
+    pair.CheckAll();
+  });
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,31 @@
+// Any bytes are a limit word or a bounded error that names it; what reads prints and reads back as
+// the same limit.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/check.h"
+#include "core/limit_grammar.h"
+#include "core/quote.h"
+#include "core/status.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const absl::StatusOr<weir::LimitWord> word = weir::ParseLimitWord(text);
+  if (!word.ok()) {
+    const std::string_view error = weir::StdView(word.status().message());
+    WEIR_CHECK(error.size() < 512);
+    WEIR_CHECK(error.starts_with("invalid limit " + weir::Quote(text) + ": "));
+    return 0;
+  }
+  WEIR_CHECK(!word->name.empty());
+  WEIR_CHECK(word->limit.has_value() == (word->kind == weir::LimitWord::Kind::kLimit));
+  if (!word->limit.has_value()) return 0;
+  const std::string canonical = weir::LimitText(*word->limit);
+  const absl::StatusOr<weir::LimitWord> again = weir::ParseLimitWord(canonical);
+  WEIR_CHECK(again.ok());
+  WEIR_CHECK(again->limit == word->limit);
+  WEIR_CHECK(again->name == canonical);
+  return 0;
+}

@@ -1,0 +1,155 @@
+// Random limits, instants, buckets and costs for CheckLaw (property.h), crowded around the edges of
+// the rules.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include <rapidcheck.h>
+
+#include "core/bucket.h"
+#include "core/check.h"
+#include "core/instant.h"
+#include "core/limit.h"
+#include "core/limit_grammar.h"
+#include "core/token_bucket.h"
+#include "tests/support/printing.h"
+#include "tests/support/property.h"
+
+namespace weir {
+
+// The limit that a word spells: LimitOf("3/s,burst=5").
+[[nodiscard]] inline Limit LimitOf(std::string_view text) {
+  const absl::StatusOr<LimitWord> word = ParseLimitWord(text);
+  WEIR_CHECK(word.ok() && word->limit);
+  return *word->limit;
+}
+
+[[nodiscard]] inline Limit TokenBucketOf(std::int64_t count, Nanos period, std::int64_t burst) {
+  const absl::StatusOr<Limit> limit =
+      Limit::Create({.count = count, .period = period, .burst = burst});
+  WEIR_CHECK(limit.ok());
+  return *limit;
+}
+
+// The rc::gen functions, without the growth of cases from small to large: all are about edges from
+// the first on.
+template <typename T>
+[[nodiscard]] rc::Gen<T> Between(T low, T high) {
+  return rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(low, high + 1));
+}
+
+// Limits of everyday, limits whose arithmetic is awkward, and the ends of what is accepted.
+[[nodiscard]] inline rc::Gen<Limit> NotableLimit() {
+  return rc::gen::map(rc::gen::elementOf(std::vector<std::string_view>{
+                          "3/s",                   // 333,333,333 1/3 ns a token
+                          "7/11ms",                // 1,571,428 4/7 ns
+                          "10/s",                  // whole nanoseconds
+                          "10/s,burst=1",          // nothing saved up
+                          "3/s,burst=1000",        // much saved up
+                          "300M/s",                // 3 1/3 ns a token
+                          "999999937/s,burst=1",   // a prime: the fraction has nine digits
+                          "4294967291/s,burst=7",  // the greatest prime below 2^32
+                          "1000000007/us",         // less than 1/1000 ns a token
+                          "1/3285d",               // the slowest
+                          "1/3285d,burst=8",       // the longest
+                      }),
+                      [](std::string_view text) { return LimitOf(text); });
+}
+
+// Any token bucket that there can be: E = p / n of all magnitudes, burst from 1 to what the
+// capacity allows.
+[[nodiscard]] inline rc::Gen<Limit> StrangeLimit() {
+  return rc::gen::exec([] {
+    std::int64_t count = *NumberUpTo(kDenominatorMax);
+    std::int64_t period = *NumberUpTo(kPeriodMax.count());
+    if (period < kPeriodMin.count()) {
+      count *= kPeriodMin.count();
+      period *= kPeriodMin.count();
+    }
+    __extension__ using Int128 = __int128;
+    const Int128 longest = Int128{kCapacityMax.count()} * count / period;
+    const auto burst_max = static_cast<std::int64_t>(std::min(longest, Int128{INT64_MAX}));
+    const std::int64_t burst = *rc::gen::oneOf(
+        rc::gen::just(std::int64_t{1}), rc::gen::just(burst_max),
+        rc::gen::just(std::min(count, burst_max)), NumberUpTo(burst_max), NumberUpTo(burst_max));
+    return TokenBucketOf(count, Nanos{period}, burst);
+  });
+}
+
+[[nodiscard]] inline rc::Gen<Limit> AnyLimit() {
+  return rc::gen::oneOf(NotableLimit(), StrangeLimit());
+}
+
+// Instants of all magnitudes, both ends, and those of this century; `room` is kept free behind
+// them.
+[[nodiscard]] inline rc::Gen<Instant> AnyInstant(Nanos room = Nanos{0}) {
+  const std::int64_t last = (kInstantMax - room).time_since_epoch().count();
+  constexpr std::int64_t kThisCentury = 1'700'000'000'000'000'000;
+  return rc::gen::map(
+      rc::gen::oneOf(rc::gen::just(std::int64_t{0}), rc::gen::just(last), NumberUpTo(last),
+                     rc::gen::map(NumberUpTo(1'000'000'000'000'000'000),
+                                  [last](std::int64_t nanos) {
+                                    return std::min(last, kThisCentury + nanos);
+                                  })),
+      [](std::int64_t nanos) { return Instant{Nanos{nanos}}; });
+}
+
+// The longest wait that one server may be set to allow.
+[[nodiscard]] inline rc::Gen<Nanos> AnyMaxWait() {
+  return rc::gen::map(
+      rc::gen::oneOf(rc::gen::just(std::int64_t{0}), rc::gen::just(kMaxWaitMax.count()),
+                     NumberUpTo(kMaxWaitMax.count())),
+      [](std::int64_t nanos) { return Nanos{nanos}; });
+}
+
+// How far a bucket may be from full, at most, for the clamp to leave it alone.
+[[nodiscard]] inline ExactNanos Farthest(const Limit& limit, Instant now, Nanos max_wait) {
+  const Emission& emission = limit.emission();
+  const ExactNanos limit_of_now =
+      Add({now.time_since_epoch().count(), 0}, emission.capacity, emission.denominator);
+  return Add(limit_of_now, {max_wait.count(), 0}, emission.denominator);
+}
+
+// Buckets that a history can lead to: absent, full, in use, empty, or reserved for up to
+// `max_wait`; often within a nanosecond or a fraction of one from the next.
+[[nodiscard]] inline rc::Gen<Bucket> AnyBucket(const Limit& limit, Instant now, Nanos max_wait) {
+  return rc::gen::exec([limit, now, max_wait] {
+    const Emission& emission = limit.emission();
+    const std::int64_t present = now.time_since_epoch().count();
+    const std::int64_t reach = emission.capacity.whole + max_wait.count();
+    const std::int64_t edge =
+        *rc::gen::element(-present, std::int64_t{0}, std::int64_t{0}, emission.interval.whole,
+                          emission.capacity.whole, reach);
+    const std::int64_t beside =
+        *rc::gen::oneOf(Between<std::int64_t>(-2, 2), NumberUpTo(reach + 1));
+    ExactNanos tat;
+    tat.whole = std::max<std::int64_t>(0, present + std::min(edge + beside, reach));
+    tat.numerator = static_cast<std::uint32_t>(*rc::gen::oneOf(
+        rc::gen::just(std::int64_t{0}), Between<std::int64_t>(0, emission.denominator - 1)));
+    return BucketOfTat(std::min(tat, Farthest(limit, now, max_wait)));
+  });
+}
+
+// Twelve bytes from anywhere.
+[[nodiscard]] inline rc::Gen<Bucket> ForeignBucket() {
+  const auto word =
+      rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF),
+                     rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>()));
+  return rc::gen::build<Bucket>(rc::gen::set(&Bucket::low, word), rc::gen::set(&Bucket::high, word),
+                                rc::gen::set(&Bucket::extra, word));
+}
+
+// Costs of 0 or more, up to what a sum of many can be.
+[[nodiscard]] inline rc::Gen<std::uint64_t> AnyCost(const Limit& limit) {
+  const auto burst = static_cast<std::uint64_t>(limit.shape().burst);
+  return rc::gen::oneOf(
+      rc::gen::element<std::uint64_t>(0, 1, burst, burst + 1, std::uint64_t{INT64_MAX}, UINT64_MAX),
+      rc::gen::just(std::uint64_t{1}),
+      rc::gen::cast<std::uint64_t>(NumberUpTo(limit.shape().burst)),
+      rc::gen::cast<std::uint64_t>(NumberUpTo(limit.shape().burst)));
+}
+
+}  // namespace weir

@@ -1,0 +1,52 @@
+// How a failed test shows the values of core/.
+#pragma once
+
+#include <ostream>
+
+#include "core/bucket.h"
+#include "core/decision.h"
+#include "core/exact_nanos.h"
+#include "core/instant.h"
+#include "core/limit.h"
+#include "core/limit_grammar.h"
+
+namespace weir {
+
+inline std::ostream& operator<<(std::ostream& out, Instant instant) {
+  return out << instant.time_since_epoch().count() << " ns";
+}
+
+inline std::ostream& operator<<(std::ostream& out, const ExactNanos& time) {
+  return out << time.whole << " + " << time.numerator << "/n ns";
+}
+
+inline std::ostream& operator<<(std::ostream& out, const Limit& limit) {
+  return out << LimitText(limit);
+}
+
+// The bytes as a token bucket reads them.
+inline std::ostream& operator<<(std::ostream& out, const Bucket& bucket) {
+  return out << "bucket{low=" << bucket.low << ", high=" << bucket.high
+             << ", extra=" << bucket.extra << "}";
+}
+
+inline std::ostream& operator<<(std::ostream& out, const Decision& decision) {
+  out << (decision.allowed ? "allowed" : "denied") << ", remaining " << decision.remaining
+      << ", retry after ";
+  if (decision.retry_after == kNever) {
+    out << "never";
+  } else {
+    out << decision.retry_after.count() << " ns";
+  }
+  return out << ", reset after " << decision.reset_after.count() << " ns";
+}
+
+inline std::ostream& operator<<(std::ostream& out, const Verdict& verdict) {
+  out << (verdict.allowed ? "allowed" : "denied") << " by " << verdict.limit_index << ", remaining "
+      << verdict.remaining << ", retry after " << verdict.retry_after.count() << " ns, reset after "
+      << verdict.reset_after.count() << " ns, of";
+  for (const Decision& decision : verdict.decisions) out << " [" << decision << "]";
+  return out;
+}
+
+}  // namespace weir

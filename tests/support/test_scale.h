@@ -1,0 +1,22 @@
+// How much of a long test to run: the environment variable WEIR_TEST_SCALE multiplies steps, keys
+// and random cases.
+//
+// 1 where it is not set. The sanitizers' runs set it below (0.1), a long run at night above.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+namespace weir {
+
+// `full` times the scale, at least 1. A scale that is no positive number counts as 1.
+[[nodiscard]] inline std::int64_t Scaled(std::int64_t full) {
+  const char* const text = std::getenv("WEIR_TEST_SCALE");
+  const double scale = text == nullptr ? 1.0 : std::strtod(text, nullptr);
+  if (!(scale > 0.0) || !std::isfinite(scale)) return full;
+  return std::max(std::int64_t{1}, static_cast<std::int64_t>(static_cast<double>(full) * scale));
+}
+
+}  // namespace weir

@@ -1,0 +1,46 @@
+// The rules of the tree that no compiler knows: who may include whom, which calls are banned and
+// what to use instead, how long things may get, and that nothing lies about unused.
+//
+// Each rule is a function from files to findings. It sees a file as text, so it is a heuristic: it
+// knows comments and literals (SourceFile::code), but no types and no macros.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tests/tidy/source_file.h"
+
+namespace weir::tidy {
+
+inline constexpr std::size_t kColumnsMax = 100;
+inline constexpr std::size_t kFileLinesMax = 500;
+inline constexpr std::size_t kFunctionLinesMax = 70;
+
+// The arrows between folders, and the folder that alone may know Asio, RocksDB or the module API.
+[[nodiscard]] Findings IncludeArrows(const SourceFile& file);
+
+// Calls and words that have no place in (a part of) the tree, each with its replacement.
+[[nodiscard]] Findings BannedWords(const SourceFile& file);
+
+// Notes to self that should be an issue or done: TO DO, FIX ME, written as one word.
+[[nodiscard]] Findings Leftovers(const SourceFile& file);
+
+// Behind its opening comment a header says `#pragma once`.
+[[nodiscard]] Findings PragmaOnce(const SourceFile& file);
+
+// Columns, tabs, blanks at the end of a line, lines of a file. Markdown may have long lines.
+[[nodiscard]] Findings Layout(const SourceFile& file);
+
+// Functions that do not fit on a screen. A function is an outermost block whose head has a
+// parenthesis; its length is counted from the first line of the head to the closing brace.
+[[nodiscard]] Findings LongFunctions(const SourceFile& file);
+
+// A Markdown file has one title, a line that starts with a single '#'.
+[[nodiscard]] Findings OneTitle(const SourceFile& file);
+
+// Each C++ and test file is named in the nearest CMakeLists.txt above it: else nothing compiles it
+// (a header, alone) or runs it. It may be named with its folder or, as a test, without extension. A
+// header in tests/ or bench/ may be included instead.
+[[nodiscard]] Findings DeadFiles(const std::vector<SourceFile>& tree);
+
+}  // namespace weir::tidy

@@ -1,0 +1,206 @@
+// Goal: each rule catches what it is for, and lets pass what only looks like it. Method: small
+// files made up here.
+#include "tests/tidy/rules.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tidy/source_file.h"
+
+namespace weir::tidy {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Rule = Findings (*)(const SourceFile&);
+
+// The lines in which `rule` finds something, in a file with this path and text.
+std::vector<std::size_t> Lines(Rule rule, std::string path, std::string_view text) {
+  std::vector<std::size_t> lines;
+  for (const Finding& finding : rule(MakeSourceFile(std::move(path), text))) {
+    lines.push_back(finding.line);
+  }
+  return lines;
+}
+
+TEST(TidyRulesTest, CoreAndProtocolIncludeNoneOfOurs) {
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "#include \"core/y.h\"\n"), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "#include <vector>\n"), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "\n#include \"protocol/y.h\"\n"), ElementsAre(2));
+  EXPECT_THAT(Lines(IncludeArrows, "protocol/x.h", "#include \"core/y.h\"\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "#include \"tests/y.h\"\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "// #include \"server/y.h\"\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, TheServerIncludesWhatIsBelowIt) {
+  constexpr std::string_view kBelow =
+      "#include \"core/y.h\"\n#include \"protocol/y.h\"\n#include \"persistence/y.h\"\n";
+  EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", kBelow), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "persistence/x.cc", kBelow), ElementsAre(2));
+  EXPECT_THAT(Lines(IncludeArrows, "module/x.cc", kBelow), ElementsAre(2, 3));
+  EXPECT_THAT(Lines(IncludeArrows, "tests/server/x.cc", kBelow), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", "#include \"bench/y.h\"\n"), ElementsAre(1));
+}
+
+TEST(TidyRulesTest, AsioAndRocksDbHaveOneHome) {
+  EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", "#include <asio.hpp>\n"), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "tests/server/x.cc", "#include <asio.hpp>\n"), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.cc", "#include <asio/ip/tcp.hpp>\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", "#include <rocksdb/db.h>\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.cc", "#include \"redismodule.h\"\n"), ElementsAre(1));
+}
+
+TEST(TidyRulesTest, OnlyTheSystemClockReadsTheTime) {
+  constexpr std::string_view kRead = "auto t = std::chrono::steady_clock::now();\n";
+  EXPECT_THAT(Lines(BannedWords, "server/session.cc", kRead), ElementsAre(1));
+  EXPECT_THAT(Lines(BannedWords, "tests/core/x_test.cc", kRead), ElementsAre(1));
+  EXPECT_THAT(Lines(BannedWords, "server/system_clock.cc", kRead), IsEmpty());
+  EXPECT_THAT(Lines(BannedWords, "bench/x_bench.cc", kRead), IsEmpty());
+  EXPECT_THAT(Lines(BannedWords, "core/x.cc", "clock_gettime(CLOCK_BOOTTIME, &t);\n"),
+              ElementsAre(1));
+  EXPECT_THAT(Lines(BannedWords, "core/x.cc", "// steady_clock::now is banned\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, NothingSleeps) {
+  EXPECT_THAT(Lines(BannedWords, "tests/x.cc", "std::this_thread::sleep_for(1s);\nusleep(1);\n"),
+              ElementsAre(1, 2));
+  EXPECT_THAT(Lines(BannedWords, "tests/e2e/x_test.py", "time.sleep(1)\n"), ElementsAre(1));
+}
+
+TEST(TidyRulesTest, BannedCallsAreFound) {
+  EXPECT_THAT(Lines(BannedWords, "core/x.cc", "throw 1;\nassert(x);\nx = rand();\natoi(x);\n"),
+              ElementsAre(3, 1, 2, 4));
+  EXPECT_THAT(Lines(BannedWords, "core/x.cc", "static_assert(x);\nf(\"throw\");\n"), IsEmpty());
+  EXPECT_THAT(Lines(BannedWords, "core/x.cc", "absl::Mutex mutex;\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(BannedWords, "server/x.cc", "std::cout << x;\nprintf(x);\n"),
+              ElementsAre(1, 2));
+  EXPECT_THAT(Lines(BannedWords, "bench/x.cc", "std::cout << x;\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, CoreHasNoFloatingPoint) {
+  EXPECT_THAT(Lines(BannedWords, "core/x.h", "double x;\nfloat y;\n"), ElementsAre(1, 2));
+  EXPECT_THAT(Lines(BannedWords, "server/x.h", "double x;\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, ABanSaysWhatToUseInstead) {
+  const Findings findings = BannedWords(MakeSourceFile("core/x.cc", "assert(x);\n"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_THAT(findings.front().text, HasSubstr("WEIR_CHECK"));
+}
+
+TEST(TidyRulesTest, LeftoversAreFoundInCommentsToo) {
+  EXPECT_THAT(Lines(Leftovers, "core/x.h",
+                    "int x;  // TO"
+                    "DO: more\n"),
+              ElementsAre(1));
+  EXPECT_THAT(Lines(Leftovers, "README.md",
+                    "FIX"
+                    "ME\n"),
+              ElementsAre(1));
+  EXPECT_THAT(Lines(Leftovers, "tests/x.sh", "mktemp -d weir.XXXXXX\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, HeadersStartWithPragmaOnce) {
+  EXPECT_THAT(Lines(PragmaOnce, "core/x.h", "// What it is.\n#pragma once\n"), IsEmpty());
+  EXPECT_THAT(Lines(PragmaOnce, "core/x.h", "#include <x>\n#pragma once\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(PragmaOnce, "core/x.h", "// Nothing else.\n"), ElementsAre(0));
+  EXPECT_THAT(Lines(PragmaOnce, "core/x.cc", "int x;\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, LinesHaveAtMostAHundredColumns) {
+  const std::string full(kColumnsMax, 'x');
+  EXPECT_THAT(Lines(Layout, "core/x.h", full + "\n"), IsEmpty());
+  EXPECT_THAT(Lines(Layout, "core/x.h", full + "x\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(Layout, "core/x.h", full.substr(1) + "\u2264\n"), IsEmpty());
+  EXPECT_THAT(Lines(Layout, "README.md", full + "x\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, BlanksAreBlanksAndNotAtTheEnd) {
+  EXPECT_THAT(Lines(Layout, "dev", "a\tb\nc \nd\r\n"), ElementsAre(1, 2, 3));
+}
+
+TEST(TidyRulesTest, FilesHaveAtMostFiveHundredLines) {
+  std::string text;
+  for (std::size_t i = 0; i < kFileLinesMax; ++i) text += "x\n";
+  EXPECT_THAT(Lines(Layout, "core/x.cc", text), IsEmpty());
+  EXPECT_THAT(Lines(Layout, "core/x.cc", text + "x\n"), ElementsAre(0));
+}
+
+// A block of `lines` lines, the first of them `head` and a brace.
+std::string Block(const std::string& head, std::size_t lines) {
+  std::string text = head + " {\n";
+  for (std::size_t i = 2; i < lines; ++i) text += "  if (x) { y(); }\n";
+  return text + "}\n";
+}
+
+TEST(TidyRulesTest, FunctionsHaveAtMostSeventyLines) {
+  for (const char* head :
+       {"int F()", "void X::F(std::vector<int> v = {}) const", "TEST(A, B)",
+        "X::X() : a_(1), b_{2}", "template <class T> T F()", "extern \"C\" int F()"}) {
+    EXPECT_THAT(Lines(LongFunctions, "core/x.cc", "int y;\n" + Block(head, 70)), IsEmpty()) << head;
+    EXPECT_THAT(Lines(LongFunctions, "core/x.cc", "int y;\n" + Block(head, 71)), ElementsAre(2))
+        << head;
+  }
+}
+
+TEST(TidyRulesTest, TypesAndNamespacesMayBeLong) {
+  for (const char* head :
+       {"namespace a::b", "class A : public B<int>", "struct alignas(64) A",
+        "template <class T> struct A", "enum class A : char", "constexpr Row kRows[] ="}) {
+    EXPECT_THAT(Lines(LongFunctions, "core/x.cc", Block(head, 200)), IsEmpty()) << head;
+  }
+}
+
+TEST(TidyRulesTest, FunctionsInsideTypesCount) {
+  EXPECT_THAT(
+      Lines(LongFunctions, "core/x.h", "class A {\n public:\n" + Block("int F()", 71) + "};"),
+      ElementsAre(3));
+}
+
+TEST(TidyRulesTest, PagesHaveOneTitle) {
+  EXPECT_THAT(Lines(OneTitle, "README.md", "# A\n## B\n```\n# comment\n```\n"), IsEmpty());
+  EXPECT_THAT(Lines(OneTitle, "README.md", "# A\n# B\n"), ElementsAre(0));
+  EXPECT_THAT(Lines(OneTitle, "README.md", "text\n"), ElementsAre(0));
+}
+
+// The paths that DeadFiles() names in a tree of one list and one file.
+std::vector<std::string> Dead(std::string list_path, std::string_view list, std::string path) {
+  std::vector<std::string> dead;
+  for (const Finding& finding : DeadFiles(
+           {MakeSourceFile(std::move(list_path), list), MakeSourceFile(std::move(path), "")})) {
+    dead.push_back(finding.path);
+  }
+  return dead;
+}
+
+TEST(TidyRulesTest, FilesAreListedByNameOrAsATest) {
+  constexpr std::string_view kList = "weir_library(core SOURCES x.cc # y.cc\n HEADERS x.h)\n";
+  EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/x.cc"), IsEmpty());
+  EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/x.h"), IsEmpty());
+  EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/y.cc"), ElementsAre("core/y.cc"));
+  EXPECT_THAT(Dead("CMakeLists.txt", kList, "core/ax.cc"), ElementsAre("core/ax.cc"));
+  EXPECT_THAT(Dead("tests/CMakeLists.txt", "weir_test(core/x_test)\n", "tests/core/x_test.cc"),
+              IsEmpty());
+  EXPECT_THAT(Dead("bench/CMakeLists.txt", "weir_bench(x_bench)\n", "bench/x_bench.cc"), IsEmpty());
+  EXPECT_THAT(
+      Dead("tests/fuzz/CMakeLists.txt", "weir_fuzz(fuzz/a/x_fuzz)\n", "tests/fuzz/a/x_fuzz.cc"),
+      IsEmpty());
+}
+
+TEST(TidyRulesTest, AHeaderOfTheTestsMayBeIncludedInstead) {
+  const SourceFile list = MakeSourceFile("CMakeLists.txt", "weir_test(a_test)\n");
+  const SourceFile test = MakeSourceFile("tests/a_test.cc", "#include \"tests/a.h\"\n");
+  const SourceFile header = MakeSourceFile("tests/a.h", "#pragma once\n");
+  EXPECT_THAT(DeadFiles({list, test, header}), IsEmpty());
+  EXPECT_THAT(DeadFiles({list, header}), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace weir::tidy

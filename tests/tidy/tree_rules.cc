@@ -1,0 +1,83 @@
+// Rules about the tree as a whole.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "tests/tidy/rules.h"
+
+namespace weir::tidy {
+namespace {
+
+using Words = std::set<std::string, std::less<>>;
+
+// The words of a CMakeLists.txt, without its comments.
+Words CMakeWords(const SourceFile& list) {
+  Words words;
+  for (std::string_view line : list.lines) {
+    line = line.substr(0, line.find('#'));
+    while (!line.empty()) {
+      const std::size_t length = std::min(line.find_first_of(" ()\""), line.size());
+      words.emplace(line.substr(0, length));
+      line.remove_prefix(std::min(length + 1, line.size()));
+    }
+  }
+  return words;
+}
+
+// `path` without its extension.
+std::string_view Stem(std::string_view path) { return path.substr(0, path.rfind('.')); }
+
+// Tests and benchmarks have headers of their own, which belong to no library.
+bool IsOfTests(const SourceFile& file) {
+  return Folder(file) == "tests" || Folder(file) == "bench";
+}
+
+// The names under which the CMakeLists.txt in `folder` may list `file`: seen from there; without
+// the extension if it is a test or a benchmark; as weir_test() has it, seen from tests/.
+std::vector<std::string_view> ListedNames(const SourceFile& file, std::string_view folder) {
+  const std::string_view path = file.path;
+  const std::string_view from_folder = path.substr(folder.empty() ? 0 : folder.size() + 1);
+  if (!IsOfTests(file)) return {from_folder};
+  return {from_folder, Stem(from_folder), Stem(path.substr(path.find('/') + 1))};
+}
+
+// Whether some file includes `header`.
+bool IsIncluded(const std::vector<SourceFile>& tree, const std::string& header) {
+  const std::string line = "#include \"" + header + "\"";
+  return std::ranges::any_of(
+      tree, [&](const SourceFile& file) { return std::ranges::count(file.lines, line) > 0; });
+}
+
+}  // namespace
+
+Findings DeadFiles(const std::vector<SourceFile>& tree) {
+  std::map<std::string, Words> lists;  // by folder
+  for (const SourceFile& file : tree) {
+    const std::filesystem::path path = file.path;
+    if (path.filename() == "CMakeLists.txt") {
+      lists[path.parent_path().generic_string()] = CMakeWords(file);
+    }
+  }
+
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (!IsCpp(file) && !file.path.ends_with("_test.py")) continue;
+    std::string folder = file.path;
+    do {
+      folder = std::filesystem::path(folder).parent_path().generic_string();
+    } while (!folder.empty() && !lists.contains(folder));
+    const std::vector<std::string_view> names = ListedNames(file, folder);
+    const bool listed = std::ranges::any_of(
+        names, [&](std::string_view name) { return lists[folder].contains(name); });
+    const bool included = IsHeader(file) && IsOfTests(file) && IsIncluded(tree, file.path);
+    if (!listed && !included) {
+      findings.push_back({file.path, 0, "not named in " + folder + "/CMakeLists.txt"});
+    }
+  }
+  return findings;
+}
+
+}  // namespace weir::tidy
