@@ -1,0 +1,112 @@
+#include "protocol/inline_words.h"
+
+#include <optional>
+
+namespace weir {
+namespace {
+
+std::optional<unsigned> HexDigit(char digit) {
+  if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
+  if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a' + 10);
+  if (digit >= 'A' && digit <= 'F') return static_cast<unsigned>(digit - 'A' + 10);
+  return std::nullopt;
+}
+
+// What a letter after a backslash stands for; any other byte stands for itself.
+char EscapedByte(char letter) {
+  switch (letter) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'a':
+      return '\a';
+    default:
+      return letter;
+  }
+}
+
+// Reads the escape at the front of `rest`, a backslash and at least one byte more, and appends what
+// it stands for.
+void UnescapeOne(std::string_view& rest, std::string& unquoted) {
+  if (rest.size() >= 4 && rest[1] == 'x') {
+    const std::optional<unsigned> high = HexDigit(rest[2]);
+    const std::optional<unsigned> low = HexDigit(rest[3]);
+    if (high.has_value() && low.has_value()) {
+      unquoted.push_back(static_cast<char>(*high * 16 + *low));
+      rest.remove_prefix(4);
+      return;
+    }
+  }
+  unquoted.push_back(EscapedByte(rest[1]));
+  rest.remove_prefix(2);
+}
+
+// Reads the quoted part at the front of `rest`, its quotes included, and appends what is between
+// them. False if the closing quote is missing, or is followed by something other than a blank.
+bool UnquoteOne(std::string_view& rest, std::string& unquoted) {
+  const char quote = rest.front();
+  rest.remove_prefix(1);
+  while (!rest.empty() && rest.front() != quote) {
+    if (rest.size() >= 2 && rest[0] == '\\' && (quote == '"' || rest[1] == '\'')) {
+      UnescapeOne(rest, unquoted);
+    } else {
+      unquoted.push_back(rest.front());
+      rest.remove_prefix(1);
+    }
+  }
+  if (rest.empty()) return false;
+  rest.remove_prefix(1);
+  return rest.empty() || IsBlank(rest.front());
+}
+
+// The bytes up to the next quote or blank.
+std::size_t BareBytes(std::string_view rest) {
+  std::size_t bytes = 0;
+  while (bytes < rest.size() && !IsBlank(rest[bytes]) && rest[bytes] != '"' &&
+         rest[bytes] != '\'') {
+    ++bytes;
+  }
+  return bytes;
+}
+
+void SkipBlanks(std::string_view& rest) {
+  while (!rest.empty() && IsBlank(rest.front())) rest.remove_prefix(1);
+}
+
+}  // namespace
+
+absl::Status SplitInlineWords(std::string_view line, std::size_t words_max,
+                              std::vector<std::string_view>& words, std::string& unquoted) {
+  words.clear();
+  unquoted.clear();
+  std::string_view rest = line;
+  for (SkipBlanks(rest); !rest.empty(); SkipBlanks(rest)) {
+    if (words.size() == words_max) {
+      return absl::InvalidArgumentError("too many arguments in inline request");
+    }
+    const std::size_t bare_bytes = BareBytes(rest);
+    const std::string_view bare = rest.substr(0, bare_bytes);
+    rest.remove_prefix(bare_bytes);
+    if (rest.empty() || IsBlank(rest.front())) {
+      words.push_back(bare);
+      continue;
+    }
+    // A quote. Unquoting never makes a line longer, so `unquoted` does not move once it has this
+    // room, and views into it stay good.
+    unquoted.reserve(line.size());
+    const std::size_t begin = unquoted.size();
+    unquoted += bare;
+    if (!UnquoteOne(rest, unquoted)) {
+      return absl::InvalidArgumentError("unbalanced quotes in request");
+    }
+    words.push_back(std::string_view(unquoted).substr(begin));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir

@@ -1,0 +1,198 @@
+#include "protocol/resp_parser.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/base/macros.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+
+#include "protocol/inline_words.h"
+#include "protocol/integer.h"
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kRedisCountMax = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kRedisLengthMax = std::int64_t{512} * 1024 * 1024;
+
+bool EqualsIgnoreCase(std::string_view left, std::string_view right) {
+  return absl::EqualsIgnoreCase(absl::string_view(left.data(), left.size()),
+                                absl::string_view(right.data(), right.size()));
+}
+
+// Whether an HTTP client sent this line: a request line, or the header that ends up in front after
+// an unknown method.
+bool IsForeign(std::string_view line) {
+  const auto begin = std::find_if_not(line.begin(), line.end(), IsBlank);
+  const std::string_view first_word(begin, std::find_if(begin, line.end(), IsBlank));
+  return EqualsIgnoreCase(first_word, "POST") || EqualsIgnoreCase(first_word, "Host:") ||
+         line.find(" HTTP/1") != std::string_view::npos;
+}
+
+}  // namespace
+
+struct RespParser::LengthLine {
+  char type;
+  std::int64_t min;
+  std::int64_t redis_max;
+  std::int64_t RespCaps::*cap;
+  std::string_view too_long;
+  std::string_view invalid;
+  std::string_view unauthenticated;
+};
+
+constexpr RespParser::LengthLine RespParser::kCount = {
+    .type = '*',
+    .min = std::numeric_limits<std::int64_t>::min(),
+    .redis_max = kRedisCountMax,
+    .cap = &RespCaps::args_max,
+    .too_long = "too big mbulk count string",
+    .invalid = "invalid multibulk length",
+    .unauthenticated = "unauthenticated multibulk length",
+};
+
+constexpr RespParser::LengthLine RespParser::kBulkLength = {
+    .type = '$',
+    .min = 0,
+    .redis_max = kRedisLengthMax,
+    .cap = &RespCaps::arg_bytes_max,
+    .too_long = "too big bulk count string",
+    .invalid = "invalid bulk length",
+    .unauthenticated = "unauthenticated bulk length",
+};
+
+RespParser::RespParser(const RespCaps& caps) noexcept : caps_(caps) {
+  ABSL_ASSERT(IsConsistent(caps));
+}
+
+void RespParser::set_caps(const RespCaps& caps) noexcept {
+  ABSL_ASSERT(IsConsistent(caps));
+  ABSL_ASSERT(position_ == 0 && scanned_ == 0);
+  caps_ = caps;
+}
+
+ParseResult RespParser::Parse(std::string_view unread) {
+  consumed_ = 0;
+  words_.clear();
+  if (failure_.has_value()) return *failure_;
+  for (;;) {
+    const std::string_view request = unread.substr(consumed_);
+    if (request.empty()) return ParseResult::kNeedMore;
+    const ParseResult result =
+        request.front() == '*' ? ParseMultibulk(request) : ParseInline(request);
+    const bool is_empty_request = result == ParseResult::kCommand && words_.empty();
+    if (!is_empty_request) return result;
+  }
+}
+
+ParseResult RespParser::ParseInline(std::string_view request) {
+  ABSL_ASSERT(request.size() >= scanned_);
+  // The LF must be in here.
+  const std::string_view window = request.substr(0, caps_.line_bytes_max + 1);
+  const std::size_t end = window.find('\n', scanned_);
+  if (end == std::string_view::npos) {
+    if (window.size() > caps_.line_bytes_max) {
+      return Fail(ParseResult::kProtocolError, "too big inline request");
+    }
+    scanned_ = window.size();
+    return ParseResult::kNeedMore;
+  }
+  const std::string_view line = request.substr(0, end);
+  if (IsForeign(line)) return Fail(ParseResult::kForeignProtocol, "");
+  const absl::Status split =
+      SplitInlineWords(line, static_cast<std::size_t>(caps_.args_max), words_, unquoted_);
+  if (!split.ok()) {
+    return Fail(ParseResult::kProtocolError, {split.message().data(), split.message().size()});
+  }
+  return FinishRequest(end + 1);
+}
+
+ParseResult RespParser::ParseMultibulk(std::string_view request) {
+  ABSL_ASSERT(request.size() >= position_);
+  if (position_ == 0) {
+    if (const Stop stop = ReadLength(request, kCount, words_missing_)) return *stop;
+  }
+  while (words_missing_ > 0) {
+    if (bulk_bytes_ < 0) {
+      if (const Stop stop = ReadLength(request, kBulkLength, bulk_bytes_)) return *stop;
+    }
+    if (const Stop stop = ReadBulk(request, static_cast<std::size_t>(bulk_bytes_))) return *stop;
+  }
+  for (const auto [offset, bytes] : extents_) words_.push_back(request.substr(offset, bytes));
+  return FinishRequest(position_);
+}
+
+// Reads the line at position_, moves behind it and sets `length`, which is left alone otherwise.
+RespParser::Stop RespParser::ReadLength(std::string_view request, const LengthLine& kind,
+                                        std::int64_t& length) {
+  // The CR must lie before `bound`, and may where both caps allow it: its LF is a byte of the
+  // request, too.
+  const std::size_t line_bound = position_ + caps_.line_bytes_max + 1;
+  const std::size_t bound = std::min(line_bound, caps_.request_bytes_max - 1);
+  const std::size_t available = std::min(request.size(), bound);
+  if (position_ < available && request[position_] != kind.type) {
+    return Fail(ParseResult::kProtocolError,
+                std::string("expected '$', got '") + request[position_] + "'");
+  }
+  std::size_t end = std::max(scanned_, position_);
+  while (end < available && request[end] != '\r' && request[end] != '\n') ++end;
+  scanned_ = end;
+  if (end >= bound) {
+    return Fail(ParseResult::kProtocolError,
+                bound == line_bound ? kind.too_long : "too big request");
+  }
+  if (end == request.size()) return ParseResult::kNeedMore;
+  if (request[end] == '\n') return Fail(ParseResult::kProtocolError, kind.invalid);
+  if (end + 1 == request.size()) return ParseResult::kNeedMore;
+
+  const std::optional<std::int64_t> number =
+      ParseInteger(request.substr(position_ + 1, end - position_ - 1));
+  if (request[end + 1] != '\n' || !number.has_value() || *number < kind.min ||
+      *number > kind.redis_max) {
+    return Fail(ParseResult::kProtocolError, kind.invalid);
+  }
+  if (*number > caps_.*kind.cap) {
+    return Fail(ParseResult::kProtocolError,
+                caps_.authenticated ? kind.invalid : kind.unauthenticated);
+  }
+  position_ = end + 2;
+  length = *number;
+  return std::nullopt;
+}
+
+// Reads the bulk of `bytes` bytes at position_, and moves behind its line end.
+RespParser::Stop RespParser::ReadBulk(std::string_view request, std::size_t bytes) {
+  const std::size_t end = position_ + bytes;
+  if (end + 2 > caps_.request_bytes_max) {
+    return Fail(ParseResult::kProtocolError, "too big request");
+  }
+  if (request.size() < end + 2) return ParseResult::kNeedMore;
+  if (request.substr(end, 2) != "\r\n") {
+    return Fail(ParseResult::kProtocolError, kBulkLength.invalid);
+  }
+  extents_.push_back({static_cast<std::uint32_t>(position_), static_cast<std::uint32_t>(bytes)});
+  position_ = end + 2;
+  bulk_bytes_ = -1;
+  --words_missing_;
+  return std::nullopt;
+}
+
+ParseResult RespParser::FinishRequest(std::size_t request_bytes) {
+  consumed_ += request_bytes;
+  position_ = 0;
+  scanned_ = 0;
+  extents_.clear();
+  return ParseResult::kCommand;
+}
+
+// `what` is empty for a foreign protocol, which gets no reply.
+ParseResult RespParser::Fail(ParseResult result, std::string_view what) {
+  if (!what.empty()) error_ = std::string("Protocol error: ").append(what);
+  words_.clear();
+  failure_ = result;
+  return result;
+}
+
+}  // namespace weir

@@ -1,0 +1,193 @@
+// Reads a client's requests out of the bytes that its connection delivers, however they are cut.
+//
+// Grammar
+//
+//     stream    = (request | empty)*
+//     request   = multibulk | inline
+//     multibulk = "*" count CRLF count * bulk         count: 1 .. args_max
+//     bulk      = "$" length CRLF length * byte CRLF  length: 0 .. arg_bytes_max
+//     inline    = line LF                             does not begin with "*"; see inline_words.h
+//     empty     = "*" integer CRLF                    0 or less
+//               | blank* LF
+//
+// Numbers are spelled as integer.h says. Nothing nests: a request is flat, so there is no recursion
+// and no depth to limit. An empty request gets no reply and is skipped. We are stricter than Redis
+// in four places: the CR of a length line must be followed by LF, and may not be preceded by one; a
+// bulk must end in CRLF; NUL is a byte like any other.
+//
+// Use
+//
+//     RespParser parser(kRespCapsBeforeAuth);
+//     std::string_view unread = ...;                  // all bytes received and not consumed yet
+//     for (;;) {
+//       const ParseResult result = parser.Parse(unread);
+//       unread.remove_prefix(parser.consumed());
+//       if (result == ParseResult::kCommand) {
+//         Execute(parser.words());                    // views: gone with the next Parse()
+//       } else {
+//         break;                                      // receive more; after an error, close
+//       }
+//     }
+//
+// Execute a command before parsing the next one: it may change the caps (AUTH, RESET).
+//
+// Caps
+//
+//     going over         is the error "Protocol error: ..."          decided at
+//     line_bytes_max     too big inline request                      the first byte too many
+//                        too big mbulk count string                  "
+//                        too big bulk count string                   "
+//     args_max           invalid multibulk length                    the end of the count's line
+//                        unauthenticated multibulk length            " (before AUTH)
+//                        too many arguments in inline request        the end of the line
+//     arg_bytes_max      invalid bulk length                         the end of the length's line
+//                        unauthenticated bulk length                 " (before AUTH)
+//     request_bytes_max  too big request                             the length that leads there
+//
+// Before AUTH, numbers that Redis would refuse from anybody (a count above 2^31-1, a length above
+// 512 MiB) are "invalid", smaller ones "unauthenticated": the order of Redis' own checks.
+//
+// Other errors: invalid multibulk length, invalid bulk length (not an integer, or a line that is
+// not ended by CRLF), expected '$', got 'x', unbalanced quotes in request. An error ends the
+// stream: every later Parse() repeats it.
+//
+// What holds
+//
+//   * Cutting changes nothing. The commands, their order, the error and the bytes consumed depend
+//     on the bytes alone, not on how many of them are there at a call: whatever is decided for some
+//     bytes is decided for all their continuations.
+//   * A buffer of request_bytes_max bytes is enough: kNeedMore leaves fewer bytes than that
+//     unconsumed.
+//   * A number that a client declares allocates nothing. Memory grows with the bytes received, and
+//     a parser that has seen a request of some shape allocates nothing for further ones. It keeps
+//     at most 24 bytes for each word of its largest request and as many bytes as its longest quoted
+//     inline line.
+//   * Bytes are looked at once, in whatever pieces they come: each call goes on where the last one
+//     stopped.
+//
+// Not thread safe. Tests: resp_parser_test.cc (cases, in every cut), resp_parser_caps_test.cc,
+// resp_parser_memory_test.cc, resp_parser_model_test.cc (against a naive parser of the whole),
+// fuzz/protocol/resp_parser_fuzz.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir {
+
+// What a request may be at most.
+struct RespCaps {
+  std::size_t line_bytes_max;     // before the LF of an inline request, the CR of a length line
+  std::int64_t args_max;          // words of a request, the command's name counted
+  std::int64_t arg_bytes_max;     // bytes of one of them
+  std::size_t request_bytes_max;  // all bytes of a request, from its first to its last line end
+  bool authenticated;             // how going over is worded
+};
+
+// Whether `caps` make sense together: going over a cap always has that cap's error, and no offset
+// overflows. Required of all caps given to a parser.
+[[nodiscard]] constexpr bool IsConsistent(const RespCaps& caps) noexcept {
+  return caps.line_bytes_max > 0 && caps.args_max > 0 &&
+         std::cmp_less_equal(caps.line_bytes_max, caps.arg_bytes_max) &&
+         caps.line_bytes_max + 2 <= caps.request_bytes_max &&
+         caps.request_bytes_max <= std::numeric_limits<std::uint32_t>::max();
+}
+
+// Our largest sensible request has less than 400 words, and a key up to 64 KiB.
+inline constexpr RespCaps kRespCaps = {.line_bytes_max = 64 * 1024,
+                                       .args_max = 1024,
+                                       .arg_bytes_max = 64 * 1024,
+                                       .request_bytes_max = 256 * 1024,
+                                       .authenticated = true};
+
+// Strangers get what AUTH and HELLO need.
+inline constexpr RespCaps kRespCapsBeforeAuth = {.line_bytes_max = 8 * 1024,
+                                                 .args_max = 10,
+                                                 .arg_bytes_max = 16 * 1024,
+                                                 .request_bytes_max = 16 * 1024,
+                                                 .authenticated = false};
+
+static_assert(IsConsistent(kRespCaps) && IsConsistent(kRespCapsBeforeAuth));
+
+enum class ParseResult {
+  kNeedMore,         // no complete request is left
+  kCommand,          // words() is the next request, and is not empty
+  kProtocolError,    // reply error() and close
+  kForeignProtocol,  // an HTTP client, perhaps a browser lured to this port: close, say nothing
+};
+
+class RespParser {
+ public:
+  explicit RespParser(const RespCaps& caps = kRespCaps) noexcept;
+
+  // Applies to the next request. Requires: not in the middle of one, that is Parse() was not called
+  // yet or has just returned kCommand.
+  void set_caps(const RespCaps& caps) noexcept;
+
+  // Reads on to the end of the next request. `unread` begins with the first byte not consumed, and
+  // is what the last call left unconsumed plus what has arrived since; it may have moved in memory.
+  //
+  // A request is foreign if it is an inline one whose first word is POST or Host: in any case, or
+  // that has " HTTP/1" in it.
+  [[nodiscard]] ParseResult Parse(std::string_view unread);
+
+  // After kCommand: the words, views into `unread` or, for those with quotes, into this parser.
+  // Good until the next Parse() and while `unread` stays. Otherwise empty.
+  [[nodiscard]] std::span<const std::string_view> words() const noexcept { return words_; }
+
+  // Bytes at the front of `unread` that are done with: the command's and those of the empty
+  // requests before it; with kNeedMore or an error only the latter.
+  [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
+
+  // After kProtocolError: "Protocol error: ...", at most 64 bytes. It may quote one byte of the
+  // client's, a control byte for example. Otherwise empty.
+  [[nodiscard]] std::string_view error() const noexcept { return error_; }
+
+ private:
+  struct LengthLine;  // what tells "*3" from "$3"
+
+  // A word of the multibulk request being read, relative to the request's first byte.
+  struct Extent {
+    std::uint32_t offset;
+    std::uint32_t bytes;
+  };
+
+  // What Parse() must return now, or nothing: go on reading.
+  using Stop = std::optional<ParseResult>;
+
+  // `request` is `unread` from the request's first byte on. All offsets below count from there.
+  ParseResult ParseInline(std::string_view request);
+  ParseResult ParseMultibulk(std::string_view request);
+  Stop ReadLength(std::string_view request, const LengthLine& kind, std::int64_t& length);
+  Stop ReadBulk(std::string_view request, std::size_t bytes);
+  ParseResult FinishRequest(std::size_t request_bytes);
+  ParseResult Fail(ParseResult result, std::string_view what);
+
+  static const LengthLine kCount;
+  static const LengthLine kBulkLength;
+
+  RespCaps caps_;
+
+  // The request being read. Between requests the offsets are 0.
+  std::size_t position_ = 0;  // the length line or bulk that is next
+  std::size_t scanned_ = 0;   // no line end lies between position_ and here
+  std::int64_t words_missing_ = 0;
+  std::int64_t bulk_bytes_ = -1;  // of the bulk at position_; -1: a length line is there
+  std::vector<Extent> extents_;   // the words so far
+
+  // The answer.
+  std::vector<std::string_view> words_;
+  std::string unquoted_;  // the words with quotes of an inline request
+  std::size_t consumed_ = 0;
+  std::string error_;
+  Stop failure_;
+};
+
+}  // namespace weir

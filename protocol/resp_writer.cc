@@ -1,0 +1,75 @@
+#include "protocol/resp_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "absl/base/macros.h"
+
+#include "protocol/integer.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+
+bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f; }
+
+}  // namespace
+
+void RespWriter::set_protocol(int version) noexcept {
+  ABSL_ASSERT(version == 2 || version == 3);
+  version_ = version;
+}
+
+void RespWriter::SimpleString(std::string_view text) {
+  ABSL_ASSERT(text.find_first_of(kLineEnd) == std::string_view::npos);
+  out_.push_back('+');
+  out_.append(text).append(kLineEnd);
+}
+
+void RespWriter::Error(std::string_view text) {
+  out_.push_back('-');
+  const std::size_t begin = out_.size();
+  out_.append(text.substr(0, kErrorBytesMax));
+  std::replace_if(out_.begin() + static_cast<std::ptrdiff_t>(begin), out_.end(), IsControl, ' ');
+  out_.append(kLineEnd);
+}
+
+void RespWriter::Integer(std::int64_t number) { Header(':', number); }
+
+void RespWriter::Bulk(std::string_view bytes) { Blob('$', "", bytes); }
+
+void RespWriter::Null() { out_.append(version_ == 2 ? "$-1\r\n" : "_\r\n"); }
+
+void RespWriter::Array(std::size_t values) { Header('*', static_cast<std::int64_t>(values)); }
+
+void RespWriter::Set(std::size_t values) {
+  Header(version_ == 2 ? '*' : '~', static_cast<std::int64_t>(values));
+}
+
+void RespWriter::Map(std::size_t pairs) {
+  if (version_ == 2) return Array(2 * pairs);
+  Header('%', static_cast<std::int64_t>(pairs));
+}
+
+void RespWriter::Verbatim(std::string_view text) {
+  if (version_ == 2) return Bulk(text);
+  Blob('=', "txt:", text);
+}
+
+void RespWriter::Header(char type, std::int64_t number) {
+  std::array<char, 1 + kIntegerBytesMax + kLineEnd.size()> line;
+  line[0] = type;
+  char* const digits = line.data() + 1;
+  char* const end = std::to_chars(digits, digits + kIntegerBytesMax, number).ptr;
+  kLineEnd.copy(end, kLineEnd.size());
+  out_.append(line.data(), end + kLineEnd.size());
+}
+
+void RespWriter::Blob(char type, std::string_view mark, std::string_view bytes) {
+  Header(type, static_cast<std::int64_t>(mark.size() + bytes.size()));
+  out_.append(mark).append(bytes).append(kLineEnd);
+}
+
+}  // namespace weir

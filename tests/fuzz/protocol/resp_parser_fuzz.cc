@@ -1,0 +1,70 @@
+// Any bytes, cut anywhere: the parser gives the same answer as for the bytes in one piece, and as
+// the naive parser, and keeps within its caps (which resp_transcript.h checks at each of its
+// answers).
+//
+// The first byte of an input chooses the caps, the second how the rest is cut. Both may be digits,
+// so that the files of the corpus are readable.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "protocol/resp_parser.h"
+#include "tests/protocol/naive_resp_parser.h"
+#include "tests/protocol/resp_transcript.h"
+
+namespace weir {
+namespace {
+
+// Real and tight caps: with the latter, short inputs reach what takes 64 KiB otherwise.
+constexpr RespCaps kCaps[] = {
+    kRespCaps,
+    kRespCapsBeforeAuth,
+    {.line_bytes_max = 16,
+     .args_max = 3,
+     .arg_bytes_max = 16,
+     .request_bytes_max = 48,
+     .authenticated = true},
+    {.line_bytes_max = 4,
+     .args_max = 2,
+     .arg_bytes_max = 4,
+     .request_bytes_max = 12,
+     .authenticated = false},
+};
+
+// Pieces of one to 1, 2, 4, ... 128 bytes.
+std::vector<std::size_t> Cuts(std::size_t bytes, std::uint8_t seed) {
+  std::minstd_rand random(seed);
+  const std::size_t piece_bytes_max = std::size_t{1} << (seed % 8);
+  std::vector<std::size_t> cuts;
+  for (std::size_t at = 0; (at += 1 + random() % piece_bytes_max) < bytes;) cuts.push_back(at);
+  return cuts;
+}
+
+void ExpectEqual(const Transcript& actual, const Transcript& expected, std::string_view what) {
+  if (actual == expected) return;
+  std::cerr << what << "\n  gave     " << actual << "\n  expected " << expected << "\n";
+  std::abort();
+}
+
+void FuzzOne(std::string_view input) {
+  if (input.size() < 2) return;
+  const RespCaps& caps = kCaps[static_cast<std::uint8_t>(input[0]) % std::size(kCaps)];
+  const std::string_view bytes = input.substr(2);
+  const Transcript whole = ParseWhole(caps, bytes);
+  ExpectEqual(whole, ParseNaively(caps, bytes), "the whole");
+  const std::vector<std::size_t> cuts = Cuts(bytes.size(), static_cast<std::uint8_t>(input[1]));
+  ExpectEqual(ParseInPieces(caps, bytes, cuts), whole, "the pieces");
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  weir::FuzzOne({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
