@@ -1,0 +1,88 @@
+#include "server/client_registry.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/status.h"
+#include "server/command.h"
+
+namespace weir {
+
+ClientRecord::ClientRecord(std::uint64_t client_id, std::string peer_address,
+                           std::string own_address, int file_descriptor, Instant connected_at)
+    : id(client_id),
+      address(std::move(peer_address)),
+      local_address(std::move(own_address)),
+      descriptor(file_descriptor),
+      connected(connected_at),
+      last_active_ns(connected_at.time_since_epoch().count()) {}
+
+void ClientRecord::set_name(std::string name) {
+  MutexLock lock(mutex_);
+  name_ = std::move(name);
+}
+
+std::string ClientRecord::name() const {
+  MutexLock lock(mutex_);
+  return name_;
+}
+
+void ClientRecord::set_library(std::string name) {
+  MutexLock lock(mutex_);
+  library_ = std::move(name);
+}
+
+void ClientRecord::set_library_version(std::string version) {
+  MutexLock lock(mutex_);
+  library_version_ = std::move(version);
+}
+
+std::string ClientRecord::Line(Instant now) const {
+  const auto seconds_since = [now](Instant then) {
+    return std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
+  };
+  const Instant active{Nanos{last_active_ns.load(std::memory_order_relaxed)}};
+  const CommandSpec* command = last_command.load(std::memory_order_relaxed);
+  const std::string command_name =
+      command ? absl::AsciiStrToLower(AbslView(command->name)) : std::string("NULL");
+  MutexLock lock(mutex_);
+  return absl::StrCat(
+      "id=", id, " addr=", address, " laddr=", local_address, " fd=", descriptor, " name=", name_,
+      " age=", seconds_since(connected), " idle=", seconds_since(active),
+      " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0"
+      " rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=",
+      command_name, " user=default redir=-1 resp=", protocol.load(std::memory_order_relaxed),
+      " lib-name=", library_, " lib-ver=", library_version_);
+}
+
+std::shared_ptr<ClientRecord> ClientRegistry::Add(std::string peer_address, std::string own_address,
+                                                  int descriptor, Instant connected) {
+  MutexLock lock(mutex_);
+  const std::uint64_t id = next_id_++;
+  auto record = std::make_shared<ClientRecord>(id, std::move(peer_address), std::move(own_address),
+                                               descriptor, connected);
+  records_.emplace(id, record);
+  return record;
+}
+
+void ClientRegistry::Remove(const ClientRecord& record) {
+  MutexLock lock(mutex_);
+  records_.erase(record.id);
+}
+
+std::size_t ClientRegistry::size() const {
+  MutexLock lock(mutex_);
+  return records_.size();
+}
+
+std::vector<std::shared_ptr<ClientRecord>> ClientRegistry::All() const {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<ClientRecord>> all;
+  all.reserve(records_.size());
+  for (const auto& [id, record] : records_) all.push_back(record);
+  return all;
+}
+
+}  // namespace weir

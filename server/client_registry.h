@@ -1,0 +1,71 @@
+// Who is connected: what CLIENT LIST and INFO show of a connection, kept where every thread can
+// read it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+
+#include "core/instant.h"
+#include "core/mutex.h"
+
+namespace weir {
+
+struct CommandSpec;
+
+// One connection. Written by its session's thread, read by any.
+class ClientRecord {
+ public:
+  ClientRecord(std::uint64_t id, std::string peer_address, std::string own_address, int descriptor,
+               Instant connected);
+
+  const std::uint64_t id;
+  const std::string address;        // of the client, "127.0.0.1:50000"
+  const std::string local_address;  // of ours
+  const int descriptor;
+  const Instant connected;
+
+  std::atomic<Instant::rep> last_active_ns;
+  std::atomic<const CommandSpec*> last_command{nullptr};
+  std::atomic<int> protocol{2};
+
+  void set_name(std::string name);
+  [[nodiscard]] std::string name() const;
+  void set_library(std::string name);
+  void set_library_version(std::string version);
+
+  // The line of CLIENT LIST, in the form of Redis 7.2, without its end.
+  [[nodiscard]] std::string Line(Instant now) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::string name_ ABSL_GUARDED_BY(mutex_);
+  std::string library_ ABSL_GUARDED_BY(mutex_);
+  std::string library_version_ ABSL_GUARDED_BY(mutex_);
+};
+
+// All connections. Thread-safe.
+class ClientRegistry {
+ public:
+  // A record with the next id, listed until it is removed.
+  [[nodiscard]] std::shared_ptr<ClientRecord> Add(std::string peer_address, std::string own_address,
+                                                  int descriptor, Instant connected);
+  void Remove(const ClientRecord& record);
+
+  [[nodiscard]] std::size_t size() const;
+  // Oldest first.
+  [[nodiscard]] std::vector<std::shared_ptr<ClientRecord>> All() const;
+
+ private:
+  mutable Mutex mutex_;
+  absl::btree_map<std::uint64_t, std::shared_ptr<ClientRecord>> records_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace weir

@@ -1,0 +1,276 @@
+// COMMAND: the table tells clients what is in it, in the shapes of Redis 7.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/status.h"
+#include "protocol/arg_reader.h"
+#include "server/command.h"
+#include "server/command_docs.h"
+#include "server/command_table.h"
+#include "server/glob.h"
+#include "server/handlers.h"
+
+namespace weir {
+namespace {
+
+std::string LowerName(const CommandSpec& spec) {
+  return absl::AsciiStrToLower(AbslView(spec.name));
+}
+
+std::vector<const CommandSpec*> TopLevelCommands() {
+  std::vector<const CommandSpec*> commands;
+  for (const CommandSpec& spec : CommandTable()) {
+    if (!IsSubcommand(spec)) commands.push_back(&spec);
+  }
+  return commands;
+}
+
+// Redis's access categories follow from the flags and the group.
+std::vector<std::string> Categories(const CommandSpec& spec) {
+  std::vector<std::string> categories;
+  if (spec.Is(kWrite)) categories.push_back("@write");
+  if (spec.Is(kReadOnly)) categories.push_back("@read");
+  if (spec.Is(kAdmin)) categories.insert(categories.end(), {"@admin", "@dangerous"});
+  if (spec.group == "limit") categories.push_back("@limit");
+  if (spec.group == "keys") categories.push_back("@keyspace");
+  if (spec.group == "connection") categories.push_back("@connection");
+  categories.push_back(spec.Is(kFast) ? "@fast" : "@slow");
+  return categories;
+}
+
+template <typename Words>
+void WriteSimpleSet(RespWriter& reply, const Words& words) {
+  reply.Set(words.size());
+  for (const auto& word : words) reply.SimpleString(word);
+}
+
+void WriteKeySpecs(RespWriter& reply, const CommandSpec& spec) {
+  if (spec.keys.first == 0) return reply.Set(0);
+  reply.Set(1);
+  reply.Map(3);
+  reply.Bulk("flags");
+  using Words = std::vector<std::string_view>;
+  WriteSimpleSet(reply, !spec.Is(kWrite)    ? Words{"RO", "access"}
+                        : spec.Is(kDenyOom) ? Words{"RW", "access", "update"}
+                                            : Words{"RW", "delete"});
+  reply.Bulk("begin_search");
+  reply.Map(2);
+  reply.Bulk("type");
+  reply.Bulk("index");
+  reply.Bulk("spec");
+  reply.Map(1);
+  reply.Bulk("index");
+  reply.Integer(spec.keys.first);
+  reply.Bulk("find_keys");
+  reply.Map(2);
+  reply.Bulk("type");
+  reply.Bulk("range");
+  reply.Bulk("spec");
+  reply.Map(3);
+  reply.Bulk("lastkey");  // relative to the first key, or from the end
+  reply.Integer(spec.keys.last < 0 ? spec.keys.last : spec.keys.last - spec.keys.first);
+  reply.Bulk("keystep");
+  reply.Integer(spec.keys.step);
+  reply.Bulk("limit");
+  reply.Integer(0);
+}
+
+void WriteInfo(RespWriter& reply, const CommandSpec& spec) {
+  reply.Array(10);
+  reply.Bulk(LowerName(spec));
+  reply.Integer(spec.arity.redis());
+  WriteSimpleSet(reply, FlagNames(spec));
+  reply.Integer(spec.keys.first);
+  reply.Integer(spec.keys.last);
+  reply.Integer(spec.keys.step);
+  WriteSimpleSet(reply, Categories(spec));
+  reply.Set(0);  // tips
+  WriteKeySpecs(reply, spec);
+  const auto subcommands = SubcommandsOf(spec);
+  if (subcommands.empty()) return reply.Set(0);  // so in RESP3, where others are an array
+  reply.Array(subcommands.size());
+  for (const CommandSpec& subcommand : subcommands) WriteInfo(reply, subcommand);
+}
+
+std::string_view TypeName(ArgumentSpec::Type type) {
+  switch (type) {
+    case ArgumentSpec::Type::kKey:
+      return "key";
+    case ArgumentSpec::Type::kString:
+      return "string";
+    case ArgumentSpec::Type::kInteger:
+      return "integer";
+    case ArgumentSpec::Type::kUnixTime:
+      return "unix-time";
+    case ArgumentSpec::Type::kPattern:
+      return "pattern";
+    case ArgumentSpec::Type::kToken:
+      return "pure-token";
+    case ArgumentSpec::Type::kOneOf:
+      return "oneof";
+    case ArgumentSpec::Type::kBlock:
+      break;
+  }
+  return "block";
+}
+
+void WriteArguments(RespWriter& reply, std::span<const ArgumentSpec> arguments) {
+  reply.Array(arguments.size());
+  for (const ArgumentSpec& argument : arguments) {
+    std::vector<std::string_view> flags;
+    if (argument.optional) flags.push_back("optional");
+    if (argument.multiple) flags.push_back("multiple");
+    // A block that repeats, repeats with its keyword: AND key limit AND key limit.
+    if (argument.multiple && !argument.token.empty()) flags.push_back("multiple_token");
+    const bool key = argument.type == ArgumentSpec::Type::kKey;
+    reply.Map(2 + (key ? 1 : 0) + (argument.token.empty() ? 0 : 1) + (flags.empty() ? 0 : 1) +
+              (argument.parts.empty() ? 0 : 1));
+    reply.Bulk("name");
+    reply.Bulk(argument.name);
+    reply.Bulk("type");
+    reply.Bulk(TypeName(argument.type));
+    if (key) {
+      reply.Bulk("key_spec_index");
+      reply.Integer(0);
+    }
+    if (!argument.token.empty()) {
+      reply.Bulk("token");
+      reply.Bulk(argument.token);
+    }
+    if (!flags.empty()) {
+      reply.Bulk("flags");
+      WriteSimpleSet(reply, flags);
+    }
+    if (!argument.parts.empty()) {
+      reply.Bulk("arguments");
+      WriteArguments(reply, argument.parts);
+    }
+  }
+}
+
+void WriteDocs(RespWriter& reply, const CommandSpec& spec) {
+  const auto subcommands = SubcommandsOf(spec);
+  reply.Bulk(LowerName(spec));
+  reply.Map(4 + (spec.arguments.empty() ? 0 : 1) + (subcommands.empty() ? 0 : 1));
+  reply.Bulk("summary");
+  reply.Bulk(spec.summary);
+  reply.Bulk("since");
+  reply.Bulk(spec.since);
+  reply.Bulk("group");
+  reply.Bulk(spec.group);
+  reply.Bulk("complexity");
+  reply.Bulk(spec.complexity);
+  if (!spec.arguments.empty()) {
+    reply.Bulk("arguments");
+    WriteArguments(reply, spec.arguments);
+  }
+  if (!subcommands.empty()) {
+    reply.Bulk("subcommands");
+    reply.Map(subcommands.size());
+    for (const CommandSpec& subcommand : subcommands) WriteDocs(reply, subcommand);
+  }
+}
+
+// The keys in the words of a command: at the row's positions, and in a deciding command behind each
+// AND.
+std::vector<std::string_view> KeysIn(const CommandSpec& spec,
+                                     std::span<const std::string_view> words) {
+  std::vector<std::string_view> keys;
+  if (spec.keys.first == 0) return keys;
+  const auto first = static_cast<std::size_t>(spec.keys.first);
+  const std::size_t last = spec.keys.last < 0 ? words.size() - 1 : first;
+  for (std::size_t i = first; i <= last; i += static_cast<std::size_t>(spec.keys.step)) {
+    keys.push_back(words[i]);
+  }
+  if (!spec.Is(kAndKeys)) return keys;
+  for (std::size_t i = first + 1; i + 1 < words.size(); ++i) {
+    if (absl::EqualsIgnoreCase(AbslView(words[i]), "AND")) keys.push_back(words[++i]);
+  }
+  return keys;
+}
+
+}  // namespace
+
+void Command(Call& call) {
+  const auto commands = TopLevelCommands();
+  call.reply.Array(commands.size());
+  for (const CommandSpec* spec : commands) WriteInfo(call.reply, *spec);
+}
+
+void CommandCount(Call& call) {
+  call.reply.Integer(static_cast<std::int64_t>(TopLevelCommands().size()));
+}
+
+void CommandInfo(Call& call) {
+  if (call.arguments().empty()) return Command(call);
+  call.reply.Array(call.arguments().size());
+  for (const std::string_view name : call.arguments()) {
+    const CommandSpec* spec = FindCommand(name);
+    if (!spec) {
+      call.reply.Null();
+    } else {
+      WriteInfo(call.reply, *spec);
+    }
+  }
+}
+
+void CommandDocs(Call& call) {
+  std::vector<const CommandSpec*> commands;
+  if (call.arguments().empty()) commands = TopLevelCommands();
+  for (const std::string_view name : call.arguments()) {
+    if (const CommandSpec* spec = FindCommand(name)) commands.push_back(spec);
+  }
+  call.reply.Map(commands.size());
+  for (const CommandSpec* spec : commands) WriteDocs(call.reply, *spec);
+}
+
+void CommandList(Call& call) {
+  std::string_view pattern = "*";
+  ArgReader arguments(call.arguments());
+  if (arguments.TryKeyword("FILTERBY")) {
+    if (!arguments.TryKeyword("PATTERN")) arguments.Fail("syntax error, expected PATTERN pattern");
+    pattern = arguments.Word("pattern");
+  }
+  if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
+  std::vector<std::string> names;
+  for (const CommandSpec* spec : TopLevelCommands()) {
+    if (MatchesGlob(pattern, spec->name)) names.push_back(LowerName(*spec));
+  }
+  call.reply.Array(names.size());
+  for (const std::string& name : names) call.reply.Bulk(name);
+}
+
+void CommandGetKeys(Call& call) {
+  const auto words = call.arguments();
+  const CommandSpec* spec = FindCommand(words[0]);
+  if (spec && IsSubcommand(*spec)) spec = nullptr;
+  if (spec && spec->Is(kContainer) && words.size() > 1) spec = FindSubcommand(*spec, words[1]);
+  if (!spec) return call.Fail("Invalid command specified");
+  if (!spec->arity.Allows(words.size())) {
+    return call.Fail("Invalid number of arguments specified for command");
+  }
+  const auto keys = KeysIn(*spec, words);
+  if (keys.empty()) return call.Fail("The command has no key arguments");
+  call.reply.Array(keys.size());
+  for (const std::string_view key : keys) call.reply.Bulk(key);
+}
+
+// CLIENT HELP and its like: the container's rows.
+void ContainerHelp(Call& call) {
+  const std::string_view container = call.spec.name.substr(0, call.spec.name.find('|'));
+  const auto rows = SubcommandsOf(*FindCommand(container));
+  call.reply.Array(1 + 2 * rows.size());
+  call.reply.SimpleString(absl::StrCat(
+      AbslView(container), " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+  for (const CommandSpec& row : rows) {
+    call.reply.SimpleString(CommandSyntax(row).substr(container.size() + 1));
+    call.reply.SimpleString(absl::StrCat("    ", AbslView(row.summary)));
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,71 @@
+// The commands of Redis that look at keys, for tools that know nothing of limits. A key exists
+// while one of its buckets is not full.
+#include <chrono>
+
+#include "protocol/arg_reader.h"
+#include "server/command.h"
+#include "server/handlers.h"
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kNoSuchKey = -2;  // of TTL and PTTL
+
+Nanos ResetAfter(const Call& call) {
+  const Instant now = call.services().explicit_time.View(call.now);
+  return call.services().limiter.ResetAfter(call.arguments()[0], now);
+}
+
+}  // namespace
+
+void Dbsize(Call& call) {
+  const Services& services = call.services();
+  // Where requests bring their own time nothing is swept, so full buckets do not count there.
+  const std::size_t buckets =
+      services.explicit_time.allowed()
+          ? services.limiter.CountLive(services.explicit_time.View(call.now))
+          : services.limiter.size().buckets;
+  call.reply.Integer(static_cast<std::int64_t>(buckets));
+}
+
+void Del(Call& call) {
+  const Instant now = call.services().explicit_time.View(call.now);
+  std::int64_t forgotten = 0;
+  for (const std::string_view key : call.arguments()) {
+    if (call.services().limiter.Reset(key, {}, now) > 0) ++forgotten;
+  }
+  call.reply.Integer(forgotten);
+}
+
+void Exists(Call& call) {
+  const Instant now = call.services().explicit_time.View(call.now);
+  std::int64_t existing = 0;
+  for (const std::string_view key : call.arguments()) {
+    if (call.services().limiter.ResetAfter(key, now) > Nanos{0}) ++existing;
+  }
+  call.reply.Integer(existing);
+}
+
+void Flush(Call& call) {
+  ArgReader arguments(call.arguments());
+  if (!arguments.TryKeyword("SYNC")) arguments.TryKeyword("ASYNC");
+  if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
+  call.services().limiter.Clear();
+  call.reply.SimpleString("OK");
+}
+
+void Ttl(Call& call) {
+  const Nanos reset_after = ResetAfter(call);
+  call.reply.Integer(reset_after == Nanos{0}
+                         ? kNoSuchKey
+                         : std::chrono::ceil<std::chrono::seconds>(reset_after).count());
+}
+
+void Pttl(Call& call) {
+  const Nanos reset_after = ResetAfter(call);
+  call.reply.Integer(reset_after == Nanos{0} ? kNoSuchKey : CeilMillis(reset_after));
+}
+
+void Type(Call& call) { call.reply.SimpleString(ResetAfter(call) == Nanos{0} ? "none" : "bucket"); }
+
+}  // namespace weir

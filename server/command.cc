@@ -1,0 +1,23 @@
+#include "server/command.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/status.h"
+#include "server/command_table.h"
+
+namespace weir {
+
+std::span<const std::string_view> Call::arguments() const {
+  return words.subspan(IsSubcommand(spec) ? 2 : 1);
+}
+
+void Call::Fail(std::string_view message) const {
+  session.worker().counters.errors.Add();
+  reply.Error(absl::StrCat("ERR ", AbslView(message)));
+}
+
+void Call::Fail(const absl::Status& status) const { Fail(StdView(status.message())); }
+
+}  // namespace weir

@@ -1,0 +1,117 @@
+// A command as data: its name, what it takes, where its keys are, what documentation says, and the
+// function that runs it.
+//
+// One table of such rows (command_table.h) drives dispatch, the check of the arity, COMMAND,
+// RL.HELP and docs/commands.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "core/instant.h"
+#include "protocol/resp_writer.h"
+#include "server/session.h"
+
+namespace weir {
+
+// One command being executed.
+struct Call {
+  const CommandSpec& spec;
+  std::span<const std::string_view> words;  // as sent, the command's name (and subcommand's) first
+  Instant now;                              // the execution time
+  Session& session;
+  RespWriter& reply;
+
+  [[nodiscard]] Services& services() const { return session.worker().services; }
+  // The words behind the command's name, or behind that and the subcommand's.
+  [[nodiscard]] std::span<const std::string_view> arguments() const;
+  // "ERR <message>"; returns so that a handler can say `return call.Fail(...)`.
+  void Fail(std::string_view message) const;
+  void Fail(const absl::Status& status) const;
+};
+
+using Handler = void (*)(Call& call);
+
+// How many words a command has, its own name(s) counted.
+struct Arity {
+  std::size_t min;
+  std::size_t max;
+
+  [[nodiscard]] constexpr bool Allows(std::size_t words) const noexcept {
+    return words >= min && words <= max;
+  }
+  // As Redis says it: the number, or minus the least one.
+  [[nodiscard]] constexpr std::int64_t redis() const noexcept {
+    const auto least = static_cast<std::int64_t>(min);
+    return min == max ? least : -least;
+  }
+};
+[[nodiscard]] constexpr Arity Exactly(std::size_t words) noexcept { return {words, words}; }
+[[nodiscard]] constexpr Arity Between(std::size_t min, std::size_t max) noexcept {
+  return {min, max};
+}
+[[nodiscard]] constexpr Arity AtLeast(std::size_t words) noexcept {
+  return {words, std::numeric_limits<std::size_t>::max()};
+}
+
+enum CommandFlags : std::uint32_t {
+  kWrite = 1 << 0,      // may change buckets
+  kReadOnly = 1 << 1,   // looks at them
+  kDenyOom = 1 << 2,    // may need memory
+  kFast = 1 << 3,       // O(1) or O(limits)
+  kAdmin = 1 << 4,      // for operators
+  kNoAuth = 1 << 5,     // also before AUTH
+  kLoading = 1 << 6,    // also while state is loaded
+  kContainer = 1 << 7,  // has subcommands: "CLIENT" is followed by rows "CLIENT|ID", ...
+  kAndKeys = 1 << 8,    // more keys stand behind each AND
+};
+
+// Where the keys are, as Redis counts: positions in the words; first 0 means no keys, last -1 the
+// last word.
+struct KeyPositions {
+  int first = 0;
+  int last = 0;
+  int step = 0;
+};
+
+// One argument, as COMMAND DOCS describes it; a command's syntax line is made from these, too.
+struct ArgumentSpec {
+  enum class Type { kKey, kString, kInteger, kUnixTime, kPattern, kToken, kOneOf, kBlock };
+
+  std::string_view name;
+  Type type = Type::kString;
+  std::string_view token = {};  // the keyword that stands before it (for kToken: is it)
+  bool optional = false;
+  bool multiple = false;
+  std::span<const ArgumentSpec> parts = {};  // of kOneOf and kBlock
+};
+
+// Something to type, and what redis-cli then shows. All examples of a row run in order against a
+// fresh server whose clock stands still; docs/commands.md shows them, and a test runs them.
+struct Example {
+  std::string_view command;
+  std::string_view reply;
+};
+
+struct CommandSpec {
+  std::string_view name;  // upper case; a subcommand's is "CLIENT|ID"
+  Arity arity;
+  std::uint32_t flags = 0;
+  KeyPositions keys = {};
+  std::string_view group;  // "limit", "keys", "connection", "server"
+  std::string_view since = "0.1.0";
+  std::string_view complexity = "O(1)";
+  std::string_view summary;
+  std::span<const ArgumentSpec> arguments = {};
+  std::span<const Example> examples = {};
+  Handler handler = nullptr;
+
+  [[nodiscard]] bool Is(CommandFlags flag) const noexcept { return (flags & flag) != 0; }
+};
+
+}  // namespace weir

@@ -1,0 +1,92 @@
+// What each command takes, for COMMAND DOCS and the syntax lines. Part of command_table.cc.
+#pragma once
+
+#include <array>
+
+#include "server/command.h"
+
+namespace weir::arguments {
+
+using Argument = ArgumentSpec;
+using Arg = ArgumentSpec::Type;
+
+inline constexpr Argument kKey = {.name = "key", .type = Arg::kKey};
+inline constexpr Argument kLimits = {.name = "limit", .multiple = true};
+inline constexpr Argument kCost = {
+    .name = "cost", .type = Arg::kInteger, .token = "COST", .optional = true};
+inline constexpr std::array kGroup = {kKey, kLimits, kCost};
+inline constexpr std::array kDecide = {
+    kKey,
+    kLimits,
+    kCost,
+    Argument{.name = "and",
+             .type = Arg::kBlock,
+             .token = "AND",
+             .optional = true,
+             .multiple = true,
+             .parts = kGroup},
+    Argument{.name = "withlimits", .type = Arg::kToken, .token = "WITHLIMITS", .optional = true},
+    Argument{.name = "unix-time-ns", .type = Arg::kUnixTime, .token = "AT", .optional = true},
+};
+inline constexpr std::array kReset = {
+    kKey, Argument{.name = "limit", .optional = true, .multiple = true}};
+inline constexpr std::array kOneKey = {kKey};
+inline constexpr std::array kManyKeys = {
+    Argument{.name = "key", .type = Arg::kKey, .multiple = true}};
+inline constexpr std::array kMessage = {Argument{.name = "message"}};
+inline constexpr std::array kOptionalMessage = {Argument{.name = "message", .optional = true}};
+inline constexpr std::array kAuth = {Argument{.name = "username", .optional = true},
+                                     Argument{.name = "password"}};
+inline constexpr std::array kCredentials = {Argument{.name = "username"},
+                                            Argument{.name = "password"}};
+inline constexpr std::array kHelloOptions = {
+    Argument{.name = "protover", .type = Arg::kInteger},
+    Argument{.name = "auth",
+             .type = Arg::kBlock,
+             .token = "AUTH",
+             .optional = true,
+             .parts = kCredentials},
+    Argument{.name = "clientname", .token = "SETNAME", .optional = true},
+};
+inline constexpr std::array kHello = {
+    Argument{.name = "arguments", .type = Arg::kBlock, .optional = true, .parts = kHelloOptions}};
+inline constexpr std::array kIndex = {Argument{.name = "index", .type = Arg::kInteger}};
+inline constexpr std::array kName = {Argument{.name = "connection-name"}};
+inline constexpr std::array kLibrary = {Argument{.name = "libname", .token = "LIB-NAME"},
+                                        Argument{.name = "libver", .token = "LIB-VER"}};
+inline constexpr std::array kSetInfo = {
+    Argument{.name = "attr", .type = Arg::kOneOf, .parts = kLibrary}};
+inline constexpr std::array kClientIds = {
+    Argument{.name = "client-id", .type = Arg::kInteger, .multiple = true}};
+inline constexpr std::array kClientFilters = {
+    Argument{.name = "client-type", .token = "TYPE"},
+    Argument{.name = "client-ids", .type = Arg::kBlock, .token = "ID", .parts = kClientIds},
+};
+inline constexpr std::array kClientList = {
+    Argument{.name = "filter", .type = Arg::kOneOf, .optional = true, .parts = kClientFilters}};
+inline constexpr std::array kPatterns = {
+    Argument{.name = "parameter", .type = Arg::kPattern, .multiple = true}};
+inline constexpr std::array kOptionalPattern = {Argument{
+    .name = "pattern", .type = Arg::kPattern, .token = "FILTERBY PATTERN", .optional = true}};
+inline constexpr std::array kCommandNames = {
+    Argument{.name = "command-name", .optional = true, .multiple = true}};
+inline constexpr std::array kWholeCommand = {
+    Argument{.name = "command"}, Argument{.name = "arg", .optional = true, .multiple = true}};
+inline constexpr std::array kSections = {
+    Argument{.name = "section", .optional = true, .multiple = true}};
+inline constexpr std::array kAsyncOrSync = {
+    Argument{.name = "async", .type = Arg::kToken, .token = "ASYNC"},
+    Argument{.name = "sync", .type = Arg::kToken, .token = "SYNC"}};
+inline constexpr std::array kFlush = {
+    Argument{.name = "flush-type", .type = Arg::kOneOf, .optional = true, .parts = kAsyncOrSync}};
+inline constexpr std::array kSaveOrNot = {
+    Argument{.name = "nosave", .type = Arg::kToken, .token = "NOSAVE"},
+    Argument{.name = "save", .type = Arg::kToken, .token = "SAVE"}};
+inline constexpr std::array kShutdown = {
+    Argument{.name = "save-selector", .type = Arg::kOneOf, .optional = true, .parts = kSaveOrNot},
+    Argument{.name = "now", .type = Arg::kToken, .token = "NOW", .optional = true},
+    Argument{.name = "force", .type = Arg::kToken, .token = "FORCE", .optional = true},
+    Argument{.name = "abort", .type = Arg::kToken, .token = "ABORT", .optional = true},
+};
+
+}  // namespace weir::arguments

@@ -1,0 +1,154 @@
+#include "server/command_docs.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+#include "core/status.h"
+#include "server/command_table.h"
+
+namespace weir {
+namespace {
+
+std::string ArgumentSyntax(const ArgumentSpec& argument);
+
+std::string PartsSyntax(std::span<const ArgumentSpec> parts, std::string_view separator) {
+  std::string syntax;
+  for (const ArgumentSpec& part : parts) {
+    if (!syntax.empty()) absl::StrAppend(&syntax, AbslView(separator));
+    absl::StrAppend(&syntax, ArgumentSyntax(part));
+  }
+  return syntax;
+}
+
+std::string ArgumentSyntax(const ArgumentSpec& argument) {
+  std::string syntax;
+  switch (argument.type) {
+    case ArgumentSpec::Type::kToken:
+      break;
+    case ArgumentSpec::Type::kOneOf:
+      syntax = PartsSyntax(argument.parts, "|");
+      break;
+    case ArgumentSpec::Type::kBlock:
+      syntax = PartsSyntax(argument.parts, " ");
+      break;
+    default:
+      syntax = std::string(argument.name);
+  }
+  if (!argument.token.empty()) {
+    syntax = absl::StrCat(AbslView(argument.token), syntax.empty() ? "" : " ", syntax);
+  }
+  if (argument.multiple && argument.optional) return absl::StrCat("[", syntax, " ...]");
+  if (argument.multiple) return absl::StrCat(syntax, " [", syntax, " ...]");
+  if (argument.optional) return absl::StrCat("[", syntax, "]");
+  return syntax;
+}
+
+struct Group {
+  std::string_view name;
+  std::string_view title;
+  std::string_view text;
+};
+
+constexpr std::array<Group, 4> kGroups = {{
+    {"limit", "Limits", "What this server exists for."},
+    {"keys", "Keys",
+     "Redis's commands on keys, for tools that know nothing of limits. A key exists while one of "
+     "its "
+     "buckets is not full."},
+    {"connection", "Connection", "What clients send about their connection."},
+    {"server", "Server", "For tools and operators."},
+}};
+
+constexpr std::string_view kHead = R"(# Commands
+
+This page is made from the server's command table by `./dev docs`; a test fails when it is stale,
+and runs the examples: those of each command against a fresh server, on which no time passes.
+
+Names of commands and options are case-insensitive; limits are not. Times in replies are
+milliseconds, rounded up: who waits that long is admitted, if nobody else took the tokens. Errors
+name the offending word and change nothing.
+
+## The language of limits
+
+```
+limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=50   100k/m,cost=1500
+count  = digits ["k" | "M" | "G"]         1 to 2^63-1; no sign, no leading zero
+period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
+option = "burst=" count                   tokens that a full bucket holds; default: count
+       | "cost=" digits                   tokens that this request takes from this limit
+       | "name=" label                    1 to 64 of letters, digits, _ - . : shown in replies
+```
+
+A limit is a token bucket, exact to a fraction of a nanosecond: in any time t it admits at most
+burst + floor(t * count / period) tokens, and a greedy caller gets exactly that. So `3/s` passes 3
+at once and 3 in each later second: up to 5 in the first full second of greed, 2 of them refilled.
+`3/s,burst=1` is the strict form, one each 333.3 ms.
+
+A bucket belongs to its key and to the limit's count, period and burst: a changed limit is a new,
+full bucket. One request has at most 64 limits.
+
+The options `fixed`, `sliding`, `aligned` and `shadow`, the words `unlimited` and `none` and
+policies as `@name` are part of the language and not decided by this version: they get an error
+that says so.
+)";
+
+void AppendCommand(std::string& page, const CommandSpec& spec) {
+  absl::StrAppend(&page, "\n### ", absl::StrReplaceAll(AbslView(spec.name), {{"|", " "}}),
+                  "\n\n```\n", CommandSyntax(spec), "\n```\n\n", AbslView(spec.summary), "\n\n");
+  std::string flags;
+  for (const std::string_view flag : FlagNames(spec)) absl::StrAppend(&flags, " ", AbslView(flag));
+  absl::StrAppend(&page, "Since ", AbslView(spec.since),
+                  ". Complexity: ", AbslView(spec.complexity), ".",
+                  flags.empty() ? "" : " Flags:", flags, flags.empty() ? "\n" : ".\n");
+  if (spec.examples.empty()) return;
+  absl::StrAppend(&page, "\n```\n");
+  for (const Example& example : spec.examples) {
+    absl::StrAppend(&page, "> ", AbslView(example.command), "\n", AbslView(example.reply), "\n");
+  }
+  absl::StrAppend(&page, "```\n");
+}
+
+}  // namespace
+
+std::string CommandSyntax(const CommandSpec& spec) {
+  const std::string parts = PartsSyntax(spec.arguments, " ");
+  return absl::StrCat(absl::StrReplaceAll(AbslView(spec.name), {{"|", " "}}),
+                      parts.empty() ? "" : " ", parts);
+}
+
+std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
+  constexpr std::array<std::pair<CommandFlags, std::string_view>, 7> kNames = {{
+      {kWrite, "write"},
+      {kReadOnly, "readonly"},
+      {kDenyOom, "denyoom"},
+      {kFast, "fast"},
+      {kAdmin, "admin"},
+      {kNoAuth, "no_auth"},
+      {kLoading, "loading"},
+  }};
+  std::vector<std::string_view> names;
+  for (const auto& [flag, name] : kNames) {
+    if (spec.Is(flag)) names.push_back(name);
+  }
+  return names;
+}
+
+std::string CommandsMarkdown() {
+  std::string page(kHead);
+  for (const Group& group : kGroups) {
+    absl::StrAppend(&page, "\n## ", AbslView(group.title), "\n\n", AbslView(group.text), "\n");
+    for (const CommandSpec& spec : CommandTable()) {
+      // A container is documented by its subcommands, unless it is a command by itself.
+      if (spec.group == group.name && (!spec.Is(kContainer) || spec.arity.min == 1)) {
+        AppendCommand(page, spec);
+      }
+    }
+  }
+  return page;
+}
+
+}  // namespace weir

@@ -1,0 +1,68 @@
+// Examples of the commands: what one types, and what redis-cli then shows. Part of
+// command_table.cc.
+//
+// docs/commands.md prints them, and command_examples_test.cc runs them.
+#pragma once
+
+#include <array>
+
+#include "server/command.h"
+
+namespace weir::examples {
+
+inline constexpr std::array kAllow = {
+    Example{"RL.ALLOW user:42 10/s 1000/h",
+            "1) (integer) 1\n2) (integer) 9\n3) (integer) 0\n4) (integer) 3600\n5) (integer) 0"},
+    Example{"RL.ALLOW user:42 10/s COST 10",
+            "1) (integer) 0\n2) (integer) 9\n3) (integer) 100\n4) (integer) 100\n5) (integer) 0"},
+    Example{"RL.ALLOW user:42 10/s,cost=11",
+            "1) (integer) 0\n2) (integer) 9\n3) (integer) -1\n4) (integer) 100\n5) (integer) 0"},
+    Example{
+        "RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s 1000/h COST 3 AND tenant:7 1M/d,name=daily "
+        "WITHLIMITS",
+        "1) (integer) 1\n2) (integer) 6\n3) (integer) 0\n4) (integer) 14400\n5) (integer) 1\n"
+        "6) 1) 1) \"100/s\"\n      2) (integer) 1\n      3) (integer) 100\n      4) (integer) 99\n"
+        "      5) (integer) 0\n      6) (integer) 10\n"
+        "   2) 1) \"10/s\"\n      2) (integer) 1\n      3) (integer) 10\n      4) (integer) 6\n"
+        "      5) (integer) 0\n      6) (integer) 400\n"
+        "   3) 1) \"1000/h\"\n      2) (integer) 1\n      3) (integer) 1000\n      4) (integer) "
+        "996\n"
+        "      5) (integer) 0\n      6) (integer) 14400\n"
+        "   4) 1) \"daily\"\n      2) (integer) 1\n      3) (integer) 1000000\n      4) (integer) "
+        "999999\n"
+        "      5) (integer) 0\n      6) (integer) 87"},
+    Example{"RL.ALLOW user:42 10/x",
+            "(error) ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)"},
+};
+inline constexpr std::array kPeek = {
+    Example{"RL.PEEK user:42 10/s COST 10",
+            "1) (integer) 1\n2) (integer) 0\n3) (integer) 0\n4) (integer) 1000\n5) (integer) 0"},
+    Example{"EXISTS user:42", "(integer) 0"},
+};
+inline constexpr std::array kInspect = {
+    Example{"RL.ALLOW user:42 10/s 1000/h",
+            "1) (integer) 1\n2) (integer) 9\n3) (integer) 0\n4) (integer) 3600\n5) (integer) 0"},
+    Example{"RL.INSPECT user:42",
+            "1) 1) \"10/s\"\n   2) (integer) 9\n   3) (integer) 100\n"
+            "2) 1) \"1000/h\"\n   2) (integer) 999\n   3) (integer) 3600"},
+};
+inline constexpr std::array kReset = {
+    Example{"RL.ALLOW user:42 10/s 1000/h",
+            "1) (integer) 1\n2) (integer) 9\n3) (integer) 0\n4) (integer) 3600\n5) (integer) 0"},
+    Example{"RL.RESET user:42 10/s", "(integer) 1"},
+    Example{"RL.RESET user:42", "(integer) 1"},
+    Example{"RL.RESET user:42", "(integer) 0"},
+};
+inline constexpr std::array kTtl = {
+    Example{"RL.ALLOW user:42 1000/h",
+            "1) (integer) 1\n2) (integer) 999\n3) (integer) 0\n4) (integer) 3600\n5) (integer) 0"},
+    Example{"TTL user:42", "(integer) 4"},
+    Example{"PTTL user:42", "(integer) 3600"},
+    Example{"TTL user:43", "(integer) -2"},
+};
+inline constexpr std::array kPing = {Example{"PING", "PONG"}, Example{"PING hello", "\"hello\""}};
+inline constexpr std::array kGetKeys = {
+    Example{"COMMAND GETKEYS RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s",
+            "1) \"ip:1.2.3.4\"\n2) \"user:42\""}};
+
+}  // namespace weir::examples

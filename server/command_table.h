@@ -1,0 +1,28 @@
+// The table of all commands, and how a client's words find their row.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "server/command.h"
+
+namespace weir {
+
+// Sorted by name; a container's subcommands follow it.
+[[nodiscard]] std::span<const CommandSpec> CommandTable() noexcept;
+
+// The row of "ping" or "client|id", in any case; null if there is none. Cost: a bisection.
+[[nodiscard]] const CommandSpec* FindCommand(std::string_view name) noexcept;
+
+// The row of a container's subcommand; null if there is none.
+[[nodiscard]] const CommandSpec* FindSubcommand(const CommandSpec& container,
+                                                std::string_view subcommand) noexcept;
+
+// The rows of a container's subcommands.
+[[nodiscard]] std::span<const CommandSpec> SubcommandsOf(const CommandSpec& container) noexcept;
+
+[[nodiscard]] inline bool IsSubcommand(const CommandSpec& spec) noexcept {
+  return spec.name.find('|') != std::string_view::npos;
+}
+
+}  // namespace weir

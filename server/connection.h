@@ -1,0 +1,88 @@
+// A client's socket around its Session: it moves bytes, and knows no command.
+//
+//     wait until readable -> read -> execute a turn -> write -> wait until readable ...
+//
+// What makes an idle connection cheap and a request two system calls on data: it waits for
+// readability and only then reads, into a buffer of its thread's, so it owns no buffer while it
+// waits; the session executes right on that buffer; the replies of the whole turn are written at
+// once. Only what is left over is copied to the connection's own memory: the beginning of a request
+// that has not come completely, replies that the kernel does not take.
+//
+// What protects the others: one turn of a connection is bounded (kCommandsPerTurn,
+// kReplyBytesPerTurn), and then the next connection has its turn. While replies wait to be sent
+// nothing is read or executed, so a client that does not read makes us hold one turn's replies, and
+// TCP slows it down.
+//
+// Lives on the thread of its IoThread; every handler that waits holds a shared_ptr to it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <asio/ip/tcp.hpp>
+
+#include "server/client_registry.h"
+#include "server/session.h"
+
+namespace weir {
+
+class IoThread;
+
+// Replies that wait to be sent, at most; a turn's are kReplyBytesPerTurn and one reply more. Who is
+// over it is closed.
+inline constexpr std::size_t kPendingOutputBytesMax = 1024 * 1024;
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  // `record` is taken off the registry with this object.
+  Connection(IoThread& thread, asio::ip::tcp::socket socket, std::shared_ptr<ClientRecord> record);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void Start();
+
+  // Executes what has been received up to now, sends the replies and closes.
+  void Drain();
+
+ private:
+  enum class State {
+    kReading,    // waits for input
+    kPostponed,  // gave the turn to the others; its next is in the thread's queue
+    kWriting,    // waits until the kernel takes more of pending_output_
+    kClosed,     // or closing, which is no longer our business
+  };
+
+  void WaitForInput();
+  void Receive();
+  void ExecuteTurn(std::string_view unread);
+  void KeepInput(std::string_view unread, std::size_t consumed);
+  void Send(std::string_view replies);
+  void WaitForRoom();
+  void SendPending();
+  // Writes what the kernel takes; returns how many bytes, or nothing if the connection is broken.
+  std::optional<std::size_t> Write(std::string_view bytes);
+  // What comes after a turn whose replies are sent.
+  void Proceed();
+  void Postpone(void (Connection::*step)());
+  void ExecutePending() { ExecuteTurn(pending_input_); }
+  void Finish();
+  void Close();
+
+  IoThread& thread_;
+  asio::ip::tcp::socket socket_;
+  const std::shared_ptr<ClientRecord> record_;
+  Session session_;
+  State state_ = State::kReading;
+  Session::Next next_ = Session::Next::kRead;
+  std::optional<std::size_t>
+      drain_bytes_left_;        // set while draining: received before, not read yet
+  std::string pending_input_;   // not consumed by the session; without capacity when empty
+  std::string pending_output_;  // likewise
+};
+
+}  // namespace weir

@@ -1,0 +1,27 @@
+// How many clients the system's limit on open files (RLIMIT_NOFILE) leaves room for.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+// Descriptors that are not for clients: standard streams, log, listeners, lingering refusals; and
+// those of a thread's event loop.
+inline constexpr std::int64_t kDescriptorsReserved = 64;
+inline constexpr std::int64_t kDescriptorsPerThread = 3;
+inline constexpr std::int64_t kThreadsInReserve =
+    8;  // whose loops are counted in kDescriptorsReserved
+
+// The limit that so many clients need.
+[[nodiscard]] std::int64_t DescriptorsFor(std::int64_t clients, std::int64_t threads) noexcept;
+
+// What of `limit` descriptors is left for clients, `wanted` at most; 0 or less if it is too low for
+// any.
+[[nodiscard]] std::int64_t ClientsWithin(std::int64_t limit, std::int64_t wanted,
+                                         std::int64_t threads) noexcept;
+
+// Raises the process' soft limit as far as `wanted` clients need it and the hard limit allows, and
+// returns it.
+std::int64_t RaiseDescriptorLimit(std::int64_t wanted, std::int64_t threads);
+
+}  // namespace weir

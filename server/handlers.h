@@ -1,0 +1,54 @@
+// The functions behind the rows of the command table, by group. Each reads its arguments, makes one
+// call and writes one reply.
+#pragma once
+
+namespace weir {
+
+struct Call;
+
+// cmd_limit.cc
+void RlAllow(Call& call);
+void RlPeek(Call& call);
+void RlReset(Call& call);
+void RlInspect(Call& call);
+void RlHelp(Call& call);
+
+// cmd_keys.cc
+void Dbsize(Call& call);
+void Del(Call& call);
+void Exists(Call& call);
+void Flush(Call& call);
+void Pttl(Call& call);
+void Ttl(Call& call);
+void Type(Call& call);
+
+// cmd_connection.cc
+void Auth(Call& call);
+void ClientGetName(Call& call);
+void ClientId(Call& call);
+void ClientInfo(Call& call);
+void ClientList(Call& call);
+void ClientSetInfo(Call& call);
+void ClientSetName(Call& call);
+void Echo(Call& call);
+void Hello(Call& call);
+void Ping(Call& call);
+void Quit(Call& call);
+void Select(Call& call);
+
+// cmd_command.cc
+void Command(Call& call);
+void CommandCount(Call& call);
+void CommandDocs(Call& call);
+void CommandGetKeys(Call& call);
+void CommandInfo(Call& call);
+void CommandList(Call& call);
+void ContainerHelp(Call& call);
+
+// cmd_server.cc
+void ConfigGet(Call& call);
+void Info(Call& call);
+void Shutdown(Call& call);
+void Time(Call& call);
+
+}  // namespace weir

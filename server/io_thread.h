@@ -1,0 +1,87 @@
+// A thread that serves connections: an event loop, its Worker, its connections, and the two buffers
+// that they share.
+//
+// A connection stays on its thread for life, so nothing of it needs a lock. One buffer to read into
+// and one to collect replies in are enough for all of them, since a connection uses them only
+// within one step of the loop.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+
+#include "server/client_registry.h"
+#include "server/log.h"
+#include "server/worker.h"
+
+namespace weir {
+
+class Connection;
+
+inline constexpr std::size_t kInputBytes = 64 * 1024;  // read at a time
+inline constexpr std::size_t kInputHeadroomBytes =
+    4 * 1024;  // before them: the beginning of a request
+inline constexpr std::size_t kOutputBytesKept =
+    256 * 1024;  // memory of the replies' buffer; more is given back
+
+class IoThread {
+ public:
+  explicit IoThread(Services& services);
+  // Cuts what is left.
+  ~IoThread();
+  IoThread(const IoThread&) = delete;
+  IoThread& operator=(const IoThread&) = delete;
+
+  // --- From any thread ---
+
+  // `on_end` is called on this thread at its end: after Drain() when the last connection is closed,
+  // or after Stop().
+  void Start(const std::string& name, std::function<void()> on_end);
+
+  // Sockets made with it belong to this thread.
+  [[nodiscard]] asio::io_context& context() noexcept { return context_; }
+
+  // Serves a connection that was accepted with context().
+  void Adopt(asio::ip::tcp::socket socket, std::shared_ptr<ClientRecord> record);
+
+  // Closes a connection whose farewell has been written; `owner` is let go when that is done.
+  void Dismiss(asio::ip::tcp::socket socket, std::shared_ptr<const void> owner);
+
+  // Every connection executes what it has received, sends its replies and closes; then the thread
+  // ends.
+  void Drain();
+
+  // Ends the thread after the present step; open connections are cut when the object goes.
+  void Stop();
+
+  // --- For its connections, on this thread ---
+
+  [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  // kInputHeadroomBytes, then kInputBytes. Holds anything at the beginning of a step.
+  [[nodiscard]] std::span<char> input() noexcept { return input_; }
+  // The buffer for replies, empty.
+  [[nodiscard]] std::string& EmptyOutput();
+  [[nodiscard]] LogThrottle& output_throttle() noexcept { return output_throttle_; }
+  void Remove(const std::shared_ptr<Connection>& connection) { connections_.erase(connection); }
+
+ private:
+  Worker worker_;
+  LogThrottle output_throttle_;
+  std::vector<char> input_;
+  std::string output_;
+  asio::io_context context_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
+  std::thread thread_;
+};
+
+}  // namespace weir

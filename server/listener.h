@@ -1,0 +1,99 @@
+// Accepts connections and hands them to the I/O threads in turn.
+//
+// It must never be the part that fails: an accept() that fails for the client's sake is forgotten;
+// when the process has no descriptor left it closes one that it keeps for the purpose, accepts,
+// says why it closes, and closes; and when even that fails it pauses. It never spins: accept() is
+// called only after the loop has said that somebody is waiting.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "server/io_thread.h"
+#include "server/log.h"
+#include "server/worker.h"
+
+namespace weir {
+
+// Accepted in one go; then the loop sees to other things.
+inline constexpr int kAcceptsPerTurn = 64;
+// Refused connections that are closed with care at a time; those above are just closed.
+inline constexpr int kRefusalsMax = 32;
+inline constexpr std::chrono::milliseconds kAcceptPause{100};
+
+// "127.0.0.1:7379", "[::1]:7379".
+[[nodiscard]] std::string EndpointText(const asio::ip::tcp::endpoint& endpoint);
+
+// A descriptor that is kept for the time when there is no other.
+class ReserveDescriptor {
+ public:
+  ReserveDescriptor() { Take(); }
+  ~ReserveDescriptor() { Release(); }
+  ReserveDescriptor(const ReserveDescriptor&) = delete;
+  ReserveDescriptor& operator=(const ReserveDescriptor&) = delete;
+
+  void Take();  // does nothing if it is held
+  void Release();
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Lives on the thread that runs `control`.
+class Listener {
+ public:
+  // `threads` must outlive it, and not be empty.
+  Listener(asio::io_context& control, Services& services,
+           std::span<const std::unique_ptr<IoThread>> threads);
+
+  // Binds all addresses to one port, 0 being any that is free on all of them. On failure nothing is
+  // bound: "cannot listen on 127.0.0.1:7379: Address already in use".
+  absl::Status Listen(const std::vector<std::string>& addresses, std::uint16_t port);
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+  // Begins to accept.
+  void Start();
+  // Ends it; who has not been accepted is refused by the kernel.
+  void Close();
+
+ private:
+  struct Door {
+    explicit Door(asio::io_context& control) : acceptor(control), pause(control) {}
+    asio::ip::tcp::acceptor acceptor;
+    asio::steady_timer pause;
+  };
+  enum class Refused { kOne, kNobodyThere, kFailed };
+
+  absl::Status ListenOn(const std::string& address, std::uint16_t port);
+  void Wait(Door& door);
+  void AcceptSome(Door& door);
+  void Pause(Door& door);
+  void Admit(asio::ip::tcp::socket socket, const asio::ip::tcp::endpoint& peer, IoThread& thread);
+  void Refuse(asio::ip::tcp::socket socket, IoThread& thread);
+  Refused RefuseWithReserve(Door& door);
+
+  asio::io_context& control_;
+  Services& services_;
+  const std::span<const std::unique_ptr<IoThread>> threads_;
+  std::size_t next_thread_ = 0;
+  std::vector<std::unique_ptr<Door>> doors_;
+  std::uint16_t port_ = 0;
+  ReserveDescriptor reserve_;
+  LogThrottle refusal_throttle_;
+  LogThrottle error_throttle_;
+  const std::shared_ptr<const int> refusals_ =
+      std::make_shared<int>();  // held by each lingering one
+};
+
+}  // namespace weir

@@ -1,0 +1,62 @@
+// weir-server: exits with 0 after a shutdown, 1 if it cannot start, 2 if the command line is wrong.
+#include <signal.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <spdlog/spdlog.h>
+
+#include "core/status.h"
+#include "server/log.h"
+#include "server/memory.h"
+#include "server/options.h"
+#include "server/server.h"
+#include "server/version.h"
+
+namespace weir {
+namespace {
+
+enum ExitCode { kDone = 0, kCannotStart = 1, kWrongCommandLine = 2 };
+
+int Fail(ExitCode code, std::string_view reason) {
+  std::fprintf(stderr, "weir-server: %.*s\n", static_cast<int>(reason.size()), reason.data());
+  return code;
+}
+
+int Serve(const Options& options) {
+  ConfigureLog(options.log_level);
+  spdlog::info("weir {}", kVersion);
+  Server server(options);
+  server.StopOnSignals();  // First: who reads that it listens may already send one.
+  if (const absl::Status started = server.Start(); !started.ok()) {
+    return Fail(kCannotStart, StdView(started.message()));
+  }
+  server.Run();
+  spdlog::info("stopped");
+  return kDone;
+}
+
+int Main(int argc, const char* const* argv) {
+  ConfigureHeap();
+  signal(SIGPIPE,
+         SIG_IGN);  // A client or a reader of the log that goes away is an error of the write.
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  if (!line.ok()) return Fail(kWrongCommandLine, StdView(line.status().message()));
+  if (!line->print_and_exit.empty()) {
+    std::fputs(line->print_and_exit.c_str(), stdout);
+    return kDone;
+  }
+  // Nothing of ours throws; what makes an event loop or a thread does where the system has none to
+  // give.
+  try {
+    return Serve(line->options);
+  } catch (const std::exception& error) {
+    return Fail(kCannotStart, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) { return weir::Main(argc, argv); }

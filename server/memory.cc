@@ -1,0 +1,24 @@
+#include "server/memory.h"
+
+#include <malloc.h>
+
+namespace weir {
+namespace {
+
+// A chunk that is freed can be used again only by the threads of its arena, so each arena keeps
+// holes of its own. The request path hardly allocates, so a few arenas are enough for all threads.
+constexpr int kArenasMax = 4;
+
+}  // namespace
+
+void ConfigureHeap() {
+  // Without this glibc raises its threshold to the size of the largest mapped array ever freed (up
+  // to 32 MiB), and then the arrays of a table that has shrunk stay in the heap, with something
+  // small behind each. The heap of a sanitizer refuses both settings, and does not need them.
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(kMappedBytesMin));
+  mallopt(M_ARENA_MAX, kArenasMax);
+}
+
+void ReturnFreeMemory() { malloc_trim(0); }
+
+}  // namespace weir

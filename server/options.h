@@ -1,0 +1,91 @@
+// The server's options: one table of rows declares them, and the command line, the TOML file,
+// --help and CONFIG GET all read it.
+//
+//     weir-server --port 7379 --threads 4 --config weir.toml
+//
+// The file's keys are the options' names, its values are spelled as on the command line:
+//
+//     port = 7379
+//     bind = ["127.0.0.1", "::1"]
+//     max-wait = "60s"
+//     allow-explicit-time = true
+//
+// The command line wins over the file, the file over the fallbacks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace weir {
+
+// An IP address as text, in the form that inet_ntop prints.
+using AddressList = std::vector<std::string>;
+
+struct Options {
+  AddressList bind;          // never empty
+  std::int64_t port = 0;     // 0: any free one
+  std::int64_t threads = 0;  // 0: one a core, at most 8
+  std::int64_t max_clients = 0;
+  std::chrono::milliseconds max_wait{0};
+  bool allow_explicit_time = false;
+  std::string log_level;
+  std::string config;  // path of the file; empty: none
+};
+
+inline constexpr std::size_t kBindAddressesMax = 16;
+
+// One option.
+struct OptionSpec {
+  using Field =
+      std::variant<AddressList Options::*, std::int64_t Options::*,
+                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*>;
+
+  std::string_view name;  // without the dashes
+  Field field;
+  std::string_view fallback;  // spelled as on the command line
+  std::int64_t min = 0;       // of a number, and of a duration in milliseconds
+  std::int64_t max = 0;
+  std::string_view choices = {};      // of a word, separated by '|'; empty: any
+  std::string_view redis_alias = {};  // the name under which tools ask CONFIG GET for it
+  std::string_view summary;           // a sentence: the meaning, and the cost of larger values
+};
+
+// Sorted by name.
+[[nodiscard]] std::span<const OptionSpec> OptionTable() noexcept;
+
+// What every option is when nothing is said.
+[[nodiscard]] Options DefaultOptions();
+
+// Sets one option from its text. Fails with kInvalidArgument and changes nothing:
+// "option 'port': invalid value '70000': must be an integer from 0 to 65535".
+//
+//     address list   127.0.0.1,::1      IP addresses, separated by commas or spaces
+//     number         digits             in the row's range
+//     duration       0 | digits (ms|s|m|h)
+//     flag           true | false
+//     word           one of the row's choices
+absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
+
+// The value of an option, spelled so that SetOption takes it.
+[[nodiscard]] std::string OptionText(const OptionSpec& spec, const Options& options);
+
+// What the command line asks for: to serve, or to print something and leave.
+struct CommandLine {
+  Options options;
+  std::string print_and_exit;  // the text of --help or --version; empty: serve
+};
+
+// Reads the command line and the file that --config names. Fails with kInvalidArgument and one line
+// that names the option, the value and what would be right, and for an option in the file also the
+// file.
+[[nodiscard]] absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
+
+}  // namespace weir

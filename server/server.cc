@@ -1,0 +1,169 @@
+#include "server/server.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <spdlog/spdlog.h>
+
+#include "core/key_hash.h"
+#include "core/limiter.h"
+#include "server/descriptor_limit.h"
+#include "server/io_thread.h"
+#include "server/listener.h"
+#include "server/sweeper_thread.h"
+#include "server/system_clock.h"
+
+namespace weir {
+namespace {
+
+constexpr unsigned kDefaultThreadsMax = 8;
+
+// The options with their "as many as there are" filled in.
+Options EffectiveOptions(Options options) {
+  if (options.threads == 0) {
+    options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
+  }
+  const std::int64_t limit = RaiseDescriptorLimit(options.max_clients, options.threads);
+  const std::int64_t clients = ClientsWithin(limit, options.max_clients, options.threads);
+  if (clients < options.max_clients && clients > 0) {
+    spdlog::warn("max-clients is {} instead of {}: the limit on open files (ulimit -n) is {}",
+                 clients, options.max_clients, limit);
+  }
+  options.max_clients = clients;
+  return options;
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  explicit Impl(const Options& options)
+      : limiter_({.secret = RandomHashSecret(), .max_wait = options.max_wait}),
+        services_(EffectiveOptions(options), clock_, limiter_),
+        control_(1),
+        work_(control_.get_executor()),
+        signals_(control_),
+        deadline_(control_) {
+    services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
+    services_.request_shutdown = [this] { RequestShutdown(); };
+  }
+
+  // The threads end before what their connections use goes.
+  ~Impl() {
+    sweeper_thread_.reset();
+    io_threads_.clear();
+  }
+
+  absl::Status Start();
+  void StopOnSignals();
+  void Run() { control_.run(); }
+  void RequestShutdown() {
+    asio::post(control_, [this] { BeginDrain(); });
+  }
+  Services& services() noexcept { return services_; }
+
+ private:
+  void BeginDrain();
+  void OnThreadEnd();
+
+  const SystemClock clock_;
+  Limiter limiter_;
+  Services services_;
+  std::vector<std::unique_ptr<IoThread>> io_threads_;
+  asio::io_context control_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::signal_set signals_;
+  asio::steady_timer deadline_;
+  std::optional<Listener> listener_;
+  std::optional<SweeperThread> sweeper_thread_;
+  std::size_t threads_running_ = 0;
+  bool draining_ = false;
+};
+
+absl::Status Server::Impl::Start() {
+  const Options& options = services_.options;
+  if (options.max_clients < 1) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",
+                     DescriptorsFor(1, options.threads)));
+  }
+  for (std::int64_t i = 0; i < options.threads; ++i) {
+    io_threads_.push_back(std::make_unique<IoThread>(services_));
+  }
+  listener_.emplace(control_, services_, io_threads_);
+  const auto port = static_cast<std::uint16_t>(options.port);
+  if (absl::Status listening = listener_->Listen(options.bind, port); !listening.ok()) {
+    return listening;
+  }
+  services_.port = listener_->port();
+  for (std::size_t i = 0; i < io_threads_.size(); ++i) {
+    ++threads_running_;
+    io_threads_[i]->Start(absl::StrCat("weir-io-", i),
+                          [this] { asio::post(control_, [this] { OnThreadEnd(); }); });
+  }
+  if (options.allow_explicit_time) {
+    spdlog::warn("clients may name the time of a decision: nothing is dropped as full");
+  } else {
+    sweeper_thread_.emplace(services_.sweeper, clock_);
+  }
+  listener_->Start();
+  return absl::OkStatus();
+}
+
+void Server::Impl::StopOnSignals() {
+  std::error_code ignored;
+  signals_.add(SIGINT, ignored);
+  signals_.add(SIGTERM, ignored);
+  signals_.async_wait([this](std::error_code error, int signal) {
+    if (error) return;
+    spdlog::info("received {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
+    BeginDrain();
+  });
+}
+
+void Server::Impl::BeginDrain() {
+  if (draining_) return;
+  draining_ = true;
+  spdlog::info("shutting down, {} clients are connected", services_.clients.size());
+  std::error_code ignored;
+  signals_.cancel(ignored);
+  signals_.clear(ignored);  // From now on a signal does what it does to any process.
+  listener_->Close();
+  for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Drain();
+  deadline_.expires_after(kDrainTime);
+  deadline_.async_wait([this](std::error_code error) {
+    if (error) return;
+    spdlog::warn("cutting the {} clients that have not taken their replies",
+                 services_.clients.size());
+    for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Stop();
+  });
+}
+
+void Server::Impl::OnThreadEnd() {
+  if (--threads_running_ > 0) return;
+  deadline_.cancel();
+  work_.reset();  // Nothing is left to wait for, so Run() returns.
+}
+
+Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
+Server::~Server() = default;
+absl::Status Server::Start() { return impl_->Start(); }
+void Server::StopOnSignals() { impl_->StopOnSignals(); }
+void Server::Run() { impl_->Run(); }
+void Server::RequestShutdown() { impl_->RequestShutdown(); }
+std::uint16_t Server::port() const noexcept { return impl_->services().port; }
+Services& Server::services() noexcept { return impl_->services(); }
+
+}  // namespace weir

@@ -1,0 +1,100 @@
+#include "server/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/quote.h"
+#include "core/status.h"
+#include "server/command.h"
+#include "server/command_table.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // of an unknown command's that are echoed
+
+// As Redis words it; clients match on the beginning.
+std::string UnknownCommand(std::span<const std::string_view> words) {
+  std::string arguments;
+  for (const std::string_view word : words.subspan(1)) {
+    if (arguments.size() >= kUnknownArgumentsBytesMax) break;
+    const std::string_view head = word.substr(0, kUnknownArgumentsBytesMax - arguments.size());
+    absl::StrAppend(&arguments, "'", AbslView(head), "' ");
+  }
+  return absl::StrCat("ERR unknown command '", AbslView(words[0].substr(0, kQuotedBytesMax)),
+                      "', with args beginning with: ", arguments);
+}
+
+std::string UnknownSubcommand(const CommandSpec& container, std::string_view subcommand) {
+  return absl::StrCat("ERR unknown subcommand '", AbslView(subcommand.substr(0, kQuotedBytesMax)),
+                      "'. Try ", AbslView(container.name), " HELP.");
+}
+
+std::string WrongArity(const CommandSpec& spec) {
+  return absl::StrCat("ERR wrong number of arguments for '",
+                      absl::AsciiStrToLower(AbslView(spec.name)), "' command");
+}
+
+}  // namespace
+
+Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
+    : worker_(worker), record_(std::move(record)) {}
+
+Session::Turn Session::Execute(std::string_view unread, std::string& out) {
+  const Instant now = worker_.services.clock.Now();
+  record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  RespWriter reply(out);
+  reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
+  const std::size_t out_begin = out.size();
+  Turn turn;
+  for (std::size_t commands = 0; !closing_; ++commands) {
+    if (commands == kCommandsPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+      turn.next = Next::kContinue;
+      break;
+    }
+    const ParseResult parsed = parser_.Parse(unread.substr(turn.consumed));
+    turn.consumed += parser_.consumed();
+    if (parsed == ParseResult::kNeedMore) break;
+    if (parsed == ParseResult::kCommand) {
+      ExecuteCommand(parser_.words(), now, reply);
+      continue;
+    }
+    worker_.counters.protocol_errors.Add();
+    if (parsed == ParseResult::kProtocolError) {
+      worker_.counters.errors.Add();
+      reply.Error(absl::StrCat("ERR ", AbslView(parser_.error())));
+    }
+    closing_ = true;
+  }
+  if (closing_) turn.next = Next::kClose;
+  worker_.counters.input_bytes.Add(turn.consumed);
+  worker_.counters.output_bytes.Add(out.size() - out_begin);
+  return turn;
+}
+
+void Session::ExecuteCommand(std::span<const std::string_view> words, Instant now,
+                             RespWriter& reply) {
+  Counters& counters = worker_.counters;
+  counters.commands.Add();
+  const auto refuse = [&](std::string_view error) {
+    counters.errors.Add();
+    reply.Error(error);
+  };
+  const CommandSpec* spec = FindCommand(words[0]);
+  // "CLIENT|ID" is a row's name, but not what a client says to run it.
+  if (!spec || IsSubcommand(*spec)) return refuse(UnknownCommand(words));
+  if (spec->Is(kContainer) && words.size() > 1) {
+    const CommandSpec* subcommand = FindSubcommand(*spec, words[1]);
+    if (!subcommand) return refuse(UnknownSubcommand(*spec, words[1]));
+    spec = subcommand;
+  }
+  if (!spec->arity.Allows(words.size())) return refuse(WrongArity(*spec));
+  record_->last_command.store(spec, std::memory_order_relaxed);
+  Call call{*spec, words, now, *this, reply};
+  spec->handler(call);
+}
+
+}  // namespace weir

@@ -1,0 +1,69 @@
+// One client's conversation: bytes in, bytes out. It knows no socket: a connection, a test or a
+// fuzzer moves the bytes.
+//
+//     Session session(worker, record);
+//     const Session::Turn turn = session.Execute(unread, out);
+//     unread.remove_prefix(turn.consumed);                  // then send `out`; close if turn.next
+//     says so
+//
+// The clock is read once a turn, so all commands of one chunk of input have the same execution
+// time. A session belongs to one thread, that of its worker.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/instant.h"
+#include "protocol/resp_parser.h"
+#include "protocol/resp_writer.h"
+#include "server/client_registry.h"
+#include "server/worker.h"
+
+namespace weir {
+
+struct CommandSpec;
+
+// A turn ends after so many commands, or when so many bytes of replies wait to be sent: then other
+// clients have theirs, and a client that does not read its replies cannot make us hold more than
+// these and one reply.
+inline constexpr std::size_t kCommandsPerTurn = 1024;
+inline constexpr std::size_t kReplyBytesPerTurn = 64 * 1024;
+
+class Session {
+ public:
+  // What the connection does when it has sent the output.
+  enum class Next {
+    kRead,      // receive more
+    kContinue,  // the turn is over, but the input is not: call Execute again
+    kClose,     // close; nothing after this is executed
+  };
+  struct Turn {
+    std::size_t consumed = 0;  // bytes at the front of the input that are done with
+    Next next = Next::kRead;
+  };
+
+  Session(Worker& worker, std::shared_ptr<ClientRecord> record);
+
+  // Executes the complete commands at the front of `unread`, which is what was left unconsumed plus
+  // what came since, and appends their replies to `out`.
+  [[nodiscard]] Turn Execute(std::string_view unread, std::string& out);
+
+  // For the commands.
+  [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
+  // Ends the conversation after the present command's reply.
+  void Close() noexcept { closing_ = true; }
+
+ private:
+  void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
+
+  Worker& worker_;
+  std::shared_ptr<ClientRecord> record_;
+  RespParser parser_;
+  bool closing_ = false;
+};
+
+}  // namespace weir

@@ -1,0 +1,48 @@
+#include "server/sweeper_thread.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+
+#include <pthread.h>
+
+#include "core/key_hash.h"
+#include "server/memory.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kSlicesPerLap = kPartitionCount / kPartitionsPerSlice;
+static_assert(kPartitionCount % kPartitionsPerSlice == 0);
+
+// Returns true if that was the end of a lap.
+bool SweepSlice(Sweeper& sweeper, Instant now) {
+  bool lap_ended = false;
+  for (std::size_t i = 0; i < kPartitionsPerSlice; ++i) lap_ended = sweeper.Step(now);
+  return lap_ended;
+}
+
+void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, const Clock& clock) {
+  std::mutex mutex;
+  std::condition_variable_any wake;  // notified by nobody but the stop token
+  std::unique_lock lock(mutex);
+  std::uint64_t dropped_before_lap = 0;
+  while (!stop.stop_requested()) {
+    if (SweepSlice(sweeper, clock.Now())) {
+      if (sweeper.dropped() - dropped_before_lap >= kDropsForTrim) ReturnFreeMemory();
+      dropped_before_lap = sweeper.dropped();
+    }
+    wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
+  }
+}
+
+}  // namespace
+
+SweeperThread::SweeperThread(Sweeper& sweeper, const Clock& clock)
+    : thread_([&sweeper, &clock](const std::stop_token& stop) {
+        pthread_setname_np(pthread_self(), "weir-sweeper");
+        SweepUntilStopped(stop, sweeper, clock);
+      }) {}
+
+}  // namespace weir

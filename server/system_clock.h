@@ -1,0 +1,48 @@
+// The server's clock: CLOCK_BOOTTIME, anchored to the wall clock once, when it is made.
+//
+//     now = wall clock at the start + boot time passed since
+//
+// So it is Unix time as far as anybody can tell, but nobody who sets or slews the wall clock moves
+// it: an hour's step neither refills buckets nor empties them. CLOCK_BOOTTIME counts while the
+// machine is suspended, as the callers' time does. This file is the only reader of the operating
+// system's clocks.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "core/clock.h"
+#include "core/instant.h"
+
+namespace weir {
+
+// Thread-safe; a reading costs one clock_gettime() and one shared atomic.
+class SystemClock final : public Clock {
+ public:
+  // What it reads: nanoseconds since the Unix epoch, and since the machine started.
+  struct Source {
+    std::function<Nanos()> wall;
+    std::function<Nanos()> boot;
+  };
+
+  SystemClock();
+  // Of other clocks, for tests. They may say anything.
+  explicit SystemClock(Source source);
+
+  // Never decreases, on any thread, whatever the source does.
+  [[nodiscard]] Instant Now() const override;
+
+  // How far the wall clock is ahead of this one now: what has been set and slewed since the start.
+  [[nodiscard]] Nanos OffsetToWallClock() const;
+
+ private:
+  [[nodiscard]] Nanos Wall() const;
+  [[nodiscard]] Nanos Boot() const;
+
+  const Source source_;
+  const Nanos boot_at_start_;
+  const Nanos wall_at_start_;
+  mutable std::atomic<Nanos::rep> latest_{0};  // the highest that was handed out
+};
+
+}  // namespace weir

@@ -1,0 +1,33 @@
+#include "server/worker.h"
+
+#include <array>
+
+#include <sodium.h>
+
+#include "core/check.h"
+
+namespace weir {
+namespace {
+
+std::string RandomRunId() {
+  WEIR_CHECK(sodium_init() >= 0);
+  std::array<unsigned char, 20> bytes;
+  randombytes_buf(bytes.data(), bytes.size());
+  std::array<char, 2 * bytes.size() + 1> hex;
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
+  return hex.data();
+}
+
+}  // namespace
+
+Services::Services(const Options& server_options, const Clock& server_clock,
+                   Limiter& server_limiter)
+    : options(server_options),
+      clock(server_clock),
+      limiter(server_limiter),
+      explicit_time(server_options.allow_explicit_time),
+      sweeper(server_limiter),
+      started(server_clock.Now()),
+      run_id(RandomRunId()) {}
+
+}  // namespace weir

@@ -1,0 +1,102 @@
+// What the sessions of one I/O thread share, and what all threads share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/limit_memo.h"
+#include "core/limiter.h"
+#include "core/sweeper.h"
+#include "server/client_registry.h"
+#include "server/options.h"
+
+namespace weir {
+
+// A count that one thread raises and any thread reads.
+class Counter {
+ public:
+  void Add(std::uint64_t n = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t value() const noexcept {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+struct Counters {
+  Counter commands;  // executed, errors included
+  Counter errors;    // error replies
+  Counter allowed;   // verdicts of deciding commands
+  Counter denied;
+  Counter protocol_errors;  // connections ended for what they sent
+  Counter input_bytes;
+  Counter output_bytes;
+};
+
+// The execution time that a client may give, on a server that runs with --allow-explicit-time.
+class ExplicitTime {
+ public:
+  explicit ExplicitTime(bool allowed) : allowed_(allowed) {}
+  [[nodiscard]] bool allowed() const noexcept { return allowed_; }
+
+  void Record(Instant at) noexcept {
+    latest_.store(at.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  // The time that looks at buckets go by: the latest AT, else the clock's.
+  [[nodiscard]] Instant View(Instant now) const noexcept {
+    const std::int64_t latest = latest_.load(std::memory_order_relaxed);
+    return latest == kNone ? now : Instant{Nanos{latest}};
+  }
+
+ private:
+  static constexpr std::int64_t kNone = -1;
+  const bool allowed_;
+  std::atomic<std::int64_t> latest_{kNone};
+};
+
+struct Worker;
+
+// What all threads share. Every member is immutable or thread-safe, but for `workers`, which is
+// filled before the first session starts.
+struct Services {
+  Services(const Options& server_options, const Clock& server_clock, Limiter& server_limiter);
+
+  const Options options;
+  const Clock& clock;
+  Limiter& limiter;
+  ExplicitTime explicit_time;
+  ClientRegistry clients;
+  Sweeper sweeper;
+  const Instant started;
+  const std::string run_id;  // 40 hex digits
+  std::uint16_t port = 0;    // in use, set before the first session
+  // Both set before the first session; any thread may call them.
+  std::function<void()> request_shutdown = [] {};
+  std::function<Nanos()> wall_clock_offset = [] {
+    return Nanos{0};
+  };  // how far the wall clock is ahead of ours
+  std::vector<const Worker*> workers;
+  std::atomic<std::uint64_t> connections_received{0};
+  std::atomic<std::uint64_t> connections_rejected{0};
+};
+
+// One I/O thread's own. Its counters may be read by any thread.
+struct Worker {
+  explicit Worker(Services& shared) : services(shared) { services.workers.push_back(this); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  Services& services;
+  LimitMemo memo;
+  Counters counters;
+};
+
+}  // namespace weir

@@ -1,0 +1,176 @@
+// Any bytes, in any pieces, at any times: the session answers each request with exactly one
+// well-formed reply, does nothing after its end, and holds no more than its caps.
+//
+// The input is what a client sends, followed by a script that says how it arrives:
+//
+//     bytes  script*  last          last: the low 4 bits are the number of script bytes, 0x10
+//     allows AT script = below 0x80: that many bytes arrive (0: one), then the clock moves by a
+//     power of two of nanoseconds
+//            | else: everything that is left arrives
+//
+// The script is played in a circle; without one all bytes arrive at once.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/check.h"
+#include "core/limiter.h"
+#include "protocol/resp_parser.h"
+#include "server/session.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/resp_value.h"
+
+namespace weir {
+namespace {
+
+// The longest reply is COMMAND DOCS of as many names as a request holds.
+constexpr std::size_t kOneReplyBytesMax = 8 * 1024 * 1024;
+
+// How the client's bytes arrive.
+struct Arrival {
+  std::string_view bytes;
+  std::string_view script;
+  bool explicit_time = false;
+};
+
+Arrival ReadInput(std::string_view input) {
+  if (input.empty()) return {};
+  const auto last = static_cast<unsigned char>(input.back());
+  input.remove_suffix(1);
+  const std::size_t script_bytes = std::min<std::size_t>(last & 15, input.size());
+  const std::size_t bytes = input.size() - script_bytes;
+  return {input.substr(0, bytes), input.substr(bytes), (last & 0x10) != 0};
+}
+
+// One table for all inputs, because it takes long to make; emptied behind each.
+Limiter& EmptyLimiter() {
+  static Limiter* const kLimiter = new Limiter({.secret = {1, 2, 3}});
+  return *kLimiter;
+}
+
+// A server and its one client.
+class Client {
+ public:
+  explicit Client(bool explicit_time)
+      : services_(OptionsWith(explicit_time), clock_, EmptyLimiter()),
+        worker_(services_),
+        session_(worker_, services_.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, clock_.Now())) {
+    services_.request_shutdown = [this] { ++shutdowns_; };
+  }
+
+  ~Client() {
+    if (worker_.counters.allowed.value() == 0) return;
+    EmptyLimiter().Clear();
+    EmptyLimiter().ReclaimLimits(1, kLimitsMax);
+  }
+
+  // Delivers bytes as a connection does.
+  void Deliver(std::string_view bytes) {
+    if (closed_) return;
+    auto block = std::make_unique<char[]>(unread_.size() + bytes.size());
+    bytes.copy(std::copy(unread_.begin(), unread_.end(), block.get()), bytes.size());
+    unread_ = {block.get(), unread_.size() + bytes.size()};
+    block_ = std::move(block);
+    for (auto next = Session::Next::kContinue; next == Session::Next::kContinue;) {
+      const std::size_t before = replies_.size();
+      const std::uint64_t commands = worker_.counters.commands.value();
+      const Session::Turn turn = session_.Execute(unread_, replies_);
+      WEIR_CHECK(turn.consumed <= unread_.size());
+      WEIR_CHECK(replies_.size() - before < kReplyBytesPerTurn + kOneReplyBytesMax);
+      WEIR_CHECK(worker_.counters.commands.value() - commands <= kCommandsPerTurn);
+      unread_.remove_prefix(turn.consumed);
+      next = turn.next;
+    }
+    closed_ = Peeked().next == Session::Next::kClose;
+    WEIR_CHECK(closed_ || unread_.size() < kRespCaps.request_bytes_max);
+    WEIR_CHECK(worker_.memo.size() <= kMemoWordsMax + kChecksMax);
+  }
+
+  void Wait(Nanos span) {
+    if (clock_.Now() + span <= kInstantMax) clock_.Advance(span);
+  }
+
+  // Holds all that came back against what was sent.
+  void CheckReplies(std::string_view sent) const {
+    const Counters& counters = worker_.counters;
+    const std::uint64_t executed = counters.commands.value();
+    const bool broken = counters.protocol_errors.value() > 0;
+    // What another parser makes of the whole, up to the first request that was not executed.
+    RespParser parser;
+    ParseResult result = ParseResult::kCommand;
+    std::uint64_t requests = 0;
+    while (result == ParseResult::kCommand && requests <= executed) {
+      result = parser.Parse(sent);
+      sent.remove_prefix(parser.consumed());
+      if (result == ParseResult::kCommand) ++requests;
+    }
+    const bool silent = result == ParseResult::kForeignProtocol;
+    WEIR_CHECK(requests >= executed);
+    WEIR_CHECK(!broken || closed_);
+    WEIR_CHECK(!broken || requests == executed);
+    WEIR_CHECK(!broken || silent || result == ParseResult::kProtocolError);
+    WEIR_CHECK(closed_ || requests == executed);
+    WEIR_CHECK(closed_ || result == ParseResult::kNeedMore);
+    WEIR_CHECK(shutdowns_ <= 1);
+    const auto replies = ReadRespValues(replies_);
+    WEIR_CHECK(replies.has_value());
+    WEIR_CHECK(replies->size() == executed - shutdowns_ + (broken && !silent ? 1 : 0));
+    WEIR_CHECK(counters.output_bytes.value() == replies_.size());
+  }
+
+ private:
+  static Options OptionsWith(bool explicit_time) {
+    static const Options kDefaults = DefaultOptions();
+    Options options = kDefaults;
+    options.allow_explicit_time = explicit_time;
+    return options;
+  }
+
+  // A turn without new bytes does nothing, whatever went before.
+  Session::Turn Peeked() {
+    const std::size_t before = replies_.size();
+    const Session::Turn turn = session_.Execute(unread_, replies_);
+    WEIR_CHECK(turn.consumed == 0);
+    WEIR_CHECK(turn.next != Session::Next::kContinue);
+    WEIR_CHECK(replies_.size() == before);
+    return turn;
+  }
+
+  FakeClock clock_;
+  Services services_;
+  Worker worker_;
+  Session session_;
+  std::unique_ptr<char[]> block_;
+  std::string_view unread_;
+  std::string replies_;
+  std::uint64_t shutdowns_ = 0;
+  bool closed_ = false;
+};
+
+void Play(const Arrival& arrival) {
+  Client client(arrival.explicit_time);
+  std::string_view left = arrival.bytes;
+  for (std::size_t i = 0; !left.empty(); ++i) {
+    const std::size_t step =
+        arrival.script.empty()
+            ? 0xFF
+            : static_cast<unsigned char>(arrival.script[i % arrival.script.size()]);
+    const std::size_t bytes =
+        step >= 0x80 ? left.size() : std::clamp<std::size_t>(step, 1, left.size());
+    client.Deliver(left.substr(0, bytes));
+    left.remove_prefix(bytes);
+    client.Wait(Nanos{std::int64_t{1} << (step % 61)});
+  }
+  client.CheckReplies(arrival.bytes);
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  weir::Play(weir::ReadInput({reinterpret_cast<const char*>(data), size}));
+  return 0;
+}

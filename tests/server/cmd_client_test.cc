@@ -1,0 +1,177 @@
+// Goal: CLIENT knows each connection by number, name and library, and lists them all. Method:
+// several conversations with one server.
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr std::string_view kBadName =
+    "-ERR Client names cannot contain spaces, newlines or special characters.\r\n";
+
+TEST(ClientTest, LaterConnectionsHaveGreaterNumbers) {
+  Conversation one;
+  Conversation two(one.server());
+  EXPECT_EQ(one.Run("CLIENT ID"), ":1\r\n");
+  EXPECT_EQ(two.Run("client id"), ":2\r\n");
+  Conversation three(one.server());
+  EXPECT_EQ(three.Run("Client Id"), ":3\r\n");
+}
+
+TEST(ClientTest, NamesAreSetShownAndTakenAway) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CLIENT GETNAME"), "$-1\r\n");
+  EXPECT_EQ(client.Run("CLIENT SETNAME web-1"), "+OK\r\n");
+  EXPECT_EQ(client.Run("CLIENT GETNAME"), "$5\r\nweb-1\r\n");
+  EXPECT_EQ(client.Run("CLIENT SETNAME \"\""), "+OK\r\n");
+  EXPECT_EQ(client.Run("CLIENT GETNAME"), "$-1\r\n");
+  client.Run("HELLO 3");
+  EXPECT_EQ(client.Run("CLIENT GETNAME"), "_\r\n");
+}
+
+TEST(ClientTest, NamesAreOneShortPrintableWord) {
+  Conversation client;
+  const std::string longest(256, 'n');
+  EXPECT_EQ(client.Call({"CLIENT", "SETNAME", longest}), "+OK\r\n");
+  for (const std::string& name :
+       {std::string(257, 'n'), std::string("a b"), std::string("a\n"), std::string("a\0b", 3),
+        std::string("\x7f"), std::string("caf\xc3\xa9"), std::string(" ")}) {
+    EXPECT_EQ(client.Call({"CLIENT", "SETNAME", name}), kBadName) << RedisCliQuoted(name);
+  }
+  EXPECT_EQ(client.Call({"CLIENT", "GETNAME"}), "$256\r\n" + longest + "\r\n");
+}
+
+TEST(ClientTest, LibrariesAreNoted) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CLIENT SETINFO LIB-NAME redis-py(async)"), "+OK\r\n");
+  EXPECT_EQ(client.Run("client setinfo lib-ver 5.2.1"), "+OK\r\n");
+  EXPECT_THAT(client.Run("CLIENT INFO"), HasSubstr(" lib-name=redis-py(async) lib-ver=5.2.1\n"));
+  EXPECT_EQ(client.Run("CLIENT SETINFO LIB-NAME \"a b\""),
+            "-ERR lib-name cannot contain spaces, newlines or special characters.\r\n");
+  EXPECT_EQ(client.Run("CLIENT SETINFO LIB-VER \"1\\n2\""),
+            "-ERR lib-ver cannot contain spaces, newlines or special characters.\r\n");
+  EXPECT_EQ(client.Run("CLIENT SETINFO FOO x"), "-ERR Unrecognized option 'FOO'\r\n");
+  EXPECT_EQ(client.Run("CLIENT SETINFO LIB-NAME"),
+            "-ERR wrong number of arguments for 'client|setinfo' command\r\n");
+  EXPECT_THAT(client.Run("CLIENT INFO"), HasSubstr(" lib-name=redis-py(async) lib-ver=5.2.1\n"));
+}
+
+TEST(ClientTest, InfoIsTheConnectionsOwnLine) {
+  Conversation other;
+  Conversation client(other.server());
+  client.Run("CLIENT SETNAME me");
+  client.server().clock.Advance(std::chrono::seconds{90});
+  const std::string line =
+      "id=2 addr=127.0.0.1:50000 laddr=127.0.0.1:7379 fd=7 name=me age=90 idle=0 flags=N db=0 "
+      "sub=0 psub=0 ssub=0 "
+      "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 "
+      "events=r "
+      "cmd=client|info user=default redir=-1 resp=";
+  EXPECT_EQ(client.Ask("CLIENT INFO").text, line + "2 lib-name= lib-ver=\n");
+  client.Run("HELLO 3");
+  const std::string text = line + "3 lib-name= lib-ver=\n";
+  EXPECT_EQ(client.Run("CLIENT INFO"),
+            "=" + std::to_string(text.size() + 4) + "\r\ntxt:" + text + "\r\n");
+}
+
+class ClientListTest : public testing::Test {
+ protected:
+  ClientListTest() {
+    one_.Run("CLIENT SETNAME one");
+    two_->Run("CLIENT SETNAME two");
+    three_.Run("CLIENT SETNAME three");
+  }
+
+  // The names in what CLIENT LIST answers, in order.
+  std::string Names(const std::string& line) {
+    std::string names;
+    const std::string text = one_.Ask(line).text;
+    for (std::size_t at = text.find(" name="); at != std::string::npos;
+         at = text.find(" name=", at + 1)) {
+      names += text.substr(at + 6, text.find(' ', at + 1) - at - 6) + " ";
+    }
+    EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(text, '\n')),
+              static_cast<std::size_t>(std::ranges::count(names, ' ')));
+    return names;
+  }
+
+  Conversation one_;
+  std::unique_ptr<Conversation> two_ = std::make_unique<Conversation>(one_.server());
+  Conversation three_{one_.server()};
+};
+
+TEST_F(ClientListTest, ListsTheOpenConnectionsOldestFirst) {
+  EXPECT_EQ(Names("CLIENT LIST"), "one two three ");
+  two_.reset();
+  EXPECT_EQ(Names("client list"), "one three ");
+}
+
+TEST_F(ClientListTest, CanBeNarrowedDown) {
+  EXPECT_EQ(Names("CLIENT LIST TYPE normal"), "one two three ");
+  EXPECT_EQ(Names("CLIENT LIST type NORMAL"), "one two three ");
+  for (const char* type : {"master", "replica", "slave", "pubsub"}) {
+    EXPECT_EQ(Names(std::string("CLIENT LIST TYPE ") + type), "");
+  }
+  EXPECT_EQ(Names("CLIENT LIST ID 2"), "two ");
+  EXPECT_EQ(Names("CLIENT LIST ID 3 1 99 3"), "one three ");
+  EXPECT_EQ(Names("CLIENT LIST ID 99"), "");
+}
+
+TEST_F(ClientListTest, BadFiltersAreErrors) {
+  EXPECT_EQ(one_.Run("CLIENT LIST TYPE foo"), "-ERR Unknown client type 'foo'\r\n");
+  EXPECT_EQ(one_.Run("CLIENT LIST TYPE"), "-ERR syntax error, type is missing\r\n");
+  EXPECT_EQ(one_.Run("CLIENT LIST TYPE normal normal"), "-ERR syntax error\r\n");
+  EXPECT_EQ(one_.Run("CLIENT LIST FOO"), "-ERR syntax error\r\n");
+  EXPECT_THAT(one_.Run("CLIENT LIST ID"), StartsWith("-ERR syntax error"));
+  EXPECT_THAT(one_.Run("CLIENT LIST ID 1 x"), StartsWith("-ERR invalid client-id 'x'"));
+  EXPECT_THAT(one_.Run("CLIENT LIST ID 0"), StartsWith("-ERR invalid client-id '0'"));
+  EXPECT_THAT(one_.Run("CLIENT LIST ID -1"), StartsWith("-ERR invalid client-id '-1'"));
+}
+
+TEST_F(ClientListTest, ShowsWhatEachDidLastAndWhen) {
+  three_.Run("RL.PEEK k 10/s");
+  one_.server().clock.Advance(std::chrono::seconds{7});
+  const std::string line = one_.Ask("CLIENT LIST ID 3").text;
+  EXPECT_THAT(line, HasSubstr(" age=7 idle=7 "));
+  EXPECT_THAT(line, HasSubstr(" cmd=rl.peek "));
+  Conversation fresh(one_.server());
+  EXPECT_THAT(one_.Ask("CLIENT LIST ID 4").text, HasSubstr(" cmd=NULL "));
+  EXPECT_THAT(one_.Run("CLIENT LIST ID 1"), Not(HasSubstr("three")));
+}
+
+// What a server does not do it must not say OK to: clients switch features on by that.
+TEST(ClientTest, OtherSubcommandsAreUnknown) {
+  Conversation client;
+  for (const char* subcommand : {"MAINT_NOTIFICATIONS", "TRACKING", "NO-EVICT", "KILL", "PAUSE",
+                                 "REPLY", "CAPA", "", "id2"}) {
+    EXPECT_EQ(client.Call({"CLIENT", subcommand, "ON"}),
+              "-ERR unknown subcommand '" + std::string(subcommand) + "'. Try CLIENT HELP.\r\n");
+  }
+  EXPECT_EQ(client.Run("CLIENT"), "-ERR wrong number of arguments for 'client' command\r\n");
+  EXPECT_EQ(client.Run("CLIENT ID now"),
+            "-ERR wrong number of arguments for 'client|id' command\r\n");
+}
+
+TEST(ClientTest, HelpListsTheSubcommands) {
+  Conversation client;
+  const RespValue help = client.Ask("CLIENT HELP");
+  ASSERT_EQ(help.elements.size(), 15U);
+  EXPECT_EQ(help.elements[0].text,
+            "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+  EXPECT_EQ(help.elements[1].text, "GETNAME");
+  EXPECT_EQ(help.elements[2].text, "    Returns the name of the connection, null if it has none.");
+  for (const RespValue& line : help.elements) EXPECT_EQ(line.type, '+');
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,146 @@
+// Goal: a bad request gets its own error, changes nothing, and leaves the connection usable.
+// Method: every bad request of the table, to every command that reads limits, on a server with
+// buckets in all states; before and after, the state is compared to the nanosecond.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/status.h"
+#include "tests/support/bad_requests.h"
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+class RlErrorsTest : public testing::Test {
+ protected:
+  RlErrorsTest() {
+    client_.Run("RL.ALLOW k 10/s COST 10 AND k2 5/s COST 2");  // empty, and in use
+    client_.Run("RL.ALLOW k 1/h");
+    client_.Run("RL.ALLOW k2 10/s,burst=20");
+    before_ = State();
+  }
+
+  // All that the limiter keeps: of each key and limit how much and for how long.
+  std::string State() {
+    Limiter& limiter = *client_.server().limiter;
+    std::string state = std::to_string(limiter.size().buckets) + " buckets, " +
+                        std::to_string(limiter.size().limits) + " limits\n";
+    for (const char* key : {"k", "k2", "k0", "k1", "AND", "cost", ""}) {
+      for (const auto& bucket : limiter.Inspect(key, client_.server().clock.Now())) {
+        state += std::string(key) + " " + LimitText(bucket.limit) + ": " +
+                 std::to_string(bucket.remaining) + ", " +
+                 std::to_string(bucket.reset_after.count()) + " ns\n";
+      }
+    }
+    return state;
+  }
+
+  // `error` is all that comes, and all that happens.
+  void ExpectError(const std::vector<std::string>& words, const std::string& error) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    const std::uint64_t errors = client_.server().worker.counters.errors.value();
+    EXPECT_EQ(client_.Call(words), "-ERR " + error + "\r\n");
+    EXPECT_EQ(client_.server().worker.counters.errors.value(), errors + 1);
+    EXPECT_EQ(State(), before_);
+    EXPECT_FALSE(client_.closed());
+    EXPECT_EQ(client_.Run("PING"), "+PONG\r\n");
+  }
+
+  static std::vector<std::string> With(std::vector<std::string> front,
+                                       std::vector<std::string> words) {
+    front.insert(front.end(), words.begin(), words.end());
+    return front;
+  }
+
+  Conversation client_{TestServer::WithExplicitTime()};
+  std::string before_;
+};
+
+// An error line carries control bytes as spaces.
+std::string Escaped(std::string text) {
+  for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  return text;
+}
+
+TEST_F(RlErrorsTest, EveryBadRequest) {
+  for (const BadRequest& bad : BadRequests()) {
+    ExpectError(With({"RL.ALLOW"}, bad.words), Escaped(bad.error));
+    ExpectError(With({"rl.peek"}, bad.words), Escaped(bad.error));
+  }
+}
+
+TEST_F(RlErrorsTest, TooFewWords) {
+  for (const std::string name : {"rl.allow", "rl.peek"}) {
+    ExpectError({name}, "wrong number of arguments for '" + name + "' command");
+    ExpectError({name, "k"}, "wrong number of arguments for '" + name + "' command");
+  }
+  ExpectError({"RL.RESET"}, "wrong number of arguments for 'rl.reset' command");
+  ExpectError({"RL.INSPECT"}, "wrong number of arguments for 'rl.inspect' command");
+  ExpectError({"RL.INSPECT", "k", "10/s"}, "wrong number of arguments for 'rl.inspect' command");
+  ExpectError({"RL.HELP", "k"}, "wrong number of arguments for 'rl.help' command");
+}
+
+// A bad limit, the last of several: none of those before it is reset.
+TEST_F(RlErrorsTest, ResetReadsAllLimitsBeforeItForgetsAny) {
+  for (const BadRequest& bad : BadRequestsOfLimits()) {
+    if (bad.words.size() != 3) continue;  // only a key and limits
+    ExpectError(With({"RL.RESET"}, bad.words), bad.error);
+  }
+  ExpectError({"RL.RESET", "k", "10/s", "COST", "1"},
+              "invalid limit 'COST': expected count/period, as in 10/s");
+  ExpectError(With({"RL.RESET"}, bad_requests_internal::ManyLimits(kChecksMax + 1)),
+              "too many limits: at most 64");
+}
+
+// Whatever is read and not decided yet says so, in each command that reads limits.
+TEST_F(RlErrorsTest, WhatIsNotBuiltYetSaysSo) {
+  const std::vector<std::pair<std::string, std::string>> limits = {
+      {"10/s,fixed", "fixed windows are"},
+      {"10/m,fixed,aligned", "fixed windows are"},
+      {"10/s,sliding", "sliding windows are"},
+      {"10/s,shadow", "shadow limits are"},
+      {"unlimited", "'unlimited' and 'none' are"},
+      {"none", "'unlimited' and 'none' are"},
+      {"@free", "policies are"},
+  };
+  for (const auto& [limit, what] : limits) {
+    const std::string error =
+        "limit '" + limit + "': " + what + " not built yet, use a token bucket as in 10/s,burst=20";
+    for (const char* command : {"RL.ALLOW", "RL.PEEK", "RL.RESET"})
+      ExpectError({command, "k", limit}, error);
+  }
+}
+
+// However much a client sends, an error is a line that fits a terminal and a log.
+TEST_F(RlErrorsTest, ErrorsAreBounded) {
+  const std::string huge(60'000, 'x');
+  const std::vector<std::vector<std::string>> requests = {
+      {"RL.ALLOW", huge, "AND"},
+      {"RL.ALLOW", "k", huge},
+      {"RL.ALLOW", "k", "10/s", "COST", huge},
+      {"RL.ALLOW", "k", "10/s", "WITHLIMITS", huge},
+      {"RL.ALLOW", "k", "10/s," + huge},
+      {"RL.ALLOW", "k", "10/" + huge},
+      {"RL.ALLOW", "k", "10/s,name=" + huge},
+      {"RL.RESET", "k", huge},
+      {huge, huge, huge},
+      {"CLIENT", huge},
+      {"COMMAND", "LIST", huge},
+      {"SELECT", huge},
+      {"HELLO", "3", huge},
+  };
+  for (const std::vector<std::string>& request : requests) {
+    const std::string reply = client_.Call(request);
+    EXPECT_TRUE(reply.starts_with("-ERR ")) << reply.substr(0, 100);
+    EXPECT_LE(reply.size(), kErrorBytesMax + 3);
+    EXPECT_EQ(reply.find(std::string(129, 'x')), std::string::npos);
+    EXPECT_EQ(State(), before_);
+  }
+}
+
+}  // namespace
+}  // namespace weir

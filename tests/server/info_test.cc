@@ -1,0 +1,238 @@
+// Goal: INFO has every field that tools for Redis read, spelled as they parse it, and true. Method:
+// the text is taken apart strictly; after known events the fields have known values.
+#include "server/info.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/version.h"
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+
+struct Info {
+  std::vector<std::string> sections;
+  std::map<std::string, std::string> fields;
+};
+
+bool IsFieldName(std::string_view name) {
+  return !name.empty() &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+// Sections are "# Name", a field a line, CRLF behind each, an empty line between sections.
+Info Parse(std::string_view text) {
+  Info info;
+  bool begins_section = true;
+  while (!text.empty()) {
+    const std::size_t end = text.find("\r\n");
+    if (end == std::string_view::npos) {
+      ADD_FAILURE() << "a line without end: " << text;
+      break;
+    }
+    const std::string line(text.substr(0, end));
+    text.remove_prefix(end + 2);
+    if (begins_section) {
+      EXPECT_TRUE(line.starts_with("# ") && line.size() > 2) << line;
+      info.sections.push_back(line.substr(2));
+      begins_section = false;
+    } else if (line.empty()) {
+      begins_section = true;
+    } else {
+      const std::size_t colon = line.find(':');
+      EXPECT_NE(colon, std::string::npos) << line;
+      const std::string name = line.substr(0, colon);
+      EXPECT_TRUE(IsFieldName(name)) << line;
+      EXPECT_TRUE(info.fields.emplace(name, line.substr(colon + 1)).second) << "twice: " << line;
+      EXPECT_EQ(line.find_first_of("\r\n\t"), std::string::npos) << line;
+    }
+  }
+  EXPECT_FALSE(begins_section && !info.sections.empty()) << "an empty line at the end";
+  return info;
+}
+
+Info InfoOf(Conversation& client, const std::string& sections = "") {
+  return Parse(client.Ask("INFO " + sections).text);
+}
+
+TEST(InfoTest, HasTheFieldsThatToolsRead) {
+  Conversation client;
+  Info info = InfoOf(client);
+  EXPECT_THAT(info.sections, ElementsAre("Server", "Clients", "Memory", "Persistence", "Stats",
+                                         "Replication", "CPU", "Cluster", "Keyspace", "Weir"));
+  for (const char* name : {"redis_version",
+                           "redis_mode",
+                           "os",
+                           "arch_bits",
+                           "process_id",
+                           "run_id",
+                           "tcp_port",
+                           "uptime_in_seconds",
+                           "uptime_in_days",
+                           "connected_clients",
+                           "blocked_clients",
+                           "maxclients",
+                           "used_memory",
+                           "used_memory_rss",
+                           "maxmemory",
+                           "maxmemory_policy",
+                           "loading",
+                           "rdb_bgsave_in_progress",
+                           "aof_rewrite_in_progress",
+                           "total_connections_received",
+                           "total_commands_processed",
+                           "expired_keys",
+                           "evicted_keys",
+                           "role",
+                           "connected_slaves",
+                           "cluster_enabled",
+                           "weir_version",
+                           "buckets",
+                           "limits",
+                           "table_bytes",
+                           "allowed",
+                           "denied",
+                           "time_offset_ms"}) {
+    EXPECT_TRUE(info.fields.contains(name)) << name;
+  }
+}
+
+TEST(InfoTest, ConstantsAreWhatTheyMustBe) {
+  Conversation client;
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["redis_version"], kRedisVersion);
+  EXPECT_EQ(info.fields["weir_version"], kVersion);
+  EXPECT_EQ(info.fields["redis_mode"], "standalone");
+  EXPECT_EQ(info.fields["role"], "master");
+  EXPECT_EQ(info.fields["loading"], "0");
+  EXPECT_EQ(info.fields["cluster_enabled"], "0");
+  EXPECT_EQ(info.fields["maxclients"], "10000");
+  EXPECT_EQ(info.fields["run_id"], client.server().services.run_id);
+  EXPECT_EQ(info.fields["run_id"].size(), 40U);
+  EXPECT_EQ(info.fields["run_id"].find_first_not_of("0123456789abcdef"), std::string::npos);
+}
+
+// A restarted server is another one to a Sentinel.
+TEST(InfoTest, EveryServerHasItsOwnRunId) {
+  TestServer one;
+  TestServer two;
+  EXPECT_NE(one.services.run_id, two.services.run_id);
+}
+
+TEST(InfoTest, AVerbatimStringInResp3) {
+  Conversation client;
+  EXPECT_EQ(client.Ask("INFO").type, '$');
+  client.Run("HELLO 3");
+  EXPECT_EQ(client.Ask("INFO").type, '=');
+  EXPECT_EQ(client.Run("INFO nosuch"), "=4\r\ntxt:\r\n");
+}
+
+TEST(InfoTest, SectionsAreChosenByName) {
+  Conversation client;
+  EXPECT_THAT(InfoOf(client, "replication").sections, ElementsAre("Replication"));
+  EXPECT_THAT(InfoOf(client, "CPU nosuch Server server").sections, ElementsAre("Server", "CPU"));
+  for (const char* all : {"all", "EVERYTHING", "default", "default cpu", "nosuch all"}) {
+    EXPECT_EQ(InfoOf(client, all).sections.size(), 10U) << all;
+  }
+  EXPECT_EQ(client.Run("INFO nosuch"), "$0\r\n\r\n");
+  EXPECT_EQ(client.Run("INFO \"\""), "$0\r\n\r\n");
+  EXPECT_EQ(client.Run("INFO replication"),
+            "$48\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n");
+}
+
+TEST(InfoTest, CountsConnections) {
+  Conversation client;
+  client.server().services.connections_received = 5;
+  client.server().services.connections_rejected = 2;
+  Conversation other(client.server());
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["connected_clients"], "2");
+  EXPECT_EQ(info.fields["total_connections_received"], "5");
+  EXPECT_EQ(info.fields["rejected_connections"], "2");
+}
+
+// Errors are commands, too; a broken request is none. All workers count.
+TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
+  Conversation client;
+  Worker second(client.server().services);
+  second.counters.commands.Add(100);
+  second.counters.denied.Add(10);
+  client.Run("RL.ALLOW k 2/h");
+  client.Run("RL.ALLOW k 2/h COST 2");
+  client.Run("RL.ALLOW k 2/x");
+  client.Run("NOSUCH");
+  client.Run("AUTH nobody x");
+  Conversation broken(client.server());
+  broken.Send("*x\r\n");
+  Conversation foreign(client.server());
+  foreign.Send("GET / HTTP/1.1\r\n");
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["total_commands_processed"], "106");  // with this one
+  EXPECT_EQ(info.fields["total_error_replies"], "3");
+  EXPECT_EQ(info.fields["protocol_errors"], "2");
+  EXPECT_EQ(info.fields["allowed"], "1");
+  EXPECT_EQ(info.fields["denied"], "11");
+  EXPECT_EQ(info.fields["io_threads_active"], "2");
+}
+
+TEST(InfoTest, CountsBytes) {
+  Conversation client;
+  client.Send("PING\r\nPI");
+  EXPECT_EQ(client.server().worker.counters.input_bytes.value(), 6U);
+  EXPECT_EQ(client.server().worker.counters.output_bytes.value(), 7U);
+  client.Send("NG\r\n");
+  EXPECT_EQ(client.server().worker.counters.input_bytes.value(), 12U);
+  EXPECT_EQ(client.server().worker.counters.output_bytes.value(), 14U);
+}
+
+TEST(InfoTest, CountsBucketsAndSweeping) {
+  Conversation client;
+  EXPECT_FALSE(InfoOf(client).fields.contains("db0"));
+  client.Run("RL.ALLOW a 10/s 1/h AND b 10/s");
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["buckets"], "3");
+  EXPECT_EQ(info.fields["limits"], "2");
+  EXPECT_EQ(info.fields["db0"], "keys=3,expires=3,avg_ttl=0");
+  client.server().clock.Advance(std::chrono::seconds{1});
+  while (!client.server().services.sweeper.Step(client.server().clock.Now())) {
+  }
+  info = InfoOf(client);
+  EXPECT_EQ(info.fields["buckets"], "1");
+  EXPECT_EQ(info.fields["expired_keys"], "2");
+  EXPECT_EQ(info.fields["sweeper_dropped"], "2");
+  EXPECT_EQ(info.fields["sweeper_laps"], "1");
+}
+
+TEST(InfoTest, ShowsTimes) {
+  Conversation client;
+  client.server().services.wall_clock_offset = [] { return std::chrono::milliseconds{-1500}; };
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["uptime_in_seconds"], "0");
+  EXPECT_EQ(info.fields["time_offset_ms"], "-1500");
+  EXPECT_EQ(info.fields["explicit_time"], "0");
+  client.server().clock.Advance(std::chrono::hours{49} - Nanos{1});
+  info = InfoOf(client);
+  EXPECT_EQ(info.fields["uptime_in_seconds"], std::to_string(49 * 3600 - 1));
+  EXPECT_EQ(info.fields["uptime_in_days"], "2");
+  Conversation test(TestServer::WithExplicitTime());
+  EXPECT_EQ(InfoOf(test).fields["explicit_time"], "1");
+}
+
+TEST(InfoTest, ShowsThePortInUse) {
+  Conversation client;
+  client.server().services.port = 40123;
+  EXPECT_EQ(InfoOf(client).fields["tcp_port"], "40123");
+}
+
+}  // namespace
+}  // namespace weir

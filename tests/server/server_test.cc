@@ -1,0 +1,124 @@
+// Goal: a stop loses no request that has been received, and always comes to an end. Method:
+// requests that lie in the server's kernel buffers when the stop is asked for, and clients that do
+// not cooperate.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/server/loopback.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kPing = "PING\r\n";
+constexpr std::string_view kPong = "+PONG\r\n";
+
+bool IsDefault(int signal) {
+  struct sigaction action {};
+  WEIR_CHECK(sigaction(signal, nullptr, &action) == 0);
+  return action.sa_handler == SIG_DFL;
+}
+
+TEST(ServerTest, AStopAnswersWhatHasBeenReceived) {
+  const Pipeline pipeline(500);
+  for (int round = 0; round < 10; ++round) {
+    LoopbackServer server;
+    std::vector<LoopbackClient> clients;
+    for (int i = 0; i < 50; ++i) clients.emplace_back(server.port());
+    ASSERT_TRUE(server.AwaitClients(50));
+    for (LoopbackClient& client : clients) {
+      ASSERT_TRUE(client.Send(pipeline.requests + "*2\r\n$4\r\nEC"));
+    }
+    for (LoopbackClient& client : clients) ASSERT_TRUE(client.AwaitDelivery());
+    server->RequestShutdown();
+    for (LoopbackClient& client : clients) {
+      EXPECT_TRUE(client.ReceiveAll() == pipeline.replies);
+      EXPECT_FALSE(client.reset());
+      client.Close();
+    }
+    server.AwaitEnd();
+  }
+}
+
+TEST(ServerTest, AStopClosesIdleClients) {
+  LoopbackServer server;
+  LoopbackClient client(server.port());
+  client.Send(kPing);
+  EXPECT_EQ(client.Receive(kPong.size()), kPong);
+  server->RequestShutdown();
+  EXPECT_EQ(client.ReceiveAll(), "");
+  EXPECT_FALSE(client.reset());
+}
+
+// It sends on and on; what arrives after the stop was asked for is not executed any more.
+TEST(ServerTest, AStopEndsThoughAClientGoesOnAsking) {
+  LoopbackServer server;
+  LoopbackClient client(server.port());
+  std::size_t replies = 0;
+  for (;;) {
+    if (!client.Send(kPing)) break;
+    if (client.Receive(kPong.size()) != kPong) break;
+    if (++replies == 100) server->RequestShutdown();
+  }
+  EXPECT_GE(replies, 100U);
+  server.AwaitEnd();
+}
+
+TEST(ServerTest, AStopCutsAClientThatDoesNotTakeItsReplies) {
+  LoopbackServer server;
+  LoopbackClient client(server.port());
+  ASSERT_TRUE(server.AwaitClients(1));
+  client.SendWithoutReading(Pipeline(40'000, 1000).requests);
+  server->RequestShutdown();
+  server.AwaitEnd();  // kDrainTime later
+}
+
+TEST(ServerTest, NobodyIsAcceptedAfterAStop) {
+  LoopbackServer server;
+  server->RequestShutdown();
+  server.AwaitEnd();
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server.port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_NE(connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  close(descriptor);
+}
+
+TEST(ServerTest, TheFirstSignalStopsAndTheSecondIsTheSystems) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    LoopbackServer server;
+    server->StopOnSignals();
+    EXPECT_FALSE(IsDefault(signal));
+    kill(getpid(), signal);
+    EXPECT_TRUE(Eventually([signal] { return IsDefault(signal); }));
+    server.AwaitEnd();
+  }
+}
+
+TEST(ServerTest, TheCommandShutdownStops) {
+  LoopbackServer server;
+  LoopbackClient client(server.port());
+  LoopbackClient other(server.port());
+  ASSERT_TRUE(server.AwaitClients(2));
+  client.Send("PING\r\nSHUTDOWN\r\n");
+  EXPECT_EQ(client.ReceiveAll(), kPong);
+  EXPECT_EQ(other.ReceiveAll(), "");
+  client.Close();
+  server.AwaitEnd();
+}
+
+TEST(ServerTest, AServerThatNeverRanEndsToo) {
+  Server server(LoopbackOptions());
+  ASSERT_TRUE(server.Start().ok());
+  LoopbackClient client(server.port());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,251 @@
+// Goal: a session answers each request once and in order, gives way in time, reads the clock once a
+// turn and does nothing after its end. Method: turns at their exact bounds; random sequences of
+// requests, in random pieces, whose replies are counted.
+#include "server/session.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/command_table.h"
+#include "tests/support/conversation.h"
+#include "tests/support/generators.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+std::string Repeated(std::string_view request, std::size_t count) {
+  std::string requests;
+  for (std::size_t i = 0; i < count; ++i) requests += request;
+  return requests;
+}
+
+TEST(SessionTest, NothingYetIsNoTurnsWork) {
+  Conversation client;
+  std::string out;
+  const Session::Turn turn = client.session().Execute("", out);
+  EXPECT_EQ(turn.consumed, 0U);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(out, "");
+}
+
+TEST(SessionTest, ConsumesWholeRequestsAndLeavesTheRest) {
+  Conversation client;
+  std::string out = "what waits to be sent, ";
+  const Session::Turn turn =
+      client.session().Execute("PING\r\n\r\n*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI", out);
+  EXPECT_EQ(turn.consumed, 22U);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(out, "what waits to be sent, +PONG\r\n+PONG\r\n");
+}
+
+TEST(SessionTest, ATurnEndsAfterSoManyCommands) {
+  const std::string pings = Repeated("PING\r\n", kCommandsPerTurn + 1);
+  Conversation client;
+  std::string out;
+  Session::Turn turn = client.session().Execute(pings, out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  EXPECT_EQ(turn.consumed, 6 * kCommandsPerTurn);
+  EXPECT_EQ(out, Repeated("+PONG\r\n", kCommandsPerTurn));
+  out.clear();
+  turn = client.session().Execute(std::string_view(pings).substr(turn.consumed), out);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(turn.consumed, 6U);
+  EXPECT_EQ(out, "+PONG\r\n");
+}
+
+TEST(SessionTest, OneCommandLessIsOneTurn) {
+  Conversation client;
+  std::string out;
+  const std::string pings = Repeated("PING\r\n", kCommandsPerTurn - 1);
+  const Session::Turn turn = client.session().Execute(pings, out);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(turn.consumed, pings.size());
+}
+
+// The reply that goes over is the last: at most one more than the bound.
+TEST(SessionTest, ATurnEndsWhenSoManyBytesOfRepliesWait) {
+  const std::size_t each = kReplyBytesPerTurn / 2;
+  const std::string message(each - 10, 'x');  // "$32758\r\n" and CRLF: exactly half of the bound
+  const std::string echo = RespRequest(std::vector<std::string>{"ECHO", message});
+  Conversation client;
+  std::string out;
+  Session::Turn turn = client.session().Execute(Repeated(echo, 5), out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  EXPECT_EQ(turn.consumed, 2 * echo.size());
+  EXPECT_EQ(out.size(), kReplyBytesPerTurn);
+
+  const std::string shorter = RespRequest(std::vector<std::string>{"ECHO", message.substr(1)});
+  turn = client.session().Execute(shorter + Repeated(echo, 5), out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  EXPECT_EQ(turn.consumed, shorter.size() + 2 * echo.size());
+  EXPECT_EQ(out.size(),
+            2 * kReplyBytesPerTurn - 1 + each);  // What waited before the turn does not count.
+}
+
+// Turn by turn, everything is answered.
+TEST(SessionTest, TurnsGoOnUntilAllIsAnswered) {
+  Conversation client;
+  EXPECT_EQ(client.Send(Repeated("PING\r\n", 5'000)), Repeated("+PONG\r\n", 5'000));
+  EXPECT_EQ(client.turns(), 5);
+  EXPECT_EQ(client.unread_bytes(), 0U);
+}
+
+TEST(SessionTest, AnErrorEndsTheTurnForGood) {
+  Conversation client;
+  const std::string pings = Repeated("PING\r\n", kCommandsPerTurn);
+  std::string out;
+  // The error is behind the bound, so it is the next turn's.
+  Session::Turn turn = client.session().Execute(pings + "*x\r\n", out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  out.clear();
+  turn = client.session().Execute("*x\r\nPING\r\n", out);
+  EXPECT_EQ(turn.next, Session::Next::kClose);
+  EXPECT_EQ(out, "-ERR Protocol error: invalid multibulk length\r\n");
+  for (const std::string_view more : {"", "PING\r\n", "*x\r\n"}) {
+    out.clear();
+    turn = client.session().Execute(more, out);
+    EXPECT_EQ(turn.next, Session::Next::kClose);
+    EXPECT_EQ(turn.consumed, 0U);
+    EXPECT_EQ(out, "");
+  }
+}
+
+// A clock on which every look costs a second.
+class CountingClock : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override {
+    return FakeClock::kStart + std::chrono::seconds{looks_++};
+  }
+  [[nodiscard]] int looks() const { return looks_; }
+
+ private:
+  mutable int looks_ = 0;
+};
+
+TEST(SessionTest, ReadsTheClockOnceATurn) {
+  const CountingClock clock;
+  const auto limiter = std::make_unique<Limiter>(LimiterOptions{.secret = TestServer::kSecret});
+  Services services(DefaultOptions(), clock, *limiter);
+  Worker worker(services);
+  Session session(worker, services.clients.Add("peer", "own", 1, FakeClock::kStart));
+  const int before = clock.looks();
+  std::string out;
+  EXPECT_EQ(session.Execute(Repeated("TIME\r\n", 3), out).next, Session::Next::kRead);
+  EXPECT_EQ(clock.looks(), before + 1);
+  const std::string time = out.substr(0, out.size() / 3);
+  EXPECT_EQ(out, Repeated(time, 3));
+  // All of a chunk at one instant: a bucket of two gives two.
+  out.clear();
+  EXPECT_EQ(session.Execute(Repeated("RL.ALLOW k 2/s\r\n", 3) + "TIME\r\n", out).next,
+            Session::Next::kRead);
+  EXPECT_THAT(out,
+              testing::StartsWith(
+                  "*5\r\n:1\r\n:1\r\n:0\r\n:500\r\n:0\r\n*5\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n"
+                  "*5\r\n:0\r\n:0\r\n:500\r\n:1000\r\n:0\r\n"));
+  EXPECT_EQ(clock.looks(), before + 2);
+  EXPECT_THAT(out, testing::Not(testing::EndsWith(time)));
+  // A turn that is cut off reads it again.
+  EXPECT_EQ(session.Execute(Repeated("PING\r\n", kCommandsPerTurn), out).next,
+            Session::Next::kContinue);
+  EXPECT_EQ(session.Execute("", out).next, Session::Next::kRead);
+  EXPECT_EQ(clock.looks(), before + 4);
+}
+
+TEST(SessionTest, NotesWhenItWasActive) {
+  Conversation client;
+  client.server().clock.Advance(std::chrono::seconds{5});
+  client.Run("PING");
+  EXPECT_EQ(client.record().last_active_ns, client.server().clock.Now().time_since_epoch().count());
+  EXPECT_EQ(client.record().last_command, FindCommand("PING"));
+  client.Run("NOSUCH");
+  client.Run("TTL");
+  EXPECT_EQ(client.record().last_command,
+            FindCommand("PING"));  // what was not executed is not noted
+}
+
+TEST(SessionTest, UnknownCommandsAreEchoedWithinBounds) {
+  Conversation client;
+  EXPECT_EQ(client.Call({""}), "-ERR unknown command '', with args beginning with: \r\n");
+  EXPECT_EQ(
+      client.Call({std::string(200, 'N'), "a"}),
+      "-ERR unknown command '" + std::string(128, 'N') + "', with args beginning with: 'a' \r\n");
+  // As Redis does: arguments until 128 bytes of them are there, quotes and blanks counted.
+  EXPECT_EQ(client.Call({"N", std::string(100, 'a'), std::string(100, 'b'), "c"}),
+            "-ERR unknown command 'N', with args beginning with: '" + std::string(100, 'a') +
+                "' '" + std::string(25, 'b') + "' \r\n");
+}
+
+// One random request: a row's name or not, with words that it may know or not.
+std::vector<std::string> AnyRequest() {
+  const auto& table = CommandTable();
+  const CommandSpec& spec = table[static_cast<std::size_t>(
+      *Between<std::int64_t>(0, static_cast<std::int64_t>(table.size()) - 1))];
+  std::vector<std::string> words;
+  const std::size_t bar = spec.name.find('|');
+  words.emplace_back(spec.name.substr(0, bar));
+  if (bar != std::string_view::npos) words.emplace_back(spec.name.substr(bar + 1));
+  if (*Between(0, 20) == 0)
+    words[0] =
+        *rc::gen::element<std::string>("GET", "", "RL.TAKE", std::string("\r\n\0", 3), "CLIENT|ID");
+  for (int i = *Between(0, 7); i > 0; --i) {
+    words.push_back(*rc::gen::element<std::string>(
+        "k", "user:42", "10/s", "1000/h", "3/s,cost=2", "10/x", "unlimited", "COST", "3", "0", "-1",
+        "AND", "WITHLIMITS", "AT", "1767225600000000000", "2", "default", "AUTH", "SETNAME",
+        "LIB-NAME", "ID", "TYPE", "normal", "FILTERBY", "PATTERN", "*", "rl.allow", "", "all",
+        "SYNC", "ABORT", "x\r\n+OK\r\n", std::string("\0\xff", 2)));
+  }
+  return words;
+}
+
+bool IsInlineable(const std::vector<std::string>& words) {
+  return !words[0].empty() && std::ranges::all_of(words, [](const std::string& word) {
+    return !word.empty() && std::ranges::all_of(word, [](char c) { return c > ' ' && c < 0x7f; });
+  });
+}
+
+TEST(SessionTest, EveryRequestHasExactlyOneReply) {
+  CheckLaw(300, [] {
+    Conversation alone(TestServer::WithExplicitTime());     // a request at a time
+    Conversation pipeline(TestServer::WithExplicitTime());  // all of them, in random pieces
+    int shutdowns = 0;
+    alone.server().services.request_shutdown = [&] { ++shutdowns; };
+    std::string requests;
+    std::size_t replies = 0;
+    for (int i = *Between(1, 60); i > 0 && !alone.closed(); --i) {
+      const std::vector<std::string> words = AnyRequest();
+      std::string request = RespRequest(words);
+      if (IsInlineable(words) && *rc::gen::arbitrary<bool>()) {
+        request.clear();
+        for (const std::string& word : words) request += word + " ";
+        request += "\n";
+      }
+      const auto reply = ReadRespValues(alone.Send(request));
+      RC_ASSERT(reply.has_value());
+      RC_ASSERT(reply->size() == (shutdowns == 0 ? 1U : 0U));
+      RC_ASSERT(alone.closed() == (words[0] == "QUIT" || shutdowns > 0));
+      replies += reply->size();
+      requests += request;
+    }
+    requests += alone.closed() ? "PING\r\n" : "";
+    std::string stream;
+    while (!requests.empty()) {
+      const auto bytes =
+          static_cast<std::size_t>(*NumberUpTo(static_cast<std::int64_t>(requests.size())));
+      stream += pipeline.Send(requests.substr(0, bytes));
+      requests.erase(0, bytes);
+    }
+    const auto values = ReadRespValues(stream);
+    RC_ASSERT(values.has_value());
+    RC_ASSERT(values->size() == replies);
+    RC_ASSERT(pipeline.closed() == alone.closed());
+  });
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,45 @@
+// Goal: full buckets go away by themselves, and the thread that sees to it stops when it is told
+// to. Method: a real thread, over a table whose buckets become full by a fake clock.
+#include "server/sweeper_thread.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/limiter.h"
+#include "tests/server/loopback.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/generators.h"
+
+namespace weir {
+namespace {
+
+TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  const Limit minute = LimitOf("1/m");
+  const Limit hour = LimitOf("1/h");
+  constexpr std::size_t kKeys = 10'000;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    const std::string key = std::to_string(i);
+    const Request request = {{.key = key, .limit = &minute}, {.key = key, .limit = &hour}};
+    ASSERT_TRUE(limiter.Decide(request, clock.Now()).ok());
+  }
+  clock.Advance(std::chrono::minutes{1});
+  const SweeperThread thread(sweeper, clock);
+  EXPECT_TRUE(Eventually([&] { return sweeper.laps() >= 1; }));
+  EXPECT_EQ(sweeper.dropped(), kKeys);
+  EXPECT_EQ(limiter.size().buckets, kKeys);
+}
+
+TEST(SweeperThreadTest, StopsInTheMiddleOfALap) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  for (int i = 0; i < 100; ++i) const SweeperThread thread(sweeper, clock);
+  EXPECT_LT(sweeper.laps(), 100U);
+}
+
+}  // namespace
+}  // namespace weir

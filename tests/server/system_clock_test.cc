@@ -1,0 +1,112 @@
+// Goal: the clock keeps a clock's promises whatever the operating system's do. Method: two clocks
+// that the test sets.
+#include "server/system_clock.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/printing.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr Instant At(Nanos since_epoch) { return Instant{since_epoch}; }
+
+struct OsClocks {
+  std::atomic<Nanos> wall{hours{500'000}};
+  std::atomic<Nanos> boot{seconds{1000}};
+
+  SystemClock::Source source() {
+    return {.wall = [this] { return wall.load(); }, .boot = [this] { return boot.load(); }};
+  }
+};
+
+TEST(SystemClockTest, StartsAtTheWallClockAndRunsWithTheBootClock) {
+  OsClocks os;
+  const SystemClock clock(os.source());
+  EXPECT_EQ(clock.Now(), At(hours{500'000}));
+  os.boot = seconds{1001};
+  EXPECT_EQ(clock.Now(), At(hours{500'000} + seconds{1}));
+}
+
+TEST(SystemClockTest, WhoSetsTheWallClockDoesNotMoveIt) {
+  OsClocks os;
+  const SystemClock clock(os.source());
+  EXPECT_EQ(clock.OffsetToWallClock(), Nanos{0});
+  for (const Nanos wall : {Nanos{hours{500'001}}, Nanos{hours{499'999}}, Nanos{0}}) {
+    os.wall = wall;
+    EXPECT_EQ(clock.Now(), At(hours{500'000}));
+    EXPECT_EQ(clock.OffsetToWallClock(), wall - hours{500'000});
+  }
+}
+
+TEST(SystemClockTest, NeverDecreases) {
+  OsClocks os;
+  const SystemClock clock(os.source());
+  os.boot = seconds{1005};
+  EXPECT_EQ(clock.Now(), At(hours{500'000} + seconds{5}));
+  for (const Nanos boot : {seconds{1004}, seconds{999}, seconds{0}, seconds{-1}}) {
+    os.boot = boot;
+    EXPECT_EQ(clock.Now(), At(hours{500'000} + seconds{5}));
+  }
+  os.boot = seconds{1006};
+  EXPECT_EQ(clock.Now(), At(hours{500'000} + seconds{6}));
+}
+
+TEST(SystemClockTest, StaysInItsRange) {
+  for (const Nanos start : {Nanos::min(), Nanos{-1}, Nanos{0}, Nanos{1}, Nanos::max()}) {
+    for (const Nanos boot_start : {Nanos::min(), Nanos{0}, Nanos::max()}) {
+      OsClocks os;
+      os.wall = start;
+      os.boot = boot_start;
+      const SystemClock clock(os.source());
+      for (const Nanos boot : {Nanos::min(), Nanos{0}, Nanos{1}, Nanos::max()}) {
+        os.boot = boot;
+        EXPECT_GE(clock.Now(), Instant{});
+        EXPECT_LE(clock.Now(), kInstantMax);
+      }
+    }
+  }
+}
+
+TEST(SystemClockTest, NoThreadSeesItDecreaseThoughTheBootClockTrembles) {
+  OsClocks os;
+  const SystemClock clock(os.source());
+  std::atomic<Nanos::rep> highest{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int step = 0; step < 20'000; ++step) {
+        const Nanos::rep seen = highest.load();
+        os.boot = seconds{1000} + Nanos{step + (step * 7 + i) % 13 - 6};
+        const Nanos::rep now = clock.Now().time_since_epoch().count();
+        EXPECT_GE(now, seen);
+        Nanos::rep before = highest.load();
+        while (before < now && !highest.compare_exchange_weak(before, now)) {
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(SystemClockTest, TheOperatingSystemsIsNearTheWallClock) {
+  const SystemClock clock;
+  EXPECT_GT(clock.Now(), At(hours{24 * 365 * 55}));  // 2025
+  EXPECT_LT(abs(clock.OffsetToWallClock()), hours{1});
+  Instant last = clock.Now();
+  for (int i = 0; i < 1000; ++i) {
+    const Instant now = clock.Now();
+    EXPECT_GE(now, last);
+    last = now;
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,134 @@
+// Conversations with a server that has no sockets: a clock that stands still, one limiter, one
+// worker, and any number of sessions.
+//
+//     Conversation client;                                       // a server of its own, and a
+//     client of it client.Show("RL.ALLOW user:42 10/s")                       // as redis-cli
+//     prints the reply client.server().clock.Advance(std::chrono::seconds{1}); Conversation
+//     other(client.server());                       // another client of the same server
+//
+// A Conversation moves the bytes as a connection does: it keeps what a session leaves unconsumed,
+// goes on while a turn is not over, and stops for good once the session says close. What is unread
+// lies in a heap block of exactly its size, made anew for each Send, so AddressSanitizer sees
+// whoever reads too far or holds on to a word.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/limiter.h"
+#include "protocol/inline_words.h"
+#include "server/options.h"
+#include "server/session.h"
+#include "server/worker.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/redis_cli_text.h"
+#include "tests/support/resp_value.h"
+
+namespace weir {
+
+// What all conversations of one server share.
+struct TestServer {
+  // A test of how keys spread over the table needs the same hashes in every run.
+  static constexpr HashSecret kSecret = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+  explicit TestServer(const Options& options = DefaultOptions(),
+                      const LimiterOptions& limits = {.secret = kSecret})
+      : limiter(std::make_unique<Limiter>(limits)),
+        services(options, clock, *limiter),
+        worker(services) {}
+
+  // One on which clients may say AT.
+  static std::unique_ptr<TestServer> WithExplicitTime() {
+    Options options = DefaultOptions();
+    options.allow_explicit_time = true;
+    return std::make_unique<TestServer>(options);
+  }
+
+  FakeClock clock;
+  std::unique_ptr<Limiter> limiter;  // some 100 KiB
+  Services services;
+  Worker worker;
+};
+
+class Conversation {
+ public:
+  Conversation() : Conversation(std::make_unique<TestServer>()) {}
+  explicit Conversation(std::unique_ptr<TestServer> server) : Conversation(*server) {
+    owned_ = std::move(server);
+  }
+  explicit Conversation(TestServer& server)
+      : server_(server),
+        record_(server.services.clients.Add("127.0.0.1:50000", "127.0.0.1:7379", 7,
+                                            server.clock.Now())),
+        session_(server.worker, record_) {}
+  ~Conversation() { server_.services.clients.Remove(*record_); }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  // Delivers bytes; returns what the server answers to them. Nothing happens after a close.
+  std::string Send(std::string_view bytes) {
+    std::string replies;
+    if (closed_) return replies;
+    auto block = std::make_unique<char[]>(unread_.size() + bytes.size());
+    char* const end =
+        std::copy(bytes.begin(), bytes.end(), std::ranges::copy(unread_, block.get()).out);
+    unread_ = {block.get(), static_cast<std::size_t>(end - block.get())};
+    block_ = std::move(block);
+    for (auto next = Session::Next::kContinue; next == Session::Next::kContinue;) {
+      const Session::Turn turn = session_.Execute(unread_, replies);
+      WEIR_CHECK(turn.consumed <= unread_.size());
+      unread_.remove_prefix(turn.consumed);
+      next = turn.next;
+      closed_ = next == Session::Next::kClose;
+      ++turns_;
+    }
+    return replies;
+  }
+
+  // Sends one request of these words, whatever bytes they have; returns the bytes of the reply.
+  std::string Call(const std::vector<std::string>& words) { return Send(RespRequest(words)); }
+
+  // Sends one request that is typed as in redis-cli: RL.ALLOW "user 42" 10/s
+  std::string Run(std::string_view line) {
+    std::vector<std::string_view> words;
+    std::string unquoted;
+    WEIR_CHECK(SplitInlineWords(line, 1024, words, unquoted).ok());
+    return Send(RespRequest(words));
+  }
+
+  // The one reply, read.
+  RespValue Ask(std::string_view line) {
+    const auto replies = ReadRespValues(Run(line));
+    WEIR_CHECK(replies.has_value());
+    WEIR_CHECK(replies->size() == 1);
+    return replies->front();
+  }
+
+  // The one reply, as redis-cli prints it.
+  std::string Show(std::string_view line) { return RedisCliText(Ask(line)); }
+
+  [[nodiscard]] TestServer& server() { return server_; }
+  [[nodiscard]] Session& session() { return session_; }
+  [[nodiscard]] ClientRecord& record() { return *record_; }
+  [[nodiscard]] bool closed() const { return closed_; }
+  [[nodiscard]] std::size_t unread_bytes() const { return unread_.size(); }
+  [[nodiscard]] int turns() const { return turns_; }  // calls of Execute so far
+
+ private:
+  std::unique_ptr<TestServer> owned_;
+  TestServer& server_;
+  std::shared_ptr<ClientRecord> record_;
+  Session session_;
+  std::unique_ptr<char[]> block_;
+  std::string_view unread_;  // in block_
+  bool closed_ = false;
+  int turns_ = 0;
+};
+
+}  // namespace weir
