@@ -1,0 +1,332 @@
+"""Clients that want too much: the server goes on, serves the others, and keeps to its caps."""
+
+import random
+import resource
+import select
+import string
+import unittest
+
+from weir_e2e import MEGABYTE, NEVER, Error, ServerTest, encode, sanitized, scaled
+
+TOO_MANY = "ERR max number of clients reached"
+# Sanitizers shadow the memory and keep what is freed; even so it is no multiple of what is sent.
+RSS_GROWTH_MAX = (64 if sanitized() else 4) * MEGABYTE
+# A socket that takes nothing for so long is one that the other side does not read.
+STALL_MILLISECONDS = 1000
+
+
+def send_until_stalled(client, data, bytes_max):
+    """Sends `data` again and again and reads nothing; returns how many bytes were taken."""
+    client.socket.setblocking(False)
+    writable = select.poll()
+    writable.register(client.socket, select.POLLOUT)
+    sent = 0
+    while sent < bytes_max and writable.poll(STALL_MILLISECONDS):
+        try:
+            sent += client.socket.send(data[sent % len(data) :])
+        except BlockingIOError:
+            continue
+        except ConnectionError:
+            break
+    client.socket.settimeout(60)
+    return sent
+
+
+class ConnectionsTest(ServerTest):
+    def greet(self, server):
+        """A new client and what the server says to its PING: PONG, an error, or nothing."""
+        client = self.connect(server)
+        try:
+            return client, client.call("PING")
+        except (EOFError, ConnectionError):
+            return client, None
+
+    def await_greeting(self, server):
+        self.await_equal(lambda: self.greet(server)[1], "PONG")
+
+    # Goal: out of descriptors, who is connected is served, who comes is told, nobody makes the
+    # server spin, and when clients leave others can come. Method: the limit is lowered while it
+    # runs, since at the start it would lower max-clients.
+    def test_out_of_descriptors(self):
+        server = self.start()
+        first, greeting = self.greet(server)
+        self.assertEqual(greeting, "PONG")
+        self.limit_descriptors(server, server.descriptors() + 20)
+        greetings = [self.greet(server) for _ in range(100)]
+        connected = [client for client, greeting in greetings if greeting == "PONG"]
+        self.assertIn(len(connected), range(15, 21))
+        self.assertEqual({greeting for _, greeting in greetings}, {"PONG", TOO_MANY})
+        server.wait_for_log("cannot accept: Too many open files")
+        self.assert_rests(server, connected)
+
+        for client in [first, *connected]:
+            self.assertEqual(client.call("PING"), "PONG")
+        self.assertGreater(self.info(first)["total_connections_received"], 100)
+        for client in connected:
+            client.close()
+        self.await_greeting(server)
+        self.assertEqual(first.call("PING"), "PONG")
+        self.assertLess(server.log().count("\n"), 20)
+
+    # Goal: nor is there a spin where a client cannot even be refused. Method: so low a limit that a
+    # descriptor which the server frees to accept with is above it; the clients wait in the kernel.
+    def test_no_descriptor_at_all(self):
+        server = self.start()
+        first, greeting = self.greet(server)
+        self.assertEqual(greeting, "PONG")
+        self.limit_descriptors(server, 1)
+        waiting = [self.connect(server) for _ in range(10)]
+        server.wait_for_log("cannot accept: Too many open files")
+        self.assert_rests(server, waiting)
+        self.assertEqual(first.call("PING"), "PONG")
+        self.limit_descriptors(server, 1000)
+        for client in waiting:
+            self.assertEqual(client.call("PING"), "PONG")
+
+    # Goal: a limit that the system sets is no surprise later.
+    def test_few_descriptors_lower_max_clients(self):
+        server = self.start("--threads", "2", descriptors_max=100)
+        client = self.connect(server)
+        self.assertLess(int(client.call("CONFIG", "GET", "max-clients")[1]), 100)
+        server.wait_for_log(r"warning max-clients is \d+ instead of 10000: .* is 100\n")
+
+    def limit_descriptors(self, server, count):
+        _, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (count, most))
+
+    def assert_rests(self, server, clients):
+        """For a while in which its clients send nothing, it says nothing and does nothing."""
+        cpu = server.cpu_seconds()
+        readable, _, _ = select.select([client.socket for client in clients], [], [], 1)
+        self.assertEqual(readable, [])
+        self.assertLess(server.cpu_seconds() - cpu, 0.25)
+
+    def test_max_clients(self):
+        server = self.start("--max-clients", "4")
+        clients = []
+        for _ in range(4):
+            client, greeting = self.greet(server)
+            self.assertEqual(greeting, "PONG")
+            clients.append(client)
+        for _ in range(100):
+            self.assertEqual(self.connect(server).rest(), f"-{TOO_MANY}\r\n".encode())
+        for client in clients:
+            self.assertEqual(client.call("PING"), "PONG")
+        self.assertEqual(self.info(clients[0])["rejected_connections"], 100)
+        clients[3].close()
+        self.await_greeting(server)
+
+    def test_many_idle_clients_cost_little(self):
+        server = self.start()
+        clients = [self.connect(server) for _ in range(10)]
+        for client in clients:
+            client.call("PING")
+        rss = server.rss_bytes()
+        count = scaled(1000)
+        clients = [self.connect(server) for _ in range(count)]
+        for client in clients:
+            self.assertEqual(client.call("PING"), "PONG")
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        self.assert_rests(server, clients[:500])
+
+    def test_clients_that_come_and_go_leave_nothing(self):
+        server = self.start("--threads", "2")
+        other = self.connect(server)
+        other.call("PING")
+        with self.connect(server) as client:
+            client.call("PING")  # so that each thread has what it needs for a client
+        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+        descriptors = server.descriptors()
+        for i in range(scaled(3000)):
+            with self.connect(server) as client:
+                if i % 3 == 0:
+                    client.send(b"PING\r\nPI")
+                if i % 3 == 1:
+                    client.reset()
+        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+        self.await_equal(server.descriptors, descriptors)
+
+
+class MemoryTest(ServerTest):
+    def start_warm(self):
+        """A server that has been used, a client of it, and its resident bytes."""
+        server = self.start()
+        other = self.connect(server)
+        for _ in range(4):  # threads, as a rule
+            client = self.connect(server)
+            client.send(b"COMMAND DOCS\r\n" * 20)
+            for _ in range(20):
+                client.reply()
+            client.close()
+        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+        return server, other, server.rss_bytes()
+
+    # Goal: who does not read is not read from. Method: 100 MB of requests, or as many as the
+    # kernel's buffers take; the requests are numbered, and then every one of them is answered.
+    def test_who_never_reads_costs_nothing_and_loses_nothing(self):
+        server, other, rss = self.start_warm()
+        deaf = self.connect(server, receive_buffer_bytes=64 * 1024)
+        filler = "x" * 1000
+        requests = b"".join(encode("ECHO", f"{i:06d}{filler}") for i in range(100))
+        request_bytes = len(requests) // 100
+        sent = send_until_stalled(deaf, requests, 100 * MEGABYTE)
+        self.assertGreater(sent, len(requests))
+        self.assertLess(sent, 100 * MEGABYTE)
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        self.assertEqual(other.call("PING"), "PONG")
+        for i in range(sent // request_bytes):
+            self.assertEqual(deaf.reply()[:6], b"%06d" % (i % 100))
+
+    # Goal: nor does who asks little and is answered much. Method: each request of 14 bytes is
+    # answered with the documentation of all commands.
+    def test_amplified_replies_are_not_held(self):
+        server, other, rss = self.start_warm()
+        clients = [self.connect(server, receive_buffer_bytes=64 * 1024) for _ in range(4)]
+        for client in clients:
+            send_until_stalled(client, b"COMMAND DOCS\r\n" * 1000, 4 * MEGABYTE)
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        self.assertEqual(other.call("PING"), "PONG")
+        for client in clients:
+            self.assertIn(b"rl.allow", client.reply())
+
+    def test_a_flood_does_not_starve_the_others(self):
+        server = self.start("--threads", "1")
+        flood, other = self.connect(server), self.connect(server)
+        count = scaled(200_000)
+        flood.socket.setblocking(False)
+        requests = encode("RL.ALLOW", "k", "10/s") * 1000
+        answers = 0
+        for _ in range(count // 1000):
+            try:
+                flood.socket.send(requests)
+            except BlockingIOError:
+                flood.socket.setblocking(True)
+                flood.socket.recv(1 << 20)
+                flood.socket.setblocking(False)
+            answers += other.call("PING") == "PONG"
+        self.assertEqual(answers, count // 1000)
+
+    # Goal: a number that a client declares allocates nothing. Method: the largest that are allowed,
+    # of many clients, and larger ones.
+    def test_declared_sizes_allocate_nothing(self):
+        server, other, rss = self.start_warm()
+        clients = []
+        for _ in range(scaled(500)):
+            client = self.connect(server)
+            client.send(b"*1024\r\n$65536\r\nx")
+            clients.append(client)
+        for huge in (b"*1048576", b"*2147483647", b"*9223372036854775807", b"*2\r\n$536870912"):
+            client = self.connect(server)
+            client.send(huge + b"\r\n")
+            error = rb"^-ERR Protocol error: invalid (multibulk|bulk) length\r\n$"
+            self.assertRegex(client.rest(), error)
+        self.assertEqual(other.call("PING"), "PONG")
+        self.await_equal(lambda: self.info(other)["connected_clients"], len(clients) + 1)
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        for client in clients:
+            client.close()
+
+    def test_too_much_is_refused_and_not_held(self):
+        server, other, rss = self.start_warm()
+        limit = b"$65536\r\n" + b"x" * 65536 + b"\r\n"
+        for request, error in (
+            (b"A" * MEGABYTE, b"too big inline request"),
+            (b"*" + b"1" * MEGABYTE, b"too big mbulk count string"),
+            (b"*2\r\n$" + b"1" * MEGABYTE, b"too big bulk count string"),
+            (b"*5\r\n" + limit * 5, b"too big request"),
+            (b"PING " + b"a " * 2000 + b"\r\n", b"too many arguments in inline request"),
+        ):
+            with self.subTest(error):
+                for _ in range(scaled(20)):
+                    client = self.connect(server)
+                    try:
+                        client.send(request)
+                    except ConnectionError:
+                        pass
+                    self.assertEqual(client.rest(), b"-ERR Protocol error: " + error + b"\r\n")
+        self.assertEqual(other.call("PING"), "PONG")
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+
+    def test_the_largest_request_is_served(self):
+        client = self.connect(self.start())
+        key = b"k" * 65_536
+        self.assertEqual(client.call("RL.ALLOW", key, f"3/{NEVER}")[:2], [1, 2])
+        limits = [f"{i}/s" for i in range(1, 65)]
+        self.assertEqual(client.call("RL.ALLOW", "k", *limits)[:2], [1, 0])
+        self.assertRegex(client.call("RL.ALLOW", "k", *limits, "65/s"), "^ERR .*64")
+        self.assertEqual(client.call("EXISTS", *(b"%d" % i for i in range(1023))), 0)
+
+
+class GarbageTest(ServerTest):
+    # Goal: bytes of no meaning end nothing but their own connection. Method: pieces of requests and
+    # random bytes, mixed, from a seed that is printed.
+    def test_garbage_hurts_nobody_else(self):
+        server = self.start()
+        other = self.connect(server)
+        frames = [b"\r\n", b"\n", b"*1\r\n", b"*2\r\n", b"*-1\r\n", b"$4\r\n", b'"', b"\0"]
+        words = [b"PING", b"RL.ALLOW", b" k 1/s"]
+        for seed in range(scaled(500)):
+            with self.subTest(seed=seed), self.connect(server) as client:
+                chance = random.Random(seed)
+                garbage = b"".join(
+                    chance.choice(frames + words + [chance.randbytes(chance.randrange(20))])
+                    for _ in range(chance.randrange(100))
+                )
+                try:
+                    client.send(garbage)
+                    client.half_close()
+                except OSError:
+                    pass
+                for line in client.rest().split(b"\r\n"):
+                    self.assertRegex(line, rb"^([-+:$*].*|[^\r\n]*)$")
+                self.assertEqual(other.call("PING"), "PONG")
+
+    # Goal: no word of the client's can end an error early and pass for a reply. Method: every byte
+    # that could, wherever an error quotes a word.
+    def test_errors_quote_nothing_that_is_not_printable(self):
+        client = self.connect(self.start())
+        evil = bytes(range(256)) + b"\r\n+OK\r\n"
+        for words in (
+            (evil,),
+            ("FOO", evil, evil),
+            ("CLIENT", evil),
+            ("COMMAND", evil),
+            ("RL.ALLOW", "k", evil),
+            ("RL.ALLOW", "k", b"10/" + evil),
+            ("RL.ALLOW", "k", b"10/s," + evil),
+            ("RL.ALLOW", "k", "10/s", "COST", evil),
+            ("HELLO", evil),
+            ("HELLO", "3", evil),
+            ("SELECT", evil),
+            ("SHUTDOWN", evil),
+            ("FLUSHALL", evil),
+            ("CLIENT", "SETNAME", evil),
+            ("CLIENT", "LIST", "TYPE", evil),
+            ("CLIENT", "SETINFO", evil, "x"),
+            ("COMMAND", "GETKEYS", evil),
+            ("CONFIG", "SET", evil, evil),
+        ):
+            with self.subTest(words[:2]):
+                client.send(encode(*words) + encode("ECHO", "after"))
+                error = client.reply()
+                self.assertIsInstance(error, Error)
+                self.assertLess(len(error), 512)
+                self.assertLessEqual(set(error), set(string.printable) - set("\t\n\r\x0b\x0c"))
+                self.assertEqual(client.reply(), b"after")
+
+    def test_the_log_is_not_flooded(self):
+        server = self.start()
+        other = self.connect(server)
+        count = scaled(2000)
+        for _ in range(count):
+            client = self.connect(server)
+            client.send(b"*nonsense \x1b[31m\r\n")
+            client.rest()
+            client.close()
+        self.assertEqual(self.info(other)["protocol_errors"], count)
+        self.assertLess(len(server.log()), 16 * 1024)
+        self.assertTrue(set(server.log()) <= set(string.printable))
+
+
+if __name__ == "__main__":
+    unittest.main()

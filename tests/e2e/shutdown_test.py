@@ -1,0 +1,218 @@
+"""How the server starts, refuses to start, and ends."""
+
+import os
+import signal
+import threading
+import time
+import unittest
+
+from weir_e2e import NEVER, Client, ServerTest, encode
+
+EXIT_SECONDS_MAX = 5.0
+
+
+class ShutdownTest(ServerTest):
+    def assert_ends(self, server, how=signal.SIGTERM):
+        begin = time.monotonic()
+        self.assertEqual(server.stop(how), 0)
+        self.assertLess(time.monotonic() - begin, EXIT_SECONDS_MAX)
+
+    # Goal: what is answered at the end is a beginning of what was asked: no reply is lost between
+    # two others, and none is cut. Method: clients send numbered requests without pause, each from
+    # one thread, and read from another, until the connection ends.
+    def test_sigterm_under_load_answers_a_prefix(self):
+        server = self.start()
+        received = [b""] * 4
+        first_replies = threading.Barrier(len(received) + 1)
+
+        def talk(index):
+            with Client(server.port) as client:
+                sender = threading.Thread(target=send_until_closed, args=(client,))
+                sender.start()
+                head = client.socket.recv(1 << 16)
+                first_replies.wait()
+                received[index] = head + client.rest()
+                sender.join()
+
+        clients = [threading.Thread(target=talk, args=(i,)) for i in range(len(received))]
+        for client in clients:
+            client.start()
+        first_replies.wait()
+        self.assert_ends(server)
+        for client in clients:
+            client.join()
+        for replies in received:
+            count = replies.count(b"\r\n") // 2
+            self.assertGreater(count, 0)
+            self.assertEqual(replies, b"".join(numbered_reply(i) for i in range(count)))
+
+    # Goal: the same of decisions: the tokens that clients were told of are those of a prefix.
+    def test_sigterm_after_a_pipeline_answers_all_of_it(self):
+        server = self.start("--threads", "1")
+        client, other = self.connect(server), self.connect(server)
+        count = 1000
+        client.send(encode("RL.ALLOW", "k", f"{count}/{NEVER}") * count + b"*2\r\n$4\r\nECHO\r\n")
+        other.call("PING")  # so that all of it has been received
+        self.assert_ends(server)
+        for i in range(count):
+            self.assertEqual(client.reply()[:2], [1, count - 1 - i])
+        self.assertEqual(client.rest(), b"")
+
+    def test_any_state_of_the_clients_is_no_obstacle(self):
+        for how in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(how):
+                server = self.start()
+                idle, halfway, deaf = (self.connect(server) for _ in range(3))
+                self.assertEqual(idle.call("PING"), "PONG")
+                halfway.send(b"PING\r\n*2\r\n$4\r\nECHO\r\n$5\r\nhe")
+                halfway.reply()
+                deaf.send(b"COMMAND DOCS\r\n" * 1000)
+                deaf.socket.recv(1)
+                self.assert_ends(server, how)
+                self.assertEqual(idle.rest(), b"")
+                self.assertEqual(halfway.rest(), b"")
+
+    def test_shutdown_is_a_command(self):
+        for words in (("SHUTDOWN",), ("shutdown", "nosave"), ("SHUTDOWN", "NOW", "FORCE")):
+            with self.subTest(words):
+                server = self.start()
+                client, other = self.connect(server), self.connect(server)
+                other.call("PING")
+                client.send(encode("PING") + encode(*words) + encode("PING"))
+                self.assertEqual(client.rest(), b"+PONG\r\n")
+                self.assertEqual(other.rest(), b"")
+                self.assertEqual(server.wait(), 0)
+
+    def test_a_refused_shutdown_changes_nothing(self):
+        client = self.connect(self.start())
+        self.assertEqual(client.call("SHUTDOWN", "SOON"), "ERR syntax error")
+        self.assertEqual(client.call("SHUTDOWN", "ABORT"), "ERR No shutdown in progress.")
+        self.assertEqual(client.call("PING"), "PONG")
+
+    def test_the_port_is_free_at_once(self):
+        first = self.start()
+        client = self.connect(first)
+        client.call("PING")
+        self.assert_ends(first)
+        second = self.launch("--port", str(first.port))
+        self.assertEqual(second.port, first.port)
+        self.assert_ends(second)
+
+
+def numbered_reply(number):
+    text = b"%d" % number
+    return b"$%d\r\n%s\r\n" % (len(text), text)
+
+
+def send_until_closed(client):
+    number = 0
+    try:
+        while True:
+            client.send(b"".join(encode("ECHO", i) for i in range(number, number + 100)))
+            number += 100
+    except OSError:
+        pass
+
+
+class StartTest(ServerTest):
+    def refused(self, *options, status, **settings):
+        """The one line with which it ends."""
+        server = self.launch(*options, **settings)
+        self.assertEqual(server.wait(), status)
+        lines = [line for line in server.log().splitlines() if " info " not in line]
+        self.assertEqual(len(lines), 1, server.log())
+        self.assertTrue(lines[0].startswith("weir-server: "), lines[0])
+        return lines[0]
+
+    def write(self, text):
+        path = os.path.join(self.directory, "weir.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def test_a_port_in_use_is_said(self):
+        first = self.start()
+        line = self.refused("--port", str(first.port), status=1)
+        self.assertIn(f"127.0.0.1:{first.port}", line)
+        self.assertIn("Address already in use", line)
+        self.assertEqual(self.connect(first).call("PING"), "PONG")
+
+    def test_a_foreign_address_is_said(self):
+        line = self.refused("--port", "0", "--bind", "192.0.2.1", status=1)
+        self.assertIn("192.0.2.1", line)
+        self.assertIn("Cannot assign requested address", line)
+
+    def test_a_limit_on_open_files_that_leaves_no_room_is_said(self):
+        line = self.refused("--port", "0", status=1, descriptors_max=64)
+        self.assertIn("ulimit -n", line)
+
+    def test_a_bad_command_line_names_the_option(self):
+        for options, words in (
+            (["--port", "70000"], ["port", "'70000'", "0 to 65535"]),
+            (["--port", "x"], ["port", "'x'"]),
+            (["--port", ""], ["port", "''"]),
+            (["--port"], ["port"]),
+            (["--bind", "localhost"], ["bind", "'localhost'"]),
+            (["--threads", "-1"], ["threads", "'-1'"]),
+            (["--log-level", "loud"], ["log-level", "'loud'", "debug, info, warning, error"]),
+            (["--max-wait", "1y"], ["max-wait", "'1y'"]),
+            (["--nonsense"], ["--nonsense", "--help"]),
+            (["nonsense"], ["'nonsense'", "--help"]),
+            (["--config", "absent.toml"], ["config", "absent.toml", "No such file"]),
+            (["--config", "."], ["config", "Is a directory"]),
+        ):
+            with self.subTest(options):
+                line = self.refused(*options, status=2)
+                for word in words:
+                    self.assertIn(word, line)
+
+    def test_help_and_version_are_printed(self):
+        printed, _ = self.run_client(os.environ["WEIR_SERVER"], "--help")
+        for option in ("--port", "--bind", "--threads", "--max-clients", "--config", "--log-level"):
+            self.assertIn(option, printed)
+        self.assertIn("7379", printed)
+        printed, _ = self.run_client(os.environ["WEIR_SERVER"], "--version")
+        self.assertRegex(printed, r"^weir \d+\.\d+\.\d+\n$")
+
+    def test_a_file_is_read_and_the_command_line_wins(self):
+        path = self.write(
+            '# comments too\nport = 1\nbind = ["127.0.0.1", "::1"]\nmax-wait = "5s"\n'
+            "allow-explicit-time = true\nthreads = 2\nmax-clients = 77\n"
+        )
+        server = self.start("--config", path, "--threads", "3")
+        client = self.connect(server)
+        self.assertEqual(client.call("CONFIG", "GET", "max-clients")[1], b"77")
+        self.assertEqual(client.call("CONFIG", "GET", "max-wait")[1], b"5s")
+        self.assertEqual(client.call("CONFIG", "GET", "bind")[1], b"127.0.0.1,::1")
+        self.assertEqual(client.call("CONFIG", "GET", "threads")[1], b"3")
+        self.assertEqual(client.call("RL.ALLOW", "k", "10/s", "AT", 10**18), [1, 9, 0, 100, 0])
+        server.wait_for_log(r"listening on \[?::1\]?:\d+")
+
+    def test_a_bad_file_is_refused(self):
+        for text, words in (
+            ("prot = 7379\n", ["'prot'"]),
+            ("port = 70000\n", ["'port'", "'70000'", "0 to 65535"]),
+            ("port = 1\nport = 2\n", ["'port'", "more than one value"]),
+            ("[server]\nport = 1\n", ["'server'"]),
+            ("port = [1, 2]\n", ["'port'"]),
+            ("config = 'other.toml'\n", ["'config'"]),
+            ("allow-explicit-time = maybe\n", ["'allow-explicit-time'", "'maybe'"]),
+            ("port\n", ["port"]),
+            ("\0\xff = \n", []),
+        ):
+            with self.subTest(text):
+                line = self.refused("--config", self.write(text), status=2)
+                for word in ["weir.toml", *words]:
+                    self.assertIn(word, line)
+
+    def test_every_thread_count_serves(self):
+        for threads in ("0", "1", "7", "64"):
+            with self.subTest(threads):
+                server = self.start("--threads", threads)
+                clients = [self.connect(server) for _ in range(70)]
+                for client in clients:
+                    self.assertEqual(client.call("PING"), "PONG")
+
+
+if __name__ == "__main__":
+    unittest.main()
