@@ -1,0 +1,254 @@
+// What ten million buckets cost: memory, the longest insert on the way, and how soon it is all
+// given back.
+//
+//     growth_bench [KEYS [SERVER]]           KEYS: default 10,000,000    SERVER: default
+//     ../weir-server beside this file
+//
+// Two parts. The first inserts KEYS new keys into a Limiter, three times, each in a process of its
+// own, and reports the longest single decision. A machine that others use stops a thread now and
+// then, so a second thread spins beside it and reports its own longest pause in the same run: what
+// an idle thread suffers too is not the table's doing. The second part starts the real server,
+// sends it KEYS pipelined RL.ALLOW, reads its resident memory from /proc, and then polls until the
+// buckets, full again after kPeriod, are swept and the memory is back.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "core/check.h"
+#include "core/limit_grammar.h"
+#include "core/limiter.h"
+#include "server/memory.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::steady_clock;
+using Millis = duration<double, std::milli>;
+
+constexpr int kRuns = 3;
+constexpr std::chrono::seconds kPeriod{60};
+
+std::int64_t ResidentBytes(pid_t process) {
+  std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
+  std::int64_t total = 0;
+  std::int64_t resident = 0;
+  statm >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// The longest time between two readings of the clock, while `running`.
+Millis LongestPause(const std::atomic<bool>& running) {
+  Millis longest{0};
+  auto last = steady_clock::now();
+  while (running.load(std::memory_order_relaxed)) {
+    const auto now = steady_clock::now();
+    longest = std::max(longest, Millis(now - last));
+    last = now;
+  }
+  return longest;
+}
+
+void InsertKeys(std::int64_t keys) {
+  ConfigureHeap();
+  Limiter limiter({.secret = RandomHashSecret()});
+  const Limit limit = *ParseLimitWord("10/s")->limit;
+  LimitHint hint;
+  const Instant now{std::chrono::hours{24 * 365 * 50}};
+  const std::int64_t empty = ResidentBytes(getpid());
+
+  std::atomic<bool> running{true};
+  Millis idle_pause{0};
+  std::thread idle([&] { idle_pause = LongestPause(running); });
+  Millis longest{0};
+  const auto begin = steady_clock::now();
+  auto last = begin;
+  for (std::int64_t i = 0; i < keys; ++i) {
+    const std::string key = "user:" + std::to_string(i);
+    WEIR_CHECK(limiter.Decide({{.key = key, .limit = &limit, .hint = &hint}}, now)->allowed);
+    const auto after = steady_clock::now();
+    longest = std::max(longest, Millis(after - last));
+    last = after;
+  }
+  running = false;
+  idle.join();
+  const auto count = static_cast<double>(keys);
+  std::printf(
+      "insert   longest %.2f ms   idle thread's longest pause %.2f ms   mean %.0f ns   "
+      "resident %.1f bytes a bucket\n",
+      longest.count(), idle_pause.count(),
+      duration<double, std::nano>(last - begin).count() / count,
+      static_cast<double>(ResidentBytes(getpid()) - empty) / count);
+}
+
+// The real server on a free port, until it goes.
+class Server {
+ public:
+  explicit Server(const std::string& path) {
+    std::array<int, 2> log{};
+    WEIR_CHECK(pipe(log.data()) == 0);
+    process_ = fork();
+    WEIR_CHECK(process_ >= 0);
+    if (process_ == 0) {
+      dup2(log[1], STDERR_FILENO);
+      execl(path.c_str(), path.c_str(), "--port", "0", "--threads", "1", nullptr);
+      _exit(127);
+    }
+    close(log[1]);
+    ReadPort(log[0]);
+  }
+  ~Server() {
+    kill(process_, SIGTERM);
+    waitpid(process_, nullptr, 0);
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  [[nodiscard]] pid_t process() const { return process_; }
+  [[nodiscard]] int Connect() const {
+    const int connection = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port_);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    WEIR_CHECK(connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    return connection;
+  }
+
+ private:
+  // The log's descriptor stays open, so that the server can go on writing to it.
+  void ReadPort(int log) {
+    std::string text;
+    const std::string mark = "listening on 127.0.0.1:";
+    for (char byte = 0; read(log, &byte, 1) == 1;) {
+      text += byte;
+      if (byte == '\n' && text.find(mark) != std::string::npos) break;
+    }
+    const std::size_t found = text.find(mark);
+    WEIR_CHECK(found != std::string::npos);
+    port_ = static_cast<std::uint16_t>(std::stoi(text.substr(found + mark.size())));
+  }
+
+  pid_t process_ = 0;
+  std::uint16_t port_ = 0;
+};
+
+void SendAll(int connection, const std::string& bytes) {
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t n = send(connection, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    WEIR_CHECK(n > 0);
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
+// Sends one RL.ALLOW for each key; a second thread reads the replies, each of which is "*5" and
+// five integers.
+void Load(const Server& server, std::int64_t keys) {
+  const int connection = server.Connect();
+  std::thread reader([connection, keys] {
+    std::array<char, 65536> buffer;
+    std::int64_t replies = 0;
+    while (replies < keys) {
+      const ssize_t n = recv(connection, buffer.data(), buffer.size(), 0);
+      WEIR_CHECK(n > 0);
+      WEIR_CHECK(std::find(buffer.data(), buffer.data() + n, '-') ==
+                 buffer.data() + n);  // no error
+      replies += std::count(buffer.data(), buffer.data() + n, '*');
+    }
+  });
+  std::string chunk;
+  for (std::int64_t i = 0; i < keys; ++i) {
+    const std::string key = "user:" + std::to_string(i);
+    chunk += "*3\r\n$8\r\nRL.ALLOW\r\n$" + std::to_string(key.size()) + "\r\n" + key +
+             "\r\n$4\r\n1/1m\r\n";
+    if (i % 1000 == 999 || i + 1 == keys) {
+      SendAll(connection, chunk);
+      chunk.clear();
+    }
+  }
+  reader.join();
+  close(connection);
+}
+
+std::int64_t Dbsize(int connection) {
+  SendAll(connection, "DBSIZE\r\n");
+  std::string reply;
+  for (char byte = 0; reply.empty() || reply.back() != '\n'; reply += byte) {
+    WEIR_CHECK(recv(connection, &byte, 1, 0) == 1);
+  }
+  return std::stoll(reply.substr(1));
+}
+
+void FillServer(const std::string& path, std::int64_t keys) {
+  const Server server(path);
+  const std::int64_t empty = ResidentBytes(server.process());
+  const auto begin = steady_clock::now();
+  Load(server, keys);
+  const auto loaded = steady_clock::now();
+  const int connection = server.Connect();
+  const std::int64_t filled = ResidentBytes(server.process());
+  const std::int64_t buckets = Dbsize(connection);
+  std::printf(
+      "server   %lld buckets in %.1f s   resident %.1f MB empty, %.1f MB filled: %.1f bytes a "
+      "bucket\n",
+      static_cast<long long>(buckets), duration<double>(loaded - begin).count(),
+      static_cast<double>(empty) / 1e6, static_cast<double>(filled) / 1e6,
+      static_cast<double>(filled - empty) / static_cast<double>(buckets));
+
+  const auto full = loaded + kPeriod;  // the last bucket is full then
+  std::this_thread::sleep_until(full);
+  const auto poll = std::chrono::milliseconds(100);
+  while (Dbsize(connection) > 0) std::this_thread::sleep_for(poll);
+  const auto swept = steady_clock::now();
+  const std::int64_t allowed = empty + (filled - empty) / 20;
+  while (ResidentBytes(server.process()) > allowed &&
+         steady_clock::now() < full + std::chrono::minutes(1)) {
+    std::this_thread::sleep_for(poll);
+  }
+  std::printf(
+      "sweep    empty %.1f s after the last bucket was full   resident %.1f MB %.1f s after it\n",
+      duration<double>(swept - full).count(),
+      static_cast<double>(ResidentBytes(server.process())) / 1e6,
+      duration<double>(steady_clock::now() - full).count());
+  close(connection);
+}
+
+int Main(int argc, char** argv) {
+  const std::int64_t keys = argc > 1 ? std::atoll(argv[1]) : 10'000'000;
+  const std::string server =
+      argc > 2 ? argv[2]
+               : (std::filesystem::path(argv[0]).parent_path() / "../weir-server").string();
+  for (int run = 0; run < kRuns; ++run) {
+    const pid_t child = fork();
+    if (child == 0) {
+      InsertKeys(keys);
+      std::fflush(stdout);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    WEIR_CHECK(status == 0);
+  }
+  FillServer(server, keys);
+  return 0;
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) { return weir::Main(argc, argv); }

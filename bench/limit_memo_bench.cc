@@ -1,0 +1,26 @@
+// A limit's text read anew each time, and found in the memo.
+#include <benchmark/benchmark.h>
+
+#include "core/limit_grammar.h"
+#include "core/limit_memo.h"
+
+namespace weir {
+namespace {
+
+void BM_ParseLimitWord(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(ParseLimitWord("100k/m,burst=200k"));
+}
+
+void BM_LimitMemoHit(benchmark::State& state) {
+  LimitMemo memo;
+  for (auto _ : state) {
+    memo.BeginRequest();
+    benchmark::DoNotOptimize(memo.Read("100k/m,burst=200k"));
+  }
+}
+
+BENCHMARK(BM_ParseLimitWord);
+BENCHMARK(BM_LimitMemoHit);
+
+}  // namespace
+}  // namespace weir

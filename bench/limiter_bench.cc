@@ -1,0 +1,58 @@
+// A whole decision: hash, lock, find, decide, commit. One request a step, for `keys` keys that all
+// have their buckets, in scrambled order; all are admitted, but where the name says otherwise.
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "core/limit_grammar.h"
+#include "core/limiter.h"
+
+namespace weir {
+namespace {
+
+constexpr Instant kStart{std::chrono::hours{24 * 365 * 50}};
+
+// Asks for `limits_text` on each of the keys, in an order that no prefetcher guesses.
+void Run(benchmark::State& state, const std::vector<std::string>& limits_text, std::int64_t cost) {
+  Limiter limiter({.secret = RandomHashSecret()});
+  std::vector<Limit> limits;
+  for (const std::string& text : limits_text) limits.push_back(*ParseLimitWord(text)->limit);
+  std::vector<LimitHint> hints(limits.size());
+  std::vector<std::string> keys(static_cast<std::size_t>(state.range(0)));
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = "user:" + std::to_string(i);
+
+  const auto request_for = [&](const std::string& key, std::int64_t tokens) {
+    Request request;
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      request.push_back({.key = key, .limit = &limits[i], .cost = tokens, .hint = &hints[i]});
+    }
+    return request;
+  };
+  for (const std::string& key : keys) {
+    if (!limiter.Decide(request_for(key, 1), kStart).ok())
+      return state.SkipWithError("not decided");
+  }
+  std::int64_t denied = 0;
+  std::size_t i = 0;
+  for (auto _ : state) {
+    const absl::StatusOr<Verdict> verdict = limiter.Decide(request_for(keys[i], cost), kStart);
+    denied += verdict->allowed ? 0 : 1;
+    i = (i * 5 + 1) & (keys.size() - 1);  // Visits every key of a power of two once a lap.
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.counters["denied"] = {static_cast<double>(denied), benchmark::Counter::kAvgIterations};
+}
+
+void BM_OneLimit(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 1); }
+void BM_ThreeLimits(benchmark::State& state) {
+  Run(state, {"1G/h,burst=1G", "10G/d,burst=10G", "100G/w,burst=100G"}, 1);
+}
+void BM_OneLimitDenied(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 2'000'000'000); }
+
+BENCHMARK(BM_OneLimit)->ArgName("keys")->Arg(1)->Arg(1 << 20);
+BENCHMARK(BM_ThreeLimits)->ArgName("keys")->Arg(1)->Arg(1 << 20);
+BENCHMARK(BM_OneLimitDenied)->ArgName("keys")->Arg(1)->Arg(1 << 20);
+
+}  // namespace
+}  // namespace weir

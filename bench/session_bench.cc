@@ -1,0 +1,70 @@
+// A chunk of 64 pipelined commands through a session: parse, dispatch, decide, reply. No socket;
+// the clock stands still. Items are commands.
+#include <memory>
+#include <string>
+
+#include <benchmark/benchmark.h>
+
+#include "core/limiter.h"
+#include "server/options.h"
+#include "server/session.h"
+#include "server/worker.h"
+
+namespace weir {
+namespace {
+
+constexpr int kCommands = 64;
+constexpr int kKeys = 1 << 20;
+
+class StoppedClock final : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override { return Instant{std::chrono::hours{24 * 365 * 50}}; }
+};
+
+std::string Bulk(const std::string& word) {
+  return "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+}
+
+// `make(i)` is the i-th command's bytes; different chunks name different keys.
+template <typename Make>
+void Run(benchmark::State& state, Make make) {
+  const StoppedClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Services services(DefaultOptions(), clock, limiter);
+  Worker worker(services);
+  Session session(worker, services.clients.Add("bench", "bench", 0, clock.Now()));
+  std::vector<std::string> chunks(kKeys / kCommands);
+  for (std::size_t i = 0; i < chunks.size() * kCommands; ++i) chunks[i / kCommands] += make(i);
+  std::string replies;
+  std::size_t next = 0;
+  for (auto _ : state) {
+    replies.clear();
+    benchmark::DoNotOptimize(session.Execute(chunks[next], replies));
+    next = (next * 5 + 1) & (chunks.size() - 1);
+  }
+  state.SetItemsProcessed(state.iterations() * kCommands);
+}
+
+void BM_Ping(benchmark::State& state) {
+  Run(state, [](std::size_t) { return std::string("*1\r\n$4\r\nPING\r\n"); });
+}
+
+void BM_AllowOneLimit(benchmark::State& state) {
+  Run(state, [](std::size_t i) {
+    return "*3\r\n" + Bulk("RL.ALLOW") + Bulk("user:" + std::to_string(i)) + Bulk("1M/s");
+  });
+}
+
+void BM_AllowThreeLimits(benchmark::State& state) {
+  Run(state, [](std::size_t i) {
+    return "*5\r\n" + Bulk("RL.ALLOW") + Bulk("user:" + std::to_string(i)) + Bulk("1M/s") +
+           Bulk("10M/m") + Bulk("100M/h");
+  });
+}
+
+BENCHMARK(BM_Ping);
+BENCHMARK(BM_AllowOneLimit);
+BENCHMARK(BM_AllowThreeLimits);
+
+}  // namespace
+}  // namespace weir
