@@ -14,6 +14,7 @@
 
 #include "gmock/gmock.h"
 
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace weir {

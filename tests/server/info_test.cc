@@ -178,7 +178,7 @@ TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
   foreign.Send("GET / HTTP/1.1\r\n");
   Info info = InfoOf(client);
   EXPECT_EQ(info.fields["total_commands_processed"], "106");  // with this one
-  EXPECT_EQ(info.fields["total_error_replies"], "3");
+  EXPECT_EQ(info.fields["total_error_replies"], "4");
   EXPECT_EQ(info.fields["protocol_errors"], "2");
   EXPECT_EQ(info.fields["allowed"], "1");
   EXPECT_EQ(info.fields["denied"], "11");
