@@ -200,7 +200,7 @@ TEST_F(RequestGrammarTest, ReadsBackWhatWasPrinted) {
       const auto group_cost = *rc::gen::maybe(NumberUpTo(INT64_MAX));
       for (int i = *Between(1, 8); i > 0; --i) {
         const auto cost = *rc::gen::maybe(NumberUpTo(INT64_MAX));
-        limits.push_back(LimitText(*AnyLimit()));
+        limits.push_back(LimitText(*NotableLimit()));
         words.push_back(limits.back() + (cost ? ",cost=" + std::to_string(*cost) : ""));
         keys.push_back(key);
         costs.push_back(cost ? *cost : group_cost ? *group_cost : 1);
