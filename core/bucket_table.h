@@ -12,6 +12,7 @@
 //     order: no deadlock Bucket* bucket = table.partition(hash).Find({hash.hash, limit_id});
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -89,13 +90,13 @@ class Partition {
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
 
-  // A note of the limiter's: up to when it has dropped buckets here for being full.
-  [[nodiscard]] Instant swept_until() const noexcept { return swept_until_; }
-  void set_swept_until(Instant now) noexcept { swept_until_ = now; }
+  // A note of the limiter's: the latest time as of which something here was changed.
+  [[nodiscard]] Instant latest() const noexcept { return latest_; }
+  void RaiseLatest(Instant now) noexcept { latest_ = std::max(latest_, now); }
 
  private:
   absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
-  Instant swept_until_;
+  Instant latest_;
 };
 
 static_assert(sizeof(std::pair<const SlotKey, Bucket>) == 24);

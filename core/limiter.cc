@@ -34,7 +34,10 @@ struct Limiter::Plan {
 };
 
 Limiter::Limiter(const LimiterOptions& options)
-    : hasher_(options.secret), max_wait_(options.max_wait), registry_(options.limits_max) {
+    : hasher_(options.secret),
+      max_wait_(options.max_wait),
+      time_is_ordered_(options.time_is_ordered),
+      registry_(options.limits_max) {
   WEIR_CHECK(max_wait_ >= Nanos{0} && max_wait_ <= kMaxWaitMax);
 }
 
@@ -62,13 +65,14 @@ Limiter::Plan Limiter::PlanRequest(const Request& request) const {
   return plan;
 }
 
-// The execution time of a request that came with `now`: no earlier than the sweeps that its keys
-// have seen. A thread reads its clock once per batch and may be overtaken by the sweeper; to decide
-// as of before it would be to take a bucket for full that is absent because it became so since.
+// The execution time of a request that came with `now`: no earlier than the changes that its keys
+// have seen. A thread reads its clock once per batch and may be overtaken. By the sweeper: to
+// decide as of before it would be to take a bucket for full that is absent because it became so
+// since. By another thread: its charge would seem to lie too far ahead, and the clamp would cut it.
 // Requires: the partitions are locked.
 Instant Limiter::ExecutionTime(const Plan& plan, Instant now) {
   for (const KeyHash& key : plan.keys) {
-    now = std::max(now, table_.partition(key.partition).swept_until());
+    now = std::max(now, table_.partition(key.partition).latest());
   }
   return now;
 }
@@ -122,6 +126,11 @@ void Limiter::StoreClamped(Plan& plan) {
   }
 }
 
+void Limiter::NoteChange(const Plan& plan, Instant now) {
+  if (!time_is_ordered_) return;
+  for (const KeyHash& key : plan.keys) table_.partition(key.partition).RaiseLatest(now);
+}
+
 // Joins the decisions. Where the request is denied, a limit that would have admitted shows its
 // untouched bucket.
 Verdict Limiter::Join(const Plan& plan, const Request& request, Instant now) const {
@@ -165,6 +174,7 @@ absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
   } else {
     StoreClamped(plan);
   }
+  NoteChange(plan, now);
   return verdict;
 }
 
@@ -243,7 +253,7 @@ std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_
     registry_.RemoveBucket(slot.limit);
     return true;
   });
-  if (dropped > 0) swept.set_swept_until(std::max(swept.swept_until(), now));
+  if (dropped > 0) swept.RaiseLatest(now);
   if (dropped < drop_max) swept.Shrink();
   return dropped;
 }

@@ -36,6 +36,10 @@ struct LimiterOptions {
   // believed. 0 .. kMaxWaitMax.
   Nanos max_wait = std::chrono::seconds{60};
   std::size_t limits_max = kLimitsMax;  // distinct limits with live buckets
+  // False where clients bring the execution time: then it may go back between decisions on a key.
+  // True where it is a clock's, which several threads read: one that is overtaken between reading
+  // the clock and deciding decides as of the latest decision that its keys have seen.
+  bool time_is_ordered = true;
 };
 
 class Limiter {
@@ -46,7 +50,9 @@ class Limiter {
   // creates nothing (but for the clamp of token_bucket.h), and so does a cost of 0. Fails, with
   // nothing charged, only with kResourceExhausted: a new limit and kLimitsMax others interned.
   // Where `now` is earlier than a sweep that dropped buckets of the keys' partitions, the execution
-  // time is the sweep's: a bucket that is absent was full then, not before.
+  // time is the sweep's: a bucket that is absent was full then, not before. For decisions that
+  // changed buckets there, the same where time is ordered: else the clamp of a late thread could
+  // cut what an early one has just charged.
   [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now);
 
   // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
@@ -100,10 +106,12 @@ class Limiter {
   void DecideLocked(Plan& plan, const Request& request, Instant now);
   absl::Status Commit(Plan& plan, const Request& request);
   void StoreClamped(Plan& plan);
+  void NoteChange(const Plan& plan, Instant now);
   [[nodiscard]] Verdict Join(const Plan& plan, const Request& request, Instant now) const;
 
   const KeyHasher hasher_;
   const Nanos max_wait_;
+  const bool time_is_ordered_;
   LimitRegistry registry_;
   BucketTable table_;
 };

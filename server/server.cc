@@ -50,7 +50,9 @@ Options EffectiveOptions(Options options) {
 class Server::Impl {
  public:
   explicit Impl(const Options& options)
-      : limiter_({.secret = RandomHashSecret(), .max_wait = options.max_wait}),
+      : limiter_({.secret = RandomHashSecret(),
+                  .max_wait = options.max_wait,
+                  .time_is_ordered = !options.allow_explicit_time}),
         services_(EffectiveOptions(options), clock_, limiter_),
         control_(1),
         work_(control_.get_executor()),

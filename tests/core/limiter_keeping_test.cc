@@ -181,6 +181,50 @@ TEST_F(LimiterKeepingTest, OfTwoSweepsTheLaterCounts) {
   EXPECT_EQ(Remaining("a", "10/s"), 0);
 }
 
+// --- Order --------------------------------------------------------------------------------------
+
+// A limiter that believes no wait at all, so that its clamp cuts whatever lies past the capacity.
+class LimiterOrderTest : public LimiterFixture {
+ protected:
+  explicit LimiterOrderTest(bool time_is_ordered = true)
+      : LimiterFixture({.max_wait = Nanos{0}, .time_is_ordered = time_is_ordered}) {}
+};
+
+// Two threads read the clock, and the one that read it first decides last.
+TEST_F(LimiterOrderTest, AnOvertakenDecisionCannotCutWhatAnotherCharged) {
+  const Instant read_before = now_;
+  now_ += milliseconds{5};
+  Decide({{"a", "10/s", 10}});
+  now_ = read_before;
+  EXPECT_EQ(Decide({{"a", "10/s"}}), (Told{false, 0, milliseconds{100}, seconds{1}, 0}));
+  EXPECT_EQ(Peek({{"a", "10/s"}}), (Told{false, 0, milliseconds{100}, seconds{1}, 0}));
+  now_ = read_before + milliseconds{104};
+  EXPECT_FALSE(Decide({{"a", "10/s"}}).allowed);
+  now_ = read_before + milliseconds{105};
+  EXPECT_TRUE(Decide({{"a", "10/s"}}).allowed);
+}
+
+TEST_F(LimiterOrderTest, EveryKeyOfARequestSeesTheLatestOfAll) {
+  now_ += seconds{1};
+  Decide({{"a", "10/s", 10}});
+  now_ -= seconds{1};
+  EXPECT_EQ(Decide({{"b", "1/m"}, {"a", "10/s", 0}}).reset_after, minutes{1});
+  now_ += seconds{1};
+  EXPECT_EQ(Peek({{"b", "1/m", 0}}).reset_after, minutes{1});
+}
+
+class LimiterFreeTimeTest : public LimiterOrderTest {
+ protected:
+  LimiterFreeTimeTest() : LimiterOrderTest(false) {}
+};
+
+TEST_F(LimiterFreeTimeTest, WhereClientsBringTheTimeItMayGoBack) {
+  now_ += seconds{1};
+  Decide({{"a", "10/s"}});
+  now_ -= seconds{1};
+  EXPECT_EQ(Decide({{"b", "10/s"}, {"a", "10/s", 0}}).reset_after, seconds{1});
+}
+
 TEST_F(LimiterKeepingTest, SweepStopsAtItsMost) {
   UseLimits(1, 11);  // All of one key, so in one partition.
   now_ += seconds{1};

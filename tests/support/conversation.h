@@ -47,7 +47,8 @@ struct TestServer {
   static std::unique_ptr<TestServer> WithExplicitTime() {
     Options options = DefaultOptions();
     options.allow_explicit_time = true;
-    return std::make_unique<TestServer>(options);
+    return std::make_unique<TestServer>(
+        options, LimiterOptions{.secret = kSecret, .time_is_ordered = false});
   }
 
   FakeClock clock;
