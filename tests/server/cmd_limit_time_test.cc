@@ -38,7 +38,7 @@ TEST(ExplicitTimeTest, DecidesAsAServerWhoseClockIsThere) {
                              std::to_string(step % 5) + " 3/s 7/11ms COST " +
                              std::to_string(step % 4) + " WITHLIMITS";
     ASSERT_EQ(client.Run(line + At(now)), there.Run(line)) << line << At(now);
-    const Nanos wait = Nanos{step * step * 100'003};
+    const Nanos wait{std::int64_t{step} * step * 100'003};
     there.server().clock.Advance(wait);
     now += wait;
   }
