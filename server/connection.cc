@@ -41,8 +41,23 @@ void Connection::Drain() {
   Receive();
 }
 
+bool Connection::CloseIfStalled(Instant now) {
+  if (!stalled_since_) return false;
+  if (now - *stalled_since_ < kStalledTime) return true;
+  if (const auto held_back = thread_.stall_throttle().Admit()) {
+    spdlog::warn("closed client {}: {} for {} s ({} such lines held back)", record_->address,
+                 state_ == State::kReading ? "its request is not complete"
+                                           : "it reads its replies too slowly",
+                 std::chrono::duration_cast<std::chrono::seconds>(now - *stalled_since_).count(),
+                 *held_back);
+  }
+  Close();
+  return false;
+}
+
 void Connection::WaitForInput() {
   state_ = State::kReading;
+  NoteStall(!pending_input_.empty());
   socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](std::error_code error) {
     if (!error && self->state_ == State::kReading) self->Receive();
   });
@@ -73,6 +88,7 @@ void Connection::ExecuteTurn(std::string_view unread) {
   std::string& replies = thread_.EmptyOutput();
   const Session::Turn turn = session_.Execute(unread, replies);
   next_ = turn.next;
+  if (turn.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
   KeepInput(unread, turn.next == Session::Next::kClose ? unread.size() : turn.consumed);
   Send(replies);
 }
@@ -104,6 +120,7 @@ void Connection::Send(std::string_view replies) {
 
 void Connection::WaitForRoom() {
   state_ = State::kWriting;
+  NoteStall(pending_output_.size() > kSlowOutputBytesMax);
   socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](std::error_code error) {
     if (!error && self->state_ == State::kWriting) self->SendPending();
   });
@@ -117,6 +134,7 @@ void Connection::SendPending() {
     return WaitForRoom();
   }
   std::string().swap(pending_output_);
+  NoteStall(false);
   Proceed();
 }
 
@@ -149,6 +167,16 @@ void Connection::Proceed() {
 void Connection::Postpone(void (Connection::*step)()) {
   state_ = State::kPostponed;
   asio::post(socket_.get_executor(), [self = shared_from_this(), step] { (*self.*step)(); });
+}
+
+// Its thread forgets by itself who is not stalled any more: input that comes in large pieces ends
+// in half a request again and again.
+void Connection::NoteStall(bool stalled) {
+  if (stalled == stalled_since_.has_value()) return;
+  stalled_since_.reset();
+  if (!stalled) return;
+  stalled_since_ = thread_.worker().services.clock.Now();
+  thread_.Watch(shared_from_this());
 }
 
 // The replies are with the kernel; now see that the client gets them.

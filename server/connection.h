@@ -11,11 +11,13 @@
 // What protects the others: one turn of a connection is bounded (kCommandsPerTurn,
 // kReplyBytesPerTurn), and then the next connection has its turn. While replies wait to be sent
 // nothing is read or executed, so a client that does not read makes us hold one turn's replies, and
-// TCP slows it down.
+// TCP slows it down. Who makes us keep something for it, half a request or many replies, may do so
+// for kStalledTime; who is idle between two requests may stay for ever.
 //
 // Lives on the thread of its IoThread; every handler that waits holds a shared_ptr to it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +27,7 @@
 
 #include <asio/ip/tcp.hpp>
 
+#include "core/instant.h"
 #include "server/client_registry.h"
 #include "server/session.h"
 
@@ -35,6 +38,13 @@ class IoThread;
 // Replies that wait to be sent, at most; a turn's are kReplyBytesPerTurn and one reply more. Who is
 // over it is closed.
 inline constexpr std::size_t kPendingOutputBytesMax = 1024 * 1024;
+
+// How long a request may take from its first byte to its last, and how long more than
+// kSlowOutputBytesMax of replies may wait to be sent. Who takes longer is closed, at the next tick
+// of its thread.
+inline constexpr Nanos kStalledTime = std::chrono::seconds{10};
+inline constexpr std::size_t kSlowOutputBytesMax = 256 * 1024;
+static_assert(kSlowOutputBytesMax < kPendingOutputBytesMax);
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -48,6 +58,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Executes what has been received up to now, sends the replies and closes.
   void Drain();
+
+  // Closes if it has been stalled for kStalledTime. Returns whether it is stalled still, so that
+  // this has to be asked again.
+  bool CloseIfStalled(Instant now);
 
  private:
   enum class State {
@@ -69,6 +83,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // What comes after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());
+  // Notes whether it now waits with something of the client's in hand; if it does already, the time
+  // since when stays.
+  void NoteStall(bool stalled);
   void ExecutePending() { ExecuteTurn(pending_input_); }
   void Finish();
   void Close();
@@ -80,7 +97,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   State state_ = State::kReading;
   Session::Next next_ = Session::Next::kRead;
   std::optional<std::size_t>
-      drain_bytes_left_;        // set while draining: received before, not read yet
+      drain_bytes_left_;  // set while draining: received before, not read yet
+  std::optional<Instant>
+      stalled_since_;           // set while half a request or slow output waits for the client
   std::string pending_input_;   // not consumed by the session; without capacity when empty
   std::string pending_output_;  // likewise
 };

@@ -15,9 +15,11 @@ using asio::ip::tcp;
 IoThread::IoThread(Services& services)
     : worker_(services),
       output_throttle_(services.clock),
+      stall_throttle_(services.clock),
       input_(kInputHeadroomBytes + kInputBytes),
       context_(1),  // the number of threads that run it
-      work_(context_.get_executor()) {
+      work_(context_.get_executor()),
+      stall_timer_(context_) {
   // The first socket of a context makes Asio open the descriptors of its loop, and throw if there
   // are none: that is to happen here, where it keeps the server from starting, and not in the
   // middle of an accept().
@@ -54,6 +56,8 @@ void IoThread::Dismiss(tcp::socket socket, std::shared_ptr<const void> owner) {
 void IoThread::Drain() {
   asio::post(context_, [this] {
     work_.reset();
+    draining_ = true;
+    stall_timer_.cancel();  // Else the thread would not end before the next tick.
     // A copy: those that close leave the set.
     const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
     for (const std::shared_ptr<Connection>& connection : all) connection->Drain();
@@ -61,6 +65,38 @@ void IoThread::Drain() {
 }
 
 void IoThread::Stop() { context_.stop(); }
+
+void IoThread::Watch(const std::shared_ptr<Connection>& connection) {
+  watched_.insert(connection);
+  if (!stall_timer_armed_) ArmStallTimer();
+}
+
+void IoThread::Remove(const std::shared_ptr<Connection>& connection) {
+  connections_.erase(connection);
+  watched_.erase(connection);
+}
+
+void IoThread::CloseStalled() {
+  const Instant now = worker_.services.clock.Now();
+  // A copy: those that close leave the set.
+  const std::vector<std::shared_ptr<Connection>> all(watched_.begin(), watched_.end());
+  for (const std::shared_ptr<Connection>& connection : all) {
+    if (!connection->CloseIfStalled(now)) watched_.erase(connection);
+  }
+}
+
+// A thread that drains has a deadline of its own (kDrainTime).
+void IoThread::ArmStallTimer() {
+  if (draining_) return;
+  stall_timer_armed_ = true;
+  stall_timer_.expires_after(kStallTick);
+  stall_timer_.async_wait([this](std::error_code error) {
+    stall_timer_armed_ = false;
+    if (error || draining_) return;
+    CloseStalled();
+    if (!watched_.empty()) ArmStallTimer();
+  });
+}
 
 std::string& IoThread::EmptyOutput() {
   if (output_.capacity() > kOutputBytesKept) std::string().swap(output_);

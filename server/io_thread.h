@@ -4,8 +4,12 @@
 // A connection stays on its thread for life, so nothing of it needs a lock. One buffer to read into
 // and one to collect replies in are enough for all of them, since a connection uses them only
 // within one step of the loop.
+//
+// Connections that wait in the middle of something are watched: while there is one, a timer looks
+// every kStallTick whether it has waited too long. Nothing ticks for those that are idle.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -18,6 +22,7 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
 
 #include "server/client_registry.h"
 #include "server/log.h"
@@ -32,6 +37,7 @@ inline constexpr std::size_t kInputHeadroomBytes =
     4 * 1024;  // before them: the beginning of a request
 inline constexpr std::size_t kOutputBytesKept =
     256 * 1024;  // memory of the replies' buffer; more is given back
+inline constexpr std::chrono::milliseconds kStallTick{500};
 
 class IoThread {
  public:
@@ -71,16 +77,29 @@ class IoThread {
   // The buffer for replies, empty.
   [[nodiscard]] std::string& EmptyOutput();
   [[nodiscard]] LogThrottle& output_throttle() noexcept { return output_throttle_; }
-  void Remove(const std::shared_ptr<Connection>& connection) { connections_.erase(connection); }
+  [[nodiscard]] LogThrottle& stall_throttle() noexcept { return stall_throttle_; }
+  // Asks the connection at each tick whether it is stalled, until it says that it is not.
+  void Watch(const std::shared_ptr<Connection>& connection);
+  void Remove(const std::shared_ptr<Connection>& connection);
+
+  // What a tick does: closes whoever is stalled for too long by the time of the server's clock.
+  void CloseStalled();
 
  private:
+  void ArmStallTimer();
+
   Worker worker_;
   LogThrottle output_throttle_;
+  LogThrottle stall_throttle_;
   std::vector<char> input_;
   std::string output_;
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::steady_timer stall_timer_;
+  bool stall_timer_armed_ = false;
+  bool draining_ = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
+  absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a part of them
   std::thread thread_;
 };
 
