@@ -65,7 +65,7 @@ std::string EscapedForLog(std::string_view bytes) {
 std::optional<std::uint64_t> LogThrottle::Admit() {
   const Instant now = clock_.Now();
   MutexLock lock(mutex_);
-  if (last_ && now - *last_ < kInterval) {
+  if (last_ && now - *last_ < interval_) {
     ++held_back_;
     return std::nullopt;
   }

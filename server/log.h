@@ -31,7 +31,8 @@ inline constexpr std::size_t kLogBytesMax = 256;
 // is cut there, and ends in "...".
 [[nodiscard]] std::string EscapedForLog(std::string_view bytes);
 
-// Lets one line a second through. One object for each place that logs; thread-safe.
+// Lets one line an interval through, a second if nothing is said. One object for each place that
+// logs; thread-safe.
 //
 //     if (const auto held_back = throttle_.Admit()) {
 //       spdlog::warn("cannot accept: {} ({} more such lines held back)", error, *held_back);
@@ -40,7 +41,8 @@ class LogThrottle {
  public:
   static constexpr Nanos kInterval = std::chrono::seconds{1};
 
-  explicit LogThrottle(const Clock& clock) : clock_(clock) {}
+  explicit LogThrottle(const Clock& clock, Nanos interval = kInterval)
+      : clock_(clock), interval_(interval) {}
 
   // The number of lines held back since the last one that was let through; nothing: hold this one
   // back, too.
@@ -48,6 +50,7 @@ class LogThrottle {
 
  private:
   const Clock& clock_;
+  const Nanos interval_;
   Mutex mutex_;
   std::optional<Instant> last_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t held_back_ ABSL_GUARDED_BY(mutex_) = 0;

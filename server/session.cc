@@ -5,15 +5,18 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include <spdlog/spdlog.h>
 
 #include "core/quote.h"
 #include "core/status.h"
 #include "server/command.h"
 #include "server/command_table.h"
+#include "server/log.h"
 
 namespace weir {
 namespace {
 
+constexpr std::size_t kForeignBytesMax = 64;            // of another protocol's that are logged
 constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // of an unknown command's that are echoed
 
 // As Redis words it; clients match on the beginning.
@@ -66,6 +69,8 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     if (parsed == ParseResult::kProtocolError) {
       worker_.counters.errors.Add();
       reply.Error(absl::StrCat("ERR ", AbslView(parser_.error())));
+    } else {
+      LogForeign(unread.substr(turn.consumed));
     }
     closing_ = true;
   }
@@ -73,6 +78,14 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   worker_.counters.input_bytes.Add(turn.consumed);
   worker_.counters.output_bytes.Add(out.size() - out_begin);
   return turn;
+}
+
+void Session::LogForeign(std::string_view request) {
+  const auto held_back = worker_.services.foreign_throttle.Admit();
+  if (!held_back) return;
+  spdlog::warn(
+      "closed client {}: it does not speak the Redis protocol: '{}' ({} such lines held back)",
+      record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *held_back);
 }
 
 void Session::ExecuteCommand(std::span<const std::string_view> words, Instant now,

@@ -59,6 +59,8 @@ class Session {
 
  private:
   void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
+  // Says in the log, and not to the client, why it is closed.
+  void LogForeign(std::string_view request);
 
   Worker& worker_;
   std::shared_ptr<ClientRecord> record_;

@@ -28,6 +28,7 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       explicit_time(server_options.allow_explicit_time),
       sweeper(server_limiter),
       started(server_clock.Now()),
-      run_id(RandomRunId()) {}
+      run_id(RandomRunId()),
+      foreign_throttle(server_clock, kForeignLogInterval) {}
 
 }  // namespace weir

@@ -13,6 +13,7 @@
 #include "core/limiter.h"
 #include "core/sweeper.h"
 #include "server/client_registry.h"
+#include "server/log.h"
 #include "server/options.h"
 
 namespace weir {
@@ -62,6 +63,9 @@ class ExplicitTime {
   std::atomic<std::int64_t> latest_{kNone};
 };
 
+// A browser or a scanner tries again and again, and one line says it all.
+inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
+
 struct Worker;
 
 // What all threads share. Every member is immutable or thread-safe, but for `workers`, which is
@@ -86,6 +90,7 @@ struct Services {
   std::vector<const Worker*> workers;
   std::atomic<std::uint64_t> connections_received{0};
   std::atomic<std::uint64_t> connections_rejected{0};
+  LogThrottle foreign_throttle;  // of the lines about clients that speak another protocol
 };
 
 // One I/O thread's own. Its counters may be read by any thread.

@@ -66,5 +66,15 @@ TEST(LogThrottleTest, LetsOneLineASecondThroughAndCountsTheOthers) {
   EXPECT_EQ(throttle.Admit(), std::nullopt);
 }
 
+TEST(LogThrottleTest, TheIntervalMayBeAnother) {
+  FakeClock clock;
+  LogThrottle throttle(clock, std::chrono::minutes{1});
+  EXPECT_EQ(throttle.Admit(), 0U);
+  clock.Advance(std::chrono::minutes{1} - Nanos{1});
+  EXPECT_EQ(throttle.Admit(), std::nullopt);
+  clock.Advance(Nanos{1});
+  EXPECT_EQ(throttle.Admit(), 1U);
+}
+
 }  // namespace
 }  // namespace weir

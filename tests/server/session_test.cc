@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "server/command_table.h"
+#include "server/log.h"
 #include "tests/support/conversation.h"
 #include "tests/support/generators.h"
 #include "tests/support/property.h"
@@ -114,6 +115,30 @@ TEST(SessionTest, AnErrorEndsTheTurnForGood) {
     EXPECT_EQ(turn.consumed, 0U);
     EXPECT_EQ(out, "");
   }
+}
+
+// The client gets nothing; who runs the server gets a line a minute, in which nothing of the
+// client's can pass for the log's own.
+TEST(SessionTest, AForeignProtocolIsLoggedOnceAMinute) {
+  testing::internal::CaptureStderr();
+  ConfigureLog("info");
+  TestServer server;
+  const auto meet = [&server](const std::string& request) {
+    Conversation stranger(server);
+    EXPECT_EQ(stranger.Send(request), "");
+    EXPECT_TRUE(stranger.closed());
+  };
+  meet("\r\nGET /\x1b[31m'\\ HTTP/1.1\r\nHost: x\r\n");
+  for (int i = 0; i < 1'000; ++i) meet("POST / HTTP/1.1\r\n");
+  server.clock.Advance(kForeignLogInterval);
+  meet("GET /" + std::string(100, 'x') + " HTTP/1.1\r\n");
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(log, '\n'), 2);
+  const std::string line = "closed client 127.0.0.1:50000: it does not speak the Redis protocol: ";
+  EXPECT_THAT(log, testing::HasSubstr(line + "'GET /\\x1b[31m'\\\\ HTTP/1.1\\r\\nHost: x\\r\\n' "
+                                             "(0 such lines held back)\n"));
+  EXPECT_THAT(log, testing::HasSubstr(line + "'GET /" + std::string(59, 'x') +
+                                      "' (1000 such lines held back)\n"));
 }
 
 // A clock on which every look costs a second.
