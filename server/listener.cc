@@ -131,7 +131,14 @@ absl::Status Listener::ListenOn(const std::string& address, std::uint16_t port) 
 void Listener::Start() {
   for (const std::unique_ptr<Door>& door : doors_) {
     std::error_code ignored;
-    spdlog::info("listening on {}", EndpointText(door->acceptor.local_endpoint(ignored)));
+    const tcp::endpoint endpoint = door->acceptor.local_endpoint(ignored);
+    spdlog::info("listening on {}", EndpointText(endpoint));
+    if (!endpoint.address().is_loopback()) {
+      spdlog::warn(
+          "other hosts can reach {}, and there is no password yet: let only those whom "
+          "you trust",
+          EndpointText(endpoint));
+    }
     Wait(*door);
   }
 }

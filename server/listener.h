@@ -62,7 +62,7 @@ class Listener {
   absl::Status Listen(const std::vector<std::string>& addresses, std::uint16_t port);
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // Begins to accept.
+  // Begins to accept; warns of addresses that other hosts can reach.
   void Start();
   // Ends it; who has not been accepted is refused by the kernel.
   void Close();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
@@ -153,6 +154,24 @@ TEST(ListenerTest, AllAddressesShareOnePort) {
   LoopbackServer server(options);
   LoopbackClient client(server.port());
   EXPECT_TRUE(IsServed(client));
+}
+
+std::string LogOfListeningOn(const std::string& address) {
+  testing::internal::CaptureStderr();
+  ConfigureLog("warning");
+  Options options = LoopbackOptions();
+  options.bind = {address};
+  Server server(options);
+  EXPECT_TRUE(server.Start().ok());
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(ListenerTest, AnAddressThatOthersCanReachIsWarnedOf) {
+  EXPECT_THAT(LogOfListeningOn("0.0.0.0"),
+              testing::ContainsRegex("other hosts can reach 0\\.0\\.0\\.0:[0-9]+, and there is no "
+                                     "password yet"));
+  EXPECT_EQ(LogOfListeningOn("127.0.0.1"), "");
+  EXPECT_EQ(LogOfListeningOn("127.1.2.3"), "");
 }
 
 TEST(ListenerTest, EndpointsAreSpelledWithTheirPort) {
