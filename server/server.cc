@@ -50,14 +50,14 @@ Options EffectiveOptions(Options options) {
 class Server::Impl {
  public:
   explicit Impl(const Options& options)
-      : limiter_({.secret = RandomHashSecret(),
-                  .max_wait = options.max_wait,
-                  .time_is_ordered = !options.allow_explicit_time}),
-        services_(EffectiveOptions(options), clock_, limiter_),
-        control_(1),
+      : control_(1),
         work_(control_.get_executor()),
         signals_(control_),
-        deadline_(control_) {
+        deadline_(control_),
+        limiter_({.secret = RandomHashSecret(),
+                  .max_wait = options.max_wait,
+                  .time_is_ordered = !options.allow_explicit_time}),
+        services_(EffectiveOptions(options), clock_, limiter_) {
     services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
     services_.request_shutdown = [this] { RequestShutdown(); };
   }
@@ -80,14 +80,14 @@ class Server::Impl {
   void BeginDrain();
   void OnThreadEnd();
 
+  asio::io_context control_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::signal_set signals_;  // Goes after the table, which takes its time: no signal hits that.
+  asio::steady_timer deadline_;
   const SystemClock clock_;
   Limiter limiter_;
   Services services_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
-  asio::io_context control_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::signal_set signals_;
-  asio::steady_timer deadline_;
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
   std::size_t threads_running_ = 0;
@@ -140,8 +140,8 @@ void Server::Impl::BeginDrain() {
   draining_ = true;
   spdlog::info("shutting down, {} clients are connected", services_.clients.size());
   std::error_code ignored;
-  signals_.cancel(ignored);
-  signals_.clear(ignored);  // From now on a signal does what it does to any process.
+  signals_.cancel(ignored);          // Nobody waits for SIGTERM now, so it comes to nothing.
+  signals_.remove(SIGINT, ignored);  // It does again what it does to any process.
   listener_->Close();
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Drain();
   deadline_.expires_after(kDrainTime);

@@ -36,8 +36,8 @@ class Server {
   // server is then of no use. Throws std::system_error if the system has no thread to give.
   absl::Status Start();
 
-  // Lets SIGTERM and SIGINT end the server as RequestShutdown() does. A second one ends the process
-  // at once.
+  // Lets SIGTERM and SIGINT end the server as RequestShutdown() does. While it drains SIGTERM does
+  // nothing, since those who manage processes send several, and SIGINT ends the process at once.
   void StopOnSignals();
 
   // Serves until it is asked to stop, then drains: nobody is accepted any more; every connection

@@ -72,6 +72,33 @@ class ShutdownTest(ServerTest):
                 self.assertEqual(idle.rest(), b"")
                 self.assertEqual(halfway.rest(), b"")
 
+    # Goal: those who manage processes may send SIGTERM as often as they like. Method: a client that
+    # has not taken its replies keeps the server from ending before the second one has come.
+    def start_draining(self, how):
+        server = self.launch("--port", "0")
+        deaf = self.connect(server)
+        deaf.send(b"COMMAND DOCS\r\n" * 1000)
+        deaf.socket.recv(1)
+        server.process.send_signal(how)
+        server.wait_for_log("shutting down")
+        return server, deaf
+
+    def test_sigterm_while_draining_changes_nothing(self):
+        for first in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(first):
+                server, deaf = self.start_draining(first)
+                for _ in range(3):
+                    server.process.send_signal(signal.SIGTERM)
+                self.assertTrue(deaf.rest().endswith(b"\r\n"))
+                self.assertEqual(server.wait(), 0)
+
+    def test_sigint_while_draining_ends_it_at_once(self):
+        for first in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(first):
+                server, _ = self.start_draining(first)
+                server.process.send_signal(signal.SIGINT)
+                self.assertEqual(server.wait(), -signal.SIGINT)
+
     def test_shutdown_is_a_command(self):
         for words in (("SHUTDOWN",), ("shutdown", "nosave"), ("SHUTDOWN", "NOW", "FORCE")):
             with self.subTest(words):
