@@ -20,12 +20,7 @@ Nanos ResetAfter(const Call& call) {
 
 void Dbsize(Call& call) {
   const Services& services = call.services();
-  // Where requests bring their own time nothing is swept, so full buckets do not count there.
-  const std::size_t buckets =
-      services.explicit_time.allowed()
-          ? services.limiter.CountLive(services.explicit_time.View(call.now))
-          : services.limiter.size().buckets;
-  call.reply.Integer(static_cast<std::int64_t>(buckets));
+  call.reply.Integer(static_cast<std::int64_t>(services.CountBuckets(call.now)));
 }
 
 void Del(Call& call) {

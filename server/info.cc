@@ -114,8 +114,8 @@ void AddCpu(Lines& lines, Services&, Instant) {
 
 void AddCluster(Lines& lines, Services&, Instant) { lines.Add("cluster_enabled", 0); }
 
-void AddKeyspace(Lines& lines, Services& services, Instant) {
-  const std::size_t buckets = services.limiter.size().buckets;
+void AddKeyspace(Lines& lines, Services& services, Instant now) {
+  const std::size_t buckets = services.CountBuckets(now);
   if (buckets == 0) return;
   lines.Add("db0", absl::StrCat("keys=", buckets, ",expires=", buckets, ",avg_ttl=0"));
 }

@@ -31,4 +31,9 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       run_id(RandomRunId()),
       foreign_throttle(server_clock, kForeignLogInterval) {}
 
+std::size_t Services::CountBuckets(Instant now) const {
+  return explicit_time.allowed() ? limiter.CountLive(explicit_time.View(now))
+                                 : limiter.size().buckets;
+}
+
 }  // namespace weir

@@ -213,6 +213,17 @@ TEST(InfoTest, CountsBucketsAndSweeping) {
   EXPECT_EQ(info.fields["sweeper_laps"], "1");
 }
 
+// Nothing is swept where clients bring the time, but what is full is gone.
+TEST(InfoTest, TheKeyspaceIsDbsizesUnderExplicitTime) {
+  Conversation client(TestServer::WithExplicitTime());
+  client.Run("RL.ALLOW a 10/s 1/h AND b 10/s AT 1000000000");
+  EXPECT_EQ(client.Run("DBSIZE"), ":3\r\n");
+  EXPECT_EQ(InfoOf(client).fields["db0"], "keys=3,expires=3,avg_ttl=0");
+  client.Run("RL.ALLOW c 1/h AT 2000000000");
+  EXPECT_EQ(client.Run("DBSIZE"), ":2\r\n");
+  EXPECT_EQ(InfoOf(client).fields["db0"], "keys=2,expires=2,avg_ttl=0");
+}
+
 TEST(InfoTest, ShowsTimes) {
   Conversation client;
   client.server().services.wall_clock_offset = [] { return std::chrono::milliseconds{-1500}; };
