@@ -223,7 +223,9 @@ void CommandDocs(Call& call) {
   std::vector<const CommandSpec*> commands;
   if (call.arguments().empty()) commands = TopLevelCommands();
   for (const std::string_view name : call.arguments()) {
-    if (const CommandSpec* spec = FindCommand(name)) commands.push_back(spec);
+    const CommandSpec* spec = FindCommand(name);
+    // The reply is a map, so each is there once however often it is named.
+    if (spec && std::ranges::find(commands, spec) == commands.end()) commands.push_back(spec);
   }
   call.reply.Map(commands.size());
   for (const CommandSpec* spec : commands) WriteDocs(call.reply, *spec);

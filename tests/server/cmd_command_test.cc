@@ -102,6 +102,14 @@ TEST(CommandInfoTest, UnknownNamesAreNull) {
   EXPECT_EQ(client.Run("COMMAND INFO nosuch \"\""), "*2\r\n_\r\n_\r\n");
 }
 
+// An array, in which each name has its place.
+TEST(CommandInfoTest, RepeatedNamesAreAnsweredEachTime) {
+  Conversation client;
+  const RespValue rows = client.Ask("COMMAND INFO ping nosuch PING ping");
+  ASSERT_EQ(rows.elements.size(), 4U);
+  for (const std::size_t i : {0, 2, 3}) EXPECT_EQ(rows.elements[i].elements[0].text, "ping");
+}
+
 // redis-py's cluster client reads all of it and routes by the first key.
 TEST(CommandInfoTest, CommandAloneDescribesEveryRow) {
   Conversation client;
@@ -235,6 +243,19 @@ TEST(CommandDocsCommandTest, ShapesInResp2AndResp3) {
             "5\r\nflags\r\n~1\r\n+optional\r\n");
   EXPECT_EQ(client.Run("COMMAND DOCS nosuch"), "%0\r\n");
   EXPECT_EQ(client.Ask("COMMAND DOCS nosuch time client|id").elements.size(), 4U);
+}
+
+// A map, in which no key may stand twice.
+TEST(CommandDocsCommandTest, RepeatedNamesAreDocumentedOnce) {
+  Conversation client;
+  for (const char* protocol : {"HELLO 2", "HELLO 3"}) {
+    client.Run(protocol);
+    const RespValue docs = client.Ask("COMMAND DOCS time ping TIME nosuch client|id Ping client");
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < docs.elements.size(); i += 2)
+      names.push_back(docs.elements[i].text);
+    EXPECT_THAT(names, ElementsAre("time", "ping", "client|id", "client"));
+  }
 }
 
 TEST(CommandDocsCommandTest, AloneDocumentsEveryRow) {
