@@ -51,6 +51,7 @@ Element MatchOne(std::string_view pattern, char c) {
 }  // namespace
 
 bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept {
+  if (pattern.size() > kGlobPatternBytesMax) return false;
   std::size_t p = 0;
   std::size_t t = 0;
   // Where to go on when nothing fits: behind the last '*', which then takes one byte more. An

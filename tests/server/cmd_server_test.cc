@@ -61,7 +61,7 @@ TEST(ConfigGetTest, PatternsMatchInAnyCaseAndEachSettingOnce) {
               testing::UnorderedElementsAre("save", "maxclients"));
 }
 
-// A 64 KiB pattern that is all stars and sets.
+// A 64 KiB pattern that is all stars and sets is not even tried.
 TEST(ConfigGetTest, NoPatternIsTooMuch) {
   Conversation client;
   std::string stars;

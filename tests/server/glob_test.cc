@@ -179,18 +179,29 @@ TEST(GlobTest, MatchesWhatThePlainDefinitionMatches) {
   });
 }
 
-// A matcher that tries every place for every star needs more steps here than there are atoms.
+// A matcher that tries every place for every star needs more steps here than there are atoms; this
+// one some millions.
 TEST(GlobTest, ManyStarsEnd) {
-  const std::string text(5'000, 'a');
-  std::string stars;
-  for (int i = 0; i < 1'000; ++i) stars += "*a";
-  EXPECT_TRUE(MatchesGlob(stars, text));
-  EXPECT_FALSE(MatchesGlob(stars + "b", text));
-  EXPECT_FALSE(MatchesGlob(stars + "*b", text));
-  EXPECT_TRUE(MatchesGlob(std::string(60'000, '*'), text));
-  EXPECT_FALSE(MatchesGlob("*" + std::string(60'000, '?'), text));
-  EXPECT_FALSE(MatchesGlob("*[" + std::string(5'000, 'b') + "]", text));
-  EXPECT_FALSE(MatchesGlob("*" + text + "b", text + text));
+  const std::string text(100'000, 'a');
+  const auto repeated = [](std::string_view part) {
+    std::string pattern;
+    while (pattern.size() + part.size() < kGlobPatternBytesMax) pattern += part;
+    return pattern;
+  };
+  EXPECT_TRUE(MatchesGlob(repeated("*a"), text));
+  EXPECT_FALSE(MatchesGlob(repeated("*a") + "b", text));
+  EXPECT_FALSE(MatchesGlob(repeated("*[a-z]") + "b", text));
+  EXPECT_TRUE(MatchesGlob(repeated("*"), text));
+  EXPECT_FALSE(MatchesGlob("*" + std::string(kGlobPatternBytesMax - 1, '?'), "a"));
+  EXPECT_FALSE(MatchesGlob("*[" + std::string(kGlobPatternBytesMax - 3, 'b') + "]", text));
+  EXPECT_FALSE(MatchesGlob("*" + std::string(kGlobPatternBytesMax - 2, 'a') + "b", text));
+}
+
+TEST(GlobTest, APatternThatIsTooLongMatchesNothing) {
+  const std::string longest(kGlobPatternBytesMax, 'a');
+  EXPECT_TRUE(MatchesGlob(longest, longest));
+  EXPECT_FALSE(MatchesGlob(longest + "a", longest + "a"));
+  EXPECT_FALSE(MatchesGlob(std::string(kGlobPatternBytesMax + 1, '*'), longest));
 }
 
 }  // namespace
