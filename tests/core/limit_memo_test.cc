@@ -108,15 +108,16 @@ TEST(LimitMemoTest, WordsOfARequestStayWhereTheyAre) {
   EXPECT_EQ(memo.size(), 0U);
 }
 
-// The longest word that reads: every number with its most digits, every option, the longest label.
-TEST(LimitMemoTest, EveryWordThatReadsIsShortEnoughToKeep) {
+// What bounds the memo's memory. The longest word that reads: every number with its most digits,
+// every option, the longest label.
+TEST(LimitMemoTest, EveryWordThatReadsIsShort) {
   const std::string label(kLabelBytesMax, 'x');
   const std::string tail = ",cost=9223372036854775807,shadow,name=" + label;
   for (const std::string& text :
        {"1000000000000000000/100000000000000us,bucket,burst=1000000000000000000" + tail,
         "@" + label + tail}) {
     ASSERT_TRUE(ParseLimitWord(text).ok()) << ParseLimitWord(text).status();
-    EXPECT_LE(text.size(), kMemoWordBytesMax);
+    EXPECT_LE(text.size(), 256U);
     LimitMemo memo;
     Read(memo, text);
     EXPECT_EQ(memo.size(), 1U);
