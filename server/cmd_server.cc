@@ -30,7 +30,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFixedSet
     {"timeout", "0"},
 }};
 
-std::vector<Setting> AllSettings(const Options& options) {
+std::vector<Setting> AllSettings(const Services& services) {
+  Options options = services.options;
+  if (services.port != 0) options.port = services.port;  // --port 0 takes any free one.
   std::vector<Setting> settings;
   for (const OptionSpec& spec : OptionTable()) {
     settings.emplace_back(spec.name, OptionText(spec, options));
@@ -46,7 +48,7 @@ std::vector<Setting> AllSettings(const Options& options) {
 
 void ConfigGet(Call& call) {
   std::vector<Setting> found;
-  for (Setting& setting : AllSettings(call.services().options)) {
+  for (Setting& setting : AllSettings(call.services())) {
     for (const std::string_view pattern : call.arguments()) {
       if (!MatchesGlob(pattern, setting.first)) continue;
       found.push_back(std::move(setting));

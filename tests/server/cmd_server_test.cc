@@ -30,6 +30,15 @@ TEST(ConfigGetTest, WhatEveryToolAsksFor) {
   }
 }
 
+// Not the 0 that asked for any free one.
+TEST(ConfigGetTest, ThePortIsTheOneInUse) {
+  Options options = DefaultOptions();
+  options.port = 0;
+  Conversation client(std::make_unique<TestServer>(options));
+  client.server().services.port = 40123;
+  EXPECT_EQ(client.Run("CONFIG GET port"), "*2\r\n$4\r\nport\r\n$5\r\n40123\r\n");
+}
+
 TEST(ConfigGetTest, AMapInResp3) {
   Conversation client;
   client.Run("HELLO 3");
