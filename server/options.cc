@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -226,8 +227,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 // One `name = value` of the file.
-absl::Status ApplyConfigItem(const CLI::ConfigItem& item, std::vector<const OptionSpec*>& seen,
-                             Options& options) {
+absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   if (!item.parents.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown section ", Quote(item.parents.front()), ": options stand alone"));
@@ -238,25 +238,40 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, std::vector<const Opti
         absl::StrCat("unknown option ", Quote(item.name), ": see weir-server --help"));
   }
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field);
-  if (std::ranges::find(seen, spec) != seen.end() || (item.inputs.size() != 1 && !is_list)) {
+  if (item.inputs.size() > 1 && !is_list) {
     return absl::InvalidArgumentError(
         absl::StrCat("option '", AbslView(spec->name), "': more than one value"));
   }
-  seen.push_back(spec);
   return SetOption(*spec, absl::StrJoin(item.inputs, ","), options);
+}
+
+// CLI11 makes one list of two values in a row, so this is told from the lines. Those inside of a
+// list begin with no option's name.
+absl::Status CheckGivenOnce(std::string_view text) {
+  std::vector<const OptionSpec*> seen;
+  for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
+    std::string name(absl::StripAsciiWhitespace(line.substr(0, line.find_first_of("=#"))));
+    const OptionSpec* spec = FindOption(CLI::detail::remove_quotes(name));
+    if (spec == nullptr) continue;
+    if (std::ranges::find(seen, spec) != seen.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("option '", AbslView(spec->name), "': given twice"));
+    }
+    seen.push_back(spec);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ApplyFile(const std::string& path, Options& options) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
   std::istringstream stream(*text);
-  std::vector<const OptionSpec*> seen;
+  absl::Status applied = CheckGivenOnce(*text);
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
-    if (const absl::Status applied = ApplyConfigItem(item, seen, options); !applied.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": ", applied.message()));
-    }
+    if (applied.ok()) applied = ApplyConfigItem(item, options);
   }
-  return absl::OkStatus();
+  if (applied.ok()) return applied;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", applied.message()));
 }
 
 }  // namespace

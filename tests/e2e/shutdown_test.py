@@ -219,7 +219,8 @@ class StartTest(ServerTest):
         for text, words in (
             ("prot = 7379\n", ["'prot'"]),
             ("port = 70000\n", ["'port'", "'70000'", "0 to 65535"]),
-            ("port = 1\nport = 2\n", ["'port'", "more than one value"]),
+            ("port = 1\nport = 2\n", ["'port'", "given twice"]),
+            ("bind = '127.0.0.1'\nbind = '::1'\n", ["'bind'", "given twice"]),
             ("[server]\nport = 1\n", ["'server'"]),
             ("port = [1, 2]\n", ["'port'"]),
             ("config = 'other.toml'\n", ["'config'"]),

@@ -213,8 +213,33 @@ TEST(OptionsTest, TheFilesMistakesNameTheFile) {
   EXPECT_EQ(error_in("port 1\n"), "unknown option 'port 1': see weir-server --help");
   EXPECT_EQ(error_in("config = \"x\"\n"), "unknown option 'config': see weir-server --help");
   EXPECT_EQ(error_in("[server]\nport = 1\n"), "unknown section 'server': options stand alone");
-  EXPECT_EQ(error_in("port = 1\nthreads = 1\nport = 2\n"), "option 'port': more than one value");
+  EXPECT_EQ(error_in("[server]\n"), "unknown section 'server': options stand alone");
+  EXPECT_EQ(error_in("port = 1\nthreads = 1\nport = 2\n"), "option 'port': given twice");
+  EXPECT_EQ(error_in("port = 1\nport = 2\n"), "option 'port': given twice");
+  EXPECT_EQ(error_in("port = 1\n\"port\" = 1\n"), "option 'port': given twice");
+  EXPECT_EQ(error_in("bind = \"127.0.0.1\"\nbind = \"::1\"\n"), "option 'bind': given twice");
+  EXPECT_EQ(error_in("allow-explicit-time\nallow-explicit-time  # yes\n"),
+            "option 'allow-explicit-time': given twice");
   EXPECT_EQ(error_in("port = [1, 2]\n"), "option 'port': more than one value");
+  EXPECT_EQ(error_in("port = []\n"),
+            "option 'port': invalid value '': must be an integer from 0 to 65535");
+  EXPECT_EQ(error_in("bind = []\n"),
+            "option 'bind': invalid value '': must be 1 to 16 different IP addresses, separated by "
+            "commas, as in 127.0.0.1,::1");
+}
+
+// No mistake: a comment names an option, and a list goes over lines.
+TEST(OptionsTest, AFileMayHaveCommentsAndListsOverLines) {
+  const ConfigFile file(
+      "# port = 1\n"
+      "port = 2\n"
+      "#port = 3\n"
+      "bind = [\"127.0.0.1\",\n"
+      "        \"::1\"]\n");
+  const auto line = Parse({"--config", file.path()});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->options.port, 2);
+  EXPECT_EQ(line->options.bind, (AddressList{"127.0.0.1", "::1"}));
 }
 
 TEST(OptionsTest, AFileThatCannotBeReadIsAnError) {
