@@ -208,6 +208,7 @@ void CommandCount(Call& call) {
 
 void CommandInfo(Call& call) {
   if (call.arguments().empty()) return Command(call);
+  call.Charge(call.arguments().size());
   call.reply.Array(call.arguments().size());
   for (const std::string_view name : call.arguments()) {
     const CommandSpec* spec = FindCommand(name);
@@ -227,6 +228,7 @@ void CommandDocs(Call& call) {
     // The reply is a map, so each is there once however often it is named.
     if (spec && std::ranges::find(commands, spec) == commands.end()) commands.push_back(spec);
   }
+  call.Charge(call.arguments().size());
   call.reply.Map(commands.size());
   for (const CommandSpec* spec : commands) WriteDocs(call.reply, *spec);
 }

@@ -191,6 +191,7 @@ void ClientList(Call& call) {
   if (std::ranges::none_of(kTypes, [&](auto known) { return EqualsIgnoreCase(known, type); })) {
     return call.Fail(absl::StrCat("Unknown client type ", Quote(type)));
   }
+  call.Charge(kWholeTableWork + ids.size());
   std::string lines;
   if (EqualsIgnoreCase(type, "normal")) {
     for (const auto& record : call.services().clients.All()) {

@@ -19,12 +19,14 @@ Nanos ResetAfter(const Call& call) {
 }  // namespace
 
 void Dbsize(Call& call) {
+  call.Charge(kWholeTableWork);
   const Services& services = call.services();
   call.reply.Integer(static_cast<std::int64_t>(services.CountBuckets(call.now)));
 }
 
 void Del(Call& call) {
   const Instant now = call.services().explicit_time.View(call.now);
+  call.Charge(call.arguments().size());
   std::int64_t forgotten = 0;
   for (const std::string_view key : call.arguments()) {
     if (call.services().limiter.Reset(key, {}, now) > 0) ++forgotten;
@@ -34,6 +36,7 @@ void Del(Call& call) {
 
 void Exists(Call& call) {
   const Instant now = call.services().explicit_time.View(call.now);
+  call.Charge(call.arguments().size());
   std::int64_t existing = 0;
   for (const std::string_view key : call.arguments()) {
     if (call.services().limiter.ResetAfter(key, now) > Nanos{0}) ++existing;
@@ -45,6 +48,7 @@ void Flush(Call& call) {
   ArgReader arguments(call.arguments());
   if (!arguments.TryKeyword("SYNC")) arguments.TryKeyword("ASYNC");
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
+  call.Charge(kWholeTableWork);
   call.services().limiter.Clear();
   call.reply.SimpleString("OK");
 }

@@ -47,6 +47,7 @@ std::vector<Setting> AllSettings(const Services& services) {
 }  // namespace
 
 void ConfigGet(Call& call) {
+  call.Charge(call.arguments().size());
   std::vector<Setting> found;
   for (Setting& setting : AllSettings(call.services())) {
     for (const std::string_view pattern : call.arguments()) {
@@ -63,6 +64,7 @@ void ConfigGet(Call& call) {
 }
 
 void Info(Call& call) {
+  call.Charge(kWholeTableWork);
   call.reply.Verbatim(InfoText(call.services(), call.now, call.arguments()));
 }
 

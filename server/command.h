@@ -30,6 +30,8 @@ struct Call {
   [[nodiscard]] Services& services() const { return session.worker().services; }
   // The words behind the command's name, or behind that and the subcommand's.
   [[nodiscard]] std::span<const std::string_view> arguments() const;
+  // Says that the command is more work than one unit (kWorkPerTurn), so that the turn ends sooner.
+  void Charge(std::size_t units) const { session.Charge(units); }
   // "ERR <message>"; returns so that a handler can say `return call.Fail(...)`.
   void Fail(std::string_view message) const;
   void Fail(const absl::Status& status) const;

@@ -8,7 +8,7 @@
 // once. Only what is left over is copied to the connection's own memory: the beginning of a request
 // that has not come completely, replies that the kernel does not take.
 //
-// What protects the others: one turn of a connection is bounded (kCommandsPerTurn,
+// What protects the others: one turn of a connection is bounded (kWorkPerTurn,
 // kReplyBytesPerTurn), and then the next connection has its turn. While replies wait to be sent
 // nothing is read or executed, so a client that does not read makes us hold one turn's replies, and
 // TCP slows it down. Who makes us keep something for it, half a request or many replies, may do so

@@ -53,8 +53,9 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
   const std::size_t out_begin = out.size();
   Turn turn;
-  for (std::size_t commands = 0; !closing_; ++commands) {
-    if (commands == kCommandsPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+  work_ = 0;
+  while (!closing_) {
+    if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
     }
@@ -92,6 +93,7 @@ void Session::ExecuteCommand(std::span<const std::string_view> words, Instant no
                              RespWriter& reply) {
   Counters& counters = worker_.counters;
   counters.commands.Add();
+  Charge(1);
   const auto refuse = [&](std::string_view error) {
     counters.errors.Add();
     reply.Error(error);

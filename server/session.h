@@ -26,10 +26,13 @@ namespace weir {
 
 struct CommandSpec;
 
-// A turn ends after so many commands, or when so many bytes of replies wait to be sent: then other
+// A turn ends after so much work, or when so many bytes of replies wait to be sent: then other
 // clients have theirs, and a client that does not read its replies cannot make us hold more than
-// these and one reply.
-inline constexpr std::size_t kCommandsPerTurn = 1024;
+// these and one reply. A command is one unit of work, about a microsecond; those that do the same
+// again and again charge more (Call::Charge): a unit a key or a name, kWholeTableWork if they visit
+// every partition. The command that goes over is the turn's last.
+inline constexpr std::size_t kWorkPerTurn = 1024;
+inline constexpr std::size_t kWholeTableWork = 64;
 inline constexpr std::size_t kReplyBytesPerTurn = 64 * 1024;
 
 class Session {
@@ -56,6 +59,8 @@ class Session {
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
   // Ends the conversation after the present command's reply.
   void Close() noexcept { closing_ = true; }
+  // Adds to the work of the present turn.
+  void Charge(std::size_t units) noexcept { work_ += units; }
 
  private:
   void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
@@ -66,6 +71,7 @@ class Session {
   std::shared_ptr<ClientRecord> record_;
   RespParser parser_;
   bool closing_ = false;
+  std::size_t work_ = 0;  // of the present turn
 };
 
 }  // namespace weir

@@ -46,13 +46,13 @@ TEST(SessionTest, ConsumesWholeRequestsAndLeavesTheRest) {
 }
 
 TEST(SessionTest, ATurnEndsAfterSoManyCommands) {
-  const std::string pings = Repeated("PING\r\n", kCommandsPerTurn + 1);
+  const std::string pings = Repeated("PING\r\n", kWorkPerTurn + 1);
   Conversation client;
   std::string out;
   Session::Turn turn = client.session().Execute(pings, out);
   EXPECT_EQ(turn.next, Session::Next::kContinue);
-  EXPECT_EQ(turn.consumed, 6 * kCommandsPerTurn);
-  EXPECT_EQ(out, Repeated("+PONG\r\n", kCommandsPerTurn));
+  EXPECT_EQ(turn.consumed, 6 * kWorkPerTurn);
+  EXPECT_EQ(out, Repeated("+PONG\r\n", kWorkPerTurn));
   out.clear();
   turn = client.session().Execute(std::string_view(pings).substr(turn.consumed), out);
   EXPECT_EQ(turn.next, Session::Next::kRead);
@@ -63,10 +63,37 @@ TEST(SessionTest, ATurnEndsAfterSoManyCommands) {
 TEST(SessionTest, OneCommandLessIsOneTurn) {
   Conversation client;
   std::string out;
-  const std::string pings = Repeated("PING\r\n", kCommandsPerTurn - 1);
+  const std::string pings = Repeated("PING\r\n", kWorkPerTurn - 1);
   const Session::Turn turn = client.session().Execute(pings, out);
   EXPECT_EQ(turn.next, Session::Next::kRead);
   EXPECT_EQ(turn.consumed, pings.size());
+}
+
+// A thousand keys are a thousand commands' work, whatever the reply.
+TEST(SessionTest, ATurnEndsAfterSoMuchWork) {
+  std::vector<std::string> words(1'001, "k");
+  for (const char* command : {"EXISTS", "DEL"}) {
+    words[0] = command;
+    const std::string request = RespRequest(words);
+    Conversation client;
+    std::string out;
+    const Session::Turn turn = client.session().Execute(Repeated(request, 5), out);
+    EXPECT_EQ(turn.next, Session::Next::kContinue);
+    EXPECT_EQ(turn.consumed, 2 * request.size());
+    EXPECT_EQ(out, Repeated(":0\r\n", 2));
+  }
+}
+
+TEST(SessionTest, WhoVisitsTheWholeTableDoesMuch) {
+  constexpr std::size_t kPerTurn = kWorkPerTurn / (kWholeTableWork + 1) + 1;
+  for (const std::string request :
+       {"DBSIZE\r\n", "FLUSHALL\r\n", "FLUSHDB\r\n", "CLIENT LIST\r\n", "INFO cpu\r\n"}) {
+    Conversation client;
+    std::string out;
+    const Session::Turn turn = client.session().Execute(Repeated(request, 100), out);
+    EXPECT_EQ(turn.next, Session::Next::kContinue);
+    EXPECT_EQ(turn.consumed, kPerTurn * request.size()) << request;
+  }
 }
 
 // The reply that goes over is the last: at most one more than the bound.
@@ -99,7 +126,7 @@ TEST(SessionTest, TurnsGoOnUntilAllIsAnswered) {
 
 TEST(SessionTest, AnErrorEndsTheTurnForGood) {
   Conversation client;
-  const std::string pings = Repeated("PING\r\n", kCommandsPerTurn);
+  const std::string pings = Repeated("PING\r\n", kWorkPerTurn);
   std::string out;
   // The error is behind the bound, so it is the next turn's.
   Session::Turn turn = client.session().Execute(pings + "*x\r\n", out);
@@ -176,7 +203,7 @@ TEST(SessionTest, ReadsTheClockOnceATurn) {
   EXPECT_EQ(clock.looks(), before + 2);
   EXPECT_THAT(out, testing::Not(testing::EndsWith(time)));
   // A turn that is cut off reads it again.
-  EXPECT_EQ(session.Execute(Repeated("PING\r\n", kCommandsPerTurn), out).next,
+  EXPECT_EQ(session.Execute(Repeated("PING\r\n", kWorkPerTurn), out).next,
             Session::Next::kContinue);
   EXPECT_EQ(session.Execute("", out).next, Session::Next::kRead);
   EXPECT_EQ(clock.looks(), before + 4);

@@ -80,7 +80,7 @@ class Client {
       const Session::Turn turn = session_.Execute(unread_, replies_);
       WEIR_CHECK(turn.consumed <= unread_.size());
       WEIR_CHECK(replies_.size() - before < kReplyBytesPerTurn + kOneReplyBytesMax);
-      WEIR_CHECK(worker_.counters.commands.value() - commands <= kCommandsPerTurn);
+      WEIR_CHECK(worker_.counters.commands.value() - commands <= kWorkPerTurn);
       unread_.remove_prefix(turn.consumed);
       next = turn.next;
     }
