@@ -24,18 +24,12 @@
 #include <cstdint>
 
 #include "core/bucket.h"
-#include "core/decision.h"
 #include "core/exact_nanos.h"
 #include "core/instant.h"
 #include "core/limit.h"
+#include "core/step.h"
 
 namespace weir {
-
-// A decision and what the bucket becomes by it.
-struct Step {
-  Decision decision;
-  Bucket bucket;  // admitted: the charged bucket. Denied: the same bucket, but for the clamp
-};
 
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
 // reset_after are those of the returned bucket. A cost of 0 is a look: always admitted, the bucket
