@@ -21,4 +21,8 @@ struct Bucket {
 
 static_assert(sizeof(Bucket) == 12);
 
+// The bit of Bucket::high that belongs to whoever stores the bucket. The rules read around it and
+// write it as 0.
+inline constexpr std::uint32_t kBucketMark = std::uint32_t{1} << 31;
+
 }  // namespace weir

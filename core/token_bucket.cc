@@ -8,9 +8,6 @@
 namespace weir {
 namespace {
 
-// The bit of Bucket::high that belongs to whoever stores the bucket.
-constexpr std::uint32_t kMarkBit = std::uint32_t{1} << 31;
-
 // cost * E. Requires: cost <= burst, so that the product is at most the capacity.
 ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
   if (cost == 1) return emission.interval;
@@ -36,7 +33,7 @@ std::int64_t TokensIn(const Emission& emission, ExactNanos room) noexcept {
 }  // namespace
 
 ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
-  const std::uint64_t high = bucket.high & ~kMarkBit;
+  const std::uint64_t high = bucket.high & ~kBucketMark;
   return {static_cast<std::int64_t>(high << 32 | bucket.low),
           std::min(bucket.extra, denominator - 1)};
 }
