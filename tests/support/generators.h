@@ -144,12 +144,12 @@ template <typename T>
 
 // Costs of 0 or more, up to what a sum of many can be.
 [[nodiscard]] inline rc::Gen<std::uint64_t> AnyCost(const Limit& limit) {
-  const auto burst = static_cast<std::uint64_t>(limit.shape().burst);
+  const auto burst = static_cast<std::uint64_t>(limit.capacity_tokens());
   return rc::gen::oneOf(
       rc::gen::element<std::uint64_t>(0, 1, burst, burst + 1, std::uint64_t{INT64_MAX}, UINT64_MAX),
       rc::gen::just(std::uint64_t{1}),
-      rc::gen::cast<std::uint64_t>(NumberUpTo(limit.shape().burst)),
-      rc::gen::cast<std::uint64_t>(NumberUpTo(limit.shape().burst)));
+      rc::gen::cast<std::uint64_t>(NumberUpTo(limit.capacity_tokens())),
+      rc::gen::cast<std::uint64_t>(NumberUpTo(limit.capacity_tokens())));
 }
 
 }  // namespace weir

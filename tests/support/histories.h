@@ -40,11 +40,24 @@ struct Move {
   return whole / 1024 * part + whole % 1024 * part / 1024;
 }
 
+// The longest that an unused bucket takes to be full again.
+[[nodiscard]] inline Nanos FullWithin(const Limit& limit) {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return Nanos{limit.emission().capacity.whole};
+    case Algorithm::kFixedWindow:
+      return limit.shape().period;
+    case Algorithm::kSlidingWindow:
+      return 2 * limit.shape().period;
+  }
+  return Nanos{0};
+}
+
 // When the move is made, the answer before it having been `last` at `now`.
 [[nodiscard]] inline Instant NextInstant(const Move& move, const Limit& limit, const Decision& last,
                                          Instant now) {
   const Nanos told = last.retry_after == kNever ? Nanos{0} : last.retry_after;
-  const Nanos capacity{limit.emission().capacity.whole};
+  const Nanos capacity = FullWithin(limit);
   Nanos wait{0};
   switch (move.wait) {
     case Move::Wait::kNone:
@@ -76,7 +89,7 @@ struct Move {
 
 [[nodiscard]] inline std::uint64_t CostOf(const Move& move, const Limit& limit,
                                           const Decision& last) {
-  const auto burst = static_cast<std::uint64_t>(limit.shape().burst);
+  const auto burst = static_cast<std::uint64_t>(limit.capacity_tokens());
   const auto remaining = static_cast<std::uint64_t>(last.remaining);
   switch (move.cost) {
     case Move::Cost::kZero:
@@ -92,7 +105,7 @@ struct Move {
     case Move::Cost::kExcess:
       return burst + 1;
     case Move::Cost::kPart:
-      return static_cast<std::uint64_t>(PartOf(limit.shape().burst, move.part));
+      return static_cast<std::uint64_t>(PartOf(limit.capacity_tokens(), move.part));
   }
   return 0;
 }

@@ -1,0 +1,123 @@
+// Both kinds of window behind one face, with random limits, instants and buckets of each, so that a
+// law that both keep is written once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "gtest/gtest.h"
+#include <rapidcheck.h>
+
+#include "core/fixed_window.h"
+#include "core/sliding_window.h"
+#include "tests/support/generators.h"
+
+namespace weir {
+
+[[nodiscard]] inline Limit WindowOf(Algorithm algorithm, std::int64_t count, Nanos period,
+                                    bool aligned = false) {
+  const absl::StatusOr<Limit> limit =
+      Limit::Create({.algorithm = algorithm, .aligned = aligned, .count = count, .period = period});
+  WEIR_CHECK(limit.ok());
+  return *limit;
+}
+
+// The few tokens of everyday, the many, and the ends of what is accepted.
+[[nodiscard]] inline rc::Gen<Limit> AnyWindow(Algorithm algorithm, Nanos period_min, bool aligned) {
+  return rc::gen::exec([=] {
+    const std::int64_t count = *rc::gen::oneOf(
+        Between<std::int64_t>(1, 5), NumberUpTo(kWindowCountMax), rc::gen::just(kWindowCountMax));
+    const std::int64_t period =
+        *rc::gen::oneOf(rc::gen::just(period_min.count()), rc::gen::just(kPeriodMax.count()),
+                        NumberUpTo(kPeriodMax.count()), NumberUpTo(kPeriodMax.count()));
+    return WindowOf(algorithm, count, std::max(period_min, Nanos{period}), aligned);
+  });
+}
+
+// A number of tokens that a window may have admitted: often none or all.
+[[nodiscard]] inline rc::Gen<std::uint32_t> AnyUsed(const Limit& limit) {
+  const auto count = static_cast<std::uint32_t>(limit.shape().count);
+  return rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 1, count - 1, count),
+                        rc::gen::cast<std::uint32_t>(NumberUpTo(limit.shape().count)));
+}
+
+struct FixedWindows {
+  static rc::Gen<Limit> AnyLimit() {
+    return rc::gen::join(rc::gen::map(rc::gen::arbitrary<bool>(), [](bool aligned) {
+      return AnyWindow(Algorithm::kFixedWindow, kPeriodMin, aligned);
+    }));
+  }
+  // What a history can lead to in which time goes back by one period at most.
+  static rc::Gen<Bucket> AnyBucket(const Limit& limit, Instant now) {
+    return rc::gen::exec([limit, now] {
+      const std::int64_t period = limit.shape().period.count();
+      const std::int64_t present = now.time_since_epoch().count();
+      const std::int64_t edge = *rc::gen::element(std::int64_t{0}, period, 2 * period);
+      const std::int64_t beside =
+          *rc::gen::oneOf(Between<std::int64_t>(-2, 2), NumberUpTo(2 * period));
+      std::int64_t end = std::max<std::int64_t>(0, present + std::min(edge + beside, 2 * period));
+      if (limit.shape().aligned) end -= end % period;
+      return BucketOf(FixedWindow{Instant{Nanos{end}}, *AnyUsed(limit)});
+    });
+  }
+  static Step Decide(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
+    return DecideFixedWindow(limit, bucket, now, cost);
+  }
+  static bool IsFull(const Limit& /*limit*/, Bucket bucket, Instant now) {
+    return IsFixedWindowFull(bucket, now);
+  }
+  static Bucket Refund(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
+    return RefundFixedWindow(limit, bucket, now, cost);
+  }
+};
+
+struct SlidingWindows {
+  static rc::Gen<Limit> AnyLimit() {
+    return AnyWindow(Algorithm::kSlidingWindow, kSlidingPeriodMin, false);
+  }
+  // As above; counts that add up to more are what a lowered limit leaves.
+  static rc::Gen<Bucket> AnyBucket(const Limit& limit, Instant now) {
+    return rc::gen::exec([limit, now] {
+      const std::int64_t number = now.time_since_epoch() / limit.shape().period +
+                                  *rc::gen::element<std::int64_t>(-2, -2, -1, -1, 0, 0, 0, 1, 1);
+      const std::uint32_t used = *AnyUsed(limit);
+      return BucketOf(SlidingWindow{static_cast<std::uint32_t>(number), used, *AnyUsed(limit)});
+    });
+  }
+  static Step Decide(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
+    return DecideSlidingWindow(limit, bucket, now, cost);
+  }
+  static bool IsFull(const Limit& limit, Bucket bucket, Instant now) {
+    return IsSlidingWindowFull(limit, bucket, now);
+  }
+  static Bucket Refund(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
+    return RefundSlidingWindow(limit, bucket, now, cost);
+  }
+};
+
+// The longest that any bucket takes to be full: a window that is yet to begin must pass and fade.
+[[nodiscard]] inline Nanos LongestWait(const Limit& limit) { return 3 * limit.shape().period; }
+
+// An instant with room behind it for every wait; often within a nanosecond of a multiple of the
+// period.
+[[nodiscard]] inline rc::Gen<Instant> AnyWindowInstant(const Limit& limit) {
+  return rc::gen::exec([limit] {
+    const Instant any = *AnyInstant(LongestWait(limit) + Nanos{1});
+    if (*rc::gen::arbitrary<bool>()) return any;
+    const Nanos start = any.time_since_epoch() - any.time_since_epoch() % limit.shape().period;
+    return Instant{std::max(Nanos{0}, start + Nanos{*Between<std::int64_t>(-1, 1)})};
+  });
+}
+
+using EveryWindows = testing::Types<FixedWindows, SlidingWindows>;
+
+struct WindowsName {
+  template <typename Windows>
+  static std::string GetName(int /*index*/) {
+    return std::is_same_v<Windows, FixedWindows> ? "Fixed" : "Sliding";
+  }
+};
+
+}  // namespace weir
