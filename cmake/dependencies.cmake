@@ -7,6 +7,12 @@ find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium
 
+# toml++ is used as headers only, as its one user (server/policy_file.cc) says.
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
+add_library(weir_toml INTERFACE)
+add_library(weir::toml ALIAS weir_toml)
+target_include_directories(weir_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
+
 # Asio without Boost is headers only and brings no CMake package.
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 add_library(weir_asio INTERFACE)

@@ -18,7 +18,8 @@ if(WEIR_SANITIZE)
   # descriptors it takes every object for a bad one.
   set(flags -fsanitize=${WEIR_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
-  # GCC says of its sanitizers that they make this warning find what is not there, std::regex's inside.
+  # GCC says of its sanitizers that they make this warning find what is not there, as inside
+  # std::regex.
   target_compile_options(weir_options INTERFACE
     ${flags} $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(weir_options INTERFACE ${flags})

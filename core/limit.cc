@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/check.h"
 #include "core/status.h"
 #include "core/wide.h"
 
@@ -12,6 +13,7 @@ namespace weir {
 namespace {
 
 absl::Status CheckRanges(const LimitShape& shape) {
+  WEIR_DCHECK(shape.algorithm < Algorithm::kUnlimited);
   const bool window = shape.algorithm != Algorithm::kTokenBucket;
   const std::int64_t count_max = window ? kWindowCountMax : kCountMax;
   if (shape.count < 1 || shape.count > count_max) {
@@ -39,6 +41,7 @@ absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
   const std::int64_t divisor = std::gcd(shape.period.count(), shape.count);
   const std::int64_t period = shape.period.count() / divisor;
   const std::int64_t denominator = shape.count / divisor;
+  WEIR_CHECK(denominator > 0);
   if (denominator > std::int64_t{kDenominatorMax}) {
     return absl::InvalidArgumentError(
         absl::StrCat("limit is too fine: period / count in lowest terms must have a denominator "
@@ -61,6 +64,41 @@ absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
 }
 
 }  // namespace
+
+Limit Limit::OwnedBy(LimitOwner owner) const {
+  Limit owned = *this;
+  owned.owner_ = owner;
+  return owned;
+}
+
+Limit Limit::AsShadow() const {
+  Limit shadow = *this;
+  shadow.shape_.shadow = has_bucket();
+  return shadow;
+}
+
+LimitIdentity Limit::identity() const noexcept {
+  if (owner_ == LimitOwner{}) return {shape_, owner_};
+  LimitShape kept{
+      .algorithm = shape_.algorithm, .aligned = shape_.aligned, .shadow = shape_.shadow};
+  if (shape_.algorithm != Algorithm::kTokenBucket) kept.period = shape_.period;
+  return {kept, owner_};
+}
+
+std::int64_t Limit::capacity_tokens() const noexcept {
+  switch (shape_.algorithm) {
+    case Algorithm::kTokenBucket:
+      return shape_.burst;
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindow:
+      return shape_.count;
+    case Algorithm::kUnlimited:
+      return kCountMax;
+    case Algorithm::kNone:
+      break;
+  }
+  return 0;
+}
 
 absl::StatusOr<Limit> Limit::Create(const LimitShape& shape) {
   WEIR_RETURN_IF_ERROR(CheckRanges(shape));

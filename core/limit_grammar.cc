@@ -200,13 +200,13 @@ absl::StatusOr<Options> ReadOptions(std::string_view text, std::span<const Optio
 
 // --- words ---
 
-// A word with what its options say. `text` is its name if it has no label.
-LimitWord MakeWord(LimitWord::Kind kind, const Options& options, std::string text) {
+// A word with what its options say.
+LimitWord MakeWord(LimitWord::Kind kind, const Options& options) {
   LimitWord word;
   word.kind = kind;
   word.shadow = options.seen[Option::kShadow];
   word.cost = options.cost;
-  word.name = options.name.empty() ? std::move(text) : std::string(options.name);
+  word.label = options.name;
   return word;
 }
 
@@ -235,7 +235,7 @@ absl::StatusOr<LimitWord> ReadLimit(std::string_view head, std::string_view tail
   if (!options.ok()) return options.status();
   const absl::StatusOr<Limit> limit = MakeLimit(*count, *period, *options);
   if (!limit.ok()) return limit.status();
-  LimitWord word = MakeWord(LimitWord::Kind::kLimit, *options, LimitText(*limit));
+  LimitWord word = MakeWord(LimitWord::Kind::kLimit, *options);
   word.limit = *limit;
   return word;
 }
@@ -245,9 +245,7 @@ absl::StatusOr<LimitWord> ReadPolicy(std::string_view head, std::string_view tai
   if (!IsLabel(policy)) return Error("policy name ", Quote(policy), kLabelRule);
   const absl::StatusOr<Options> options = ReadOptions(tail, kPolicyOptions);
   if (!options.ok()) return options.status();
-  const char* const shadow = options->seen[Option::kShadow] ? ",shadow" : "";
-  LimitWord word =
-      MakeWord(LimitWord::Kind::kPolicy, *options, absl::StrCat(AbslView(head), shadow));
+  LimitWord word = MakeWord(LimitWord::Kind::kPolicy, *options);
   word.policy = policy;
   return word;
 }
@@ -257,8 +255,10 @@ absl::StatusOr<LimitWord> ReadWord(std::string_view text) {
   const std::string_view tail = text.substr(head.size());
   if (head == "unlimited" || head == "none") {
     if (!tail.empty()) return Error(AbslView(head), " takes no options");
-    const auto kind = head == "none" ? LimitWord::Kind::kNone : LimitWord::Kind::kUnlimited;
-    return MakeWord(kind, Options{}, std::string(head));
+    LimitWord word;
+    word.kind = head == "none" ? LimitWord::Kind::kNone : LimitWord::Kind::kUnlimited;
+    word.limit = head == "none" ? Limit::None() : Limit::Unlimited();
+    return word;
   }
   return head.starts_with('@') ? ReadPolicy(head, tail) : ReadLimit(head, tail);
 }
@@ -294,8 +294,16 @@ absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text) {
   return Error("invalid limit ", Quote(text), ": ", word.status().message());
 }
 
+std::string NameOf(const LimitWord& word) {
+  if (!word.label.empty()) return word.label;
+  if (word.kind != LimitWord::Kind::kPolicy) return LimitText(*word.limit);
+  return absl::StrCat("@", word.policy, word.shadow ? ",shadow" : "");
+}
+
 std::string LimitText(const Limit& limit) {
   const LimitShape& shape = limit.shape();
+  if (shape.algorithm == Algorithm::kUnlimited) return "unlimited";
+  if (shape.algorithm == Algorithm::kNone) return "none";
   std::string text = absl::StrCat(CountText(shape.count), "/", PeriodText(shape.period.count()));
   if (shape.algorithm == Algorithm::kFixedWindow) text += ",fixed";
   if (shape.algorithm == Algorithm::kSlidingWindow) text += ",sliding";

@@ -39,16 +39,20 @@ struct LimitWord {
   enum class Kind { kLimit, kPolicy, kUnlimited, kNone };
 
   Kind kind = Kind::kLimit;
-  std::optional<Limit> limit;        // set for kLimit
+  std::optional<Limit> limit;        // set for all but kPolicy
   std::string policy;                // set for kPolicy, without the '@'
   bool shadow = false;               // as the word says; for kLimit also in the limit's shape
   std::optional<std::int64_t> cost;  // as the word says
-  std::string name;  // the label if the word has one, else its canonical text without the cost
+  std::string label;                 // empty if the word has none
 };
 
 // Reads a word. Errors are kInvalidArgument, name the offending part and what would be right:
 //     invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)
 [[nodiscard]] absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text);
+
+// What replies and statistics call the limit of a word: its label, else its canonical text without
+// the cost.
+[[nodiscard]] std::string NameOf(const LimitWord& word);
 
 // The canonical text of a limit: reading it gives an equal limit. "1000/24h" prints as "1000/d",
 // "60/60s,burst=60" as "60/m"; a multiplier is used from 10,000 on ("1000/h", "10k/h", "1M/d").

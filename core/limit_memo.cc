@@ -3,7 +3,10 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace weir {
@@ -13,14 +16,71 @@ std::size_t LimitMemo::Hash::operator()(std::string_view text) const noexcept {
 }
 
 void LimitMemo::BeginRequest() {
-  if (entries_.size() >= kMemoWordsMax) entries_.clear();
+  if (limits_ >= kMemoLimitsMax) {
+    entries_.clear();
+    limits_ = 0;
+  }
+  if (policies_) version_ = policies_->version();
 }
 
 absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
-  if (const auto known = entries_.find(text); known != entries_.end()) return &known->second;
+  if (const auto known = entries_.find(text); known != entries_.end()) {
+    Entry& entry = known->second;
+    if (entry.version != version_) WEIR_RETURN_IF_ERROR(Fill(entry));
+    return &entry;
+  }
   absl::StatusOr<LimitWord> word = ParseLimitWord(text);
   if (!word.ok()) return word.status();
-  return &entries_.emplace(std::string(text), Entry{*std::move(word), {}}).first->second;
+  Entry entry;
+  entry.word = *std::move(word);
+  WEIR_RETURN_IF_ERROR(Fill(entry));
+  return &entries_.emplace(std::string(text), std::move(entry)).first->second;
+}
+
+// What the word stands for just now. A limit of its own stays what it is.
+absl::Status LimitMemo::Fill(Entry& entry) {
+  const LimitWord& word = entry.word;
+  entry.version = version_;
+  if (word.kind != LimitWord::Kind::kPolicy) {
+    if (!entry.limits.empty()) return absl::OkStatus();
+    const std::string name = NameOf(word);
+    LimitCounts* const counts = stats_ ? stats_->Of(name) : nullptr;
+    entry.limits.push_back({*word.limit, word.cost, name, {}, counts});
+    ++limits_;
+    return absl::OkStatus();
+  }
+  limits_ -= entry.limits.size();
+  entry.limits.clear();
+  const std::shared_ptr<const Policy> policy = policies_ ? policies_->Find(word.policy) : nullptr;
+  if (!policy) {
+    entry.version = 0;  // To be looked for again the next time.
+    return absl::NotFoundError(
+        absl::StrCat("unknown policy ", Quote(word.policy), ": RL.POLICY SET makes one"));
+  }
+  entry.overrides = policy->overrides;
+  entry.limits = Expand(word, policy->limits);
+  limits_ += entry.limits.size();
+  return absl::OkStatus();
+}
+
+absl::InlinedVector<KnownLimit, 1> LimitMemo::Expand(const LimitWord& word,
+                                                     const PolicyLimits& limits) const {
+  absl::InlinedVector<KnownLimit, 1> known;
+  known.reserve(limits.size());
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const PolicyLimit& own = limits[i];
+    const Limit limit = word.shadow ? own.limit.AsShadow() : own.limit;
+    const std::string& label = word.label.empty() ? own.label : word.label;
+    const std::string name = label.empty() ? LimitText(limit) : label;
+    LimitCounts* counts = nullptr;
+    if (stats_) {
+      const std::string place =
+          absl::StrCat("@", word.policy, "#", i, word.shadow ? ",shadow" : "");
+      counts = stats_->Of(label.empty() ? place : label);
+    }
+    known.push_back({limit, word.cost ? word.cost : own.cost, name, {}, counts});
+  }
+  return known;
 }
 
 }  // namespace weir

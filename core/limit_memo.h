@@ -1,39 +1,67 @@
 // Limit words that were read before: a bounded cache from a word's text to what it means.
 //
-// A fleet sends the same few limits for ever, so a word is parsed once and then costs a look-up
-// (about 20 ns; a parse costs 270 to 500). An entry also remembers the limit's id (LimitHint). Only
-// words that read are kept, and those are short: the grammar bounds them. When the cache is full it
-// is emptied: the words in use come back with the next requests. Not thread-safe: one a thread.
+// A fleet sends the same few limits for ever, so a word is parsed once (270 to 500 ns) and then
+// costs a look-up (about 20). An entry also remembers the ids of its limits (LimitHint), and of a
+// policy's word the limits that the policy has; those are read again after a policy has changed.
+// When the cache is full it is emptied: the words in use come back with the next requests. Not
+// thread-safe: one a thread.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
 
 #include "core/limit_grammar.h"
 #include "core/limit_registry.h"
+#include "core/limit_stats.h"
+#include "core/policies.h"
 
 namespace weir {
 
-inline constexpr std::size_t kMemoWordsMax = 4096;
+// Limits that the words in the cache stand for, all together.
+inline constexpr std::size_t kMemoLimitsMax = 4096;
+
+// One limit that a word stands for.
+struct KnownLimit {
+  Limit limit;
+  std::optional<std::int64_t> cost;  // the word's, else the policy's
+  std::string name;                  // for WITHLIMITS
+  LimitHint hint;
+  LimitCounts* counts = nullptr;  // where its decisions are counted; null: nowhere
+};
 
 class LimitMemo {
  public:
   struct Entry {
     LimitWord word;
-    LimitHint hint;
+    absl::InlinedVector<KnownLimit, 1> limits;
+    std::shared_ptr<Overrides> overrides;  // of a policy that has a word
+    std::uint64_t version = 0;             // of the policies when `limits` was filled
   };
 
-  // Forgets what is too much. Entries live until the next BeginRequest, so call it where none is
-  // held.
+  // Both may be null: then no policy is known, and nothing is counted. Both outlive the memo.
+  explicit LimitMemo(const Policies* policies = nullptr, LimitStats* stats = nullptr)
+      : policies_(policies), stats_(stats) {}
+
+  // Forgets what is too much, and sees which policies are in force. Entries live until the next
+  // BeginRequest, so call it where none is held.
   void BeginRequest();
 
-  // The word's meaning; the errors are ParseLimitWord's. At most kChecksMax calls between two
-  // BeginRequest.
+  // The word's meaning. The errors are ParseLimitWord's, and kNotFound for a policy that is not
+  // there. At most kChecksMax calls between two BeginRequest.
   [[nodiscard]] absl::StatusOr<Entry*> Read(std::string_view text);
+
+  // The limits that a policy's word stands for where it has these: an override's.
+  [[nodiscard]] absl::InlinedVector<KnownLimit, 1> Expand(const LimitWord& word,
+                                                          const PolicyLimits& limits) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
@@ -43,6 +71,12 @@ class LimitMemo {
     std::size_t operator()(std::string_view text) const noexcept;
   };
 
+  absl::Status Fill(Entry& entry);
+
+  const Policies* const policies_;
+  LimitStats* const stats_;
+  std::uint64_t version_ = 0;
+  std::size_t limits_ = 0;
   absl::node_hash_map<std::string, Entry, Hash, std::equal_to<>> entries_;
 };
 

@@ -14,7 +14,7 @@ LimitRegistry::LimitRegistry(std::size_t limits_max)
     : limits_max_(std::min(limits_max, kLimitsMax)), ids_(0, HashOf{}, SameLimit{this}) {}
 
 std::size_t LimitRegistry::HashOf::operator()(const Limit& limit) const noexcept {
-  return static_cast<std::uint32_t>(absl::HashOf(limit.shape()));
+  return static_cast<std::uint32_t>(absl::HashOf(limit.identity()));
 }
 
 bool LimitRegistry::IsGivenOut(const Entry& entry) noexcept {
@@ -53,7 +53,7 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
   if (const std::optional<LimitId> id = FindLocked(limit, hint)) return *id;
   if (ids_.size() >= limits_max_) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("too many distinct limits (", limits_max_, " have live buckets)"));
+        absl::StrCat("too many distinct limits (", limits_max_, " are in use)"));
   }
   LimitId id = 0;
   if (free_.empty()) {

@@ -1,4 +1,5 @@
 // The interned limits: a limit <-> the 4-byte id that a slot of the table keeps instead of it.
+// Limits of one identity (limit.h) are one limit here.
 //
 // An id lives from the first bucket of its limit until some time after the last. It is given out by
 // Intern and taken back by Reclaim, and an entry counts the buckets that carry it.
@@ -56,7 +57,7 @@ class LimitRegistry {
   [[nodiscard]] absl::StatusOr<LimitId> Intern(const Limit& limit, LimitHint& hint);
 
   // The limit of an id that some bucket carries. The reference is good as long as the bucket's
-  // partition is locked.
+  // partition is locked. Of an owned limit, its numbers are those that it had when it was interned.
   [[nodiscard]] const Limit& Get(LimitId id) const noexcept;
 
   // Keeps count of the buckets that carry `id`.
@@ -99,8 +100,10 @@ class LimitRegistry {
     using is_transparent = void;
     const LimitRegistry* registry;
     bool operator()(HashedId a, HashedId b) const { return a.id == b.id; }
-    bool operator()(HashedId a, const Limit& b) const { return registry->Get(a.id) == b; }
-    bool operator()(const Limit& a, HashedId b) const { return registry->Get(b.id) == a; }
+    bool operator()(HashedId a, const Limit& b) const {
+      return registry->Get(a.id).SharesBucketsWith(b);
+    }
+    bool operator()(const Limit& a, HashedId b) const { return (*this)(b, a); }
   };
 
   [[nodiscard]] static bool IsGivenOut(const Entry& entry) noexcept;

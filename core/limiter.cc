@@ -5,15 +5,42 @@
 #include <optional>
 
 #include "core/check.h"
-#include "core/token_bucket.h"
+#include "core/rule.h"
 
 namespace weir {
 namespace {
 
-// Sums of costs stop at 2^64-1, which is above every burst.
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+// Sums and products of costs stop at 2^64-1, which is above every burst.
 std::uint64_t SaturatingAdd(std::uint64_t a, std::uint64_t b) noexcept {
   std::uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
+  return __builtin_add_overflow(a, b, &sum) ? kMost : sum;
+}
+std::uint64_t SaturatingMultiply(std::uint64_t a, std::uint64_t b) noexcept {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMost : product;
+}
+
+// Joins the decisions that count: those of shadow limits only where there are no others. Requires:
+// verdict.decisions is complete, verdict.allowed is set.
+void JoinDecisions(absl::FunctionRef<bool(std::size_t)> is_shadow, Verdict& verdict) {
+  const std::size_t count = verdict.decisions.size();
+  bool all_shadow = true;
+  for (std::size_t i = 0; i < count; ++i) all_shadow = all_shadow && is_shadow(i);
+  bool first = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_shadow(i) && !all_shadow) continue;
+    const Decision& decision = verdict.decisions[i];
+    const bool decides = verdict.allowed ? decision.remaining < verdict.remaining
+                                         : decision.retry_after > verdict.retry_after;
+    if (first || decides) verdict.limit_index = i;
+    verdict.remaining =
+        first ? decision.remaining : std::min(verdict.remaining, decision.remaining);
+    if (!all_shadow) verdict.retry_after = std::max(verdict.retry_after, decision.retry_after);
+    verdict.reset_after = std::max(verdict.reset_after, decision.reset_after);
+    first = false;
+  }
 }
 
 }  // namespace
@@ -24,9 +51,17 @@ struct Limiter::Plan {
     std::uint64_t cost = 0;  // of all checks on this bucket, at the first of them
     std::size_t first =
         0;  // the first check that names the same bucket; itself, if none before does
+    bool shadow = false;
+    bool has_bucket = true;
     std::optional<LimitId> id;  // unset: not interned, so there is no bucket
     Bucket* bucket = nullptr;   // null: absent, so full
     Step step;
+
+    [[nodiscard]] Bucket present() const noexcept { return bucket ? *bucket : Bucket{}; }
+    // True if the request, once it passes, leaves something in the bucket.
+    [[nodiscard]] bool charges() const noexcept {
+      return has_bucket && cost > 0 && step.decision.allowed;
+    }
   };
   absl::InlinedVector<KeyHash, 4> keys;
   absl::InlinedVector<Seat, 4> seats;
@@ -54,13 +89,15 @@ Limiter::Plan Limiter::PlanRequest(const Request& request) const {
                           check.key.size() == request[i - 1].key.size();
     plan.keys[i] = same_key ? plan.keys[i - 1] : hasher_(check.key);
     std::size_t first = 0;
-    while (first < i &&
-           !(plan.keys[first] == plan.keys[i] && *request[first].limit == *check.limit)) {
+    while (first < i && !(plan.keys[first] == plan.keys[i] &&
+                          request[first].limit->SharesBucketsWith(*check.limit))) {
       ++first;
     }
     plan.seats[i].first = first;
     Plan::Seat& seat = plan.seats[first];
     seat.cost = SaturatingAdd(seat.cost, static_cast<std::uint64_t>(check.cost));
+    seat.shadow = check.limit->shape().shadow;
+    seat.has_bucket = check.limit->has_bucket();
   }
   return plan;
 }
@@ -77,27 +114,35 @@ Instant Limiter::ExecutionTime(const Plan& plan, Instant now) {
   return now;
 }
 
-// Finds the buckets and decides each. Requires: the partitions are locked.
-void Limiter::DecideLocked(Plan& plan, const Request& request, Instant now) {
+// Requires: the partitions are locked.
+void Limiter::FindBuckets(Plan& plan, const Request& request) {
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i) continue;
+    if (seat.first != i || !seat.has_bucket) continue;
     LimitHint no_hint;
     seat.id = registry_.Find(*request[i].limit, request[i].hint ? *request[i].hint : no_hint);
     if (seat.id) {
       seat.bucket = table_.partition(plan.keys[i].partition).Find({plan.keys[i].hash, *seat.id});
     }
-    seat.step = DecideTokenBucket(*request[i].limit, seat.bucket ? *seat.bucket : Bucket{}, now,
-                                  seat.cost, max_wait_);
-    plan.allowed = plan.allowed && seat.step.decision.allowed;
   }
 }
 
-// Charges every bucket. Whatever can fail comes before the first write.
+// Decides each bucket. Requires: the partitions are locked, FindBuckets was called.
+void Limiter::DecideLocked(Plan& plan, const Request& request, Instant now, Nanos patience) {
+  plan.allowed = true;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    Plan::Seat& seat = plan.seats[i];
+    if (seat.first != i) continue;
+    seat.step = DecideLimit(*request[i].limit, seat.present(), now, seat.cost, max_wait_, patience);
+    plan.allowed = plan.allowed && (seat.shadow || seat.step.decision.allowed);
+  }
+}
+
+// Charges every bucket whose limit admits. Whatever can fail comes before the first write.
 absl::Status Limiter::Commit(Plan& plan, const Request& request) {
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i || seat.cost == 0 || seat.id) continue;
+    if (seat.first != i || !seat.charges() || seat.id) continue;
     LimitHint no_hint;
     absl::StatusOr<LimitId> id =
         registry_.Intern(*request[i].limit, request[i].hint ? *request[i].hint : no_hint);
@@ -110,7 +155,7 @@ absl::Status Limiter::Commit(Plan& plan, const Request& request) {
   }
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i || seat.cost == 0 || seat.bucket) continue;
+    if (seat.first != i || !seat.charges() || seat.bucket) continue;
     table_.partition(plan.keys[i].partition)
         .Insert({plan.keys[i].hash, *seat.id}, seat.step.bucket);
     registry_.AddBucket(*seat.id);
@@ -131,8 +176,8 @@ void Limiter::NoteChange(const Plan& plan, Instant now) {
   for (const KeyHash& key : plan.keys) table_.partition(key.partition).RaiseLatest(now);
 }
 
-// Joins the decisions. Where the request is denied, a limit that would have admitted shows its
-// untouched bucket.
+// The verdict. Where the request is denied, a limit that would have admitted shows its untouched
+// bucket.
 Verdict Limiter::Join(const Plan& plan, const Request& request, Instant now) const {
   Verdict verdict;
   verdict.allowed = plan.allowed;
@@ -145,27 +190,16 @@ Verdict Limiter::Join(const Plan& plan, const Request& request, Instant now) con
     } else if (plan.allowed || !seat.step.decision.allowed) {
       decision = seat.step.decision;
     } else {
-      decision = DecideTokenBucket(*request[i].limit, seat.bucket ? *seat.bucket : Bucket{}, now, 0,
-                                   max_wait_)
-                     .decision;
+      decision = DecideLimit(*request[i].limit, seat.present(), now, 0, max_wait_).decision;
     }
     verdict.decisions.push_back(decision);
-    const bool decides = plan.allowed ? decision.remaining < verdict.remaining
-                                      : decision.retry_after > verdict.retry_after;
-    if (i == 0 || decides) verdict.limit_index = i;
-    verdict.remaining =
-        i == 0 ? decision.remaining : std::min(verdict.remaining, decision.remaining);
-    verdict.retry_after = std::max(verdict.retry_after, decision.retry_after);
-    verdict.reset_after = std::max(verdict.reset_after, decision.reset_after);
   }
+  JoinDecisions([&](std::size_t i) { return plan.seats[plan.seats[i].first].shadow; }, verdict);
   return verdict;
 }
 
-absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
-  Plan plan = PlanRequest(request);
-  TableLock lock(table_, plan.keys);
-  now = ExecutionTime(plan, now);
-  DecideLocked(plan, request, now);
+// What comes after DecideLocked: the verdict, and the writes.
+absl::StatusOr<Verdict> Limiter::Conclude(Plan& plan, const Request& request, Instant now) {
   // Joined before the writes: a verdict needs the buckets as they were decided on.
   Verdict verdict = Join(plan, request, now);
   if (plan.allowed) {
@@ -178,114 +212,144 @@ absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
   return verdict;
 }
 
+absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
+  Plan plan = PlanRequest(request);
+  TableLock lock(table_, plan.keys);
+  now = ExecutionTime(plan, now);
+  FindBuckets(plan, request);
+  DecideLocked(plan, request, now);
+  return Conclude(plan, request, now);
+}
+
 Verdict Limiter::Peek(const Request& request, Instant now) {
   Plan plan = PlanRequest(request);
   TableLock lock(table_, plan.keys);
   now = ExecutionTime(plan, now);
+  FindBuckets(plan, request);
   DecideLocked(plan, request, now);
   return Join(plan, request, now);
 }
 
-std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, Instant now) {
-  const KeyHash hash = hasher_(key);
-  TableLock lock(table_, hash.partition);
-  absl::InlinedVector<LimitId, 4> ids;
-  for (const Limit& limit : limits) {
-    LimitHint no_hint;
-    if (const std::optional<LimitId> id = registry_.Find(limit, no_hint)) ids.push_back(*id);
+// How many times over, `most` at most, the request would pass at once.
+std::int64_t Limiter::TimesAffordable(const Plan& plan, const Request& request, Instant now,
+                                      std::int64_t most) const {
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const Plan::Seat& seat = plan.seats[i];
+    if (seat.first != i || seat.shadow) continue;
+    const Decision look =
+        DecideLimit(*request[i].limit, seat.present(), now, 0, max_wait_).decision;
+    if (!look.allowed) return 0;  // "none"
+    if (seat.cost == 0 || !seat.has_bucket) continue;
+    const std::uint64_t times = static_cast<std::uint64_t>(look.remaining) / seat.cost;
+    most = std::min(most, static_cast<std::int64_t>(times));
   }
-  std::size_t live = 0;
-  const auto forget = [&](const SlotKey& slot, Bucket bucket) {
-    const bool named = limits.empty() || std::ranges::find(ids, slot.limit) != ids.end();
-    if (slot.key_hash() != hash.hash || !named) return false;
-    if (!IsTokenBucketFull(bucket, now)) ++live;
-    registry_.RemoveBucket(slot.limit);
-    return true;
-  };
-  table_.partition(hash.partition).EraseIf(std::numeric_limits<std::size_t>::max(), forget);
-  return live;
+  return most;
 }
 
-std::vector<Limiter::LiveBucket> Limiter::Inspect(std::string_view key, Instant now) {
-  const KeyHash hash = hasher_(key);
-  TableLock lock(table_, hash.partition);
-  std::vector<std::pair<LimitId, Bucket>> live;
-  table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
-    if (slot.key_hash() != hash.hash || IsTokenBucketFull(bucket, now)) return;
-    live.emplace_back(slot.limit, bucket);
-  });
-  std::ranges::sort(live, {}, &std::pair<LimitId, Bucket>::first);
-  std::vector<LiveBucket> buckets;
-  buckets.reserve(live.size());
-  for (const auto& [id, bucket] : live) {
-    const Limit& limit = registry_.Get(id);
-    const Decision look = DecideTokenBucket(limit, bucket, now, 0, max_wait_).decision;
-    buckets.push_back({limit, look.remaining, look.reset_after});
+absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_t upto,
+                                             Instant now) {
+  WEIR_DCHECK(upto >= 1);
+  Plan plan = PlanRequest(request);
+  TableLock lock(table_, plan.keys);
+  now = ExecutionTime(plan, now);
+  FindBuckets(plan, request);
+  const std::int64_t granted = TimesAffordable(plan, request, now, upto);
+  for (Plan::Seat& seat : plan.seats) {  // With nothing to grant, once: to learn when that passes.
+    seat.cost = SaturatingMultiply(seat.cost,
+                                   static_cast<std::uint64_t>(std::max<std::int64_t>(granted, 1)));
   }
-  return buckets;
+  DecideLocked(plan, request, now);
+  WEIR_DCHECK(plan.allowed == (granted > 0));
+  absl::StatusOr<Verdict> verdict = Conclude(plan, request, now);
+  if (!verdict.ok()) return verdict.status();
+  return Grant{granted, *std::move(verdict)};
 }
 
-Nanos Limiter::ResetAfter(std::string_view key, Instant now) {
-  Nanos longest{0};
-  for (const LiveBucket& bucket : Inspect(key, now)) {
-    longest = std::max(longest, bucket.reset_after);
+Verdict Limiter::Refund(const Request& request, Instant now) {
+  Plan plan = PlanRequest(request);
+  TableLock lock(table_, plan.keys);
+  now = ExecutionTime(plan, now);
+  FindBuckets(plan, request);
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    Plan::Seat& seat = plan.seats[i];
+    if (seat.bucket && seat.cost > 0) {
+      *seat.bucket = RefundLimit(*request[i].limit, *seat.bucket, now, seat.cost, max_wait_);
+    }
+    seat.cost = 0;
   }
-  return longest;
+  NoteChange(plan, now);
+  DecideLocked(plan, request, now);
+  plan.allowed = true;  // "none" has nothing to be given, which is no denial.
+  Verdict verdict = Join(plan, request, now);
+  verdict.retry_after = Nanos{0};
+  return verdict;
 }
 
-void Limiter::Clear() {
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    TableLock lock(table_, i);
-    table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
-                                [&](const SlotKey& slot, Bucket) {
-                                  registry_.RemoveBucket(slot.limit);
-                                  return true;
-                                });
-    table_.partition(i).Shrink();
+absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nanos patience,
+                                                    Instant now) {
+  Plan plan = PlanRequest(request);
+  TableLock lock(table_, plan.keys);
+  now = ExecutionTime(plan, now);
+  FindBuckets(plan, request);
+  DecideLocked(plan, request, now, patience);
+  if (!plan.allowed) DecideLocked(plan, request, now);  // A denial says what Decide would.
+  Reservation reservation;
+  reservation.key = plan.keys.front();
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const Plan::Seat& seat = plan.seats[i];
+    if (seat.first == i) {
+      reservation.part_of_check.push_back(static_cast<std::uint8_t>(reservation.parts.size()));
+      const Bucket before = seat.present();
+      reservation.parts.push_back(
+          {*request[i].limit, before, seat.charges() ? seat.step.bucket : before});
+    } else {
+      reservation.part_of_check.push_back(reservation.part_of_check[seat.first]);
+    }
   }
-}
-
-std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_max) {
-  TableLock lock(table_, partition);
-  Partition& swept = table_.partition(partition);
-  const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
-    if (!IsTokenBucketFull(bucket, now)) return false;
-    registry_.RemoveBucket(slot.limit);
-    return true;
-  });
-  if (dropped > 0) swept.RaiseLatest(now);
-  if (dropped < drop_max) swept.Shrink();
-  return dropped;
-}
-
-std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
-  const std::vector<LimitId> idle = registry_.Idle(ids_max);
-  if (idle.empty() || idle.size() < ids_min) return 0;
-  const TableLock world = TableLock::All(table_);
-  return registry_.Reclaim(idle);
-}
-
-Limiter::Size Limiter::size() {
-  constexpr std::size_t kSlotBytes = sizeof(SlotKey) + sizeof(Bucket) + 1;  // and its control byte
-  Size size;
-  size.limits = registry_.size();
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    TableLock lock(table_, i);
-    size.buckets += table_.partition(i).size();
-    size.table_bytes += table_.partition(i).capacity() * kSlotBytes;
+  absl::StatusOr<Verdict> verdict = Conclude(plan, request, now);
+  if (!verdict.ok()) return verdict.status();
+  Admission admission{*std::move(verdict), std::nullopt};
+  if (admission.verdict.allowed && admission.verdict.retry_after > Nanos{0}) {
+    reservation.ready = now + admission.verdict.retry_after;
+    admission.reservation = std::move(reservation);
   }
-  return size;
+  return admission;
 }
 
-std::size_t Limiter::CountLive(Instant now) {
-  std::size_t live = 0;
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    TableLock lock(table_, i);
-    table_.partition(i).ForEach([&](const SlotKey&, Bucket bucket) {
-      if (!IsTokenBucketFull(bucket, now)) ++live;
-    });
+Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit) {
+  LimitHint no_hint;
+  const std::optional<LimitId> id = registry_.Find(limit, no_hint);
+  return id ? table_.partition(key.partition).Find({key.hash, *id}) : nullptr;
+}
+
+Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
+  TableLock lock(table_, reservation.key.partition);
+  now = std::max(now, table_.partition(reservation.key.partition).latest());
+  absl::InlinedVector<Decision, 2> looks;
+  for (const Reservation::Part& part : reservation.parts) {
+    const Bucket* bucket = FindBucket(reservation.key, part.limit);
+    looks.push_back(
+        DecideLimit(part.limit, bucket ? *bucket : Bucket{}, now, 0, max_wait_).decision);
   }
-  return live;
+  Verdict verdict;
+  verdict.allowed = true;
+  for (const std::uint8_t part : reservation.part_of_check) {
+    verdict.decisions.push_back(looks[part]);
+  }
+  JoinDecisions(
+      [&](std::size_t i) {
+        return reservation.parts[reservation.part_of_check[i]].limit.shape().shadow;
+      },
+      verdict);
+  return verdict;
+}
+
+void Limiter::GiveBack(const Reservation& reservation) {
+  TableLock lock(table_, reservation.key.partition);
+  for (const Reservation::Part& part : reservation.parts) {
+    Bucket* bucket = FindBucket(reservation.key, part.limit);
+    if (bucket && *bucket == part.after) *bucket = part.before;
+  }
 }
 
 }  // namespace weir

@@ -13,11 +13,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
 #include "core/bucket_table.h"
@@ -58,6 +61,46 @@ class Limiter {
   // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
   [[nodiscard]] Verdict Peek(const Request& request, Instant now);
 
+  struct Grant {
+    std::int64_t granted = 0;
+    Verdict verdict;  // allowed: something was granted; retry_after: else, until one could be
+  };
+  // Takes the request as many times over as all limits have tokens for, `upto` at most: each time
+  // costs every limit its own cost. What costs nothing, a shadow and "unlimited" do not bound it.
+  // Fails as Decide does. Requires: upto >= 1.
+  [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now);
+
+  // Gives every limit its cost back, never past full; shadows, too. Creates nothing. The verdict is
+  // an admission with the numbers after it.
+  Verdict Refund(const Request& request, Instant now);
+
+  // Tokens of the future, charged already. It owns all that it needs, so that the words of the
+  // request may go.
+  struct Reservation {
+    struct Part {
+      Limit limit;
+      Bucket before;
+      Bucket after;  // as before where nothing was charged
+    };
+    KeyHash key;
+    absl::InlinedVector<Part, 2> parts;  // one a check, but for repeated ones
+    absl::InlinedVector<std::uint8_t, 4> part_of_check;
+    Instant ready;  // when the last of its tokens is there
+  };
+  struct Admission {
+    Verdict verdict;
+    std::optional<Reservation> reservation;  // set where the verdict is to be waited for
+  };
+  // As Decide, but where the tokens will be there within `patience` it charges them now, so that
+  // waiting is first come, first served. Otherwise a denial as Decide's. Requires: one key, limits
+  // that are token buckets or have no bucket, patience in [0, max_wait].
+  [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
+                                                  Instant now);
+  // The verdict of a reservation that has been waited for: admitted, with the numbers of `now`.
+  [[nodiscard]] Verdict Settle(const Reservation& reservation, Instant now);
+  // Gives back what nobody has built on: buckets that are still as the reservation left them.
+  void GiveBack(const Reservation& reservation);
+
   // Forgets the key's buckets: those of `limits`, or with none given all. Returns how many of them
   // were not full.
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now);
@@ -65,18 +108,26 @@ class Limiter {
   // A bucket of a key that is not full.
   struct LiveBucket {
     Limit limit;
-    std::int64_t remaining;  // tokens
+    std::int64_t remaining;  // tokens; -1 for CL.THROTTLE's, whose limit is said with each request
     Nanos reset_after;       // > 0
   };
   // All of them, by the ids of their limits: in the order of first use, but for ids given out
-  // again.
-  [[nodiscard]] std::vector<LiveBucket> Inspect(std::string_view key, Instant now);
+  // again. The first kInspectedMax, where there are more. Of a limit that has an owner its numbers
+  // may have changed since it was interned: `present` says them, or that it is gone.
+  static constexpr std::size_t kInspectedMax = 1024;
+  using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
+  [[nodiscard]] std::vector<LiveBucket> Inspect(
+      std::string_view key, Instant now,
+      PresentLimit present = [](const Limit& limit) -> std::optional<Limit> { return limit; });
 
   // Until all of the key's buckets are full; 0 when they are.
   [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now);
 
   // Forgets everything, one partition after the other.
   void Clear();
+
+  // Forgets all buckets of these policies, one partition after the other: a scan of the table.
+  void ForgetPolicies(std::span<const std::uint32_t> policies);
 
   // Drops the full buckets of one partition, `drop_max` at most, and gives memory back. Returns how
   // many it dropped.
@@ -103,7 +154,12 @@ class Limiter {
 
   [[nodiscard]] Plan PlanRequest(const Request& request) const;
   [[nodiscard]] Instant ExecutionTime(const Plan& plan, Instant now);
-  void DecideLocked(Plan& plan, const Request& request, Instant now);
+  void FindBuckets(Plan& plan, const Request& request);
+  void DecideLocked(Plan& plan, const Request& request, Instant now, Nanos patience = Nanos{0});
+  [[nodiscard]] std::int64_t TimesAffordable(const Plan& plan, const Request& request, Instant now,
+                                             std::int64_t most) const;
+  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Plan& plan, const Request& request, Instant now);
+  [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit);
   absl::Status Commit(Plan& plan, const Request& request);
   void StoreClamped(Plan& plan);
   void NoteChange(const Plan& plan, Instant now);

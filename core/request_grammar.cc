@@ -1,6 +1,8 @@
 #include "core/request_grammar.h"
 
+#include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -12,60 +14,57 @@
 namespace weir {
 namespace {
 
-enum class Keyword { kNone, kAnd, kCost, kWithLimits, kAt };
+enum class Keyword { kNone, kAnd, kCost, kWithLimits, kAt, kUpto, kTimeout };
 
 Keyword KeywordOf(std::string_view word) {
-  const absl::string_view text = AbslView(word);
-  if (absl::EqualsIgnoreCase(text, "AND")) return Keyword::kAnd;
-  if (absl::EqualsIgnoreCase(text, "COST")) return Keyword::kCost;
-  if (absl::EqualsIgnoreCase(text, "WITHLIMITS")) return Keyword::kWithLimits;
-  if (absl::EqualsIgnoreCase(text, "AT")) return Keyword::kAt;
+  constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
+      {"AND", Keyword::kAnd}, {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
+      {"AT", Keyword::kAt},   {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout}};
+  for (const auto& [text, keyword] : kKeywords) {
+    if (absl::EqualsIgnoreCase(AbslView(word), text)) return keyword;
+  }
   return Keyword::kNone;
 }
 
-// The parts of the grammar that are read, so that their spelling is settled, and not decided by
-// this version.
-absl::Status CheckBuilt(const LimitWord& word, std::string_view text) {
-  const auto not_built = [text](std::string_view what) {
-    return absl::UnimplementedError(
-        absl::StrCat("limit ", Quote(text), ": ", AbslView(what),
-                     " not built yet, use a token bucket as in 10/s,burst=20"));
-  };
-  switch (word.kind) {
-    case LimitWord::Kind::kPolicy:
-      return not_built("policies are");
-    case LimitWord::Kind::kUnlimited:
-    case LimitWord::Kind::kNone:
-      return not_built("'unlimited' and 'none' are");
-    case LimitWord::Kind::kLimit:
+// "WITHLIMITS once each", for errors.
+absl::string_view OptionNames(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::kTake:
+      return "UPTO, WITHLIMITS and AT once each";
+    case RequestKind::kWait:
+      return "TIMEOUT and WITHLIMITS once each";
+    case RequestKind::kDecide:
       break;
   }
-  if (word.limit->shape().algorithm == Algorithm::kFixedWindow)
-    return not_built("fixed windows are");
-  if (word.limit->shape().algorithm == Algorithm::kSlidingWindow) {
-    return not_built("sliding windows are");
-  }
-  if (word.shadow) return not_built("shadow limits are");
-  return absl::OkStatus();
+  return "WITHLIMITS and AT once each";
 }
 
-absl::StatusOr<LimitMemo::Entry*> ReadLimit(std::string_view text, LimitMemo& memo) {
-  absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
-  if (entry.ok()) WEIR_RETURN_IF_ERROR(CheckBuilt((*entry)->word, text));
-  return entry;
+// The limits that a key has instead of those of the word's policy, or null.
+std::shared_ptr<const PolicyLimits> OverrideOf(const LimitMemo::Entry& entry,
+                                               std::string_view key) {
+  return entry.overrides && !entry.overrides->empty() ? entry.overrides->Find(key) : nullptr;
 }
 
 // Walks over the words once, from left to right.
 class RequestReader {
  public:
-  RequestReader(std::span<const std::string_view> words, LimitMemo& memo)
-      : words_(words), memo_(memo) {}
+  RequestReader(std::span<const std::string_view> words, LimitMemo& memo, RequestKind kind)
+      : words_(words), memo_(memo), kind_(kind) {}
 
   absl::StatusOr<ParsedRequest> Read() {
     do {
       WEIR_RETURN_IF_ERROR(ReadGroup());
+      if (kind_ == RequestKind::kWait && PresentKeyword() == Keyword::kAnd) {
+        return absl::InvalidArgumentError("a waiting request has one key: AND does not stand here");
+      }
     } while (TryKeyword(Keyword::kAnd));
     while (next_ < words_.size()) WEIR_RETURN_IF_ERROR(ReadOption());
+    if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
+      return absl::InvalidArgumentError("UPTO and how many tokens to take at most must follow");
+    }
+    if (kind_ == RequestKind::kWait && !Seen(Keyword::kTimeout)) {
+      return absl::InvalidArgumentError("TIMEOUT and the longest wait in ms must follow");
+    }
     return std::move(parsed_);
   }
 
@@ -76,87 +75,160 @@ class RequestReader {
     const std::string_view key = words_[next_++];
     const std::size_t first = parsed_.checks.size();
     while (next_ < words_.size() && KeywordOf(words_[next_]) == Keyword::kNone) {
-      WEIR_RETURN_IF_ERROR(ReadCheck(key));
+      WEIR_RETURN_IF_ERROR(ReadChecks(key));
     }
     if (parsed_.checks.size() == first) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected a limit as in 10/s after the key ", Quote(key)));
     }
     if (!TryKeyword(Keyword::kCost)) return absl::OkStatus();
-    const absl::StatusOr<std::int64_t> cost = ReadNumber("COST", INT64_MAX);
+    const absl::StatusOr<std::int64_t> cost = ReadNumber("COST", 0, INT64_MAX);
     if (!cost.ok()) return cost.status();
     for (std::size_t i = first; i < parsed_.checks.size(); ++i) {
-      if (!parsed_.words[i]->cost) parsed_.checks[i].cost = *cost;
+      if (!parsed_.limits[i]->cost) parsed_.checks[i].cost = *cost;
     }
     return absl::OkStatus();
   }
 
-  absl::Status ReadCheck(std::string_view key) {
-    if (parsed_.checks.size() == kChecksMax) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("too many limits: a request has at most ", kChecksMax));
-    }
-    absl::StatusOr<LimitMemo::Entry*> entry = ReadLimit(words_[next_], memo_);
+  // One word: a check, or those of a policy.
+  absl::Status ReadChecks(std::string_view key) {
+    if (parsed_.checks.size() == kChecksMax) return TooManyLimits();
+    const std::string_view text = words_[next_];
+    absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(text);
     if (!entry.ok()) return entry.status();
     ++next_;
-    const LimitWord& word = (*entry)->word;
-    parsed_.checks.push_back({key, &*word.limit, word.cost.value_or(1), &(*entry)->hint});
-    parsed_.words.push_back(&word);
+    std::span<KnownLimit> limits = (*entry)->limits;
+    if (const auto own = OverrideOf(**entry, key)) {
+      parsed_.overridden.push_back(
+          std::make_unique<absl::InlinedVector<KnownLimit, 1>>(memo_.Expand((*entry)->word, *own)));
+      limits = *parsed_.overridden.back();
+    }
+    if (parsed_.checks.size() + limits.size() > kChecksMax) return TooManyLimits();
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      KnownLimit& known = limits[i];
+      if (kind_ == RequestKind::kWait && IsWindow(known.limit)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "limit ", Quote(text), ": a window cannot be waited for, use a token bucket"));
+      }
+      parsed_.checks.push_back(
+          {key, &known.limit, known.cost.value_or(1), HintOf(**entry, known, i)});
+      parsed_.limits.push_back(&known);
+    }
     return absl::OkStatus();
+  }
+
+  static absl::Status TooManyLimits() {
+    return absl::InvalidArgumentError(
+        absl::StrCat("too many limits: a request has at most ", kChecksMax));
+  }
+
+  static bool IsWindow(const Limit& limit) {
+    return limit.shape().algorithm == Algorithm::kFixedWindow ||
+           limit.shape().algorithm == Algorithm::kSlidingWindow;
+  }
+
+  // Where the id of a limit is remembered. An override's has mostly the id of the limit in whose
+  // position it stands.
+  static LimitHint* HintOf(LimitMemo::Entry& entry, KnownLimit& known, std::size_t position) {
+    if (position >= entry.limits.size()) return &known.hint;
+    KnownLimit& regular = entry.limits[position];
+    return regular.limit.SharesBucketsWith(known.limit) ? &regular.hint : &known.hint;
   }
 
   absl::Status ReadOption() {
     const std::string_view word = words_[next_];
-    if (!parsed_.with_limits && TryKeyword(Keyword::kWithLimits)) {
-      parsed_.with_limits = true;
-      return absl::OkStatus();
+    const Keyword keyword = PresentKeyword();
+    if (!Takes(keyword) || Seen(keyword)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected ", Quote(word),
+                       ": after the limits of a key come COST once, then AND key limit ..., then ",
+                       OptionNames(kind_)));
     }
-    if (!parsed_.at && TryKeyword(Keyword::kAt)) {
-      const absl::StatusOr<std::int64_t> at =
-          ReadNumber("AT", kInstantMax.time_since_epoch().count());
-      if (!at.ok()) return at.status();
-      parsed_.at = Instant{Nanos{*at}};
-      return absl::OkStatus();
+    ++next_;
+    seen_ |= 1U << static_cast<unsigned>(keyword);
+    switch (keyword) {
+      case Keyword::kAt: {
+        const auto at = ReadNumber("AT", 0, kInstantMax.time_since_epoch().count());
+        if (at.ok()) parsed_.at = Instant{Nanos{*at}};
+        return at.status();
+      }
+      case Keyword::kUpto: {
+        const auto upto = ReadNumber("UPTO", 1, INT64_MAX);
+        if (upto.ok()) parsed_.upto = *upto;
+        return upto.status();
+      }
+      case Keyword::kTimeout: {
+        using std::chrono::milliseconds;
+        const auto timeout =
+            ReadNumber("TIMEOUT", 0, std::chrono::duration_cast<milliseconds>(kMaxWaitMax).count());
+        if (timeout.ok()) parsed_.timeout = milliseconds{*timeout};
+        return timeout.status();
+      }
+      default:
+        parsed_.with_limits = true;
+        return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected ", Quote(word),
-                     ": after the limits of a key come COST once, then AND key limit ..., then "
-                     "WITHLIMITS and AT once each"));
   }
 
-  absl::StatusOr<std::int64_t> ReadNumber(std::string_view name, std::int64_t max) {
+  [[nodiscard]] bool Takes(Keyword option) const {
+    switch (option) {
+      case Keyword::kWithLimits:
+        return true;
+      case Keyword::kAt:
+        return kind_ != RequestKind::kWait;
+      case Keyword::kUpto:
+        return kind_ == RequestKind::kTake;
+      case Keyword::kTimeout:
+        return kind_ == RequestKind::kWait;
+      default:
+        return false;
+    }
+  }
+  [[nodiscard]] bool Seen(Keyword option) const {
+    return (seen_ >> static_cast<unsigned>(option) & 1U) != 0;
+  }
+
+  absl::StatusOr<std::int64_t> ReadNumber(std::string_view name, std::int64_t min,
+                                          std::int64_t max) {
     if (next_ == words_.size()) {
       return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " needs a number after it"));
     }
     const std::string_view word = words_[next_++];
     const std::optional<std::int64_t> number = ParseDigits(word);
-    if (number && *number <= max) return *number;
-    return absl::InvalidArgumentError(
-        absl::StrCat("invalid ", AbslView(name), " ", Quote(word),
-                     ": value is not an integer or out of range (0 to ", max, ")"));
+    if (number && *number >= min && *number <= max) return *number;
+    return absl::InvalidArgumentError(absl::StrCat("invalid ", AbslView(name), " ", Quote(word),
+                                                   ": value is not an integer or out of range (",
+                                                   min, " to ", max, ")"));
+  }
+
+  [[nodiscard]] Keyword PresentKeyword() const {
+    return next_ == words_.size() ? Keyword::kNone : KeywordOf(words_[next_]);
   }
 
   bool TryKeyword(Keyword keyword) {
-    if (next_ == words_.size() || KeywordOf(words_[next_]) != keyword) return false;
+    if (PresentKeyword() != keyword) return false;
     ++next_;
     return true;
   }
 
   const std::span<const std::string_view> words_;
   LimitMemo& memo_;
+  const RequestKind kind_;
   std::size_t next_ = 0;
+  unsigned seen_ = 0;  // options, by Keyword
   ParsedRequest parsed_;
 };
 
 }  // namespace
 
-absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words,
-                                           LimitMemo& memo) {
+absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words, LimitMemo& memo,
+                                           RequestKind kind) {
   memo.BeginRequest();
-  return RequestReader(words, memo).Read();
+  return RequestReader(words, memo, kind).Read();
 }
 
-absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::span<const std::string_view> words,
+absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,
+                                                          std::span<const std::string_view> words,
                                                           LimitMemo& memo) {
   memo.BeginRequest();
   if (words.size() > kChecksMax) {
@@ -164,9 +236,14 @@ absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::span<const std::s
   }
   absl::InlinedVector<Limit, 4> limits;
   for (const std::string_view word : words) {
-    absl::StatusOr<LimitMemo::Entry*> entry = ReadLimit(word, memo);
+    absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(word);
     if (!entry.ok()) return entry.status();
-    limits.push_back(*(*entry)->word.limit);
+    for (const KnownLimit& known : (*entry)->limits) limits.push_back(known.limit);
+    if (const auto own = OverrideOf(**entry, key)) {
+      for (const KnownLimit& known : memo.Expand((*entry)->word, *own)) {
+        limits.push_back(known.limit);
+      }
+    }
   }
   return limits;
 }

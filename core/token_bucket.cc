@@ -8,6 +8,12 @@
 namespace weir {
 namespace {
 
+// The time up to which `bucket` is charged, clamped. `horizon` is now + capacity.
+ExactNanos ClampedTat(Bucket bucket, std::uint32_t denominator, ExactNanos horizon,
+                      Nanos max_wait) noexcept {
+  return std::min(TatOf(bucket, denominator), Add(horizon, {max_wait.count(), 0}, denominator));
+}
+
 // cost * E. Requires: cost <= burst, so that the product is at most the capacity.
 ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
   if (cost == 1) return emission.interval;
@@ -51,18 +57,19 @@ bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept {
 }
 
 Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
-                       Nanos max_wait) noexcept {
+                       Nanos max_wait, Nanos patience) noexcept {
   WEIR_DCHECK(limit.shape().algorithm == Algorithm::kTokenBucket);
   WEIR_DCHECK(now >= Instant{} && now <= kInstantMax);
   WEIR_DCHECK(max_wait >= Nanos{0} && max_wait <= kMaxWaitMax);
+  WEIR_DCHECK(patience >= Nanos{0} && patience <= max_wait);
   const Emission& emission = limit.emission();
   const std::uint32_t denominator = emission.denominator;
   const ExactNanos present{now.time_since_epoch().count(), 0};
   const ExactNanos horizon = Add(present, emission.capacity, denominator);
 
-  const ExactNanos stored = TatOf(bucket, denominator);
-  const ExactNanos tat = std::min(stored, Add(horizon, {max_wait.count(), 0}, denominator));
-  Step step{{}, tat == stored || cost == 0 ? bucket : BucketOfTat(tat)};
+  const ExactNanos tat = ClampedTat(bucket, denominator, horizon, max_wait);
+  const bool as_it_came = cost == 0 || tat == TatOf(bucket, denominator);
+  Step step{{}, as_it_came ? bucket : BucketOfTat(tat)};
   ExactNanos base = std::max(tat, present);  // after the decision: when the bucket is full
 
   if (cost > static_cast<std::uint64_t>(limit.shape().burst)) {
@@ -71,12 +78,13 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
     step.decision.allowed = true;
   } else {
     const ExactNanos next = Add(base, CostInTime(emission, cost), denominator);
-    if (next <= horizon) {
+    if (next > horizon) {
+      step.decision.retry_after = Nanos{Ceil(Subtract(next, horizon, denominator))};
+    }
+    if (next <= Add(horizon, {patience.count(), 0}, denominator)) {
       step.decision.allowed = true;
       step.bucket = BucketOfTat(next);
       base = next;
-    } else {
-      step.decision.retry_after = Nanos{Ceil(Subtract(next, horizon, denominator))};
     }
   }
   if (base <= horizon) {
@@ -84,6 +92,27 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
   }
   step.decision.reset_after = Nanos{Ceil(Subtract(base, present, denominator))};
   return step;
+}
+
+Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                         Nanos max_wait) noexcept {
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+  const ExactNanos tat = ClampedTat(bucket, denominator, horizon, max_wait);
+  if (tat <= present) return bucket;
+
+  const Wide owed = Wide{cost} * static_cast<std::uint64_t>(emission.period);
+  const ExactNanos charged = Subtract(tat, present, denominator);
+  const Wide charged_parts =
+      Wide{static_cast<std::uint64_t>(charged.whole)} * denominator + charged.numerator;
+  if (owed >= charged_parts) return BucketOfTat(present);
+  const Wide left = charged_parts - owed;
+  return BucketOfTat(Add(present,
+                         {static_cast<std::int64_t>(left / denominator),
+                          static_cast<std::uint32_t>(left % denominator)},
+                         denominator));
 }
 
 }  // namespace weir

@@ -35,9 +35,19 @@ namespace weir {
 // reset_after are those of the returned bucket. A cost of 0 is a look: always admitted, the bucket
 // returned as it came. A cost may be the sum of several checks' costs; a sum that saturates at
 // 2^64-1 is above every burst, so it is denied for ever. Requires: a token bucket limit, now in
-// [Instant{}, kInstantMax], max_wait in [0, kMaxWaitMax].
+// [Instant{}, kInstantMax], max_wait in [0, kMaxWaitMax], patience in [0, max_wait].
+//
+// With patience the tokens may be future ones, reserved now: admit iff next <= now + capacity +
+// patience. An admission whose retry_after is above 0 is such a reservation; after that time its
+// tokens are there.
 [[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
-                                     std::uint64_t cost, Nanos max_wait) noexcept;
+                                     std::uint64_t cost, Nanos max_wait,
+                                     Nanos patience = Nanos{0}) noexcept;
+
+// Gives `cost` tokens back: the TAT moves as much earlier as they had moved it later, never before
+// now. Requirements as above.
+[[nodiscard]] Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                       std::uint64_t cost, Nanos max_wait) noexcept;
 
 // True when the bucket is as good as absent. The limit is not needed: a TAT is full or not by
 // itself.

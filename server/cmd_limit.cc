@@ -1,5 +1,7 @@
 // RL.*: the commands that this server exists for.
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,76 +13,125 @@
 #include "server/command_docs.h"
 #include "server/command_table.h"
 #include "server/handlers.h"
+#include "server/verdict_reply.h"
+#include "server/waiter.h"
 
 namespace weir {
 namespace {
 
-// One element of WITHLIMITS: an array, or in RESP3 a map with the fields' names.
-void WriteDecision(RespWriter& reply, const LimitWord& word, const Decision& decision) {
-  const auto numbers = DecisionNumbers(*word.limit, decision);
-  if (reply.protocol() == 2) {
-    reply.Array(1 + numbers.size());
-    reply.Bulk(word.name);
-    for (const std::int64_t number : numbers) reply.Integer(number);
-    return;
-  }
-  reply.Map(1 + numbers.size());
-  reply.Bulk("name");
-  reply.Bulk(word.name);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    reply.Bulk(kDecisionFields[i]);
-    reply.Integer(numbers[i]);
-  }
-}
-
-void WriteVerdict(RespWriter& reply, const ParsedRequest& request, const Verdict& verdict) {
-  const auto numbers = VerdictNumbers(verdict);
-  reply.Array(numbers.size() + (request.with_limits ? 1 : 0));
-  for (const std::int64_t number : numbers) reply.Integer(number);
-  if (!request.with_limits) return;
-  reply.Array(verdict.decisions.size());
-  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
-    WriteDecision(reply, *request.words[i], verdict.decisions[i]);
-  }
-}
-
 // The execution time of a request: the clock's, or the client's where that is allowed.
 absl::StatusOr<Instant> ExecutionTime(const Call& call, const ParsedRequest& request) {
   if (!request.at) return call.now;
-  ExplicitTime& explicit_time = call.services().explicit_time;
-  if (!explicit_time.allowed()) {
+  if (!call.services().explicit_time.allowed()) {
     return absl::PermissionDeniedError("AT needs a server that runs with --allow-explicit-time");
   }
-  explicit_time.Record(*request.at);
   return *request.at;
+}
+
+// What RL.INSPECT calls a bucket.
+std::string BucketName(const Policies& policies, const Limit& limit) {
+  const LimitOwner owner = limit.owner();
+  if (owner == LimitOwner{}) return LimitText(limit);
+  if (owner == kThrottleOwner) return "cl.throttle";
+  const std::shared_ptr<const Policy> policy = policies.FindById(owner.policy);
+  return absl::StrCat("@", policy ? policy->name : "", "#", owner.position,
+                      limit.shape().shadow ? ",shadow" : "");
+}
+
+// A request as it was read, and when it is decided.
+struct Asked {
+  ParsedRequest request;
+  Instant now;
+};
+
+absl::StatusOr<Asked> ReadRequest(const Call& call, RequestKind kind = RequestKind::kDecide) {
+  absl::StatusOr<ParsedRequest> request =
+      ParseRequest(call.arguments(), call.session.worker().memo, kind);
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<Instant> now = ExecutionTime(call, *request);
+  if (!now.ok()) return now.status();
+  return Asked{*std::move(request), *now};
+}
+
+void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const Verdict& verdict) {
+  if (request.at) call.services().explicit_time.Record(*request.at);
+  WriteVerdict(call.reply, first, verdict, request.with_limits, [&](std::size_t i) {
+    return NamedLimit{request.limits[i]->name, &request.limits[i]->limit};
+  });
+}
+
+// Counts a verdict that changed something, or that was refused.
+void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
+  Worker& worker = call.session.worker();
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    const KnownLimit& limit = *request.limits[i];
+    if (limit.counts)
+      CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);
+  }
+  if (verdict.allowed) return worker.counters.allowed.Add();
+  worker.counters.denied.Add();
+  worker.denied_keys.Add(request.checks[verdict.limit_index].key);
 }
 
 }  // namespace
 
 void RlAllow(Call& call) {
-  Worker& worker = call.session.worker();
-  const absl::StatusOr<ParsedRequest> request = ParseRequest(call.arguments(), worker.memo);
-  if (!request.ok()) return call.Fail(request.status());
-  const absl::StatusOr<Instant> now = ExecutionTime(call, *request);
-  if (!now.ok()) return call.Fail(now.status());
-  const absl::StatusOr<Verdict> verdict = call.services().limiter.Decide(request->checks, *now);
+  const absl::StatusOr<Asked> asked = ReadRequest(call);
+  if (!asked.ok()) return call.Fail(asked.status());
+  const absl::StatusOr<Verdict> verdict =
+      call.services().limiter.Decide(asked->request.checks, asked->now);
   if (!verdict.ok()) return call.Fail(verdict.status());
-  (verdict->allowed ? worker.counters.allowed : worker.counters.denied).Add();
-  WriteVerdict(call.reply, *request, *verdict);
+  Count(call, asked->request, *verdict);
+  Answer(call, asked->request, verdict->allowed ? 1 : 0, *verdict);
 }
 
 void RlPeek(Call& call) {
-  const absl::StatusOr<ParsedRequest> request =
-      ParseRequest(call.arguments(), call.session.worker().memo);
-  if (!request.ok()) return call.Fail(request.status());
-  const absl::StatusOr<Instant> now = ExecutionTime(call, *request);
-  if (!now.ok()) return call.Fail(now.status());
-  WriteVerdict(call.reply, *request, call.services().limiter.Peek(request->checks, *now));
+  const absl::StatusOr<Asked> asked = ReadRequest(call);
+  if (!asked.ok()) return call.Fail(asked.status());
+  const Verdict verdict = call.services().limiter.Peek(asked->request.checks, asked->now);
+  Answer(call, asked->request, verdict.allowed ? 1 : 0, verdict);
+}
+
+void RlTake(Call& call) {
+  const absl::StatusOr<Asked> asked = ReadRequest(call, RequestKind::kTake);
+  if (!asked.ok()) return call.Fail(asked.status());
+  const absl::StatusOr<Limiter::Grant> grant =
+      call.services().limiter.Take(asked->request.checks, asked->request.upto, asked->now);
+  if (!grant.ok()) return call.Fail(grant.status());
+  Count(call, asked->request, grant->verdict);
+  Answer(call, asked->request, grant->granted, grant->verdict);
+}
+
+void RlRefund(Call& call) {
+  const absl::StatusOr<Asked> asked = ReadRequest(call);
+  if (!asked.ok()) return call.Fail(asked.status());
+  Answer(call, asked->request, 1,
+         call.services().limiter.Refund(asked->request.checks, asked->now));
+}
+
+void RlWait(Call& call) {
+  const absl::StatusOr<Asked> asked = ReadRequest(call, RequestKind::kWait);
+  if (!asked.ok()) return call.Fail(asked.status());
+  const ParsedRequest& request = asked->request;
+  if (request.timeout > call.services().options.max_wait) {
+    return call.Fail(absl::StrCat("ERR invalid TIMEOUT ", CeilMillis(request.timeout),
+                                  ": above the server's max-wait, ",
+                                  call.services().options.max_wait.count(), " ms"));
+  }
+  absl::StatusOr<Limiter::Admission> admission =
+      call.services().limiter.Reserve(request.checks, request.timeout, asked->now);
+  if (!admission.ok()) return call.Fail(admission.status());
+  Count(call, request, admission->verdict);
+  if (admission->reservation) {
+    return call.session.Wait(
+        std::make_unique<Waiter>(call.services(), request, *std::move(admission->reservation)));
+  }
+  Answer(call, request, admission->verdict.allowed ? 1 : 0, admission->verdict);
 }
 
 void RlReset(Call& call) {
   const auto arguments = call.arguments();
-  const auto limits = ParseLimits(arguments.subspan(1), call.session.worker().memo);
+  const auto limits = ParseLimits(arguments[0], arguments.subspan(1), call.session.worker().memo);
   if (!limits.ok()) return call.Fail(limits.status());
   const Instant now = call.services().explicit_time.View(call.now);
   const std::size_t live = call.services().limiter.Reset(arguments[0], *limits, now);
@@ -88,12 +139,15 @@ void RlReset(Call& call) {
 }
 
 void RlInspect(Call& call) {
-  const Instant now = call.services().explicit_time.View(call.now);
-  const auto buckets = call.services().limiter.Inspect(call.arguments()[0], now);
+  const Services& services = call.services();
+  const Instant now = services.explicit_time.View(call.now);
+  const std::string_view key = call.arguments()[0];
+  const auto buckets = services.limiter.Inspect(
+      key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
   call.reply.Array(buckets.size());
   for (const Limiter::LiveBucket& bucket : buckets) {
     call.reply.Array(3);
-    call.reply.Bulk(LimitText(bucket.limit));
+    call.reply.Bulk(BucketName(services.policies, bucket.limit));
     call.reply.Integer(bucket.remaining);
     call.reply.Integer(CeilMillis(bucket.reset_after));
   }

@@ -35,6 +35,10 @@ void Connection::Drain() {
   if (state_ == State::kClosed || drain_bytes_left_) return;
   std::error_code error;
   drain_bytes_left_ = socket_.available(error);
+  if (state_ == State::kWaiting) {
+    session_.EndWait();
+    return ExecutePending();
+  }
   if (state_ != State::kReading) return;  // Proceed() goes on from here.
   // Who is idle has got all its replies, so nothing is lost by closing at once.
   if (error || drain_bytes_left_ == 0) return Close();
@@ -58,9 +62,41 @@ bool Connection::CloseIfStalled(Instant now) {
 void Connection::WaitForInput() {
   state_ = State::kReading;
   NoteStall(!pending_input_.empty());
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](std::error_code error) {
-    if (!error && self->state_ == State::kReading) self->Receive();
+  WatchInput();
+}
+
+void Connection::WaitForTokens() {
+  if (drain_bytes_left_) {
+    session_.EndWait();
+    return Postpone(&Connection::ExecutePending);
+  }
+  state_ = State::kWaiting;
+  NoteStall(false);
+  if (!tokens_timer_) tokens_timer_.emplace(socket_.get_executor());
+  tokens_timer_->expires_after(turn_.wake - thread_.worker().services.clock.Now());
+  tokens_timer_->async_wait([self = shared_from_this()](std::error_code error) {
+    if (!error && self->state_ == State::kWaiting) self->ExecutePending();
   });
+  WatchInput();
+}
+
+void Connection::WatchInput() {
+  if (std::exchange(watching_input_, true)) return;
+  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](std::error_code error) {
+    self->watching_input_ = false;
+    if (error) return;
+    if (self->state_ == State::kReading) return self->Receive();
+    if (self->state_ == State::kWaiting) self->ReceiveMeanwhile();
+  });
+}
+
+void Connection::ReceiveMeanwhile() {
+  std::error_code error;
+  const std::size_t received =
+      socket_.read_some(asio::buffer(thread_.input().data(), thread_.input().size()), error);
+  if (error && error != asio::error::would_block) return Close();
+  pending_input_.append(thread_.input().data(), received);
+  if (pending_input_.size() < kRespCaps.request_bytes_max) WatchInput();
 }
 
 // The thread's buffer has room in front of where it reads to, so that the beginning of a request is
@@ -86,10 +122,9 @@ void Connection::Receive() {
 
 void Connection::ExecuteTurn(std::string_view unread) {
   std::string& replies = thread_.EmptyOutput();
-  const Session::Turn turn = session_.Execute(unread, replies);
-  next_ = turn.next;
-  if (turn.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
-  KeepInput(unread, turn.next == Session::Next::kClose ? unread.size() : turn.consumed);
+  turn_ = session_.Execute(unread, replies);
+  if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
+  KeepInput(unread, turn_.next == Session::Next::kClose ? unread.size() : turn_.consumed);
   Send(replies);
 }
 
@@ -151,9 +186,11 @@ std::optional<std::size_t> Connection::Write(std::string_view bytes) {
 }
 
 void Connection::Proceed() {
-  switch (next_) {
+  switch (turn_.next) {
     case Session::Next::kClose:
       return Finish();
+    case Session::Next::kWait:
+      return WaitForTokens();
     case Session::Next::kContinue:
       return Postpone(&Connection::ExecutePending);
     case Session::Next::kRead:
@@ -190,6 +227,8 @@ void Connection::Finish() {
 
 void Connection::Close() {
   state_ = State::kClosed;
+  session_.EndWait();
+  if (tokens_timer_) tokens_timer_->cancel();
   std::error_code ignored;
   socket_.close(ignored);
   thread_.Remove(shared_from_this());

@@ -14,6 +14,9 @@
 // TCP slows it down. Who makes us keep something for it, half a request or many replies, may do so
 // for kStalledTime; who is idle between two requests may stay for ever.
 //
+// While the session waits for tokens the socket is watched: what comes is kept for later, up to one
+// request's bytes, and a client that goes (or says that it sends no more) ends its wait.
+//
 // Lives on the thread of its IoThread; every handler that waits holds a shared_ptr to it.
 #pragma once
 
@@ -26,6 +29,7 @@
 #include <string_view>
 
 #include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
 
 #include "core/instant.h"
 #include "server/client_registry.h"
@@ -66,13 +70,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class State {
     kReading,    // waits for input
+    kWaiting,    // its session waits for tokens (RL.WAIT); what comes meanwhile is kept
     kPostponed,  // gave the turn to the others; its next is in the thread's queue
     kWriting,    // waits until the kernel takes more of pending_output_
     kClosed,     // or closing, which is no longer our business
   };
 
   void WaitForInput();
+  void WaitForTokens();
+  // Has Receive() or ReceiveMeanwhile() called when there is input, as the state is then.
+  void WatchInput();
   void Receive();
+  void ReceiveMeanwhile();
   void ExecuteTurn(std::string_view unread);
   void KeepInput(std::string_view unread, std::size_t consumed);
   void Send(std::string_view replies);
@@ -95,7 +104,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::shared_ptr<ClientRecord> record_;
   Session session_;
   State state_ = State::kReading;
-  Session::Next next_ = Session::Next::kRead;
+  Session::Turn turn_;  // the last one
+  bool watching_input_ = false;
+  std::optional<asio::steady_timer> tokens_timer_;  // made by the first wait for tokens
   std::optional<std::size_t>
       drain_bytes_left_;  // set while draining: received before, not read yet
   std::optional<Instant>

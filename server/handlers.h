@@ -9,9 +9,29 @@ struct Call;
 // cmd_limit.cc
 void RlAllow(Call& call);
 void RlPeek(Call& call);
+void RlTake(Call& call);
+void RlRefund(Call& call);
+void RlWait(Call& call);
 void RlReset(Call& call);
 void RlInspect(Call& call);
 void RlHelp(Call& call);
+
+// cmd_policy.cc
+void PolicyDel(Call& call);
+void PolicyGet(Call& call);
+void PolicyList(Call& call);
+void PolicyOverride(Call& call);
+void PolicyOverrides(Call& call);
+void PolicyReload(Call& call);
+void PolicySet(Call& call);
+void PolicyUnoverride(Call& call);
+
+// cmd_stats.cc
+void RlStats(Call& call);
+void RlTop(Call& call);
+
+// cmd_throttle.cc
+void Throttle(Call& call);
 
 // cmd_keys.cc
 void Dbsize(Call& call);

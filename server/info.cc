@@ -66,7 +66,7 @@ void AddServer(Lines& lines, Services& services, Instant now) {
 
 void AddClients(Lines& lines, Services& services, Instant) {
   lines.Add("connected_clients", services.clients.size());
-  lines.Add("blocked_clients", 0);
+  lines.Add("blocked_clients", services.waiters.load());
   lines.Add("maxclients", services.options.max_clients);
 }
 

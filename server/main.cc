@@ -28,7 +28,7 @@ int Serve(const Options& options) {
   ConfigureLog(options.log_level);
   spdlog::info("weir {}", kVersion);
   Server server(options);
-  server.StopOnSignals();  // First: who reads that it listens may already send one.
+  server.HandleSignals();  // First: who reads that it listens may already send one.
   if (const absl::Status started = server.Start(); !started.ok()) {
     return Fail(kCannotStart, StdView(started.message()));
   }

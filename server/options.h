@@ -36,6 +36,7 @@ struct Options {
   std::int64_t max_clients = 0;
   std::chrono::milliseconds max_wait{0};
   bool allow_explicit_time = false;
+  std::string policies;  // path of the policy file; empty: none
   std::string log_level;
   std::string config;  // path of the file; empty: none
 };

@@ -19,9 +19,11 @@
 
 #include "core/key_hash.h"
 #include "core/limiter.h"
+#include "core/status.h"
 #include "server/descriptor_limit.h"
 #include "server/io_thread.h"
 #include "server/listener.h"
+#include "server/log.h"
 #include "server/sweeper_thread.h"
 #include "server/system_clock.h"
 
@@ -69,7 +71,7 @@ class Server::Impl {
   }
 
   absl::Status Start();
-  void StopOnSignals();
+  void HandleSignals();
   void Run() { control_.run(); }
   void RequestShutdown() {
     asio::post(control_, [this] { BeginDrain(); });
@@ -77,6 +79,8 @@ class Server::Impl {
   Services& services() noexcept { return services_; }
 
  private:
+  void WaitForSignal();
+  void ReloadPolicies();
   void BeginDrain();
   void OnThreadEnd();
 
@@ -101,6 +105,7 @@ absl::Status Server::Impl::Start() {
         absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",
                      DescriptorsFor(1, options.threads)));
   }
+  if (!options.policies.empty()) WEIR_RETURN_IF_ERROR(services_.ReloadPolicies());
   for (std::int64_t i = 0; i < options.threads; ++i) {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
   }
@@ -124,15 +129,29 @@ absl::Status Server::Impl::Start() {
   return absl::OkStatus();
 }
 
-void Server::Impl::StopOnSignals() {
+void Server::Impl::HandleSignals() {
   std::error_code ignored;
-  signals_.add(SIGINT, ignored);
-  signals_.add(SIGTERM, ignored);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal, ignored);
+  WaitForSignal();
+}
+
+void Server::Impl::WaitForSignal() {
   signals_.async_wait([this](std::error_code error, int signal) {
     if (error) return;
+    if (signal == SIGHUP) {
+      ReloadPolicies();
+      return WaitForSignal();
+    }
     spdlog::info("received {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
     BeginDrain();
   });
+}
+
+void Server::Impl::ReloadPolicies() {
+  const absl::Status reloaded = services_.ReloadPolicies();
+  if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file anew");
+  spdlog::error("received SIGHUP: the policies stay as they are: {}",
+                EscapedForLog(StdView(reloaded.message())));
 }
 
 void Server::Impl::BeginDrain() {
@@ -162,7 +181,7 @@ void Server::Impl::OnThreadEnd() {
 Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 Server::~Server() = default;
 absl::Status Server::Start() { return impl_->Start(); }
-void Server::StopOnSignals() { impl_->StopOnSignals(); }
+void Server::HandleSignals() { impl_->HandleSignals(); }
 void Server::Run() { impl_->Run(); }
 void Server::RequestShutdown() { impl_->RequestShutdown(); }
 std::uint16_t Server::port() const noexcept { return impl_->services().port; }

@@ -36,9 +36,10 @@ class Server {
   // server is then of no use. Throws std::system_error if the system has no thread to give.
   absl::Status Start();
 
-  // Lets SIGTERM and SIGINT end the server as RequestShutdown() does. While it drains SIGTERM does
-  // nothing, since those who manage processes send several, and SIGINT ends the process at once.
-  void StopOnSignals();
+  // Lets SIGTERM and SIGINT end the server as RequestShutdown() does, and SIGHUP read the policy
+  // file anew. While it drains SIGTERM does nothing, since those who manage processes send several,
+  // and SIGINT ends the process at once.
+  void HandleSignals();
 
   // Serves until it is asked to stop, then drains: nobody is accepted any more; every connection
   // executes what it has received, sends its replies and closes; what is left after kDrainTime is

@@ -12,6 +12,7 @@
 #include "server/command.h"
 #include "server/command_table.h"
 #include "server/log.h"
+#include "server/waiter.h"
 
 namespace weir {
 namespace {
@@ -46,6 +47,29 @@ std::string WrongArity(const CommandSpec& spec) {
 Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
     : worker_(worker), record_(std::move(record)) {}
 
+Session::~Session() = default;
+
+void Session::Wait(std::unique_ptr<Waiter> waiter) { waiter_ = std::move(waiter); }
+
+void Session::EndWait() {
+  if (!waiter_) return;
+  waiter_.reset();
+  wait_ended_ = true;
+}
+
+// Answers the command that has been waited for. Returns false if it has to be waited for still.
+bool Session::FinishWait(Instant now, RespWriter& reply) {
+  if (waiter_) {
+    if (now < waiter_->ready()) return false;
+    waiter_->Serve(reply, now);
+    waiter_.reset();
+  } else if (std::exchange(wait_ended_, false)) {
+    worker_.counters.errors.Add();
+    reply.Error("UNBLOCKED the server is shutting down");
+  }
+  return true;
+}
+
 Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   const Instant now = worker_.services.clock.Now();
   record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
@@ -54,6 +78,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   const std::size_t out_begin = out.size();
   Turn turn;
   work_ = 0;
+  if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
   while (!closing_) {
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
@@ -64,7 +89,10 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     if (parsed == ParseResult::kNeedMore) break;
     if (parsed == ParseResult::kCommand) {
       ExecuteCommand(parser_.words(), now, reply);
-      continue;
+      if (!waiter_) continue;
+      turn.next = Next::kWait;
+      turn.wake = waiter_->ready();
+      break;
     }
     worker_.counters.protocol_errors.Add();
     if (parsed == ParseResult::kProtocolError) {

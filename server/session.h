@@ -25,6 +25,7 @@
 namespace weir {
 
 struct CommandSpec;
+class Waiter;
 
 // A turn ends after so much work, or when so many bytes of replies wait to be sent: then other
 // clients have theirs, and a client that does not read its replies cannot make us hold more than
@@ -41,18 +42,25 @@ class Session {
   enum class Next {
     kRead,      // receive more
     kContinue,  // the turn is over, but the input is not: call Execute again
+    kWait,      // call Execute again at `wake`, with what has been received meanwhile
     kClose,     // close; nothing after this is executed
   };
   struct Turn {
     std::size_t consumed = 0;  // bytes at the front of the input that are done with
     Next next = Next::kRead;
+    Instant wake{};  // of kWait
   };
 
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);
+  ~Session();
 
   // Executes the complete commands at the front of `unread`, which is what was left unconsumed plus
   // what came since, and appends their replies to `out`.
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out);
+
+  // Ends a wait: the client has gone, or the server is about to. What was reserved for it is given
+  // back; the next Execute answers with an error.
+  void EndWait();
 
   // For the commands.
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
@@ -61,8 +69,11 @@ class Session {
   void Close() noexcept { closing_ = true; }
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
+  // Answers the present command when the waiter is ready; later commands have to wait, too.
+  void Wait(std::unique_ptr<Waiter> waiter);
 
  private:
+  [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
   void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
   // Says in the log, and not to the client, why it is closed.
   void LogForeign(std::string_view request);
@@ -70,6 +81,8 @@ class Session {
   Worker& worker_;
   std::shared_ptr<ClientRecord> record_;
   RespParser parser_;
+  std::unique_ptr<Waiter> waiter_;
+  bool wait_ended_ = false;  // by EndWait, and not answered yet
   bool closing_ = false;
   std::size_t work_ = 0;  // of the present turn
 };

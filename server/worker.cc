@@ -1,10 +1,12 @@
 #include "server/worker.h"
 
 #include <array>
+#include <utility>
 
 #include <sodium.h>
 
 #include "core/check.h"
+#include "server/policy_file.h"
 
 namespace weir {
 namespace {
@@ -34,6 +36,17 @@ Services::Services(const Options& server_options, const Clock& server_clock,
 std::size_t Services::CountBuckets(Instant now) const {
   return explicit_time.allowed() ? limiter.CountLive(explicit_time.View(now))
                                  : limiter.size().buckets;
+}
+
+absl::Status Services::ReloadPolicies() {
+  if (options.policies.empty()) {
+    return absl::FailedPreconditionError("there is no policy file: start with --policies FILE");
+  }
+  absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<std::vector<std::uint32_t>> gone = policies.ReplaceFile(*std::move(file));
+  if (gone.ok()) limiter.ForgetPolicies(*gone);
+  return gone.status();
 }
 
 }  // namespace weir

@@ -8,29 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 #include "core/clock.h"
+#include "core/counter.h"
 #include "core/limit_memo.h"
+#include "core/limit_stats.h"
 #include "core/limiter.h"
+#include "core/policies.h"
 #include "core/sweeper.h"
+#include "core/top_keys.h"
 #include "server/client_registry.h"
+#include "server/limit_report.h"
 #include "server/log.h"
 #include "server/options.h"
 
 namespace weir {
-
-// A count that one thread raises and any thread reads.
-class Counter {
- public:
-  void Add(std::uint64_t n = 1) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t value() const noexcept {
-    return value_.load(std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 struct Counters {
   Counter commands;  // executed, errors included
@@ -78,10 +71,16 @@ struct Services {
   // Cost: locks every partition, about 100 us; there a scan of the table.
   [[nodiscard]] std::size_t CountBuckets(Instant now) const;
 
+  // Reads the policy file anew. Fails, with nothing changed, if there is none or it is not all
+  // right.
+  absl::Status ReloadPolicies();
+
   const Options options;
   const Clock& clock;
   Limiter& limiter;
+  Policies policies;
   ExplicitTime explicit_time;
+  LimitReport limit_report;
   ClientRegistry clients;
   Sweeper sweeper;
   const Instant started;
@@ -92,7 +91,8 @@ struct Services {
   std::function<Nanos()> wall_clock_offset = [] {
     return Nanos{0};
   };  // how far the wall clock is ahead of ours
-  std::vector<const Worker*> workers;
+  std::vector<Worker*> workers;
+  std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
   std::atomic<std::uint64_t> connections_received{0};
   std::atomic<std::uint64_t> connections_rejected{0};
   LogThrottle foreign_throttle;  // of the lines about clients that speak another protocol
@@ -100,12 +100,19 @@ struct Services {
 
 // One I/O thread's own. Its counters may be read by any thread.
 struct Worker {
-  explicit Worker(Services& shared) : services(shared) { services.workers.push_back(this); }
+  explicit Worker(Services& shared)
+      : services(shared), memo(&shared.policies, &stats), throttle_counts(stats.Of("cl.throttle")) {
+    services.workers.push_back(this);
+  }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   Services& services;
+  LimitStats stats;
   LimitMemo memo;
+  LimitHint throttle_hint;  // of the one limit of CL.THROTTLE
+  LimitCounts* const throttle_counts;
+  TopKeys denied_keys;
   Counters counters;
 };
 

@@ -51,12 +51,12 @@ std::string ComplaintAbout(std::string_view word) {
       return "the error lacks the word";
     return error.size() > kErrorBytesMax ? "the error is too long" : "";
   }
-  if (read->kind != Kind::kLimit) return read->limit.has_value() ? "a limit from nowhere" : "";
+  if (read->kind == Kind::kPolicy) return read->limit.has_value() ? "a limit from nowhere" : "";
   const std::string text = LimitText(read->limit.value());
   const absl::StatusOr<LimitWord> again = ParseLimitWord(text);
   if (!again.ok()) return "its text does not read: " + text;
   if (again->limit != read->limit) return "its text reads as another limit: " + text;
-  return again->name == text ? "" : "its text prints as another text: " + text;
+  return NameOf(*again) == text ? "" : "its text prints as another text: " + text;
 }
 
 // A MiB of each byte that matters, in each place of a word: were any step quadratic, the test would
@@ -125,7 +125,7 @@ TEST(LimitGrammarLawTest, EveryLimitPrintsAndReadsBack) {
     const absl::StatusOr<LimitWord> word = ParseLimitWord(text);
     RC_ASSERT(word.ok());
     RC_ASSERT(word->limit.value().shape() == shape);
-    RC_ASSERT(word->name == text);
+    RC_ASSERT(NameOf(*word) == text);
   });
 }
 

@@ -276,7 +276,8 @@ class Pair {
 
   const std::vector<std::string> keys_ = {"a", "b", std::string(1, '\0')};
   const std::vector<Limit> limits_;
-  const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{.time_is_ordered = false});
+  const std::unique_ptr<Limiter> limiter_ =
+      std::make_unique<Limiter>(LimiterOptions{.time_is_ordered = false});
   ModelLimiter model_;
   std::vector<LimitHint> hints_;
   Instant now_;

@@ -31,7 +31,7 @@ class RequestGrammarTest : public testing::Test {
     absl::StatusOr<ParsedRequest> parsed = ParseRequest(views_, memo_);
     WEIR_CHECK(parsed.ok());
     parsed_ = *std::move(parsed);
-    WEIR_CHECK(parsed_.checks.size() == parsed_.words.size());
+    WEIR_CHECK(parsed_.checks.size() == parsed_.limits.size());
     return parsed_;
   }
   const ParsedRequest& Parse(std::string_view line) {
@@ -118,7 +118,7 @@ TEST_F(RequestGrammarTest, KeysMaySpellKeywords) {
 TEST_F(RequestGrammarTest, NamesComeFromTheWord) {
   const ParsedRequest& request = Parse("k 1000/24h 10/s,name=login,cost=2 10/s,burst=20,cost=3");
   std::vector<std::string> names;
-  for (const LimitWord* word : request.words) names.push_back(word->name);
+  for (const KnownLimit* limit : request.limits) names.push_back(limit->name);
   EXPECT_THAT(names, ElementsAre("1000/d", "login", "10/s,burst=20"));
 }
 
@@ -126,7 +126,7 @@ TEST_F(RequestGrammarTest, ViewsAndHintsAreTheCallersAndTheMemos) {
   const ParsedRequest& request = Parse("key 10/s 10/s,cost=2 AND key 10/s");
   EXPECT_EQ(request.checks[0].key.data(), words_[0].data());
   EXPECT_EQ(request.checks[2].key.data(), words_[4].data());
-  EXPECT_EQ(request.checks[0].limit, &*request.words[0]->limit);
+  EXPECT_EQ(request.checks[0].limit, &request.limits[0]->limit);
   // One word, one memory of its limit's id; another word has its own.
   EXPECT_NE(request.checks[0].hint, nullptr);
   EXPECT_EQ(request.checks[0].hint, request.checks[2].hint);
@@ -147,15 +147,11 @@ TEST_F(RequestGrammarTest, WhatIsNoRequestSaysWhy) {
   }
 }
 
-TEST_F(RequestGrammarTest, WhatIsNotBuiltIsNotInvalid) {
-  for (const char* limit :
-       {"10/s,fixed", "10/s,sliding", "10/s,shadow", "unlimited", "none", "@free"}) {
-    const std::vector<std::string_view> words = {"k", limit};
-    EXPECT_EQ(ParseRequest(words, memo_).status().code(), absl::StatusCode::kUnimplemented)
-        << limit;
-    EXPECT_EQ(ParseLimits(std::span(words).subspan(1), memo_).status().code(),
-              absl::StatusCode::kUnimplemented);
-  }
+TEST_F(RequestGrammarTest, APolicyThatIsNotThereIsNotInvalid) {
+  const std::vector<std::string_view> words = {"k", "@free"};
+  EXPECT_EQ(ParseRequest(words, memo_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ParseLimits("k", std::span(words).subspan(1), memo_).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 // A key alone is refused by the arity of every command; here it has an error of its own.
@@ -166,9 +162,9 @@ TEST_F(RequestGrammarTest, AKeyAloneIsNoRequest) {
 }
 
 TEST_F(RequestGrammarTest, LimitsAlone) {
-  EXPECT_TRUE(ParseLimits({}, memo_)->empty());
+  EXPECT_TRUE(ParseLimits("k", {}, memo_)->empty());
   const std::vector<std::string_view> words = {"10/s", "1000/24h,name=x,cost=5", "10/s"};
-  const auto limits = ParseLimits(words, memo_);
+  const auto limits = ParseLimits("k", words, memo_);
   ASSERT_TRUE(limits.ok());
   EXPECT_THAT(*limits, ElementsAre(LimitOf("10/s"), LimitOf("1000/d"), LimitOf("10/s")));
 }
@@ -176,10 +172,11 @@ TEST_F(RequestGrammarTest, LimitsAlone) {
 TEST_F(RequestGrammarTest, LimitsAloneAreCapped) {
   const std::vector<std::string> many = bad_requests_internal::ManyLimits(kChecksMax + 1);
   const std::vector<std::string_view> words(many.begin() + 1, many.end());
-  EXPECT_TRUE(ParseLimits(std::span(words).first(kChecksMax), memo_).ok());
-  EXPECT_EQ(StdView(ParseLimits(words, memo_).status().message()), "too many limits: at most 64");
+  EXPECT_TRUE(ParseLimits("k", std::span(words).first(kChecksMax), memo_).ok());
+  EXPECT_EQ(StdView(ParseLimits("k", words, memo_).status().message()),
+            "too many limits: at most 64");
   const std::vector<std::string_view> keyword = {"10/s", "COST", "5"};
-  EXPECT_EQ(StdView(ParseLimits(keyword, memo_).status().message()),
+  EXPECT_EQ(StdView(ParseLimits("k", keyword, memo_).status().message()),
             "invalid limit 'COST': expected count/period, as in 10/s");
 }
 

@@ -143,7 +143,8 @@ TEST(CommandListTest, ListsTheNamesThatMatch) {
   Conversation client;
   EXPECT_EQ(Texts(client.Ask("COMMAND LIST")), TopLevelNames());
   EXPECT_THAT(Texts(client.Ask("COMMAND LIST FILTERBY PATTERN rl.*")),
-              ElementsAre("rl.allow", "rl.help", "rl.inspect", "rl.peek", "rl.reset"));
+              ElementsAre("rl.allow", "rl.help", "rl.inspect", "rl.peek", "rl.policy", "rl.refund",
+                          "rl.reset", "rl.stats", "rl.take", "rl.throttle", "rl.top", "rl.wait"));
   EXPECT_THAT(Texts(client.Ask("command list filterby pattern ?ING")), ElementsAre("ping"));
   EXPECT_EQ(client.Run("COMMAND LIST FILTERBY PATTERN nosuch*"), "*0\r\n");
   EXPECT_THAT(client.Run("COMMAND LIST FILTERBY ACLCAT fast"), StartsWith("-ERR syntax error"));

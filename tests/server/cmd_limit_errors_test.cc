@@ -96,25 +96,6 @@ TEST_F(RlErrorsTest, ResetReadsAllLimitsBeforeItForgetsAny) {
               "too many limits: at most 64");
 }
 
-// Whatever is read and not decided yet says so, in each command that reads limits.
-TEST_F(RlErrorsTest, WhatIsNotBuiltYetSaysSo) {
-  const std::vector<std::pair<std::string, std::string>> limits = {
-      {"10/s,fixed", "fixed windows are"},
-      {"10/m,fixed,aligned", "fixed windows are"},
-      {"10/s,sliding", "sliding windows are"},
-      {"10/s,shadow", "shadow limits are"},
-      {"unlimited", "'unlimited' and 'none' are"},
-      {"none", "'unlimited' and 'none' are"},
-      {"@free", "policies are"},
-  };
-  for (const auto& [limit, what] : limits) {
-    const std::string error =
-        "limit '" + limit + "': " + what + " not built yet, use a token bucket as in 10/s,burst=20";
-    for (const char* command : {"RL.ALLOW", "RL.PEEK", "RL.RESET"})
-      ExpectError({command, "k", limit}, error);
-  }
-}
-
 // However much a client sends, an error is a line that fits a terminal and a log.
 TEST_F(RlErrorsTest, ErrorsAreBounded) {
   const std::string huge(60'000, 'x');

@@ -243,8 +243,7 @@ TEST(RlAllowTest, TooManyDistinctLimitsIsAnError) {
   Conversation client(std::make_unique<TestServer>(
       DefaultOptions(), LimiterOptions{.secret = TestServer::kSecret, .limits_max = 2}));
   EXPECT_EQ(client.Run("RL.ALLOW a 1/s 2/s"), Five("1 0 0 1000 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW b 1/s 3/s"),
-            "-ERR too many distinct limits (2 have live buckets)\r\n");
+  EXPECT_EQ(client.Run("RL.ALLOW b 1/s 3/s"), "-ERR too many distinct limits (2 are in use)\r\n");
   EXPECT_EQ(client.Run("EXISTS b"), ":0\r\n");
   EXPECT_EQ(client.Run("RL.PEEK b 3/s"), Five("1 2 0 334 0"));
   EXPECT_EQ(client.Run("RL.ALLOW b 1/s 2/s"), Five("1 0 0 1000 0"));

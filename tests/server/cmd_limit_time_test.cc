@@ -98,7 +98,7 @@ TEST(ExplicitTimeTest, ABadRequestSetsNoTime) {
   client.Run("RL.ALLOW k 10/s COST 10");
   for (const char* line :
        {"RL.ALLOW k 10/x AT 9000000000000000000", "RL.ALLOW k 10/s AT x",
-        "RL.ALLOW k 10/s AT 4000000000000000000 AT 1", "RL.PEEK k none AT 4000000000000000000"}) {
+        "RL.ALLOW k 10/s AT 4000000000000000000 AT 1", "RL.PEEK k @none AT 4000000000000000000"}) {
     EXPECT_TRUE(client.Ask(line).is_error()) << line;
     EXPECT_EQ(client.Run("PTTL k"), ":1000\r\n");
   }

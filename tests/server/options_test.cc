@@ -41,6 +41,7 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
       {"90s", "\"90s\"", "90s"},
       {"2m", "\"2m\"", "120s"},
       {"24h", "\"24h\"", "86400s"}}},
+    {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
     {"port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"threads", {{"0", "0", "0"}, {"64", "64", "64"}}},
 };
@@ -66,6 +67,7 @@ const std::map<std::string_view, Mistakes> kBad = {
      {{"", "60", "s", "-1s", "1.5s", "60 s", "60S", "86401s", "25h", "1d", "01s",
        "9223372036854775807h", "00"},
       "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
+    {"policies", {}},  // any text may be a path
     {"port", {{"", "-1", "65536", "redis", "0x1", "+1"}, "an integer from 0 to 65535"}},
     {"threads", {{"", "65", "-1", "all"}, "an integer from 0 to 64"}},
 };

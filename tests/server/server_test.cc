@@ -95,7 +95,7 @@ TEST(ServerTest, NobodyIsAcceptedAfterAStop) {
 TEST(ServerTest, TheFirstSignalStopsAndOfTheOthersOnlySigintCounts) {
   for (const int signal : {SIGTERM, SIGINT}) {
     LoopbackServer server;
-    server->StopOnSignals();
+    server->HandleSignals();
     EXPECT_FALSE(IsDefault(SIGTERM));
     EXPECT_FALSE(IsDefault(SIGINT));
     kill(getpid(), signal);

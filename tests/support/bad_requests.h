@@ -50,10 +50,8 @@ inline BadRequest BadNumber(const std::string& keyword, const std::string& numbe
               "': value is not an integer or out of range (0 to " + std::to_string(max) + ")"};
 }
 
-inline BadRequest NotBuilt(const std::string& limit, const std::string& what) {
-  return {
-      {"k", "10/s", limit},
-      "limit '" + limit + "': " + what + " not built yet, use a token bucket as in 10/s,burst=20"};
+inline BadRequest UnknownPolicy(const std::string& limit) {
+  return {{"k", "10/s", limit}, "unknown policy 'free': RL.POLICY SET makes one"};
 }
 
 // `count` limits of one key, as 1/h 2/h 3/h ...
@@ -107,6 +105,8 @@ inline std::vector<BadRequest> BadRequestsOfOptions() {
       Bad("k 10/s AT", "AT needs a number after it"),
       Bad("k 10/s WITHLIMITS at", "AT needs a number after it"),
       Unexpected("k 10/s COST 1 COST 2", "COST"),
+      Unexpected("k 10/s UPTO 5", "UPTO"),
+      Unexpected("k 10/s COST 1 TIMEOUT 5", "TIMEOUT"),
       Unexpected("k 10/s COST 1 5/s", "5/s"),
       Unexpected("k 10/s COST 1 k2", "k2"),
       Unexpected("k 10/s WITHLIMITS 5/s", "5/s"),
@@ -159,19 +159,21 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
   const std::string units = " (us, ms, s, m, h, d, w)";
   const std::string shape = ": expected count/period, as in 10/s";
   return {
-      NotBuilt("10/s,fixed", "fixed windows are"),
-      NotBuilt("10/s,fixed,aligned", "fixed windows are"),
-      NotBuilt("10/s,fixed,shadow", "fixed windows are"),
-      NotBuilt("10/s,sliding", "sliding windows are"),
-      NotBuilt("10/s,shadow", "shadow limits are"),
-      NotBuilt("unlimited", "'unlimited' and 'none' are"),
-      NotBuilt("none", "'unlimited' and 'none' are"),
-      NotBuilt("@free", "policies are"),
-      NotBuilt("@free,cost=5,shadow,name=x", "policies are"),
+      UnknownPolicy("@free"),
+      UnknownPolicy("@free,cost=5,shadow,name=x"),
+      Bad("k 10/s unlimited,shadow",
+          "invalid limit 'unlimited,shadow': unlimited takes no options"),
+      Bad("k 10/s 10/s,fixed,burst=5",
+          "invalid limit '10/s,fixed,burst=5': burst is for the token bucket only"),
+      Bad("k 10/s 2147483648/s,fixed",
+          "invalid limit '2147483648/s,fixed': count must be 1 to 2147483647 for a window"),
+      Bad("k 10/s 10/us,sliding",
+          "invalid limit '10/us,sliding': period of a sliding window must be at least 1ms"),
+      Bad("k 10/s 10/s,sliding,aligned",
+          "invalid limit '10/s,sliding,aligned': aligned is for fixed windows only"),
       Bad("k 10/s 10/x", "invalid limit '10/x': unknown unit 'x'" + units),
       Bad("k 10/s 10", "invalid limit '10'" + shape),
       Bad("k 10/s k2 5/s", "invalid limit 'k2'" + shape),
-      Bad("k 10/s UPTO 5", "invalid limit 'UPTO'" + shape),
       {{"k", "10/s", ""}, "invalid limit ''" + shape},
       Bad("k 10/s COST 1 AND k2 5/s 0/s", "invalid limit '0/s'" + count),
       Bad("k 10/s AND k2 9223372036854775808/s", "invalid limit '9223372036854775808/s'" + count),

@@ -49,6 +49,9 @@ struct Move {
       return limit.shape().period;
     case Algorithm::kSlidingWindow:
       return 2 * limit.shape().period;
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
   }
   return Nanos{0};
 }

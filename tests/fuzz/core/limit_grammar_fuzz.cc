@@ -19,13 +19,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     WEIR_CHECK(error.starts_with("invalid limit " + weir::Quote(text) + ": "));
     return 0;
   }
-  WEIR_CHECK(!word->name.empty());
-  WEIR_CHECK(word->limit.has_value() == (word->kind == weir::LimitWord::Kind::kLimit));
+  WEIR_CHECK(!NameOf(*word).empty());
+  WEIR_CHECK(word->limit.has_value() == (word->kind != weir::LimitWord::Kind::kPolicy));
   if (!word->limit.has_value()) return 0;
   const std::string canonical = weir::LimitText(*word->limit);
   const absl::StatusOr<weir::LimitWord> again = weir::ParseLimitWord(canonical);
   WEIR_CHECK(again.ok());
   WEIR_CHECK(again->limit == word->limit);
-  WEIR_CHECK(again->name == canonical);
+  WEIR_CHECK(NameOf(*again) == canonical);
   return 0;
 }

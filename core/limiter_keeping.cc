@@ -1,0 +1,148 @@
+// What the limiter does with buckets besides deciding: looks, forgets, sweeps, counts.
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+
+#include "core/limiter.h"
+#include "core/rule.h"
+
+namespace weir {
+
+std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, Instant now) {
+  const KeyHash hash = hasher_(key);
+  TableLock lock(table_, hash.partition);
+  absl::InlinedVector<LimitId, 4> ids;
+  for (const Limit& limit : limits) {
+    LimitHint no_hint;
+    if (const std::optional<LimitId> id = registry_.Find(limit, no_hint)) ids.push_back(*id);
+  }
+  std::size_t live = 0;
+  const auto forget = [&](const SlotKey& slot, Bucket bucket) {
+    const bool named = limits.empty() || std::ranges::find(ids, slot.limit) != ids.end();
+    if (slot.key_hash() != hash.hash || !named) return false;
+    if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
+    registry_.RemoveBucket(slot.limit);
+    return true;
+  };
+  table_.partition(hash.partition).EraseIf(std::numeric_limits<std::size_t>::max(), forget);
+  return live;
+}
+
+std::vector<Limiter::LiveBucket> Limiter::Inspect(std::string_view key, Instant now,
+                                                  PresentLimit present) {
+  const KeyHash hash = hasher_(key);
+  TableLock lock(table_, hash.partition);
+  std::vector<std::pair<LimitId, Bucket>> live;
+  table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
+    if (slot.key_hash() != hash.hash || IsFull(registry_.Get(slot.limit), bucket, now)) return;
+    live.emplace_back(slot.limit, bucket);
+  });
+  std::ranges::sort(live, {}, &std::pair<LimitId, Bucket>::first);
+  live.resize(std::min(live.size(), kInspectedMax));
+  std::vector<LiveBucket> buckets;
+  buckets.reserve(live.size());
+  for (const auto& [id, bucket] : live) {
+    const std::optional<Limit> limit = present(registry_.Get(id));
+    if (!limit) continue;
+    if (limit->owner() == kThrottleOwner) {  // Its numbers are those of whoever asks next.
+      buckets.push_back({*limit, -1, TimeToFull(*limit, bucket, now)});
+      continue;
+    }
+    const Decision look = DecideLimit(*limit, bucket, now, 0, max_wait_).decision;
+    if (look.reset_after > Nanos{0}) buckets.push_back({*limit, look.remaining, look.reset_after});
+  }
+  return buckets;
+}
+
+Nanos Limiter::ResetAfter(std::string_view key, Instant now) {
+  const KeyHash hash = hasher_(key);
+  TableLock lock(table_, hash.partition);
+  Nanos longest{0};
+  table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
+    if (slot.key_hash() != hash.hash) return;
+    const Limit& limit = registry_.Get(slot.limit);
+    // An owned limit's numbers may be old ones, which must not clamp the bucket.
+    const Nanos reset_after =
+        limit.owner() == LimitOwner{}
+            ? DecideLimit(limit, bucket, now, 0, max_wait_).decision.reset_after
+            : TimeToFull(limit, bucket, now);
+    longest = std::max(longest, reset_after);
+  });
+  return longest;
+}
+
+void Limiter::Clear() {
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    TableLock lock(table_, i);
+    table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
+                                [&](const SlotKey& slot, Bucket) {
+                                  registry_.RemoveBucket(slot.limit);
+                                  return true;
+                                });
+    table_.partition(i).Shrink();
+  }
+}
+
+void Limiter::ForgetPolicies(std::span<const std::uint32_t> policies) {
+  if (policies.empty()) return;
+  const absl::flat_hash_set<std::uint32_t> gone(policies.begin(), policies.end());
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    TableLock lock(table_, i);
+    table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
+                                [&](const SlotKey& slot, Bucket) {
+                                  if (!gone.contains(registry_.Get(slot.limit).owner().policy))
+                                    return false;
+                                  registry_.RemoveBucket(slot.limit);
+                                  return true;
+                                });
+  }
+}
+
+std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_max) {
+  TableLock lock(table_, partition);
+  Partition& swept = table_.partition(partition);
+  const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
+    if (!IsFull(registry_.Get(slot.limit), bucket, now)) return false;
+    registry_.RemoveBucket(slot.limit);
+    return true;
+  });
+  if (dropped > 0) swept.RaiseLatest(now);
+  if (dropped < drop_max) swept.Shrink();
+  return dropped;
+}
+
+std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
+  const std::vector<LimitId> idle = registry_.Idle(ids_max);
+  if (idle.empty() || idle.size() < ids_min) return 0;
+  const TableLock world = TableLock::All(table_);
+  return registry_.Reclaim(idle);
+}
+
+Limiter::Size Limiter::size() {
+  constexpr std::size_t kSlotBytes = sizeof(SlotKey) + sizeof(Bucket) + 1;  // and its control byte
+  Size size;
+  size.limits = registry_.size();
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    TableLock lock(table_, i);
+    size.buckets += table_.partition(i).size();
+    size.table_bytes += table_.partition(i).capacity() * kSlotBytes;
+  }
+  return size;
+}
+
+std::size_t Limiter::CountLive(Instant now) {
+  std::size_t live = 0;
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    TableLock lock(table_, i);
+    table_.partition(i).ForEach([&](const SlotKey& slot, Bucket bucket) {
+      if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
+    });
+  }
+  return live;
+}
+
+}  // namespace weir

@@ -1,0 +1,205 @@
+#include "core/policies.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/check.h"
+#include "core/limit_grammar.h"
+#include "core/quote.h"
+#include "core/status.h"
+
+namespace weir {
+namespace {
+
+// The same limits as the policy's own, each at its position.
+PolicyLimits OwnedBy(std::uint32_t policy, PolicyLimits limits) {
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    limits[i].limit = limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)});
+  }
+  return limits;
+}
+
+absl::Status NoSuchPolicy(std::string_view name) {
+  return absl::NotFoundError(absl::StrCat("there is no policy ", Quote(name)));
+}
+
+absl::Status FromFile(std::string_view name) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("policy ", Quote(name), " is the policy file's: change it there, then say ",
+                   "RL.POLICY RELOAD"));
+}
+
+absl::Status CheckName(std::string_view name) {
+  if (IsLabel(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("policy name ", Quote(name), " must be 1 to ",
+                                                 kLabelBytesMax, " of letters, digits, _ - . :"));
+}
+
+absl::Status TooManyPolicies() {
+  return absl::ResourceExhaustedError(absl::StrCat("too many policies: at most ", kPoliciesMax));
+}
+
+}  // namespace
+
+std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const {
+  MutexLock lock(mutex_);
+  const auto found = limits_.find(key);
+  return found == limits_.end() ? nullptr : found->second;
+}
+
+bool Overrides::Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits) {
+  MutexLock lock(mutex_);
+  const bool is_new = limits_.insert_or_assign(std::string(key), std::move(limits)).second;
+  size_.store(limits_.size(), std::memory_order_release);
+  return is_new;
+}
+
+bool Overrides::Remove(std::string_view key) {
+  MutexLock lock(mutex_);
+  const auto found = limits_.find(key);
+  if (found == limits_.end()) return false;
+  limits_.erase(found);
+  size_.store(limits_.size(), std::memory_order_release);
+  return true;
+}
+
+void Overrides::ForEach(
+    const std::function<void(const std::string&, const PolicyLimits&)>& visit) const {
+  MutexLock lock(mutex_);
+  for (const auto& [key, limits] : limits_) visit(key, *limits);
+}
+
+std::shared_ptr<const Policy> Policies::Find(std::string_view name) const {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  return found == policies_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const Policy> Policies::FindById(std::uint32_t id) const {
+  MutexLock lock(mutex_);
+  const auto name = names_.find(id);
+  return name == names_.end() ? nullptr : policies_.find(name->second)->second;
+}
+
+std::vector<std::shared_ptr<const Policy>> Policies::All() const {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<const Policy>> all;
+  all.reserve(policies_.size());
+  for (const auto& [name, policy] : policies_) all.push_back(policy);
+  return all;
+}
+
+std::optional<Limit> Policies::PresentLimit(const Limit& interned, std::string_view key) const {
+  if (interned.owner() == LimitOwner{} || interned.owner() == kThrottleOwner) return interned;
+  const std::shared_ptr<const Policy> policy = FindById(interned.owner().policy);
+  if (!policy) return std::nullopt;
+  const auto limit_in = [&](const PolicyLimits& limits) -> std::optional<Limit> {
+    if (interned.owner().position >= limits.size()) return std::nullopt;
+    LimitShape shape = limits[interned.owner().position].limit.shape();
+    if (shape.algorithm != interned.shape().algorithm) return std::nullopt;
+    if (shape.algorithm != Algorithm::kTokenBucket &&
+        (shape.period != interned.shape().period || shape.aligned != interned.shape().aligned)) {
+      return std::nullopt;
+    }
+    // "@policy,shadow" keeps buckets beside those of "@policy".
+    shape.shadow = interned.shape().shadow;
+    const absl::StatusOr<Limit> limit = Limit::Create(shape);
+    WEIR_CHECK(limit.ok());
+    return limit->OwnedBy(interned.owner());
+  };
+  const std::shared_ptr<const PolicyLimits> own = policy->overrides->Find(key);
+  return limit_in(own ? *own : policy->limits);
+}
+
+void Policies::Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
+
+void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file) {
+  std::shared_ptr<const Policy>& policy = policies_[std::string(name)];
+  const std::uint32_t id = policy ? policy->id : next_id_++;
+  WEIR_CHECK(id != kThrottleOwner.policy);
+  names_[id] = name;
+  policy = std::make_shared<const Policy>(
+      Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits)),
+             policy ? policy->overrides : std::make_shared<Overrides>()});
+}
+
+absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
+  WEIR_RETURN_IF_ERROR(CheckName(name));
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found != policies_.end() && found->second->from_file) return FromFile(name);
+  if (found == policies_.end() && policies_.size() >= kPoliciesMax) return TooManyPolicies();
+  Store(name, std::move(limits), false);
+  Changed();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::uint32_t> Policies::Delete(std::string_view name) {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found == policies_.end()) return NoSuchPolicy(name);
+  if (found->second->from_file) return FromFile(name);
+  const std::uint32_t id = found->second->id;
+  override_count_ -= found->second->overrides->size();
+  names_.erase(id);
+  policies_.erase(found);
+  Changed();
+  return id;
+}
+
+absl::Status Policies::Override(std::string_view name, std::string_view key, PolicyLimits limits) {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found == policies_.end()) return NoSuchPolicy(name);
+  const Policy& policy = *found->second;
+  if (override_count_ >= kOverridesMax && !policy.overrides->Find(key)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many overrides: at most ", kOverridesMax));
+  }
+  const bool is_new = policy.overrides->Set(
+      key, std::make_shared<const PolicyLimits>(OwnedBy(policy.id, std::move(limits))));
+  if (is_new) ++override_count_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string_view key) {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found == policies_.end()) return NoSuchPolicy(name);
+  const bool removed = found->second->overrides->Remove(key);
+  if (removed) --override_count_;
+  return removed;
+}
+
+absl::StatusOr<std::vector<std::uint32_t>> Policies::ReplaceFile(
+    std::vector<std::pair<std::string, PolicyLimits>> file) {
+  std::set<std::string_view> listed;
+  for (const auto& [name, limits] : file) {
+    WEIR_RETURN_IF_ERROR(CheckName(name));
+    listed.insert(name);
+  }
+  MutexLock lock(mutex_);
+  const auto stays = [&](const Policy& policy) {
+    return !policy.from_file || listed.contains(policy.name);
+  };
+  const auto kept = std::ranges::count_if(policies_, [&](const auto& entry) {
+    return stays(*entry.second) && !listed.contains(entry.first);
+  });
+  if (static_cast<std::size_t>(kept) + listed.size() > kPoliciesMax) return TooManyPolicies();
+  std::vector<std::uint32_t> gone;
+  for (const auto& [name, policy] : policies_) {
+    if (stays(*policy)) continue;
+    gone.push_back(policy->id);
+    names_.erase(policy->id);
+    override_count_ -= policy->overrides->size();
+  }
+  std::erase_if(policies_, [&](const auto& entry) { return !stays(*entry.second); });
+  for (auto& [name, limits] : file) Store(name, std::move(limits), true);
+  Changed();
+  return gone;
+}
+
+}  // namespace weir

@@ -1,0 +1,116 @@
+// All policies and their overrides.
+//
+// Readers never wait for a writer's work: a policy is looked up once, kept (a thread's LimitMemo
+// does), and looked up again only after version() has moved. Overrides are looked up for each
+// request, and only of policies that have some.
+//
+// Thread-safe. Policies at most kPoliciesMax, overrides of all policies at most kOverridesMax.
+// Cost: a mutex and a hash look-up; All() and the file's replacement visit every policy.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/mutex.h"
+#include "core/policy.h"
+
+namespace weir {
+
+inline constexpr std::size_t kPoliciesMax = 10'000;
+inline constexpr std::size_t kOverridesMax = 1'000'000;
+
+// The overrides of one policy: an exact key -> the limits that it has instead. Thread-safe.
+class Overrides {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+
+  // The key's limits, or null.
+  [[nodiscard]] std::shared_ptr<const PolicyLimits> Find(std::string_view key) const;
+
+  // Returns true if the key had none before.
+  bool Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits);
+  // Returns true if the key had some.
+  bool Remove(std::string_view key);
+
+  // Calls visit(key, limits) for each, sorted by key, holding the lock.
+  void ForEach(const std::function<void(const std::string&, const PolicyLimits&)>& visit) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_
+      ABSL_GUARDED_BY(mutex_);
+  std::atomic<std::size_t> size_{0};
+};
+
+class Policies {
+ public:
+  Policies() = default;
+  Policies(const Policies&) = delete;
+  Policies& operator=(const Policies&) = delete;
+
+  // Moves with every change of a policy, overrides aside.
+  [[nodiscard]] std::uint64_t version() const noexcept {
+    return version_.load(std::memory_order_acquire);
+  }
+
+  // Null if there is none.
+  [[nodiscard]] std::shared_ptr<const Policy> Find(std::string_view name) const;
+  [[nodiscard]] std::shared_ptr<const Policy> FindById(std::uint32_t id) const;
+  // By name.
+  [[nodiscard]] std::vector<std::shared_ptr<const Policy>> All() const;
+
+  // What an interned limit is for this key at present: a policy's limit may have other numbers
+  // since, or be gone (nothing); any other is what it is.
+  [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned,
+                                                  std::string_view key) const;
+
+  // Makes a policy or gives it other limits. Fails, with nothing changed, with kInvalidArgument
+  // (the name), kFailedPrecondition (it is the file's) or kResourceExhausted.
+  absl::Status Set(std::string_view name, PolicyLimits limits);
+
+  // Returns the id of the policy that is no more: its buckets are to be forgotten
+  // (Limiter::ForgetPolicies). Fails with kNotFound, or kFailedPrecondition if it is the file's.
+  absl::StatusOr<std::uint32_t> Delete(std::string_view name);
+
+  // Fails with kNotFound or kResourceExhausted.
+  absl::Status Override(std::string_view name, std::string_view key, PolicyLimits limits);
+  // Returns whether there was one. Fails with kNotFound.
+  absl::StatusOr<bool> RemoveOverride(std::string_view name, std::string_view key);
+
+  // Makes the file's policies just these, at once; those it had before and no longer has are gone.
+  // A policy of that name that SET made becomes the file's and keeps its buckets. Returns the ids
+  // of those gone. Fails as Set does, with nothing changed. Requires: distinct, valid names.
+  absl::StatusOr<std::vector<std::uint32_t>> ReplaceFile(
+      std::vector<std::pair<std::string, PolicyLimits>> file);
+
+ private:
+  void Store(std::string_view name, PolicyLimits limits, bool from_file)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies_
+      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::uint32_t, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
+  std::uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::atomic<std::uint64_t> version_{1};
+};
+
+}  // namespace weir

@@ -1,0 +1,106 @@
+#include "server/policy_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+#include "core/limit_grammar.h"
+#include "core/policies.h"
+#include "core/quote.h"
+#include "core/status.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kPolicyFileBytesMax = 16 * 1024 * 1024;
+
+// What is wrong, and where.
+absl::Status Wrong(const std::string& path, const toml::source_region& where,
+                   std::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ":", where.begin.line, ": ", AbslView(what)));
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot read the policy file ", path, ": ", std::strerror(errno)));
+  }
+  if (text.view().size() > kPolicyFileBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a policy file has at most ", kPolicyFileBytesMax, " bytes"));
+  }
+  return std::move(text).str();
+}
+
+// One policy: a string, or an array of strings.
+absl::StatusOr<PolicyLimits> ReadLimits(const std::string& path, const std::string& name,
+                                        const toml::node& value) {
+  const auto wrong = [&](const toml::node& node, std::string_view what) {
+    return Wrong(path, node.source(), absl::StrCat("policy ", Quote(name), ": ", AbslView(what)));
+  };
+  std::vector<const toml::node*> nodes;
+  if (const toml::array* list = value.as_array()) {
+    for (const toml::node& node : *list) nodes.push_back(&node);
+  } else {
+    nodes.push_back(&value);
+  }
+  PolicyLimits limits;
+  for (const toml::node* node : nodes) {
+    const toml::value<std::string>* text = node->as_string();
+    if (!text) return wrong(*node, "a limit is a string, as in \"10/s\"");
+    const std::string_view word = text->get();
+    const absl::StatusOr<PolicyLimits> limit = ParsePolicyLimits({&word, 1});
+    if (!limit.ok()) return wrong(*node, StdView(limit.status().message()));
+    limits.push_back(limit->front());
+  }
+  if (limits.empty() || limits.size() > kPolicyLimitsMax) {
+    return wrong(value, absl::StrCat("it must have 1 to ", kPolicyLimitsMax, " limits"));
+  }
+  return limits;
+}
+
+}  // namespace
+
+absl::StatusOr<PolicyFile> ReadPolicyFile(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  const toml::parse_result parsed = toml::parse(*text);
+  if (!parsed) return Wrong(path, parsed.error().source(), parsed.error().description());
+  PolicyFile file;
+  for (const auto& [section, node] : parsed.table()) {
+    const toml::table* policies = node.as_table();
+    if (section != "policies" || !policies) {
+      return Wrong(path, section.source(),
+                   absl::StrCat("unexpected ", Quote(section.str()),
+                                ": a policy file has one table, [policies]"));
+    }
+    for (const auto& [name, value] : *policies) {
+      if (!IsLabel(name.str())) {
+        return Wrong(path, name.source(),
+                     absl::StrCat("policy name ", Quote(name.str()), " must be 1 to ",
+                                  kLabelBytesMax, " of letters, digits, _ - . :"));
+      }
+      absl::StatusOr<PolicyLimits> limits = ReadLimits(path, std::string(name.str()), value);
+      if (!limits.ok()) return limits.status();
+      file.emplace_back(name.str(), *std::move(limits));
+    }
+  }
+  if (file.size() > kPoliciesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a policy file has at most ", kPoliciesMax, " policies"));
+  }
+  return file;
+}
+
+}  // namespace weir

@@ -1,0 +1,41 @@
+// A session that waits for its tokens: RL.WAIT has charged them already, and its answer leaves when
+// they are there.
+//
+// It owns what it needs of the request, whose words have gone by then. A waiter that goes without
+// having been served gives back what nobody has built on (Limiter::GiveBack). Belongs to its
+// session's thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/instant.h"
+#include "core/limiter.h"
+#include "core/request_grammar.h"
+#include "protocol/resp_writer.h"
+
+namespace weir {
+
+struct Services;
+
+class Waiter {
+ public:
+  Waiter(Services& services, const ParsedRequest& request, Limiter::Reservation reservation);
+  // Gives back, unless it was served.
+  ~Waiter();
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  [[nodiscard]] Instant ready() const noexcept { return reservation_.ready; }
+
+  // Answers: admitted, with the numbers of `now`. Requires: now >= ready().
+  void Serve(RespWriter& reply, Instant now);
+
+ private:
+  Services& services_;
+  const Limiter::Reservation reservation_;
+  std::vector<std::string> names_;  // of the limits, one a check; empty unless they are asked for
+  bool served_ = false;
+};
+
+}  // namespace weir
