@@ -1,7 +1,8 @@
 // Goal: whatever is asked in whatever order, the limiter answers as a pile of logs would. Method:
-// random turns over a few keys and limits (stacks with repeated checks, looks, resets, sweeps, ids
-// taken back), each answer compared with a model that has one log of admissions (oracle.h) for each
-// key and limit and joins their answers as documented.
+// random turns over a few keys and limits of every kind (stacks with repeated checks and shadows,
+// looks, takes, refunds, resets, sweeps, ids taken back), each answer compared with a model that
+// has one log of admissions (any_oracle.h) for each key and limit and joins their answers as
+// documented.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -13,15 +14,17 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter.h"
+#include "core/wide.h"
+#include "tests/support/any_oracle.h"
 #include "tests/support/generators.h"
 #include "tests/support/histories.h"
-#include "tests/support/oracle.h"
+#include "tests/support/windows.h"
 
 namespace weir {
 namespace {
 
 constexpr std::size_t kKeys = 3;
-constexpr std::size_t kLimits = 4;
+constexpr std::size_t kLimits = 5;
 
 struct Ask {
   std::size_t key = 0;
@@ -34,15 +37,26 @@ struct Ask {
 };
 
 struct Turn {
-  enum class What { kDecide, kPeek, kReset, kResetAll, kInspect, kSweep, kReclaim, kClear };
+  enum class What {
+    kDecide,
+    kPeek,
+    kTake,
+    kRefund,
+    kReset,
+    kResetAll,
+    kInspect,
+    kSweep,
+    kReclaim,
+    kClear
+  };
 
   What what = What::kDecide;
   Move move;              // says how long to wait before
   std::vector<Ask> asks;  // at least one
 
   friend std::ostream& operator<<(std::ostream& out, const Turn& turn) {
-    constexpr const char* kNames[] = {"decide",  "peek",  "reset",   "reset all",
-                                      "inspect", "sweep", "reclaim", "clear"};
+    constexpr const char* kNames[] = {"decide",    "peek",    "take",  "refund",  "reset",
+                                      "reset all", "inspect", "sweep", "reclaim", "clear"};
     out << "\n" << kNames[static_cast<int>(turn.what)] << turn.move << ":";
     for (const Ask& ask : turn.asks) out << "\n    " << ask;
     return out;
@@ -59,8 +73,10 @@ rc::Gen<Turn> AnyTurn() {
     return rc::gen::container<std::vector<Ask>>(count, ask);
   });
   return rc::gen::build<Turn>(
-      rc::gen::set(&Turn::what, rc::gen::weightedElement<What>({{60, What::kDecide},
+      rc::gen::set(&Turn::what, rc::gen::weightedElement<What>({{50, What::kDecide},
                                                                 {10, What::kPeek},
+                                                                {10, What::kTake},
+                                                                {10, What::kRefund},
                                                                 {3, What::kReset},
                                                                 {2, What::kResetAll},
                                                                 {5, What::kInspect},
@@ -82,32 +98,38 @@ class ModelLimiter {
   };
 
   Verdict Look(const std::vector<Priced>& checks, Instant now) const {
-    const std::map<BucketName, std::uint64_t> costs = Sum(checks);
-    Verdict verdict;
-    verdict.allowed = std::ranges::all_of(costs, [&](const auto& charge) {
-      return logs_.at(charge.first).Look(now, charge.second).allowed;
-    });
-    for (const Priced& check : checks) {
-      const LogOracle& log = logs_.at(check.bucket);
-      Decision decision = log.Look(now, costs.at(check.bucket));
-      if (decision.allowed && !verdict.allowed) decision = log.Look(now, 0);
-      verdict.decisions.push_back(decision);
-    }
-    const auto& all = verdict.decisions;
-    verdict.remaining = std::ranges::min(all, {}, &Decision::remaining).remaining;
-    verdict.retry_after = std::ranges::max(all, {}, &Decision::retry_after).retry_after;
-    verdict.reset_after = std::ranges::max(all, {}, &Decision::reset_after).reset_after;
-    const auto decider = verdict.allowed
-                             ? std::ranges::find(all, verdict.remaining, &Decision::remaining)
-                             : std::ranges::find(all, verdict.retry_after, &Decision::retry_after);
-    verdict.limit_index = static_cast<std::size_t>(decider - all.begin());
-    return verdict;
+    return Join(checks, Sum(checks), now);
   }
 
   Verdict Decide(const std::vector<Priced>& checks, Instant now) {
-    const Verdict verdict = Look(checks, now);
-    if (!verdict.allowed) return verdict;
-    for (const auto& [bucket, cost] : Sum(checks)) logs_.at(bucket).Ask(now, cost);
+    return Charge(checks, Sum(checks), now);
+  }
+
+  // As many times over as passes, found by halving; once, if nothing does.
+  Limiter::Grant Take(const std::vector<Priced>& checks, std::int64_t upto, Instant now) {
+    const auto passes = [&](std::int64_t times) {
+      return Join(checks, Sum(checks, times), now).allowed;
+    };
+    std::int64_t granted = 0;
+    std::int64_t too_many = upto;
+    if (passes(upto)) granted = upto;
+    while (granted < upto && too_many - granted > 1) {
+      const std::int64_t middle = granted + (too_many - granted) / 2;
+      (passes(middle) ? granted : too_many) = middle;
+    }
+    return {granted, Charge(checks, Sum(checks, std::max<std::int64_t>(granted, 1)), now)};
+  }
+
+  Verdict Refund(std::vector<Priced> checks, Instant now) {
+    for (const auto& [bucket, cost] : Sum(checks)) {
+      if (cost > 0) logs_.at(bucket).Refund(now, cost);
+    }
+    for (Priced& check : checks) check.cost = 0;
+    Verdict verdict;
+    verdict.allowed = true;  // whatever "none" says
+    verdict.decisions = Decisions(checks, Sum(checks), now, true);
+    JoinNumbers(checks, verdict);
+    verdict.retry_after = Nanos{0};
     return verdict;
   }
 
@@ -127,18 +149,74 @@ class ModelLimiter {
   }
 
  private:
+  using Costs = std::map<BucketName, std::uint64_t>;
+
   // A sum that leaves 64 bits is above every burst.
-  static std::map<BucketName, std::uint64_t> Sum(const std::vector<Priced>& checks) {
-    std::map<BucketName, std::uint64_t> sums;
+  static Costs Sum(const std::vector<Priced>& checks, std::int64_t times = 1) {
+    Costs sums;
     for (const Priced& check : checks) {
+      const Wide cost = static_cast<Wide>(check.cost) * static_cast<Wide>(times);
       std::uint64_t& sum = sums[check.bucket];
-      sum += std::min(static_cast<std::uint64_t>(check.cost), UINT64_MAX - sum);
+      sum += static_cast<std::uint64_t>(std::min<Wide>(cost, UINT64_MAX - sum));
     }
     return sums;
   }
 
+  bool IsShadow(BucketName bucket) const { return limits_[bucket.second].shape().shadow; }
+
+  // What each limit says; where the request does not pass, one that would have admitted shows its
+  // untouched bucket.
+  absl::InlinedVector<Decision, 4> Decisions(const std::vector<Priced>& checks, const Costs& costs,
+                                             Instant now, bool passes) const {
+    absl::InlinedVector<Decision, 4> decisions;
+    for (const Priced& check : checks) {
+      const AnyOracle& log = logs_.at(check.bucket);
+      const Decision decision = log.Look(now, costs.at(check.bucket));
+      decisions.push_back(decision.allowed && !passes ? log.Look(now, 0) : decision);
+    }
+    return decisions;
+  }
+
+  // The verdict's five numbers, of the limits that are not shadows if there are any.
+  void JoinNumbers(const std::vector<Priced>& checks, Verdict& verdict) const {
+    std::vector<std::size_t> joined;
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      if (!IsShadow(checks[i].bucket)) joined.push_back(i);
+    }
+    const bool only_shadows = joined.empty();
+    for (std::size_t i = 0; only_shadows && i < checks.size(); ++i) joined.push_back(i);
+    const auto& all = verdict.decisions;
+    const auto remaining = [&](std::size_t i) { return all[i].remaining; };
+    const auto retry_after = [&](std::size_t i) { return all[i].retry_after; };
+    const std::size_t fewest = *std::ranges::min_element(joined, {}, remaining);
+    const std::size_t longest = *std::ranges::max_element(joined, {}, retry_after);
+    verdict.limit_index = verdict.allowed ? fewest : longest;
+    verdict.remaining = all[fewest].remaining;
+    verdict.retry_after = only_shadows ? Nanos{0} : all[longest].retry_after;
+    for (const std::size_t i : joined) {
+      verdict.reset_after = std::max(verdict.reset_after, all[i].reset_after);
+    }
+  }
+
+  Verdict Join(const std::vector<Priced>& checks, const Costs& costs, Instant now) const {
+    Verdict verdict;
+    verdict.allowed = std::ranges::all_of(costs, [&](const auto& charge) {
+      return IsShadow(charge.first) || logs_.at(charge.first).Look(now, charge.second).allowed;
+    });
+    verdict.decisions = Decisions(checks, costs, now, verdict.allowed);
+    JoinNumbers(checks, verdict);
+    return verdict;
+  }
+
+  Verdict Charge(const std::vector<Priced>& checks, const Costs& costs, Instant now) {
+    const Verdict verdict = Join(checks, costs, now);
+    if (!verdict.allowed) return verdict;
+    for (const auto& [bucket, cost] : costs) logs_.at(bucket).Charge(now, cost);
+    return verdict;
+  }
+
   std::vector<Limit> limits_;
-  std::map<BucketName, LogOracle> logs_;
+  std::map<BucketName, AnyOracle> logs_;
 };
 
 // The limiter and its model, side by side through one history.
@@ -154,6 +232,10 @@ class Pair {
         return Decide(turn);
       case Turn::What::kPeek:
         return Peek(turn);
+      case Turn::What::kTake:
+        return TakeUpTo(turn);
+      case Turn::What::kRefund:
+        return Refund(turn);
       case Turn::What::kReset:
         return Reset(turn);
       case Turn::What::kResetAll:
@@ -187,7 +269,21 @@ class Pair {
     const Ask& first = turn.asks.front();
     Decision last = model_.State({first.key, first.limit}, now_);
     last.retry_after = last_retry_after_;
-    now_ = NextInstant(turn.move, limits_[first.limit], last, now_);
+    const Instant next = NextInstant(turn.move, limits_[first.limit], last, now_);
+    for (const Limit& limit : limits_) SweepWithin(limit, next);
+    now_ = next;
+  }
+
+  // A sliding window's number has 32 bits: within 2^31 periods the sweeper must have come by, which
+  // it does every ten seconds.
+  void SweepWithin(const Limit& limit, Instant next) {
+    if (limit.shape().algorithm != Algorithm::kSlidingWindow) return;
+    if ((next - now_) / limit.shape().period < INT32_MAX / 1024) return;
+    const Instant full = now_ + 2 * limit.shape().period;
+    for (const std::string& key : keys_) {
+      const std::size_t partition = KeyHasher(HashSecret{})(key).partition;
+      static_cast<void>(limiter_->Sweep(partition, full, SIZE_MAX));
+    }
   }
 
   std::vector<ModelLimiter::Priced> Price(const Turn& turn) const {
@@ -219,6 +315,23 @@ class Pair {
   void Peek(const Turn& turn) {
     const auto checks = Price(turn);
     Compare(limiter_->Peek(RequestOf(checks), now_), model_.Look(checks, now_));
+  }
+
+  // So many tokens at most as one of the asks says.
+  void TakeUpTo(const Turn& turn) {
+    auto checks = Price(turn);
+    const std::int64_t upto = std::max<std::int64_t>(1, checks.back().cost);
+    if (checks.size() > 1) checks.pop_back();
+    for (ModelLimiter::Priced& check : checks) check.cost = std::min<std::int64_t>(check.cost, 3);
+    const Limiter::Grant got = *limiter_->Take(RequestOf(checks), upto, now_);
+    const Limiter::Grant want = model_.Take(checks, upto, now_);
+    RC_ASSERT(got.granted == want.granted);
+    Compare(got.verdict, want.verdict);
+  }
+
+  void Refund(const Turn& turn) {
+    const auto checks = Price(turn);
+    Compare(limiter_->Refund(RequestOf(checks), now_), model_.Refund(checks, now_));
   }
 
   void Compare(const Verdict& got, const Verdict& want) {
@@ -284,10 +397,23 @@ class Pair {
   Nanos last_retry_after_{0};
 };
 
+// Of every kind; some that only watch.
+rc::Gen<Limit> AnyKindOfLimit() {
+  const auto kinds = rc::gen::weightedOneOf<Limit>({{8, AnyLimit()},
+                                                    {4, FixedWindows::AnyLimit()},
+                                                    {4, SlidingWindows::AnyLimit()},
+                                                    {1, rc::gen::just(Limit::Unlimited())},
+                                                    {1, rc::gen::just(Limit::None())}});
+  return rc::gen::map(rc::gen::pair(kinds, Between(0, 3)), [](const std::pair<Limit, int>& drawn) {
+    return drawn.second == 0 ? drawn.first.AsShadow() : drawn.first;
+  });
+}
+
 TEST(LimiterModelTest, RandomHistories) {
-  CheckLaw(10'000, [] {
+  CheckLaw(20'000, [] {
     // No two alike, or they would share a bucket.
-    const auto limits = *rc::gen::uniqueBy<std::vector<Limit>>(kLimits, AnyLimit(), LimitText);
+    const auto limits =
+        *rc::gen::uniqueBy<std::vector<Limit>>(kLimits, AnyKindOfLimit(), LimitText);
     Pair pair(limits, *AnyInstant());
     const auto turns = rc::gen::container<std::vector<Turn>>(AnyTurn());
     for (const Turn& turn : *rc::gen::resize(rc::kNominalSize, turns)) pair.Take(turn);

@@ -70,6 +70,17 @@ class LogOracle {
     return decision;
   }
 
+  // `cost` tokens are given back: as if so many fewer had been admitted, but never more than are
+  // missing.
+  void Refund(Instant now, std::uint64_t cost) {
+    Int128 missing = 0;  // times the period
+    ForEachTail(now, [&](Int128 taken, Int128 span) {
+      missing = std::max(missing, taken * period_ - span * count_);
+    });
+    if (static_cast<Int128>(cost) * period_ >= missing) return log_.clear();
+    log_.push_back({now, -static_cast<std::int64_t>(cost)});
+  }
+
   void Forget() { log_.clear(); }
 
  private:
@@ -79,7 +90,7 @@ class LogOracle {
 
   struct Admission {
     Instant at;
-    std::int64_t cost;
+    std::int64_t cost;  // below 0: given back
   };
 
   // Calls visit(tokens admitted since an admission, it included; time since then) for each
@@ -98,9 +109,9 @@ class LogOracle {
     return dividend <= 0 ? 0 : static_cast<std::int64_t>((dividend + divisor - 1) / divisor);
   }
 
-  const std::int64_t count_;
-  const std::int64_t period_;
-  const std::int64_t burst_;
+  std::int64_t count_;
+  std::int64_t period_;
+  std::int64_t burst_;
   std::vector<Admission> log_;
 };
 

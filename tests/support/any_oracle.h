@@ -1,0 +1,55 @@
+// The oracle of whatever limit: the log of a token bucket (oracle.h), of a window
+// (window_oracle.h), or none at all.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <variant>
+
+#include "core/decision.h"
+#include "core/instant.h"
+#include "core/limit.h"
+#include "tests/support/oracle.h"
+#include "tests/support/window_oracle.h"
+
+namespace weir {
+
+class AnyOracle {
+ public:
+  explicit AnyOracle(const Limit& limit) : limit_(limit), log_(EmptyLog(limit)) {}
+
+  // The answer to `cost` tokens at `now`.
+  [[nodiscard]] Decision Look(Instant now, std::uint64_t cost) const {
+    if (const auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Look(now, cost);
+    if (const auto* window = std::get_if<WindowOracle>(&log_)) return window->Look(now, cost);
+    if (limit_.shape().algorithm == Algorithm::kNone) return {false, 0, kNever, Nanos{0}};
+    return {true, std::numeric_limits<std::int64_t>::max(), Nanos{0}, Nanos{0}};
+  }
+
+  // Look, and an admission is logged.
+  void Charge(Instant now, std::uint64_t cost) {
+    if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->Ask(now, cost);
+    if (auto* window = std::get_if<WindowOracle>(&log_)) window->Ask(now, cost);
+  }
+
+  void Refund(Instant now, std::uint64_t cost) {
+    if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->Refund(now, cost);
+    if (auto* window = std::get_if<WindowOracle>(&log_)) window->Refund(now, cost);
+  }
+
+  void Forget() { log_ = EmptyLog(limit_); }
+
+ private:
+  using AnyLog = std::variant<std::monostate, LogOracle, WindowOracle>;
+
+  static AnyLog EmptyLog(const Limit& limit) {
+    if (!limit.has_bucket()) return std::monostate{};
+    if (limit.shape().algorithm == Algorithm::kTokenBucket) return LogOracle(limit);
+    return WindowOracle(limit);
+  }
+
+  Limit limit_;
+  AnyLog log_;
+};
+
+}  // namespace weir
