@@ -1,0 +1,165 @@
+// Goal: RL.STATS counts what each limit said, once, and RL.TOP lists whom they said no to. Method:
+// conversations; the counts after each.
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/limit_stats.h"
+#include "core/top_keys.h"
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+// The rows of RL.STATS, each as "name allowed denied shadow-denied near-limit;".
+std::string Stats(Conversation& client) {
+  std::string rows;
+  for (const RespValue& row : client.Ask("RL.STATS").elements) {
+    for (const RespValue& field : row.elements) {
+      rows += (&field == row.elements.data() ? "" : " ") +
+              (field.text.empty() ? std::to_string(field.number) : field.text);
+    }
+    rows += ";";
+  }
+  return rows;
+}
+
+TEST(CmdStatsTest, NothingHappenedYet) {
+  Conversation client;
+  EXPECT_EQ(Stats(client), "total 0 0 0 0;");
+  EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
+}
+
+TEST(CmdStatsTest, CountsWhatEachLimitSaid) {
+  Conversation client;
+  client.Run("RL.ALLOW a 10/s 2/m");
+  client.Run("RL.ALLOW a 10/s 2/m");  // uses up 2/m
+  client.Run("RL.ALLOW a 10/s 2/m");  // 10/s would have admitted: it counts nothing
+  EXPECT_EQ(Stats(client), "total 2 1 0 1;10/s 2 0 0 0;2/m 2 1 0 1;");
+}
+
+TEST(CmdStatsTest, NearIsFromEightyPercentOn) {
+  Conversation client;
+  client.Run("RL.ALLOW a 10/s COST 7");
+  EXPECT_EQ(Stats(client), "total 1 0 0 0;10/s 1 0 0 0;");
+  client.Run("RL.ALLOW a 10/s");
+  EXPECT_EQ(Stats(client), "total 2 0 0 1;10/s 2 0 0 1;");
+}
+
+TEST(CmdStatsTest, ShadowsCountWhatTheyWouldHaveDenied) {
+  Conversation client;
+  for (int i = 0; i < 3; ++i) client.Run("RL.ALLOW a 10/s 1/s,shadow");
+  EXPECT_EQ(Stats(client), "total 3 0 2 1;1/s,shadow 1 0 2 1;10/s 3 0 0 0;");
+}
+
+TEST(CmdStatsTest, LabelsAndPoliciesAreNames) {
+  Conversation client;
+  client.Run("RL.POLICY SET free 2/s 9/m,name=minutes");
+  client.Run("RL.ALLOW a @free 5/s,name=login");
+  client.Run("RL.ALLOW a @free,shadow");
+  EXPECT_EQ(Stats(client),
+            "total 2 0 0 0;@free#0 1 0 0 0;@free#0,shadow 1 0 0 0;login 1 0 0 0;minutes 2 0 0 0;");
+}
+
+TEST(CmdStatsTest, LooksAndRefundsCountNothing) {
+  Conversation client;
+  client.Run("RL.PEEK a 1/s COST 2");
+  client.Run("RL.REFUND a 1/s");
+  client.Run("RL.ALLOW a 1/x");
+  EXPECT_EQ(Stats(client), "total 0 0 0 0;");
+  EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
+}
+
+TEST(CmdStatsTest, TakesWaitsAndThrottlesCount) {
+  Conversation client;
+  client.Run("RL.TAKE a 10/s UPTO 4");
+  client.Run("RL.TAKE a 10/s UPTO 40");
+  client.Run("RL.TAKE a 10/s UPTO 1");
+  client.Run("RL.WAIT b 1/s TIMEOUT 0");
+  client.Run("RL.WAIT b 1/s TIMEOUT 0");
+  client.Run("CL.THROTTLE c 0 1 60");
+  client.Run("CL.THROTTLE c 0 1 60");
+  EXPECT_EQ(Stats(client), "total 4 3 0 3;1/s 1 1 0 1;10/s 2 1 0 1;cl.throttle 1 1 0 1;");
+  EXPECT_EQ(client.Show("RL.TOP"),
+            "1) 1) \"a\"\n   2) (integer) 1\n   3) (integer) 0\n"
+            "2) 1) \"b\"\n   2) (integer) 1\n   3) (integer) 0\n"
+            "3) 1) \"c\"\n   2) (integer) 1\n   3) (integer) 0");
+}
+
+TEST(CmdStatsTest, ResetForgetsCountsAndKeys) {
+  Conversation client;
+  client.Run("RL.ALLOW a 1/s");
+  client.Run("RL.ALLOW a 1/s");
+  EXPECT_EQ(client.Run("RL.STATS RESET"), "+OK\r\n");
+  EXPECT_EQ(Stats(client), "total 0 0 0 0;");
+  EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
+  client.Run("RL.ALLOW a 1/s");
+  EXPECT_EQ(Stats(client), "total 0 1 0 0;1/s 0 1 0 0;");
+}
+
+TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
+  auto server = std::make_unique<TestServer>();
+  Worker other(server->services);
+  Conversation client(*server);
+  client.Run("RL.ALLOW a 1/s");
+  client.Run("RL.ALLOW a 1/s");
+  other.stats.Of("1/s")->denied.Add(5);
+  other.counters.denied.Add(5);
+  for (int i = 0; i < 5; ++i) other.denied_keys.Add("a");
+  EXPECT_EQ(Stats(client), "total 1 6 0 1;1/s 1 6 0 1;");
+  EXPECT_EQ(client.Show("RL.TOP 1"), "1) 1) \"a\"\n   2) (integer) 6\n   3) (integer) 0");
+}
+
+TEST(CmdStatsTest, TopBlamesTheKeyOfTheLimitThatDecided) {
+  Conversation client;
+  client.Run("RL.ALLOW ip 10/s AND user 1/s COST 2");
+  client.Run("RL.ALLOW ip 10/s AND user 1/s COST 2");
+  client.Run("RL.ALLOW ip none AND user 1/s");
+  EXPECT_EQ(client.Show("RL.TOP 10"),
+            "1) 1) \"user\"\n   2) (integer) 2\n   3) (integer) 0\n"
+            "2) 1) \"ip\"\n   2) (integer) 1\n   3) (integer) 0");
+  EXPECT_EQ(client.Ask("RL.TOP 1").elements.size(), 1U);
+}
+
+TEST(CmdStatsTest, ShapesInResp3) {
+  Conversation client;
+  client.Run("HELLO 3");
+  client.Run("RL.ALLOW a 1/s");
+  EXPECT_THAT(client.Run("RL.STATS"),
+              HasSubstr("%5\r\n$4\r\nname\r\n$3\r\n1/s\r\n$7\r\nallowed\r\n:1\r\n"));
+}
+
+TEST(CmdStatsTest, BadArguments) {
+  Conversation client;
+  EXPECT_EQ(client.Run("RL.STATS x"), "-ERR syntax error\r\n");
+  for (const char* line : {"RL.TOP 0", "RL.TOP 1001", "RL.TOP -1", "RL.TOP x"}) {
+    EXPECT_THAT(client.Run(line), HasSubstr("out of range (1 to 1000)")) << line;
+  }
+  EXPECT_THAT(client.Run("RL.TOP 1 2"), HasSubstr("wrong number of arguments"));
+}
+
+// However many limits are made up, so many names are counted, and the rest together.
+TEST(CmdStatsTest, NamesAreBounded) {
+  LimitStats stats;
+  for (std::size_t i = 0; i < 2 * kCountedLimitsMax; ++i) {
+    stats.Of(std::to_string(i) + "/s")->denied.Add();
+  }
+  std::size_t names = 0;
+  std::uint64_t denied = 0;
+  stats.ForEach([&](const std::string& name, const LimitCounts& counts) {
+    ++names;
+    denied += counts.denied.value();
+    EXPECT_EQ(counts.denied.value(), name == kOtherLimits ? kCountedLimitsMax : 1);
+  });
+  EXPECT_EQ(names, kCountedLimitsMax + 1);
+  EXPECT_EQ(denied, 2 * kCountedLimitsMax);
+}
+
+}  // namespace
+}  // namespace weir
