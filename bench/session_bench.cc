@@ -62,9 +62,17 @@ void BM_AllowThreeLimits(benchmark::State& state) {
   });
 }
 
+// Every key is new to the sketch of RL.TOP: its worst case.
+void BM_DenyOneLimit(benchmark::State& state) {
+  Run(state, [](std::size_t i) {
+    return "*3\r\n" + Bulk("RL.ALLOW") + Bulk("user:" + std::to_string(i)) + Bulk("1/s,cost=2");
+  });
+}
+
 BENCHMARK(BM_Ping);
 BENCHMARK(BM_AllowOneLimit);
 BENCHMARK(BM_AllowThreeLimits);
+BENCHMARK(BM_DenyOneLimit);
 
 }  // namespace
 }  // namespace weir

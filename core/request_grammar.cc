@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -17,6 +18,9 @@ namespace {
 enum class Keyword { kNone, kAnd, kCost, kWithLimits, kAt, kUpto, kTimeout };
 
 Keyword KeywordOf(std::string_view word) {
+  if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
+    return Keyword::kNone;  // as most limits
+  }
   constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
       {"AND", Keyword::kAnd}, {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
       {"AT", Keyword::kAt},   {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout}};

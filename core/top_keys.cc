@@ -1,6 +1,7 @@
 #include "core/top_keys.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -12,32 +13,53 @@
 
 namespace weir {
 
-TopKeys::TopKeys(std::size_t capacity) : capacity_(capacity) { WEIR_CHECK(capacity > 0); }
+TopKeys::TopKeys(std::size_t capacity)
+    : capacity_(capacity), filter_(std::bit_ceil(capacity * kCellsPerKey)) {
+  WEIR_CHECK(capacity > 0);
+}
 
 void TopKeys::Add(std::string_view key) {
   const std::uint64_t hash = absl::HashOf(AbslView(key));
   MutexLock lock(mutex_);
-  if (const auto known = known_.find(hash); known != known_.end()) {
-    Counted& counted = counted_[known->second];
-    ++counted.count;
-    return SiftDown(counted.place);
+  Cell& cell = CellOf(hash);
+  if (cell.counted > 0) {
+    if (const auto known = known_.find(hash); known != known_.end()) {
+      Counted& counted = counted_[known->second];
+      ++counted.count;
+      return SiftDown(counted.place);
+    }
   }
-  const std::string_view text = key.substr(0, kTopKeyBytesMax);
   if (counted_.size() < capacity_) {
     const auto index = static_cast<std::uint32_t>(counted_.size());
-    counted_.push_back({hash, 1, 0, index, std::string(text)});
+    counted_.push_back({hash, 1, 0, index, std::string(key.substr(0, kTopKeyBytesMax))});
     heap_.push_back(index);
     known_.emplace(hash, index);
+    ++cell.counted;
     return SiftUp(heap_.size() - 1);
   }
   const std::uint32_t fewest = heap_.front();
   Counted& counted = counted_[fewest];
+  if (cell.count + 1 < counted.count && cell.count < UINT32_MAX) {
+    ++cell.count;
+    return;
+  }
+  TakePlace(fewest, hash, key);
+}
+
+// Where a key's cell has come up to the least count.
+void TopKeys::TakePlace(std::uint32_t fewest, std::uint64_t hash, std::string_view key) {
+  Counted& counted = counted_[fewest];
+  Cell& left = CellOf(counted.hash);
+  const std::uint64_t error = std::max<std::uint64_t>(CellOf(hash).count, counted.count - 1);
+  left.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(counted.count, UINT32_MAX));
+  --left.counted;
+  ++CellOf(hash).counted;
   known_.erase(counted.hash);
   known_.emplace(hash, fewest);
   counted.hash = hash;
-  counted.error = counted.count;
-  ++counted.count;
-  counted.key.assign(text);
+  counted.error = error;
+  counted.count = error + 1;
+  counted.key.assign(key.substr(0, kTopKeyBytesMax));
   SiftDown(0);
 }
 
@@ -46,6 +68,7 @@ void TopKeys::Clear() {
   counted_.clear();
   heap_.clear();
   known_.clear();
+  std::ranges::fill(filter_, Cell{});
 }
 
 void TopKeys::Put(std::size_t place, std::uint32_t counted) {

@@ -39,10 +39,12 @@ TEST(TopKeysTest, CountsExactlyWhileThereIsRoom) {
   EXPECT_THAT(RowsOf(sketch, 1), ElementsAre(Row{"a", 5, 0}));
 }
 
-TEST(TopKeysTest, ANewKeyTakesThePlaceOfTheLeast) {
+TEST(TopKeysTest, ANewKeyTakesThePlaceOfTheLeastOnceItsCellHasComeUp) {
   TopKeys sketch(2);
   AddMany(sketch, "a", 5);
-  AddMany(sketch, "b", 2);
+  AddMany(sketch, "b", 3);
+  AddMany(sketch, "c", 2);
+  EXPECT_THAT(RowsOf(sketch), ElementsAre(Row{"a", 5, 0}, Row{"b", 3, 0}));
   sketch.Add("c");
   EXPECT_THAT(RowsOf(sketch), ElementsAre(Row{"a", 5, 0}, Row{"c", 3, 2}));
 }
