@@ -30,17 +30,17 @@ Keyword KeywordOf(std::string_view word) {
   return Keyword::kNone;
 }
 
-// "WITHLIMITS once each", for errors.
-absl::string_view OptionNames(RequestKind kind) {
+// What may follow the COST of a key, for errors.
+absl::string_view WhatFollowsCost(RequestKind kind) {
   switch (kind) {
     case RequestKind::kTake:
-      return "UPTO, WITHLIMITS and AT once each";
+      return "then AND key limit ..., then UPTO, WITHLIMITS and AT once each";
     case RequestKind::kWait:
-      return "TIMEOUT and WITHLIMITS once each";
+      return "then TIMEOUT and WITHLIMITS once each";
     case RequestKind::kDecide:
       break;
   }
-  return "WITHLIMITS and AT once each";
+  return "then AND key limit ..., then WITHLIMITS and AT once each";
 }
 
 // The limits that a key has instead of those of the word's policy, or null.
@@ -143,10 +143,9 @@ class RequestReader {
     const std::string_view word = words_[next_];
     const Keyword keyword = PresentKeyword();
     if (!Takes(keyword) || Seen(keyword)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unexpected ", Quote(word),
-                       ": after the limits of a key come COST once, then AND key limit ..., then ",
-                       OptionNames(kind_)));
+      return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(word),
+                                                     ": after the limits of a key come COST once, ",
+                                                     WhatFollowsCost(kind_)));
     }
     ++next_;
     seen_ |= 1U << static_cast<unsigned>(keyword);

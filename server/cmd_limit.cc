@@ -114,7 +114,7 @@ void RlWait(Call& call) {
   if (!asked.ok()) return call.Fail(asked.status());
   const ParsedRequest& request = asked->request;
   if (request.timeout > call.services().options.max_wait) {
-    return call.Fail(absl::StrCat("ERR invalid TIMEOUT ", CeilMillis(request.timeout),
+    return call.Fail(absl::StrCat("invalid TIMEOUT ", CeilMillis(request.timeout),
                                   ": above the server's max-wait, ",
                                   call.services().options.max_wait.count(), " ms"));
   }
