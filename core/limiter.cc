@@ -312,6 +312,11 @@ absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nano
   if (admission.verdict.allowed && admission.verdict.retry_after > Nanos{0}) {
     reservation.ready = now + admission.verdict.retry_after;
     admission.reservation = std::move(reservation);
+    return admission;
+  }
+  // Nobody waits for a shadow, so what it would have made wait is no part of an answer.
+  for (Decision& decision : admission.verdict.decisions) {
+    if (decision.allowed) decision.retry_after = Nanos{0};
   }
   return admission;
 }
