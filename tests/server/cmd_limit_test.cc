@@ -13,17 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The five numbers, as bytes.
-std::string Five(std::string_view numbers) {
-  std::string bytes = "*5\r\n";
-  while (!numbers.empty()) {
-    const std::string_view number = numbers.substr(0, numbers.find(' '));
-    bytes += ":" + std::string(number) + "\r\n";
-    numbers.remove_prefix(std::min(numbers.size(), number.size() + 1));
-  }
-  return bytes;
-}
-
 // "user:42" may do 10 a second and 1000 an hour; one token of the slower is worth 3.6 s.
 TEST(RlAllowTest, TheFirstExample) {
   Conversation client;

@@ -1,20 +1,23 @@
 // Conversations with a server that has no sockets: a clock that stands still, one limiter, one
 // worker, and any number of sessions.
 //
-//     Conversation client;                                       // a server of its own, and a
-//     client of it client.Show("RL.ALLOW user:42 10/s")                       // as redis-cli
-//     prints the reply client.server().clock.Advance(std::chrono::seconds{1}); Conversation
-//     other(client.server());                       // another client of the same server
+//     Conversation client;                                   // a server, and a client of it
+//     client.Show("RL.ALLOW user:42 10/s")                   // the reply as redis-cli prints it
+//     client.server().clock.Advance(std::chrono::seconds{1});
+//     Conversation other(client.server());                   // another client of the same server
 //
 // A Conversation moves the bytes as a connection does: it keeps what a session leaves unconsumed,
-// goes on while a turn is not over, and stops for good once the session says close. What is unread
-// lies in a heap block of exactly its size, made anew for each Send, so AddressSanitizer sees
-// whoever reads too far or holds on to a word.
+// goes on while a turn is not over, and stops for good once the session says close. While the
+// session waits for tokens (RL.WAIT) what is sent is only kept; once a test has moved the clock to
+// wake(), the next Send or Receive goes on. What is unread lies in a heap block of exactly its
+// size, made anew for each Send, so AddressSanitizer sees whoever reads too far or holds on to a
+// word.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,7 +75,8 @@ class Conversation {
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
-  // Delivers bytes; returns what the server answers to them. Nothing happens after a close.
+  // Delivers bytes; returns what the server answers to them. Nothing happens after a close, or
+  // while the session waits.
   std::string Send(std::string_view bytes) {
     std::string replies;
     if (closed_) return replies;
@@ -81,15 +85,26 @@ class Conversation {
         std::copy(bytes.begin(), bytes.end(), std::ranges::copy(unread_, block.get()).out);
     unread_ = {block.get(), static_cast<std::size_t>(end - block.get())};
     block_ = std::move(block);
+    if (wake_ && server_.clock.Now() < *wake_) return replies;
     for (auto next = Session::Next::kContinue; next == Session::Next::kContinue;) {
       const Session::Turn turn = session_.Execute(unread_, replies);
       WEIR_CHECK(turn.consumed <= unread_.size());
       unread_.remove_prefix(turn.consumed);
       next = turn.next;
       closed_ = next == Session::Next::kClose;
+      wake_ = next == Session::Next::kWait ? std::optional(turn.wake) : std::nullopt;
       ++turns_;
     }
     return replies;
+  }
+
+  // What the server answers without being sent anything: the end of a wait, and what follows it.
+  std::string Receive() { return Send(""); }
+
+  // Ends a wait as a server does that is about to stop; Receive() has the answer.
+  void EndWait() {
+    session_.EndWait();
+    wake_.reset();
   }
 
   // Sends one request of these words, whatever bytes they have; returns the bytes of the reply.
@@ -118,6 +133,8 @@ class Conversation {
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] ClientRecord& record() { return *record_; }
   [[nodiscard]] bool closed() const { return closed_; }
+  // When the session goes on, if it waits for tokens.
+  [[nodiscard]] std::optional<Instant> wake() const { return wake_; }
   [[nodiscard]] std::size_t unread_bytes() const { return unread_.size(); }
   [[nodiscard]] int turns() const { return turns_; }  // calls of Execute so far
 
@@ -129,6 +146,7 @@ class Conversation {
   std::unique_ptr<char[]> block_;
   std::string_view unread_;  // in block_
   bool closed_ = false;
+  std::optional<Instant> wake_;
   int turns_ = 0;
 };
 

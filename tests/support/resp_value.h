@@ -129,4 +129,15 @@ template <typename Words>
   return request;
 }
 
+// The reply of a decision: Five("1 9 0 100 0").
+[[nodiscard]] inline std::string Five(std::string_view numbers) {
+  std::string bytes = "*5\r\n";
+  while (!numbers.empty()) {
+    const std::string_view number = numbers.substr(0, numbers.find(' '));
+    bytes += ":" + std::string(number) + "\r\n";
+    numbers.remove_prefix(std::min(numbers.size(), number.size() + 1));
+  }
+  return bytes;
+}
+
 }  // namespace weir
