@@ -26,8 +26,11 @@ void LimitMemo::BeginRequest() {
 absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
   if (const auto known = entries_.find(text); known != entries_.end()) {
     Entry& entry = known->second;
-    if (entry.version != version_) WEIR_RETURN_IF_ERROR(Fill(entry));
-    return &entry;
+    if (entry.version == version_) return &entry;
+    absl::Status filled = Fill(entry);
+    if (filled.ok()) return &entry;
+    entries_.erase(known);  // Its policy is gone; a word without limits would count for none.
+    return filled;
   }
   absl::StatusOr<LimitWord> word = ParseLimitWord(text);
   if (!word.ok()) return word.status();
@@ -53,7 +56,6 @@ absl::Status LimitMemo::Fill(Entry& entry) {
   entry.limits.clear();
   const std::shared_ptr<const Policy> policy = policies_ ? policies_->Find(word.policy) : nullptr;
   if (!policy) {
-    entry.version = 0;  // To be looked for again the next time.
     return absl::NotFoundError(
         absl::StrCat("unknown policy ", Quote(word.policy), ": RL.POLICY SET makes one"));
   }

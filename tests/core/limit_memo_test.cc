@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/check.h"
@@ -55,6 +56,80 @@ TEST(LimitMemoTest, AHintStaysWithItsWord) {
   EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, 7U);
   EXPECT_EQ(Read(memo, "20/s")->limits[0].hint.generation, LimitHint{}.generation);
 }
+
+// --- Policies -----------------------------------------------------------------------------------
+
+PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
+  WEIR_CHECK(limits.ok());
+  return *std::move(limits);
+}
+
+// The names of the limits that a word stands for; empty if there is no such policy.
+std::vector<std::string> NamesOf(LimitMemo& memo, std::string_view text) {
+  memo.BeginRequest();
+  const absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
+  std::vector<std::string> names;
+  if (!entry.ok()) return names;
+  for (const KnownLimit& known : (*entry)->limits) names.push_back(known.name);
+  return names;
+}
+
+TEST(LimitMemoTest, APolicysWordFollowsThePolicy) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::IsEmpty());
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"10/s", "5/m,name=slow"})).ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("10/s", "slow"));
+  EXPECT_THAT(NamesOf(memo, "@p,shadow"), testing::ElementsAre("10/s,shadow", "slow"));
+  EXPECT_THAT(NamesOf(memo, "@p,name=x"), testing::ElementsAre("x", "x"));
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"20/s"})).ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("20/s"));
+  EXPECT_THAT(NamesOf(memo, "@p,shadow"), testing::ElementsAre("20/s,shadow"));
+  EXPECT_TRUE(policies.Delete("p").ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::IsEmpty());
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"30/s"})).ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("30/s"));
+}
+
+// A change of some policy costs no limit of another kind its hint.
+TEST(LimitMemoTest, OtherWordsStayThroughAChange) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  memo.BeginRequest();
+  Read(memo, "10/s")->limits[0].hint = {.id = 7, .generation = 3};
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"20/s"})).ok());
+  memo.BeginRequest();
+  EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, 7U);
+}
+
+// What bounds it is the limits, and words of policies that are gone have none.
+TEST(LimitMemoTest, WordsOfGonePoliciesAreNotKept) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(policies.Set("p", LimitsOf({"10/s"})).ok());
+    for (int i = 0; i < 100; ++i) NamesOf(memo, "@p,cost=" + std::to_string(100 * round + i));
+    EXPECT_EQ(memo.size(), 100U);
+    EXPECT_TRUE(policies.Delete("p").ok());
+    for (int i = 0; i < 100; ++i) NamesOf(memo, "@p,cost=" + std::to_string(100 * round + i));
+    EXPECT_EQ(memo.size(), 0U);
+  }
+}
+
+TEST(LimitMemoTest, APolicyCountsForItsLimits) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  EXPECT_TRUE(policies.Set("p", LimitsOf(std::vector<std::string_view>(64, "10/s"))).ok());
+  for (std::size_t i = 0; i < kMemoLimitsMax / 64; ++i) {
+    NamesOf(memo, "@p,cost=" + std::to_string(i));
+    EXPECT_EQ(memo.size(), i + 1);
+  }
+  memo.BeginRequest();
+  EXPECT_EQ(memo.size(), 0U);
+}
+
+// --- Bounds -------------------------------------------------------------------------------------
 
 // The text of the key may go: the memo has its own.
 TEST(LimitMemoTest, KeepsItsOwnCopyOfTheWord) {
