@@ -104,7 +104,8 @@ std::optional<Limit> Policies::PresentLimit(const Limit& interned, std::string_v
         (shape.period != interned.shape().period || shape.aligned != interned.shape().aligned)) {
       return std::nullopt;
     }
-    // "@policy,shadow" keeps buckets beside those of "@policy".
+    // "@policy,shadow" keeps buckets beside those of "@policy"; of a shadow there are no others.
+    if (shape.shadow && !interned.shape().shadow) return std::nullopt;
     shape.shadow = interned.shape().shadow;
     const absl::StatusOr<Limit> limit = Limit::Create(shape);
     WEIR_CHECK(limit.ok());
@@ -155,9 +156,9 @@ absl::Status Policies::Override(std::string_view name, std::string_view key, Pol
   const auto found = policies_.find(name);
   if (found == policies_.end()) return NoSuchPolicy(name);
   const Policy& policy = *found->second;
-  if (override_count_ >= kOverridesMax && !policy.overrides->Find(key)) {
+  if (override_count_ >= overrides_max_ && !policy.overrides->Find(key)) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("too many overrides: at most ", kOverridesMax));
+        absl::StrCat("too many overrides: at most ", overrides_max_));
   }
   const bool is_new = policy.overrides->Set(
       key, std::make_shared<const PolicyLimits>(OwnedBy(policy.id, std::move(limits))));

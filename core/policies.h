@@ -60,7 +60,8 @@ class Overrides {
 
 class Policies {
  public:
-  Policies() = default;
+  // `overrides_max` is lowered by tests only.
+  explicit Policies(std::size_t overrides_max = kOverridesMax) : overrides_max_(overrides_max) {}
   Policies(const Policies&) = delete;
   Policies& operator=(const Policies&) = delete;
 
@@ -103,6 +104,8 @@ class Policies {
   void Store(std::string_view name, PolicyLimits limits, bool from_file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::size_t overrides_max_;
 
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies_
