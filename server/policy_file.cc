@@ -1,10 +1,11 @@
 #include "server/policy_file.h"
 
+#include <array>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <sstream>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -31,16 +32,21 @@ absl::Status Wrong(const std::string& path, const toml::source_region& where,
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot read the policy file ", path, ": ", std::strerror(errno)));
+  std::string text;
+  std::array<char, 64 * 1024> piece;
+  while (file && text.size() <= kPolicyFileBytesMax) {
+    file.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
   }
-  if (text.view().size() > kPolicyFileBytesMax) {
+  if (file.bad() || !file.is_open()) {
+    return absl::UnavailableError(absl::StrCat("cannot read the policy file ", path, ": ",
+                                               std::generic_category().message(errno)));
+  }
+  if (text.size() > kPolicyFileBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": a policy file has at most ", kPolicyFileBytesMax, " bytes"));
   }
-  return std::move(text).str();
+  return text;
 }
 
 // One policy: a string, or an array of strings.
