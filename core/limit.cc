@@ -73,7 +73,7 @@ Limit Limit::OwnedBy(LimitOwner owner) const {
 
 Limit Limit::AsShadow() const {
   Limit shadow = *this;
-  shadow.shape_.shadow = has_bucket();
+  shadow.shape_.shadow = true;
   return shadow;
 }
 

@@ -97,8 +97,8 @@ class Limit {
   [[nodiscard]] static Limit Unlimited() { return Limit({.algorithm = Algorithm::kUnlimited}); }
   [[nodiscard]] static Limit None() { return Limit({.algorithm = Algorithm::kNone}); }
 
-  // The same limit as somebody's, and the same that only watches. "Unlimited" and "none" cannot
-  // watch.
+  // The same limit as somebody's, and the same that only watches: "@policy,shadow" denies nobody,
+  // not even whom the policy bans ("none").
   [[nodiscard]] Limit OwnedBy(LimitOwner owner) const;
   [[nodiscard]] Limit AsShadow() const;
 
