@@ -41,6 +41,7 @@ void PolicyGet(Call& call) {
 
 void PolicyList(Call& call) {
   const auto policies = call.services().policies.All();
+  call.Charge(policies.size());
   call.reply.Array(policies.size());
   for (const auto& policy : policies) call.reply.Bulk(policy->name);
 }
@@ -48,7 +49,10 @@ void PolicyList(Call& call) {
 void PolicyDel(Call& call) {
   Services& services = call.services();
   const absl::StatusOr<std::uint32_t> gone = services.policies.Delete(call.arguments()[0]);
-  if (gone.ok()) services.limiter.ForgetPolicies({{*gone}});
+  if (gone.ok()) {
+    services.limiter.ForgetPolicies({{*gone}});
+    call.Charge(kWholeTableWork);
+  }
   Acknowledge(call, gone.status());
 }
 
@@ -78,6 +82,7 @@ void PolicyOverrides(Call& call) {
   policy->overrides->ForEach([&shown](const std::string& key, const PolicyLimits& limits) {
     if (shown.size() < kOverridesShownMax) shown.emplace_back(key, limits);
   });
+  call.Charge(shown.size());
   call.reply.Array(shown.size());
   for (const auto& [key, limits] : shown) {
     call.reply.Array(1 + limits.size());
@@ -86,6 +91,9 @@ void PolicyOverrides(Call& call) {
   }
 }
 
-void PolicyReload(Call& call) { Acknowledge(call, call.services().ReloadPolicies()); }
+void PolicyReload(Call& call) {
+  call.Charge(kWholeTableWork);
+  Acknowledge(call, call.services().ReloadPolicies());
+}
 
 }  // namespace weir
