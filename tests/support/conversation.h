@@ -66,11 +66,13 @@ class Conversation {
   explicit Conversation(std::unique_ptr<TestServer> server) : Conversation(*server) {
     owned_ = std::move(server);
   }
-  explicit Conversation(TestServer& server)
+  explicit Conversation(TestServer& server) : Conversation(server, server.worker) {}
+  // On another thread's worker, as far as that is another; all runs on this thread.
+  Conversation(TestServer& server, Worker& worker)
       : server_(server),
         record_(server.services.clients.Add("127.0.0.1:50000", "127.0.0.1:7379", 7,
                                             server.clock.Now())),
-        session_(server.worker, record_) {}
+        session_(worker, record_) {}
   ~Conversation() { server_.services.clients.Remove(*record_); }
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
