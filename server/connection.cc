@@ -36,6 +36,7 @@ void Connection::Drain() {
   std::error_code error;
   drain_bytes_left_ = socket_.available(error);
   if (state_ == State::kWaiting) {
+    tokens_timer_->cancel();  // Else the thread would not end before it.
     session_.EndWait();
     return ExecutePending();
   }

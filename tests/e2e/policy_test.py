@@ -1,0 +1,100 @@
+"""The policy file: read at the start, and again on SIGHUP and RL.POLICY RELOAD."""
+
+import os
+import signal
+import unittest
+
+from weir_e2e import NEVER, ServerTest
+
+GOOD = f'[policies]\nfree = ["5/{NEVER}", "9/{NEVER}"]\ninternal = "unlimited"\n'
+OTHER = f'[policies]\nfree = ["7/{NEVER},fixed"]\npaid = "50/{NEVER}"\n'
+BAD = f'[policies]\nfree = "7/{NEVER}"\npaid = "50/x"\n'
+WHY = r"policies\.toml:3: policy 'paid': invalid limit '50/x': unknown unit 'x'"
+
+
+class PolicyTest(ServerTest):
+    def write(self, text):
+        path = os.path.join(self.directory, "policies.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def names(self, client):
+        return client.call("RL.POLICY", "LIST")
+
+    def test_the_file_is_read_at_the_start(self):
+        client = self.connect(self.start("--policies", self.write(GOOD)))
+        self.assertEqual(self.names(client), [b"free", b"internal"])
+        self.assertEqual(client.call("RL.ALLOW", "k", "@free")[:2], [1, 4])
+        self.assertEqual(client.call("RL.ALLOW", "k", "@internal", "COST", 10**9)[0], 1)
+        self.assertRegex(client.call("RL.POLICY", "SET", "free", "1/s"), "is the policy file's")
+        self.assertEqual(client.call("CONFIG", "GET", "policies")[1].decode()[-13:], "policies.toml")
+
+    def test_the_configuration_may_name_it(self):
+        self.write(GOOD)
+        config = os.path.join(self.directory, "weir.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write('policies = "policies.toml"\n')
+        client = self.connect(self.start("--config", config))
+        self.assertEqual(self.names(client), [b"free", b"internal"])
+
+    def test_a_bad_file_at_the_start_is_refused(self):
+        absent = os.path.join(self.directory, "absent.toml")
+        for path, why in (
+            (self.write(BAD), WHY),
+            (absent, r"cannot read the policy file \S+absent\.toml: No such file or directory"),
+            (self.directory, r"cannot read the policy file \S+: Is a directory"),
+        ):
+            with self.subTest(path):
+                server = self.launch("--port", "0", "--policies", path)
+                self.assertEqual(server.wait(), 1)
+                lines = [line for line in server.log().splitlines() if " info " not in line]
+                self.assertEqual(len(lines), 1, server.log())
+                self.assertRegex(lines[0], "^weir-server: .*" + why)
+
+    # Goal: both ways of reading it anew do the same, and are in force on every thread. Method: many
+    # connections, so that each thread has some, which have all used the policy before.
+    def test_it_is_read_anew(self):
+        for how in ("SIGHUP", "RELOAD"):
+            with self.subTest(how):
+                server = self.start("--threads", "4", "--policies", self.write(GOOD))
+                clients = [self.connect(server) for _ in range(8)]
+                for i, client in enumerate(clients):
+                    self.assertEqual(client.call("RL.ALLOW", i, "@free")[:2], [1, 4])
+                self.write(OTHER)
+                if how == "SIGHUP":
+                    server.process.send_signal(signal.SIGHUP)
+                    server.wait_for_log("received SIGHUP: read the policy file anew")
+                else:
+                    self.assertEqual(clients[0].call("RL.POLICY", "RELOAD"), "OK")
+                for i, client in enumerate(clients):
+                    self.assertEqual(client.call("RL.ALLOW", i, "@free")[:2], [1, 6])
+                    self.assertEqual(client.call("RL.ALLOW", i, "@paid")[:2], [1, 49])
+                    self.assertRegex(client.call("RL.ALLOW", i, "@internal"), "unknown policy")
+
+    def test_a_bad_file_changes_nothing_and_says_why(self):
+        server = self.start("--policies", self.write(GOOD))
+        client = self.connect(server)
+        client.call("RL.ALLOW", "k", "@free")
+        self.write(BAD)
+        self.assertRegex(client.call("RL.POLICY", "RELOAD"), WHY)
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log("received SIGHUP: the policies stay as they are: .*" + WHY)
+        self.assertEqual(self.names(client), [b"free", b"internal"])
+        self.assertEqual(client.call("RL.ALLOW", "k", "@free")[:2], [1, 3])
+        # As soon as it is right again, it counts.
+        self.write(OTHER)
+        self.assertEqual(client.call("RL.POLICY", "RELOAD"), "OK")
+        self.assertEqual(self.names(client), [b"free", b"paid"])
+
+    def test_sighup_without_a_file_is_harmless(self):
+        server = self.start()
+        client = self.connect(server)
+        client.call("RL.POLICY", "SET", "own", "5/s")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log("the policies stay as they are: there is no policy file")
+        self.assertEqual(self.names(client), [b"own"])
+
+
+if __name__ == "__main__":
+    unittest.main()
