@@ -233,8 +233,10 @@ TEST(SessionTest, UnknownCommandsAreEchoedWithinBounds) {
                 "' '" + std::string(25, 'b') + "' \r\n");
 }
 
-// One random request: a row's name or not, with words that it may know or not.
+// One random request: a row's name or not, with words that it may know or not; now and then one
+// that has to wait.
 std::vector<std::string> AnyRequest() {
+  if (*Between(0, 10) == 0) return {"RL.WAIT", "k", "10/s", "COST", "7", "TIMEOUT", "60000"};
   const auto& table = CommandTable();
   const CommandSpec& spec = table[static_cast<std::size_t>(
       *Between<std::int64_t>(0, static_cast<std::int64_t>(table.size()) - 1))];
@@ -250,7 +252,7 @@ std::vector<std::string> AnyRequest() {
         "k", "user:42", "10/s", "1000/h", "3/s,cost=2", "10/x", "unlimited", "COST", "3", "0", "-1",
         "AND", "WITHLIMITS", "AT", "1767225600000000000", "2", "default", "AUTH", "SETNAME",
         "LIB-NAME", "ID", "TYPE", "normal", "FILTERBY", "PATTERN", "*", "rl.allow", "", "all",
-        "SYNC", "ABORT", "x\r\n+OK\r\n", std::string("\0\xff", 2)));
+        "SYNC", "ABORT", "@k", "UPTO", "TIMEOUT", "x\r\n+OK\r\n", std::string("\0\xff", 2)));
   }
   return words;
 }
@@ -259,6 +261,16 @@ bool IsInlineable(const std::vector<std::string>& words) {
   return !words[0].empty() && std::ranges::all_of(words, [](const std::string& word) {
     return !word.empty() && std::ranges::all_of(word, [](char c) { return c > ' ' && c < 0x7f; });
   });
+}
+
+// All replies to these bytes, whatever time that takes.
+std::string SendAndWait(Conversation& client, std::string_view bytes) {
+  std::string replies = client.Send(bytes);
+  while (client.wake()) {
+    client.server().clock.Set(*client.wake());
+    replies += client.Receive();
+  }
+  return replies;
 }
 
 TEST(SessionTest, EveryRequestHasExactlyOneReply) {
@@ -277,7 +289,7 @@ TEST(SessionTest, EveryRequestHasExactlyOneReply) {
         for (const std::string& word : words) request += word + " ";
         request += "\n";
       }
-      const auto reply = ReadRespValues(alone.Send(request));
+      const auto reply = ReadRespValues(SendAndWait(alone, request));
       RC_ASSERT(reply.has_value());
       RC_ASSERT(reply->size() == (shutdowns == 0 ? 1U : 0U));
       RC_ASSERT(alone.closed() == (words[0] == "QUIT" || shutdowns > 0));
@@ -289,7 +301,7 @@ TEST(SessionTest, EveryRequestHasExactlyOneReply) {
     while (!requests.empty()) {
       const auto bytes =
           static_cast<std::size_t>(*NumberUpTo(static_cast<std::int64_t>(requests.size())));
-      stream += pipeline.Send(requests.substr(0, bytes));
+      stream += SendAndWait(pipeline, requests.substr(0, bytes));
       requests.erase(0, bytes);
     }
     const auto values = ReadRespValues(stream);
