@@ -1,0 +1,119 @@
+// Goal: what others get wrong is right here, and docs/conformance.md says so truly. Method: each
+// case is replayed on a server of its own; the page is made of what it answers.
+//
+// With WEIR_CONFORMANCE_PAGE=FILE the page is written there, which is how `./dev docs` makes it.
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include <gtest/gtest.h>
+
+#include "core/status.h"
+#include "tests/server/conformance_case.h"
+#include "tests/server/conformance_input.h"
+#include "tests/server/conformance_numbers.h"
+#include "tests/server/conformance_requests.h"
+#include "tests/support/conversation.h"
+#include "tests/support/transcript.h"
+
+namespace weir {
+namespace {
+
+struct Section {
+  std::string_view title;
+  std::span<const ConformanceCase> cases;
+};
+
+constexpr Section kSections[] = {
+    {"Numbers", conformance::kNumbers},        {"Costs and denials", conformance::kCosts},
+    {"Several limits", conformance::kSeveral}, {"Parameters and keys", conformance::kInput},
+    {"Time and windows", conformance::kTime},
+};
+
+constexpr std::string_view kHead = R"(# Conformance
+
+Rate limiters ship wrong numbers more often than any other mistake. These are the edge cases in
+which others do, each with what weir answers. A test replays every transcript on a server of its
+own, `./dev docs` makes this page of what it saw, and a test fails when the page is stale.
+
+What is said of other projects was read in their sources and issues in 2026; they may have changed
+since. Where no project is named, several do so. Restarts are not among the cases: this version
+keeps its buckets in memory.
+
+The table is followed by the transcripts, in the same order: `>` is what one types into redis-cli,
+below it is the reply, and time passes only where it says so. [commands.md](commands.md) says what
+the numbers mean.
+
+)";
+
+std::string Seen(const ConformanceCase& row) {
+  Conversation client(row.explicit_time ? TestServer::WithExplicitTime()
+                                        : std::make_unique<TestServer>());
+  return Replay(client, row.transcript);
+}
+
+std::string Page() {
+  std::string page(kHead);
+  absl::StrAppend(&page, "| case | elsewhere | weir |\n| --- | --- | --- |\n");
+  for (const Section& section : kSections) {
+    for (const ConformanceCase& row : section.cases) {
+      absl::StrAppend(&page, "| ", AbslView(row.title), " | ", AbslView(row.elsewhere), " | ",
+                      AbslView(row.here), " |\n");
+    }
+  }
+  for (const Section& section : kSections) {
+    absl::StrAppend(&page, "\n## ", AbslView(section.title), "\n");
+    for (const ConformanceCase& row : section.cases) {
+      absl::StrAppend(&page, "\n### ", AbslView(row.title), "\n\n",
+                      row.explicit_time ? "On a server with `--allow-explicit-time`:\n\n" : "",
+                      "```\n", Seen(row), "```\n");
+    }
+  }
+  return page;
+}
+
+class ConformanceTest : public testing::TestWithParam<const ConformanceCase*> {};
+
+TEST_P(ConformanceTest, AnswersWhatIsRight) {
+  EXPECT_EQ(Seen(*GetParam()), GetParam()->transcript);
+}
+
+std::vector<const ConformanceCase*> Cases() {
+  std::vector<const ConformanceCase*> cases;
+  for (const Section& section : kSections) {
+    for (const ConformanceCase& row : section.cases) cases.push_back(&row);
+  }
+  return cases;
+}
+
+std::string CaseName(const testing::TestParamInfo<const ConformanceCase*>& row) {
+  std::string name;
+  for (const char c : row.param->title) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
+    if (c == ' ') name += '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ConformanceTest, testing::ValuesIn(Cases()), CaseName);
+
+TEST(ConformancePageTest, IsUpToDate) {
+  const std::string page = Page();
+  if (const char* path = std::getenv("WEIR_CONFORMANCE_PAGE")) {
+    std::ofstream(path, std::ios::binary) << page;
+    return;
+  }
+  std::ifstream file(WEIR_SOURCE_DIR "/docs/conformance.md", std::ios::binary);
+  const std::string kept{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_TRUE(kept == page) << "docs/conformance.md is stale or missing: run `./dev docs`";
+}
+
+}  // namespace
+}  // namespace weir
