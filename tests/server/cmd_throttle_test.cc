@@ -1,0 +1,210 @@
+// Goal: CL.THROTTLE answers the five integers that redis-cell documents, with exact numbers, and
+// RL.THROTTLE is the same command. Method: tables of (time, words) -> integers, worked out by hand;
+// E is the time that a token is worth.
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+// The integers of a reply with blanks between, or the error.
+std::string Integers(const RespValue& reply) {
+  if (reply.is_error()) return reply.text;
+  std::string text;
+  for (const RespValue& element : reply.elements) {
+    EXPECT_EQ(element.type, ':');
+    text += (text.empty() ? "" : " ") + std::to_string(element.number);
+  }
+  return text;
+}
+
+std::string Throttle(Conversation& client, std::string_view words) {
+  return Integers(client.Ask("CL.THROTTLE " + std::string(words)));
+}
+
+struct Row {
+  Nanos at;  // since the start
+  std::string_view words;
+  std::string_view integers;  // limited, max_burst + 1, remaining, retry s or -1, reset s
+};
+
+void ExpectRows(const std::vector<Row>& rows, std::string_view command = "CL.THROTTLE ") {
+  Conversation client;
+  const Instant start = client.server().clock.Now();
+  for (const Row& row : rows) {
+    client.server().clock.Set(start + row.at);
+    EXPECT_EQ(Integers(client.Ask(std::string(command) + std::string(row.words))), row.integers)
+        << row.words << " at " << row.at.count() << " ns";
+  }
+}
+
+// E = 60 s.
+const std::vector<Row>& FiveAnHour() {
+  static const std::vector<Row> kRows = {
+      {seconds{0}, "k 4 1 60", "0 5 4 -1 60"},
+      {seconds{0}, "k 4 1 60 1", "0 5 3 -1 120"},
+      {seconds{0}, "k 4 1 60", "0 5 2 -1 180"},
+      {seconds{0}, "k 4 1 60", "0 5 1 -1 240"},
+      {seconds{0}, "k 4 1 60", "0 5 0 -1 300"},
+      {seconds{0}, "k 4 1 60", "1 5 0 60 300"},
+      {seconds{59}, "k 4 1 60", "1 5 0 1 241"},
+      {seconds{60} - Nanos{1}, "k 4 1 60", "1 5 0 1 241"},
+      {seconds{60}, "k 4 1 60", "0 5 0 -1 300"},
+      {seconds{90}, "k 4 1 60", "1 5 0 30 270"},
+      {seconds{90}, "k 4 1 60 2", "1 5 0 90 270"},
+      {seconds{90}, "k 4 1 60 0", "0 5 0 -1 270"},
+      {seconds{360} - Nanos{1}, "k 4 1 60 0", "0 5 4 -1 1"},
+      {seconds{360}, "k 4 1 60 0", "0 5 5 -1 0"},
+      {seconds{360}, "k 4 1 60 6", "1 5 5 -1 0"},
+      {seconds{360}, "k 4 1 60 5", "0 5 0 -1 300"},
+      {seconds{360}, "k 4 1 60 3", "1 5 0 180 300"},
+      {seconds{480}, "k 4 1 60 0", "0 5 2 -1 180"},
+      {seconds{480}, "k 4 1 60 3", "1 5 2 60 180"},
+      {seconds{480}, "k 4 1 60 2", "0 5 0 -1 300"},
+  };
+  return kRows;
+}
+
+TEST(ThrottleTest, AnswersFiveIntegers) { ExpectRows(FiveAnHour()); }
+
+TEST(ThrottleTest, HasAnotherSpelling) { ExpectRows(FiveAnHour(), "RL.THROTTLE "); }
+
+// E = 1/3 s: seconds are rounded up, and the sum of three thirds is one second.
+TEST(ThrottleTest, ThirdsOfASecondAreExact) {
+  ExpectRows({
+      {seconds{0}, "k 2 3 1", "0 3 2 -1 1"},
+      {seconds{0}, "k 2 3 1", "0 3 1 -1 1"},
+      {seconds{0}, "k 2 3 1", "0 3 0 -1 1"},
+      {seconds{0}, "k 2 3 1", "1 3 0 1 1"},
+      {Nanos{333'333'333}, "k 2 3 1", "1 3 0 1 1"},
+      {Nanos{333'333'334}, "k 2 3 1", "0 3 0 -1 1"},
+      {Nanos{1'333'333'333}, "k 2 3 1 0", "0 3 2 -1 1"},
+      {Nanos{1'333'333'334}, "k 2 3 1 0", "0 3 3 -1 0"},
+  });
+}
+
+// A little more than a nanosecond a token.
+TEST(ThrottleTest, TheFinestRate) {
+  ExpectRows({
+      {Nanos{0}, "k 0 999999937 1", "0 1 0 -1 1"},
+      {Nanos{0}, "k 0 999999937 1", "1 1 0 1 1"},
+      {Nanos{1}, "k 0 999999937 1", "1 1 0 1 1"},
+      {Nanos{2}, "k 0 999999937 1", "0 1 0 -1 1"},
+  });
+}
+
+TEST(ThrottleTest, TheLongestPeriodAndTheGreatestCost) {
+  ExpectRows({
+      {seconds{0}, "k 0 1 288230376", "0 1 0 -1 288230376"},
+      {seconds{0}, "k 0 1 288230376 9223372036854775807", "1 1 0 -1 288230376"},
+      {seconds{1}, "k 0 1 288230376", "1 1 0 288230375 288230375"},
+  });
+}
+
+TEST(ThrottleTest, WhatMakesNoSenseIsAnErrorAndCreatesNothing) {
+  Conversation client;
+  for (const auto& [words, error] : std::vector<std::pair<std::string, std::string>>{
+           {"k -1 1 60", "invalid max_burst '-1'"},
+           {"k 4 0 60", "invalid count_per_period '0'"},
+           {"k 4 -1 60", "invalid count_per_period '-1'"},
+           {"k 4 1 0", "invalid period '0'"},
+           {"k 4 1 -60", "invalid period '-60'"},
+           {"k 4 1 60 -1", "invalid quantity '-1'"},
+           {"k 4 1 60 1.5", "invalid quantity '1.5'"},
+           {"k 4 1 60 9223372036854775808", "invalid quantity '9223372036854775808'"},
+           {"k four 1 60", "invalid max_burst 'four'"},
+           {"k 9223372036854775807 1 1", "invalid max_burst '9223372036854775807'"},
+           {"k 9223372036854775806 1 1", "limit is too long"},
+           {"k 1000000 1 288230376", "limit is too long"},
+           {"k 1000000 1 9223372036", "invalid period '9223372036'"},
+           {"k 0 4294967311 1", "limit is too fine"},
+           {"k 4 1", "wrong number of arguments for 'cl.throttle' command"},
+           {"k 4 1 60 1 1", "wrong number of arguments for 'cl.throttle' command"},
+       }) {
+    const std::string reply = Throttle(client, words);
+    EXPECT_TRUE(reply.starts_with("ERR ")) << words;
+    EXPECT_THAT(reply, HasSubstr(error)) << words;
+  }
+  EXPECT_EQ(client.Show("DBSIZE"), "(integer) 0");
+}
+
+TEST(ThrottleTest, AQuantityOfZeroCreatesNothing) {
+  Conversation client;
+  EXPECT_EQ(Throttle(client, "k 4 1 60 0"), "0 5 5 -1 0");
+  EXPECT_EQ(client.Show("EXISTS k"), "(integer) 0");
+  EXPECT_EQ(client.Show("DBSIZE"), "(integer) 0");
+}
+
+// -1 where there is nothing to wait for: it passed, or it never will.
+TEST(ThrottleTest, ACostAboveTheBurstNeverPasses) {
+  Conversation client;
+  EXPECT_EQ(Throttle(client, "k 4 1 60 6"), "1 5 5 -1 0");
+  EXPECT_EQ(client.Show("DBSIZE"), "(integer) 0");
+  EXPECT_EQ(Throttle(client, "k 4 1 60 2"), "0 5 3 -1 120");
+  EXPECT_EQ(Throttle(client, "k 4 1 60 6"), "1 5 3 -1 120");
+}
+
+TEST(ThrottleTest, AKeyHasOneBucketWhateverTheParameters) {
+  Conversation client;
+  EXPECT_EQ(Throttle(client, "k 4 1 60 5"), "0 5 0 -1 300");
+  EXPECT_EQ(Throttle(client, "k 9 1 60"), "0 10 4 -1 360");    // of 600 s, 300 s are owed
+  EXPECT_EQ(Throttle(client, "k 9 2 60 0"), "0 10 0 -1 300");  // more than its 300 s is no debt
+  EXPECT_EQ(client.Show("DBSIZE"), "(integer) 1");
+  EXPECT_EQ(Throttle(client, "other 4 1 60"), "0 5 4 -1 60");
+  EXPECT_EQ(client.Show("DBSIZE"), "(integer) 2");
+}
+
+// Raised, lowered, raised again: the debt that was cut is forgotten.
+TEST(ThrottleTest, ALoweredLimitStartsEmpty) {
+  Conversation client;
+  EXPECT_EQ(Throttle(client, "k 99 1 60 100"), "0 100 0 -1 6000");
+  EXPECT_EQ(Throttle(client, "k 4 1 60"), "1 5 0 60 300");
+  client.server().clock.Advance(seconds{60});
+  EXPECT_EQ(Throttle(client, "k 4 1 60"), "0 5 0 -1 300");
+  EXPECT_EQ(Throttle(client, "k 99 1 60 0"), "0 100 95 -1 300");
+}
+
+TEST(ThrottleTest, BothSpellingsShareTheBucketAndNoLimitDoes) {
+  Conversation client;
+  EXPECT_EQ(Throttle(client, "k 4 1 60 5"), "0 5 0 -1 300");
+  EXPECT_EQ(Integers(client.Ask("RL.THROTTLE k 4 1 60")), "1 5 0 60 300");
+  EXPECT_EQ(Integers(client.Ask("RL.ALLOW k 5/5m,burst=5")), "1 4 0 60000 0");
+  EXPECT_EQ(Integers(client.Ask("RL.ALLOW k 1/m,burst=5")), "1 4 0 60000 0");
+}
+
+TEST(ThrottleTest, LooksAndDeletionsSeeTheBucket) {
+  Conversation client;
+  EXPECT_EQ(Throttle(client, "k 4 1 60 2"), "0 5 3 -1 120");
+  client.server().clock.Advance(milliseconds{500});
+  EXPECT_EQ(client.Show("RL.INSPECT k"),
+            "1) 1) \"cl.throttle\"\n   2) (integer) -1\n   3) (integer) 119500");
+  EXPECT_EQ(client.Show("PTTL k"), "(integer) 119500");
+  EXPECT_EQ(client.Show("TYPE k"), "bucket");
+  EXPECT_EQ(client.Show("DEL k"), "(integer) 1");
+  EXPECT_EQ(Throttle(client, "k 4 1 60 0"), "0 5 5 -1 0");
+  EXPECT_EQ(Throttle(client, "k 4 1 60"), "0 5 4 -1 60");
+  EXPECT_EQ(client.Show("RL.RESET k"), "(integer) 1");
+  EXPECT_EQ(client.Show("EXISTS k"), "(integer) 0");
+}
+
+TEST(ThrottleTest, IsTheSameInResp3) {
+  Conversation client;
+  const std::string admitted = "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:60\r\n";
+  EXPECT_EQ(client.Run("cl.throttle a 4 1 60"), admitted);
+  client.Run("HELLO 3");
+  EXPECT_EQ(client.Run("cl.throttle b 4 1 60"), admitted);
+}
+
+}  // namespace
+}  // namespace weir
