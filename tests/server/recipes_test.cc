@@ -1,0 +1,72 @@
+// Goal: docs/recipes.md shows what happens. Method: each of its blocks of commands is replayed on a
+// server of its own, whose clock stands still where FakeClock begins, and has to come out as it
+// went in. tests/e2e/recipes_test.py runs the Python of the page.
+//
+// With WEIR_RECIPES_PAGE=FILE the page is written there with the replies that were seen, which is
+// how `./dev docs` keeps it.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/conversation.h"
+#include "tests/support/transcript.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kBegin = "\n```\n> ";
+constexpr std::string_view kEnd = "\n```\n";
+
+std::string Page() {
+  std::ifstream file(WEIR_SOURCE_DIR "/docs/recipes.md", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Seen(std::string_view block) {
+  const bool explicit_time = block.find(" AT ") != std::string_view::npos;
+  Conversation client(explicit_time ? TestServer::WithExplicitTime()
+                                    : std::make_unique<TestServer>());
+  return Replay(client, block);
+}
+
+TEST(RecipesTest, ThePageShowsWhatHappens) {
+  const char* const path = std::getenv("WEIR_RECIPES_PAGE");
+  const std::string page = Page();
+  std::string seen;
+  std::string_view rest = page;
+  for (std::size_t at = rest.find(kBegin); at != std::string_view::npos; at = rest.find(kBegin)) {
+    const std::size_t begin = at + kBegin.size() - 2;
+    const std::size_t end = rest.find(kEnd, begin) + 1;
+    ASSERT_NE(end, std::string_view::npos + 1);
+    const std::string_view block = rest.substr(begin, end - begin);
+    const std::string answered = Seen(block);
+    EXPECT_TRUE(path != nullptr || block == answered) << block << "\nBut today:\n" << answered;
+    seen.append(rest.substr(0, begin)).append(answered);
+    rest.remove_prefix(end);
+  }
+  seen.append(rest);
+  if (path != nullptr) std::ofstream(path, std::ios::binary) << seen;
+}
+
+TEST(RecipesTest, EveryRecipeHasCommandsAndAClient) {
+  const std::string page = Page();
+  std::string_view rest = page;
+  int recipes = 0;
+  for (std::size_t at = rest.find("\n## "); at != std::string_view::npos; ++recipes) {
+    rest.remove_prefix(at + 1);
+    at = rest.find("\n## ");
+    const std::string_view recipe = rest.substr(0, at);
+    const std::string_view title = recipe.substr(0, recipe.find('\n'));
+    EXPECT_NE(recipe.find(kBegin), std::string_view::npos) << title;
+    EXPECT_NE(recipe.find("\n```python\n"), std::string_view::npos) << title;
+  }
+  EXPECT_GT(recipes, 10);
+}
+
+}  // namespace
+}  // namespace weir
