@@ -110,6 +110,14 @@ class Server:
         self.process.send_signal(how)
         return self.wait()
 
+    def pause(self):
+        """Stops it with SIGSTOP, and returns when it does nothing any more."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def kill(self):
         self.process.kill()
         self.process.wait()

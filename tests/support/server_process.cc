@@ -65,6 +65,14 @@ ServerProcess::~ServerProcess() {
   if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
 }
 
+void ServerProcess::Pause() {
+  siginfo_t stopped;
+  ASSERT_EQ(kill(process_, SIGSTOP), 0);
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process_), &stopped, WSTOPPED), 0);
+}
+
+void ServerProcess::Resume() { ASSERT_EQ(kill(process_, SIGCONT), 0); }
+
 int ServerProcess::Stop() {
   if (exit_status_) return *exit_status_;
   if (process_ < 0) return -1;

@@ -33,6 +33,10 @@ class ServerProcess {
   // Of 127.0.0.1; 0 if it did not start, which has failed the test.
   [[nodiscard]] int port() const noexcept { return port_; }
 
+  // Stops it with SIGSTOP, and returns when it does nothing any more; lets it go on.
+  void Pause();
+  void Resume();
+
   // Sends SIGTERM, if it still runs, and waits for the end. Returns the exit status, or minus the
   // number of the signal that ended it. What it logged is printed if that is not 0.
   int Stop();

@@ -1,0 +1,148 @@
+// Asks weir before an action: runs it, or says when it would be allowed. For hiredis.
+//
+//     Gate gate({.port = 7379, .when_down = WhenDown::kOpen});
+//
+//     auto greet = gate.Limited(SayHello, "greetings", {"10/s", "1000/h"});
+//     if (!greet("ann")) ...                     // false or unset: SayHello has not been called
+//
+//     auto mail = gate.Limited(                  // a key from the arguments
+//         SendMail, [](const std::string& to) { return "mail:" + to; }, {"3/h"});
+//
+//     if (const Answer answer = gate.Ask("user:42", {"10/s"}); answer.retry_after) ...
+//
+// weir has 50 ms to answer: half for connecting, where there is no connection, half for the reply.
+// If it does not, the action is run (kOpen) or not (kClosed). The next call connects anew. Nothing
+// is sent twice: a request whose reply was lost may have been charged, and a second one would be
+// charged again.
+//
+// A Gate has one connection: give each thread its own. As hiredis may write to a connection that
+// has been closed, the program ignores SIGPIPE: signal(SIGPIPE, SIG_IGN).
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <hiredis/hiredis.h>
+
+namespace weir::example {
+
+using std::chrono::milliseconds;
+
+enum class WhenDown { kOpen, kClosed };
+
+struct GateOptions {
+  std::string host = "127.0.0.1";
+  int port = 7379;
+  WhenDown when_down = WhenDown::kOpen;
+  milliseconds deadline{50};
+};
+
+struct Answer {
+  bool passes = false;
+  std::optional<milliseconds> retry_after{};  // of a denial; unset: never
+  bool answered = false;                      // else `passes` is what GateOptions say
+  std::string error{};                        // weir's, about the words of the request
+};
+
+class Gate {
+ public:
+  explicit Gate(GateOptions options) : options_(std::move(options)) {}
+
+  // Takes a token of each limit, or of none.
+  Answer Ask(const std::string& key, const std::vector<std::string>& limits) {
+    std::vector<const char*> words = {"RL.ALLOW", key.data()};
+    std::vector<std::size_t> sizes = {8, key.size()};
+    for (const std::string& limit : limits) {
+      words.push_back(limit.data());
+      sizes.push_back(limit.size());
+    }
+    if (!Connect()) return NoAnswer();
+    const Reply reply(static_cast<redisReply*>(redisCommandArgv(
+        context_.get(), static_cast<int>(words.size()), words.data(), sizes.data())));
+    if (!reply) {
+      context_.reset();  // so that a late reply is never taken for that of another request
+      return NoAnswer();
+    }
+    if (reply->type == REDIS_REPLY_ERROR) {
+      return {.answered = true, .error = {reply->str, static_cast<std::size_t>(reply->len)}};
+    }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3) return NoAnswer();
+    Answer answer{.passes = reply->element[0]->integer == 1, .answered = true};
+    const auto retry_after_ms = reply->element[2]->integer;
+    if (!answer.passes && retry_after_ms >= 0) answer.retry_after = milliseconds{retry_after_ms};
+    return answer;
+  }
+
+  // `action`, asked for first: what it returns, in an optional that is unset if it was not called;
+  // true or false for an action that returns nothing. `key` is a string, or makes one of the
+  // action's arguments. The Gate has to live longer.
+  template <typename Action, typename Key>
+  auto Limited(Action action, Key key, std::vector<std::string> limits) {
+    return [this, action = std::move(action), key = std::move(key),
+            limits = std::move(limits)](auto&&... arguments) mutable {
+      using Result = std::invoke_result_t<Action&, decltype(arguments)...>;
+      const bool passes = Ask(KeyOf(key, arguments...), limits).passes;
+      if constexpr (std::is_void_v<Result>) {
+        if (passes) action(std::forward<decltype(arguments)>(arguments)...);
+        return passes;
+      } else {
+        if (!passes) return std::optional<Result>();
+        return std::optional<Result>(action(std::forward<decltype(arguments)>(arguments)...));
+      }
+    };
+  }
+
+ private:
+  struct Free {
+    void operator()(redisContext* context) const { redisFree(context); }
+    void operator()(redisReply* reply) const { freeReplyObject(reply); }
+  };
+  using Reply = std::unique_ptr<redisReply, Free>;
+
+  template <typename Key, typename... Arguments>
+  static std::string KeyOf(const Key& key, const Arguments&... arguments) {
+    if constexpr (std::convertible_to<const Key&, std::string>) {
+      return key;
+    } else {
+      return key(arguments...);
+    }
+  }
+
+  [[nodiscard]] Answer NoAnswer() const {
+    return {.passes = options_.when_down == WhenDown::kOpen};
+  }
+
+  // Whether there is a connection. One that the server has closed meanwhile is replaced, before
+  // anything is sent on it.
+  bool Connect() {
+    if (context_) {
+      char byte = 0;
+      const auto got = recv(context_->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
+      context_.reset();
+    }
+    const auto half = std::chrono::microseconds(options_.deadline) / 2;
+    const timeval wait{.tv_sec = half.count() / 1'000'000, .tv_usec = half.count() % 1'000'000};
+    context_.reset(redisConnectWithTimeout(options_.host.c_str(), options_.port, wait));
+    if (context_ && (context_->err != 0 || redisSetTimeout(context_.get(), wait) != REDIS_OK)) {
+      context_.reset();
+    }
+    return context_ != nullptr;
+  }
+
+  GateOptions options_;
+  std::unique_ptr<redisContext, Free> context_;
+};
+
+}  // namespace weir::example

@@ -1,0 +1,95 @@
+// Asks weir before an action: runs it, or says when it would be allowed. For node-redis 4 or later
+// (`npm install redis`).
+//
+//     const gate = new Gate({ port: 7379, failOpen: true });
+//
+//     const greet = gate.limited(sayHello, "greetings", "10/s", "1000/h");
+//     await greet("ann");                  // says hello, or throws Limited
+//
+//     const mail = gate.limited(sendMail, (to) => `mail:${to}`, "3/h"); // a key from the arguments
+//
+// weir has 50 ms to answer. If it does not, the action is run (failOpen: true) or Limited is thrown
+// (failOpen: false). The client connects anew by itself. Nothing is sent twice: a request whose
+// reply was lost may have been charged, and a second one would be charged again.
+//
+// A mistake in the limit's words is no outage: the error says what is wrong.
+import { ErrorReply, createClient } from "redis";
+
+const DEADLINE_MS = 50;
+const RECONNECT_MS = 100;
+const QUEUE_MAX = 1000;
+
+export class Limited extends Error {
+  // retryAfterMs: undefined for never, or if weir does not answer.
+  constructor(key, retryAfterMs) {
+    super(`${key} is limited`);
+    this.name = "Limited";
+    this.key = key;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export class Gate {
+  #weir;
+  #failOpen;
+  #deadlineMs;
+  #connected;
+
+  constructor({
+    host = "127.0.0.1",
+    port = 7379,
+    failOpen = true,
+    deadlineMs = DEADLINE_MS,
+  } = {}) {
+    this.#failOpen = failOpen;
+    this.#deadlineMs = deadlineMs;
+    this.#weir = createClient({
+      socket: { host, port, reconnectStrategy: () => RECONNECT_MS },
+      disableOfflineQueue: true, // a request that waits for a connection is of no use later
+      commandsQueueMaxLength: QUEUE_MAX, // requests that a stalled server has not answered
+    });
+    this.#weir.on("error", () => {}); // an outage is seen by those who ask
+    this.#connected = this.#weir.connect().catch(() => {});
+  }
+
+  // Takes a token of each limit, or throws Limited.
+  async check(key, ...limits) {
+    let reply;
+    try {
+      reply = await this.#inTime(this.#ask(["RL.ALLOW", key, ...limits]));
+    } catch (error) {
+      if (error instanceof ErrorReply) throw error;
+      if (this.#failOpen) return;
+      throw new Limited(key, undefined);
+    }
+    const [allowed, , retryAfterMs] = reply;
+    if (!allowed) throw new Limited(key, retryAfterMs >= 0 ? retryAfterMs : undefined);
+  }
+
+  // `action`, asked for first. `key` is a string, or makes one of the action's arguments.
+  limited(action, key, ...limits) {
+    return async (...args) => {
+      await this.check(typeof key === "function" ? key(...args) : key, ...limits);
+      return action(...args);
+    };
+  }
+
+  close() {
+    // Without a word: whoever waits for a reply gets an error.
+    if (this.#weir.destroy) this.#weir.destroy();
+    else this.#weir.disconnect();
+  }
+
+  async #ask(words) {
+    await this.#connected; // the first time; later a lost connection is an error at once
+    return this.#weir.sendCommand(words);
+  }
+
+  #inTime(promise) {
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error("weir does not answer")), this.#deadlineMs);
+    });
+    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  }
+}
