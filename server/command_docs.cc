@@ -75,25 +75,34 @@ name the offending word and change nothing.
 ## The language of limits
 
 ```
-limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=50   100k/m,cost=1500
-count  = digits ["k" | "M" | "G"]         1 to 2^63-1; no sign, no leading zero
+limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=50   60/h,sliding
+       | "@" policy *("," ("cost=" digits | "shadow" | "name=" label))       @free   @free,cost=5
+       | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
+count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
-option = "burst=" count                   tokens that a full bucket holds; default: count
+option = "bucket" | "fixed" | "sliding"   the algorithm; by itself bucket
+       | "burst=" count                   bucket: tokens that a full one holds; by itself count
+       | "aligned"                        fixed: windows start at multiples of the period since 1970
        | "cost=" digits                   tokens that this request takes from this limit
+       | "shadow"                         is decided and counted, never denies
        | "name=" label                    1 to 64 of letters, digits, _ - . : shown in replies
 ```
 
-A limit is a token bucket, exact to a fraction of a nanosecond: in any time t it admits at most
-burst + floor(t * count / period) tokens, and a greedy caller gets exactly that. So `3/s` passes 3
-at once and 3 in each later second: up to 5 in the first full second of greed, 2 of them refilled.
-`3/s,burst=1` is the strict form, one each 333.3 ms.
+- **bucket**, a token bucket, is exact to a fraction of a nanosecond: in any time t it admits at
+  most burst + floor(t * count / period) tokens, and a greedy caller gets exactly that. So `3/s`
+  passes 3 at once and 3 in each later second: up to 5 in the first full second of greed, 2 of them
+  refilled. `3/s,burst=1` is the strict form, one each 333.3 ms.
+- **fixed**, a window that opens with the first request and lasts one period; at its end the whole
+  count is back. Nearly twice the count can pass around that end (`aligned`: twice).
+- **sliding**, two windows, of which the earlier one counts in proportion to its overlap with the
+  last period. It bounds that estimate: nearly twice the count can fall in some one period. Periods
+  from 1 ms on.
 
-A bucket belongs to its key and to the limit's count, period and burst: a changed limit is a new,
-full bucket. One request has at most 64 limits.
-
-The options `fixed`, `sliding`, `aligned` and `shadow`, the words `unlimited` and `none` and
-policies as `@name` are part of the language and not decided by this version: they get an error
-that says so.
+A bucket belongs to its key and to the limit's algorithm, count, period, burst and alignment, and
+apart if it is on trial (`shadow`): a changed limit is a new, full bucket. In a policy it belongs to
+the limit's place, so that a changed policy keeps what every key owes, in time. One request has at
+most 64 limits, those of its policies included. [recipes.md](recipes.md) shows what they are good
+for, [conformance.md](conformance.md) what they answer where others err.
 )";
 
 void AppendCommand(std::string& page, const CommandSpec& spec) {

@@ -69,7 +69,9 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .fallback = "60s",
      .min = 0,
      .max = std::chrono::duration_cast<milliseconds>(kMaxWaitMax).count(),
-     .summary = "How far past an empty bucket a stored time is believed; later is cut to that."},
+     .summary =
+         "The longest TIMEOUT of RL.WAIT, and the most that a stored time is believed past an "
+         "empty bucket's."},
     {.name = "policies",
      .field = &Options::policies,
      .fallback = "",

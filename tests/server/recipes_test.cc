@@ -1,6 +1,7 @@
 // Goal: docs/recipes.md shows what happens. Method: each of its blocks of commands is replayed on a
 // server of its own, whose clock stands still where FakeClock begins, and has to come out as it
-// went in. tests/e2e/recipes_test.py runs the Python of the page.
+// went in. tests/e2e/recipes_test.py runs the Python of the page. The commands of README.md are at
+// least commands.
 //
 // With WEIR_RECIPES_PAGE=FILE the page is written there with the replies that were seen, which is
 // how `./dev docs` keeps it.
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -22,10 +24,12 @@ namespace {
 constexpr std::string_view kBegin = "\n```\n> ";
 constexpr std::string_view kEnd = "\n```\n";
 
-std::string Page() {
-  std::ifstream file(WEIR_SOURCE_DIR "/docs/recipes.md", std::ios::binary);
+std::string Read(const std::string& path) {
+  std::ifstream file(WEIR_SOURCE_DIR "/" + path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+std::string Page() { return Read("docs/recipes.md"); }
 
 std::string Seen(std::string_view block) {
   const bool explicit_time = block.find(" AT ") != std::string_view::npos;
@@ -66,6 +70,20 @@ TEST(RecipesTest, EveryRecipeHasCommandsAndAClient) {
     EXPECT_NE(recipe.find("\n```python\n"), std::string_view::npos) << title;
   }
   EXPECT_GT(recipes, 10);
+}
+
+// The README shows no replies, but what can be typed.
+TEST(ReadmeTest, EveryCommandIsOne) {
+  Conversation client(TestServer::WithExplicitTime());
+  std::istringstream page(Read("README.md"));
+  int commands = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("RL.") && !line.starts_with("CL.")) continue;
+    const RespValue reply = client.Ask(line);
+    EXPECT_FALSE(reply.is_error()) << line << '\n' << reply.text;
+    ++commands;
+  }
+  EXPECT_GT(commands, 15);
 }
 
 }  // namespace
