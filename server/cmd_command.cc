@@ -33,13 +33,13 @@ std::vector<const CommandSpec*> TopLevelCommands() {
 // Redis's access categories follow from the flags and the group.
 std::vector<std::string> Categories(const CommandSpec& spec) {
   std::vector<std::string> categories;
-  if (spec.Is(kWrite)) categories.push_back("@write");
-  if (spec.Is(kReadOnly)) categories.push_back("@read");
+  if (spec.Is(kWrite)) categories.emplace_back("@write");
+  if (spec.Is(kReadOnly)) categories.emplace_back("@read");
   if (spec.Is(kAdmin)) categories.insert(categories.end(), {"@admin", "@dangerous"});
-  if (spec.group == "limit") categories.push_back("@limit");
-  if (spec.group == "keys") categories.push_back("@keyspace");
-  if (spec.group == "connection") categories.push_back("@connection");
-  categories.push_back(spec.Is(kFast) ? "@fast" : "@slow");
+  if (spec.group == "limit") categories.emplace_back("@limit");
+  if (spec.group == "keys") categories.emplace_back("@keyspace");
+  if (spec.group == "connection") categories.emplace_back("@connection");
+  categories.emplace_back(spec.Is(kFast) ? "@fast" : "@slow");
   return categories;
 }
 
@@ -123,10 +123,10 @@ void WriteArguments(RespWriter& reply, std::span<const ArgumentSpec> arguments) 
   reply.Array(arguments.size());
   for (const ArgumentSpec& argument : arguments) {
     std::vector<std::string_view> flags;
-    if (argument.optional) flags.push_back("optional");
-    if (argument.multiple) flags.push_back("multiple");
+    if (argument.optional) flags.emplace_back("optional");
+    if (argument.multiple) flags.emplace_back("multiple");
     // A block that repeats, repeats with its keyword: AND key limit AND key limit.
-    if (argument.multiple && !argument.token.empty()) flags.push_back("multiple_token");
+    if (argument.multiple && !argument.token.empty()) flags.emplace_back("multiple_token");
     const bool key = argument.type == ArgumentSpec::Type::kKey;
     reply.Map(2 + (key ? 1 : 0) + (argument.token.empty() ? 0 : 1) + (flags.empty() ? 0 : 1) +
               (argument.parts.empty() ? 0 : 1));

@@ -25,7 +25,7 @@ std::string Escaped(char byte) {
     default:
       break;
   }
-  if (byte >= 0x20 && byte < 0x7F) return std::string(1, byte);
+  if (byte >= 0x20 && byte < 0x7F) return {byte};
   constexpr std::string_view kDigits = "0123456789abcdef";
   const auto value = static_cast<unsigned char>(byte);
   return {'\\', 'x', kDigits[value >> 4], kDigits[value & 15]};

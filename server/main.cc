@@ -1,6 +1,5 @@
 // weir-server: exits with 0 after a shutdown, 1 if it cannot start, 2 if the command line is wrong.
-#include <signal.h>
-
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>

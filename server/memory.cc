@@ -15,8 +15,10 @@ void ConfigureHeap() {
   // Without this glibc raises its threshold to the size of the largest mapped array ever freed (up
   // to 32 MiB), and then the arrays of a table that has shrunk stay in the heap, with something
   // small behind each. The heap of a sanitizer refuses both settings, and does not need them.
+  // NOLINTBEGIN(concurrency-mt-unsafe): called before there are threads.
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(kMappedBytesMin));
   mallopt(M_ARENA_MAX, kArenasMax);
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 void ReturnFreeMemory() { malloc_trim(0); }

@@ -1,10 +1,10 @@
 #include "server/options.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <limits>

@@ -1,8 +1,7 @@
 #include "server/server.h"
 
-#include <signal.h>
-
 #include <algorithm>
+#include <csignal>
 #include <optional>
 #include <string>
 #include <system_error>
