@@ -47,8 +47,7 @@ absl::Status LimitMemo::Fill(Entry& entry) {
   if (word.kind != LimitWord::Kind::kPolicy) {
     if (!entry.limits.empty()) return absl::OkStatus();
     const std::string name = NameOf(word);
-    LimitCounts* const counts = stats_ ? stats_->Of(name) : nullptr;
-    entry.limits.push_back({*word.limit, word.cost, name, {}, counts});
+    entry.limits.push_back({*word.limit, word.cost, name, {}, name});
     ++limits_;
     return absl::OkStatus();
   }
@@ -74,13 +73,9 @@ absl::InlinedVector<KnownLimit, 1> LimitMemo::Expand(const LimitWord& word,
     const Limit limit = word.shadow ? own.limit.AsShadow() : own.limit;
     const std::string& label = word.label.empty() ? own.label : word.label;
     const std::string name = label.empty() ? LimitText(limit) : label;
-    LimitCounts* counts = nullptr;
-    if (stats_) {
-      const std::string place =
-          absl::StrCat("@", word.policy, "#", i, word.shadow ? ",shadow" : "");
-      counts = stats_->Of(label.empty() ? place : label);
-    }
-    known.push_back({limit, word.cost ? word.cost : own.cost, name, {}, counts});
+    const std::string counted_as = absl::StrCat(
+        "@", word.policy, "#", i, word.shadow ? ",shadow" : "", label.empty() ? "" : " ", label);
+    known.push_back({limit, word.cost ? word.cost : own.cost, name, {}, counted_as});
   }
   return known;
 }

@@ -35,7 +35,8 @@ struct KnownLimit {
   std::optional<std::int64_t> cost;  // the word's, else the policy's
   std::string name;                  // for WITHLIMITS
   LimitHint hint;
-  LimitCounts* counts = nullptr;  // where its decisions are counted; null: nowhere
+  std::string counted_as;         // for RL.STATS
+  LimitCounts* counts = nullptr;  // of that name, once it was counted
 };
 
 class LimitMemo {
@@ -47,9 +48,8 @@ class LimitMemo {
     std::uint64_t version = 0;             // of the policies when `limits` was filled
   };
 
-  // Both may be null: then no policy is known, and nothing is counted. Both outlive the memo.
-  explicit LimitMemo(const Policies* policies = nullptr, LimitStats* stats = nullptr)
-      : policies_(policies), stats_(stats) {}
+  // Null: then no policy is known. Outlives the memo.
+  explicit LimitMemo(const Policies* policies = nullptr) : policies_(policies) {}
 
   // Forgets what is too much, and sees which policies are in force. Entries live until the next
   // BeginRequest, so call it where none is held.
@@ -74,7 +74,6 @@ class LimitMemo {
   absl::Status Fill(Entry& entry);
 
   const Policies* const policies_;
-  LimitStats* const stats_;
   std::uint64_t version_ = 0;
   std::size_t limits_ = 0;
   absl::node_hash_map<std::string, Entry, Hash, std::equal_to<>> entries_;

@@ -285,6 +285,23 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   return verdict;
 }
 
+// Decides the shadows again, whose tokens must be there when those of the others are. Returns how
+// long that takes. Requires: DecideLocked has allowed the request.
+Nanos Limiter::SettleShadows(Plan& plan, const Request& request, Instant now) {
+  Nanos wait{0};
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const Plan::Seat& seat = plan.seats[i];
+    if (seat.first == i && !seat.shadow) wait = std::max(wait, seat.step.decision.retry_after);
+  }
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    Plan::Seat& seat = plan.seats[i];
+    if (seat.first != i || !seat.shadow) continue;
+    seat.step = DecideLimit(*request[i].limit, seat.present(), now, seat.cost, max_wait_, wait);
+    if (seat.step.decision.allowed) seat.step.decision.retry_after = Nanos{0};
+  }
+  return wait;
+}
+
 absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nanos patience,
                                                     Instant now) {
   Plan plan = PlanRequest(request);
@@ -292,16 +309,22 @@ absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nano
   now = ExecutionTime(plan, now);
   FindBuckets(plan, request);
   DecideLocked(plan, request, now, patience);
-  if (!plan.allowed) DecideLocked(plan, request, now);  // A denial says what Decide would.
   Reservation reservation;
   reservation.key = plan.keys.front();
+  reservation.ready = now;
+  if (plan.allowed) {
+    reservation.ready += SettleShadows(plan, request, now);
+  } else {
+    DecideLocked(plan, request, now);  // A denial says what Decide would.
+  }
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Plan::Seat& seat = plan.seats[i];
     if (seat.first == i) {
       reservation.part_of_check.push_back(static_cast<std::uint8_t>(reservation.parts.size()));
       const Bucket before = seat.present();
-      reservation.parts.push_back(
-          {*request[i].limit, before, seat.charges() ? seat.step.bucket : before});
+      reservation.parts.push_back({*request[i].limit, before,
+                                   seat.charges() ? seat.step.bucket : before, seat.cost,
+                                   seat.step.decision.allowed});
     } else {
       reservation.part_of_check.push_back(reservation.part_of_check[seat.first]);
     }
@@ -309,14 +332,8 @@ absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nano
   absl::StatusOr<Verdict> verdict = Conclude(plan, request, now);
   if (!verdict.ok()) return verdict.status();
   Admission admission{*std::move(verdict), std::nullopt};
-  if (admission.verdict.allowed && admission.verdict.retry_after > Nanos{0}) {
-    reservation.ready = now + admission.verdict.retry_after;
+  if (admission.verdict.allowed && reservation.ready > now) {
     admission.reservation = std::move(reservation);
-    return admission;
-  }
-  // Nobody waits for a shadow, so what it would have made wait is no part of an answer.
-  for (Decision& decision : admission.verdict.decisions) {
-    if (decision.allowed) decision.retry_after = Nanos{0};
   }
   return admission;
 }
@@ -332,9 +349,15 @@ Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
   now = std::max(now, table_.partition(reservation.key.partition).latest());
   absl::InlinedVector<Decision, 2> looks;
   for (const Reservation::Part& part : reservation.parts) {
-    const Bucket* bucket = FindBucket(reservation.key, part.limit);
-    looks.push_back(
-        DecideLimit(part.limit, bucket ? *bucket : Bucket{}, now, 0, max_wait_).decision);
+    const Bucket* found = FindBucket(reservation.key, part.limit);
+    const Bucket bucket = found ? *found : Bucket{};
+    Decision look = DecideLimit(part.limit, bucket, now, 0, max_wait_).decision;
+    if (!part.allowed) {
+      look.allowed = false;
+      look.retry_after =
+          DecideLimit(part.limit, bucket, now, part.cost, max_wait_).decision.retry_after;
+    }
+    looks.push_back(look);
   }
   Verdict verdict;
   verdict.allowed = true;

@@ -81,6 +81,8 @@ class Limiter {
       Limit limit;
       Bucket before;
       Bucket after;  // as before where nothing was charged
+      std::uint64_t cost;
+      bool allowed;  // what the limit said; false only of a shadow
     };
     KeyHash key;
     absl::InlinedVector<Part, 2> parts;  // one a check, but for repeated ones
@@ -92,8 +94,9 @@ class Limiter {
     std::optional<Reservation> reservation;  // set where the verdict is to be waited for
   };
   // As Decide, but where the tokens will be there within `patience` it charges them now, so that
-  // waiting is first come, first served. Otherwise a denial as Decide's. Requires: one key, limits
-  // that are token buckets or have no bucket, patience in [0, max_wait].
+  // waiting is first come, first served. A shadow admits where its tokens will be there by then:
+  // for it nobody waits longer. Otherwise a denial as Decide's. Requires: one key, limits that are
+  // token buckets or have no bucket, patience in [0, max_wait].
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
                                                   Instant now);
   // The verdict of a reservation that has been waited for: admitted, with the numbers of `now`.
@@ -116,12 +119,13 @@ class Limiter {
   // may have changed since it was interned: `present` says them, or that it is gone.
   static constexpr std::size_t kInspectedMax = 1024;
   using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
-  [[nodiscard]] std::vector<LiveBucket> Inspect(
-      std::string_view key, Instant now,
-      PresentLimit present = [](const Limit& limit) -> std::optional<Limit> { return limit; });
+  static std::optional<Limit> AsItWasInterned(const Limit& limit) { return limit; }
+  [[nodiscard]] std::vector<LiveBucket> Inspect(std::string_view key, Instant now,
+                                                PresentLimit present = AsItWasInterned);
 
-  // Until all of the key's buckets are full; 0 when they are.
-  [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now);
+  // Until all of the key's buckets are full; 0 when they are. `present` as above.
+  [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now,
+                                 PresentLimit present = AsItWasInterned);
 
   // Forgets everything, one partition after the other.
   void Clear();
@@ -156,6 +160,7 @@ class Limiter {
   [[nodiscard]] Instant ExecutionTime(const Plan& plan, Instant now);
   void FindBuckets(Plan& plan, const Request& request);
   void DecideLocked(Plan& plan, const Request& request, Instant now, Nanos patience = Nanos{0});
+  Nanos SettleShadows(Plan& plan, const Request& request, Instant now);
   [[nodiscard]] std::int64_t TimesAffordable(const Plan& plan, const Request& request, Instant now,
                                              std::int64_t most) const;
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(Plan& plan, const Request& request, Instant now);

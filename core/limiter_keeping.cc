@@ -22,8 +22,8 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
   }
   std::size_t live = 0;
   const auto forget = [&](const SlotKey& slot, Bucket bucket) {
-    const bool named = limits.empty() || std::ranges::find(ids, slot.limit) != ids.end();
-    if (slot.key_hash() != hash.hash || !named) return false;
+    if (slot.key_hash() != hash.hash) return false;
+    if (!limits.empty() && std::ranges::find(ids, slot.limit) == ids.end()) return false;
     if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
     registry_.RemoveBucket(slot.limit);
     return true;
@@ -58,18 +58,19 @@ std::vector<Limiter::LiveBucket> Limiter::Inspect(std::string_view key, Instant 
   return buckets;
 }
 
-Nanos Limiter::ResetAfter(std::string_view key, Instant now) {
+Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit present) {
   const KeyHash hash = hasher_(key);
   TableLock lock(table_, hash.partition);
   Nanos longest{0};
   table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
     if (slot.key_hash() != hash.hash) return;
-    const Limit& limit = registry_.Get(slot.limit);
-    // An owned limit's numbers may be old ones, which must not clamp the bucket.
+    const std::optional<Limit> limit = present(registry_.Get(slot.limit));
+    if (!limit) return;
+    // The numbers of CL.THROTTLE's are those of whoever asks next: they must not clamp it.
     const Nanos reset_after =
-        limit.owner() == LimitOwner{}
-            ? DecideLimit(limit, bucket, now, 0, max_wait_).decision.reset_after
-            : TimeToFull(limit, bucket, now);
+        limit->owner() == kThrottleOwner
+            ? TimeToFull(*limit, bucket, now)
+            : DecideLimit(*limit, bucket, now, 0, max_wait_).decision.reset_after;
     longest = std::max(longest, reset_after);
   });
   return longest;

@@ -66,10 +66,22 @@ bool Overrides::Remove(std::string_view key) {
   return true;
 }
 
+std::size_t Overrides::Clear() {
+  decltype(limits_) gone;  // freed when nobody waits for the mutex any more
+  {
+    MutexLock lock(mutex_);
+    limits_.swap(gone);
+    size_.store(0, std::memory_order_release);
+  }
+  return gone.size();
+}
+
 void Overrides::ForEach(
-    const std::function<void(const std::string&, const PolicyLimits&)>& visit) const {
+    const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const {
   MutexLock lock(mutex_);
-  for (const auto& [key, limits] : limits_) visit(key, *limits);
+  for (const auto& [key, limits] : limits_) {
+    if (!visit(key, *limits)) return;
+  }
 }
 
 std::shared_ptr<const Policy> Policies::Find(std::string_view name) const {
@@ -132,7 +144,10 @@ absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found != policies_.end() && found->second->from_file) return FromFile(name);
-  if (found == policies_.end() && policies_.size() >= kPoliciesMax) return TooManyPolicies();
+  const bool ids_are_left = next_id_ != kThrottleOwner.policy;
+  if (found == policies_.end() && (policies_.size() >= kPoliciesMax || !ids_are_left)) {
+    return TooManyPolicies();
+  }
   Store(name, std::move(limits), false);
   Changed();
   return absl::OkStatus();
@@ -144,7 +159,7 @@ absl::StatusOr<std::uint32_t> Policies::Delete(std::string_view name) {
   if (found == policies_.end()) return NoSuchPolicy(name);
   if (found->second->from_file) return FromFile(name);
   const std::uint32_t id = found->second->id;
-  override_count_ -= found->second->overrides->size();
+  override_count_ -= found->second->overrides->Clear();
   names_.erase(id);
   policies_.erase(found);
   Changed();
@@ -176,7 +191,7 @@ absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string
 }
 
 absl::StatusOr<std::vector<std::uint32_t>> Policies::ReplaceFile(
-    std::vector<std::pair<std::string, PolicyLimits>> file) {
+    const std::vector<std::pair<std::string, PolicyLimits>>& file) {
   std::set<std::string_view> listed;
   for (const auto& [name, limits] : file) {
     WEIR_RETURN_IF_ERROR(CheckName(name));
@@ -195,10 +210,10 @@ absl::StatusOr<std::vector<std::uint32_t>> Policies::ReplaceFile(
     if (stays(*policy)) continue;
     gone.push_back(policy->id);
     names_.erase(policy->id);
-    override_count_ -= policy->overrides->size();
+    override_count_ -= policy->overrides->Clear();
   }
   std::erase_if(policies_, [&](const auto& entry) { return !stays(*entry.second); });
-  for (auto& [name, limits] : file) Store(name, std::move(limits), true);
+  for (const auto& [name, limits] : file) Store(name, limits, true);
   Changed();
   return gone;
 }

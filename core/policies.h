@@ -48,8 +48,11 @@ class Overrides {
   // Returns true if the key had some.
   bool Remove(std::string_view key);
 
-  // Calls visit(key, limits) for each, sorted by key, holding the lock.
-  void ForEach(const std::function<void(const std::string&, const PolicyLimits&)>& visit) const;
+  // Removes all; returns how many.
+  std::size_t Clear();
+
+  // Calls visit(key, limits) for each, sorted by key, until it returns false; holds the lock.
+  void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
 
  private:
   mutable Mutex mutex_;
@@ -98,7 +101,7 @@ class Policies {
   // A policy of that name that SET made becomes the file's and keeps its buckets. Returns the ids
   // of those gone. Fails as Set does, with nothing changed. Requires: distinct, valid names.
   absl::StatusOr<std::vector<std::uint32_t>> ReplaceFile(
-      std::vector<std::pair<std::string, PolicyLimits>> file);
+      const std::vector<std::pair<std::string, PolicyLimits>>& file);
 
  private:
   void Store(std::string_view name, PolicyLimits limits, bool from_file)

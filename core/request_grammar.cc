@@ -222,6 +222,10 @@ class RequestReader {
   ParsedRequest parsed_;
 };
 
+absl::Status TooManyLimits() {
+  return absl::InvalidArgumentError(absl::StrCat("too many limits: at most ", kChecksMax));
+}
+
 }  // namespace
 
 absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words, LimitMemo& memo,
@@ -234,9 +238,7 @@ absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,
                                                           std::span<const std::string_view> words,
                                                           LimitMemo& memo) {
   memo.BeginRequest();
-  if (words.size() > kChecksMax) {
-    return absl::InvalidArgumentError(absl::StrCat("too many limits: at most ", kChecksMax));
-  }
+  if (words.size() > kChecksMax) return TooManyLimits();
   absl::InlinedVector<Limit, 4> limits;
   for (const std::string_view word : words) {
     absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(word);
@@ -247,6 +249,8 @@ absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,
         limits.push_back(known.limit);
       }
     }
+    // A policy's limits and its override's: as many again as a request may have.
+    if (limits.size() > 2 * kChecksMax) return TooManyLimits();
   }
   return limits;
 }

@@ -37,8 +37,8 @@ enum class RequestKind {
 };
 
 struct ParsedRequest {
-  Request checks;                                    // views into the command's words and the memo
-  absl::InlinedVector<const KnownLimit*, 4> limits;  // one a check
+  Request checks;                              // views into the command's words and the memo
+  absl::InlinedVector<KnownLimit*, 4> limits;  // one a check
   bool with_limits = false;
   std::optional<Instant> at;
   std::int64_t upto = 0;  // >= 1 in a taking request

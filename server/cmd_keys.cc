@@ -11,10 +11,14 @@ namespace {
 
 constexpr std::int64_t kNoSuchKey = -2;  // of TTL and PTTL
 
-Nanos ResetAfter(const Call& call) {
-  const Instant now = call.services().explicit_time.View(call.now);
-  return call.services().limiter.ResetAfter(call.arguments()[0], now);
+Nanos ResetAfter(const Call& call, std::string_view key) {
+  const Services& services = call.services();
+  return services.limiter.ResetAfter(
+      key, services.explicit_time.View(call.now),
+      [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
 }
+
+Nanos ResetAfter(const Call& call) { return ResetAfter(call, call.arguments()[0]); }
 
 }  // namespace
 
@@ -35,11 +39,10 @@ void Del(Call& call) {
 }
 
 void Exists(Call& call) {
-  const Instant now = call.services().explicit_time.View(call.now);
   call.Charge(call.arguments().size());
   std::int64_t existing = 0;
   for (const std::string_view key : call.arguments()) {
-    if (call.services().limiter.ResetAfter(key, now) > Nanos{0}) ++existing;
+    if (ResetAfter(call, key) > Nanos{0}) ++existing;
   }
   call.reply.Integer(existing);
 }

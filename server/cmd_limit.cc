@@ -64,9 +64,9 @@ void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const 
 void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
   Worker& worker = call.session.worker();
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
-    const KnownLimit& limit = *request.limits[i];
-    if (limit.counts)
-      CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);
+    KnownLimit& limit = *request.limits[i];
+    if (!limit.counts) limit.counts = worker.stats.Of(limit.counted_as);
+    CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);
   }
   if (verdict.allowed) return worker.counters.allowed.Add();
   worker.counters.denied.Add();
@@ -114,8 +114,8 @@ void RlWait(Call& call) {
   if (!asked.ok()) return call.Fail(asked.status());
   const ParsedRequest& request = asked->request;
   if (request.timeout > call.services().options.max_wait) {
-    return call.Fail(absl::StrCat("invalid TIMEOUT ", CeilMillis(request.timeout),
-                                  ": above the server's max-wait, ",
+    return call.Fail(absl::StrCat("invalid TIMEOUT '", CeilMillis(request.timeout),
+                                  "': above the server's max-wait, ",
                                   call.services().options.max_wait.count(), " ms"));
   }
   absl::StatusOr<Limiter::Admission> admission =
@@ -133,6 +133,7 @@ void RlReset(Call& call) {
   const auto arguments = call.arguments();
   const auto limits = ParseLimits(arguments[0], arguments.subspan(1), call.session.worker().memo);
   if (!limits.ok()) return call.Fail(limits.status());
+  call.Charge(limits->size());
   const Instant now = call.services().explicit_time.View(call.now);
   const std::size_t live = call.services().limiter.Reset(arguments[0], *limits, now);
   call.reply.Integer(static_cast<std::int64_t>(live));

@@ -15,8 +15,11 @@
 namespace weir {
 namespace {
 
-// A reply lists so many overrides, the first by key.
+// A reply lists so many overrides, the first by key, and ends with the one that goes over the
+// bytes.
 constexpr std::size_t kOverridesShownMax = 1000;
+constexpr std::size_t kOverridesBytesMax = 256 * 1024;
+constexpr std::size_t kLimitTextBytes = 128;  // about, of the longest
 
 void Acknowledge(Call& call, const absl::Status& status) {
   if (!status.ok()) return call.Fail(status);
@@ -79,8 +82,11 @@ void PolicyOverrides(Call& call) {
         absl::NotFoundError(absl::StrCat("there is no policy ", Quote(call.arguments()[0]))));
   }
   std::vector<std::pair<std::string, PolicyLimits>> shown;
-  policy->overrides->ForEach([&shown](const std::string& key, const PolicyLimits& limits) {
-    if (shown.size() < kOverridesShownMax) shown.emplace_back(key, limits);
+  std::size_t bytes = 0;
+  policy->overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
+    shown.emplace_back(key, limits);
+    bytes += key.size() + limits.size() * kLimitTextBytes;
+    return shown.size() < kOverridesShownMax && bytes < kOverridesBytesMax;
   });
   call.Charge(shown.size());
   call.reply.Array(shown.size());

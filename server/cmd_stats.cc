@@ -34,6 +34,7 @@ void RlStats(Call& call) {
   const bool reset = arguments.TryKeyword("RESET");
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   Services& services = call.services();
+  call.Charge(kWholeTableWork * services.workers.size());
   if (reset) {
     services.limit_report.Reset(services.workers);
     for (Worker* worker : services.workers) worker->denied_keys.Clear();
@@ -49,9 +50,10 @@ void RlTop(Call& call) {
   ArgReader arguments(call.arguments());
   std::int64_t rows_max = kTopRowsDefault;
   if (!arguments.AtEnd()) {
-    rows_max = arguments.Integer("n", 1, static_cast<std::int64_t>(kTopKeysMax));
+    rows_max = arguments.Integer("rows", 1, static_cast<std::int64_t>(kTopKeysMax));
   }
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
+  call.Charge(kWholeTableWork * call.services().workers.size());
   std::vector<const TopKeys*> sketches;
   for (const Worker* worker : call.services().workers) sketches.push_back(&worker->denied_keys);
   const auto rows = TopKeys::Merge(sketches, static_cast<std::size_t>(rows_max));

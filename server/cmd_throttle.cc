@@ -34,7 +34,10 @@ void Throttle(Call& call) {
 
   const absl::StatusOr<Limit> numbers =
       Limit::Create({.count = count, .period = seconds{period}, .burst = max_burst + 1});
-  if (!numbers.ok()) return call.Fail(numbers.status());
+  if (!numbers.ok()) {
+    return call.Fail(absl::StrCat("invalid limit of ", count, " in ", period, " s, max_burst ",
+                                  max_burst, ": ", numbers.status().message()));
+  }
   const Limit limit = numbers->OwnedBy(kThrottleOwner);
   Worker& worker = call.session.worker();
   const absl::StatusOr<Verdict> verdict =

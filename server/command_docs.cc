@@ -103,6 +103,32 @@ apart if it is on trial (`shadow`): a changed limit is a new, full bucket. In a 
 the limit's place, so that a changed policy keeps what every key owes, in time. One request has at
 most 64 limits, those of its policies included. [recipes.md](recipes.md) shows what they are good
 for, [conformance.md](conformance.md) what they answer where others err.
+
+## How a request is decided
+
+All limits are decided at one time. If all admit (shadows aside), all are charged; else none is, and
+nothing is created. The cost of a limit is the `cost=` of its word, else that of the policy, else
+the COST of its group, else 1. A limit named twice for one key is asked once for both costs.
+
+The reply is `[allowed, remaining, retry_after_ms, reset_after_ms, limit_index]`. `remaining` is the
+fewest tokens of any limit; `retry_after_ms` is 0 if allowed, else the time until this request would
+pass all limits, -1 if never; `reset_after_ms` the time until all its buckets are full;
+`limit_index` the position, from 0 and with policies expanded, of the limit that decided: the one
+that makes it wait longest, else the one with the fewest tokens. Shadows are in none of these,
+unless all limits are shadows. WITHLIMITS adds for each limit its name (its label, else its text),
+what it said (1 or 0), its burst or count, and its own three numbers: a map with their names in
+RESP3.
+
+- RL.TAKE has in the place of `allowed` how many tokens it got of the UPTO asked for. Each of them
+  costs every limit its own cost; a cost of 0, a shadow and `unlimited` do not bound it.
+- RL.REFUND answers 1 and the numbers after it. A window gets back what its current window holds.
+- RL.WAIT has one key and token buckets; AND and windows are errors. A TIMEOUT above `--max-wait` is
+  an error, one that is too short a denial at once. The answer leaves when the tokens are there,
+  with the numbers of that instant. Later commands of the connection wait their turn. A client that
+  leaves gives back what nobody has built on since.
+- AT needs a server that runs with `--allow-explicit-time`.
+- RL.STATS lists `total` first, then limits by name, a policy's as `@name#position` and its label.
+  Names beyond 4,096 a thread are counted together as `(others)`.
 )";
 
 void AppendCommand(std::string& page, const CommandSpec& spec) {

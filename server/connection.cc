@@ -97,7 +97,7 @@ void Connection::ReceiveMeanwhile() {
       socket_.read_some(asio::buffer(thread_.input().data(), thread_.input().size()), error);
   if (error && error != asio::error::would_block) return Close();
   pending_input_.append(thread_.input().data(), received);
-  if (pending_input_.size() < kRespCaps.request_bytes_max) WatchInput();
+  if (pending_input_.size() < kWaitingInputBytesMax) WatchInput();
 }
 
 // The thread's buffer has room in front of where it reads to, so that the beginning of a request is

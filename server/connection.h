@@ -14,8 +14,8 @@
 // TCP slows it down. Who makes us keep something for it, half a request or many replies, may do so
 // for kStalledTime; who is idle between two requests may stay for ever.
 //
-// While the session waits for tokens the socket is watched: what comes is kept for later, up to one
-// request's bytes, and a client that goes (or says that it sends no more) ends its wait.
+// While the session waits for tokens the socket is watched: what comes is kept for later, up to
+// kWaitingInputBytesMax, and a client that goes (or says that it sends no more) ends its wait.
 //
 // Lives on the thread of its IoThread; every handler that waits holds a shared_ptr to it.
 #pragma once
@@ -49,6 +49,10 @@ inline constexpr std::size_t kPendingOutputBytesMax = 1024 * 1024;
 inline constexpr Nanos kStalledTime = std::chrono::seconds{10};
 inline constexpr std::size_t kSlowOutputBytesMax = 256 * 1024;
 static_assert(kSlowOutputBytesMax < kPendingOutputBytesMax);
+
+// What a client that waits for tokens may send ahead; beyond it, and what came with it, TCP slows
+// it down, and its leaving is seen only when the wait is over.
+inline constexpr std::size_t kWaitingInputBytesMax = 64 * 1024;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:

@@ -109,15 +109,16 @@ inline constexpr std::array kLimitCommands = {
                 .arguments = arguments::kPolicyOverride,
                 .examples = examples::kPolicyOverride,
                 .handler = PolicyOverride},
-    CommandSpec{
-        .name = "RL.POLICY|OVERRIDES",
-        .arity = Exactly(3),
-        .flags = kReadOnly | kAdmin,
-        .group = "limit",
-        .complexity = "O(overrides)",
-        .summary = "Lists the keys that have other limits, with them; the first 1,000 by key.",
-        .arguments = arguments::kPolicy,
-        .handler = PolicyOverrides},
+    CommandSpec{.name = "RL.POLICY|OVERRIDES",
+                .arity = Exactly(3),
+                .flags = kReadOnly | kAdmin,
+                .group = "limit",
+                .complexity = "O(overrides)",
+                .summary =
+                    "Lists the keys that have other limits, with them; the first by key, 1,000 or "
+                    "about 256 KiB of them at most.",
+                .arguments = arguments::kPolicy,
+                .handler = PolicyOverrides},
     CommandSpec{
         .name = "RL.POLICY|RELOAD",
         .arity = Exactly(2),
@@ -191,7 +192,7 @@ inline constexpr std::array kLimitCommands = {
         .complexity = "O(limits)",
         .summary =
             "Takes as many tokens as all limits have, UPTO so many. Answers as RL.ALLOW does, "
-            "with the tokens granted in front.",
+            "and the tokens granted in the place of allowed.",
         .arguments = arguments::kTake,
         .examples = examples::kTake,
         .handler = RlTake},

@@ -1,6 +1,7 @@
 #include "server/limit_report.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "server/worker.h"
@@ -49,6 +50,13 @@ LimitReport::Rows LimitReport::Since(std::span<Worker* const> workers) const {
   MutexLock lock(mutex_);
   for (const auto& [name, before] : rows_at_reset_) Subtract(rows[name], before);
   std::erase_if(rows, [](const auto& row) { return row.second == Numbers{}; });
+  while (rows.size() > kCountedLimitsMax) {
+    const auto last = std::prev(rows.end());
+    const Numbers numbers = last->second;
+    rows.erase(last);
+    Numbers& others = rows[std::string(kOtherLimits)];
+    for (std::size_t i = 0; i < numbers.size(); ++i) others[i] += numbers[i];
+  }
   return rows;
 }
 

@@ -25,7 +25,8 @@ class LimitReport {
   using Numbers = std::array<std::uint64_t, kNumbers.size()>;
   using Rows = std::map<std::string, Numbers>;
 
-  // By the name of the limit, only those that count something.
+  // By the name of the limit, only those that count something; of more than kCountedLimitsMax the
+  // last by name are counted together with the others.
   [[nodiscard]] Rows Since(std::span<Worker* const> workers) const;
   // Of requests: the first two are requests that passed and did not, the others sums of the rows.
   [[nodiscard]] Numbers Total(std::span<Worker* const> workers) const;

@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): the library's name
+#define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
 #include <toml++/toml.h>
 
 #include "core/limit_grammar.h"

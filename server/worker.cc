@@ -42,9 +42,10 @@ absl::Status Services::ReloadPolicies() {
   if (options.policies.empty()) {
     return absl::FailedPreconditionError("there is no policy file: start with --policies FILE");
   }
+  MutexLock lock(reload_mutex);
   absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
   if (!file.ok()) return file.status();
-  const absl::StatusOr<std::vector<std::uint32_t>> gone = policies.ReplaceFile(*std::move(file));
+  const absl::StatusOr<std::vector<std::uint32_t>> gone = policies.ReplaceFile(*file);
   if (gone.ok()) limiter.ForgetPolicies(*gone);
   return gone.status();
 }

@@ -15,6 +15,7 @@
 #include "core/limit_memo.h"
 #include "core/limit_stats.h"
 #include "core/limiter.h"
+#include "core/mutex.h"
 #include "core/policies.h"
 #include "core/sweeper.h"
 #include "core/top_keys.h"
@@ -75,6 +76,8 @@ struct Services {
   // right.
   absl::Status ReloadPolicies();
 
+  Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force
+
   const Options options;
   const Clock& clock;
   Limiter& limiter;
@@ -101,7 +104,7 @@ struct Services {
 // One I/O thread's own. Its counters may be read by any thread.
 struct Worker {
   explicit Worker(Services& shared)
-      : services(shared), memo(&shared.policies, &stats), throttle_counts(stats.Of("cl.throttle")) {
+      : services(shared), memo(&shared.policies), throttle_counts(stats.Of("cl.throttle")) {
     services.workers.push_back(this);
   }
   Worker(const Worker&) = delete;

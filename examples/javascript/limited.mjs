@@ -13,7 +13,10 @@
 // reply was lost may have been charged, and a second one would be charged again.
 //
 // A mistake in the limit's words is no outage: the error says what is wrong.
-import { ErrorReply, createClient } from "redis";
+import * as redis from "redis";
+
+// The npm package has named exports, Debian's a default one.
+const { ErrorReply, createClient } = redis.default ?? redis;
 
 const DEADLINE_MS = 50;
 const RECONNECT_MS = 100;

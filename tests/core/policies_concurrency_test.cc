@@ -1,8 +1,7 @@
 // Goal: whoever changes policies while others decide tears nothing apart: every verdict is by the
-// limits of one version, and once all is quiet nothing of what is gone is left. Method: four
-// threads, each with its memo, decide on @p while another sets, deletes and overrides p in turn;
-// the versions are chosen so that no two have a limit in common. ThreadSanitizer watches (the
-// preset tsan).
+// limits of one version. Method: four threads, each with its memo, decide on @p while another sets,
+// deletes and overrides p in turn; the versions are chosen so that no two have a limit in common.
+// ThreadSanitizer watches (the preset tsan).
 #include <atomic>
 #include <cstdint>
 #include <latch>

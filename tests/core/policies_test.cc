@@ -64,6 +64,7 @@ class PoliciesTest : public testing::Test {
         text += " [" + key + ":";
         for (const PolicyLimit& limit : limits) text += " " + PolicyLimitText(limit);
         text += "]";
+        return true;
       });
       state.push_back(text);
     }
@@ -138,7 +139,9 @@ TEST_F(PoliciesTest, IdsAreNeverUsedAgain) {
 TEST_F(PoliciesTest, DeletionTakesTheOverridesAlong) {
   Set("a", {"10/s"});
   for (const char* key : {"1", "2", "3"}) Override("a", key, {"1/s"});
+  const std::shared_ptr<Overrides> kept = policies_.Find("a")->overrides;  // as by a memo
   EXPECT_TRUE(policies_.Delete("a").ok());
+  EXPECT_TRUE(kept->empty());
   Set("a", {"10/s"});
   EXPECT_THAT(State(), ElementsAre("a: 10/s"));
   for (const char* key : {"1", "2", "3"}) Override("a", key, {"1/s"});  // There is room again.

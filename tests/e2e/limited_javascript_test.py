@@ -1,13 +1,12 @@
 """examples/javascript/limited.mjs, against a server that answers, one that is stopped, and none.
 
-Skipped where there is no `node`, or WEIR_NODE_MODULES names no folder with the npm package `redis`.
+With Debian's node-redis, or with the package `redis` in the folder that WEIR_NODE_MODULES names.
 """
 
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import unittest
 from pathlib import Path
@@ -15,8 +14,7 @@ from pathlib import Path
 from weir_e2e import DEADLINE, ServerTest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "javascript" / "limited.mjs"
-MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/nonexistent"))
-SKIPPED = 77  # the exit status that ctest is told of
+MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
 
 # What a program may take, node's start included, where the deadline is 50 ms.
 BOUND_SECONDS = 20
@@ -81,6 +79,8 @@ class LimitedTest(ServerTest):
         super().setUp()
         shutil.copy(EXAMPLE, self.directory)
         os.symlink(MODULES, Path(self.directory) / "node_modules")
+        # Debian's node looks there for what a package of Debian's needs; others have to be told.
+        os.environ["NODE_PATH"] = str(MODULES)
 
     def command(self, program, port):
         Path(self.directory, "program.mjs").write_text(BEGIN + program + END, encoding="utf-8")
@@ -143,7 +143,4 @@ class LimitedTest(ServerTest):
 
 
 if __name__ == "__main__":
-    if not shutil.which("node") or not (MODULES / "redis").is_dir():
-        print(f"skipped: needs node, and the npm package redis in the folder WEIR_NODE_MODULES")
-        sys.exit(SKIPPED)
     unittest.main()

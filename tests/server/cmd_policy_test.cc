@@ -82,6 +82,30 @@ TEST_F(RlPolicyTest, OfManyOverridesTheFirstAreListed) {
   EXPECT_EQ(listed.elements.back().elements[0].text, "key10999");
 }
 
+// The keys of overrides may be long: the list ends with the one that goes over 256 KiB.
+TEST_F(RlPolicyTest, OfLongOverridesSoManyAreListedAsFitAReply) {
+  Policy("SET p 10/s");
+  for (int i = 0; i < 9; ++i) {
+    client_.Call(
+        {"RL.POLICY", "OVERRIDE", "p", std::to_string(i) + std::string(60'000, 'x'), "1/s"});
+  }
+  const RespValue listed = client_.Ask("RL.POLICY OVERRIDES p");
+  ASSERT_EQ(listed.elements.size(), 5U);
+  EXPECT_EQ(listed.elements.back().elements[0].text.front(), '4');
+}
+
+// PTTL and EXISTS go by the numbers of today, as RL.INSPECT does.
+TEST_F(RlPolicyTest, ALoweredPolicyIsFullWhenItsNewNumbersSaySo) {
+  Policy("SET p 1000/h 100/h");
+  Run("RL.ALLOW k @p COST 100");
+  Policy("SET p 1/s");
+  EXPECT_EQ(Run("PTTL k"), ":61000\r\n");  // 1 s and the longest wait; before, 360 s and 1 h
+  EXPECT_EQ(Run("EXISTS k"), ":1\r\n");
+  Policy("SET p 1/s,shadow");
+  EXPECT_EQ(Run("PTTL k"), ":-2\r\n");
+  EXPECT_EQ(Run("EXISTS k"), ":0\r\n");
+}
+
 TEST_F(RlPolicyTest, InResp3OnlyNullAndTheLimitsOfAReplyDiffer) {
   Policy("SET p 10/s,name=x");
   Policy("OVERRIDE p k2 20/s");
@@ -406,7 +430,7 @@ TEST_F(RlPolicyTest, InspectShowsPoliciesByNameAndPosition) {
   EXPECT_EQ(shown(), "@p#0 98 100|@p#1 8 60000|10/s 9 100|@p#0,shadow 98 100|@p#1,shadow 8 60000|");
   Policy("OVERRIDE p k 1/s,burst=3");
   EXPECT_EQ(shown(), "@p#0 2 100|10/s 9 100|@p#0,shadow 2 100|");
-  EXPECT_EQ(Run("PTTL k"), ":60000\r\n");
+  EXPECT_EQ(Run("PTTL k"), ":100\r\n");  // of those shown
 }
 
 TEST_F(RlPolicyTest, ResetForgetsThePolicysBucketsOfTheKey) {

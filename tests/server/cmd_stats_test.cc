@@ -64,16 +64,23 @@ TEST(CmdStatsTest, LabelsAndPoliciesAreNames) {
   client.Run("RL.ALLOW a @free 5/s,name=login");
   client.Run("RL.ALLOW a @free,shadow");
   EXPECT_EQ(Stats(client),
-            "total 2 0 0 0;@free#0 1 0 0 0;@free#0,shadow 1 0 0 0;login 1 0 0 0;minutes 2 0 0 0;");
+            "total 2 0 0 0;@free#0 1 0 0 0;@free#0,shadow 1 0 0 0;@free#1 minutes 1 0 0 0;"
+            "@free#1,shadow minutes 1 0 0 0;login 1 0 0 0;");
 }
 
+// Nor do they use up the names that are counted one by one.
 TEST(CmdStatsTest, LooksAndRefundsCountNothing) {
   Conversation client;
+  for (std::size_t i = 0; i < kCountedLimitsMax; ++i) {
+    client.Run("RL.PEEK a 1/s,name=" + std::to_string(i));
+  }
   client.Run("RL.PEEK a 1/s COST 2");
   client.Run("RL.REFUND a 1/s");
   client.Run("RL.ALLOW a 1/x");
   EXPECT_EQ(Stats(client), "total 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
+  client.Run("RL.ALLOW a 1/s");
+  EXPECT_EQ(Stats(client), "total 1 0 0 1;1/s 1 0 0 1;");
 }
 
 TEST(CmdStatsTest, TakesWaitsAndThrottlesCount) {

@@ -17,6 +17,7 @@ namespace weir {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::HasSubstr;
 
 class RlWaitTest : public testing::Test {
@@ -330,23 +331,34 @@ TEST_F(RlWaitTest, UnlimitedAndNone) {
   EXPECT_EQ(client_.Receive(), Five("1 0 0 1000 1"));
 }
 
-// A shadow is asked as if it counted: it is charged for what it would have made wait, up to the
-// TIMEOUT, but nobody waits for it.
+// Nobody waits for a shadow: it admits where its tokens are there when those of the others are.
 TEST_F(RlWaitTest, NobodyWaitsForAShadow) {
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000"), Five("1 9 0 100 0"));
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000 WITHLIMITS"),
             "*6\r\n:1\r\n:8\r\n:0\r\n:200\r\n:0\r\n*2\r\n"
             "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:8\r\n:0\r\n:200\r\n"
-            "*6\r\n$10\r\n1/s,shadow\r\n:1\r\n:1\r\n:0\r\n:0\r\n:2000\r\n");
+            "*6\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n");
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000 WITHLIMITS"),
             "*6\r\n:1\r\n:7\r\n:0\r\n:300\r\n:0\r\n*2\r\n"
             "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:7\r\n:0\r\n:300\r\n"
-            "*6\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:2000\r\n:2000\r\n");
+            "*6\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n");
+  EXPECT_EQ(client_.Run("PTTL k"), ":1000\r\n");  // charged once
   EXPECT_EQ(client_.Run("RL.WAIT k2 1/h,shadow COST 2 TIMEOUT 1000"), Five("1 1 0 0 0"));
   client_.Run("RL.ALLOW k 10/s COST 7");
   Wait("RL.WAIT k 10/s 5/s,shadow TIMEOUT 1000", milliseconds{100});
   Advance(milliseconds{100});
   EXPECT_EQ(client_.Receive(), Five("1 0 0 1000 0"));
+}
+
+// What a shadow said is told when the answer leaves.
+TEST_F(RlWaitTest, AShadowThatWouldHaveDeniedSaysSoAfterTheWait) {
+  client_.Run("RL.ALLOW k 1/s 1/h,shadow");
+  Wait("RL.WAIT k 1/s 1/h,shadow TIMEOUT 5000 WITHLIMITS", seconds{1});
+  Advance(seconds{1});
+  EXPECT_EQ(client_.Receive(),
+            "*6\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n*2\r\n"
+            "*6\r\n$3\r\n1/s\r\n:1\r\n:1\r\n:0\r\n:0\r\n:1000\r\n"
+            "*6\r\n$10\r\n1/h,shadow\r\n:0\r\n:1\r\n:0\r\n:3599000\r\n:3599000\r\n");
 }
 
 TEST_F(RlWaitTest, WithLimitsInResp2AndResp3) {
@@ -404,7 +416,7 @@ TEST_F(RlWaitTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
        "invalid TIMEOUT '-1': value is not an integer or out of range (0 to 86400000)"},
       {"k 10/s TIMEOUT 1s",
        "invalid TIMEOUT '1s': value is not an integer or out of range (0 to 86400000)"},
-      {"k 10/s TIMEOUT 60001", "invalid TIMEOUT 60001: above the server's max-wait, 60000 ms"},
+      {"k 10/s TIMEOUT 60001", "invalid TIMEOUT '60001': above the server's max-wait, 60000 ms"},
       {"k 10/s AND l 10/s TIMEOUT 10", "a waiting request has one key: AND does not stand here"},
       {"k 10/s TIMEOUT 10 AND l 10/s", "unexpected 'AND'" + unexpected},
       {"k 10/s TIMEOUT 10 TIMEOUT 10", "unexpected 'TIMEOUT'" + unexpected},
@@ -433,7 +445,7 @@ TEST_F(RlWaitTest, MaxWaitBoundsTheTimeout) {
       options, LimiterOptions{.secret = TestServer::kSecret, .max_wait = options.max_wait}));
   client.Run("RL.ALLOW k 1/s");
   EXPECT_EQ(client.Run("RL.WAIT k 1/s TIMEOUT 1001"),
-            "-ERR invalid TIMEOUT 1001: above the server's max-wait, 1000 ms\r\n");
+            "-ERR invalid TIMEOUT '1001': above the server's max-wait, 1000 ms\r\n");
   Wait(client, "RL.WAIT k 1/s TIMEOUT 1000", milliseconds{1000});
 }
 

@@ -198,8 +198,10 @@ inline constexpr std::array kTime = {
         .elsewhere =
             "A wrong entry locks its key out, for 115 days in one case (upstash/ratelimit's "
             "pull request 156).",
-        .here = "No bucket is believed to owe more than its capacity and the longest wait that the "
-                "server allows (60 s). A time beyond that delays, and does not lock out.",
+        .here =
+            "No token bucket is believed to owe more than its capacity and the longest wait that "
+            "the server allows (60 s), and no window to end later than in two periods. A time "
+            "beyond that delays, and does not lock out.",
         .transcript = R"(> RL.ALLOW k 2/s AT 1800000000000000000
 1) (integer) 1
 2) (integer) 1
