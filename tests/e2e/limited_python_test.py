@@ -1,13 +1,14 @@
 """examples/python/limited.py, against a server that answers, one that is stopped, and none."""
 
 import socket
+import threading
 import time
 import unittest
 
 import redis
 
 from limited import DEADLINE_SECONDS, Gate, Limited
-from weir_e2e import DEADLINE, ServerTest
+from weir_e2e import DEADLINE, ServerTest, scaled
 
 # What a call may take where the deadline is 50 ms and the machine is busy.
 BOUND_SECONDS = 2
@@ -35,6 +36,27 @@ class LimitedTest(ServerTest):
         self.assertEqual(raised.exception.key, "work")
         self.assertGreater(raised.exception.retry_after, 1000)
         self.assertLessEqual(raised.exception.retry_after, 1800)
+
+    # Five replicas of a service share one bucket: whoever asks first, two calls of a window pass.
+    def test_replicas_share_the_bucket(self):
+        server = self.start()
+        calls, denials = [], []
+
+        def replica(number):
+            work = self.patient_gate(server.port).limited(calls.append, "work", "2/365d,fixed")
+            for _ in range(scaled(20)):
+                try:
+                    work(number)
+                except Limited:
+                    denials.append(number)
+
+        threads = [threading.Thread(target=replica, args=(i,)) for i in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(calls), 2)
+        self.assertEqual(len(denials), 5 * scaled(20) - 2)
 
     def test_the_key_is_made_of_the_arguments(self):
         gate = self.patient_gate(self.start().port)
