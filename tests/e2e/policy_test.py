@@ -2,9 +2,10 @@
 
 import os
 import signal
+import threading
 import unittest
 
-from weir_e2e import NEVER, ServerTest
+from weir_e2e import NEVER, ServerTest, scaled
 
 GOOD = f'[policies]\nfree = ["5/{NEVER}", "9/{NEVER}"]\ninternal = "unlimited"\n'
 OTHER = f'[policies]\nfree = ["7/{NEVER},fixed"]\npaid = "50/{NEVER}"\n'
@@ -86,6 +87,40 @@ class PolicyTest(ServerTest):
         self.write(OTHER)
         self.assertEqual(client.call("RL.POLICY", "RELOAD"), "OK")
         self.assertEqual(self.names(client), [b"free", b"paid"])
+
+    # Four clients ask while a fifth changes what they ask for. Each answer is by one version: of the
+    # limits 7 and 9 a look at a new key leaves as many, and none once the policy is gone.
+    def test_changes_under_load(self):
+        server = self.start("--threads", "4")
+        self.connect(server).call("RL.POLICY", "SET", "p", "7/s")
+        wrong = []
+
+        def ask():
+            client = self.connect(server)
+            for i in range(scaled(2000)):
+                reply = client.call("RL.PEEK", "k", "@p,cost=0")
+                gone = isinstance(reply, str) and "unknown policy 'p'" in reply
+                if not gone and reply[:2] not in ([1, 7], [1, 9], [1, 2]):
+                    wrong.append(reply)
+                client.call("RL.ALLOW", i, "@p")
+
+        def change():
+            client = self.connect(server)
+            for _ in range(scaled(200)):
+                client.call("RL.POLICY", "SET", "p", "9/s", "9/m,fixed")
+                client.call("RL.POLICY", "OVERRIDE", "p", "k", "2/h")
+                client.call("RL.POLICY", "UNOVERRIDE", "p", "k")
+                client.call("RL.POLICY", "DEL", "p")
+                client.call("RL.POLICY", "SET", "p", "7/s")
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        threads.append(threading.Thread(target=change))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+        self.assertEqual(self.connect(server).call("RL.PEEK", "k", "@p,cost=0")[:2], [1, 7])
 
     def test_sighup_without_a_file_is_harmless(self):
         server = self.start()
