@@ -181,7 +181,8 @@ TEST_F(RlPolicyTest, WhatACheckCosts) {
   Policy("SET p 100/s 200/s,cost=3 300/s,cost=0");
   const auto remaining = [this](std::string_view line) {
     std::string numbers;
-    for (const RespValue& limit : client_.Ask(line).elements[5].elements) {
+    const RespValue reply = client_.Ask(line);
+    for (const RespValue& limit : reply.elements[5].elements) {
       numbers += std::to_string(limit.elements[3].number) + " ";
     }
     return numbers;
