@@ -156,10 +156,11 @@ void Server::Impl::ReloadPolicies() {
 void Server::Impl::BeginDrain() {
   if (draining_) return;
   draining_ = true;
-  spdlog::info("shutting down, {} clients are connected", services_.clients.size());
   std::error_code ignored;
   signals_.cancel(ignored);          // Nobody waits for SIGTERM now, so it comes to nothing.
   signals_.remove(SIGINT, ignored);  // It does again what it does to any process.
+  // Whoever reads this may send the next signal.
+  spdlog::info("shutting down, {} clients are connected", services_.clients.size());
   listener_->Close();
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Drain();
   deadline_.expires_after(kDrainTime);
