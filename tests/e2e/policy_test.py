@@ -88,8 +88,8 @@ class PolicyTest(ServerTest):
         self.assertEqual(client.call("RL.POLICY", "RELOAD"), "OK")
         self.assertEqual(self.names(client), [b"free", b"paid"])
 
-    # Four clients ask while a fifth changes what they ask for. Each answer is by one version: of the
-    # limits 7 and 9 a look at a new key leaves as many, and none once the policy is gone.
+    # Four clients ask while a fifth changes what they ask for. Each answer is by one version: a
+    # look leaves 7 or 9 tokens, 2 by the override, and is an error while the policy is gone.
     def test_changes_under_load(self):
         server = self.start("--threads", "4")
         self.connect(server).call("RL.POLICY", "SET", "p", "7/s")
