@@ -48,6 +48,8 @@ Options EffectiveOptions(Options options) {
 
 }  // namespace
 
+// The members are in the order in which they may go.
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 class Server::Impl {
  public:
   explicit Impl(const Options& options)

@@ -1,9 +1,8 @@
 #include "server/system_clock.h"
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
-
-#include <time.h>
 
 #include "core/check.h"
 
