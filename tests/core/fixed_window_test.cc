@@ -8,9 +8,7 @@
 
 #include "gtest/gtest.h"
 
-#include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
-#include "tests/support/printing.h"
+#include "tests/core/rule_fixture.h"
 
 namespace weir {
 namespace {
@@ -19,49 +17,13 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr Instant kNow = FakeClock::kStart;  // A Thursday, 0:00 UTC: a multiple of every unit.
-
-Decision Allowed(std::int64_t remaining, Nanos reset_after) {
-  return {true, remaining, Nanos{0}, reset_after};
-}
-Decision Denied(std::int64_t remaining, Nanos retry_after, Nanos reset_after) {
-  return {false, remaining, retry_after, reset_after};
-}
-
-// One bucket through a table.
-class FixedWindowTest : public testing::Test {
+class FixedWindowTest : public RuleFixture {
  protected:
-  struct Row {
-    Nanos at;  // after kNow
-    std::uint64_t cost;
-    Decision decision;
-  };
-
-  void Use(std::string_view limit) { limit_ = LimitOf(limit); }
-
-  Decision Ask(Instant now, std::uint64_t cost) {
-    const Step step = DecideFixedWindow(limit_, bucket_, now, cost);
-    bucket_ = step.bucket;
-    return step.decision;
-  }
-
-  void Expect(const std::vector<Row>& table) {
-    for (const Row& row : table) {
-      EXPECT_EQ(Ask(kNow + row.at, row.cost), row.decision)
-          << "at " << row.at.count() << " ns, cost " << row.cost;
-    }
-  }
-
-  void Refund(Nanos at, std::uint64_t cost) {
-    bucket_ = RefundFixedWindow(limit_, bucket_, kNow + at, cost);
-  }
+  FixedWindowTest() : RuleFixture("3/m,fixed") {}
 
   static Bucket WindowOf(Nanos end, std::uint32_t used) {
     return BucketOf(FixedWindow{kNow + end, used});
   }
-
-  Limit limit_ = LimitOf("3/m,fixed");
-  Bucket bucket_;
 };
 
 TEST_F(FixedWindowTest, WholeCountIsBackAtTheEnd) {
@@ -149,10 +111,10 @@ TEST_F(FixedWindowTest, BeginningOfTime) {
 TEST_F(FixedWindowTest, LoweredCountLeavesNothingUntilTheEnd) {
   Use("10/m,fixed");
   Expect({{seconds{0}, 7, Allowed(3, seconds{60})}});
-  Use("3/m,fixed");
+  Change("3/m,fixed");
   Expect({{seconds{1}, 1, Denied(0, seconds{59}, seconds{59})},
           {seconds{1}, 0, Allowed(0, seconds{59})}});
-  Use("10/m,fixed");
+  Change("10/m,fixed");
   Expect({{seconds{2}, 3, Allowed(0, seconds{58})}, {seconds{60}, 10, Allowed(0, seconds{60})}});
 }
 

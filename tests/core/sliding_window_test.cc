@@ -10,9 +10,7 @@
 
 #include "gtest/gtest.h"
 
-#include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
-#include "tests/support/printing.h"
+#include "tests/core/rule_fixture.h"
 
 namespace weir {
 namespace {
@@ -21,46 +19,11 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Instant kNow = FakeClock::kStart;       // A whole second: a window starts.
 constexpr std::uint32_t kNumber = 1'767'225'600;  // Of the window of a second that starts there.
 
-Decision Allowed(std::int64_t remaining, Nanos reset_after) {
-  return {true, remaining, Nanos{0}, reset_after};
-}
-Decision Denied(std::int64_t remaining, Nanos retry_after, Nanos reset_after) {
-  return {false, remaining, retry_after, reset_after};
-}
-
-// One bucket through a table.
-class SlidingWindowTest : public testing::Test {
+class SlidingWindowTest : public RuleFixture {
  protected:
-  struct Row {
-    Nanos at;  // after kNow
-    std::uint64_t cost;
-    Decision decision;
-  };
-
-  void Use(std::string_view limit) { limit_ = LimitOf(limit); }
-
-  Decision Ask(Instant now, std::uint64_t cost) {
-    const Step step = DecideSlidingWindow(limit_, bucket_, now, cost);
-    bucket_ = step.bucket;
-    return step.decision;
-  }
-
-  void Expect(const std::vector<Row>& table) {
-    for (const Row& row : table) {
-      EXPECT_EQ(Ask(kNow + row.at, row.cost), row.decision)
-          << "at " << row.at.count() << " ns, cost " << row.cost;
-    }
-  }
-
-  void Refund(Nanos at, std::uint64_t cost) {
-    bucket_ = RefundSlidingWindow(limit_, bucket_, kNow + at, cost);
-  }
-
-  Limit limit_ = LimitOf("10/s,sliding");
-  Bucket bucket_;
+  SlidingWindowTest() : RuleFixture("10/s,sliding") {}
 };
 
 TEST_F(SlidingWindowTest, FirstTokenCountsUntilTheEndOfTheNextWindow) {
@@ -160,10 +123,10 @@ TEST_F(SlidingWindowTest, EndAndBeginningOfTime) {
 // A policy's count may be lowered under a bucket, and raised again.
 TEST_F(SlidingWindowTest, LoweredCountLeavesADebtThatFades) {
   Expect({{seconds{0}, 8, Allowed(2, seconds{2})}});
-  Use("4/s,sliding");
+  Change("4/s,sliding");
   Expect({{seconds{0}, 1, Denied(0, milliseconds{1625}, seconds{2})},
           {milliseconds{1625}, 1, Allowed(0, milliseconds{1375})}});
-  Use("10/s,sliding");
+  Change("10/s,sliding");
   Expect({{milliseconds{1625}, 0, Allowed(6, milliseconds{1375})}});
 }
 

@@ -8,9 +8,7 @@
 
 #include "gtest/gtest.h"
 
-#include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
-#include "tests/support/printing.h"
+#include "tests/core/rule_fixture.h"
 
 namespace weir {
 namespace {
@@ -20,43 +18,11 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr Instant kNow = FakeClock::kStart;
 constexpr std::uint32_t kMark = std::uint32_t{1} << 31;
 
-Decision Allowed(std::int64_t remaining, Nanos reset_after) {
-  return {true, remaining, Nanos{0}, reset_after};
-}
-Decision Denied(std::int64_t remaining, Nanos retry_after, Nanos reset_after) {
-  return {false, remaining, retry_after, reset_after};
-}
-
-// One bucket through a table.
-class TokenBucketTest : public testing::Test {
+class TokenBucketTest : public RuleFixture {
  protected:
-  struct Row {
-    Nanos at;  // after kNow
-    std::uint64_t cost;
-    Decision decision;
-  };
-
-  void Use(std::string_view limit) { Use(LimitOf(limit)); }
-  void Use(const Limit& limit) {
-    limit_ = limit;
-    bucket_ = {};
-  }
-
-  Decision Ask(Instant now, std::uint64_t cost) {
-    const Step step = DecideTokenBucket(limit_, bucket_, now, cost, max_wait_);
-    bucket_ = step.bucket;
-    return step.decision;
-  }
-
-  void Expect(const std::vector<Row>& table) {
-    for (const Row& row : table) {
-      EXPECT_EQ(Ask(kNow + row.at, row.cost), row.decision)
-          << "at " << row.at.count() << " ns, cost " << row.cost;
-    }
-  }
+  TokenBucketTest() : RuleFixture("10/s") {}
 
   // Asks for single tokens from `from` on, each as soon as it is to be had; returns how many passed
   // before `until`.
@@ -71,10 +37,6 @@ class TokenBucketTest : public testing::Test {
   }
 
   ExactNanos Tat() const { return TatOf(bucket_, limit_.emission().denominator); }
-
-  Limit limit_ = LimitOf("10/s");
-  Nanos max_wait_ = seconds{60};
-  Bucket bucket_;
 };
 
 TEST_F(TokenBucketTest, FirstTokenOfTenASecond) {
