@@ -1,8 +1,9 @@
 // What ten million buckets cost: memory, the longest insert on the way, and how soon it is all
 // given back.
 //
-//     growth_bench [KEYS [SERVER]]           KEYS: default 10,000,000    SERVER: default
-//     ../weir-server beside this file
+//     growth_bench [KEYS [SERVER]]
+//
+// KEYS are 10,000,000 if not said, SERVER is ../weir-server beside this file.
 //
 // Two parts. The first inserts KEYS new keys into a Limiter, three times, each in a process of its
 // own, and reports the longest single decision. A machine that others use stops a thread now and

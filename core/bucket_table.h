@@ -8,8 +8,8 @@
 //
 // The table stores and finds; it knows neither limits nor time. Every access needs the lock of its
 // partition:
-//     TableLock lock(table, hashes);                 // all partitions of a request, in ascending
-//     order: no deadlock Bucket* bucket = table.partition(hash).Find({hash.hash, limit_id});
+//     TableLock lock(table, hashes);  // all partitions of a request, in ascending order
+//     Bucket* bucket = table.partition(hash.partition).Find({hash.hash, limit_id});
 #pragma once
 
 #include <algorithm>

@@ -31,10 +31,11 @@ struct LimitCounts {
   Counter near_limit;     // of the allowed: after them at least 80 % of the limit were in use
 };
 
-// Counts what a limit said in a request that passed, or not.
+// Counts what a limit said in a request that passed, or not. For the thread that owns `counts`.
 void CountDecision(LimitCounts& counts, const Limit& limit, const Decision& decision,
                    bool request_passed) noexcept;
 
+// The counts of one thread, by name.
 class LimitStats {
  public:
   // The counts of a name, which live as long as this object. For the owning thread.

@@ -68,6 +68,20 @@ struct Limiter::Plan {
   bool allowed = true;
 };
 
+// A request whose partitions are locked and whose buckets are found, while this lives.
+struct Limiter::Hearing {
+  Hearing(Limiter& limiter, const Request& request, Instant asked)
+      : plan(limiter.PlanRequest(request)),
+        lock(limiter.table_, plan.keys),
+        now(limiter.ExecutionTime(plan, asked)) {
+    limiter.FindBuckets(plan, request);
+  }
+
+  Plan plan;
+  const TableLock lock;
+  const Instant now;
+};
+
 Limiter::Limiter(const LimiterOptions& options)
     : hasher_(options.secret),
       max_wait_(options.max_wait),
@@ -163,8 +177,8 @@ absl::Status Limiter::Commit(Plan& plan, const Request& request) {
   return absl::OkStatus();
 }
 
-// The only write of a denial. A limit whose bucket was clamped cannot have admitted a cost, so what
-// the others would have become is not in question.
+// The only write of a denial: the cut times of those limits that denied. (A window that was cut and
+// would have admitted stays as it is, and is cut again when it is asked.)
 void Limiter::StoreClamped(Plan& plan) {
   for (Plan::Seat& seat : plan.seats) {
     if (seat.bucket && !seat.step.decision.allowed) *seat.bucket = seat.step.bucket;
@@ -213,19 +227,17 @@ absl::StatusOr<Verdict> Limiter::Conclude(Plan& plan, const Request& request, In
 }
 
 absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
-  Plan plan = PlanRequest(request);
-  TableLock lock(table_, plan.keys);
-  now = ExecutionTime(plan, now);
-  FindBuckets(plan, request);
+  Hearing hearing(*this, request, now);
+  Plan& plan = hearing.plan;
+  now = hearing.now;
   DecideLocked(plan, request, now);
   return Conclude(plan, request, now);
 }
 
 Verdict Limiter::Peek(const Request& request, Instant now) {
-  Plan plan = PlanRequest(request);
-  TableLock lock(table_, plan.keys);
-  now = ExecutionTime(plan, now);
-  FindBuckets(plan, request);
+  Hearing hearing(*this, request, now);
+  Plan& plan = hearing.plan;
+  now = hearing.now;
   DecideLocked(plan, request, now);
   return Join(plan, request, now);
 }
@@ -249,10 +261,9 @@ std::int64_t Limiter::TimesAffordable(const Plan& plan, const Request& request, 
 absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_t upto,
                                              Instant now) {
   WEIR_DCHECK(upto >= 1);
-  Plan plan = PlanRequest(request);
-  TableLock lock(table_, plan.keys);
-  now = ExecutionTime(plan, now);
-  FindBuckets(plan, request);
+  Hearing hearing(*this, request, now);
+  Plan& plan = hearing.plan;
+  now = hearing.now;
   const std::int64_t granted = TimesAffordable(plan, request, now, upto);
   for (Plan::Seat& seat : plan.seats) {  // With nothing to grant, once: to learn when that passes.
     seat.cost = SaturatingMultiply(seat.cost,
@@ -266,10 +277,9 @@ absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_
 }
 
 Verdict Limiter::Refund(const Request& request, Instant now) {
-  Plan plan = PlanRequest(request);
-  TableLock lock(table_, plan.keys);
-  now = ExecutionTime(plan, now);
-  FindBuckets(plan, request);
+  Hearing hearing(*this, request, now);
+  Plan& plan = hearing.plan;
+  now = hearing.now;
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
     if (seat.bucket && seat.cost > 0) {
@@ -304,10 +314,9 @@ Nanos Limiter::SettleShadows(Plan& plan, const Request& request, Instant now) {
 
 absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nanos patience,
                                                     Instant now) {
-  Plan plan = PlanRequest(request);
-  TableLock lock(table_, plan.keys);
-  now = ExecutionTime(plan, now);
-  FindBuckets(plan, request);
+  Hearing hearing(*this, request, now);
+  Plan& plan = hearing.plan;
+  now = hearing.now;
   DecideLocked(plan, request, now, patience);
   Reservation reservation;
   reservation.key = plan.keys.front();

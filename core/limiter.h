@@ -2,8 +2,8 @@
 //
 //     Limiter limiter({.secret = RandomHashSecret()});
 //     const Limit limit = *ParseLimitWord("10/s")->limit;
-//     absl::StatusOr<Verdict> verdict = limiter.Decide({{.key = "user:42", .limit = &limit}},
-//     clock.Now());
+//     const Request request = {{.key = "user:42", .limit = &limit}};
+//     absl::StatusOr<Verdict> verdict = limiter.Decide(request, clock.Now());
 //
 // It never reads a clock: `now` is an argument everywhere, in [Instant{}, kInstantMax].
 // Thread-safe: a call locks the partitions of its keys, in ascending order, for its whole length;
@@ -38,7 +38,7 @@ struct LimiterOptions {
   // The longest wait that may ever be reserved: how far past its capacity a stored time is
   // believed. 0 .. kMaxWaitMax.
   Nanos max_wait = std::chrono::seconds{60};
-  std::size_t limits_max = kLimitsMax;  // distinct limits with live buckets
+  std::size_t limits_max = kLimitsMax;  // distinct limits in use
   // False where clients bring the execution time: then it may go back between decisions on a key.
   // True where it is a clock's, which several threads read: one that is overtaken between reading
   // the clock and deciding decides as of the latest decision that its keys have seen.
@@ -155,6 +155,7 @@ class Limiter {
 
  private:
   struct Plan;
+  struct Hearing;
 
   [[nodiscard]] Plan PlanRequest(const Request& request) const;
   [[nodiscard]] Instant ExecutionTime(const Plan& plan, Instant now);

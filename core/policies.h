@@ -1,8 +1,8 @@
 // All policies and their overrides.
 //
-// Readers never wait for a writer's work: a policy is looked up once, kept (a thread's LimitMemo
-// does), and looked up again only after version() has moved. Overrides are looked up for each
-// request, and only of policies that have some.
+// A policy is looked up once, kept (a thread's LimitMemo does), and looked up again only after
+// version() has moved, so readers seldom meet a writer. Overrides are looked up for each request,
+// under their policy's mutex, and only of policies that have some.
 //
 // Thread-safe. Policies at most kPoliciesMax, overrides of all policies at most kOverridesMax.
 // Cost: a mutex and a hash look-up; All() and the file's replacement visit every policy.

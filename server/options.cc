@@ -170,8 +170,7 @@ std::optional<std::string> ParseWord(const OptionSpec& spec, std::string_view te
   return std::string(text);
 }
 
-// --- What would be right
-// --------------------------------------------------------------------------
+// --- What would be right -------------------------------------------------------------------------
 
 std::string Expected(const OptionSpec&, AddressList Options::*) {
   return absl::StrCat("1 to ", kBindAddressesMax,
@@ -189,8 +188,7 @@ std::string Expected(const OptionSpec& spec, std::string Options::*) {
   return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(spec.choices), {{"|", ", "}}));
 }
 
-// --- The command line and the file
-// ----------------------------------------------------------------
+// --- The command line and the file ---------------------------------------------------------------
 
 // How --help shows the value, and what it is if nothing is said.
 std::string ValueText(const OptionSpec& spec) {

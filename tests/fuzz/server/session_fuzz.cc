@@ -3,10 +3,11 @@
 //
 // The input is what a client sends, followed by a script that says how it arrives:
 //
-//     bytes  script*  last          last: the low 4 bits are the number of script bytes, 0x10
-//     allows AT script = below 0x80: that many bytes arrive (0: one), then the clock moves by a
-//     power of two of nanoseconds
-//            | else: everything that is left arrives
+//     bytes  script*  last
+//
+//     last     the low 4 bits are the number of script bytes; 0x10 allows AT
+//     script   below 0x80: that many bytes arrive (0: one); else all that are left. Then the clock
+//              moves by a power of two of nanoseconds
 //
 // The script is played in a circle; without one all bytes arrive at once.
 #include <algorithm>
