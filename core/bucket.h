@@ -22,7 +22,19 @@ struct Bucket {
 static_assert(sizeof(Bucket) == 12);
 
 // The bit of Bucket::high that belongs to whoever stores the bucket. The rules read around it and
-// write it as 0.
+// write it as 0. The table's mark says that the bucket has changed since the last save.
 inline constexpr std::uint32_t kBucketMark = std::uint32_t{1} << 31;
+
+[[nodiscard]] constexpr bool IsMarked(const Bucket& bucket) noexcept {
+  return (bucket.high & kBucketMark) != 0;
+}
+[[nodiscard]] constexpr Bucket Marked(Bucket bucket) noexcept {
+  bucket.high |= kBucketMark;
+  return bucket;
+}
+[[nodiscard]] constexpr Bucket Unmarked(Bucket bucket) noexcept {
+  bucket.high &= ~kBucketMark;
+  return bucket;
+}
 
 }  // namespace weir

@@ -2,10 +2,25 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "core/check.h"
 
 namespace weir {
+namespace {
+
+// True if what was true of `before`, that it is full from some time on, need not be true of
+// `after`. A token bucket and a fixed window begin with a time: a later one is full later. What a
+// sliding window's numbers mean depends on its limit, so of it this is always so.
+bool WentBack(Algorithm algorithm, const Bucket& before, const Bucket& after) {
+  if (algorithm == Algorithm::kSlidingWindow) return true;
+  const auto order = [](const Bucket& bucket) {
+    return std::tuple(Unmarked(bucket).high, bucket.low, bucket.extra);
+  };
+  return order(after) < order(before);
+}
+
+}  // namespace
 
 Bucket* Partition::Find(SlotKey key) noexcept {
   const auto slot = slots_.find(key);
@@ -19,6 +34,26 @@ void Partition::Insert(SlotKey key, Bucket bucket) {
 }
 
 void Partition::Erase(SlotKey key) { slots_.erase(key); }
+
+void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
+  if (Unmarked(slot) == value) return;
+  const bool went_back = WentBack(algorithm, slot, value);
+  // Of a sliding window every note says that it went back, so one is enough.
+  if (!IsMarked(slot) || (went_back && algorithm != Algorithm::kSlidingWindow)) {
+    changes_.Add({key, algorithm, went_back}, slots_.size());
+  }
+  slot = Marked(value);
+}
+
+void Partition::InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket) {
+  Insert(key, Marked(bucket));
+  changes_.Add({key, algorithm, WentBack(algorithm, Bucket{}, bucket)}, slots_.size());
+}
+
+void Partition::NoteAgain(const NotedChange& change) {
+  changes_.Add(change, slots_.size());
+  if (Bucket* bucket = Find(change.key)) *bucket = Marked(*bucket);
+}
 
 void Partition::Shrink() {
   constexpr std::size_t kSlotsKept = 16;  // below this an allocation is not worth the trouble

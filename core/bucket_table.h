@@ -23,37 +23,13 @@
 #include "absl/container/inlined_vector.h"
 
 #include "core/bucket.h"
+#include "core/change_list.h"
 #include "core/instant.h"
 #include "core/key_hash.h"
-#include "core/limit_registry.h"
 #include "core/mutex.h"
+#include "core/slot_key.h"
 
 namespace weir {
-
-// What a slot is found by. The hash in two words: a slot is aligned to 4 bytes, else it would
-// take 32.
-struct SlotKey {
-  std::uint32_t hash_low = 0;
-  std::uint32_t hash_high = 0;
-  LimitId limit = 0;
-
-  SlotKey(std::uint64_t key_hash, LimitId limit_id) noexcept
-      : hash_low(static_cast<std::uint32_t>(key_hash)),
-        hash_high(static_cast<std::uint32_t>(key_hash >> 32)),
-        limit(limit_id) {}
-  [[nodiscard]] std::uint64_t key_hash() const noexcept {
-    return std::uint64_t{hash_high} << 32 | hash_low;
-  }
-  friend bool operator==(const SlotKey&, const SlotKey&) = default;
-};
-
-// The key's hash is keyed and uniform already; the limit only has to move it elsewhere.
-struct SlotHash {
-  std::size_t operator()(const SlotKey& key) const noexcept {
-    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
-    return key.key_hash() + key.limit * kGoldenRatio;
-  }
-};
 
 // One of the 4,096. Not thread-safe: its lock is held by a TableLock around every call.
 class Partition {
@@ -63,6 +39,8 @@ class Partition {
   // Requires: absent.
   void Insert(SlotKey key, Bucket bucket);
   void Erase(SlotKey key);
+  // Makes room, so that so many inserts do not grow it.
+  void Reserve(std::size_t slots) { slots_.reserve(slots); }
 
   // Calls visit(SlotKey, Bucket) for every slot and erases those for which it returns true,
   // `erase_max` at most, and then stops. Returns how many it erased.
@@ -84,6 +62,44 @@ class Partition {
     for (const auto& [key, bucket] : slots_) visit(key, bucket);
   }
 
+  // --- What the next save has to write (change_list.h) ---
+
+  // Gives the bucket in a slot of this partition another value and notes it.
+  void ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
+  // Requires: absent.
+  void InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket);
+  // Notes that a bucket goes that was not full, or cannot be told to be full without its limit.
+  void NoteErased(SlotKey key, Algorithm algorithm) {
+    changes_.Add({key, algorithm, true}, slots_.size());
+  }
+  // Notes it again: the save failed.
+  void NoteAgain(const NotedChange& change);
+  // Calls visit(NotedChange, const Bucket*) for what was noted since, in its order, with the bucket
+  // or null where it is gone. The marks go with it.
+  template <typename Visit>
+  void TakeChanges(Visit visit) {
+    for (const NotedChange& change : changes_.Take()) {
+      Bucket* bucket = Find(change.key);
+      if (bucket) *bucket = Unmarked(*bucket);
+      visit(change, bucket);
+    }
+  }
+  // Instead of TakeChanges: calls visit(SlotKey, Bucket) for every slot, without its mark, and
+  // forgets what was noted.
+  template <typename Visit>
+  void TakeEverything(Visit visit) {
+    changes_.Clear();
+    for (auto& [key, bucket] : slots_) {
+      bucket = Unmarked(bucket);
+      visit(key, bucket);
+    }
+  }
+  void ForgetChanges() { changes_.Clear(); }
+  [[nodiscard]] bool everything_changed() const noexcept { return changes_.overflowed(); }
+  [[nodiscard]] std::size_t changes() const noexcept {
+    return changes_.overflowed() ? slots_.size() : changes_.size();
+  }
+
   // Gives memory back where less than a quarter is in use. Cost: a rehash of what is left.
   void Shrink();
 
@@ -97,6 +113,7 @@ class Partition {
  private:
   absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
   Instant latest_;
+  ChangeList changes_;
 };
 
 static_assert(sizeof(std::pair<const SlotKey, Bucket>) == 24);

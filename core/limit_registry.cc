@@ -58,15 +58,25 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
   LimitId id = 0;
   if (free_.empty()) {
     id = used_.load(std::memory_order_relaxed);
-    if (id % kChunkEntries == 0) {
-      storage_.push_back(std::make_unique<Chunk>());
-      chunks_[id / kChunkEntries].store(storage_.back().get(), std::memory_order_release);
-    }
+    EnsureChunks(id);
     used_.store(id + 1, std::memory_order_release);
   } else {
     id = free_.back();
     free_.pop_back();
   }
+  GiveOut(id, limit, hint);
+  if (notes_changes_) changed_.insert(id);
+  return id;
+}
+
+void LimitRegistry::EnsureChunks(LimitId id) {
+  while (storage_.size() <= id / kChunkEntries) {
+    storage_.push_back(std::make_unique<Chunk>());
+    chunks_[storage_.size() - 1].store(storage_.back().get(), std::memory_order_release);
+  }
+}
+
+void LimitRegistry::GiveOut(LimitId id, const Limit& limit, LimitHint& hint) {
   Entry& entry = EntryOf(id);
   WEIR_CHECK(!IsGivenOut(entry));
   entry.limit = limit;
@@ -74,7 +84,6 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
   entry.generation.store(generation, std::memory_order_release);
   ids_.insert({id, static_cast<std::uint32_t>(HashOf{}(limit))});
   hint = {id, generation};
-  return id;
 }
 
 void LimitRegistry::AddBucket(LimitId id) noexcept {
@@ -112,15 +121,63 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
   for (const LimitId id : ids) {
     Entry& entry = EntryOf(id);
     if (!IsGivenOut(entry) || entry.buckets.load(std::memory_order_relaxed) != 0) continue;
+    if (entry.remembered) continue;
     const auto found = ids_.find(*entry.limit);
     WEIR_CHECK(found != ids_.end() && found->id == id);
     ids_.erase(found);
     entry.limit.reset();
     entry.generation.fetch_add(1, std::memory_order_release);
     free_.push_back(id);
+    if (notes_changes_) changed_.insert(id);
     ++reclaimed;
   }
   return reclaimed;
 }
+
+void LimitRegistry::NoteChanges() {
+  MutexLock lock(mutex_);
+  notes_changes_ = true;
+}
+
+std::vector<LimitChange> LimitRegistry::TakeChanges() {
+  MutexLock lock(mutex_);
+  std::vector<LimitChange> changes;
+  changes.reserve(changed_.size());
+  for (const LimitId id : changed_) changes.push_back({id, EntryOf(id).limit});
+  changed_.clear();
+  return changes;
+}
+
+void LimitRegistry::NoteAgain(std::span<const LimitChange> changes) {
+  MutexLock lock(mutex_);
+  for (const LimitChange& change : changes) changed_.insert(change.id);
+}
+
+bool LimitRegistry::Restore(LimitId id, const Limit& limit) {
+  MutexLock lock(mutex_);
+  LimitHint hint;
+  if (id >= limits_max_ || FindLocked(limit, hint)) return false;
+  EnsureChunks(id);
+  if (IsGivenOut(EntryOf(id))) return false;
+  GiveOut(id, limit, hint);
+  used_.store(std::max(used_.load(std::memory_order_relaxed), id + 1), std::memory_order_release);
+  return true;
+}
+
+void LimitRegistry::EndRestore() {
+  MutexLock lock(mutex_);
+  for (LimitId id = used_.load(std::memory_order_relaxed); id-- > 0;) {
+    if (!IsGivenOut(EntryOf(id))) free_.push_back(id);
+  }
+}
+
+void LimitRegistry::RememberRestored() {
+  MutexLock lock(mutex_);
+  for (LimitId id = used_.load(std::memory_order_relaxed); id-- > 0;) {
+    EntryOf(id).remembered = IsGivenOut(EntryOf(id));
+  }
+}
+
+bool LimitRegistry::IsRemembered(LimitId id) const noexcept { return EntryOf(id).remembered; }
 
 }  // namespace weir

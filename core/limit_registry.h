@@ -42,6 +42,12 @@ struct LimitHint {
   std::uint32_t generation = 0;  // 0 is never an entry's
 };
 
+// An id that was given out, or (no limit) taken back.
+struct LimitChange {
+  LimitId id = 0;
+  std::optional<Limit> limit;
+};
+
 class LimitRegistry {
  public:
   // `limits_max` is lowered by tests only.
@@ -75,12 +81,32 @@ class LimitRegistry {
   // Requires: no partition of the table is in use by another thread.
   std::size_t Reclaim(std::span<const LimitId> ids);
 
+  // --- Saving and loading ---
+
+  // From now on the ids that are given out and taken back are noted for TakeChanges.
+  void NoteChanges();
+  // The ids that were given out or taken back since the last call, with what they mean now.
+  [[nodiscard]] std::vector<LimitChange> TakeChanges();
+  // Notes them again: the save failed.
+  void NoteAgain(std::span<const LimitChange> changes);
+
+  // Gives a limit the id that it had when it was saved. Returns false, with nothing changed, if
+  // that cannot be: the id is taken or too large, or the limit has another id. Before all others.
+  [[nodiscard]] bool Restore(LimitId id, const Limit& limit);
+  // Makes the ids that Restore has left out free to be given out. After the last Restore.
+  void EndRestore();
+  // Remembers the limits that are there now as those known before a crash; their ids are never
+  // taken back. After the last Restore.
+  void RememberRestored();
+  [[nodiscard]] bool IsRemembered(LimitId id) const noexcept;
+
  private:
   struct Entry {
     std::optional<Limit> limit;  // set while the id is given out
     std::atomic<std::uint32_t> generation{
         0};  // odd while the id is given out, even while it is free
     std::atomic<std::uint32_t> buckets{0};
+    bool remembered = false;  // written while nobody else is there
   };
   static constexpr std::size_t kChunkEntries = 1024;
   static constexpr std::size_t kChunksMax = (kLimitsMax + kChunkEntries - 1) / kChunkEntries;
@@ -108,6 +134,9 @@ class LimitRegistry {
 
   [[nodiscard]] static bool IsGivenOut(const Entry& entry) noexcept;
   [[nodiscard]] Entry& EntryOf(LimitId id) const noexcept;
+  void EnsureChunks(LimitId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveOut(LimitId id, const Limit& limit, LimitHint& hint)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::optional<LimitId> FindLocked(const Limit& limit, LimitHint& hint) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -118,8 +147,10 @@ class LimitRegistry {
   std::vector<std::unique_ptr<Chunk>> storage_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<HashedId, HashOf, SameLimit> ids_ ABSL_GUARDED_BY(mutex_);
   std::vector<LimitId> free_ ABSL_GUARDED_BY(mutex_);  // taken back, to be given out again
-  std::atomic<LimitId> idle_cursor_{0};                // where Idle goes on
-  std::atomic<LimitId> used_{0};  // ids ever given out: 0 .. used_ - 1; written under mutex_
+  bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<LimitId> changed_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<LimitId> idle_cursor_{0};  // where Idle goes on
+  std::atomic<LimitId> used_{0};         // ids ever given out: 0 .. used_ - 1; written under mutex_
 };
 
 }  // namespace weir

@@ -54,10 +54,11 @@ struct Limiter::Plan {
     bool shadow = false;
     bool has_bucket = true;
     std::optional<LimitId> id;  // unset: not interned, so there is no bucket
-    Bucket* bucket = nullptr;   // null: absent, so full
+    Bucket* bucket = nullptr;   // null: absent
+    Bucket absent;              // what an absent one is: full, but after some crashes
     Step step;
 
-    [[nodiscard]] Bucket present() const noexcept { return bucket ? *bucket : Bucket{}; }
+    [[nodiscard]] Bucket present() const noexcept { return bucket ? Unmarked(*bucket) : absent; }
     // True if the request, once it passes, leaves something in the bucket.
     [[nodiscard]] bool charges() const noexcept {
       return has_bucket && cost > 0 && step.decision.allowed;
@@ -86,8 +87,34 @@ Limiter::Limiter(const LimiterOptions& options)
     : hasher_(options.secret),
       max_wait_(options.max_wait),
       time_is_ordered_(options.time_is_ordered),
+      notes_changes_(options.notes_changes),
       registry_(options.limits_max) {
   WEIR_CHECK(max_wait_ >= Nanos{0} && max_wait_ <= kMaxWaitMax);
+  if (notes_changes_) registry_.NoteChanges();
+}
+
+// Gives a bucket that is there another value.
+void Limiter::Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot,
+                      Bucket value) {
+  if (!notes_changes_) {
+    slot = value;
+    return;
+  }
+  Partition& partition = table_.partition(key.partition);
+  partition.ReplaceNoted({key.hash, id}, limit.shape().algorithm, slot, value);
+  NoteOverflow(partition);
+}
+
+void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket) {
+  Partition& partition = table_.partition(key.partition);
+  registry_.AddBucket(id);
+  if (!notes_changes_) return partition.Insert({key.hash, id}, bucket);
+  partition.InsertNoted({key.hash, id}, limit.shape().algorithm, bucket);
+  NoteOverflow(partition);
+}
+
+void Limiter::NoteOverflow(const Partition& partition) {
+  if (partition.everything_changed()) overflowed_.store(true, std::memory_order_relaxed);
 }
 
 // Hashes the keys and finds the checks that name the same bucket. Needs no lock.
@@ -135,10 +162,17 @@ void Limiter::FindBuckets(Plan& plan, const Request& request) {
     if (seat.first != i || !seat.has_bucket) continue;
     LimitHint no_hint;
     seat.id = registry_.Find(*request[i].limit, request[i].hint ? *request[i].hint : no_hint);
-    if (seat.id) {
-      seat.bucket = table_.partition(plan.keys[i].partition).Find({plan.keys[i].hash, *seat.id});
-    }
+    if (!seat.id) continue;
+    seat.bucket = table_.partition(plan.keys[i].partition).Find({plan.keys[i].hash, *seat.id});
+    if (!seat.bucket && exhausted_since_) seat.absent = AbsentBucket(*seat.id, *request[i].limit);
   }
+}
+
+// What a limit's bucket is that is not there.
+Bucket Limiter::AbsentBucket(LimitId id, const Limit& limit) const {
+  if (!exhausted_since_ || !registry_.IsRemembered(id)) return Bucket{};
+  const auto everything = static_cast<std::uint64_t>(limit.capacity_tokens());
+  return DecideLimit(limit, Bucket{}, *exhausted_since_, everything, max_wait_).bucket;
 }
 
 // Decides each bucket. Requires: the partitions are locked, FindBuckets was called.
@@ -164,28 +198,30 @@ absl::Status Limiter::Commit(Plan& plan, const Request& request) {
     seat.id = *id;
   }
   // Present buckets before new ones: an insert may move a map's slots.
-  for (Plan::Seat& seat : plan.seats) {
-    if (seat.bucket) *seat.bucket = seat.step.bucket;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    Plan::Seat& seat = plan.seats[i];
+    if (!seat.bucket) continue;
+    Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket, seat.step.bucket);
   }
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Plan::Seat& seat = plan.seats[i];
     if (seat.first != i || !seat.charges() || seat.bucket) continue;
-    table_.partition(plan.keys[i].partition)
-        .Insert({plan.keys[i].hash, *seat.id}, seat.step.bucket);
-    registry_.AddBucket(*seat.id);
+    Insert(plan.keys[i], *seat.id, *request[i].limit, seat.step.bucket);
   }
   return absl::OkStatus();
 }
 
 // The only write of a denial: the cut times of those limits that denied. (A window that was cut and
 // would have admitted stays as it is, and is cut again when it is asked.)
-void Limiter::StoreClamped(Plan& plan) {
-  for (Plan::Seat& seat : plan.seats) {
-    if (seat.bucket && !seat.step.decision.allowed) *seat.bucket = seat.step.bucket;
+void Limiter::StoreClamped(Plan& plan, const Request& request) {
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    Plan::Seat& seat = plan.seats[i];
+    if (!seat.bucket || seat.step.decision.allowed) continue;
+    Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket, seat.step.bucket);
   }
 }
 
-void Limiter::NoteChange(const Plan& plan, Instant now) {
+void Limiter::RaiseLatest(const Plan& plan, Instant now) {
   if (!time_is_ordered_) return;
   for (const KeyHash& key : plan.keys) table_.partition(key.partition).RaiseLatest(now);
 }
@@ -220,9 +256,9 @@ absl::StatusOr<Verdict> Limiter::Conclude(Plan& plan, const Request& request, In
     absl::Status committed = Commit(plan, request);
     if (!committed.ok()) return committed;
   } else {
-    StoreClamped(plan);
+    StoreClamped(plan, request);
   }
-  NoteChange(plan, now);
+  RaiseLatest(plan, now);
   return verdict;
 }
 
@@ -283,11 +319,12 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
     if (seat.bucket && seat.cost > 0) {
-      *seat.bucket = RefundLimit(*request[i].limit, *seat.bucket, now, seat.cost, max_wait_);
+      Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket,
+              RefundLimit(*request[i].limit, seat.present(), now, seat.cost, max_wait_));
     }
     seat.cost = 0;
   }
-  NoteChange(plan, now);
+  RaiseLatest(plan, now);
   DecideLocked(plan, request, now);
   plan.allowed = true;  // "none" has nothing to be given, which is no denial.
   Verdict verdict = Join(plan, request, now);
@@ -347,10 +384,13 @@ absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nano
   return admission;
 }
 
-Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit) {
+// The bucket, or null; and the limit's id, where there is one.
+Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit, LimitId& id) {
   LimitHint no_hint;
-  const std::optional<LimitId> id = registry_.Find(limit, no_hint);
-  return id ? table_.partition(key.partition).Find({key.hash, *id}) : nullptr;
+  const std::optional<LimitId> found = registry_.Find(limit, no_hint);
+  if (!found) return nullptr;
+  id = *found;
+  return table_.partition(key.partition).Find({key.hash, id});
 }
 
 Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
@@ -358,8 +398,9 @@ Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
   now = std::max(now, table_.partition(reservation.key.partition).latest());
   absl::InlinedVector<Decision, 2> looks;
   for (const Reservation::Part& part : reservation.parts) {
-    const Bucket* found = FindBucket(reservation.key, part.limit);
-    const Bucket bucket = found ? *found : Bucket{};
+    LimitId id = 0;
+    const Bucket* found = FindBucket(reservation.key, part.limit, id);
+    const Bucket bucket = found ? Unmarked(*found) : Bucket{};
     Decision look = DecideLimit(part.limit, bucket, now, 0, max_wait_).decision;
     if (!part.allowed) {
       look.allowed = false;
@@ -384,8 +425,10 @@ Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
 void Limiter::GiveBack(const Reservation& reservation) {
   TableLock lock(table_, reservation.key.partition);
   for (const Reservation::Part& part : reservation.parts) {
-    Bucket* bucket = FindBucket(reservation.key, part.limit);
-    if (bucket && *bucket == part.after) *bucket = part.before;
+    LimitId id = 0;
+    Bucket* bucket = FindBucket(reservation.key, part.limit, id);
+    if (!bucket || Unmarked(*bucket) != part.after) continue;
+    Replace(reservation.key, id, part.limit, *bucket, part.before);
   }
 }
 

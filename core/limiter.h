@@ -11,6 +11,7 @@
 // look-up a key, one division a limit; no allocation up to 4 checks.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,6 +44,29 @@ struct LimiterOptions {
   // True where it is a clock's, which several threads read: one that is overtaken between reading
   // the clock and deciding decides as of the latest decision that its keys have seen.
   bool time_is_ordered = true;
+  bool notes_changes = false;  // for TakeChanges: a save will want to know
+};
+
+// What a save writes of a bucket.
+struct BucketChange {
+  SlotKey key;
+  std::uint16_t partition;
+  Algorithm algorithm;
+  bool went_back;  // as in NotedChange
+  bool erased;     // there is nothing to write, and what was written before is to go
+  Bucket bucket;   // of those not erased
+};
+
+// What has changed since the last save.
+struct LimiterChanges {
+  std::vector<BucketChange> buckets;  // by partition, hash, algorithm and limit; distinct
+  std::vector<LimitChange> limits;
+  // Moves when everything is forgotten at once, or to be written anew: buckets of another
+  // generation than this are gone.
+  std::uint32_t generation = 0;
+  bool everything = false;  // `buckets` are all that there are
+
+  [[nodiscard]] bool empty() const noexcept { return buckets.empty() && limits.empty(); }
 };
 
 class Limiter {
@@ -142,8 +166,36 @@ class Limiter {
   // Calls in a row go on where the last one stopped, so that all together look at each limit twice.
   std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
 
+  // --- Saving (limiter_saving.cc). One thread at a time ---
+
+  // What has changed since the last call. A bucket that is full at `now` is erased, if it has to be
+  // written at all. Locks one partition after the other; with `one_cut` all at once, so that a
+  // request is in it whole or not at all. Cost: about 100 ns a change, and 100 us.
+  // Requires: LimiterOptions::notes_changes.
+  [[nodiscard]] LimiterChanges TakeChanges(Instant now, bool one_cut);
+  // Notes them again: the save failed.
+  void NoteAgain(const LimiterChanges& changes);
+
+  // --- Loading, before anything is decided ---
+
+  // Returns false, with nothing changed, where the id or the limit is taken or the id too large.
+  [[nodiscard]] bool RestoreLimit(LimitId id, const Limit& limit) {
+    return registry_.Restore(id, limit);
+  }
+  struct RestoredBucket {
+    SlotKey key;
+    Bucket bucket;
+  };
+  // Distinct buckets of restored limits, of a partition that has none.
+  void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets);
+  void EndRestore(std::uint32_t generation);
+  // From now on an absent bucket of a restored limit is not full, but has just been exhausted at
+  // `since`: whoever lost what was admitted may not guess that it was nothing. After EndRestore.
+  void TakeUnknownForExhausted(Instant since);
+
   struct Size {
     std::size_t buckets = 0;      // stored, full ones that are not swept yet included
+    std::size_t changes = 0;      // noted for the next save
     std::size_t limits = 0;       // interned
     std::size_t table_bytes = 0;  // of the maps' arrays
   };
@@ -165,15 +217,28 @@ class Limiter {
   [[nodiscard]] std::int64_t TimesAffordable(const Plan& plan, const Request& request, Instant now,
                                              std::int64_t most) const;
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(Plan& plan, const Request& request, Instant now);
-  [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit);
+  [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
+  [[nodiscard]] Bucket AbsentBucket(LimitId id, const Limit& limit) const;
+  void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
+  void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
+  void Forget(std::size_t partition, const SlotKey& slot);
+  void NoteOverflow(const Partition& partition);
+  void TakePartition(std::size_t index, Instant now, LimiterChanges& changes);
   absl::Status Commit(Plan& plan, const Request& request);
-  void StoreClamped(Plan& plan);
-  void NoteChange(const Plan& plan, Instant now);
+  void StoreClamped(Plan& plan, const Request& request);
+  void RaiseLatest(const Plan& plan, Instant now);
   [[nodiscard]] Verdict Join(const Plan& plan, const Request& request, Instant now) const;
 
   const KeyHasher hasher_;
   const Nanos max_wait_;
   const bool time_is_ordered_;
+  const bool notes_changes_;
+  // Held while changes are taken, and by whatever must not come into the middle of that: what takes
+  // an id back, and what forgets everything. Taken before a partition's lock.
+  Mutex saving_mutex_;
+  std::uint32_t generation_ ABSL_GUARDED_BY(saving_mutex_) = 0;
+  std::atomic<bool> overflowed_{false};  // some partition's list of changes has
+  std::optional<Instant> exhausted_since_;
   LimitRegistry registry_;
   BucketTable table_;
 };

@@ -25,7 +25,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     if (slot.key_hash() != hash.hash) return false;
     if (!limits.empty() && std::ranges::find(ids, slot.limit) == ids.end()) return false;
     if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
-    registry_.RemoveBucket(slot.limit);
+    Forget(hash.partition, slot);
     return true;
   };
   table_.partition(hash.partition).EraseIf(std::numeric_limits<std::size_t>::max(), forget);
@@ -76,9 +76,21 @@ Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit presen
   return longest;
 }
 
+// Notes that a bucket goes, whatever is in it. Requires: its partition is locked.
+void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
+  if (notes_changes_) {
+    table_.partition(partition).NoteErased(slot, registry_.Get(slot.limit).shape().algorithm);
+    NoteOverflow(table_.partition(partition));
+  }
+  registry_.RemoveBucket(slot.limit);
+}
+
 void Limiter::Clear() {
+  MutexLock saving(saving_mutex_);
+  ++generation_;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     TableLock lock(table_, i);
+    table_.partition(i).ForgetChanges();
     table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
                                 [&](const SlotKey& slot, Bucket) {
                                   registry_.RemoveBucket(slot.limit);
@@ -97,7 +109,7 @@ void Limiter::ForgetPolicies(std::span<const std::uint32_t> policies) {
                                 [&](const SlotKey& slot, Bucket) {
                                   if (!gone.contains(registry_.Get(slot.limit).owner().policy))
                                     return false;
-                                  registry_.RemoveBucket(slot.limit);
+                                  Forget(i, slot);
                                   return true;
                                 });
   }
@@ -107,8 +119,14 @@ std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_
   TableLock lock(table_, partition);
   Partition& swept = table_.partition(partition);
   const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
-    if (!IsFull(registry_.Get(slot.limit), bucket, now)) return false;
-    registry_.RemoveBucket(slot.limit);
+    const Limit& limit = registry_.Get(slot.limit);
+    if (!IsFull(limit, bucket, now)) return false;
+    // What was saved of the others can be told to be full without their limit.
+    if (limit.shape().algorithm == Algorithm::kSlidingWindow) {
+      Forget(partition, slot);
+    } else {
+      registry_.RemoveBucket(slot.limit);
+    }
     return true;
   });
   if (dropped > 0) swept.RaiseLatest(now);
@@ -119,6 +137,7 @@ std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_
 std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
   const std::vector<LimitId> idle = registry_.Idle(ids_max);
   if (idle.empty() || idle.size() < ids_min) return 0;
+  MutexLock saving(saving_mutex_);
   const TableLock world = TableLock::All(table_);
   return registry_.Reclaim(idle);
 }
@@ -130,6 +149,7 @@ Limiter::Size Limiter::size() {
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     TableLock lock(table_, i);
     size.buckets += table_.partition(i).size();
+    size.changes += table_.partition(i).changes();
     size.table_bytes += table_.partition(i).capacity() * kSlotBytes;
   }
   return size;

@@ -66,14 +66,17 @@ bool Overrides::Remove(std::string_view key) {
   return true;
 }
 
-std::size_t Overrides::Clear() {
+std::vector<std::string> Overrides::Clear() {
   decltype(limits_) gone;  // freed when nobody waits for the mutex any more
   {
     MutexLock lock(mutex_);
     limits_.swap(gone);
     size_.store(0, std::memory_order_release);
   }
-  return gone.size();
+  std::vector<std::string> keys;
+  keys.reserve(gone.size());
+  for (const auto& [key, limits] : gone) keys.push_back(key);
+  return keys;
 }
 
 void Overrides::ForEach(
@@ -92,6 +95,10 @@ std::shared_ptr<const Policy> Policies::Find(std::string_view name) const {
 
 std::shared_ptr<const Policy> Policies::FindById(std::uint32_t id) const {
   MutexLock lock(mutex_);
+  return FindByIdLocked(id);
+}
+
+std::shared_ptr<const Policy> Policies::FindByIdLocked(std::uint32_t id) const {
   const auto name = names_.find(id);
   return name == names_.end() ? nullptr : policies_.find(name->second)->second;
 }
@@ -129,6 +136,23 @@ std::optional<Limit> Policies::PresentLimit(const Limit& interned, std::string_v
 
 void Policies::Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
 
+void Policies::NotePolicy(std::uint32_t id) {
+  if (notes_changes_) changed_policies_.insert(id);
+}
+
+void Policies::NoteOverride(std::uint32_t policy, std::string_view key) {
+  if (notes_changes_) changed_overrides_.emplace(policy, key);
+}
+
+void Policies::Retire(const Policy& policy) {
+  NotePolicy(policy.id);
+  for (const std::string& key : policy.overrides->Clear()) {
+    NoteOverride(policy.id, key);
+    --override_count_;
+  }
+  names_.erase(policy.id);
+}
+
 void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file) {
   std::shared_ptr<const Policy>& policy = policies_[std::string(name)];
   const std::uint32_t id = policy ? policy->id : next_id_++;
@@ -137,6 +161,7 @@ void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file)
   policy = std::make_shared<const Policy>(
       Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits)),
              policy ? policy->overrides : std::make_shared<Overrides>()});
+  NotePolicy(id);
 }
 
 absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
@@ -159,8 +184,7 @@ absl::StatusOr<std::uint32_t> Policies::Delete(std::string_view name) {
   if (found == policies_.end()) return NoSuchPolicy(name);
   if (found->second->from_file) return FromFile(name);
   const std::uint32_t id = found->second->id;
-  override_count_ -= found->second->overrides->Clear();
-  names_.erase(id);
+  Retire(*found->second);
   policies_.erase(found);
   Changed();
   return id;
@@ -178,6 +202,7 @@ absl::Status Policies::Override(std::string_view name, std::string_view key, Pol
   const bool is_new = policy.overrides->Set(
       key, std::make_shared<const PolicyLimits>(OwnedBy(policy.id, std::move(limits))));
   if (is_new) ++override_count_;
+  NoteOverride(policy.id, key);
   return absl::OkStatus();
 }
 
@@ -186,8 +211,10 @@ absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string
   const auto found = policies_.find(name);
   if (found == policies_.end()) return NoSuchPolicy(name);
   const bool removed = found->second->overrides->Remove(key);
-  if (removed) --override_count_;
-  return removed;
+  if (!removed) return false;
+  --override_count_;
+  NoteOverride(found->second->id, key);
+  return true;
 }
 
 absl::StatusOr<std::vector<std::uint32_t>> Policies::ReplaceFile(
@@ -209,13 +236,72 @@ absl::StatusOr<std::vector<std::uint32_t>> Policies::ReplaceFile(
   for (const auto& [name, policy] : policies_) {
     if (stays(*policy)) continue;
     gone.push_back(policy->id);
-    names_.erase(policy->id);
-    override_count_ -= policy->overrides->Clear();
+    Retire(*policy);
   }
   std::erase_if(policies_, [&](const auto& entry) { return !stays(*entry.second); });
   for (const auto& [name, limits] : file) Store(name, limits, true);
   Changed();
   return gone;
+}
+
+void Policies::NoteChanges() {
+  MutexLock lock(mutex_);
+  notes_changes_ = true;
+}
+
+PolicyChanges Policies::TakeChanges() {
+  MutexLock lock(mutex_);
+  PolicyChanges changes;
+  changes.next_id = next_id_;
+  for (const std::uint32_t id : changed_policies_) {
+    changes.policies.push_back({id, FindByIdLocked(id)});
+  }
+  for (const OverrideKey& changed : changed_overrides_) {
+    const std::shared_ptr<const Policy> policy = FindByIdLocked(changed.first);
+    changes.overrides.push_back({changed.first, changed.second,
+                                 policy ? policy->overrides->Find(changed.second) : nullptr});
+  }
+  changed_policies_.clear();
+  changed_overrides_.clear();
+  return changes;
+}
+
+void Policies::NoteAgain(const PolicyChanges& changes) {
+  MutexLock lock(mutex_);
+  for (const PolicyChanges::One& change : changes.policies) NotePolicy(change.id);
+  for (const OverrideChange& change : changes.overrides) NoteOverride(change.policy, change.key);
+}
+
+bool Policies::Restore(const Policy& policy) {
+  MutexLock lock(mutex_);
+  const bool id_is_free =
+      policy.id != 0 && policy.id != kThrottleOwner.policy && !names_.contains(policy.id);
+  if (!id_is_free || !IsLabel(policy.name) || policies_.contains(policy.name) ||
+      policies_.size() >= kPoliciesMax) {
+    return false;
+  }
+  names_[policy.id] = policy.name;
+  policies_[policy.name] = std::make_shared<const Policy>(
+      Policy{policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits),
+             std::make_shared<Overrides>()});
+  next_id_ = std::max(next_id_, policy.id + 1);
+  Changed();
+  return true;
+}
+
+bool Policies::RestoreOverride(std::uint32_t policy, std::string_view key, PolicyLimits limits) {
+  MutexLock lock(mutex_);
+  const std::shared_ptr<const Policy> found = FindByIdLocked(policy);
+  if (!found || override_count_ >= overrides_max_ || found->overrides->Find(key)) return false;
+  found->overrides->Set(key,
+                        std::make_shared<const PolicyLimits>(OwnedBy(policy, std::move(limits))));
+  ++override_count_;
+  return true;
+}
+
+void Policies::RestoreNextId(std::uint32_t next_id) {
+  MutexLock lock(mutex_);
+  next_id_ = std::max(next_id_, next_id);
 }
 
 }  // namespace weir

@@ -23,6 +23,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -48,8 +49,8 @@ class Overrides {
   // Returns true if the key had some.
   bool Remove(std::string_view key);
 
-  // Removes all; returns how many.
-  std::size_t Clear();
+  // Removes all; returns their keys.
+  std::vector<std::string> Clear();
 
   // Calls visit(key, limits) for each, sorted by key, until it returns false; holds the lock.
   void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
@@ -59,6 +60,26 @@ class Overrides {
   std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_
       ABSL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> size_{0};
+};
+
+// An override that was made, changed, or (null) removed.
+struct OverrideChange {
+  std::uint32_t policy = 0;
+  std::string key;
+  std::shared_ptr<const PolicyLimits> limits;
+};
+
+// What has changed since the last save.
+struct PolicyChanges {
+  struct One {
+    std::uint32_t id = 0;
+    std::shared_ptr<const Policy> policy;  // null: it is no more
+  };
+  std::vector<One> policies;
+  std::vector<OverrideChange> overrides;
+  std::uint32_t next_id = 0;  // of the next policy that is made
+
+  [[nodiscard]] bool empty() const noexcept { return policies.empty() && overrides.empty(); }
 };
 
 class Policies {
@@ -103,10 +124,37 @@ class Policies {
   absl::StatusOr<std::vector<std::uint32_t>> ReplaceFile(
       const std::vector<std::pair<std::string, PolicyLimits>>& file);
 
+  // --- Saving and loading ---
+
+  // From now on changes are noted for TakeChanges.
+  void NoteChanges();
+  // What has changed since the last call.
+  [[nodiscard]] PolicyChanges TakeChanges();
+  // Notes it again: the save failed.
+  void NoteAgain(const PolicyChanges& changes);
+
+  // Makes a policy as it was saved, without noting it. Returns false, with nothing changed, if its
+  // name or id is no good or taken. `policy.overrides` is not read.
+  [[nodiscard]] bool Restore(const Policy& policy);
+  [[nodiscard]] bool RestoreOverride(std::uint32_t policy, std::string_view key,
+                                     PolicyLimits limits);
+  // Ids below this one have been used.
+  void RestoreNextId(std::uint32_t next_id);
+
  private:
+  // Policy and key of an override.
+  using OverrideKey = std::pair<std::uint32_t, std::string>;
+
   void Store(std::string_view name, PolicyLimits limits, bool from_file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotePolicy(std::uint32_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteOverride(std::uint32_t policy, std::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets a policy, but for its entry in policies_.
+  void Retire(const Policy& policy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(std::uint32_t id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::size_t overrides_max_;
 
@@ -116,6 +164,9 @@ class Policies {
   absl::flat_hash_map<std::uint32_t, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
   std::uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<std::uint32_t> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids
+  absl::flat_hash_set<OverrideKey> changed_overrides_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> version_{1};
 };
 

@@ -1,0 +1,50 @@
+#include "core/change_list.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace weir {
+namespace {
+
+auto Order(const NotedChange& change) {
+  return std::tuple(change.key.key_hash(), change.algorithm, change.key.limit);
+}
+
+}  // namespace
+
+void MakeDistinct(std::vector<NotedChange>& changes) {
+  std::ranges::sort(changes, [](const NotedChange& a, const NotedChange& b) {
+    return std::tuple(Order(a), !a.went_back) < std::tuple(Order(b), !b.went_back);
+  });
+  const auto repeated = std::ranges::unique(changes, {}, Order);
+  changes.erase(repeated.begin(), repeated.end());
+}
+
+void ChangeList::Add(NotedChange change, std::size_t slots) {
+  if (overflowed_) return;
+  const std::size_t most = kNotedMin + 2 * slots;
+  if (changes_.size() >= most) {
+    MakeDistinct(changes_);
+    // Not even half of it given back: the next cut would come too soon.
+    if (changes_.size() > most - most / 4) return Overflow();
+  }
+  changes_.push_back(change);
+}
+
+std::vector<NotedChange> ChangeList::Take() {
+  MakeDistinct(changes_);
+  return std::exchange(changes_, {});
+}
+
+void ChangeList::Overflow() {
+  Clear();
+  overflowed_ = true;
+}
+
+void ChangeList::Clear() {
+  changes_ = {};
+  overflowed_ = false;
+}
+
+}  // namespace weir

@@ -1,0 +1,91 @@
+// What the limiter does for whoever saves and loads its state.
+#include <cstddef>
+#include <vector>
+
+#include "core/check.h"
+#include "core/limiter.h"
+#include "core/rule.h"
+
+namespace weir {
+
+// Requires: the partition is locked.
+void Limiter::TakePartition(std::size_t index, Instant now, LimiterChanges& changes) {
+  Partition& partition = table_.partition(index);
+  const auto add = [&](const NotedChange& noted, const Bucket* bucket) {
+    const bool full = !bucket || IsFull(registry_.Get(noted.key.limit), *bucket, now);
+    if (full && !noted.went_back) return;
+    changes.buckets.push_back({.key = noted.key,
+                               .partition = static_cast<std::uint16_t>(index),
+                               .algorithm = noted.algorithm,
+                               .went_back = noted.went_back,
+                               .erased = full,
+                               .bucket = bucket ? *bucket : Bucket{}});
+  };
+  if (!changes.everything && !partition.everything_changed()) {
+    return partition.TakeChanges(add);
+  }
+  std::vector<NotedChange> all;
+  partition.TakeEverything([&](const SlotKey& key, const Bucket&) {
+    all.push_back({key, registry_.Get(key.limit).shape().algorithm, false});
+  });
+  MakeDistinct(all);
+  for (const NotedChange& noted : all) add(noted, partition.Find(noted.key));
+}
+
+LimiterChanges Limiter::TakeChanges(Instant now, bool one_cut) {
+  WEIR_CHECK(notes_changes_);
+  MutexLock saving(saving_mutex_);
+  LimiterChanges changes;
+  // Where some list has overflowed, it is not known any more which buckets have gone: all that are
+  // there are written as a new generation.
+  changes.everything = overflowed_.exchange(false, std::memory_order_relaxed);
+  if (changes.everything) ++generation_;
+  changes.generation = generation_;
+  if (one_cut) {
+    const TableLock world = TableLock::All(table_);
+    for (std::size_t i = 0; i < kPartitionCount; ++i) TakePartition(i, now, changes);
+  } else {
+    for (std::size_t i = 0; i < kPartitionCount; ++i) {
+      TableLock lock(table_, i);
+      TakePartition(i, now, changes);
+    }
+  }
+  // After the buckets, so that the limit of each is known; before anybody can take an id back.
+  changes.limits = registry_.TakeChanges();
+  return changes;
+}
+
+void Limiter::NoteAgain(const LimiterChanges& changes) {
+  registry_.NoteAgain(changes.limits);
+  if (changes.everything) return overflowed_.store(true, std::memory_order_relaxed);
+  for (const BucketChange& change : changes.buckets) {
+    TableLock lock(table_, change.partition);
+    Partition& partition = table_.partition(change.partition);
+    partition.NoteAgain({change.key, change.algorithm, change.went_back});
+    NoteOverflow(partition);
+  }
+}
+
+void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets) {
+  TableLock lock(table_, partition);
+  Partition& restored = table_.partition(partition);
+  WEIR_CHECK(restored.size() == 0);
+  restored.Reserve(buckets.size());
+  for (const RestoredBucket& bucket : buckets) {
+    restored.Insert(bucket.key, Unmarked(bucket.bucket));
+    registry_.AddBucket(bucket.key.limit);
+  }
+}
+
+void Limiter::EndRestore(std::uint32_t generation) {
+  MutexLock saving(saving_mutex_);
+  generation_ = generation;
+  registry_.EndRestore();
+}
+
+void Limiter::TakeUnknownForExhausted(Instant since) {
+  registry_.RememberRestored();
+  exhausted_since_ = since;
+}
+
+}  // namespace weir
