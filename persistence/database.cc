@@ -1,0 +1,223 @@
+#include "persistence/database.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/table.h>
+#include <rocksdb/universal_compaction.h>
+#include <rocksdb/write_batch.h>
+
+#include "core/status.h"
+#include "persistence/full_bucket_filter.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMegabyte = 1024 * 1024;
+constexpr std::string_view kSortedFile = "/next.sst";  // a large write on its way
+
+rocksdb::Slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+// RocksDB's words, with what they are about.
+absl::Status Translate(const std::string& directory, const rocksdb::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string text = absl::StrCat("data directory ", directory, ": ", status.ToString());
+  if (status.IsNotFound()) return absl::NotFoundError(text);
+  if (status.IsCorruption()) return absl::DataLossError(text);
+  return absl::UnavailableError(text);
+}
+
+absl::Status TranslateOpen(const std::string& directory, const rocksdb::Status& status) {
+  const std::string words = status.ToString();
+  // Of another process, and of this one.
+  if (status.IsIOError() &&
+      (absl::StrContains(words, "While lock file") || absl::StrContains(words, "lock hold by"))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("data directory ", directory, ": another server uses it"));
+  }
+  return Translate(directory, status);
+}
+
+// Makes the directory, or sees that what is there is a database: RocksDB would begin a new one
+// beside any files, and so forget a database whose file CURRENT is lost.
+absl::Status PrepareDirectory(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path path(directory);
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (mkdir(directory.c_str(), S_IRWXU) == 0) return absl::OkStatus();
+  if (errno != EEXIST) {
+    return absl::UnavailableError(absl::StrCat("cannot make the data directory ", directory, ": ",
+                                               std::generic_category().message(errno)));
+  }
+  const bool is_empty = std::filesystem::is_empty(path, error);
+  if (error) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot read the data directory ", directory, ": ", error.message()));
+  }
+  if (is_empty || std::filesystem::exists(path / "CURRENT", error)) return absl::OkStatus();
+  // What an open leaves that was cut short: a log and a lock, and nothing of ours yet.
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename();
+    if (name != "LOCK" && name != "LOG") {
+      return absl::FailedPreconditionError(absl::StrCat("data directory ", directory,
+                                                        ": it holds '", name,
+                                                        "' and no database (no file CURRENT)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Hands every compaction a filter of its own.
+class FilterFactory final : public rocksdb::CompactionFilterFactory {
+ public:
+  explicit FilterFactory(std::shared_ptr<const DropRule> rule) : rule_(std::move(rule)) {}
+  std::unique_ptr<rocksdb::CompactionFilter> CreateCompactionFilter(
+      const rocksdb::CompactionFilter::Context&) override {
+    return std::make_unique<FullBucketFilter>(rule_);
+  }
+  [[nodiscard]] const char* Name() const override { return "weir.FilterFactory"; }
+
+ private:
+  const std::shared_ptr<const DropRule> rule_;
+};
+
+rocksdb::Options RocksOptions(rocksdb::Env* env, std::shared_ptr<const DropRule> rule) {
+  rocksdb::Options options;
+  if (env != nullptr) options.env = env;
+  options.create_if_missing = true;
+  options.compaction_filter_factory = std::make_shared<FilterFactory>(std::move(rule));
+  options.compression = rocksdb::kNoCompression;  // Hashes and times do not compress.
+  // Each save is a sorted run over all keys; merging runs of like size writes each record a few
+  // times, while levels would rewrite the whole database for every few saves.
+  options.compaction_style = rocksdb::kCompactionStyleUniversal;
+  options.compaction_options_universal.size_ratio = 10;
+  options.write_buffer_size = 16 * kMegabyte;
+  options.max_write_buffer_number = 2;
+  options.max_total_wal_size = 64 * kMegabyte;
+  options.track_and_verify_wals_in_manifest = true;
+  options.max_open_files = 128;
+  options.keep_log_file_num = 2;
+  options.max_log_file_size = kMegabyte;
+  options.info_log_level = rocksdb::WARN_LEVEL;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(8 * kMegabyte);
+  table.block_size = 16 * 1024;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+class BatchWriter final : public Database::Writer {
+ public:
+  explicit BatchWriter(rocksdb::WriteBatch& batch) : batch_(batch) {}
+  void Put(std::string_view key, std::string_view value) override {
+    Note(batch_.Put(SliceOf(key), SliceOf(value)));
+  }
+  void Erase(std::string_view key) override { Note(batch_.Delete(SliceOf(key))); }
+  [[nodiscard]] const rocksdb::Status& status() const { return status_; }
+
+ private:
+  void Note(const rocksdb::Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+  rocksdb::WriteBatch& batch_;
+  rocksdb::Status status_;
+};
+
+class FileWriter final : public Database::Writer {
+ public:
+  explicit FileWriter(rocksdb::SstFileWriter& file) : file_(file) {}
+  void Put(std::string_view key, std::string_view value) override {
+    if (status_.ok()) status_ = file_.Put(SliceOf(key), SliceOf(value));
+  }
+  void Erase(std::string_view key) override {
+    if (status_.ok()) status_ = file_.Delete(SliceOf(key));
+  }
+  [[nodiscard]] const rocksdb::Status& status() const { return status_; }
+
+ private:
+  rocksdb::SstFileWriter& file_;
+  rocksdb::Status status_;
+};
+
+}  // namespace
+
+Database::Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
+                   std::unique_ptr<rocksdb::DB> db)
+    : directory_(std::move(directory)), drop_rule_(std::move(drop_rule)), db_(std::move(db)) {}
+
+Database::~Database() = default;
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& options) {
+  WEIR_RETURN_IF_ERROR(PrepareDirectory(options.directory));
+  auto rule = std::make_shared<DropRule>();
+  const rocksdb::Options rocks = RocksOptions(options.env, rule);
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status opened = rocksdb::DB::Open(rocks, options.directory, &db);
+  if (!opened.ok()) return TranslateOpen(options.directory, opened);
+  // Of a write that was cut short: it never was part of the database.
+  rocks.env->DeleteFile(options.directory + std::string(kSortedFile)).PermitUncheckedError();
+  return std::unique_ptr<Database>(
+      new Database(options.directory, std::move(rule), std::unique_ptr<rocksdb::DB>(db)));
+}
+
+absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write) {
+  return records < kLargeWriteMin ? WriteThroughLog(write) : WriteSortedFile(write);
+}
+
+absl::Status Database::WriteThroughLog(absl::FunctionRef<void(Writer&)> write) {
+  rocksdb::WriteBatch batch;
+  BatchWriter writer(batch);
+  write(writer);
+  if (!writer.status().ok()) return Translate(directory_, writer.status());
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  return Translate(directory_, db_->Write(options, &batch));
+}
+
+absl::Status Database::WriteSortedFile(absl::FunctionRef<void(Writer&)> write) {
+  const std::string path = directory_ + std::string(kSortedFile);
+  rocksdb::SstFileWriter file(rocksdb::EnvOptions(), db_->GetOptions());
+  WEIR_RETURN_IF_ERROR(Translate(directory_, file.Open(path)));
+  FileWriter writer(file);
+  write(writer);
+  WEIR_RETURN_IF_ERROR(Translate(directory_, writer.status()));
+  WEIR_RETURN_IF_ERROR(Translate(directory_, file.Finish()));  // synced
+  rocksdb::IngestExternalFileOptions options;
+  options.move_files = true;
+  return Translate(directory_, db_->IngestExternalFile({path}, options));
+}
+
+absl::StatusOr<std::string> Database::Get(std::string_view key) const {
+  std::string value;
+  const rocksdb::Status found = db_->Get(rocksdb::ReadOptions(), SliceOf(key), &value);
+  if (!found.ok()) return Translate(directory_, found);
+  return value;
+}
+
+absl::Status Database::Scan(
+    std::string_view first,
+    absl::FunctionRef<bool(std::string_view, std::string_view)> visit) const {
+  rocksdb::ReadOptions options;
+  options.readahead_size = 2 * kMegabyte;
+  options.fill_cache = false;
+  const std::unique_ptr<rocksdb::Iterator> record(db_->NewIterator(options));
+  for (record->Seek(SliceOf(first)); record->Valid(); record->Next()) {
+    const rocksdb::Slice key = record->key();
+    const rocksdb::Slice value = record->value();
+    if (!visit({key.data(), key.size()}, {value.data(), value.size()})) break;
+  }
+  return Translate(directory_, record->status());
+}
+
+}  // namespace weir

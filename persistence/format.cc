@@ -1,0 +1,246 @@
+#include "persistence/format.h"
+
+#include <algorithm>
+#include <concepts>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+
+#include "core/limit_grammar.h"
+#include "core/status.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint8_t kFromFile = 1;  // flag of a policy
+
+template <std::unsigned_integral Number>
+void AppendNumber(Number number, std::string& out) {
+  for (std::size_t i = sizeof(Number); i-- > 0;) {
+    out.push_back(static_cast<char>(static_cast<std::uint8_t>(number >> (8 * i))));
+  }
+}
+
+// Takes the front of the bytes; reading too much, or not all, shows in Complete().
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  template <std::unsigned_integral Number>
+  Number Take() {
+    Number number = 0;
+    for (const char byte : TakeBytes(sizeof(Number))) {
+      number = static_cast<Number>(number << 8 | static_cast<std::uint8_t>(byte));
+    }
+    return number;
+  }
+  std::string_view TakeBytes(std::size_t count) {
+    if (count > bytes_.size()) failed_ = true;
+    const std::string_view taken = bytes_.substr(0, count);
+    bytes_.remove_prefix(taken.size());
+    return taken;
+  }
+  std::string_view TakeRest() { return TakeBytes(bytes_.size()); }
+  void Expect(char prefix) {
+    if (Take<std::uint8_t>() != static_cast<std::uint8_t>(prefix)) failed_ = true;
+  }
+  [[nodiscard]] bool Complete() const { return !failed_ && bytes_.empty(); }
+
+ private:
+  std::string_view bytes_;
+  bool failed_ = false;
+};
+
+std::string NumberedKey(char prefix, std::uint32_t number) {
+  std::string key(1, prefix);
+  AppendNumber(number, key);
+  return key;
+}
+
+void AppendLimits(const PolicyLimits& limits, std::string& out) {
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (i > 0) out.push_back(' ');
+    out += PolicyLimitText(limits[i]);
+  }
+}
+
+std::optional<PolicyLimits> ReadLimits(std::string_view text) {
+  const std::vector<absl::string_view> split = absl::StrSplit(AbslView(text), ' ');
+  std::vector<std::string_view> words;
+  for (const absl::string_view word : split) words.push_back(StdView(word));
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
+  if (!limits.ok()) return std::nullopt;
+  return *std::move(limits);
+}
+
+}  // namespace
+
+void AppendBucketKey(const BucketKey& key, std::string& out) {
+  out.push_back(kBucketPrefix);
+  AppendNumber(key.generation, out);
+  AppendNumber(key.partition, out);
+  AppendNumber(key.hash, out);
+  AppendNumber(static_cast<std::uint8_t>(key.algorithm), out);
+  AppendNumber(key.limit, out);
+}
+
+void AppendBucketValue(const Bucket& bucket, std::string& out) {
+  AppendNumber(bucket.high, out);
+  AppendNumber(bucket.low, out);
+  AppendNumber(bucket.extra, out);
+}
+
+std::optional<BucketKey> ReadBucketKey(std::string_view bytes) {
+  Reader reader(bytes);
+  BucketKey key;
+  reader.Expect(kBucketPrefix);
+  key.generation = reader.Take<std::uint32_t>();
+  key.partition = reader.Take<std::uint16_t>();
+  key.hash = reader.Take<std::uint64_t>();
+  const auto algorithm = reader.Take<std::uint8_t>();
+  key.limit = reader.Take<std::uint32_t>();
+  if (!reader.Complete() || key.partition >= kPartitionCount) return std::nullopt;
+  if (algorithm >= static_cast<std::uint8_t>(Algorithm::kUnlimited)) return std::nullopt;
+  key.algorithm = static_cast<Algorithm>(algorithm);
+  return key;
+}
+
+std::optional<Bucket> ReadBucketValue(std::string_view bytes) {
+  Reader reader(bytes);
+  Bucket bucket;
+  bucket.high = reader.Take<std::uint32_t>();
+  bucket.low = reader.Take<std::uint32_t>();
+  bucket.extra = reader.Take<std::uint32_t>();
+  if (!reader.Complete() || IsMarked(bucket)) return std::nullopt;
+  return bucket;
+}
+
+std::string GenerationPrefix(std::uint32_t generation) {
+  return NumberedKey(kBucketPrefix, generation);
+}
+
+// A token bucket is full less than 1 ns after its whole nanoseconds, a fixed window at its end.
+std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bucket) {
+  if (key.algorithm == Algorithm::kSlidingWindow) return std::nullopt;
+  const std::uint64_t nanos = std::uint64_t{Unmarked(bucket).high} << 32 | bucket.low;
+  return Instant{Nanos{static_cast<Nanos::rep>(nanos)}};
+}
+
+std::string LimitKey(LimitId id) { return NumberedKey(kLimitPrefix, id); }
+
+std::string LimitValue(const Limit& limit) {
+  std::string value;
+  AppendNumber(limit.owner().policy, value);
+  AppendNumber(limit.owner().position, value);
+  return value + LimitText(limit);
+}
+
+std::optional<LimitId> ReadLimitKey(std::string_view bytes) {
+  Reader reader(bytes);
+  reader.Expect(kLimitPrefix);
+  const auto id = reader.Take<LimitId>();
+  if (!reader.Complete()) return std::nullopt;
+  return id;
+}
+
+std::optional<Limit> ReadLimitValue(std::string_view bytes) {
+  Reader reader(bytes);
+  LimitOwner owner;
+  owner.policy = reader.Take<std::uint32_t>();
+  owner.position = reader.Take<std::uint32_t>();
+  const absl::StatusOr<LimitWord> word = ParseLimitWord(reader.TakeRest());
+  if (!reader.Complete() || !word.ok() || word->kind != LimitWord::Kind::kLimit) {
+    return std::nullopt;
+  }
+  if (!word->limit->has_bucket()) return std::nullopt;
+  return word->limit->OwnedBy(owner);
+}
+
+std::string PolicyKey(std::uint32_t id) { return NumberedKey(kPolicyPrefix, id); }
+
+std::string PolicyValue(const Policy& policy) {
+  std::string value;
+  AppendNumber(policy.from_file ? kFromFile : std::uint8_t{0}, value);
+  AppendNumber(static_cast<std::uint8_t>(policy.name.size()), value);
+  value += policy.name;
+  AppendLimits(policy.limits, value);
+  return value;
+}
+
+std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
+  Reader key_reader(key);
+  Policy policy;
+  key_reader.Expect(kPolicyPrefix);
+  policy.id = key_reader.Take<std::uint32_t>();
+  Reader reader(value);
+  const auto flags = reader.Take<std::uint8_t>();
+  policy.from_file = flags == kFromFile;
+  policy.name = reader.TakeBytes(reader.Take<std::uint8_t>());
+  std::optional<PolicyLimits> limits = ReadLimits(reader.TakeRest());
+  if (!key_reader.Complete() || !reader.Complete() || flags > kFromFile || !limits) {
+    return std::nullopt;
+  }
+  policy.limits = *std::move(limits);
+  return policy;
+}
+
+std::string OverrideKey(std::uint32_t policy, std::string_view key) {
+  return NumberedKey(kOverridePrefix, policy).append(key);
+}
+
+std::string OverrideValue(const PolicyLimits& limits) {
+  std::string value;
+  AppendLimits(limits, value);
+  return value;
+}
+
+std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view value) {
+  Reader reader(key);
+  reader.Expect(kOverridePrefix);
+  const auto policy = reader.Take<std::uint32_t>();
+  const std::string_view whose = reader.TakeRest();
+  std::optional<PolicyLimits> limits = ReadLimits(value);
+  if (!reader.Complete() || !limits) return std::nullopt;
+  return SavedOverride{policy, whose, *std::move(limits)};
+}
+
+std::string MetaKey(std::string_view name) { return std::string(1, kMetaPrefix).append(name); }
+
+std::string NumberValue(std::uint32_t number) {
+  std::string value;
+  AppendNumber(number, value);
+  return value;
+}
+
+std::optional<std::uint32_t> ReadNumber(std::string_view bytes) {
+  Reader reader(bytes);
+  const auto number = reader.Take<std::uint32_t>();
+  if (!reader.Complete()) return std::nullopt;
+  return number;
+}
+
+std::string ClockValue(Instant mark) {
+  std::string value;
+  AppendNumber(static_cast<std::uint64_t>(mark.time_since_epoch().count()), value);
+  return value;
+}
+
+std::optional<Instant> ReadClock(std::string_view bytes) {
+  Reader reader(bytes);
+  const auto nanos = reader.Take<std::uint64_t>();
+  const auto most = static_cast<std::uint64_t>(kInstantMax.time_since_epoch().count());
+  if (!reader.Complete() || nanos > most) return std::nullopt;
+  return Instant{Nanos{static_cast<Nanos::rep>(nanos)}};
+}
+
+std::string SecretValue(const HashSecret& secret) { return {secret.begin(), secret.end()}; }
+
+std::optional<HashSecret> ReadSecret(std::string_view bytes) {
+  HashSecret secret;
+  if (bytes.size() != secret.size()) return std::nullopt;
+  std::ranges::copy(bytes, secret.begin());
+  return secret;
+}
+
+}  // namespace weir

@@ -1,0 +1,91 @@
+#include "persistence/saver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/status.h"
+
+namespace weir {
+
+Saver::Saver(Limiter& limiter, Policies& policies, const Clock& clock,
+             std::unique_ptr<Storage> storage, const SaverOptions& options)
+    : limiter_(limiter),
+      policies_(policies),
+      clock_(clock),
+      options_(options),
+      secret_(storage->secret()),
+      storage_(std::move(storage)) {}
+
+absl::Status Saver::Save() {
+  if (!failure_.ok() && clock_.Now() < retry_at_) return failure_;
+  const absl::Status saved = SaveNow();
+  return saved.ok() ? saved : NoteFailure(saved);
+}
+
+absl::Status Saver::SaveAndStop() {
+  absl::Status saved = SaveNow();
+  if (saved.ok()) saved = storage_->MarkStopped(clock_.Now());
+  return saved.ok() ? saved : NoteFailure(saved);
+}
+
+absl::Status Saver::Reopen() {
+  absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options_.database);
+  if (!opened.ok()) return opened.status();
+  if ((*opened)->secret() != secret_) {
+    return absl::FailedPreconditionError("the data directory holds another server's database now");
+  }
+  storage_ = *std::move(opened);
+  return absl::OkStatus();
+}
+
+absl::Status Saver::SaveNow() {
+  if (!storage_) WEIR_RETURN_IF_ERROR(Reopen());
+  const Instant begun = clock_.Now();
+  // In this order: a bucket's limit is known when the bucket is, a limit's policy when the limit
+  // is.
+  const LimiterChanges changes =
+      limiter_.TakeChanges(options_.drops_full ? begun : Instant{}, options_.one_cut);
+  const PolicyChanges policies = policies_.TakeChanges();
+  const Instant mark = clock_.Now();
+  const bool starts_over = changes.generation != storage_->generation();
+  if (!changes.empty() || !policies.empty() || starts_over) {
+    const Instant drop_mark = options_.drops_full ? mark : Instant{};
+    const absl::Status saved = storage_->Save(changes, policies, mark, drop_mark);
+    if (!saved.ok()) {
+      limiter_.NoteAgain(changes);
+      policies_.NoteAgain(policies);
+      return saved;
+    }
+  }
+  NoteSuccess(begun, changes.buckets.size());
+  return absl::OkStatus();
+}
+
+void Saver::NoteSuccess(Instant begun, std::size_t buckets) {
+  failure_ = absl::OkStatus();
+  retry_after_ = kRetryMin;
+  MutexLock lock(mutex_);
+  status_.error.clear();
+  status_.last_save = begun;
+  status_.last_save_duration = clock_.Now() - begun;
+  status_.last_save_records = buckets;
+  ++status_.saves;
+}
+
+absl::Status Saver::NoteFailure(const absl::Status& failure) {
+  storage_.reset();
+  failure_ = failure;
+  retry_at_ = clock_.Now() + retry_after_;
+  retry_after_ = std::min(2 * retry_after_, kRetryMax);
+  MutexLock lock(mutex_);
+  status_.error = std::string(failure.message());
+  ++status_.failures;
+  return failure;
+}
+
+Saver::Status Saver::status() const {
+  MutexLock lock(mutex_);
+  return status_;
+}
+
+}  // namespace weir

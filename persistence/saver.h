@@ -1,0 +1,81 @@
+// Saves what changes, tick after tick, and goes on after a tick that failed.
+//
+// A tick takes what has changed from the limiter and the policies and writes it. When that fails,
+// all of it is noted again and the database is closed: after a failed sync nothing that it says can
+// be believed. The next tick that is due opens it anew, after 1, 2, 4 and then every 8 seconds.
+// Meanwhile whoever decides does not notice.
+//
+// One thread drives it; status() is for any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+
+#include "core/clock.h"
+#include "core/limiter.h"
+#include "core/mutex.h"
+#include "core/policies.h"
+#include "persistence/storage.h"
+
+namespace weir {
+
+struct SaverOptions {
+  DatabaseOptions database;  // to open it anew
+  // A request is saved whole or not at all. Stops the world for about 100 us a tick.
+  bool one_cut = false;
+  // Full buckets need not be written, and may be dropped. False where clients bring the time.
+  bool drops_full = true;
+};
+
+class Saver {
+ public:
+  static constexpr Nanos kRetryMin = std::chrono::seconds{1};
+  static constexpr Nanos kRetryMax = std::chrono::seconds{8};
+
+  struct Status {
+    std::string error;                 // why the last tick failed; empty: it did not
+    std::optional<Instant> last_save;  // when the last tick began that did not fail
+    Nanos last_save_duration{0};
+    std::uint64_t last_save_records = 0;  // buckets
+    std::uint64_t saves = 0;              // ticks that had something to write, and did
+    std::uint64_t failures = 0;
+  };
+
+  Saver(Limiter& limiter, Policies& policies, const Clock& clock, std::unique_ptr<Storage> storage,
+        const SaverOptions& options);
+
+  // One tick. Ok: whatever was changed before the call is on disk. While the time to try again has
+  // not come, fails with what failed last, at once.
+  absl::Status Save();
+
+  // The last tick, at once whatever failed before, and the note that all was saved.
+  absl::Status SaveAndStop();
+
+  [[nodiscard]] Status status() const;
+
+ private:
+  absl::Status Reopen();
+  absl::Status SaveNow();
+  void NoteSuccess(Instant begun, std::size_t buckets);
+  absl::Status NoteFailure(const absl::Status& failure);
+
+  Limiter& limiter_;
+  Policies& policies_;
+  const Clock& clock_;
+  const SaverOptions options_;
+  const HashSecret secret_;
+  std::unique_ptr<Storage> storage_;  // null after a failure
+  absl::Status failure_;              // of the last tick
+  Nanos retry_after_ = kRetryMin;
+  Instant retry_at_{};
+
+  mutable Mutex mutex_;
+  Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir
