@@ -171,11 +171,10 @@ void LimitRegistry::EndRestore() {
   }
 }
 
-void LimitRegistry::RememberRestored() {
+void LimitRegistry::Remember(LimitId id) {
   MutexLock lock(mutex_);
-  for (LimitId id = used_.load(std::memory_order_relaxed); id-- > 0;) {
-    EntryOf(id).remembered = IsGivenOut(EntryOf(id));
-  }
+  WEIR_CHECK(IsGivenOut(EntryOf(id)));
+  EntryOf(id).remembered = true;
 }
 
 bool LimitRegistry::IsRemembered(LimitId id) const noexcept { return EntryOf(id).remembered; }

@@ -95,9 +95,8 @@ class LimitRegistry {
   [[nodiscard]] bool Restore(LimitId id, const Limit& limit);
   // Makes the ids that Restore has left out free to be given out. After the last Restore.
   void EndRestore();
-  // Remembers the limits that are there now as those known before a crash; their ids are never
-  // taken back. After the last Restore.
-  void RememberRestored();
+  // Remembers a restored limit as one known before a crash; its id is never taken back.
+  void Remember(LimitId id);
   [[nodiscard]] bool IsRemembered(LimitId id) const noexcept;
 
  private:

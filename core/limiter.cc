@@ -171,8 +171,7 @@ void Limiter::FindBuckets(Plan& plan, const Request& request) {
 // What a limit's bucket is that is not there.
 Bucket Limiter::AbsentBucket(LimitId id, const Limit& limit) const {
   if (!exhausted_since_ || !registry_.IsRemembered(id)) return Bucket{};
-  const auto everything = static_cast<std::uint64_t>(limit.capacity_tokens());
-  return DecideLimit(limit, Bucket{}, *exhausted_since_, everything, max_wait_).bucket;
+  return ExhaustedBucket(limit, *exhausted_since_);
 }
 
 // Decides each bucket. Requires: the partitions are locked, FindBuckets was called.

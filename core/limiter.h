@@ -189,9 +189,11 @@ class Limiter {
   // Distinct buckets of restored limits, of a partition that has none.
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets);
   void EndRestore(std::uint32_t generation);
-  // From now on an absent bucket of a restored limit is not full, but has just been exhausted at
-  // `since`: whoever lost what was admitted may not guess that it was nothing. After EndRestore.
-  void TakeUnknownForExhausted(Instant since);
+  // From now on an absent bucket of these restored limits is not full, but was exhausted at
+  // `since`: whoever lost what was admitted may not guess that it was nothing.
+  void TakeUnknownForExhausted(Instant since, std::span<const LimitId> limits);
+  // The next save writes everything.
+  void NoteEverything() { overflowed_.store(true, std::memory_order_relaxed); }
 
   struct Size {
     std::size_t buckets = 0;      // stored, full ones that are not swept yet included

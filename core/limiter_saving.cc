@@ -57,7 +57,7 @@ LimiterChanges Limiter::TakeChanges(Instant now, bool one_cut) {
 
 void Limiter::NoteAgain(const LimiterChanges& changes) {
   registry_.NoteAgain(changes.limits);
-  if (changes.everything) return overflowed_.store(true, std::memory_order_relaxed);
+  if (changes.everything) return NoteEverything();
   for (const BucketChange& change : changes.buckets) {
     TableLock lock(table_, change.partition);
     Partition& partition = table_.partition(change.partition);
@@ -83,8 +83,8 @@ void Limiter::EndRestore(std::uint32_t generation) {
   registry_.EndRestore();
 }
 
-void Limiter::TakeUnknownForExhausted(Instant since) {
-  registry_.RememberRestored();
+void Limiter::TakeUnknownForExhausted(Instant since, std::span<const LimitId> limits) {
+  for (const LimitId limit : limits) registry_.Remember(limit);
   exhausted_since_ = since;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -66,10 +67,10 @@ absl::Status PrepareDirectory(const std::string& directory) {
         absl::StrCat("cannot read the data directory ", directory, ": ", error.message()));
   }
   if (is_empty || std::filesystem::exists(path / "CURRENT", error)) return absl::OkStatus();
-  // What an open leaves that was cut short: a log and a lock, and nothing of ours yet.
+  // What an open leaves that was cut short: a lock, and nothing of ours yet.
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
     const std::string name = entry.path().filename();
-    if (name != "LOCK" && name != "LOG") {
+    if (name != "LOCK") {
       return absl::FailedPreconditionError(absl::StrCat("data directory ", directory,
                                                         ": it holds '", name,
                                                         "' and no database (no file CURRENT)"));
@@ -77,6 +78,15 @@ absl::Status PrepareDirectory(const std::string& directory) {
   }
   return absl::OkStatus();
 }
+
+// RocksDB's own log goes nowhere. As a file in the directory it would end the process when the disk
+// is full: RocksDB 7.8 asserts that a file whose write has failed is not written again, and its
+// logger does so.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
 
 // Hands every compaction a filter of its own.
 class FilterFactory final : public rocksdb::CompactionFilterFactory {
@@ -106,10 +116,8 @@ rocksdb::Options RocksOptions(rocksdb::Env* env, std::shared_ptr<const DropRule>
   options.max_write_buffer_number = 2;
   options.max_total_wal_size = 64 * kMegabyte;
   options.track_and_verify_wals_in_manifest = true;
-  options.max_open_files = 128;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = kMegabyte;
-  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.max_open_files = 32;
+  options.info_log = std::make_shared<NoLog>();
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(8 * kMegabyte);
   table.block_size = 16 * 1024;

@@ -42,7 +42,7 @@ class Saver {
     std::optional<Instant> last_save;  // when the last tick began that did not fail
     Nanos last_save_duration{0};
     std::uint64_t last_save_records = 0;  // buckets
-    std::uint64_t saves = 0;              // ticks that had something to write, and did
+    std::uint64_t saves = 0;              // ticks that did not fail
     std::uint64_t failures = 0;
   };
 

@@ -85,8 +85,16 @@ absl::Status Storage::ReadMeta() {
 // Reads the records of one load into the limiter and the policies.
 class Storage::Loading {
  public:
-  Loading(Limiter& limiter, Policies& policies, const LoadOptions& options, LoadReport& report)
-      : limiter_(limiter), policies_(policies), options_(options), report_(report) {}
+  Loading(Limiter& limiter, Policies& policies, const LoadOptions& options, bool as_exhausted,
+          LoadReport& report)
+      : limiter_(limiter),
+        policies_(policies),
+        options_(options),
+        as_exhausted_(as_exhausted),
+        report_(report) {}
+
+  [[nodiscard]] bool as_exhausted() const noexcept { return as_exhausted_; }
+  [[nodiscard]] const absl::flat_hash_map<LimitId, Limit>& limits() const { return limits_; }
 
   void AddPolicy(std::string_view key, std::string_view value) {
     const std::optional<Policy> policy = ReadPolicy(key, value);
@@ -124,8 +132,8 @@ class Storage::Loading {
     if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
       return CountDropped();
     }
-    if (options_.as_exhausted) *bucket = Exhausted(limit->second, *bucket);
-    if (IsFull(limit->second, *bucket, options_.now)) return CountDropped();
+    if (as_exhausted_) *bucket = LaterOf(*bucket, limit->second);
+    if (options_.drops_full && IsFull(limit->second, *bucket, options_.now)) return CountDropped();
     if (bucket_key->partition != partition_) FlushPartition();
     partition_ = bucket_key->partition;
     buckets_.push_back({{bucket_key->hash, bucket_key->limit}, *bucket});
@@ -139,10 +147,9 @@ class Storage::Loading {
   }
 
  private:
-  // The bucket as it is if everything was taken from it just now, or later still, as it is.
-  [[nodiscard]] Bucket Exhausted(const Limit& limit, const Bucket& saved) const {
-    const auto everything = static_cast<std::uint64_t>(limit.capacity_tokens());
-    const Bucket empty = DecideLimit(limit, Bucket{}, options_.now, everything, Nanos{0}).bucket;
+  // A bucket from which everything was taken just now, but where it is full even later.
+  [[nodiscard]] Bucket LaterOf(const Bucket& saved, const Limit& limit) const {
+    const Bucket empty = ExhaustedBucket(limit, options_.now);
     const bool is_later =
         TimeToFull(limit, saved, options_.now) > TimeToFull(limit, empty, options_.now);
     return is_later ? saved : empty;
@@ -153,6 +160,7 @@ class Storage::Loading {
   Limiter& limiter_;
   Policies& policies_;
   const LoadOptions options_;
+  const bool as_exhausted_;
   LoadReport& report_;
   absl::flat_hash_set<std::uint32_t> policy_ids_;
   absl::flat_hash_map<LimitId, Limit> limits_;
@@ -162,7 +170,8 @@ class Storage::Loading {
 
 absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
                            LoadReport& report, const std::atomic<bool>& stop) {
-  Loading loading(limiter, policies, options, report);
+  Loading loading(limiter, policies, options, was_cut_short_ && options.unknown_is_exhausted,
+                  report);
   const auto scan = [&](const std::string& first, const std::string& end,
                         void (Loading::*add)(std::string_view, std::string_view)) -> absl::Status {
     WEIR_RETURN_IF_ERROR(database_->Scan(first, [&](std::string_view key, std::string_view value) {
@@ -185,18 +194,45 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   const absl::StatusOr<std::string> next = database_->Get(MetaKey(kMetaNextPolicy));
   if (next.ok()) policies.RestoreNextId(ReadNumber(*next).value_or(0));
   limiter.EndRestore(generation_);
-  if (options.as_exhausted) limiter.TakeUnknownForExhausted(options.now);
-  return WriteUse(options.now, false);
-}
-
-absl::Status Storage::WriteUse(Instant mark, bool stopped) {
-  return database_->Write(2, [&](Database::Writer& writer) {
-    writer.Put(MetaKey(kMetaClock), ClockValue(mark));
-    writer.Put(MetaKey(kMetaStopped), NumberValue(stopped ? 1 : 0));
+  const std::optional<Exhausted> exhausted = FindExhausted(loading, options);
+  if (exhausted) limiter.TakeUnknownForExhausted(exhausted->since, exhausted->limits);
+  if (loading.as_exhausted()) limiter.NoteEverything();  // It is not what is on disk.
+  return database_->Write(3, [&](Database::Writer& writer) {
+    writer.Put(MetaKey(kMetaClock), ClockValue(options.now));
+    const std::string key = MetaKey(kMetaExhausted);
+    exhausted ? writer.Put(key, ExhaustedValue(*exhausted)) : writer.Erase(key);
+    writer.Put(MetaKey(kMetaStopped), NumberValue(0));
   });
 }
 
-absl::Status Storage::MarkStopped(Instant mark) { return WriteUse(mark, true); }
+std::optional<Exhausted> Storage::FindExhausted(const Loading& loading,
+                                                const LoadOptions& options) const {
+  if (!options.unknown_is_exhausted) return std::nullopt;
+  Exhausted exhausted{options.now, {}};
+  if (loading.as_exhausted()) {
+    for (const auto& [id, limit] : loading.limits()) exhausted.limits.push_back(id);
+    return exhausted;
+  }
+  // What an earlier crash has left, as far as it is not full again.
+  const absl::StatusOr<std::string> value = database_->Get(MetaKey(kMetaExhausted));
+  const std::optional<Exhausted> before = value.ok() ? ReadExhausted(*value) : std::nullopt;
+  if (!before) return std::nullopt;
+  exhausted.since = before->since;
+  for (const LimitId id : before->limits) {
+    const auto limit = loading.limits().find(id);
+    if (limit == loading.limits().end()) continue;
+    const Bucket bucket = ExhaustedBucket(limit->second, before->since);
+    if (!IsFull(limit->second, bucket, options.now)) exhausted.limits.push_back(id);
+  }
+  return exhausted.limits.empty() ? std::nullopt : std::optional(exhausted);
+}
+
+absl::Status Storage::MarkStopped(Instant mark) {
+  return database_->Write(2, [&](Database::Writer& writer) {
+    writer.Put(MetaKey(kMetaClock), ClockValue(mark));
+    writer.Put(MetaKey(kMetaStopped), NumberValue(1));
+  });
+}
 
 absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& policies,
                            Instant mark, Instant drop_mark) {

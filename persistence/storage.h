@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 #include "core/limiter.h"
 #include "core/policies.h"
 #include "persistence/database.h"
+#include "persistence/format.h"
 
 namespace weir {
 
@@ -33,10 +35,11 @@ struct LoadReport {
 };
 
 struct LoadOptions {
-  Instant now{};  // buckets that are full by then are dropped
-  // Every bucket counts as exhausted just now, those that are not there included: what was admitted
-  // before a crash and not saved cannot be admitted again.
-  bool as_exhausted = false;
+  Instant now{};
+  bool drops_full = true;  // buckets that are full by now; false where clients bring the time
+  // Where the last use was cut short, every bucket counts as exhausted just now, those that are not
+  // there included: what was admitted before a crash and not saved cannot be admitted again.
+  bool unknown_is_exhausted = false;
 };
 
 class Storage {
@@ -74,7 +77,9 @@ class Storage {
   explicit Storage(std::unique_ptr<Database> database) : database_(std::move(database)) {}
   absl::Status Begin();
   absl::Status ReadMeta();
-  absl::Status WriteUse(Instant mark, bool stopped);
+  // After a load: which limits' absent buckets are not full.
+  [[nodiscard]] std::optional<Exhausted> FindExhausted(const Loading& loading,
+                                                       const LoadOptions& options) const;
   void AllowDrops(Instant mark);
 
   const std::unique_ptr<Database> database_;

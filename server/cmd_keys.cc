@@ -31,6 +31,7 @@ void Dbsize(Call& call) {
 void Del(Call& call) {
   const Instant now = call.services().explicit_time.View(call.now);
   call.Charge(call.arguments().size());
+  call.Changed();
   std::int64_t forgotten = 0;
   for (const std::string_view key : call.arguments()) {
     if (call.services().limiter.Reset(key, {}, now) > 0) ++forgotten;
@@ -53,6 +54,7 @@ void Flush(Call& call) {
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   call.Charge(kWholeTableWork);
   call.services().limiter.Clear();
+  call.Changed();
   call.reply.SimpleString("OK");
 }
 

@@ -60,6 +60,16 @@ void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const 
   });
 }
 
+// While nothing can be saved and all has to be: answers what would be admitted with an error, and
+// changes nothing. Returns whether it did.
+bool RefusedUnsaved(Call& call, const Asked& asked) {
+  const StateOnDisk* state = call.services().state;
+  if (!state || !state->refuses_changes()) return false;
+  if (!call.services().limiter.Peek(asked.request.checks, asked.now).allowed) return false;
+  call.FailUnsaved();
+  return true;
+}
+
 // Counts a verdict that changed something, or that was refused.
 void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
   Worker& worker = call.session.worker();
@@ -68,7 +78,10 @@ void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
     if (!limit.counts) limit.counts = worker.stats.Of(limit.counted_as);
     CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);
   }
-  if (verdict.allowed) return worker.counters.allowed.Add();
+  if (verdict.allowed) {
+    call.Changed();
+    return worker.counters.allowed.Add();
+  }
   worker.counters.denied.Add();
   worker.denied_keys.Add(request.checks[verdict.limit_index].key);
 }
@@ -78,6 +91,7 @@ void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
 void RlAllow(Call& call) {
   const absl::StatusOr<Asked> asked = ReadRequest(call);
   if (!asked.ok()) return call.Fail(asked.status());
+  if (RefusedUnsaved(call, *asked)) return;
   const absl::StatusOr<Verdict> verdict =
       call.services().limiter.Decide(asked->request.checks, asked->now);
   if (!verdict.ok()) return call.Fail(verdict.status());
@@ -95,6 +109,7 @@ void RlPeek(Call& call) {
 void RlTake(Call& call) {
   const absl::StatusOr<Asked> asked = ReadRequest(call, RequestKind::kTake);
   if (!asked.ok()) return call.Fail(asked.status());
+  if (RefusedUnsaved(call, *asked)) return;
   const absl::StatusOr<Limiter::Grant> grant =
       call.services().limiter.Take(asked->request.checks, asked->request.upto, asked->now);
   if (!grant.ok()) return call.Fail(grant.status());
@@ -105,6 +120,7 @@ void RlTake(Call& call) {
 void RlRefund(Call& call) {
   const absl::StatusOr<Asked> asked = ReadRequest(call);
   if (!asked.ok()) return call.Fail(asked.status());
+  call.Changed();
   Answer(call, asked->request, 1,
          call.services().limiter.Refund(asked->request.checks, asked->now));
 }
@@ -118,6 +134,7 @@ void RlWait(Call& call) {
                                   "': above the server's max-wait, ",
                                   call.services().options.max_wait.count(), " ms"));
   }
+  if (RefusedUnsaved(call, *asked)) return;
   absl::StatusOr<Limiter::Admission> admission =
       call.services().limiter.Reserve(request.checks, request.timeout, asked->now);
   if (!admission.ok()) return call.Fail(admission.status());
@@ -134,6 +151,7 @@ void RlReset(Call& call) {
   const auto limits = ParseLimits(arguments[0], arguments.subspan(1), call.session.worker().memo);
   if (!limits.ok()) return call.Fail(limits.status());
   call.Charge(limits->size());
+  call.Changed();
   const Instant now = call.services().explicit_time.View(call.now);
   const std::size_t live = call.services().limiter.Reset(arguments[0], *limits, now);
   call.reply.Integer(static_cast<std::int64_t>(live));

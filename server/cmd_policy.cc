@@ -23,6 +23,7 @@ constexpr std::size_t kLimitTextBytes = 128;  // about, of the longest
 
 void Acknowledge(Call& call, const absl::Status& status) {
   if (!status.ok()) return call.Fail(status);
+  call.Changed();
   call.reply.SimpleString("OK");
 }
 
@@ -72,6 +73,7 @@ void PolicyUnoverride(Call& call) {
   const absl::StatusOr<bool> removed =
       call.services().policies.RemoveOverride(arguments[0], arguments[1]);
   if (!removed.ok()) return call.Fail(removed.status());
+  call.Changed();
   call.reply.Integer(*removed ? 1 : 0);
 }
 

@@ -40,9 +40,15 @@ void Throttle(Call& call) {
   }
   const Limit limit = numbers->OwnedBy(kThrottleOwner);
   Worker& worker = call.session.worker();
-  const absl::StatusOr<Verdict> verdict =
-      call.services().limiter.Decide({{key, &limit, quantity, &worker.throttle_hint}}, call.now);
+  const Services& services = call.services();
+  const Request request = {{key, &limit, quantity, &worker.throttle_hint}};
+  if (services.state && services.state->refuses_changes() &&
+      services.limiter.Peek(request, call.now).allowed) {
+    return call.FailUnsaved();
+  }
+  const absl::StatusOr<Verdict> verdict = services.limiter.Decide(request, call.now);
   if (!verdict.ok()) return call.Fail(verdict.status());
+  if (verdict->allowed) call.Changed();
 
   CountDecision(*worker.throttle_counts, limit, verdict->decisions.front(), verdict->allowed);
   (verdict->allowed ? worker.counters.allowed : worker.counters.denied).Add();

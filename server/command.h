@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -32,9 +33,16 @@ struct Call {
   [[nodiscard]] std::span<const std::string_view> arguments() const;
   // Says that the command is more work than one unit (kWorkPerTurn), so that the turn ends sooner.
   void Charge(std::size_t units) const { session.Charge(units); }
+  // Says that the command may have changed what is kept on disk: where every change has to be there
+  // before it is answered, the reply waits for that.
+  void Changed() const { session.AwaitSaveOfChange(); }
+  // The reply waits for a save, however the server is set.
+  void AwaitSave() const { session.AwaitSave(); }
   // "ERR <message>"; returns so that a handler can say `return call.Fail(...)`.
   void Fail(std::string_view message) const;
   void Fail(const absl::Status& status) const;
+  // The error of what may not be answered because it cannot be saved.
+  void FailUnsaved() const;
 };
 
 using Handler = void (*)(Call& call);
@@ -71,6 +79,9 @@ enum CommandFlags : std::uint32_t {
   kLoading = 1 << 6,    // also while state is loaded
   kContainer = 1 << 7,  // has subcommands: "CLIENT" is followed by rows "CLIENT|ID", ...
   kAndKeys = 1 << 8,    // more keys stand behind each AND
+  // Changes what is kept whenever it succeeds, and so is refused while nothing can be saved and all
+  // has to be. (What decides says its denials even then.)
+  kAlwaysChanges = 1 << 9,
 };
 
 // Where the keys are, as Redis counts: positions in the words; first 0 means no keys, last -1 the
@@ -115,5 +126,8 @@ struct CommandSpec {
 
   [[nodiscard]] bool Is(CommandFlags flag) const noexcept { return (flags & flag) != 0; }
 };
+
+// The error of whatever may not be answered because it cannot be saved.
+[[nodiscard]] std::string CannotSave(std::string_view reason);
 
 }  // namespace weir

@@ -96,6 +96,8 @@ inline constexpr std::array kAsyncOrSync = {
     Argument{.name = "sync", .type = Arg::kToken, .token = "SYNC"}};
 inline constexpr std::array kFlush = {
     Argument{.name = "flush-type", .type = Arg::kOneOf, .optional = true, .parts = kAsyncOrSync}};
+inline constexpr std::array kBgSave = {
+    Argument{.name = "schedule", .type = Arg::kToken, .token = "SCHEDULE", .optional = true}};
 inline constexpr std::array kSaveOrNot = {
     Argument{.name = "nosave", .type = Arg::kToken, .token = "NOSAVE"},
     Argument{.name = "save", .type = Arg::kToken, .token = "SAVE"}};

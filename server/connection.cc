@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/status.h"
 #include "server/io_thread.h"
 #include "server/lingering_close.h"
 
@@ -126,6 +127,29 @@ void Connection::ExecuteTurn(std::string_view unread) {
   turn_ = session_.Execute(unread, replies);
   if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
   KeepInput(unread, turn_.next == Session::Next::kClose ? unread.size() : turn_.consumed);
+  turn_.ticket == 0 ? Send(replies) : SendWhenSaved(replies);
+}
+
+// What does not say that something was changed leaves at once, as far as the kernel takes it.
+void Connection::SendWhenSaved(std::string_view replies) {
+  const std::optional<std::size_t> sent = Write(replies.substr(0, turn_.sendable));
+  if (!sent) return Close();
+  pending_output_ = replies.substr(*sent);
+  turn_.sendable -= *sent;
+  state_ = State::kSaving;
+  NoteStall(false);
+  thread_.Park(shared_from_this());
+}
+
+void Connection::OnSaved(const absl::Status& saved) {
+  if (state_ != State::kSaving) return;
+  std::string replies;
+  replies.swap(pending_output_);
+  if (!saved.ok() && !thread_.worker().services.state->serves_unsaved()) {
+    std::string unsaved = replies.substr(turn_.sendable);
+    session_.ReplaceUnsaved(unsaved, StdView(saved.message()));
+    replies.replace(turn_.sendable, std::string::npos, unsaved);
+  }
   Send(replies);
 }
 

@@ -28,6 +28,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 
@@ -67,6 +68,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Executes what has been received up to now, sends the replies and closes.
   void Drain();
 
+  // The save of ticket() has ended.
+  void OnSaved(const absl::Status& saved);
+  // Of the save that its replies wait for.
+  [[nodiscard]] std::uint64_t ticket() const noexcept { return turn_.ticket; }
+
   // Closes if it has been stalled for kStalledTime. Returns whether it is stalled still, so that
   // this has to be asked again.
   bool CloseIfStalled(Instant now);
@@ -76,6 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     kReading,    // waits for input
     kWaiting,    // its session waits for tokens (RL.WAIT); what comes meanwhile is kept
     kPostponed,  // gave the turn to the others; its next is in the thread's queue
+    kSaving,     // its replies wait until what they say is on disk
     kWriting,    // waits until the kernel takes more of pending_output_
     kClosed,     // or closing, which is no longer our business
   };
@@ -88,6 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ReceiveMeanwhile();
   void ExecuteTurn(std::string_view unread);
   void KeepInput(std::string_view unread, std::size_t consumed);
+  void SendWhenSaved(std::string_view replies);
   void Send(std::string_view replies);
   void WaitForRoom();
   void SendPending();

@@ -9,6 +9,7 @@ namespace weir {
 // those of a thread's event loop.
 inline constexpr std::int64_t kDescriptorsReserved = 64;
 inline constexpr std::int64_t kDescriptorsPerThread = 3;
+inline constexpr std::int64_t kDescriptorsForState = 64;  // RocksDB's, where there is a --data-dir
 inline constexpr std::int64_t kThreadsInReserve =
     8;  // whose loops are counted in kDescriptorsReserved
 

@@ -65,6 +65,11 @@ void CommandInfo(Call& call);
 void CommandList(Call& call);
 void ContainerHelp(Call& call);
 
+// cmd_save.cc
+void BgSave(Call& call);
+void LastSave(Call& call);
+void Save(Call& call);
+
 // cmd_server.cc
 void ConfigGet(Call& call);
 void Info(Call& call);

@@ -15,6 +15,7 @@
 #include <malloc.h>
 
 #include "core/status.h"
+#include "server/log.h"
 #include "server/version.h"
 
 namespace weir {
@@ -78,11 +79,48 @@ void AddMemory(Lines& lines, Services&, Instant) {
   lines.Add("maxmemory_policy", "noeviction");
 }
 
-void AddPersistence(Lines& lines, Services&, Instant) {
-  lines.Add("loading", 0);
-  lines.Add("rdb_bgsave_in_progress", 0);
+// How much of what was admitted a crash just now would forget: what came since the last save began,
+// if anything did.
+Nanos LossBound(const Services& services, const Saver::Status& status, std::size_t changes,
+                Instant now) {
+  const bool never = services.state->always() && status.error.empty();
+  if (never || changes == 0) return Nanos{0};
+  return std::max(now - status.last_save.value_or(services.started), Nanos{0});
+}
+
+void AddSaves(Lines& lines, Services& services, Instant now) {
+  const Saver::Status status = services.state->status();
+  const std::size_t changes = services.limiter.size().changes;
+  const Instant last = status.last_save.value_or(services.started);
+  lines.Add("rdb_changes_since_last_save", changes);
+  lines.Add("rdb_bgsave_in_progress", services.state->saving() ? 1 : 0);
+  lines.Add("rdb_last_save_time",
+            std::chrono::floor<std::chrono::seconds>(last.time_since_epoch()).count());
+  lines.Add("rdb_last_bgsave_status", status.error.empty() ? "ok" : "err");
+  lines.Add("rdb_saves", status.saves);
+  lines.Add("persist_status", status.error.empty() ? "ok" : "failing");
+  lines.Add("persist_error", EscapedForLog(status.error));
+  lines.Add("persist_failures", status.failures);
+  lines.Add("last_save_age_ms", CeilMillis(std::max(now - last, Nanos{0})));
+  lines.Add("last_save_duration_ms", CeilMillis(status.last_save_duration));
+  lines.Add("last_save_buckets", status.last_save_records);
+  lines.Add("loss_bound_ms", CeilMillis(LossBound(services, status, changes, now)));
+  lines.Add("dirty_buckets", changes);
+}
+
+void AddPersistence(Lines& lines, Services& services, Instant now) {
+  lines.Add("loading", services.loading() ? 1 : 0);
   lines.Add("aof_enabled", 0);
   lines.Add("aof_rewrite_in_progress", 0);
+  lines.Add("durability", services.state ? services.options.durability : "none");
+  if (!services.state) return lines.Add("rdb_bgsave_in_progress", 0);
+  const LoadReport& report = services.state->load_report();
+  lines.Add("unclean_restart", services.state->was_cut_short() ? 1 : 0);
+  lines.Add("loaded_buckets", report.loaded.load());
+  lines.Add("dropped_buckets", report.dropped.load());
+  lines.Add("bad_records", report.bad.load());
+  lines.Add("load_duration_ms", CeilMillis(services.state->load_time()));
+  if (!services.loading()) AddSaves(lines, services, now);
 }
 
 void AddStats(Lines& lines, Services& services, Instant) {

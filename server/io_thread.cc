@@ -1,5 +1,6 @@
 #include "server/io_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -62,6 +63,25 @@ void IoThread::Drain() {
     const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
     for (const std::shared_ptr<Connection>& connection : all) connection->Drain();
   });
+}
+
+void IoThread::OnSaved(std::uint64_t ticket, const absl::Status& saved) {
+  asio::post(context_, [this, ticket, saved] {
+    // Those that go on may park again.
+    std::vector<std::shared_ptr<Connection>> ready;
+    ready.swap(parked_);
+    const auto later = std::ranges::find_if(
+        ready, [ticket](const auto& connection) { return connection->ticket() > ticket; });
+    parked_.assign(later, ready.end());
+    ready.erase(later, ready.end());
+    for (const std::shared_ptr<Connection>& connection : ready) connection->OnSaved(saved);
+    if (parked_.empty()) parked_work_.reset();
+  });
+}
+
+void IoThread::Park(std::shared_ptr<Connection> connection) {
+  if (!parked_work_) parked_work_.emplace(context_.get_executor());
+  parked_.push_back(std::move(connection));
 }
 
 void IoThread::Stop() { context_.stop(); }

@@ -11,14 +11,17 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -66,6 +69,9 @@ class IoThread {
   // ends.
   void Drain();
 
+  // The saves up to this ticket have ended so: sends the replies that wait for them.
+  void OnSaved(std::uint64_t ticket, const absl::Status& saved);
+
   // Ends the thread after the present step; open connections are cut when the object goes.
   void Stop();
 
@@ -78,6 +84,8 @@ class IoThread {
   [[nodiscard]] std::string& EmptyOutput();
   [[nodiscard]] LogThrottle& output_throttle() noexcept { return output_throttle_; }
   [[nodiscard]] LogThrottle& stall_throttle() noexcept { return stall_throttle_; }
+  // Calls connection->OnSaved() when the save of its ticket has ended.
+  void Park(std::shared_ptr<Connection> connection);
   // Asks the connection at each tick whether it is stalled, until it says that it is not.
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
@@ -100,6 +108,9 @@ class IoThread {
   bool draining_ = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
   absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a part of them
+  std::vector<std::shared_ptr<Connection>> parked_;           // in the order of their tickets
+  // Held while some are: they wait for nothing that the loop knows.
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_;
   std::thread thread_;
 };
 

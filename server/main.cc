@@ -1,4 +1,5 @@
-// weir-server: exits with 0 after a shutdown, 1 if it cannot start, 2 if the command line is wrong.
+// weir-server: exits with 0 after a shutdown, 1 if it cannot start, load or save its state, 2 if
+// the command line is wrong.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -16,7 +17,7 @@
 namespace weir {
 namespace {
 
-enum ExitCode { kDone = 0, kCannotStart = 1, kWrongCommandLine = 2 };
+enum ExitCode { kDone = 0, kFailed = 1, kWrongCommandLine = 2 };
 
 int Fail(ExitCode code, std::string_view reason) {
   std::fprintf(stderr, "weir-server: %.*s\n", static_cast<int>(reason.size()), reason.data());
@@ -29,17 +30,20 @@ int Serve(const Options& options) {
   Server server(options);
   server.HandleSignals();  // First: who reads that it listens may already send one.
   if (const absl::Status started = server.Start(); !started.ok()) {
-    return Fail(kCannotStart, StdView(started.message()));
+    return Fail(kFailed, StdView(started.message()));
   }
-  server.Run();
+  if (const absl::Status ran = server.Run(); !ran.ok()) {
+    return Fail(kFailed, StdView(ran.message()));
+  }
   spdlog::info("stopped");
   return kDone;
 }
 
 int Main(int argc, const char* const* argv) {
   ConfigureHeap();
-  signal(SIGPIPE,
-         SIG_IGN);  // A client or a reader of the log that goes away is an error of the write.
+  // A client or a reader of the log that goes away, and a file that may not grow, are errors of the
+  // write.
+  for (const int error : {SIGPIPE, SIGXFSZ}) signal(error, SIG_IGN);
   const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Fail(kWrongCommandLine, StdView(line.status().message()));
   if (!line->print_and_exit.empty()) {
@@ -51,7 +55,7 @@ int Main(int argc, const char* const* argv) {
   try {
     return Serve(line->options);
   } catch (const std::exception& error) {
-    return Fail(kCannotStart, error.what());
+    return Fail(kFailed, error.what());
   }
 }
 

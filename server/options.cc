@@ -51,6 +51,18 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .field = &Options::config,
      .fallback = "",
      .summary = "A TOML file with more options; the command line wins over it."},
+    {.name = "data-dir",
+     .field = &Options::data_dir,
+     .fallback = "",
+     .redis_alias = "dir",
+     .summary = "The directory that keeps the state; without one nothing survives a restart."},
+    {.name = "durability",
+     .field = &Options::durability,
+     .fallback = "snapshot",
+     .choices = "snapshot|always|none",
+     .summary =
+         "What a crash may forget: the last snapshot-interval, nothing (each admission waits for "
+         "the disk), or everything."},
     {.name = "log-level",
      .field = &Options::log_level,
      .fallback = "info",
@@ -72,6 +84,13 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .summary =
          "The longest TIMEOUT of RL.WAIT, and the most that a stored time is believed past an "
          "empty bucket's."},
+    {.name = "on-persist-error",
+     .field = &Options::on_persist_error,
+     .fallback = "refuse",
+     .choices = "refuse|serve",
+     .summary =
+         "With durability always and a disk that fails: refuse what would be admitted (MISCONF), "
+         "or serve and risk to forget it."},
     {.name = "policies",
      .field = &Options::policies,
      .fallback = "",
@@ -82,6 +101,18 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .min = 0,
      .max = 65'535,
      .summary = "The TCP port to listen on; 0 takes any free one."},
+    {.name = "reset-clock",
+     .field = &Options::reset_clock,
+     .fallback = "false",
+     .summary =
+         "Starts at the wall clock's time even if the data directory says that it was later; for "
+         "once, after a wrong clock was set right."},
+    {.name = "snapshot-interval",
+     .field = &Options::snapshot_interval,
+     .fallback = "1s",
+     .min = 10,
+     .max = 3'600'000,
+     .summary = "How often what has changed is saved; shorter ones forget less and write more."},
     {.name = "threads",
      .field = &Options::threads,
      .fallback = "0",
@@ -89,6 +120,13 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .max = 64,
      .redis_alias = "io-threads",
      .summary = "The threads that serve connections; 0 is one a core, 8 at most."},
+    {.name = "unclean-restart",
+     .field = &Options::unclean_restart,
+     .fallback = "full",
+     .choices = "full|empty",
+     .summary =
+         "After a crash, what a bucket is of which nothing is known: full, or empty (every key of "
+         "every known limit has just used it up)."},
 });
 
 static_assert(std::ranges::is_sorted(kOptions, {}, &OptionSpec::name));

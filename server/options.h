@@ -36,6 +36,12 @@ struct Options {
   std::int64_t max_clients = 0;
   std::chrono::milliseconds max_wait{0};
   bool allow_explicit_time = false;
+  std::string data_dir;    // empty: nothing is kept
+  std::string durability;  // snapshot, always, none
+  std::chrono::milliseconds snapshot_interval{0};
+  std::string unclean_restart;   // full, empty
+  std::string on_persist_error;  // refuse, serve
+  bool reset_clock = false;
   std::string policies;  // path of the policy file; empty: none
   std::string log_level;
   std::string config;  // path of the file; empty: none

@@ -23,6 +23,8 @@
 #include "server/io_thread.h"
 #include "server/listener.h"
 #include "server/log.h"
+#include "server/policy_file.h"
+#include "server/state_on_disk.h"
 #include "server/sweeper_thread.h"
 #include "server/system_clock.h"
 
@@ -31,13 +33,18 @@ namespace {
 
 constexpr unsigned kDefaultThreadsMax = 8;
 
+// How far the wall clock has to be behind for the log to say so.
+constexpr std::chrono::minutes kWorthALine{1};
+
 // The options with their "as many as there are" filled in.
-Options EffectiveOptions(Options options) {
+Options EffectiveOptions(Options options, bool keeps_state) {
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
-  const std::int64_t limit = RaiseDescriptorLimit(options.max_clients, options.threads);
-  const std::int64_t clients = ClientsWithin(limit, options.max_clients, options.threads);
+  const std::int64_t for_state = keeps_state ? kDescriptorsForState : 0;
+  const std::int64_t limit = RaiseDescriptorLimit(options.max_clients + for_state, options.threads);
+  const std::int64_t clients =
+      ClientsWithin(limit - for_state, options.max_clients, options.threads);
   if (clients < options.max_clients && clients > 0) {
     spdlog::warn("max-clients is {} instead of {}: the limit on open files (ulimit -n) is {}",
                  clients, options.max_clients, limit);
@@ -57,10 +64,17 @@ class Server::Impl {
         work_(control_.get_executor()),
         signals_(control_),
         deadline_(control_),
-        limiter_({.secret = RandomHashSecret(),
+        state_(StateOnDisk::Open(options)),
+        clock_(has_state() ? (*state_)->clock_start() : Instant{}),
+        limiter_({.secret = has_state() ? (*state_)->secret() : RandomHashSecret(),
                   .max_wait = options.max_wait,
-                  .time_is_ordered = !options.allow_explicit_time}),
-        services_(EffectiveOptions(options), clock_, limiter_) {
+                  .time_is_ordered = !options.allow_explicit_time,
+                  .notes_changes = has_state()}),
+        services_(EffectiveOptions(options, has_state()), clock_, limiter_) {
+    if (has_state()) {
+      services_.state = state_->get();
+      services_.policies.NoteChanges();
+    }
     services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
     services_.request_shutdown = [this] { RequestShutdown(); };
   }
@@ -68,18 +82,22 @@ class Server::Impl {
   // The threads end before what their connections use goes.
   ~Impl() {
     sweeper_thread_.reset();
+    if (state_.ok()) state_->reset();
     io_threads_.clear();
   }
 
   absl::Status Start();
   void HandleSignals();
-  void Run() { control_.run(); }
+  absl::Status Run();
   void RequestShutdown() {
     asio::post(control_, [this] { BeginDrain(); });
   }
   Services& services() noexcept { return services_; }
 
  private:
+  [[nodiscard]] bool has_state() const noexcept { return state_.ok() && *state_ != nullptr; }
+  void OnLoaded(const absl::Status& loaded);
+  absl::Status BeginService();
   void WaitForSignal();
   void ReloadPolicies();
   void BeginDrain();
@@ -89,24 +107,32 @@ class Server::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::signal_set signals_;  // Goes after the table, which takes its time: no signal hits that.
   asio::steady_timer deadline_;
+  absl::StatusOr<std::unique_ptr<StateOnDisk>> state_;  // null: nothing is kept
   const SystemClock clock_;
   Limiter limiter_;
   Services services_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
+  std::optional<PolicyFile> policy_file_;  // read at the start, in force when the state is loaded
+  absl::Status failure_;                   // that ends the server
   std::size_t threads_running_ = 0;
   bool draining_ = false;
 };
 
 absl::Status Server::Impl::Start() {
+  if (!state_.ok()) return state_.status();
   const Options& options = services_.options;
   if (options.max_clients < 1) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",
                      DescriptorsFor(1, options.threads)));
   }
-  if (!options.policies.empty()) WEIR_RETURN_IF_ERROR(services_.ReloadPolicies());
+  if (!options.policies.empty()) {
+    absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
+    if (!file.ok()) return file.status();
+    policy_file_ = *std::move(file);
+  }
   for (std::int64_t i = 0; i < options.threads; ++i) {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
   }
@@ -123,11 +149,55 @@ absl::Status Server::Impl::Start() {
   }
   if (options.allow_explicit_time) {
     spdlog::warn("clients may name the time of a decision: nothing is dropped as full");
+  }
+  if (const Nanos behind = -clock_.OffsetToWallClock(); behind > kWorthALine) {
+    spdlog::warn("the wall clock is {} s behind the data directory's: going on from that time",
+                 std::chrono::floor<std::chrono::seconds>(behind).count());
+  }
+  if (!has_state()) {
+    spdlog::info("nothing is kept on disk: a restart forgets all (see --data-dir)");
+    WEIR_RETURN_IF_ERROR(BeginService());
   } else {
-    sweeper_thread_.emplace(services_.sweeper, clock_);
+    (*state_)->StartLoading(limiter_, services_.policies, clock_,
+                            [this](const absl::Status& loaded) {
+                              asio::post(control_, [this, loaded] { OnLoaded(loaded); });
+                            });
   }
   listener_->Start();
   return absl::OkStatus();
+}
+
+// What comes when the state is there.
+absl::Status Server::Impl::BeginService() {
+  // Also without a file: those of an earlier life's file are gone then.
+  const absl::StatusOr<std::vector<std::uint32_t>> gone =
+      services_.policies.ReplaceFile(policy_file_.value_or(PolicyFile{}));
+  if (!gone.ok()) return gone.status();
+  limiter_.ForgetPolicies(*gone);
+  if (!services_.options.allow_explicit_time) sweeper_thread_.emplace(services_.sweeper, clock_);
+  return absl::OkStatus();
+}
+
+void Server::Impl::OnLoaded(const absl::Status& loaded) {
+  if (draining_) return;
+  failure_ = loaded.ok() ? BeginService() : loaded;
+  if (!failure_.ok()) return BeginDrain();
+  const LoadReport& report = (*state_)->load_report();
+  spdlog::info("loaded {} buckets in {} ms{}; {} were full, {} records were bad",
+               report.loaded.load(), CeilMillis((*state_)->load_time()),
+               (*state_)->was_cut_short() ? " after an unclean stop" : "", report.dropped.load(),
+               report.bad.load());
+  (*state_)->StartSaving([this](std::uint64_t ticket, const absl::Status& saved) {
+    for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->OnSaved(ticket, saved);
+  });
+}
+
+absl::Status Server::Impl::Run() {
+  control_.run();
+  sweeper_thread_.reset();
+  if (!has_state()) return failure_;
+  const absl::Status saved = (*state_)->Stop();
+  return failure_.ok() ? saved : failure_;
 }
 
 void Server::Impl::HandleSignals() {
@@ -149,6 +219,7 @@ void Server::Impl::WaitForSignal() {
 }
 
 void Server::Impl::ReloadPolicies() {
+  if (services_.loading()) return spdlog::warn("received SIGHUP: still loading");
   const absl::Status reloaded = services_.ReloadPolicies();
   if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file anew");
   spdlog::error("received SIGHUP: the policies stay as they are: {}",
@@ -184,7 +255,7 @@ Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) 
 Server::~Server() = default;
 absl::Status Server::Start() { return impl_->Start(); }
 void Server::HandleSignals() { impl_->HandleSignals(); }
-void Server::Run() { impl_->Run(); }
+absl::Status Server::Run() { return impl_->Run(); }
 void Server::RequestShutdown() { impl_->RequestShutdown(); }
 std::uint16_t Server::port() const noexcept { return impl_->services().port; }
 Services& Server::services() noexcept { return impl_->services(); }

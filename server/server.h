@@ -43,8 +43,9 @@ class Server {
 
   // Serves until it is asked to stop, then drains: nobody is accepted any more; every connection
   // executes what it has received, sends its replies and closes; what is left after kDrainTime is
-  // cut. Requires: Start() was fine.
-  void Run();
+  // cut. Then saves what is not saved yet. Fails if that is not possible, or if the state could not
+  // be loaded. Requires: Start() was fine.
+  absl::Status Run();
 
   // Thread-safe, returns at once.
   void RequestShutdown();

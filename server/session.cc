@@ -63,6 +63,7 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
     if (now < waiter_->ready()) return false;
     waiter_->Serve(reply, now);
     waiter_.reset();
+    AwaitSaveOfChange();
   } else if (std::exchange(wait_ended_, false)) {
     worker_.counters.errors.Add();
     reply.Error("UNBLOCKED the server is shutting down");
@@ -78,7 +79,9 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   const std::size_t out_begin = out.size();
   Turn turn;
   work_ = 0;
+  unsaved_.clear();
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
+  NoteUnsaved(out_begin, out.size());
   while (!closing_) {
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
@@ -88,7 +91,9 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     turn.consumed += parser_.consumed();
     if (parsed == ParseResult::kNeedMore) break;
     if (parsed == ParseResult::kCommand) {
+      const std::size_t begin = out.size();
       ExecuteCommand(parser_.words(), now, reply);
+      NoteUnsaved(begin, out.size());
       if (!waiter_) continue;
       turn.next = Next::kWait;
       turn.wake = waiter_->ready();
@@ -104,9 +109,44 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     closing_ = true;
   }
   if (closing_) turn.next = Next::kClose;
+  AskForSave(turn);
   worker_.counters.input_bytes.Add(turn.consumed);
   worker_.counters.output_bytes.Add(out.size() - out_begin);
   return turn;
+}
+
+void Session::AwaitSaveOfChange() noexcept {
+  const StateOnDisk* state = worker_.services.state;
+  if (state && state->always()) awaits_save_ = true;
+}
+
+// An empty one is that of a command that has no reply yet.
+void Session::NoteUnsaved(std::size_t begin, std::size_t end) {
+  if (std::exchange(awaits_save_, false) && begin < end) unsaved_.push_back({begin, end});
+}
+
+void Session::AskForSave(Turn& turn) {
+  if (unsaved_.empty()) return;
+  turn.sendable = unsaved_.front().begin;
+  for (Unsaved& reply : unsaved_) {
+    reply.begin -= turn.sendable;
+    reply.end -= turn.sendable;
+  }
+  turn.ticket = worker_.services.state->RequestSave();
+}
+
+void Session::ReplaceUnsaved(std::string& replies, std::string_view reason) const {
+  std::string replaced;
+  RespWriter writer(replaced);
+  std::size_t copied = 0;
+  for (const Unsaved& reply : unsaved_) {
+    replaced.append(replies, copied, reply.begin - copied);
+    writer.Error(CannotSave(reason));
+    worker_.counters.errors.Add();
+    copied = reply.end;
+  }
+  replaced.append(replies, copied);
+  replies = std::move(replaced);
 }
 
 void Session::LogForeign(std::string_view request) {
@@ -135,6 +175,13 @@ void Session::ExecuteCommand(std::span<const std::string_view> words, Instant no
     spec = subcommand;
   }
   if (!spec->arity.Allows(words.size())) return refuse(WrongArity(*spec));
+  const Services& services = worker_.services;
+  if (services.loading() && !spec->Is(kLoading)) {
+    return refuse("LOADING weir is loading its state from disk");
+  }
+  if (spec->Is(kAlwaysChanges) && services.state && services.state->refuses_changes()) {
+    return refuse(CannotSave(services.state->status().error));
+  }
   record_->last_command.store(spec, std::memory_order_relaxed);
   Call call{*spec, words, now, *this, reply};
   spec->handler(call);

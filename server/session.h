@@ -11,10 +11,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/instant.h"
 #include "protocol/resp_parser.h"
@@ -49,6 +51,9 @@ class Session {
     std::size_t consumed = 0;  // bytes at the front of the input that are done with
     Next next = Next::kRead;
     Instant wake{};  // of kWait
+    // Not 0: the replies from `sendable` on have to wait until the save of this ticket has ended.
+    std::uint64_t ticket = 0;
+    std::size_t sendable = 0;
   };
 
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);
@@ -57,6 +62,10 @@ class Session {
   // Executes the complete commands at the front of `unread`, which is what was left unconsumed plus
   // what came since, and appends their replies to `out`.
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out);
+
+  // The save that the last turn's replies have waited for has failed: puts an error in the place of
+  // each reply that may not say what it does. `replies`: those from `sendable` on.
+  void ReplaceUnsaved(std::string& replies, std::string_view reason) const;
 
   // Ends a wait: the client has gone, or the server is about to. What was reserved for it is given
   // back; the next Execute answers with an error.
@@ -69,10 +78,20 @@ class Session {
   void Close() noexcept { closing_ = true; }
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
+  // What Call::Changed and Call::AwaitSave do.
+  void AwaitSaveOfChange() noexcept;
+  void AwaitSave() noexcept { awaits_save_ = true; }
   // Answers the present command when the waiter is ready; later commands have to wait, too.
   void Wait(std::unique_ptr<Waiter> waiter);
 
  private:
+  // A reply of the present turn that waits for a save: where it lies, from `sendable` on.
+  struct Unsaved {
+    std::size_t begin;
+    std::size_t end;
+  };
+  void NoteUnsaved(std::size_t begin, std::size_t end);
+  void AskForSave(Turn& turn);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
   void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
   // Says in the log, and not to the client, why it is closed.
@@ -84,7 +103,9 @@ class Session {
   std::unique_ptr<Waiter> waiter_;
   bool wait_ended_ = false;  // by EndWait, and not answered yet
   bool closing_ = false;
-  std::size_t work_ = 0;  // of the present turn
+  bool awaits_save_ = false;      // the present command does
+  std::vector<Unsaved> unsaved_;  // of the last turn
+  std::size_t work_ = 0;          // of the present turn
 };
 
 }  // namespace weir

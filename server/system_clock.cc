@@ -21,12 +21,15 @@ Nanos ReadOs(clockid_t id) {
 
 }  // namespace
 
-SystemClock::SystemClock()
+SystemClock::SystemClock(Instant start)
     : SystemClock({.wall = [] { return ReadOs(CLOCK_REALTIME); },
-                   .boot = [] { return ReadOs(CLOCK_BOOTTIME); }}) {}
+                   .boot = [] { return ReadOs(CLOCK_BOOTTIME); }},
+                  start) {}
 
-SystemClock::SystemClock(Source source)
-    : source_(std::move(source)), boot_at_start_(Boot()), wall_at_start_(Wall()) {}
+SystemClock::SystemClock(Source source, Instant start)
+    : source_(std::move(source)),
+      boot_at_start_(Boot()),
+      wall_at_start_(std::max(Wall(), start.time_since_epoch())) {}
 
 Instant SystemClock::Now() const {
   // Both terms are at most 2^62, so the sum fits.

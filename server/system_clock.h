@@ -25,9 +25,11 @@ class SystemClock final : public Clock {
     std::function<Nanos()> boot;
   };
 
-  SystemClock();
+  // Begins at the wall clock's time, but no earlier than `start`: what the clock of an earlier life
+  // has handed out.
+  explicit SystemClock(Instant start = Instant{});
   // Of other clocks, for tests. They may say anything.
-  explicit SystemClock(Source source);
+  explicit SystemClock(Source source, Instant start = Instant{});
 
   // Never decreases, on any thread, whatever the source does.
   [[nodiscard]] Instant Now() const override;

@@ -23,6 +23,7 @@
 #include "server/limit_report.h"
 #include "server/log.h"
 #include "server/options.h"
+#include "server/state_on_disk.h"
 
 namespace weir {
 
@@ -76,6 +77,9 @@ struct Services {
   // right.
   absl::Status ReloadPolicies();
 
+  // The state is being loaded: most commands have to wait.
+  [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
+
   Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force
 
   const Options options;
@@ -93,7 +97,8 @@ struct Services {
   std::function<void()> request_shutdown = [] {};
   std::function<Nanos()> wall_clock_offset = [] {
     return Nanos{0};
-  };  // how far the wall clock is ahead of ours
+  };                             // how far the wall clock is ahead of ours
+  StateOnDisk* state = nullptr;  // null: nothing is kept; set before the first session
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
   std::atomic<std::uint64_t> connections_received{0};

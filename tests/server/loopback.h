@@ -64,7 +64,7 @@ class LoopbackServer {
   explicit LoopbackServer(const Options& options = LoopbackOptions()) : server_(Quietly(options)) {
     const absl::Status started = server_.Start();
     EXPECT_TRUE(started.ok()) << started;
-    runner_ = std::thread([this] { server_.Run(); });
+    runner_ = std::thread([this] { EXPECT_TRUE(server_.Run().ok()); });
   }
   ~LoopbackServer() {
     server_.RequestShutdown();

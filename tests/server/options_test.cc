@@ -30,6 +30,11 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
       {"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"},
       {"0.0.0.0 0:0::0", "\"0.0.0.0 0:0::0\"", "0.0.0.0,::"}}},
     {"config", {}},  // see the tests of the file
+    {"data-dir", {{"/var/lib/weir", "\"/var/lib/weir\"", "/var/lib/weir"}}},
+    {"durability",
+     {{"snapshot", "\"snapshot\"", "snapshot"},
+      {"always", "always", "always"},
+      {"none", "none", "none"}}},
     {"log-level",
      {{"debug", "\"debug\"", "debug"},
       {"warning", "'warning'", "warning"},
@@ -41,9 +46,14 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
       {"90s", "\"90s\"", "90s"},
       {"2m", "\"2m\"", "120s"},
       {"24h", "\"24h\"", "86400s"}}},
+    {"on-persist-error", {{"refuse", "refuse", "refuse"}, {"serve", "\"serve\"", "serve"}}},
     {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
     {"port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
+    {"reset-clock", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"snapshot-interval",
+     {{"10ms", "\"10ms\"", "10ms"}, {"1s", "\"1s\"", "1s"}, {"1h", "\"1h\"", "3600s"}}},
     {"threads", {{"0", "0", "0"}, {"64", "64", "64"}}},
+    {"unclean-restart", {{"full", "full", "full"}, {"empty", "\"empty\"", "empty"}}},
 };
 
 struct Mistakes {
@@ -59,6 +69,8 @@ const std::map<std::string_view, Mistakes> kBad = {
        "1.1.1.12,1.1.1.13,1.1.1.14,1.1.1.15,1.1.1.16,1.1.1.17"},
       "1 to 16 different IP addresses, separated by commas, as in 127.0.0.1,::1"}},
     {"config", {}},
+    {"data-dir", {}},  // any text may be a path
+    {"durability", {{"", "everysec", "Always"}, "one of snapshot, always, none"}},
     {"log-level", {{"", "loud", "INFO", "debug|info"}, "one of debug, info, warning, error"}},
     {"max-clients",
      {{"", "0", "-1", "1000001", "10k", "1.5", "010", "99999999999999999999"},
@@ -67,9 +79,14 @@ const std::map<std::string_view, Mistakes> kBad = {
      {{"", "60", "s", "-1s", "1.5s", "60 s", "60S", "86401s", "25h", "1d", "01s",
        "9223372036854775807h", "00"},
       "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
+    {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
     {"policies", {}},  // any text may be a path
     {"port", {{"", "-1", "65536", "redis", "0x1", "+1"}, "an integer from 0 to 65535"}},
+    {"reset-clock", {{"yes", "1"}, "true or false"}},
+    {"snapshot-interval",
+     {{"", "0", "9ms", "3601s", "2h"}, "a time from 10ms to 3600s with a unit (ms, s, m, h)"}},
     {"threads", {{"", "65", "-1", "all"}, "an integer from 0 to 64"}},
+    {"unclean-restart", {{"", "exhausted"}, "one of full, empty"}},
 };
 
 absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& words) {

@@ -1,0 +1,96 @@
+#include "server/state_on_disk.h"
+
+#include <utility>
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include "core/check.h"
+
+namespace weir {
+namespace {
+
+// After a crash times may have been handed out that are not on disk: those of a tick that was under
+// way, and of the interval before it.
+constexpr int kIntervalsUnknown = 2;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& options) {
+  if (options.durability == "none") return nullptr;
+  if (options.data_dir.empty()) {
+    if (options.durability == "always") {
+      return absl::InvalidArgumentError("--durability always needs a --data-dir");
+    }
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<Storage>> storage = Storage::Open({.directory = options.data_dir});
+  if (!storage.ok()) return storage.status();
+  return std::unique_ptr<StateOnDisk>(new StateOnDisk(options, *std::move(storage)));
+}
+
+StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storage)
+    : saver_options_{.database = {.directory = options.data_dir},
+                     .one_cut = options.durability == "always",
+                     .drops_full = !options.allow_explicit_time},
+      interval_(options.snapshot_interval),
+      always_(options.durability == "always"),
+      serves_unsaved_(options.on_persist_error == "serve"),
+      unknown_is_exhausted_(options.unclean_restart == "empty"),
+      secret_(storage->secret()),
+      was_cut_short_(storage->was_cut_short()),
+      clock_start_(options.reset_clock
+                       ? Instant{}
+                       : storage->clock_mark() +
+                             (was_cut_short_ ? kIntervalsUnknown * interval_ : Nanos{0})),
+      storage_(std::move(storage)) {}
+
+StateOnDisk::~StateOnDisk() {
+  stop_ = true;
+  if (load_thread_.joinable()) load_thread_.join();
+}
+
+void StateOnDisk::StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
+                               std::function<void(const absl::Status&)> on_loaded) {
+  clock_ = &clock;
+  load_thread_ = std::thread([this, &limiter, &policies, &clock, done = std::move(on_loaded)] {
+    pthread_setname_np(pthread_self(), "weir-loader");
+    Load(limiter, policies, clock, done);
+  });
+}
+
+void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
+                       const std::function<void(const absl::Status&)>& on_loaded) {
+  const Instant begun = clock.Now();
+  const LoadOptions options{.now = begun,
+                            .drops_full = saver_options_.drops_full,
+                            .unknown_is_exhausted = unknown_is_exhausted_};
+  absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
+  load_time_ = clock.Now() - begun;
+  if (loaded.ok()) {
+    saver_.emplace(limiter, policies, clock, std::move(storage_), saver_options_);
+  }
+  on_loaded(loaded);
+}
+
+void StateOnDisk::StartSaving(SaveThread::OnSaved on_saved) {
+  load_thread_.join();
+  WEIR_CHECK(saver_.has_value());
+  save_thread_.emplace(*saver_, *clock_, interval_, std::move(on_saved));
+  loading_.store(false, std::memory_order_release);
+}
+
+absl::Status StateOnDisk::Stop() {
+  stop_ = true;
+  if (load_thread_.joinable()) load_thread_.join();
+  // A load that was cut short has changed nothing on disk.
+  if (!save_thread_) return absl::OkStatus();
+  save_thread_->Stop();
+  return saver_->SaveAndStop();
+}
+
+bool StateOnDisk::refuses_changes() const noexcept {
+  return always_ && !serves_unsaved_ && !loading() && save_thread_->failing();
+}
+
+}  // namespace weir

@@ -1,0 +1,216 @@
+"""State that survives: what a restart keeps, what a failing disk does, and what is refused."""
+
+import os
+import resource
+import signal
+import stat
+import time
+import unittest
+
+from weir_e2e import DEADLINE, NEVER, Error, ServerTest, encode
+
+LIMIT = f"100/{NEVER}"
+
+
+class PersistenceTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.data = os.path.join(self.directory, "data")
+
+    def start_loaded(self, *options):
+        server = self.launch("--port", "0", "--data-dir", self.data, *options)
+        server.wait_for_log(r"loaded \d+ buckets")
+        return server
+
+    def restart(self, server, *options, how=signal.SIGTERM):
+        if how == signal.SIGTERM:
+            self.assertEqual(server.stop(), 0, server.log())
+        else:
+            server.kill()
+        return self.start_loaded(*options)
+
+    def remaining(self, client, key):
+        return client.call("RL.PEEK", key, LIMIT, "COST", 0)[1]
+
+    def persistence(self, client):
+        lines = client.call("INFO", "persistence").decode().split("\r\n")
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    # Goal: a clean stop keeps every kind of state. Method: one of each, and a long interval, so
+    # that only the stop can have saved it.
+    def test_a_clean_stop_keeps_everything(self):
+        server = self.start_loaded("--snapshot-interval", "1h")
+        client = self.connect(server)
+        client.call("RL.ALLOW", "u", LIMIT, "50/d,fixed", "70/d,sliding", "COST", "3")
+        client.call("CL.THROTTLE", "t", 9, 1, 3600, 4)
+        client.call("RL.POLICY", "SET", "free", "5/w", "9/w,name=x")
+        client.call("RL.POLICY", "OVERRIDE", "free", "vip", "500/w")
+        client.call("RL.ALLOW", "u", "@free", "COST", "2")
+        client.call("RL.ALLOW", "vip", "@free")
+        before = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip")]
+        client = self.connect(self.restart(server, "--snapshot-interval", "1h"))
+        self.assertEqual(self.persistence(client)["unclean_restart"], "0")
+        after = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip")]
+        self.assertEqual(names_and_remaining(after), names_and_remaining(before))
+        self.assertEqual(client.call("RL.POLICY", "GET", "free"), [b"5/w", b"9/w,name=x"])
+        self.assertEqual(client.call("RL.POLICY", "OVERRIDES", "free"), [[b"vip", b"500/w"]])
+        self.assertEqual(client.call("RL.ALLOW", "vip", "@free")[1], 498)
+
+    def test_save_is_on_disk_when_it_is_answered(self):
+        server = self.start_loaded("--snapshot-interval", "1h")
+        client = self.connect(server)
+        client.call("RL.ALLOW", "u", LIMIT, "COST", "30")
+        self.assertEqual(client.call("SAVE"), "OK")
+        client.call("RL.ALLOW", "u", LIMIT, "COST", "40")
+        client = self.connect(self.restart(server, how=signal.SIGKILL))
+        self.assertEqual(self.remaining(client, "u"), 70)
+        self.assertEqual(self.persistence(client)["unclean_restart"], "1")
+
+    def test_bgsave_saves_and_lastsave_says_when(self):
+        server = self.start_loaded("--snapshot-interval", "1h")
+        client = self.connect(server)
+        client.call("RL.ALLOW", "u", LIMIT)
+        saves = self.info(client)["rdb_saves"]
+        self.assertEqual(client.call("BGSAVE"), "Background saving started")
+        self.await_equal(lambda: self.info(client)["rdb_saves"], saves + 1)
+        self.assertAlmostEqual(client.call("LASTSAVE"), time.time(), delta=DEADLINE)
+        self.assertEqual(self.info(client)["dirty_buckets"], 0)
+
+    def test_the_directory_is_for_its_owner_only(self):
+        self.start_loaded()
+        self.assertEqual(stat.S_IMODE(os.stat(self.data).st_mode), 0o700)
+
+    def test_a_second_server_is_refused_with_its_reason(self):
+        self.start_loaded()
+        second = self.launch("--port", "0", "--data-dir", self.data)
+        self.assertEqual(second.wait(), 1)
+        self.assertRegex(second.log(), "data directory .*: another server uses it")
+
+    def test_a_directory_of_something_else_is_refused(self):
+        os.mkdir(self.data)
+        with open(os.path.join(self.data, "letters.txt"), "w", encoding="ascii"):
+            pass
+        server = self.launch("--port", "0", "--data-dir", self.data)
+        self.assertEqual(server.wait(), 1)
+        self.assertRegex(server.log(), "it holds 'letters.txt' and no database")
+
+    def test_without_a_directory_nothing_is_kept_and_the_log_says_so(self):
+        server = self.start()
+        server.wait_for_log("nothing is kept on disk")
+        client = self.connect(server)
+        self.assertIsInstance(client.call("SAVE"), Error)
+        always = self.launch("--port", "0", "--durability", "always")
+        self.assertEqual(always.wait(), 1)
+
+    def test_none_leaves_the_directory_alone(self):
+        server = self.start("--data-dir", self.data, "--durability", "none")
+        self.assertEqual(self.persistence(self.connect(server))["durability"], "none")
+        self.assertFalse(os.path.exists(self.data))
+
+    def test_flushall_and_reset_stay(self):
+        server = self.start_loaded("--durability", "always")
+        client = self.connect(server)
+        for key in ("a", "b"):
+            client.call("RL.ALLOW", key, LIMIT)
+        client.call("FLUSHALL")
+        client.call("RL.ALLOW", "b", LIMIT, "COST", "5")
+        client.call("RL.ALLOW", "c", LIMIT)
+        client.call("RL.RESET", "c")
+        client = self.connect(self.restart(server, how=signal.SIGKILL))
+        self.assertEqual([self.remaining(client, key) for key in "abc"], [100, 95, 100])
+
+    def test_after_a_crash_unknown_may_mean_empty(self):
+        server = self.start_loaded()
+        client = self.connect(server)
+        client.call("RL.ALLOW", "known", LIMIT)
+        client.call("SAVE")
+        empty = ("--unclean-restart", "empty")
+        server = self.restart(server, *empty, how=signal.SIGKILL)
+        client = self.connect(server)
+        self.assertEqual(self.remaining(client, "known"), 0)
+        self.assertEqual(self.remaining(client, "never seen"), 0)
+        self.assertEqual(client.call("RL.ALLOW", "known", f"7/{NEVER}")[:2], [1, 6])
+        # A clean stop does not make it known.
+        client = self.connect(self.restart(server, *empty))
+        self.assertEqual(self.remaining(client, "known"), 0)
+        self.assertEqual(self.remaining(client, "never seen"), 0)
+        self.assertEqual(client.call("RL.PEEK", "other", f"7/{NEVER}")[:2], [1, 6])
+
+    # --- A disk that fails: no file may grow any more, which writes see as an error ---
+
+    def fill_disk(self, server):
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+    def free_disk(self, server):
+        no_limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, no_limit)
+
+    def test_snapshot_serves_while_the_disk_fails_and_saves_again(self):
+        server = self.start_loaded("--snapshot-interval", "20ms")
+        client = self.connect(server)
+        self.fill_disk(server)
+        client.call("RL.ALLOW", "u", LIMIT, "COST", "10")
+        self.await_equal(lambda: self.persistence(client)["persist_status"], "failing")
+        server.wait_for_log("cannot save")
+        self.assertEqual(client.call("RL.ALLOW", "u", LIMIT, "COST", "10")[:2], [1, 80])
+        self.assertGreater(int(self.persistence(client)["loss_bound_ms"]), 0)
+        self.assertRegex(client.call("SAVE"), "^MISCONF cannot save to disk: ")
+        self.free_disk(server)
+        self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
+        client = self.connect(self.restart(server, how=signal.SIGKILL))
+        self.assertEqual(self.remaining(client, "u"), 80)
+
+    def test_always_refuses_what_it_cannot_save_and_denies_as_ever(self):
+        server = self.start_loaded("--durability", "always", "--snapshot-interval", "20ms")
+        client = self.connect(server)
+        one = f"1/{NEVER}"
+        self.assertEqual(client.call("RL.ALLOW", "spent", one)[0], 1)
+        self.fill_disk(server)
+        self.assertRegex(client.call("RL.ALLOW", "u", LIMIT), "^MISCONF cannot save to disk: ")
+        self.await_equal(lambda: self.persistence(client)["persist_status"], "failing")
+        for command in ("RL.ALLOW", "RL.WAIT"):
+            tail = ("TIMEOUT", "0") if command == "RL.WAIT" else ()
+            self.assertRegex(client.call(command, "u", LIMIT, *tail), "^MISCONF ")
+            self.assertEqual(client.call(command, "spent", one, *tail)[0], 0)
+        self.assertRegex(client.call("CL.THROTTLE", "t", 1, 1, 60), "^MISCONF ")
+        self.assertRegex(client.call("RL.RESET", "spent"), "^MISCONF ")
+        client.send(encode("PING") + encode("RL.ALLOW", "u", LIMIT) + encode("RL.PEEK", "u", LIMIT))
+        self.assertEqual(client.reply(), "PONG")
+        self.assertRegex(client.reply(), "^MISCONF ")
+        self.assertEqual(client.reply()[0], 1)
+        self.free_disk(server)
+        self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
+        self.assertEqual(client.call("RL.ALLOW", "u", LIMIT)[0], 1)
+
+    def test_always_may_be_told_to_serve(self):
+        server = self.start_loaded("--durability", "always", "--on-persist-error", "serve")
+        client = self.connect(server)
+        self.fill_disk(server)
+        for left in (99, 98, 97):
+            self.assertEqual(client.call("RL.ALLOW", "u", LIMIT)[:2], [1, left])
+        self.free_disk(server)
+        self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
+
+    def test_a_stop_that_cannot_save_says_so(self):
+        server = self.start_loaded("--snapshot-interval", "1h")
+        self.connect(server).call("RL.ALLOW", "u", LIMIT)
+        self.fill_disk(server)
+        self.assertEqual(server.stop(), 1)
+        self.assertRegex(server.log(), "weir-server: data directory .*")
+
+    def test_replies_of_a_pipeline_stay_in_order(self):
+        server = self.start_loaded("--durability", "always")
+        client = self.connect(server)
+        count = 200
+        client.send(encode("RL.ALLOW", "k", f"{count // 2}/{NEVER}") * count)
+        replies = [client.reply()[:2] for _ in range(count)]
+        admitted = [[1, count // 2 - 1 - i] for i in range(count // 2)]
+        self.assertEqual(replies, admitted + [[0, 0]] * (count // 2))
+
+
+def names_and_remaining(inspected):
+    return [sorted((row[0], row[1]) for row in rows) for rows in inspected]
+
+
+if __name__ == "__main__":
+    unittest.main()
