@@ -1,0 +1,168 @@
+// What it costs to keep the state: the note of a change on the path of a decision, a save, a load.
+//
+// CPU is that of the whole process, RocksDB's threads included; `us_per_bucket` is what it comes
+// to.
+// WEIR_BENCH_KEYS is the number of buckets to load, a million if not said.
+#include <sys/resource.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <benchmark/benchmark.h>
+
+#include "core/check.h"
+#include "core/limit_grammar.h"
+#include "core/limiter.h"
+#include "core/policies.h"
+#include "persistence/storage.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+constexpr Instant kNow{std::chrono::hours{24 * 365 * 56}};
+constexpr std::int64_t kTokens = 1'000'000'000;
+
+double ProcessCpuMicros() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto micros = [](const timeval& time) {
+    return 1e6 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec);
+  };
+  return micros(usage.ru_utime) + micros(usage.ru_stime);
+}
+
+// A limiter with a bucket for each of so many keys, and decisions on them in scrambled order.
+class Buckets {
+ public:
+  Buckets(std::int64_t keys, bool notes_changes, const HashSecret& secret = {})
+      : limiter_(std::make_unique<Limiter>(
+            LimiterOptions{.secret = secret, .notes_changes = notes_changes})),
+        keys_(static_cast<std::uint64_t>(keys)) {}
+
+  void Fill() {
+    for (std::uint64_t i = 0; i < keys_; ++i) Touch();
+  }
+
+  // Charges the next key: of each `keys` calls every key has one.
+  void Touch() {
+    const std::string_view key(reinterpret_cast<const char*>(&next_), sizeof(next_));
+    const auto verdict = limiter_->Decide({{key, &limit_, 1, &hint_}}, kNow);
+    WEIR_CHECK(verdict.ok() && verdict->allowed);
+    constexpr std::uint64_t kStride = 7'919;  // prime, and no divisor of the sizes here
+    next_ = (next_ + kStride) % keys_;
+  }
+
+  [[nodiscard]] Limiter& limiter() { return *limiter_; }
+
+ private:
+  std::unique_ptr<Limiter> limiter_;
+  const Limit limit_ = *ParseLimitWord(std::to_string(kTokens) + "/3000d")->limit;
+  LimitHint hint_;
+  const std::uint64_t keys_;
+  std::uint64_t next_ = 0;
+};
+
+// A decision on one of a million buckets; with notes, every one of them is the first since a save.
+void BM_Decide(benchmark::State& state) {
+  constexpr std::int64_t kKeys = 1'000'000;
+  const bool notes = state.range(0) != 0;
+  Buckets buckets(kKeys, notes);
+  buckets.Fill();
+  if (notes) static_cast<void>(buckets.limiter().TakeChanges(kNow, false));
+  std::int64_t touched = 0;
+  for (auto _ : state) {
+    buckets.Touch();
+    if (!notes || ++touched % kKeys != 0) continue;
+    state.PauseTiming();
+    static_cast<void>(buckets.limiter().TakeChanges(kNow, false));
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_Decide)->ArgName("notes")->Arg(0)->Arg(1);
+
+// A save of `changed` buckets of `keys`, as a tick does it: taken, written, synced.
+void BM_Save(benchmark::State& state) {
+  const TemporaryDirectory directory;
+  auto storage = Storage::Open({.directory = directory.path() + "/data"});
+  WEIR_CHECK(storage.ok());
+  Buckets buckets(state.range(0), true);
+  Policies policies;
+  buckets.Fill();
+  const auto save = [&] {
+    const LimiterChanges changes = buckets.limiter().TakeChanges(kNow, false);
+    WEIR_CHECK((*storage)->Save(changes, policies.TakeChanges(), kNow, kNow).ok());
+  };
+  save();
+  double cpu = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    for (std::int64_t i = 0; i < state.range(1); ++i) buckets.Touch();
+    const double before = ProcessCpuMicros();
+    state.ResumeTiming();
+    save();
+    cpu += ProcessCpuMicros() - before;
+  }
+  const double saved = static_cast<double>(state.iterations() * state.range(1));
+  state.SetItemsProcessed(state.iterations() * state.range(1));
+  state.counters["us_per_bucket"] = cpu / saved;
+}
+BENCHMARK(BM_Save)
+    ->ArgNames({"keys", "changed"})
+    ->Args({100'000, 1'000})
+    ->Args({1'000'000, 100'000})
+    ->Args({1'000'000, 1'000'000})
+    ->Unit(benchmark::kMillisecond);
+
+// A start with `keys` buckets, and what a bucket takes on disk.
+void BM_Load(benchmark::State& state) {
+  const TemporaryDirectory directory;
+  const DatabaseOptions options{.directory = directory.path() + "/data"};
+  {
+    auto storage = Storage::Open(options);
+    WEIR_CHECK(storage.ok());
+    Buckets buckets(state.range(0), true, (*storage)->secret());
+    Policies policies;
+    buckets.Fill();
+    WEIR_CHECK(
+        (*storage)
+            ->Save(buckets.limiter().TakeChanges(kNow, false), policies.TakeChanges(), kNow, kNow)
+            .ok());
+  }
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(options.directory)) {
+    bytes += entry.file_size();
+  }
+  for (auto _ : state) {
+    auto storage = Storage::Open(options);
+    WEIR_CHECK(storage.ok());
+    Limiter limiter({.secret = (*storage)->secret(), .notes_changes = true});
+    Policies policies;
+    LoadReport report;
+    const std::atomic<bool> stop{false};
+    WEIR_CHECK((*storage)->Load(limiter, policies, {.now = kNow}, report, stop).ok());
+    WEIR_CHECK(report.loaded == static_cast<std::uint64_t>(state.range(0)));
+    state.PauseTiming();  // what is freed is not what is measured
+    limiter.Clear();
+    storage->reset();
+    state.ResumeTiming();
+  }
+  state.counters["bytes_on_disk"] =
+      static_cast<double>(bytes) / static_cast<double>(state.range(0));
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(BM_Load)
+    ->ArgName("keys")
+    ->Apply([](auto* bench) {
+      const char* keys = std::getenv("WEIR_BENCH_KEYS");
+      bench->Arg(keys ? std::atoll(keys) : 1'000'000);
+    }) -> Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace weir
