@@ -43,8 +43,8 @@ absl::Status Saver::SaveNow() {
   const Instant begun = clock_.Now();
   // In this order: a bucket's limit is known when the bucket is, a limit's policy when the limit
   // is.
-  const LimiterChanges changes =
-      limiter_.TakeChanges(options_.drops_full ? begun : Instant{}, options_.one_cut);
+  const LimiterChanges changes = limiter_.TakeChanges(
+      options_.drops_full ? std::optional(begun) : std::nullopt, options_.one_cut);
   const PolicyChanges policies = policies_.TakeChanges();
   const Instant mark = clock_.Now();
   const bool starts_over = changes.generation != storage_->generation();
