@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,7 +34,8 @@ struct LoadReport {
 };
 
 struct LoadOptions {
-  Instant now{};  // buckets that are full by then are dropped
+  Instant now{};           // buckets that are full by then are dropped
+  bool drops_full = true;  // false where clients bring the time: then none is
   // Every bucket counts as exhausted just now, those that are not there included: what was admitted
   // before a crash and not saved cannot be admitted again.
   bool as_exhausted = false;
@@ -74,13 +76,15 @@ class Storage {
   explicit Storage(std::unique_ptr<Database> database) : database_(std::move(database)) {}
   absl::Status Begin();
   absl::Status ReadMeta();
-  absl::Status WriteUse(Instant mark, bool stopped);
+  absl::Status WriteUse(Instant mark, bool stopped, Database::Place place);
+  absl::Status Erase(const std::vector<std::string>& keys);
   void AllowDrops(Instant mark);
 
   const std::unique_ptr<Database> database_;
   HashSecret secret_{};
   Instant clock_mark_{};
   std::uint32_t generation_ = 0;  // on disk
+  std::uint32_t next_policy_ = 0;
   bool was_cut_short_ = false;
 };
 
