@@ -109,7 +109,8 @@ std::vector<LimitId> LimitRegistry::Idle(std::size_t ids_max) {
     const LimitId id = cursor % used;
     cursor = id + 1;
     const Entry& entry = EntryOf(id);
-    if (IsGivenOut(entry) && entry.buckets.load(std::memory_order_relaxed) == 0) idle.push_back(id);
+    if (!IsGivenOut(entry) || entry.remembered) continue;
+    if (entry.buckets.load(std::memory_order_relaxed) == 0) idle.push_back(id);
   }
   idle_cursor_.store(cursor, std::memory_order_relaxed);
   return idle;
@@ -121,7 +122,7 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
   for (const LimitId id : ids) {
     Entry& entry = EntryOf(id);
     if (!IsGivenOut(entry) || entry.buckets.load(std::memory_order_relaxed) != 0) continue;
-    if (entry.remembered) continue;
+    WEIR_DCHECK(!entry.remembered);
     const auto found = ids_.find(*entry.limit);
     WEIR_CHECK(found != ids_.end() && found->id == id);
     ids_.erase(found);

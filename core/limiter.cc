@@ -174,6 +174,14 @@ Bucket Limiter::AbsentBucket(LimitId id, const Limit& limit) const {
   return ExhaustedBucket(limit, *exhausted_since_);
 }
 
+// False while a bucket that is not there means less than one that is full. Requires: an id that is
+// given out, by which nothing can be taken back now.
+bool Limiter::IsAbsentFull(LimitId id, Instant now) const {
+  if (!exhausted_since_ || !registry_.IsRemembered(id)) return true;
+  const Limit& limit = registry_.Get(id);
+  return IsFull(limit, AbsentBucket(id, limit), now);
+}
+
 // Decides each bucket. Requires: the partitions are locked, FindBuckets was called.
 void Limiter::DecideLocked(Plan& plan, const Request& request, Instant now, Nanos patience) {
   plan.allowed = true;

@@ -169,10 +169,11 @@ class Limiter {
   // --- Saving (limiter_saving.cc). One thread at a time ---
 
   // What has changed since the last call. A bucket that is full at `now` is erased, if it has to be
-  // written at all. Locks one partition after the other; with `one_cut` all at once, so that a
-  // request is in it whole or not at all. Cost: about 100 ns a change, and 100 us.
+  // written at all. Without `now`, where clients bring the time and may go back, only one is full
+  // that nothing was ever taken from. Locks one partition after the other; with `one_cut` all at
+  // once, so that a request is in it whole or not at all. Cost: about 100 ns a change, and 100 us.
   // Requires: LimiterOptions::notes_changes.
-  [[nodiscard]] LimiterChanges TakeChanges(Instant now, bool one_cut);
+  [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool one_cut);
   // Notes them again: the save failed.
   void NoteAgain(const LimiterChanges& changes);
 
@@ -190,7 +191,8 @@ class Limiter {
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets);
   void EndRestore(std::uint32_t generation);
   // From now on an absent bucket of these restored limits is not full, but was exhausted at
-  // `since`: whoever lost what was admitted may not guess that it was nothing.
+  // `since`: whoever lost what was admitted may not guess that it was nothing. Clear ends that, and
+  // Reset of a key for the buckets that it has and for limits that it names. After EndRestore.
   void TakeUnknownForExhausted(Instant since, std::span<const LimitId> limits);
   // The next save writes everything.
   void NoteEverything() { overflowed_.store(true, std::memory_order_relaxed); }
@@ -221,11 +223,12 @@ class Limiter {
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(Plan& plan, const Request& request, Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
   [[nodiscard]] Bucket AbsentBucket(LimitId id, const Limit& limit) const;
+  [[nodiscard]] bool IsAbsentFull(LimitId id, Instant now) const;
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
   void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
   void Forget(std::size_t partition, const SlotKey& slot);
   void NoteOverflow(const Partition& partition);
-  void TakePartition(std::size_t index, Instant now, LimiterChanges& changes);
+  void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
   absl::Status Commit(Plan& plan, const Request& request);
   void StoreClamped(Plan& plan, const Request& request);
   void RaiseLatest(const Plan& plan, Instant now);

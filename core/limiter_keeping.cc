@@ -21,14 +21,25 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     if (const std::optional<LimitId> id = registry_.Find(limit, no_hint)) ids.push_back(*id);
   }
   std::size_t live = 0;
-  const auto forget = [&](const SlotKey& slot, Bucket bucket) {
+  const auto forget = [&](const SlotKey& slot, Bucket& bucket) {
     if (slot.key_hash() != hash.hash) return false;
     if (!limits.empty() && std::ranges::find(ids, slot.limit) == ids.end()) return false;
-    if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
+    const Limit& limit = registry_.Get(slot.limit);
+    if (!IsFull(limit, bucket, now)) ++live;
+    if (!IsAbsentFull(slot.limit, now)) {
+      Replace(hash, slot.limit, limit, bucket, Bucket{});
+      return false;
+    }
     Forget(hash.partition, slot);
     return true;
   };
-  table_.partition(hash.partition).EraseIf(std::numeric_limits<std::size_t>::max(), forget);
+  Partition& partition = table_.partition(hash.partition);
+  partition.EraseIf(std::numeric_limits<std::size_t>::max(), forget);
+  for (const LimitId id : ids) {
+    if (IsAbsentFull(id, now) || partition.Find({hash.hash, id})) continue;
+    Insert(hash, id, registry_.Get(id), Bucket{});
+    ++live;
+  }
   return live;
 }
 
@@ -87,6 +98,10 @@ void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
 
 void Limiter::Clear() {
   MutexLock saving(saving_mutex_);
+  if (notes_changes_) {
+    const TableLock world = TableLock::All(table_);
+    exhausted_since_.reset();
+  }
   ++generation_;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     TableLock lock(table_, i);
@@ -120,7 +135,7 @@ std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_
   Partition& swept = table_.partition(partition);
   const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
     const Limit& limit = registry_.Get(slot.limit);
-    if (!IsFull(limit, bucket, now)) return false;
+    if (!IsFull(limit, bucket, now) || !IsAbsentFull(slot.limit, now)) return false;
     // What was saved of the others can be told to be full without their limit.
     if (limit.shape().algorithm == Algorithm::kSlidingWindow) {
       Forget(partition, slot);

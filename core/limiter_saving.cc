@@ -9,10 +9,18 @@
 namespace weir {
 
 // Requires: the partition is locked.
-void Limiter::TakePartition(std::size_t index, Instant now, LimiterChanges& changes) {
+void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
+                            LimiterChanges& changes) {
   Partition& partition = table_.partition(index);
+  const auto is_full = [&](const Limit& limit, const Bucket& bucket) {
+    return now ? IsFull(limit, bucket, *now) : bucket == Bucket{};
+  };
   const auto add = [&](const NotedChange& noted, const Bucket* bucket) {
-    const bool full = !bucket || IsFull(registry_.Get(noted.key.limit), *bucket, now);
+    // The id may have been given out again since: then the bucket is not the one that was noted.
+    if (bucket && registry_.Get(noted.key.limit).shape().algorithm != noted.algorithm) {
+      bucket = nullptr;
+    }
+    const bool full = !bucket || is_full(registry_.Get(noted.key.limit), *bucket);
     if (full && !noted.went_back) return;
     changes.buckets.push_back({.key = noted.key,
                                .partition = static_cast<std::uint16_t>(index),
@@ -32,7 +40,7 @@ void Limiter::TakePartition(std::size_t index, Instant now, LimiterChanges& chan
   for (const NotedChange& noted : all) add(noted, partition.Find(noted.key));
 }
 
-LimiterChanges Limiter::TakeChanges(Instant now, bool one_cut) {
+LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut) {
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
   LimiterChanges changes;

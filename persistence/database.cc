@@ -13,6 +13,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
@@ -50,11 +51,26 @@ absl::Status TranslateOpen(const std::string& directory, const rocksdb::Status& 
   return Translate(directory, status);
 }
 
+// Fails where the file is still there afterwards.
+rocksdb::Status RemoveFile(rocksdb::Env& env, const std::string& path) {
+  if (env.FileExists(path).IsNotFound()) return rocksdb::Status::OK();
+  return env.DeleteFile(path);
+}
+
+// Whether a file may be there that RocksDB left when its first open was cut short, before it made
+// CURRENT: then nothing of ours was in there yet. Of a database that was ever open there are
+// others.
+bool IsOfFirstOpen(std::string_view name) {
+  return name == "LOCK" || name == "IDENTITY" || name == "MANIFEST-000001" ||
+         name == "000000.dbtmp" || name == "000001.dbtmp";
+}
+
 // Makes the directory, or sees that what is there is a database: RocksDB would begin a new one
 // beside any files, and so forget a database whose file CURRENT is lost.
 absl::Status PrepareDirectory(const std::string& directory) {
   std::error_code error;
-  const std::filesystem::path path(directory);
+  std::filesystem::path path(directory);
+  if (!path.has_filename()) path = path.parent_path();  // "data/"
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
   if (mkdir(directory.c_str(), S_IRWXU) == 0) return absl::OkStatus();
   if (errno != EEXIST) {
@@ -67,10 +83,9 @@ absl::Status PrepareDirectory(const std::string& directory) {
         absl::StrCat("cannot read the data directory ", directory, ": ", error.message()));
   }
   if (is_empty || std::filesystem::exists(path / "CURRENT", error)) return absl::OkStatus();
-  // What an open leaves that was cut short: a lock, and nothing of ours yet.
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
     const std::string name = entry.path().filename();
-    if (name != "LOCK") {
+    if (!IsOfFirstOpen(name)) {
       return absl::FailedPreconditionError(absl::StrCat("data directory ", directory,
                                                         ": it holds '", name,
                                                         "' and no database (no file CURRENT)"));
@@ -88,6 +103,35 @@ class NoLog final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
+// Files that are not deleted while a sorted file is being moved in.
+//
+// RocksDB deletes the file when that fails, even if only the sync of the manifest did, which may
+// name the file all the same; then no open would succeed any more (7.8, IngestExternalFile). As it
+// is, an open deletes what its manifest does not name.
+class KeepingFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  // While one of these is there, this thread deletes nothing.
+  class Keep {
+   public:
+    Keep() { keeping_ = true; }
+    ~Keep() { keeping_ = false; }
+    Keep(const Keep&) = delete;
+    Keep& operator=(const Keep&) = delete;
+  };
+
+  using FileSystemWrapper::FileSystemWrapper;
+  [[nodiscard]] const char* Name() const override { return "weir.KeepingFileSystem"; }
+  rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* context) override {
+    return keeping_ ? rocksdb::IOStatus::OK() : target()->DeleteFile(path, options, context);
+  }
+
+ private:
+  static thread_local bool keeping_;
+};
+
+thread_local bool KeepingFileSystem::keeping_ = false;
+
 // Hands every compaction a filter of its own.
 class FilterFactory final : public rocksdb::CompactionFilterFactory {
  public:
@@ -104,7 +148,7 @@ class FilterFactory final : public rocksdb::CompactionFilterFactory {
 
 rocksdb::Options RocksOptions(rocksdb::Env* env, std::shared_ptr<const DropRule> rule) {
   rocksdb::Options options;
-  if (env != nullptr) options.env = env;
+  options.env = env;
   options.create_if_missing = true;
   options.compaction_filter_factory = std::make_shared<FilterFactory>(std::move(rule));
   options.compression = rocksdb::kNoCompression;  // Hashes and times do not compress.
@@ -161,26 +205,36 @@ class FileWriter final : public Database::Writer {
 }  // namespace
 
 Database::Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
-                   std::unique_ptr<rocksdb::DB> db)
-    : directory_(std::move(directory)), drop_rule_(std::move(drop_rule)), db_(std::move(db)) {}
+                   std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db)
+    : directory_(std::move(directory)),
+      drop_rule_(std::move(drop_rule)),
+      env_(std::move(env)),
+      db_(std::move(db)) {}
 
 Database::~Database() = default;
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& options) {
+  if (options.directory.empty()) {
+    return absl::InvalidArgumentError("the data directory has no name");
+  }
   WEIR_RETURN_IF_ERROR(PrepareDirectory(options.directory));
   auto rule = std::make_shared<DropRule>();
-  const rocksdb::Options rocks = RocksOptions(options.env, rule);
+  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<KeepingFileSystem>(
+      options.env ? options.env->GetFileSystem() : rocksdb::FileSystem::Default()));
+  const rocksdb::Options rocks = RocksOptions(env.get(), rule);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(rocks, options.directory, &db);
   if (!opened.ok()) return TranslateOpen(options.directory, opened);
-  // Of a write that was cut short: it never was part of the database.
-  rocks.env->DeleteFile(options.directory + std::string(kSortedFile)).PermitUncheckedError();
-  return std::unique_ptr<Database>(
-      new Database(options.directory, std::move(rule), std::unique_ptr<rocksdb::DB>(db)));
+  // Of a write that was cut short, to give its space back; the next write tries again.
+  RemoveFile(*rocks.env, options.directory + std::string(kSortedFile)).PermitUncheckedError();
+  return std::unique_ptr<Database>(new Database(options.directory, std::move(rule), std::move(env),
+                                                std::unique_ptr<rocksdb::DB>(db)));
 }
 
-absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write) {
-  return records < kLargeWriteMin ? WriteThroughLog(write) : WriteSortedFile(write);
+absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
+                             Place place) {
+  const bool is_small = records < kLargeWriteMin && place == Place::kBySize;
+  return is_small ? WriteThroughLog(write) : WriteSortedFile(write);
 }
 
 absl::Status Database::WriteThroughLog(absl::FunctionRef<void(Writer&)> write) {
@@ -195,6 +249,10 @@ absl::Status Database::WriteThroughLog(absl::FunctionRef<void(Writer&)> write) {
 
 absl::Status Database::WriteSortedFile(absl::FunctionRef<void(Writer&)> write) {
   const std::string path = directory_ + std::string(kSortedFile);
+  // What is left of an earlier one may be a file of the database by another name (it is moved in by
+  // a link), so it must go and not be written over.
+  const rocksdb::Status removed = RemoveFile(*db_->GetEnv(), path);
+  if (!removed.ok()) return Translate(directory_, removed);
   rocksdb::SstFileWriter file(rocksdb::EnvOptions(), db_->GetOptions());
   WEIR_RETURN_IF_ERROR(Translate(directory_, file.Open(path)));
   FileWriter writer(file);
@@ -203,6 +261,7 @@ absl::Status Database::WriteSortedFile(absl::FunctionRef<void(Writer&)> write) {
   WEIR_RETURN_IF_ERROR(Translate(directory_, file.Finish()));  // synced
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;
+  const KeepingFileSystem::Keep until_done;
   return Translate(directory_, db_->IngestExternalFile({path}, options));
 }
 

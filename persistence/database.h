@@ -61,6 +61,10 @@ class Database {
   // So many records make a write a large one.
   static constexpr std::size_t kLargeWriteMin = 4096;
 
+  // A file of its own is named in RocksDB's manifest, so that it is missed when it is lost. The end
+  // of a log is not: where a log is damaged, RocksDB takes it to end there.
+  enum class Place { kBySize, kOwnFile };
+
   // Fails with one line that names the directory: it cannot be used, another process uses it
   // (kFailedPrecondition), it holds something else, or its files are damaged (kDataLoss).
   static absl::StatusOr<std::unique_ptr<Database>> Open(const DatabaseOptions& options);
@@ -69,7 +73,8 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   // `records`: how many will be written.
-  absl::Status Write(std::size_t records, absl::FunctionRef<void(Writer&)> write);
+  absl::Status Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
+                     Place place = Place::kBySize);
 
   // kNotFound where there is no such record.
   [[nodiscard]] absl::StatusOr<std::string> Get(std::string_view key) const;
@@ -83,12 +88,13 @@ class Database {
 
  private:
   Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
-           std::unique_ptr<rocksdb::DB> db);
+           std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db);
   absl::Status WriteThroughLog(absl::FunctionRef<void(Writer&)> write);
   absl::Status WriteSortedFile(absl::FunctionRef<void(Writer&)> write);
 
   const std::string directory_;
   const std::shared_ptr<DropRule> drop_rule_;  // RocksDB's threads share it
+  const std::unique_ptr<rocksdb::Env> env_;
   const std::unique_ptr<rocksdb::DB> db_;
 };
 

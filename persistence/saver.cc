@@ -43,12 +43,13 @@ absl::Status Saver::SaveNow() {
   const Instant begun = clock_.Now();
   // In this order: a bucket's limit is known when the bucket is, a limit's policy when the limit
   // is.
-  const LimiterChanges changes =
-      limiter_.TakeChanges(options_.drops_full ? begun : Instant{}, options_.one_cut);
+  const LimiterChanges changes = limiter_.TakeChanges(
+      options_.drops_full ? std::optional(begun) : std::nullopt, options_.one_cut);
   const PolicyChanges policies = policies_.TakeChanges();
   const Instant mark = clock_.Now();
   const bool starts_over = changes.generation != storage_->generation();
-  if (!changes.empty() || !policies.empty() || starts_over) {
+  const bool writes = !changes.empty() || !policies.empty() || starts_over;
+  if (writes) {
     const Instant drop_mark = options_.drops_full ? mark : Instant{};
     const absl::Status saved = storage_->Save(changes, policies, mark, drop_mark);
     if (!saved.ok()) {
@@ -57,19 +58,19 @@ absl::Status Saver::SaveNow() {
       return saved;
     }
   }
-  NoteSuccess(begun, changes.buckets.size());
+  NoteSuccess(begun, writes ? std::optional(changes.buckets.size()) : std::nullopt);
   return absl::OkStatus();
 }
 
-void Saver::NoteSuccess(Instant begun, std::size_t buckets) {
+void Saver::NoteSuccess(Instant begun, std::optional<std::size_t> written) {
   failure_ = absl::OkStatus();
   retry_after_ = kRetryMin;
   MutexLock lock(mutex_);
   status_.error.clear();
   status_.last_save = begun;
   status_.last_save_duration = clock_.Now() - begun;
-  status_.last_save_records = buckets;
-  ++status_.saves;
+  status_.last_save_records = written.value_or(0);
+  if (written) ++status_.saves;
 }
 
 absl::Status Saver::NoteFailure(const absl::Status& failure) {

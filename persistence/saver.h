@@ -61,7 +61,8 @@ class Saver {
  private:
   absl::Status Reopen();
   absl::Status SaveNow();
-  void NoteSuccess(Instant begun, std::size_t buckets);
+  // `written`: buckets; nothing where there was nothing to write.
+  void NoteSuccess(Instant begun, std::optional<std::size_t> written);
   absl::Status NoteFailure(const absl::Status& failure);
 
   Limiter& limiter_;

@@ -22,6 +22,8 @@ namespace {
 // and an empty bucket.
 constexpr Instant kTimeMax = kInstantMax + kMaxWaitMax + kCapacityMax;
 
+constexpr std::size_t kErasedAtOnce = 1 << 16;
+
 std::string EndOfPrefix(char prefix) { return std::string(1, static_cast<char>(prefix + 1)); }
 
 }  // namespace
@@ -43,11 +45,12 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(const DatabaseOptions& op
 
 absl::Status Storage::Begin() {
   secret_ = RandomHashSecret();
-  return database_->Write(3, [this](Database::Writer& writer) {
+  const auto write = [this](Database::Writer& writer) {
     writer.Put(MetaKey(kMetaFormat), NumberValue(kFormatVersion));
     writer.Put(MetaKey(kMetaSecret), SecretValue(secret_));
     writer.Put(MetaKey(kMetaStopped), NumberValue(1));
-  });
+  };
+  return database_->Write(3, write, Database::Place::kOwnFile);
 }
 
 absl::Status Storage::ReadMeta() {
@@ -79,6 +82,7 @@ absl::Status Storage::ReadMeta() {
   was_cut_short_ = stopped == 0;
   // Written by the first use and the first save only.
   WEIR_RETURN_IF_ERROR(get(kMetaClock, kOptional, ReadClock, clock_mark_));
+  WEIR_RETURN_IF_ERROR(get(kMetaNextPolicy, kOptional, ReadNumber, next_policy_));
   return get(kMetaGeneration, kOptional, ReadNumber, generation_);
 }
 
@@ -115,7 +119,11 @@ class Storage::Loading {
     if (!id || !limit) return CountBad();
     const std::uint32_t owner = limit->owner().policy;
     const bool has_owner = owner != 0 && limit->owner() != kThrottleOwner;
-    if (has_owner && !policy_ids_.contains(owner)) return;  // Deleted: its buckets are dropped.
+    // Deleted, and the server ended before it forgot the rest: its buckets are dropped.
+    if (has_owner && !policy_ids_.contains(owner)) {
+      gone_.emplace_back(key);
+      return;
+    }
     if (!limiter_.RestoreLimit(*id, *limit)) return CountBad();
     limits_.emplace(*id, *limit);
   }
@@ -130,14 +138,20 @@ class Storage::Loading {
     const auto limit = limits_.find(bucket_key->limit);
     // A limit of another algorithm: the id was given out again after this bucket was full.
     if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
-      return CountDropped();
+      return Drop(key, full);
     }
     if (as_exhausted_) *bucket = LaterOf(*bucket, limit->second);
-    if (options_.drops_full && IsFull(limit->second, *bucket, options_.now)) return CountDropped();
+    if (options_.drops_full && IsFull(limit->second, *bucket, options_.now)) {
+      return Drop(key, full);
+    }
     if (bucket_key->partition != partition_) FlushPartition();
     partition_ = bucket_key->partition;
     buckets_.push_back({{bucket_key->hash, bucket_key->limit}, *bucket});
   }
+
+  // The records of the last scan that are not to be there any more, in the order of their keys.
+  [[nodiscard]] std::size_t gone() const { return gone_.size(); }
+  [[nodiscard]] std::vector<std::string> TakeGone() { return std::exchange(gone_, {}); }
 
   void FlushPartition() {
     if (buckets_.empty()) return;
@@ -154,8 +168,14 @@ class Storage::Loading {
         TimeToFull(limit, saved, options_.now) > TimeToFull(limit, empty, options_.now);
     return is_later ? saved : empty;
   }
+  // A number may stand for another limit one day: what has been left of the one before must be
+  // full for good by then, or gone.
+  void Drop(std::string_view key, std::optional<Instant> full) {
+    report_.dropped.fetch_add(1, std::memory_order_relaxed);
+    const bool stays_full = options_.drops_full && full && *full < options_.now;
+    if (!stays_full) gone_.emplace_back(key);
+  }
   void CountBad() { report_.bad.fetch_add(1, std::memory_order_relaxed); }
-  void CountDropped() { report_.dropped.fetch_add(1, std::memory_order_relaxed); }
 
   Limiter& limiter_;
   Policies& policies_;
@@ -166,6 +186,7 @@ class Storage::Loading {
   absl::flat_hash_map<LimitId, Limit> limits_;
   std::uint16_t partition_ = 0;
   std::vector<Limiter::RestoredBucket> buckets_;  // of partition_
+  std::vector<std::string> gone_;
 };
 
 absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
@@ -174,12 +195,16 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
                   report);
   const auto scan = [&](const std::string& first, const std::string& end,
                         void (Loading::*add)(std::string_view, std::string_view)) -> absl::Status {
+    absl::Status erased;
     WEIR_RETURN_IF_ERROR(database_->Scan(first, [&](std::string_view key, std::string_view value) {
       if (key >= end || stop.load(std::memory_order_relaxed)) return false;
       (loading.*add)(key, value);
-      return true;
+      if (loading.gone() >= kErasedAtOnce) erased = Erase(loading.TakeGone());
+      return erased.ok();
     }));
-    return stop ? absl::CancelledError("the load was stopped") : absl::OkStatus();
+    WEIR_RETURN_IF_ERROR(erased);
+    if (stop) return absl::CancelledError("the load was stopped");
+    return Erase(loading.TakeGone());
   };
   const auto scan_all = [&](char prefix, auto add) {
     return scan(std::string(1, prefix), EndOfPrefix(prefix), add);
@@ -191,17 +216,26 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
       generation_ == UINT32_MAX ? EndOfPrefix(kBucketPrefix) : GenerationPrefix(generation_ + 1);
   WEIR_RETURN_IF_ERROR(scan(GenerationPrefix(generation_), end, &Loading::AddBucket));
   loading.FlushPartition();
-  const absl::StatusOr<std::string> next = database_->Get(MetaKey(kMetaNextPolicy));
-  if (next.ok()) policies.RestoreNextId(ReadNumber(*next).value_or(0));
+  policies.RestoreNextId(next_policy_);
   limiter.EndRestore(generation_);
   const std::optional<Exhausted> exhausted = FindExhausted(loading, options);
   if (exhausted) limiter.TakeUnknownForExhausted(exhausted->since, exhausted->limits);
   if (loading.as_exhausted()) limiter.NoteEverything();  // It is not what is on disk.
-  return database_->Write(3, [&](Database::Writer& writer) {
+  const auto write = [&](Database::Writer& writer) {
     writer.Put(MetaKey(kMetaClock), ClockValue(options.now));
     const std::string key = MetaKey(kMetaExhausted);
     exhausted ? writer.Put(key, ExhaustedValue(*exhausted)) : writer.Erase(key);
     writer.Put(MetaKey(kMetaStopped), NumberValue(0));
+  };
+  // In a file of its own: then a log that is damaged later cannot take it back, and with it the
+  // knowledge that something may be lost.
+  return database_->Write(3, write, Database::Place::kOwnFile);
+}
+
+absl::Status Storage::Erase(const std::vector<std::string>& keys) {
+  if (keys.empty()) return absl::OkStatus();
+  return database_->Write(keys.size(), [&](Database::Writer& writer) {
+    for (const std::string& key : keys) writer.Erase(key);
   });
 }
 

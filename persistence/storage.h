@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -80,12 +81,14 @@ class Storage {
   // After a load: which limits' absent buckets are not full.
   [[nodiscard]] std::optional<Exhausted> FindExhausted(const Loading& loading,
                                                        const LoadOptions& options) const;
+  absl::Status Erase(const std::vector<std::string>& keys);
   void AllowDrops(Instant mark);
 
   const std::unique_ptr<Database> database_;
   HashSecret secret_{};
   Instant clock_mark_{};
   std::uint32_t generation_ = 0;  // on disk
+  std::uint32_t next_policy_ = 0;
   bool was_cut_short_ = false;
 };
 

@@ -1,0 +1,153 @@
+// Goal: damaged files never end a server and never change what it knows in silence. Method: a small
+// database of a server that stopped cleanly; each of its files in turn with a byte flipped, cut
+// short, emptied, filled with zeros or gone; then a start.
+//
+// A start must fail with a message, or find what was saved, or say that something is lost: records
+// that are bad, or that the server before was cut short. The last is what RocksDB makes of a
+// damaged log: it takes the log to end there, as it does after a loss of power, and so the note of
+// the clean stop, which is the last in it, is lost, too. Then the state is one that was saved
+// before.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "tests/persistence/kept_server.h"
+#include "tests/support/random_load.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/support/test_scale.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CorruptionTest : public testing::Test {
+ protected:
+  CorruptionTest() {
+    KeptServer server(clock_, {.directory = original_.path()});
+    EXPECT_TRUE(server.Start().ok());
+    server.SetPolicy("free", "900/d");
+    texts_.push_back(Text(server));
+    for (int tick = 0; tick < 4; ++tick) {
+      for (int i = 0; i < 12; ++i) {
+        const std::string key = std::to_string(i);
+        server.Decide(key, "900/d", 1 + tick);
+        server.Decide(key, "900/d,fixed", i + 1);
+        server.DecideBy("free", key, i + 1);
+      }
+      if (tick == 2) {  // What came before into files, what comes after into a log.
+        texts_.push_back(Text(server));
+        EXPECT_TRUE(server.Stop().ok());
+        EXPECT_TRUE(server.Start().ok());
+        EXPECT_TRUE(server.policies().Override("free", "x", KeptServer::LimitsOf("9/d")).ok());
+      }
+      texts_.push_back(Text(server));
+      EXPECT_TRUE(server.Save().ok());
+    }
+    EXPECT_TRUE(server.Stop().ok());
+    for (const auto& entry : fs::directory_iterator(original_.path())) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with("LOG") && name != "LOCK") names_.push_back(name);
+    }
+    std::ranges::sort(names_);
+  }
+
+  std::string Text(KeptServer& server) const {
+    std::string text = std::to_string(server.limiter().CountLive(clock_.Now()));
+    for (int i = 0; i < 12; ++i) {
+      std::vector<std::string> lines;
+      for (const auto& bucket : server.limiter().Inspect(std::to_string(i), clock_.Now())) {
+        lines.push_back(" " + LimitText(bucket.limit) + "=" + std::to_string(bucket.remaining));
+      }
+      std::ranges::sort(lines);
+      for (const std::string& line : lines) text += line;
+    }
+    for (const auto& policy : server.policies().All()) {
+      text += policy->name + std::to_string(policy->overrides->size());
+    }
+    return text;
+  }
+
+  std::string Read(const std::string& name) const {
+    std::ifstream file(original_.path() + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // Starts a server on a copy in which one file has other bytes; without any it is gone.
+  void Try(const std::string& name, const std::optional<std::string>& bytes) {
+    TemporaryDirectory damaged;
+    fs::copy(original_.path(), damaged.path(), fs::copy_options::recursive);
+    fs::remove(damaged.path() + "/" + name);
+    if (bytes) damaged.Write(name, *bytes);
+    KeptServer server(clock_, {.directory = damaged.path()});
+    const absl::Status started = server.Start();
+    if (!started.ok()) {
+      EXPECT_FALSE(started.message().empty());
+      ++refused_;
+      return;
+    }
+    const std::string text = Text(server);
+    if (text == texts_.back() && server.found().bad == 0) return;
+    ++told_;
+    EXPECT_TRUE(server.found().bad > 0 || server.found().was_cut_short) << "silently: " << text;
+    EXPECT_TRUE(server.found().bad > 0 || std::ranges::count(texts_, text) > 0) << text;
+  }
+
+  TemporaryDirectory original_;
+  FakeClock clock_;
+  std::vector<std::string> names_;
+  std::vector<std::string> texts_;
+  int refused_ = 0;
+  int told_ = 0;
+};
+
+TEST_F(CorruptionTest, FilesThatAreNotDamagedAreRead) {
+  for (const std::string& name : names_) Try(name, Read(name));
+  EXPECT_EQ(refused_ + told_, 0);
+}
+
+TEST_F(CorruptionTest, AFlippedByteIsToldOrHarmless) {
+  std::mt19937_64 random(1);
+  for (const std::string& name : names_) {
+    const std::string whole = Read(name);
+    const auto size = static_cast<std::int64_t>(whole.size());
+    for (std::int64_t i = 0; i < Scaled(60) && size > 0 && !HasFailure(); ++i) {
+      const auto at = static_cast<std::size_t>(Draw(random, size - 1));
+      std::string bytes = whole;
+      bytes[at] = static_cast<char>(bytes[at] ^ (i % 2 == 0 ? 1 << Draw(random, 7) : 0xFF));
+      SCOPED_TRACE(name + " at " + std::to_string(at) + " of " + std::to_string(size));
+      Try(name, bytes);
+    }
+  }
+  EXPECT_GT(refused_, 0);
+}
+
+TEST_F(CorruptionTest, ACutFileIsToldOrHarmless) {
+  std::mt19937_64 random(2);
+  for (const std::string& name : names_) {
+    const std::string whole = Read(name);
+    const auto size = static_cast<std::int64_t>(whole.size());
+    for (std::int64_t i = 0; i < Scaled(25) && size > 0 && !HasFailure(); ++i) {
+      const auto length = static_cast<std::size_t>(i == 0 ? 0 : Draw(random, size - 1));
+      SCOPED_TRACE(name + " cut to " + std::to_string(length) + " of " + std::to_string(size));
+      Try(name, whole.substr(0, length));
+    }
+  }
+}
+
+TEST_F(CorruptionTest, AFileOfZerosOrALostOneIsToldOrHarmless) {
+  for (const std::string& name : names_) {
+    SCOPED_TRACE(name);
+    Try(name, std::nullopt);
+    Try(name, std::string(Read(name).size(), '\0'));
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,341 @@
+// Goal: a record that was written is read as it was, nothing else is read as one, and
+// docs/persistence-format.md says it truly. Method: random values there and back; records cut,
+// grown and with another beginning; the page's examples, byte by byte.
+#include "persistence/format.h"
+
+#include <cctype>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "gtest/gtest.h"
+
+#include "core/rule.h"
+#include "core/status.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/generators.h"
+#include "tests/support/windows.h"
+
+namespace weir {
+namespace {
+
+std::string KeyOf(const BucketKey& key) {
+  std::string bytes;
+  AppendBucketKey(key, bytes);
+  return bytes;
+}
+
+std::string ValueOf(const Bucket& bucket) {
+  std::string bytes;
+  AppendBucketValue(bucket, bytes);
+  return bytes;
+}
+
+PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
+  WEIR_CHECK(limits.ok());
+  return *std::move(limits);
+}
+
+// `read` takes these bytes, and no others that are shorter, longer or begin otherwise.
+template <typename Read>
+void ExpectOnlyWhole(const std::string& bytes, bool has_prefix, Read read) {
+  EXPECT_TRUE(read(bytes));
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(read(std::string_view(bytes).substr(0, length))) << length;
+  }
+  EXPECT_FALSE(read(bytes + '\0'));
+  for (int first = 0; has_prefix && first < 256; ++first) {
+    std::string other = bytes;
+    other[0] = static_cast<char>(first);
+    EXPECT_EQ(static_cast<bool>(read(other)), other == bytes) << first;
+  }
+}
+
+rc::Gen<BucketKey> AnyBucketKey() {
+  return rc::gen::exec([] {
+    BucketKey key;
+    key.generation = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>());
+    key.partition = *Between<std::uint16_t>(0, kPartitionCount - 1);
+    key.hash = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>());
+    key.algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow,
+                                      Algorithm::kSlidingWindow);
+    key.limit = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>());
+    return key;
+  });
+}
+
+// Any limit that has a bucket, of those that have words: their periods are whole microseconds.
+rc::Gen<Limit> AnyKeptLimit() {
+  const auto in_words = [](const Limit& limit) {
+    LimitShape shape = limit.shape();
+    const Nanos whole = shape.period - shape.period % std::chrono::microseconds{1};
+    shape.period = std::max<Nanos>(whole, kPeriodMin);
+    const absl::StatusOr<Limit> rounded = Limit::Create(shape);
+    return rounded.ok() ? *rounded : LimitOf("3/s");
+  };
+  const auto any =
+      rc::gen::oneOf(AnyLimit(), AnyWindow(Algorithm::kFixedWindow, kPeriodMin, false),
+                     AnyWindow(Algorithm::kFixedWindow, kPeriodMin, true),
+                     AnyWindow(Algorithm::kSlidingWindow, kSlidingPeriodMin, false),
+                     rc::gen::map(AnyLimit(), [](const Limit& limit) { return limit.AsShadow(); }));
+  return rc::gen::map(any, in_words);
+}
+
+rc::Gen<PolicyLimits> AnyPolicyLimits() {
+  return rc::gen::mapcat(Between<std::size_t>(1, 5), [](std::size_t count) {
+    return rc::gen::exec([count] {
+      PolicyLimits limits;
+      for (std::size_t i = 0; i < count; ++i) {
+        PolicyLimit limit{*rc::gen::oneOf(AnyKeptLimit(), rc::gen::just(Limit::Unlimited()),
+                                          rc::gen::just(Limit::None())),
+                          {},
+                          {}};
+        if (limit.limit.has_bucket() && *rc::gen::arbitrary<bool>()) {
+          limit.cost = *NumberUpTo(INT64_MAX) - 1;
+          limit.label = *rc::gen::element<std::string>("", "a", "x-y_z.1:2");
+        }
+        limits.push_back(std::move(limit));
+      }
+      return limits;
+    });
+  });
+}
+
+rc::Gen<std::string> AnyBytes() {
+  return rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::string>());
+}
+
+TEST(FormatTest, BucketsRoundTrip) {
+  CheckLaw(5'000, [] {
+    const BucketKey key = *AnyBucketKey();
+    const std::string bytes = KeyOf(key);
+    RC_ASSERT(bytes.size() == kBucketKeyBytes);
+    RC_ASSERT(ReadBucketKey(bytes).value() == key);
+    const Bucket bucket = Unmarked(*ForeignBucket());
+    RC_ASSERT(ValueOf(bucket).size() == kBucketValueBytes);
+    RC_ASSERT(ReadBucketValue(ValueOf(bucket)).value() == bucket);
+  });
+}
+
+TEST(FormatTest, BucketsSortAsTheTableDoes) {
+  CheckLaw(5'000, [] {
+    const auto order = [](const BucketKey& key) {
+      return std::tuple(key.generation, key.partition, key.hash, key.algorithm, key.limit);
+    };
+    const BucketKey a = *AnyBucketKey();
+    BucketKey b = *AnyBucketKey();
+    if (*rc::gen::arbitrary<bool>()) b.generation = a.generation;
+    if (*rc::gen::arbitrary<bool>()) b.partition = a.partition;
+    if (*rc::gen::arbitrary<bool>()) b.hash = a.hash;
+    RC_ASSERT((order(a) < order(b)) == (KeyOf(a) < KeyOf(b)));
+    RC_ASSERT(KeyOf(a).starts_with(GenerationPrefix(a.generation)));
+  });
+}
+
+TEST(FormatTest, BucketsAreReadOnlyWhole) {
+  const BucketKey key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kSlidingWindow, 7};
+  ExpectOnlyWhole(KeyOf(key), true, ReadBucketKey);
+  ExpectOnlyWhole(ValueOf({1, 2, 3}), false, ReadBucketValue);
+  EXPECT_FALSE(ReadBucketKey(KeyOf({1, kPartitionCount, 1, Algorithm::kTokenBucket, 1})));
+  EXPECT_FALSE(ReadBucketKey(KeyOf({1, 1, 1, Algorithm::kUnlimited, 1})));
+  EXPECT_FALSE(ReadBucketKey(KeyOf({1, 1, 1, static_cast<Algorithm>(255), 1})));
+  EXPECT_FALSE(ReadBucketValue(ValueOf(Marked({1, 2, 3})))) << "nobody writes the mark";
+}
+
+// A bucket is full when it certainly is, and a token bucket 1 ns before it need not be.
+TEST(FormatTest, CertainlyFullMeansFull) {
+  CheckLaw(5'000, [] {
+    const Algorithm algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow);
+    const Limit limit = LimitOf(algorithm == Algorithm::kTokenBucket ? "3/s" : "3/s,fixed");
+    const Instant now = *AnyInstant(std::chrono::hours{1});
+    const auto cost = static_cast<std::uint64_t>(*Between(1, 3));
+    const Bucket bucket = DecideLimit(limit, Bucket{}, now, cost, Nanos{0}).bucket;
+    const Instant full = CertainlyFullAfter({0, 0, 0, algorithm, 0}, bucket).value();
+    RC_ASSERT(IsFull(limit, bucket, full + Nanos{1}));
+    RC_ASSERT(!IsFull(limit, bucket, full - Nanos{1}));
+  });
+  EXPECT_FALSE(CertainlyFullAfter({0, 0, 0, Algorithm::kSlidingWindow, 0}, Bucket{}));
+}
+
+TEST(FormatTest, LimitsRoundTrip) {
+  CheckLaw(2'000, [] {
+    const auto id = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<LimitId>());
+    const LimitOwner owner{*rc::gen::element<std::uint32_t>(0, 1, 77, UINT32_MAX),
+                           *rc::gen::element<std::uint32_t>(0, 1, 63)};
+    const Limit limit = (*AnyKeptLimit()).OwnedBy(owner);
+    RC_ASSERT(ReadLimitKey(LimitKey(id)).value() == id);
+    RC_ASSERT(ReadLimitValue(LimitValue(limit)).value() == limit);
+  });
+}
+
+TEST(FormatTest, LimitsAreReadOnlyWhole) {
+  ExpectOnlyWhole(LimitKey(7), true, ReadLimitKey);
+  const std::string owner(8, '\0');
+  EXPECT_TRUE(ReadLimitValue(owner + "10/s"));
+  for (const std::string_view word : {"", "10", "10/", "@free", "unlimited", "none", "10/s 10/s",
+                                      "10/s,cost=x", "1/s\n", "10/s,burst=0"}) {
+    EXPECT_FALSE(ReadLimitValue(owner + std::string(word))) << word;
+  }
+  for (std::size_t length = 0; length < owner.size(); ++length) {
+    EXPECT_FALSE(ReadLimitValue(owner.substr(0, length) + "10/s")) << length;
+  }
+}
+
+TEST(FormatTest, PoliciesAndOverridesRoundTrip) {
+  CheckLaw(1'000, [] {
+    Policy policy;
+    policy.id = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>());
+    policy.name = *rc::gen::element<std::string>("a", "free", std::string(kLabelBytesMax, 'x'));
+    policy.from_file = *rc::gen::arbitrary<bool>();
+    policy.limits = *AnyPolicyLimits();
+    const std::optional<Policy> read = ReadPolicy(PolicyKey(policy.id), PolicyValue(policy));
+    RC_ASSERT(read.has_value());
+    RC_ASSERT(read->id == policy.id);
+    RC_ASSERT(read->name == policy.name);
+    RC_ASSERT(read->from_file == policy.from_file);
+    RC_ASSERT(read->limits == policy.limits);
+
+    const std::string whose = *AnyBytes();
+    const std::string key = OverrideKey(policy.id, whose);
+    const std::optional<SavedOverride> saved = ReadOverride(key, OverrideValue(policy.limits));
+    RC_ASSERT(saved.has_value());
+    RC_ASSERT(saved->policy == policy.id);
+    RC_ASSERT(saved->key == whose);
+    RC_ASSERT(saved->limits == policy.limits);
+  });
+}
+
+TEST(FormatTest, PoliciesAndOverridesAreReadOnlyWhole) {
+  const Policy policy{"free", 5, true, LimitsOf({"3/s"}), nullptr};
+  const std::string value = PolicyValue(policy);
+  ExpectOnlyWhole(PolicyKey(5), true,
+                  [&](std::string_view key) { return ReadPolicy(key, value).has_value(); });
+  for (std::size_t length = 0; length < value.size(); ++length) {
+    EXPECT_FALSE(ReadPolicy(PolicyKey(5), value.substr(0, length))) << length;
+  }
+  std::string flags = value;
+  flags[0] = 2;
+  EXPECT_FALSE(ReadPolicy(PolicyKey(5), flags)) << "flags that nobody knows";
+  std::string name = value;
+  name[1] = static_cast<char>(0xFF);
+  EXPECT_FALSE(ReadPolicy(PolicyKey(5), name)) << "a name longer than the value";
+
+  const std::string key = OverrideKey(5, "");
+  for (std::size_t length = 0; length < key.size(); ++length) {
+    EXPECT_FALSE(ReadOverride(key.substr(0, length), "3/s")) << length;
+  }
+  EXPECT_FALSE(ReadOverride("P" + key.substr(1), "3/s"));
+  for (const std::string_view words : {"", " ", "3/s ", " 3/s", "3/s  3/s", "@free"}) {
+    EXPECT_FALSE(ReadOverride(key, words)) << words;
+  }
+}
+
+TEST(FormatTest, MetaValuesRoundTripAndAreReadOnlyWhole) {
+  for (const std::uint32_t number : {0U, 1U, 0x01020304U, UINT32_MAX}) {
+    EXPECT_EQ(ReadNumber(NumberValue(number)), number);
+  }
+  for (const Instant mark : {Instant{}, FakeClock::kStart, kInstantMax}) {
+    EXPECT_EQ(ReadClock(ClockValue(mark)), mark);
+  }
+  EXPECT_FALSE(ReadClock(ClockValue(kInstantMax + Nanos{1})));
+  EXPECT_FALSE(ReadClock(std::string(8, '\xFF')));
+  const HashSecret secret{1, 2, 3, 0, 255};
+  EXPECT_EQ(ReadSecret(SecretValue(secret)), secret);
+  ExpectOnlyWhole(NumberValue(1), false, ReadNumber);
+  ExpectOnlyWhole(ClockValue(FakeClock::kStart), false, ReadClock);
+  ExpectOnlyWhole(SecretValue(secret), false, ReadSecret);
+}
+
+TEST(FormatTest, AnyBytesMayBeRead) {
+  CheckLaw(5'000, [] {
+    std::string key = *AnyBytes();
+    if (!key.empty()) key[0] = *rc::gen::element('B', 'L', 'M', 'O', 'P', 'X');
+    const std::string value = *AnyBytes();
+    static_cast<void>(ReadBucketKey(key));
+    static_cast<void>(ReadBucketValue(value));
+    static_cast<void>(ReadLimitKey(key));
+    static_cast<void>(ReadLimitValue(value));
+    static_cast<void>(ReadPolicy(key, value));
+    static_cast<void>(ReadOverride(key, value));
+  });
+}
+
+// --- The page ---
+
+struct Example {
+  std::string title;  // up to the colon
+  std::string key;
+  std::string value;
+};
+
+std::string BytesOf(std::string line) {
+  std::erase_if(line, [](char c) { return c == ' '; });
+  return absl::HexStringToBytes(AbslView(line));
+}
+
+std::vector<Example> ExamplesOfThePage() {
+  std::ifstream file(WEIR_SOURCE_DIR "/docs/persistence-format.md");
+  std::string line;
+  while (std::getline(file, line) && line != "## Examples") {
+  }
+  std::vector<Example> examples;
+  while (std::getline(file, line) && !line.starts_with("## ")) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    Example example{line.substr(0, colon), "", ""};
+    std::getline(file, line);
+    example.key = BytesOf(line);
+    std::getline(file, line);
+    example.value = BytesOf(line);
+    examples.push_back(std::move(example));
+  }
+  return examples;
+}
+
+TEST(FormatPageTest, ItsExamplesAreWhatIsWritten) {
+  const Policy policy{"free", 5, false, LimitsOf({"3/s", "1000/h,fixed"}), nullptr};
+  const Bucket bucket =
+      DecideLimit(LimitOf("3/s"), Bucket{}, FakeClock::kStart, 1, Nanos{0}).bucket;
+  const BucketKey bucket_key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kTokenBucket, 7};
+  const Limit owned = LimitOf("10/s,burst=50").OwnedBy({5, 1});
+  const std::vector<Example> written = {
+      {"bucket", KeyOf(bucket_key), ValueOf(bucket)},
+      {"limit", LimitKey(7), LimitValue(LimitOf("3/s"))},
+      {"limit", LimitKey(8), LimitValue(owned)},
+      {"meta", MetaKey(kMetaFormat), NumberValue(kFormatVersion)},
+      {"meta", MetaKey(kMetaClock), ClockValue(FakeClock::kStart)},
+      {"override", OverrideKey(5, "user:42"), OverrideValue(LimitsOf({"20/s"}))},
+      {"policy", PolicyKey(5), PolicyValue(policy)},
+  };
+  const std::vector<Example> page = ExamplesOfThePage();
+  ASSERT_EQ(page.size(), written.size()) << "docs/persistence-format.md";
+  const auto hex = [](const std::string& bytes) { return absl::BytesToHexString(bytes); };
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    EXPECT_EQ(page[i].title, written[i].title) << "example " << i;
+    EXPECT_EQ(hex(page[i].key), hex(written[i].key)) << "example " << i;
+    EXPECT_EQ(hex(page[i].value), hex(written[i].value)) << "example " << i;
+  }
+  EXPECT_EQ(ReadBucketKey(page[0].key), bucket_key);
+  EXPECT_EQ(ReadBucketValue(page[0].value), bucket);
+  EXPECT_EQ(ReadLimitValue(page[2].value), owned);
+  EXPECT_EQ(ReadClock(page[4].value), FakeClock::kStart);
+  EXPECT_EQ(ReadOverride(page[5].key, page[5].value)->key, "user:42");
+  EXPECT_EQ(ReadPolicy(page[6].key, page[6].value)->limits, policy.limits);
+}
+
+TEST(FormatPageTest, NamesEveryMetaRecord) {
+  std::ifstream file(WEIR_SOURCE_DIR "/docs/persistence-format.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const std::string_view name :
+       {kMetaClock, kMetaFormat, kMetaGeneration, kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
+    EXPECT_NE(page.find("| `" + std::string(name) + "` |"), std::string::npos) << name;
+  }
+  EXPECT_NE(page.find("format " + std::to_string(kFormatVersion) + "."), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir

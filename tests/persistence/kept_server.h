@@ -1,0 +1,115 @@
+// What a server keeps in a data directory, without the server: a limiter and policies, loaded when
+// it starts and saved when the test says so.
+//
+//     KeptServer server(clock, {.directory = directory.path()});
+//     ASSERT_TRUE(server.Start().ok());
+//     server.Decide("user:1", "10/h");
+//     EXPECT_TRUE(server.Save().ok());
+//     server.End();  // as a crash: nothing more is saved
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "persistence/saver.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/generators.h"
+
+namespace weir {
+
+class KeptServer {
+ public:
+  struct Found {  // when it started
+    bool was_cut_short = false;
+    Instant clock_mark;
+    std::uint32_t generation = 0;
+    std::uint64_t loaded = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t bad = 0;
+  };
+
+  KeptServer(const FakeClock& clock, DatabaseOptions database)
+      : clock_(clock), options_{.database = std::move(database)} {}
+
+  absl::Status Start(bool unknown_is_exhausted = false) {
+    End();
+    absl::StatusOr<std::unique_ptr<Storage>> storage = Storage::Open(options_.database);
+    if (!storage.ok()) return storage.status();
+    Storage& kept = **storage;
+    limiter_ =
+        std::make_unique<Limiter>(LimiterOptions{.secret = kept.secret(), .notes_changes = true});
+    policies_ = std::make_unique<Policies>();
+    policies_->NoteChanges();
+    found_ = {kept.was_cut_short(), kept.clock_mark(), kept.generation()};
+    LoadReport report;
+    const std::atomic<bool> stop{false};
+    const absl::Status loaded = kept.Load(
+        *limiter_, *policies_, {.now = clock_.Now(), .unknown_is_exhausted = unknown_is_exhausted},
+        report, stop);
+    if (!loaded.ok()) return loaded;
+    found_.loaded = report.loaded;
+    found_.dropped = report.dropped;
+    found_.bad = report.bad;
+    saver_ = std::make_unique<Saver>(*limiter_, *policies_, clock_, *std::move(storage), options_);
+    return absl::OkStatus();
+  }
+
+  absl::Status Save() { return saver_->Save(); }
+  absl::Status Stop() {
+    const absl::Status stopped = saver_->SaveAndStop();
+    End();
+    return stopped;
+  }
+  // As kill -9 does.
+  void End() {
+    saver_.reset();
+    policies_.reset();
+    limiter_.reset();
+  }
+
+  bool Decide(std::string_view key, std::string_view word, std::int64_t cost = 1) {
+    const Limit limit = LimitOf(word);
+    return limiter_->Decide({{.key = key, .limit = &limit, .cost = cost}}, clock_.Now())->allowed;
+  }
+  // By the first limit of a policy.
+  bool DecideBy(std::string_view policy, std::string_view key, std::int64_t cost = 1) {
+    const Limit limit = policies_->Find(policy)->limits.front().limit;
+    return limiter_->Decide({{.key = key, .limit = &limit, .cost = cost}}, clock_.Now())->allowed;
+  }
+  std::int64_t Remaining(std::string_view key, std::string_view word) {
+    const Limit limit = LimitOf(word);
+    return limiter_->Peek({{.key = key, .limit = &limit, .cost = 0}}, clock_.Now()).remaining;
+  }
+  void SetPolicy(std::string_view name, std::string_view word) {
+    EXPECT_TRUE(policies_->Set(name, LimitsOf(word)).ok());
+  }
+  static PolicyLimits LimitsOf(std::string_view word) {
+    absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits({&word, 1});
+    WEIR_CHECK(limits.ok());
+    return *std::move(limits);
+  }
+
+  [[nodiscard]] Limiter& limiter() { return *limiter_; }
+  [[nodiscard]] Policies& policies() { return *policies_; }
+  [[nodiscard]] Saver& saver() { return *saver_; }
+  [[nodiscard]] const Found& found() const { return found_; }
+  [[nodiscard]] SaverOptions& options() { return options_; }
+
+ private:
+  const FakeClock& clock_;
+  SaverOptions options_;
+  Found found_;
+  std::unique_ptr<Limiter> limiter_;
+  std::unique_ptr<Policies> policies_;
+  std::unique_ptr<Saver> saver_;
+};
+
+}  // namespace weir

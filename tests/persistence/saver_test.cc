@@ -1,0 +1,129 @@
+// Goal: a saver that fails says so at once, tries again after 1, 2, 4 and then every 8 seconds,
+// goes on by itself, and loses nothing of what changed meanwhile. Method: a file system whose calls
+// fail (faulty_file_system.h) and a clock that the test moves.
+#include "persistence/saver.h"
+
+#include <filesystem>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "tests/persistence/faulty_file_system.h"
+#include "tests/persistence/kept_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+class SaverTest : public testing::Test {
+ protected:
+  SaverTest() { EXPECT_TRUE(server_.Start().ok()); }
+  void FailAll() { files_.FailFrom(1, 1'000'000'000, rocksdb::IOStatus::IOError("injected")); }
+  Saver::Status Status() { return server_.saver().status(); }
+
+  TemporaryDirectory directory_;
+  FaultyFileSystem files_;
+  FakeClock clock_;
+  KeptServer server_{clock_, {.directory = directory_.path(), .env = files_.env()}};
+};
+
+TEST_F(SaverTest, CountsWhatItSaves) {
+  EXPECT_FALSE(Status().last_save);
+  server_.Decide("a", "10/h");
+  server_.Decide("b", "10/h");
+  EXPECT_TRUE(server_.Save().ok());
+  EXPECT_EQ(Status().saves, 1U);
+  EXPECT_EQ(Status().last_save_records, 2U);
+  EXPECT_EQ(Status().last_save, clock_.Now());
+  clock_.Advance(std::chrono::seconds{1});
+  EXPECT_TRUE(server_.Save().ok());
+  EXPECT_EQ(Status().saves, 1U) << "there was nothing to write";
+  EXPECT_EQ(Status().last_save, clock_.Now());
+  EXPECT_EQ(Status().failures, 0U);
+}
+
+TEST_F(SaverTest, TriesAgainAfterOneTwoFourAndThenEightSeconds) {
+  FailAll();
+  server_.Decide("a", "10/h", 3);
+  EXPECT_FALSE(server_.Save().ok());
+  EXPECT_THAT(Status().error, HasSubstr("injected"));
+  EXPECT_EQ(Status().failures, 1U);
+  std::uint64_t failures = 1;
+  for (const int seconds : {1, 2, 4, 8, 8, 8}) {
+    clock_.Advance(std::chrono::seconds{seconds} - Nanos{1});
+    EXPECT_FALSE(server_.Save().ok());
+    EXPECT_EQ(Status().failures, failures) << "not before " << seconds << " s";
+    EXPECT_FALSE(Status().error.empty());
+    server_.Decide("a", "10/h,fixed");
+    clock_.Advance(Nanos{1});
+    EXPECT_FALSE(server_.Save().ok());
+    EXPECT_EQ(Status().failures, ++failures) << "after " << seconds << " s";
+  }
+  server_.limiter().Reset("a", {}, clock_.Now());
+  server_.Decide("a", "20/h", 4);
+  files_.StopFailing();
+  EXPECT_FALSE(server_.Save().ok()) << "it is not time yet";
+  clock_.Advance(Saver::kRetryMax);
+  EXPECT_TRUE(server_.Save().ok());
+  EXPECT_EQ(Status().error, "");
+  EXPECT_EQ(Status().saves, 1U);
+  FailAll();
+  server_.Decide("b", "10/h", 3);
+  EXPECT_FALSE(server_.Save().ok());
+  files_.StopFailing();
+  clock_.Advance(Saver::kRetryMin);
+  EXPECT_TRUE(server_.Save().ok()) << "the first wait is short again";
+  ASSERT_TRUE(server_.Start().ok());
+  EXPECT_EQ(server_.found().loaded, 2U);
+  EXPECT_EQ(server_.Remaining("a", "20/h"), 16);
+  EXPECT_EQ(server_.Remaining("b", "10/h"), 7);
+}
+
+TEST_F(SaverTest, TheLastSaveIsTriedAtOnce) {
+  server_.Decide("a", "10/h");
+  FailAll();
+  EXPECT_FALSE(server_.Save().ok());
+  files_.StopFailing();
+  EXPECT_TRUE(server_.Stop().ok());
+  ASSERT_TRUE(server_.Start().ok());
+  EXPECT_FALSE(server_.found().was_cut_short);
+  EXPECT_EQ(server_.found().loaded, 1U);
+}
+
+TEST_F(SaverTest, RefusesAnotherDatabaseInItsPlace) {
+  FailAll();
+  server_.Decide("a", "10/h");
+  EXPECT_FALSE(server_.Save().ok());
+  files_.StopFailing();
+  std::filesystem::remove_all(directory_.path());
+  clock_.Advance(Saver::kRetryMin);
+  const absl::Status saved = server_.Save();
+  EXPECT_EQ(saved.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(saved.message(), HasSubstr("another server's database"));
+}
+
+// What could not be deleted may be a file of the database by another name.
+TEST_F(SaverTest, NeverWritesOverWhatCannotBeDeleted) {
+  for (int i = 0; i < 5000; ++i) server_.Decide(std::to_string(i), "10/h");
+  EXPECT_TRUE(server_.Save().ok());
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    if (entry.path().extension() != ".sst" || entry.path().filename() == "next.sst") continue;
+    std::filesystem::remove(directory_.path() + "/next.sst");
+    std::filesystem::create_hard_link(entry.path(), directory_.path() + "/next.sst");
+  }
+  ASSERT_TRUE(std::filesystem::exists(directory_.path() + "/next.sst"));
+  for (int i = 0; i < 5000; ++i) server_.Decide(std::to_string(i), "10/h");
+  files_.FailFrom(1, 1, rocksdb::IOStatus::IOError("injected"));
+  EXPECT_FALSE(server_.Save().ok());
+  clock_.Advance(Saver::kRetryMin);
+  EXPECT_TRUE(server_.Save().ok());
+  ASSERT_TRUE(server_.Start().ok());
+  EXPECT_EQ(server_.found().loaded, 5000U);
+  EXPECT_EQ(server_.Remaining("77", "10/h"), 8);
+}
+
+}  // namespace
+}  // namespace weir
