@@ -32,6 +32,7 @@ struct Verdict {
   Nanos reset_after{0};        // until every bucket is full: the longest
   std::size_t limit_index =
       0;  // the check that decided: the longest wait, else the fewest remaining; first of equals
+  std::uint64_t key_hash = 0;  // of that check's key, as the table has it (key_hash.h)
   // One a check, in order. `allowed` is what that limit said; the numbers are those after the
   // verdict, so where the request is denied they are those of an untouched bucket.
   absl::InlinedVector<Decision, 4> decisions;

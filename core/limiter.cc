@@ -252,6 +252,7 @@ Verdict Limiter::Join(const Plan& plan, const Request& request, Instant now) con
     verdict.decisions.push_back(decision);
   }
   JoinDecisions([&](std::size_t i) { return plan.seats[plan.seats[i].first].shadow; }, verdict);
+  verdict.key_hash = plan.keys[verdict.limit_index].hash;
   return verdict;
 }
 
@@ -418,6 +419,7 @@ Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
   }
   Verdict verdict;
   verdict.allowed = true;
+  verdict.key_hash = reservation.key.hash;
   for (const std::uint8_t part : reservation.part_of_check) {
     verdict.decisions.push_back(looks[part]);
   }

@@ -2,105 +2,111 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
+#include <limits>
 #include <tuple>
 #include <utility>
 
-#include "absl/hash/hash.h"
-
 #include "core/check.h"
-#include "core/status.h"
 
 namespace weir {
+namespace {
+
+constexpr std::uint32_t kCellMax = std::numeric_limits<std::uint32_t>::max();
+
+// What a cell can hold of a count.
+std::uint32_t Capped(std::uint64_t count) noexcept {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, kCellMax));
+}
+
+}  // namespace
 
 TopKeys::TopKeys(std::size_t capacity)
     : capacity_(capacity), filter_(std::bit_ceil(capacity * kCellsPerKey)) {
   WEIR_CHECK(capacity > 0);
 }
 
-void TopKeys::Add(std::string_view key) {
-  const std::uint64_t hash = absl::HashOf(AbslView(key));
-  MutexLock lock(mutex_);
+void TopKeys::Add(std::string_view key, std::uint64_t hash) {
+  if (cleared_.load(std::memory_order_relaxed)) Forget();
+  ++added_;
   Cell& cell = CellOf(hash);
   if (cell.counted > 0) {
-    if (const auto known = known_.find(hash); known != known_.end()) {
-      Counted& counted = counted_[known->second];
-      ++counted.count;
-      return SiftDown(counted.place);
+    if (const auto known = counts_.find(hash); known != counts_.end()) return known->second->Add();
+  }
+  if (cell.count < bar_) {
+    ++cell.count;
+  } else if (IsRefused(cell)) {
+    bar_ = ++cell.count;
+    if (bar_ > refused_max_.load(std::memory_order_relaxed)) {
+      refused_max_.store(bar_, std::memory_order_relaxed);
     }
+  } else {
+    AddUncounted(cell, key, hash);
   }
+}
+
+bool TopKeys::IsRefused(const Cell& cell) const {
+  return counts_.size() == capacity_ && added_ < next_place_ && cell.count < kCellMax &&
+         (std::uint64_t{cell.count} + 1) * capacity_ <= added_;
+}
+
+// Where there is room, or the cell seems to have come up to the least count.
+void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash) {
+  MutexLock lock(mutex_);
   if (counted_.size() < capacity_) {
-    const auto index = static_cast<std::uint32_t>(counted_.size());
-    counted_.push_back({hash, 1, 0, index, std::string(key.substr(0, kTopKeyBytesMax))});
-    heap_.push_back(index);
-    known_.emplace(hash, index);
-    ++cell.counted;
-    return SiftUp(heap_.size() - 1);
+    return Count(counted_.emplace_back(), 0, key, hash);
   }
-  const std::uint32_t fewest = heap_.front();
-  Counted& counted = counted_[fewest];
-  if (cell.count + 1 < counted.count && cell.count < UINT32_MAX) {
+  next_place_ = added_ + kAdditionsPerPlace;
+  Counted& least = counted_[PlaceOfLeast()];
+  bar_ = Capped(least.count.value());
+  if (cell.count < bar_) {
     ++cell.count;
     return;
   }
-  TakePlace(fewest, hash, key);
+  const std::uint64_t error = std::max<std::uint64_t>(cell.count, least.count.value());
+  LetGo(least);
+  Count(least, error, key, hash);
 }
 
-// Where a key's cell has come up to the least count.
-void TopKeys::TakePlace(std::uint32_t fewest, std::uint64_t hash, std::string_view key) {
-  Counted& counted = counted_[fewest];
-  Cell& left = CellOf(counted.hash);
-  const std::uint64_t error = std::max<std::uint64_t>(CellOf(hash).count, counted.count - 1);
-  left.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(counted.count, UINT32_MAX));
-  --left.counted;
-  ++CellOf(hash).counted;
-  known_.erase(counted.hash);
-  known_.emplace(hash, fewest);
+// Counts a key where there was room, or in the place of one that it has come up more often than.
+void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
+                    std::uint64_t hash) {
   counted.hash = hash;
+  counted.count.Add(error + 1 - counted.count.value());
   counted.error = error;
-  counted.count = error + 1;
   counted.key.assign(key.substr(0, kTopKeyBytesMax));
-  SiftDown(0);
+  counts_.emplace(hash, &counted.count);
+  ++CellOf(hash).counted;
 }
 
-void TopKeys::Clear() {
+// From now on the key is counted by its cell.
+void TopKeys::LetGo(const Counted& counted) {
+  Cell& cell = CellOf(counted.hash);
+  cell.count = std::max(cell.count, Capped(counted.count.value()));
+  --cell.counted;
+  counts_.erase(counted.hash);
+}
+
+std::size_t TopKeys::PlaceOfLeast() const {
+  const auto count = [](const Counted& counted) { return counted.count.value(); };
+  const auto least = std::ranges::min_element(counted_, {}, count);
+  return static_cast<std::size_t>(least - counted_.begin());
+}
+
+// How often a key that is not counted may have come up.
+std::uint64_t TopKeys::UnseenMax() const {
+  if (counted_.size() < capacity_) return 0;
+  return std::max<std::uint64_t>(counted_[PlaceOfLeast()].count.value(),
+                                 refused_max_.load(std::memory_order_relaxed));
+}
+
+void TopKeys::Forget() {
   MutexLock lock(mutex_);
   counted_.clear();
-  heap_.clear();
-  known_.clear();
   std::ranges::fill(filter_, Cell{});
-}
-
-void TopKeys::Put(std::size_t place, std::uint32_t counted) {
-  heap_[place] = counted;
-  counted_[counted].place = static_cast<std::uint32_t>(place);
-}
-
-void TopKeys::SiftUp(std::size_t place) {
-  const std::uint32_t moved = heap_[place];
-  while (place > 0) {
-    const std::size_t parent = (place - 1) / 2;
-    if (counted_[heap_[parent]].count <= counted_[moved].count) break;
-    Put(place, heap_[parent]);
-    place = parent;
-  }
-  Put(place, moved);
-}
-
-void TopKeys::SiftDown(std::size_t place) {
-  const std::uint32_t moved = heap_[place];
-  for (;;) {
-    std::size_t child = 2 * place + 1;
-    if (child >= heap_.size()) break;
-    if (child + 1 < heap_.size() &&
-        counted_[heap_[child + 1]].count < counted_[heap_[child]].count) {
-      ++child;
-    }
-    if (counted_[moved].count <= counted_[heap_[child]].count) break;
-    Put(place, heap_[child]);
-    place = child;
-  }
-  Put(place, moved);
+  counts_.clear();
+  added_ = next_place_ = bar_ = 0;
+  refused_max_.store(0, std::memory_order_relaxed);
+  cleared_.store(false, std::memory_order_relaxed);
 }
 
 std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketches,
@@ -113,15 +119,15 @@ std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketche
   std::uint64_t unseen = 0;  // how often a key that no sketch counts may have come up
   for (const TopKeys* sketch : sketches) {
     MutexLock lock(sketch->mutex_);
-    const bool is_full = sketch->counted_.size() == sketch->capacity_;
-    const std::uint64_t fewest = is_full ? sketch->counted_[sketch->heap_.front()].count : 0;
-    unseen += fewest;
+    if (sketch->cleared_.load(std::memory_order_relaxed)) continue;
+    const std::uint64_t unseen_here = sketch->UnseenMax();
+    unseen += unseen_here;
     for (const Counted& counted : sketch->counted_) {
       Sum& sum = sums[counted.hash];
       sum.row.key = counted.key;
-      sum.row.count += counted.count;
+      sum.row.count += counted.count.value();
       sum.row.error += counted.error;
-      sum.unseen += fewest;
+      sum.unseen += unseen_here;
     }
   }
   std::vector<Row> rows;

@@ -1,21 +1,25 @@
 // The keys that come up most, in bounded memory: a Filtered Space-Saving sketch.
 //
 // It counts `capacity` keys. One that is not among them is counted by its cell of the filter, which
-// it shares with others. Only when the cell has come up to the least count does the key take the
-// place of the one that has it, with the cell's count as the error that it may carry; so a flood of
-// keys that come once each mostly raises cells, which is cheap. With N additions:
-//     estimate - error <= true count <= estimate          error <= N / capacity
-// and a key that came up more than N / capacity times is always there. Sources: Metwally, Agrawal
-// and El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (2005);
-// Homem and Carvalho, "Finding top-k elements in data streams" (2010), for the filter.
+// it shares with others. When the cell has come up to the least count, the next key of it takes the
+// place of the one that has that count, and the cell's count is the error that it may carry. So
+// that no choice of keys makes this dear, a place is taken at most at every 256th addition, by one
+// whose cell stands at least as high as those that were refused meanwhile; but what has come up
+// N / capacity times is never refused. With N additions:
+//     estimate - error <= true count <= estimate        error <= 2 * N / capacity
+// and a key that came up more than 2 * N / capacity times is always there. Sources: Metwally,
+// Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in data streams"
+// (2005); Homem and Carvalho, "Finding top-k elements in data streams" (2010), for the filter.
 //
-// Memory: about 500 bytes a key. Cost of an addition: a hash and a look-up; O(log capacity) swaps
-// of 4 bytes where a counted key comes up or one takes a place. Thread-safe; made for one thread
-// that adds and others that look now and then.
+// Memory: about 300 bytes a key. Cost of an addition: a look at the cell, and for a counted key a
+// look-up. Where a place is taken: a lock and a look at every count. One thread owns a sketch and
+// adds to it; any thread may clear it and read it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +28,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 
+#include "core/counter.h"
 #include "core/mutex.h"
 
 namespace weir {
@@ -38,8 +43,11 @@ class TopKeys {
   TopKeys(const TopKeys&) = delete;
   TopKeys& operator=(const TopKeys&) = delete;
 
-  void Add(std::string_view key);
-  void Clear();
+  // For the owner. `hash` stands for the key, here and where sketches are merged; from a keyed
+  // hash, or whoever chooses keys chooses what is counted together.
+  void Add(std::string_view key, std::uint64_t hash);
+  // From now on nothing has been added. The owner forgets it at its next addition.
+  void Clear() noexcept { cleared_.store(true, std::memory_order_relaxed); }
 
   struct Row {
     std::string key;          // its first kTopKeyBytesMax bytes
@@ -50,16 +58,16 @@ class TopKeys {
   };
   // What several sketches know together: the `rows_max` keys with the greatest estimates, greatest
   // first, equals by key. A key that a full sketch does not count may have come up there as often
-  // as the least that it counts: that is added to estimate and error.
+  // as the least that it counts, or as the highest cell: that is added to estimate and error.
   [[nodiscard]] static std::vector<Row> Merge(std::span<const TopKeys* const> sketches,
                                               std::size_t rows_max);
 
  private:
+  // The owner changes it under the lock, but for the count.
   struct Counted {
-    std::uint64_t hash;
-    std::uint64_t count;
-    std::uint64_t error;
-    std::uint32_t place;  // in heap_
+    std::uint64_t hash = 0;
+    Counter count;
+    std::uint64_t error = 0;
     std::string key;
   };
 
@@ -68,32 +76,40 @@ class TopKeys {
   };
 
   struct Cell {
-    // Not less than what any key of the cell came up while it was not counted, and never more than
-    // the least count.
+    // Not less than what any key of the cell came up while it was not counted.
     std::uint32_t count = 0;
     std::uint32_t counted = 0;  // keys of the cell that are; with none there is nothing to look up
   };
 
-  [[nodiscard]] Cell& CellOf(std::uint64_t hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return filter_[hash & (filter_.size() - 1)];
-  }
-  void SiftUp(std::size_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SiftDown(std::size_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakePlace(std::uint32_t fewest, std::uint64_t hash, std::string_view key)
+  [[nodiscard]] Cell& CellOf(std::uint64_t hash) { return filter_[hash & (filter_.size() - 1)]; }
+  [[nodiscard]] bool IsRefused(const Cell& cell) const;
+  void AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash);
+  void Count(Counted& counted, std::uint64_t error, std::string_view key, std::uint64_t hash)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Put(std::size_t place, std::uint32_t counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LetGo(const Counted& counted);
+  [[nodiscard]] std::size_t PlaceOfLeast() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] std::uint64_t UnseenMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget();
 
-  // Cells for each key that is counted, rounded up to a power of two in all. More of them let fewer
-  // keys in, and cost cache.
-  static constexpr std::size_t kCellsPerKey = 32;
+  // Cells for each key that is counted, rounded up to a power of two in all. More of them tell keys
+  // apart better, and cost cache.
+  static constexpr std::size_t kCellsPerKey = 8;
+  static constexpr std::uint64_t kAdditionsPerPlace = 256;
 
   const std::size_t capacity_;
+  std::atomic<bool> cleared_{false};
+  std::atomic<std::uint32_t> refused_max_{0};  // the highest cell that was refused
   mutable Mutex mutex_;
-  std::vector<Counted> counted_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::uint32_t> heap_ ABSL_GUARDED_BY(mutex_);  // of counted_; the fewest first
-  absl::flat_hash_map<std::uint64_t, std::uint32_t, AsItIs> known_
-      ABSL_GUARDED_BY(mutex_);  // by hash
-  std::vector<Cell> filter_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Counted> counted_ ABSL_GUARDED_BY(mutex_);
+
+  // The owner's.
+  std::vector<Cell> filter_;
+  absl::flat_hash_map<std::uint64_t, Counter*, AsItIs> counts_;  // of counted_, by hash
+  std::uint64_t added_ = 0;
+  std::uint64_t next_place_ = 0;  // from so many additions on a place may be taken
+  // What a cell has to come up to for more than being raised: the least count, as it was when it
+  // was looked for last, or the highest cell refused since. 0 while there is room.
+  std::uint32_t bar_ = 0;
 };
 
 }  // namespace weir

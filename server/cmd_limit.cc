@@ -83,7 +83,7 @@ void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
     return worker.counters.allowed.Add();
   }
   worker.counters.denied.Add();
-  worker.denied_keys.Add(request.checks[verdict.limit_index].key);
+  worker.denied_keys.Add(request.checks[verdict.limit_index].key, verdict.key_hash);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void Throttle(Call& call) {
 
   CountDecision(*worker.throttle_counts, limit, verdict->decisions.front(), verdict->allowed);
   (verdict->allowed ? worker.counters.allowed : worker.counters.denied).Add();
-  if (!verdict->allowed) worker.denied_keys.Add(key);
+  if (!verdict->allowed) worker.denied_keys.Add(key, verdict->key_hash);
   const bool can_retry = !verdict->allowed && verdict->retry_after != kNever;
   call.reply.Array(5);
   call.reply.Integer(verdict->allowed ? 0 : 1);

@@ -26,6 +26,11 @@ namespace {
 constexpr std::size_t kKeys = 3;
 constexpr std::size_t kLimits = 5;
 
+const std::vector<std::string>& KeyNames() {
+  static const std::vector<std::string> names = {"a", "b", std::string(1, '\0')};
+  return names;
+}
+
 struct Ask {
   std::size_t key = 0;
   std::size_t limit = 0;
@@ -191,6 +196,8 @@ class ModelLimiter {
     const std::size_t fewest = *std::ranges::min_element(joined, {}, remaining);
     const std::size_t longest = *std::ranges::max_element(joined, {}, retry_after);
     verdict.limit_index = verdict.allowed ? fewest : longest;
+    const std::size_t decider = checks[verdict.limit_index].bucket.first;
+    verdict.key_hash = KeyHasher(HashSecret{})(KeyNames()[decider]).hash;
     verdict.remaining = all[fewest].remaining;
     verdict.retry_after = only_shadows ? Nanos{0} : all[longest].retry_after;
     for (const std::size_t i : joined) {
@@ -387,7 +394,7 @@ class Pair {
     static_cast<void>(limiter_->Sweep(partition, now_, SIZE_MAX));
   }
 
-  const std::vector<std::string> keys_ = {"a", "b", std::string(1, '\0')};
+  const std::vector<std::string>& keys_ = KeyNames();
   const std::vector<Limit> limits_;
   const std::unique_ptr<Limiter> limiter_ =
       std::make_unique<Limiter>(LimiterOptions{.time_is_ordered = false});

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/key_hash.h"
 #include "core/limit_stats.h"
 #include "core/top_keys.h"
 #include "tests/support/conversation.h"
@@ -118,7 +119,8 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   client.Run("RL.ALLOW a 1/s");
   other.stats.Of("1/s")->denied.Add(5);
   other.counters.denied.Add(5);
-  for (int i = 0; i < 5; ++i) other.denied_keys.Add("a");
+  const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
+  for (int i = 0; i < 5; ++i) other.denied_keys.Add("a", a);
   EXPECT_EQ(Stats(client), "total 1 6 0 1;1/s 1 6 0 1;");
   EXPECT_EQ(client.Show("RL.TOP 1"), "1) 1) \"a\"\n   2) (integer) 6\n   3) (integer) 0");
 }
