@@ -160,6 +160,7 @@ rocksdb::Options RocksOptions(rocksdb::Env* env, std::shared_ptr<const DropRule>
   options.max_write_buffer_number = 2;
   options.max_total_wal_size = 64 * kMegabyte;
   options.track_and_verify_wals_in_manifest = true;
+  options.max_bgerror_resume_count = 0;  // The saver opens it anew; nothing else may go on.
   options.max_open_files = 32;
   options.info_log = std::make_shared<NoLog>();
   rocksdb::BlockBasedTableOptions table;

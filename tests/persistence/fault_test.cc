@@ -21,7 +21,8 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kKeys = 12;
-constexpr std::int64_t kCalls = 100;
+constexpr std::int64_t kCalls = 200;  // the last that fails
+constexpr std::int64_t kLives = 100;  // at scale 1
 constexpr std::int64_t kBulk = 4200;  // keys that make a tick a large write
 
 // A server whose life is recorded.
@@ -41,7 +42,7 @@ class Recorded {
 
   // Some use, then a tick, sometimes a large one. Returns whether it was saved.
   bool Tick() {
-    const bool large = Draw(random_, 3) == 0;
+    const bool large = Draw(random_, 8) == 0;
     for (int i = 0; i < 12; ++i) Use();
     for (std::int64_t i = 0; large && i < kBulk; ++i) {
       server_.Decide("bulk:" + std::to_string(i), "1000/d");
@@ -160,22 +161,27 @@ void FailNthCall(std::int64_t n, std::int64_t count, bool no_space, bool ends) {
   } else {
     life.files().StopFailing();
     life.clock().Advance(Saver::kRetryMax);
-    EXPECT_TRUE(life.Tick()) << life.server().saver().status().error;
+    // A fault of RocksDB's own threads is told with the next write, which is then the one that
+    // fails.
+    if (!life.Tick()) {
+      life.clock().Advance(Saver::kRetryMax);
+      EXPECT_TRUE(life.Tick()) << life.server().saver().status().error;
+    }
     if (n % 2 == 0) life.Stop();
   }
   life.ExpectPrefixAfterRestart();
 }
 
 TEST(FaultTest, OneFailedCallLosesNothing) {
-  for (std::int64_t i = 1; i <= Scaled(kCalls) && !testing::Test::HasFailure(); ++i) {
-    const std::int64_t n = 1 + (i - 1) * kCalls / Scaled(kCalls);
+  for (std::int64_t i = 1; i <= Scaled(kLives) && !testing::Test::HasFailure(); ++i) {
+    const std::int64_t n = 1 + (i - 1) * kCalls / Scaled(kLives);
     FailNthCall(n, 1, n % 4 == 0, n % 3 != 0);
   }
 }
 
 TEST(FaultTest, ManyFailedCallsLoseNothingThatWasSaved) {
-  for (std::int64_t i = 1; i <= Scaled(kCalls) && !testing::Test::HasFailure(); ++i) {
-    const std::int64_t n = 1 + (i - 1) * kCalls / Scaled(kCalls);
+  for (std::int64_t i = 1; i <= Scaled(kLives) && !testing::Test::HasFailure(); ++i) {
+    const std::int64_t n = 1 + (i - 1) * kCalls / Scaled(kLives);
     FailNthCall(n, 1 + n % 40, n % 4 == 0, n % 3 != 0);
   }
 }
