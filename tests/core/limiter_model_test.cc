@@ -1,35 +1,26 @@
 // Goal: whatever is asked in whatever order, the limiter answers as a pile of logs would. Method:
 // random turns over a few keys and limits of every kind (stacks with repeated checks and shadows,
-// looks, takes, refunds, resets, sweeps, ids taken back), each answer compared with a model that
-// has one log of admissions (any_oracle.h) for each key and limit and joins their answers as
-// documented.
+// looks, takes, refunds, waits that are served or given back, resets, sweeps, ids taken back), each
+// answer compared with that of a model (model_limiter.h).
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 
 #include "core/limiter.h"
-#include "core/wide.h"
-#include "tests/support/any_oracle.h"
+#include "tests/core/model_limiter.h"
 #include "tests/support/generators.h"
 #include "tests/support/histories.h"
 #include "tests/support/windows.h"
 
 namespace weir {
 namespace {
-
-constexpr std::size_t kKeys = 3;
-constexpr std::size_t kLimits = 5;
-
-const std::vector<std::string>& KeyNames() {
-  static const std::vector<std::string> names = {"a", "b", std::string(1, '\0')};
-  return names;
-}
 
 struct Ask {
   std::size_t key = 0;
@@ -47,6 +38,9 @@ struct Turn {
     kPeek,
     kTake,
     kRefund,
+    kReserve,
+    kServe,
+    kGiveBack,
     kReset,
     kResetAll,
     kInspect,
@@ -55,14 +49,22 @@ struct Turn {
     kClear
   };
 
+  // Of a reservation, in relation to how long it would have to wait.
+  enum class Patience { kNone, kTooShort, kJust, kLong };
+
   What what = What::kDecide;
-  Move move;              // says how long to wait before
+  Move move;  // says how long to wait before
+  Patience patience = Patience::kNone;
   std::vector<Ask> asks;  // at least one
 
   friend std::ostream& operator<<(std::ostream& out, const Turn& turn) {
-    constexpr const char* kNames[] = {"decide",    "peek",    "take",  "refund",  "reset",
-                                      "reset all", "inspect", "sweep", "reclaim", "clear"};
-    out << "\n" << kNames[static_cast<int>(turn.what)] << turn.move << ":";
+    constexpr const char* kNames[] = {"decide", "peek",      "take",  "refund",    "reserve",
+                                      "serve",  "give back", "reset", "reset all", "inspect",
+                                      "sweep",  "reclaim",   "clear"};
+    constexpr const char* kPatience[] = {"none", "1 ns too short", "just enough", "all there is"};
+    out << "\n"
+        << kNames[static_cast<int>(turn.what)] << turn.move << ", patience "
+        << kPatience[static_cast<int>(turn.patience)] << ":";
     for (const Ask& ask : turn.asks) out << "\n    " << ask;
     return out;
   }
@@ -82,149 +84,19 @@ rc::Gen<Turn> AnyTurn() {
                                                                 {10, What::kPeek},
                                                                 {10, What::kTake},
                                                                 {10, What::kRefund},
+                                                                {25, What::kReserve},
+                                                                {8, What::kServe},
+                                                                {8, What::kGiveBack},
                                                                 {3, What::kReset},
                                                                 {2, What::kResetAll},
                                                                 {5, What::kInspect},
                                                                 {10, What::kSweep},
                                                                 {4, What::kReclaim},
                                                                 {1, What::kClear}})),
-      rc::gen::set(&Turn::move, AnyMove()), rc::gen::set(&Turn::asks, asks));
+      rc::gen::set(&Turn::move, AnyMove()),
+      rc::gen::set(&Turn::patience, rc::gen::cast<Turn::Patience>(Between(0, 3))),
+      rc::gen::set(&Turn::asks, asks));
 }
-
-// What the limiter must answer.
-class ModelLimiter {
- public:
-  explicit ModelLimiter(std::vector<Limit> limits) : limits_(std::move(limits)) { Clear(); }
-
-  using BucketName = std::pair<std::size_t, std::size_t>;  // key, limit
-  struct Priced {
-    BucketName bucket;
-    std::int64_t cost;
-  };
-
-  Verdict Look(const std::vector<Priced>& checks, Instant now) const {
-    return Join(checks, Sum(checks), now);
-  }
-
-  Verdict Decide(const std::vector<Priced>& checks, Instant now) {
-    return Charge(checks, Sum(checks), now);
-  }
-
-  // As many times over as passes, found by halving; once, if nothing does.
-  Limiter::Grant Take(const std::vector<Priced>& checks, std::int64_t upto, Instant now) {
-    const auto passes = [&](std::int64_t times) {
-      return Join(checks, Sum(checks, times), now).allowed;
-    };
-    std::int64_t granted = 0;
-    std::int64_t too_many = upto;
-    if (passes(upto)) granted = upto;
-    while (granted < upto && too_many - granted > 1) {
-      const std::int64_t middle = granted + (too_many - granted) / 2;
-      (passes(middle) ? granted : too_many) = middle;
-    }
-    return {granted, Charge(checks, Sum(checks, std::max<std::int64_t>(granted, 1)), now)};
-  }
-
-  Verdict Refund(std::vector<Priced> checks, Instant now) {
-    for (const auto& [bucket, cost] : Sum(checks)) {
-      if (cost > 0) logs_.at(bucket).Refund(now, cost);
-    }
-    for (Priced& check : checks) check.cost = 0;
-    Verdict verdict;
-    verdict.allowed = true;  // whatever "none" says
-    verdict.decisions = Decisions(checks, Sum(checks), now, true);
-    JoinNumbers(checks, verdict);
-    verdict.retry_after = Nanos{0};
-    return verdict;
-  }
-
-  Decision State(BucketName bucket, Instant now) const { return logs_.at(bucket).Look(now, 0); }
-  bool IsLive(BucketName bucket, Instant now) const {
-    return State(bucket, now).reset_after > Nanos{0};
-  }
-  void Forget(BucketName bucket) { logs_.at(bucket).Forget(); }
-
-  void Clear() {
-    logs_.clear();
-    for (std::size_t key = 0; key < kKeys; ++key) {
-      for (std::size_t limit = 0; limit < kLimits; ++limit) {
-        logs_.try_emplace({key, limit}, limits_[limit]);
-      }
-    }
-  }
-
- private:
-  using Costs = std::map<BucketName, std::uint64_t>;
-
-  // A sum that leaves 64 bits is above every burst.
-  static Costs Sum(const std::vector<Priced>& checks, std::int64_t times = 1) {
-    Costs sums;
-    for (const Priced& check : checks) {
-      const Wide cost = static_cast<Wide>(check.cost) * static_cast<Wide>(times);
-      std::uint64_t& sum = sums[check.bucket];
-      sum += static_cast<std::uint64_t>(std::min<Wide>(cost, UINT64_MAX - sum));
-    }
-    return sums;
-  }
-
-  bool IsShadow(BucketName bucket) const { return limits_[bucket.second].shape().shadow; }
-
-  // What each limit says; where the request does not pass, one that would have admitted shows its
-  // untouched bucket.
-  absl::InlinedVector<Decision, 4> Decisions(const std::vector<Priced>& checks, const Costs& costs,
-                                             Instant now, bool passes) const {
-    absl::InlinedVector<Decision, 4> decisions;
-    for (const Priced& check : checks) {
-      const AnyOracle& log = logs_.at(check.bucket);
-      const Decision decision = log.Look(now, costs.at(check.bucket));
-      decisions.push_back(decision.allowed && !passes ? log.Look(now, 0) : decision);
-    }
-    return decisions;
-  }
-
-  // The verdict's five numbers, of the limits that are not shadows if there are any.
-  void JoinNumbers(const std::vector<Priced>& checks, Verdict& verdict) const {
-    std::vector<std::size_t> joined;
-    for (std::size_t i = 0; i < checks.size(); ++i) {
-      if (!IsShadow(checks[i].bucket)) joined.push_back(i);
-    }
-    const bool only_shadows = joined.empty();
-    for (std::size_t i = 0; only_shadows && i < checks.size(); ++i) joined.push_back(i);
-    const auto& all = verdict.decisions;
-    const auto remaining = [&](std::size_t i) { return all[i].remaining; };
-    const auto retry_after = [&](std::size_t i) { return all[i].retry_after; };
-    const std::size_t fewest = *std::ranges::min_element(joined, {}, remaining);
-    const std::size_t longest = *std::ranges::max_element(joined, {}, retry_after);
-    verdict.limit_index = verdict.allowed ? fewest : longest;
-    const std::size_t decider = checks[verdict.limit_index].bucket.first;
-    verdict.key_hash = KeyHasher(HashSecret{})(KeyNames()[decider]).hash;
-    verdict.remaining = all[fewest].remaining;
-    verdict.retry_after = only_shadows ? Nanos{0} : all[longest].retry_after;
-    for (const std::size_t i : joined) {
-      verdict.reset_after = std::max(verdict.reset_after, all[i].reset_after);
-    }
-  }
-
-  Verdict Join(const std::vector<Priced>& checks, const Costs& costs, Instant now) const {
-    Verdict verdict;
-    verdict.allowed = std::ranges::all_of(costs, [&](const auto& charge) {
-      return IsShadow(charge.first) || logs_.at(charge.first).Look(now, charge.second).allowed;
-    });
-    verdict.decisions = Decisions(checks, costs, now, verdict.allowed);
-    JoinNumbers(checks, verdict);
-    return verdict;
-  }
-
-  Verdict Charge(const std::vector<Priced>& checks, const Costs& costs, Instant now) {
-    const Verdict verdict = Join(checks, costs, now);
-    if (!verdict.allowed) return verdict;
-    for (const auto& [bucket, cost] : costs) logs_.at(bucket).Charge(now, cost);
-    return verdict;
-  }
-
-  std::vector<Limit> limits_;
-  std::map<BucketName, AnyOracle> logs_;
-};
 
 // The limiter and its model, side by side through one history.
 class Pair {
@@ -243,6 +115,12 @@ class Pair {
         return TakeUpTo(turn);
       case Turn::What::kRefund:
         return Refund(turn);
+      case Turn::What::kReserve:
+        return Reserve(turn);
+      case Turn::What::kServe:
+        return Serve(turn);
+      case Turn::What::kGiveBack:
+        return GiveBack(turn);
       case Turn::What::kReset:
         return Reset(turn);
       case Turn::What::kResetAll:
@@ -273,10 +151,15 @@ class Pair {
 
  private:
   void Wait(const Turn& turn) {
+    // Who waits comes when others have just taken what there was.
+    if (turn.what == Turn::What::kReserve && turn.move.part % 4 != 0) return;
     const Ask& first = turn.asks.front();
     Decision last = model_.State({first.key, first.limit}, now_);
     last.retry_after = last_retry_after_;
-    const Instant next = NextInstant(turn.move, limits_[first.limit], last, now_);
+    WaitUntil(NextInstant(turn.move, limits_[first.limit], last, now_));
+  }
+
+  void WaitUntil(Instant next) {
     for (const Limit& limit : limits_) SweepWithin(limit, next);
     now_ = next;
   }
@@ -341,6 +224,75 @@ class Pair {
     Compare(limiter_->Refund(RequestOf(checks), now_), model_.Refund(checks, now_));
   }
 
+  // Of the first key those limits that can be waited for.
+  void Reserve(Turn turn) {
+    const std::size_t key = turn.asks.front().key;
+    for (Ask& ask : turn.asks) ask.key = key;
+    std::erase_if(turn.asks, [this](const Ask& ask) {
+      const Limit& limit = limits_[ask.limit];
+      return limit.has_bucket() && limit.shape().algorithm != Algorithm::kTokenBucket;
+    });
+    if (turn.asks.empty()) return;
+    if (turn.asks.size() > 2 && turn.move.part % 4 != 0) turn.asks.resize(2);
+    auto checks = Price(turn);
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      if (turn.asks[i].move.part % 2 == 0) checks[i].cost = CostToWaitFor(checks[i].bucket);
+    }
+    const Nanos patience = PatienceOf(turn, model_.Wait(checks, now_));
+    Limiter::Admission got = *limiter_->Reserve(RequestOf(checks), patience, now_);
+    ModelLimiter::Admission want = model_.Reserve(checks, patience, now_);
+    Compare(got.verdict, want.verdict);
+    RC_ASSERT(got.reservation.has_value() == want.reservation.has_value());
+    if (!got.reservation) return;
+    RC_ASSERT(got.reservation->ready == want.reservation->ready);
+    waiters_.push_back({*std::move(got.reservation), *std::move(want.reservation)});
+  }
+
+  // More than is there, and no more than there can be.
+  [[nodiscard]] std::int64_t CostToWaitFor(ModelLimiter::BucketName bucket) const {
+    const std::int64_t burst = limits_[bucket.second].capacity_tokens();
+    const std::int64_t remaining = model_.State(bucket, now_).remaining;
+    return remaining < burst ? remaining + 1 + (burst - remaining - 1) / 4 : 1;
+  }
+
+  static Nanos PatienceOf(const Turn& turn, Nanos told) {
+    Nanos patience{0};
+    if (turn.patience == Turn::Patience::kTooShort) patience = told - Nanos{1};
+    if (turn.patience == Turn::Patience::kJust) patience = told;
+    if (turn.patience == Turn::Patience::kLong) patience = kMaxWait;
+    return std::clamp(patience, Nanos{0}, kMaxWait);
+  }
+
+  // As soon as it is ready, or later.
+  void Serve(const Turn& turn) {
+    std::optional<Waiter> waiter = NextToGo(turn);
+    if (!waiter || waiter->got.ready > kInstantMax) return;
+    WaitUntil(std::max(now_, waiter->got.ready));
+    Compare(limiter_->Settle(waiter->got, now_), model_.Settle(waiter->want, now_));
+  }
+
+  void GiveBack(const Turn& turn) {
+    const std::optional<Waiter> waiter = NextToGo(turn);
+    if (!waiter) return;
+    limiter_->GiveBack(waiter->got);
+    model_.GiveBack(waiter->want);
+  }
+
+  struct Waiter {
+    Limiter::Reservation got;
+    ModelLimiter::Reservation want;
+  };
+
+  // The last, or any.
+  std::optional<Waiter> NextToGo(const Turn& turn) {
+    if (waiters_.empty()) return std::nullopt;
+    const std::size_t any = static_cast<std::size_t>(turn.move.part) % waiters_.size();
+    const std::size_t place = turn.move.part % 2 == 0 ? waiters_.size() - 1 : any;
+    Waiter waiter = std::move(waiters_[place]);
+    waiters_.erase(waiters_.begin() + static_cast<std::ptrdiff_t>(place));
+    return waiter;
+  }
+
   void Compare(const Verdict& got, const Verdict& want) {
     last_retry_after_ = want.retry_after;
     if (got == want) return;
@@ -394,39 +346,58 @@ class Pair {
     static_cast<void>(limiter_->Sweep(partition, now_, SIZE_MAX));
   }
 
+  static constexpr Nanos kMaxWait = kMaxWaitMax;
+
   const std::vector<std::string>& keys_ = KeyNames();
   const std::vector<Limit> limits_;
   const std::unique_ptr<Limiter> limiter_ =
-      std::make_unique<Limiter>(LimiterOptions{.time_is_ordered = false});
+      std::make_unique<Limiter>(LimiterOptions{.max_wait = kMaxWait, .time_is_ordered = false});
   ModelLimiter model_;
   std::vector<LimitHint> hints_;
+  std::vector<Waiter> waiters_;  // in the order of their coming
   Instant now_;
   Nanos last_retry_after_{0};
 };
 
-// Of every kind; some that only watch.
+// Of every kind.
 rc::Gen<Limit> AnyKindOfLimit() {
-  const auto kinds = rc::gen::weightedOneOf<Limit>({{8, AnyLimit()},
-                                                    {4, FixedWindows::AnyLimit()},
-                                                    {4, SlidingWindows::AnyLimit()},
-                                                    {1, rc::gen::just(Limit::Unlimited())},
-                                                    {1, rc::gen::just(Limit::None())}});
-  return rc::gen::map(rc::gen::pair(kinds, Between(0, 3)), [](const std::pair<Limit, int>& drawn) {
-    return drawn.second == 0 ? drawn.first.AsShadow() : drawn.first;
-  });
+  return rc::gen::weightedOneOf<Limit>({{8, AnyLimit()},
+                                        {4, FixedWindows::AnyLimit()},
+                                        {4, SlidingWindows::AnyLimit()},
+                                        {1, rc::gen::just(Limit::Unlimited())},
+                                        {1, rc::gen::just(Limit::None())}});
 }
 
-TEST(LimiterModelTest, RandomHistories) {
-  CheckLaw(20'000, [] {
+// Token buckets of like rates, so that what one needs to be full again does not fill all others,
+// and few in whole nanoseconds; now and then any other.
+rc::Gen<Limit> LimitToWaitFor() {
+  const auto everyday = rc::gen::map(
+      rc::gen::elementOf(std::vector<std::string_view>{
+          "3/s", "7/3s", "7/13s,burst=2", "10/s,burst=30", "10/s,burst=1", "100/7s,burst=9",
+          "11/13s,burst=20", "999999937/1000000s,burst=5000", "1/s,burst=3"}),
+      [](std::string_view text) { return LimitOf(text); });
+  return rc::gen::weightedOneOf<Limit>({{12, everyday}, {1, AnyKindOfLimit()}});
+}
+
+void CheckHistories(int count, const rc::Gen<Limit>& limit) {
+  const auto sometimes_shadow =
+      rc::gen::map(rc::gen::pair(limit, Between(0, 3)), [](const std::pair<Limit, int>& drawn) {
+        return drawn.second == 0 ? drawn.first.AsShadow() : drawn.first;
+      });
+  CheckLaw(count, [&] {
     // No two alike, or they would share a bucket.
     const auto limits =
-        *rc::gen::uniqueBy<std::vector<Limit>>(kLimits, AnyKindOfLimit(), LimitText);
+        *rc::gen::uniqueBy<std::vector<Limit>>(kLimits, sometimes_shadow, LimitText);
     Pair pair(limits, *AnyInstant());
     const auto turns = rc::gen::container<std::vector<Turn>>(AnyTurn());
     for (const Turn& turn : *rc::gen::resize(rc::kNominalSize, turns)) pair.Take(turn);
     pair.CheckAll();
   });
 }
+
+TEST(LimiterModelTest, RandomHistories) { CheckHistories(14'000, AnyKindOfLimit()); }
+
+TEST(LimiterModelTest, RandomHistoriesOfWaits) { CheckHistories(6'000, LimitToWaitFor()); }
 
 }  // namespace
 }  // namespace weir

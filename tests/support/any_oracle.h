@@ -32,6 +32,19 @@ class AnyOracle {
     if (auto* window = std::get_if<WindowOracle>(&log_)) window->Ask(now, cost);
   }
 
+  // For token buckets and where there is no bucket: how long to wait, and what is reserved then.
+  [[nodiscard]] Nanos Wait(Instant now, std::uint64_t cost) const {
+    if (const auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Wait(now, cost);
+    return Look(now, cost).retry_after;
+  }
+  LogOracle::Promise Reserve(Instant now, std::uint64_t cost) {
+    if (auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Reserve(now, cost);
+    return {};
+  }
+  void GiveBack(const LogOracle::Promise& promise) {
+    if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->GiveBack(promise);
+  }
+
   void Refund(Instant now, std::uint64_t cost) {
     if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->Refund(now, cost);
     if (auto* window = std::get_if<WindowOracle>(&log_)) window->Refund(now, cost);

@@ -9,7 +9,11 @@
 //
 // and the other numbers are what those inequalities leave: of tokens (remaining), until they hold
 // (retry_after), and until they leave the whole burst (reset_after). They are multiplied out, so
-// everything is a whole number.
+// everything is a whole number: instants are counted in parts of a nanosecond, `count` to each.
+//
+// Tokens that are reserved are logged at the first instant at which those inequalities hold, which
+// may lie ahead and within a nanosecond. Nobody has built on them while the bucket is full at the
+// very part at which they left it full.
 #pragma once
 
 #include <algorithm>
@@ -24,36 +28,35 @@
 namespace weir {
 
 class LogOracle {
+  // No term leaves 127 bits: burst * period and what is between two instants are below 2^121 and
+  // 2^125, and what was admitted since an instant exceeds their sum by nothing.
+  __extension__ typedef __int128 Int128;
+
+  struct Admission {
+    Int128 at;    // in parts, since the epoch
+    Int128 cost;  // below 0: given back, which may be several bursts
+  };
+
  public:
   explicit LogOracle(const Limit& limit)
       : count_(limit.shape().count),
         period_(limit.shape().period.count()),
         burst_(limit.shape().burst) {}
 
-  // The answer to `cost` tokens at `now`, which is no earlier than any admission. Cost: the length
-  // of the log.
+  // The answer to `cost` tokens at `now`. Cost: the length of the log.
   [[nodiscard]] Decision Look(Instant now, std::uint64_t cost) const {
     Decision decision;
-    decision.allowed = cost <= static_cast<std::uint64_t>(burst_);
-    if (!decision.allowed) decision.retry_after = kNever;
-    const Int128 asked = decision.allowed ? static_cast<Int128>(cost) : 0;
-    ForEachTail(now, [&](Int128 taken, Int128 span) {
-      // In units of 1/count ns: how much longer until these tokens and the asked ones fit.
-      const Int128 wait = (taken + asked - burst_) * period_ - span * count_;
-      if (wait <= 0) return;
-      decision.allowed = false;
-      decision.retry_after = std::max(decision.retry_after, Nanos{CeilOfQuotient(wait, count_)});
-    });
-    const Int128 passed = decision.allowed ? asked : 0;
+    decision.retry_after = Wait(now, cost);
+    decision.allowed = decision.retry_after == Nanos{0};
+    const Int128 passed = decision.allowed ? static_cast<Int128>(cost) : 0;
     Int128 room = burst_ - passed;
     std::int64_t full_in = CeilOfQuotient(passed * period_, count_);
     ForEachTail(now, [&](Int128 taken, Int128 span) {
-      const Int128 left = (burst_ - taken - passed) * period_ + span * count_;
+      const Int128 left = (burst_ - taken - passed) * period_ + span;
       room = std::min(room, left / period_);
-      full_in =
-          std::max(full_in, CeilOfQuotient((taken + passed) * period_ - span * count_, count_));
+      full_in = std::max(full_in, CeilOfQuotient((taken + passed) * period_ - span, count_));
     });
-    decision.remaining = static_cast<std::int64_t>(room);
+    decision.remaining = static_cast<std::int64_t>(std::max<Int128>(room, 0));
     decision.reset_after = Nanos{full_in};
     return decision;
   }
@@ -61,13 +64,37 @@ class LogOracle {
   // Look, and the admission is logged.
   Decision Ask(Instant now, std::uint64_t cost) {
     const Decision decision = Look(now, cost);
-    if (decision.allowed && cost > 0) {
-      // What lies before an instant at which every inequality left the whole burst can bind no
-      // more.
-      if (Look(now, 0).reset_after == Nanos{0}) log_.clear();
-      log_.push_back({now, static_cast<std::int64_t>(cost)});
-    }
+    if (decision.allowed) Reserve(now, cost);
     return decision;
+  }
+
+  // How long `cost` tokens have to wait; kNever if for ever.
+  [[nodiscard]] Nanos Wait(Instant now, std::uint64_t cost) const {
+    if (cost == 0) return Nanos{0};
+    if (cost > static_cast<std::uint64_t>(burst_)) return kNever;
+    return Nanos{CeilOfQuotient(WaitInParts(now, cost), count_)};
+  }
+
+  // What it takes to give a reservation back.
+  struct Promise {
+    std::vector<Admission> before;  // the log
+    Int128 full_at = 0;             // in parts; 0 where nothing was reserved
+  };
+
+  // The tokens are there after Wait(). Requires: that is not never.
+  Promise Reserve(Instant now, std::uint64_t cost) {
+    if (cost == 0) return {};
+    // What lies before an instant at which every inequality left the whole burst can bind no more.
+    if (Look(now, 0).reset_after == Nanos{0}) log_.clear();
+    Promise promise{.before = log_};
+    log_.push_back({InParts(now) + WaitInParts(now, cost), static_cast<Int128>(cost)});
+    promise.full_at = FullAt();
+    return promise;
+  }
+
+  // As if it had never been reserved, if nobody has built on it.
+  void GiveBack(const Promise& promise) {
+    if (promise.full_at > 0 && promise.full_at == FullAt()) log_ = promise.before;
   }
 
   // `cost` tokens are given back: as if so many fewer had been admitted, but never more than are
@@ -75,32 +102,45 @@ class LogOracle {
   void Refund(Instant now, std::uint64_t cost) {
     Int128 missing = 0;  // times the period
     ForEachTail(now, [&](Int128 taken, Int128 span) {
-      missing = std::max(missing, taken * period_ - span * count_);
+      missing = std::max(missing, taken * period_ - span);
     });
     if (static_cast<Int128>(cost) * period_ >= missing) return log_.clear();
-    log_.push_back({now, -static_cast<std::int64_t>(cost)});
+    log_.push_back({InParts(now), -static_cast<Int128>(cost)});
   }
 
   void Forget() { log_.clear(); }
 
  private:
-  // No term leaves 127 bits: burst * period and (now - t) * count are below 2^121 and 2^125, and
-  // what was admitted since t exceeds their quotients by nothing.
-  __extension__ typedef __int128 Int128;
+  [[nodiscard]] Int128 InParts(Instant instant) const {
+    return Int128{instant.time_since_epoch().count()} * count_;
+  }
 
-  struct Admission {
-    Instant at;
-    std::int64_t cost;  // below 0: given back
-  };
+  // How much longer until `cost` tokens fit beside what was admitted. Requires: cost <= burst.
+  [[nodiscard]] Int128 WaitInParts(Instant now, std::uint64_t cost) const {
+    Int128 wait = 0;
+    ForEachTail(now, [&](Int128 taken, Int128 span) {
+      wait = std::max(wait, (taken + static_cast<Int128>(cost) - burst_) * period_ - span);
+    });
+    return wait;
+  }
 
-  // Calls visit(tokens admitted since an admission, it included; time since then) for each
+  // When every inequality leaves the whole burst; 0 if they always do.
+  [[nodiscard]] Int128 FullAt() const {
+    Int128 full_at = 0;
+    ForEachTail(Instant{}, [&](Int128 taken, Int128 span) {
+      full_at = std::max(full_at, taken * period_ - span);
+    });
+    return full_at;
+  }
+
+  // Calls visit(tokens admitted since an admission, it included; parts since then) for each
   // admission, latest first.
   template <typename Visit>
   void ForEachTail(Instant now, Visit visit) const {
     Int128 taken = 0;
     for (std::size_t i = log_.size(); i-- > 0;) {
       taken += log_[i].cost;
-      visit(taken, Int128{(now - log_[i].at).count()});
+      visit(taken, InParts(now) - log_[i].at);
     }
   }
 

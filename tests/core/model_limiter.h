@@ -1,0 +1,227 @@
+// What the limiter must answer: one log of admissions (any_oracle.h) for each key and limit, whose
+// answers are joined as documented.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/key_hash.h"
+#include "core/limiter.h"
+#include "core/wide.h"
+#include "tests/support/any_oracle.h"
+
+namespace weir {
+
+inline constexpr std::size_t kKeys = 3;
+inline constexpr std::size_t kLimits = 5;
+
+inline const std::vector<std::string>& KeyNames() {
+  static const std::vector<std::string> names = {"a", "b", std::string(1, '\0')};
+  return names;
+}
+
+class ModelLimiter {
+ public:
+  explicit ModelLimiter(std::vector<Limit> limits) : limits_(std::move(limits)) { Clear(); }
+
+  using BucketName = std::pair<std::size_t, std::size_t>;  // key, limit
+  struct Priced {
+    BucketName bucket;
+    std::int64_t cost;
+  };
+
+  Verdict Look(const std::vector<Priced>& checks, Instant now) const {
+    return Join(checks, Sum(checks), now);
+  }
+
+  Verdict Decide(const std::vector<Priced>& checks, Instant now) {
+    return Charge(checks, Sum(checks), now);
+  }
+
+  // As many times over as passes, found by halving; once, if nothing does.
+  Limiter::Grant Take(const std::vector<Priced>& checks, std::int64_t upto, Instant now) {
+    const auto passes = [&](std::int64_t times) {
+      return Join(checks, Sum(checks, times), now).allowed;
+    };
+    std::int64_t granted = 0;
+    std::int64_t too_many = upto;
+    if (passes(upto)) granted = upto;
+    while (granted < upto && too_many - granted > 1) {
+      const std::int64_t middle = granted + (too_many - granted) / 2;
+      (passes(middle) ? granted : too_many) = middle;
+    }
+    return {granted, Charge(checks, Sum(checks, std::max<std::int64_t>(granted, 1)), now)};
+  }
+
+  Verdict Refund(std::vector<Priced> checks, Instant now) {
+    for (const auto& [bucket, cost] : Sum(checks)) {
+      if (cost > 0) logs_.at(bucket).Refund(now, cost);
+    }
+    for (Priced& check : checks) check.cost = 0;
+    Verdict verdict;
+    verdict.allowed = true;  // whatever "none" says
+    verdict.decisions = Decisions(checks, Sum(checks), now, true);
+    JoinNumbers(checks, verdict);
+    verdict.retry_after = Nanos{0};
+    return verdict;
+  }
+
+  // How long until the request passes: the longest wait of those limits that are no shadows.
+  Nanos Wait(const std::vector<Priced>& checks, Instant now) const {
+    Nanos longest{0};
+    for (const auto& [bucket, cost] : Sum(checks)) {
+      if (!IsShadow(bucket)) longest = std::max(longest, logs_.at(bucket).Wait(now, cost));
+    }
+    return longest;
+  }
+
+  struct Reservation {
+    std::vector<Priced> checks;
+    std::map<BucketName, LogOracle::Promise> promises;  // shadows that deny make none
+    Instant ready;
+  };
+  struct Admission {
+    Verdict verdict;
+    std::optional<Reservation> reservation;
+  };
+  // Every bucket is charged at the instant at which its tokens are there; a shadow's must be there
+  // when the others' are.
+  Admission Reserve(const std::vector<Priced>& checks, Nanos patience, Instant now) {
+    const Nanos longest = Wait(checks, now);
+    if (longest > patience) return {Decide(checks, now), std::nullopt};
+    Reservation reservation{checks, {}, now + longest};
+    std::map<BucketName, Nanos> waits;
+    for (const auto& [bucket, cost] : Sum(checks)) {
+      const Nanos wait = logs_.at(bucket).Wait(now, cost);
+      waits[bucket] = IsShadow(bucket) ? Nanos{0} : wait;
+      if (wait > longest) continue;
+      reservation.promises.emplace(bucket, logs_.at(bucket).Reserve(now, cost));
+    }
+    Verdict verdict = Settle(reservation, now);
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      Decision& decision = verdict.decisions[i];
+      if (decision.allowed) decision.retry_after = waits.at(checks[i].bucket);
+    }
+    JoinNumbers(checks, verdict);
+    if (longest == Nanos{0}) return {verdict, std::nullopt};
+    return {verdict, reservation};
+  }
+
+  Verdict Settle(const Reservation& reservation, Instant now) const {
+    const Costs costs = Sum(reservation.checks);
+    Verdict verdict;
+    verdict.allowed = true;
+    for (const Priced& check : reservation.checks) {
+      const AnyOracle& log = logs_.at(check.bucket);
+      Decision decision = log.Look(now, 0);
+      if (!reservation.promises.contains(check.bucket)) {
+        decision.allowed = false;
+        decision.retry_after = log.Look(now, costs.at(check.bucket)).retry_after;
+      }
+      verdict.decisions.push_back(decision);
+    }
+    JoinNumbers(reservation.checks, verdict);
+    return verdict;
+  }
+
+  void GiveBack(const Reservation& reservation) {
+    for (const auto& [bucket, promise] : reservation.promises) {
+      logs_.at(bucket).GiveBack(promise);
+    }
+  }
+
+  Decision State(BucketName bucket, Instant now) const { return logs_.at(bucket).Look(now, 0); }
+  bool IsLive(BucketName bucket, Instant now) const {
+    return State(bucket, now).reset_after > Nanos{0};
+  }
+  void Forget(BucketName bucket) { logs_.at(bucket).Forget(); }
+
+  void Clear() {
+    logs_.clear();
+    for (std::size_t key = 0; key < kKeys; ++key) {
+      for (std::size_t limit = 0; limit < kLimits; ++limit) {
+        logs_.try_emplace({key, limit}, limits_[limit]);
+      }
+    }
+  }
+
+ private:
+  using Costs = std::map<BucketName, std::uint64_t>;
+
+  // A sum that leaves 64 bits is above every burst.
+  static Costs Sum(const std::vector<Priced>& checks, std::int64_t times = 1) {
+    Costs sums;
+    for (const Priced& check : checks) {
+      const Wide cost = static_cast<Wide>(check.cost) * static_cast<Wide>(times);
+      std::uint64_t& sum = sums[check.bucket];
+      sum += static_cast<std::uint64_t>(std::min<Wide>(cost, UINT64_MAX - sum));
+    }
+    return sums;
+  }
+
+  bool IsShadow(BucketName bucket) const { return limits_[bucket.second].shape().shadow; }
+
+  // What each limit says; where the request does not pass, one that would have admitted shows its
+  // untouched bucket.
+  absl::InlinedVector<Decision, 4> Decisions(const std::vector<Priced>& checks, const Costs& costs,
+                                             Instant now, bool passes) const {
+    absl::InlinedVector<Decision, 4> decisions;
+    for (const Priced& check : checks) {
+      const AnyOracle& log = logs_.at(check.bucket);
+      const Decision decision = log.Look(now, costs.at(check.bucket));
+      decisions.push_back(decision.allowed && !passes ? log.Look(now, 0) : decision);
+    }
+    return decisions;
+  }
+
+  // The verdict's five numbers, of the limits that are not shadows if there are any.
+  void JoinNumbers(const std::vector<Priced>& checks, Verdict& verdict) const {
+    std::vector<std::size_t> joined;
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      if (!IsShadow(checks[i].bucket)) joined.push_back(i);
+    }
+    const bool only_shadows = joined.empty();
+    for (std::size_t i = 0; only_shadows && i < checks.size(); ++i) joined.push_back(i);
+    const auto& all = verdict.decisions;
+    const auto remaining = [&](std::size_t i) { return all[i].remaining; };
+    const auto retry_after = [&](std::size_t i) { return all[i].retry_after; };
+    const std::size_t fewest = *std::ranges::min_element(joined, {}, remaining);
+    const std::size_t longest = *std::ranges::max_element(joined, {}, retry_after);
+    verdict.limit_index = verdict.allowed ? fewest : longest;
+    const std::size_t decider = checks[verdict.limit_index].bucket.first;
+    verdict.key_hash = KeyHasher(HashSecret{})(KeyNames()[decider]).hash;
+    verdict.remaining = all[fewest].remaining;
+    verdict.retry_after = only_shadows ? Nanos{0} : all[longest].retry_after;
+    for (const std::size_t i : joined) {
+      verdict.reset_after = std::max(verdict.reset_after, all[i].reset_after);
+    }
+  }
+
+  Verdict Join(const std::vector<Priced>& checks, const Costs& costs, Instant now) const {
+    Verdict verdict;
+    verdict.allowed = std::ranges::all_of(costs, [&](const auto& charge) {
+      return IsShadow(charge.first) || logs_.at(charge.first).Look(now, charge.second).allowed;
+    });
+    verdict.decisions = Decisions(checks, costs, now, verdict.allowed);
+    JoinNumbers(checks, verdict);
+    return verdict;
+  }
+
+  Verdict Charge(const std::vector<Priced>& checks, const Costs& costs, Instant now) {
+    const Verdict verdict = Join(checks, costs, now);
+    if (!verdict.allowed) return verdict;
+    for (const auto& [bucket, cost] : costs) logs_.at(bucket).Charge(now, cost);
+    return verdict;
+  }
+
+  std::vector<Limit> limits_;
+  std::map<BucketName, AnyOracle> logs_;
+};
+
+}  // namespace weir
