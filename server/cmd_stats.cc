@@ -1,5 +1,6 @@
 // RL.STATS and RL.TOP: which limit says no, and to whom.
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/top_keys.h"
@@ -11,6 +12,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kTopRowsDefault = 10;
+constexpr std::string_view kTotal = "(total)";  // no label: those have no brackets
 
 void WriteRow(RespWriter& reply, std::string_view name, const LimitReport::Numbers& numbers) {
   const bool as_map = reply.protocol() != 2;
@@ -42,7 +44,7 @@ void RlStats(Call& call) {
   }
   const LimitReport::Rows rows = services.limit_report.Since(services.workers);
   call.reply.Array(1 + rows.size());
-  WriteRow(call.reply, "total", services.limit_report.Total(services.workers));
+  WriteRow(call.reply, kTotal, services.limit_report.Total(services.workers));
   for (const auto& [name, numbers] : rows) WriteRow(call.reply, name, numbers);
 }
 

@@ -127,7 +127,7 @@ RESP3.
   with the numbers of that instant. Later commands of the connection wait their turn. A client that
   leaves gives back what nobody has built on since.
 - AT needs a server that runs with `--allow-explicit-time`.
-- RL.STATS lists `total` first, then limits by name, a policy's as `@name#position` and its label.
+- RL.STATS lists `(total)` first, then limits by name, a policy's as `@name#position` and its label.
   Names beyond 4,096 a thread are counted together as `(others)`.
 )";
 

@@ -114,7 +114,7 @@ inline constexpr std::array kStats = {
     Example{"RL.ALLOW user:42 1/s",
             "1) (integer) 0\n2) (integer) 0\n3) (integer) 1000\n4) (integer) 1000\n5) (integer) 0"},
     Example{"RL.STATS",
-            "1) 1) \"total\"\n   2) (integer) 1\n   3) (integer) 1\n   4) (integer) 0\n   5) "
+            "1) 1) \"(total)\"\n   2) (integer) 1\n   3) (integer) 1\n   4) (integer) 0\n   5) "
             "(integer) 1\n"
             "2) 1) \"1/s\"\n   2) (integer) 1\n   3) (integer) 1\n   4) (integer) 0\n   5) "
             "(integer) 1"},

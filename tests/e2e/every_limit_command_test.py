@@ -59,7 +59,7 @@ class EveryLimitCommandTest(ServerTest):
             [1, 0, 0, int, 0, [[b"x", 1, 1, 0, 0, int]]],
             client.call("RL.ALLOW", "k", "1/365d,name=x", "WITHLIMITS"),
         )
-        self.assertEqual(client.call("RL.STATS"), [[b"total", 1, 0, 0, 1], [b"x", 1, 0, 0, 1]])
+        self.assertEqual(client.call("RL.STATS"), [[b"(total)", 1, 0, 0, 1], [b"x", 1, 0, 0, 1]])
         client.call("HELLO", 3)
         reply = client.call("RL.PEEK", "k", "1/365d,name=x", "WITHLIMITS")
         fields = [b"name", b"allowed", b"limit", b"remaining", b"retry_after_ms", b"reset_after_ms"]

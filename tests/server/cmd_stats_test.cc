@@ -33,7 +33,7 @@ std::string Stats(Conversation& client) {
 
 TEST(CmdStatsTest, NothingHappenedYet) {
   Conversation client;
-  EXPECT_EQ(Stats(client), "total 0 0 0 0;");
+  EXPECT_EQ(Stats(client), "(total) 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
 }
 
@@ -42,21 +42,21 @@ TEST(CmdStatsTest, CountsWhatEachLimitSaid) {
   client.Run("RL.ALLOW a 10/s 2/m");
   client.Run("RL.ALLOW a 10/s 2/m");  // uses up 2/m
   client.Run("RL.ALLOW a 10/s 2/m");  // 10/s would have admitted: it counts nothing
-  EXPECT_EQ(Stats(client), "total 2 1 0 1;10/s 2 0 0 0;2/m 2 1 0 1;");
+  EXPECT_EQ(Stats(client), "(total) 2 1 0 1;10/s 2 0 0 0;2/m 2 1 0 1;");
 }
 
 TEST(CmdStatsTest, NearIsFromEightyPercentOn) {
   Conversation client;
   client.Run("RL.ALLOW a 10/s COST 7");
-  EXPECT_EQ(Stats(client), "total 1 0 0 0;10/s 1 0 0 0;");
+  EXPECT_EQ(Stats(client), "(total) 1 0 0 0;10/s 1 0 0 0;");
   client.Run("RL.ALLOW a 10/s");
-  EXPECT_EQ(Stats(client), "total 2 0 0 1;10/s 2 0 0 1;");
+  EXPECT_EQ(Stats(client), "(total) 2 0 0 1;10/s 2 0 0 1;");
 }
 
 TEST(CmdStatsTest, ShadowsCountWhatTheyWouldHaveDenied) {
   Conversation client;
   for (int i = 0; i < 3; ++i) client.Run("RL.ALLOW a 10/s 1/s,shadow");
-  EXPECT_EQ(Stats(client), "total 3 0 2 1;1/s,shadow 1 0 2 1;10/s 3 0 0 0;");
+  EXPECT_EQ(Stats(client), "(total) 3 0 2 1;1/s,shadow 1 0 2 1;10/s 3 0 0 0;");
 }
 
 TEST(CmdStatsTest, LabelsAndPoliciesAreNames) {
@@ -65,8 +65,15 @@ TEST(CmdStatsTest, LabelsAndPoliciesAreNames) {
   client.Run("RL.ALLOW a @free 5/s,name=login");
   client.Run("RL.ALLOW a @free,shadow");
   EXPECT_EQ(Stats(client),
-            "total 2 0 0 0;@free#0 1 0 0 0;@free#0,shadow 1 0 0 0;@free#1 minutes 1 0 0 0;"
+            "(total) 2 0 0 0;@free#0 1 0 0 0;@free#0,shadow 1 0 0 0;@free#1 minutes 1 0 0 0;"
             "@free#1,shadow minutes 1 0 0 0;login 1 0 0 0;");
+}
+
+TEST(CmdStatsTest, ALabelIsNotTheTotal) {
+  Conversation client;
+  client.Run("RL.ALLOW a 9/s,name=total");
+  client.Run("RL.ALLOW a 9/s,name=total COST 10");
+  EXPECT_EQ(Stats(client), "(total) 1 1 0 0;total 1 1 0 0;");
 }
 
 // Nor do they use up the names that are counted one by one.
@@ -78,10 +85,10 @@ TEST(CmdStatsTest, LooksAndRefundsCountNothing) {
   client.Run("RL.PEEK a 1/s COST 2");
   client.Run("RL.REFUND a 1/s");
   client.Run("RL.ALLOW a 1/x");
-  EXPECT_EQ(Stats(client), "total 0 0 0 0;");
+  EXPECT_EQ(Stats(client), "(total) 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
   client.Run("RL.ALLOW a 1/s");
-  EXPECT_EQ(Stats(client), "total 1 0 0 1;1/s 1 0 0 1;");
+  EXPECT_EQ(Stats(client), "(total) 1 0 0 1;1/s 1 0 0 1;");
 }
 
 TEST(CmdStatsTest, TakesWaitsAndThrottlesCount) {
@@ -93,7 +100,7 @@ TEST(CmdStatsTest, TakesWaitsAndThrottlesCount) {
   client.Run("RL.WAIT b 1/s TIMEOUT 0");
   client.Run("CL.THROTTLE c 0 1 60");
   client.Run("CL.THROTTLE c 0 1 60");
-  EXPECT_EQ(Stats(client), "total 4 3 0 3;1/s 1 1 0 1;10/s 2 1 0 1;cl.throttle 1 1 0 1;");
+  EXPECT_EQ(Stats(client), "(total) 4 3 0 3;1/s 1 1 0 1;10/s 2 1 0 1;cl.throttle 1 1 0 1;");
   EXPECT_EQ(client.Show("RL.TOP"),
             "1) 1) \"a\"\n   2) (integer) 1\n   3) (integer) 0\n"
             "2) 1) \"b\"\n   2) (integer) 1\n   3) (integer) 0\n"
@@ -105,10 +112,10 @@ TEST(CmdStatsTest, ResetForgetsCountsAndKeys) {
   client.Run("RL.ALLOW a 1/s");
   client.Run("RL.ALLOW a 1/s");
   EXPECT_EQ(client.Run("RL.STATS RESET"), "+OK\r\n");
-  EXPECT_EQ(Stats(client), "total 0 0 0 0;");
+  EXPECT_EQ(Stats(client), "(total) 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
   client.Run("RL.ALLOW a 1/s");
-  EXPECT_EQ(Stats(client), "total 0 1 0 0;1/s 0 1 0 0;");
+  EXPECT_EQ(Stats(client), "(total) 0 1 0 0;1/s 0 1 0 0;");
 }
 
 TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
@@ -121,7 +128,7 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   other.counters.denied.Add(5);
   const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
   for (int i = 0; i < 5; ++i) other.denied_keys.Add("a", a);
-  EXPECT_EQ(Stats(client), "total 1 6 0 1;1/s 1 6 0 1;");
+  EXPECT_EQ(Stats(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
   EXPECT_EQ(client.Show("RL.TOP 1"), "1) 1) \"a\"\n   2) (integer) 6\n   3) (integer) 0");
 }
 
