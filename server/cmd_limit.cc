@@ -1,4 +1,6 @@
 // RL.*: the commands that this server exists for.
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -70,10 +72,20 @@ bool RefusedUnsaved(Call& call, const Asked& asked) {
   return true;
 }
 
+// True where the check asks the bucket of an earlier one: they are one check.
+bool IsRepeated(const Request& checks, std::size_t i) {
+  return std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&check = checks[i]](const Check& earlier) {
+                       return earlier.key == check.key &&
+                              earlier.limit->SharesBucketsWith(*check.limit);
+                     });
+}
+
 // Counts a verdict that changed something, or that was refused.
 void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
   Worker& worker = call.session.worker();
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    if (IsRepeated(request.checks, i)) continue;
     KnownLimit& limit = *request.limits[i];
     if (!limit.counts) limit.counts = worker.stats.Of(limit.counted_as);
     CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);
@@ -138,11 +150,11 @@ void RlWait(Call& call) {
   absl::StatusOr<Limiter::Admission> admission =
       call.services().limiter.Reserve(request.checks, request.timeout, asked->now);
   if (!admission.ok()) return call.Fail(admission.status());
-  Count(call, request, admission->verdict);
   if (admission->reservation) {
-    return call.session.Wait(
-        std::make_unique<Waiter>(call.services(), request, *std::move(admission->reservation)));
+    return call.session.Wait(std::make_unique<Waiter>(call.session.worker(), request,
+                                                      *std::move(admission->reservation)));
   }
+  Count(call, request, admission->verdict);
   Answer(call, request, admission->verdict.allowed ? 1 : 0, admission->verdict);
 }
 

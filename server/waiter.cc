@@ -8,26 +8,42 @@
 
 namespace weir {
 
-Waiter::Waiter(Services& services, const ParsedRequest& request, Limiter::Reservation reservation)
-    : services_(services), reservation_(std::move(reservation)) {
+Waiter::Waiter(Worker& worker, const ParsedRequest& request, Limiter::Reservation reservation)
+    : worker_(worker), reservation_(std::move(reservation)) {
   if (request.with_limits) {
     for (const KnownLimit* limit : request.limits) names_.push_back(limit->name);
   }
-  services_.waiters.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < request.limits.size(); ++i) {
+    if (reservation_.part_of_check[i] < counted_as_.size()) continue;  // repeated
+    counted_as_.push_back(request.limits[i]->counted_as);
+  }
+  worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
 }
 
 Waiter::~Waiter() {
-  services_.waiters.fetch_sub(1, std::memory_order_relaxed);
-  if (!served_) services_.limiter.GiveBack(reservation_);
+  worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
+  if (!served_) worker_.services.limiter.GiveBack(reservation_);
 }
 
 void Waiter::Serve(RespWriter& reply, Instant now) {
   WEIR_DCHECK(now >= ready());
   served_ = true;
-  const Verdict verdict = services_.limiter.Settle(reservation_, now);
+  const Verdict verdict = worker_.services.limiter.Settle(reservation_, now);
+  Count(verdict);
   WriteVerdict(reply, 1, verdict, !names_.empty(), [this](std::size_t i) {
     return NamedLimit{names_[i], &reservation_.parts[reservation_.part_of_check[i]].limit};
   });
+}
+
+void Waiter::Count(const Verdict& verdict) {
+  std::size_t part = 0;
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    if (reservation_.part_of_check[i] != part) continue;  // repeated
+    LimitCounts& counts = *worker_.stats.Of(counted_as_[part]);
+    CountDecision(counts, reservation_.parts[part].limit, verdict.decisions[i], true);
+    ++part;
+  }
+  worker_.counters.allowed.Add();
 }
 
 }  // namespace weir

@@ -1,9 +1,9 @@
 // A session that waits for its tokens: RL.WAIT has charged them already, and its answer leaves when
 // they are there.
 //
-// It owns what it needs of the request, whose words have gone by then. A waiter that goes without
-// having been served gives back what nobody has built on (Limiter::GiveBack). Belongs to its
-// session's thread.
+// It owns what it needs of the request, whose words have gone by then. It is counted when it is
+// served. A waiter that goes without having been gives back what nobody has built on
+// (Limiter::GiveBack), and counts for nothing. Belongs to its worker's thread.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@
 
 namespace weir {
 
-struct Services;
+struct Worker;
 
 class Waiter {
  public:
-  Waiter(Services& services, const ParsedRequest& request, Limiter::Reservation reservation);
+  Waiter(Worker& worker, const ParsedRequest& request, Limiter::Reservation reservation);
   // Gives back, unless it was served.
   ~Waiter();
   Waiter(const Waiter&) = delete;
@@ -32,9 +32,12 @@ class Waiter {
   void Serve(RespWriter& reply, Instant now);
 
  private:
-  Services& services_;
+  void Count(const Verdict& verdict);
+
+  Worker& worker_;
   const Limiter::Reservation reservation_;
   std::vector<std::string> names_;  // of the limits, one a check; empty unless they are asked for
+  std::vector<std::string> counted_as_;  // the limits, one a bucket
   bool served_ = false;
 };
 

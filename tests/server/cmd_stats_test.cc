@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/key_hash.h"
+#include "core/limit_memo.h"
 #include "core/limit_stats.h"
 #include "core/top_keys.h"
 #include "tests/support/conversation.h"
@@ -74,6 +75,59 @@ TEST(CmdStatsTest, ALabelIsNotTheTotal) {
   client.Run("RL.ALLOW a 9/s,name=total");
   client.Run("RL.ALLOW a 9/s,name=total COST 10");
   EXPECT_EQ(Stats(client), "(total) 1 1 0 0;total 1 1 0 0;");
+}
+
+// It is one check, by the name that it has first. Another key's is another bucket.
+TEST(CmdStatsTest, ABucketNamedTwiceCountsOnce) {
+  Conversation client;
+  client.Run("RL.ALLOW a 4/s 4/s 4/s,name=again");
+  client.Run("RL.ALLOW a 4/s 4/s,shadow 4/s");
+  EXPECT_EQ(Stats(client), "(total) 1 1 0 0;4/s 1 1 0 0;");
+  client.Run("RL.ALLOW b 9/s AND c 9/s AND b 9/s");
+  EXPECT_EQ(Stats(client), "(total) 2 1 0 0;4/s 1 1 0 0;9/s 2 0 0 0;");
+}
+
+class CmdStatsOfWaitsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    client_.Run("RL.ALLOW k 2/s COST 2");
+    client_.Run("RL.STATS RESET");
+  }
+
+  Conversation client_;
+  Conversation other_{client_.server()};
+};
+
+TEST_F(CmdStatsOfWaitsTest, AWaitCountsWhenItIsServed) {
+  client_.Run("RL.WAIT k 2/s 2/s,name=again 9/s,name=x 1/s,shadow,cost=2 TIMEOUT 1000");
+  EXPECT_EQ(Stats(other_), "(total) 0 0 0 0;");
+  client_.server().clock.Advance(seconds{1});
+  EXPECT_NE(client_.Receive(), "");
+  EXPECT_EQ(Stats(other_), "(total) 1 0 1 1;1/s,shadow 0 0 1 0;2/s 1 0 0 1;x 1 0 0 0;");
+}
+
+TEST_F(CmdStatsOfWaitsTest, WhoLeavesCountsForNothing) {
+  client_.Run("RL.WAIT k 2/s TIMEOUT 1000");
+  client_.EndWait();
+  EXPECT_EQ(Stats(other_), "(total) 0 0 0 0;");
+  EXPECT_EQ(client_.server().worker.counters.allowed.value(), 1U);  // what SetUp was allowed
+  EXPECT_EQ(client_.server().worker.counters.denied.value(), 0U);
+}
+
+TEST_F(CmdStatsOfWaitsTest, ADenialCountsAtOnce) {
+  client_.Run("RL.WAIT k 2/s TIMEOUT 499");
+  EXPECT_EQ(Stats(other_), "(total) 0 1 0 0;2/s 0 1 0 0;");
+}
+
+// Others make the words of its limits forgotten meanwhile.
+TEST_F(CmdStatsOfWaitsTest, AWaiterOutlivesTheMemo) {
+  client_.Run("RL.WAIT k 2/s,name=x TIMEOUT 1000");
+  for (std::size_t i = 0; i <= kMemoLimitsMax; ++i) {
+    other_.Run("RL.PEEK a 1/s,name=" + std::to_string(i));
+  }
+  client_.server().clock.Advance(seconds{1});
+  EXPECT_NE(client_.Receive(), "");
+  EXPECT_EQ(Stats(other_), "(total) 1 0 0 0;x 1 0 0 0;");
 }
 
 // Nor do they use up the names that are counted one by one.
