@@ -12,15 +12,17 @@ namespace weir {
 void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
                             LimiterChanges& changes) {
   Partition& partition = table_.partition(index);
-  const auto is_full = [&](const Limit& limit, const Bucket& bucket) {
-    return now ? IsFull(limit, bucket, *now) : bucket == Bucket{};
+  // As good as absent.
+  const auto is_full = [&](LimitId id, const Bucket& bucket) {
+    if (!now) return bucket == Bucket{};
+    return IsFull(registry_.Get(id), bucket, *now) && IsAbsentFull(id, *now);
   };
   const auto add = [&](const NotedChange& noted, const Bucket* bucket) {
     // The id may have been given out again since: then the bucket is not the one that was noted.
     if (bucket && registry_.Get(noted.key.limit).shape().algorithm != noted.algorithm) {
       bucket = nullptr;
     }
-    const bool full = !bucket || is_full(registry_.Get(noted.key.limit), *bucket);
+    const bool full = !bucket || is_full(noted.key.limit, *bucket);
     if (full && !noted.went_back) return;
     changes.buckets.push_back({.key = noted.key,
                                .partition = static_cast<std::uint16_t>(index),
@@ -49,7 +51,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut) {
   changes.everything = overflowed_.exchange(false, std::memory_order_relaxed);
   if (changes.everything) ++generation_;
   changes.generation = generation_;
-  if (one_cut) {
+  if (one_cut && !changes.everything) {
     const TableLock world = TableLock::All(table_);
     for (std::size_t i = 0; i < kPartitionCount; ++i) TakePartition(i, now, changes);
   } else {

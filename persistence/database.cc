@@ -218,7 +218,13 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   if (options.directory.empty()) {
     return absl::InvalidArgumentError("the data directory has no name");
   }
-  WEIR_RETURN_IF_ERROR(PrepareDirectory(options.directory));
+  if (options.create) {
+    WEIR_RETURN_IF_ERROR(PrepareDirectory(options.directory));
+  } else if (std::error_code error;
+             !std::filesystem::exists(options.directory + "/CURRENT", error)) {
+    return absl::NotFoundError(
+        absl::StrCat("data directory ", options.directory, ": the database is gone"));
+  }
   auto rule = std::make_shared<DropRule>();
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<KeepingFileSystem>(
       options.env ? options.env->GetFileSystem() : rocksdb::FileSystem::Default()));

@@ -44,6 +44,7 @@ struct DropRule {
 
 struct DatabaseOptions {
   std::string directory;        // made with mode 0700 if it is not there
+  bool create = true;           // false: fails with kNotFound where there is no database
   rocksdb::Env* env = nullptr;  // of tests: files that fail
 };
 

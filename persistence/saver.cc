@@ -29,7 +29,10 @@ absl::Status Saver::SaveAndStop() {
 }
 
 absl::Status Saver::Reopen() {
-  absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options_.database);
+  DatabaseOptions options = options_.database;
+  options.create =
+      false;  // A directory that is empty now, of a disk that is not there, is no place.
+  absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options);
   if (!opened.ok()) return opened.status();
   if ((*opened)->secret() != secret_) {
     return absl::FailedPreconditionError("the data directory holds another server's database now");

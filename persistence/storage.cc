@@ -102,8 +102,9 @@ class Storage::Loading {
 
   void AddPolicy(std::string_view key, std::string_view value) {
     const std::optional<Policy> policy = ReadPolicy(key, value);
+    // Of a damaged one at least the buckets stay.
+    if (const std::optional<std::uint32_t> id = ReadNumber(key.substr(1))) policy_ids_.insert(*id);
     if (!policy || !policies_.Restore(*policy)) return CountBad();
-    policy_ids_.insert(policy->id);
   }
 
   void AddOverride(std::string_view key, std::string_view value) {
@@ -128,6 +129,11 @@ class Storage::Loading {
     limits_.emplace(*id, *limit);
   }
 
+  // Of these limits a full bucket says more than an absent one.
+  void KeepFull(const std::vector<LimitId>& limits) {
+    absent_is_exhausted_.insert(limits.begin(), limits.end());
+  }
+
   // In the order of their keys.
   void AddBucket(std::string_view key, std::string_view value) {
     const std::optional<BucketKey> bucket_key = ReadBucketKey(key);
@@ -141,7 +147,8 @@ class Storage::Loading {
       return Drop(key, full);
     }
     if (as_exhausted_) *bucket = LaterOf(*bucket, limit->second);
-    if (options_.drops_full && IsFull(limit->second, *bucket, options_.now)) {
+    if (options_.drops_full && !absent_is_exhausted_.contains(bucket_key->limit) &&
+        IsFull(limit->second, *bucket, options_.now)) {
       return Drop(key, full);
     }
     if (bucket_key->partition != partition_) FlushPartition();
@@ -183,6 +190,7 @@ class Storage::Loading {
   const bool as_exhausted_;
   LoadReport& report_;
   absl::flat_hash_set<std::uint32_t> policy_ids_;
+  absl::flat_hash_set<LimitId> absent_is_exhausted_;
   absl::flat_hash_map<LimitId, Limit> limits_;
   std::uint16_t partition_ = 0;
   std::vector<Limiter::RestoredBucket> buckets_;  // of partition_
@@ -193,6 +201,9 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
                            LoadReport& report, const std::atomic<bool>& stop) {
   Loading loading(limiter, policies, options, was_cut_short_ && options.unknown_is_exhausted,
                   report);
+  const absl::StatusOr<std::optional<Exhausted>> before = ReadExhaustedRecord();
+  if (!before.ok()) return before.status();
+  if (*before && options.unknown_is_exhausted) loading.KeepFull((*before)->limits);
   const auto scan = [&](const std::string& first, const std::string& end,
                         void (Loading::*add)(std::string_view, std::string_view)) -> absl::Status {
     absl::Status erased;
@@ -218,7 +229,7 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   loading.FlushPartition();
   policies.RestoreNextId(next_policy_);
   limiter.EndRestore(generation_);
-  const std::optional<Exhausted> exhausted = FindExhausted(loading, options);
+  const std::optional<Exhausted> exhausted = FindExhausted(loading, *before, options);
   if (exhausted) limiter.TakeUnknownForExhausted(exhausted->since, exhausted->limits);
   if (loading.as_exhausted()) limiter.NoteEverything();  // It is not what is on disk.
   const auto write = [&](Database::Writer& writer) {
@@ -239,8 +250,18 @@ absl::Status Storage::Erase(const std::vector<std::string>& keys) {
   });
 }
 
+absl::StatusOr<std::optional<Exhausted>> Storage::ReadExhaustedRecord() const {
+  const absl::StatusOr<std::string> value = database_->Get(MetaKey(kMetaExhausted));
+  if (absl::IsNotFound(value.status())) return std::optional<Exhausted>();
+  if (!value.ok()) return value.status();
+  std::optional<Exhausted> exhausted = ReadExhausted(*value);
+  if (!exhausted) return absl::DataLossError("the record 'exhausted' is damaged");
+  return exhausted;
+}
+
 std::optional<Exhausted> Storage::FindExhausted(const Loading& loading,
-                                                const LoadOptions& options) const {
+                                                const std::optional<Exhausted>& before,
+                                                const LoadOptions& options) {
   if (!options.unknown_is_exhausted) return std::nullopt;
   Exhausted exhausted{options.now, {}};
   if (loading.as_exhausted()) {
@@ -248,8 +269,6 @@ std::optional<Exhausted> Storage::FindExhausted(const Loading& loading,
     return exhausted;
   }
   // What an earlier crash has left, as far as it is not full again.
-  const absl::StatusOr<std::string> value = database_->Get(MetaKey(kMetaExhausted));
-  const std::optional<Exhausted> before = value.ok() ? ReadExhausted(*value) : std::nullopt;
   if (!before) return std::nullopt;
   exhausted.since = before->since;
   for (const LimitId id : before->limits) {
@@ -294,6 +313,9 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     if (change.limit) others.back().second = LimitValue(*change.limit);
   }
   others.emplace_back(MetaKey(kMetaClock), ClockValue(mark));
+  // FLUSHALL ends it, too. (Else a generation begins with everything.)
+  const bool flushed = limiter.generation != generation_ && !limiter.everything;
+  if (flushed) others.emplace_back(MetaKey(kMetaExhausted), std::nullopt);
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(policies.next_id));
   for (const PolicyChanges::One& change : policies.policies) {

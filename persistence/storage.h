@@ -78,9 +78,11 @@ class Storage {
   explicit Storage(std::unique_ptr<Database> database) : database_(std::move(database)) {}
   absl::Status Begin();
   absl::Status ReadMeta();
-  // After a load: which limits' absent buckets are not full.
-  [[nodiscard]] std::optional<Exhausted> FindExhausted(const Loading& loading,
-                                                       const LoadOptions& options) const;
+  // Which limits' absent buckets were not full when the database was used last.
+  [[nodiscard]] absl::StatusOr<std::optional<Exhausted>> ReadExhaustedRecord() const;
+  // And of which they are not now.
+  [[nodiscard]] static std::optional<Exhausted> FindExhausted(
+      const Loading& loading, const std::optional<Exhausted>& before, const LoadOptions& options);
   absl::Status Erase(const std::vector<std::string>& keys);
   void AllowDrops(Instant mark);
 

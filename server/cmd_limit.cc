@@ -150,6 +150,11 @@ void RlWait(Call& call) {
   absl::StatusOr<Limiter::Admission> admission =
       call.services().limiter.Reserve(request.checks, request.timeout, asked->now);
   if (!admission.ok()) return call.Fail(admission.status());
+  const StateOnDisk* state = call.services().state;
+  if (admission->reservation && state && state->refuses_changes()) {
+    call.services().limiter.GiveBack(*admission->reservation);
+    return call.FailUnsaved();
+  }
   if (admission->reservation) {
     return call.session.Wait(std::make_unique<Waiter>(call.session.worker(), request,
                                                       *std::move(admission->reservation)));

@@ -8,7 +8,8 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kNothingKept = "nothing is kept: there is no --data-dir";
+constexpr std::string_view kNothingKept =
+    "nothing is kept on disk: see --data-dir and --durability";
 
 }  // namespace
 

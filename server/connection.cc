@@ -145,9 +145,10 @@ void Connection::OnSaved(const absl::Status& saved) {
   if (state_ != State::kSaving) return;
   std::string replies;
   replies.swap(pending_output_);
-  if (!saved.ok() && !thread_.worker().services.state->serves_unsaved()) {
+  if (!saved.ok()) {
     std::string unsaved = replies.substr(turn_.sendable);
-    session_.ReplaceUnsaved(unsaved, StdView(saved.message()));
+    session_.ReplaceUnsaved(unsaved, StdView(saved.message()),
+                            !thread_.worker().services.state->serves_unsaved());
     replies.replace(turn_.sendable, std::string::npos, unsaved);
   }
   Send(replies);

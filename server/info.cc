@@ -84,7 +84,7 @@ void AddMemory(Lines& lines, Services&, Instant) {
 Nanos LossBound(const Services& services, const Saver::Status& status, std::size_t changes,
                 Instant now) {
   const bool never = services.state->always() && status.error.empty();
-  if (never || changes == 0) return Nanos{0};
+  if (never || (changes == 0 && !services.state->saving())) return Nanos{0};
   return std::max(now - status.last_save.value_or(services.started), Nanos{0});
 }
 

@@ -42,7 +42,9 @@ void SaveThread::Run(const std::stop_token& stop) {
   Instant begun = clock_.Now();
   while (!stop.stop_requested()) {
     // A tick that takes longer than the interval is followed by the next at once.
-    const Nanos rest = std::max(begun + interval_ - clock_.Now(), Nanos{0});
+    // One that failed is tried again soon, however long the interval.
+    const Nanos period = failing() ? std::min(interval_, Saver::kRetryMin) : interval_;
+    const Nanos rest = std::max(begun + period - clock_.Now(), Nanos{0});
     wake_.wait_for(lock, stop, rest, [this] { return wanted_ > finished_; });
     if (stop.stop_requested()) return;
     begun = clock_.Now();

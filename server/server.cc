@@ -65,7 +65,7 @@ class Server::Impl {
         signals_(control_),
         deadline_(control_),
         state_(StateOnDisk::Open(options)),
-        clock_(has_state() ? (*state_)->clock_start() : Instant{}),
+        clock_(has_state() ? (*state_)->clock_past() : SystemClock::Past{}),
         limiter_({.secret = has_state() ? (*state_)->secret() : RandomHashSecret(),
                   .max_wait = options.max_wait,
                   .time_is_ordered = !options.allow_explicit_time,
@@ -82,7 +82,7 @@ class Server::Impl {
   // The threads end before what their connections use goes.
   ~Impl() {
     sweeper_thread_.reset();
-    if (state_.ok()) state_->reset();
+    if (has_state()) (*state_)->Halt();
     io_threads_.clear();
   }
 
@@ -155,7 +155,7 @@ absl::Status Server::Impl::Start() {
                  std::chrono::floor<std::chrono::seconds>(behind).count());
   }
   if (!has_state()) {
-    spdlog::info("nothing is kept on disk: a restart forgets all (see --data-dir)");
+    spdlog::info("nothing is kept on disk, a restart forgets all: see --data-dir and --durability");
     WEIR_RETURN_IF_ERROR(BeginService());
   } else {
     (*state_)->StartLoading(limiter_, services_.policies, clock_,

@@ -117,12 +117,13 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
 
 void Session::AwaitSaveOfChange() noexcept {
   const StateOnDisk* state = worker_.services.state;
-  if (state && state->always()) awaits_save_ = true;
+  if (state && state->always()) awaited_ = Awaited::kSaveOfChange;
 }
 
 // An empty one is that of a command that has no reply yet.
 void Session::NoteUnsaved(std::size_t begin, std::size_t end) {
-  if (std::exchange(awaits_save_, false) && begin < end) unsaved_.push_back({begin, end});
+  const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
+  if (awaited != Awaited::kNothing && begin < end) unsaved_.push_back({begin, end, awaited});
 }
 
 void Session::AskForSave(Turn& turn) {
@@ -135,11 +136,12 @@ void Session::AskForSave(Turn& turn) {
   turn.ticket = worker_.services.state->RequestSave();
 }
 
-void Session::ReplaceUnsaved(std::string& replies, std::string_view reason) const {
+void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const {
   std::string replaced;
   RespWriter writer(replaced);
   std::size_t copied = 0;
   for (const Unsaved& reply : unsaved_) {
+    if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
     replaced.append(replies, copied, reply.begin - copied);
     writer.Error(CannotSave(reason));
     worker_.counters.errors.Add();

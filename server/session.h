@@ -64,8 +64,9 @@ class Session {
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out);
 
   // The save that the last turn's replies have waited for has failed: puts an error in the place of
-  // each reply that may not say what it does. `replies`: those from `sendable` on.
-  void ReplaceUnsaved(std::string& replies, std::string_view reason) const;
+  // each reply that may not say what it does: SAVE's, and if `changes` those to changes. `replies`:
+  // those from `sendable` on.
+  void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const;
 
   // Ends a wait: the client has gone, or the server is about to. What was reserved for it is given
   // back; the next Execute answers with an error.
@@ -80,15 +81,17 @@ class Session {
   void Charge(std::size_t units) noexcept { work_ += units; }
   // What Call::Changed and Call::AwaitSave do.
   void AwaitSaveOfChange() noexcept;
-  void AwaitSave() noexcept { awaits_save_ = true; }
+  void AwaitSave() noexcept { awaited_ = Awaited::kSave; }
   // Answers the present command when the waiter is ready; later commands have to wait, too.
   void Wait(std::unique_ptr<Waiter> waiter);
 
  private:
   // A reply of the present turn that waits for a save: where it lies, from `sendable` on.
+  enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave };
   struct Unsaved {
     std::size_t begin;
     std::size_t end;
+    Awaited awaited;
   };
   void NoteUnsaved(std::size_t begin, std::size_t end);
   void AskForSave(Turn& turn);
@@ -103,9 +106,9 @@ class Session {
   std::unique_ptr<Waiter> waiter_;
   bool wait_ended_ = false;  // by EndWait, and not answered yet
   bool closing_ = false;
-  bool awaits_save_ = false;      // the present command does
-  std::vector<Unsaved> unsaved_;  // of the last turn
-  std::size_t work_ = 0;          // of the present turn
+  Awaited awaited_ = Awaited::kNothing;  // by the present command's reply
+  std::vector<Unsaved> unsaved_;         // of the last turn
+  std::size_t work_ = 0;                 // of the present turn
 };
 
 }  // namespace weir

@@ -39,15 +39,19 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
       unknown_is_exhausted_(options.unclean_restart == "empty"),
       secret_(storage->secret()),
       was_cut_short_(storage->was_cut_short()),
-      clock_start_(options.reset_clock
-                       ? Instant{}
-                       : storage->clock_mark() +
-                             (was_cut_short_ ? kIntervalsUnknown * interval_ : Nanos{0})),
+      clock_past_(options.reset_clock
+                      ? SystemClock::Past{}
+                      : SystemClock::Past{.mark = storage->clock_mark(),
+                                          .unknown = was_cut_short_ ? kIntervalsUnknown * interval_
+                                                                    : Nanos{0}}),
       storage_(std::move(storage)) {}
 
-StateOnDisk::~StateOnDisk() {
+StateOnDisk::~StateOnDisk() { Halt(); }
+
+void StateOnDisk::Halt() {
   stop_ = true;
   if (load_thread_.joinable()) load_thread_.join();
+  if (save_thread_) save_thread_->Stop();
 }
 
 void StateOnDisk::StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
@@ -81,12 +85,9 @@ void StateOnDisk::StartSaving(SaveThread::OnSaved on_saved) {
 }
 
 absl::Status StateOnDisk::Stop() {
-  stop_ = true;
-  if (load_thread_.joinable()) load_thread_.join();
-  // A load that was cut short has changed nothing on disk.
-  if (!save_thread_) return absl::OkStatus();
-  save_thread_->Stop();
-  return saver_->SaveAndStop();
+  Halt();
+  // There is no saver where the load was cut short: then the database was not in use yet.
+  return saver_ ? saver_->SaveAndStop() : absl::OkStatus();
 }
 
 bool StateOnDisk::refuses_changes() const noexcept {

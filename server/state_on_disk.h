@@ -27,6 +27,7 @@
 #include "persistence/storage.h"
 #include "server/options.h"
 #include "server/save_thread.h"
+#include "server/system_clock.h"
 
 namespace weir {
 
@@ -40,14 +41,16 @@ class StateOnDisk {
   StateOnDisk& operator=(const StateOnDisk&) = delete;
 
   [[nodiscard]] const HashSecret& secret() const noexcept { return secret_; }
-  // The server's clock may not begin earlier: what was full must not be less full again.
-  [[nodiscard]] Instant clock_start() const noexcept { return clock_start_; }
+  // What the server's clock has to go on from: what was full must not be less full again.
+  [[nodiscard]] SystemClock::Past clock_past() const noexcept { return clock_past_; }
 
   // Loads in a thread of its own, which calls `on_loaded` at its end.
   void StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
                     std::function<void(const absl::Status&)> on_loaded);
   void StartSaving(SaveThread::OnSaved on_saved);
-  // Ends the threads. What was loaded is saved and the stop is noted to be a clean one; fails if
+  // Ends the threads: no callback comes any more.
+  void Halt();
+  // Halts. What was loaded is saved and the stop is noted to be a clean one; fails if
   // that is not possible.
   absl::Status Stop();
 
@@ -83,7 +86,7 @@ class StateOnDisk {
   const bool unknown_is_exhausted_;
   const HashSecret secret_;
   const bool was_cut_short_;
-  const Instant clock_start_;
+  const SystemClock::Past clock_past_;
 
   const Clock* clock_ = nullptr;      // set by StartLoading
   std::unique_ptr<Storage> storage_;  // until the saver has it

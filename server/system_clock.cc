@@ -21,15 +21,17 @@ Nanos ReadOs(clockid_t id) {
 
 }  // namespace
 
-SystemClock::SystemClock(Instant start)
+SystemClock::SystemClock(Past past)
     : SystemClock({.wall = [] { return ReadOs(CLOCK_REALTIME); },
                    .boot = [] { return ReadOs(CLOCK_BOOTTIME); }},
-                  start) {}
+                  past) {}
 
-SystemClock::SystemClock(Source source, Instant start)
-    : source_(std::move(source)),
-      boot_at_start_(Boot()),
-      wall_at_start_(std::max(Wall(), start.time_since_epoch())) {}
+SystemClock::SystemClock(Source source, Past past)
+    : source_(std::move(source)), boot_at_start_(Boot()), wall_at_start_([&] {
+        const Nanos wall = Wall();
+        const Nanos mark = past.mark.time_since_epoch();
+        return wall >= mark ? wall : mark + past.unknown;
+      }()) {}
 
 Instant SystemClock::Now() const {
   // Both terms are at most 2^62, so the sum fits.

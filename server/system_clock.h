@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <functional>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/instant.h"
@@ -25,11 +26,19 @@ class SystemClock final : public Clock {
     std::function<Nanos()> boot;
   };
 
-  // Begins at the wall clock's time, but no earlier than `start`: what the clock of an earlier life
-  // has handed out.
-  explicit SystemClock(Instant start = Instant{});
+  // What the clock of an earlier life has handed out: times up to `mark`, and up to `unknown` more.
+  struct Past {
+    Instant mark{};
+    Nanos unknown{0};
+  };
+
+  // Begins at the wall clock's time; where that went back behind the past's mark, at the latest
+  // time that the past may have known.
+  explicit SystemClock(Past past);
+  SystemClock() : SystemClock(Past{}) {}
   // Of other clocks, for tests. They may say anything.
-  explicit SystemClock(Source source, Instant start = Instant{});
+  SystemClock(Source source, Past past);
+  explicit SystemClock(Source source) : SystemClock(std::move(source), Past{}) {}
 
   // Never decreases, on any thread, whatever the source does.
   [[nodiscard]] Instant Now() const override;

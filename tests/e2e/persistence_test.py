@@ -131,10 +131,17 @@ class PersistenceTest(ServerTest):
         self.assertEqual(self.remaining(client, "never seen"), 0)
         self.assertEqual(client.call("RL.ALLOW", "known", f"7/{NEVER}")[:2], [1, 6])
         # A clean stop does not make it known.
-        client = self.connect(self.restart(server, *empty))
+        client = self.connect(server := self.restart(server, *empty))
         self.assertEqual(self.remaining(client, "known"), 0)
         self.assertEqual(self.remaining(client, "never seen"), 0)
         self.assertEqual(client.call("RL.PEEK", "other", f"7/{NEVER}")[:2], [1, 6])
+        # Nor does a reset or FLUSHALL come to nothing by one.
+        client.call("RL.RESET", "known", LIMIT)
+        client = self.connect(server := self.restart(server, *empty))
+        self.assertEqual([self.remaining(client, key) for key in ("known", "other")], [100, 0])
+        client.call("FLUSHALL")
+        client = self.connect(self.restart(server, *empty))
+        self.assertEqual(self.remaining(client, "other"), 100)
 
     # --- A disk that fails: no file may grow any more, which writes see as an error ---
 
@@ -188,6 +195,7 @@ class PersistenceTest(ServerTest):
         self.fill_disk(server)
         for left in (99, 98, 97):
             self.assertEqual(client.call("RL.ALLOW", "u", LIMIT)[:2], [1, left])
+        self.assertRegex(client.call("SAVE"), "^MISCONF ")
         self.free_disk(server)
         self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
 

@@ -93,13 +93,19 @@ TEST_F(SaverTest, TheLastSaveIsTriedAtOnce) {
   EXPECT_EQ(server_.found().loaded, 1U);
 }
 
-TEST_F(SaverTest, RefusesAnotherDatabaseInItsPlace) {
+// Goal: neither is a directory that is empty now (of a disk that is not there) begun anew, nor a
+// database of another server written to.
+TEST_F(SaverTest, RefusesWhatIsNotItsDatabase) {
   FailAll();
   server_.Decide("a", "10/h");
   EXPECT_FALSE(server_.Save().ok());
   files_.StopFailing();
   std::filesystem::remove_all(directory_.path());
   clock_.Advance(Saver::kRetryMin);
+  EXPECT_THAT(server_.Save().message(), HasSubstr("the database is gone"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path()));
+  EXPECT_TRUE(Storage::Open({.directory = directory_.path()}).ok());
+  clock_.Advance(Saver::kRetryMax);
   const absl::Status saved = server_.Save();
   EXPECT_EQ(saved.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(saved.message(), HasSubstr("another server's database"));

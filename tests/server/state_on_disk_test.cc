@@ -159,7 +159,10 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   ASSERT_EQ(replies, "+PONG\r\n:0\r\n$1\r\nx\r\n:0\r\n$1\r\ny\r\n");
   ASSERT_EQ(turn.sendable, std::string("+PONG\r\n").size());
   std::string unsaved = replies.substr(turn.sendable);
-  session.ReplaceUnsaved(unsaved, "full");
+  std::string served = unsaved;
+  session.ReplaceUnsaved(served, "full", /*changes=*/false);
+  EXPECT_EQ(served, unsaved);
+  session.ReplaceUnsaved(unsaved, "full", /*changes=*/true);
   EXPECT_EQ(unsaved,
             "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
             "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
@@ -186,13 +189,15 @@ TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
 TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
   Options options = With("snapshot");
   Open(options);
-  EXPECT_EQ(state_->clock_start(), Instant{});
+  EXPECT_EQ(state_->clock_past().mark, Instant{});
   Load();
   const Instant mark = server_->clock.Now();
   state_.reset();  // without a stop
-  EXPECT_EQ(Opened(options)->clock_start(), mark + 2 * Nanos{options.snapshot_interval});
+  const SystemClock::Past past = Opened(options)->clock_past();
+  EXPECT_EQ(past.mark, mark);
+  EXPECT_EQ(past.unknown, 2 * Nanos{options.snapshot_interval});
   options.reset_clock = true;
-  EXPECT_EQ(Opened(options)->clock_start(), Instant{});
+  EXPECT_EQ(Opened(options)->clock_past().mark, Instant{});
 }
 
 }  // namespace

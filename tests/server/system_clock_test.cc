@@ -108,5 +108,20 @@ TEST(SystemClockTest, TheOperatingSystemsIsNearTheWallClock) {
   }
 }
 
+// Goal: a wall clock that went back while nobody looked makes no token and locks nobody out, and
+// one that did not is believed, however short the time between two lives.
+TEST(SystemClockTest, GoesOnFromThePastOnlyWhereTheWallClockIsBehindIt) {
+  const auto start = [](Nanos wall, SystemClock::Past past) {
+    return SystemClock({.wall = [wall] { return wall; }, .boot = [] { return Nanos{5}; }}, past)
+        .Now()
+        .time_since_epoch();
+  };
+  const SystemClock::Past past{.mark = Instant{Nanos{1000}}, .unknown = Nanos{20}};
+  EXPECT_EQ(start(Nanos{999}, past), Nanos{1020});
+  EXPECT_EQ(start(Nanos{1000}, past), Nanos{1000});
+  EXPECT_EQ(start(Nanos{1001}, past), Nanos{1001});
+  EXPECT_EQ(start(Nanos{7}, {}), Nanos{7});
+}
+
 }  // namespace
 }  // namespace weir
