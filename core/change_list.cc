@@ -17,8 +17,8 @@ void MakeDistinct(std::vector<NotedChange>& changes) {
   std::ranges::sort(changes, [](const NotedChange& a, const NotedChange& b) {
     return std::tuple(Order(a), !a.went_back) < std::tuple(Order(b), !b.went_back);
   });
-  const auto repeated = std::ranges::unique(changes, {}, Order);
-  changes.erase(repeated.begin(), repeated.end());
+  const auto same = [](const NotedChange& a, const NotedChange& b) { return Order(a) == Order(b); };
+  changes.erase(std::unique(changes.begin(), changes.end(), same), changes.end());
 }
 
 void ChangeList::Add(NotedChange change, std::size_t slots) {
