@@ -1,7 +1,6 @@
 #include "core/bucket_table.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 #include "core/check.h"
@@ -78,18 +77,36 @@ TableLock::TableLock(BucketTable& table, std::span<const KeyHash> keys) : table_
   Acquire();
 }
 
-TableLock::TableLock(BucketTable& table) : table_(table) {
-  partitions_.resize(kPartitionCount);
-  std::iota(partitions_.begin(), partitions_.end(), std::uint16_t{0});
+TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table_(table) {
+  partitions.ForEach([this](std::size_t partition) {
+    partitions_.push_back(static_cast<std::uint16_t>(partition));
+  });
   Acquire();
 }
 
 void TableLock::Acquire() {
+  const TableHold* hold = TableHold::of_this_thread_;
+  if (hold && &hold->table_ == &table_) {
+    for (const std::uint16_t partition : partitions_) {
+      WEIR_CHECK(hold->partitions_.Contains(partition));  // Else: a circle, one day.
+    }
+    partitions_.clear();
+  }
   for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Lock();
 }
 
 TableLock::~TableLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Unlock();
 }
+
+constinit thread_local const TableHold* TableHold::of_this_thread_ = nullptr;
+
+TableHold::TableHold(BucketTable& table, const PartitionSet& partitions)
+    : table_(table), partitions_(partitions), lock_(table, partitions) {
+  WEIR_CHECK(!of_this_thread_);
+  of_this_thread_ = this;
+}
+
+TableHold::~TableHold() { of_this_thread_ = nullptr; }
 
 }  // namespace weir

@@ -24,6 +24,7 @@
 
 #include "core/bucket.h"
 #include "core/change_list.h"
+#include "core/changed_partitions.h"
 #include "core/instant.h"
 #include "core/key_hash.h"
 #include "core/mutex.h"
@@ -78,11 +79,11 @@ class Partition {
   // or null where it is gone. The marks go with it.
   template <typename Visit>
   void TakeChanges(Visit visit) {
-    for (const NotedChange& change : changes_.Take()) {
+    changes_.Take([&](const NotedChange& change) {
       Bucket* bucket = Find(change.key);
       if (bucket) *bucket = Unmarked(*bucket);
       visit(change, bucket);
-    }
+    });
   }
   // Instead of TakeChanges: calls visit(SlotKey, Bucket) for every slot, without its mark, and
   // forgets what was noted.
@@ -131,6 +132,7 @@ class BucketTable {
 
  private:
   friend class TableLock;
+  friend class TableHold;
   struct alignas(
       64) Guarded {  // a cache line each: threads on neighbours do not disturb one another
     Mutex mutex;
@@ -145,18 +147,37 @@ class TableLock {
  public:
   TableLock(BucketTable& table, std::size_t partition);
   TableLock(BucketTable& table, std::span<const KeyHash> keys);
+  TableLock(BucketTable& table, const PartitionSet& partitions);
   // All of them: the world stops. About 50 us when nobody else is there.
-  static TableLock All(BucketTable& table) { return TableLock(table); }
+  static TableLock All(BucketTable& table) { return {table, PartitionSet::All()}; }
   ~TableLock();
   TableLock(const TableLock&) = delete;
   TableLock& operator=(const TableLock&) = delete;
 
  private:
-  explicit TableLock(BucketTable& table);
   void Acquire() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   BucketTable& table_;
   absl::InlinedVector<std::uint16_t, 8> partitions_;  // ascending, distinct
+};
+
+// Holds the locks of some partitions over several TableLocks of this thread, which then find them
+// taken. One a thread at a time. Meanwhile the thread may not lock other partitions: two that wait
+// for one another's would wait for ever.
+class TableHold {
+ public:
+  TableHold(BucketTable& table, const PartitionSet& partitions);
+  ~TableHold();
+  TableHold(const TableHold&) = delete;
+  TableHold& operator=(const TableHold&) = delete;
+
+ private:
+  friend class TableLock;
+  static constinit thread_local const TableHold* of_this_thread_;
+
+  const BucketTable& table_;
+  const PartitionSet partitions_;
+  const TableLock lock_;
 };
 
 }  // namespace weir

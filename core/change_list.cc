@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 namespace weir {
 namespace {
@@ -32,9 +31,13 @@ void ChangeList::Add(NotedChange change, std::size_t slots) {
   changes_.push_back(change);
 }
 
-std::vector<NotedChange> ChangeList::Take() {
-  MakeDistinct(changes_);
-  return std::exchange(changes_, {});
+void ChangeList::Empty() {
+  if (changes_.size() < changes_.capacity() / 4) {
+    std::vector<NotedChange> smaller;
+    smaller.reserve(changes_.size());
+    changes_.swap(smaller);
+  }
+  changes_.clear();
 }
 
 void ChangeList::Overflow() {

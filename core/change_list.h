@@ -38,8 +38,14 @@ class ChangeList {
   // `slots`: how many the partition has.
   void Add(NotedChange change, std::size_t slots);
 
-  // The distinct ones, in their order; the list is empty afterwards. Requires: !overflowed().
-  [[nodiscard]] std::vector<NotedChange> Take();
+  // Calls visit(NotedChange) for the distinct ones, in their order; the list is empty afterwards,
+  // with room for about as many again. Requires: !overflowed().
+  template <typename Visit>
+  void Take(Visit visit) {
+    MakeDistinct(changes_);
+    for (const NotedChange& change : changes_) visit(change);
+    Empty();
+  }
 
   // There were too many: everything counts as changed, until Clear.
   [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
@@ -49,6 +55,8 @@ class ChangeList {
   [[nodiscard]] std::size_t size() const noexcept { return changes_.size(); }
 
  private:
+  void Empty();
+
   std::vector<NotedChange> changes_;
   bool overflowed_ = false;
 };

@@ -102,7 +102,7 @@ void Limiter::Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket
   }
   Partition& partition = table_.partition(key.partition);
   partition.ReplaceNoted({key.hash, id}, limit.shape().algorithm, slot, value);
-  NoteOverflow(partition);
+  NoteChanged(key.partition);
 }
 
 void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket) {
@@ -110,11 +110,13 @@ void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket 
   registry_.AddBucket(id);
   if (!notes_changes_) return partition.Insert({key.hash, id}, bucket);
   partition.InsertNoted({key.hash, id}, limit.shape().algorithm, bucket);
-  NoteOverflow(partition);
+  NoteChanged(key.partition);
 }
 
-void Limiter::NoteOverflow(const Partition& partition) {
-  if (partition.everything_changed()) overflowed_.store(true, std::memory_order_relaxed);
+// Requires: the partition is locked.
+void Limiter::NoteChanged(std::size_t partition) {
+  changed_partitions_.Add(partition);
+  if (table_.partition(partition).everything_changed()) NoteEverything();
 }
 
 // Hashes the keys and finds the checks that name the same bucket. Needs no lock.
@@ -401,7 +403,9 @@ Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit, LimitId& id)
   return table_.partition(key.partition).Find({key.hash, id});
 }
 
-Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
+// What the limits of a reservation say now: those that did not allow it, and where it is not
+// allowed any more all of them, when they would.
+Verdict Limiter::LookAgain(const Reservation& reservation, bool allowed, Instant now) {
   TableLock lock(table_, reservation.key.partition);
   now = std::max(now, table_.partition(reservation.key.partition).latest());
   absl::InlinedVector<Decision, 2> looks;
@@ -410,15 +414,15 @@ Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
     const Bucket* found = FindBucket(reservation.key, part.limit, id);
     const Bucket bucket = found ? Unmarked(*found) : Bucket{};
     Decision look = DecideLimit(part.limit, bucket, now, 0, max_wait_).decision;
-    if (!part.allowed) {
-      look.allowed = false;
-      look.retry_after =
-          DecideLimit(part.limit, bucket, now, part.cost, max_wait_).decision.retry_after;
+    if (!part.allowed || !allowed) {
+      const Decision decision = DecideLimit(part.limit, bucket, now, part.cost, max_wait_).decision;
+      look.allowed = part.allowed && decision.allowed;
+      look.retry_after = decision.retry_after;
     }
     looks.push_back(look);
   }
   Verdict verdict;
-  verdict.allowed = true;
+  verdict.allowed = allowed;
   verdict.key_hash = reservation.key.hash;
   for (const std::uint8_t part : reservation.part_of_check) {
     verdict.decisions.push_back(looks[part]);
@@ -429,6 +433,14 @@ Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
       },
       verdict);
   return verdict;
+}
+
+Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
+  return LookAgain(reservation, true, now);
+}
+
+Verdict Limiter::Withdraw(const Reservation& reservation, Instant now) {
+  return LookAgain(reservation, false, now);
 }
 
 void Limiter::GiveBack(const Reservation& reservation) {

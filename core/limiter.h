@@ -25,11 +25,13 @@
 #include "absl/status/statusor.h"
 
 #include "core/bucket_table.h"
+#include "core/changed_partitions.h"
 #include "core/decision.h"
 #include "core/instant.h"
 #include "core/key_hash.h"
 #include "core/limit.h"
 #include "core/limit_registry.h"
+#include "core/mutex.h"
 #include "core/request.h"
 
 namespace weir {
@@ -125,6 +127,8 @@ class Limiter {
                                                   Instant now);
   // The verdict of a reservation that has been waited for: admitted, with the numbers of `now`.
   [[nodiscard]] Verdict Settle(const Reservation& reservation, Instant now);
+  // The verdict of one that was given back before it was ready: denied, with what is still to come.
+  [[nodiscard]] Verdict Withdraw(const Reservation& reservation, Instant now);
   // Gives back what nobody has built on: buckets that are still as the reservation left them.
   void GiveBack(const Reservation& reservation);
 
@@ -151,6 +155,36 @@ class Limiter {
   [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now,
                                  PresentLimit present = AsItWasInterned);
 
+  // What the key's buckets were at some time, by the ids of their limits.
+  struct Watched {
+    struct One {
+      LimitId id;
+      Limit limit;
+      Bucket bucket;
+    };
+    KeyHash key;
+    std::vector<One> buckets;
+  };
+  [[nodiscard]] Watched Watch(std::string_view key);
+  // True unless there was a change since, as of `now`: a bucket that is full counts as absent.
+  [[nodiscard]] bool IsUnchanged(const Watched& watched, Instant now);
+
+  // Makes one of several calls: nobody else's call about the same keys comes between those that
+  // this thread makes while it is there. One a thread at a time; meanwhile the thread may call
+  // nothing about other keys, and nothing about all of them (Clear, size, ...) unless it has all.
+  // Cost: the locks of the keys' partitions; of all, which stops the world, about 50 us.
+  class Transaction {
+   public:
+    Transaction(Limiter& limiter, std::span<const std::string_view> keys,
+                std::span<const Watched> watched);
+    explicit Transaction(Limiter& limiter);  // all keys
+
+   private:
+    // Of all only: whoever forgets everything takes it before the partitions' locks.
+    std::optional<MutexLock<RecursiveMutex>> saving_;
+    TableHold hold_;
+  };
+
   // Forgets everything, one partition after the other.
   void Clear();
 
@@ -170,9 +204,10 @@ class Limiter {
 
   // What has changed since the last call. A bucket that is full at `now` is erased, if it has to be
   // written at all. Without `now`, where clients bring the time and may go back, only one is full
-  // that nothing was ever taken from. Locks one partition after the other; with `one_cut` all at
-  // once, so that a request is in it whole or not at all. Cost: about 100 ns a change, and 100 us.
-  // Requires: LimiterOptions::notes_changes.
+  // that nothing was ever taken from. Locks those partitions that have changed, one
+  // after the other; with `one_cut` all at once, so that a request is in it whole or not at all
+  // (but where everything is taken, which would take too long). Cost: about 100 ns a change and a
+  // lock a changed partition. Requires: LimiterOptions::notes_changes.
   [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool one_cut);
   // Notes them again: the save failed.
   void NoteAgain(const LimiterChanges& changes);
@@ -217,6 +252,7 @@ class Limiter {
   [[nodiscard]] Instant ExecutionTime(const Plan& plan, Instant now);
   void FindBuckets(Plan& plan, const Request& request);
   void DecideLocked(Plan& plan, const Request& request, Instant now, Nanos patience = Nanos{0});
+  [[nodiscard]] Verdict LookAgain(const Reservation& reservation, bool allowed, Instant now);
   Nanos SettleShadows(Plan& plan, const Request& request, Instant now);
   [[nodiscard]] std::int64_t TimesAffordable(const Plan& plan, const Request& request, Instant now,
                                              std::int64_t most) const;
@@ -227,7 +263,7 @@ class Limiter {
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
   void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
   void Forget(std::size_t partition, const SlotKey& slot);
-  void NoteOverflow(const Partition& partition);
+  void NoteChanged(std::size_t partition);
   void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
   absl::Status Commit(Plan& plan, const Request& request);
   void StoreClamped(Plan& plan, const Request& request);
@@ -240,9 +276,10 @@ class Limiter {
   const bool notes_changes_;
   // Held while changes are taken, and by whatever must not come into the middle of that: what takes
   // an id back, and what forgets everything. Taken before a partition's lock.
-  Mutex saving_mutex_;
+  RecursiveMutex saving_mutex_;
   std::uint32_t generation_ ABSL_GUARDED_BY(saving_mutex_) = 0;
-  std::atomic<bool> overflowed_{false};  // some partition's list of changes has
+  std::atomic<bool> overflowed_{false};   // some partition's list of changes has
+  ChangedPartitions changed_partitions_;  // a superset, where `notes_changes_`
   std::optional<Instant> exhausted_since_;
   LimitRegistry registry_;
   BucketTable table_;

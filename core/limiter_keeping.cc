@@ -87,11 +87,61 @@ Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit presen
   return longest;
 }
 
+Limiter::Transaction::Transaction(Limiter& limiter, std::span<const std::string_view> keys,
+                                  std::span<const Watched> watched)
+    : hold_(limiter.table_, [&] {
+        PartitionSet partitions;
+        for (const std::string_view key : keys) partitions.Add(limiter.hasher_(key).partition);
+        for (const Watched& one : watched) partitions.Add(one.key.partition);
+        return partitions;
+      }()) {}
+
+Limiter::Transaction::Transaction(Limiter& limiter)
+    : saving_(std::in_place, limiter.saving_mutex_), hold_(limiter.table_, PartitionSet::All()) {}
+
+Limiter::Watched Limiter::Watch(std::string_view key) {
+  Watched watched{hasher_(key), {}};
+  TableLock lock(table_, watched.key.partition);
+  table_.partition(watched.key.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
+    if (slot.key_hash() != watched.key.hash) return;
+    watched.buckets.push_back({slot.limit, registry_.Get(slot.limit), Unmarked(bucket)});
+  });
+  std::ranges::sort(watched.buckets, {}, &Watched::One::id);
+  return watched;
+}
+
+bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
+  TableLock lock(table_, watched.key.partition);
+  const auto is_as_absent = [&](LimitId id, const Limit& limit, const Bucket& bucket) {
+    return IsFull(limit, bucket, now) && IsAbsentFull(id, now);
+  };
+  std::vector<bool> is_there(watched.buckets.size());
+  bool unchanged = true;
+  table_.partition(watched.key.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
+    if (slot.key_hash() != watched.key.hash) return;
+    const bool is_full = is_as_absent(slot.limit, registry_.Get(slot.limit), bucket);
+    const auto before =
+        std::ranges::lower_bound(watched.buckets, slot.limit, {}, &Watched::One::id);
+    if (before == watched.buckets.end() || before->id != slot.limit) {
+      unchanged = unchanged && is_full;
+      return;
+    }
+    is_there[static_cast<std::size_t>(before - watched.buckets.begin())] = true;
+    const bool was_full = is_as_absent(before->id, before->limit, before->bucket);
+    unchanged = unchanged && (before->bucket == Unmarked(bucket) || (is_full && was_full));
+  });
+  for (std::size_t i = 0; i < is_there.size(); ++i) {
+    const Watched::One& one = watched.buckets[i];
+    unchanged = unchanged && (is_there[i] || is_as_absent(one.id, one.limit, one.bucket));
+  }
+  return unchanged;
+}
+
 // Notes that a bucket goes, whatever is in it. Requires: its partition is locked.
 void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
   if (notes_changes_) {
     table_.partition(partition).NoteErased(slot, registry_.Get(slot.limit).shape().algorithm);
-    NoteOverflow(table_.partition(partition));
+    NoteChanged(partition);
   }
   registry_.RemoveBucket(slot.limit);
 }

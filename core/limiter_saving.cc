@@ -1,5 +1,6 @@
 // What the limiter does for whoever saves and loads its state.
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "core/check.h"
@@ -51,14 +52,22 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut) {
   changes.everything = overflowed_.exchange(false, std::memory_order_relaxed);
   if (changes.everything) ++generation_;
   changes.generation = generation_;
+  PartitionSet changed = changes.everything ? PartitionSet::All() : PartitionSet();
+  changed_partitions_.TakeInto(changed);
   if (one_cut && !changes.everything) {
-    const TableLock world = TableLock::All(table_);
-    for (std::size_t i = 0; i < kPartitionCount; ++i) TakePartition(i, now, changes);
+    // Of a request that has changed one of the locked partitions, all others are known now. It
+    // ends, since what is locked only grows.
+    std::optional<TableLock> cut;
+    do {
+      cut.reset();
+      cut.emplace(table_, changed);
+    } while (changed_partitions_.TakeInto(changed));
+    changed.ForEach([&](std::size_t i) { TakePartition(i, now, changes); });
   } else {
-    for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    changed.ForEach([&](std::size_t i) {
       TableLock lock(table_, i);
       TakePartition(i, now, changes);
-    }
+    });
   }
   // After the buckets, so that the limit of each is known; before anybody can take an id back.
   changes.limits = registry_.TakeChanges();
@@ -72,7 +81,7 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
     TableLock lock(table_, change.partition);
     Partition& partition = table_.partition(change.partition);
     partition.NoteAgain({change.key, change.algorithm, change.went_back});
-    NoteOverflow(partition);
+    NoteChanged(change.partition);
   }
 }
 

@@ -19,9 +19,20 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
+// The thread that has it may take it again.
+class ABSL_LOCKABLE RecursiveMutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+
+ private:
+  std::recursive_mutex mutex_;
+};
+
+template <typename M>
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+  explicit MutexLock(M& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
     mutex_.Lock();
   }
   ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
@@ -29,7 +40,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   MutexLock& operator=(const MutexLock&) = delete;
 
  private:
-  Mutex& mutex_;
+  M& mutex_;
 };
 
 }  // namespace weir

@@ -73,7 +73,7 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // `records`: how many will be written.
+  // `records`: how many will be written. Fails with kUnavailable or kDataLoss, and RocksDB's words.
   absl::Status Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
                      Place place = Place::kBySize);
 
@@ -81,7 +81,7 @@ class Database {
   [[nodiscard]] absl::StatusOr<std::string> Get(std::string_view key) const;
 
   // Calls visit(key, value) for the records from `first` on, until it returns false. Checksums are
-  // verified on the way.
+  // verified on the way: fails with kDataLoss, or kUnavailable where the files cannot be read.
   absl::Status Scan(std::string_view first,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) const;
 

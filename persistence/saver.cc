@@ -30,8 +30,9 @@ absl::Status Saver::SaveAndStop() {
 
 absl::Status Saver::Reopen() {
   DatabaseOptions options = options_.database;
-  options.create =
-      false;  // A directory that is empty now, of a disk that is not there, is no place.
+  // A directory that is empty now, as where a disk is not there any more, is no place to begin
+  // anew.
+  options.create = false;
   absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options);
   if (!opened.ok()) return opened.status();
   if ((*opened)->secret() != secret_) {
@@ -44,8 +45,7 @@ absl::Status Saver::Reopen() {
 absl::Status Saver::SaveNow() {
   if (!storage_) WEIR_RETURN_IF_ERROR(Reopen());
   const Instant begun = clock_.Now();
-  // In this order: a bucket's limit is known when the bucket is, a limit's policy when the limit
-  // is.
+  // In this order: then the limit of each bucket is known, and the policy of each limit.
   const LimiterChanges changes = limiter_.TakeChanges(
       options_.drops_full ? std::optional(begun) : std::nullopt, options_.one_cut);
   const PolicyChanges policies = policies_.TakeChanges();

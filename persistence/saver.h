@@ -26,7 +26,7 @@ namespace weir {
 
 struct SaverOptions {
   DatabaseOptions database;  // to open it anew
-  // A request is saved whole or not at all. Stops the world for about 100 us a tick.
+  // A request is saved whole or not at all: what has changed is locked all at once.
   bool one_cut = false;
   // Full buckets need not be written, and may be dropped. False where clients bring the time.
   bool drops_full = true;
@@ -42,7 +42,7 @@ class Saver {
     std::optional<Instant> last_save;  // when the last tick began that did not fail
     Nanos last_save_duration{0};
     std::uint64_t last_save_records = 0;  // buckets
-    std::uint64_t saves = 0;              // ticks that did not fail
+    std::uint64_t saves = 0;              // ticks that had something to write, and did
     std::uint64_t failures = 0;
   };
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <tuple>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -17,6 +18,12 @@ namespace {
 NotedChange ChangeOf(std::uint64_t hash, LimitId limit, bool went_back = false,
                      Algorithm algorithm = Algorithm::kTokenBucket) {
   return {{hash, limit}, algorithm, went_back};
+}
+
+std::vector<NotedChange> Take(ChangeList& list) {
+  std::vector<NotedChange> taken;
+  list.Take([&](const NotedChange& change) { taken.push_back(change); });
+  return taken;
 }
 
 using Name = std::tuple<std::uint64_t, Algorithm, LimitId>;
@@ -34,7 +41,7 @@ TEST(ChangeListTest, TakesEachOnceAndSortedByHashAlgorithmAndLimit) {
   list.Add(ChangeOf(7, 1), 0);
   EXPECT_EQ(list.size(), 6U);
 
-  const std::vector<NotedChange> taken = list.Take();
+  const std::vector<NotedChange> taken = Take(list);
   ASSERT_EQ(taken.size(), 5U);
   EXPECT_EQ(NameOf(taken[0]), (Name{7, Algorithm::kTokenBucket, 1}));
   EXPECT_EQ(NameOf(taken[1]), (Name{7, Algorithm::kTokenBucket, 2}));
@@ -42,7 +49,7 @@ TEST(ChangeListTest, TakesEachOnceAndSortedByHashAlgorithmAndLimit) {
   EXPECT_EQ(NameOf(taken[3]), (Name{7, Algorithm::kFixedWindow, 1}));
   EXPECT_EQ(NameOf(taken[4]), (Name{UINT64_MAX, Algorithm::kTokenBucket, 0}));
   EXPECT_EQ(list.size(), 0U);
-  EXPECT_TRUE(list.Take().empty());
+  EXPECT_TRUE(Take(list).empty());
 }
 
 TEST(ChangeListTest, KeepsOfSeveralNotesThatItWentBack) {
@@ -50,7 +57,7 @@ TEST(ChangeListTest, KeepsOfSeveralNotesThatItWentBack) {
     ChangeList list;
     list.Add(ChangeOf(1, 1, went_back_first), 0);
     list.Add(ChangeOf(1, 1, !went_back_first), 0);
-    const std::vector<NotedChange> taken = list.Take();
+    const std::vector<NotedChange> taken = Take(list);
     ASSERT_EQ(taken.size(), 1U);
     EXPECT_TRUE(taken[0].went_back);
   }
@@ -90,7 +97,7 @@ TEST(ChangeListTest, RepeatedNotesDoNotOverflow) {
     ASSERT_LE(list.size(), ChangeList::kNotedMin);
   }
   ASSERT_FALSE(list.overflowed());
-  const std::vector<NotedChange> taken = list.Take();
+  const std::vector<NotedChange> taken = Take(list);
   EXPECT_EQ(taken.size(), kDistinct);
   EXPECT_TRUE(taken[17].went_back);
 }
@@ -110,7 +117,7 @@ TEST(ChangeListTest, SaysWhatWasNoted) {
     }
     std::map<Name, bool> taken;
     Name last;
-    for (const NotedChange& change : list.Take()) {
+    for (const NotedChange& change : Take(list)) {
       EXPECT_TRUE(taken.empty() || last < NameOf(change)) << "round " << round;
       last = NameOf(change);
       taken[last] = change.went_back;

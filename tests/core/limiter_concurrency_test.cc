@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <latch>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -20,6 +21,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter.h"
+#include "core/rule.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
 #include "tests/support/oracle.h"
@@ -221,6 +223,47 @@ TEST_F(LimiterConcurrencyTest, LookingWhileOthersDecideAndReset) {
     }
   });
   EXPECT_EQ(admitted, 2 * Scaled(20'000));
+}
+
+// Every request takes one token of each of two keys, so whatever a cut has seen, it has seen an
+// even number of them.
+TEST_F(LimiterConcurrencyTest, ACutHasARequestWholeOrNotAtAll) {
+  constexpr std::size_t kDeciders = 3;
+  constexpr std::int64_t kBurst = 1'000'000;
+  const Limit limit = TokenBucketOf(1, milliseconds{1}, kBurst);
+  Limiter limiter({.notes_changes = true});
+  std::array<std::string, 64> keys;
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = std::to_string(i);
+  std::atomic<std::size_t> working = kDeciders;
+  InThreads(kDeciders + 1, [&](std::size_t self) {
+    if (self < kDeciders) {
+      std::minstd_rand random(static_cast<unsigned>(self + 1));
+      for (std::int64_t ask = 0; ask < Scaled(20'000); ++ask) {
+        const std::size_t one = random() % keys.size();
+        const std::size_t other = (one + 1 + random() % (keys.size() - 1)) % keys.size();
+        const Request request = {{keys[one], &limit, 1, nullptr},
+                                 {keys[other], &limit, 1, nullptr}};
+        EXPECT_TRUE(limiter.Decide(request, clock_.Now())->allowed);
+      }
+      --working;
+      return;
+    }
+    std::map<std::uint64_t, std::int64_t> taken;
+    bool last = false;
+    while (!last) {
+      last = working == 0;
+      for (const BucketChange& change : limiter.TakeChanges(clock_.Now(), true).buckets) {
+        const Decision look = DecideLimit(limit, change.bucket, clock_.Now(), 0, Nanos{0}).decision;
+        taken[change.key.key_hash()] = kBurst - look.remaining;
+      }
+      std::int64_t sum = 0;
+      for (const auto& [key, tokens] : taken) sum += tokens;
+      ASSERT_EQ(sum % 2, 0);
+      if (last) {
+        EXPECT_EQ(sum, 2 * kDeciders * Scaled(20'000));
+      }
+    }
+  });
 }
 
 }  // namespace

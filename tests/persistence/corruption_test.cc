@@ -128,6 +128,22 @@ TEST_F(CorruptionTest, AFlippedByteIsToldOrHarmless) {
   EXPECT_GT(refused_, 0);
 }
 
+// Near its end a table says where its parts are and what they are made of.
+TEST_F(CorruptionTest, AFlippedBitAtTheEndOfATableIsToldOrHarmless) {
+  for (const std::string& name : names_) {
+    if (!name.ends_with(".sst")) continue;
+    const std::string whole = Read(name);
+    const std::size_t bytes = std::min<std::size_t>(whole.size(), 220);
+    for (std::size_t at = whole.size() - bytes; at < whole.size() && !HasFailure(); ++at) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ 0x80);
+      SCOPED_TRACE(name + " at " + std::to_string(at) + " of " + std::to_string(whole.size()));
+      Try(name, damaged);
+    }
+  }
+  EXPECT_GT(refused_, 0);
+}
+
 TEST_F(CorruptionTest, ACutFileIsToldOrHarmless) {
   std::mt19937_64 random(2);
   for (const std::string& name : names_) {
