@@ -42,6 +42,8 @@ void RespWriter::Bulk(std::string_view bytes) { Blob('$', "", bytes); }
 
 void RespWriter::Null() { out_.append(version_ == 2 ? "$-1\r\n" : "_\r\n"); }
 
+void RespWriter::NullArray() { out_.append(version_ == 2 ? "*-1\r\n" : "_\r\n"); }
+
 void RespWriter::Array(std::size_t values) { Header('*', static_cast<std::int64_t>(values)); }
 
 void RespWriter::Set(std::size_t values) {

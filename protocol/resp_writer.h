@@ -7,6 +7,7 @@
 //     Integer        ":" number CRLF                    same
 //     Bulk           "$" length CRLF bytes CRLF         same
 //     Null           "$-1" CRLF                         "_" CRLF
+//     NullArray      "*-1" CRLF                         "_" CRLF
 //     Array(n)       "*" n CRLF, then n values          same
 //     Set(n)         as Array(n)                        "~" n CRLF, then n values
 //     Map(pairs)     as Array(2 * pairs)                "%" pairs CRLF, then so often key and value
@@ -43,6 +44,10 @@ class RespWriter {
   void set_protocol(int version) noexcept;
   [[nodiscard]] int protocol() const noexcept { return version_; }
 
+  // What has been written so far, and a way to take the end of it back.
+  [[nodiscard]] std::size_t size() const noexcept { return out_.size(); }
+  void TakeBack(std::size_t size) { out_.resize(size); }
+
   // Requires: `text` has neither CR nor LF.
   void SimpleString(std::string_view text);
 
@@ -54,6 +59,7 @@ class RespWriter {
   void Integer(std::int64_t number);
   void Bulk(std::string_view bytes);
   void Null();
+  void NullArray();
 
   void Array(std::size_t values);
   void Set(std::size_t values);

@@ -9,6 +9,12 @@
 #include "server/command.h"
 
 namespace weir {
+namespace {
+
+// Its connection may take a while to end, on its own thread.
+bool IsKilled(const ClientRecord& record) { return record.killed.load(std::memory_order_relaxed); }
+
+}  // namespace
 
 ClientRecord::ClientRecord(std::uint64_t client_id, std::string peer_address,
                            std::string own_address, int file_descriptor, Instant connected_at)
@@ -29,6 +35,26 @@ std::string ClientRecord::name() const {
   return name_;
 }
 
+void ClientRecord::Wake() const {
+  MutexLock lock(mutex_);
+  if (on_wake_) on_wake_();
+}
+
+void ClientRecord::set_on_wake(std::function<void()> on_wake) {
+  MutexLock lock(mutex_);
+  on_wake_ = std::move(on_wake);
+}
+
+void ClientRecord::set_user(std::string name) {
+  MutexLock lock(mutex_);
+  user_ = std::move(name);
+}
+
+std::string ClientRecord::user() const {
+  MutexLock lock(mutex_);
+  return user_;
+}
+
 void ClientRecord::set_library(std::string name) {
   MutexLock lock(mutex_);
   library_ = std::move(name);
@@ -47,13 +73,17 @@ std::string ClientRecord::Line(Instant now) const {
   const CommandSpec* command = last_command.load(std::memory_order_relaxed);
   const std::string command_name =
       command ? absl::AsciiStrToLower(AbslView(command->name)) : std::string("NULL");
+  const int in_queue = queued.load(std::memory_order_relaxed);
+  const bool is_blocked = blocked.load(std::memory_order_relaxed) != Blocked::kNo;
+  const char* const flags = is_blocked ? "b" : in_queue >= 0 ? "x" : "N";  // never both
   MutexLock lock(mutex_);
   return absl::StrCat(
       "id=", id, " addr=", address, " laddr=", local_address, " fd=", descriptor, " name=", name_,
-      " age=", seconds_since(connected), " idle=", seconds_since(active),
-      " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0"
-      " rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=",
-      command_name, " user=default redir=-1 resp=", protocol.load(std::memory_order_relaxed),
+      " age=", seconds_since(connected), " idle=", seconds_since(active), " flags=", flags,
+      " db=0 sub=0 psub=0 ssub=0 multi=", in_queue,
+      " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0"
+      " events=r cmd=",
+      command_name, " user=", user_, " redir=-1 resp=", protocol.load(std::memory_order_relaxed),
       " lib-name=", library_, " lib-ver=", library_version_);
 }
 
@@ -77,11 +107,19 @@ std::size_t ClientRegistry::size() const {
   return records_.size();
 }
 
+std::shared_ptr<ClientRecord> ClientRegistry::Find(std::uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto record = records_.find(id);
+  return record == records_.end() || IsKilled(*record->second) ? nullptr : record->second;
+}
+
 std::vector<std::shared_ptr<ClientRecord>> ClientRegistry::All() const {
   MutexLock lock(mutex_);
   std::vector<std::shared_ptr<ClientRecord>> all;
   all.reserve(records_.size());
-  for (const auto& [id, record] : records_) all.push_back(record);
+  for (const auto& [id, record] : records_) {
+    if (!IsKilled(*record)) all.push_back(record);
+  }
   return all;
 }
 

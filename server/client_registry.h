@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,9 +35,24 @@ class ClientRecord {
   std::atomic<Instant::rep> last_active_ns;
   std::atomic<const CommandSpec*> last_command{nullptr};
   std::atomic<int> protocol{2};
+  std::atomic<int> queued{-1};  // commands since MULTI; -1: there was none
+
+  // A session that waits is blocked until it is served or another session ends its wait.
+  enum class Blocked : std::uint8_t { kNo, kYes, kEndedAsTimeout, kEndedAsError };
+  std::atomic<Blocked> blocked{Blocked::kNo};
+  // Its session executes nothing more, and nobody finds it in the registry.
+  std::atomic<bool> killed{false};
+
+  // What another thread does that has changed `blocked` or `killed`, or ended what holds the
+  // session up: lets its own thread look.
+  void Wake() const;
+  // Called by Wake, on any thread, with a lock held: it may only post. Empty: nobody is there.
+  void set_on_wake(std::function<void()> on_wake);
 
   void set_name(std::string name);
   [[nodiscard]] std::string name() const;
+  void set_user(std::string name);  // empty: nobody yet
+  [[nodiscard]] std::string user() const;
   void set_library(std::string name);
   void set_library_version(std::string version);
 
@@ -45,7 +61,9 @@ class ClientRecord {
 
  private:
   mutable Mutex mutex_;
+  std::function<void()> on_wake_ ABSL_GUARDED_BY(mutex_);
   std::string name_ ABSL_GUARDED_BY(mutex_);
+  std::string user_ ABSL_GUARDED_BY(mutex_);
   std::string library_ ABSL_GUARDED_BY(mutex_);
   std::string library_version_ ABSL_GUARDED_BY(mutex_);
 };
@@ -59,7 +77,9 @@ class ClientRegistry {
   void Remove(const ClientRecord& record);
 
   [[nodiscard]] std::size_t size() const;
-  // Oldest first.
+  // Null if there is none, or it was killed.
+  [[nodiscard]] std::shared_ptr<ClientRecord> Find(std::uint64_t id) const;
+  // Oldest first, without who was killed.
   [[nodiscard]] std::vector<std::shared_ptr<ClientRecord>> All() const;
 
  private:

@@ -10,7 +10,9 @@
 #include "core/status.h"
 #include "protocol/arg_reader.h"
 #include "server/command.h"
+#include "server/command_category.h"
 #include "server/command_docs.h"
+#include "server/command_keys.h"
 #include "server/command_table.h"
 #include "server/glob.h"
 #include "server/handlers.h"
@@ -30,17 +32,12 @@ std::vector<const CommandSpec*> TopLevelCommands() {
   return commands;
 }
 
-// Redis's access categories follow from the flags and the group.
 std::vector<std::string> Categories(const CommandSpec& spec) {
-  std::vector<std::string> categories;
-  if (spec.Is(kWrite)) categories.emplace_back("@write");
-  if (spec.Is(kReadOnly)) categories.emplace_back("@read");
-  if (spec.Is(kAdmin)) categories.insert(categories.end(), {"@admin", "@dangerous"});
-  if (spec.group == "limit") categories.emplace_back("@limit");
-  if (spec.group == "keys") categories.emplace_back("@keyspace");
-  if (spec.group == "connection") categories.emplace_back("@connection");
-  categories.emplace_back(spec.Is(kFast) ? "@fast" : "@slow");
-  return categories;
+  std::vector<std::string> names;
+  for (const std::string_view name : CategoryNames(CategoriesOf(spec))) {
+    names.push_back(absl::StrCat("@", AbslView(name)));
+  }
+  return names;
 }
 
 template <typename Words>
@@ -176,24 +173,6 @@ void WriteDocs(RespWriter& reply, const CommandSpec& spec) {
   }
 }
 
-// The keys in the words of a command: at the row's positions, and in a deciding command behind each
-// AND.
-std::vector<std::string_view> KeysIn(const CommandSpec& spec,
-                                     std::span<const std::string_view> words) {
-  std::vector<std::string_view> keys;
-  if (spec.keys.first == 0) return keys;
-  const auto first = static_cast<std::size_t>(spec.keys.first);
-  const std::size_t last = spec.keys.last < 0 ? words.size() - 1 : first;
-  for (std::size_t i = first; i <= last; i += static_cast<std::size_t>(spec.keys.step)) {
-    keys.push_back(words[i]);
-  }
-  if (!spec.Is(kAndKeys)) return keys;
-  for (std::size_t i = first + 1; i + 1 < words.size(); ++i) {
-    if (absl::EqualsIgnoreCase(AbslView(words[i]), "AND")) keys.push_back(words[++i]);
-  }
-  return keys;
-}
-
 }  // namespace
 
 void Command(Call& call) {
@@ -251,9 +230,7 @@ void CommandList(Call& call) {
 
 void CommandGetKeys(Call& call) {
   const auto words = call.arguments();
-  const CommandSpec* spec = FindCommand(words[0]);
-  if (spec && IsSubcommand(*spec)) spec = nullptr;
-  if (spec && spec->Is(kContainer) && words.size() > 1) spec = FindSubcommand(*spec, words[1]);
+  const CommandSpec* spec = FindRequested(words);
   if (!spec) return call.Fail("Invalid command specified");
   if (!spec->arity.Allows(words.size())) {
     return call.Fail("Invalid number of arguments specified for command");

@@ -1,51 +1,32 @@
-// The commands that clients send about their connection: greeting, authentication, names.
-#include <algorithm>
+// The commands that clients send about their connection: greeting, tests of it, its end.
 #include <optional>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/quote.h"
 #include "core/status.h"
-#include "protocol/arg_reader.h"
 #include "protocol/integer.h"
+#include "server/client_name.h"
 #include "server/command.h"
 #include "server/handlers.h"
+#include "server/ignore_case.h"
+#include "server/login.h"
 #include "server/version.h"
 
 namespace weir {
 namespace {
 
-constexpr std::size_t kClientNameBytesMax = 256;
-constexpr std::string_view kDefaultUser = "default";
-constexpr std::string_view kWrongPassword =
-    "WRONGPASS invalid username-password pair or user is disabled.";
-
-// A name that fits in a line of CLIENT LIST: printable, no space.
-bool IsClientName(std::string_view name) {
-  return name.size() <= kClientNameBytesMax &&
-         std::ranges::all_of(name, [](char c) { return c >= '!' && c <= '~'; });
-}
-
-bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
-  return absl::EqualsIgnoreCase(AbslView(a), AbslView(b));
-}
-
-std::string BadName(std::string_view what) {
-  return absl::StrCat(AbslView(what), " cannot contain spaces, newlines or special characters.");
-}
-
-// An error with a prefix other than ERR.
-void FailWith(const Call& call, std::string_view error) {
-  call.session.worker().counters.errors.Add();
-  call.reply.Error(error);
-}
+constexpr std::string_view kHelloNeedsAuth =
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH "
+    "<user> <pass> option can be used to authenticate the client and select the RESP protocol "
+    "version at the same time";
 
 // What HELLO asks for.
 struct Greeting {
   std::optional<std::int64_t> protocol;
   std::optional<std::string_view> user;
+  std::string_view password;
   std::optional<std::string_view> client_name;
 };
 
@@ -64,6 +45,7 @@ absl::StatusOr<Greeting> ReadGreeting(std::span<const std::string_view> argument
     const std::size_t left = arguments.size() - i - 1;
     if (EqualsIgnoreCase(arguments[i], "AUTH") && left >= 2) {
       greeting.user = arguments[i + 1];
+      greeting.password = arguments[i + 2];
       i += 2;
     } else if (EqualsIgnoreCase(arguments[i], "SETNAME") && left >= 1) {
       greeting.client_name = arguments[++i];
@@ -73,7 +55,7 @@ absl::StatusOr<Greeting> ReadGreeting(std::span<const std::string_view> argument
     }
   }
   if (greeting.client_name && !IsClientName(*greeting.client_name)) {
-    return absl::InvalidArgumentError(absl::StrCat("ERR ", BadName("Client names")));
+    return absl::InvalidArgumentError(absl::StrCat("ERR ", kBadClientName));
   }
   return greeting;
 }
@@ -92,22 +74,11 @@ void Quit(Call& call) {
   call.session.Close();
 }
 
-// The default user has no password, so whatever is given for it is right.
-void Auth(Call& call) {
-  const auto arguments = call.arguments();
-  if (arguments.size() == 1) {
-    return call.Fail(
-        "AUTH <password> called without any password configured for the default user. Are you sure "
-        "your configuration is correct?");
-  }
-  if (arguments[0] != kDefaultUser) return FailWith(call, kWrongPassword);
-  call.reply.SimpleString("OK");
-}
-
 void Hello(Call& call) {
   const absl::StatusOr<Greeting> greeting = ReadGreeting(call.arguments());
-  if (!greeting.ok()) return FailWith(call, StdView(greeting.status().message()));
-  if (greeting->user && *greeting->user != kDefaultUser) return FailWith(call, kWrongPassword);
+  if (!greeting.ok()) return call.FailAs(StdView(greeting.status().message()));
+  if (greeting->user && !LogIn(call, *greeting->user, greeting->password)) return;
+  if (!call.session.user()) return call.FailAs(kHelloNeedsAuth);
   ClientRecord& record = call.session.record();
   if (greeting->client_name) record.set_name(std::string(*greeting->client_name));
   if (greeting->protocol) {
@@ -132,75 +103,17 @@ void Hello(Call& call) {
   call.reply.Array(0);
 }
 
+void Reset(Call& call) {
+  call.session.Reset();
+  call.reply.set_protocol(2);
+  call.reply.SimpleString("RESET");
+}
+
 void Select(Call& call) {
   const std::optional<std::int64_t> index = ParseInteger(call.arguments()[0]);
   if (!index) return call.Fail("value is not an integer or out of range");
   if (*index != 0) return call.Fail("DB index is out of range");
   call.reply.SimpleString("OK");
-}
-
-void ClientId(Call& call) {
-  call.reply.Integer(static_cast<std::int64_t>(call.session.record().id));
-}
-
-void ClientGetName(Call& call) {
-  const std::string name = call.session.record().name();
-  if (name.empty()) return call.reply.Null();
-  call.reply.Bulk(name);
-}
-
-void ClientSetName(Call& call) {
-  const std::string_view name = call.arguments()[0];
-  if (!IsClientName(name)) return call.Fail(BadName("Client names"));
-  call.session.record().set_name(std::string(name));
-  call.reply.SimpleString("OK");
-}
-
-void ClientSetInfo(Call& call) {
-  const std::string_view option = call.arguments()[0];
-  const std::string_view value = call.arguments()[1];
-  const bool name = EqualsIgnoreCase(option, "LIB-NAME");
-  if (!name && !EqualsIgnoreCase(option, "LIB-VER")) {
-    return call.Fail(absl::StrCat("Unrecognized option ", Quote(option)));
-  }
-  if (!IsClientName(value)) return call.Fail(BadName(name ? "lib-name" : "lib-ver"));
-  ClientRecord& record = call.session.record();
-  if (name) {
-    record.set_library(std::string(value));
-  } else {
-    record.set_library_version(std::string(value));
-  }
-  call.reply.SimpleString("OK");
-}
-
-void ClientInfo(Call& call) { call.reply.Verbatim(call.session.record().Line(call.now) + "\n"); }
-
-void ClientList(Call& call) {
-  ArgReader arguments(call.arguments());
-  std::string_view type = "normal";
-  std::vector<std::int64_t> ids;
-  if (arguments.TryKeyword("TYPE")) {
-    type = arguments.Word("type");
-  } else if (arguments.TryKeyword("ID")) {
-    do {
-      ids.push_back(arguments.Integer("client-id", 1, INT64_MAX));
-    } while (!arguments.AtEnd());
-  }
-  if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
-  constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
-  if (std::ranges::none_of(kTypes, [&](auto known) { return EqualsIgnoreCase(known, type); })) {
-    return call.Fail(absl::StrCat("Unknown client type ", Quote(type)));
-  }
-  call.Charge(kWholeTableWork + ids.size());
-  std::string lines;
-  if (EqualsIgnoreCase(type, "normal")) {
-    for (const auto& record : call.services().clients.All()) {
-      const auto id = static_cast<std::int64_t>(record->id);
-      if (!ids.empty() && std::ranges::find(ids, id) == ids.end()) continue;
-      absl::StrAppend(&lines, record->Line(call.now), "\n");
-    }
-  }
-  call.reply.Verbatim(lines);
 }
 
 }  // namespace weir

@@ -62,16 +62,6 @@ void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const 
   });
 }
 
-// While nothing can be saved and all has to be: answers what would be admitted with an error, and
-// changes nothing. Returns whether it did.
-bool RefusedUnsaved(Call& call, const Asked& asked) {
-  const StateOnDisk* state = call.services().state;
-  if (!state || !state->refuses_changes()) return false;
-  if (!call.services().limiter.Peek(asked.request.checks, asked.now).allowed) return false;
-  call.FailUnsaved();
-  return true;
-}
-
 // True where the check asks the bucket of an earlier one: they are one check.
 bool IsRepeated(const Request& checks, std::size_t i) {
   return std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i),
@@ -103,7 +93,7 @@ void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
 void RlAllow(Call& call) {
   const absl::StatusOr<Asked> asked = ReadRequest(call);
   if (!asked.ok()) return call.Fail(asked.status());
-  if (RefusedUnsaved(call, *asked)) return;
+  if (call.RefusedUnsaved(asked->request.checks, asked->now)) return;
   const absl::StatusOr<Verdict> verdict =
       call.services().limiter.Decide(asked->request.checks, asked->now);
   if (!verdict.ok()) return call.Fail(verdict.status());
@@ -121,7 +111,7 @@ void RlPeek(Call& call) {
 void RlTake(Call& call) {
   const absl::StatusOr<Asked> asked = ReadRequest(call, RequestKind::kTake);
   if (!asked.ok()) return call.Fail(asked.status());
-  if (RefusedUnsaved(call, *asked)) return;
+  if (call.RefusedUnsaved(asked->request.checks, asked->now)) return;
   const absl::StatusOr<Limiter::Grant> grant =
       call.services().limiter.Take(asked->request.checks, asked->request.upto, asked->now);
   if (!grant.ok()) return call.Fail(grant.status());
@@ -146,12 +136,11 @@ void RlWait(Call& call) {
                                   "': above the server's max-wait, ",
                                   call.services().options.max_wait.count(), " ms"));
   }
-  if (RefusedUnsaved(call, *asked)) return;
-  absl::StatusOr<Limiter::Admission> admission =
-      call.services().limiter.Reserve(request.checks, request.timeout, asked->now);
+  if (call.RefusedUnsaved(asked->request.checks, asked->now)) return;
+  absl::StatusOr<Limiter::Admission> admission = call.services().limiter.Reserve(
+      request.checks, call.queued ? Nanos{0} : request.timeout, asked->now);
   if (!admission.ok()) return call.Fail(admission.status());
-  const StateOnDisk* state = call.services().state;
-  if (admission->reservation && state && state->refuses_changes()) {
+  if (admission->reservation && call.services().refuses_changes()) {
     call.services().limiter.GiveBack(*admission->reservation);
     return call.FailUnsaved();
   }

@@ -9,11 +9,13 @@
 
 #include "core/status.h"
 #include "protocol/arg_reader.h"
+#include "protocol/integer.h"
 #include "server/command.h"
 #include "server/glob.h"
 #include "server/handlers.h"
 #include "server/info.h"
 #include "server/options.h"
+#include "server/version.h"
 
 namespace weir {
 namespace {
@@ -21,21 +23,27 @@ namespace {
 using Setting = std::pair<std::string_view, std::string>;
 
 // What tools ask of every Redis and what here is always so.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFixedSettings = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kFixedSettings = {{
     {"appendonly", "no"},
     {"databases", "1"},
     {"maxmemory", "0"},
     {"replica-read-only", "yes"},
     {"save", ""},
-    {"timeout", "0"},
 }};
+
+// As CONFIG GET tells it: as it is spelled here, but for what clients know from Redis.
+std::string SettingText(const OptionSpec& spec, const Options& options) {
+  if (spec.name != "timeout") return OptionText(spec, options);
+  // Whole seconds, and 0 is never.
+  return absl::StrCat(std::chrono::ceil<std::chrono::seconds>(options.timeout).count());
+}
 
 std::vector<Setting> AllSettings(const Services& services) {
   Options options = services.options;
   if (services.port != 0) options.port = services.port;  // --port 0 takes any free one.
   std::vector<Setting> settings;
   for (const OptionSpec& spec : OptionTable()) {
-    settings.emplace_back(spec.name, OptionText(spec, options));
+    settings.emplace_back(spec.name, SettingText(spec, options));
     if (!spec.redis_alias.empty()) {
       settings.emplace_back(spec.redis_alias, OptionText(spec, options));
     }
@@ -68,17 +76,49 @@ void Info(Call& call) {
   call.reply.Verbatim(InfoText(call.services(), call.now, call.arguments()));
 }
 
+// Of one server without replicas.
+void Role(Call& call) {
+  call.reply.Array(3);
+  call.reply.Bulk("master");
+  call.reply.Integer(0);
+  call.reply.Array(0);
+}
+
+void ModuleList(Call& call) { call.reply.Array(0); }
+
+void Lolwut(Call& call) {
+  ArgReader arguments(call.arguments());
+  if (arguments.TryKeyword("VERSION") && !arguments.AtEnd() &&
+      !ParseInteger(arguments.Word("version"))) {
+    return call.Fail("value is not an integer or out of range");
+  }
+  call.reply.Verbatim(absl::StrCat("  \\~~~~~~~/\n   \\~~~~~/   weir ", AbslView(kVersion),
+                                   "\n    \\~~~/    what is too much flows over\n"));
+}
+
+// SCAN and its like.
+void NoKeyTexts(Call& call) {
+  call.Fail(
+      "weir keeps hashes of keys and not their texts: ask for a key with RL.INSPECT, or with "
+      "RL.TOP "
+      "for those that are denied most");
+}
+
 // No reply when it works, as with Redis: the connection ends.
 void Shutdown(Call& call) {
   ArgReader arguments(call.arguments());
-  bool abort = false;
-  while (!arguments.AtEnd()) {
-    if (arguments.TryKeyword("ABORT")) {
-      abort = true;
-    } else if (!arguments.TryKeyword("NOSAVE") && !arguments.TryKeyword("SAVE") &&
-               !arguments.TryKeyword("NOW") && !arguments.TryKeyword("FORCE")) {
+  const bool abort = arguments.TryKeyword("ABORT");  // stands alone
+  bool save = false;
+  bool no_save = false;
+  while (!abort && !arguments.AtEnd()) {
+    if (arguments.TryKeyword("SAVE")) {
+      save = true;
+    } else if (arguments.TryKeyword("NOSAVE")) {
+      no_save = true;
+    } else if (!arguments.TryKeyword("NOW") && !arguments.TryKeyword("FORCE")) {
       arguments.Fail("syntax error");
     }
+    if (save && no_save) arguments.Fail("syntax error");
   }
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   if (abort) return call.Fail("No shutdown in progress.");

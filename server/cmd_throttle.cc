@@ -42,10 +42,7 @@ void Throttle(Call& call) {
   Worker& worker = call.session.worker();
   const Services& services = call.services();
   const Request request = {{key, &limit, quantity, &worker.throttle_hint}};
-  if (services.state && services.state->refuses_changes() &&
-      services.limiter.Peek(request, call.now).allowed) {
-    return call.FailUnsaved();
-  }
+  if (call.RefusedUnsaved(request, call.now)) return;
   const absl::StatusOr<Verdict> verdict = services.limiter.Decide(request, call.now);
   if (!verdict.ok()) return call.Fail(verdict.status());
   if (verdict->allowed) call.Changed();

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 
 #include "core/instant.h"
+#include "core/request.h"
 #include "protocol/resp_writer.h"
 #include "server/session.h"
 
@@ -27,6 +28,7 @@ struct Call {
   Instant now;                              // the execution time
   Session& session;
   RespWriter& reply;
+  bool queued = false;  // it is one of a transaction's, so it may not wait
 
   [[nodiscard]] Services& services() const { return session.worker().services; }
   // The words behind the command's name, or behind that and the subcommand's.
@@ -41,8 +43,13 @@ struct Call {
   // "ERR <message>"; returns so that a handler can say `return call.Fail(...)`.
   void Fail(std::string_view message) const;
   void Fail(const absl::Status& status) const;
+  // An error with a prefix of its own: "NOPROTO ...".
+  void FailAs(std::string_view error) const;
   // The error of what may not be answered because it cannot be saved.
   void FailUnsaved() const;
+  // While nothing may be changed: answers a request that would be admitted with that error, and
+  // changes nothing. Returns whether it did.
+  [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time) const;
 };
 
 using Handler = void (*)(Call& call);
@@ -82,6 +89,10 @@ enum CommandFlags : std::uint32_t {
   // Changes what is kept whenever it succeeds, and so is refused while nothing can be saved and all
   // has to be. (What decides says its denials even then.)
   kAlwaysChanges = 1 << 9,
+  kApplication = 1 << 10,       // an application's user may run it: the category @limit
+  kAtOnce = 1 << 11,            // is not queued between MULTI and EXEC
+  kNotInTransaction = 1 << 12,  // may not be queued
+  kWholeTable = 1 << 13,        // looks at or changes buckets of keys that it does not name
 };
 
 // Where the keys are, as Redis counts: positions in the words; first 0 means no keys, last -1 the
@@ -116,7 +127,7 @@ struct CommandSpec {
   Arity arity;
   std::uint32_t flags = 0;
   KeyPositions keys = {};
-  std::string_view group;  // "limit", "keys", "connection", "server"
+  std::string_view group;  // "limit", "keys", "connection", "transaction", "server"
   std::string_view since = "0.1.0";
   std::string_view complexity = "O(1)";
   std::string_view summary;

@@ -81,6 +81,62 @@ inline constexpr std::array kClientFilters = {
 };
 inline constexpr std::array kClientList = {
     Argument{.name = "filter", .type = Arg::kOneOf, .optional = true, .parts = kClientFilters}};
+inline constexpr std::array kYesOrNo = {
+    Argument{.name = "yes", .type = Arg::kToken, .token = "YES"},
+    Argument{.name = "no", .type = Arg::kToken, .token = "NO"}};
+inline constexpr std::array kKillFilters = {
+    Argument{.name = "client-id", .type = Arg::kInteger, .token = "ID", .optional = true},
+    Argument{.name = "client-type", .token = "TYPE", .optional = true},
+    Argument{.name = "username", .token = "USER", .optional = true},
+    Argument{.name = "addr", .token = "ADDR", .optional = true},
+    Argument{.name = "laddr", .token = "LADDR", .optional = true},
+    Argument{.name = "skipme",
+             .type = Arg::kOneOf,
+             .token = "SKIPME",
+             .optional = true,
+             .parts = kYesOrNo},
+};
+inline constexpr std::array kKillForms = {
+    Argument{.name = "ip:port"},
+    Argument{.name = "filters", .type = Arg::kBlock, .parts = kKillFilters}};
+inline constexpr std::array kClientKill = {
+    Argument{.name = "filter", .type = Arg::kOneOf, .parts = kKillForms}};
+inline constexpr std::array kOnOff = {Argument{.name = "on", .type = Arg::kToken, .token = "ON"},
+                                      Argument{.name = "off", .type = Arg::kToken, .token = "OFF"}};
+inline constexpr std::array kOnOrOff = {
+    Argument{.name = "enabled", .type = Arg::kOneOf, .parts = kOnOff}};
+inline constexpr std::array kCaching = {
+    Argument{.name = "mode", .type = Arg::kOneOf, .parts = kYesOrNo}};
+inline constexpr std::array kTracking = {
+    Argument{.name = "status", .type = Arg::kOneOf, .parts = kOnOff},
+    Argument{.name = "bcast", .type = Arg::kToken, .token = "BCAST", .optional = true},
+    Argument{.name = "optin", .type = Arg::kToken, .token = "OPTIN", .optional = true},
+    Argument{.name = "optout", .type = Arg::kToken, .token = "OPTOUT", .optional = true},
+    Argument{.name = "noloop", .type = Arg::kToken, .token = "NOLOOP", .optional = true}};
+inline constexpr std::array kOnOffSkip = {
+    kOnOff[0], kOnOff[1], Argument{.name = "skip", .type = Arg::kToken, .token = "SKIP"}};
+inline constexpr std::array kReplyMode = {
+    Argument{.name = "mode", .type = Arg::kOneOf, .parts = kOnOffSkip}};
+inline constexpr std::array kWriteOrAll = {
+    Argument{.name = "write", .type = Arg::kToken, .token = "WRITE"},
+    Argument{.name = "all", .type = Arg::kToken, .token = "ALL"}};
+inline constexpr std::array kPause = {
+    Argument{.name = "milliseconds", .type = Arg::kInteger},
+    Argument{.name = "what", .type = Arg::kOneOf, .optional = true, .parts = kWriteOrAll}};
+inline constexpr std::array kTimeoutOrError = {
+    Argument{.name = "timeout", .type = Arg::kToken, .token = "TIMEOUT"},
+    Argument{.name = "error", .type = Arg::kToken, .token = "ERROR"}};
+inline constexpr std::array kUnblock = {
+    Argument{.name = "client-id", .type = Arg::kInteger},
+    Argument{.name = "how", .type = Arg::kOneOf, .optional = true, .parts = kTimeoutOrError}};
+inline constexpr std::array kCategory = {Argument{.name = "category", .optional = true}};
+inline constexpr std::array kUser = {Argument{.name = "username"}};
+inline constexpr std::array kBits = {
+    Argument{.name = "bits", .type = Arg::kInteger, .optional = true}};
+inline constexpr std::array kDryRun = {Argument{.name = "username"}, Argument{.name = "command"},
+                                       Argument{.name = "arg", .optional = true, .multiple = true}};
+inline constexpr std::array kCursor = {Argument{.name = "cursor", .type = Arg::kInteger}};
+inline constexpr std::array kPattern = {Argument{.name = "pattern", .type = Arg::kPattern}};
 inline constexpr std::array kPatterns = {
     Argument{.name = "parameter", .type = Arg::kPattern, .multiple = true}};
 inline constexpr std::array kOptionalPattern = {Argument{

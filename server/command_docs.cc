@@ -53,13 +53,20 @@ struct Group {
   std::string_view text;
 };
 
-constexpr std::array<Group, 4> kGroups = {{
+constexpr std::array<Group, 5> kGroups = {{
     {"limit", "Limits", "What this server exists for."},
     {"keys", "Keys",
      "Redis's commands on keys, for tools that know nothing of limits. A key exists while one of "
      "its "
      "buckets is not full."},
     {"connection", "Connection", "What clients send about their connection."},
+    {"transaction", "Transactions",
+     "Between MULTI and EXEC commands are queued; EXEC runs them, and nobody else's decision about "
+     "their keys comes between. (A policy that one of them sets is everybody's at once.) WATCH "
+     "makes "
+     "EXEC do nothing if a key has changed since. At most 4,096 commands are queued, of which "
+     "those "
+     "that are not `fast` count as 64, and 1 MiB."},
     {"server", "Server", "For tools and operators."},
 }};
 
@@ -156,7 +163,7 @@ std::string CommandSyntax(const CommandSpec& spec) {
 }
 
 std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
-  constexpr std::array<std::pair<CommandFlags, std::string_view>, 7> kNames = {{
+  constexpr std::array<std::pair<CommandFlags, std::string_view>, 8> kNames = {{
       {kWrite, "write"},
       {kReadOnly, "readonly"},
       {kDenyOom, "denyoom"},
@@ -164,6 +171,7 @@ std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
       {kAdmin, "admin"},
       {kNoAuth, "no_auth"},
       {kLoading, "loading"},
+      {kNotInTransaction, "no_multi"},
   }};
   std::vector<std::string_view> names;
   for (const auto& [flag, name] : kNames) {

@@ -53,6 +53,16 @@ inline constexpr std::array kReset = {
     Example{"RL.RESET user:42", "(integer) 1"},
     Example{"RL.RESET user:42", "(integer) 0"},
 };
+inline constexpr std::array kExec = {
+    Example{"MULTI", "OK"},
+    Example{"RL.ALLOW user:42 10/s", "QUEUED"},
+    Example{"RL.ALLOW user:43 10/s", "QUEUED"},
+    Example{"EXEC",
+            "1) 1) (integer) 1\n   2) (integer) 9\n   3) (integer) 0\n   4) (integer) 100\n"
+            "   5) (integer) 0\n"
+            "2) 1) (integer) 1\n   2) (integer) 9\n   3) (integer) 0\n   4) (integer) 100\n"
+            "   5) (integer) 0"},
+};
 inline constexpr std::array kTtl = {
     Example{"RL.ALLOW user:42 1000/h",
             "1) (integer) 1\n2) (integer) 999\n3) (integer) 0\n4) (integer) 3600\n5) (integer) 0"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "server/connection_commands.h"
 #include "server/limit_commands.h"
 #include "server/redis_commands.h"
 
@@ -11,9 +12,13 @@ namespace {
 
 // All rows, sorted by name: FindCommand bisects.
 constexpr auto kCommands = [] {
-  std::array<CommandSpec, rows::kLimitCommands.size() + rows::kRedisCommands.size()> all{};
-  const auto* const rest = std::ranges::copy(rows::kLimitCommands, all.begin()).out;
-  std::ranges::copy(rows::kRedisCommands, all.begin() + (rest - all.begin()));
+  std::array<CommandSpec, rows::kConnectionCommands.size() + rows::kLimitCommands.size() +
+                              rows::kRedisCommands.size()>
+      all{};
+  auto* next = all.begin();
+  next = std::ranges::copy(rows::kConnectionCommands, next).out;
+  next = std::ranges::copy(rows::kLimitCommands, next).out;
+  std::ranges::copy(rows::kRedisCommands, next);
   std::ranges::sort(all, {}, &CommandSpec::name);
   return all;
 }();
@@ -61,6 +66,13 @@ const CommandSpec* FindSubcommand(const CommandSpec& container,
     if (Compare(row.name.substr(prefix), subcommand) == 0) return &row;
   }
   return nullptr;
+}
+
+const CommandSpec* FindRequested(std::span<const std::string_view> words) noexcept {
+  const CommandSpec* spec = FindCommand(words[0]);
+  // "CLIENT|ID" is a row's name, but not what a client says to run it.
+  if (!spec || IsSubcommand(*spec)) return nullptr;
+  return spec->Is(kContainer) && words.size() > 1 ? FindSubcommand(*spec, words[1]) : spec;
 }
 
 }  // namespace weir

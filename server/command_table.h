@@ -18,6 +18,10 @@ namespace weir {
 [[nodiscard]] const CommandSpec* FindSubcommand(const CommandSpec& container,
                                                 std::string_view subcommand) noexcept;
 
+// The row that runs a request of these words: of a container with a second word, its subcommand's.
+// Null if there is none.
+[[nodiscard]] const CommandSpec* FindRequested(std::span<const std::string_view> words) noexcept;
+
 // The rows of a container's subcommands.
 [[nodiscard]] std::span<const CommandSpec> SubcommandsOf(const CommandSpec& container) noexcept;
 

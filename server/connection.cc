@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include <asio/buffer.hpp>
+#include <asio/error.hpp>
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
@@ -15,45 +15,66 @@
 
 namespace weir {
 
-using asio::ip::tcp;
-
-Connection::Connection(IoThread& thread, tcp::socket socket, std::shared_ptr<ClientRecord> record)
+Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record)
     : thread_(thread),
-      socket_(std::move(socket)),
+      transport_(std::move(transport)),
       record_(std::move(record)),
       session_(thread.worker(), record_) {}
 
-Connection::~Connection() { thread_.worker().services.clients.Remove(*record_); }
+Connection::~Connection() {
+  record_->set_on_wake({});
+  thread_.worker().services.clients.Remove(*record_);
+}
 
 void Connection::Start() {
-  std::error_code error;
-  socket_.non_blocking(true, error);
-  if (error) return Close();
+  if (thread_.worker().services.options.timeout.count() > 0) thread_.Watch(shared_from_this());
+  record_->set_on_wake([weak = weak_from_this(), executor = transport_.executor()] {
+    asio::post(executor, [weak] {
+      if (const std::shared_ptr<Connection> self = weak.lock()) self->OnWake();
+    });
+  });
   WaitForInput();
+  OnWake();  // for what came before there was anybody to wake
+}
+
+void Connection::OnWake() {
+  if (state_ == State::kClosed) return;
+  if (record_->killed.load(std::memory_order_relaxed)) return Close();
+  if (state_ != State::kWaiting && state_ != State::kHeld) return;
+  wait_timer_->cancel();
+  ExecutePending();
 }
 
 void Connection::Drain() {
   if (state_ == State::kClosed || drain_bytes_left_) return;
-  std::error_code error;
-  drain_bytes_left_ = socket_.available(error);
-  if (state_ == State::kWaiting) {
-    tokens_timer_->cancel();  // Else the thread would not end before it.
+  drain_bytes_left_ = transport_.Available();
+  if (state_ == State::kWaiting || state_ == State::kHeld) {
+    wait_timer_->cancel();  // Else the thread would not end before it.
     session_.EndWait();
     return ExecutePending();
   }
   if (state_ != State::kReading) return;  // Proceed() goes on from here.
   // Who is idle has got all its replies, so nothing is lost by closing at once.
-  if (error || drain_bytes_left_ == 0) return Close();
+  if (drain_bytes_left_ == 0 || transport_.is_handshaking()) return Close();
   Receive();
 }
 
 bool Connection::CloseIfStalled(Instant now) {
-  if (!stalled_since_) return false;
-  if (now - *stalled_since_ < kStalledTime) return true;
+  if (IsIdleTooLong(now)) {
+    Close();
+    return false;
+  }
+  const bool may_be_idle = thread_.worker().services.options.timeout.count() > 0;
+  if (!stalled_since_) return may_be_idle;
+  const bool is_handshaking = transport_.is_handshaking();
+  if (now - *stalled_since_ < (is_handshaking ? kHandshakeTime : kStalledTime)) return true;
   if (const auto held_back = thread_.stall_throttle().Admit()) {
+    std::string_view reason = "it reads its replies too slowly";
+    if (state_ == State::kReading) reason = "its request is not complete";
+    if (!session_.user()) reason = "it has not logged in";
+    if (is_handshaking) reason = "its TLS handshake is not complete";
     spdlog::warn("closed client {}: {} for {} s ({} such lines held back)", record_->address,
-                 state_ == State::kReading ? "its request is not complete"
-                                           : "it reads its replies too slowly",
+                 reason,
                  std::chrono::duration_cast<std::chrono::seconds>(now - *stalled_since_).count(),
                  *held_back);
   }
@@ -61,30 +82,38 @@ bool Connection::CloseIfStalled(Instant now) {
   return false;
 }
 
+bool Connection::IsIdleTooLong(Instant now) const {
+  const Nanos timeout = thread_.worker().services.options.timeout;
+  if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
+  const Instant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
+  return now - active >= timeout;
+}
+
 void Connection::WaitForInput() {
   state_ = State::kReading;
-  NoteStall(!pending_input_.empty());
+  NoteStall(!pending_input_.empty() || transport_.is_handshaking());
   WatchInput();
 }
 
-void Connection::WaitForTokens() {
+void Connection::WaitForTime() {
   if (drain_bytes_left_) {
     session_.EndWait();
     return Postpone(&Connection::ExecutePending);
   }
-  state_ = State::kWaiting;
+  state_ = turn_.next == Session::Next::kHold ? State::kHeld : State::kWaiting;
   NoteStall(false);
-  if (!tokens_timer_) tokens_timer_.emplace(socket_.get_executor());
-  tokens_timer_->expires_after(turn_.wake - thread_.worker().services.clock.Now());
-  tokens_timer_->async_wait([self = shared_from_this()](std::error_code error) {
-    if (!error && self->state_ == State::kWaiting) self->ExecutePending();
+  if (!wait_timer_) wait_timer_.emplace(transport_.executor());
+  wait_timer_->expires_after(turn_.wake - thread_.worker().services.clock.Now());
+  wait_timer_->async_wait([self = shared_from_this()](std::error_code error) {
+    if (error) return;
+    if (self->state_ == State::kWaiting || self->state_ == State::kHeld) self->ExecutePending();
   });
-  WatchInput();
+  if (state_ == State::kWaiting) WatchInput();
 }
 
 void Connection::WatchInput() {
   if (std::exchange(watching_input_, true)) return;
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](std::error_code error) {
+  transport_.WaitToRead([self = shared_from_this()](std::error_code error) {
     self->watching_input_ = false;
     if (error) return;
     if (self->state_ == State::kReading) return self->Receive();
@@ -94,8 +123,7 @@ void Connection::WatchInput() {
 
 void Connection::ReceiveMeanwhile() {
   std::error_code error;
-  const std::size_t received =
-      socket_.read_some(asio::buffer(thread_.input().data(), thread_.input().size()), error);
+  const std::size_t received = transport_.Read(thread_.input(), error);
   if (error && error != asio::error::would_block) return Close();
   pending_input_.append(thread_.input().data(), received);
   if (pending_input_.size() < kWaitingInputBytesMax) WatchInput();
@@ -108,8 +136,11 @@ void Connection::Receive() {
   std::size_t room = kInputBytes;
   if (drain_bytes_left_) room = std::min(room, *drain_bytes_left_);
   std::error_code error;
-  const std::size_t received = socket_.read_some(asio::buffer(space, room), error);
+  const bool was_handshaking = transport_.is_handshaking();
+  const std::size_t received = transport_.Read({space, room}, error);
+  if (was_handshaking && !transport_.is_handshaking()) NoteStall(false);
   if (error == asio::error::would_block) return drain_bytes_left_ ? Finish() : WaitForInput();
+  if (!transport_.tls_failure().empty()) return RefuseTls();
   if (error) return Close();  // At the end of its input (eof) the client has got every reply.
   if (drain_bytes_left_) *drain_bytes_left_ -= received;
   const std::size_t pending = pending_input_.size();
@@ -127,15 +158,17 @@ void Connection::ExecuteTurn(std::string_view unread) {
   turn_ = session_.Execute(unread, replies);
   if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
   KeepInput(unread, turn_.next == Session::Next::kClose ? unread.size() : turn_.consumed);
-  turn_.ticket == 0 ? Send(replies) : SendWhenSaved(replies);
+  turn_.unsaved_from ? SendWhenSaved(replies) : Send(replies);
 }
 
 // What does not say that something was changed leaves at once, as far as the kernel takes it.
 void Connection::SendWhenSaved(std::string_view replies) {
-  const std::optional<std::size_t> sent = Write(replies.substr(0, turn_.sendable));
+  const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.unsaved_from));
   if (!sent) return Close();
+  if (replies.size() - *sent > kPendingOutputBytesMax)
+    return CloseSlowReader(replies.size() - *sent);
   pending_output_ = replies.substr(*sent);
-  turn_.sendable -= *sent;
+  *turn_.unsaved_from -= *sent;
   state_ = State::kSaving;
   NoteStall(false);
   thread_.Park(shared_from_this());
@@ -146,10 +179,10 @@ void Connection::OnSaved(const absl::Status& saved) {
   std::string replies;
   replies.swap(pending_output_);
   if (!saved.ok()) {
-    std::string unsaved = replies.substr(turn_.sendable);
+    std::string unsaved = replies.substr(*turn_.unsaved_from);
     session_.ReplaceUnsaved(unsaved, StdView(saved.message()),
                             !thread_.worker().services.state->serves_unsaved());
-    replies.replace(turn_.sendable, std::string::npos, unsaved);
+    replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);
 }
@@ -167,22 +200,23 @@ void Connection::Send(std::string_view replies) {
   if (!sent) return Close();
   if (*sent == replies.size()) return Proceed();
   replies.remove_prefix(*sent);
-  if (replies.size() > kPendingOutputBytesMax) {
-    if (const auto held_back = thread_.output_throttle().Admit()) {
-      spdlog::warn(
-          "closed client {}: it does not read, and {} bytes wait ({} such lines held back)",
-          record_->address, replies.size(), *held_back);
-    }
-    return Close();
-  }
+  if (replies.size() > kPendingOutputBytesMax) return CloseSlowReader(replies.size());
   pending_output_ = replies;
   WaitForRoom();
+}
+
+void Connection::CloseSlowReader(std::size_t pending_bytes) {
+  if (const auto held_back = thread_.output_throttle().Admit()) {
+    spdlog::warn("closed client {}: it does not read, and {} bytes wait ({} such lines held back)",
+                 record_->address, pending_bytes, *held_back);
+  }
+  Close();
 }
 
 void Connection::WaitForRoom() {
   state_ = State::kWriting;
   NoteStall(pending_output_.size() > kSlowOutputBytesMax);
-  socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](std::error_code error) {
+  transport_.WaitToWrite([self = shared_from_this()](std::error_code error) {
     if (!error && self->state_ == State::kWriting) self->SendPending();
   });
 }
@@ -203,8 +237,7 @@ std::optional<std::size_t> Connection::Write(std::string_view bytes) {
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     std::error_code error;
-    const std::string_view rest = bytes.substr(sent);
-    sent += socket_.write_some(asio::buffer(rest.data(), rest.size()), error);
+    sent += transport_.Write(bytes.substr(sent), error);
     if (error == asio::error::would_block) break;
     if (error) return std::nullopt;
   }
@@ -216,7 +249,8 @@ void Connection::Proceed() {
     case Session::Next::kClose:
       return Finish();
     case Session::Next::kWait:
-      return WaitForTokens();
+    case Session::Next::kHold:
+      return WaitForTime();
     case Session::Next::kContinue:
       return Postpone(&Connection::ExecutePending);
     case Session::Next::kRead:
@@ -229,12 +263,16 @@ void Connection::Proceed() {
 
 void Connection::Postpone(void (Connection::*step)()) {
   state_ = State::kPostponed;
-  asio::post(socket_.get_executor(), [self = shared_from_this(), step] { (*self.*step)(); });
+  asio::post(transport_.executor(), [self = shared_from_this(), step] {
+    if (self->state_ == State::kPostponed) (*self.*step)();
+  });
 }
 
 // Its thread forgets by itself who is not stalled any more: input that comes in large pieces ends
 // in half a request again and again.
 void Connection::NoteStall(bool stalled) {
+  // A stranger has to log in, however much he says.
+  stalled = stalled || !session_.user();
   if (stalled == stalled_since_.has_value()) return;
   stalled_since_.reset();
   if (!stalled) return;
@@ -245,18 +283,25 @@ void Connection::NoteStall(bool stalled) {
 // The replies are with the kernel; now see that the client gets them.
 void Connection::Finish() {
   state_ = State::kClosed;
-  std::error_code ignored;
-  socket_.cancel(ignored);  // Drain() comes while the socket waits.
+  transport_.CancelWaits();  // Drain() comes while the socket waits.
   thread_.Remove(shared_from_this());
-  CloseLingering(std::move(socket_), thread_.input(), shared_from_this());
+  CloseLingering(transport_.TakeLeave(), thread_.input(), shared_from_this());
+}
+
+// What TLS has to say of it is with the kernel.
+void Connection::RefuseTls() {
+  if (const auto held_back = thread_.tls_throttle().Admit()) {
+    spdlog::warn("closed client {}: TLS says: {} ({} such lines held back)", record_->address,
+                 transport_.tls_failure(), *held_back);
+  }
+  Finish();
 }
 
 void Connection::Close() {
   state_ = State::kClosed;
   session_.EndWait();
-  if (tokens_timer_) tokens_timer_->cancel();
-  std::error_code ignored;
-  socket_.close(ignored);
+  if (wait_timer_) wait_timer_->cancel();
+  transport_.Close();
   thread_.Remove(shared_from_this());
 }
 

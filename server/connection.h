@@ -12,7 +12,8 @@
 // kReplyBytesPerTurn), and then the next connection has its turn. While replies wait to be sent
 // nothing is read or executed, so a client that does not read makes us hold one turn's replies, and
 // TCP slows it down. Who makes us keep something for it, half a request or many replies, may do so
-// for kStalledTime; who is idle between two requests may stay for ever.
+// for kStalledTime; who is idle between two requests may stay for ever,
+// or for the option timeout.
 //
 // While the session waits for tokens the socket is watched: what comes is kept for later, up to
 // kWaitingInputBytesMax, and a client that goes (or says that it sends no more) ends its wait.
@@ -29,12 +30,12 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "core/instant.h"
 #include "server/client_registry.h"
 #include "server/session.h"
+#include "server/transport.h"
 
 namespace weir {
 
@@ -51,6 +52,9 @@ inline constexpr Nanos kStalledTime = std::chrono::seconds{10};
 inline constexpr std::size_t kSlowOutputBytesMax = 256 * 1024;
 static_assert(kSlowOutputBytesMax < kPendingOutputBytesMax);
 
+// How long a TLS handshake may take.
+inline constexpr Nanos kHandshakeTime = std::chrono::seconds{5};
+
 // What a client that waits for tokens may send ahead; beyond it, and what came with it, TCP slows
 // it down, and its leaving is seen only when the wait is over.
 inline constexpr std::size_t kWaitingInputBytesMax = 64 * 1024;
@@ -58,7 +62,7 @@ inline constexpr std::size_t kWaitingInputBytesMax = 64 * 1024;
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `record` is taken off the registry with this object.
-  Connection(IoThread& thread, asio::ip::tcp::socket socket, std::shared_ptr<ClientRecord> record);
+  Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -68,18 +72,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Executes what has been received up to now, sends the replies and closes.
   void Drain();
 
-  // The save of ticket() has ended.
+  // The save that its replies wait for has ended.
   void OnSaved(const absl::Status& saved);
-  // Of the save that its replies wait for.
-  [[nodiscard]] std::uint64_t ticket() const noexcept { return turn_.ticket; }
 
-  // Closes if it has been stalled for kStalledTime. Returns whether it is stalled still, so that
+  // Another thread has something for the session to see (ClientRecord::Wake).
+  void OnWake();
+
+  // Closes if it has been stalled for kStalledTime, or idle for the option timeout. Returns whether
   // this has to be asked again.
   bool CloseIfStalled(Instant now);
 
  private:
   enum class State {
     kReading,    // waits for input
+    kHeld,       // its session executes nothing until some time
     kWaiting,    // its session waits for tokens (RL.WAIT); what comes meanwhile is kept
     kPostponed,  // gave the turn to the others; its next is in the thread's queue
     kSaving,     // its replies wait until what they say is on disk
@@ -88,7 +94,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   void WaitForInput();
-  void WaitForTokens();
+  void WaitForTime();
   // Has Receive() or ReceiveMeanwhile() called when there is input, as the state is then.
   void WatchInput();
   void Receive();
@@ -97,6 +103,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void KeepInput(std::string_view unread, std::size_t consumed);
   void SendWhenSaved(std::string_view replies);
   void Send(std::string_view replies);
+  void CloseSlowReader(std::size_t pending_bytes);
   void WaitForRoom();
   void SendPending();
   // Writes what the kernel takes; returns how many bytes, or nothing if the connection is broken.
@@ -107,18 +114,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Notes whether it now waits with something of the client's in hand; if it does already, the time
   // since when stays.
   void NoteStall(bool stalled);
+  [[nodiscard]] bool IsIdleTooLong(Instant now) const;
+  // TLS has found something wrong with what the client sends.
+  void RefuseTls();
   void ExecutePending() { ExecuteTurn(pending_input_); }
   void Finish();
   void Close();
 
   IoThread& thread_;
-  asio::ip::tcp::socket socket_;
+  Transport transport_;
   const std::shared_ptr<ClientRecord> record_;
   Session session_;
   State state_ = State::kReading;
   Session::Turn turn_;  // the last one
   bool watching_input_ = false;
-  std::optional<asio::steady_timer> tokens_timer_;  // made by the first wait for tokens
+  std::optional<asio::steady_timer> wait_timer_;  // made by the first wait
   std::optional<std::size_t>
       drain_bytes_left_;  // set while draining: received before, not read yet
   std::optional<Instant>

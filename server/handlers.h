@@ -42,19 +42,49 @@ void Pttl(Call& call);
 void Ttl(Call& call);
 void Type(Call& call);
 
-// cmd_connection.cc
+// cmd_access.cc
+void AclCat(Call& call);
+void AclDryRun(Call& call);
+void AclGenPass(Call& call);
+void AclGetUser(Call& call);
+void AclList(Call& call);
+void AclLoad(Call& call);
+void AclUsers(Call& call);
+void AclWhoAmI(Call& call);
 void Auth(Call& call);
+
+// cmd_client.cc
+void ClientCaching(Call& call);
 void ClientGetName(Call& call);
+void ClientGetRedir(Call& call);
 void ClientId(Call& call);
 void ClientInfo(Call& call);
+void ClientKill(Call& call);
 void ClientList(Call& call);
+void ClientNoEvict(Call& call);
+void ClientPause(Call& call);
+void ClientReply(Call& call);
 void ClientSetInfo(Call& call);
 void ClientSetName(Call& call);
+void ClientTracking(Call& call);
+void ClientTrackingInfo(Call& call);
+void ClientUnblock(Call& call);
+void ClientUnpause(Call& call);
+
+// cmd_connection.cc
 void Echo(Call& call);
 void Hello(Call& call);
 void Ping(Call& call);
 void Quit(Call& call);
+void Reset(Call& call);
 void Select(Call& call);
+
+// cmd_transaction.cc
+void Discard(Call& call);
+void Exec(Call& call);
+void Multi(Call& call);
+void Unwatch(Call& call);
+void Watch(Call& call);
 
 // cmd_command.cc
 void Command(Call& call);
@@ -73,6 +103,10 @@ void Save(Call& call);
 // cmd_server.cc
 void ConfigGet(Call& call);
 void Info(Call& call);
+void Lolwut(Call& call);
+void ModuleList(Call& call);
+void NoKeyTexts(Call& call);
+void Role(Call& call);
 void Shutdown(Call& call);
 void Time(Call& call);
 

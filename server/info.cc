@@ -9,12 +9,12 @@
 #include <fstream>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include <malloc.h>
 
 #include "core/status.h"
+#include "server/ignore_case.h"
 #include "server/log.h"
 #include "server/version.h"
 
@@ -191,13 +191,10 @@ constexpr std::array<Section, 10> kSections = {{{"Server", AddServer},
 
 bool IsWanted(std::string_view section, std::span<const std::string_view> wanted) {
   constexpr std::array<std::string_view, 3> kAll = {"all", "everything", "default"};
-  const auto equals = [](std::string_view a, std::string_view b) {
-    return absl::EqualsIgnoreCase(AbslView(a), AbslView(b));
-  };
   return wanted.empty() || std::ranges::any_of(wanted, [&](std::string_view name) {
-           return equals(name, section) || std::ranges::any_of(kAll, [&](std::string_view all) {
-                    return equals(name, all);
-                  });
+           return EqualsIgnoreCase(name, section) ||
+                  std::ranges::any_of(
+                      kAll, [&](std::string_view all) { return EqualsIgnoreCase(name, all); });
          });
 }
 

@@ -1,8 +1,8 @@
 #include "server/io_thread.h"
 
-#include <algorithm>
 #include <utility>
 
+#include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <pthread.h>
 
@@ -11,12 +11,11 @@
 
 namespace weir {
 
-using asio::ip::tcp;
-
 IoThread::IoThread(Services& services)
     : worker_(services),
       output_throttle_(services.clock),
       stall_throttle_(services.clock),
+      tls_throttle_(services.clock),
       input_(kInputHeadroomBytes + kInputBytes),
       context_(1),  // the number of threads that run it
       work_(context_.get_executor()),
@@ -24,7 +23,7 @@ IoThread::IoThread(Services& services)
   // The first socket of a context makes Asio open the descriptors of its loop, and throw if there
   // are none: that is to happen here, where it keeps the server from starting, and not in the
   // middle of an accept().
-  const tcp::socket first(context_);
+  const asio::ip::tcp::socket first(context_);
 }
 
 IoThread::~IoThread() {
@@ -40,15 +39,16 @@ void IoThread::Start(const std::string& name, std::function<void()> on_end) {
   });
 }
 
-void IoThread::Adopt(tcp::socket socket, std::shared_ptr<ClientRecord> record) {
-  asio::post(context_, [this, socket = std::move(socket), record = std::move(record)]() mutable {
-    auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(record));
+void IoThread::Adopt(Transport transport, std::shared_ptr<ClientRecord> record) {
+  asio::post(context_, [this, transport = std::move(transport),
+                        record = std::move(record)]() mutable {
+    auto connection = std::make_shared<Connection>(*this, std::move(transport), std::move(record));
     connections_.insert(connection);
     connection->Start();
   });
 }
 
-void IoThread::Dismiss(tcp::socket socket, std::shared_ptr<const void> owner) {
+void IoThread::Dismiss(StreamSocket socket, std::shared_ptr<const void> owner) {
   asio::post(context_, [this, socket = std::move(socket), owner = std::move(owner)]() mutable {
     CloseLingering(std::move(socket), input_, std::move(owner));
   });
@@ -67,21 +67,25 @@ void IoThread::Drain() {
 
 void IoThread::OnSaved(std::uint64_t ticket, const absl::Status& saved) {
   asio::post(context_, [this, ticket, saved] {
-    // Those that go on may park again.
-    std::vector<std::shared_ptr<Connection>> ready;
-    ready.swap(parked_);
-    const auto later = std::ranges::find_if(
-        ready, [ticket](const auto& connection) { return connection->ticket() > ticket; });
-    parked_.assign(later, ready.end());
-    ready.erase(later, ready.end());
-    for (const std::shared_ptr<Connection>& connection : ready) connection->OnSaved(saved);
+    while (!parked_.empty() && parked_.front().ticket <= ticket) {
+      const ParkedGroup group = std::move(parked_.front());
+      parked_.pop_front();
+      for (const std::shared_ptr<Connection>& connection : group.connections) {
+        connection->OnSaved(saved);
+      }
+    }
     if (parked_.empty()) parked_work_.reset();
   });
 }
 
 void IoThread::Park(std::shared_ptr<Connection> connection) {
+  arriving_.push_back(std::move(connection));
+  if (arriving_.size() == 1) asio::post(context_, [this] { AskForSave(); });
+}
+
+void IoThread::AskForSave() {
   if (!parked_work_) parked_work_.emplace(context_.get_executor());
-  parked_.push_back(std::move(connection));
+  parked_.push_back({worker_.services.state->RequestSave(), std::exchange(arriving_, {})});
 }
 
 void IoThread::Stop() { context_.stop(); }

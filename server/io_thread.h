@@ -6,12 +6,14 @@
 // within one step of the loop.
 //
 // Connections that wait in the middle of something are watched: while there is one, a timer looks
-// every kStallTick whether it has waited too long. Nothing ticks for those that are idle.
+// every kStallTick whether it has waited too long. Nothing ticks for those that are idle, unless
+// they may not be so for ever (the option timeout).
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,11 +26,11 @@
 #include "absl/status/status.h"
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "server/client_registry.h"
 #include "server/log.h"
+#include "server/transport.h"
 #include "server/worker.h"
 
 namespace weir {
@@ -60,10 +62,10 @@ class IoThread {
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
 
   // Serves a connection that was accepted with context().
-  void Adopt(asio::ip::tcp::socket socket, std::shared_ptr<ClientRecord> record);
+  void Adopt(Transport transport, std::shared_ptr<ClientRecord> record);
 
   // Closes a connection whose farewell has been written; `owner` is let go when that is done.
-  void Dismiss(asio::ip::tcp::socket socket, std::shared_ptr<const void> owner);
+  void Dismiss(StreamSocket socket, std::shared_ptr<const void> owner);
 
   // Every connection executes what it has received, sends its replies and closes; then the thread
   // ends.
@@ -84,21 +86,31 @@ class IoThread {
   [[nodiscard]] std::string& EmptyOutput();
   [[nodiscard]] LogThrottle& output_throttle() noexcept { return output_throttle_; }
   [[nodiscard]] LogThrottle& stall_throttle() noexcept { return stall_throttle_; }
-  // Calls connection->OnSaved() when the save of its ticket has ended.
+  [[nodiscard]] LogThrottle& tls_throttle() noexcept { return tls_throttle_; }
+  // Calls connection->OnSaved() when a save that begins later has ended. It is asked for when all
+  // who are ready now have had their turn, so that it serves them all.
   void Park(std::shared_ptr<Connection> connection);
   // Asks the connection at each tick whether it is stalled, until it says that it is not.
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
 
-  // What a tick does: closes whoever is stalled for too long by the time of the server's clock.
+  // What a tick does: closes whoever is stalled, or idle, for too long by the time of the server's
+  // clock.
   void CloseStalled();
 
  private:
+  struct ParkedGroup {
+    std::uint64_t ticket;
+    std::vector<std::shared_ptr<Connection>> connections;
+  };
+
+  void AskForSave();
   void ArmStallTimer();
 
   Worker worker_;
   LogThrottle output_throttle_;
   LogThrottle stall_throttle_;
+  LogThrottle tls_throttle_;
   std::vector<char> input_;
   std::string output_;
   asio::io_context context_;
@@ -108,7 +120,9 @@ class IoThread {
   bool draining_ = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
   absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a part of them
-  std::vector<std::shared_ptr<Connection>> parked_;           // in the order of their tickets
+  // Those that wait for a save: not asked for yet, and asked for, by ticket.
+  std::vector<std::shared_ptr<Connection>> arriving_;
+  std::deque<ParkedGroup> parked_;
   // Held while some are: they wait for nothing that the loop knows.
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_;
   std::thread thread_;

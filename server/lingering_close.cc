@@ -9,11 +9,9 @@
 namespace weir {
 namespace {
 
-using asio::ip::tcp;
-
 class LingeringClose : public std::enable_shared_from_this<LingeringClose> {
  public:
-  LingeringClose(tcp::socket socket, std::span<char> scratch, std::shared_ptr<const void> owner)
+  LingeringClose(StreamSocket socket, std::span<char> scratch, std::shared_ptr<const void> owner)
       : owner_(std::move(owner)),
         scratch_(scratch),
         socket_(std::move(socket)),
@@ -21,7 +19,7 @@ class LingeringClose : public std::enable_shared_from_this<LingeringClose> {
 
   void Start() {
     std::error_code error;
-    socket_.shutdown(tcp::socket::shutdown_send, error);
+    socket_.shutdown(StreamSocket::shutdown_send, error);
     if (error) return;  // The peer is gone; the destructor closes.
     deadline_.expires_after(kLingerTime);
     deadline_.async_wait([self = shared_from_this()](std::error_code) { self->Close(); });
@@ -30,7 +28,7 @@ class LingeringClose : public std::enable_shared_from_this<LingeringClose> {
 
  private:
   void WaitForInput() {
-    socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](std::error_code error) {
+    socket_.async_wait(StreamSocket::wait_read, [self = shared_from_this()](std::error_code error) {
       if (!error) self->Discard();
     });
   }
@@ -53,14 +51,14 @@ class LingeringClose : public std::enable_shared_from_this<LingeringClose> {
 
   const std::shared_ptr<const void> owner_;
   const std::span<char> scratch_;
-  tcp::socket socket_;
+  StreamSocket socket_;
   asio::steady_timer deadline_;
   std::size_t bytes_left_ = kLingerBytesMax;
 };
 
 }  // namespace
 
-void CloseLingering(tcp::socket socket, std::span<char> scratch,
+void CloseLingering(StreamSocket socket, std::span<char> scratch,
                     std::shared_ptr<const void> owner) {
   std::make_shared<LingeringClose>(std::move(socket), scratch, std::move(owner))->Start();
 }

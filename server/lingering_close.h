@@ -11,7 +11,7 @@
 #include <memory>
 #include <span>
 
-#include <asio/ip/tcp.hpp>
+#include "server/stream_socket.h"
 
 namespace weir {
 
@@ -21,7 +21,7 @@ inline constexpr std::chrono::seconds kLingerTime{1};
 // Takes the socket, which must be non-blocking and have nothing outstanding, and returns at once.
 // `scratch` is written to by the thread of the socket's executor, and outlives it; `owner` is let
 // go when the socket is closed. Call it on the thread of the socket's executor.
-void CloseLingering(asio::ip::tcp::socket socket, std::span<char> scratch,
+void CloseLingering(StreamSocket socket, std::span<char> scratch,
                     std::shared_ptr<const void> owner);
 
 }  // namespace weir

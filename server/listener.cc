@@ -14,8 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include <asio/buffer.hpp>
 #include <asio/ip/address.hpp>
+#include <asio/ip/tcp.hpp>
 #include <asio/ip/v6_only.hpp>
+#include <asio/local/stream_protocol.hpp>
 #include <spdlog/spdlog.h>
+
+#include "core/quote.h"
+#include "core/status.h"
 
 namespace weir {
 namespace {
@@ -65,13 +70,33 @@ std::error_code SetConnectionOptions(int descriptor) {
   return {};
 }
 
-}  // namespace
-
-std::string EndpointText(const tcp::endpoint& endpoint) {
-  const std::string address = endpoint.address().to_string();
-  return endpoint.address().is_v6() ? absl::StrCat("[", address, "]:", endpoint.port())
-                                    : absl::StrCat(address, ":", endpoint.port());
+// What every acceptor of ours is.
+std::error_code BeginListening(StreamAcceptor& acceptor) {
+  std::error_code error;
+  acceptor.listen(StreamAcceptor::max_listen_connections, error);
+  if (!error) acceptor.non_blocking(true, error);
+  // Else Asio would wait for the next one, within accept().
+  if (!error) acceptor.set_option(StreamAcceptor::enable_connection_aborted(true), error);
+  return error;
 }
+
+absl::Status CannotListen(const std::string& place, std::string_view reason) {
+  return absl::UnavailableError(absl::StrCat("cannot listen on ", place, ": ", AbslView(reason)));
+}
+
+// Whether every client has to log in before anything else.
+bool AsksForPassword(const Services& services) {
+  return services.access.ForNewConnection() == nullptr;
+}
+
+// What can be said to a client that is not served; TLS has not begun, so there nothing.
+void Say(StreamSocket& socket, std::string_view farewell, bool plain) {
+  std::error_code ignored;
+  socket.non_blocking(true, ignored);
+  if (plain) socket.write_some(asio::buffer(farewell), ignored);
+}
+
+}  // namespace
 
 void ReserveDescriptor::Take() {
   if (descriptor_ < 0) descriptor_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -88,42 +113,67 @@ Listener::Listener(asio::io_context& control, Services& services,
       services_(services),
       threads_(threads),
       refusal_throttle_(services.clock),
+      denial_throttle_(services.clock),
       error_throttle_(services.clock) {}
 
 absl::Status Listener::Listen(const std::vector<std::string>& addresses, std::uint16_t port) {
-  absl::Status listening;
-  for (int tries = 0; tries < (port == 0 ? kFreePortTries : 1); ++tries) {
-    port_ = port;
-    for (const std::string& address : addresses) {
-      listening = ListenOn(address, port_);
-      if (!listening.ok()) break;
-    }
-    if (listening.ok()) return listening;
-    doors_.clear();
-  }
-  return listening;
+  const absl::StatusOr<std::uint16_t> used = ListenOnAll(addresses, port, Speech::kPlain);
+  if (!used.ok()) return used.status();
+  port_ = *used;
+  return absl::OkStatus();
 }
 
-absl::Status Listener::ListenOn(const std::string& address, std::uint16_t port) {
+absl::Status Listener::ListenForTls(const std::vector<std::string>& addresses, std::uint16_t port,
+                                    TlsContext context) {
+  ReplaceTls(std::move(context));
+  return ListenOnAll(addresses, port, Speech::kTls).status();
+}
+
+absl::StatusOr<std::uint16_t> Listener::ListenOnAll(const std::vector<std::string>& addresses,
+                                                    std::uint16_t port, Speech speech) {
+  const std::size_t doors_before = doors_.size();
+  absl::StatusOr<std::uint16_t> used = port;
+  for (int tries = 0; tries < (port == 0 ? kFreePortTries : 1); ++tries) {
+    used = port;
+    for (const std::string& address : addresses) {
+      used = ListenOn(address, *used, speech);
+      if (!used.ok()) break;
+    }
+    if (used.ok()) return used;
+    doors_.resize(doors_before);
+  }
+  return used;
+}
+
+absl::StatusOr<std::uint16_t> Listener::ListenOn(const std::string& address, std::uint16_t port,
+                                                 Speech speech) {
   std::error_code error;
-  tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
-  auto door = std::make_unique<Door>(control_);
-  tcp::acceptor& acceptor = door->acceptor;
+  const tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
+  auto door = std::make_unique<Door>(control_, speech);
+  StreamAcceptor& acceptor = door->acceptor;
   if (!error) acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.set_option(StreamAcceptor::reuse_address(true), error);
   if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
   if (!error) error = SetConnectionOptions(acceptor.native_handle());
   if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
-  if (!error) acceptor.non_blocking(true, error);
-  // Else Asio would wait for the next one, within accept().
-  if (!error) acceptor.set_option(tcp::acceptor::enable_connection_aborted(true), error);
-  if (!error) endpoint = acceptor.local_endpoint(error);
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", EndpointText(endpoint), ": ", error.message()));
+  if (!error) error = BeginListening(acceptor);
+  StreamEndpoint bound = endpoint;
+  if (!error) bound = acceptor.local_endpoint(error);
+  if (error) return CannotListen(EndpointText(endpoint), error.message());
+  doors_.push_back(std::move(door));
+  return PortOf(bound);
+}
+
+absl::Status Listener::ListenOnUnixSocket(const std::string& path, mode_t mode) {
+  auto door = std::make_unique<Door>(control_, Speech::kPlain);
+  std::error_code error;
+  door->acceptor.open(asio::local::stream_protocol(), error);
+  if (!error) {
+    const absl::Status bound = unix_socket_.Bind(door->acceptor.native_handle(), path, mode);
+    if (!bound.ok()) return CannotListen(Quote(path), StdView(bound.message()));
+    error = BeginListening(door->acceptor);
   }
-  port_ = endpoint.port();
+  if (error) return CannotListen(Quote(path), error.message());
   doors_.push_back(std::move(door));
   return absl::OkStatus();
 }
@@ -131,16 +181,31 @@ absl::Status Listener::ListenOn(const std::string& address, std::uint16_t port) 
 void Listener::Start() {
   for (const std::unique_ptr<Door>& door : doors_) {
     std::error_code ignored;
-    const tcp::endpoint endpoint = door->acceptor.local_endpoint(ignored);
-    spdlog::info("listening on {}", EndpointText(endpoint));
-    if (!endpoint.address().is_loopback()) {
-      spdlog::warn(
-          "other hosts can reach {}, and there is no password yet: let only those whom "
-          "you trust",
-          EndpointText(endpoint));
-    }
+    const StreamEndpoint endpoint = door->acceptor.local_endpoint(ignored);
+    const std::string place = EscapedForLog(EndpointText(endpoint));
+    spdlog::info("listening on {}{}", place, door->speech == Speech::kTls ? " for TLS" : "");
+    if (!IsLocal(endpoint)) AnnounceReach(*door, place);
     Wait(*door);
   }
+}
+
+void Listener::AnnounceReach(const Door& door, const std::string& place) const {
+  const Guards guards = GuardsOf(door);
+  if (IsProtected(guards)) {
+    spdlog::warn("other hosts can reach {}, but only clients of this one are served, see {}", place,
+                 "--protected-mode");
+  } else if (!guards.asks_for_password && !guards.asks_for_certificate) {
+    spdlog::warn("other hosts can reach {}, and nobody is asked who he is: {}", place,
+                 "let only those whom you trust");
+  }
+}
+
+// Asked for when it matters, as passwords may come and go.
+Guards Listener::GuardsOf(const Door& door) const {
+  const Options& options = services_.options;
+  return {.protected_mode = options.protected_mode,
+          .asks_for_password = AsksForPassword(services_),
+          .asks_for_certificate = door.speech == Speech::kTls && options.tls_auth_clients == "yes"};
 }
 
 void Listener::Close() {
@@ -149,10 +214,11 @@ void Listener::Close() {
     door->acceptor.close(ignored);
     door->pause.cancel();
   }
+  unix_socket_.Remove();
 }
 
 void Listener::Wait(Door& door) {
-  door.acceptor.async_wait(tcp::acceptor::wait_read, [this, &door](std::error_code error) {
+  door.acceptor.async_wait(StreamAcceptor::wait_read, [this, &door](std::error_code error) {
     if (!error && door.acceptor.is_open()) AcceptSome(door);
   });
 }
@@ -160,13 +226,13 @@ void Listener::Wait(Door& door) {
 void Listener::AcceptSome(Door& door) {
   for (int accepts = 0; accepts < kAcceptsPerTurn; ++accepts) {
     IoThread& thread = *threads_[next_thread_];
-    tcp::socket socket(thread.context());
-    tcp::endpoint peer;
+    StreamSocket socket(thread.context());
+    StreamEndpoint peer;
     std::error_code error;
     door.acceptor.accept(socket, peer, error);
     if (!error) {
       next_thread_ = (next_thread_ + 1) % threads_.size();
-      Admit(std::move(socket), peer, thread);
+      Admit(std::move(socket), peer, door, thread);
       continue;
     }
     if (error == asio::error::would_block) break;
@@ -188,28 +254,48 @@ void Listener::Pause(Door& door) {
   });
 }
 
-void Listener::Admit(tcp::socket socket, const tcp::endpoint& peer, IoThread& thread) {
+void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer, const Door& door,
+                     IoThread& thread) {
   services_.connections_received.fetch_add(1, std::memory_order_relaxed);
+  if (!IsLocal(peer) && IsProtected(GuardsOf(door))) {
+    if (const auto held_back = denial_throttle_.Admit()) {
+      spdlog::warn("refused {}: protected mode ({} such lines held back)", EndpointText(peer),
+                   *held_back);
+    }
+    return Refuse(std::move(socket), kDenied, door, thread);
+  }
   const auto clients = static_cast<std::int64_t>(services_.clients.size());
   if (clients >= services_.options.max_clients) {
     if (const auto held_back = refusal_throttle_.Admit()) {
       spdlog::warn("refused {}: {} clients are connected ({} such lines held back)",
-                   EndpointText(peer), clients, *held_back);
+                   EscapedForLog(EndpointText(peer)), clients, *held_back);
     }
-    return Refuse(std::move(socket), thread);
+    return Refuse(std::move(socket), kTooManyClients, door, thread);
   }
-  std::error_code ignored;
-  const tcp::endpoint own = socket.local_endpoint(ignored);
-  const int descriptor = socket.native_handle();
-  thread.Adopt(std::move(socket), services_.clients.Add(EndpointText(peer), EndpointText(own),
-                                                        descriptor, services_.clock.Now()));
+  Serve(std::move(socket), peer, door, thread);
 }
 
-void Listener::Refuse(tcp::socket socket, IoThread& thread) {
-  services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
+void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer, const Door& door,
+                     IoThread& thread) {
+  const int descriptor = socket.native_handle();
+  TlsSession session;
+  if (door.speech == Speech::kTls) {
+    session = tls_->NewSession(descriptor);
+    if (!session) return;  // no memory: the client is closed
+  }
   std::error_code ignored;
-  socket.non_blocking(true, ignored);
-  socket.write_some(asio::buffer(kTooManyClients), ignored);
+  const StreamEndpoint own = socket.local_endpoint(ignored);
+  // The client's end of a Unix socket has no name, so it goes by that of ours.
+  const std::string address = EndpointText(IsUnix(own) ? own : peer);
+  thread.Adopt(
+      Transport(std::move(socket), std::move(session)),
+      services_.clients.Add(address, EndpointText(own), descriptor, services_.clock.Now()));
+}
+
+void Listener::Refuse(StreamSocket socket, std::string_view farewell, const Door& door,
+                      IoThread& thread) {
+  services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
+  Say(socket, farewell, door.speech == Speech::kPlain);
   if (refusals_.use_count() > kRefusalsMax) return;
   thread.Dismiss(std::move(socket), refusals_);
 }
@@ -220,16 +306,15 @@ Listener::Refused Listener::RefuseWithReserve(Door& door) {
   reserve_.Release();
   Refused refused = Refused::kFailed;
   {
-    tcp::socket socket(control_);
+    StreamSocket socket(control_);
     std::error_code error;
     door.acceptor.accept(socket, error);
     if (!error) {
       refused = Refused::kOne;
       services_.connections_received.fetch_add(1, std::memory_order_relaxed);
       services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
-      socket.non_blocking(true, error);
-      socket.write_some(asio::buffer(kTooManyClients), error);
-      socket.shutdown(tcp::socket::shutdown_send, error);
+      Say(socket, kTooManyClients, door.speech == Speech::kPlain);
+      socket.shutdown(StreamSocket::shutdown_send, error);
       std::array<char, 4096> sent_by_client;
       socket.read_some(asio::buffer(sent_by_client), error);
     } else if (error == asio::error::would_block) {

@@ -42,9 +42,21 @@ struct Options {
   std::string unclean_restart;   // full, empty
   std::string on_persist_error;  // refuse, serve
   bool reset_clock = false;
-  std::string policies;  // path of the policy file; empty: none
+  std::string requirepass;  // empty: none; not among those that the server keeps
+  std::string users_file;   // path; empty: none
+  std::string policies;     // path of the policy file; empty: none
   std::string log_level;
   std::string config;  // path of the file; empty: none
+  bool protected_mode = true;
+  std::chrono::milliseconds timeout{0};  // 0: none
+  std::string tls_auth_clients;          // yes, no, optional
+  std::string tls_ca;                    // paths of PEM files; empty: none
+  std::string tls_cert;
+  std::string tls_key;
+  bool tls_only = false;
+  std::int64_t tls_port = 0;     // 0: no TLS
+  std::string unix_socket;       // path; empty: none
+  std::string unix_socket_perm;  // 700, 770, 777
 };
 
 inline constexpr std::size_t kBindAddressesMax = 16;

@@ -27,6 +27,7 @@
 #include "server/state_on_disk.h"
 #include "server/sweeper_thread.h"
 #include "server/system_clock.h"
+#include "server/tls_context.h"
 
 namespace weir {
 namespace {
@@ -53,6 +54,21 @@ Options EffectiveOptions(Options options, bool keeps_state) {
   return options;
 }
 
+// 0700 of "700".
+mode_t ModeOf(std::string_view octal) {
+  mode_t mode = 0;
+  for (const char digit : octal) mode = mode * 8 + static_cast<mode_t>(digit - '0');
+  return mode;
+}
+
+absl::StatusOr<TlsContext> LoadTls(const Options& options) {
+  absl::StatusOr<TlsContext> context = TlsContext::Load(options);
+  if (context.ok() && context->is_expired()) {
+    spdlog::warn("the TLS certificate {} has expired", EscapedForLog(options.tls_cert));
+  }
+  return context;
+}
+
 }  // namespace
 
 // The members are in the order in which they may go.
@@ -75,6 +91,7 @@ class Server::Impl {
       services_.state = state_->get();
       services_.policies.NoteChanges();
     }
+    access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
     services_.request_shutdown = [this] { RequestShutdown(); };
   }
@@ -96,10 +113,12 @@ class Server::Impl {
 
  private:
   [[nodiscard]] bool has_state() const noexcept { return state_.ok() && *state_ != nullptr; }
+  absl::Status Listen();
   void OnLoaded(const absl::Status& loaded);
   absl::Status BeginService();
   void WaitForSignal();
   void ReloadPolicies();
+  void ReloadTls();
   void BeginDrain();
   void OnThreadEnd();
 
@@ -115,6 +134,7 @@ class Server::Impl {
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
   std::optional<PolicyFile> policy_file_;  // read at the start, in force when the state is loaded
+  absl::Status access_;                    // whether the users are known
   absl::Status failure_;                   // that ends the server
   std::size_t threads_running_ = 0;
   bool draining_ = false;
@@ -122,6 +142,7 @@ class Server::Impl {
 
 absl::Status Server::Impl::Start() {
   if (!state_.ok()) return state_.status();
+  if (!access_.ok()) return access_;
   const Options& options = services_.options;
   if (options.max_clients < 1) {
     return absl::ResourceExhaustedError(
@@ -137,10 +158,7 @@ absl::Status Server::Impl::Start() {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
   }
   listener_.emplace(control_, services_, io_threads_);
-  const auto port = static_cast<std::uint16_t>(options.port);
-  if (absl::Status listening = listener_->Listen(options.bind, port); !listening.ok()) {
-    return listening;
-  }
+  WEIR_RETURN_IF_ERROR(Listen());
   services_.port = listener_->port();
   for (std::size_t i = 0; i < io_threads_.size(); ++i) {
     ++threads_running_;
@@ -167,6 +185,26 @@ absl::Status Server::Impl::Start() {
   return absl::OkStatus();
 }
 
+absl::Status Server::Impl::Listen() {
+  const Options& options = services_.options;
+  const auto tls_port = static_cast<std::uint16_t>(options.tls_port);
+  if (options.tls_only && tls_port == 0) {
+    return absl::InvalidArgumentError("option 'tls-only': needs a tls-port");
+  }
+  if (!options.tls_only) {
+    const auto port = static_cast<std::uint16_t>(options.port);
+    WEIR_RETURN_IF_ERROR(listener_->Listen(options.bind, port));
+  }
+  if (tls_port != 0) {
+    if (!KeepTlsKeysOutOfDumps()) spdlog::warn("cannot keep the TLS key out of core dumps");
+    absl::StatusOr<TlsContext> context = LoadTls(options);
+    if (!context.ok()) return context.status();
+    WEIR_RETURN_IF_ERROR(listener_->ListenForTls(options.bind, tls_port, *std::move(context)));
+  }
+  if (options.unix_socket.empty()) return absl::OkStatus();
+  return listener_->ListenOnUnixSocket(options.unix_socket, ModeOf(options.unix_socket_perm));
+}
+
 // What comes when the state is there.
 absl::Status Server::Impl::BeginService() {
   // Also without a file: those of an earlier life's file are gone then.
@@ -183,7 +221,7 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
   failure_ = loaded.ok() ? BeginService() : loaded;
   if (!failure_.ok()) return BeginDrain();
   const LoadReport& report = (*state_)->load_report();
-  spdlog::info("loaded {} buckets in {} ms{}; {} were full, {} records were bad",
+  spdlog::info("loaded {} buckets in {} ms{}; {} were full or of no policy, {} records were bad",
                report.loaded.load(), CeilMillis((*state_)->load_time()),
                (*state_)->was_cut_short() ? " after an unclean stop" : "", report.dropped.load(),
                report.bad.load());
@@ -210,6 +248,7 @@ void Server::Impl::WaitForSignal() {
   signals_.async_wait([this](std::error_code error, int signal) {
     if (error) return;
     if (signal == SIGHUP) {
+      ReloadTls();
       ReloadPolicies();
       return WaitForSignal();
     }
@@ -224,6 +263,18 @@ void Server::Impl::ReloadPolicies() {
   if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file anew");
   spdlog::error("received SIGHUP: the policies stay as they are: {}",
                 EscapedForLog(StdView(reloaded.message())));
+}
+
+// All of it or nothing; whoever is connected stays as he is.
+void Server::Impl::ReloadTls() {
+  if (services_.options.tls_port == 0) return;
+  absl::StatusOr<TlsContext> context = LoadTls(services_.options);
+  if (context.ok()) {
+    listener_->ReplaceTls(*std::move(context));
+    return spdlog::info("received SIGHUP: read the TLS files anew");
+  }
+  spdlog::error("received SIGHUP: the TLS certificate stays as it is: {}",
+                EscapedForLog(StdView(context.status().message())));
 }
 
 void Server::Impl::BeginDrain() {

@@ -5,11 +5,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include <spdlog/spdlog.h>
 
 #include "core/quote.h"
 #include "core/status.h"
 #include "server/command.h"
+#include "server/command_keys.h"
 #include "server/command_table.h"
 #include "server/log.h"
 #include "server/waiter.h"
@@ -45,23 +47,73 @@ std::string WrongArity(const CommandSpec& spec) {
 }  // namespace
 
 Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
-    : worker_(worker), record_(std::move(record)) {}
+    : worker_(worker),
+      record_(std::move(record)),
+      users_version_(worker.services.access.version()) {
+  set_user(worker_.services.access.ForNewConnection());
+}
 
 Session::~Session() = default;
 
-void Session::Wait(std::unique_ptr<Waiter> waiter) { waiter_ = std::move(waiter); }
+void Session::set_user(std::shared_ptr<const User> user, const std::string& password_hash) {
+  password_hash_ = user ? password_hash : "";
+  user_ = std::move(user);
+  record_->set_user(user_ ? user_->name() : "");
+  parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
+}
+
+// After users were loaded: the client is who he was, if there is still such a user and he would get
+// in with what he gave then.
+void Session::RefreshUser() {
+  const AccessList& access = worker_.services.access;
+  const std::uint64_t version = access.version();
+  if (version == users_version_) return;
+  users_version_ = version;
+  std::shared_ptr<const User> now = user_ ? access.Find(user_->name()) : access.ForNewConnection();
+  const bool stays = now && now->is_on() && now->AcceptsHash(password_hash_);
+  set_user(stays ? std::move(now) : nullptr, password_hash_);
+}
+
+void Session::Reset() {
+  transaction_ = Transaction();
+  record_->set_name("");
+  record_->protocol.store(2, std::memory_order_relaxed);
+  replies_ = Replies::kOn;
+  tracking_ = Tracking();
+  set_user(worker_.services.access.ForNewConnection());
+}
+
+void Session::Wait(std::unique_ptr<Waiter> waiter) {
+  waiter_ = std::move(waiter);
+  record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
+}
 
 void Session::EndWait() {
+  held_until_ = Instant{};
+  ending_ = true;
   if (!waiter_) return;
   waiter_.reset();
+  record_->blocked.store(ClientRecord::Blocked::kNo, std::memory_order_relaxed);
   wait_ended_ = true;
 }
 
 // Answers the command that has been waited for. Returns false if it has to be waited for still.
 bool Session::FinishWait(Instant now, RespWriter& reply) {
+  using Blocked = ClientRecord::Blocked;
   if (waiter_) {
-    if (now < waiter_->ready()) return false;
-    waiter_->Serve(reply, now);
+    std::atomic<Blocked>& blocked = record_->blocked;
+    if (now < waiter_->ready() && blocked.load(std::memory_order_relaxed) == Blocked::kYes) {
+      return false;
+    }
+    const Blocked ended = blocked.exchange(Blocked::kNo, std::memory_order_relaxed);
+    if (ended == Blocked::kEndedAsTimeout) {
+      waiter_->Withdraw(reply, now);
+    } else if (ended == Blocked::kEndedAsError) {
+      worker_.counters.errors.Add();
+      reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    } else {
+      waiter_->Serve(reply, now);
+    }
     waiter_.reset();
     AwaitSaveOfChange();
   } else if (std::exchange(wait_ended_, false)) {
@@ -80,7 +132,10 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   Turn turn;
   work_ = 0;
   unsaved_.clear();
+  if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
+  if (now < held_until_) return {.next = Next::kHold, .wake = held_until_};
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
+  if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   NoteUnsaved(out_begin, out.size());
   while (!closing_) {
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
@@ -91,25 +146,31 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     turn.consumed += parser_.consumed();
     if (parsed == ParseResult::kNeedMore) break;
     if (parsed == ParseResult::kCommand) {
+      if (IsPaused(parser_.words(), now)) {
+        turn.consumed -= parser_.consumed();
+        turn.next = Next::kWait;
+        turn.wake = worker_.services.pause.until();
+        break;
+      }
       const std::size_t begin = out.size();
-      ExecuteCommand(parser_.words(), now, reply);
+      ExecuteUnlessSilent(now, out, reply);
       NoteUnsaved(begin, out.size());
-      if (!waiter_) continue;
-      turn.next = Next::kWait;
-      turn.wake = waiter_->ready();
+      if (!waiter_ && now >= held_until_) continue;
+      turn.next = waiter_ ? Next::kWait : Next::kHold;
+      turn.wake = waiter_ ? waiter_->ready() : held_until_;
       break;
     }
     worker_.counters.protocol_errors.Add();
-    if (parsed == ParseResult::kProtocolError) {
+    if (parsed == ParseResult::kProtocolError && replies_ != Replies::kOff) {
       worker_.counters.errors.Add();
       reply.Error(absl::StrCat("ERR ", AbslView(parser_.error())));
-    } else {
+    } else if (parsed == ParseResult::kForeignProtocol) {
       LogForeign(unread.substr(turn.consumed));
     }
     closing_ = true;
   }
   if (closing_) turn.next = Next::kClose;
-  AskForSave(turn);
+  MarkUnsaved(turn);
   worker_.counters.input_bytes.Add(turn.consumed);
   worker_.counters.output_bytes.Add(out.size() - out_begin);
   return turn;
@@ -117,7 +178,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
 
 void Session::AwaitSaveOfChange() noexcept {
   const StateOnDisk* state = worker_.services.state;
-  if (state && state->always()) awaited_ = Awaited::kSaveOfChange;
+  if (state && state->always()) awaited_ = std::max(awaited_, Awaited::kSaveOfChange);
 }
 
 // An empty one is that of a command that has no reply yet.
@@ -126,14 +187,14 @@ void Session::NoteUnsaved(std::size_t begin, std::size_t end) {
   if (awaited != Awaited::kNothing && begin < end) unsaved_.push_back({begin, end, awaited});
 }
 
-void Session::AskForSave(Turn& turn) {
+void Session::MarkUnsaved(Turn& turn) {
   if (unsaved_.empty()) return;
-  turn.sendable = unsaved_.front().begin;
+  const std::size_t first = unsaved_.front().begin;
   for (Unsaved& reply : unsaved_) {
-    reply.begin -= turn.sendable;
-    reply.end -= turn.sendable;
+    reply.begin -= first;
+    reply.end -= first;
   }
-  turn.ticket = worker_.services.state->RequestSave();
+  turn.unsaved_from = first;
 }
 
 void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const {
@@ -159,34 +220,98 @@ void Session::LogForeign(std::string_view request) {
       record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *held_back);
 }
 
+bool Session::IsPaused(std::span<const std::string_view> words, Instant now) const {
+  const Pause& pause = worker_.services.pause;
+  if (now >= pause.until() || ending_) return false;
+  const CommandSpec* spec = FindRequested(words);
+  // Who is to end it, or the server, must get in.
+  if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
+    return false;
+  }
+  if (pause.what() == Pause::What::kEverything) return true;
+  const auto changes = [](const Transaction::Queued& queued) { return queued.spec->Is(kWrite); };
+  return spec->Is(kWrite) ||
+         (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));
+}
+
+// The reply that CLIENT REPLY does not want is written, and taken back.
+void Session::ExecuteUnlessSilent(Instant now, std::string& out, RespWriter& reply) {
+  const std::size_t begin = out.size();
+  ExecuteCommand(parser_.words(), now, reply);
+  const int in_queue = transaction_.is_open() ? static_cast<int>(transaction_.queued().size()) : -1;
+  record_->queued.store(in_queue, std::memory_order_relaxed);
+  if (replies_ == Replies::kOn) return;
+  if (replies_ == Replies::kSkipThis) replies_ = Replies::kOn;
+  if (replies_ == Replies::kSkipThisAndNext) replies_ = Replies::kSkipThis;
+  silent_wait_ = waiter_ != nullptr;
+  out.resize(begin);
+}
+
+void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply) {
+  worker_.counters.errors.Add();
+  if (spec && spec->name == "EXEC") {
+    transaction_ = Transaction();
+    const absl::string_view why = absl::StripPrefix(error, "ERR ");
+    reply.Error(absl::StrCat("EXECABORT Transaction discarded because of: ", why));
+  } else {
+    transaction_.Abort();
+    reply.Error(error);
+  }
+}
+
+// Why the client may not run that, or nothing.
+std::string Session::WhyNot(const CommandSpec& spec,
+                            std::span<const std::string_view> words) const {
+  if (!spec.arity.Allows(words.size())) return WrongArity(spec);
+  if (spec.Is(kNoAuth)) return {};
+  if (!user_) return "NOAUTH Authentication required.";
+  if (!user_->MayRun(spec)) {
+    return absl::StrCat("NOPERM this user has no permissions to run the '",
+                        absl::AsciiStrToLower(AbslView(spec.name)), "' command");
+  }
+  if (spec.keys.first == 0 || user_->MayUseAllKeys()) return {};
+  const auto keys = KeysIn(spec, words);
+  if (std::ranges::all_of(keys, [&](auto key) { return user_->MayUse(key); })) return {};
+  return "NOPERM this user has no permissions to access one of the keys used as arguments";
+}
+
 void Session::ExecuteCommand(std::span<const std::string_view> words, Instant now,
                              RespWriter& reply) {
-  Counters& counters = worker_.counters;
-  counters.commands.Add();
+  worker_.counters.commands.Add();
   Charge(1);
-  const auto refuse = [&](std::string_view error) {
-    counters.errors.Add();
-    reply.Error(error);
-  };
-  const CommandSpec* spec = FindCommand(words[0]);
-  // "CLIENT|ID" is a row's name, but not what a client says to run it.
-  if (!spec || IsSubcommand(*spec)) return refuse(UnknownCommand(words));
-  if (spec->Is(kContainer) && words.size() > 1) {
-    const CommandSpec* subcommand = FindSubcommand(*spec, words[1]);
-    if (!subcommand) return refuse(UnknownSubcommand(*spec, words[1]));
-    spec = subcommand;
+  RefreshUser();
+  const CommandSpec* spec = FindRequested(words);
+  if (!spec) {
+    const CommandSpec* container = FindCommand(words[0]);
+    const bool is_known = container && !IsSubcommand(*container);
+    const std::string error =
+        is_known ? UnknownSubcommand(*container, words[1]) : UnknownCommand(words);
+    return Refuse(nullptr, error, reply);
   }
-  if (!spec->arity.Allows(words.size())) return refuse(WrongArity(*spec));
-  const Services& services = worker_.services;
-  if (services.loading() && !spec->Is(kLoading)) {
-    return refuse("LOADING weir is loading its state from disk");
-  }
-  if (spec->Is(kAlwaysChanges) && services.state && services.state->refuses_changes()) {
-    return refuse(CannotSave(services.state->status().error));
-  }
+  if (std::string why = WhyNot(*spec, words); !why.empty()) return Refuse(spec, why, reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
-  Call call{*spec, words, now, *this, reply};
-  spec->handler(call);
+  if (!transaction_.is_open() || spec->Is(kAtOnce)) return Run(*spec, words, now, reply, false);
+  if (spec->Is(kNotInTransaction)) {
+    return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
+  }
+  const absl::Status queued = transaction_.Queue(*spec, words);
+  if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
+  reply.SimpleString("QUEUED");
+}
+
+void Session::Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
+                  RespWriter& reply, bool queued) {
+  Call call{spec, words, now, *this, reply, queued};
+  const Services& services = worker_.services;
+  if (services.loading() && !spec.Is(kLoading)) {
+    return call.FailAs("LOADING weir is loading its state from disk");
+  }
+  if (spec.Is(kAlwaysChanges) && services.refuses_changes()) return call.FailUnsaved();
+  // What was allowed when it was queued need not be any more.
+  if (queued) {
+    if (const std::string why = WhyNot(spec, words); !why.empty()) return call.FailAs(why);
+  }
+  spec.handler(call);
 }
 
 }  // namespace weir

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +22,9 @@
 #include "core/instant.h"
 #include "protocol/resp_parser.h"
 #include "protocol/resp_writer.h"
+#include "server/access_list.h"
 #include "server/client_registry.h"
+#include "server/transaction.h"
 #include "server/worker.h"
 
 namespace weir {
@@ -45,15 +48,15 @@ class Session {
     kRead,      // receive more
     kContinue,  // the turn is over, but the input is not: call Execute again
     kWait,      // call Execute again at `wake`, with what has been received meanwhile
+    kHold,      // the same, but need not receive: a client that sends no more still gets replies
     kClose,     // close; nothing after this is executed
   };
   struct Turn {
     std::size_t consumed = 0;  // bytes at the front of the input that are done with
     Next next = Next::kRead;
-    Instant wake{};  // of kWait
-    // Not 0: the replies from `sendable` on have to wait until the save of this ticket has ended.
-    std::uint64_t ticket = 0;
-    std::size_t sendable = 0;
+    Instant wake{};  // of kWait and kHold
+    // Set: the output from there on has to wait for a save that begins after the turn.
+    std::optional<std::size_t> unsaved_from = {};
   };
 
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);
@@ -65,15 +68,43 @@ class Session {
 
   // The save that the last turn's replies have waited for has failed: puts an error in the place of
   // each reply that may not say what it does: SAVE's, and if `changes` those to changes. `replies`:
-  // those from `sendable` on.
+  // those from `unsaved_from` on.
   void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const;
 
-  // Ends a wait: the client has gone, or the server is about to. What was reserved for it is given
-  // back; the next Execute answers with an error.
+  // Ends a wait, and whatever holds the client up: it has gone, or the server is about to. What was
+  // reserved for it is given back; the next Execute answers with an error.
   void EndWait();
 
   // For the commands.
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
+  // Runs one command of a transaction. Requires: ExecuteCommand has let it be queued.
+  void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
+                 RespWriter& reply) {
+    Run(spec, words, now, reply, true);
+  }
+  // Who the client is; null: nobody yet.
+  [[nodiscard]] const std::shared_ptr<const User>& user() const noexcept { return user_; }
+  // `password_hash`: of what he gave for it, as User::HashOf makes it; empty: nothing.
+  void set_user(std::shared_ptr<const User> user, const std::string& password_hash = {});
+  // Executes nothing more of the client's until then.
+  void Hold(Instant until) noexcept { held_until_ = until; }
+  // CLIENT REPLY: whether and which replies are sent, that to the present command included.
+  enum class Replies : std::uint8_t { kOn, kOff, kSkipThis, kSkipThisAndNext };
+  void set_replies(Replies replies) noexcept { replies_ = replies; }
+  [[nodiscard]] Replies replies() const noexcept { return replies_; }
+  // CLIENT TRACKING: what the client has asked for. There is nothing here that it could cache, so
+  // nothing is ever invalid, and nothing is done about it.
+  struct Tracking {
+    bool on = false;
+    bool broadcasts = false;
+    bool opt_in = false;
+    bool opt_out = false;
+    bool no_loop = false;
+  };
+  [[nodiscard]] Tracking& tracking() noexcept { return tracking_; }
+  // What RESET does: everything as on a new connection, but for its number.
+  void Reset();
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
   // Ends the conversation after the present command's reply.
   void Close() noexcept { closing_ = true; }
@@ -86,7 +117,7 @@ class Session {
   void Wait(std::unique_ptr<Waiter> waiter);
 
  private:
-  // A reply of the present turn that waits for a save: where it lies, from `sendable` on.
+  // A reply of the turn that waits for a save: where it lies, counted from `unsaved_from`.
   enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave };
   struct Unsaved {
     std::size_t begin;
@@ -94,18 +125,35 @@ class Session {
     Awaited awaited;
   };
   void NoteUnsaved(std::size_t begin, std::size_t end);
-  void AskForSave(Turn& turn);
+  void MarkUnsaved(Turn& turn);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
+  [[nodiscard]] bool IsPaused(std::span<const std::string_view> words, Instant now) const;
+  void ExecuteUnlessSilent(Instant now, std::string& out, RespWriter& reply);
   void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
+  [[nodiscard]] std::string WhyNot(const CommandSpec& spec,
+                                   std::span<const std::string_view> words) const;
+  void Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
+           RespWriter& reply, bool queued);
+  void RefreshUser();
+  void Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply);
   // Says in the log, and not to the client, why it is closed.
   void LogForeign(std::string_view request);
 
   Worker& worker_;
   std::shared_ptr<ClientRecord> record_;
   RespParser parser_;
+  Transaction transaction_;
+  std::shared_ptr<const User> user_;
+  std::string password_hash_;
+  std::uint64_t users_version_;  // of the access list when user_ was looked up
+  Instant held_until_{};
+  Replies replies_ = Replies::kOn;
+  Tracking tracking_;
   std::unique_ptr<Waiter> waiter_;
-  bool wait_ended_ = false;  // by EndWait, and not answered yet
+  bool wait_ended_ = false;   // by EndWait, and not answered yet
+  bool silent_wait_ = false;  // what it waits for is not to be answered
   bool closing_ = false;
+  bool ending_ = false;                  // EndWait was called: nothing holds the client up any more
   Awaited awaited_ = Awaited::kNothing;  // by the present command's reply
   std::vector<Unsaved> unsaved_;         // of the last turn
   std::size_t work_ = 0;                 // of the present turn

@@ -22,15 +22,24 @@ Waiter::Waiter(Worker& worker, const ParsedRequest& request, Limiter::Reservatio
 
 Waiter::~Waiter() {
   worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
-  if (!served_) worker_.services.limiter.GiveBack(reservation_);
+  if (!over_) worker_.services.limiter.GiveBack(reservation_);
 }
 
 void Waiter::Serve(RespWriter& reply, Instant now) {
   WEIR_DCHECK(now >= ready());
-  served_ = true;
-  const Verdict verdict = worker_.services.limiter.Settle(reservation_, now);
+  over_ = true;
+  Answer(reply, worker_.services.limiter.Settle(reservation_, now));
+}
+
+void Waiter::Withdraw(RespWriter& reply, Instant now) {
+  over_ = true;
+  worker_.services.limiter.GiveBack(reservation_);
+  Answer(reply, worker_.services.limiter.Withdraw(reservation_, now));
+}
+
+void Waiter::Answer(RespWriter& reply, const Verdict& verdict) {
   Count(verdict);
-  WriteVerdict(reply, 1, verdict, !names_.empty(), [this](std::size_t i) {
+  WriteVerdict(reply, verdict.allowed ? 1 : 0, verdict, !names_.empty(), [this](std::size_t i) {
     return NamedLimit{names_[i], &reservation_.parts[reservation_.part_of_check[i]].limit};
   });
 }
@@ -40,10 +49,10 @@ void Waiter::Count(const Verdict& verdict) {
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if (reservation_.part_of_check[i] != part) continue;  // repeated
     LimitCounts& counts = *worker_.stats.Of(counted_as_[part]);
-    CountDecision(counts, reservation_.parts[part].limit, verdict.decisions[i], true);
+    CountDecision(counts, reservation_.parts[part].limit, verdict.decisions[i], verdict.allowed);
     ++part;
   }
-  worker_.counters.allowed.Add();
+  (verdict.allowed ? worker_.counters.allowed : worker_.counters.denied).Add();
 }
 
 }  // namespace weir

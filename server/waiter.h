@@ -31,14 +31,18 @@ class Waiter {
   // Answers: admitted, with the numbers of `now`. Requires: now >= ready().
   void Serve(RespWriter& reply, Instant now);
 
+  // Answers: denied, as if its time had run out; gives back.
+  void Withdraw(RespWriter& reply, Instant now);
+
  private:
+  void Answer(RespWriter& reply, const Verdict& verdict);
   void Count(const Verdict& verdict);
 
   Worker& worker_;
   const Limiter::Reservation reservation_;
   std::vector<std::string> names_;  // of the limits, one a check; empty unless they are asked for
   std::vector<std::string> counted_as_;  // the limits, one a bucket
-  bool served_ = false;
+  bool over_ = false;                    // served, or given back
 };
 
 }  // namespace weir

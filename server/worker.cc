@@ -20,17 +20,24 @@ std::string RandomRunId() {
   return hex.data();
 }
 
+// It is in `access` as a hash; whoever asks for the options must not see it.
+Options WithoutPassword(Options options) {
+  options.requirepass.clear();
+  return options;
+}
+
 }  // namespace
 
 Services::Services(const Options& server_options, const Clock& server_clock,
                    Limiter& server_limiter)
-    : options(server_options),
+    : options(WithoutPassword(server_options)),
       clock(server_clock),
       limiter(server_limiter),
       explicit_time(server_options.allow_explicit_time),
       sweeper(server_limiter),
       started(server_clock.Now()),
       run_id(RandomRunId()),
+      login_throttle(server_clock),
       foreign_throttle(server_clock, kForeignLogInterval) {}
 
 std::size_t Services::CountBuckets(Instant now) const {

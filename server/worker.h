@@ -19,10 +19,12 @@
 #include "core/policies.h"
 #include "core/sweeper.h"
 #include "core/top_keys.h"
+#include "server/access_list.h"
 #include "server/client_registry.h"
 #include "server/limit_report.h"
 #include "server/log.h"
 #include "server/options.h"
+#include "server/pause.h"
 #include "server/state_on_disk.h"
 
 namespace weir {
@@ -79,6 +81,8 @@ struct Services {
 
   // The state is being loaded: most commands have to wait.
   [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
+  // It cannot be saved, and has to be: nothing may be changed.
+  [[nodiscard]] bool refuses_changes() const noexcept { return state && state->refuses_changes(); }
 
   Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force
 
@@ -89,6 +93,8 @@ struct Services {
   ExplicitTime explicit_time;
   LimitReport limit_report;
   ClientRegistry clients;
+  AccessList access;
+  Pause pause;
   Sweeper sweeper;
   const Instant started;
   const std::string run_id;  // 40 hex digits
@@ -103,6 +109,7 @@ struct Services {
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
   std::atomic<std::uint64_t> connections_received{0};
   std::atomic<std::uint64_t> connections_rejected{0};
+  LogThrottle login_throttle;    // of the lines about passwords that were wrong
   LogThrottle foreign_throttle;  // of the lines about clients that speak another protocol
 };
 

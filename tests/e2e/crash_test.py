@@ -49,61 +49,61 @@ class Countdown:
                 raise AssertionError("the server does not answer")
 
 
-class Load:
-    """One client's: what it asked for and what was answered, a key and a time each."""
+class Talker:
+    """Talks to the server from a thread of its own, until the server ends."""
+
+    def __init__(self, port):
+        self._port = port
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def join(self):
+        self._thread.join()
+
+    def _run(self):
+        try:
+            with Client(self._port) as client:
+                while True:
+                    self.talk(client)
+        except (EOFError, ConnectionError):
+            pass
+
+
+class Load(Talker):
+    """What one client asked for and what was answered, a key and a time each."""
 
     def __init__(self, port, seed, answered):
         self.asked = dict.fromkeys(KEYS, 0)
         self.answers = []  # (time of the answer, key)
         self._answered = answered
-        self._port = port
         self._random = random.Random(seed)
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        super().__init__(port)
 
-    def join(self):
-        self._thread.join()
-
-    def _run(self):
-        try:
-            with Client(self._port) as client:
-                while True:
-                    keys = self._random.choices(KEYS, k=self._random.randint(1, PIPELINE))
-                    for key in keys:
-                        self.asked[key] += 1
-                    client.send(b"".join(encode("RL.ALLOW", key, LIMIT) for key in keys))
-                    for key in keys:
-                        if client.reply()[0] != 1:
-                            raise AssertionError("denied")
-                        self.answers.append((time.monotonic(), key))
-                    self._answered.step(len(keys))
-        except (EOFError, ConnectionError):
-            pass
+    def talk(self, client):
+        keys = self._random.choices(KEYS, k=self._random.randint(1, PIPELINE))
+        for key in keys:
+            self.asked[key] += 1
+        client.send(b"".join(encode("RL.ALLOW", key, LIMIT) for key in keys))
+        for key in keys:
+            if client.reply()[0] != 1:
+                raise AssertionError("denied")
+            self.answers.append((time.monotonic(), key))
+        self._answered.step(len(keys))
 
 
-class Watch:
+class Watch(Talker):
     """Asks INFO again and again: by when is everything on disk for sure?"""
 
     def __init__(self, test, port):
         self.saved_until = 0.0
         self._test = test
-        self._port = port
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        super().__init__(port)
 
-    def join(self):
-        self._thread.join()
-
-    def _run(self):
-        try:
-            with Client(self._port) as client:
-                while True:
-                    asked = time.monotonic()
-                    age = self._test.info(client)["last_save_age_ms"]
-                    # The save began at the latest when its age, rounded up, says.
-                    self.saved_until = max(self.saved_until, asked - age / 1000)
-        except (EOFError, ConnectionError):
-            pass
+    def talk(self, client):
+        asked = time.monotonic()
+        age = self._test.info(client)["last_save_age_ms"]
+        # The save began at the latest when its age, rounded up, says.
+        self.saved_until = max(self.saved_until, asked - age / 1000)
 
 
 class CrashTest(ServerTest):

@@ -1,5 +1,6 @@
 """RL.WAIT with real clocks and sockets: nobody is answered too early, and who leaves gives back."""
 
+import re
 import threading
 import time
 import unittest
@@ -22,6 +23,13 @@ class WaitTest(ServerTest):
         client.send(encode("RL.WAIT", "k", SLOW, "TIMEOUT", 60_000) + behind)
         self.await_equal(lambda: self.blocked(other), before + 1)
         return client
+
+    def waiting_id(self, other):
+        """Of the one connection that waits."""
+        lines = other.call("CLIENT", "LIST").decode().splitlines()
+        waiting = [line for line in lines if " cmd=rl.wait " in line]
+        self.assertEqual(len(waiting), 1, lines)
+        return int(re.match(r"id=(\d+) ", waiting[0]).group(1))
 
     # Whether no more than the first token is taken.
     def given_back(self, client):
@@ -83,6 +91,39 @@ class WaitTest(ServerTest):
                     self.await_equal(lambda: self.blocked(other), 0)
                     self.assertTrue(self.given_back(other))
                     self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+
+    # Goal: an operator can end a wait: it is denied as if its time had run out, or fails with the
+    # bytes that Redis has for that; either gives back, and the connection goes on.
+    def test_client_unblock_ends_a_wait(self):
+        denied = rb"\*5\r\n:0\r\n:0\r\n:(\d+)\r\n:\1\r\n:0\r\n"
+        unblocked = rb"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"
+        for how, told in (([], denied), (["TIMEOUT"], denied), (["error"], unblocked)):
+            with self.subTest(how):
+                server = self.start("--threads", "2")
+                other = self.connect(server)
+                other.call("RL.ALLOW", "k", SLOW)
+                client = self.waiter(server, other, behind=encode("PING") + encode("QUIT"))
+                number = self.waiting_id(other)
+                self.assertFalse(self.given_back(other))
+                self.assertEqual(other.call("CLIENT", "UNBLOCK", number, *how), 1)
+                self.assertRegex(client.rest(), b"^" + told + rb"\+PONG\r\n\+OK\r\n$")
+                self.assertTrue(self.given_back(other))
+                self.assertEqual(self.blocked(other), 0)
+                self.assertEqual(other.call("CLIENT", "UNBLOCK", number, *how), 0)
+
+    # In a pipeline each wait is a wait of its own.
+    def test_client_unblock_ends_one_wait(self):
+        server = self.start()
+        other = self.connect(server)
+        other.call("RL.ALLOW", "k", SLOW)
+        client = self.waiter(server, other, encode("RL.WAIT", "k", SLOW, "TIMEOUT", 60_000))
+        number = self.waiting_id(other)
+        self.assertEqual(other.call("CLIENT", "UNBLOCK", number, "ERROR"), 1)
+        self.assertRegex(client.reply(), "^UNBLOCKED ")
+        self.await_equal(lambda: other.call("CLIENT", "UNBLOCK", number), 1)
+        self.assertEqual(client.reply()[0], 0)
+        self.assertEqual(client.call("PING"), "PONG")
+        self.assertTrue(self.given_back(other))
 
     # Goal: a stop does not wait for those who wait, gives back, and answers all that was received.
     def test_sigterm_ends_all_waits(self):

@@ -46,6 +46,18 @@ TEST(ClientRegistryTest, ListsWhatIsOpenOldestFirst) {
   EXPECT_EQ(registry.Add("127.0.0.1:4", "127.0.0.1:7379", 12, kNow)->id, 4U);
 }
 
+// Its connection may take a while to end, and counts until then.
+TEST(ClientRegistryTest, NobodyFindsWhoWasKilled) {
+  ClientRegistry registry;
+  const auto one = registry.Add("127.0.0.1:1", "127.0.0.1:7379", 10, kNow);
+  const auto two = registry.Add("127.0.0.1:2", "127.0.0.1:7379", 11, kNow);
+  one->killed = true;
+  EXPECT_THAT(Ids(registry), ElementsAre(2));
+  EXPECT_EQ(registry.Find(1), nullptr);
+  EXPECT_EQ(registry.Find(2), two);
+  EXPECT_EQ(registry.size(), 2U);
+}
+
 // Whoever holds a record may go on reading it.
 TEST(ClientRegistryTest, ARecordOutlivesItsRemoval) {
   ClientRegistry registry;
@@ -63,8 +75,9 @@ TEST(ClientRecordTest, TheLineHasTheFieldsOfRedis) {
             "sub=0 psub=0 ssub=0 "
             "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 "
             "tot-mem=0 events=r "
-            "cmd=NULL user=default redir=-1 resp=2 lib-name= lib-ver=");
+            "cmd=NULL user= redir=-1 resp=2 lib-name= lib-ver=");
   record.set_name("worker-1");
+  record.set_user("default");
   record.set_library("redis-py");
   record.set_library_version("5.2.0");
   record.protocol = 3;

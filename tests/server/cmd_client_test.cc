@@ -152,8 +152,7 @@ TEST_F(ClientListTest, ShowsWhatEachDidLastAndWhen) {
 // What a server does not do it must not say OK to: clients switch features on by that.
 TEST(ClientTest, OtherSubcommandsAreUnknown) {
   Conversation client;
-  for (const char* subcommand : {"MAINT_NOTIFICATIONS", "TRACKING", "NO-EVICT", "KILL", "PAUSE",
-                                 "REPLY", "CAPA", "", "id2"}) {
+  for (const char* subcommand : {"MAINT_NOTIFICATIONS", "NO-TOUCH", "CAPA", "", "id2"}) {
     EXPECT_EQ(client.Call({"CLIENT", subcommand, "ON"}),
               "-ERR unknown subcommand '" + std::string(subcommand) + "'. Try CLIENT HELP.\r\n");
   }
@@ -165,12 +164,158 @@ TEST(ClientTest, OtherSubcommandsAreUnknown) {
 TEST(ClientTest, HelpListsTheSubcommands) {
   Conversation client;
   const RespValue help = client.Ask("CLIENT HELP");
-  ASSERT_EQ(help.elements.size(), 15U);
+  ASSERT_EQ(help.elements.size(), 35U);
   EXPECT_EQ(help.elements[0].text,
             "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
-  EXPECT_EQ(help.elements[1].text, "GETNAME");
-  EXPECT_EQ(help.elements[2].text, "    Returns the name of the connection, null if it has none.");
+  EXPECT_EQ(help.elements[1].text, "CACHING YES|NO");
+  EXPECT_EQ(help.elements[2].text, "    Answers OK: there is nothing that a client could cache.");
   for (const RespValue& line : help.elements) EXPECT_EQ(line.type, '+');
+}
+
+// --- Others' connections ------------------------------------------------------------------------
+
+TEST(ClientKillTest, ClosesThoseThatAreAllThatIsSaid) {
+  Conversation one;
+  Conversation two(one.server());
+  EXPECT_EQ(one.Run("CLIENT KILL ID 2 TYPE pubsub"), ":0\r\n");
+  EXPECT_EQ(one.Run("CLIENT KILL ID 2 USER default SKIPME yes"), ":1\r\n");
+  EXPECT_EQ(two.Run("PING"), "");
+  EXPECT_TRUE(two.closed());
+  EXPECT_EQ(one.Run("PING"), "+PONG\r\n");
+}
+
+TEST(ClientKillTest, SparesTheCallerUnlessToldNotTo) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CLIENT KILL TYPE normal"), ":0\r\n");
+  EXPECT_EQ(client.Run("CLIENT KILL TYPE normal SKIPME no"), ":1\r\n");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(ClientKillTest, ByAddressInTheOldForm) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CLIENT KILL 127.0.0.1:1"), "-ERR No such client\r\n");
+  EXPECT_EQ(client.Run("CLIENT KILL 127.0.0.1:50000"), "+OK\r\n");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(ClientKillTest, RefusesWhatItDoesNotKnow) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CLIENT KILL ID 0"), "-ERR client-id should be greater than 0\r\n");
+  EXPECT_EQ(client.Run("CLIENT KILL ID 1 SKIPME"), "-ERR syntax error\r\n");
+  EXPECT_EQ(client.Run("CLIENT KILL SKIPME maybe"), "-ERR syntax error\r\n");
+  EXPECT_EQ(client.Run("CLIENT KILL TYPE foo"), "-ERR Unknown client type 'foo'\r\n");
+  EXPECT_EQ(client.Run("CLIENT KILL USER nobody"), "-ERR No such user 'nobody'\r\n");
+  EXPECT_FALSE(client.closed());
+}
+
+TEST(ClientUnblockTest, EndsAWaitAsADenialOrAnError) {
+  Conversation waiter;
+  Conversation other(waiter.server());
+  waiter.Run("RL.ALLOW k 1/s");
+  EXPECT_EQ(other.Run("CLIENT UNBLOCK 1"), ":0\r\n") << "it does not wait";
+  EXPECT_EQ(waiter.Run("RL.WAIT k 1/s TIMEOUT 5000"), "");
+  EXPECT_THAT(other.Run("CLIENT LIST ID 1"), HasSubstr(" flags=b "));
+  EXPECT_EQ(other.Run("CLIENT UNBLOCK 1"), ":1\r\n");
+  EXPECT_EQ(other.Run("CLIENT UNBLOCK 1"), ":0\r\n") << "once";
+  waiter.WakeUp();
+  EXPECT_EQ(waiter.Receive(), Five("0 0 1000 1000 0")) << "as it was before it waited";
+
+  EXPECT_EQ(waiter.Run("RL.WAIT k 1/s TIMEOUT 5000"), "");
+  EXPECT_EQ(other.Run("CLIENT UNBLOCK 1 ERROR"), ":1\r\n");
+  waiter.WakeUp();
+  EXPECT_EQ(waiter.Receive(), "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
+  EXPECT_EQ(other.Run("RL.PEEK k 1/s"), Five("0 0 1000 1000 0")) << "given back";
+  EXPECT_EQ(other.Run("CLIENT UNBLOCK 1 FOO"),
+            "-ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR\r\n");
+}
+
+TEST(ClientPauseTest, HoldsCommandsUpUntilItEnds) {
+  Conversation client;
+  Conversation operator_(client.server());
+  EXPECT_EQ(operator_.Run("CLIENT PAUSE 300"), "+OK\r\n");
+  EXPECT_EQ(client.Run("PING"), "");
+  EXPECT_EQ(client.wake(), client.server().clock.Now() + std::chrono::milliseconds{300});
+  client.server().clock.Advance(std::chrono::milliseconds{300});
+  EXPECT_EQ(client.Receive(), "+PONG\r\n");
+}
+
+TEST(ClientPauseTest, OfWritesHoldsUpOnlyThem) {
+  Conversation client;
+  Conversation operator_(client.server());
+  EXPECT_EQ(operator_.Run("CLIENT PAUSE 300 WRITE"), "+OK\r\n");
+  EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
+  EXPECT_EQ(client.Run("RL.PEEK k 1/h COST 0"), Five("1 1 0 0 0"));
+  EXPECT_EQ(client.Run("MULTI"), "+OK\r\n");
+  EXPECT_EQ(client.Send("PING\r\nEXEC\r\nRL.ALLOW k 1/h\r\n"), "+QUEUED\r\n*1\r\n+PONG\r\n");
+  EXPECT_EQ(operator_.Run("CLIENT UNPAUSE"), "+OK\r\n");
+  client.WakeUp();
+  EXPECT_EQ(client.Receive(), Five("1 0 0 3600000 0"));
+}
+
+TEST(ClientPauseTest, OfTwoTheStrongerHoldsUntilTheLaterEnd) {
+  Conversation client;
+  Conversation operator_(client.server());
+  operator_.Run("CLIENT PAUSE 100 ALL");
+  operator_.Run("CLIENT PAUSE 300 WRITE");
+  EXPECT_EQ(client.Run("PING"), "");
+  EXPECT_EQ(client.wake(), client.server().clock.Now() + std::chrono::milliseconds{300});
+}
+
+TEST(ClientPauseTest, WritesAreAlsoThoseOfSubcommands) {
+  Conversation client;
+  Conversation operator_(client.server());
+  operator_.Run("CLIENT PAUSE 300 WRITE");
+  EXPECT_EQ(client.Run("RL.POLICY SET p 1/s"), "");
+}
+
+TEST(ClientPauseTest, WhoIsToEndItGetsIn) {
+  Conversation client;
+  client.Run("CLIENT PAUSE 300 ALL");
+  EXPECT_EQ(client.Run("AUTH default x"), "+OK\r\n");
+  EXPECT_EQ(client.Run("CLIENT ID"), ":1\r\n");
+}
+
+TEST(ClientPauseTest, RefusesWhatItDoesNotKnow) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CLIENT PAUSE x"), "-ERR timeout is not an integer or out of range\r\n");
+  EXPECT_EQ(client.Run("CLIENT PAUSE -1"), "-ERR timeout is negative\r\n");
+  EXPECT_EQ(client.Run("CLIENT PAUSE 1 FOO"), "-ERR CLIENT PAUSE mode must be WRITE or ALL\r\n");
+}
+
+TEST(ClientReplyTest, OffSkipAndOn) {
+  Conversation client;
+  EXPECT_EQ(client.Send("CLIENT REPLY OFF\r\nPING\r\nFOO\r\nCLIENT REPLY ON\r\nECHO x\r\n"),
+            "+OK\r\n$1\r\nx\r\n");
+  EXPECT_EQ(client.Send("CLIENT REPLY SKIP\r\nPING\r\nECHO y\r\n"), "$1\r\ny\r\n");
+  EXPECT_EQ(client.Send("CLIENT REPLY SKIP\r\nFOO\r\nECHO z\r\n"), "$1\r\nz\r\n");
+  EXPECT_EQ(client.Send("CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\n"), "+OK\r\n");
+  EXPECT_EQ(client.Run("CLIENT REPLY FOO"), "-ERR syntax error\r\n");
+}
+
+TEST(ClientReplyTest, AWaitThatIsNotToBeAnsweredIsNot) {
+  Conversation client;
+  client.Run("RL.ALLOW k 1/s");
+  EXPECT_EQ(client.Send("CLIENT REPLY SKIP\r\nRL.WAIT k 1/s TIMEOUT 5000\r\nPING\r\n"), "");
+  client.server().clock.Advance(std::chrono::seconds{1});
+  EXPECT_EQ(client.Receive(), "+PONG\r\n");
+}
+
+TEST(ClientTrackingTest, IsRememberedAndDoesNothing) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CLIENT CACHING YES"),
+            "-ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN "
+            "or OPTOUT mode enabled\r\n");
+  EXPECT_EQ(client.Run("CLIENT TRACKING ON OPTIN"), "+OK\r\n");
+  EXPECT_EQ(client.Run("CLIENT CACHING YES"), "+OK\r\n");
+  EXPECT_EQ(client.Run("CLIENT GETREDIR"), ":0\r\n");
+  EXPECT_EQ(client.Run("CLIENT TRACKINGINFO"),
+            "*6\r\n$5\r\nflags\r\n*2\r\n$2\r\non\r\n$5\r\noptin\r\n$8\r\nredirect\r\n:0\r\n$8\r\n"
+            "prefixes\r\n*0\r\n");
+  EXPECT_THAT(client.Run("CLIENT TRACKING ON BCAST"), StartsWith("-ERR You can't switch BCAST"));
+  EXPECT_THAT(client.Run("CLIENT TRACKING ON OPTOUT"), StartsWith("-ERR You can't switch OPTIN"));
+  EXPECT_EQ(client.Run("CLIENT TRACKING OFF"), "+OK\r\n");
+  EXPECT_EQ(client.Run("CLIENT GETREDIR"), ":-1\r\n");
+  EXPECT_EQ(client.Run("CLIENT TRACKING FOO"), "-ERR syntax error\r\n");
 }
 
 }  // namespace

@@ -30,6 +30,17 @@ TEST(ConfigGetTest, WhatEveryToolAsksFor) {
   }
 }
 
+// A number of seconds, as Redis has it, and 0 is never.
+TEST(ConfigGetTest, TheTimeoutIsInSeconds) {
+  for (const auto& [timeout, seconds] : {std::pair(300'000, "300"), std::pair(1, "1")}) {
+    Options options = DefaultOptions();
+    options.timeout = std::chrono::milliseconds{timeout};
+    Conversation client(std::make_unique<TestServer>(options));
+    EXPECT_EQ(client.Run("CONFIG GET timeout"),
+              RespRequest(std::vector<std::string>{"timeout", seconds}));
+  }
+}
+
 // Not the 0 that asked for any free one.
 TEST(ConfigGetTest, ThePortIsTheOneInUse) {
   Options options = DefaultOptions();

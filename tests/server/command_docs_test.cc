@@ -59,8 +59,8 @@ TEST(CommandDocsTest, SyntaxLinesAreMadeOfTheArguments) {
 TEST(CommandDocsTest, FlagsAreNamedAsRedisNamesThem) {
   EXPECT_THAT(FlagNames(Row("RL.ALLOW")), ElementsAre("write", "denyoom", "fast"));
   EXPECT_THAT(FlagNames(Row("RL.PEEK")), ElementsAre("readonly", "fast"));
-  EXPECT_THAT(FlagNames(Row("HELLO")), ElementsAre("fast", "no_auth", "loading"));
-  EXPECT_THAT(FlagNames(Row("SHUTDOWN")), ElementsAre("admin", "loading"));
+  EXPECT_THAT(FlagNames(Row("HELLO")), ElementsAre("fast", "no_auth", "loading", "no_multi"));
+  EXPECT_THAT(FlagNames(Row("SHUTDOWN")), ElementsAre("admin", "loading", "no_multi"));
   EXPECT_THAT(FlagNames(Row("CLIENT")), ElementsAre());
 }
 

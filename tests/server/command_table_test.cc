@@ -42,7 +42,7 @@ TEST(CommandTableTest, IsSortedAndWithoutDoubles) {
 
 TEST(CommandTableTest, NamesAreUpperCaseWithAtMostOneBar) {
   for (const CommandSpec& spec : CommandTable()) {
-    EXPECT_EQ(spec.name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ.|"), std::string_view::npos)
+    EXPECT_EQ(spec.name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ-.|"), std::string_view::npos)
         << spec.name;
     EXPECT_LE(std::ranges::count(spec.name, '|'), 1) << spec.name;
   }
@@ -58,8 +58,9 @@ TEST(CommandTableTest, EveryRowThatCanRunHasAHandler) {
 
 TEST(CommandTableTest, EveryRowIsDescribed) {
   for (const CommandSpec& spec : CommandTable()) {
-    EXPECT_THAT((std::vector<std::string_view>{"limit", "keys", "connection", "server"}),
-                testing::Contains(spec.group));
+    EXPECT_THAT(
+        (std::vector<std::string_view>{"limit", "keys", "connection", "transaction", "server"}),
+        testing::Contains(spec.group));
     EXPECT_TRUE(spec.summary.ends_with('.')) << spec.name;
     EXPECT_EQ(spec.summary.find_first_of("\r\n"), std::string_view::npos) << spec.name;
     EXPECT_FALSE(spec.complexity.empty()) << spec.name;
@@ -194,8 +195,10 @@ TEST(CommandTableTest, DispatchChecksTheArityOfEveryRow) {
   for (const CommandSpec& spec : CommandTable()) {
     std::vector<std::string> names = {Mixed(ContainerName(spec))};
     if (IsSubcommand(spec)) names.push_back(Mixed(SubcommandName(spec)));
-    const std::string refusal =
-        "-ERR wrong number of arguments for '" + Lower(spec.name) + "' command\r\n";
+    std::string refusal = "wrong number of arguments for '" + Lower(spec.name) + "' command\r\n";
+    // EXEC ends a transaction, however it is said.
+    refusal.insert(0,
+                   spec.name == "EXEC" ? "-EXECABORT Transaction discarded because of: " : "-ERR ");
     // The words of a container behind its name are another row's.
     const std::size_t most =
         spec.Is(kContainer) ? names.size() : std::min<std::size_t>(spec.arity.max + 1, 8);

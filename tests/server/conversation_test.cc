@@ -65,7 +65,6 @@ TEST(RespValueTest, TakesNothingThatIsNotResp) {
                                        "$01\r\na\r\n",
                                        "$99999999999999999999\r\n\r\n",
                                        "*1\r\n",
-                                       "*-1\r\n",
                                        "*2\r\n:1\r\n",
                                        "%1\r\n:1\r\n",
                                        "_x\r\n",

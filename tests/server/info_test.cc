@@ -171,7 +171,7 @@ TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
   client.Run("RL.ALLOW k 2/h COST 2");
   client.Run("RL.ALLOW k 2/x");
   client.Run("NOSUCH");
-  client.Run("AUTH nobody x");
+  client.Run("AUTH x");
   Conversation broken(client.server());
   broken.Send("*x\r\n");
   Conversation foreign(client.server());

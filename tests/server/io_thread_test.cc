@@ -1,6 +1,7 @@
 // Goal: who makes the server keep half a request, or replies that it does not read, may do so for
-// kStalledTime and not longer; nobody else is closed. Method: one I/O thread whose clock stands
-// still until the test moves it, and bare sockets; the test ticks itself where it must know when.
+// kStalledTime and not longer; nobody else is closed, unless there is a timeout for the idle.
+// Method: one I/O thread whose clock stands still until the test moves it, and bare sockets; the
+// test ticks itself where it must know when.
 #include "server/io_thread.h"
 
 #include <future>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include <asio/ip/address.hpp>
+#include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <gtest/gtest.h>
 
@@ -35,7 +37,8 @@ constexpr std::size_t kReplyBytesMin = 640 * 1024;
 
 class IoThreadTest : public testing::Test {
  protected:
-  IoThreadTest() {
+  explicit IoThreadTest(const Options& options = DefaultOptions())
+      : services_(options, clock_, *limiter_) {
     ConfigureLog("error");
     thread_.Start("io", [this] { ended_.set_value(); });
   }
@@ -50,7 +53,7 @@ class IoThreadTest : public testing::Test {
       socket.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes));
     }
     const int descriptor = socket.native_handle();
-    thread_.Adopt(std::move(socket),
+    thread_.Adopt(Transport(std::move(socket)),
                   services_.clients.Add("peer", "own", descriptor, clock_.Now()));
   }
 
@@ -95,7 +98,7 @@ class IoThreadTest : public testing::Test {
 
   FakeClock clock_;
   const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
-  Services services_{DefaultOptions(), clock_, *limiter_};
+  Services services_;
   asio::io_context context_;
   tcp::acceptor acceptor_{context_, {asio::ip::make_address("127.0.0.1"), 0}};
   std::vector<std::shared_ptr<ClientRecord>> records_;
@@ -199,6 +202,60 @@ TEST_F(IoThreadTest, AClientThatReadsIsServedToTheEnd) {
   EXPECT_TRUE(client.ReceiveAll().ends_with(kPong));
 }
 
+class IdleTimeoutTest : public IoThreadTest {
+ protected:
+  static constexpr seconds kTimeout{60};
+
+  IdleTimeoutTest() : IoThreadTest(WithTimeout()) {}
+
+ private:
+  static Options WithTimeout() {
+    Options options = DefaultOptions();
+    options.timeout = kTimeout;
+    return options;
+  }
+};
+
+TEST_F(IdleTimeoutTest, WhoIsIdleHasItsTimeAndNotMore) {
+  LoopbackClient fresh;
+  LoopbackClient used;
+  LoopbackClient active;
+  Serve(fresh);
+  Serve(used);
+  Serve(active);
+  Deliver(used, "");
+  clock_.Advance(kTimeout - Nanos{1});
+  Deliver(active, "");
+  Tick();
+  EXPECT_EQ(services_.clients.size(), 3U);
+  clock_.Advance(Nanos{1});
+  Tick();
+  EXPECT_EQ(fresh.ReceiveAll(), "");
+  EXPECT_EQ(used.ReceiveAll(), "");
+  Deliver(active, "");
+}
+
+TEST_F(IdleTimeoutTest, ItsTimerNeedsNothingElse) {
+  LoopbackClient client;
+  Serve(client);
+  Deliver(client, "");
+  clock_.Advance(kTimeout);
+  EXPECT_EQ(client.ReceiveAll(), "");
+}
+
+// Redis does not count it as idle either.
+TEST_F(IdleTimeoutTest, WhoWaitsForTokensIsNotIdle) {
+  LoopbackClient client;
+  Serve(client);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(client.Send("RL.WAIT w 1/m,burst=1 TIMEOUT 60000\r\n"));
+  }
+  ASSERT_TRUE(Eventually([&] { return services_.waiters.load() == 1; }));
+  clock_.Advance(kTimeout);
+  Tick();
+  EXPECT_EQ(services_.clients.size(), 1U);
+}
+
 TEST_F(IoThreadTest, AStalledConnectionDoesNotKeepTheThread) {
   LoopbackClient client;
   Serve(client);
@@ -206,6 +263,32 @@ TEST_F(IoThreadTest, AStalledConnectionDoesNotKeepTheThread) {
   thread_.Drain();
   EXPECT_EQ(client.ReceiveAll(), "");
   EXPECT_EQ(ended_.get_future().wait_for(kLoopbackDeadline), std::future_status::ready);
+}
+
+// However much he says: a stranger has kStalledTime to log in, and then he is one no more.
+TEST_F(IoThreadTest, StrangersHaveToLogIn) {
+  ASSERT_TRUE(services_.access.Configure("secret", "").ok());
+  constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
+  LoopbackClient stranger;
+  LoopbackClient user;
+  Serve(stranger);
+  Serve(user);
+  for (LoopbackClient* client : {&stranger, &user}) {
+    ASSERT_TRUE(client->Send(kPing));
+    ASSERT_EQ(client->Receive(kNoAuth.size()), kNoAuth);
+  }
+  ASSERT_TRUE(user.Send("AUTH secret\r\n"));
+  ASSERT_EQ(user.Receive(5), "+OK\r\n");
+  clock_.Advance(kStalledTime - Nanos{1});
+  ASSERT_TRUE(stranger.Send(kPing));
+  ASSERT_EQ(stranger.Receive(kNoAuth.size()), kNoAuth);
+  OnThread([] {});
+  Tick();
+  EXPECT_EQ(services_.clients.size(), 2U);
+  clock_.Advance(Nanos{1});
+  Tick();
+  EXPECT_TRUE(AwaitOpen(1));
+  Deliver(user, "");
 }
 
 }  // namespace

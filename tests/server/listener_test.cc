@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
 #include <spdlog/spdlog.h>
 
+#include "server/protected_mode.h"
 #include "tests/server/loopback.h"
+#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
@@ -156,27 +161,145 @@ TEST(ListenerTest, AllAddressesShareOnePort) {
   EXPECT_TRUE(IsServed(client));
 }
 
-std::string LogOfListeningOn(const std::string& address) {
+std::string LogOfListeningOn(const std::string& address, bool protected_mode = true) {
   testing::internal::CaptureStderr();
   ConfigureLog("warning");
   Options options = LoopbackOptions();
   options.bind = {address};
+  options.protected_mode = protected_mode;
   Server server(options);
   EXPECT_TRUE(server.Start().ok());
   return testing::internal::GetCapturedStderr();
 }
 
 TEST(ListenerTest, AnAddressThatOthersCanReachIsWarnedOf) {
+  constexpr std::string_view kReach = "other hosts can reach 0\\.0\\.0\\.0:[0-9]+, ";
   EXPECT_THAT(LogOfListeningOn("0.0.0.0"),
-              testing::ContainsRegex("other hosts can reach 0\\.0\\.0\\.0:[0-9]+, and there is no "
-                                     "password yet"));
-  EXPECT_EQ(LogOfListeningOn("127.0.0.1"), "");
-  EXPECT_EQ(LogOfListeningOn("127.1.2.3"), "");
+              testing::ContainsRegex(std::string(kReach) + "but only clients of this one"));
+  EXPECT_THAT(LogOfListeningOn("0.0.0.0", false),
+              testing::ContainsRegex(std::string(kReach) + "and nobody is asked who he is"));
+  for (const bool protected_mode : {true, false}) {
+    EXPECT_EQ(LogOfListeningOn("127.0.0.1", protected_mode), "");
+    EXPECT_EQ(LogOfListeningOn("127.1.2.3", protected_mode), "");
+  }
 }
 
-TEST(ListenerTest, EndpointsAreSpelledWithTheirPort) {
-  EXPECT_EQ(EndpointText({asio::ip::make_address("127.0.0.1"), 7379}), "127.0.0.1:7379");
-  EXPECT_EQ(EndpointText({asio::ip::make_address("::1"), 7379}), "[::1]:7379");
+// An address of this host's that is not a loopback one; who connects to it comes from it. Empty:
+// there is none.
+std::string OutsideAddress() {
+  ifaddrs* interfaces = nullptr;
+  WEIR_CHECK(getifaddrs(&interfaces) == 0);
+  std::string found;
+  for (const ifaddrs* one = interfaces; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    const auto* const address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
+    if (!std::string_view(text.data()).starts_with("127.")) found = text.data();
+  }
+  freeifaddrs(interfaces);
+  return found;
+}
+
+class ProtectedModeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (outside_.empty()) GTEST_SKIP() << "this host has no address but the loopback";
+    options_.bind = {outside_, "127.0.0.1"};
+  }
+
+  const std::string outside_ = OutsideAddress();
+  Options options_ = LoopbackOptions();
+};
+
+TEST_F(ProtectedModeTest, AClientOfAnotherHostIsToldHowToBeServed) {
+  LoopbackServer server(options_);
+  LoopbackClient stranger(server.port(), outside_);
+  EXPECT_TRUE(stranger.Send(kPing));
+  EXPECT_EQ(stranger.ReceiveAll(), kDenied);
+  EXPECT_FALSE(stranger.reset());
+  EXPECT_EQ(server->services().connections_rejected.load(), 1U);
+  LoopbackClient local(server.port());
+  EXPECT_TRUE(IsServed(local));
+}
+
+TEST_F(ProtectedModeTest, ItCanBeTurnedOff) {
+  options_.protected_mode = false;
+  LoopbackServer server(options_);
+  LoopbackClient stranger(server.port(), outside_);
+  EXPECT_TRUE(IsServed(stranger));
+}
+
+TEST_F(ProtectedModeTest, WhoHasToLogInIsServed) {
+  options_.requirepass = "secret";
+  LoopbackServer server(options_);
+  LoopbackClient stranger(server.port(), outside_);
+  constexpr std::string_view kOk = "+OK\r\n";
+  EXPECT_TRUE(stranger.Send("AUTH secret\r\n"));
+  EXPECT_EQ(stranger.Receive(kOk.size()), kOk);
+  EXPECT_TRUE(IsServed(stranger));
+}
+
+TEST_F(ProtectedModeTest, ALineASecondIsLogged) {
+  LoopbackServer server(options_);
+  testing::internal::CaptureStderr();
+  ConfigureLog("warning");
+  for (int i = 0; i < 200; ++i) LoopbackClient(server.port(), outside_).ReceiveAll();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, testing::HasSubstr(absl::StrCat("refused ", outside_, ":")));
+  EXPECT_LT(std::ranges::count(log, '\n'), 30) << log;
+}
+
+TEST(ProtectedModeLawTest, AnyGuardIsEnough) {
+  EXPECT_TRUE(IsProtected({}));
+  EXPECT_FALSE(IsProtected({.protected_mode = false}));
+  EXPECT_FALSE(IsProtected({.asks_for_password = true}));
+  EXPECT_FALSE(IsProtected({.asks_for_certificate = true}));
+  EXPECT_LE(kDenied.size(), 512U);
+  EXPECT_EQ(kDenied.find("\r\n"), kDenied.size() - 2);
+}
+
+class UnixDoorTest : public testing::Test {
+ protected:
+  UnixDoorTest() { options_.unix_socket = path_; }
+
+  TemporaryDirectory directory_;
+  const std::string path_ = directory_.path() + "/weir.sock";
+  Options options_ = LoopbackOptions();
+};
+
+TEST_F(UnixDoorTest, ItsClientsAreServedAndListed) {
+  {
+    LoopbackServer server(options_);
+    LoopbackClient client(path_);
+    EXPECT_TRUE(IsServed(client));
+    const auto record = server->services().clients.All().front();
+    EXPECT_EQ(record->address, path_ + ":0");
+    EXPECT_EQ(record->local_address, path_ + ":0");
+    // An error is read to its end, as on TCP.
+    EXPECT_TRUE(client.Send("*1\r\n:1\r\n" + std::string(100'000, 'x')));
+    EXPECT_EQ(client.ReceiveAll(), "-ERR Protocol error: expected '$', got ':'\r\n");
+  }
+  EXPECT_NE(access(path_.c_str(), F_OK), 0) << "left behind";
+}
+
+TEST_F(UnixDoorTest, ItIsNoWayAroundMaxClients) {
+  options_.max_clients = 1;
+  LoopbackServer server(options_);
+  LoopbackClient first(path_);
+  EXPECT_TRUE(IsServed(first));
+  EXPECT_EQ(LoopbackClient(path_).ReceiveAll(), kTooMany);
+}
+
+TEST_F(UnixDoorTest, AServerThatLivesKeepsItsSocket) {
+  LoopbackServer server(options_);
+  {
+    Server second(options_);
+    EXPECT_EQ(second.Start().message(),
+              absl::StrCat("cannot listen on '", path_, "': Address already in use"));
+  }
+  LoopbackClient client(path_);
+  EXPECT_TRUE(IsServed(client));
 }
 
 }  // namespace

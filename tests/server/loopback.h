@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,24 +108,30 @@ class LoopbackServer {
 
 class LoopbackClient {
  public:
-  LoopbackClient() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
-    WEIR_CHECK(socket_ >= 0);
+  LoopbackClient() : LoopbackClient(AF_INET) {
     const int on = 1;  // each Send leaves as a segment of its own
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  explicit LoopbackClient(std::uint16_t port) : LoopbackClient() { Connect(port); }
+  explicit LoopbackClient(std::uint16_t port, const std::string& address = "127.0.0.1")
+      : LoopbackClient() {
+    Connect(port, address);
+  }
+  // By a Unix socket.
+  explicit LoopbackClient(const std::string& path) : LoopbackClient(AF_UNIX) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::ranges::copy(path, address.sun_path);
+    ConnectTo(reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  }
   LoopbackClient(LoopbackClient&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
   ~LoopbackClient() { Close(); }
 
-  void Connect(std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int connected =
-        connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    EXPECT_TRUE(connected == 0 || errno == EINPROGRESS);
-    EXPECT_TRUE(Await(POLLOUT));
+  void Connect(std::uint16_t port, const std::string& address = "127.0.0.1") {
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(port);
+    WEIR_CHECK(inet_pton(AF_INET, address.c_str(), &place.sin_addr) == 1);
+    ConnectTo(reinterpret_cast<const sockaddr*>(&place), sizeof place);
   }
 
   // How many bytes may wait in the kernel for this client to read them, about. Requires: not
@@ -205,6 +212,16 @@ class LoopbackClient {
   }
 
  private:
+  explicit LoopbackClient(int family) : socket_(socket(family, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+    WEIR_CHECK(socket_ >= 0);
+  }
+
+  void ConnectTo(const sockaddr* address, socklen_t bytes) {
+    const int connected = connect(socket_, address, bytes);
+    EXPECT_TRUE(connected == 0 || errno == EINPROGRESS);
+    EXPECT_TRUE(Await(POLLOUT));
+  }
+
   static constexpr int kStallMillis = 300;  // no room for so long: nobody takes any more
 
   [[nodiscard]] bool Await(short events) {

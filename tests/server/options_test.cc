@@ -49,11 +49,24 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
     {"on-persist-error", {{"refuse", "refuse", "refuse"}, {"serve", "\"serve\"", "serve"}}},
     {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
     {"port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
+    {"protected-mode", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"requirepass", {{"secret", "\"secret\"", "secret"}}},
     {"reset-clock", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"snapshot-interval",
      {{"10ms", "\"10ms\"", "10ms"}, {"1s", "\"1s\"", "1s"}, {"1h", "\"1h\"", "3600s"}}},
     {"threads", {{"0", "0", "0"}, {"64", "64", "64"}}},
+    {"timeout", {{"0", "0", "0s"}, {"5m", "\"5m\"", "300s"}, {"720h", "'720h'", "2592000s"}}},
+    {"tls-auth-clients",
+     {{"yes", "yes", "yes"}, {"no", "\"no\"", "no"}, {"optional", "optional", "optional"}}},
+    {"tls-ca", {{"ca.pem", "\"ca.pem\"", "ca.pem"}}},
+    {"tls-cert", {{"weir.pem", "\"weir.pem\"", "weir.pem"}}},
+    {"tls-key", {{"weir.key", "\"weir.key\"", "weir.key"}}},
+    {"tls-only", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"tls-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"unclean-restart", {{"full", "full", "full"}, {"empty", "\"empty\"", "empty"}}},
+    {"unix-socket", {{"/run/weir.sock", "\"/run/weir.sock\"", "/run/weir.sock"}}},
+    {"unix-socket-perm", {{"700", "700", "700"}, {"770", "\"770\"", "770"}, {"777", "777", "777"}}},
+    {"users-file", {{"weir.users", "\"weir.users\"", "weir.users"}}},
 };
 
 struct Mistakes {
@@ -82,11 +95,24 @@ const std::map<std::string_view, Mistakes> kBad = {
     {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
     {"policies", {}},  // any text may be a path
     {"port", {{"", "-1", "65536", "redis", "0x1", "+1"}, "an integer from 0 to 65535"}},
+    {"protected-mode", {{"yes", "no"}, "true or false"}},
+    {"requirepass", {}},
     {"reset-clock", {{"yes", "1"}, "true or false"}},
     {"snapshot-interval",
      {{"", "0", "9ms", "3601s", "2h"}, "a time from 10ms to 3600s with a unit (ms, s, m, h)"}},
     {"threads", {{"", "65", "-1", "all"}, "an integer from 0 to 64"}},
+    {"timeout",
+     {{"", "60", "-1s", "721h"}, "a time from 0s to 2592000s with a unit (ms, s, m, h)"}},
+    {"tls-auth-clients", {{"", "true", "YES"}, "one of yes, no, optional"}},
+    {"tls-ca", {}},  // any text may be a path
+    {"tls-cert", {}},
+    {"tls-key", {}},
+    {"tls-only", {{"yes"}, "true or false"}},
+    {"tls-port", {{"", "-1", "65536"}, "an integer from 0 to 65535"}},
     {"unclean-restart", {{"", "exhausted"}, "one of full, empty"}},
+    {"unix-socket", {}},  // any text may be a path
+    {"unix-socket-perm", {{"", "755", "0700", "u=rwx"}, "one of 700, 770, 777"}},
+    {"users-file", {}},  // any text may be a path
 };
 
 absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& words) {

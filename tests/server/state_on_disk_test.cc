@@ -106,10 +106,9 @@ TEST_F(StateOnDiskTest, SnapshotLetsNoReplyWaitButThatOfSave) {
   Load();
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
   std::string replies;
-  EXPECT_EQ(Execute(session, {{"RL.ALLOW", "u", "10/s"}, {"RL.RESET", "u"}}, replies).ticket, 0U);
-  const Session::Turn turn = Execute(session, {{"PING"}, {"SAVE"}}, replies);
-  EXPECT_NE(turn.ticket, 0U);
-  AwaitSave(turn.ticket);
+  EXPECT_FALSE(
+      Execute(session, {{"RL.ALLOW", "u", "10/s"}, {"RL.RESET", "u"}}, replies).unsaved_from);
+  EXPECT_TRUE(Execute(session, {{"PING"}, {"SAVE"}}, replies).unsaved_from);
 }
 
 // Goal: with `always` what changed something waits, and nothing else does. Method: one turn of
@@ -120,9 +119,7 @@ TEST_F(StateOnDiskTest, AlwaysLetsRepliesToChangesWait) {
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
   const auto waits = [&](const std::vector<std::string>& words) {
     std::string replies;
-    const Session::Turn turn = Execute(session, {words}, replies);
-    if (turn.ticket != 0) AwaitSave(turn.ticket);
-    return turn.ticket != 0;
+    return Execute(session, {words}, replies).unsaved_from.has_value();
   };
   EXPECT_TRUE(waits({"RL.ALLOW", "u", "1/h"}));
   EXPECT_FALSE(waits({"RL.ALLOW", "u", "1/h"}));  // denied
@@ -155,10 +152,9 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   const Session::Turn turn = Execute(
       session, {{"PING"}, {"RL.RESET", "u"}, {"ECHO", "x"}, {"RL.RESET", "v"}, {"ECHO", "y"}},
       replies);
-  AwaitSave(turn.ticket);
   ASSERT_EQ(replies, "+PONG\r\n:0\r\n$1\r\nx\r\n:0\r\n$1\r\ny\r\n");
-  ASSERT_EQ(turn.sendable, std::string("+PONG\r\n").size());
-  std::string unsaved = replies.substr(turn.sendable);
+  ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
+  std::string unsaved = replies.substr(*turn.unsaved_from);
   std::string served = unsaved;
   session.ReplaceUnsaved(served, "full", /*changes=*/false);
   EXPECT_EQ(served, unsaved);
@@ -166,6 +162,22 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   EXPECT_EQ(unsaved,
             "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
             "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
+}
+
+// Goal: when the save of a ticket has ended, what was changed before it was asked for is on disk.
+TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
+  Open(With("always"));
+  Load();
+  {
+    Conversation client(*server_);
+    client.Run("RL.ALLOW u 10/d COST 3");
+    AwaitSave(state_->RequestSave());
+  }
+  state_.reset();  // without a stop
+  Open(With("always"));
+  Load();
+  Conversation later(*server_);
+  EXPECT_EQ(later.Ask("RL.PEEK u 10/d COST 0").elements.at(1).number, 7);
 }
 
 TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {

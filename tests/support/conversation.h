@@ -94,7 +94,8 @@ class Conversation {
       unread_.remove_prefix(turn.consumed);
       next = turn.next;
       closed_ = next == Session::Next::kClose;
-      wake_ = next == Session::Next::kWait ? std::optional(turn.wake) : std::nullopt;
+      const bool waits = next == Session::Next::kWait || next == Session::Next::kHold;
+      wake_ = waits ? std::optional(turn.wake) : std::nullopt;
       ++turns_;
     }
     return replies;
@@ -102,6 +103,9 @@ class Conversation {
 
   // What the server answers without being sent anything: the end of a wait, and what follows it.
   std::string Receive() { return Send(""); }
+
+  // Another session has something for this one to see; the next Receive does.
+  void WakeUp() { wake_.reset(); }
 
   // Ends a wait as a server does that is about to stop; Receive() has the answer.
   void EndWait() {

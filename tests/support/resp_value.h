@@ -75,7 +75,7 @@ inline std::optional<RespValue> ReadRespValue(std::string_view& stream, int dept
     value.text = rest;
     return value;
   }
-  if (*line == "$-1" || *line == "_") {
+  if (*line == "$-1" || *line == "*-1" || *line == "_") {
     value.type = '_';
     return value;
   }

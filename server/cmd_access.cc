@@ -1,0 +1,154 @@
+// Who the client is, and who there is: AUTH and ACL. Users are changed in the users file only.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include <sodium/randombytes.h>
+
+#include "core/quote.h"
+#include "core/status.h"
+#include "protocol/integer.h"
+#include "server/command.h"
+#include "server/command_category.h"
+#include "server/command_keys.h"
+#include "server/command_table.h"
+#include "server/handlers.h"
+#include "server/login.h"
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kPasswordBitsMax = 4096;
+constexpr std::int64_t kPasswordBits = 256;
+
+}  // namespace
+
+void Auth(Call& call) {
+  const auto arguments = call.arguments();
+  if (arguments.size() > 2) return call.Fail("syntax error");
+  const bool names_user = arguments.size() == 2;
+  const std::string_view user = names_user ? arguments[0] : kDefaultUser;
+  if (!names_user && call.services().access.Find(kDefaultUser)->needs_no_password()) {
+    return call.Fail(
+        "AUTH <password> called without any password configured for the default user. Are you sure "
+        "your configuration is correct?");
+  }
+  if (LogIn(call, user, arguments.back())) call.reply.SimpleString("OK");
+}
+
+void AclCat(Call& call) {
+  std::vector<std::string> names;
+  if (call.arguments().empty()) {
+    for (const std::string_view name : CategoryNames(kEveryCategory)) names.emplace_back(name);
+  } else {
+    const std::string_view name = call.arguments()[0];
+    const std::optional<CommandCategories> category = FindCategory(name);
+    if (!category || *category == kEveryCategory) {
+      return call.Fail(absl::StrCat("Unknown category ", Quote(name)));
+    }
+    for (const CommandSpec& spec : CommandTable()) {
+      if ((CategoriesOf(spec) & *category) == 0) continue;
+      names.push_back(absl::AsciiStrToLower(AbslView(spec.name)));
+    }
+  }
+  call.reply.Array(names.size());
+  for (const std::string& name : names) call.reply.Bulk(name);
+}
+
+void AclDryRun(Call& call) {
+  const auto arguments = call.arguments();
+  const std::shared_ptr<const User> user = call.services().access.Find(arguments[0]);
+  if (!user) return call.Fail(absl::StrCat("User ", Quote(arguments[0]), " not found"));
+  const auto words = arguments.subspan(1);
+  const CommandSpec* spec = FindRequested(words);
+  if (!spec) return call.Fail(absl::StrCat("Command ", Quote(words[0]), " not found"));
+  const std::string name = absl::AsciiStrToLower(AbslView(spec->name));
+  if (!spec->arity.Allows(words.size())) {
+    return call.Fail(absl::StrCat("wrong number of arguments for '", name, "' command"));
+  }
+  if (spec->Is(kNoAuth)) return call.reply.SimpleString("OK");
+  if (!user->MayRun(*spec)) {
+    return call.reply.Bulk(
+        absl::StrCat("This user has no permissions to run the '", name, "' command"));
+  }
+  for (const std::string_view key : KeysIn(*spec, words)) {
+    if (user->MayUse(key)) continue;
+    return call.reply.Bulk(
+        absl::StrCat("This user has no permissions to access the ", Quote(key), " key"));
+  }
+  call.reply.SimpleString("OK");
+}
+
+void AclGenPass(Call& call) {
+  std::int64_t bits = kPasswordBits;
+  if (!call.arguments().empty()) {
+    const std::optional<std::int64_t> asked = ParseInteger(call.arguments()[0]);
+    if (!asked) return call.Fail("value is not an integer or out of range");
+    if (*asked < 1 || *asked > kPasswordBitsMax) {
+      return call.Fail(
+          "ACL GENPASS argument must be the number of bits for the output password, a positive "
+          "number up to 4096");
+    }
+    bits = *asked;
+  }
+  std::string bytes(kPasswordBitsMax / 8, '\0');
+  randombytes_buf(bytes.data(), bytes.size());
+  const auto digits = static_cast<std::size_t>((bits + 3) / 4);
+  call.reply.Bulk(absl::BytesToHexString(bytes).substr(0, digits));
+}
+
+void AclGetUser(Call& call) {
+  const std::shared_ptr<const User> user = call.services().access.Find(call.arguments()[0]);
+  if (!user) return call.reply.Null();
+  std::vector<std::string_view> flags = {user->is_on() ? "on" : "off"};
+  if (user->needs_no_password()) flags.emplace_back("nopass");
+  RespWriter& reply = call.reply;
+  reply.Map(6);
+  reply.Bulk("flags");
+  reply.Set(flags.size());
+  for (const std::string_view flag : flags) reply.Bulk(flag);
+  reply.Bulk("passwords");
+  const std::vector<std::string>& hashes = user->password_hashes();
+  reply.Array(hashes.size());
+  for (const std::string& hash : hashes) reply.Bulk(hash);
+  reply.Bulk("commands");
+  reply.Bulk(user->command_rules());
+  reply.Bulk("keys");
+  reply.Bulk(user->KeyRules());
+  // There are neither channels nor selectors here, but tools look for them.
+  reply.Bulk("channels");
+  reply.Bulk("");
+  reply.Bulk("selectors");
+  reply.Array(0);
+}
+
+void AclList(Call& call) {
+  const auto users = call.services().access.All();
+  call.Charge(users.size());
+  call.reply.Array(users.size());
+  for (const auto& user : users) call.reply.Bulk(user->Line());
+}
+
+void AclLoad(Call& call) {
+  const absl::Status loaded = call.services().access.Load();
+  if (!loaded.ok()) return call.Fail(loaded);
+  call.reply.SimpleString("OK");
+}
+
+void AclUsers(Call& call) {
+  const auto users = call.services().access.All();
+  call.Charge(users.size());
+  call.reply.Array(users.size());
+  for (const auto& user : users) call.reply.Bulk(user->name());
+}
+
+void AclWhoAmI(Call& call) { call.reply.Bulk(call.session.user()->name()); }
+
+}  // namespace weir

@@ -1,0 +1,109 @@
+// MULTI and what belongs to it: several requests that nobody else's comes between.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/limiter.h"
+#include "core/status.h"
+#include "server/command.h"
+#include "server/command_keys.h"
+#include "server/handlers.h"
+#include "server/transaction.h"
+
+namespace weir {
+namespace {
+
+// Bytes of the replies of one EXEC, but for the errors in the place of what is more.
+constexpr std::size_t kRepliesBytesMax = 512 * 1024;
+
+// Keeps everybody else from the keys of the queued commands, and from those watched.
+class Isolation {
+ public:
+  Isolation(Limiter& limiter, const Transaction& transaction,
+            const std::vector<std::vector<std::string_view>>& requests) {
+    const auto& queued = transaction.queued();
+    const bool about_all = std::ranges::any_of(
+        queued, [](const Transaction::Queued& one) { return one.spec->Is(kWholeTable); });
+    if (about_all) {
+      hold_.emplace(limiter);
+      return;
+    }
+    std::vector<std::string_view> keys;
+    for (std::size_t i = 0; i < queued.size(); ++i) {
+      const auto named = KeysIn(*queued[i].spec, requests[i]);
+      keys.insert(keys.end(), named.begin(), named.end());
+    }
+    hold_.emplace(limiter, keys, transaction.watched());
+  }
+
+ private:
+  std::optional<Limiter::Transaction> hold_;
+};
+
+}  // namespace
+
+void Multi(Call& call) {
+  Transaction& transaction = call.session.transaction();
+  if (transaction.is_open()) return call.Fail("MULTI calls can not be nested");
+  transaction.Open();
+  call.reply.SimpleString("OK");
+}
+
+void Discard(Call& call) {
+  if (!call.session.transaction().is_open()) return call.Fail("DISCARD without MULTI");
+  call.session.transaction() = Transaction();
+  call.reply.SimpleString("OK");
+}
+
+void Watch(Call& call) {
+  Transaction& transaction = call.session.transaction();
+  if (transaction.is_open()) return call.Fail("WATCH inside MULTI is not allowed");
+  call.Charge(call.arguments().size());
+  for (const std::string_view key : call.arguments()) {
+    const absl::Status watched = transaction.Watch(call.services().limiter.Watch(key));
+    if (!watched.ok()) return call.Fail(watched);
+  }
+  call.reply.SimpleString("OK");
+}
+
+void Unwatch(Call& call) {
+  call.session.transaction().Unwatch();
+  call.reply.SimpleString("OK");
+}
+
+// The queue is the client's own from here on: what it queues is no transaction any more.
+void Exec(Call& call) {
+  if (!call.session.transaction().is_open()) return call.Fail("EXEC without MULTI");
+  const Transaction transaction = std::exchange(call.session.transaction(), Transaction());
+  if (transaction.is_aborted()) {
+    return call.FailAs("EXECABORT Transaction discarded because of previous errors.");
+  }
+  call.Charge(transaction.units() + transaction.watched_size());
+  std::vector<std::vector<std::string_view>> requests;
+  requests.reserve(transaction.queued().size());
+  for (const Transaction::Queued& queued : transaction.queued()) {
+    requests.emplace_back(queued.words.begin(), queued.words.end());
+  }
+  Limiter& limiter = call.services().limiter;
+  const Isolation isolation(limiter, transaction, requests);
+  const Instant view = call.services().explicit_time.View(call.now);
+  const bool unchanged = std::ranges::all_of(
+      transaction.watched(),
+      [&](const Limiter::Watched& watched) { return limiter.IsUnchanged(watched, view); });
+  if (!unchanged) return call.reply.NullArray();
+  const std::size_t begin = call.reply.size();
+  call.reply.Array(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::size_t before = call.reply.size();
+    call.session.RunQueued(*transaction.queued()[i].spec, requests[i], call.now, call.reply);
+    if (call.reply.size() - begin <= kRepliesBytesMax) continue;
+    // It is done all the same: a transaction does not stop halfway.
+    call.reply.TakeBack(before);
+    call.Fail("done, but the replies of this EXEC are too long to say more");
+  }
+}
+
+}  // namespace weir

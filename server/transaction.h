@@ -1,0 +1,67 @@
+// What a client has queued since MULTI, and the keys that it watches.
+//
+//     transaction.Open();
+//     absl::Status queued = transaction.Queue(spec, words);  // instead of running the command
+//     ... EXEC takes all of it and runs it (cmd_transaction.cc)
+//
+// Bounded, since it is a client's memory, and since nobody else decides on these keys while it
+// runs: by kUnitsMax units of work, of which a fast command is one and another one kWholeTableWork,
+// or as many as it has words, and by the bytes of the words. Belongs to its session's thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/limiter.h"
+
+namespace weir {
+
+struct CommandSpec;
+
+class Transaction {
+ public:
+  static constexpr std::size_t kUnitsMax = 4096;
+  static constexpr std::size_t kBytesMax = 1024 * 1024;
+  static constexpr std::size_t kWatchedMax = 4096;  // keys, and buckets of theirs
+
+  struct Queued {
+    const CommandSpec* spec;
+    std::vector<std::string> words;
+  };
+
+  // Between MULTI and EXEC or DISCARD.
+  [[nodiscard]] bool is_open() const noexcept { return open_; }
+  void Open() noexcept { open_ = true; }
+
+  // EXEC will refuse: a request that should have been queued was not.
+  void Abort() noexcept { aborted_ = open_; }
+  [[nodiscard]] bool is_aborted() const noexcept { return aborted_; }
+
+  // Fails with kResourceExhausted, and aborts, where it would be too much.
+  absl::Status Queue(const CommandSpec& spec, std::span<const std::string_view> words);
+  [[nodiscard]] const std::vector<Queued>& queued() const noexcept { return queued_; }
+  [[nodiscard]] std::size_t units() const noexcept { return units_; }
+
+  // EXEC will do nothing if the key has changed since the first time. Fails with
+  // kResourceExhausted.
+  absl::Status Watch(Limiter::Watched watched);
+  void Unwatch();
+  [[nodiscard]] const std::vector<Limiter::Watched>& watched() const noexcept { return watched_; }
+  [[nodiscard]] std::size_t watched_size() const noexcept { return watched_size_; }
+
+ private:
+  bool open_ = false;
+  bool aborted_ = false;
+  std::vector<Queued> queued_;
+  std::size_t units_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<Limiter::Watched> watched_;
+  std::size_t watched_size_ = 0;
+};
+
+}  // namespace weir

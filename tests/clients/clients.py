@@ -1,0 +1,60 @@
+"""The clients of the matrix: what runs them, where they come from, which steps they can take."""
+
+from dataclasses import dataclass
+
+# What each program does, as far as its client can.
+STEPS = {
+    "connect": "PING",
+    "allow": "RL.ALLOW, whose five integers are read",
+    "pipeline": "several RL.ALLOW in one go, answered in order",
+    "transaction": "MULTI, RL.ALLOW twice, EXEC",
+    "error": "a limit that is misspelt is the library's error, and the connection stays",
+    "reconnect": "CLIENT KILL from another connection, then RL.ALLOW on a new one",
+    "once": "a request whose reply is lost is an error, and is not sent again",
+}
+
+
+class Unavailable(Exception):
+    """Why a client cannot be run here."""
+
+
+@dataclass(frozen=True)
+class Client:
+    name: str
+    program: str  # with its arguments
+    package: str = ""  # Debian's
+    npm: str = ""  # what `npm install` is given
+    node_min: int = 18
+    steps: tuple = tuple(STEPS)
+
+
+def _redis_cli(name, mode, steps):
+    return Client(name, f"redis_cli.py {mode}", package="redis-tools", steps=tuple(steps.split()))
+
+
+CLIENTS = (
+    _redis_cli("redis-cli", "arguments", "connect allow error once"),
+    _redis_cli("redis-cli, typed to", "interactive", "connect allow transaction error reconnect"),
+    _redis_cli("redis-cli -3", "resp3", "connect allow transaction error"),
+    _redis_cli("redis-cli --pipe", "pipe", "allow pipeline transaction error"),
+    _redis_cli("redis-cli --stat", "stat", "connect"),
+    Client(
+        "redis-benchmark",
+        "redis_benchmark.py",
+        package="redis-tools",
+        steps=("connect", "allow", "pipeline", "error", "reconnect"),
+    ),
+    Client("redis-py", "python_redis.py", package="python3-redis"),
+    Client("hiredis", "hiredis.cc", package="libhiredis-dev"),
+    Client("redis-rb", "ruby_redis.rb", package="ruby-redis"),
+    Client("phpredis", "php_redis.php", package="php-redis"),
+    Client("Redis.pm", "perl_redis.pl", package="libredis-perl"),
+    Client("node-redis, Debian's", "node_redis.mjs", package="node-redis"),
+    Client("node-redis 4", "node_redis.mjs", npm="redis@4"),
+    Client("node-redis 5", "node_redis.mjs", npm="redis@5"),
+    Client("node-redis 6", "node_redis.mjs", npm="redis@6", node_min=20),
+    Client("ioredis 5", "ioredis.mjs", npm="ioredis@5"),
+    Client("ioredis 6", "ioredis.mjs", npm="ioredis@6", node_min=20),
+    Client("iovalkey", "ioredis.mjs", npm="ioredis@npm:iovalkey@0"),
+    Client("valkey-glide", "valkey_glide.mjs", npm="@valkey/valkey-glide@2"),
+)

@@ -1,0 +1,52 @@
+"""npm's packages: whether Node is new enough, and where a client's modules are."""
+
+import re
+import shutil
+import subprocess
+
+from clients import Unavailable
+
+INSTALL_SECONDS = 300
+
+
+def node_version():
+    """The major one; 0 without Node."""
+    if not shutil.which("node"):
+        return 0
+    printed = subprocess.check_output(["node", "--version"], text=True)
+    return int(re.match(r"v(\d+)", printed)[1])
+
+
+def modules_of(client, folder):
+    """The folder with the client's modules, in `folder`; installed if it is not there."""
+    if node_version() < client.node_min:
+        raise Unavailable(f"wants Node {client.node_min}, here is {node_version() or 'none'}")
+    place = folder / client.name.replace(" ", "-")
+    modules = place / "node_modules"
+    if not (modules / ".package-lock.json").exists():  # which npm writes last
+        if not shutil.which("npm"):
+            raise Unavailable("wants npm")
+        place.mkdir(parents=True, exist_ok=True)
+        _install(client.npm, place)
+    return modules
+
+
+def _install(package, place):
+    """No scripts of the packages are run, and a registry that is not there is not asked twice."""
+    options = "--ignore-scripts --fetch-retries=0 --no-audit --no-fund --loglevel=error"
+    command = ["npm", "install", "--prefix", str(place), *options.split(), package]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=INSTALL_SECONDS,
+            text=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Unavailable(f"npm does not get {package}: no end in {INSTALL_SECONDS} s") from error
+    if done.returncode:
+        code = re.search(r"code (\w+)", done.stdout)
+        raise Unavailable(f"npm does not get {package}: {code[1] if code else done.stdout}")

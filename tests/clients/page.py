@@ -1,0 +1,178 @@
+"""docs/clients.md: how each client calls RL.ALLOW, in the very lines that the programs here run.
+
+    page.py        prints the page, as `./dev docs` writes it
+
+Between the marks [docs] and [/docs] of a program is what the page shows of it.
+"""
+
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from clients import CLIENTS, STEPS
+
+FOLDER = Path(__file__).parent
+
+BEGIN = """\
+# Clients
+
+`./dev docs` writes this page, and a test compares it with the programs that its code comes from:
+tests/clients has one for each client library here, and `./dev clients` runs them all.
+
+RL.ALLOW is a command like any other, and every client library has a call for commands that it does
+not know by name. `port`, `user`, `password` and `deadline` are yours: 7379, no user and no password
+where the server has none, and, say, 50 ms. The answer is the same five integers in RESP2 and RESP3;
+a denial is an answer, and a limit that is misspelt is what the library has for errors.
+
+**A request that is sent twice is charged twice.** Some libraries repeat by themselves what got no
+reply. Below they are told not to; it is tested with a connection that loses one reply.
+
+[examples](../examples) has wrappers that have a deadline and that fail open or closed, as you
+choose; [recipes.md](recipes.md) says what to ask for.
+
+A user of `--users-file` needs no more than @limit: besides the commands that decide, it has all
+that the libraries send by themselves, such as HELLO, CLIENT SETINFO, INFO and MULTI.
+
+```
+user app on >secret ~* +@limit
+```
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    install: str
+    program: str
+    notes: str
+
+
+SECTIONS = (
+    Section(
+        "redis-cli and redis-benchmark",
+        "apt-get install redis-tools",
+        "redis_cli.py",
+        """\
+At its prompt it shows the words of each command while they are typed, and connects anew with the
+next command. `-e` makes an error of an answer an exit status of 1; `--pipe` sends a file of
+requests. redis-benchmark ends at the first error:
+`redis-benchmark -p 7379 -P 16 -r 100000 RL.ALLOW user:__rand_int__ 10/s`.""",
+    ),
+    Section(
+        "Python: redis-py",
+        "apt-get install python3-redis",
+        "python_redis.py",
+        """\
+A lost reply is a `ConnectionError` or a `TimeoutError`, a bad limit a `ResponseError`. Versions
+from 6 on repeat a request unless `retry` is given as it is here. `pipeline()` puts its commands
+into MULTI; `pipeline(transaction=False)` does not.""",
+    ),
+    Section(
+        "C and C++: hiredis",
+        "apt-get install libhiredis-dev",
+        "hiredis.cc",
+        """\
+A context without a reply is of no use any more: free it, and connect and log in anew. It is for one
+thread.""",
+    ),
+    Section(
+        "Ruby: redis-rb",
+        "apt-get install ruby-redis",
+        "ruby_redis.rb",
+        """\
+Without `reconnect_attempts: 0` it repeats a request once. A lost reply is a
+`Redis::BaseConnectionError`, a bad limit a `Redis::CommandError`; the next call connects anew.
+Within `pipelined` and `multi` the call is `batch.call(...)`.""",
+    ),
+    Section(
+        "PHP: phpredis",
+        "apt-get install php-redis",
+        "php_redis.php",
+        """\
+A bad limit is no exception: the answer is `false`, and `getLastError()` has the text. A lost reply
+is a `RedisException`. The next call connects anew, and logs in.""",
+    ),
+    Section(
+        "Perl: Redis.pm",
+        "apt-get install libredis-perl",
+        "perl_redis.pl",
+        """\
+`reconnect` connects anew before a request, for as long as it says, and repeats none. A bad limit
+and a lost reply die. With a function as the last argument the request is one of a pipeline, and
+`wait_all_responses` calls the functions.""",
+    ),
+    Section(
+        "JavaScript: node-redis 4, 5 and 6",
+        "npm install redis",
+        "node_redis.mjs",
+        """\
+All words are strings. Requests of one turn of the event loop are a pipeline; `multi()` has
+`addCommand([...])`. It has no deadline for a reply: [examples](../examples/javascript/limited.mjs)
+has one. Version 6 speaks RESP3 and wants Node 20. `apt-get install node-redis` is version 4.""",
+    ),
+    Section(
+        "JavaScript: ioredis 5 and 6, iovalkey",
+        "npm install ioredis",
+        "ioredis.mjs",
+        """\
+Without `maxRetriesPerRequest: 0` it sends a request again whenever it connects anew. Version 6
+speaks RESP3 and wants Node 20. iovalkey is the same but for its name, in `npm install iovalkey` and
+in the import.""",
+    ),
+    Section(
+        "JavaScript: valkey-glide",
+        "npm install @valkey/valkey-glide",
+        "valkey_glide.mjs",
+        """\
+It connects only if it may read INFO. A batch is a `Batch`, with `customCommand([...])`, for
+`weir.exec(batch, true)`.""",
+    ),
+)
+
+LANGUAGES = {
+    ".cc": "cpp",
+    ".mjs": "js",
+    ".php": "php",
+    ".pl": "perl",
+    ".py": "python",
+    ".rb": "ruby",
+}
+MARKED = re.compile(r"^ *(?:#|//) \[docs\]\n(.*?)^ *(?:#|//) \[/docs\]\n", re.DOTALL | re.MULTILINE)
+
+
+def snippet(program):
+    """What is between the marks of a program, piece after piece, each without its indentation."""
+    pieces = MARKED.findall((FOLDER / program).read_text(encoding="utf-8"))
+    assert pieces, f"nothing between [docs] and [/docs] in {program}"
+    return "".join(textwrap.dedent(piece) for piece in pieces)
+
+
+def _section(section):
+    code = snippet(section.program)
+    language = "sh" if code.startswith("# $") else LANGUAGES[Path(section.program).suffix]
+    install = f"`{section.install}`"
+    return f"\n## {section.title}\n\n{install}\n\n```{language}\n{code}```\n\n{section.notes}\n"
+
+
+def _row(cells):
+    return " ".join(f"| {cell}".strip() for cell in cells) + " |\n"
+
+
+def _tested():
+    """Which steps the programs take."""
+    text = "\n## What is tested\n\n"
+    text += "Each against a server of its own, without a user and with one:\n\n"
+    text += "".join(f"- {step}: {meaning}\n" for step, meaning in STEPS.items()) + "\n"
+    text += _row(["client", *STEPS]) + _row(["---"] * (1 + len(STEPS)))
+    for client in CLIENTS:
+        text += _row([client.name, *("yes" if step in client.steps else "" for step in STEPS)])
+    return text
+
+
+def page():
+    return BEGIN + "".join(_section(section) for section in SECTIONS) + _tested()
+
+
+if __name__ == "__main__":
+    print(page(), end="")

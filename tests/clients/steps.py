@@ -1,0 +1,32 @@
+"""What the programs in Python share: where the server is, and how the steps are told."""
+
+import os
+import sys
+
+PORT = int(os.environ["WEIR_PORT"])
+LOSSY_PORT = int(os.environ["WEIR_LOSSY_PORT"])
+USER = os.environ.get("WEIR_USER")
+PASSWORD = os.environ.get("WEIR_PASSWORD")
+ADMIN_USER = os.environ.get("WEIR_ADMIN_USER")
+ADMIN_PASSWORD = os.environ.get("WEIR_ADMIN_PASSWORD")
+DEADLINE = float(os.environ["WEIR_DEADLINE"])
+
+
+def check(seen, wanted):
+    if seen != wanted:
+        raise AssertionError(f"{seen!r}, not {wanted!r}")
+
+
+def run(version, *steps):
+    """Takes each step, the functions' names being those of the steps, and ends the program."""
+    print("version", version)
+    failed = False
+    for step in steps:
+        name = step.__name__.rstrip("_")
+        try:
+            step()
+            print("ok", name)
+        except Exception as error:  # pylint: disable=broad-except
+            print("FAIL", name, " ".join(f"{type(error).__name__}: {error}".split()))
+            failed = True
+    sys.exit(failed)

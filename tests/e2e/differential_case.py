@@ -1,0 +1,73 @@
+"""What a case of the differential test says: requests on a fresh connection.
+
+A request is a text, whose words are split at blanks; a tuple of words, for those that have blanks
+or are no text; or bytes, that are sent as they are. All requests of a case are sent in one piece,
+then our side of the connection is closed, and all that comes back is compared byte for byte, but
+for a request in Like(), whose reply is compared by its shape.
+
+A case with By() has more connections than one. In it each request waits for its reply, {b.id} in a
+text is what CLIENT ID says on connection b, and {b.addr} is its address. Next() is one more thing
+that a connection receives: a reply, or its end. Large replies are for such a case, or for one whose
+last request is QUIT: Redis forgets what it could not write yet when it sees our side closed.
+"""
+
+from typing import Callable, NamedTuple
+
+
+class Like(NamedTuple):
+    """A request whose reply is compared by a shape."""
+
+    request: object
+    shape: Callable
+
+
+class By(NamedTuple):
+    """A request on another connection than "a"; None: what that connection receives next."""
+
+    who: str
+    request: object
+
+
+class Own(NamedTuple):
+    """What each server has a command of its own for; the replies are not compared."""
+
+    redis: str
+    weir: str
+
+
+def Next(who):
+    return By(who, None)
+
+
+class Case(NamedTuple):
+    name: str
+    requests: tuple
+
+
+class Group(NamedTuple):
+    title: str
+    cases: list
+    password: bool = False  # of servers that have one: "secret"
+    protocols: tuple = (2, 3)
+
+
+class Difference(NamedTuple):
+    why: str
+    requests: tuple
+    replies: list  # weir's: bytes, or the shape of what is in Like()
+    replies3: list = None  # in RESP3, where they are others
+    password: bool = False
+
+
+def case(name, *requests):
+    return Case(name, requests)
+
+
+def each(*requests):
+    """A case for each request, named for it."""
+    return [Case(repr(r.request if isinstance(r, Like) else r)[:60], (r,)) for r in requests]
+
+
+def then_ping(*requests):
+    """A case for each request, followed by a PING: whether it is answered says what went before."""
+    return [Case(repr(r)[:60], (r, b"PING\r\n")) for r in requests]

@@ -1,0 +1,249 @@
+"""The same bytes to Redis 7.0 and to weir have the same replies, for all commands that both have.
+
+differential_cases.py lists the cases, differential_differences.py what is meant to differ.
+"""
+
+import contextlib
+import re
+import socket
+import subprocess
+import threading
+import unittest
+
+from differential_case import By, Like, Own
+from differential_cases import GROUPS, NOT_YET
+from differential_differences import DIFFERENCES
+from differential_replies import end_of_reply, split_replies
+from weir_e2e import DEADLINE, Client, ServerTest, encode
+
+PASSWORD = "secret"
+CLIENTS_MAX = "200"  # few enough for any limit on open files, which else lowers it
+GREETING = {2: b"", 3: encode("HELLO", "3")}
+CLOSED = b"(closed)"
+START_TRIES = 10
+CUT_BYTES_MAX = 300  # of a case that is sent a byte at a time, too
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Redis:
+    """Debian's redis-server, that keeps nothing. Nobody else has to listen where it wants to."""
+
+    def __init__(self, directory, *options):
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", directory]
+            + ["--save", "", "--appendonly", "no", *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        self.listens = False
+        self._known = threading.Event()
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+        self._known.wait(DEADLINE)
+
+    def _read_log(self):
+        with self.process.stdout as lines:
+            for line in lines:
+                if b"Ready to accept connections" in line:
+                    self.listens = True
+                    self._known.set()
+        self._known.set()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(DEADLINE)
+
+
+class RawClient(Client):
+    """A connection that gives back replies as the bytes that they are."""
+
+    def raw_reply(self):
+        """The next reply, or CLOSED."""
+        try:
+            while (end := end_of_reply(self._unread, self._begin)) is None:
+                self._receive_more()
+        except (EOFError, ConnectionResetError):
+            return CLOSED
+        reply = bytes(self._unread[self._begin : end])
+        self._begin = end
+        return reply
+
+
+def words_of(request):
+    """What a case says of a request, as the bytes that are sent."""
+    if isinstance(request, Like):
+        return words_of(request.request)
+    if isinstance(request, bytes):
+        return request
+    return encode(*(request.split(" ") if isinstance(request, str) else request))
+
+
+def send_quietly(client, pieces, half_close):
+    """A server may close before it has all; what it said until then is what matters."""
+    with contextlib.suppress(OSError):
+        for piece in pieces:
+            client.send(piece)
+        if half_close:
+            client.half_close()
+
+
+def replies_to(port, protocol, requests, cut=False):
+    """The replies to requests that are sent without waiting: in one piece, or cut at each byte."""
+    sent = b"".join(words_of(request) for request in requests)
+    with RawClient(port) as client:
+        if protocol == 3:
+            client.send(GREETING[3])
+            client.raw_reply()
+        pieces = [sent[i : i + 1] for i in range(len(sent))] if cut else [sent]
+        half_close = requests[-1] != "QUIT"
+        sender = threading.Thread(target=send_quietly, args=(client, pieces, half_close))
+        sender.start()
+        received = client.rest()
+        sender.join()
+    return split_replies(received)
+
+
+class Talk:
+    """A case with several connections, on which each request waits for its reply."""
+
+    def __init__(self, port, protocol, names):
+        self.clients, self.facts = {}, {}
+        for name in names:
+            client = self.clients[name] = RawClient(port)
+            client.send(GREETING[protocol] + encode("CLIENT", "ID"))
+            if protocol == 3:
+                client.raw_reply()
+            self.facts[name + ".id"] = client.raw_reply().strip(b":\r\n").decode()
+            self.facts[name + ".addr"] = "%s:%d" % client.socket.getsockname()
+
+    def step(self, request):
+        who, request = request if isinstance(request, By) else ("a", request)
+        request = request.request if isinstance(request, Like) else request
+        if request is not None:
+            if isinstance(request, str):
+                request = re.sub(r"\{(.*?)\}", lambda match: self.facts[match.group(1)], request)
+            self.clients[who].send(words_of(request))
+        return self.clients[who].raw_reply()
+
+    def close(self):
+        for client in self.clients.values():
+            client.close()
+
+
+def of_server(server, requests):
+    """The requests, with those that are the server's own: "redis" or "weir"."""
+
+    def of(request):
+        if isinstance(request, By):
+            return By(request.who, of(request.request))
+        return getattr(request, server) if isinstance(request, Own) else request
+
+    return [of(request) for request in requests]
+
+
+def is_talk(requests):
+    texts = [r.request if isinstance(r, Like) else r for r in requests]
+    return any(isinstance(text, By) or isinstance(text, str) and "{" in text for text in texts)
+
+
+def talk(port, protocol, requests):
+    names = {"a"} | {request.who for request in requests if isinstance(request, By)}
+    with contextlib.closing(Talk(port, protocol, sorted(names))) as conversation:
+        return [conversation.step(request) for request in requests]
+
+
+def comparable(requests, replies):
+    """The replies with shapes in the place of those that cannot be equal: errors always can."""
+    if len(replies) != len(requests):
+        return replies
+
+    def of(request, reply):
+        if isinstance(request, Own) or isinstance(request, By) and isinstance(request.request, Own):
+            return b""
+        return request.shape(reply) if isinstance(request, Like) and reply[:1] != b"-" else reply
+
+    return [of(request, reply) for request, reply in zip(requests, replies)]
+
+
+class DifferentialTest(ServerTest):
+    def start_redis(self, *options):
+        for _ in range(START_TRIES):
+            redis = Redis(self.directory, *options)
+            self.addCleanup(redis.kill)
+            if redis.listens:
+                return redis
+        raise AssertionError("redis-server does not start")
+
+    def start_both(self, password):
+        options = ["--requirepass", PASSWORD] if password else []
+        redis = self.start_redis("--maxclients", CLIENTS_MAX, *options)
+        return redis.port, self.start("--max-clients", CLIENTS_MAX, *options).port
+
+    def assert_same(self, requests, redis, weir):
+        redis, weir = comparable(requests, redis), comparable(requests, weir)
+        if redis == weir:
+            return
+        rows = zip(requests, redis, weir)
+        if len(redis) != len(requests) or len(weir) != len(requests):
+            rows = [(requests, redis, weir)]
+        rows = [row for row in rows if row[1] != row[2]]
+        self.fail("\n".join(f"{row[0]}\n  Redis {row[1]}\n  weir  {row[2]}" for row in rows))
+
+    def compare(self, ports, protocol, requests):
+        """Says both the same and compares what they say."""
+        say = talk if is_talk(requests) else replies_to
+        ours = of_server("weir", requests)
+        redis = say(ports[0], protocol, of_server("redis", requests))
+        self.assert_same(requests, redis, say(ports[1], protocol, ours))
+        if say is talk or protocol == 3 or sum(len(words_of(r)) for r in ours) > CUT_BYTES_MAX:
+            return
+        self.assert_same(requests, redis, replies_to(ports[1], protocol, ours, cut=True))
+
+    def compare_groups(self, password):
+        groups = [g for g in GROUPS if g.password == password and g.title not in NOT_YET]
+        if not groups:
+            self.skipTest("weir has none of these commands yet")
+        ports = self.start_both(password)
+        for group in groups:
+            for case in group.cases:
+                for protocol in group.protocols:
+                    with self.subTest(f"{group.title}: {case.name}, RESP{protocol}"):
+                        self.compare(ports, protocol, case.requests)
+
+    # Goal: whoever speaks to Redis can speak to weir. Method: the same bytes to both, in RESP2 and
+    # RESP3, in one piece and a byte at a time; the replies are compared byte for byte.
+    def test_weir_answers_as_redis_does(self):
+        self.compare_groups(password=False)
+
+    def test_weir_answers_as_redis_does_with_a_password(self):
+        self.compare_groups(password=True)
+
+    # Goal: where weir means to differ, it differs so and not otherwise, and still does.
+    def test_these_differences_are_meant(self):
+        ports = {password: self.start_both(password) for password in (False, True)}
+        for row in DIFFERENCES:
+            expected = {2: row.replies, 3: row.replies3 or row.replies}
+            for protocol in (2,) if row.password else (2, 3):  # HELLO 3 needs the password
+                with self.subTest(f"{row.requests}, RESP{protocol}: {row.why}"[:200]):
+                    redis, weir = (
+                        comparable(row.requests, replies_to(port, protocol, row.requests))
+                        for port in ports[row.password]
+                    )
+                    self.assertEqual(weir, expected[protocol])
+                    self.assertNotEqual(redis, expected[protocol])
+
+    def test_what_is_missing_is_a_group(self):
+        titles = [group.title for group in GROUPS]
+        self.assertEqual(len(set(titles)), len(titles))
+        self.assertLessEqual(NOT_YET, set(titles))
+
+
+if __name__ == "__main__":
+    unittest.main()

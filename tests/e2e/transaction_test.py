@@ -1,0 +1,293 @@
+"""MULTI and EXEC with real sockets and several threads: nobody comes between, whatever he does.
+
+differential_test.py compares the replies with Redis's.
+"""
+
+import threading
+import time
+import unittest
+
+from weir_e2e import NEVER, Client, Error, ServerTest, encode, scaled
+
+SLOW = "1/50s"  # a wait for the next token outlasts the test
+AT_ONCE_SECONDS_MAX = 10.0  # generous: machines are busy; what must not happen takes a minute
+UNITS_MAX = 4096
+WHOLE_TABLE_UNITS = 64
+TOO_LARGE = (
+    "ERR transaction is too large: at most 4096 commands (slow ones count as 64) and 1048576 bytes"
+)
+ABORTED = "EXECABORT Transaction discarded because of previous errors."
+BATCH = 20  # transactions that are sent in one piece, so that the threads meet
+BETWEEN = ["PING"] * 30  # so that others have the time to come between
+
+
+def transaction(*requests):
+    """The bytes of MULTI, the requests, EXEC."""
+    return b"".join(encode(*request.split(" ")) for request in ("MULTI", *requests, "EXEC"))
+
+
+def executed(client, queued):
+    """EXEC's reply, behind those of MULTI and of `queued` requests."""
+    assert client.reply() == "OK"
+    for _ in range(queued):
+        assert client.reply() == "QUEUED"
+    return client.reply()
+
+
+def exchange(client, requests):
+    """Sends them, and receives all replies, which are then there for client.reply()."""
+    sender = threading.Thread(target=client.send, args=(requests + encode("QUIT"),))
+    sender.start()
+    client.rest()
+    sender.join()
+
+
+class TransactionTest(ServerTest):
+    def execute(self, client, *requests):
+        client.send(transaction(*requests))
+        return executed(client, len(requests))
+
+    def run_all(self, *jobs):
+        """Runs each in a thread of its own; the first error of any is the test's."""
+        errors = []
+
+        def guarded(job):
+            try:
+                job()
+            except Exception as error:  # pylint: disable=broad-except
+                errors.append(error)
+
+        threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+    # Goal: what is in EXEC is decided on one state, and no two wait for each other for ever.
+    # Method: clients take of two keys in opposite orders; each key is always asked after the same
+    # history, so both answers of an EXEC are the same, and whoever looks at both sees the same of
+    # both. Half of what is asked for is there. Everything is sent in one piece and received as
+    # bytes, so that it is the server's threads that meet, and not ours.
+    def test_nobody_comes_between(self):
+        count = scaled(1000)
+        limit = f"{2 * count}/{NEVER}"
+        server = self.start("--threads", "4")
+        take = [f"RL.ALLOW {key} {limit}" for key in "ab"]
+        look = [f"RL.PEEK {key} {limit},cost=0" for key in "ab"]
+        both = encode(*f"RL.PEEK a {limit} AND b {limit} WITHLIMITS".split(" "))
+
+        def between(first, second):
+            return transaction(first, *BETWEEN, second)
+
+        takers = [self.connect(server) for _ in range(4)]
+        lookers = [self.connect(server) for _ in range(2)]
+        looker_at_both = self.connect(server)
+        self.run_all(
+            lambda: exchange(takers[0], between(*take) * count),
+            lambda: exchange(takers[1], between(*take[::-1]) * count),
+            lambda: exchange(takers[2], between(*take) * count),
+            lambda: exchange(takers[3], between(*take[::-1]) * count),
+            lambda: exchange(lookers[0], between(*look) * count),
+            lambda: exchange(lookers[1], between(*look[::-1]) * count),
+            lambda: exchange(looker_at_both, both * 10 * count),
+        )
+        admitted = 0
+        for client in takers + lookers:
+            for _ in range(count):
+                replies = executed(client, 2 + len(BETWEEN))
+                self.assertEqual(replies[0][:2], replies[-1][:2])
+                admitted += replies[0][0] if client in takers else 0
+        self.assertEqual(admitted, 2 * count)
+        for _ in range(10 * count):
+            of_a, of_b = looker_at_both.reply()[5]
+            self.assertEqual(of_a[3], of_b[3])
+
+    # Goal: the same of commands about all keys. Method: others make keys all the time.
+    def test_nobody_comes_between_commands_about_all_keys(self):
+        rounds = scaled(200)
+        server = self.start("--threads", "4")
+        done = threading.Event()
+
+        def make_keys(name):
+            client = self.connect(server)
+            number = 0
+            while not done.is_set():
+                requests = (
+                    encode("RL.ALLOW", f"{name}:{number + i}", f"1/{NEVER}") for i in range(BATCH)
+                )
+                client.send(b"".join(requests))
+                number += BATCH
+                for _ in range(BATCH):
+                    self.assertEqual(client.reply()[0], 1)
+
+        def flush():
+            client = self.connect(server)
+            allow = f"RL.ALLOW k 3/{NEVER}"
+            try:
+                for _ in range(rounds):
+                    replies = self.execute(client, "FLUSHALL", "DBSIZE", allow, allow, "DBSIZE")
+                    remaining = [reply[1] for reply in replies[2:4]]
+                    self.assertEqual([*replies[:2], *remaining, replies[4]], ["OK", 0, 2, 1, 1])
+            finally:
+                done.set()
+
+        self.run_all(flush, lambda: make_keys("x"), lambda: make_keys("y"))
+
+    def test_a_policy_of_the_transaction(self):
+        client = self.connect(self.start("--threads", "4"))
+        for i in range(3):
+            replies = self.execute(
+                client,
+                f"RL.POLICY SET p 7/{NEVER}",
+                f"RL.ALLOW {i} @p",
+                f"RL.POLICY SET p 9/{NEVER}",
+                f"RL.ALLOW {i}:other @p",
+                "RL.POLICY DEL p",
+                f"RL.ALLOW {i} @p",
+            )
+            self.assertEqual([replies[0], replies[2], replies[4]], ["OK", "OK", "OK"])
+            self.assertEqual([replies[1][:2], replies[3][:2]], [[1, 6], [1, 8]])
+            self.assertIsInstance(replies[5], Error)
+
+    # What is unknown when it is queued may be known when it is its turn.
+    def test_an_error_in_the_middle_stops_nothing(self):
+        client = self.connect(self.start())
+        replies = self.execute(
+            client, "RL.ALLOW k @later", f"RL.POLICY SET later 2/{NEVER}", "RL.ALLOW k @later"
+        )
+        self.assertIsInstance(replies[0], Error)
+        self.assertEqual([replies[1], replies[2][:2]], ["OK", [1, 1]])
+
+    def test_a_wait_does_not_wait(self):
+        client = self.connect(self.start())
+        begin = time.monotonic()
+        replies = self.execute(
+            client,
+            f"RL.WAIT k {SLOW} TIMEOUT 60000",
+            f"RL.WAIT k {SLOW} TIMEOUT 60000",
+            "PING",
+            f"RL.PEEK k {SLOW}",
+        )
+        self.assertLess(time.monotonic() - begin, AT_ONCE_SECONDS_MAX)
+        self.assertEqual([replies[0][0], replies[1][0], replies[2]], [1, 0, "PONG"])
+        # The second has taken nothing: the next token is one period away, not two.
+        self.assertLessEqual(replies[3][2], 50_000)
+        self.assertEqual(self.info(client)["blocked_clients"], 0)
+
+    def test_how_much_a_transaction_holds(self):
+        client = self.connect(self.start())
+        ping = encode("PING")
+        flush = encode("FLUSHALL")
+        whole_table = [(encode("DBSIZE"), WHOLE_TABLE_UNITS), (flush, WHOLE_TABLE_UNITS)]
+        for request, units in [(ping, 1), *whole_table]:
+            count = UNITS_MAX // units
+            with self.subTest(request):
+                client.send(encode("MULTI") + request * count + encode("EXEC"))
+                self.assertEqual(len(executed(client, count)), count)
+                client.send(encode("MULTI") + request * count + ping + encode("EXEC"))
+                self.assertEqual(executed(client, count), TOO_LARGE)
+                self.assertEqual(client.reply(), ABORTED)
+                self.assertEqual(client.call("PING"), "PONG")
+
+    def test_how_many_bytes_a_transaction_holds(self):
+        client = self.connect(self.start())
+        echo = encode("ECHO", b"x" * 60_000)
+        client.send(encode("MULTI") + echo * 17)
+        self.assertEqual(executed(client, 16), "QUEUED")
+        self.assertEqual(client.call("ECHO", b"x" * 60_000), TOO_LARGE)
+        self.assertEqual(client.call("EXEC"), ABORTED)
+
+    # Goal: what was queued is done by EXEC and by nothing else. Method: each way to go without it;
+    # what is queued would take a token and end the other connection.
+    def test_who_goes_before_exec_has_done_nothing(self):
+        def is_killed(client, other):
+            other.call("CLIENT", "KILL", "ID", client.number)
+            client.send(encode("EXEC"))
+            client.rest()
+
+        def sends_half_of_exec(client, _):
+            client.send(encode("EXEC")[:-1])
+            client.half_close()
+            client.rest()
+
+        ways = (
+            is_killed,
+            sends_half_of_exec,
+            lambda client, _: client.close(),
+            lambda client, _: client.reset(),
+            lambda client, _: client.call("DISCARD"),
+            lambda client, _: client.call("RESET"),
+            lambda client, _: client.call("QUIT"),
+        )
+        server = self.start("--threads", "2")
+        other = self.connect(server)
+        for way in ways:
+            with self.subTest(way):
+                client = Client(server.port)
+                self.addCleanup(client.close)
+                client.number = client.call("CLIENT", "ID")
+                client.send(encode("MULTI") + encode("RL.ALLOW", "k", f"5/{NEVER}"))
+                client.send(encode("CLIENT", "KILL", "ID", other.call("CLIENT", "ID")))
+                self.assertEqual([client.reply() for _ in range(3)], ["OK", "QUEUED", "QUEUED"])
+                way(client, other)
+                client.close()
+                self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+                self.assertEqual(other.call("RL.PEEK", "k", f"5/{NEVER},cost=0")[1], 5)
+
+    # A transaction may kill who runs it: it is run to its end, once, and answered.
+    def test_who_kills_himself_in_exec(self):
+        server = self.start()
+        client, other = self.connect(server), self.connect(server)
+        number = client.call("CLIENT", "ID")
+        replies = self.execute(
+            client,
+            f"RL.ALLOW k 5/{NEVER}",
+            f"CLIENT KILL ID {number} SKIPME no",
+            f"RL.ALLOW k 5/{NEVER}",
+        )
+        self.assertEqual([replies[0][1], replies[1], replies[2][1]], [4, 1, 3])
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(other.call("RL.PEEK", "k", f"5/{NEVER},cost=0")[1], 3)
+
+    # Goal: of all who have watched the same state one wins. Method: each reads, and takes one if
+    # nothing has changed since; more are never taken than have won.
+    def test_one_of_those_who_watch_wins(self):
+        server = self.start("--threads", "4")
+        limit = f"1000000/{NEVER}"
+        won = []
+
+        def compete():
+            client = self.connect(server)
+            for _ in range(scaled(200)):
+                client.send(encode("WATCH", "k") + encode("RL.PEEK", "k", f"{limit},cost=0"))
+                self.assertEqual(client.reply(), "OK")
+                before = client.reply()[1]
+                replies = self.execute(client, f"RL.ALLOW k {limit}")
+                if replies is not None:
+                    self.assertEqual(replies[0][1], before - 1)
+                    won.append(before)
+
+        self.run_all(compete, compete, compete, compete)
+        left = self.connect(server).call("RL.PEEK", "k", f"{limit},cost=0")[1]
+        self.assertEqual(1_000_000 - left, len(won))
+        self.assertEqual(len(set(won)), len(won))
+        self.assertGreater(len(won), 0)
+
+    # Redis's bytes, which clients take for "somebody was faster".
+    def test_a_watched_key_that_has_changed(self):
+        for protocol, nothing in ((2, b"*-1\r\n"), (3, b"_\r\n")):
+            with self.subTest(protocol):
+                server = self.start()
+                client, other = self.connect(server), self.connect(server)
+                client.call("HELLO", protocol)
+                self.assertEqual(client.call("WATCH", "k"), "OK")
+                other.call("RL.ALLOW", "k", f"5/{NEVER}")
+                client.send(transaction(f"RL.ALLOW k 5/{NEVER}") + encode("QUIT"))
+                self.assertEqual(client.rest(), b"+OK\r\n+QUEUED\r\n" + nothing + b"+OK\r\n")
+                self.assertEqual(other.call("RL.PEEK", "k", f"5/{NEVER},cost=0")[1], 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+"""A Unix socket as a door: redis-cli -s, its mode, its file."""
+
+import os
+import signal
+import stat
+import unittest
+
+from weir_e2e import ServerTest
+
+
+class UnixSocketTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.directory, "weir.sock")
+
+    def start_unix(self, *options):
+        server = self.start(f"--unix-socket={self.path}", *options)
+        server.wait_for_log(r"listening on .*weir\.sock")
+        return server
+
+    def ask(self, *words):
+        return self.run_client("redis-cli", "-s", self.path, *words)[0]
+
+    def mode(self):
+        return stat.S_IMODE(os.stat(self.path).st_mode)
+
+    def test_redis_cli_is_served(self):
+        server = self.start_unix()
+        self.assertEqual(self.ask("RL.ALLOW", "k", "10/h").split(), ["1", "9", "0", "360000", "0"])
+        self.assertIn(f"addr={self.path}:0 laddr={self.path}:0 ", self.ask("CLIENT", "LIST"))
+        # One table behind both doors.
+        self.assertIn("(integer) 8", self.redis_cli(server, "RL.ALLOW", "k", "10/h"))
+
+    def test_only_the_owner_may_connect_unless_said(self):
+        server = self.start_unix()
+        self.assertEqual(self.mode(), 0o700)
+        self.assertEqual(server.stop(), 0)
+        self.start_unix("--unix-socket-perm=770")
+        self.assertEqual(self.mode(), 0o770)
+
+    def test_it_goes_with_a_stop_and_a_killed_servers_is_taken_over(self):
+        server = self.start_unix()
+        self.assertEqual(server.stop(), 0)
+        self.assertFalse(os.path.exists(self.path))
+        killed = self.launch("--port=0", f"--unix-socket={self.path}")
+        killed.wait_for_log(r"listening on .*weir\.sock")
+        self.assertEqual(killed.stop(signal.SIGKILL), -signal.SIGKILL)
+        self.assertTrue(os.path.exists(self.path))
+        self.start_unix()
+        self.assertEqual(self.ask("PING"), "PONG\n")
+
+    def test_what_stands_in_the_way_is_said(self):
+        self.start_unix()
+        file = os.path.join(self.directory, "letters")
+        with open(file, "w", encoding="ascii"):
+            pass
+        for path, said in (
+            (self.path, "Address already in use"),
+            (file, "there is a file that is no socket"),
+            (self.directory + "/" + "x" * 108, "and a Unix socket's at most 107"),
+            (self.directory + "/none/s", "No such file or directory"),
+        ):
+            with self.subTest(said):
+                server = self.launch("--port=0", f"--unix-socket={path}")
+                self.assertEqual(server.wait(), 1)
+                self.assertIn("weir-server: cannot listen on '", server.log())
+                self.assertIn(said, server.log())
+        self.assertEqual(self.ask("PING"), "PONG\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,224 @@
+// Goal: who has not logged in may log in and nothing else; a user may do what the rules say, at
+// every request; a wrong password costs time. Method: conversations with a server that has users;
+// what the rules mean is user_test.cc's.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/login.h"
+#include "tests/support/conversation.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kOk = "+OK\r\n";
+constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
+constexpr std::string_view kWrongPassword =
+    "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+
+class CmdAccessTest : public testing::Test {
+ protected:
+  CmdAccessTest() {
+    const std::string path = directory_.Write("users",
+                                              "user app on >secret ~app:* +@limit\n"
+                                              "user off off >secret ~* +@all\n"
+                                              "user admin on >root ~* +@all\n");
+    EXPECT_TRUE(server_->services.access.Configure("", path).ok());
+    client_ = std::make_unique<Conversation>(*server_);
+  }
+  std::string Run(std::string_view line) { return client_->Run(line); }
+  void PassDelay() { server_->clock.Advance(kLoginDelay); }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<TestServer> server_ = std::make_unique<TestServer>();
+  std::unique_ptr<Conversation> client_;
+};
+
+TEST_F(CmdAccessTest, BeforeLoggingInOneMayLogInAndNothingElse) {
+  for (const char* line : {"PING", "ECHO x", "RL.ALLOW app:1 1/s", "CLIENT ID", "MULTI", "INFO",
+                           "SELECT 0", "COMMAND", "CLIENT SETNAME me"}) {
+    EXPECT_EQ(Run(line), kNoAuth) << line;
+  }
+  EXPECT_THAT(Run("HELLO 3"), StartsWith("-NOAUTH HELLO must be called with the client already"));
+  EXPECT_THAT(Run("FOO"), StartsWith("-ERR unknown command 'FOO'"));
+  EXPECT_EQ(Run("EXEC"),
+            "-EXECABORT Transaction discarded because of: NOAUTH Authentication required.\r\n");
+  EXPECT_EQ(Run("RESET"), "+RESET\r\n");
+  EXPECT_EQ(Run("QUIT"), kOk);
+}
+
+TEST_F(CmdAccessTest, BeforeLoggingInRequestsAreSmall) {
+  EXPECT_EQ(client_->Send("*11\r\n"), "-ERR Protocol error: unauthenticated multibulk length\r\n");
+  Conversation other(*server_);
+  EXPECT_EQ(other.Send("*1\r\n$16385\r\n"), "-ERR Protocol error: unauthenticated bulk length\r\n");
+  Conversation in(*server_);
+  EXPECT_EQ(in.Run("AUTH app secret"), kOk);
+  EXPECT_EQ(in.Send("*11\r\n$4\r\nECHO\r\n"), "");
+}
+
+TEST_F(CmdAccessTest, AUserMayWhatTheRulesSay) {
+  EXPECT_EQ(Run("AUTH app secret"), kOk);
+  EXPECT_EQ(Run("ACL WHOAMI"), "$3\r\napp\r\n");
+  EXPECT_EQ(Run("RL.ALLOW app:1 10/h"), Five("1 9 0 360000 0"));
+  EXPECT_EQ(Run("FLUSHALL"),
+            "-NOPERM this user has no permissions to run the 'flushall' command\r\n");
+  EXPECT_EQ(Run("CLIENT LIST"),
+            "-NOPERM this user has no permissions to run the 'client|list' command\r\n");
+}
+
+TEST_F(CmdAccessTest, KeysOfOthersAreNotTouchedEvenAmongOnesOwn) {
+  EXPECT_EQ(Run("AUTH app secret"), kOk);
+  constexpr std::string_view kNoKey =
+      "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n";
+  EXPECT_EQ(Run("RL.ALLOW other 10/h"), kNoKey);
+  EXPECT_EQ(Run("RL.ALLOW app:1 10/h AND other 10/h"), kNoKey);
+  EXPECT_EQ(Run("RL.INSPECT other"), kNoKey);
+  EXPECT_EQ(Run("WATCH app:1 other"), kNoKey);
+  EXPECT_EQ(Run("RL.ALLOW app:1 10/h"), Five("1 9 0 360000 0")) << "nothing was charged";
+  EXPECT_EQ(Run("MULTI"), kOk);
+  EXPECT_EQ(Run("RL.ALLOW other 10/h"), kNoKey);
+  EXPECT_EQ(Run("EXEC"), "-EXECABORT Transaction discarded because of previous errors.\r\n");
+}
+
+TEST_F(CmdAccessTest, HelloLogsInToo) {
+  EXPECT_THAT(Run("HELLO 3 AUTH app secret SETNAME me"), StartsWith("%7\r\n"));
+  EXPECT_EQ(Run("CLIENT GETNAME"), "$2\r\nme\r\n");
+  EXPECT_EQ(Run("RESET"), "+RESET\r\n");
+  EXPECT_EQ(Run("PING"), kNoAuth);
+}
+
+TEST_F(CmdAccessTest, AHelloThatIsWrongLogsNobodyIn) {
+  EXPECT_THAT(Run("HELLO 3 AUTH app secret FOO"), StartsWith("-ERR Syntax error in HELLO option"));
+  EXPECT_EQ(Run("PING"), kNoAuth);
+}
+
+TEST_F(CmdAccessTest, WrongPasswordsLeaveOneWhoOneWas) {
+  for (const char* line : {"AUTH app wrong", "AUTH nobody secret", "AUTH off secret", "AUTH secret",
+                           "HELLO 3 AUTH app wrong", "AUTH APP secret"}) {
+    EXPECT_EQ(Run(line), kWrongPassword) << line;
+    PassDelay();
+    EXPECT_EQ(Run("PING"), kNoAuth);
+  }
+  EXPECT_EQ(Run("AUTH app secret"), kOk);
+  EXPECT_EQ(Run("AUTH admin wrong"), kWrongPassword);
+  PassDelay();
+  EXPECT_EQ(Run("ACL WHOAMI"), "$3\r\napp\r\n");
+}
+
+TEST_F(CmdAccessTest, AWrongPasswordHoldsTheClientUp) {
+  EXPECT_EQ(client_->Send("AUTH app wrong\r\nPING\r\nAUTH app secret\r\nPING\r\n"), kWrongPassword);
+  EXPECT_EQ(client_->wake(), server_->clock.Now() + kLoginDelay);
+  server_->clock.Advance(kLoginDelay - Nanos{1});
+  EXPECT_EQ(client_->Receive(), "");
+  server_->clock.Advance(Nanos{1});
+  EXPECT_EQ(client_->Receive(), std::string(kNoAuth) + "+OK\r\n+PONG\r\n");
+}
+
+TEST_F(CmdAccessTest, WhoIsGoneAfterALoadIsNobody) {
+  Conversation admin(*server_);
+  EXPECT_EQ(admin.Run("AUTH admin root"), kOk);
+  EXPECT_EQ(Run("AUTH app secret"), kOk);
+  directory_.Write("users", "user admin on >root ~* +@all\nuser app on +ill\n");
+  EXPECT_THAT(admin.Run("ACL LOAD"), HasSubstr("line 2: user 'app': rule 2: '+ill': unknown"));
+  EXPECT_EQ(Run("PING"), "+PONG\r\n");
+  directory_.Write("users", "user admin on >root ~* +@all\nuser app on >secret +ping\n");
+  EXPECT_EQ(admin.Run("ACL LOAD"), kOk);
+  EXPECT_EQ(Run("PING"), "+PONG\r\n");
+  EXPECT_THAT(Run("INFO"), StartsWith("-NOPERM"));
+  directory_.Write("users", "user admin on >root ~* +@all\nuser app off >secret +ping\n");
+  EXPECT_EQ(admin.Run("ACL LOAD"), kOk);
+  EXPECT_EQ(Run("PING"), kNoAuth);
+}
+
+TEST_F(CmdAccessTest, WhatIsNotAllowedAnyMoreIsAnErrorOfExec) {
+  Conversation admin(*server_);
+  EXPECT_EQ(admin.Run("AUTH admin root"), kOk);
+  EXPECT_EQ(Run("AUTH app secret"), kOk);
+  EXPECT_EQ(client_->Send("MULTI\r\nRL.ALLOW app:1 10/h\r\nPING\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
+  directory_.Write("users", "user admin on >root ~* +@all\nuser app on >secret +@limit\n");
+  EXPECT_EQ(admin.Run("ACL LOAD"), kOk);
+  EXPECT_EQ(Run("EXEC"),
+            "*2\r\n-NOPERM this user has no permissions to access one of the keys used as "
+            "arguments\r\n+PONG\r\n");
+}
+
+TEST_F(CmdAccessTest, WhosePasswordIsNoneAnyMoreHasToLogInAgain) {
+  EXPECT_EQ(Run("AUTH admin root"), kOk);
+  directory_.Write("users", "user admin on >root >other ~* +@all\n");
+  EXPECT_EQ(Run("ACL LOAD"), kOk);
+  EXPECT_EQ(Run("PING"), "+PONG\r\n");
+  directory_.Write("users", "user admin on >other ~* +@all\n");
+  EXPECT_EQ(Run("ACL LOAD"), kOk);
+  EXPECT_EQ(Run("PING"), kNoAuth);
+  EXPECT_EQ(Run("AUTH admin other"), kOk);
+}
+
+// Else a transaction would try thousands of passwords without the delay.
+TEST_F(CmdAccessTest, NobodyLogsInInsideATransaction) {
+  EXPECT_EQ(Run("AUTH app secret"), kOk);
+  for (const char* line : {"AUTH admin root", "HELLO 3 AUTH admin root"}) {
+    EXPECT_EQ(Run("MULTI"), kOk);
+    EXPECT_EQ(Run(line), "-ERR Command not allowed inside a transaction\r\n");
+    EXPECT_THAT(Run("EXEC"), StartsWith("-EXECABORT"));
+  }
+  EXPECT_EQ(Run("ACL WHOAMI"), "$3\r\napp\r\n");
+}
+
+TEST_F(CmdAccessTest, WhoGaveNoPasswordHasToWhenOneIsAskedFor) {
+  auto server = std::make_unique<TestServer>();
+  const std::string path = directory_.Write("open", "user default on nopass ~* +@all\n");
+  ASSERT_TRUE(server->services.access.Configure("", path).ok());
+  Conversation client(*server);
+  EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
+  directory_.Write("open", "user default on >secret ~* +@all\n");
+  EXPECT_EQ(client.Run("ACL LOAD"), kOk);
+  EXPECT_EQ(client.Run("PING"), kNoAuth);
+  EXPECT_EQ(client.Run("AUTH secret"), kOk);
+}
+
+TEST_F(CmdAccessTest, AclSaysWhoThereIsAndWhatTheyMay) {
+  Run("AUTH admin root");
+  EXPECT_EQ(client_->Show("ACL USERS"), "1) \"admin\"\n2) \"app\"\n3) \"default\"\n4) \"off\"");
+  EXPECT_THAT(Run("ACL LIST"), HasSubstr(" ~app:* -@all +@limit\r\n"));
+  EXPECT_THAT(Run("ACL GETUSER app"), HasSubstr("$13\r\n-@all +@limit\r\n"));
+  EXPECT_EQ(Run("ACL GETUSER nobody"), "$-1\r\n");
+  EXPECT_EQ(Run("ACL DRYRUN app RL.ALLOW app:1 1/s"), kOk);
+  EXPECT_EQ(client_->Show("ACL DRYRUN app RL.ALLOW x 1/s"),
+            "\"This user has no permissions to access the 'x' key\"");
+  EXPECT_EQ(client_->Show("ACL DRYRUN app FLUSHALL"),
+            "\"This user has no permissions to run the 'flushall' command\"");
+  EXPECT_THAT(Run("ACL CAT transaction"), StartsWith("*5\r\n$7\r\ndiscard\r\n"));
+  EXPECT_EQ(Run("ACL CAT foo"), "-ERR Unknown category 'foo'\r\n");
+  EXPECT_THAT(Run("ACL SETUSER app on"), StartsWith("-ERR unknown subcommand 'SETUSER'"));
+}
+
+TEST_F(CmdAccessTest, GenPassMakesOtherPasswordsEachTime) {
+  Run("AUTH admin root");
+  const std::string one = Run("ACL GENPASS");
+  EXPECT_THAT(one, testing::MatchesRegex("\\$64\r\n[0-9a-f]+\r\n"));
+  EXPECT_NE(Run("ACL GENPASS"), one);
+  EXPECT_THAT(Run("ACL GENPASS 5"), StartsWith("$2\r\n"));
+  EXPECT_THAT(Run("ACL GENPASS 4097"), StartsWith("-ERR ACL GENPASS argument must be the number"));
+}
+
+TEST_F(CmdAccessTest, TheDefaultUsersPasswordNeedsNoName) {
+  auto server = std::make_unique<TestServer>();
+  ASSERT_TRUE(server->services.access.Configure("secret", "").ok());
+  Conversation client(*server);
+  EXPECT_EQ(client.Run("PING"), kNoAuth);
+  EXPECT_EQ(client.Run("AUTH secret"), kOk);
+  EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
+  EXPECT_EQ(client.Run("AUTH default secret"), kOk);
+}
+
+}  // namespace
+}  // namespace weir

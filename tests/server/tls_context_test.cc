@@ -1,0 +1,113 @@
+// Goal: what cannot be used is named with the reason, and nobody is served whom the options do not
+// let in. Method: files that are missing, wrong, or do not belong together.
+#include "server/tls_context.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/status.h"
+#include "tests/server/tls_peer.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+// Before anything of OpenSSL's.
+const bool kAreKeysKept = KeepTlsKeysOutOfDumps();
+
+class TlsContextTest : public testing::Test {
+ protected:
+  TlsContextTest() {
+    options_.tls_cert = good_.path;
+    options_.tls_key = good_.key;
+    options_.tls_ca = authority_.path();
+  }
+
+  [[nodiscard]] std::string ErrorOfLoad() const {
+    const absl::StatusOr<TlsContext> context = TlsContext::Load(options_);
+    return context.ok() ? "no error" : std::string(StdView(context.status().message()));
+  }
+
+  TemporaryDirectory directory_;
+  const TestAuthority authority_{directory_, "ca"};
+  const TestCertificate good_ = authority_.Issue("server");
+  const std::string none_ = directory_.path() + "/none";
+  const std::string garbage_ = directory_.Write("garbage", "no PEM");
+  Options options_ = DefaultOptions();
+};
+
+TEST_F(TlsContextTest, GoodFilesLoad) {
+  EXPECT_EQ(ErrorOfLoad(), "no error");
+  for (const char* const word : {"yes", "optional"}) {
+    options_.tls_auth_clients = word;
+    EXPECT_EQ(ErrorOfLoad(), "no error");
+  }
+  options_.tls_auth_clients = "no";
+  options_.tls_ca.clear();
+  EXPECT_EQ(ErrorOfLoad(), "no error");
+}
+
+TEST_F(TlsContextTest, WhatIsMissingIsNamed) {
+  options_.tls_ca.clear();
+  EXPECT_EQ(ErrorOfLoad(),
+            "option 'tls-auth-clients': yes needs the authority whose clients to trust: --tls-ca "
+            "(or say no, and serve any client)");
+  options_.tls_key.clear();
+  EXPECT_EQ(ErrorOfLoad(), "option 'tls-key': TLS needs the certificate's key");
+  options_.tls_cert.clear();
+  EXPECT_EQ(ErrorOfLoad(), "option 'tls-cert': TLS needs a certificate");
+}
+
+TEST_F(TlsContextTest, AFileThatIsNotThereIsNamed) {
+  const std::string rest = "': cannot use '" + none_ + "': No such file or directory";
+  options_.tls_ca = none_;
+  EXPECT_EQ(ErrorOfLoad(), "option 'tls-ca" + rest);
+  options_.tls_key = none_;
+  EXPECT_EQ(ErrorOfLoad(), "option 'tls-key" + rest);
+  options_.tls_cert = none_;
+  EXPECT_EQ(ErrorOfLoad(), "option 'tls-cert" + rest);
+}
+
+TEST_F(TlsContextTest, AFileOfSomethingElseIsNamed) {
+  const std::string rest = "': cannot use '" + garbage_ + "': ";
+  options_.tls_ca = garbage_;
+  EXPECT_TRUE(ErrorOfLoad().starts_with("option 'tls-ca" + rest)) << ErrorOfLoad();
+  options_.tls_key = garbage_;
+  EXPECT_EQ(ErrorOfLoad(), "option 'tls-key" + rest + "it holds no private key without a password");
+  options_.tls_cert = garbage_;
+  EXPECT_TRUE(ErrorOfLoad().starts_with("option 'tls-cert" + rest)) << ErrorOfLoad();
+}
+
+TEST_F(TlsContextTest, AnotherCertificatesKeyIsRefused) {
+  options_.tls_key = authority_.Issue("other").key;
+  EXPECT_EQ(ErrorOfLoad(),
+            "option 'tls-key': cannot use '" + options_.tls_key + "': key values mismatch");
+}
+
+// It would be asked for on a terminal that nobody watches.
+TEST_F(TlsContextTest, AKeyWithAPasswordIsRefused) {
+  options_.tls_key = authority_.Issue("locked", 3600, "secret").key;
+  EXPECT_EQ(ErrorOfLoad(), "option 'tls-key': cannot use '" + options_.tls_key +
+                               "': it holds no private key without a password");
+}
+
+TEST_F(TlsContextTest, AnExpiredCertificateLoadsAndIsKnown) {
+  EXPECT_FALSE(TlsContext::Load(options_)->is_expired());
+  const TestCertificate old = authority_.Issue("old", -3600);
+  options_.tls_cert = old.path;
+  options_.tls_key = old.key;
+  EXPECT_TRUE(TlsContext::Load(options_)->is_expired());
+}
+
+TEST_F(TlsContextTest, KeysLieWhereNoDumpIsMadeOf) {
+  EXPECT_TRUE(kAreKeysKept);
+  EXPECT_TRUE(KeepTlsKeysOutOfDumps());  // again is fine
+  const std::size_t before = CRYPTO_secure_used();
+  const absl::StatusOr<TlsContext> context = TlsContext::Load(options_);
+  ASSERT_TRUE(context.ok());
+  EXPECT_GT(CRYPTO_secure_used(), before);
+}
+
+}  // namespace
+}  // namespace weir
