@@ -1,16 +1,19 @@
-// What ten million buckets cost: memory, the longest insert on the way, and how soon it is all
-// given back.
+// What ten million buckets cost: memory, the longest insert on the way, how soon it is all given
+// back, and what becomes of them where --max-memory is less than they need.
 //
-//     growth_bench [KEYS [SERVER]]
+//     growth_bench [KEYS [PART]]
 //
-// KEYS are 10,000,000 if not said, SERVER is ../weir-server beside this file.
+// KEYS are 10,000,000 if not said. The server is ../weir-server beside this file.
 //
-// Two parts. The first inserts KEYS new keys into a Limiter, three times, each in a process of its
-// own, and reports the longest single decision. A machine that others use stops a thread now and
-// then, so a second thread spins beside it and reports its own longest pause in the same run: what
-// an idle thread suffers too is not the table's doing. The second part starts the real server,
-// sends it KEYS pipelined RL.ALLOW, reads its resident memory from /proc, and then polls until the
-// buckets, full again after kPeriod, are swept and the memory is back.
+// Three parts: insert, sweep and flood, all of them if none is said. The first inserts KEYS new
+// keys into a Limiter, three times, each in a process of its own, and reports the longest single
+// decision. A machine that others use stops a thread now and then, so a second thread spins beside
+// it and reports its own longest pause in the same run: what an idle thread suffers too is not the
+// table's doing. The second part starts the real server, sends it KEYS pipelined RL.ALLOW, reads
+// its resident memory from /proc, and then polls until the buckets, full again after kPeriod, are
+// swept and the memory is back. The third sends as many keys to servers with --max-memory, without
+// and with a data directory, that hold a thousand exhausted buckets: it reports the most resident
+// memory, and how many of the thousand are still denied.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -29,6 +32,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/check.h"
 #include "core/limit_grammar.h"
@@ -44,6 +48,8 @@ using Millis = duration<double, std::milli>;
 
 constexpr int kRuns = 3;
 constexpr std::chrono::seconds kPeriod{60};
+constexpr int kExhausted = 1'000;
+constexpr std::int64_t kMaxMemoryMegabytes = 256;
 
 std::int64_t ResidentBytes(pid_t process) {
   std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
@@ -100,14 +106,19 @@ void InsertKeys(std::int64_t keys) {
 // The real server on a free port, until it goes.
 class Server {
  public:
-  explicit Server(const std::string& path) {
+  explicit Server(const std::string& path, const std::vector<std::string>& options = {}) {
+    std::vector<std::string> words = {path, "--port", "0", "--threads", "1"};
+    words.insert(words.end(), options.begin(), options.end());
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     std::array<int, 2> log{};
     WEIR_CHECK(pipe(log.data()) == 0);
     process_ = fork();
     WEIR_CHECK(process_ >= 0);
     if (process_ == 0) {
       dup2(log[1], STDERR_FILENO);
-      execl(path.c_str(), path.c_str(), "--port", "0", "--threads", "1", nullptr);
+      execv(path.c_str(), arguments.data());
       _exit(127);
     }
     close(log[1]);
@@ -157,9 +168,13 @@ void SendAll(int connection, const std::string& bytes) {
   }
 }
 
+std::string WordOf(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
 // Sends one RL.ALLOW for each key; a second thread reads the replies, each of which is "*5" and
 // five integers.
-void Load(const Server& server, std::int64_t keys) {
+void Load(const Server& server, std::int64_t keys, const std::string& limit) {
   const int connection = server.Connect();
   std::thread reader([connection, keys] {
     std::array<char, 65536> buffer;
@@ -174,9 +189,7 @@ void Load(const Server& server, std::int64_t keys) {
   });
   std::string chunk;
   for (std::int64_t i = 0; i < keys; ++i) {
-    const std::string key = "user:" + std::to_string(i);
-    chunk += "*3\r\n$8\r\nRL.ALLOW\r\n$" + std::to_string(key.size()) + "\r\n" + key +
-             "\r\n$4\r\n1/1m\r\n";
+    chunk += "*3\r\n$8\r\nRL.ALLOW\r\n" + WordOf("user:" + std::to_string(i)) + WordOf(limit);
     if (i % 1000 == 999 || i + 1 == keys) {
       SendAll(connection, chunk);
       chunk.clear();
@@ -186,20 +199,47 @@ void Load(const Server& server, std::int64_t keys) {
   close(connection);
 }
 
-std::int64_t Dbsize(int connection) {
-  SendAll(connection, "DBSIZE\r\n");
-  std::string reply;
-  for (char byte = 0; reply.empty() || reply.back() != '\n'; reply += byte) {
+std::string ReadLine(int connection) {
+  std::string line;
+  for (char byte = 0; line.empty() || line.back() != '\n'; line += byte) {
     WEIR_CHECK(recv(connection, &byte, 1, 0) == 1);
   }
-  return std::stoll(reply.substr(1));
+  return line;
+}
+
+std::int64_t Dbsize(int connection) {
+  SendAll(connection, "DBSIZE\r\n");
+  return std::stoll(ReadLine(connection).substr(1));
+}
+
+// Of one key after the other: how many are allowed so much.
+int CountAllowed(int connection, const std::string& limit_and_cost) {
+  int allowed = 0;
+  for (int i = 0; i < kExhausted; ++i) {
+    SendAll(connection, "RL.ALLOW exhausted:" + std::to_string(i) + " " + limit_and_cost + "\r\n");
+    WEIR_CHECK(ReadLine(connection) == "*5\r\n");
+    if (ReadLine(connection) == ":1\r\n") ++allowed;
+    for (int rest = 0; rest < 4; ++rest) ReadLine(connection);
+  }
+  return allowed;
+}
+
+// The most that it ever was, in MB.
+double PeakMegabytes(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  std::string word;
+  while (status >> word && word != "VmHWM:") {
+  }
+  double kibibytes = 0;
+  status >> kibibytes;
+  return kibibytes / 1024;
 }
 
 void FillServer(const std::string& path, std::int64_t keys) {
   const Server server(path);
   const std::int64_t empty = ResidentBytes(server.process());
   const auto begin = steady_clock::now();
-  Load(server, keys);
+  Load(server, keys, "1/1m");
   const auto loaded = steady_clock::now();
   const int connection = server.Connect();
   const std::int64_t filled = ResidentBytes(server.process());
@@ -229,12 +269,39 @@ void FillServer(const std::string& path, std::int64_t keys) {
   close(connection);
 }
 
+void FloodServer(const std::string& path, std::int64_t keys, const std::string& durability) {
+  std::string directory = (std::filesystem::temp_directory_path() / "weir-flood-XXXXXX").string();
+  WEIR_CHECK(mkdtemp(directory.data()) != nullptr);
+  {
+    const Server server(path, {"--max-memory", std::to_string(kMaxMemoryMegabytes) + "mb",
+                               "--data-dir", directory, "--durability", durability});
+    const int connection = server.Connect();
+    do {
+      SendAll(connection, "DBSIZE\r\n");
+    } while (ReadLine(connection).front() == '-');  // it is loading
+    const int exhausted = CountAllowed(connection, "100/h COST 100");
+    const auto begin = steady_clock::now();
+    Load(server, keys, "100/h");
+    std::printf(
+        "flood    %lld keys in %.1f s   durability %s   max-memory %lld MB   resident at most "
+        "%.1f MB   %lld buckets left   %d of %d exhausted ones denied\n",
+        static_cast<long long>(keys), duration<double>(steady_clock::now() - begin).count(),
+        durability.c_str(), static_cast<long long>(kMaxMemoryMegabytes),
+        PeakMegabytes(server.process()), static_cast<long long>(Dbsize(connection)),
+        kExhausted - CountAllowed(connection, "100/h"), exhausted);
+    close(connection);
+  }
+  std::filesystem::remove_all(directory);
+}
+
 int Main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::int64_t keys = argc > 1 ? std::atoll(argv[1]) : 10'000'000;
+  const std::string part = argc > 2 ? argv[2] : "";
+  const auto is_wanted = [&](const char* name) { return part.empty() || part == name; };
   const std::string server =
-      argc > 2 ? argv[2]
-               : (std::filesystem::path(argv[0]).parent_path() / "../weir-server").string();
-  for (int run = 0; run < kRuns; ++run) {
+      (std::filesystem::path(argv[0]).parent_path() / "../weir-server").string();
+  for (int run = 0; is_wanted("insert") && run < kRuns; ++run) {
     const pid_t child = fork();
     if (child == 0) {
       InsertKeys(keys);
@@ -245,7 +312,10 @@ int Main(int argc, char** argv) {
     waitpid(child, &status, 0);
     WEIR_CHECK(status == 0);
   }
-  FillServer(server, keys);
+  if (is_wanted("sweep")) FillServer(server, keys);
+  for (const char* durability : {"none", "snapshot"}) {
+    if (is_wanted("flood")) FloodServer(server, keys, durability);
+  }
   return 0;
 }
 

@@ -44,12 +44,34 @@ void Run(benchmark::State& state, const std::vector<std::string>& limits_text, s
   state.counters["denied"] = {static_cast<double>(denied), benchmark::Counter::kAvgIterations};
 }
 
+// A new key a step, where every partition is at the bound and so has to make room.
+void BM_NewKeyAtTheBound(benchmark::State& state) {
+  Limiter limiter(
+      {.secret = RandomHashSecret(), .memory_max = static_cast<std::size_t>(state.range(0)) << 20});
+  const Limit limit = *ParseLimitWord("100/h")->limit;
+  LimitHint hint;
+  std::uint64_t next = 0;
+  const auto ask = [&] {
+    std::string key = "user:" + std::to_string(next++);
+    return limiter.Decide({{.key = key, .limit = &limit, .hint = &hint}},
+                          kStart + Nanos{static_cast<std::int64_t>(next)});
+  };
+  while (limiter.evicted() < limiter.size().buckets) {
+    for (int i = 0; i < 100'000; ++i) {
+      if (!ask().ok()) return state.SkipWithError("not decided");
+    }
+  }
+  for (auto _ : state) benchmark::DoNotOptimize(ask());
+  state.SetItemsProcessed(state.iterations());
+}
+
 void BM_OneLimit(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 1); }
 void BM_ThreeLimits(benchmark::State& state) {
   Run(state, {"1G/h,burst=1G", "10G/d,burst=10G", "100G/w,burst=100G"}, 1);
 }
 void BM_OneLimitDenied(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 2'000'000'000); }
 
+BENCHMARK(BM_NewKeyAtTheBound)->ArgName("MB")->Arg(32)->Arg(512);
 BENCHMARK(BM_OneLimit)->ArgName("keys")->Arg(1)->Arg(1 << 20);
 BENCHMARK(BM_ThreeLimits)->ArgName("keys")->Arg(1)->Arg(1 << 20);
 BENCHMARK(BM_OneLimitDenied)->ArgName("keys")->Arg(1)->Arg(1 << 20);

@@ -54,7 +54,8 @@ void Partition::NoteAgain(const NotedChange& change) {
   if (Bucket* bucket = Find(change.key)) *bucket = Marked(*bucket);
 }
 
-void Partition::Shrink() {
+void Partition::Shrink(std::size_t capacity_max) {
+  if (slots_.capacity() > capacity_max) slots_.rehash(0);
   constexpr std::size_t kSlotsKept = 16;  // below this an allocation is not worth the trouble
   if (slots_.capacity() <= kSlotsKept || slots_.size() >= slots_.capacity() / 4) return;
   // Room for as many again, so that it does not grow at the next insert.

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "absl/container/flat_hash_map.h"
@@ -101,8 +102,9 @@ class Partition {
     return changes_.overflowed() ? slots_.size() : changes_.size();
   }
 
-  // Gives memory back where less than a quarter is in use. Cost: a rehash of what is left.
-  void Shrink();
+  // Gives memory back where less than a quarter is in use, or `capacity_max` slots would do as
+  // well. Cost: a rehash of what is left.
+  void Shrink(std::size_t capacity_max = std::numeric_limits<std::size_t>::max());
 
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }

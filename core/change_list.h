@@ -33,7 +33,7 @@ void MakeDistinct(std::vector<NotedChange>& changes);
 class ChangeList {
  public:
   // So many are noted whatever the size of the partition.
-  static constexpr std::size_t kNotedMin = 1024;
+  static constexpr std::size_t kNotedMin = 64;
 
   // `slots`: how many the partition has.
   void Add(NotedChange change, std::size_t slots);

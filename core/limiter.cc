@@ -91,6 +91,7 @@ Limiter::Limiter(const LimiterOptions& options)
       registry_(options.limits_max) {
   WEIR_CHECK(max_wait_ >= Nanos{0} && max_wait_ <= kMaxWaitMax);
   if (notes_changes_) registry_.NoteChanges();
+  set_memory_max(options.memory_max);
 }
 
 // Gives a bucket that is there another value.
@@ -196,7 +197,7 @@ void Limiter::DecideLocked(Plan& plan, const Request& request, Instant now, Nano
 }
 
 // Charges every bucket whose limit admits. Whatever can fail comes before the first write.
-absl::Status Limiter::Commit(Plan& plan, const Request& request) {
+absl::Status Limiter::Commit(Plan& plan, const Request& request, Instant now) {
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
     if (seat.first != i || !seat.charges() || seat.id) continue;
@@ -206,16 +207,22 @@ absl::Status Limiter::Commit(Plan& plan, const Request& request) {
     if (!id.ok()) return id.status();
     seat.id = *id;
   }
-  // Present buckets before new ones: an insert may move a map's slots.
+  // Present buckets before new ones: those may move a map's slots, or drop some.
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
     if (!seat.bucket) continue;
     Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket, seat.step.bucket);
   }
-  for (std::size_t i = 0; i < request.size(); ++i) {
+  const auto is_new = [&](std::size_t i) {
     const Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i || !seat.charges() || seat.bucket) continue;
-    Insert(plan.keys[i], *seat.id, *request[i].limit, seat.step.bucket);
+    return seat.first == i && seat.charges() && !seat.bucket;
+  };
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (is_new(i)) MakeRoomFor(request.size(), plan.keys[i].partition, now);
+  }
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (!is_new(i)) continue;
+    Insert(plan.keys[i], *plan.seats[i].id, *request[i].limit, plan.seats[i].step.bucket);
   }
   return absl::OkStatus();
 }
@@ -263,7 +270,7 @@ absl::StatusOr<Verdict> Limiter::Conclude(Plan& plan, const Request& request, In
   // Joined before the writes: a verdict needs the buckets as they were decided on.
   Verdict verdict = Join(plan, request, now);
   if (plan.allowed) {
-    absl::Status committed = Commit(plan, request);
+    absl::Status committed = Commit(plan, request, now);
     if (!committed.ok()) return committed;
   } else {
     StoreClamped(plan, request);

@@ -33,6 +33,7 @@
 #include "core/limit_registry.h"
 #include "core/mutex.h"
 #include "core/request.h"
+#include "core/table_bound.h"
 
 namespace weir {
 
@@ -47,6 +48,7 @@ struct LimiterOptions {
   // the clock and deciding decides as of the latest decision that its keys have seen.
   bool time_is_ordered = true;
   bool notes_changes = false;  // for TakeChanges: a save will want to know
+  std::size_t memory_max = 0;  // as set_memory_max
 };
 
 // What a save writes of a bucket.
@@ -195,6 +197,17 @@ class Limiter {
   // many it dropped.
   std::size_t Sweep(std::size_t partition, Instant now, std::size_t drop_max);
 
+  // Keeps the table within so many bytes, and at least TableBound::kBytesMin; 0: no bound. A bucket
+  // for which there is no room makes some in its partition: what is full goes, and if that is not
+  // enough, those that are nearest to being full. (A 32nd of the partition at once, so that one
+  // scan of it, about 4 ns a bucket, serves many.) The next lap of sweeps brings a table that is
+  // above a lowered bound below it. At any time, by any thread.
+  void set_memory_max(std::size_t bytes) noexcept;
+  // How many buckets have gone for that which were not full.
+  [[nodiscard]] std::uint64_t evicted() const noexcept {
+    return evicted_.load(std::memory_order_relaxed);
+  }
+
   // Takes back ids of limits that no bucket carries any more, `ids_max` at most. Stops the world
   // for up to 0.1 us an id and 50 us, so it does nothing below `ids_min` of them. Returns how many.
   // Calls in a row go on where the last one stopped, so that all together look at each limit twice.
@@ -222,8 +235,10 @@ class Limiter {
     SlotKey key;
     Bucket bucket;
   };
-  // Distinct buckets of restored limits, of a partition that has none.
-  void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets);
+  // Distinct buckets of restored limits, of a partition that has none. Of more than there is room
+  // for, those stay that are farthest from full at `now`.
+  void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
+                        Instant now);
   void EndRestore(std::uint32_t generation);
   // From now on an absent bucket of these restored limits is not full, but was exhausted at
   // `since`: whoever lost what was admitted may not guess that it was nothing. Clear ends that, and
@@ -262,10 +277,13 @@ class Limiter {
   [[nodiscard]] bool IsAbsentFull(LimitId id, Instant now) const;
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
   void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
+  void MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now);
+  void DropDownTo(std::size_t slots_kept, std::size_t index, Instant now);
   void Forget(std::size_t partition, const SlotKey& slot);
+  void ForgetFull(std::size_t partition, const SlotKey& slot);
   void NoteChanged(std::size_t partition);
   void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
-  absl::Status Commit(Plan& plan, const Request& request);
+  absl::Status Commit(Plan& plan, const Request& request, Instant now);
   void StoreClamped(Plan& plan, const Request& request);
   void RaiseLatest(const Plan& plan, Instant now);
   [[nodiscard]] Verdict Join(const Plan& plan, const Request& request, Instant now) const;
@@ -281,6 +299,8 @@ class Limiter {
   std::atomic<bool> overflowed_{false};   // some partition's list of changes has
   ChangedPartitions changed_partitions_;  // a superset, where `notes_changes_`
   std::optional<Instant> exhausted_since_;
+  std::atomic<TableBound> bound_;
+  std::atomic<std::uint64_t> evicted_{0};
   LimitRegistry registry_;
   BucketTable table_;
 };

@@ -37,6 +37,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
   partition.EraseIf(std::numeric_limits<std::size_t>::max(), forget);
   for (const LimitId id : ids) {
     if (IsAbsentFull(id, now) || partition.Find({hash.hash, id})) continue;
+    MakeRoomFor(1, hash.partition, now);
     Insert(hash, id, registry_.Get(id), Bucket{});
     ++live;
   }
@@ -146,6 +147,15 @@ void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
   registry_.RemoveBucket(slot.limit);
 }
 
+// The same of a full one. Of most, what was saved can be told to be full without their limit.
+void Limiter::ForgetFull(std::size_t partition, const SlotKey& slot) {
+  if (registry_.Get(slot.limit).shape().algorithm == Algorithm::kSlidingWindow) {
+    Forget(partition, slot);
+  } else {
+    registry_.RemoveBucket(slot.limit);
+  }
+}
+
 void Limiter::Clear() {
   MutexLock saving(saving_mutex_);
   if (notes_changes_) {
@@ -161,7 +171,7 @@ void Limiter::Clear() {
                                   registry_.RemoveBucket(slot.limit);
                                   return true;
                                 });
-    table_.partition(i).Shrink();
+    table_.partition(i).Shrink(bound_.load(std::memory_order_relaxed).Capacity(i));
   }
 }
 
@@ -186,17 +196,59 @@ std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_
   const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
     const Limit& limit = registry_.Get(slot.limit);
     if (!IsFull(limit, bucket, now) || !IsAbsentFull(slot.limit, now)) return false;
-    // What was saved of the others can be told to be full without their limit.
-    if (limit.shape().algorithm == Algorithm::kSlidingWindow) {
-      Forget(partition, slot);
-    } else {
-      registry_.RemoveBucket(slot.limit);
-    }
+    ForgetFull(partition, slot);
     return true;
   });
   if (dropped > 0) swept.RaiseLatest(now);
-  if (dropped < drop_max) swept.Shrink();
+  if (dropped == drop_max) return dropped;
+  const TableBound bound = bound_.load(std::memory_order_relaxed);
+  if (swept.size() > bound.SlotsMax(partition))
+    DropDownTo(bound.SlotsMax(partition), partition, now);
+  swept.Shrink(bound.Capacity(partition));
   return dropped;
+}
+
+void Limiter::set_memory_max(std::size_t bytes) noexcept {
+  bound_.store(bytes == 0 ? TableBound() : TableBound::Within(bytes, notes_changes_),
+               std::memory_order_relaxed);
+}
+
+// Makes room for a request's new buckets at once, so that they do not drive out one another.
+// Requires: the partition is locked, at most kChecksMax buckets.
+void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
+  const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
+  if (table_.partition(partition).size() + buckets <= slots_max) return;
+  DropDownTo(slots_max - std::max(buckets, slots_max / 32), partition, now);
+}
+
+// Drops all that is full, and more until only so many are left. Requires: the partition is locked.
+void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now) {
+  struct Slot {
+    Nanos until_full;
+    SlotKey key;
+  };
+  Partition& partition = table_.partition(index);
+  std::vector<Slot> slots;
+  slots.reserve(partition.size());
+  partition.ForEach([&](const SlotKey& key, Bucket bucket) {
+    const Nanos until_full = TimeToFull(registry_.Get(key.limit), bucket, now);
+    const bool is_absent_full = until_full > Nanos{0} || IsAbsentFull(key.limit, now);
+    slots.push_back({is_absent_full ? until_full : Nanos{1}, key});
+  });
+  const auto first_live = std::partition(slots.begin(), slots.end(),
+                                         [](auto& slot) { return slot.until_full == Nanos{0}; });
+  const auto excess =
+      static_cast<std::ptrdiff_t>(slots.size() - std::min(slots.size(), slots_kept));
+  const auto first_kept = std::max(first_live, slots.begin() + excess);
+  std::nth_element(first_live, first_kept, slots.end(),
+                   [](const Slot& a, const Slot& b) { return a.until_full < b.until_full; });
+  for (auto slot = slots.begin(); slot != first_kept; ++slot) {
+    slot < first_live ? ForgetFull(index, slot->key) : Forget(index, slot->key);
+    partition.Erase(slot->key);
+  }
+  if (first_live != slots.begin()) partition.RaiseLatest(now);
+  evicted_.fetch_add(static_cast<std::uint64_t>(first_kept - first_live),
+                     std::memory_order_relaxed);
 }
 
 std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {

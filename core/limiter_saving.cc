@@ -85,7 +85,8 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
   }
 }
 
-void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets) {
+void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
+                               Instant now) {
   TableLock lock(table_, partition);
   Partition& restored = table_.partition(partition);
   WEIR_CHECK(restored.size() == 0);
@@ -94,6 +95,10 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
     restored.Insert(bucket.key, Unmarked(bucket.bucket));
     registry_.AddBucket(bucket.key.limit);
   }
+  const TableBound bound = bound_.load(std::memory_order_relaxed);
+  if (restored.size() <= bound.SlotsMax(partition)) return;
+  DropDownTo(bound.SlotsMax(partition), partition, now);
+  restored.Shrink(bound.Capacity(partition));
 }
 
 void Limiter::EndRestore(std::uint32_t generation) {

@@ -162,7 +162,7 @@ class Storage::Loading {
 
   void FlushPartition() {
     if (buckets_.empty()) return;
-    limiter_.RestorePartition(partition_, buckets_);
+    limiter_.RestorePartition(partition_, buckets_, options_.now);
     report_.loaded.fetch_add(buckets_.size(), std::memory_order_relaxed);
     buckets_.clear();
   }

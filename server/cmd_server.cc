@@ -23,10 +23,9 @@ namespace {
 using Setting = std::pair<std::string_view, std::string>;
 
 // What tools ask of every Redis and what here is always so.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kFixedSettings = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixedSettings = {{
     {"appendonly", "no"},
     {"databases", "1"},
-    {"maxmemory", "0"},
     {"replica-read-only", "yes"},
     {"save", ""},
 }};

@@ -71,12 +71,14 @@ void AddClients(Lines& lines, Services& services, Instant) {
   lines.Add("maxclients", services.options.max_clients);
 }
 
-void AddMemory(Lines& lines, Services&, Instant) {
+void AddMemory(Lines& lines, Services& services, Instant) {
   const struct mallinfo2 heap = mallinfo2();
   lines.Add("used_memory", heap.uordblks + heap.hblkhd);
   lines.Add("used_memory_rss", ResidentBytes());
-  lines.Add("maxmemory", 0);
-  lines.Add("maxmemory_policy", "noeviction");
+  const std::int64_t memory_max = services.options.max_memory.bytes;
+  lines.Add("maxmemory", memory_max);
+  // What is nearest to full goes first, and a key is gone when its buckets are full.
+  lines.Add("maxmemory_policy", memory_max == 0 ? "noeviction" : "volatile-ttl");
 }
 
 // How much of what was admitted a crash just now would forget: what came since the last save began,
@@ -130,7 +132,7 @@ void AddStats(Lines& lines, Services& services, Instant) {
   lines.Add("total_net_output_bytes", Sum(services, &Counters::output_bytes));
   lines.Add("rejected_connections", services.connections_rejected.load());
   lines.Add("expired_keys", services.sweeper.dropped());
-  lines.Add("evicted_keys", 0);
+  lines.Add("evicted_keys", services.limiter.evicted());
   lines.Add("total_error_replies", Sum(services, &Counters::errors));
   lines.Add("protocol_errors", Sum(services, &Counters::protocol_errors));
 }
@@ -165,6 +167,7 @@ void AddWeir(Lines& lines, Services& services, Instant) {
   lines.Add("table_bytes", size.table_bytes);
   lines.Add("allowed", Sum(services, &Counters::allowed));
   lines.Add("denied", Sum(services, &Counters::denied));
+  lines.Add("evicted", services.limiter.evicted());
   lines.Add("sweeper_laps", services.sweeper.laps());
   lines.Add("sweeper_dropped", services.sweeper.dropped());
   lines.Add("explicit_time", services.explicit_time.allowed() ? 1 : 0);

@@ -26,7 +26,9 @@
 #include "core/instant.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "core/table_bound.h"
 #include "protocol/integer.h"
+#include "server/ignore_case.h"
 #include "server/version.h"
 
 namespace weir {
@@ -76,6 +78,15 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .max = 1'000'000,
      .redis_alias = "maxclients",
      .summary = "The most connections at a time; each one needs a file descriptor and 2 KiB."},
+    {.name = "max-memory",
+     .field = &Options::max_memory,
+     .fallback = "0",
+     .min = TableBound::kBytesMin,
+     .max = std::int64_t{1} << 42,
+     .redis_alias = "maxmemory",
+     .summary =
+         "The most memory for buckets, 32mb at least; where they need more, those go first that "
+         "are full, then those nearest to it. 0 is no bound."},
     {.name = "max-wait",
      .field = &Options::max_wait,
      .fallback = "60s",
@@ -237,6 +248,31 @@ std::optional<std::int64_t> ParseNumber(const OptionSpec& spec, std::string_view
   return number;
 }
 
+struct SizeUnit {
+  std::string_view name;
+  std::int64_t bytes;
+};
+constexpr std::array<SizeUnit, 8> kSizeUnits = {{{"", 1},
+                                                 {"b", 1},
+                                                 {"k", 1'000},
+                                                 {"kb", 1 << 10},
+                                                 {"m", 1'000'000},
+                                                 {"mb", 1 << 20},
+                                                 {"g", 1'000'000'000},
+                                                 {"gb", 1 << 30}}};
+
+std::optional<ByteCount> ParseSize(const OptionSpec& spec, std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto unit = std::ranges::find_if(kSizeUnits, [&](const SizeUnit& known) {
+    return EqualsIgnoreCase(known.name, text.substr(digits));
+  });
+  const std::optional<std::int64_t> number = ParseInteger(text.substr(0, digits));
+  if (unit == kSizeUnits.end() || !number || *number > spec.max / unit->bytes) return std::nullopt;
+  const std::int64_t bytes = *number * unit->bytes;
+  if (bytes != 0 && bytes < spec.min) return std::nullopt;
+  return ByteCount{bytes};
+}
+
 struct TimeUnit {
   std::string_view name;
   std::int64_t millis;
@@ -286,6 +322,10 @@ std::string Expected(const OptionSpec&, AddressList Options::*) {
 std::string Expected(const OptionSpec& spec, std::int64_t Options::*) {
   return absl::StrCat("an integer from ", spec.min, " to ", spec.max);
 }
+std::string Expected(const OptionSpec& spec, ByteCount Options::*) {
+  return absl::StrCat("0, or a size from ", spec.min >> 20, "mb to ", spec.max >> 30,
+                      "gb with a unit (kb, mb, gb)");
+}
 std::string Expected(const OptionSpec& spec, milliseconds Options::*) {
   return absl::StrCat("a time from ", PrintDuration(milliseconds{spec.min}), " to ",
                       PrintDuration(milliseconds{spec.max}), " with a unit (ms, s, m, h)");
@@ -302,6 +342,7 @@ std::string ValueText(const OptionSpec& spec) {
   struct TypeName {
     const char* operator()(AddressList Options::*) const { return "ADDRESSES"; }
     const char* operator()(std::int64_t Options::*) const { return "NUMBER"; }
+    const char* operator()(ByteCount Options::*) const { return "SIZE"; }
     const char* operator()(milliseconds Options::*) const { return "TIME"; }
     const char* operator()(bool Options::*) const { return ""; }
     const char* operator()(std::string Options::*) const { return "WORD"; }
@@ -403,6 +444,7 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
       using Value = std::remove_cvref_t<decltype(options.*field)>;
       if constexpr (std::is_same_v<Value, AddressList>) return ParseAddresses(text);
       if constexpr (std::is_same_v<Value, std::int64_t>) return ParseNumber(spec, text);
+      if constexpr (std::is_same_v<Value, ByteCount>) return ParseSize(spec, text);
       if constexpr (std::is_same_v<Value, milliseconds>) return ParseDuration(spec, text);
       if constexpr (std::is_same_v<Value, bool>) return ParseFlag(text);
       if constexpr (std::is_same_v<Value, std::string>) return ParseWord(spec, text);
@@ -425,6 +467,9 @@ std::string OptionText(const OptionSpec& spec, const Options& options) {
     }
     std::string operator()(std::int64_t Options::*field) const {
       return absl::StrCat(options.*field);
+    }
+    std::string operator()(ByteCount Options::*field) const {
+      return absl::StrCat((options.*field).bytes);
     }
     std::string operator()(milliseconds Options::*field) const {
       return PrintDuration(options.*field);

@@ -29,11 +29,17 @@ namespace weir {
 // An IP address as text, in the form that inet_ntop prints.
 using AddressList = std::vector<std::string>;
 
+// A size of memory.
+struct ByteCount {
+  std::int64_t bytes = 0;
+};
+
 struct Options {
   AddressList bind;          // never empty
   std::int64_t port = 0;     // 0: any free one
   std::int64_t threads = 0;  // 0: one a core, at most 8
   std::int64_t max_clients = 0;
+  ByteCount max_memory;  // 0: no bound
   std::chrono::milliseconds max_wait{0};
   bool allow_explicit_time = false;
   std::string data_dir;    // empty: nothing is kept
@@ -64,13 +70,14 @@ inline constexpr std::size_t kBindAddressesMax = 16;
 // One option.
 struct OptionSpec {
   using Field =
-      std::variant<AddressList Options::*, std::int64_t Options::*,
+      std::variant<AddressList Options::*, std::int64_t Options::*, ByteCount Options::*,
                    std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*>;
 
   std::string_view name;  // without the dashes
   Field field;
   std::string_view fallback;  // spelled as on the command line
-  std::int64_t min = 0;       // of a number, and of a duration in milliseconds
+  // Of a number, of a size in bytes (which may be 0, too), and of a duration in milliseconds.
+  std::int64_t min = 0;
   std::int64_t max = 0;
   std::string_view choices = {};      // of a word, separated by '|'; empty: any
   std::string_view redis_alias = {};  // the name under which tools ask CONFIG GET for it
@@ -88,6 +95,7 @@ struct OptionSpec {
 //
 //     address list   127.0.0.1,::1      IP addresses, separated by commas or spaces
 //     number         digits             in the row's range
+//     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
 //     duration       0 | digits (ms|s|m|h)
 //     flag           true | false
 //     word           one of the row's choices

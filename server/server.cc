@@ -85,7 +85,8 @@ class Server::Impl {
         limiter_({.secret = has_state() ? (*state_)->secret() : RandomHashSecret(),
                   .max_wait = options.max_wait,
                   .time_is_ordered = !options.allow_explicit_time,
-                  .notes_changes = has_state()}),
+                  .notes_changes = has_state(),
+                  .memory_max = static_cast<std::size_t>(options.max_memory.bytes)}),
         services_(EffectiveOptions(options, has_state()), clock_, limiter_) {
     if (has_state()) {
       services_.state = state_->get();

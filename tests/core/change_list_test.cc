@@ -112,7 +112,7 @@ TEST(ChangeListTest, SaysWhatWasNoted) {
       const auto algorithm = static_cast<Algorithm>(random() % 3);
       const NotedChange change =
           ChangeOf(random() % 40, static_cast<LimitId>(random() % 5), random() % 8 == 0, algorithm);
-      list.Add(change, 0);
+      list.Add(change, 600);
       noted[NameOf(change)] |= change.went_back;
     }
     std::map<Name, bool> taken;

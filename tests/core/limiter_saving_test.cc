@@ -302,7 +302,7 @@ class ExhaustedTest : public LimiterFixture {
     const KeyHash hash = KeyHasher({})("a");
     const Bucket bucket = DecideLimit(LimitOf("10/m"), Bucket{}, now_, 6, Nanos{0}).bucket;
     const Limiter::RestoredBucket restored{{hash.hash, 0}, bucket};
-    limiter_->RestorePartition(hash.partition, std::span(&restored, 1));
+    limiter_->RestorePartition(hash.partition, std::span(&restored, 1), now_);
     limiter_->EndRestore(0);
     limiter_->TakeUnknownForExhausted(now_, std::array<LimitId, 3>{0, 1, 2});
   }

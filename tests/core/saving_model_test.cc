@@ -80,7 +80,7 @@ class ModelDisk {
       ++record;
     }
     for (const auto& [partition, buckets] : partitions) {
-      state.limiter.RestorePartition(partition, buckets);
+      state.limiter.RestorePartition(partition, buckets, now.value_or(Instant{}));
     }
     state.limiter.EndRestore(generation_);
   }
