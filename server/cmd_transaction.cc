@@ -23,17 +23,17 @@ constexpr std::size_t kRepliesBytesMax = 512 * 1024;
 class Isolation {
  public:
   Isolation(Limiter& limiter, const Transaction& transaction,
-            const std::vector<std::vector<std::string_view>>& requests) {
+            const std::vector<Transaction::Words>& requests) {
     const auto& queued = transaction.queued();
-    const bool about_all = std::ranges::any_of(
-        queued, [](const Transaction::Queued& one) { return one.spec->Is(kWholeTable); });
+    const bool about_all =
+        std::ranges::any_of(queued, [](const CommandSpec* spec) { return spec->Is(kWholeTable); });
     if (about_all) {
       hold_.emplace(limiter);
       return;
     }
     std::vector<std::string_view> keys;
     for (std::size_t i = 0; i < queued.size(); ++i) {
-      const auto named = KeysIn(*queued[i].spec, requests[i]);
+      const auto named = KeysIn(*queued[i], requests[i]);
       keys.insert(keys.end(), named.begin(), named.end());
     }
     hold_.emplace(limiter, keys, transaction.watched());
@@ -82,11 +82,7 @@ void Exec(Call& call) {
     return call.FailAs("EXECABORT Transaction discarded because of previous errors.");
   }
   call.Charge(transaction.units() + transaction.watched_size());
-  std::vector<std::vector<std::string_view>> requests;
-  requests.reserve(transaction.queued().size());
-  for (const Transaction::Queued& queued : transaction.queued()) {
-    requests.emplace_back(queued.words.begin(), queued.words.end());
-  }
+  const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
   Limiter& limiter = call.services().limiter;
   const Isolation isolation(limiter, transaction, requests);
   const Instant view = call.services().explicit_time.View(call.now);
@@ -98,7 +94,7 @@ void Exec(Call& call) {
   call.reply.Array(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t before = call.reply.size();
-    call.session.RunQueued(*transaction.queued()[i].spec, requests[i], call.now, call.reply);
+    call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);
     if (call.reply.size() - begin <= kRepliesBytesMax) continue;
     // It is done all the same: a transaction does not stop halfway.
     call.reply.TakeBack(before);

@@ -57,7 +57,7 @@ inline constexpr Nanos kHandshakeTime = std::chrono::seconds{5};
 
 // What a client that waits for tokens may send ahead; beyond it, and what came with it, TCP slows
 // it down, and its leaving is seen only when the wait is over.
-inline constexpr std::size_t kWaitingInputBytesMax = 64 * 1024;
+inline constexpr std::size_t kWaitingInputBytesMax = 16 * 1024;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:

@@ -37,7 +37,9 @@ namespace weir {
 
 class Connection;
 
-inline constexpr std::size_t kInputBytes = 64 * 1024;  // read at a time
+// Read at a time. More is no faster, and would make others wait longer for their turn, and us keep
+// more for a client that does not read.
+inline constexpr std::size_t kInputBytes = 16 * 1024;
 inline constexpr std::size_t kInputHeadroomBytes =
     4 * 1024;  // before them: the beginning of a request
 inline constexpr std::size_t kOutputBytesKept =

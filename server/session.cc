@@ -229,7 +229,7 @@ bool Session::IsPaused(std::span<const std::string_view> words, Instant now) con
     return false;
   }
   if (pause.what() == Pause::What::kEverything) return true;
-  const auto changes = [](const Transaction::Queued& queued) { return queued.spec->Is(kWrite); };
+  const auto changes = [](const CommandSpec* queued) { return queued->Is(kWrite); };
   return spec->Is(kWrite) ||
          (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));
 }

@@ -8,12 +8,24 @@
 #include "server/command.h"
 
 namespace weir {
+namespace {
+
+// What a word costs besides its bytes: where it ends here, and EXEC's view of it.
+constexpr std::size_t kBytesPerWord = 32;
+
+}  // namespace
+
+void Transaction::Abort() {
+  if (!open_) return;
+  aborted_ = true;
+  queued_ = Queued();
+}
 
 absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words) {
   const bool is_short = spec.Is(kFast) && !spec.Is(kWholeTable);
   const std::size_t units = units_ + (is_short ? 1 : std::max(kWholeTableWork, words.size()));
   std::size_t bytes = bytes_;
-  for (const std::string_view word : words) bytes += sizeof(std::string) + word.size();
+  for (const std::string_view word : words) bytes += kBytesPerWord + word.size();
   if (units > kUnitsMax || bytes > kBytesMax) {
     Abort();
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -22,8 +34,33 @@ absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::st
   }
   units_ = units;
   bytes_ = bytes;
-  queued_.push_back({&spec, {words.begin(), words.end()}});
+  if (aborted_) return absl::OkStatus();
+  auto& [specs, text, word_ends, command_ends] = queued_;
+  specs.push_back(&spec);
+  for (const std::string_view word : words) {
+    text.insert(text.end(), word.begin(), word.end());
+    word_ends.push_back(static_cast<std::uint32_t>(text.size()));
+  }
+  command_ends.push_back(static_cast<std::uint32_t>(word_ends.size()));
   return absl::OkStatus();
+}
+
+std::vector<Transaction::Words> Transaction::WordsOfAll() const {
+  std::vector<Words> all;
+  all.reserve(queued_.specs.size());
+  const std::string_view text(queued_.text.data(), queued_.text.size());
+  std::size_t word = 0;
+  std::size_t begin = 0;
+  for (const std::uint32_t command_end : queued_.command_ends) {
+    Words& words = all.emplace_back();
+    words.reserve(command_end - word);
+    for (; word < command_end; ++word) {
+      const std::uint32_t end = queued_.word_ends[word];
+      words.push_back(text.substr(begin, end - begin));
+      begin = end;
+    }
+  }
+  return all;
 }
 
 absl::Status Transaction::Watch(Limiter::Watched watched) {

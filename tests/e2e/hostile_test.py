@@ -177,6 +177,15 @@ class MemoryTest(ServerTest):
         for i in range(sent // request_bytes):
             self.assertEqual(deaf.reply()[:6], b"%06d" % (i % 100))
 
+    # Goal: nor does the kernel hold much for who never reads: it is our memory, too, where it is
+    # counted. Method: replies that end in its queue; it would take 4 MB of a connection.
+    def test_what_nobody_reads_is_not_left_to_the_kernel(self):
+        server, other, _ = self.start_warm()
+        deaf = self.connect(server, receive_buffer_bytes=64 * 1024)
+        send_until_stalled(deaf, b"COMMAND DOCS\r\n" * 1000, 100 * MEGABYTE)
+        self.assertIn(server.unread_bytes(deaf), range(1, MEGABYTE // 2))
+        self.assertEqual(other.call("PING"), "PONG")
+
     # Goal: nor does who asks little and is answered much. Method: each request of 14 bytes is
     # answered with the documentation of all commands.
     def test_amplified_replies_are_not_held(self):
@@ -188,6 +197,26 @@ class MemoryTest(ServerTest):
         self.assertEqual(other.call("PING"), "PONG")
         for client in clients:
             self.assertIn(b"rl.allow", client.reply())
+
+    # Goal: 200 of them together are bearable, and leave nothing. Method: half never read, half fill
+    # a transaction to its bound and beyond; bench/hostile_clients.py has more kinds.
+    def test_two_hundred_hostile_clients(self):
+        server, other, rss = self.start_warm()
+        clients = []
+        for i in range(scaled(200)):
+            client = self.connect(server, receive_buffer_bytes=64 * 1024)
+            client.send(b"COMMAND DOCS\r\n" * 100 if i % 2 else b"MULTI\r\n" + b"PING\r\n" * 5000)
+            clients.append(client)
+        self.assertEqual(other.call("PING"), "PONG")
+        for i, client in enumerate(clients):
+            if i % 2 == 0:
+                replies = [client.reply() for _ in range(5001)]
+                self.assertIn("transaction is too large", replies[-1])
+        self.assertLess(server.rss_bytes() - rss, 4 * RSS_GROWTH_MAX)
+        for client in clients:
+            client.close()
+        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
 
     def test_a_flood_does_not_starve_the_others(self):
         server = self.start("--threads", "1")

@@ -132,6 +132,14 @@ class Server:
             fields = stat.read().rpartition(")")[2].split()  # from the third on
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def unread_bytes(self, client):
+        """What the kernel holds of this server's replies to `client`."""
+        own, peer = (f":{port:04X}" for port in (self.port, client.socket.getsockname()[1]))
+        with open("/proc/net/tcp", encoding="ascii") as sockets:
+            rows = [line.split() for line in sockets]
+        (unread,) = (row[4] for row in rows if row[1].endswith(own) and row[2].endswith(peer))
+        return int(unread.partition(":")[0], 16)
+
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 

@@ -14,7 +14,9 @@
 namespace weir {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class TransactionTest : public testing::Test {
  protected:
@@ -31,10 +33,21 @@ TEST_F(TransactionTest, KeepsTheWordsAndTheirOrder) {
   ASSERT_TRUE(Queue({"RL.ALLOW", key, "1/s"}).ok());
   key = "b";
   ASSERT_TRUE(Queue({"PING"}).ok());
-  ASSERT_EQ(transaction_.queued().size(), 2U);
-  EXPECT_EQ(transaction_.queued()[0].spec->name, "RL.ALLOW");
-  EXPECT_THAT(transaction_.queued()[0].words, testing::ElementsAre("RL.ALLOW", "a", "1/s"));
+  ASSERT_TRUE(Queue({"ECHO", ""}).ok());
+  EXPECT_THAT(transaction_.queued(),
+              ElementsAre(FindCommand("RL.ALLOW"), FindCommand("PING"), FindCommand("ECHO")));
+  EXPECT_THAT(transaction_.WordsOfAll(), ElementsAre(ElementsAre("RL.ALLOW", "a", "1/s"),
+                                                     ElementsAre("PING"), ElementsAre("ECHO", "")));
   EXPECT_FALSE(transaction_.is_aborted());
+}
+
+TEST_F(TransactionTest, KeepsNothingOnceAborted) {
+  ASSERT_TRUE(Queue({"PING"}).ok());
+  transaction_.Abort();
+  EXPECT_THAT(transaction_.queued(), IsEmpty());
+  EXPECT_TRUE(Queue({"PING"}).ok()) << "as in Redis";
+  EXPECT_THAT(transaction_.queued(), IsEmpty());
+  EXPECT_THAT(transaction_.WordsOfAll(), IsEmpty());
 }
 
 TEST_F(TransactionTest, FastCommandsAreOneUnitAndOthersMany) {
