@@ -1,7 +1,6 @@
 #include "server/sweeper_thread.h"
 
 #include <condition_variable>
-#include <cstdint>
 #include <mutex>
 #include <stop_token>
 
@@ -27,12 +26,8 @@ void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, const Cloc
   std::mutex mutex;
   std::condition_variable_any wake;  // notified by nobody but the stop token
   std::unique_lock lock(mutex);
-  std::uint64_t dropped_before_lap = 0;
   while (!stop.stop_requested()) {
-    if (SweepSlice(sweeper, clock.Now())) {
-      if (sweeper.dropped() - dropped_before_lap >= kDropsForTrim) ReturnFreeMemory();
-      dropped_before_lap = sweeper.dropped();
-    }
+    if (SweepSlice(sweeper, clock.Now())) ReturnFreeMemory();
     wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
   }
 }

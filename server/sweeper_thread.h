@@ -1,5 +1,6 @@
 // The thread that drives the Sweeper: a lap over the table in the time that the sweeper asks for,
-// in small slices.
+// in small slices. At its end the heap's free memory goes back to the system: what buckets, clients
+// and their requests have left.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,6 @@ namespace weir {
 // Partitions swept between two waits. A slice takes under a millisecond of work in a table of ten
 // million buckets, and a lap of a second wakes the thread 64 times.
 inline constexpr std::size_t kPartitionsPerSlice = 64;
-
-// A lap that drops so many buckets has left enough free memory in the heap to be worth giving back.
-inline constexpr std::size_t kDropsForTrim = 100'000;
 
 class SweeperThread {
  public:

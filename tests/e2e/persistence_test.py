@@ -7,7 +7,7 @@ import stat
 import time
 import unittest
 
-from weir_e2e import DEADLINE, NEVER, Error, ServerTest, encode
+from weir_e2e import DEADLINE, NEVER, Error, ServerTest, encode, scaled
 
 LIMIT = f"100/{NEVER}"
 
@@ -142,6 +142,37 @@ class PersistenceTest(ServerTest):
         client.call("FLUSHALL")
         client = self.connect(self.restart(server, *empty))
         self.assertEqual(self.remaining(client, "other"), 100)
+
+    # Goal: INFO is answered, and is right, whatever the server does: under load, while it saves,
+    # and while it loads. Method: one client decides, and knows how often; another one asks.
+    def test_info_is_true_while_it_saves_and_loads(self):
+        server = self.start_loaded("--snapshot-interval", "10ms", "--threads", "2")
+        client, other = self.connect(server), self.connect(server)
+        batch, batches = 1000, scaled(100)
+        for i in range(batches):
+            keys = range(i * batch, (i + 1) * batch)
+            client.send(b"".join(encode("RL.ALLOW", f"key{key}", LIMIT) for key in keys))
+            self.assert_true(other, buckets_min=i * batch, buckets_max=(i + 1) * batch)
+            for _ in keys:
+                self.assertEqual(client.reply()[:2], [1, 99])
+        self.assert_true(other, batches * batch, batches * batch)
+        self.assertEqual(server.stop(), 0)
+
+        server = self.start("--data-dir", self.data)
+        client = self.connect(server)
+        while (info := self.info(client))["loading"]:
+            self.assertLessEqual(info["loaded_buckets"], batches * batch)
+        self.assertEqual(self.info(client)["loaded_buckets"], batches * batch)
+        self.assertEqual(client.call("DBSIZE"), batches * batch)
+
+    def assert_true(self, client, buckets_min, buckets_max):
+        info = self.info(client)
+        self.assertEqual(info["loading"], 0)
+        self.assertLessEqual(buckets_min, info["allowed"])
+        self.assertLessEqual(info["allowed"], buckets_max)
+        self.assertLessEqual(buckets_min, info["buckets"])
+        self.assertLessEqual(info["buckets"], buckets_max)
+        self.assertLessEqual(info["dirty_buckets"], buckets_max)
 
     # --- A disk that fails: no file may grow any more, which writes see as an error ---
 

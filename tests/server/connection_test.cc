@@ -222,6 +222,7 @@ TEST(ConnectionTest, SocketsHaveTheirOptions) {
   EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
   EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 60);
   EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), 30'000);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_NOTSENT_LOWAT), 64 * 1024);
 }
 
 }  // namespace

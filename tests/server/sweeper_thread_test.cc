@@ -33,6 +33,32 @@ TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
   EXPECT_EQ(limiter.size().buckets, kKeys);
 }
 
+// Goal: many that become full at one instant are no event for the others. Method: two thousand of
+// them, and a bucket that is asked all the while: it counts down one by one.
+TEST(SweeperThreadTest, WhatExpiresTogetherDisturbsNoDecision) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  const Limit minute = LimitOf("1/m");
+  constexpr std::size_t kKeys = 2'000;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    const std::string key = std::to_string(i);
+    ASSERT_TRUE(limiter.Decide({{.key = key, .limit = &minute}}, clock.Now()).ok());
+  }
+  clock.Advance(std::chrono::minutes{1});
+  const Limit year = LimitOf("1000000000/365d");
+  std::int64_t left = 1'000'000'000;
+  const SweeperThread thread(sweeper, clock);
+  while (sweeper.laps() < 1) {
+    const absl::StatusOr<Verdict> verdict =
+        limiter.Decide({{.key = "other", .limit = &year}}, clock.Now());
+    ASSERT_TRUE(verdict.ok());
+    ASSERT_EQ(verdict->decisions[0].remaining, --left);
+  }
+  EXPECT_EQ(sweeper.dropped(), kKeys);
+  EXPECT_EQ(limiter.size().buckets, 1U);
+}
+
 TEST(SweeperThreadTest, StopsInTheMiddleOfALap) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/token_bucket.h"
+#include "tests/support/generators.h"
 #include "tests/support/printing.h"
 
 namespace weir {
@@ -121,6 +123,27 @@ TEST(SystemClockTest, GoesOnFromThePastOnlyWhereTheWallClockIsBehindIt) {
   EXPECT_EQ(start(Nanos{1000}, past), Nanos{1000});
   EXPECT_EQ(start(Nanos{1001}, past), Nanos{1001});
   EXPECT_EQ(start(Nanos{7}, {}), Nanos{7});
+}
+
+// Goal: nor does it, an hour back, move a bucket by more than the time that is unknown. Method: an
+// empty bucket in the life before; in the next its only token is there when its period has passed,
+// on the clock that runs, and not sooner.
+TEST(SystemClockTest, AWallClockThatWentBackFreesNobodyAndLocksNobodyOut) {
+  const Limit limit = LimitOf("1/m");
+  OsClocks os;
+  const Instant stopped = SystemClock(os.source()).Now();
+  const Bucket bucket = DecideTokenBucket(limit, Bucket(), stopped, 1, Nanos{0}).bucket;
+
+  os.wall = os.wall.load() - hours{1};
+  const SystemClock after(os.source(), {.mark = stopped, .unknown = seconds{2}});
+  const auto allowed = [&] {
+    return DecideTokenBucket(limit, bucket, after.Now(), 1, Nanos{0}).decision.allowed;
+  };
+  EXPECT_FALSE(allowed());
+  os.boot = os.boot.load() + seconds{58} - Nanos{1};
+  EXPECT_FALSE(allowed());
+  os.boot = os.boot.load() + Nanos{1};
+  EXPECT_TRUE(allowed());
 }
 
 }  // namespace
