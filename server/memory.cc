@@ -14,10 +14,13 @@ constexpr int kArenasMax = 4;
 void ConfigureHeap() {
   // Without this glibc raises its threshold to the size of the largest mapped array ever freed (up
   // to 32 MiB), and then the arrays of a table that has shrunk stay in the heap, with something
-  // small behind each. The heap of a sanitizer refuses both settings, and does not need them.
+  // small behind each. The heap of a sanitizer refuses all settings, and does not need them.
   // NOLINTBEGIN(concurrency-mt-unsafe): called before there are threads.
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(kMappedBytesMin));
   mallopt(M_ARENA_MAX, kArenasMax);
+  // No fast bins: a chunk in one is not joined with its free neighbours, and at the end of an arena
+  // it keeps them all, as malloc_trim() leaves the ends of arenas alone. Each thread has its cache.
+  mallopt(M_MXFAST, 0);
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
