@@ -25,10 +25,10 @@
 
 #include "core/bucket.h"
 #include "core/change_list.h"
-#include "core/changed_partitions.h"
 #include "core/instant.h"
 #include "core/key_hash.h"
 #include "core/mutex.h"
+#include "core/partition_set.h"
 #include "core/slot_key.h"
 
 namespace weir {

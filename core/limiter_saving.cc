@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/limiter.h"
+#include "core/partition_set.h"
 #include "core/rule.h"
 
 namespace weir {
