@@ -175,11 +175,11 @@ class Limiter {
   // this thread makes while it is there. One a thread at a time; meanwhile the thread may call
   // nothing about other keys, and nothing about all of them (Clear, size, ...) unless it has all.
   // Cost: the locks of the keys' partitions; of all, which stops the world, about 50 us.
-  class Transaction {
+  class Isolation {
    public:
-    Transaction(Limiter& limiter, std::span<const std::string_view> keys,
-                std::span<const Watched> watched);
-    explicit Transaction(Limiter& limiter);  // all keys
+    Isolation(Limiter& limiter, std::span<const std::string_view> keys,
+              std::span<const Watched> watched);
+    explicit Isolation(Limiter& limiter);  // all keys
 
    private:
     // Of all only: whoever forgets everything takes it before the partitions' locks.

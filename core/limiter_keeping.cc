@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 
 #include "core/limiter.h"
+#include "core/partition_set.h"
 #include "core/rule.h"
 
 namespace weir {
@@ -88,8 +89,8 @@ Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit presen
   return longest;
 }
 
-Limiter::Transaction::Transaction(Limiter& limiter, std::span<const std::string_view> keys,
-                                  std::span<const Watched> watched)
+Limiter::Isolation::Isolation(Limiter& limiter, std::span<const std::string_view> keys,
+                              std::span<const Watched> watched)
     : hold_(limiter.table_, [&] {
         PartitionSet partitions;
         for (const std::string_view key : keys) partitions.Add(limiter.hasher_(key).partition);
@@ -97,7 +98,7 @@ Limiter::Transaction::Transaction(Limiter& limiter, std::span<const std::string_
         return partitions;
       }()) {}
 
-Limiter::Transaction::Transaction(Limiter& limiter)
+Limiter::Isolation::Isolation(Limiter& limiter)
     : saving_(std::in_place, limiter.saving_mutex_), hold_(limiter.table_, PartitionSet::All()) {}
 
 Limiter::Watched Limiter::Watch(std::string_view key) {

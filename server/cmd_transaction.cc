@@ -1,7 +1,6 @@
 // MULTI and what belongs to it: several requests that nobody else's comes between.
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,28 +19,19 @@ namespace {
 constexpr std::size_t kRepliesBytesMax = 512 * 1024;
 
 // Keeps everybody else from the keys of the queued commands, and from those watched.
-class Isolation {
- public:
-  Isolation(Limiter& limiter, const Transaction& transaction,
-            const std::vector<Transaction::Words>& requests) {
-    const auto& queued = transaction.queued();
-    const bool about_all =
-        std::ranges::any_of(queued, [](const CommandSpec* spec) { return spec->Is(kWholeTable); });
-    if (about_all) {
-      hold_.emplace(limiter);
-      return;
-    }
-    std::vector<std::string_view> keys;
-    for (std::size_t i = 0; i < queued.size(); ++i) {
-      const auto named = KeysIn(*queued[i], requests[i]);
-      keys.insert(keys.end(), named.begin(), named.end());
-    }
-    hold_.emplace(limiter, keys, transaction.watched());
+Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
+                           const std::vector<Transaction::Words>& requests) {
+  const auto& queued = transaction.queued();
+  const bool about_all =
+      std::ranges::any_of(queued, [](const CommandSpec* spec) { return spec->Is(kWholeTable); });
+  if (about_all) return Limiter::Isolation(limiter);
+  std::vector<std::string_view> keys;
+  for (std::size_t i = 0; i < queued.size(); ++i) {
+    const auto named = KeysIn(*queued[i], requests[i]);
+    keys.insert(keys.end(), named.begin(), named.end());
   }
-
- private:
-  std::optional<Limiter::Transaction> hold_;
-};
+  return {limiter, keys, transaction.watched()};
+}
 
 }  // namespace
 
@@ -84,7 +74,7 @@ void Exec(Call& call) {
   call.Charge(transaction.units() + transaction.watched_size());
   const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
   Limiter& limiter = call.services().limiter;
-  const Isolation isolation(limiter, transaction, requests);
+  const Limiter::Isolation isolation = Isolate(limiter, transaction, requests);
   const Instant view = call.services().explicit_time.View(call.now);
   const bool unchanged = std::ranges::all_of(
       transaction.watched(),

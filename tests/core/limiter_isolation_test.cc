@@ -1,6 +1,6 @@
-// Goal: nobody's call comes between those of a transaction, and a watched key has changed exactly
+// Goal: nobody's call comes between those of an isolation, and a watched key has changed exactly
 // when somebody has charged or given back. Method: one change after the other by hand; threads at a
-// frozen clock whose every transaction must see two keys alike.
+// frozen clock whose every isolation must see two keys alike.
 #include <atomic>
 #include <chrono>
 #include <string_view>
@@ -19,12 +19,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class LimiterTransactionTest : public LimiterFixture {
+class LimiterIsolationTest : public LimiterFixture {
  protected:
   bool IsUnchanged(const Limiter::Watched& watched) { return limiter_->IsUnchanged(watched, now_); }
 };
 
-TEST_F(LimiterTransactionTest, ChargesAndRefundsAreChanges) {
+TEST_F(LimiterIsolationTest, ChargesAndRefundsAreChanges) {
   Decide({{"k", "10/s"}});
   const Limiter::Watched watched = limiter_->Watch("k");
   EXPECT_TRUE(IsUnchanged(watched));
@@ -38,7 +38,7 @@ TEST_F(LimiterTransactionTest, ChargesAndRefundsAreChanges) {
   EXPECT_FALSE(IsUnchanged(watched));
 }
 
-TEST_F(LimiterTransactionTest, DenialsLooksAndCostsOfNothingAreNone) {
+TEST_F(LimiterIsolationTest, DenialsLooksAndCostsOfNothingAreNone) {
   Decide({{"k", "1/m"}});
   const Limiter::Watched watched = limiter_->Watch("k");
   Decide({{"k", "1/m"}});
@@ -47,7 +47,7 @@ TEST_F(LimiterTransactionTest, DenialsLooksAndCostsOfNothingAreNone) {
   EXPECT_TRUE(IsUnchanged(watched));
 }
 
-TEST_F(LimiterTransactionTest, ABucketThatFillsUpIsNoChange) {
+TEST_F(LimiterIsolationTest, ABucketThatFillsUpIsNoChange) {
   Decide({{"k", "10/s"}, {"k", "100/h,fixed"}, {"k", "100/h,sliding"}});
   const Limiter::Watched watched = limiter_->Watch("k");
   now_ += milliseconds{50};
@@ -62,7 +62,7 @@ TEST_F(LimiterTransactionTest, ABucketThatFillsUpIsNoChange) {
   EXPECT_TRUE(IsUnchanged(watched)) << "full again: as if nothing had been";
 }
 
-TEST_F(LimiterTransactionTest, BucketsThatComeAndGoAreChanges) {
+TEST_F(LimiterIsolationTest, BucketsThatComeAndGoAreChanges) {
   const Limiter::Watched absent = limiter_->Watch("k");
   EXPECT_TRUE(IsUnchanged(absent));
   Decide({{"k", "10/s"}});
@@ -79,10 +79,10 @@ TEST_F(LimiterTransactionTest, BucketsThatComeAndGoAreChanges) {
   EXPECT_TRUE(IsUnchanged(absent));
 }
 
-TEST_F(LimiterTransactionTest, OneOfAllKeysMayDoWhatIsAboutAllKeys) {
+TEST_F(LimiterIsolationTest, OneOfAllKeysMayDoWhatIsAboutAllKeys) {
   Decide({{"a", "10/s"}});
   {
-    const Limiter::Transaction transaction(*limiter_);
+    const Limiter::Isolation isolation(*limiter_);
     EXPECT_EQ(limiter_->size().buckets, 1U);
     EXPECT_EQ(limiter_->CountLive(now_), 1U);
     limiter_->Clear();
@@ -93,10 +93,10 @@ TEST_F(LimiterTransactionTest, OneOfAllKeysMayDoWhatIsAboutAllKeys) {
   EXPECT_EQ(limiter_->size().buckets, 0U);
 }
 
-// Two keys that only transactions touch, one token of each: at any time as much is left of the one
-// as of the other, whoever looks, unless somebody comes between. They name them in both orders, and
-// one clears everything meanwhile.
-TEST_F(LimiterTransactionTest, NobodyComesBetween) {
+// Two keys that are only touched in isolation, one token of each: at any time as much is left of
+// the one as of the other, whoever looks, unless somebody comes between. They name them in both
+// orders, and one clears everything meanwhile.
+TEST_F(LimiterIsolationTest, NobodyComesBetween) {
   const Limit limit = LimitOf("1/m,burst=1000000");
   const std::vector<std::string_view> keys = {"a", "b"};
   std::atomic<int> working = 2;
@@ -105,7 +105,7 @@ TEST_F(LimiterTransactionTest, NobodyComesBetween) {
   };
   const auto charge = [&](bool backwards) {
     for (std::int64_t i = 0; i < Scaled(20'000); ++i) {
-      const Limiter::Transaction transaction(*limiter_, keys, {});
+      const Limiter::Isolation isolation(*limiter_, keys, {});
       EXPECT_EQ(left("a"), left("b"));
       for (const std::string_view key : {keys[backwards ? 1 : 0], keys[backwards ? 0 : 1]}) {
         EXPECT_TRUE(limiter_->Decide({{key, &limit, 1}}, now_)->allowed);
@@ -117,7 +117,7 @@ TEST_F(LimiterTransactionTest, NobodyComesBetween) {
   std::thread other(charge, true);
   std::thread clearer([&] {
     while (working > 0) {
-      const Limiter::Transaction transaction(*limiter_);
+      const Limiter::Isolation isolation(*limiter_);
       EXPECT_EQ(left("a"), left("b"));
       limiter_->Clear();
       limiter_->ReclaimLimits(1, 1);
