@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "absl/base/macros.h"
 
@@ -12,6 +13,7 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::size_t kDoubleBytesMax = 24;  // -1.2345678901234567e-308
 
 bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f; }
 
@@ -37,6 +39,16 @@ void RespWriter::Error(std::string_view text) {
 }
 
 void RespWriter::Integer(std::int64_t number) { Header(':', number); }
+
+void RespWriter::Double(double number) {
+  ABSL_ASSERT(std::isfinite(number));
+  std::array<char, kDoubleBytesMax> digits;
+  const char* const end = std::to_chars(digits.begin(), digits.end(), number).ptr;
+  const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  if (version_ == 2) return Bulk(text);
+  out_.push_back(',');
+  out_.append(text).append(kLineEnd);
+}
 
 void RespWriter::Bulk(std::string_view bytes) { Blob('$', "", bytes); }
 

@@ -5,6 +5,7 @@
 //     SimpleString   "+" text CRLF                      same
 //     Error          "-" text CRLF                      same
 //     Integer        ":" number CRLF                    same
+//     Double         as Bulk                            "," number CRLF
 //     Bulk           "$" length CRLF bytes CRLF         same
 //     Null           "$-1" CRLF                         "_" CRLF
 //     NullArray      "*-1" CRLF                         "_" CRLF
@@ -57,6 +58,8 @@ class RespWriter {
   void Error(std::string_view text);
 
   void Integer(std::int64_t number);
+  // In the fewest digits that are this number and no other: 0.021. Requires: it is finite.
+  void Double(double number);
   void Bulk(std::string_view bytes);
   void Null();
   void NullArray();

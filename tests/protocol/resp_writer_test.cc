@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -40,6 +41,19 @@ TEST(RespWriterTest, Integer) {
         std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
     ExpectBoth([number](RespWriter& writer) { writer.Integer(number); },
                ":" + std::to_string(number) + "\r\n");
+  }
+}
+
+TEST(RespWriterTest, DoubleIsABulkInResp2) {
+  for (const auto& [number, text] :
+       {std::pair(0.0, "0"), std::pair(0.021, "0.021"), std::pair(-1.5, "-1.5"),
+        std::pair(86'400.125, "86400.125"),
+        std::pair(std::numeric_limits<double>::lowest(), "-1.7976931348623157e+308"),
+        std::pair(std::numeric_limits<double>::min(), "2.2250738585072014e-308")}) {
+    const auto write = [number = number](RespWriter& writer) { writer.Double(number); };
+    EXPECT_EQ(Written(2, write),
+              "$" + std::to_string(std::string_view(text).size()) + "\r\n" + text + "\r\n");
+    EXPECT_EQ(Written(3, write), std::string(",") + text + "\r\n");
   }
 }
 

@@ -42,6 +42,8 @@ inline std::string RedisCliText(const RespValue& value, const std::string& inden
       return "(error) " + value.text;
     case ':':
       return "(integer) " + std::to_string(value.number);
+    case ',':
+      return "(double) " + value.text;
     case '$':
       return RedisCliQuoted(value.text);
     case '_':

@@ -14,11 +14,13 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "protocol/integer.h"
@@ -26,8 +28,8 @@
 namespace weir {
 
 struct RespValue {
-  char type = 0;            // '+', '-', ':', '$', '_', '*', '~', '%', '='; null is always '_'
-  std::string text;         // of '+', '-', '$', and '=' without its "txt:"
+  char type = 0;            // '+', '-', ':', ',', '$', '_', '*', '~', '%', '='; null is always '_'
+  std::string text;         // of '+', '-', ',', '$', and '=' without its "txt:"
   std::int64_t number = 0;  // of ':'
   std::vector<RespValue> elements;  // of '*', '~', and '%' (keys and values)
 
@@ -60,6 +62,13 @@ inline std::optional<std::string_view> TakeBlob(std::string_view& stream, std::i
   return blob;
 }
 
+// Whether the text is a number, and nothing but it.
+inline bool IsDouble(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 }  // namespace resp_value_internal
 
 // Takes the value at the front of `stream`. Unset if there is none; `stream` is then unspecified.
@@ -77,6 +86,10 @@ inline std::optional<RespValue> ReadRespValue(std::string_view& stream, int dept
   }
   if (*line == "$-1" || *line == "*-1" || *line == "_") {
     value.type = '_';
+    return value;
+  }
+  if (value.type == ',' && internal::IsDouble(rest)) {
+    value.text = rest;
     return value;
   }
   const std::optional<std::int64_t> number = ParseInteger(rest);
