@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/status.h"
@@ -71,8 +70,7 @@ std::string ClientRecord::Line(Instant now) const {
   };
   const Instant active{Nanos{last_active_ns.load(std::memory_order_relaxed)}};
   const CommandSpec* command = last_command.load(std::memory_order_relaxed);
-  const std::string command_name =
-      command ? absl::AsciiStrToLower(AbslView(command->name)) : std::string("NULL");
+  const std::string command_name = command ? LowerName(*command) : "NULL";
   const int in_queue = queued.load(std::memory_order_relaxed);
   const bool is_blocked = blocked.load(std::memory_order_relaxed) != Blocked::kNo;
   const char* const flags = is_blocked ? "b" : in_queue >= 0 ? "x" : "N";  // never both

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,9 +16,10 @@
 #include "protocol/integer.h"
 #include "server/command.h"
 #include "server/command_category.h"
-#include "server/command_keys.h"
 #include "server/command_table.h"
+#include "server/denial.h"
 #include "server/handlers.h"
+#include "server/ignore_case.h"
 #include "server/login.h"
 
 namespace weir {
@@ -27,6 +27,39 @@ namespace {
 
 constexpr std::int64_t kPasswordBitsMax = 4096;
 constexpr std::int64_t kPasswordBits = 256;
+constexpr std::size_t kLogEntriesShown = 10;
+
+// As Redis calls it.
+std::string_view ReasonText(AccessLog::Reason reason) {
+  switch (reason) {
+    case AccessLog::Reason::kPassword:
+      return "auth";
+    case AccessLog::Reason::kCommand:
+      return "command";
+    case AccessLog::Reason::kKey:
+      break;
+  }
+  return "key";
+}
+
+void WriteEntry(const AccessLog::Entry& entry, Instant now, RespWriter& reply) {
+  const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - entry.last);
+  reply.Map(7);
+  reply.Bulk("count");
+  reply.Integer(static_cast<std::int64_t>(entry.count));
+  reply.Bulk("reason");
+  reply.Bulk(ReasonText(entry.reason));
+  reply.Bulk("context");
+  reply.Bulk(entry.in_transaction ? "multi" : "toplevel");
+  reply.Bulk("object");
+  reply.Bulk(entry.object);
+  reply.Bulk("username");
+  reply.Bulk(entry.user);
+  reply.Bulk("age-seconds");
+  reply.Double(static_cast<double>(std::max<std::int64_t>(age.count(), 0)) / 1000);
+  reply.Bulk("client-info");
+  reply.Bulk(entry.client);
+}
 
 }  // namespace
 
@@ -55,7 +88,7 @@ void AclCat(Call& call) {
     }
     for (const CommandSpec& spec : CommandTable()) {
       if ((CategoriesOf(spec) & *category) == 0) continue;
-      names.push_back(absl::AsciiStrToLower(AbslView(spec.name)));
+      names.push_back(LowerName(spec));
     }
   }
   call.reply.Array(names.size());
@@ -69,21 +102,13 @@ void AclDryRun(Call& call) {
   const auto words = arguments.subspan(1);
   const CommandSpec* spec = FindRequested(words);
   if (!spec) return call.Fail(absl::StrCat("Command ", Quote(words[0]), " not found"));
-  const std::string name = absl::AsciiStrToLower(AbslView(spec->name));
-  if (!spec->arity.Allows(words.size())) {
-    return call.Fail(absl::StrCat("wrong number of arguments for '", name, "' command"));
-  }
-  if (spec->Is(kNoAuth)) return call.reply.SimpleString("OK");
-  if (!user->MayRun(*spec)) {
-    return call.reply.Bulk(
-        absl::StrCat("This user has no permissions to run the '", name, "' command"));
-  }
-  for (const std::string_view key : KeysIn(*spec, words)) {
-    if (user->MayUse(key)) continue;
-    return call.reply.Bulk(
-        absl::StrCat("This user has no permissions to access the ", Quote(key), " key"));
-  }
-  call.reply.SimpleString("OK");
+  if (!spec->arity.Allows(words.size())) return call.FailAs(WrongArity(*spec));
+  const std::optional<Denial> denial = FindDenial(*user, *spec, words);
+  if (!denial) return call.reply.SimpleString("OK");
+  const std::string what = denial->of == Denial::Of::kKey
+                               ? absl::StrCat("access the ", Quote(denial->key), " key")
+                               : absl::StrCat("run the '", LowerName(*spec), "' command");
+  call.reply.Bulk(absl::StrCat("This user has no permissions to ", what));
 }
 
 void AclGenPass(Call& call) {
@@ -140,6 +165,25 @@ void AclLoad(Call& call) {
   const absl::Status loaded = call.services().access.Load();
   if (!loaded.ok()) return call.Fail(loaded);
   call.reply.SimpleString("OK");
+}
+
+void AclLog(Call& call) {
+  AccessLog& log = call.services().access_log;
+  std::size_t count = kLogEntriesShown;
+  if (!call.arguments().empty()) {
+    const std::string_view word = call.arguments()[0];
+    if (EqualsIgnoreCase(word, "RESET")) {
+      log.Clear();
+      return call.reply.SimpleString("OK");
+    }
+    const std::optional<std::int64_t> asked = ParseInteger(word);
+    if (!asked) return call.Fail("value is not an integer or out of range");
+    count = static_cast<std::size_t>(std::max<std::int64_t>(*asked, 0));
+  }
+  const std::vector<AccessLog::Entry> entries = log.Latest(count);
+  call.Charge(entries.size());
+  call.reply.Array(entries.size());
+  for (const AccessLog::Entry& entry : entries) WriteEntry(entry, call.now, call.reply);
 }
 
 void AclUsers(Call& call) {

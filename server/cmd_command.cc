@@ -20,10 +20,6 @@
 namespace weir {
 namespace {
 
-std::string LowerName(const CommandSpec& spec) {
-  return absl::AsciiStrToLower(AbslView(spec.name));
-}
-
 std::vector<const CommandSpec*> TopLevelCommands() {
   std::vector<const CommandSpec*> commands;
   for (const CommandSpec& spec : CommandTable()) {

@@ -2,12 +2,21 @@
 
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/status.h"
 #include "server/command_table.h"
 
 namespace weir {
+
+std::string LowerName(const CommandSpec& spec) {
+  return absl::AsciiStrToLower(AbslView(spec.name));
+}
+
+std::string WrongArity(const CommandSpec& spec) {
+  return absl::StrCat("ERR wrong number of arguments for '", LowerName(spec), "' command");
+}
 
 std::string CannotSave(std::string_view reason) {
   return absl::StrCat("MISCONF cannot save to disk: ", AbslView(reason));

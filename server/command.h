@@ -138,6 +138,10 @@ struct CommandSpec {
   [[nodiscard]] bool Is(CommandFlags flag) const noexcept { return (flags & flag) != 0; }
 };
 
+// "config|get", as Redis spells it.
+[[nodiscard]] std::string LowerName(const CommandSpec& spec);
+// The error of a request with too few or too many words.
+[[nodiscard]] std::string WrongArity(const CommandSpec& spec);
 // The error of whatever may not be answered because it cannot be saved.
 [[nodiscard]] std::string CannotSave(std::string_view reason);
 

@@ -133,6 +133,11 @@ inline constexpr std::array kCategory = {Argument{.name = "category", .optional 
 inline constexpr std::array kUser = {Argument{.name = "username"}};
 inline constexpr std::array kBits = {
     Argument{.name = "bits", .type = Arg::kInteger, .optional = true}};
+inline constexpr std::array kCountOrReset = {
+    Argument{.name = "count", .type = Arg::kInteger},
+    Argument{.name = "reset", .type = Arg::kToken, .token = "RESET"}};
+inline constexpr std::array kAccessLog = {
+    Argument{.name = "operation", .type = Arg::kOneOf, .optional = true, .parts = kCountOrReset}};
 inline constexpr std::array kDryRun = {Argument{.name = "username"}, Argument{.name = "command"},
                                        Argument{.name = "arg", .optional = true, .multiple = true}};
 inline constexpr std::array kCursor = {Argument{.name = "cursor", .type = Arg::kInteger}};

@@ -49,6 +49,7 @@ void AclGenPass(Call& call);
 void AclGetUser(Call& call);
 void AclList(Call& call);
 void AclLoad(Call& call);
+void AclLog(Call& call);
 void AclUsers(Call& call);
 void AclWhoAmI(Call& call);
 void Auth(Call& call);

@@ -21,8 +21,13 @@ bool LogIn(Call& call, std::string_view user, std::string_view password) {
     return true;
   }
   call.session.Hold(call.now + kLoginDelay);
+  // Who is not known is not named: it may be a password that was said first.
+  call.services().access_log.Note({.reason = AccessLog::Reason::kPassword,
+                                   .object = std::string(call.words[0]),
+                                   .user = found ? found->name() : "(unknown)",
+                                   .client = call.session.record().Line(call.now),
+                                   .last = call.now});
   if (const auto held_back = call.services().login_throttle.Admit()) {
-    // Who is not known is not named: it may be a password that was said first.
     spdlog::warn("refused client {} as {}: wrong password, or off ({} such lines held back)",
                  call.session.record().address,
                  found ? "user '" + found->name() + "'" : "a user that there is not", *held_back);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include <spdlog/spdlog.h>
@@ -11,8 +10,8 @@
 #include "core/quote.h"
 #include "core/status.h"
 #include "server/command.h"
-#include "server/command_keys.h"
 #include "server/command_table.h"
+#include "server/denial.h"
 #include "server/log.h"
 #include "server/waiter.h"
 
@@ -37,11 +36,6 @@ std::string UnknownCommand(std::span<const std::string_view> words) {
 std::string UnknownSubcommand(const CommandSpec& container, std::string_view subcommand) {
   return absl::StrCat("ERR unknown subcommand '", AbslView(subcommand.substr(0, kQuotedBytesMax)),
                       "'. Try ", AbslView(container.name), " HELP.");
-}
-
-std::string WrongArity(const CommandSpec& spec) {
-  return absl::StrCat("ERR wrong number of arguments for '",
-                      absl::AsciiStrToLower(AbslView(spec.name)), "' command");
 }
 
 }  // namespace
@@ -259,20 +253,26 @@ void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWrit
   }
 }
 
-// Why the client may not run that, or nothing.
-std::string Session::WhyNot(const CommandSpec& spec,
-                            std::span<const std::string_view> words) const {
-  if (!spec.arity.Allows(words.size())) return WrongArity(spec);
+// Why the client may not run that, or nothing. What is not for its user goes into the access log.
+std::string Session::WhyNot(const CommandSpec& spec, std::span<const std::string_view> words,
+                            Instant now, bool in_transaction) {
   if (spec.Is(kNoAuth)) return {};
   if (!user_) return "NOAUTH Authentication required.";
-  if (!user_->MayRun(spec)) {
-    return absl::StrCat("NOPERM this user has no permissions to run the '",
-                        absl::AsciiStrToLower(AbslView(spec.name)), "' command");
+  const std::optional<Denial> denial = FindDenial(*user_, spec, words);
+  if (!denial) return {};
+  const bool of_key = denial->of == Denial::Of::kKey;
+  const std::string name = LowerName(spec);
+  worker_.services.access_log.Note(
+      {.reason = of_key ? AccessLog::Reason::kKey : AccessLog::Reason::kCommand,
+       .in_transaction = in_transaction,
+       .object = of_key ? std::string(denial->key) : name,
+       .user = user_->name(),
+       .client = record_->Line(now),
+       .last = now});
+  if (of_key) {
+    return "NOPERM this user has no permissions to access one of the keys used as arguments";
   }
-  if (spec.keys.first == 0 || user_->MayUseAllKeys()) return {};
-  const auto keys = KeysIn(spec, words);
-  if (std::ranges::all_of(keys, [&](auto key) { return user_->MayUse(key); })) return {};
-  return "NOPERM this user has no permissions to access one of the keys used as arguments";
+  return absl::StrCat("NOPERM this user has no permissions to run the '", name, "' command");
 }
 
 void Session::ExecuteCommand(std::span<const std::string_view> words, Instant now,
@@ -288,8 +288,10 @@ void Session::ExecuteCommand(std::span<const std::string_view> words, Instant no
         is_known ? UnknownSubcommand(*container, words[1]) : UnknownCommand(words);
     return Refuse(nullptr, error, reply);
   }
-  if (std::string why = WhyNot(*spec, words); !why.empty()) return Refuse(spec, why, reply);
+  if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
+  const std::string why = WhyNot(*spec, words, now, transaction_.is_open());
+  if (!why.empty()) return Refuse(spec, why, reply);
   if (!transaction_.is_open() || spec->Is(kAtOnce)) return Run(*spec, words, now, reply, false);
   if (spec->Is(kNotInTransaction)) {
     return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
@@ -309,7 +311,8 @@ void Session::Run(const CommandSpec& spec, std::span<const std::string_view> wor
   if (spec.Is(kAlwaysChanges) && services.refuses_changes()) return call.FailUnsaved();
   // What was allowed when it was queued need not be any more.
   if (queued) {
-    if (const std::string why = WhyNot(spec, words); !why.empty()) return call.FailAs(why);
+    const std::string why = WhyNot(spec, words, now, true);
+    if (!why.empty()) return call.FailAs(why);
   }
   spec.handler(call);
 }

@@ -130,8 +130,8 @@ class Session {
   [[nodiscard]] bool IsPaused(std::span<const std::string_view> words, Instant now) const;
   void ExecuteUnlessSilent(Instant now, std::string& out, RespWriter& reply);
   void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
-  [[nodiscard]] std::string WhyNot(const CommandSpec& spec,
-                                   std::span<const std::string_view> words) const;
+  [[nodiscard]] std::string WhyNot(const CommandSpec& spec, std::span<const std::string_view> words,
+                                   Instant now, bool in_transaction);
   void Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
            RespWriter& reply, bool queued);
   void RefreshUser();

@@ -20,6 +20,7 @@
 #include "core/sweeper.h"
 #include "core/top_keys.h"
 #include "server/access_list.h"
+#include "server/access_log.h"
 #include "server/client_registry.h"
 #include "server/limit_report.h"
 #include "server/log.h"
@@ -98,6 +99,7 @@ struct Services {
   Sweeper sweeper;
   const Instant started;
   const std::string run_id;  // 40 hex digits
+  AccessLog access_log;
   std::uint16_t port = 0;    // in use, set before the first session
   // Both set before the first session; any thread may call them.
   std::function<void()> request_shutdown = [] {};

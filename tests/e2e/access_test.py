@@ -44,6 +44,8 @@ RIGHTS = (
     ("CLIENT LIST",                      "command", "command", "command", "yes"),
     ("CLIENT KILL ID 999999",            "command", "command", "command", "command"),
     ("CONFIG GET save",                  "command", "command", "command", "command"),
+    ("CONFIG SET timeout 0",             "command", "command", "command", "command"),
+    ("ACL LOG 0",                        "command", "command", "command", "command"),
     ("INFO server",                      "yes",     "command", "command", "yes"),
 )  # fmt: skip
 NOPERM_KEY = "NOPERM this user has no permissions to access one of the keys used as arguments"
@@ -340,7 +342,7 @@ class AccessTest(ServerTest):
                 line = self.refused("--users-file", self.write(text))
                 self.assertRegex(line, f"^weir-server: users file {path}(, |: ){why}")
 
-    # Goal: the log says who was refused, but not with what. Method: passwords right and wrong, in
+    # Goal: the logs say who was refused, but not with what. Method: passwords right and wrong, in
     # all places where one can stand, also the wrong ones.
     def test_no_password_is_in_the_log(self):
         server = self.start_with_users()
@@ -349,6 +351,7 @@ class AccessTest(ServerTest):
         for secret in secrets:
             client.call("AUTH", "app", secret)
             client.call("AUTH", secret)
+            client.call("AUTH", secret, "x")
             client.call("HELLO", 3, "AUTH", "app", secret)
             client.call("HELLO", 3, "AUTH", secret)
             client.call("AUTH", "app", secret, "more")
@@ -359,6 +362,11 @@ class AccessTest(ServerTest):
         other.send(b"AUTH app '" + SECRET.encode() + b"\r\n")  # a quote that is not closed
         other.rest()
         server.wait_for_log(r"refused client 127\.0\.0\.1:\d+ as user 'app': wrong password")
+        told = repr(self.login(server, "ops").call("ACL", "LOG", 128))
+        for user in ("app", "default", "(unknown)"):
+            self.assertIn(f"b'username', {user.encode()!r}", told)
+        for secret in secrets:
+            self.assertNotIn(secret, told)
         self.assertEqual(server.stop(), 0)
         for secret in secrets:
             self.assertNotIn(secret, server.log())

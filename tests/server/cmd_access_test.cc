@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,10 @@
 namespace weir {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr std::string_view kOk = "+OK\r\n";
@@ -199,6 +203,84 @@ TEST_F(CmdAccessTest, AclSaysWhoThereIsAndWhatTheyMay) {
   EXPECT_THAT(Run("ACL CAT transaction"), StartsWith("*5\r\n$7\r\ndiscard\r\n"));
   EXPECT_EQ(Run("ACL CAT foo"), "-ERR Unknown category 'foo'\r\n");
   EXPECT_THAT(Run("ACL SETUSER app on"), StartsWith("-ERR unknown subcommand 'SETUSER'"));
+}
+
+// The rows of ACL LOG but for the client: "count reason context object username age".
+std::vector<std::string> Refusals(Conversation& admin, const std::string& arguments = "") {
+  std::vector<std::string> rows;
+  for (const RespValue& entry : admin.Ask("ACL LOG" + arguments).elements) {
+    std::string row = std::to_string(entry.elements.at(1).number);
+    for (const std::size_t field : {3, 5, 7, 9, 11}) row += " " + entry.elements.at(field).text;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+TEST_F(CmdAccessTest, RefusalsAreKept) {
+  Run("AUTH app secret");
+  Run("RL.ALLOW app:1 10/h AND other 10/h AND another 10/h");
+  server_->clock.Advance(std::chrono::milliseconds{1500});
+  Run("CLIENT LIST");
+  Run("MULTI");
+  Run("FLUSHALL");
+  Run("EXEC");
+  Run("auth app wrong");
+  PassDelay();
+  Run("NOSUCH");
+  Run("RL.ALLOW other");
+  Conversation admin(*server_);
+  admin.Run("AUTH admin root");
+  EXPECT_THAT(
+      Refusals(admin),
+      ElementsAre("1 auth toplevel auth app 0.1", "1 command multi flushall app 0.1",
+                  "1 command toplevel client|list app 0.1", "1 key toplevel other app 1.6"));
+  EXPECT_THAT(Refusals(admin, " 1"), ElementsAre("1 auth toplevel auth app 0.1"));
+  EXPECT_THAT(Refusals(admin, " -1"), IsEmpty());
+  EXPECT_EQ(admin.Run("ACL LOG reset"), kOk);
+  EXPECT_EQ(admin.Run("ACL LOG"), "*0\r\n");
+  EXPECT_EQ(admin.Run("ACL LOG x"), "-ERR value is not an integer or out of range\r\n");
+}
+
+TEST_F(CmdAccessTest, RefusalsShowTheClientAsItWas) {
+  Run("AUTH app secret");
+  Run("CLIENT SETNAME me");
+  Run("RL.RESET app:1");
+  Run("CLIENT SETNAME other");
+  Conversation admin(*server_);
+  admin.Run("HELLO 3 AUTH admin root");
+  const RespValue entry = admin.Ask("ACL LOG").elements.at(0);
+  EXPECT_EQ(entry.type, '%');
+  EXPECT_EQ(entry.elements.at(11).type, ',');
+  EXPECT_THAT(entry.elements.at(13).text, HasSubstr(" name=me "));
+  EXPECT_THAT(entry.elements.at(13).text, HasSubstr(" cmd=rl.reset user=app "));
+}
+
+// What is refused by EXEC alone, since it was allowed when it was queued.
+TEST_F(CmdAccessTest, RefusalsOfExecAreOfATransaction) {
+  Conversation admin(*server_);
+  admin.Run("AUTH admin root");
+  Run("AUTH app secret");
+  client_->Send("MULTI\r\nRL.ALLOW app:1 10/h\r\n");
+  directory_.Write("users", "user admin on >root ~* +@all\nuser app on >secret +@limit\n");
+  admin.Run("ACL LOAD");
+  Run("EXEC");
+  EXPECT_THAT(Refusals(admin), ElementsAre("1 key multi app:1 app 0"));
+}
+
+TEST_F(CmdAccessTest, NoPasswordIsAmongTheRefusals) {
+  Conversation admin(*server_);
+  admin.Run("AUTH admin root");
+  for (const char* line :
+       {"AUTH app hunter2", "AUTH hunter2", "AUTH hunter2 hunter2", "HELLO 3 AUTH hunter2 app",
+        "AUTH app hunter2 more", "hunter2 x", "HELLO 3 AUTH hunter2"}) {
+    Run(line);
+    PassDelay();
+  }
+  EXPECT_THAT(
+      Refusals(admin),
+      ElementsAre("1 auth toplevel HELLO (unknown) 0.4", "1 auth toplevel AUTH (unknown) 0.5",
+                  "1 auth toplevel AUTH default 0.6", "1 auth toplevel AUTH app 0.7"));
+  EXPECT_THAT(admin.Run("ACL LOG"), Not(HasSubstr("hunter2")));
 }
 
 TEST_F(CmdAccessTest, GenPassMakesOtherPasswordsEachTime) {
