@@ -1,9 +1,6 @@
 // The commands for tools and operators.
-#include <array>
 #include <chrono>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,64 +8,11 @@
 #include "protocol/arg_reader.h"
 #include "protocol/integer.h"
 #include "server/command.h"
-#include "server/glob.h"
 #include "server/handlers.h"
 #include "server/info.h"
-#include "server/options.h"
 #include "server/version.h"
 
 namespace weir {
-namespace {
-
-using Setting = std::pair<std::string_view, std::string>;
-
-// What tools ask of every Redis and what here is always so.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixedSettings = {{
-    {"appendonly", "no"},
-    {"databases", "1"},
-    {"replica-read-only", "yes"},
-    {"save", ""},
-}};
-
-// As CONFIG GET tells it: as it is spelled here, but for what clients know from Redis.
-std::string SettingText(const OptionSpec& spec, const Options& options) {
-  if (spec.name != "timeout") return OptionText(spec, options);
-  // Whole seconds, and 0 is never.
-  return absl::StrCat(std::chrono::ceil<std::chrono::seconds>(options.timeout).count());
-}
-
-std::vector<Setting> AllSettings(const Services& services) {
-  Options options = services.options;
-  if (services.port != 0) options.port = services.port;  // --port 0 takes any free one.
-  std::vector<Setting> settings;
-  for (const OptionSpec& spec : OptionTable()) {
-    settings.emplace_back(spec.name, SettingText(spec, options));
-    if (!spec.redis_alias.empty()) {
-      settings.emplace_back(spec.redis_alias, OptionText(spec, options));
-    }
-  }
-  settings.insert(settings.end(), kFixedSettings.begin(), kFixedSettings.end());
-  return settings;
-}
-
-}  // namespace
-
-void ConfigGet(Call& call) {
-  call.Charge(call.arguments().size());
-  std::vector<Setting> found;
-  for (Setting& setting : AllSettings(call.services())) {
-    for (const std::string_view pattern : call.arguments()) {
-      if (!MatchesGlob(pattern, setting.first)) continue;
-      found.push_back(std::move(setting));
-      break;
-    }
-  }
-  call.reply.Map(found.size());
-  for (const auto& [name, value] : found) {
-    call.reply.Bulk(name);
-    call.reply.Bulk(value);
-  }
-}
 
 void Info(Call& call) {
   call.Charge(kWholeTableWork);

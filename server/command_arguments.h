@@ -144,6 +144,10 @@ inline constexpr std::array kCursor = {Argument{.name = "cursor", .type = Arg::k
 inline constexpr std::array kPattern = {Argument{.name = "pattern", .type = Arg::kPattern}};
 inline constexpr std::array kPatterns = {
     Argument{.name = "parameter", .type = Arg::kPattern, .multiple = true}};
+inline constexpr std::array kAssignment = {Argument{.name = "parameter"},
+                                           Argument{.name = "value"}};
+inline constexpr std::array kConfigSet = {
+    Argument{.name = "data", .type = Arg::kBlock, .multiple = true, .parts = kAssignment}};
 inline constexpr std::array kOptionalPattern = {Argument{
     .name = "pattern", .type = Arg::kPattern, .token = "FILTERBY PATTERN", .optional = true}};
 inline constexpr std::array kCommandNames = {

@@ -9,6 +9,7 @@
 
 #include "core/status.h"
 #include "server/command_table.h"
+#include "server/options.h"
 
 namespace weir {
 namespace {
@@ -154,6 +155,21 @@ void AppendCommand(std::string& page, const CommandSpec& spec) {
   absl::StrAppend(&page, "```\n");
 }
 
+constexpr std::string_view kOptionsHead = R"(
+## Options
+
+On the command line, in the file that `--config` names, and in CONFIG GET. What CONFIG SET changes
+holds until the server ends. CONFIG spells values as the command line does, but `timeout` in whole
+seconds, and `loglevel`, Redis's name for `log-level`, in Redis's words.
+
+)";
+
+void AppendOption(std::string& page, const OptionSpec& spec) {
+  absl::StrAppend(&page, "- `", AbslView(spec.name), "`");
+  if (!spec.fallback.empty()) absl::StrAppend(&page, " = `", AbslView(spec.fallback), "`");
+  absl::StrAppend(&page, ": ", OptionHelp(spec), "\n");
+}
+
 }  // namespace
 
 std::string CommandSyntax(const CommandSpec& spec) {
@@ -191,6 +207,8 @@ std::string CommandsMarkdown() {
       }
     }
   }
+  absl::StrAppend(&page, AbslView(kOptionsHead));
+  for (const OptionSpec& spec : OptionTable()) AppendOption(page, spec);
   return page;
 }
 

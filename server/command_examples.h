@@ -148,6 +148,10 @@ inline constexpr std::array kRlThrottle = {
     Example{"CL.THROTTLE user:42 4 1 60 0",
             "1) (integer) 0\n2) (integer) 5\n3) (integer) 4\n4) (integer) -1\n5) (integer) 60"},
 };
+inline constexpr std::array kConfigSet = {
+    Example{"CONFIG SET max-clients 200 timeout 300", "OK"},
+    Example{"CONFIG GET max-clients timeout",
+            "1) \"max-clients\"\n2) \"200\"\n3) \"timeout\"\n4) \"300\""}};
 inline constexpr std::array kPing = {Example{"PING", "PONG"}, Example{"PING hello", "\"hello\""}};
 inline constexpr std::array kGetKeys = {
     Example{"COMMAND GETKEYS RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s",

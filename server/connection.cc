@@ -27,7 +27,7 @@ Connection::~Connection() {
 }
 
 void Connection::Start() {
-  if (thread_.worker().services.options.timeout.count() > 0) thread_.Watch(shared_from_this());
+  if (thread_.worker().services.settings.timeout().count() > 0) thread_.Watch(shared_from_this());
   record_->set_on_wake([weak = weak_from_this(), executor = transport_.executor()] {
     asio::post(executor, [weak] {
       if (const std::shared_ptr<Connection> self = weak.lock()) self->OnWake();
@@ -64,8 +64,7 @@ bool Connection::CloseIfStalled(Instant now) {
     Close();
     return false;
   }
-  const bool may_be_idle = thread_.worker().services.options.timeout.count() > 0;
-  if (!stalled_since_) return may_be_idle;
+  if (!stalled_since_) return thread_.worker().services.settings.timeout().count() > 0;
   const bool is_handshaking = transport_.is_handshaking();
   if (now - *stalled_since_ < (is_handshaking ? kHandshakeTime : kStalledTime)) return true;
   if (const auto held_back = thread_.stall_throttle().Admit()) {
@@ -83,7 +82,7 @@ bool Connection::CloseIfStalled(Instant now) {
 }
 
 bool Connection::IsIdleTooLong(Instant now) const {
-  const Nanos timeout = thread_.worker().services.options.timeout;
+  const Nanos timeout = thread_.worker().services.settings.timeout();
   if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
   const Instant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
   return now - active >= timeout;
@@ -181,7 +180,7 @@ void Connection::OnSaved(const absl::Status& saved) {
   if (!saved.ok()) {
     std::string unsaved = replies.substr(*turn_.unsaved_from);
     session_.ReplaceUnsaved(unsaved, StdView(saved.message()),
-                            !thread_.worker().services.state->serves_unsaved());
+                            !thread_.worker().services.settings.serves_unsaved());
     replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);

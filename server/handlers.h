@@ -101,8 +101,12 @@ void BgSave(Call& call);
 void LastSave(Call& call);
 void Save(Call& call);
 
-// cmd_server.cc
+// cmd_config.cc
 void ConfigGet(Call& call);
+void ConfigRewrite(Call& call);
+void ConfigSet(Call& call);
+
+// cmd_server.cc
 void Info(Call& call);
 void Lolwut(Call& call);
 void ModuleList(Call& call);

@@ -68,7 +68,7 @@ void AddServer(Lines& lines, Services& services, Instant now) {
 void AddClients(Lines& lines, Services& services, Instant) {
   lines.Add("connected_clients", services.clients.size());
   lines.Add("blocked_clients", services.waiters.load());
-  lines.Add("maxclients", services.options.max_clients);
+  lines.Add("maxclients", services.settings.max_clients());
 }
 
 void AddMemory(Lines& lines, Services& services, Instant) {

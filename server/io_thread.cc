@@ -88,6 +88,13 @@ void IoThread::AskForSave() {
   parked_.push_back({worker_.services.state->RequestSave(), std::exchange(arriving_, {})});
 }
 
+void IoThread::WatchIdle() {
+  asio::post(context_, [this] {
+    if (worker_.services.settings.timeout().count() == 0) return;
+    for (const std::shared_ptr<Connection>& connection : connections_) Watch(connection);
+  });
+}
+
 void IoThread::Stop() { context_.stop(); }
 
 void IoThread::Watch(const std::shared_ptr<Connection>& connection) {

@@ -76,6 +76,9 @@ class IoThread {
   // The saves up to this ticket have ended so: sends the replies that wait for them.
   void OnSaved(std::uint64_t ticket, const absl::Status& saved);
 
+  // The option timeout was set: looks at those that are idle, too.
+  void WatchIdle();
+
   // Ends the thread after the present step; open connections are cut when the object goes.
   void Stop();
 

@@ -205,12 +205,12 @@ void Listener::AnnounceReach(const Door& door, const std::string& place) const {
   }
 }
 
-// Asked for when it matters, as passwords may come and go.
+// Asked for when it matters, as passwords may come and go, and the mode may change.
 Guards Listener::GuardsOf(const Door& door) const {
-  const Options& options = services_.options;
-  return {.protected_mode = options.protected_mode,
+  const bool asks = services_.options.tls_auth_clients == "yes";
+  return {.protected_mode = services_.settings.protected_mode(),
           .asks_for_password = AsksForPassword(services_),
-          .asks_for_certificate = door.speech == Speech::kTls && options.tls_auth_clients == "yes"};
+          .asks_for_certificate = door.speech == Speech::kTls && asks};
 }
 
 void Listener::Close() {
@@ -270,7 +270,7 @@ void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer, const Door
     return Refuse(std::move(socket), kDenied, door, thread);
   }
   const auto clients = static_cast<std::int64_t>(services_.clients.size());
-  if (clients >= services_.options.max_clients) {
+  if (clients >= services_.settings.max_clients()) {
     if (const auto held_back = refusal_throttle_.Admit()) {
       spdlog::warn("refused {}: {} clients are connected ({} such lines held back)",
                    EscapedForLog(EndpointText(peer)), clients, *held_back);

@@ -1,5 +1,6 @@
 #include "server/log.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -31,25 +32,29 @@ std::string Escaped(char byte) {
   return {'\\', 'x', kDigits[value >> 4], kDigits[value & 15]};
 }
 
+spdlog::level::level_enum LevelOf(std::string_view name) {
+  using Level = std::pair<std::string_view, spdlog::level::level_enum>;
+  constexpr std::array<Level, 4> kLevels = {{{"debug", spdlog::level::debug},
+                                             {"info", spdlog::level::info},
+                                             {"warning", spdlog::level::warn},
+                                             {"error", spdlog::level::err}}};
+  const auto* const found = std::ranges::find(kLevels, name, &Level::first);
+  WEIR_CHECK(found != kLevels.end());
+  return found->second;
+}
+
 }  // namespace
 
 void ConfigureLog(std::string_view level) {
-  constexpr std::array<std::pair<std::string_view, spdlog::level::level_enum>, 4> kLevels = {
-      {{"debug", spdlog::level::debug},
-       {"info", spdlog::level::info},
-       {"warning", spdlog::level::warn},
-       {"error", spdlog::level::err}}};
   auto logger =
       std::make_shared<spdlog::logger>("weir", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
-  bool known = false;
-  for (const auto& [name, value] : kLevels) {
-    if (name != level) continue;
-    logger->set_level(value);
-    known = true;
-  }
-  WEIR_CHECK(known);
+  logger->set_level(LevelOf(level));
   spdlog::set_default_logger(std::move(logger));
+}
+
+void SetLogLevel(std::string_view level) {
+  spdlog::default_logger_raw()->set_level(LevelOf(level));
 }
 
 std::string EscapedForLog(std::string_view bytes) {

@@ -4,7 +4,7 @@
 //     2026-01-01T12:00:00.000Z info listening on 127.0.0.1:7379
 //
 // Nothing of the client's reaches it but through EscapedForLog, and no line that a client can
-// provoke but through a LogThrottle.
+// provoke but through a LogThrottle; an operator's changes are all there.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,8 @@ namespace weir {
 // From now on lines of `level` and above are written. Requires: one of the choices of the option
 // log-level.
 void ConfigureLog(std::string_view level);
+// The same, while other threads write lines. Requires: ConfigureLog was called.
+void SetLogLevel(std::string_view level);
 
 inline constexpr std::size_t kLogBytesMax = 256;
 

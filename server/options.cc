@@ -70,6 +70,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .fallback = "info",
      .choices = "debug|info|warning|error",
      .redis_alias = "loglevel",
+     .live = true,
      .summary = "The least important kind of line that is written to standard error."},
     {.name = "max-clients",
      .field = &Options::max_clients,
@@ -77,6 +78,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .min = 1,
      .max = 1'000'000,
      .redis_alias = "maxclients",
+     .live = true,
      .summary = "The most connections at a time; each one needs a file descriptor and 2 KiB."},
     {.name = "max-memory",
      .field = &Options::max_memory,
@@ -99,6 +101,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .field = &Options::on_persist_error,
      .fallback = "refuse",
      .choices = "refuse|serve",
+     .live = true,
      .summary =
          "With durability always and a disk that fails: refuse what would be admitted (MISCONF), "
          "or serve and risk to forget it."},
@@ -115,6 +118,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
     {.name = "protected-mode",
      .field = &Options::protected_mode,
      .fallback = "true",
+     .live = true,
      .summary =
          "While clients need neither a password nor a certificate, serves those of this host "
          "alone."},
@@ -135,6 +139,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .fallback = "1s",
      .min = 10,
      .max = 3'600'000,
+     .live = true,
      .summary = "How often what has changed is saved; shorter ones forget less and write more."},
     {.name = "threads",
      .field = &Options::threads,
@@ -148,6 +153,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .fallback = "0s",
      .min = 0,
      .max = 2'592'000'000,
+     .live = true,
      .summary = "Closes a connection that has been idle for so long; 0 never does."},
     {.name = "tls-auth-clients",
      .field = &Options::tls_auth_clients,
@@ -354,9 +360,9 @@ std::string ValueText(const OptionSpec& spec) {
 // A missing value arrives as an empty one, so that the same error says what would be right.
 CLI::Option* AddOption(CLI::App& app, const OptionSpec& spec) {
   const std::string name = absl::StrCat("--", AbslView(spec.name));
-  const std::string summary(spec.summary);
-  if (std::holds_alternative<bool Options::*>(spec.field)) return app.add_flag(name, summary);
-  CLI::Option* option = app.add_option(name, CLI::callback_t(), summary);
+  const std::string help = OptionHelp(spec);
+  if (std::holds_alternative<bool Options::*>(spec.field)) return app.add_flag(name, help);
+  CLI::Option* option = app.add_option(name, CLI::callback_t(), help);
   return option->expected(0, 1)->option_text(ValueText(spec));
 }
 
@@ -452,12 +458,20 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
     if (!value) {
       return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),
                                                      "': invalid value ", Quote(text), ": must be ",
-                                                     Expected(spec, field)));
+                                                     ExpectedText(spec)));
     }
     options.*field = *std::move(value);
     return absl::OkStatus();
   };
   return std::visit(set, spec.field);
+}
+
+std::string ExpectedText(const OptionSpec& spec) {
+  return std::visit([&](auto field) { return Expected(spec, field); }, spec.field);
+}
+
+std::string OptionHelp(const OptionSpec& spec) {
+  return absl::StrCat(AbslView(spec.summary), spec.live ? " CONFIG SET may change it." : "");
 }
 
 std::string OptionText(const OptionSpec& spec, const Options& options) {

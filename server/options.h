@@ -1,5 +1,5 @@
 // The server's options: one table of rows declares them, and the command line, the TOML file,
-// --help and CONFIG GET all read it.
+// --help, CONFIG and docs/commands.md all read it.
 //
 //     weir-server --port 7379 --threads 4 --config weir.toml
 //
@@ -80,7 +80,8 @@ struct OptionSpec {
   std::int64_t min = 0;
   std::int64_t max = 0;
   std::string_view choices = {};      // of a word, separated by '|'; empty: any
-  std::string_view redis_alias = {};  // the name under which tools ask CONFIG GET for it
+  std::string_view redis_alias = {};  // the name under which tools ask CONFIG for it
+  bool live = false;                  // CONFIG SET may change it (settings.h)
   std::string_view summary;           // a sentence: the meaning, and the cost of larger values
 };
 
@@ -101,8 +102,14 @@ struct OptionSpec {
 //     word           one of the row's choices
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
+// What SetOption takes, in words: "an integer from 0 to 65535".
+[[nodiscard]] std::string ExpectedText(const OptionSpec& spec);
+
 // The value of an option, spelled so that SetOption takes it.
 [[nodiscard]] std::string OptionText(const OptionSpec& spec, const Options& options);
+
+// The summary, and whether CONFIG SET may change it.
+[[nodiscard]] std::string OptionHelp(const OptionSpec& spec);
 
 // What the command line asks for: to serve, or to print something and leave.
 struct CommandLine {

@@ -11,10 +11,10 @@
 
 namespace weir {
 
-SaveThread::SaveThread(Saver& saver, const Clock& clock, Nanos interval, OnSaved on_saved)
+SaveThread::SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved)
     : saver_(saver),
       clock_(clock),
-      interval_(interval),
+      settings_(settings),
       on_saved_(std::move(on_saved)),
       thread_([this](const std::stop_token& stop) {
         pthread_setname_np(pthread_self(), "weir-saver");
@@ -43,7 +43,8 @@ void SaveThread::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     // A tick that takes longer than the interval is followed by the next at once.
     // One that failed is tried again soon, however long the interval.
-    const Nanos period = failing() ? std::min(interval_, Saver::kRetryMin) : interval_;
+    const Nanos interval = settings_.snapshot_interval();
+    const Nanos period = failing() ? std::min(interval, Saver::kRetryMin) : interval;
     const Nanos rest = std::max(begun + period - clock_.Now(), Nanos{0});
     wake_.wait_for(lock, stop, rest, [this] { return wanted_ > finished_; });
     if (stop.stop_requested()) return;

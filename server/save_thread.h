@@ -1,4 +1,5 @@
-// The thread that drives the Saver: a tick every interval, and at once when somebody waits for one.
+// The thread that drives the Saver: a tick every snapshot-interval, and at once when somebody waits
+// for one. A new interval counts from the next tick on.
 //
 // Whoever needs to know that what it has changed is on disk asks for a ticket: the number of a tick
 // that begins later. Sessions that ask while a tick is under way share the next one, so the disk
@@ -18,6 +19,7 @@
 #include "core/clock.h"
 #include "core/instant.h"
 #include "persistence/saver.h"
+#include "server/settings.h"
 
 namespace weir {
 
@@ -28,7 +30,7 @@ class SaveThread {
   using OnSaved = std::function<void(std::uint64_t ticket, const absl::Status& saved)>;
 
   // Starts it. Nobody else uses the saver until Stop().
-  SaveThread(Saver& saver, const Clock& clock, Nanos interval, OnSaved on_saved);
+  SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved);
   ~SaveThread();
 
   // Ends the thread after the present tick.
@@ -47,7 +49,7 @@ class SaveThread {
 
   Saver& saver_;
   const Clock& clock_;
-  const Nanos interval_;
+  const Settings& settings_;
   const OnSaved on_saved_;
   std::atomic<bool> failing_{false};
   std::atomic<bool> saving_{false};

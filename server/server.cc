@@ -42,15 +42,12 @@ Options EffectiveOptions(Options options, bool keeps_state) {
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
-  const std::int64_t for_state = keeps_state ? kDescriptorsForState : 0;
-  const std::int64_t limit = RaiseDescriptorLimit(options.max_clients + for_state, options.threads);
-  const std::int64_t clients =
-      ClientsWithin(limit - for_state, options.max_clients, options.threads);
-  if (clients < options.max_clients && clients > 0) {
+  const ClientRoom room = MakeRoomForClients(options.max_clients, options.threads, keeps_state);
+  if (room.clients < options.max_clients && room.clients > 0) {
     spdlog::warn("max-clients is {} instead of {}: the limit on open files (ulimit -n) is {}",
-                 clients, options.max_clients, limit);
+                 room.clients, options.max_clients, room.limit);
   }
-  options.max_clients = clients;
+  options.max_clients = room.clients;
   return options;
 }
 
@@ -95,6 +92,7 @@ class Server::Impl {
     access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
     services_.request_shutdown = [this] { RequestShutdown(); };
+    services_.settings.set_on_change([this] { asio::post(control_, [this] { OnNewSettings(); }); });
   }
 
   // The threads end before what their connections use goes.
@@ -116,6 +114,7 @@ class Server::Impl {
   [[nodiscard]] bool has_state() const noexcept { return state_.ok() && *state_ != nullptr; }
   absl::Status Listen();
   void OnLoaded(const absl::Status& loaded);
+  void OnNewSettings();
   absl::Status BeginService();
   void WaitForSignal();
   void ReloadPolicies();
@@ -226,9 +225,16 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
                report.loaded.load(), CeilMillis((*state_)->load_time()),
                (*state_)->was_cut_short() ? " after an unclean stop" : "", report.dropped.load(),
                report.bad.load());
-  (*state_)->StartSaving([this](std::uint64_t ticket, const absl::Status& saved) {
-    for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->OnSaved(ticket, saved);
-  });
+  (*state_)->StartSaving(services_.settings,
+                         [this](std::uint64_t ticket, const absl::Status& saved) {
+                           for (const std::unique_ptr<IoThread>& thread : io_threads_)
+                             thread->OnSaved(ticket, saved);
+                         });
+}
+
+// What does not look at its setting again by itself.
+void Server::Impl::OnNewSettings() {
+  for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->WatchIdle();
 }
 
 absl::Status Server::Impl::Run() {

@@ -33,16 +33,15 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
     : saver_options_{.database = {.directory = options.data_dir},
                      .one_cut = options.durability == "always",
                      .drops_full = !options.allow_explicit_time},
-      interval_(options.snapshot_interval),
       always_(options.durability == "always"),
-      serves_unsaved_(options.on_persist_error == "serve"),
       unknown_is_exhausted_(options.unclean_restart == "empty"),
       secret_(storage->secret()),
       was_cut_short_(storage->was_cut_short()),
       clock_past_(options.reset_clock
                       ? SystemClock::Past{}
                       : SystemClock::Past{.mark = storage->clock_mark(),
-                                          .unknown = was_cut_short_ ? kIntervalsUnknown * interval_
+                                          .unknown = was_cut_short_ ? kIntervalsUnknown *
+                                                                          options.snapshot_interval
                                                                     : Nanos{0}}),
       storage_(std::move(storage)) {}
 
@@ -77,10 +76,10 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
   on_loaded(loaded);
 }
 
-void StateOnDisk::StartSaving(SaveThread::OnSaved on_saved) {
+void StateOnDisk::StartSaving(const Settings& settings, SaveThread::OnSaved on_saved) {
   load_thread_.join();
   WEIR_CHECK(saver_.has_value());
-  save_thread_.emplace(*saver_, *clock_, interval_, std::move(on_saved));
+  save_thread_.emplace(*saver_, *clock_, settings, std::move(on_saved));
   loading_.store(false, std::memory_order_release);
 }
 
@@ -88,10 +87,6 @@ absl::Status StateOnDisk::Stop() {
   Halt();
   // There is no saver where the load was cut short: then the database was not in use yet.
   return saver_ ? saver_->SaveAndStop() : absl::OkStatus();
-}
-
-bool StateOnDisk::refuses_changes() const noexcept {
-  return always_ && !serves_unsaved_ && !loading() && save_thread_->failing();
 }
 
 }  // namespace weir

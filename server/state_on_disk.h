@@ -2,7 +2,7 @@
 //
 //     auto state = StateOnDisk::Open(options);         // its secret and clock are needed first
 //     (*state)->StartLoading(limiter, policies, clock, on_loaded);
-//     (*state)->StartSaving(on_saved);                 // once it is loaded
+//     (*state)->StartSaving(settings, on_saved);       // once it is loaded
 //     (*state)->Stop();                                // saves the rest
 //
 // The functions of a life are for the thread that owns it, in that order; those that sessions and
@@ -27,6 +27,7 @@
 #include "persistence/storage.h"
 #include "server/options.h"
 #include "server/save_thread.h"
+#include "server/settings.h"
 #include "server/system_clock.h"
 
 namespace weir {
@@ -47,7 +48,7 @@ class StateOnDisk {
   // Loads in a thread of its own, which calls `on_loaded` at its end.
   void StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
                     std::function<void(const absl::Status&)> on_loaded);
-  void StartSaving(SaveThread::OnSaved on_saved);
+  void StartSaving(const Settings& settings, SaveThread::OnSaved on_saved);
   // Ends the threads: no callback comes any more.
   void Halt();
   // Halts. What was loaded is saved and the stop is noted to be a clean one; fails if
@@ -60,10 +61,10 @@ class StateOnDisk {
   [[nodiscard]] bool loading() const noexcept { return loading_.load(std::memory_order_acquire); }
   // Replies to what has changed something have to wait for a save.
   [[nodiscard]] bool always() const noexcept { return always_; }
-  // Nothing can be saved just now, and so nothing may be admitted.
-  [[nodiscard]] bool refuses_changes() const noexcept;
-  // A reply may leave although its save has failed.
-  [[nodiscard]] bool serves_unsaved() const noexcept { return serves_unsaved_; }
+  // Every change has to be saved before it is answered, and nothing can be just now.
+  [[nodiscard]] bool must_and_cannot_save() const noexcept {
+    return always_ && !loading() && save_thread_->failing();
+  }
   // The ticket of a save that begins later. Requires: !loading().
   [[nodiscard]] std::uint64_t RequestSave() { return save_thread_->Request(); }
 
@@ -80,9 +81,7 @@ class StateOnDisk {
             const std::function<void(const absl::Status&)>& on_loaded);
 
   const SaverOptions saver_options_;
-  const Nanos interval_;
   const bool always_;
-  const bool serves_unsaved_;
   const bool unknown_is_exhausted_;
   const HashSecret secret_;
   const bool was_cut_short_;

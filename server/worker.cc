@@ -31,6 +31,7 @@ Options WithoutPassword(Options options) {
 Services::Services(const Options& server_options, const Clock& server_clock,
                    Limiter& server_limiter)
     : options(WithoutPassword(server_options)),
+      settings(options),
       clock(server_clock),
       limiter(server_limiter),
       explicit_time(server_options.allow_explicit_time),

@@ -26,6 +26,7 @@
 #include "server/log.h"
 #include "server/options.h"
 #include "server/pause.h"
+#include "server/settings.h"
 #include "server/state_on_disk.h"
 
 namespace weir {
@@ -83,11 +84,14 @@ struct Services {
   // The state is being loaded: most commands have to wait.
   [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
   // It cannot be saved, and has to be: nothing may be changed.
-  [[nodiscard]] bool refuses_changes() const noexcept { return state && state->refuses_changes(); }
+  [[nodiscard]] bool refuses_changes() const noexcept {
+    return state && state->must_and_cannot_save() && !settings.serves_unsaved();
+  }
 
   Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force
 
-  const Options options;
+  const Options options;  // of the start
+  Settings settings;      // those that may have changed since
   const Clock& clock;
   Limiter& limiter;
   Policies policies;
@@ -95,11 +99,11 @@ struct Services {
   LimitReport limit_report;
   ClientRegistry clients;
   AccessList access;
+  AccessLog access_log;
   Pause pause;
   Sweeper sweeper;
   const Instant started;
   const std::string run_id;  // 40 hex digits
-  AccessLog access_log;
   std::uint16_t port = 0;    // in use, set before the first session
   // Both set before the first session; any thread may call them.
   std::function<void()> request_shutdown = [] {};

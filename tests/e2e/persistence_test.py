@@ -230,6 +230,19 @@ class PersistenceTest(ServerTest):
         self.free_disk(server)
         self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
 
+    def test_always_may_be_told_later(self):
+        server = self.start_loaded("--durability", "always", "--snapshot-interval", "20ms")
+        client = self.connect(server)
+        self.fill_disk(server)
+        self.assertRegex(client.call("RL.ALLOW", "u", LIMIT), "^MISCONF ")
+        self.await_equal(lambda: self.persistence(client)["persist_status"], "failing")
+        self.assertEqual(client.call("CONFIG", "SET", "on-persist-error", "serve"), "OK")
+        self.assertEqual(client.call("RL.ALLOW", "v", LIMIT)[:2], [1, 99])
+        self.assertEqual(client.call("CONFIG", "SET", "on-persist-error", "refuse"), "OK")
+        self.assertRegex(client.call("RL.ALLOW", "v", LIMIT), "^MISCONF ")
+        self.free_disk(server)
+        self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
+
     def test_a_stop_that_cannot_save_says_so(self):
         server = self.start_loaded("--snapshot-interval", "1h")
         self.connect(server).call("RL.ALLOW", "u", LIMIT)

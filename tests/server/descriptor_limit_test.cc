@@ -44,5 +44,17 @@ TEST(DescriptorLimitTest, TheSoftLimitIsRaisedAsFarAsNeededAndAllowed) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
+TEST(DescriptorLimitTest, RoomIsMadeForClientsAndTheState) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const bool keeps_state : {false, true}) {
+    const std::int64_t others = kDescriptorsReserved + (keeps_state ? kDescriptorsForState : 0);
+    EXPECT_EQ(MakeRoomForClients(1, 1, keeps_state).clients, 1);
+    const ClientRoom room = MakeRoomForClients(1'000'000'000, 1, keeps_state);
+    EXPECT_EQ(room.clients, std::min<std::int64_t>(room.limit - others, 1'000'000'000));
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
 }  // namespace
 }  // namespace weir

@@ -243,6 +243,63 @@ TEST_F(IdleTimeoutTest, ItsTimerNeedsNothingElse) {
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
+class NewTimeoutTest : public IoThreadTest {
+ protected:
+  void SetTimeout(seconds timeout) {
+    const absl::Status set = services_.settings.Change([&](Options& options) {
+      options.timeout = timeout;
+      return absl::OkStatus();
+    });
+    ASSERT_TRUE(set.ok());
+    thread_.WatchIdle();
+    OnThread([] {});
+  }
+};
+
+TEST_F(NewTimeoutTest, WhoIsThereAlreadyHasItsTimeAndNotMore) {
+  LoopbackClient early;
+  Serve(early);
+  Deliver(early, "");
+  SetTimeout(seconds{60});
+  LoopbackClient late;
+  Serve(late);
+  Deliver(late, "");
+  clock_.Advance(seconds{60} - Nanos{1});
+  Tick();
+  EXPECT_EQ(services_.clients.size(), 2U);
+  clock_.Advance(Nanos{1});
+  Tick();
+  EXPECT_EQ(early.ReceiveAll(), "");
+  EXPECT_EQ(late.ReceiveAll(), "");
+}
+
+TEST_F(NewTimeoutTest, AShorterOneCountsFromTheLastRequest) {
+  SetTimeout(seconds{60});
+  LoopbackClient client;
+  Serve(client);
+  Deliver(client, "");
+  clock_.Advance(seconds{30});
+  Tick();
+  SetTimeout(seconds{30});
+  Tick();
+  EXPECT_EQ(client.ReceiveAll(), "");
+}
+
+TEST_F(NewTimeoutTest, NoneSparesWhoWasWatched) {
+  SetTimeout(seconds{60});
+  LoopbackClient client;
+  Serve(client);
+  Deliver(client, "");
+  SetTimeout(seconds{0});
+  clock_.Advance(std::chrono::hours{24});
+  Tick();
+  Deliver(client, "");
+  SetTimeout(seconds{60});
+  clock_.Advance(seconds{60});
+  Tick();
+  EXPECT_EQ(client.ReceiveAll(), "");
+}
+
 // Redis does not count it as idle either.
 TEST_F(IdleTimeoutTest, WhoWaitsForTokensIsNotIdle) {
   LoopbackClient client;

@@ -92,6 +92,19 @@ TEST(ListenerTest, OneClientTooManyIsToldSo) {
   EXPECT_TRUE(IsServed(next));
 }
 
+TEST(ListenerTest, FewerClientsAreServedAsSoonAsItIsSaid) {
+  LoopbackServer server(WithClients(3));
+  LoopbackClient first(server.port());
+  LoopbackClient second(server.port());
+  EXPECT_TRUE(IsServed(first));
+  EXPECT_TRUE(IsServed(second));
+  EXPECT_TRUE(first.Send("CONFIG SET max-clients 1\r\n"));
+  EXPECT_EQ(first.Receive(5), "+OK\r\n");
+  LoopbackClient third(server.port());
+  EXPECT_EQ(third.ReceiveAll(), kTooMany);
+  EXPECT_TRUE(IsServed(second)) << "who is there stays";
+}
+
 TEST(ListenerTest, RefusedClientsThatStayDoNotPileUp) {
   LoopbackServer server(WithClients(1));
   LoopbackClient served(server.port());
@@ -228,6 +241,19 @@ TEST_F(ProtectedModeTest, ItCanBeTurnedOff) {
   LoopbackServer server(options_);
   LoopbackClient stranger(server.port(), outside_);
   EXPECT_TRUE(IsServed(stranger));
+}
+
+TEST_F(ProtectedModeTest, ItCanBeTurnedOffAndOnLater) {
+  LoopbackServer server(options_);
+  LoopbackClient local(server.port());
+  for (const bool on : {false, true}) {
+    EXPECT_TRUE(
+        local.Send(absl::StrCat("CONFIG SET protected-mode ", on ? "true" : "false", "\n")));
+    EXPECT_EQ(local.Receive(5), "+OK\r\n");
+    LoopbackClient stranger(server.port(), outside_);
+    EXPECT_TRUE(stranger.Send(kPing));
+    EXPECT_EQ(stranger.Receive(kPong.size()) == kPong, !on);
+  }
 }
 
 TEST_F(ProtectedModeTest, WhoHasToLogInIsServed) {

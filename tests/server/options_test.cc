@@ -324,6 +324,10 @@ TEST(OptionsTest, HelpNamesEveryOption) {
     EXPECT_NE(help->print_and_exit.find(absl::StrCat("--", AbslView(spec.name))),
               std::string::npos);
   }
+  const std::string live = "CONFIG SET may change it.";
+  for (const OptionSpec& spec : OptionTable()) {
+    EXPECT_EQ(OptionHelp(spec).ends_with(live), spec.live) << spec.name;
+  }
   EXPECT_EQ(Parse({"--version"})->print_and_exit, "weir 0.1.0\n");
 }
 

@@ -1,0 +1,44 @@
+#include "server/settings.h"
+
+#include <utility>
+
+#include "core/status.h"
+#include "server/log.h"
+
+namespace weir {
+
+Settings::Settings(const Options& options) : options_(options) {
+  MutexLock lock(mutex_);
+  Publish();
+}
+
+void Settings::Publish() {
+  max_clients.value_ = options_.max_clients;
+  protected_mode.value_ = options_.protected_mode;
+  serves_unsaved.value_ = options_.on_persist_error == "serve";
+  snapshot_interval.value_ = options_.snapshot_interval;
+  timeout.value_ = options_.timeout;
+}
+
+Options Settings::All() const {
+  MutexLock lock(mutex_);
+  return options_;
+}
+
+absl::Status Settings::Change(absl::FunctionRef<absl::Status(Options& options)> change) {
+  MutexLock lock(mutex_);
+  Options changed = options_;
+  WEIR_RETURN_IF_ERROR(change(changed));
+  std::swap(options_, changed);
+  Publish();
+  if (options_.log_level != changed.log_level) SetLogLevel(options_.log_level);
+  on_change_();
+  return absl::OkStatus();
+}
+
+void Settings::set_on_change(std::function<void()> on_change) {
+  MutexLock lock(mutex_);
+  on_change_ = std::move(on_change);
+}
+
+}  // namespace weir
