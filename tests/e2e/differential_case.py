@@ -48,6 +48,7 @@ class Group(NamedTuple):
     title: str
     cases: list
     password: bool = False  # of servers that have one: "secret"
+    users: bool = False  # of servers that have the users of differential_test.py
     protocols: tuple = (2, 3)
 
 

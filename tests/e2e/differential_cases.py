@@ -11,8 +11,10 @@ from differential_commands import (
     GREETING,
     KEYS,
     OBSERVERS,
+    RESETSTAT,
     SERVER,
     SMALL,
+    USERS,
 )
 from differential_protocol import ARITY, FRAMES, INLINE, PIPELINES, UNKNOWN
 from differential_sessions import (
@@ -46,8 +48,10 @@ GROUPS = [
     REPLY,
     TRACKING,
     UNBLOCK,
+    RESETSTAT,
     CONFIG_SET,
     ACL,
+    USERS,
     OBSERVERS,
     SMALL,
     BEFORE_AUTH,
@@ -56,6 +60,6 @@ GROUPS = [
 
 # Groups that the test skips: of commands that weir does not have yet.
 NOT_YET = {
-    CONFIG_SET.title,
     OBSERVERS.title,
+    RESETSTAT.title,
 }

@@ -13,6 +13,7 @@ from differential_replies import (
     kind,
     kinds,
     matches,
+    refusals,
     unix_time,
 )
 
@@ -199,22 +200,35 @@ SERVER = Group(
 
 # --- Operators ------------------------------------------------------------------------------------
 
+RESETSTAT = Group(
+    "CONFIG RESETSTAT",
+    [case("RESETSTAT", "CONFIG RESETSTAT", "CONFIG RESETSTAT x")],
+)
+
 CONFIG_SET = Group(
-    "CONFIG SET, REWRITE, RESETSTAT",
+    "CONFIG SET and REWRITE",
     [
-        case("RESETSTAT", "CONFIG RESETSTAT", "CONFIG RESETSTAT x"),
         case("REWRITE without a file", "CONFIG REWRITE", "CONFIG REWRITE x"),
         case("arity", "CONFIG SET", "CONFIG SET maxclients", "CONFIG SET maxclients 200 timeout"),
         case("an unknown option", "CONFIG SET nonesuch 1", "CONFIG SET maxclients 100 nonesuch 1",
              "CONFIG SET NoneSuch 1", "CONFIG GET maxclients"),
         case("good", "CONFIG SET maxclients 100", "CONFIG GET maxclients",
              "config set MAXCLIENTS 200", "CONFIG GET maxclients"),
-        case("bad values", "CONFIG SET maxclients x", "CONFIG SET maxclients 0",
-             "CONFIG SET maxclients -1", ("CONFIG", "SET", "maxclients", ""),
-             "CONFIG GET maxclients"),
+        case("a timeout is in seconds", "CONFIG SET timeout 300", "CONFIG GET timeout",
+             "CONFIG SET maxclients 150 timeout 0", "CONFIG GET timeout", "CONFIG GET maxclients",
+             "CONFIG SET maxclients 200"),
+        case("levels of the log", "CONFIG SET loglevel debug", "CONFIG GET loglevel",
+             "CONFIG SET LogLevel WARNING", "CONFIG GET loglevel", "CONFIG SET loglevel notice",
+             "CONFIG GET loglevel"),
         case("one of two is bad", "CONFIG SET maxclients 100 maxclients 50",
+             "CONFIG SET maxclients 100 MAXCLIENTS x", "CONFIG SET maxclients x maxclients 5",
+             "CONFIG SET maxclients 100 databases 4", "CONFIG SET databases 4 nonesuch 1",
+             "CONFIG SET nonesuch 1 databases 4", "CONFIG SET timeout 10 nonesuch",
              "CONFIG GET maxclients"),
-        case("what cannot be changed", "CONFIG SET databases 4", "CONFIG GET maxclients"),
+        case("what cannot be changed", "CONFIG SET databases 4", "CONFIG SET unixsocket x",
+             "CONFIG SET aclfile x", "CONFIG GET maxclients"),
+        case("in a transaction", "MULTI", "CONFIG SET timeout 5", "CONFIG GET timeout",
+             "CONFIG REWRITE", "CONFIG SET timeout 0", "EXEC", "CONFIG GET timeout"),
     ],
 )
 
@@ -234,7 +248,37 @@ ACL = Group(
         case("DRYRUN", "ACL DRYRUN default PING", "ACL DRYRUN default FOO",
              "ACL DRYRUN nobody PING", "ACL DRYRUN default ECHO", "ACL DRYRUN default CLIENT ID"),
         case("HELP", Like("ACL HELP", help_text)),
+        case("LOG", "ACL LOG RESET", "ACL LOG", "ACL LOG 0", "ACL LOG -1", "acl log reset",
+             "ACL LOG x", ("ACL", "LOG", ""), "ACL LOG 99999999999999999999"),
     ],
+)
+
+USERS = Group(
+    "users and what they may not",
+    [
+        case("who", "AUTH bob secret", "ACL WHOAMI", "DEL a1", "DEL b", "DEL a1 b", "FLUSHALL",
+             "EXISTS a1", "CONFIG GET save", "FOO", "DEL", "CLIENT FOO"),
+        case("DRYRUN", "ACL DRYRUN bob DEL a1", "ACL DRYRUN bob DEL a1 b", "ACL DRYRUN bob DEL",
+             "ACL DRYRUN bob FLUSHALL", "ACL DRYRUN bob AUTH x", "ACL DRYRUN bob FOO"),
+        case("no refusal", "ACL LOG RESET", "AUTH bob secret", "DEL", "FOO", "DEL a1", "RESET",
+             "ACL LOG"),
+        case("refusals", "ACL LOG RESET", "AUTH bob secret", "DEL b", "FLUSHALL", "config get x",
+             "EXISTS a1 b", "RESET", Like("ACL LOG", refusals), Like("ACL LOG 1", refusals),
+             Like("ACL LOG 2", refusals)),
+        case("equal ones", "ACL LOG RESET", "AUTH bob secret", "DEL b", "DEL c", "DEL b",
+             "UNLINK b", "RESET", Like("ACL LOG", refusals)),
+        case("in a transaction", "ACL LOG RESET", "AUTH bob secret", "DEL b", "MULTI", "DEL a1",
+             "DEL b", "FLUSHALL", "EXEC", "DEL b", "RESET", Like("ACL LOG", refusals)),
+        case("wrong passwords", "ACL LOG RESET", "AUTH bob wrong", "auth bob wrong",
+             "AUTH bob wrong", "HELLO 3 AUTH bob wrong", "AUTH off secret", "AUTH bob secret",
+             "AUTH off secret", "RESET", Like("ACL LOG", refusals)),
+        case("only ten are looked at", "ACL LOG RESET", "AUTH bob secret",
+             *[f"DEL key{i % 11}" for i in range(22)], "DEL key1", "DEL key10", "RESET",
+             Like("ACL LOG", refusals), Like("ACL LOG 100", refusals)),
+        case("at most 128", "ACL LOG RESET", "AUTH bob secret",
+             *[f"DEL key{i}" for i in range(130)], "RESET", Like("ACL LOG 1000", refusals)),
+    ],
+    users=True,
 )
 
 OBSERVERS = Group(

@@ -1,7 +1,7 @@
 """Where weir means to answer otherwise than Redis 7.0: its exact replies, and why."""
 
 from differential_case import Difference, Like
-from differential_replies import matches
+from differential_replies import matches, pairs, take_apart
 
 NO_DISK = b"-ERR nothing is kept on disk: see --data-dir and --durability\r\n"
 NO_DATABASE = b"-ERR DB index is out of range\r\n"
@@ -12,7 +12,20 @@ BAD_ID = (
     b"(1 to 9223372036854775807)\r\n"
 )
 BAD_NAME = b"-ERR Client names cannot contain spaces, newlines or special characters.\r\n"
+WRONGPASS = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 
+
+def cannot_set(name, why):
+    text = f"-ERR CONFIG SET failed (possibly related to argument '{name}') - {why}\r\n"
+    return text.encode()
+
+
+BAD_MAXCLIENTS = cannot_set("maxclients", "argument must be an integer from 1 to 1000000")
+
+
+def username(reply):
+    """Of each entry of ACL LOG."""
+    return [dict(pairs(fields))["$", b"username"][1] for _, fields in take_apart(reply)[1]]
 
 
 def unknown(subcommand):
@@ -119,6 +132,7 @@ DIFFERENCES = [
     Difference("as for other commands", ("CLIENT UNBLOCK 1 ERROR x",), too_many("client|unblock")),
     Difference("as for other commands", ("ACL CAT foo bar",), too_many("acl|cat")),
     Difference("as for other commands", ("ACL GENPASS 1 2",), too_many("acl|genpass")),
+    Difference("as for other commands", ("ACL LOG 1 2",), too_many("acl|log")),
     # Users. There is nothing to publish, so there are no channels; selectors are a list of none.
     Difference(
         "no channels",
@@ -148,9 +162,28 @@ DIFFERENCES = [
         ("ACL LOAD",),
         [b"-ERR there is no users file: start the server with --users-file\r\n"],
     ),
-    Difference("what was refused is in the log", ("ACL LOG",), unknown("LOG")),
-    Difference("what was refused is in the log", ("ACL LOG 10",), unknown("LOG")),
-    Difference("what was refused is in the log", ("ACL LOG RESET",), unknown("LOG")),
+    Difference(
+        "a name that is nobody's may be a password",
+        ("ACL LOG RESET", "AUTH nobody x", Like("ACL LOG", username)),
+        [b"+OK\r\n", WRONGPASS, [b"(unknown)"]],
+    ),
+    # CONFIG SET says what would be right, in the words of the command line.
+    Difference("says what would be right", ("CONFIG SET maxclients x",), [BAD_MAXCLIENTS]),
+    Difference("says what would be right", ("CONFIG SET maxclients 0",), [BAD_MAXCLIENTS]),
+    Difference("says what would be right", ("CONFIG SET maxclients -1",), [BAD_MAXCLIENTS]),
+    Difference(
+        "says what would be right", (("CONFIG", "SET", "maxclients", ""),), [BAD_MAXCLIENTS]
+    ),
+    Difference(
+        "a flag is true or false",
+        ("CONFIG SET protected-mode no", "CONFIG SET protected-mode true"),
+        [cannot_set("protected-mode", "argument must be true or false"), b"+OK\r\n"],
+    ),
+    Difference(
+        "what is written, and where, is of the start",
+        ("CONFIG SET save x", "CONFIG SET dir /"),
+        [cannot_set(name, "can't set immutable config") for name in ("save", "dir")],
+    ),
     Difference(
         "a password is not shown",
         ("AUTH secret", "CONFIG GET requirepass"),

@@ -108,6 +108,20 @@ def histograms(reply):
     ]
 
 
+def refusals(reply):
+    """ACL LOG: all but the ages and the clients, of which only the command and the user."""
+
+    def of(name, value):
+        if name[1] == b"age-seconds":
+            return name, value[0], float(value[1]) >= 0
+        if name[1] == b"client-info":
+            return name, value[0], re.findall(rb" (?:multi|cmd)=\S*", value[1])
+        return name, value
+
+    outer, entries = take_apart(reply)
+    return outer, [(kind, [of(*pair) for pair in pairs(fields)]) for kind, fields in entries]
+
+
 def matches(pattern):
     """Whether all of the text is such: random passwords, run ids."""
 

@@ -4,6 +4,7 @@ differential_cases.py lists the cases, differential_differences.py what is meant
 """
 
 import contextlib
+import os
 import re
 import socket
 import subprocess
@@ -17,6 +18,12 @@ from differential_replies import end_of_reply, split_replies
 from weir_e2e import DEADLINE, Client, ServerTest, encode
 
 PASSWORD = "secret"
+# Strangers may do everything, as elsewhere; Redis has channels besides.
+USERS = """\
+user default on nopass ~* &* +@all
+user bob on >secret ~a* -@all +del +unlink +exists +multi +exec +acl|whoami
+user off off >secret ~* +@all
+"""
 CLIENTS_MAX = "200"  # few enough for any limit on open files, which else lowers it
 GREETING = {2: b"", 3: encode("HELLO", "3")}
 CLOSED = b"(closed)"
@@ -181,10 +188,17 @@ class DifferentialTest(ServerTest):
                 return redis
         raise AssertionError("redis-server does not start")
 
-    def start_both(self, password):
+    def start_both(self, password=False, users=False):
         options = ["--requirepass", PASSWORD] if password else []
-        redis = self.start_redis("--maxclients", CLIENTS_MAX, *options)
-        return redis.port, self.start("--max-clients", CLIENTS_MAX, *options).port
+        users_of = {"redis": [], "weir": []}
+        if users:
+            path = os.path.join(self.directory, "users")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(USERS)
+            users_of = {"redis": ["--aclfile", path], "weir": ["--users-file", path]}
+        redis = self.start_redis("--maxclients", CLIENTS_MAX, *options, *users_of["redis"])
+        weir = self.start("--max-clients", CLIENTS_MAX, *options, *users_of["weir"])
+        return redis.port, weir.port
 
     def assert_same(self, requests, redis, weir):
         redis, weir = comparable(requests, redis), comparable(requests, weir)
@@ -206,11 +220,12 @@ class DifferentialTest(ServerTest):
             return
         self.assert_same(requests, redis, replies_to(ports[1], protocol, ours, cut=True))
 
-    def compare_groups(self, password):
-        groups = [g for g in GROUPS if g.password == password and g.title not in NOT_YET]
+    def compare_groups(self, password=False, users=False):
+        kind = (password, users)
+        groups = [g for g in GROUPS if (g.password, g.users) == kind and g.title not in NOT_YET]
         if not groups:
             self.skipTest("weir has none of these commands yet")
-        ports = self.start_both(password)
+        ports = self.start_both(password, users)
         for group in groups:
             for case in group.cases:
                 for protocol in group.protocols:
@@ -220,10 +235,13 @@ class DifferentialTest(ServerTest):
     # Goal: whoever speaks to Redis can speak to weir. Method: the same bytes to both, in RESP2 and
     # RESP3, in one piece and a byte at a time; the replies are compared byte for byte.
     def test_weir_answers_as_redis_does(self):
-        self.compare_groups(password=False)
+        self.compare_groups()
 
     def test_weir_answers_as_redis_does_with_a_password(self):
         self.compare_groups(password=True)
+
+    def test_weir_answers_as_redis_does_with_users(self):
+        self.compare_groups(users=True)
 
     # Goal: where weir means to differ, it differs so and not otherwise, and still does.
     def test_these_differences_are_meant(self):
