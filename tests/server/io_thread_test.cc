@@ -12,11 +12,11 @@
 
 #include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>
 #include <gtest/gtest.h>
 
 #include "core/limiter.h"
 #include "server/connection.h"
+#include "tests/server/io_thread_steps.h"
 #include "tests/server/loopback.h"
 #include "tests/support/fake_clock.h"
 
@@ -57,26 +57,11 @@ class IoThreadTest : public testing::Test {
                   services_.clients.Add("peer", "own", descriptor, clock_.Now()));
   }
 
-  // Returns when the thread has done with what it is doing, and then `step`.
-  template <typename Step>
-  void OnThread(Step step) {
-    std::promise<void> done;
-    asio::post(thread_.context(), [&] {
-      step();
-      done.set_value();
-    });
-    done.get_future().wait();
-  }
-
   // Sends a ping and these bytes; returns when the server has read all of them.
   void Deliver(LoopbackClient& client, std::string_view rest) {
     ASSERT_TRUE(client.Send(std::string(kPing).append(rest)));
     ASSERT_EQ(client.Receive(kPong.size()), kPong);
-    OnThread([] {});
-  }
-
-  void Tick() {
-    OnThread([this] { thread_.CloseStalled(); });
+    Settle(thread_);
   }
 
   // The client's reply is some 800 KiB long: more than kSlowOutputBytesMax, less than is allowed.
@@ -87,7 +72,7 @@ class IoThreadTest : public testing::Test {
     Serve(client, 4096);
     ASSERT_TRUE(client.Send("CLIENT LIST\r\n"));
     ASSERT_TRUE(Eventually([&] { return client.unread_bytes() > 0; }));
-    OnThread([] {});
+    Settle(thread_);
   }
 
   // Waits until no more than so many connections are left; the records that make CLIENT LIST long
@@ -124,7 +109,7 @@ TEST_F(IoThreadTest, HalfARequestHasItsTimeAndNotMore) {
   clock_.Advance(Nanos{1});
   Deliver(late, kHalf);
   clock_.Advance(kStalledTime - Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(early.ReceiveAll(), "");
   EXPECT_TRUE(late.Send(kOtherHalf));
   EXPECT_EQ(late.Receive(kEcho.size()), kEcho);
@@ -140,7 +125,7 @@ TEST_F(IoThreadTest, DripsDoNotProlongARequest) {
     ASSERT_TRUE(client.Send("x"));
     ASSERT_TRUE(client.AwaitDelivery());
   }
-  Tick();
+  Tick(thread_);
   EXPECT_TRUE(AwaitOpen(0));
 }
 
@@ -150,13 +135,13 @@ TEST_F(IoThreadTest, EveryRequestHasItsOwnTime) {
   Deliver(client, "*1\r\n");
   for (int i = 0; i < 5; ++i) {
     clock_.Advance(kStalledTime - Nanos{1});
-    Tick();
+    Tick(thread_);
     ASSERT_TRUE(client.Send("$4\r\nPING\r\n*1\r\n"));
     ASSERT_EQ(client.Receive(kPong.size()), kPong);
-    OnThread([] {});
+    Settle(thread_);
   }
   clock_.Advance(kStalledTime);
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
@@ -168,9 +153,9 @@ TEST_F(IoThreadTest, AnIdleConnectionIsNeverClosed) {
   Deliver(used, kHalf);
   ASSERT_TRUE(used.Send(kOtherHalf));
   ASSERT_EQ(used.Receive(kEcho.size()), kEcho);
-  OnThread([] {});
+  Settle(thread_);
   clock_.Advance(std::chrono::hours{24});
-  Tick();
+  Tick(thread_);
   Deliver(fresh, "");
   Deliver(used, "");
 }
@@ -182,7 +167,7 @@ TEST_F(IoThreadTest, ManyRepliesThatAreNotReadHaveTheirTimeAndNotMore) {
   clock_.Advance(Nanos{1});
   AskForMuch(late);
   clock_.Advance(kStalledTime - Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_TRUE(AwaitOpen(1));
   EXPECT_LT(early.ReceiveAll().size(), kReplyBytesMin);
   EXPECT_EQ(late.Receive(kReplyBytesMin).size(), kReplyBytesMin);
@@ -194,9 +179,9 @@ TEST_F(IoThreadTest, AClientThatReadsIsServedToTheEnd) {
   AskForMuch(client);
   clock_.Advance(kStalledTime - Nanos{1});
   EXPECT_EQ(client.Receive(kReplyBytesMin).size(), kReplyBytesMin);
-  OnThread([] {});
+  Settle(thread_);
   clock_.Advance(std::chrono::hours{1});
-  Tick();
+  Tick(thread_);
   EXPECT_TRUE(client.Send(kPing));
   client.FinishSending();
   EXPECT_TRUE(client.ReceiveAll().ends_with(kPong));
@@ -226,10 +211,10 @@ TEST_F(IdleTimeoutTest, WhoIsIdleHasItsTimeAndNotMore) {
   Deliver(used, "");
   clock_.Advance(kTimeout - Nanos{1});
   Deliver(active, "");
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(services_.clients.size(), 3U);
   clock_.Advance(Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(fresh.ReceiveAll(), "");
   EXPECT_EQ(used.ReceiveAll(), "");
   Deliver(active, "");
@@ -252,7 +237,7 @@ class NewTimeoutTest : public IoThreadTest {
     });
     ASSERT_TRUE(set.ok());
     thread_.WatchIdle();
-    OnThread([] {});
+    Settle(thread_);
   }
 };
 
@@ -265,10 +250,10 @@ TEST_F(NewTimeoutTest, WhoIsThereAlreadyHasItsTimeAndNotMore) {
   Serve(late);
   Deliver(late, "");
   clock_.Advance(seconds{60} - Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(services_.clients.size(), 2U);
   clock_.Advance(Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(early.ReceiveAll(), "");
   EXPECT_EQ(late.ReceiveAll(), "");
 }
@@ -279,9 +264,9 @@ TEST_F(NewTimeoutTest, AShorterOneCountsFromTheLastRequest) {
   Serve(client);
   Deliver(client, "");
   clock_.Advance(seconds{30});
-  Tick();
+  Tick(thread_);
   SetTimeout(seconds{30});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
@@ -292,11 +277,11 @@ TEST_F(NewTimeoutTest, NoneSparesWhoWasWatched) {
   Deliver(client, "");
   SetTimeout(seconds{0});
   clock_.Advance(std::chrono::hours{24});
-  Tick();
+  Tick(thread_);
   Deliver(client, "");
   SetTimeout(seconds{60});
   clock_.Advance(seconds{60});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
@@ -309,7 +294,7 @@ TEST_F(IdleTimeoutTest, WhoWaitsForTokensIsNotIdle) {
   }
   ASSERT_TRUE(Eventually([&] { return services_.waiters.load() == 1; }));
   clock_.Advance(kTimeout);
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(services_.clients.size(), 1U);
 }
 
@@ -339,11 +324,11 @@ TEST_F(IoThreadTest, StrangersHaveToLogIn) {
   clock_.Advance(kStalledTime - Nanos{1});
   ASSERT_TRUE(stranger.Send(kPing));
   ASSERT_EQ(stranger.Receive(kNoAuth.size()), kNoAuth);
-  OnThread([] {});
-  Tick();
+  Settle(thread_);
+  Tick(thread_);
   EXPECT_EQ(services_.clients.size(), 2U);
   clock_.Advance(Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_TRUE(AwaitOpen(1));
   Deliver(user, "");
 }

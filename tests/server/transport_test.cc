@@ -13,12 +13,12 @@
 
 #include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>
 #include <gtest/gtest.h>
 
 #include "core/limiter.h"
 #include "server/connection.h"
 #include "server/io_thread.h"
+#include "tests/server/io_thread_steps.h"
 #include "tests/server/loopback.h"
 #include "tests/server/tls_peer.h"
 #include "tests/support/fake_clock.h"
@@ -70,19 +70,6 @@ class TransportTest : public testing::Test {
     return {.authority = authority_.path(), .certificate = client_, .version = version};
   }
 
-  // Returns when the thread has done with what it is doing, and then `step`.
-  template <typename Step>
-  void OnThread(Step step) {
-    std::promise<void> done;
-    asio::post(thread_.context(), [&] {
-      step();
-      done.set_value();
-    });
-    done.get_future().wait();
-  }
-  void Tick() {
-    OnThread([this] { thread_.CloseStalled(); });
-  }
   [[nodiscard]] bool AwaitClients(std::size_t count) {
     return Eventually([&] { return services_.clients.size() == count; });
   }
@@ -297,11 +284,11 @@ TEST_F(TransportTest, AHandshakeHasItsTimeAndNotMore) {
   TlsClient quick(port(), Trusted());
   Serve();
   ASSERT_TRUE(AwaitClients(3));
-  OnThread([] {});
+  Settle(thread_);
   for (const char byte : {'\x16', '\x03', '\x01', '\x02', '\x00'}) {
     ASSERT_TRUE(slow.Send({&byte, 1}));  // a byte now and then buys no time
     ASSERT_TRUE(slow.AwaitDelivery());
-    Tick();
+    Tick(thread_);
     ASSERT_EQ(services_.clients.size(), 3U);
     clock_.Advance(kHandshakeTime / 5 - Nanos{1});
   }
@@ -309,12 +296,12 @@ TEST_F(TransportTest, AHandshakeHasItsTimeAndNotMore) {
   ASSERT_TRUE(quick.Send(kPing));
   ASSERT_EQ(quick.Receive(kPong.size()), kPong);
   clock_.Advance(Nanos{5});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(silent.ReceiveAll(), "");
   slow.ReceiveAll();
   EXPECT_TRUE(AwaitClients(1));
   clock_.Advance(std::chrono::hours{24});
-  Tick();
+  Tick(thread_);
   ASSERT_TRUE(quick.Send(kPing));
   EXPECT_EQ(quick.Receive(kPong.size()), kPong);
 }
@@ -328,12 +315,12 @@ TEST_F(TransportTest, HalfARequestHasAllOfItsTime) {
   clock_.Advance(kHandshakeTime);
   ASSERT_TRUE(client.Send("PING\r\n*1\r\n$4\r\nPI"));
   ASSERT_EQ(client.Receive(kPong.size()), kPong);
-  OnThread([] {});
+  Settle(thread_);
   clock_.Advance(kStalledTime - Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(services_.clients.size(), 1U);
   clock_.Advance(Nanos{1});
-  Tick();
+  Tick(thread_);
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
