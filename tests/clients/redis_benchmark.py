@@ -3,22 +3,15 @@
 import re
 import subprocess
 
-from steps import DEADLINE, PASSWORD, PORT, USER, check, run
+from steps import PASSWORD, PORT, USER, check, printed_by, run
 
 LOGIN = ["--user", USER, "-a", PASSWORD] if USER else []
 REQUESTS = 1000
 
 
 def redis_benchmark(*words, status=0):
-    done = subprocess.run(
-        ["redis-benchmark", "-p", str(PORT), *LOGIN, "-q", "-n", str(REQUESTS), *words],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-    )
-    check(done.returncode, status)
-    return done.stdout + done.stderr
+    options = ["-p", str(PORT), *LOGIN, "-q", "-n", str(REQUESTS)]
+    return printed_by("redis-benchmark", *options, *words, status=status)
 
 
 def check_measured(printed):

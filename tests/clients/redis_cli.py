@@ -5,7 +5,18 @@ import re
 import subprocess
 import sys
 
-from steps import ADMIN_PASSWORD, ADMIN_USER, DEADLINE, LOSSY_PORT, PASSWORD, PORT, USER, check, run
+from steps import (
+    ADMIN_PASSWORD,
+    ADMIN_USER,
+    DEADLINE,
+    LOSSY_PORT,
+    PASSWORD,
+    PORT,
+    USER,
+    check,
+    printed_by,
+    run,
+)
 from terminal import Terminal
 
 LOGIN = ["--user", USER] if USER else []
@@ -24,17 +35,8 @@ NUMBERS = "1\n9\n0\n3600\n0\n"  # of an answer that is not printed to a terminal
 
 
 def redis_cli(*words, port=PORT, stdin=None, status=0, login=tuple(LOGIN)):
-    """What it prints, errors after answers."""
-    done = subprocess.run(
-        ["redis-cli", "-p", str(port), *login, *words],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-    )
-    check(done.returncode, status)
-    return done.stdout + done.stderr
+    command = ("redis-cli", "-p", str(port), *login, *words)
+    return printed_by(*command, stdin=stdin, status=status)
 
 
 class Arguments:

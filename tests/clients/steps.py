@@ -1,6 +1,7 @@
 """What the programs in Python share: where the server is, and how the steps are told."""
 
 import os
+import subprocess
 import sys
 
 PORT = int(os.environ["WEIR_PORT"])
@@ -15,6 +16,15 @@ DEADLINE = float(os.environ["WEIR_DEADLINE"])
 def check(seen, wanted):
     if seen != wanted:
         raise AssertionError(f"{seen!r}, not {wanted!r}")
+
+
+def printed_by(*command, stdin=None, status=0):
+    """What a program prints, errors after answers; it has to end with this status."""
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
+    check(done.returncode, status)
+    return done.stdout + done.stderr
 
 
 def run(version, *steps):
