@@ -75,7 +75,7 @@ void AddMemory(Lines& lines, Services& services, Instant) {
   const struct mallinfo2 heap = mallinfo2();
   lines.Add("used_memory", heap.uordblks + heap.hblkhd);
   lines.Add("used_memory_rss", ResidentBytes());
-  const std::int64_t memory_max = services.options.max_memory.bytes;
+  const std::int64_t memory_max = services.settings.max_memory();
   lines.Add("maxmemory", memory_max);
   // What is nearest to full goes first, and a key is gone when its buckets are full.
   lines.Add("maxmemory_policy", memory_max == 0 ? "noeviction" : "volatile-ttl");

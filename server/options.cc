@@ -86,6 +86,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .min = TableBound::kBytesMin,
      .max = std::int64_t{1} << 42,
      .redis_alias = "maxmemory",
+     .live = true,
      .summary =
          "The most memory for buckets, 32mb at least; where they need more, those go first that "
          "are full, then those nearest to it. 0 is no bound."},

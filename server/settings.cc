@@ -14,6 +14,7 @@ Settings::Settings(const Options& options) : options_(options) {
 
 void Settings::Publish() {
   max_clients.value_ = options_.max_clients;
+  max_memory.value_ = options_.max_memory.bytes;
   protected_mode.value_ = options_.protected_mode;
   serves_unsaved.value_ = options_.on_persist_error == "serve";
   snapshot_interval.value_ = options_.snapshot_interval;

@@ -38,6 +38,7 @@ class Settings {
   explicit Settings(const Options& options);
 
   Live<std::int64_t> max_clients;
+  Live<std::int64_t> max_memory;  // bytes; 0: no bound
   Live<bool> protected_mode;
   Live<bool> serves_unsaved;  // on-persist-error
   Live<Nanos> snapshot_interval;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/loopback.h"
+#include "tests/support/generators.h"
 
 namespace weir {
 namespace {
@@ -43,6 +44,25 @@ TEST(ServerTest, AStopAnswersWhatHasBeenReceived) {
     }
     server.AwaitEnd();
   }
+}
+
+// Goal: a bound that CONFIG SET gives is felt. Method: one key with more buckets than a partition
+// may hold then.
+TEST(ServerTest, ANewBoundOfMemoryIsKept) {
+  LoopbackServer server;
+  Services& services = server->services();
+  std::int64_t count = 0;
+  const auto add_bucket = [&] {
+    const Limit limit = LimitOf(std::to_string(++count) + "/d");
+    WEIR_CHECK(services.limiter.Decide({{.key = "k", .limit = &limit}}, services.clock.Now()).ok());
+  };
+  while (count < 1'000) add_bucket();
+  EXPECT_EQ(services.limiter.evicted(), 0U);
+  LoopbackClient client(server.port());
+  client.Send("CONFIG SET maxmemory 32mb\r\n");
+  EXPECT_EQ(client.Receive(5), "+OK\r\n");
+  while (services.limiter.evicted() == 0) add_bucket();
+  EXPECT_LT(services.limiter.size().buckets, 600U);
 }
 
 TEST(ServerTest, AStopClosesIdleClients) {

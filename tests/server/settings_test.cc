@@ -30,6 +30,7 @@ TEST(SettingsTest, AChangeIsInForceAtOnce) {
   Settings settings(DefaultOptions());
   const absl::Status changed = settings.Change([](Options& options) {
     options.max_clients = 7;
+    options.max_memory = {100'000'000};
     options.timeout = std::chrono::seconds{8};
     options.snapshot_interval = std::chrono::milliseconds{9};
     options.on_persist_error = "serve";
@@ -38,6 +39,7 @@ TEST(SettingsTest, AChangeIsInForceAtOnce) {
   });
   EXPECT_TRUE(changed.ok());
   EXPECT_EQ(settings.max_clients(), 7);
+  EXPECT_EQ(settings.max_memory(), 100'000'000);
   EXPECT_EQ(settings.timeout(), std::chrono::seconds{8});
   EXPECT_EQ(settings.snapshot_interval(), std::chrono::milliseconds{9});
   EXPECT_TRUE(settings.serves_unsaved());
