@@ -1,5 +1,6 @@
 // A chunk of 64 pipelined commands through a session: parse, dispatch, decide, reply. No socket;
-// the clock stands still. Items are commands.
+// the clock stands still, but the stopwatch, which a command reads once, does not. Items are
+// commands.
 #include <latch>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/limiter.h"
 #include "server/options.h"
 #include "server/session.h"
+#include "server/system_clock.h"
 #include "server/worker.h"
 
 namespace weir {
@@ -21,6 +23,10 @@ constexpr int kKeys = 1 << 20;
 class StoppedClock final : public Clock {
  public:
   [[nodiscard]] Instant Now() const override { return Instant{std::chrono::hours{24 * 365 * 50}}; }
+  [[nodiscard]] Nanos Stopwatch() const override { return system_.Stopwatch(); }
+
+ private:
+  const SystemClock system_;
 };
 
 std::string Bulk(const std::string& word) {

@@ -12,6 +12,9 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Instant Now() const = 0;
+  // Only for measuring how long something takes: as cheap as the machine has it, from an origin of
+  // its own, and between threads it may go back a little.
+  [[nodiscard]] virtual Nanos Stopwatch() const { return Now().time_since_epoch(); }
 
  protected:
   Clock() = default;

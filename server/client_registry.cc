@@ -73,7 +73,9 @@ std::string ClientRecord::Line(Instant now) const {
   const std::string command_name = command ? LowerName(*command) : "NULL";
   const int in_queue = queued.load(std::memory_order_relaxed);
   const bool is_blocked = blocked.load(std::memory_order_relaxed) != Blocked::kNo;
-  const char* const flags = is_blocked ? "b" : in_queue >= 0 ? "x" : "N";  // never both
+  std::string flags = is_blocked ? "b" : in_queue >= 0 ? "x" : "";  // never both
+  if (monitors.load(std::memory_order_relaxed)) flags.insert(0, "O");
+  if (flags.empty()) flags = "N";
   MutexLock lock(mutex_);
   return absl::StrCat(
       "id=", id, " addr=", address, " laddr=", local_address, " fd=", descriptor, " name=", name_,

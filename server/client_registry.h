@@ -40,11 +40,12 @@ class ClientRecord {
   // A session that waits is blocked until it is served or another session ends its wait.
   enum class Blocked : std::uint8_t { kNo, kYes, kEndedAsTimeout, kEndedAsError };
   std::atomic<Blocked> blocked{Blocked::kNo};
+  std::atomic<bool> monitors{false};  // it sees all commands (MONITOR)
   // Its session executes nothing more, and nobody finds it in the registry.
   std::atomic<bool> killed{false};
 
-  // What another thread does that has changed `blocked` or `killed`, or ended what holds the
-  // session up: lets its own thread look.
+  // What another thread does that has changed `blocked` or `killed`, ended what holds the session
+  // up, or has news for it: lets its own thread look.
   void Wake() const;
   // Called by Wake, on any thread, with a lock held: it may only post. Empty: nobody is there.
   void set_on_wake(std::function<void()> on_wake);

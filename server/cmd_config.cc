@@ -187,4 +187,10 @@ void ConfigRewrite(Call& call) {
                    Quote(file), " by hand"));
 }
 
+void ConfigResetStat(Call& call) {
+  call.Charge(kWholeTableWork * call.services().workers.size());
+  call.services().stats_report.Reset(call.services());
+  call.reply.SimpleString("OK");
+}
+
 }  // namespace weir

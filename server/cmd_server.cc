@@ -29,6 +29,13 @@ void Role(Call& call) {
 
 void ModuleList(Call& call) { call.reply.Array(0); }
 
+// A transaction's reply has no room for what comes later.
+void MonitorCommands(Call& call) {
+  if (call.queued) return call.Fail("MONITOR isn't allowed for DENY BLOCKING client");
+  call.session.StartMonitoring();
+  call.reply.SimpleString("OK");
+}
+
 void Lolwut(Call& call) {
   ArgReader arguments(call.arguments());
   if (arguments.TryKeyword("VERSION") && !arguments.AtEnd() &&

@@ -82,6 +82,7 @@ void Exec(Call& call) {
   if (!unchanged) return call.reply.NullArray();
   const std::size_t begin = call.reply.size();
   call.reply.Array(requests.size());
+  call.session.StartLap();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t before = call.reply.size();
     call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);

@@ -28,10 +28,7 @@ std::span<const std::string_view> Call::arguments() const {
 
 void Call::Fail(std::string_view message) const { FailAs(absl::StrCat("ERR ", AbslView(message))); }
 
-void Call::FailAs(std::string_view error) const {
-  session.worker().counters.errors.Add();
-  reply.Error(error);
-}
+void Call::FailAs(std::string_view error) const { session.worker().Fail(reply, error); }
 
 void Call::FailUnsaved() const { FailAs(CannotSave(services().state->status().error)); }
 

@@ -172,5 +172,14 @@ inline constexpr std::array kShutdown = {
     Argument{.name = "force", .type = Arg::kToken, .token = "FORCE", .optional = true},
     Argument{.name = "abort", .type = Arg::kToken, .token = "ABORT", .optional = true},
 };
+inline constexpr std::array kEvent = {Argument{.name = "event"}};
+inline constexpr std::array kEvents = {
+    Argument{.name = "event", .optional = true, .multiple = true}};
+inline constexpr std::array kHistogramOf = {
+    Argument{.name = "command", .optional = true, .multiple = true}};
+inline constexpr std::array kSlowlogGet = {
+    Argument{.name = "count", .type = Arg::kInteger, .optional = true}};
+inline constexpr std::array kMemoryUsage = {
+    kKey, Argument{.name = "count", .type = Arg::kInteger, .token = "SAMPLES", .optional = true}};
 
 }  // namespace weir::arguments

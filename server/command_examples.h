@@ -156,5 +156,11 @@ inline constexpr std::array kPing = {Example{"PING", "PONG"}, Example{"PING hell
 inline constexpr std::array kGetKeys = {
     Example{"COMMAND GETKEYS RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s",
             "1) \"ip:1.2.3.4\"\n2) \"user:42\""}};
+inline constexpr std::array kMemoryUsage = {
+    Example{"MEMORY USAGE user:42", "(nil)"},
+    Example{"RL.ALLOW user:42 10/s 100/h",
+            "1) (integer) 1\n2) (integer) 9\n3) (integer) 0\n4) (integer) 36000\n5) (integer) 0"},
+    Example{"MEMORY USAGE user:42", "(integer) 50"},
+};
 
 }  // namespace weir::examples

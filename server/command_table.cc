@@ -5,6 +5,7 @@
 
 #include "server/connection_commands.h"
 #include "server/limit_commands.h"
+#include "server/observer_commands.h"
 #include "server/redis_commands.h"
 
 namespace weir {
@@ -13,11 +14,12 @@ namespace {
 // All rows, sorted by name: FindCommand bisects.
 constexpr auto kCommands = [] {
   std::array<CommandSpec, rows::kConnectionCommands.size() + rows::kLimitCommands.size() +
-                              rows::kRedisCommands.size()>
+                              rows::kObserverCommands.size() + rows::kRedisCommands.size()>
       all{};
   auto* next = all.begin();
   next = std::ranges::copy(rows::kConnectionCommands, next).out;
   next = std::ranges::copy(rows::kLimitCommands, next).out;
+  next = std::ranges::copy(rows::kObserverCommands, next).out;
   std::ranges::copy(rows::kRedisCommands, next);
   std::ranges::sort(all, {}, &CommandSpec::name);
   return all;

@@ -40,6 +40,7 @@ void Connection::Start() {
 void Connection::OnWake() {
   if (state_ == State::kClosed) return;
   if (record_->killed.load(std::memory_order_relaxed)) return Close();
+  if (state_ == State::kReading && session_.has_news()) return ExecutePending();
   if (state_ != State::kWaiting && state_ != State::kHeld) return;
   wait_timer_->cancel();
   ExecutePending();
@@ -255,6 +256,7 @@ void Connection::Proceed() {
     case Session::Next::kRead:
       break;
   }
+  if (session_.has_news()) return Postpone(&Connection::ExecutePending);
   if (!drain_bytes_left_) return WaitForInput();
   if (*drain_bytes_left_ > 0) return Postpone(&Connection::Receive);
   Finish();

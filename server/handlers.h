@@ -103,13 +103,35 @@ void Save(Call& call);
 
 // cmd_config.cc
 void ConfigGet(Call& call);
+void ConfigResetStat(Call& call);
 void ConfigRewrite(Call& call);
 void ConfigSet(Call& call);
+
+// cmd_latency.cc
+void LatencyDoctor(Call& call);
+void LatencyGraph(Call& call);
+void LatencyHistograms(Call& call);
+void LatencyHistory(Call& call);
+void LatencyLatest(Call& call);
+void LatencyReset(Call& call);
+
+// cmd_memory.cc
+void MemoryDoctor(Call& call);
+void MemoryMallocStats(Call& call);
+void MemoryPurge(Call& call);
+void MemoryStats(Call& call);
+void MemoryUsage(Call& call);
+
+// cmd_slowlog.cc
+void SlowlogGet(Call& call);
+void SlowlogLen(Call& call);
+void SlowlogReset(Call& call);
 
 // cmd_server.cc
 void Info(Call& call);
 void Lolwut(Call& call);
 void ModuleList(Call& call);
+void MonitorCommands(Call& call);
 void NoKeyTexts(Call& call);
 void Role(Call& call);
 void Shutdown(Call& call);

@@ -1,21 +1,23 @@
 #include "server/info.h"
 
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include <malloc.h>
+#include <gnu/libc-version.h>
 
 #include "core/status.h"
+#include "server/command.h"
 #include "server/ignore_case.h"
 #include "server/log.h"
+#include "server/memory.h"
 #include "server/version.h"
 
 namespace weir {
@@ -40,12 +42,10 @@ std::uint64_t Sum(const Services& services, Counter Counters::*counter) {
   return sum;
 }
 
-std::uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t total_pages = 0;
-  std::uint64_t resident_pages = 0;
-  statm >> total_pages >> resident_pages;
-  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+std::uint64_t Sum(const Services& services, Rate Rates::*rate, Instant now) {
+  std::uint64_t sum = 0;
+  for (const Worker* worker : services.workers) sum += (worker->rates.*rate).InLastSecond(now);
+  return sum;
 }
 
 void AddServer(Lines& lines, Services& services, Instant now) {
@@ -57,10 +57,13 @@ void AddServer(Lines& lines, Services& services, Instant now) {
   lines.Add("weir_version", AbslView(kVersion));
   lines.Add("os", absl::StrCat(system.sysname, " ", system.release, " ", system.machine));
   lines.Add("arch_bits", 64);
+  lines.Add("multiplexing_api", "epoll");
   lines.Add("process_id", getpid());
   lines.Add("run_id", services.run_id);
   lines.Add("tcp_port", services.port);
   lines.Add("io_threads_active", services.workers.size());
+  lines.Add("server_time_usec",
+            std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count());
   lines.Add("uptime_in_seconds", uptime.count());
   lines.Add("uptime_in_days", uptime.count() / 86'400);
 }
@@ -71,14 +74,44 @@ void AddClients(Lines& lines, Services& services, Instant) {
   lines.Add("maxclients", services.settings.max_clients());
 }
 
+// As Redis prints it: "1.50M".
+std::string HumanBytes(std::uint64_t bytes) {
+  constexpr std::string_view kUnits = "BKMGTP";
+  if (bytes < 1024) return absl::StrCat(bytes, "B");
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return absl::StrFormat("%.2f%c", value, kUnits[unit]);
+}
+
+std::string Ratio(std::uint64_t a, std::uint64_t b) {
+  return absl::StrFormat(
+      "%.2f", static_cast<double>(a) / static_cast<double>(std::max<std::uint64_t>(b, 1)));
+}
+
+std::uint64_t SystemMemory() {
+  struct sysinfo system {};
+  sysinfo(&system);
+  return std::uint64_t{system.totalram} * system.mem_unit;
+}
+
+// The peak is the process's: the most that it had in memory, by the kernel's count.
 void AddMemory(Lines& lines, Services& services, Instant) {
-  const struct mallinfo2 heap = mallinfo2();
-  lines.Add("used_memory", heap.uordblks + heap.hblkhd);
-  lines.Add("used_memory_rss", ResidentBytes());
+  const MemoryUse memory = MeasureMemory();
+  const auto add = [&lines](std::string_view field, std::uint64_t bytes) {
+    lines.Add(field, bytes);
+    lines.Add(absl::StrCat(AbslView(field), "_human"), HumanBytes(bytes));
+  };
+  add("used_memory", memory.heap);
+  add("used_memory_rss", memory.resident);
+  add("used_memory_peak", memory.resident_peak);
+  add("total_system_memory", SystemMemory());
   const std::int64_t memory_max = services.settings.max_memory();
-  lines.Add("maxmemory", memory_max);
+  add("maxmemory", static_cast<std::uint64_t>(memory_max));
   // What is nearest to full goes first, and a key is gone when its buckets are full.
   lines.Add("maxmemory_policy", memory_max == 0 ? "noeviction" : "volatile-ttl");
+  lines.Add("mem_fragmentation_ratio", Ratio(memory.resident, memory.heap));
+  lines.Add("mem_allocator", absl::StrCat("glibc-", gnu_get_libc_version()));
 }
 
 // How much of what was admitted a crash just now would forget: what came since the last save began,
@@ -125,16 +158,28 @@ void AddPersistence(Lines& lines, Services& services, Instant now) {
   if (!services.loading()) AddSaves(lines, services, now);
 }
 
-void AddStats(Lines& lines, Services& services, Instant) {
-  lines.Add("total_connections_received", services.connections_received.load());
-  lines.Add("total_commands_processed", Sum(services, &Counters::commands));
-  lines.Add("total_net_input_bytes", Sum(services, &Counters::input_bytes));
-  lines.Add("total_net_output_bytes", Sum(services, &Counters::output_bytes));
-  lines.Add("rejected_connections", services.connections_rejected.load());
-  lines.Add("expired_keys", services.sweeper.dropped());
-  lines.Add("evicted_keys", services.limiter.evicted());
-  lines.Add("total_error_replies", Sum(services, &Counters::errors));
-  lines.Add("protocol_errors", Sum(services, &Counters::protocol_errors));
+std::string KilobytesPerSecond(std::uint64_t bytes) {
+  return absl::StrFormat("%.2f", static_cast<double>(bytes) / 1024);
+}
+
+void AddStats(Lines& lines, Services& services, Instant now) {
+  using Report = StatsReport;
+  const Report::Totals totals = services.stats_report.TotalsOf(services);
+  lines.Add("total_connections_received", totals[Report::kConnections]);
+  lines.Add("total_commands_processed", totals[Report::kCommands]);
+  lines.Add("instantaneous_ops_per_sec", Sum(services, &Rates::commands, now));
+  lines.Add("total_net_input_bytes", totals[Report::kInputBytes]);
+  lines.Add("total_net_output_bytes", totals[Report::kOutputBytes]);
+  lines.Add("instantaneous_input_kbps",
+            KilobytesPerSecond(Sum(services, &Rates::input_bytes, now)));
+  lines.Add("instantaneous_output_kbps",
+            KilobytesPerSecond(Sum(services, &Rates::output_bytes, now)));
+  lines.Add("rejected_connections", totals[Report::kRejectedConnections]);
+  lines.Add("expired_keys", totals[Report::kExpired]);
+  lines.Add("evicted_keys", totals[Report::kEvicted]);
+  lines.Add("evicted_clients", 0);
+  lines.Add("total_error_replies", totals[Report::kErrors]);
+  lines.Add("protocol_errors", totals[Report::kProtocolErrors]);
 }
 
 void AddReplication(Lines& lines, Services&, Instant) {
@@ -150,6 +195,41 @@ void AddCpu(Lines& lines, Services&, Instant) {
   };
   lines.Add("used_cpu_sys", seconds(usage.ru_stime));
   lines.Add("used_cpu_user", seconds(usage.ru_utime));
+}
+
+// There are none.
+void AddModules(Lines&, Services&, Instant) {}
+
+std::string Lower(std::string_view name) { return absl::AsciiStrToLower(AbslView(name)); }
+
+void AddCommandStats(Lines& lines, Services& services, Instant) {
+  for (const auto& [spec, row] : services.stats_report.CommandsOf(services)) {
+    const std::uint64_t calls = TotalOf(row.times);
+    const double micros = static_cast<double>(row.nanos) / 1000;
+    const double mean = calls == 0 ? 0 : micros / static_cast<double>(calls);
+    lines.Add(
+        absl::StrCat("cmdstat_", Lower(spec->name)),
+        absl::StrFormat("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+                        calls, row.nanos / 1000, mean, row.rejected, row.failed));
+  }
+}
+
+void AddErrorStats(Lines& lines, Services& services, Instant) {
+  for (const auto& [prefix, count] : services.stats_report.ErrorsOf(services)) {
+    lines.Add(absl::StrCat("errorstat_", prefix), absl::StrCat("count=", count));
+  }
+}
+
+void AddLatencyStats(Lines& lines, Services& services, Instant) {
+  for (const auto& [spec, row] : services.stats_report.CommandsOf(services)) {
+    if (TotalOf(row.times) == 0) continue;
+    const auto micros = [&times = row.times](std::uint64_t permille) {
+      return static_cast<double>(Percentile(times, permille).count()) / 1000;
+    };
+    lines.Add(
+        absl::StrCat("latency_percentiles_usec_", Lower(spec->name)),
+        absl::StrFormat("p50=%.3f,p99=%.3f,p99.9=%.3f", micros(500), micros(990), micros(999)));
+  }
 }
 
 void AddCluster(Lines& lines, Services&, Instant) { lines.Add("cluster_enabled", 0); }
@@ -179,26 +259,31 @@ void AddWeir(Lines& lines, Services& services, Instant) {
 struct Section {
   std::string_view name;
   void (*add)(Lines&, Services&, Instant);
+  bool is_default = true;
 };
 
-constexpr std::array<Section, 10> kSections = {{{"Server", AddServer},
-                                                {"Clients", AddClients},
-                                                {"Memory", AddMemory},
-                                                {"Persistence", AddPersistence},
-                                                {"Stats", AddStats},
-                                                {"Replication", AddReplication},
-                                                {"CPU", AddCpu},
-                                                {"Cluster", AddCluster},
-                                                {"Keyspace", AddKeyspace},
-                                                {"Weir", AddWeir}}};
+constexpr std::array kSections = {Section{"Server", AddServer},
+                                  Section{"Clients", AddClients},
+                                  Section{"Memory", AddMemory},
+                                  Section{"Persistence", AddPersistence},
+                                  Section{"Stats", AddStats},
+                                  Section{"Replication", AddReplication},
+                                  Section{"CPU", AddCpu},
+                                  Section{"Modules", AddModules},
+                                  Section{"Commandstats", AddCommandStats, false},
+                                  Section{"Errorstats", AddErrorStats},
+                                  Section{"Latencystats", AddLatencyStats, false},
+                                  Section{"Cluster", AddCluster},
+                                  Section{"Keyspace", AddKeyspace},
+                                  Section{"Weir", AddWeir}};
 
-bool IsWanted(std::string_view section, std::span<const std::string_view> wanted) {
-  constexpr std::array<std::string_view, 3> kAll = {"all", "everything", "default"};
-  return wanted.empty() || std::ranges::any_of(wanted, [&](std::string_view name) {
-           return EqualsIgnoreCase(name, section) ||
-                  std::ranges::any_of(
-                      kAll, [&](std::string_view all) { return EqualsIgnoreCase(name, all); });
-         });
+bool IsWanted(const Section& section, std::span<const std::string_view> wanted) {
+  if (wanted.empty()) return section.is_default;
+  return std::ranges::any_of(wanted, [&](std::string_view name) {
+    return EqualsIgnoreCase(name, section.name) || EqualsIgnoreCase(name, "all") ||
+           EqualsIgnoreCase(name, "everything") ||
+           (section.is_default && EqualsIgnoreCase(name, "default"));
+  });
 }
 
 }  // namespace
@@ -206,7 +291,7 @@ bool IsWanted(std::string_view section, std::span<const std::string_view> wanted
 std::string InfoText(Services& services, Instant now, std::span<const std::string_view> sections) {
   std::string text;
   for (const Section& section : kSections) {
-    if (!IsWanted(section.name, sections)) continue;
+    if (!IsWanted(section, sections)) continue;
     absl::StrAppend(&text, text.empty() ? "" : "\r\n", "# ", AbslView(section.name), "\r\n");
     Lines lines(text);
     section.add(lines, services, now);

@@ -11,9 +11,10 @@
 
 namespace weir {
 
-// The sections with these names, in any case; none given, or "all", "everything", "default": all of
-// them. An unknown name adds nothing. Lines end in CRLF. Cost: locks every partition once, about
-// 100 us.
+// The sections with these names, in any case. None given, or "default": all but Commandstats and
+// Latencystats; "all" or "everything": these, too. An unknown name adds nothing. Lines end in CRLF.
+// Cost: locks every partition up to three times, about 100 us each, and a look at the heap
+// (MeasureMemory).
 [[nodiscard]] std::string InfoText(Services& services, Instant now,
                                    std::span<const std::string_view> sections);
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 namespace weir {
 
@@ -15,5 +17,18 @@ void ConfigureHeap();
 // Gives whole free pages of the heap back to the system. Holds the lock of one arena at a time:
 // about a microsecond for each stretch of free pages.
 void ReturnFreeMemory();
+
+// What the process has, in bytes.
+struct MemoryUse {
+  std::uint64_t heap = 0;           // handed out by malloc
+  std::uint64_t heap_held = 0;      // that malloc has from the system
+  std::uint64_t resident = 0;       // in memory, by the kernel's count
+  std::uint64_t resident_peak = 0;  // the most that ever was
+};
+// Cost: a look at every free chunk of the heap, and two system calls.
+[[nodiscard]] MemoryUse MeasureMemory();
+
+// What malloc tells of itself: XML, of some 10 KiB. Cost: as above.
+[[nodiscard]] std::string HeapReport();
 
 }  // namespace weir

@@ -65,6 +65,12 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .summary =
          "What a crash may forget: the last snapshot-interval, nothing (each admission waits for "
          "the disk), or everything."},
+    {.name = "latency-monitor-threshold",
+     .field = &Options::latency_monitor_threshold,
+     .fallback = "0",
+     .min = 0,
+     .max = 3'600'000,
+     .summary = "What takes so many milliseconds is noted for LATENCY; 0 notes nothing."},
     {.name = "log-level",
      .field = &Options::log_level,
      .fallback = "info",
@@ -135,6 +141,19 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .summary =
          "Starts at the wall clock's time even if the data directory says that it was later; for "
          "once, after a wrong clock was set right."},
+    {.name = "slowlog-log-slower-than",
+     .field = &Options::slowlog_log_slower_than,
+     .fallback = "10000",
+     .min = -1,
+     .max = 3'600'000'000,
+     .summary =
+         "Commands that take so many microseconds are in SLOWLOG; 0 is all of them, -1 none."},
+    {.name = "slowlog-max-len",
+     .field = &Options::slowlog_max_len,
+     .fallback = "128",
+     .min = 0,
+     .max = 10'000,
+     .summary = "The most entries of SLOWLOG; each one takes up to 5 KiB."},
     {.name = "snapshot-interval",
      .field = &Options::snapshot_interval,
      .fallback = "1s",

@@ -54,9 +54,12 @@ struct Options {
   std::string log_level;
   std::string config;  // path of the file; empty: none
   bool protected_mode = true;
-  std::chrono::milliseconds timeout{0};  // 0: none
-  std::string tls_auth_clients;          // yes, no, optional
-  std::string tls_ca;                    // paths of PEM files; empty: none
+  std::chrono::milliseconds timeout{0};        // 0: none
+  std::int64_t slowlog_log_slower_than = 0;    // microseconds; 0: all, -1: none
+  std::int64_t slowlog_max_len = 0;            // entries
+  std::int64_t latency_monitor_threshold = 0;  // milliseconds; 0: off
+  std::string tls_auth_clients;                // yes, no, optional
+  std::string tls_ca;                          // paths of PEM files; empty: none
   std::string tls_cert;
   std::string tls_key;
   bool tls_only = false;

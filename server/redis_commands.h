@@ -183,6 +183,15 @@ inline constexpr std::array kRedisCommands = {
                 .arguments = arguments::kConfigSet,
                 .examples = examples::kConfigSet,
                 .handler = ConfigSet},
+    CommandSpec{.name = "CONFIG|RESETSTAT",
+                .arity = Exactly(2),
+                .flags = kAboutOthers,
+                .group = "server",
+                .complexity = "O(commands)",
+                .summary =
+                    "Sets the counts of INFO stats, commandstats, errorstats and latencystats "
+                    "to zero. (RL.STATS RESET is for those of the limits.)",
+                .handler = ConfigResetStat},
     CommandSpec{
         .name = "DBSIZE",
         .arity = Exactly(1),

@@ -74,7 +74,12 @@ void Session::Reset() {
   record_->protocol.store(2, std::memory_order_relaxed);
   replies_ = Replies::kOn;
   tracking_ = Tracking();
+  monitor_.reset();
   set_user(worker_.services.access.ForNewConnection());
+}
+
+void Session::StartMonitoring() {
+  if (!monitor_) monitor_ = std::make_unique<Monitor>(worker_.services.observers.monitors, record_);
 }
 
 void Session::Wait(std::unique_ptr<Waiter> waiter) {
@@ -103,16 +108,14 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
     if (ended == Blocked::kEndedAsTimeout) {
       waiter_->Withdraw(reply, now);
     } else if (ended == Blocked::kEndedAsError) {
-      worker_.counters.errors.Add();
-      reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+      worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     } else {
       waiter_->Serve(reply, now);
     }
     waiter_.reset();
     AwaitSaveOfChange();
   } else if (std::exchange(wait_ended_, false)) {
-    worker_.counters.errors.Add();
-    reply.Error("UNBLOCKED the server is shutting down");
+    worker_.Fail(reply, "UNBLOCKED the server is shutting down");
   }
   return true;
 }
@@ -122,15 +125,18 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   RespWriter reply(out);
   reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
-  const std::size_t out_begin = out.size();
   Turn turn;
   work_ = 0;
   unsaved_.clear();
   if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
+  if (has_news()) AppendNews(out);
+  const std::size_t out_begin = out.size();
+  const std::uint64_t commands_before = worker_.counters.commands.value();
   if (now < held_until_) return {.next = Next::kHold, .wake = held_until_};
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   NoteUnsaved(out_begin, out.size());
+  StartLap();
   while (!closing_) {
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
@@ -156,8 +162,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     }
     worker_.counters.protocol_errors.Add();
     if (parsed == ParseResult::kProtocolError && replies_ != Replies::kOff) {
-      worker_.counters.errors.Add();
-      reply.Error(absl::StrCat("ERR ", AbslView(parser_.error())));
+      worker_.Fail(reply, absl::StrCat("ERR ", AbslView(parser_.error())));
     } else if (parsed == ParseResult::kForeignProtocol) {
       LogForeign(unread.substr(turn.consumed));
     }
@@ -165,9 +170,24 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   }
   if (closing_) turn.next = Next::kClose;
   MarkUnsaved(turn);
-  worker_.counters.input_bytes.Add(turn.consumed);
-  worker_.counters.output_bytes.Add(out.size() - out_begin);
+  CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
+}
+
+void Session::AppendNews(std::string& out) {
+  const std::string lines = monitor_->Take();
+  worker_.counters.output_bytes.Add(lines.size());
+  out += lines;
+}
+
+void Session::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
+                        std::size_t output_bytes, Instant now) {
+  Counters& counters = worker_.counters;
+  counters.input_bytes.Add(input_bytes);
+  counters.output_bytes.Add(output_bytes);
+  worker_.rates.commands.Add(counters.commands.value() - commands_before, now);
+  worker_.rates.input_bytes.Add(input_bytes, now);
+  worker_.rates.output_bytes.Add(output_bytes, now);
 }
 
 void Session::AwaitSaveOfChange() noexcept {
@@ -198,8 +218,7 @@ void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool
   for (const Unsaved& reply : unsaved_) {
     if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
     replaced.append(replies, copied, reply.begin - copied);
-    writer.Error(CannotSave(reason));
-    worker_.counters.errors.Add();
+    worker_.Fail(writer, CannotSave(reason));
     copied = reply.end;
   }
   replaced.append(replies, copied);
@@ -242,14 +261,14 @@ void Session::ExecuteUnlessSilent(Instant now, std::string& out, RespWriter& rep
 }
 
 void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply) {
-  worker_.counters.errors.Add();
+  if (spec) worker_.command_stats.Of(*spec).rejected.Add();
   if (spec && spec->name == "EXEC") {
     transaction_ = Transaction();
     const absl::string_view why = absl::StripPrefix(error, "ERR ");
-    reply.Error(absl::StrCat("EXECABORT Transaction discarded because of: ", why));
+    worker_.Fail(reply, absl::StrCat("EXECABORT Transaction discarded because of: ", why));
   } else {
     transaction_.Abort();
-    reply.Error(error);
+    worker_.Fail(reply, error);
   }
 }
 
@@ -304,17 +323,39 @@ void Session::ExecuteCommand(std::span<const std::string_view> words, Instant no
 void Session::Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
                   RespWriter& reply, bool queued) {
   Call call{spec, words, now, *this, reply, queued};
+  const std::string why = WhyNotNow(call);
+  if (why.empty()) return Execute(call);
+  worker_.command_stats.Of(spec).rejected.Add();
+  call.FailAs(why);
+}
+
+std::string Session::WhyNotNow(const Call& call) {
   const Services& services = worker_.services;
-  if (services.loading() && !spec.Is(kLoading)) {
-    return call.FailAs("LOADING weir is loading its state from disk");
+  if (services.loading() && !call.spec.Is(kLoading)) {
+    return "LOADING weir is loading its state from disk";
   }
-  if (spec.Is(kAlwaysChanges) && services.refuses_changes()) return call.FailUnsaved();
+  if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
+    return CannotSave(services.state->status().error);
+  }
   // What was allowed when it was queued need not be any more.
-  if (queued) {
-    const std::string why = WhyNot(spec, words, now, true);
-    if (!why.empty()) return call.FailAs(why);
-  }
-  spec.handler(call);
+  return call.queued ? WhyNot(call.spec, call.words, call.now, true) : std::string();
+}
+
+// The clock is read once: where a command ends the next one begins. An error is its command's own,
+// and not that of the EXEC around it.
+void Session::Execute(Call& call) {
+  const Nanos begin = lap_;
+  errors_counted_ = worker_.counters.errors.value();
+  call.spec.handler(call);
+  StartLap();
+  const Nanos duration = std::max(lap_ - begin, Nanos{0});
+  CommandCounts& counts = worker_.command_stats.Of(call.spec);
+  counts.times.Count(duration);
+  counts.nanos.Add(static_cast<std::uint64_t>(duration.count()));
+  if (worker_.counters.errors.value() != errors_counted_) counts.failed.Add();
+  errors_counted_ = worker_.counters.errors.value();
+  Observers& observers = worker_.services.observers;
+  if (observers.AreInterested(duration)) observers.Show(call, duration);
 }
 
 }  // namespace weir

@@ -29,6 +29,7 @@
 
 namespace weir {
 
+struct Call;
 struct CommandSpec;
 class Waiter;
 
@@ -75,9 +76,15 @@ class Session {
   // reserved for it is given back; the next Execute answers with an error.
   void EndWait();
 
+  // There is something for the client that it has not asked for: the next Execute appends it, with
+  // no more input, too.
+  [[nodiscard]] bool has_news() const noexcept { return monitor_ && monitor_->has_lines(); }
+
   // For the commands.
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
+  // The next command's time begins now, and not when the last one ended.
+  void StartLap() noexcept { lap_ = worker_.services.clock.Stopwatch(); }
   // Runs one command of a transaction. Requires: ExecuteCommand has let it be queued.
   void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
                  RespWriter& reply) {
@@ -103,6 +110,8 @@ class Session {
     bool no_loop = false;
   };
   [[nodiscard]] Tracking& tracking() noexcept { return tracking_; }
+  // MONITOR: from now on the client sees all commands, until RESET.
+  void StartMonitoring();
   // What RESET does: everything as on a new connection, but for its number.
   void Reset();
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
@@ -135,6 +144,13 @@ class Session {
   void Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
            RespWriter& reply, bool queued);
   void RefreshUser();
+  // Why it may not run now, or nothing.
+  [[nodiscard]] std::string WhyNotNow(const Call& call);
+  // Runs the handler; counts the call, and shows it to whoever looks.
+  void Execute(Call& call);
+  void AppendNews(std::string& out);
+  void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
+                 Instant now);
   void Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply);
   // Says in the log, and not to the client, why it is closed.
   void LogForeign(std::string_view request);
@@ -149,6 +165,7 @@ class Session {
   Instant held_until_{};
   Replies replies_ = Replies::kOn;
   Tracking tracking_;
+  std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<Waiter> waiter_;
   bool wait_ended_ = false;   // by EndWait, and not answered yet
   bool silent_wait_ = false;  // what it waits for is not to be answered
@@ -157,6 +174,8 @@ class Session {
   Awaited awaited_ = Awaited::kNothing;  // by the present command's reply
   std::vector<Unsaved> unsaved_;         // of the last turn
   std::size_t work_ = 0;                 // of the present turn
+  Nanos lap_{0};                         // the stopwatch when the last command of the turn ended
+  std::uint64_t errors_counted_ = 0;     // the worker's, when it did
 };
 
 }  // namespace weir

@@ -24,7 +24,9 @@ Nanos ReadOs(clockid_t id) {
 SystemClock::SystemClock(Past past)
     : SystemClock({.wall = [] { return ReadOs(CLOCK_REALTIME); },
                    .boot = [] { return ReadOs(CLOCK_BOOTTIME); }},
-                  past) {}
+                  past) {
+  ticks_ = TickCounter::Calibrate([] { return ReadOs(CLOCK_BOOTTIME); });
+}
 
 SystemClock::SystemClock(Source source, Past past)
     : source_(std::move(source)), boot_at_start_(Boot()), wall_at_start_([&] {
@@ -42,6 +44,8 @@ Instant SystemClock::Now() const {
   }
   return Instant{Nanos{std::max(latest, now)}};
 }
+
+Nanos SystemClock::Stopwatch() const { return ticks_ ? ticks_->Elapsed() : Boot(); }
 
 Nanos SystemClock::OffsetToWallClock() const { return Wall() - Now().time_since_epoch(); }
 

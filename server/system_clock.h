@@ -6,14 +6,19 @@
 // it: an hour's step neither refills buckets nor empties them. CLOCK_BOOTTIME counts while the
 // machine is suspended, as the callers' time does. This file is the only reader of the operating
 // system's clocks.
+//
+// The stopwatch is the processor's counter of ticks (tick_counter.h) where that is to be trusted,
+// at half the cost of a clock or less; else CLOCK_BOOTTIME.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "core/clock.h"
 #include "core/instant.h"
+#include "server/tick_counter.h"
 
 namespace weir {
 
@@ -33,7 +38,7 @@ class SystemClock final : public Clock {
   };
 
   // Begins at the wall clock's time; where that went back behind the past's mark, at the latest
-  // time that the past may have known.
+  // time that the past may have known. Takes a millisecond, for the ticks to be counted.
   explicit SystemClock(Past past);
   SystemClock() : SystemClock(Past{}) {}
   // Of other clocks, for tests. They may say anything.
@@ -42,6 +47,7 @@ class SystemClock final : public Clock {
 
   // Never decreases, on any thread, whatever the source does.
   [[nodiscard]] Instant Now() const override;
+  [[nodiscard]] Nanos Stopwatch() const override;
 
   // How far the wall clock is ahead of this one now: what has been set and slewed since the start.
   [[nodiscard]] Nanos OffsetToWallClock() const;
@@ -53,6 +59,7 @@ class SystemClock final : public Clock {
   const Source source_;
   const Nanos boot_at_start_;
   const Nanos wall_at_start_;
+  std::optional<TickCounter> ticks_;           // of the operating system's clocks only
   mutable std::atomic<Nanos::rep> latest_{0};  // the highest that was handed out
 };
 

@@ -35,6 +35,7 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       clock(server_clock),
       limiter(server_limiter),
       explicit_time(server_options.allow_explicit_time),
+      observers(server_options, server_clock),
       sweeper(server_limiter),
       started(server_clock.Now()),
       run_id(RandomRunId()),
@@ -56,6 +57,12 @@ absl::Status Services::ReloadPolicies() {
   const absl::StatusOr<std::vector<std::uint32_t>> gone = policies.ReplaceFile(*file);
   if (gone.ok()) limiter.ForgetPolicies(*gone);
   return gone.status();
+}
+
+void Worker::Fail(RespWriter& reply, std::string_view error) {
+  counters.errors.Add();
+  error_stats.Count(error);
+  reply.Error(error);
 }
 
 }  // namespace weir

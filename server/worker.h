@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,26 +20,39 @@
 #include "core/policies.h"
 #include "core/sweeper.h"
 #include "core/top_keys.h"
+#include "protocol/resp_writer.h"
 #include "server/access_list.h"
 #include "server/access_log.h"
 #include "server/client_registry.h"
+#include "server/command_stats.h"
+#include "server/error_stats.h"
 #include "server/limit_report.h"
 #include "server/log.h"
+#include "server/observers.h"
 #include "server/options.h"
 #include "server/pause.h"
+#include "server/rate.h"
 #include "server/settings.h"
 #include "server/state_on_disk.h"
+#include "server/stats_report.h"
 
 namespace weir {
 
 struct Counters {
   Counter commands;  // executed, errors included
-  Counter errors;    // error replies
+  Counter errors;    // error replies; only Worker::Fail raises it
   Counter allowed;   // verdicts of deciding commands
   Counter denied;
   Counter protocol_errors;  // connections ended for what they sent
   Counter input_bytes;
   Counter output_bytes;
+};
+
+// The same, of the last second.
+struct Rates {
+  Rate commands;
+  Rate input_bytes;
+  Rate output_bytes;
 };
 
 // The execution time that a client may give, on a server that runs with --allow-explicit-time.
@@ -97,6 +111,8 @@ struct Services {
   Policies policies;
   ExplicitTime explicit_time;
   LimitReport limit_report;
+  StatsReport stats_report;
+  Observers observers;
   ClientRegistry clients;
   AccessList access;
   AccessLog access_log;
@@ -128,6 +144,9 @@ struct Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // Answers an error, "ERR ...", and counts it.
+  void Fail(RespWriter& reply, std::string_view error);
+
   Services& services;
   LimitStats stats;
   LimitMemo memo;
@@ -135,6 +154,9 @@ struct Worker {
   LimitCounts* const throttle_counts;
   TopKeys denied_keys;
   Counters counters;
+  Rates rates;
+  CommandStats command_stats;
+  ErrorStats error_stats;
 };
 
 }  // namespace weir

@@ -50,6 +50,7 @@ class Group(NamedTuple):
     password: bool = False  # of servers that have one: "secret"
     users: bool = False  # of servers that have the users of differential_test.py
     protocols: tuple = (2, 3)
+    options: tuple = ()  # more of them, which both servers have
 
 
 class Difference(NamedTuple):

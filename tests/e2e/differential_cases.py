@@ -57,9 +57,3 @@ GROUPS = [
     BEFORE_AUTH,
     AUTHENTICATION,
 ]
-
-# Groups that the test skips: of commands that weir does not have yet.
-NOT_YET = {
-    OBSERVERS.title,
-    RESETSTAT.title,
-}

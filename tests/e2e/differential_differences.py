@@ -133,6 +133,7 @@ DIFFERENCES = [
     Difference("as for other commands", ("ACL CAT foo bar",), too_many("acl|cat")),
     Difference("as for other commands", ("ACL GENPASS 1 2",), too_many("acl|genpass")),
     Difference("as for other commands", ("ACL LOG 1 2",), too_many("acl|log")),
+    Difference("as for other commands", ("SLOWLOG GET 1 2",), too_many("slowlog|get")),
     # Users. There is nothing to publish, so there are no channels; selectors are a list of none.
     Difference(
         "no channels",

@@ -18,7 +18,10 @@
 namespace weir {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 struct Info {
   std::vector<std::string> sections;
@@ -28,6 +31,12 @@ struct Info {
 bool IsFieldName(std::string_view name) {
   return !name.empty() &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+// Those of the sections that Redis names for a command or an error.
+bool IsNamedField(std::string_view name) {
+  return name.starts_with("cmdstat_") || name.starts_with("latency_percentiles_usec_") ||
+         name.starts_with("errorstat_");
 }
 
 // Sections are "# Name", a field a line, CRLF behind each, an empty line between sections.
@@ -52,7 +61,7 @@ Info Parse(std::string_view text) {
       const std::size_t colon = line.find(':');
       EXPECT_NE(colon, std::string::npos) << line;
       const std::string name = line.substr(0, colon);
-      EXPECT_TRUE(IsFieldName(name)) << line;
+      EXPECT_TRUE(IsFieldName(name) || IsNamedField(name)) << line;
       EXPECT_TRUE(info.fields.emplace(name, line.substr(colon + 1)).second) << "twice: " << line;
       EXPECT_EQ(line.find_first_of("\r\n\t"), std::string::npos) << line;
     }
@@ -68,8 +77,9 @@ Info InfoOf(Conversation& client, const std::string& sections = "") {
 TEST(InfoTest, HasTheFieldsThatToolsRead) {
   Conversation client;
   Info info = InfoOf(client);
-  EXPECT_THAT(info.sections, ElementsAre("Server", "Clients", "Memory", "Persistence", "Stats",
-                                         "Replication", "CPU", "Cluster", "Keyspace", "Weir"));
+  EXPECT_THAT(info.sections,
+              ElementsAre("Server", "Clients", "Memory", "Persistence", "Stats", "Replication",
+                          "CPU", "Modules", "Errorstats", "Cluster", "Keyspace", "Weir"));
   for (const char* name : {"redis_version",
                            "redis_mode",
                            "os",
@@ -83,7 +93,13 @@ TEST(InfoTest, HasTheFieldsThatToolsRead) {
                            "blocked_clients",
                            "maxclients",
                            "used_memory",
+                           "used_memory_human",
                            "used_memory_rss",
+                           "used_memory_rss_human",
+                           "used_memory_peak",
+                           "used_memory_peak_human",
+                           "total_system_memory",
+                           "mem_fragmentation_ratio",
                            "maxmemory",
                            "maxmemory_policy",
                            "loading",
@@ -91,6 +107,9 @@ TEST(InfoTest, HasTheFieldsThatToolsRead) {
                            "aof_rewrite_in_progress",
                            "total_connections_received",
                            "total_commands_processed",
+                           "instantaneous_ops_per_sec",
+                           "instantaneous_input_kbps",
+                           "instantaneous_output_kbps",
                            "expired_keys",
                            "evicted_keys",
                            "role",
@@ -122,6 +141,80 @@ TEST(InfoTest, ConstantsAreWhatTheyMustBe) {
   EXPECT_EQ(info.fields["run_id"].find_first_not_of("0123456789abcdef"), std::string::npos);
 }
 
+// Goal: the counts of commands, times and errors are what happened. Method: on a clock on which
+// each command takes 1.5 ms, count by hand.
+TEST(InfoTest, CountsCallsFailuresRejectionsAndTimes) {
+  Conversation client;
+  client.server().clock.set_lap(std::chrono::microseconds{1500});
+  for (int i = 0; i < 3; ++i) client.Run("PING");
+  client.Run("RL.ALLOW k 2/x");  // fails
+  client.Run("RL.ALLOW k 2/s");
+  client.Run("RL.ALLOW");          // is rejected
+  client.Run("CLIENT ID");         // a subcommand
+  client.Run("CLIENT NOSUCH");     // no command
+  client.Run("NOSUCH");            // likewise
+  client.Run("AUTH default x y");  // fails
+  Info info = InfoOf(client, "commandstats errorstats latencystats");
+  EXPECT_THAT(
+      info.fields,
+      UnorderedElementsAre(
+          Pair("cmdstat_auth",
+               "calls=1,usec=1500,usec_per_call=1500.00,rejected_calls=0,failed_calls=1"),
+          Pair("cmdstat_client|id",
+               "calls=1,usec=1500,usec_per_call=1500.00,rejected_calls=0,failed_calls=0"),
+          Pair("cmdstat_ping",
+               "calls=3,usec=4500,usec_per_call=1500.00,rejected_calls=0,failed_calls=0"),
+          Pair("cmdstat_rl.allow",
+               "calls=2,usec=3000,usec_per_call=1500.00,rejected_calls=1,failed_calls=1"),
+          Pair("errorstat_ERR", "count=5"),
+          Pair("latency_percentiles_usec_auth", "p50=1572.863,p99=1572.863,p99.9=1572.863"),
+          Pair("latency_percentiles_usec_client|id", "p50=1572.863,p99=1572.863,p99.9=1572.863"),
+          Pair("latency_percentiles_usec_ping", "p50=1572.863,p99=1572.863,p99.9=1572.863"),
+          Pair("latency_percentiles_usec_rl.allow", "p50=1572.863,p99=1572.863,p99.9=1572.863")));
+}
+
+// As in Redis: each of its commands counts, it counts for itself, and its time is that of all.
+TEST(InfoTest, CountsTheCommandsOfATransaction) {
+  Conversation client;
+  client.server().clock.set_lap(std::chrono::microseconds{1000});
+  client.Send("MULTI\r\nPING\r\nRL.ALLOW k 2/x\r\nEXEC\r\n");
+  Info info = InfoOf(client, "commandstats");
+  EXPECT_EQ(info.fields["cmdstat_ping"],
+            "calls=1,usec=1000,usec_per_call=1000.00,rejected_calls=0,failed_calls=0");
+  EXPECT_EQ(info.fields["cmdstat_rl.allow"],
+            "calls=1,usec=1000,usec_per_call=1000.00,rejected_calls=0,failed_calls=1");
+  EXPECT_EQ(info.fields["cmdstat_exec"],
+            "calls=1,usec=4000,usec_per_call=4000.00,rejected_calls=0,failed_calls=0");
+}
+
+TEST(InfoTest, CountsErrorsByTheirPrefix) {
+  Conversation client;
+  client.Run("HELLO 9");
+  client.Run("AUTH default x");
+  client.Run("AUTH nobody x");
+  client.server().clock.Advance(std::chrono::seconds{10});
+  client.Receive();
+  client.Send("MULTI\r\nNOSUCH\r\nEXEC\r\n");
+  Info info = InfoOf(client, "errorstats");
+  EXPECT_THAT(info.fields, UnorderedElementsAre(Pair("errorstat_NOPROTO", "count=1"),
+                                                Pair("errorstat_WRONGPASS", "count=1"),
+                                                Pair("errorstat_ERR", "count=1"),
+                                                Pair("errorstat_EXECABORT", "count=1")));
+}
+
+// Of the last whole second: nothing ticks, so it is exact on a clock that a test moves.
+TEST(InfoTest, TellsTheRatesOfTheLastSecond) {
+  Conversation client;
+  client.Send("PING\r\nPING\r\nPING\r\n");
+  EXPECT_EQ(InfoOf(client, "stats").fields["instantaneous_ops_per_sec"], "0");
+  client.server().clock.Advance(std::chrono::seconds{1});
+  Info info = InfoOf(client, "stats");
+  EXPECT_EQ(info.fields["instantaneous_ops_per_sec"], "4");  // and the INFO
+  EXPECT_EQ(info.fields["instantaneous_input_kbps"], "0.04");
+  client.server().clock.Advance(std::chrono::seconds{2});
+  EXPECT_EQ(InfoOf(client, "stats").fields["instantaneous_ops_per_sec"], "0");
+}
+
 // A restarted server is another one to a Sentinel.
 TEST(InfoTest, EveryServerHasItsOwnRunId) {
   TestServer one;
@@ -141,9 +234,13 @@ TEST(InfoTest, SectionsAreChosenByName) {
   Conversation client;
   EXPECT_THAT(InfoOf(client, "replication").sections, ElementsAre("Replication"));
   EXPECT_THAT(InfoOf(client, "CPU nosuch Server server").sections, ElementsAre("Server", "CPU"));
-  for (const char* all : {"all", "EVERYTHING", "default", "default cpu", "nosuch all"}) {
-    EXPECT_EQ(InfoOf(client, all).sections.size(), 10U) << all;
+  for (const char* all : {"all", "EVERYTHING", "nosuch all", "default all"}) {
+    EXPECT_EQ(InfoOf(client, all).sections.size(), 14U) << all;
   }
+  for (const char* most : {"", "default", "default cpu"}) {
+    EXPECT_EQ(InfoOf(client, most).sections.size(), 12U) << most;
+  }
+  EXPECT_THAT(InfoOf(client, "default commandSTATS").sections, Contains("Commandstats"));
   EXPECT_EQ(client.Run("INFO nosuch"), "$0\r\n\r\n");
   EXPECT_EQ(client.Run("INFO \"\""), "$0\r\n\r\n");
   EXPECT_EQ(client.Run("INFO replication"),

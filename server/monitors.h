@@ -1,0 +1,81 @@
+// MONITOR: clients that see every command as it is executed.
+//
+//     const std::unique_ptr<Monitor> monitor = monitors.Add(record);   // the client's session
+//     if (monitors.any()) monitors.Show(now, address, words);          // whoever executes
+//     out += monitor->Take();                                          // the session, woken up
+//
+// A line goes to each monitor's own queue, and its own thread is asked to send it. The queue is
+// bounded: a client that does not read is closed (ClientRecord::killed) when kPendingBytesMax of
+// lines wait beside what its connection holds already. While there is no monitor all this costs one
+// relaxed load a command. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+
+#include "core/clock.h"
+#include "core/instant.h"
+#include "core/mutex.h"
+#include "server/client_registry.h"
+#include "server/log.h"
+
+namespace weir {
+
+class Monitors;
+
+// One client that monitors, until it goes. For its session's thread.
+class Monitor {
+ public:
+  Monitor(Monitors& monitors, std::shared_ptr<ClientRecord> record);
+  ~Monitor();
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+  [[nodiscard]] bool has_lines() const noexcept {
+    return has_lines_.load(std::memory_order_relaxed);
+  }
+  // The lines that wait, each a simple string of the protocol; they are gone then.
+  [[nodiscard]] std::string Take();
+
+ private:
+  friend class Monitors;
+
+  Monitors& monitors_;
+  const std::shared_ptr<ClientRecord> record_;
+  std::atomic<bool> has_lines_{false};
+  std::string lines_;  // guarded by the monitors' mutex
+};
+
+class Monitors {
+ public:
+  static constexpr std::size_t kPendingBytesMax = 512 * 1024;
+
+  explicit Monitors(const Clock& clock) : throttle_(clock) {}
+
+  [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
+  // Shows everybody a command that was executed at `now` for the client at `address`.
+  void Show(Instant now, std::string_view address, std::span<const std::string_view> words);
+
+  // 1339518083.107412 [0 127.0.0.1:60866] "keys" "*"
+  [[nodiscard]] static std::string Line(Instant now, std::string_view address,
+                                        std::span<const std::string_view> words);
+
+ private:
+  friend class Monitor;
+
+  void Append(Monitor& monitor, std::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::atomic<std::size_t> count_{0};
+  LogThrottle throttle_;
+  Mutex mutex_;
+  std::vector<Monitor*> monitors_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir

@@ -1,0 +1,109 @@
+// Goal: who monitors sees each command that is executed, when it is, without secrets, and nobody
+// else sees anything. Method: two clients of a server without sockets; the monitor's session is
+// executed again, as its connection does when it is woken up.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string LineOf(const std::string& words) {
+  return "+1767225600.000000 [0 127.0.0.1:50000] " + words + "\r\n";
+}
+
+class MonitorTest : public testing::Test {
+ protected:
+  MonitorTest() { EXPECT_EQ(monitor_.Run("MONITOR"), "+OK\r\n"); }
+
+  TestServer server_;
+  Conversation monitor_{server_};
+  Conversation client_{server_};
+};
+
+TEST_F(MonitorTest, SeesWhatIsExecuted) {
+  EXPECT_FALSE(monitor_.session().has_news());
+  client_.Run("PING");
+  client_.Run("RL.ALLOW \"user 42\" 10/s");
+  client_.Run("CLIENT ID");
+  EXPECT_TRUE(monitor_.session().has_news());
+  EXPECT_EQ(monitor_.Receive(), LineOf("\"PING\"") + LineOf("\"RL.ALLOW\" \"user 42\" \"10/s\"") +
+                                    LineOf("\"CLIENT\" \"ID\""));
+  EXPECT_FALSE(monitor_.session().has_news());
+  EXPECT_EQ(client_.Receive(), "");
+}
+
+TEST_F(MonitorTest, SeesItselfAndHasItsRepliesToo) {
+  EXPECT_EQ(monitor_.Run("PING"), "+PONG\r\n");
+  EXPECT_EQ(monitor_.Receive(), LineOf("\"PING\""));
+  EXPECT_EQ(monitor_.Run("MONITOR"), "+OK\r\n");
+  client_.Run("PING");
+  EXPECT_EQ(monitor_.Receive(), LineOf("\"PING\""));  // once
+}
+
+// What is not executed, what operators do, and what is secret.
+TEST_F(MonitorTest, DoesNotSeeTheRest) {
+  client_.Run("NOSUCH");
+  client_.Run("PING a b");
+  client_.Run("CONFIG GET port");
+  client_.Run("ACL LIST");
+  EXPECT_EQ(monitor_.Receive(), "");
+  client_.Run("AUTH default hush");
+  client_.Run("HELLO 3 AUTH default hush");
+  EXPECT_EQ(monitor_.Receive(),
+            LineOf("\"AUTH\" \"(redacted)\" \"(redacted)\"") +
+                LineOf("\"HELLO\" \"3\" \"AUTH\" \"(redacted)\" \"(redacted)\""));
+}
+
+// When they run, and not when they are queued; then the EXEC, as in Redis 7.
+TEST_F(MonitorTest, SeesATransactionAsItRuns) {
+  client_.Send("MULTI\r\nPING one\r\nPING two\r\n");
+  EXPECT_EQ(monitor_.Receive(), LineOf("\"MULTI\""));
+  client_.Run("EXEC");
+  EXPECT_EQ(monitor_.Receive(),
+            LineOf("\"PING\" \"one\"") + LineOf("\"PING\" \"two\"") + LineOf("\"EXEC\""));
+}
+
+TEST_F(MonitorTest, IsNoPartOfATransaction) {
+  EXPECT_EQ(client_.Send("MULTI\r\nMONITOR\r\nEXEC\r\n"),
+            "+OK\r\n+QUEUED\r\n*1\r\n-ERR MONITOR isn't allowed for DENY BLOCKING client\r\n");
+}
+
+TEST_F(MonitorTest, EndsWithResetOrTheClient) {
+  EXPECT_THAT(client_.Run("CLIENT LIST"), HasSubstr(" flags=O "));
+  monitor_.Run("RESET");
+  monitor_.Receive();
+  client_.Run("PING");
+  EXPECT_EQ(monitor_.Receive(), "");
+  EXPECT_FALSE(server_.services.observers.monitors.any());
+  EXPECT_THAT(client_.Run("CLIENT LIST"), Not(HasSubstr(" flags=O ")));
+  {
+    Conversation another(server_);
+    another.Run("MONITOR");
+    EXPECT_TRUE(server_.services.observers.monitors.any());
+  }
+  EXPECT_FALSE(server_.services.observers.monitors.any());
+}
+
+// Who waits for tokens sees what others do meanwhile.
+TEST_F(MonitorTest, SeesCommandsWhileItWaits) {
+  monitor_.Run("RL.ALLOW k 1/h");
+  monitor_.Receive();
+  EXPECT_EQ(monitor_.Run("RL.WAIT k 1/h TIMEOUT 0"),
+            "*5\r\n:0\r\n:0\r\n:3600000\r\n:3600000\r\n:0\r\n");
+  monitor_.Run("RL.ALLOW j 1/s");
+  EXPECT_THAT(monitor_.Run("RL.WAIT j 1/s TIMEOUT 5000"), HasSubstr("\"RL.ALLOW\" \"j\""));
+  client_.Run("PING");
+  monitor_.WakeUp();
+  EXPECT_THAT(monitor_.Receive(), HasSubstr("\"PING\"\r\n"));
+  EXPECT_TRUE(monitor_.wake().has_value());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,107 @@
+// Goal: SLOWLOG has the commands that took long, and none of the secrets in them. Method: a clock
+// on which every command takes as long as the test says.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using testing::Not;
+
+class SlowlogTest : public testing::Test {
+ protected:
+  // Only these are slow, and nothing that looks at the log.
+  std::string RunSlowly(std::string_view line, Nanos lap = milliseconds{12}) {
+    client_.server().clock.set_lap(lap);
+    std::string reply = client_.Run(line);
+    client_.server().clock.set_lap(Nanos{0});
+    return reply;
+  }
+
+  Conversation client_;
+};
+
+TEST_F(SlowlogTest, HasWhatTookTenMilliseconds) {
+  RunSlowly("PING quick", milliseconds{10} - Nanos{1});
+  RunSlowly("PING slow", milliseconds{10});
+  client_.Run("CLIENT SETNAME me");
+  client_.server().clock.Advance(std::chrono::seconds{5});
+  RunSlowly("RL.ALLOW k 10/x");  // errors are slow, too
+  EXPECT_EQ(client_.Show("SLOWLOG GET"),
+            "1) 1) (integer) 1\n   2) (integer) 1767225605\n   3) (integer) 12000\n"
+            "   4) 1) \"RL.ALLOW\"\n      2) \"k\"\n      3) \"10/x\"\n"
+            "   5) \"127.0.0.1:50000\"\n   6) \"me\"\n"
+            "2) 1) (integer) 0\n   2) (integer) 1767225600\n   3) (integer) 10000\n"
+            "   4) 1) \"PING\"\n      2) \"slow\"\n"
+            "   5) \"127.0.0.1:50000\"\n   6) \"\"");
+  EXPECT_EQ(client_.Run("SLOWLOG LEN"), ":2\r\n");
+  EXPECT_EQ(client_.Run("SLOWLOG RESET"), "+OK\r\n");
+  EXPECT_EQ(client_.Run("SLOWLOG GET"), "*0\r\n");
+}
+
+TEST_F(SlowlogTest, GivesTenOrSoManyOrAll) {
+  for (int i = 0; i < 12; ++i) RunSlowly("PING");
+  EXPECT_EQ(client_.Ask("SLOWLOG GET").elements.size(), 10U);
+  EXPECT_EQ(client_.Ask("SLOWLOG GET 3").elements.size(), 3U);
+  EXPECT_EQ(client_.Ask("SLOWLOG GET -1").elements.size(), 12U);
+  EXPECT_EQ(client_.Run("SLOWLOG GET 0"), "*0\r\n");
+  for (const char* bad : {"-2", "x", "99999999999999999999"}) {
+    EXPECT_EQ(client_.Run(std::string("SLOWLOG GET ") + bad),
+              "-ERR count should be greater than or equal to -1\r\n");
+  }
+}
+
+TEST_F(SlowlogTest, NoPasswordGetsIntoIt) {
+  RunSlowly("AUTH default hush");
+  RunSlowly("HELLO 3 AUTH default hush");
+  RunSlowly("ACL DRYRUN default AUTH hush");
+  RunSlowly("AUTH a hush b");
+  const std::string log = client_.Run("SLOWLOG GET -1");
+  EXPECT_EQ(client_.Run("SLOWLOG LEN"), ":4\r\n");
+  EXPECT_THAT(log, Not(HasSubstr("hush")));
+  EXPECT_THAT(log, HasSubstr("$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$10\r\n(redacted)\r\n"));
+}
+
+// Whoever waits for tokens is not slow: only what it takes to reserve them counts.
+TEST_F(SlowlogTest, WaitingIsNotSlow) {
+  client_.Run("RL.ALLOW k 1/s");
+  EXPECT_EQ(client_.Run("RL.WAIT k 1/s TIMEOUT 5000"), "");
+  client_.server().clock.Advance(std::chrono::seconds{1});
+  EXPECT_THAT(client_.Receive(), testing::StartsWith("*5\r\n:1\r\n"));
+  EXPECT_EQ(client_.Run("SLOWLOG LEN"), ":0\r\n");
+}
+
+// What an EXEC runs is there command by command, and it is not there itself.
+TEST_F(SlowlogTest, ATransactionIsItsCommands) {
+  client_.server().clock.set_lap(milliseconds{12});
+  client_.Send("MULTI\r\nPING one\r\nPING two\r\nEXEC\r\n");
+  client_.server().clock.set_lap(Nanos{0});
+  const std::string log = client_.Run("SLOWLOG GET");
+  EXPECT_THAT(log, HasSubstr("one"));
+  EXPECT_THAT(log, HasSubstr("two"));
+  EXPECT_THAT(log, Not(HasSubstr("EXEC")));
+  EXPECT_EQ(client_.Run("SLOWLOG LEN"), ":3\r\n");  // with the MULTI
+}
+
+TEST(SlowlogOptionsTest, AreHeeded) {
+  Options options = DefaultOptions();
+  options.slowlog_log_slower_than = 0;
+  options.slowlog_max_len = 2;
+  Conversation all(std::make_unique<TestServer>(options));
+  all.Send("PING\r\nPING\r\nPING\r\n");
+  EXPECT_EQ(all.Run("SLOWLOG LEN"), ":2\r\n");
+  options.slowlog_log_slower_than = -1;
+  Conversation none(std::make_unique<TestServer>(options));
+  none.server().clock.set_lap(std::chrono::hours{1});
+  none.Send("PING\r\nPING\r\nPING\r\n");
+  EXPECT_EQ(none.Run("SLOWLOG LEN"), ":0\r\n");
+}
+
+}  // namespace
+}  // namespace weir
