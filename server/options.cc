@@ -146,8 +146,7 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
      .fallback = "10000",
      .min = -1,
      .max = 3'600'000'000,
-     .summary =
-         "Commands that take so many microseconds are in SLOWLOG; 0 is all of them, -1 none."},
+     .summary = "Commands that take so many microseconds are in SLOWLOG; -1: none are."},
     {.name = "slowlog-max-len",
      .field = &Options::slowlog_max_len,
      .fallback = "128",

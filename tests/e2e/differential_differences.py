@@ -212,6 +212,7 @@ DIFFERENCES = [
         [b"-ERR Protocol error: too big request\r\n"],
         password=True,
     ),
+    Difference("every request has a reply", ("MONITOR", "MONITOR"), [b"+OK\r\n", b"+OK\r\n"]),
     # The rest.
     Difference(
         "nobody is evicted, so there is no flag 'e'",

@@ -99,6 +99,21 @@ def transaction_of(*shapes):
     return of
 
 
+def slow_entries(reply):
+    """SLOWLOG GET: the words of each entry; the kinds of all else."""
+    outer, entries = take_apart(reply)
+    return outer, [
+        (inner, [value if kind == "*" else kind for kind, value in parts])
+        for inner, parts in entries
+    ]
+
+
+def monitored(reply):
+    """A line of MONITOR: the words, and how time and address are written."""
+    kind, text = take_apart(reply)
+    return kind, re.sub(rb"^\d+\.\d{6} \[0 127\.0\.0\.1:\d+\]", b"(when and who)", text)
+
+
 def histograms(reply):
     """LATENCY HISTOGRAM: all but the counts, and how many classes of times there were."""
     outer, elements = take_apart(reply)
@@ -181,9 +196,17 @@ def info_fields(*names):
     return of
 
 
+def command_stats(reply):
+    """INFO commandstats or latencystats: the lines by name, all but how long calls took."""
+    outer, text = take_apart(reply)
+    times = re.compile(rb"(usec|usec_per_call|p[0-9.]+)=[0-9.]+")
+    return outer, sorted(times.sub(rb"\1=(time)", text.removeprefix(b"txt:")).split(b"\r\n"))
+
+
 def info_sections(reply):
     """INFO: which sections that tools read are there."""
-    known = "Server Clients Memory Persistence Stats Replication CPU Cluster Keyspace".split()
+    known = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats".split()
+    known += "Errorstats Latencystats Cluster Keyspace".split()
     sections = re.findall(r"(?m)^# (\w+)\r$", take_apart(reply)[1].decode())
     return [name for name in known if name in sections]
 

@@ -1,7 +1,15 @@
 """Cases of what a connection keeps: its transaction, its subscription to replies, its password."""
 
 from differential_case import By, Group, Like, Next, Own, case
-from differential_replies import client_lines, greeting, kind, transaction_of, unix_time
+from differential_replies import (
+    client_lines,
+    greeting,
+    kind,
+    monitored,
+    slow_entries,
+    transaction_of,
+    unix_time,
+)
 
 # --- Transactions ---------------------------------------------------------------------------------
 
@@ -316,4 +324,48 @@ AUTHENTICATION = Group(
     ],
     password=True,
     protocols=(2,),
+)
+
+# --- Who looks at others --------------------------------------------------------------------------
+
+LINE = Like(None, monitored)  # what the connection "a" receives next
+
+MONITORS = Group(
+    "MONITOR",
+    [
+        case("others", "MONITOR", By("b", "PING"), LINE, By("b", "ECHO x"), LINE,
+             By("c", "client getname"), LINE),
+        case("itself", "MONITOR", "PING", LINE, By("b", "PING"), LINE),
+        case("all bytes", "MONITOR", By("b", ("ECHO", bytes(range(128)))), LINE,
+             By("b", ("ECHO", b"\x80\xff\"\\ ")), LINE, By("b", ("ECHO", "")), LINE),
+        case("no errors, no operators", "MONITOR", By("b", "FOO"), By("b", "ECHO"),
+             By("b", "CONFIG GET save"), By("b", "SLOWLOG LEN"), By("b", "LATENCY LATEST"),
+             By("b", "ECHO x"), LINE),
+        case("no passwords", "MONITOR", By("b", "AUTH default x"), LINE, By("b", "AUTH x"), LINE,
+             By("b", "HELLO 2 AUTH nobody x"), LINE),
+        case("a transaction", "MONITOR", By("b", "MULTI"), LINE, By("b", "PING 1"),
+             By("b", "PING 2"), By("b", "EXEC"), LINE, LINE, LINE, By("b", "PING"), LINE),
+        case("in a transaction", "MULTI", "MONITOR", "EXEC", By("b", "PING"), "PING"),
+        case("until RESET", "MONITOR", "RESET", By("b", "PING"), "ECHO x"),
+        case("until QUIT", "MONITOR", "QUIT", Next("a")),
+        case("MONITOR x", "MONITOR x", "PING"),
+    ],
+    protocols=(2,),
+)
+
+SLOW_OF_ALL = Group(
+    "a slow log of all",
+    [
+        case("words and clients", "CLIENT SETNAME me", "SLOWLOG RESET", "ECHO x", "ECHO",
+             ("ECHO", "x" * 200), "FOO", Like("SLOWLOG GET", slow_entries),
+             Like("SLOWLOG GET 1", slow_entries)),
+        case("no passwords", "SLOWLOG RESET", "AUTH default x", "AUTH x",
+             Like("SLOWLOG GET", slow_entries)),
+        case("many words", "SLOWLOG RESET", "EXISTS " + "k " * 31 + "k",
+             "EXISTS " + "k " * 30 + "k", Like("SLOWLOG GET", slow_entries)),
+        case("a transaction", "SLOWLOG RESET", "MULTI", "PING 1", "PING 2", "EXEC",
+             Like("SLOWLOG GET", slow_entries)),
+        case("no more than there is room for", "SLOWLOG RESET", *["PING"] * 12, "SLOWLOG LEN"),
+    ],
+    options=("--slowlog-log-slower-than", "0", "--slowlog-max-len", "8"),
 )

@@ -146,5 +146,28 @@ TEST(SystemClockTest, AWallClockThatWentBackFreesNobodyAndLocksNobodyOut) {
   EXPECT_TRUE(allowed());
 }
 
+// Goal: durations are right. Method: both measure the same two milliseconds; a pause of this thread
+// between two readings spoils a round, so of many one has to be good.
+TEST(SystemClockTest, TheStopwatchRunsAsTheClockDoes) {
+  const SystemClock clock;
+  bool agreed = false;
+  for (int round = 0; round < 100 && !agreed; ++round) {
+    const Instant begin = clock.Now();
+    const Nanos lap = clock.Stopwatch();
+    while (clock.Now() - begin < std::chrono::milliseconds{2}) {
+    }
+    const Nanos measured = clock.Stopwatch() - lap;
+    const Nanos passed = clock.Now() - begin;
+    agreed = measured > passed * 98 / 100 && measured < passed * 102 / 100;
+  }
+  EXPECT_TRUE(agreed);
+}
+
+// Of other clocks than the system's the stopwatch is theirs.
+TEST(SystemClockTest, TheStopwatchOfATestIsItsBootTime) {
+  const SystemClock clock({.wall = [] { return Nanos{5}; }, .boot = [] { return Nanos{1234}; }});
+  EXPECT_EQ(clock.Stopwatch(), Nanos{1234});
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,0 +1,59 @@
+"""MONITOR over sockets: lines from all threads, and clients that do not read them."""
+
+import threading
+import unittest
+
+from weir_e2e import MEGABYTE, ServerTest, encode
+
+CLIENTS = 4
+REQUESTS = 200
+
+
+class MonitorTest(ServerTest):
+    # Goal: who monitors sees what every thread executes, each client's commands in their order.
+    # Method: clients on all threads number their requests.
+    def test_lines_of_all_threads_arrive(self):
+        server = self.start("--threads", "2")
+        monitor = self.connect(server)
+        self.assertEqual(monitor.call("MONITOR"), "OK")
+        clients = [self.connect(server) for _ in range(CLIENTS)]
+
+        def talk(number):
+            for i in range(REQUESTS):
+                clients[number].call("ECHO", f"{number}:{i}")
+
+        threads = [threading.Thread(target=talk, args=(number,)) for number in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        seen = {number: [] for number in range(CLIENTS)}
+        for _ in range(CLIENTS * REQUESTS):
+            number, i = monitor.reply().split('"')[3].split(":")
+            seen[int(number)].append(int(i))
+        for thread in threads:
+            thread.join()
+        self.assertEqual(seen, {number: list(range(REQUESTS)) for number in range(CLIENTS)})
+        self.assertEqual(monitor.call("RESET"), "RESET")
+        clients[0].call("PING")
+        self.assertEqual(monitor.call("ECHO", "x"), b"x")
+
+    # Goal: a monitor that does not read costs bounded memory, and nobody else's time. Method: one
+    # with a small buffer, and a client that gives it far more to read than it may keep waiting.
+    def test_who_does_not_read_is_closed(self):
+        server = self.start("--threads", "1")
+        monitor = self.connect(server, receive_buffer_bytes=4096)
+        self.assertEqual(monitor.call("MONITOR"), "OK")
+        client = self.connect(server)
+        before = server.rss_bytes()
+        chunk = encode("ECHO", "x" * 10_000) * 10
+        for _ in range(300):  # 30 MB
+            client.send(chunk)
+            for _ in range(10):
+                client.reply()
+        server.wait_for_log("closed client .*: it monitors, and does not read|it does not read")
+        self.assertLess(server.rss_bytes() - before, 16 * MEGABYTE)
+        self.await_equal(lambda: self.info(client)["connected_clients"], 1)
+        self.assertEqual(client.call("PING"), "PONG")
+
+
+if __name__ == "__main__":
+    unittest.main()
