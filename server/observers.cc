@@ -24,6 +24,12 @@ Observers::Observers(const Options& options, const Clock& clock)
       latency_monitor(std::chrono::milliseconds{options.latency_monitor_threshold}),
       monitors(clock) {}
 
+void Observers::Configure(const Options& options) {
+  slow_log.set_threshold(SlowerThan(options));
+  slow_log.set_length_max(static_cast<std::size_t>(options.slowlog_max_len));
+  latency_monitor.set_threshold(std::chrono::milliseconds{options.latency_monitor_threshold});
+}
+
 void Observers::Show(const Call& call, Nanos duration) {
   using Event = LatencyMonitor::Event;
   const ClientRecord& client = call.session.record();

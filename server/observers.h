@@ -15,6 +15,9 @@ struct Call;
 struct Observers {
   Observers(const Options& options, const Clock& clock);
 
+  // Takes the thresholds of these options. Any thread.
+  void Configure(const Options& options);
+
   // Whether Show() would do something. Cost: three relaxed loads.
   [[nodiscard]] bool AreInterested(Nanos duration) const noexcept {
     return slow_log.IsSlow(duration) || latency_monitor.IsSlow(duration) || monitors.any();

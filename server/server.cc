@@ -234,7 +234,6 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
 
 // What does not look at its setting again by itself.
 void Server::Impl::OnNewSettings() {
-  limiter_.set_memory_max(static_cast<std::size_t>(services_.settings.max_memory()));
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->WatchIdle();
 }
 

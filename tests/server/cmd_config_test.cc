@@ -121,12 +121,15 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 7> kChanges = {{
+constexpr std::array<Change, 10> kChanges = {{
+    {"latency-monitor-threshold", "7"},
     {"log-level", "warning", "loglevel", "warning"},
     {"max-clients", "77", "maxclients", "77"},
     {"max-memory", "100000000", "maxmemory", "100000000"},
     {"on-persist-error", "serve"},
     {"protected-mode", "false"},
+    {"slowlog-log-slower-than", "-1"},
+    {"slowlog-max-len", "3"},
     {"snapshot-interval", "250ms"},
     {"timeout", "300"},
 }};
