@@ -1,10 +1,14 @@
 #include "server/access_log.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace weir {
+namespace {
+
+std::ptrdiff_t CountOf(std::size_t entries) { return static_cast<std::ptrdiff_t>(entries); }
+
+}  // namespace
 
 bool AccessLog::Entry::IsLike(const Entry& other) const {
   return reason == other.reason && in_transaction == other.in_transaction &&
@@ -17,7 +21,7 @@ void AccessLog::Note(Entry entry) {
     entry.object += "...";
   }
   MutexLock lock(mutex_);
-  const auto end = std::next(entries_.begin(), std::min(entries_.size(), kLookedAtMax));
+  const auto end = entries_.begin() + CountOf(std::min(entries_.size(), kLookedAtMax));
   const auto same = std::find_if(entries_.begin(), end, [&](const Entry& one) {
     return one.IsLike(entry) && entry.last - one.last <= kSameTime;
   });
@@ -31,7 +35,7 @@ void AccessLog::Note(Entry entry) {
 
 std::vector<AccessLog::Entry> AccessLog::Latest(std::size_t max) const {
   MutexLock lock(mutex_);
-  return {entries_.begin(), std::next(entries_.begin(), std::min(entries_.size(), max))};
+  return {entries_.begin(), entries_.begin() + CountOf(std::min(entries_.size(), max))};
 }
 
 void AccessLog::Clear() {

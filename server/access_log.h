@@ -9,6 +9,7 @@
 // Thread-safe. To note one costs a lock and about a microsecond.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -36,8 +37,8 @@ class AccessLog {
     bool in_transaction = false;
     std::string object;  // the command's name, or the key
     std::string user;
-    std::string client;  // as CLIENT LIST shows it, at the last time
-    Instant last;        // time
+    std::string client;  // its line of CLIENT LIST, the last time
+    Instant last;        // when that was
     std::uint64_t count = 1;
 
     [[nodiscard]] bool IsLike(const Entry& other) const;

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-Settings::Settings(const Options& options) : options_(options) {
+Settings::Settings(Options options) : options_(std::move(options)) {
   MutexLock lock(mutex_);
   Publish();
 }

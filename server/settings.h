@@ -35,7 +35,7 @@ class Settings {
     std::atomic<T> value_{};
   };
 
-  explicit Settings(const Options& options);
+  explicit Settings(Options options);
 
   Live<std::int64_t> max_clients;
   Live<std::int64_t> max_memory;  // bytes; 0: no bound

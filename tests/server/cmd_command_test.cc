@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/status.h"
 #include "server/command_table.h"
 #include "tests/support/conversation.h"
 
@@ -18,10 +16,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::StartsWith;
-
-std::string LowerName(const CommandSpec& spec) {
-  return absl::AsciiStrToLower(AbslView(spec.name));
-}
 
 std::vector<std::string> TopLevelNames() {
   std::vector<std::string> names;
@@ -78,18 +72,18 @@ TEST(CommandInfoTest, RlAllowInResp3) {
 
 TEST(CommandInfoTest, SubcommandsAreRowsInsideTheirContainer) {
   Conversation client;
-  EXPECT_EQ(client.Run("COMMAND INFO config"),
-            "*1\r\n*10\r\n$6\r\nconfig\r\n:-2\r\n*0\r\n:0\r\n:0\r\n:0\r\n*1\r\n+@slow\r\n*0\r\n*"
+  EXPECT_EQ(client.Run("COMMAND INFO module"),
+            "*1\r\n*10\r\n$6\r\nmodule\r\n:-2\r\n*0\r\n:0\r\n:0\r\n:0\r\n*1\r\n+@slow\r\n*0\r\n*"
             "0\r\n*2\r\n"
-            "*10\r\n$10\r\nconfig|get\r\n:-3\r\n*2\r\n+admin\r\n+loading\r\n:0\r\n:0\r\n:0\r\n"
-            "*3\r\n+@admin\r\n+@dangerous\r\n+@slow\r\n*0\r\n*0\r\n*0\r\n"
-            "*10\r\n$11\r\nconfig|help\r\n:2\r\n*1\r\n+loading\r\n:0\r\n:0\r\n:0\r\n*1\r\n+@"
-            "slow\r\n*0\r\n*0\r\n*0\r\n");
+            "*10\r\n$11\r\nmodule|help\r\n:2\r\n*1\r\n+loading\r\n:0\r\n:0\r\n:0\r\n*1\r\n+@"
+            "slow\r\n*0\r\n*0\r\n*0\r\n"
+            "*10\r\n$11\r\nmodule|list\r\n:2\r\n*2\r\n+admin\r\n+loading\r\n:0\r\n:0\r\n:0\r\n"
+            "*3\r\n+@admin\r\n+@dangerous\r\n+@slow\r\n*0\r\n*0\r\n*0\r\n");
   // In RESP3 some subcommands are an array, none are an empty set.
   client.Run("HELLO 3");
-  const RespValue config = client.Ask("COMMAND INFO config").elements[0];
-  EXPECT_EQ(config.elements[9].type, '*');
-  EXPECT_EQ(config.elements[9].elements[0].elements[9].type, '~');
+  const RespValue module = client.Ask("COMMAND INFO module").elements[0];
+  EXPECT_EQ(module.elements[9].type, '*');
+  EXPECT_EQ(module.elements[9].elements[0].elements[9].type, '~');
 }
 
 TEST(CommandInfoTest, UnknownNamesAreNull) {

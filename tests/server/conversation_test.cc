@@ -75,14 +75,16 @@ TEST(RespValueTest, TakesNothingThatIsNotResp) {
                                        "-a\n\r\n",
                                        "(1\r\n",
                                        "#t\r\n",
-                                       ",1.5\r\n",
+                                       ",\r\n",
+                                       ",1.5 \r\n",
+                                       ",1,5\r\n",
                                        ">1\r\n:1\r\n"}) {
     EXPECT_FALSE(ReadRespValues(bytes).has_value() && !bytes.empty()) << RedisCliQuoted(bytes);
   }
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "*1\r\n";
   EXPECT_FALSE(ReadRespValues(deep + ":1\r\n").has_value());
-  EXPECT_EQ(ReadRespValues(":1\r\n+OK\r\n")->size(), 2U);
+  EXPECT_EQ(ReadRespValues(":1\r\n,1.5\r\n+OK\r\n")->size(), 3U);
 }
 
 TEST(ConversationTest, KeepsWhatIsUnread) {
