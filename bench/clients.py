@@ -1,0 +1,232 @@
+"""What clients cost that are many, slow, greedy or hostile, and what the others notice of them.
+
+    clients.py [SECTION ...] [--server PATH]          or: ./dev bench clients [SECTION ...]
+
+    idle       10,000 connections that send nothing; load beside them
+    slow       1,000 connections that send a byte every 5 s; load beside them
+    hostile    200 clients that make the server keep what they can (hostile_clients.py)
+    fair       a client of a million pipelined requests; beside it one that sends a PING every 10 ms
+
+Load is RL.ALLOW from 50 connections over a million keys, at pipeline 1 and 64, in turn with and
+without the others; medians of RUNS. How the server is run and measured: subject.py.
+"""
+
+import argparse
+import multiprocessing
+import os
+import resource
+import select
+import socket
+import statistics
+import struct
+import threading
+import time
+
+import hostile_clients
+import subject
+
+RUNS = 5
+LIMIT = "1M/3285d"  # no bucket is full again meanwhile
+
+IDLE_CLIENTS = 10_000
+SLOW_CLIENTS = 1_000
+SLOW_INTERVAL = 5.0  # seconds between two bytes of one client
+SLOW_REQUEST = hostile_clients.encode("RL.ALLOW", "key:slow", LIMIT)
+
+FLOODS = 10
+FLOOD_REQUESTS = 1_000_000
+FLOOD_KEYS = 1_000
+PING_INTERVAL = 0.01
+
+
+def connected(server):
+    client = socket.create_connection(("127.0.0.1", server.port))
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # It ends with RST, and its port is free at once.
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return client
+
+
+class IdleClients:
+    """Connections that are served once and then say nothing more."""
+
+    def __init__(self, server):
+        self.clients = [connected(server) for _ in range(IDLE_CLIENTS)]
+        for client in self.clients:
+            client.sendall(b"PING\r\n")
+            client.recv(64)
+
+    def close(self):
+        for client in self.clients:
+            client.close()
+
+    def report(self):
+        return f"{IDLE_CLIENTS:,} idle connections"
+
+
+class SlowClients:
+    """Connections that send a byte of a request now and then, and come again when closed."""
+
+    def __init__(self, server):
+        self.closed = 0
+        self._server = server
+        self._clients = [connected(server) for _ in range(SLOW_CLIENTS)]
+        self._sent = [0] * SLOW_CLIENTS
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        due = time.monotonic()
+        turn = 0
+        while not self._ended.wait(max(0, due - time.monotonic())):
+            self._send_byte(turn % SLOW_CLIENTS)
+            due += SLOW_INTERVAL / SLOW_CLIENTS
+            turn += 1
+
+    def _send_byte(self, i):
+        try:
+            self._clients[i].send(SLOW_REQUEST[self._sent[i] % len(SLOW_REQUEST) :][:1])
+            self._sent[i] += 1
+        except ConnectionError:
+            self._clients[i].close()
+            self._clients[i] = connected(self._server)
+            self._sent[i] = 0
+            self.closed += 1
+
+    def close(self):
+        self._ended.set()
+        self._thread.join()
+        for client in self._clients:
+            client.close()
+
+    def report(self):
+        return f"{SLOW_CLIENTS:,} slow connections, of which {self.closed:,} were closed meanwhile"
+
+
+def beside(path, crowd):
+    """Load without and with a crowd of clients: IdleClients or SlowClients."""
+    loads = {(with_them, pipeline): [] for pipeline in (1, 64) for with_them in (False, True)}
+    command = subject.weir("--max-clients", str(IDLE_CLIENTS + 1000), server=path)
+    with subject.Subject(command) as server:
+        for _ in range(2):  # so that the table has grown
+            load(server, 64)
+        descriptors, resident, grown = server.descriptors(), server.resident_bytes(), 0
+        for _ in range(RUNS):
+            clients = crowd(server)
+            grown = max(grown, server.resident_bytes() - resident)
+            for pipeline in (1, 64):
+                loads[True, pipeline].append(load(server, pipeline))
+            clients.close()
+            while server.descriptors() > descriptors:
+                time.sleep(0.01)
+            for pipeline in (1, 64):
+                loads[False, pipeline].append(load(server, pipeline))
+        left = server.left_bytes(resident)
+    print(f"\n{clients.report()}")
+    print(f"  {grown / 1e6:.1f} MB more resident with them, {left / 1e6:.1f} MB when they had gone")
+    for (with_them, pipeline), measured in loads.items():
+        rate, p99_ms, cpu = (statistics.median(column) for column in zip(*measured))
+        print(
+            f"  pipeline {pipeline:2}, {'with them' if with_them else 'alone':9}"
+            f" {rate:12,.0f} requests/s   p99 {p99_ms:6.2f} ms   {cpu:6.2f} CPU s a million"
+        )
+
+
+def load(server, pipeline):
+    return server.load(
+        requests=3_000_000 if pipeline > 1 else 300_000,
+        connections=50,
+        pipeline=pipeline,
+        command=["RL.ALLOW", "key:__rand_int__", LIMIT],
+    )
+
+
+def flood(server):
+    """Sends FLOOD_REQUESTS as fast as they are taken, and reads the replies."""
+    requests = b"".join(
+        hostile_clients.encode("RL.ALLOW", f"key:{i}", LIMIT) for i in range(FLOOD_KEYS)
+    )
+    unsent = len(requests) * (FLOOD_REQUESTS // FLOOD_KEYS)
+    unread = FLOOD_REQUESTS
+    with connected(server) as client:
+        client.setblocking(False)
+        events = select.poll()
+        events.register(client, select.POLLIN | select.POLLOUT)
+        while unread:
+            for _, event in events.poll():
+                if event & select.POLLIN:
+                    unread -= client.recv(1 << 20).count(b"*")
+                if event & select.POLLOUT and unsent:
+                    unsent -= client.send(requests[-unsent % len(requests) :])
+                if not unsent:
+                    events.modify(client, select.POLLIN)
+
+
+def pings(server, go_on):
+    """Sends a PING every PING_INTERVAL; how long each took, in milliseconds."""
+    latencies = []
+    with connected(server) as client:
+        due = time.perf_counter()
+        while go_on(latencies):
+            time.sleep(max(0, due - time.perf_counter()))
+            begin = time.perf_counter()
+            client.sendall(b"PING\r\n")
+            client.recv(64)
+            latencies.append((time.perf_counter() - begin) * 1e3)
+            due = max(due + PING_INTERVAL, begin)
+    return latencies
+
+
+def print_pings(what, latencies):
+    percentiles = statistics.quantiles(latencies, n=100)
+    print(
+        f"  {what:16} p50 {percentiles[49]:6.2f} ms   p99 {percentiles[98]:6.2f} ms"
+        f"   max {max(latencies):6.2f} ms   of {len(latencies):,} PINGs"
+    )
+
+
+def fair(path):
+    with subject.Subject(subject.weir(server=path)) as server:
+        cpu, waited = server.cpu_seconds(), server.waited_seconds()
+        begin, beside_flood = time.perf_counter(), []
+        for _ in range(FLOODS):
+            flooder = multiprocessing.Process(target=flood, args=(server,))
+            flooder.start()
+            beside_flood += pings(server, lambda _: flooder.is_alive())
+            flooder.join()
+        seconds = time.perf_counter() - begin
+        rate, waited = FLOODS * FLOOD_REQUESTS / seconds, server.waited_seconds() - waited
+        cpu = (server.cpu_seconds() - cpu) / FLOODS
+        alone = pings(server, lambda latencies: len(latencies) < len(beside_flood))
+    print(f"\n{FLOODS} times {FLOOD_REQUESTS:,} requests from one connection, one I/O thread:")
+    print(f"  {'the flood':16} {rate:,.0f} requests/s   {cpu:.2f} CPU s a million")
+    print(f"  {'the server':16} waited {waited:.2f} s of {seconds:.2f} s for others on its core")
+    print_pings("PING beside it", beside_flood)
+    print_pings("PING alone", alone)
+
+
+def main():
+    sections = {
+        "idle": lambda path: beside(path, IdleClients),
+        "slow": lambda path: beside(path, SlowClients),
+        "hostile": hostile_clients.measure,
+        "fair": fair,
+    }
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument(
+        "sections", nargs="*", choices=[*sections, "all"], default="all", metavar="SECTION"
+    )
+    parser.add_argument("--server", default=subject.SERVER)
+    asked = parser.parse_args()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if os.cpu_count() > 1:
+        os.sched_setaffinity(0, {subject.LOAD_CORE})
+    for name, measure in sections.items():
+        if name in asked.sections or "all" in asked.sections:
+            measure(asked.server)
+
+
+if __name__ == "__main__":
+    main()

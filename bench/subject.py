@@ -1,0 +1,134 @@
+"""A server that a benchmark measures: its process, what it uses, and load on it.
+
+The server is pinned to the first core and its load to the second, where there are two. CPU seconds
+are those of all the server's threads, from /proc/PID/stat; bytes are those resident, from
+/proc/PID/status, so what the kernel holds in its sockets is not among them.
+"""
+
+import csv
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from typing import NamedTuple
+
+SERVER = "build/release/weir-server"
+SERVER_CORE, LOAD_CORE = 0, 1
+SWEEP = 15.0  # seconds, in which weir's sweeper ends a lap
+SWEPT_BYTES = 1_000_000  # so little is not worth waiting for
+
+
+class Load(NamedTuple):
+    """What redis-benchmark saw, and what that cost the server."""
+
+    rate: float  # requests a second
+    p99_ms: float
+    cpu_seconds: float  # a million requests
+
+
+def weir(*options, server=SERVER):
+    """The command of a weir on port {port}, with one I/O thread."""
+    return [os.path.abspath(server), "--port", "{port}", "--threads", "1", *options]
+
+
+def redis(*options):
+    return ["redis-server", "--port", "{port}", "--save", "", *options]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def pinned(core, command):
+    return ["taskset", "-c", str(core), *command] if os.cpu_count() > 1 else command
+
+
+class Subject:
+    """A server's process on a free port, in a directory of its own, until the end of a `with`."""
+
+    def __init__(self, command):
+        self.port = free_port()
+        self.directory = tempfile.mkdtemp(prefix="weir_bench_")
+        self.process = subprocess.Popen(
+            pinned(SERVER_CORE, [word.format(port=self.port) for word in command]),
+            cwd=self.directory,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        # Until it listens and has loaded its state.
+        while not self.answer(b"DBSIZE\r\n").startswith((b":", b"-NOAUTH")):
+            time.sleep(0.01)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.directory)
+
+    def answer(self, request):
+        """The first bytes of a new client's answer; none if nobody listens."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port)) as client:
+                client.sendall(request)
+                return client.recv(64)
+        except ConnectionRefusedError:
+            return b""
+
+    def cpu_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def waited_seconds(self):
+        """How long its threads were ready to run and others had the core."""
+        waited_ns = 0
+        threads = f"/proc/{self.process.pid}/task"
+        for thread in os.listdir(threads):
+            with open(f"{threads}/{thread}/schedstat", encoding="ascii") as times:
+                waited_ns += int(times.read().split()[1])
+        return waited_ns / 1e9
+
+    def resident_bytes(self, what="VmRSS"):
+        """Now, or with "VmHWM" the most since forget_peak()."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(what + r":\s+(\d+) kB", status.read()).group(1)) * 1024
+
+    def left_bytes(self, before):
+        """How much more is resident than before, once a sweep has given back what is free."""
+        end = time.monotonic() + SWEEP
+        while (left := self.resident_bytes() - before) > SWEPT_BYTES and time.monotonic() < end:
+            time.sleep(0.1)
+        return left
+
+    def forget_peak(self):
+        with open(f"/proc/{self.process.pid}/clear_refs", "w", encoding="ascii") as clear:
+            clear.write("5")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def load(self, requests, connections, pipeline, command):
+        before = self.cpu_seconds()
+        run = subprocess.run(
+            pinned(
+                LOAD_CORE,
+                ["redis-benchmark", "-p", str(self.port), "-n", str(requests), "--csv"]
+                + ["-c", str(connections), "-P", str(pipeline), "-r", "1000000", *command],
+            ),
+            check=True,
+            text=True,
+            stdout=subprocess.PIPE,
+        )
+        (row,) = csv.DictReader(run.stdout[run.stdout.index('"test"') :].splitlines())
+        return Load(
+            float(row["rps"]),
+            float(row["p99_latency_ms"]),
+            (self.cpu_seconds() - before) * 1e6 / requests,
+        )
