@@ -62,6 +62,8 @@ class Subject:
         )
         # Until it listens and has loaded its state.
         while not self.answer(b"DBSIZE\r\n").startswith((b":", b"-NOAUTH")):
+            if self.process.poll() is not None:
+                raise SystemExit(f"{command[0]} has ended before it listened")
             time.sleep(0.01)
 
     def __enter__(self):
