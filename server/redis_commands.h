@@ -190,7 +190,7 @@ inline constexpr std::array kRedisCommands = {
                 .complexity = "O(commands)",
                 .summary =
                     "Sets the counts of INFO stats, commandstats, errorstats and latencystats "
-                    "to zero. (RL.STATS RESET is for those of the limits.)",
+                    "to zero; RL.STATS RESET is for those of the limits.",
                 .handler = ConfigResetStat},
     CommandSpec{
         .name = "DBSIZE",

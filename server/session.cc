@@ -324,7 +324,7 @@ void Session::Run(const CommandSpec& spec, std::span<const std::string_view> wor
                   RespWriter& reply, bool queued) {
   Call call{spec, words, now, *this, reply, queued};
   const std::string why = WhyNotNow(call);
-  if (why.empty()) return Execute(call);
+  if (why.empty()) return RunHandler(call);
   worker_.command_stats.Of(spec).rejected.Add();
   call.FailAs(why);
 }
@@ -343,7 +343,7 @@ std::string Session::WhyNotNow(const Call& call) {
 
 // The clock is read once: where a command ends the next one begins. An error is its command's own,
 // and not that of the EXEC around it.
-void Session::Execute(Call& call) {
+void Session::RunHandler(Call& call) {
   const Nanos begin = lap_;
   errors_counted_ = worker_.counters.errors.value();
   call.spec.handler(call);

@@ -146,8 +146,8 @@ class Session {
   void RefreshUser();
   // Why it may not run now, or nothing.
   [[nodiscard]] std::string WhyNotNow(const Call& call);
-  // Runs the handler; counts the call, and shows it to whoever looks.
-  void Execute(Call& call);
+  // Counts the call, and shows it to whoever looks.
+  void RunHandler(Call& call);
   void AppendNews(std::string& out);
   void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
                  Instant now);

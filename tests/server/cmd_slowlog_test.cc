@@ -103,5 +103,21 @@ TEST(SlowlogOptionsTest, AreHeeded) {
   EXPECT_EQ(none.Run("SLOWLOG LEN"), ":0\r\n");
 }
 
+// However many entries there may be, the reply is one that a client can take.
+TEST(SlowlogOptionsTest, ALongLogIsAnsweredAsFarAsAReplyHasRoom) {
+  Options options = DefaultOptions();
+  options.slowlog_log_slower_than = 0;
+  options.slowlog_max_len = 10'000;
+  Conversation client(std::make_unique<TestServer>(options));
+  std::string request = "EXISTS";
+  for (int i = 0; i < 31; ++i) request += " " + std::string(128, 'k');
+  request += "\r\n";
+  for (int i = 0; i < 500; ++i) client.Send(request);
+  const std::string reply = client.Run("SLOWLOG GET -1");
+  EXPECT_LT(reply.size(), 520U * 1024);
+  EXPECT_GT(reply.size(), 480U * 1024);
+  EXPECT_TRUE(ReadRespValues(reply).has_value());
+}
+
 }  // namespace
 }  // namespace weir
