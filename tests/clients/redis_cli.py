@@ -89,7 +89,8 @@ class Interactive:
 
     def reconnect(self):
         redis_cli("CLIENT", "KILL", "TYPE", "normal", login=ADMIN_LOGIN)
-        self._type("PING", "Error: Server closed the connection", "not connected> ")
+        closed = "Error: (Server closed the connection|Connection reset by peer)"
+        self._type("PING", closed, "not connected> ")
         self._type("RL.ALLOW reconnect 10/h", r"\n2\) \(integer\) 9\r\n")
 
     def _type(self, line, answer, prompt=None):

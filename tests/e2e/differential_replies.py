@@ -124,13 +124,14 @@ def histograms(reply):
 
 
 def refusals(reply):
-    """ACL LOG: all but the ages and the clients, of which only the command and the user."""
+    """ACL LOG: all but the ages and the clients, of which only the command and whether there was a
+    MULTI: how much an aborted one had queued is not kept."""
 
     def of(name, value):
         if name[1] == b"age-seconds":
             return name, value[0], float(value[1]) >= 0
         if name[1] == b"client-info":
-            return name, value[0], re.findall(rb" (?:multi|cmd)=\S*", value[1])
+            return name, value[0], re.findall(rb" (?:multi=-?|cmd=\S*)", value[1])
         return name, value
 
     outer, entries = take_apart(reply)
