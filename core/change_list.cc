@@ -22,11 +22,15 @@ void MakeDistinct(std::vector<NotedChange>& changes) {
 
 void ChangeList::Add(NotedChange change, std::size_t slots) {
   if (overflowed_) return;
-  const std::size_t most = kNotedMin + 2 * slots;
+  const std::size_t most = kNotedMin + slots;
   if (changes_.size() >= most) {
     MakeDistinct(changes_);
-    // Not even half of it given back: the next cut would come too soon.
-    if (changes_.size() > most - most / 4) return Overflow();
+    // Hardly anything given back: the next cut would come too soon.
+    if (changes_.size() > most - kNotedMin / 4) return Overflow();
+  }
+  // By doubling, but never beyond the most that there can be.
+  if (changes_.size() == changes_.capacity()) {
+    changes_.reserve(std::min(std::max(2 * changes_.size(), kNotedMin / 4), most));
   }
   changes_.push_back(change);
 }

@@ -69,6 +69,8 @@ struct LimiterChanges {
   // generation than this are gone.
   std::uint32_t generation = 0;
   bool everything = false;  // `buckets` are all that there are
+  // Where the next call is to go on, as there were too many for one; kPartitionCount: that was all.
+  std::size_t next_partition = kPartitionCount;
 
   [[nodiscard]] bool empty() const noexcept { return buckets.empty() && limits.empty(); }
 };
@@ -215,13 +217,16 @@ class Limiter {
 
   // --- Saving (limiter_saving.cc). One thread at a time ---
 
-  // What has changed since the last call. A bucket that is full at `now` is erased, if it has to be
-  // written at all. Without `now`, where clients bring the time and may go back, only one is full
-  // that nothing was ever taken from. Locks those partitions that have changed, one
-  // after the other; with `one_cut` all at once, so that a request is in it whole or not at all
-  // (but where everything is taken, which would take too long). Cost: about 100 ns a change and a
-  // lock a changed partition. Requires: LimiterOptions::notes_changes.
-  [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool one_cut);
+  // What has changed since the last call, in the partitions from `first_partition` on, until there
+  // are kTakenMax of it and no partition is left halfway. A bucket that is full at `now` is erased,
+  // if it has to be written at all. Without `now`, where clients bring the time and may go back,
+  // only one is full that nothing was ever taken from. Locks those partitions that have changed,
+  // one after the other; with `one_cut` all that has changed at once, so that a request is in it
+  // whole or not at all (but where everything is taken, which would take too long). Cost: about 100
+  // ns a change and a lock a changed partition. Requires: LimiterOptions::notes_changes.
+  static constexpr std::size_t kTakenMax = 256 * 1024;
+  [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool one_cut,
+                                           std::size_t first_partition = 0);
   // Notes them again: the save failed.
   void NoteAgain(const LimiterChanges& changes);
 

@@ -214,7 +214,8 @@ void Limiter::set_memory_max(std::size_t bytes) noexcept {
                std::memory_order_relaxed);
 }
 
-// Makes room for a request's new buckets at once, so that they do not drive out one another.
+// Makes room for all new buckets of a request, so that they do not drive out one another. (It may
+// be one of its old ones that goes, if that is the nearest to full.)
 // Requires: the partition is locked, at most kChecksMax buckets.
 void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
   const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
@@ -232,9 +233,14 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
   std::vector<Slot> slots;
   slots.reserve(partition.size());
   partition.ForEach([&](const SlotKey& key, Bucket bucket) {
-    const Nanos until_full = TimeToFull(registry_.Get(key.limit), bucket, now);
-    const bool is_absent_full = until_full > Nanos{0} || IsAbsentFull(key.limit, now);
-    slots.push_back({is_absent_full ? until_full : Nanos{1}, key});
+    const Limit& limit = registry_.Get(key.limit);
+    Nanos until_full = TimeToFull(limit, bucket, now);
+    // Where an absent bucket is not a full one, what counts is how far they are apart.
+    if (!IsAbsentFull(key.limit, now)) {
+      const Nanos of_absent = TimeToFull(limit, AbsentBucket(key.limit, limit), now);
+      until_full = std::max(std::chrono::abs(until_full - of_absent), Nanos{1});
+    }
+    slots.push_back({until_full, key});
   });
   const auto first_live = std::partition(slots.begin(), slots.end(),
                                          [](auto& slot) { return slot.until_full == Nanos{0}; });

@@ -1,4 +1,5 @@
 // What the limiter does for whoever saves and loads its state.
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -44,14 +45,18 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
   for (const NotedChange& noted : all) add(noted, partition.Find(noted.key));
 }
 
-LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut) {
+LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
+                                    std::size_t first_partition) {
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
   LimiterChanges changes;
   // Where some list has overflowed, it is not known any more which buckets have gone: all that are
   // there are written as a new generation.
   changes.everything = overflowed_.exchange(false, std::memory_order_relaxed);
-  if (changes.everything) ++generation_;
+  if (changes.everything) {
+    ++generation_;
+    changes.buckets.reserve(size().buckets);
+  }
   changes.generation = generation_;
   PartitionSet changed = changes.everything ? PartitionSet::All() : PartitionSet();
   changed_partitions_.TakeInto(changed);
@@ -66,6 +71,12 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut) {
     changed.ForEach([&](std::size_t i) { TakePartition(i, now, changes); });
   } else {
     changed.ForEach([&](std::size_t i) {
+      const bool too_many = !changes.everything && changes.buckets.size() >= kTakenMax;
+      if (too_many) changes.next_partition = std::min(changes.next_partition, i);
+      if (too_many || (!changes.everything && i < first_partition)) {
+        changed_partitions_.Add(i);
+        return;
+      }
       TableLock lock(table_, i);
       TakePartition(i, now, changes);
     });

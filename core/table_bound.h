@@ -24,8 +24,9 @@ class TableBound {
 
   // None.
   constexpr TableBound() noexcept = default;
-  // `bytes`: of slots, and where changes are noted of as many notes; an eighth is left for the
-  // process, its saves, and what the allocator has no use for. Below kBytesMin is kBytesMin.
+  // `bytes`: of slots, and where changes are noted of all the notes that there may be; an eighth is
+  // left for the process, its saves, and what the allocator has no use for. Below kBytesMin is
+  // kBytesMin.
   static constexpr TableBound Within(std::size_t bytes, bool notes_changes) noexcept {
     const std::size_t all = std::max(bytes, kBytesMin) / 8 * 7;
     const std::size_t each = all / kPartitionCount;
@@ -57,7 +58,7 @@ class TableBound {
   static constexpr std::size_t BytesOf(std::size_t bits, bool notes_changes) noexcept {
     const std::size_t capacity = (std::size_t{1} << bits) - 1;
     return capacity * (sizeof(SlotKey) + sizeof(Bucket) + 1) + 32 +
-           (notes_changes ? SlotsIn(capacity) * sizeof(NotedChange) : 0);
+           (notes_changes ? (ChangeList::kNotedMin + SlotsIn(capacity)) * sizeof(NotedChange) : 0);
   }
 
   std::uint8_t bits_ = kUnbounded;

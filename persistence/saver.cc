@@ -42,12 +42,26 @@ absl::Status Saver::Reopen() {
   return absl::OkStatus();
 }
 
+// In parts, each of which is whole: what lies in memory to be written must not grow with the table.
 absl::Status Saver::SaveNow() {
   if (!storage_) WEIR_RETURN_IF_ERROR(Reopen());
   const Instant begun = clock_.Now();
+  std::optional<std::size_t> written;
+  for (std::size_t partition = 0; partition < kPartitionCount;) {
+    const absl::StatusOr<Part> part = SavePart(partition);
+    if (!part.ok()) return part.status();
+    if (part->written) written = written.value_or(0) + *part->written;
+    partition = part->next_partition;
+  }
+  NoteSuccess(begun, written);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Saver::Part> Saver::SavePart(std::size_t first_partition) {
+  const Instant begun = clock_.Now();
   // In this order: then the limit of each bucket is known, and the policy of each limit.
   const LimiterChanges changes = limiter_.TakeChanges(
-      options_.drops_full ? std::optional(begun) : std::nullopt, options_.one_cut);
+      options_.drops_full ? std::optional(begun) : std::nullopt, options_.one_cut, first_partition);
   const PolicyChanges policies = policies_.TakeChanges();
   const Instant mark = clock_.Now();
   const bool starts_over = changes.generation != storage_->generation();
@@ -61,8 +75,8 @@ absl::Status Saver::SaveNow() {
       return saved;
     }
   }
-  NoteSuccess(begun, writes ? std::optional(changes.buckets.size()) : std::nullopt);
-  return absl::OkStatus();
+  return Part{writes ? std::optional(changes.buckets.size()) : std::nullopt,
+              changes.next_partition};
 }
 
 void Saver::NoteSuccess(Instant begun, std::optional<std::size_t> written) {

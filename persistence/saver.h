@@ -15,6 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/clock.h"
 #include "core/limiter.h"
@@ -61,6 +62,11 @@ class Saver {
  private:
   absl::Status Reopen();
   absl::Status SaveNow();
+  struct Part {
+    std::optional<std::size_t> written;  // buckets; nothing where there was nothing to write
+    std::size_t next_partition;          // where the next part begins
+  };
+  absl::StatusOr<Part> SavePart(std::size_t first_partition);
   // `written`: buckets; nothing where there was nothing to write.
   void NoteSuccess(Instant begun, std::optional<std::size_t> written);
   absl::Status NoteFailure(const absl::Status& failure);

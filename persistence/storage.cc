@@ -227,6 +227,7 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
       generation_ == UINT32_MAX ? EndOfPrefix(kBucketPrefix) : GenerationPrefix(generation_ + 1);
   WEIR_RETURN_IF_ERROR(scan(GenerationPrefix(generation_), end, &Loading::AddBucket));
   loading.FlushPartition();
+  report.loaded -= limiter.evicted();  // for want of room
   policies.RestoreNextId(next_policy_);
   limiter.EndRestore(generation_);
   const std::optional<Exhausted> exhausted = FindExhausted(loading, *before, options);

