@@ -52,6 +52,7 @@ std::string SettingText(const OptionSpec& spec, std::string_view name, const Opt
   if (name == "timeout") {
     return absl::StrCat(std::chrono::ceil<std::chrono::seconds>(options.timeout).count());
   }
+  if (name == "protected-mode") return options.protected_mode ? "yes" : "no";
   if (name != "loglevel") return text;
   return std::string(std::ranges::find(kLogLevels, text, &LogLevel::ours)->redis);
 }
@@ -61,6 +62,8 @@ std::string OptionTextOf(const OptionSpec& spec, std::string_view name, std::str
   const bool is_number = value.find_first_not_of("0123456789") == std::string_view::npos;
   if (spec.name == "timeout" && is_number && !value.empty())
     return absl::StrCat(AbslView(value), "s");
+  if (spec.name == "protected-mode" && EqualsIgnoreCase(value, "yes")) return "true";
+  if (spec.name == "protected-mode" && EqualsIgnoreCase(value, "no")) return "false";
   if (!EqualsIgnoreCase(name, "loglevel")) return std::string(value);
   const auto* const level = std::ranges::find_if(
       kLogLevels, [&](const LogLevel& one) { return EqualsIgnoreCase(one.redis, value); });
@@ -135,7 +138,7 @@ void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
   const std::string old = OptionText(spec, before);
   const std::string now = OptionText(spec, after);
   if (now == old) return;
-  spdlog::info("client {}, user '{}', has set {} to {}, it was {}",
+  spdlog::warn("client {}, user '{}', has set {} to {}, it was {}",
                EscapedForLog(call.session.record().address),
                EscapedForLog(call.session.user()->name()), spec.name, EscapedForLog(now),
                EscapedForLog(old));

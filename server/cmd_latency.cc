@@ -75,12 +75,13 @@ std::string Diagnosis(const std::vector<History>& histories, bool is_on) {
 
 using Report = StatsReport;
 
-// Of a container, the rows of its subcommands.
+// Of a container, the rows of its subcommands. Each once, however often it is asked for.
 void AddCalled(const Report::CommandRows& rows, const CommandSpec& spec,
                std::vector<const Report::CommandRows::value_type*>& called) {
   const auto add = [&](const CommandSpec& one) {
     const auto row = rows.find(&one);
-    if (row != rows.end() && TotalOf(row->second.times) > 0) called.push_back(&*row);
+    if (row == rows.end() || TotalOf(row->second.times) == 0) return;
+    if (std::ranges::find(called, &*row) == called.end()) called.push_back(&*row);
   };
   add(spec);
   for (const CommandSpec& subcommand : SubcommandsOf(spec)) add(subcommand);

@@ -87,7 +87,10 @@ void MemoryStats(Call& call) {
   }
 }
 
-void MemoryDoctor(Call& call) { call.reply.Verbatim(Diagnosis(MeasureMemory())); }
+void MemoryDoctor(Call& call) {
+  call.Charge(kWholeTableWork);
+  call.reply.Verbatim(Diagnosis(MeasureMemory()));
+}
 
 void MemoryMallocStats(Call& call) {
   call.Charge(kWholeTableWork);

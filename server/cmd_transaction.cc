@@ -89,7 +89,8 @@ void Exec(Call& call) {
     if (call.reply.size() - begin <= kRepliesBytesMax) continue;
     // It is done all the same: a transaction does not stop halfway.
     call.reply.TakeBack(before);
-    call.Fail("done, but the replies of this EXEC are too long to say more");
+    call.session.worker().Fail(call.reply,
+                               "ERR done, but the replies of this EXEC are too long to say more");
   }
 }
 

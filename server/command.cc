@@ -26,19 +26,22 @@ std::span<const std::string_view> Call::arguments() const {
   return words.subspan(IsSubcommand(spec) ? 2 : 1);
 }
 
-void Call::Fail(std::string_view message) const { FailAs(absl::StrCat("ERR ", AbslView(message))); }
+void Call::Fail(std::string_view message) { FailAs(absl::StrCat("ERR ", AbslView(message))); }
 
-void Call::FailAs(std::string_view error) const { session.worker().Fail(reply, error); }
+void Call::FailAs(std::string_view error) {
+  failed = true;
+  session.worker().Fail(reply, error);
+}
 
-void Call::FailUnsaved() const { FailAs(CannotSave(services().state->status().error)); }
+void Call::FailUnsaved() { FailAs(CannotSave(services().state->status().error)); }
 
-bool Call::RefusedUnsaved(const Request& request, Instant execution_time) const {
+bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {
   if (!services().refuses_changes()) return false;
   if (!services().limiter.Peek(request, execution_time).allowed) return false;
   FailUnsaved();
   return true;
 }
 
-void Call::Fail(const absl::Status& status) const { Fail(StdView(status.message())); }
+void Call::Fail(const absl::Status& status) { Fail(StdView(status.message())); }
 
 }  // namespace weir

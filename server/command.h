@@ -29,6 +29,7 @@ struct Call {
   Session& session;
   RespWriter& reply;
   bool queued = false;  // it is one of a transaction's, so it may not wait
+  bool failed = false;  // it has answered an error
 
   [[nodiscard]] Services& services() const { return session.worker().services; }
   // The words behind the command's name, or behind that and the subcommand's.
@@ -41,15 +42,15 @@ struct Call {
   // The reply waits for a save, however the server is set.
   void AwaitSave() const { session.AwaitSave(); }
   // "ERR <message>"; returns so that a handler can say `return call.Fail(...)`.
-  void Fail(std::string_view message) const;
-  void Fail(const absl::Status& status) const;
+  void Fail(std::string_view message);
+  void Fail(const absl::Status& status);
   // An error with a prefix of its own: "NOPROTO ...".
-  void FailAs(std::string_view error) const;
+  void FailAs(std::string_view error);
   // The error of what may not be answered because it cannot be saved.
-  void FailUnsaved() const;
+  void FailUnsaved();
   // While nothing may be changed: answers a request that would be admitted with that error, and
   // changes nothing. Returns whether it did.
-  [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time) const;
+  [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time);
 };
 
 using Handler = void (*)(Call& call);

@@ -109,6 +109,7 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
       waiter_->Withdraw(reply, now);
     } else if (ended == Blocked::kEndedAsError) {
       worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+      worker_.command_stats.Of(*record_->last_command.load()).failed.Add();
     } else {
       waiter_->Serve(reply, now);
     }
@@ -270,6 +271,7 @@ void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWrit
     transaction_.Abort();
     worker_.Fail(reply, error);
   }
+  StartLap();
 }
 
 // Why the client may not run that, or nothing. What is not for its user goes into the access log.
@@ -318,6 +320,7 @@ void Session::ExecuteCommand(std::span<const std::string_view> words, Instant no
   const absl::Status queued = transaction_.Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
+  StartLap();
 }
 
 void Session::Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
@@ -327,6 +330,7 @@ void Session::Run(const CommandSpec& spec, std::span<const std::string_view> wor
   if (why.empty()) return RunHandler(call);
   worker_.command_stats.Of(spec).rejected.Add();
   call.FailAs(why);
+  StartLap();
 }
 
 std::string Session::WhyNotNow(const Call& call) {
@@ -341,19 +345,16 @@ std::string Session::WhyNotNow(const Call& call) {
   return call.queued ? WhyNot(call.spec, call.words, call.now, true) : std::string();
 }
 
-// The clock is read once: where a command ends the next one begins. An error is its command's own,
-// and not that of the EXEC around it.
+// The clock is read once: where a command ends the next one begins.
 void Session::RunHandler(Call& call) {
   const Nanos begin = lap_;
-  errors_counted_ = worker_.counters.errors.value();
   call.spec.handler(call);
   StartLap();
   const Nanos duration = std::max(lap_ - begin, Nanos{0});
   CommandCounts& counts = worker_.command_stats.Of(call.spec);
   counts.times.Count(duration);
   counts.nanos.Add(static_cast<std::uint64_t>(duration.count()));
-  if (worker_.counters.errors.value() != errors_counted_) counts.failed.Add();
-  errors_counted_ = worker_.counters.errors.value();
+  if (call.failed) counts.failed.Add();
   Observers& observers = worker_.services.observers;
   if (observers.AreInterested(duration)) observers.Show(call, duration);
 }

@@ -175,7 +175,6 @@ class Session {
   std::vector<Unsaved> unsaved_;         // of the last turn
   std::size_t work_ = 0;                 // of the present turn
   Nanos lap_{0};                         // the stopwatch when the last command of the turn ended
-  std::uint64_t errors_counted_ = 0;     // the worker's, when it did
 };
 
 }  // namespace weir

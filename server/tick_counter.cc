@@ -1,5 +1,7 @@
 #include "server/tick_counter.h"
 
+#include <algorithm>
+
 #include "core/wide.h"
 
 #ifdef __x86_64__
@@ -34,18 +36,38 @@ std::uint64_t Tick() noexcept { return 0; }
 
 #endif
 
+struct Reading {
+  Nanos time;
+  std::uint64_t tick;
+};
+
+// Both at one instant: of several readings that with the least time around it, as this thread may
+// be stopped between the two.
+Reading ReadBoth(const std::function<Nanos()>& clock) {
+  Reading best{};
+  Nanos least = Nanos::max();
+  for (int i = 0; i < 8; ++i) {
+    const Nanos before = clock();
+    const std::uint64_t tick = Tick();
+    const Nanos around = clock() - before;
+    if (around < least) best = {before + around / 2, tick};
+    least = std::min(least, around);
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<TickCounter> TickCounter::Calibrate(const std::function<Nanos()>& clock) {
   if (!IsInvariant()) return std::nullopt;
-  const Nanos begin = clock();
-  const std::uint64_t first = Tick();
-  Nanos passed{0};
-  while (passed < kCalibrationTime) passed = clock() - begin;
-  const std::uint64_t ticks = Tick() - first;
-  const auto nanos = static_cast<Wide>(passed.count());
-  if (ticks == 0) return std::nullopt;
-  return TickCounter(first, static_cast<std::uint64_t>((nanos << kFractionBits) / ticks));
+  const Reading first = ReadBoth(clock);
+  while (clock() - first.time < kCalibrationTime) {
+  }
+  const Reading last = ReadBoth(clock);
+  if (last.tick == first.tick) return std::nullopt;
+  const auto nanos = static_cast<Wide>((last.time - first.time).count());
+  const auto fixed = (nanos << kFractionBits) / (last.tick - first.tick);
+  return TickCounter(first.tick, static_cast<std::uint64_t>(fixed));
 }
 
 // Ticks of a processor that is behind the first one's count as none.

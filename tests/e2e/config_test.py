@@ -60,7 +60,7 @@ class ConfigTest(ServerTest):
         self.set(client, "log-level", "info")
         self.set(client, "timeout", 0, "max-clients", 99)
         server.wait_for_log(
-            r"info client 127\.0\.0\.1:\d+, user 'default', has set timeout to 0s, it was 600s\n"
+            r"warning client 127\.0\.0\.1:\d+, user 'default', has set timeout to 0s, it was 600s\n"
             r".* has set max-clients to 99, it was \d+\n"
         )
         self.assertNotIn("to 600s", server.log())

@@ -127,7 +127,7 @@ constexpr std::array<Change, 10> kChanges = {{
     {"max-clients", "77", "maxclients", "77"},
     {"max-memory", "100000000", "maxmemory", "100000000"},
     {"on-persist-error", "serve"},
-    {"protected-mode", "false"},
+    {"protected-mode", "no"},
     {"slowlog-log-slower-than", "-1"},
     {"slowlog-max-len", "3"},
     {"snapshot-interval", "250ms"},
@@ -181,7 +181,7 @@ TEST(ConfigSetTest, AllOrNothing) {
   EXPECT_EQ(client.Run("CONFIG SET max-clients 5 timeout 1 protected-mode false"), kOk);
   EXPECT_EQ(Get(client, "maxclients"), "5");
   EXPECT_EQ(Get(client, "timeout"), "1");
-  EXPECT_EQ(Get(client, "protected-mode"), "false");
+  EXPECT_EQ(Get(client, "protected-mode"), "no");
 }
 
 TEST(ConfigSetTest, ErrorsAreThoseOfRedisAndSayWhatWouldBeRight) {
@@ -199,7 +199,7 @@ TEST(ConfigSetTest, ErrorsAreThoseOfRedisAndSayWhatWouldBeRight) {
     EXPECT_EQ(client.Call({"CONFIG", "SET", "MaxClients", clients}),
               Failed("MaxClients", "argument must be an integer from 1 to 1000000"));
   }
-  EXPECT_EQ(client.Run("CONFIG SET protected-mode no"),
+  EXPECT_EQ(client.Run("CONFIG SET protected-mode off"),
             Failed("protected-mode", "argument must be true or false"));
   EXPECT_EQ(client.Run("CONFIG SET loglevel loud"),
             Failed("loglevel", "argument must be one of debug, info, warning, error"));
@@ -244,7 +244,7 @@ TEST(ConfigSetTest, ChangesAreLogged) {
   client.Run("CONFIG SET maxclients 10000 timeout 300 protected-mode false");
   client.Run("CONFIG SET timeout 300 port 1");
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              MatchesRegex("[^\n]* info client 127\\.0\\.0\\.1:50000, user 'default', has set "
+              MatchesRegex("[^\n]* warning client 127\\.0\\.0\\.1:50000, user 'default', has set "
                            "timeout to 300s, it was 0s\n[^\n]*has set protected-mode to false, it "
                            "was true\n"));
 }

@@ -87,6 +87,7 @@ TEST_F(LatencyTest, HistogramsCountTheCallsOfTheNamedOrAll) {
       "$9\r\nclient|id\r\n*4\r\n$5\r\ncalls\r\n:1\r\n$14\r\nhistogram_usec\r\n"
       "*2\r\n:33\r\n:1\r\n";
   EXPECT_EQ(client_.Run("LATENCY HISTOGRAM ping nosuch echo"), "*2\r\n" + ping);
+  EXPECT_EQ(client_.Run("LATENCY HISTOGRAM ping PING ping"), "*2\r\n" + ping);
   EXPECT_EQ(client_.Run("LATENCY HISTOGRAM client"), "*2\r\n" + client_id);
   EXPECT_THAT(client_.Run("LATENCY HISTOGRAM"), StartsWith("*6\r\n" + client_id));
   client_.Run("CONFIG RESETSTAT");

@@ -187,6 +187,17 @@ TEST(InfoTest, CountsTheCommandsOfATransaction) {
             "calls=1,usec=4000,usec_per_call=4000.00,rejected_calls=0,failed_calls=0");
 }
 
+// What EXEC says in the place of a reply that is too long is no failure, of nobody.
+TEST(InfoTest, RepliesThatAreTooLongAreNoFailures) {
+  Conversation client;
+  client.Run("MULTI");
+  for (int i = 0; i < 10; ++i) client.Call({"ECHO", std::string(60'000, 'x')});
+  EXPECT_THAT(client.Run("EXEC"), testing::HasSubstr("are too long"));
+  Info info = InfoOf(client, "commandstats");
+  EXPECT_THAT(info.fields["cmdstat_echo"], testing::EndsWith("failed_calls=0"));
+  EXPECT_THAT(info.fields["cmdstat_exec"], testing::EndsWith("failed_calls=0"));
+}
+
 TEST(InfoTest, CountsErrorsByTheirPrefix) {
   Conversation client;
   client.Run("HELLO 9");
