@@ -24,6 +24,7 @@ import time
 
 import hostile_clients
 import subject
+from resp import encode
 
 RUNS = 5
 LIMIT = "1M/3285d"  # no bucket is full again meanwhile
@@ -31,7 +32,7 @@ LIMIT = "1M/3285d"  # no bucket is full again meanwhile
 IDLE_CLIENTS = 10_000
 SLOW_CLIENTS = 1_000
 SLOW_INTERVAL = 5.0  # seconds between two bytes of one client
-SLOW_REQUEST = hostile_clients.encode("RL.ALLOW", "key:slow", LIMIT)
+SLOW_REQUEST = encode("RL.ALLOW", "key:slow", LIMIT)
 
 FLOODS = 10
 FLOOD_REQUESTS = 1_000_000
@@ -126,10 +127,11 @@ def beside(path, crowd):
     print(f"\n{clients.report()}")
     print(f"  {grown / 1e6:.1f} MB more resident with them, {left / 1e6:.1f} MB when they had gone")
     for (with_them, pipeline), measured in loads.items():
-        rate, p99_ms, cpu = (statistics.median(column) for column in zip(*measured))
+        typical = subject.median(measured)
         print(
             f"  pipeline {pipeline:2}, {'with them' if with_them else 'alone':9}"
-            f" {rate:12,.0f} requests/s   p99 {p99_ms:6.2f} ms   {cpu:6.2f} CPU s a million"
+            f" {typical.rate:12,.0f} requests/s   p99 {typical.p99_ms:6.2f} ms"
+            f"   {typical.cpu_seconds:6.2f} CPU s a million"
         )
 
 
@@ -144,9 +146,7 @@ def load(server, pipeline):
 
 def flood(server):
     """Sends FLOOD_REQUESTS as fast as they are taken, and reads the replies."""
-    requests = b"".join(
-        hostile_clients.encode("RL.ALLOW", f"key:{i}", LIMIT) for i in range(FLOOD_KEYS)
-    )
+    requests = b"".join(encode("RL.ALLOW", f"key:{i}", LIMIT) for i in range(FLOOD_KEYS))
     unsent = len(requests) * (FLOOD_REQUESTS // FLOOD_KEYS)
     unread = FLOOD_REQUESTS
     with connected(server) as client:

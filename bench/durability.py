@@ -11,7 +11,6 @@ Two tables, each the median of RUNS runs that alternate between the rows:
 How the server is run and measured: subject.py.
 """
 
-import statistics
 import sys
 
 import subject
@@ -34,9 +33,11 @@ def table(title, rows, load):
                 results[name].append(server.load(**load, command=request))
     print(f"\n{title}: {load}, median of {RUNS}")
     for name, measured in results.items():
-        rate = statistics.median(load.rate for load in measured)
-        cpu = statistics.median(load.cpu_seconds for load in measured)
-        print(f"  {name:36} {rate:12,.0f} requests/s   {cpu:6.2f} CPU s a million")
+        typical = subject.median(measured)
+        print(
+            f"  {name:36} {typical.rate:12,.0f} requests/s"
+            f"   {typical.cpu_seconds:6.2f} CPU s a million"
+        )
 
 
 def main():

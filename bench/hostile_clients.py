@@ -11,6 +11,7 @@ import socket
 import time
 
 import subject
+from resp import encode
 
 CLIENTS = 200
 PASSWORD = "secret"
@@ -18,12 +19,6 @@ PASSWORD = "secret"
 STALL = 1.0
 RECEIVE_BUFFER_BYTES = 4096  # the client's: what the server writes stays on its side
 BIG = "x" * 65_536
-
-
-def encode(*words):
-    """A request as an array of bulk strings."""
-    words = [str(word).encode() for word in words]
-    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
 
 
 def forever(*words):

@@ -5,11 +5,11 @@ are those of all the server's threads, from /proc/PID/stat; bytes are those resi
 /proc/PID/status, so what the kernel holds in its sockets is not among them.
 """
 
-import csv
 import os
 import re
 import shutil
 import socket
+import statistics
 import subprocess
 import tempfile
 import time
@@ -19,14 +19,33 @@ SERVER = "build/release/weir-server"
 SERVER_CORE, LOAD_CORE = 0, 1
 SWEEP = 15.0  # seconds, in which weir's sweeper ends a lap
 SWEPT_BYTES = 1_000_000  # so little is not worth waiting for
+KEYS = 1_000_000  # that __rand_int__ in a request stands for, each as 12 digits
 
 
 class Load(NamedTuple):
     """What redis-benchmark saw, and what that cost the server."""
 
     rate: float  # requests a second
+    p50_ms: float
     p99_ms: float
+    p999_ms: float
     cpu_seconds: float  # a million requests
+
+
+def median(loads):
+    """Each figure's median."""
+    return Load(*(statistics.median(column) for column in zip(*loads)))
+
+
+def read_report(report):
+    """The rate, p50, p99 and p99.9 of what redis-benchmark prints about one command."""
+    rate = re.search(r"throughput summary: ([\d.]+) requests per second", report).group(1)
+    titles, figures = re.search(r"^ +(avg .*)\n(.*)", report, re.MULTILINE).groups()
+    latencies = dict(zip(titles.split(), figures.split()))
+    # Its percentiles are 50, 75, 87.5 and so on; the first past 99.9 is 99.902.
+    percentiles = re.findall(r"^([\d.]+)% <= ([\d.]+) milliseconds", report, re.MULTILINE)
+    p999 = next(milliseconds for percent, milliseconds in percentiles if float(percent) >= 99.9)
+    return float(rate), float(latencies["p50"]), float(latencies["p99"]), float(p999)
 
 
 def weir(*options, server=SERVER):
@@ -34,8 +53,9 @@ def weir(*options, server=SERVER):
     return [os.path.abspath(server), "--port", "{port}", "--threads", "1", *options]
 
 
-def redis(*options):
-    return ["redis-server", "--port", "{port}", "--save", "", *options]
+def redis(*options, server="redis-server"):
+    """The command of a Redis, or of a server with its options, that keeps nothing on disk."""
+    return [server, "--port", "{port}", "--save", "", *options]
 
 
 def free_port():
@@ -116,21 +136,24 @@ class Subject:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def benchmark(self, requests, connections, pipeline, command):
+        """The command that sends it `requests` times, with a random key for each __rand_int__.
+
+        It fails when the server ends or answers an error.
+        """
+        return pinned(
+            LOAD_CORE,
+            ["redis-benchmark", "-p", str(self.port), "-n", str(requests), "-c", str(connections)]
+            + ["-P", str(pipeline), "-r", str(KEYS), *command],
+        )
+
     def load(self, requests, connections, pipeline, command):
         before = self.cpu_seconds()
         run = subprocess.run(
-            pinned(
-                LOAD_CORE,
-                ["redis-benchmark", "-p", str(self.port), "-n", str(requests), "--csv"]
-                + ["-c", str(connections), "-P", str(pipeline), "-r", "1000000", *command],
-            ),
+            self.benchmark(requests, connections, pipeline, command),
             check=True,
             text=True,
             stdout=subprocess.PIPE,
         )
-        (row,) = csv.DictReader(run.stdout[run.stdout.index('"test"') :].splitlines())
-        return Load(
-            float(row["rps"]),
-            float(row["p99_latency_ms"]),
-            (self.cpu_seconds() - before) * 1e6 / requests,
-        )
+        cpu_seconds = (self.cpu_seconds() - before) * 1e6 / requests
+        return Load(*read_report(run.stdout), cpu_seconds)

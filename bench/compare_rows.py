@@ -1,0 +1,97 @@
+"""What compare.py measures, each on a server of its own, and what is to come of it.
+
+Each request that takes tokens takes one of a million, of which none is back while it is measured.
+The keys are there before, all of them.
+"""
+
+import hashlib
+import os
+from typing import NamedTuple
+
+import subject
+
+KEY = "key:__rand_int__"
+LIMITS = ["1M/3285d", "2M/3285d", "4M/3285d"]
+TAKEN = "1/3285d"
+
+PERIOD_SECONDS = 3285 * 86_400
+THROTTLE = ["CL.THROTTLE", KEY, "999999", "1000000", str(PERIOD_SECONDS), "1"]
+SCRIPTS = os.path.dirname(__file__)
+
+
+class Row(NamedTuple):
+    title: str
+    server: list  # its command
+    request: list
+    first: object  # what the reply begins with, or is; None: anything but an error
+    fill: list = []  # what makes a key, if not the request
+    script: str = ""  # that the server has to know
+    share: float = 1.0  # of the requests that the others get
+
+
+class Target(NamedTuple):
+    """At this pipeline `row` costs at most so many times the CPU of `base`."""
+
+    row: str
+    base: str
+    pipeline: int
+    ratio_max: float
+
+
+BASE = "redis-incr"  # what every row is compared with
+
+TARGETS = [
+    Target("allow", BASE, 64, 0.45),
+    Target("allow", BASE, 1, 1.0),
+    Target("allow-3-limits", "allow", 64, 1.5),
+    Target("allow-3-limits", "redis-lua-3", 64, 1 / 12),
+    Target("allow-3-keys", "allow", 64, 2.2),
+    Target("denied", "allow", 64, 1.0),
+]
+
+
+def _lua(name, server, title, file, counts):
+    """A script's row: a limit of each of so many tokens on one key."""
+    with open(os.path.join(SCRIPTS, file), encoding="ascii") as source:
+        script = source.read()
+    words = ["EVALSHA", hashlib.sha1(script.encode()).hexdigest(), "1", KEY]
+    for count in counts:
+        words += [str(count), str(count), str(PERIOD_SECONDS * 1_000_000), "1"]
+    return {name: Row(title, server, words, 1, script=script, share=0.25)}
+
+
+def redis(name, title, server):
+    """Those of a Redis, or of a server that speaks as it does."""
+    return {
+        f"{name}-ping": Row(f"{title} PING", server, ["PING"], "PONG"),
+        f"{name}-get": Row(f"{title} GET", server, ["GET", KEY], "1", fill=["SET", KEY, "1"]),
+        f"{name}-incr": Row(f"{title} INCR", server, ["INCR", KEY], None),
+        **_lua(f"{name}-lua", server, f"{title} Lua, 1 limit", "gcra.lua", [1_000_000]),
+        **_lua(
+            f"{name}-lua-3",
+            server,
+            f"{title} Lua, 3 limits packed",
+            "gcra_packed.lua",
+            [1_000_000, 2_000_000, 4_000_000],
+        ),
+    }
+
+
+def redis_cell(module):
+    server = subject.redis("--loadmodule", os.path.abspath(module))
+    return {"module-throttle": Row("redis-cell CL.THROTTLE", server, THROTTLE, 0)}
+
+
+def weir(path):
+    server = subject.weir(server=path)
+    allow = ["RL.ALLOW", KEY]
+    three_keys = ["RL.ALLOW", "ip:__rand_int__", LIMITS[0], "AND", "user:__rand_int__", LIMITS[1]]
+    three_keys += ["AND", "tenant:__rand_int__", LIMITS[2]]
+    return {
+        "ping": Row("weir PING", server, ["PING"], "PONG"),
+        "allow": Row("weir RL.ALLOW, 1 limit", server, [*allow, LIMITS[0]], 1),
+        "allow-3-limits": Row("weir RL.ALLOW, 3 limits", server, [*allow, *LIMITS], 1),
+        "allow-3-keys": Row("weir RL.ALLOW, 3 keys", server, three_keys, 1),
+        "denied": Row("weir RL.ALLOW, denied", server, [*allow, TAKEN], 0),
+        "throttle": Row("weir CL.THROTTLE", server, THROTTLE, 0),
+    }
