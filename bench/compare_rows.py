@@ -1,4 +1,4 @@
-"""What compare.py measures, each on a server of its own, and what is to come of it.
+"""What compare.py measures, each on a server of its own, and the ratios that are aimed at.
 
 Each request that takes tokens takes one of a million, of which none is back while it is measured.
 The keys are there before, all of them.
