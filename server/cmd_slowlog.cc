@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "protocol/integer.h"
@@ -15,21 +14,6 @@ namespace {
 
 constexpr std::int64_t kEntriesDefault = 10;
 constexpr std::size_t kReplyBytesMax = 512 * 1024;  // but for the last entry
-
-std::size_t BytesOf(const SlowLog::Entry& entry) {
-  constexpr std::size_t kOfNumbersAndHeaders = 128;
-  std::size_t bytes = kOfNumbersAndHeaders + entry.address.size() + entry.client_name.size();
-  for (const std::string& argument : entry.arguments) bytes += argument.size() + 8;
-  return bytes;
-}
-
-// The newest of them, as many as a reply has room for.
-std::span<const SlowLog::Entry> Fitting(std::span<const SlowLog::Entry> entries) {
-  std::size_t bytes = 0;
-  std::size_t count = 0;
-  while (count < entries.size() && bytes < kReplyBytesMax) bytes += BytesOf(entries[count++]);
-  return entries.first(count);
-}
 
 void WriteEntry(RespWriter& reply, const SlowLog::Entry& entry) {
   using std::chrono::floor;
@@ -52,9 +36,9 @@ void SlowlogGet(Call& call) {
     if (!asked || *asked < -1) return call.Fail("count should be greater than or equal to -1");
     count = *asked == -1 ? std::numeric_limits<std::int64_t>::max() : *asked;
   }
-  const auto latest = call.services().observers.slow_log.Latest(static_cast<std::size_t>(count));
-  const auto entries = Fitting(latest);
-  call.Charge(latest.size());
+  const auto entries =
+      call.services().observers.slow_log.Latest(static_cast<std::size_t>(count), kReplyBytesMax);
+  call.Charge(entries.size());
   call.reply.Array(entries.size());
   for (const SlowLog::Entry& entry : entries) WriteEntry(call.reply, entry);
 }

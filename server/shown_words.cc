@@ -4,6 +4,9 @@
 #include <array>
 #include <cstddef>
 
+#include "absl/strings/str_cat.h"
+
+#include "core/status.h"
 #include "server/command.h"
 #include "server/ignore_case.h"
 
@@ -14,18 +17,15 @@ using Words = std::span<std::string_view>;
 
 void Redact(Words words) { std::ranges::fill(words, kRedacted); }
 
-// The words behind each that is one of these, `count` of them.
+// All words behind the first that is one of these: who knows which of them a typo has moved.
 template <std::size_t N>
-void RedactBehind(const std::array<std::string_view, N>& names, std::size_t count, Words words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_one = std::ranges::any_of(
-        names, [&](std::string_view name) { return EqualsIgnoreCase(name, words[i]); });
-    if (!is_one) continue;
-    const Words behind = words.subspan(i + 1);
-    const std::size_t secret = std::min(count, behind.size());
-    Redact(behind.first(secret));
-    i += secret;
-  }
+void RedactBehind(const std::array<std::string_view, N>& names, Words words) {
+  const auto is_one = [&](std::string_view word) {
+    return std::ranges::any_of(names,
+                               [&](std::string_view name) { return EqualsIgnoreCase(name, word); });
+  };
+  const auto first = std::ranges::find_if(words, is_one);
+  if (first != words.end()) Redact(Words(first + 1, words.end()));
 }
 
 constexpr std::array<std::string_view, 1> kAuthOption = {"AUTH"};
@@ -39,13 +39,23 @@ std::vector<std::string_view> ShownWords(const CommandSpec& spec,
   if (spec.name == "AUTH") {
     Redact(Words(shown).subspan(1));
   } else if (spec.name == "HELLO") {
-    RedactBehind(kAuthOption, 2, Words(shown).subspan(1));
+    RedactBehind(kAuthOption, Words(shown).subspan(1));
   } else if (spec.name.starts_with("ACL|") && spec.Is(kAdmin)) {
     Redact(Words(shown).subspan(2));
   } else if (spec.name == "CONFIG|SET") {
-    RedactBehind(kPasswordOptions, 1, Words(shown).subspan(2));
+    RedactBehind(kPasswordOptions, Words(shown).subspan(2));
   }
   return shown;
+}
+
+std::string CutWord(std::string_view word, std::size_t bytes_max) {
+  if (word.size() <= bytes_max) return std::string(word);
+  return absl::StrCat(AbslView(word.substr(0, bytes_max)), "... (", word.size() - bytes_max,
+                      " more bytes)");
+}
+
+std::string MoreWords(std::size_t count) {
+  return absl::StrCat("... (", count, " more arguments)");
 }
 
 }  // namespace weir

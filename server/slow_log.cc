@@ -1,10 +1,9 @@
 #include "server/slow_log.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "server/shown_words.h"
 
 namespace weir {
 namespace {
@@ -13,12 +12,11 @@ Nanos::rep ThresholdNanos(std::optional<Nanos> threshold) noexcept {
   return threshold ? threshold->count() : std::numeric_limits<Nanos::rep>::max();
 }
 
-std::string CutWord(std::string_view word) {
-  std::string cut(word.substr(0, SlowLog::kArgumentBytesMax));
-  if (cut.size() < word.size()) {
-    absl::StrAppend(&cut, "... (", word.size() - cut.size(), " more bytes)");
-  }
-  return cut;
+std::size_t ReplyBytesOf(const SlowLog::Entry& entry) {
+  constexpr std::size_t kOfNumbersAndHeaders = 128;
+  std::size_t bytes = kOfNumbersAndHeaders + entry.address.size() + entry.client_name.size();
+  for (const std::string& argument : entry.arguments) bytes += argument.size() + 8;
+  return bytes;
 }
 
 }  // namespace
@@ -43,10 +41,16 @@ void SlowLog::Add(Entry entry) {
   DropOldest();
 }
 
-std::vector<SlowLog::Entry> SlowLog::Latest(std::size_t count) const {
+std::vector<SlowLog::Entry> SlowLog::Latest(std::size_t count, std::size_t bytes_max) const {
+  std::vector<Entry> latest;
+  std::size_t bytes = 0;
   MutexLock lock(mutex_);
-  const auto length = static_cast<std::ptrdiff_t>(std::min(count, entries_.size()));
-  return {entries_.rbegin(), entries_.rbegin() + length};
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (latest.size() >= count || bytes >= bytes_max) break;
+    bytes += ReplyBytesOf(*entry);
+    latest.push_back(*entry);
+  }
+  return latest;
 }
 
 std::size_t SlowLog::size() const {
@@ -63,9 +67,11 @@ std::vector<std::string> SlowLog::Cut(std::span<const std::string_view> words) {
   const bool is_cut = words.size() > kArgumentsMax;
   const std::size_t kept = is_cut ? kArgumentsMax - 1 : words.size();
   std::vector<std::string> arguments;
-  arguments.reserve(kArgumentsMax);
-  for (const std::string_view word : words.first(kept)) arguments.push_back(CutWord(word));
-  if (is_cut) arguments.push_back(absl::StrCat("... (", words.size() - kept, " more arguments)"));
+  arguments.reserve(kept + 1);
+  for (const std::string_view word : words.first(kept)) {
+    arguments.push_back(CutWord(word, kArgumentBytesMax));
+  }
+  if (is_cut) arguments.push_back(MoreWords(words.size() - kept));
   return arguments;
 }
 

@@ -4,13 +4,14 @@
 //     if (log.IsSlow(elapsed)) log.Add({.at = now, .duration = elapsed, ...});
 //     log.Latest(10)                                            // newest first
 //
-// Thread-safe. IsSlow costs one relaxed load; an entry a lock, and 5 KiB at most.
+// Thread-safe. IsSlow costs one relaxed load; an entry a lock, and 6 KiB at most.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,8 +52,9 @@ class SlowLog {
   }
   void Add(Entry entry);
 
-  // Newest first, `count` at most.
-  [[nodiscard]] std::vector<Entry> Latest(std::size_t count) const;
+  // Newest first, `count` at most; the one that goes over `bytes_max` of a reply is the last.
+  [[nodiscard]] std::vector<Entry> Latest(
+      std::size_t count, std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) const;
   [[nodiscard]] std::size_t size() const;
   // Forgets all entries; ids go on.
   void Reset();

@@ -43,9 +43,11 @@ TEST(ShownWordsTest, PasswordsAreNot) {
   EXPECT_EQ(Shown("auth me secret"), "auth (redacted) (redacted)");
   EXPECT_EQ(Shown("AUTH me secret more"), "AUTH (redacted) (redacted) (redacted)");
   EXPECT_EQ(Shown("HELLO 3 AUTH me secret SETNAME x"),
-            "HELLO 3 AUTH (redacted) (redacted) SETNAME x");
+            "HELLO 3 AUTH (redacted) (redacted) (redacted) (redacted)");
   EXPECT_EQ(Shown("HELLO 3 FOO auth me secret auth you other"),
-            "HELLO 3 FOO auth (redacted) (redacted) auth (redacted) (redacted)");
+            "HELLO 3 FOO auth (redacted) (redacted) (redacted) (redacted) (redacted)");
+  EXPECT_EQ(Shown("HELLO 2 SETNAME AUTH AUTH me secret"),
+            "HELLO 2 SETNAME AUTH (redacted) (redacted) (redacted)");
   EXPECT_EQ(Shown("HELLO 3 AUTH secret"), "HELLO 3 AUTH (redacted)");
   EXPECT_EQ(Shown("HELLO 3 AUTH"), "HELLO 3 AUTH");
   EXPECT_EQ(Shown("ACL DRYRUN default AUTH secret"), "ACL DRYRUN (redacted) (redacted) (redacted)");
@@ -55,7 +57,9 @@ TEST(ShownWordsTest, ValuesOfOptionsThatArePasswordsAreNot) {
   const CommandSpec config_set{
       .name = "CONFIG|SET", .arity = AtLeast(4), .flags = kAdmin, .group = {}, .summary = {}};
   EXPECT_EQ(Shown(config_set, {"CONFIG", "SET", "timeout", "5", "RequirePass", "secret", "port"}),
-            "CONFIG SET timeout 5 RequirePass (redacted) port");
+            "CONFIG SET timeout 5 RequirePass (redacted) (redacted)");
+  EXPECT_EQ(Shown(config_set, {"CONFIG", "SET", "zzz", "requirepass", "requirepass", "secret"}),
+            "CONFIG SET zzz requirepass (redacted) (redacted)");
 }
 
 }  // namespace

@@ -80,6 +80,23 @@ TEST(SlowLogTest, ArgumentsAreCutAsRedisCutsThem) {
   EXPECT_EQ(SlowLog::Cut(words).back(), "... (9 more arguments)");
 }
 
+TEST(SlowLogTest, AnEntryIsNoMoreThanItIsSaidToBe) {
+  const std::string huge(100'000, 'x');
+  std::size_t bytes = 0;
+  for (const std::string& argument : SlowLog::Cut(std::vector<std::string_view>(32, huge))) {
+    bytes += sizeof(argument) + argument.capacity() + 1;
+  }
+  EXPECT_LE(bytes, 6U * 1024);
+}
+
+TEST(SlowLogTest, WhatGoesOverAReplysRoomIsTheLast) {
+  SlowLog log(Nanos{0}, 100);
+  for (int i = 0; i < 100; ++i) log.Add(EntryOf(i));
+  EXPECT_THAT(IdsOf(log.Latest(100, 1)), ElementsAre(99));
+  EXPECT_THAT(log.Latest(100, 0), testing::IsEmpty());
+  EXPECT_LE(log.Latest(100, 1000).size(), 1000 / 128 + 1);
+}
+
 TEST(SlowLogTest, ThreadsMayDoEverythingAtOnce) {
   constexpr int kEntries = 1000;
   SlowLog log(Nanos{0}, 16);
