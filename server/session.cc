@@ -1,6 +1,8 @@
 #include "server/session.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +40,11 @@ std::string UnknownSubcommand(const CommandSpec& container, std::string_view sub
                       "'. Try ", AbslView(container.name), " HELP.");
 }
 
+bool MayMonitor(const User* user) {
+  static constexpr std::array<std::string_view, 1> kWords = {"MONITOR"};
+  return user && !FindDenial(*user, *FindCommand(kWords[0]), kWords);
+}
+
 }  // namespace
 
 Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
@@ -66,6 +73,7 @@ void Session::RefreshUser() {
   std::shared_ptr<const User> now = user_ ? access.Find(user_->name()) : access.ForNewConnection();
   const bool stays = now && now->is_on() && now->AcceptsHash(password_hash_);
   set_user(stays ? std::move(now) : nullptr, password_hash_);
+  if (monitor_ && !MayMonitor(user_.get())) Close();
 }
 
 void Session::Reset() {
@@ -80,6 +88,12 @@ void Session::Reset() {
 
 void Session::StartMonitoring() {
   if (!monitor_) monitor_ = std::make_unique<Monitor>(worker_.services.observers.monitors, record_);
+}
+
+// The connection may linger; nobody is to wait for it.
+void Session::Close() {
+  closing_ = true;
+  monitor_.reset();
 }
 
 void Session::Wait(std::unique_ptr<Waiter> waiter) {
@@ -131,6 +145,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   unsaved_.clear();
   if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
   if (has_news()) AppendNews(out);
+  if (closing_) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
   const std::uint64_t commands_before = worker_.counters.commands.value();
   if (now < held_until_) return {.next = Next::kHold, .wake = held_until_};
@@ -167,7 +182,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     } else if (parsed == ParseResult::kForeignProtocol) {
       LogForeign(unread.substr(turn.consumed));
     }
-    closing_ = true;
+    Close();
   }
   if (closing_) turn.next = Next::kClose;
   MarkUnsaved(turn);
@@ -176,7 +191,10 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
 }
 
 void Session::AppendNews(std::string& out) {
+  RefreshUser();
+  if (!monitor_) return;
   const std::string lines = monitor_->Take();
+  if (replies_ == Replies::kOff) return;
   worker_.counters.output_bytes.Add(lines.size());
   out += lines;
 }

@@ -116,7 +116,7 @@ class Session {
   void Reset();
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
   // Ends the conversation after the present command's reply.
-  void Close() noexcept { closing_ = true; }
+  void Close();
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
   // What Call::Changed and Call::AwaitSave do.

@@ -142,6 +142,28 @@ TEST_F(CmdAccessTest, WhoIsGoneAfterALoadIsNobody) {
   EXPECT_EQ(Run("PING"), kNoAuth);
 }
 
+// It sees nothing more, though it says nothing itself.
+TEST_F(CmdAccessTest, WhoMayNotMonitorAnyMoreIsClosed) {
+  Conversation admin(*server_);
+  EXPECT_EQ(admin.Run("AUTH admin root"), kOk);
+  for (const char* rules : {"", "user eye off >see ~* +@all\n", "user eye on >see ~* +ping\n"}) {
+    directory_.Write("users", "user admin on >root ~* +@all\nuser eye on >see ~* +@all\n");
+    EXPECT_EQ(admin.Run("ACL LOAD"), kOk);
+    Conversation eye(*server_);
+    EXPECT_EQ(eye.Run("AUTH eye see"), kOk);
+    EXPECT_EQ(eye.Run("MONITOR"), kOk);
+    EXPECT_EQ(admin.Run("ACL LOAD"), kOk);
+    admin.Run("PING seen");
+    EXPECT_THAT(eye.Receive(), HasSubstr("seen"));
+    directory_.Write("users", std::string("user admin on >root ~* +@all\n") + rules);
+    EXPECT_EQ(admin.Run("ACL LOAD"), kOk);
+    admin.Run("PING unseen");
+    EXPECT_EQ(eye.Receive(), "");
+    EXPECT_TRUE(eye.closed());
+    EXPECT_FALSE(server_->services.observers.monitors.any());
+  }
+}
+
 TEST_F(CmdAccessTest, WhatIsNotAllowedAnyMoreIsAnErrorOfExec) {
   Conversation admin(*server_);
   EXPECT_EQ(admin.Run("AUTH admin root"), kOk);

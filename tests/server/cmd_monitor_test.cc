@@ -91,6 +91,26 @@ TEST_F(MonitorTest, EndsWithResetOrTheClient) {
   EXPECT_FALSE(server_.services.observers.monitors.any());
 }
 
+// Its connection may stay a while, until the client has read the last reply.
+TEST_F(MonitorTest, EndsWithQuitAndWithWhatIsNoRequest) {
+  Conversation another(server_);
+  another.Run("MONITOR");
+  EXPECT_EQ(monitor_.Run("QUIT"), "+OK\r\n");
+  EXPECT_FALSE(monitor_.record().monitors);
+  EXPECT_THAT(another.Send("*x\r\n"), HasSubstr("-ERR Protocol error"));
+  EXPECT_FALSE(server_.services.observers.monitors.any());
+}
+
+TEST_F(MonitorTest, SeesNothingWhileItWantsNoReplies) {
+  monitor_.Run("CLIENT REPLY OFF");
+  client_.Run("PING");
+  EXPECT_EQ(monitor_.Receive(), "");
+  EXPECT_FALSE(monitor_.session().has_news());
+  EXPECT_EQ(monitor_.Run("CLIENT REPLY ON"), "+OK\r\n");
+  client_.Run("ECHO x");
+  EXPECT_THAT(monitor_.Receive(), testing::EndsWith(LineOf("\"ECHO\" \"x\"")));
+}
+
 // Who waits for tokens sees what others do meanwhile.
 TEST_F(MonitorTest, SeesCommandsWhileItWaits) {
   monitor_.Run("RL.ALLOW k 1/h");
