@@ -50,6 +50,7 @@ USERS = {
     "COMMAND DOCS for ever": forever("COMMAND", "DOCS"),
     "RL.WAIT, then RL.ALLOW for ever": encode("RL.WAIT", "key", "10/s", "TIMEOUT", 60_000) * 2
     + forever("RL.ALLOW", "key", "1M/d"),
+    "MONITOR and PING for ever": encode("MONITOR") + forever("PING"),
     "MULTI and PING for ever": encode("MULTI") + forever("PING"),
     "MULTI and 1 MiB of keys": encode("MULTI") + encode("DEL", BIG[:65_000]) * 16,
     "WATCH 4,096 keys": b"".join(encode("WATCH", f"key{i}") for i in range(4_096)),

@@ -245,6 +245,7 @@ std::optional<std::size_t> Connection::Write(std::string_view bytes) {
 }
 
 void Connection::Proceed() {
+  session_.OnSent();
   switch (turn_.next) {
     case Session::Next::kClose:
       return Finish();

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/status.h"
+#include "server/shown_words.h"
 
 namespace weir {
 namespace {
@@ -42,6 +43,7 @@ Monitor::Monitor(Monitors& monitors, std::shared_ptr<ClientRecord> record)
 
 Monitor::~Monitor() {
   MutexLock lock(monitors_.mutex_);
+  monitors_.Release(*this, held_bytes_);
   std::erase(monitors_.monitors_, this);
   monitors_.count_.store(monitors_.monitors_.size(), std::memory_order_relaxed);
   record_->monitors.store(false, std::memory_order_relaxed);
@@ -53,14 +55,25 @@ std::string Monitor::Take() {
   return std::exchange(lines_, {});
 }
 
+void Monitor::OnSent() {
+  MutexLock lock(monitors_.mutex_);
+  monitors_.Release(*this, held_bytes_ - lines_.size());
+}
+
 std::string Monitors::Line(Instant now, std::string_view address,
                            std::span<const std::string_view> words) {
   const auto micros = std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count();
   std::string line = absl::StrFormat("%d.%06d [0 ", micros / 1'000'000, micros % 1'000'000);
   absl::StrAppend(&line, AbslView(address), "]");
-  for (const std::string_view word : words) {
+  const std::size_t words_begin = line.size();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t begin = line.size();
     line += ' ';
-    AppendQuoted(line, word);
+    AppendQuoted(line, CutWord(words[i], kWordBytesMax));
+    if (line.size() - words_begin <= kLineBytesMax) continue;
+    line.resize(begin);
+    absl::StrAppend(&line, " \"", MoreWords(words.size() - i), "\"");
+    break;
   }
   return line;
 }
@@ -70,22 +83,36 @@ void Monitors::Show(Instant now, std::string_view address,
   const std::string line = absl::StrCat("+", Line(now, address, words), "\r\n");
   MutexLock lock(mutex_);
   for (Monitor* monitor : monitors_) Append(*monitor, line);
+  while (held_bytes_ > kBytesOfAllMax) {
+    Close(**std::ranges::max_element(monitors_, {}, &Monitor::held_bytes_));
+  }
 }
 
 void Monitors::Append(Monitor& monitor, std::string_view line) {
-  ClientRecord& record = *monitor.record_;
-  if (record.killed.load(std::memory_order_relaxed)) return;
-  if (monitor.lines_.size() + line.size() > kPendingBytesMax) {
-    if (const auto held_back = throttle_.Admit()) {
-      spdlog::warn("closed client {}: it monitors, and does not read ({} such lines held back)",
-                   record.address, *held_back);
-    }
-    std::string().swap(monitor.lines_);
-    record.killed.store(true, std::memory_order_relaxed);
-    return record.Wake();
-  }
+  if (monitor.closed_) return;
   monitor.lines_ += line;
-  if (!monitor.has_lines_.exchange(true, std::memory_order_relaxed)) record.Wake();
+  monitor.held_bytes_ += line.size();
+  held_bytes_ += line.size();
+  if (monitor.held_bytes_ > kBytesOfOneMax) return Close(monitor);
+  if (!monitor.has_lines_.exchange(true, std::memory_order_relaxed)) monitor.record_->Wake();
+}
+
+void Monitors::Release(Monitor& monitor, std::size_t bytes) {
+  monitor.held_bytes_ -= bytes;
+  held_bytes_ -= bytes;
+}
+
+void Monitors::Close(Monitor& monitor) {
+  ClientRecord& record = *monitor.record_;
+  if (const auto held_back = throttle_.Admit()) {
+    spdlog::warn("closed client {}: it monitors, and does not read ({} such lines held back)",
+                 record.address, *held_back);
+  }
+  std::string().swap(monitor.lines_);
+  Release(monitor, monitor.held_bytes_);
+  monitor.closed_ = true;
+  record.killed.store(true, std::memory_order_relaxed);
+  record.Wake();
 }
 
 }  // namespace weir

@@ -80,6 +80,11 @@ class Session {
   // no more input, too.
   [[nodiscard]] bool has_news() const noexcept { return monitor_ && monitor_->has_lines(); }
 
+  // All output up to now is with the kernel.
+  void OnSent() {
+    if (monitor_) monitor_->OnSent();
+  }
+
   // For the commands.
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }

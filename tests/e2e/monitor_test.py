@@ -44,16 +44,28 @@ class MonitorTest(ServerTest):
         self.assertEqual(monitor.call("MONITOR"), "OK")
         client = self.connect(server)
         before = server.rss_bytes()
-        chunk = encode("ECHO", "x" * 10_000) * 10
-        for _ in range(300):  # 30 MB
+        chunk = encode("ECHO", "x" * 500) * 100
+        for _ in range(300):  # 15 MB of lines
             client.send(chunk)
-            for _ in range(10):
+            for _ in range(100):
                 client.reply()
         server.wait_for_log("closed client .*: it monitors, and does not read|it does not read")
         if not sanitized():
             self.assertLess(server.rss_bytes() - before, 16 * MEGABYTE)
         self.await_equal(lambda: self.info(client)["connected_clients"], 1)
         self.assertEqual(client.call("PING"), "PONG")
+
+    # Goal: a huge request is no reason to close who reads. Method: one whose words, quoted, are
+    # more than may wait for a client.
+    def test_who_reads_is_not_closed_for_one_request(self):
+        server = self.start("--threads", "1")
+        monitor = self.connect(server)
+        self.assertEqual(monitor.call("MONITOR"), "OK")
+        client = self.connect(server)
+        client.call("EXISTS", *["\0" * 1000] * 240)
+        client.call("PING")
+        self.assertTrue(monitor.reply().endswith(' more arguments)"'))
+        self.assertTrue(monitor.reply().endswith('"PING"'))
 
 
 if __name__ == "__main__":

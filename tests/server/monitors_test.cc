@@ -2,6 +2,7 @@
 // are too many. Method: monitors without a session, woken up by a counter.
 #include "server/monitors.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,18 +71,69 @@ TEST(MonitorsTest, WhoDoesNotReadIsClosed) {
   testing::internal::CaptureStderr();
   ConfigureLog("warning");
   std::size_t bytes_max = 0;
-  for (std::size_t sent = 0; sent < 2 * Monitors::kPendingBytesMax; sent += word.size()) {
+  for (std::size_t sent = 0; sent < 4 * Monitors::kBytesOfOneMax; sent += word.size()) {
     monitors.Show(kNow, "x", Words{word});
     const std::size_t taken = quick.Take().size();
+    quick.OnSent();
     if (!deaf->killed) bytes_max += taken;
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::HasSubstr("it monitors, and does not read"));
   EXPECT_TRUE(deaf->killed.load());
   EXPECT_FALSE(reader->killed.load());
-  EXPECT_LE(bytes_max, Monitors::kPendingBytesMax);
-  EXPECT_GT(bytes_max, Monitors::kPendingBytesMax / 2);
+  EXPECT_LE(bytes_max, Monitors::kBytesOfOneMax);
+  EXPECT_GT(bytes_max, Monitors::kBytesOfOneMax / 2);
   EXPECT_EQ(slow.Take(), "");
+}
+
+// What a connection could not send yet is held, too.
+TEST(MonitorsTest, WhatWasTakenIsHeldUntilItIsSent) {
+  const FakeClock clock;
+  Monitors monitors(clock);
+  const auto deaf = NewRecord();
+  Monitor slow(monitors, deaf);
+  const std::string word(400, 'x');
+  std::size_t taken = 0;
+  while (!deaf->killed && taken <= Monitors::kBytesOfOneMax) {
+    monitors.Show(kNow, "x", Words{word});
+    taken += slow.Take().size();
+  }
+  EXPECT_TRUE(deaf->killed.load());
+}
+
+// However many there are, they do not hold more; and who reads pays for nobody.
+TEST(MonitorsTest, AllTogetherHoldNoMoreThanTheyMay) {
+  const FakeClock clock;
+  Monitors monitors(clock);
+  const auto reader = NewRecord();
+  Monitor quick(monitors, reader);
+  std::vector<std::shared_ptr<ClientRecord>> records;
+  std::vector<std::unique_ptr<Monitor>> deaf;
+  for (int i = 0; i < 200; ++i) {
+    deaf.push_back(std::make_unique<Monitor>(monitors, records.emplace_back(NewRecord())));
+  }
+  const std::string word(400, 'x');
+  for (std::size_t sent = 0; sent < Monitors::kBytesOfOneMax / 2; sent += word.size()) {
+    monitors.Show(kNow, "x", Words{word});
+    EXPECT_FALSE(quick.Take().empty());
+    quick.OnSent();
+  }
+  EXPECT_FALSE(reader->killed.load());
+  EXPECT_TRUE(
+      std::ranges::any_of(records, [](const auto& record) { return record->killed.load(); }));
+  std::size_t held = 0;
+  for (const auto& monitor : deaf) held += monitor->Take().size();
+  EXPECT_LE(held, Monitors::kBytesOfAllMax);
+  EXPECT_GT(held, Monitors::kBytesOfAllMax / 2);
+}
+
+TEST(MonitorsTest, ALineIsBounded) {
+  EXPECT_THAT(Monitors::Line(kNow, "x", Words{"ECHO", std::string(600, 'y')}),
+              testing::EndsWith(" \"ECHO\" \"" + std::string(512, 'y') + "... (88 more bytes)\""));
+  const std::string word(512, '\0');
+  const std::string line = Monitors::Line(kNow, "x", Words(100, word));
+  EXPECT_LE(line.size(), Monitors::kLineBytesMax + 100);
+  EXPECT_THAT(line, testing::EndsWith("\\x00\" \"... (99 more arguments)\""));
 }
 
 TEST(MonitorsTest, MonitorsComeAndGoWhileOthersExecute) {
