@@ -23,7 +23,7 @@ bool LogIn(Call& call, std::string_view user, std::string_view password) {
   call.session.Hold(call.now + kLoginDelay);
   // Who is not known is not named: it may be a password that was said first.
   call.services().access_log.Note({.reason = AccessLog::Reason::kPassword,
-                                   .object = LowerName(call.spec),
+                                   .object = std::string(call.words[0]),
                                    .user = found ? found->name() : "(unknown)",
                                    .client = call.session.record().Line(call.now),
                                    .last = call.now});

@@ -55,7 +55,7 @@ class ConfigTest(ServerTest):
     def test_the_log_says_who_has_changed_what(self):
         server = self.start()
         client = self.connect(server)
-        self.set(client, "log-level", "warning")
+        self.set(client, "log-level", "error")
         self.set(client, "timeout", 600)
         self.set(client, "log-level", "info")
         self.set(client, "timeout", 0, "max-clients", 99)
