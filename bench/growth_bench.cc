@@ -38,6 +38,7 @@
 #include "core/limit_grammar.h"
 #include "core/limiter.h"
 #include "server/memory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
@@ -270,28 +271,24 @@ void FillServer(const std::string& path, std::int64_t keys) {
 }
 
 void FloodServer(const std::string& path, std::int64_t keys, const std::string& durability) {
-  std::string directory = (std::filesystem::temp_directory_path() / "weir-flood-XXXXXX").string();
-  WEIR_CHECK(mkdtemp(directory.data()) != nullptr);
-  {
-    const Server server(path, {"--max-memory", std::to_string(kMaxMemoryMegabytes) + "mb",
-                               "--data-dir", directory, "--durability", durability});
-    const int connection = server.Connect();
-    do {
-      SendAll(connection, "DBSIZE\r\n");
-    } while (ReadLine(connection).front() == '-');  // it is loading
-    const int exhausted = CountAllowed(connection, "100/h COST 100");
-    const auto begin = steady_clock::now();
-    Load(server, keys, "100/h");
-    std::printf(
-        "flood    %lld keys in %.1f s   durability %s   max-memory %lld MB   resident at most "
-        "%.1f MB   %lld buckets left   %d of %d exhausted ones denied\n",
-        static_cast<long long>(keys), duration<double>(steady_clock::now() - begin).count(),
-        durability.c_str(), static_cast<long long>(kMaxMemoryMegabytes),
-        PeakMegabytes(server.process()), static_cast<long long>(Dbsize(connection)),
-        kExhausted - CountAllowed(connection, "100/h"), exhausted);
-    close(connection);
-  }
-  std::filesystem::remove_all(directory);
+  const TemporaryDirectory directory;
+  const Server server(path, {"--max-memory", std::to_string(kMaxMemoryMegabytes) + "mb",
+                             "--data-dir", directory.path(), "--durability", durability});
+  const int connection = server.Connect();
+  do {
+    SendAll(connection, "DBSIZE\r\n");
+  } while (ReadLine(connection).front() == '-');  // it is loading
+  const int exhausted = CountAllowed(connection, "100/h COST 100");
+  const auto begin = steady_clock::now();
+  Load(server, keys, "100/h");
+  std::printf(
+      "flood    %lld keys in %.1f s   durability %s   max-memory %lld MB   resident at most "
+      "%.1f MB   %lld buckets left   %d of %d exhausted ones denied\n",
+      static_cast<long long>(keys), duration<double>(steady_clock::now() - begin).count(),
+      durability.c_str(), static_cast<long long>(kMaxMemoryMegabytes),
+      PeakMegabytes(server.process()), static_cast<long long>(Dbsize(connection)),
+      kExhausted - CountAllowed(connection, "100/h"), exhausted);
+  close(connection);
 }
 
 int Main(int argc, char** argv) {

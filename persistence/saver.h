@@ -1,9 +1,10 @@
 // Saves what changes, tick after tick, and goes on after a tick that failed.
 //
-// A tick takes what has changed from the limiter and the policies and writes it. When that fails,
-// all of it is noted again and the database is closed: after a failed sync nothing that it says can
-// be believed. The next tick that is due opens it anew, after 1, 2, 4 and then every 8 seconds.
-// Meanwhile whoever decides does not notice.
+// A tick takes what has changed from the limiter and the policies and writes it, in parts if it is
+// much, each of them whole or not at all. When a write fails, all of it is noted again and the
+// database is closed: after a failed sync nothing that it says can be believed. The next tick that
+// is due opens it anew, after 1, 2, 4 and then every 8 seconds. Meanwhile whoever decides does not
+// notice.
 //
 // One thread drives it; status() is for any.
 #pragma once

@@ -89,7 +89,7 @@ void Monitors::Show(Instant now, std::string_view address,
 }
 
 void Monitors::Append(Monitor& monitor, std::string_view line) {
-  if (monitor.closed_) return;
+  if (monitor.record_->killed.load(std::memory_order_relaxed)) return;
   monitor.lines_ += line;
   monitor.held_bytes_ += line.size();
   held_bytes_ += line.size();
@@ -110,7 +110,6 @@ void Monitors::Close(Monitor& monitor) {
   }
   std::string().swap(monitor.lines_);
   Release(monitor, monitor.held_bytes_);
-  monitor.closed_ = true;
   record.killed.store(true, std::memory_order_relaxed);
   record.Wake();
 }

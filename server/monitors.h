@@ -56,7 +56,6 @@ class Monitor {
   // Guarded by the monitors' mutex.
   std::string lines_;
   std::size_t held_bytes_ = 0;  // of lines_, and of those taken that are not sent yet
-  bool closed_ = false;         // gets no more lines
 };
 
 class Monitors {
