@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include <benchmark/benchmark.h>
 
 #include "core/check.h"
@@ -58,7 +59,20 @@ class Buckets {
     next_ = (next_ + kStride) % keys_;
   }
 
-  [[nodiscard]] Limiter& limiter() { return *limiter_; }
+  // All of them, part after part, as a saver does.
+  void TakeChanges(absl::FunctionRef<void(const LimiterChanges&)> take) {
+    for (std::size_t partition = 0; partition < kPartitionCount;) {
+      const LimiterChanges changes = limiter_->TakeChanges(kNow, false, partition);
+      take(changes);
+      partition = changes.next_partition;
+    }
+  }
+
+  void SaveTo(Storage& storage) {
+    TakeChanges([&](const LimiterChanges& changes) {
+      WEIR_CHECK(storage.Save(changes, {}, kNow, kNow).ok());
+    });
+  }
 
  private:
   std::unique_ptr<Limiter> limiter_;
@@ -74,13 +88,13 @@ void BM_Decide(benchmark::State& state) {
   const bool notes = state.range(0) != 0;
   Buckets buckets(kKeys, notes);
   buckets.Fill();
-  if (notes) static_cast<void>(buckets.limiter().TakeChanges(kNow, false));
+  if (notes) buckets.TakeChanges([](const LimiterChanges&) {});
   std::int64_t touched = 0;
   for (auto _ : state) {
     buckets.Touch();
     if (!notes || ++touched % kKeys != 0) continue;
     state.PauseTiming();
-    static_cast<void>(buckets.limiter().TakeChanges(kNow, false));
+    buckets.TakeChanges([](const LimiterChanges&) {});
     state.ResumeTiming();
   }
   state.SetItemsProcessed(state.iterations());
@@ -93,20 +107,15 @@ void BM_Save(benchmark::State& state) {
   auto storage = Storage::Open({.directory = directory.path() + "/data"});
   WEIR_CHECK(storage.ok());
   Buckets buckets(state.range(0), true);
-  Policies policies;
   buckets.Fill();
-  const auto save = [&] {
-    const LimiterChanges changes = buckets.limiter().TakeChanges(kNow, false);
-    WEIR_CHECK((*storage)->Save(changes, policies.TakeChanges(), kNow, kNow).ok());
-  };
-  save();
+  buckets.SaveTo(**storage);
   double cpu = 0;
   for (auto _ : state) {
     state.PauseTiming();
     for (std::int64_t i = 0; i < state.range(1); ++i) buckets.Touch();
     const double before = ProcessCpuMicros();
     state.ResumeTiming();
-    save();
+    buckets.SaveTo(**storage);
     cpu += ProcessCpuMicros() - before;
   }
   const double saved = static_cast<double>(state.iterations() * state.range(1));
@@ -127,12 +136,8 @@ void BM_Load(benchmark::State& state) {
     auto storage = Storage::Open(options);
     WEIR_CHECK(storage.ok());
     Buckets buckets(state.range(0), true, (*storage)->secret());
-    Policies policies;
     buckets.Fill();
-    WEIR_CHECK(
-        (*storage)
-            ->Save(buckets.limiter().TakeChanges(kNow, false), policies.TakeChanges(), kNow, kNow)
-            .ok());
+    buckets.SaveTo(**storage);
   }
   std::uintmax_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(options.directory)) {
