@@ -29,7 +29,8 @@
 //       }
 //     }
 //
-// Execute a command before parsing the next one: it may change the caps (AUTH, RESET).
+// A command may change the caps (AUTH, RESET): what was parsed behind it has to be parsed again
+// then, after Restart().
 //
 // Caps
 //
@@ -59,11 +60,11 @@
 //   * A buffer of request_bytes_max bytes is enough: kNeedMore leaves fewer bytes than that
 //     unconsumed.
 //   * A number that a client declares allocates nothing. Memory grows with the bytes received, and
-//     a parser that has seen a request of some shape allocates nothing for further ones. It keeps
-//     at most 24 bytes for each word of its largest request and as many bytes as its longest quoted
-//     inline line.
+//     a parser that has seen a request of some shape, whole and in pieces, allocates nothing for
+//     further ones. It keeps at most 24 bytes for each word of its largest request and as many
+//     bytes as its longest quoted inline line.
 //   * Bytes are looked at once, in whatever pieces they come: each call goes on where the last one
-//     stopped.
+//     stopped. (What is there when the first byte of a request is first seen, twice at most.)
 //
 // Not thread safe. Tests: resp_parser_test.cc (cases, in every cut), resp_parser_caps_test.cc,
 // resp_parser_memory_test.cc, resp_parser_model_test.cc (against a naive parser of the whole),
@@ -131,6 +132,10 @@ class RespParser {
   // yet or has just returned kCommand.
   void set_caps(const RespCaps& caps) noexcept;
 
+  // Forgets what it has read of an unfinished request, and a failure: the next Parse() begins with
+  // the first byte of a request.
+  void Restart() noexcept;
+
   // Reads on to the end of the next request. `unread` begins with the first byte not consumed, and
   // is what the last call left unconsumed plus what has arrived since; it may have moved in memory.
   //
@@ -141,6 +146,9 @@ class RespParser {
   // After kCommand: the words, views into `unread` or, for those with quotes, into this parser.
   // Good until the next Parse() and while `unread` stays. Otherwise empty.
   [[nodiscard]] std::span<const std::string_view> words() const noexcept { return words_; }
+
+  // Whether all words() are views into `unread`.
+  [[nodiscard]] bool words_are_in_input() const noexcept { return unquoted_.empty(); }
 
   // Bytes at the front of `unread` that are done with: the command's and those of the empty
   // requests before it; with kNeedMore or an error only the latter.
@@ -164,6 +172,7 @@ class RespParser {
 
   // `request` is `unread` from the request's first byte on. All offsets below count from there.
   ParseResult ParseInline(std::string_view request);
+  bool ReadPlain(std::string_view request);
   ParseResult ParseMultibulk(std::string_view request);
   Stop ReadLength(std::string_view request, const LengthLine& kind, std::int64_t& length);
   Stop ReadBulk(std::string_view request, std::size_t bytes);

@@ -13,7 +13,19 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::size_t kNumberLineBytesMax = 1 + kIntegerBytesMax + kLineEnd.size();
 constexpr std::size_t kDoubleBytesMax = 24;  // -1.2345678901234567e-308
+
+// Writes `type`, the number and CRLF, kNumberLineBytesMax bytes at most; returns where they end.
+char* WriteNumberLine(char* at, char type, std::int64_t number) noexcept {
+  *at++ = type;
+  if (number >= 0 && number <= 9) {
+    *at++ = static_cast<char>('0' + number);
+  } else {
+    at = std::to_chars(at, at + kIntegerBytesMax, number).ptr;
+  }
+  return at + kLineEnd.copy(at, kLineEnd.size());
+}
 
 bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f; }
 
@@ -39,6 +51,18 @@ void RespWriter::Error(std::string_view text) {
 }
 
 void RespWriter::Integer(std::int64_t number) { Header(':', number); }
+
+void RespWriter::Integers(std::span<const std::int64_t> numbers) {
+  constexpr std::size_t kAtOnce = 8;
+  std::array<char, kAtOnce * kNumberLineBytesMax> lines;
+  while (!numbers.empty()) {
+    char* end = lines.data();
+    const auto some = numbers.first(std::min(numbers.size(), kAtOnce));
+    for (const std::int64_t number : some) end = WriteNumberLine(end, ':', number);
+    out_.append(lines.data(), static_cast<std::size_t>(end - lines.data()));
+    numbers = numbers.subspan(some.size());
+  }
+}
 
 void RespWriter::Double(double number) {
   ABSL_ASSERT(std::isfinite(number));
@@ -73,12 +97,9 @@ void RespWriter::Verbatim(std::string_view text) {
 }
 
 void RespWriter::Header(char type, std::int64_t number) {
-  std::array<char, 1 + kIntegerBytesMax + kLineEnd.size()> line;
-  line[0] = type;
-  char* const digits = line.data() + 1;
-  char* const end = std::to_chars(digits, digits + kIntegerBytesMax, number).ptr;
-  kLineEnd.copy(end, kLineEnd.size());
-  out_.append(line.data(), end + kLineEnd.size());
+  std::array<char, kNumberLineBytesMax> line;
+  const char* const end = WriteNumberLine(line.data(), type, number);
+  out_.append(line.data(), static_cast<std::size_t>(end - line.data()));
 }
 
 void RespWriter::Blob(char type, std::string_view mark, std::string_view bytes) {

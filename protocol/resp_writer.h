@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -58,6 +59,8 @@ class RespWriter {
   void Error(std::string_view text);
 
   void Integer(std::int64_t number);
+  // One after the other: what Integer does, for less.
+  void Integers(std::span<const std::int64_t> numbers);
   // In the fewest digits that are this number and no other: 0.021. Requires: it is finite.
   void Double(double number);
   void Bulk(std::string_view bytes);

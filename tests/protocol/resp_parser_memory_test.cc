@@ -87,6 +87,7 @@ TEST(RespParserMemoryTest, AWarmParserAllocatesNothing) {
   for (const std::size_t step : {bytes.size(), std::size_t{1}, std::size_t{7}}) {
     RespParser parser;
     ASSERT_EQ(ParseAll(parser, bytes, bytes.size()), 5U);
+    ASSERT_EQ(ParseAll(parser, bytes, 1), 5U);
     allocations = 0;
     std::size_t commands = 0;
     for (int round = 0; round < 100; ++round) commands += ParseAll(parser, bytes, step);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/protocol/resp_transcript.h"
@@ -375,6 +376,32 @@ TEST(RespParserTest, CapsChangeBetweenRequests) {
   ASSERT_EQ(parser.Parse(eleven_words), ParseResult::kCommand);
   parser.set_caps(kRespCapsBeforeAuth);
   ASSERT_EQ(parser.Parse(eleven_words), ParseResult::kProtocolError);
+}
+
+// In the middle of a request, or after an error, it begins anew.
+TEST(RespParserTest, RestartForgetsTheRequestAndTheError) {
+  RespParser parser(kRespCapsBeforeAuth);
+  for (const std::string_view begun : {"*1\r\n$4\r\nPI", "*1\r\n$", "*", "PI", "*x\r\n", "'\n",
+                                       "*2\r\n$4\r\nPING\r\n$4\r\n", "*1\r\n$99999\r\n"}) {
+    ASSERT_NE(parser.Parse(begun), ParseResult::kCommand) << begun;
+    parser.Restart();
+    parser.set_caps(kRespCapsBeforeAuth);
+    EXPECT_EQ(parser.error(), "");
+    ASSERT_EQ(parser.Parse(kPing), ParseResult::kCommand) << begun;
+    EXPECT_THAT(parser.words(), testing::ElementsAre("PING"));
+    EXPECT_EQ(parser.consumed(), kPing.size());
+  }
+}
+
+TEST(RespParserTest, KnowsWhereItsWordsAre) {
+  RespParser parser;
+  for (const auto& [bytes, in_input] :
+       {std::pair(std::string(kPing), true), std::pair(std::string("a 'b'\n"), false),
+        std::pair(std::string("a b\n"), true), std::pair(std::string("\"a\"\n"), false),
+        std::pair(std::string(kPing), true)}) {
+    ASSERT_EQ(parser.Parse(bytes), ParseResult::kCommand);
+    EXPECT_EQ(parser.words_are_in_input(), in_input) << bytes;
+  }
 }
 
 // Law: each byte is looked at once. Method: change bytes behind the parser's back, after it has

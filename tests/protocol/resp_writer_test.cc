@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -42,6 +43,18 @@ TEST(RespWriterTest, Integer) {
     ExpectBoth([number](RespWriter& writer) { writer.Integer(number); },
                ":" + std::to_string(number) + "\r\n");
   }
+}
+
+TEST(RespWriterTest, IntegersAreOneAfterTheOther) {
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t number = -12; number <= 12; ++number) {
+    numbers.push_back(number * number * number * 1'000'000'007);
+    numbers.push_back(number);
+    std::string bytes;
+    for (const std::int64_t one : numbers) bytes += ":" + std::to_string(one) + "\r\n";
+    ExpectBoth([&numbers](RespWriter& writer) { writer.Integers(numbers); }, bytes);
+  }
+  ExpectBoth([](RespWriter& writer) { writer.Integers({}); }, "");
 }
 
 TEST(RespWriterTest, DoubleIsABulkInResp2) {
