@@ -28,8 +28,8 @@ struct Call {
   Instant now;                              // the execution time
   Session& session;
   RespWriter& reply;
-  bool queued = false;  // it is one of a transaction's, so it may not wait
-  bool failed = false;  // it has answered an error
+  bool queued = false;                    // it is one of a transaction's, so it may not wait
+  bool failed = false;                    // it has answered an error
 
   [[nodiscard]] Services& services() const { return session.worker().services; }
   // The words behind the command's name, or behind that and the subcommand's.
@@ -93,6 +93,7 @@ enum CommandFlags : std::uint32_t {
   kApplication = 1 << 10,       // an application's user may run it: the category @limit
   kAtOnce = 1 << 11,            // is not queued between MULTI and EXEC
   kNotInTransaction = 1 << 12,  // may not be queued
+  kSubcommand = 1 << 14,        // "CLIENT|ID"; the table sets it
   kWholeTable = 1 << 13,        // looks at or changes buckets of keys that it does not name
 };
 

@@ -11,7 +11,7 @@ namespace weir {
 // Sorted by name; a container's subcommands follow it.
 [[nodiscard]] std::span<const CommandSpec> CommandTable() noexcept;
 
-// The row of "ping" or "client|id", in any case; null if there is none. Cost: a bisection.
+// The row of "ping" or "client|id", in any case; null if there is none.
 [[nodiscard]] const CommandSpec* FindCommand(std::string_view name) noexcept;
 
 // The row of a container's subcommand; null if there is none.
@@ -26,7 +26,7 @@ namespace weir {
 [[nodiscard]] std::span<const CommandSpec> SubcommandsOf(const CommandSpec& container) noexcept;
 
 [[nodiscard]] inline bool IsSubcommand(const CommandSpec& spec) noexcept {
-  return spec.name.find('|') != std::string_view::npos;
+  return spec.Is(kSubcommand);
 }
 
 }  // namespace weir
