@@ -64,13 +64,35 @@ void Partition::Shrink(std::size_t capacity_max) {
   slots_ = std::move(smaller);
 }
 
-TableLock::TableLock(BucketTable& table, std::size_t partition) : table_(table) {
-  partitions_.push_back(static_cast<std::uint16_t>(partition));
-  Acquire();
+void BucketTable::PrefetchPartition(const KeyHash& key) const noexcept {
+  const auto* const guarded = reinterpret_cast<const char*>(&partitions_[key.partition]);
+  __builtin_prefetch(guarded, 1);
+  __builtin_prefetch(guarded + 64, 1);
+}
+
+// Those of the first limits (SlotHash::kNeighbours), which are mostly all.
+void BucketTable::PrefetchBuckets(const KeyHash& key) noexcept {
+  Guarded& guarded = partitions_[key.partition];
+  if (!guarded.mutex.TryLock()) return;
+  guarded.partition.Prefetch({key.hash, 0});
+  guarded.mutex.Unlock();
+}
+
+PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
+    : mutex_(TableHold::Covers(table, partition) ? nullptr : &table.partitions_[partition].mutex) {
+  if (mutex_) mutex_->Lock();
+}
+
+PartitionLock::~PartitionLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  if (mutex_) mutex_->Unlock();
 }
 
 TableLock::TableLock(BucketTable& table, std::span<const KeyHash> keys) : table_(table) {
-  for (const KeyHash& key : keys) partitions_.push_back(key.partition);
+  for (const KeyHash& key : keys) {
+    if (partitions_.empty() || partitions_.back() != key.partition) {
+      partitions_.push_back(key.partition);
+    }
+  }
   if (partitions_.size() > 1) {
     std::ranges::sort(partitions_);
     partitions_.erase(std::unique(partitions_.begin(), partitions_.end()), partitions_.end());
@@ -86,13 +108,11 @@ TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table
 }
 
 void TableLock::Acquire() {
-  const TableHold* hold = TableHold::of_this_thread_;
-  if (hold && &hold->table_ == &table_) {
-    for (const std::uint16_t partition : partitions_) {
-      WEIR_CHECK(hold->partitions_.Contains(partition));  // Else: a circle, one day.
-    }
-    partitions_.clear();
-  }
+  const auto covered = [this](std::uint16_t partition) {
+    return TableHold::Covers(table_, partition);
+  };
+  partitions_.erase(std::remove_if(partitions_.begin(), partitions_.end(), covered),
+                    partitions_.end());
   for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Lock();
 }
 
@@ -101,6 +121,13 @@ TableLock::~TableLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 constinit thread_local const TableHold* TableHold::of_this_thread_ = nullptr;
+
+bool TableHold::Covers(const BucketTable& table, std::size_t partition) {
+  const TableHold* const hold = of_this_thread_;
+  if (!hold || &hold->table_ != &table) return false;
+  WEIR_CHECK(hold->partitions_.Contains(partition));
+  return true;
+}
 
 TableHold::TableHold(BucketTable& table, const PartitionSet& partitions)
     : table_(table), partitions_(partitions), lock_(table, partitions) {

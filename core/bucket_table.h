@@ -38,6 +38,8 @@ class Partition {
  public:
   // The bucket, or null. The pointer is good until the next Insert or Erase.
   [[nodiscard]] Bucket* Find(SlotKey key) noexcept;
+  // Fetches what Find will look at into the cache.
+  void Prefetch(SlotKey key) const noexcept { slots_.prefetch(key); }
   // Requires: absent.
   void Insert(SlotKey key, Bucket bucket);
   void Erase(SlotKey key);
@@ -132,7 +134,13 @@ class BucketTable {
     return partitions_[index].partition;
   }
 
+  // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
+  // first has fetched. Neither waits, not for a lock either. Requires: no TableLock is held.
+  void PrefetchPartition(const KeyHash& key) const noexcept;
+  void PrefetchBuckets(const KeyHash& key) noexcept;
+
  private:
+  friend class PartitionLock;
   friend class TableLock;
   friend class TableHold;
   struct alignas(
@@ -143,11 +151,22 @@ class BucketTable {
   std::array<Guarded, kPartitionCount> partitions_;
 };
 
+// Holds the lock of one partition. Released when it goes.
+class PartitionLock {
+ public:
+  PartitionLock(BucketTable& table, std::size_t partition) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  ~PartitionLock();
+  PartitionLock(const PartitionLock&) = delete;
+  PartitionLock& operator=(const PartitionLock&) = delete;
+
+ private:
+  Mutex* const mutex_;  // null: a TableHold of this thread has it
+};
+
 // Holds the locks of some partitions, taken in ascending order, each once, so that two requests
 // never wait for each other in a circle. Released when it goes.
 class TableLock {
  public:
-  TableLock(BucketTable& table, std::size_t partition);
   TableLock(BucketTable& table, std::span<const KeyHash> keys);
   TableLock(BucketTable& table, const PartitionSet& partitions);
   // All of them: the world stops. About 50 us when nobody else is there.
@@ -163,8 +182,8 @@ class TableLock {
   absl::InlinedVector<std::uint16_t, 8> partitions_;  // ascending, distinct
 };
 
-// Holds the locks of some partitions over several TableLocks of this thread, which then find them
-// taken. One a thread at a time. Meanwhile the thread may not lock other partitions: two that wait
+// Holds the locks of some partitions over several locks of this thread, which then find them taken.
+// One a thread at a time. Meanwhile the thread may not lock other partitions: two that wait
 // for one another's would wait for ever.
 class TableHold {
  public:
@@ -174,7 +193,10 @@ class TableHold {
   TableHold& operator=(const TableHold&) = delete;
 
  private:
+  friend class PartitionLock;
   friend class TableLock;
+  // Whether this thread has the lock already. It may not take others then: a circle, one day.
+  static bool Covers(const BucketTable& table, std::size_t partition);
   static constinit thread_local const TableHold* of_this_thread_;
 
   const BucketTable& table_;

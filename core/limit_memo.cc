@@ -18,19 +18,35 @@ std::size_t LimitMemo::Hash::operator()(std::string_view text) const noexcept {
 void LimitMemo::BeginRequest() {
   if (limits_ >= kMemoLimitsMax) {
     entries_.clear();
+    recent_.fill({});
     limits_ = 0;
   }
   if (policies_) version_ = policies_->version();
 }
 
+LimitMemo::Recent& LimitMemo::RecentOf(std::string_view text) noexcept {
+  const auto byte = [](char c) { return static_cast<unsigned char>(c); };
+  const std::size_t place = text.empty() ? 0 : byte(text.front()) * 7U + byte(text.back());
+  return recent_[(place + text.size()) % recent_.size()];
+}
+
 absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
+  Recent& recent = RecentOf(text);
+  if (recent.entry && recent.entry->version == version_ && *recent.text == text) {
+    return recent.entry;
+  }
   if (const auto known = entries_.find(text); known != entries_.end()) {
     Entry& entry = known->second;
-    if (entry.version == version_) return &entry;
-    absl::Status filled = Fill(entry);
-    if (filled.ok()) return &entry;
-    entries_.erase(known);  // Its policy is gone; a word without limits would count for none.
-    return filled;
+    if (entry.version != version_) {
+      absl::Status filled = Fill(entry);
+      if (!filled.ok()) {  // Its policy is gone; a word without limits would count for none.
+        entries_.erase(known);
+        recent_.fill({});
+        return filled;
+      }
+    }
+    recent = {&known->first, &entry};
+    return &entry;
   }
   absl::StatusOr<LimitWord> word = ParseLimitWord(text);
   if (!word.ok()) return word.status();

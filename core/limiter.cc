@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
+
+#include "absl/container/fixed_array.h"
+#include "absl/utility/utility.h"
 
 #include "core/check.h"
+#include "core/join_decisions.h"
 #include "core/rule.h"
 
 namespace weir {
@@ -20,27 +25,6 @@ std::uint64_t SaturatingAdd(std::uint64_t a, std::uint64_t b) noexcept {
 std::uint64_t SaturatingMultiply(std::uint64_t a, std::uint64_t b) noexcept {
   std::uint64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? kMost : product;
-}
-
-// Joins the decisions that count: those of shadow limits only where there are no others. Requires:
-// verdict.decisions is complete, verdict.allowed is set.
-void JoinDecisions(absl::FunctionRef<bool(std::size_t)> is_shadow, Verdict& verdict) {
-  const std::size_t count = verdict.decisions.size();
-  bool all_shadow = true;
-  for (std::size_t i = 0; i < count; ++i) all_shadow = all_shadow && is_shadow(i);
-  bool first = true;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (is_shadow(i) && !all_shadow) continue;
-    const Decision& decision = verdict.decisions[i];
-    const bool decides = verdict.allowed ? decision.remaining < verdict.remaining
-                                         : decision.retry_after > verdict.retry_after;
-    if (first || decides) verdict.limit_index = i;
-    verdict.remaining =
-        first ? decision.remaining : std::min(verdict.remaining, decision.remaining);
-    if (!all_shadow) verdict.retry_after = std::max(verdict.retry_after, decision.retry_after);
-    verdict.reset_after = std::max(verdict.reset_after, decision.reset_after);
-    first = false;
-  }
 }
 
 }  // namespace
@@ -64,14 +48,16 @@ struct Limiter::Plan {
       return has_bucket && cost > 0 && step.decision.allowed;
     }
   };
-  absl::InlinedVector<KeyHash, 4> keys;
-  absl::InlinedVector<Seat, 4> seats;
+  explicit Plan(std::size_t checks) : keys(checks), seats(checks) {}
+
+  absl::FixedArray<KeyHash, 4> keys;
+  absl::FixedArray<Seat, 4> seats;
   bool allowed = true;
 };
 
 // A request whose partitions are locked and whose buckets are found, while this lives.
 struct Limiter::Hearing {
-  Hearing(Limiter& limiter, const Request& request, Instant asked)
+  Hearing(Limiter& limiter, std::span<const Check> request, Instant asked)
       : plan(limiter.PlanRequest(request)),
         lock(limiter.table_, plan.keys),
         now(limiter.ExecutionTime(plan, asked)) {
@@ -121,17 +107,15 @@ void Limiter::NoteChanged(std::size_t partition) {
 }
 
 // Hashes the keys and finds the checks that name the same bucket. Needs no lock.
-Limiter::Plan Limiter::PlanRequest(const Request& request) const {
+Limiter::Plan Limiter::PlanRequest(std::span<const Check> request) const {
   WEIR_DCHECK(!request.empty() && request.size() <= kChecksMax);
-  Plan plan;
-  plan.keys.resize(request.size());
-  plan.seats.resize(request.size());
+  Plan plan(request.size());
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Check& check = request[i];
     WEIR_DCHECK(check.cost >= 0);
     const bool same_key = i > 0 && check.key.data() == request[i - 1].key.data() &&
                           check.key.size() == request[i - 1].key.size();
-    plan.keys[i] = same_key ? plan.keys[i - 1] : hasher_(check.key);
+    plan.keys[i] = same_key ? plan.keys[i - 1] : check.hash ? *check.hash : hasher_(check.key);
     std::size_t first = 0;
     while (first < i && !(plan.keys[first] == plan.keys[i] &&
                           request[first].limit->SharesBucketsWith(*check.limit))) {
@@ -159,7 +143,7 @@ Instant Limiter::ExecutionTime(const Plan& plan, Instant now) {
 }
 
 // Requires: the partitions are locked.
-void Limiter::FindBuckets(Plan& plan, const Request& request) {
+void Limiter::FindBuckets(Plan& plan, std::span<const Check> request) {
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
     if (seat.first != i || !seat.has_bucket) continue;
@@ -186,7 +170,8 @@ bool Limiter::IsAbsentFull(LimitId id, Instant now) const {
 }
 
 // Decides each bucket. Requires: the partitions are locked, FindBuckets was called.
-void Limiter::DecideLocked(Plan& plan, const Request& request, Instant now, Nanos patience) {
+void Limiter::DecideLocked(Plan& plan, std::span<const Check> request, Instant now,
+                           Nanos patience) {
   plan.allowed = true;
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
@@ -197,10 +182,17 @@ void Limiter::DecideLocked(Plan& plan, const Request& request, Instant now, Nano
 }
 
 // Charges every bucket whose limit admits. Whatever can fail comes before the first write.
-absl::Status Limiter::Commit(Plan& plan, const Request& request, Instant now) {
+absl::Status Limiter::Commit(Plan& plan, std::span<const Check> request, Instant now) {
+  const auto is_new = [&](std::size_t i) {
+    const Plan::Seat& seat = plan.seats[i];
+    return !seat.bucket && seat.first == i && seat.charges();
+  };
+  bool any_new = false;
   for (std::size_t i = 0; i < request.size(); ++i) {
+    if (!is_new(i)) continue;
+    any_new = true;
     Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i || !seat.charges() || seat.id) continue;
+    if (seat.id) continue;
     LimitHint no_hint;
     absl::StatusOr<LimitId> id =
         registry_.Intern(*request[i].limit, request[i].hint ? *request[i].hint : no_hint);
@@ -213,14 +205,10 @@ absl::Status Limiter::Commit(Plan& plan, const Request& request, Instant now) {
     if (!seat.bucket) continue;
     Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket, seat.step.bucket);
   }
-  const auto is_new = [&](std::size_t i) {
-    const Plan::Seat& seat = plan.seats[i];
-    return seat.first == i && seat.charges() && !seat.bucket;
-  };
-  for (std::size_t i = 0; i < request.size(); ++i) {
+  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
     if (is_new(i)) MakeRoomFor(request.size(), plan.keys[i].partition, now);
   }
-  for (std::size_t i = 0; i < request.size(); ++i) {
+  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
     if (!is_new(i)) continue;
     Insert(plan.keys[i], *plan.seats[i].id, *request[i].limit, plan.seats[i].step.bucket);
   }
@@ -229,7 +217,7 @@ absl::Status Limiter::Commit(Plan& plan, const Request& request, Instant now) {
 
 // The only write of a denial: the cut times of those limits that denied. (A window that was cut and
 // would have admitted stays as it is, and is cut again when it is asked.)
-void Limiter::StoreClamped(Plan& plan, const Request& request) {
+void Limiter::StoreClamped(Plan& plan, std::span<const Check> request) {
   for (std::size_t i = 0; i < request.size(); ++i) {
     Plan::Seat& seat = plan.seats[i];
     if (!seat.bucket || seat.step.decision.allowed) continue;
@@ -243,14 +231,14 @@ void Limiter::RaiseLatest(const Plan& plan, Instant now) {
 }
 
 // The verdict. Where the request is denied, a limit that would have admitted shows its untouched
-// bucket.
-Verdict Limiter::Join(const Plan& plan, const Request& request, Instant now) const {
-  Verdict verdict;
+// bucket. Requires: `verdict` is a new one.
+void Limiter::Join(const Plan& plan, std::span<const Check> request, Instant now,
+                   Verdict& verdict) const {
   verdict.allowed = plan.allowed;
-  verdict.decisions.reserve(request.size());
+  verdict.decisions.resize(request.size());
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Plan::Seat& seat = plan.seats[i];
-    Decision decision;
+    Decision& decision = verdict.decisions[i];
     if (seat.first != i) {
       decision = verdict.decisions[seat.first];
     } else if (plan.allowed || !seat.step.decision.allowed) {
@@ -258,28 +246,68 @@ Verdict Limiter::Join(const Plan& plan, const Request& request, Instant now) con
     } else {
       decision = DecideLimit(*request[i].limit, seat.present(), now, 0, max_wait_).decision;
     }
-    verdict.decisions.push_back(decision);
   }
   JoinDecisions([&](std::size_t i) { return plan.seats[plan.seats[i].first].shadow; }, verdict);
   verdict.key_hash = plan.keys[verdict.limit_index].hash;
-  return verdict;
 }
 
 // What comes after DecideLocked: the verdict, and the writes.
-absl::StatusOr<Verdict> Limiter::Conclude(Plan& plan, const Request& request, Instant now) {
+absl::StatusOr<Verdict> Limiter::Conclude(Plan& plan, std::span<const Check> request, Instant now) {
   // Joined before the writes: a verdict needs the buckets as they were decided on.
-  Verdict verdict = Join(plan, request, now);
+  absl::StatusOr<Verdict> verdict(absl::in_place);
+  Join(plan, request, now, *verdict);
   if (plan.allowed) {
     absl::Status committed = Commit(plan, request, now);
-    if (!committed.ok()) return committed;
+    if (!committed.ok()) verdict = std::move(committed);
   } else {
     StoreClamped(plan, request);
   }
-  RaiseLatest(plan, now);
+  if (verdict.ok()) RaiseLatest(plan, now);
+  return verdict;
+}
+
+// The usual request, one limit of one key, the same as all others are decided: for a third of what
+// a plan costs.
+absl::StatusOr<Verdict> Limiter::DecideOne(const Check& check, Instant now) {
+  const Limit& limit = *check.limit;
+  const KeyHash key = check.hash ? *check.hash : hasher_(check.key);
+  const PartitionLock lock(table_, key.partition);
+  Partition& partition = table_.partition(key.partition);
+  now = std::max(now, partition.latest());
+  LimitHint no_hint;
+  LimitHint& hint = check.hint ? *check.hint : no_hint;
+  std::optional<LimitId> id;
+  Bucket* bucket = nullptr;
+  if (limit.has_bucket()) id = registry_.Find(limit, hint);
+  if (id) bucket = partition.Find({key.hash, *id});
+  const Bucket present = bucket ? Unmarked(*bucket) : id ? AbsentBucket(*id, limit) : Bucket{};
+  const auto cost = static_cast<std::uint64_t>(check.cost);
+  const Step step = DecideLimit(limit, present, now, cost, max_wait_);
+  if (bucket) {
+    Replace(key, *id, limit, *bucket, step.bucket);
+  } else if (step.decision.allowed && cost > 0 && limit.has_bucket()) {
+    if (!id) {
+      const absl::StatusOr<LimitId> interned = registry_.Intern(limit, hint);
+      if (!interned.ok()) return interned.status();
+      id = *interned;
+    }
+    MakeRoomFor(1, key.partition, now);
+    Insert(key, *id, limit, step.bucket);
+  }
+  if (time_is_ordered_) partition.RaiseLatest(now);
+
+  absl::StatusOr<Verdict> verdict(absl::in_place);
+  verdict->allowed = step.decision.allowed || limit.shape().shadow;
+  verdict->remaining = step.decision.remaining;
+  if (!verdict->allowed) verdict->retry_after = step.decision.retry_after;
+  verdict->reset_after = step.decision.reset_after;
+  verdict->key_hash = key.hash;
+  verdict->decisions.push_back(step.decision);
   return verdict;
 }
 
 absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
+  if (request.size() == 1) return DecideOne(request.front(), now);
   Hearing hearing(*this, request, now);
   Plan& plan = hearing.plan;
   now = hearing.now;
@@ -292,11 +320,13 @@ Verdict Limiter::Peek(const Request& request, Instant now) {
   Plan& plan = hearing.plan;
   now = hearing.now;
   DecideLocked(plan, request, now);
-  return Join(plan, request, now);
+  Verdict verdict;
+  Join(plan, request, now, verdict);
+  return verdict;
 }
 
 // How many times over, `most` at most, the request would pass at once.
-std::int64_t Limiter::TimesAffordable(const Plan& plan, const Request& request, Instant now,
+std::int64_t Limiter::TimesAffordable(const Plan& plan, std::span<const Check> request, Instant now,
                                       std::int64_t most) const {
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Plan::Seat& seat = plan.seats[i];
@@ -344,14 +374,15 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   RaiseLatest(plan, now);
   DecideLocked(plan, request, now);
   plan.allowed = true;  // "none" has nothing to be given, which is no denial.
-  Verdict verdict = Join(plan, request, now);
+  Verdict verdict;
+  Join(plan, request, now, verdict);
   verdict.retry_after = Nanos{0};
   return verdict;
 }
 
 // Decides the shadows again, whose tokens must be there when those of the others are. Returns how
 // long that takes. Requires: DecideLocked has allowed the request.
-Nanos Limiter::SettleShadows(Plan& plan, const Request& request, Instant now) {
+Nanos Limiter::SettleShadows(Plan& plan, std::span<const Check> request, Instant now) {
   Nanos wait{0};
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Plan::Seat& seat = plan.seats[i];
@@ -399,65 +430,6 @@ absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nano
     admission.reservation = std::move(reservation);
   }
   return admission;
-}
-
-// The bucket, or null; and the limit's id, where there is one.
-Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit, LimitId& id) {
-  LimitHint no_hint;
-  const std::optional<LimitId> found = registry_.Find(limit, no_hint);
-  if (!found) return nullptr;
-  id = *found;
-  return table_.partition(key.partition).Find({key.hash, id});
-}
-
-// What the limits of a reservation say now: those that did not allow it, and where it is not
-// allowed any more all of them, when they would.
-Verdict Limiter::LookAgain(const Reservation& reservation, bool allowed, Instant now) {
-  TableLock lock(table_, reservation.key.partition);
-  now = std::max(now, table_.partition(reservation.key.partition).latest());
-  absl::InlinedVector<Decision, 2> looks;
-  for (const Reservation::Part& part : reservation.parts) {
-    LimitId id = 0;
-    const Bucket* found = FindBucket(reservation.key, part.limit, id);
-    const Bucket bucket = found ? Unmarked(*found) : Bucket{};
-    Decision look = DecideLimit(part.limit, bucket, now, 0, max_wait_).decision;
-    if (!part.allowed || !allowed) {
-      const Decision decision = DecideLimit(part.limit, bucket, now, part.cost, max_wait_).decision;
-      look.allowed = part.allowed && decision.allowed;
-      look.retry_after = decision.retry_after;
-    }
-    looks.push_back(look);
-  }
-  Verdict verdict;
-  verdict.allowed = allowed;
-  verdict.key_hash = reservation.key.hash;
-  for (const std::uint8_t part : reservation.part_of_check) {
-    verdict.decisions.push_back(looks[part]);
-  }
-  JoinDecisions(
-      [&](std::size_t i) {
-        return reservation.parts[reservation.part_of_check[i]].limit.shape().shadow;
-      },
-      verdict);
-  return verdict;
-}
-
-Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
-  return LookAgain(reservation, true, now);
-}
-
-Verdict Limiter::Withdraw(const Reservation& reservation, Instant now) {
-  return LookAgain(reservation, false, now);
-}
-
-void Limiter::GiveBack(const Reservation& reservation) {
-  TableLock lock(table_, reservation.key.partition);
-  for (const Reservation::Part& part : reservation.parts) {
-    LimitId id = 0;
-    Bucket* bucket = FindBucket(reservation.key, part.limit, id);
-    if (!bucket || Unmarked(*bucket) != part.after) continue;
-    Replace(reservation.key, id, part.limit, *bucket, part.before);
-  }
 }
 
 }  // namespace weir

@@ -15,7 +15,7 @@ namespace weir {
 
 std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, Instant now) {
   const KeyHash hash = hasher_(key);
-  TableLock lock(table_, hash.partition);
+  PartitionLock lock(table_, hash.partition);
   absl::InlinedVector<LimitId, 4> ids;
   for (const Limit& limit : limits) {
     LimitHint no_hint;
@@ -48,7 +48,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
 std::vector<Limiter::LiveBucket> Limiter::Inspect(std::string_view key, Instant now,
                                                   PresentLimit present) {
   const KeyHash hash = hasher_(key);
-  TableLock lock(table_, hash.partition);
+  PartitionLock lock(table_, hash.partition);
   std::vector<std::pair<LimitId, Bucket>> live;
   table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
     if (slot.key_hash() != hash.hash || IsFull(registry_.Get(slot.limit), bucket, now)) return;
@@ -73,7 +73,7 @@ std::vector<Limiter::LiveBucket> Limiter::Inspect(std::string_view key, Instant 
 
 Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit present) {
   const KeyHash hash = hasher_(key);
-  TableLock lock(table_, hash.partition);
+  PartitionLock lock(table_, hash.partition);
   Nanos longest{0};
   table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
     if (slot.key_hash() != hash.hash) return;
@@ -103,7 +103,7 @@ Limiter::Isolation::Isolation(Limiter& limiter)
 
 Limiter::Watched Limiter::Watch(std::string_view key) {
   Watched watched{hasher_(key), {}};
-  TableLock lock(table_, watched.key.partition);
+  PartitionLock lock(table_, watched.key.partition);
   table_.partition(watched.key.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
     if (slot.key_hash() != watched.key.hash) return;
     watched.buckets.push_back({slot.limit, registry_.Get(slot.limit), Unmarked(bucket)});
@@ -113,7 +113,7 @@ Limiter::Watched Limiter::Watch(std::string_view key) {
 }
 
 bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
-  TableLock lock(table_, watched.key.partition);
+  PartitionLock lock(table_, watched.key.partition);
   const auto is_as_absent = [&](LimitId id, const Limit& limit, const Bucket& bucket) {
     return IsFull(limit, bucket, now) && IsAbsentFull(id, now);
   };
@@ -165,7 +165,7 @@ void Limiter::Clear() {
   }
   ++generation_;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    TableLock lock(table_, i);
+    PartitionLock lock(table_, i);
     table_.partition(i).ForgetChanges();
     table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
                                 [&](const SlotKey& slot, Bucket) {
@@ -180,7 +180,7 @@ void Limiter::ForgetPolicies(std::span<const std::uint32_t> policies) {
   if (policies.empty()) return;
   const absl::flat_hash_set<std::uint32_t> gone(policies.begin(), policies.end());
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    TableLock lock(table_, i);
+    PartitionLock lock(table_, i);
     table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
                                 [&](const SlotKey& slot, Bucket) {
                                   if (!gone.contains(registry_.Get(slot.limit).owner().policy))
@@ -192,7 +192,7 @@ void Limiter::ForgetPolicies(std::span<const std::uint32_t> policies) {
 }
 
 std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_max) {
-  TableLock lock(table_, partition);
+  PartitionLock lock(table_, partition);
   Partition& swept = table_.partition(partition);
   const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
     const Limit& limit = registry_.Get(slot.limit);
@@ -271,7 +271,7 @@ Limiter::Size Limiter::size() {
   Size size;
   size.limits = registry_.size();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    TableLock lock(table_, i);
+    PartitionLock lock(table_, i);
     size.buckets += table_.partition(i).size();
     size.changes += table_.partition(i).changes();
     size.table_bytes += table_.partition(i).capacity() * kSlotBytes;
@@ -282,7 +282,7 @@ Limiter::Size Limiter::size() {
 std::size_t Limiter::CountLive(Instant now) {
   std::size_t live = 0;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    TableLock lock(table_, i);
+    PartitionLock lock(table_, i);
     table_.partition(i).ForEach([&](const SlotKey& slot, Bucket bucket) {
       if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
     });

@@ -77,7 +77,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
         changed_partitions_.Add(i);
         return;
       }
-      TableLock lock(table_, i);
+      PartitionLock lock(table_, i);
       TakePartition(i, now, changes);
     });
   }
@@ -90,7 +90,7 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
   registry_.NoteAgain(changes.limits);
   if (changes.everything) return NoteEverything();
   for (const BucketChange& change : changes.buckets) {
-    TableLock lock(table_, change.partition);
+    PartitionLock lock(table_, change.partition);
     Partition& partition = table_.partition(change.partition);
     partition.NoteAgain({change.key, change.algorithm, change.went_back});
     NoteChanged(change.partition);
@@ -99,7 +99,7 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
 
 void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                                Instant now) {
-  TableLock lock(table_, partition);
+  PartitionLock lock(table_, partition);
   Partition& restored = table_.partition(partition);
   WEIR_CHECK(restored.size() == 0);
   restored.Reserve(buckets.size());

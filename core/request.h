@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 
+#include "core/key_hash.h"
 #include "core/limit.h"
 #include "core/limit_registry.h"
 
@@ -21,6 +22,7 @@ struct Check {
   const Limit* limit;         // not null; not owned
   std::int64_t cost = 1;      // tokens; >= 0
   LimitHint* hint = nullptr;  // where the limit's id is remembered between requests; may be null
+  const KeyHash* hash = nullptr;  // the key's, where it is known already; else null
 };
 
 // At least one check and at most kChecksMax. Several may share a key, and several may name the same

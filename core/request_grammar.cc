@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/utility/utility.h"
 
 #include "core/quote.h"
 #include "core/status.h"
@@ -52,10 +53,11 @@ std::shared_ptr<const PolicyLimits> OverrideOf(const LimitMemo::Entry& entry,
 // Walks over the words once, from left to right.
 class RequestReader {
  public:
-  RequestReader(std::span<const std::string_view> words, LimitMemo& memo, RequestKind kind)
-      : words_(words), memo_(memo), kind_(kind) {}
+  RequestReader(std::span<const std::string_view> words, LimitMemo& memo, RequestKind kind,
+                ParsedRequest& parsed)
+      : words_(words), memo_(memo), kind_(kind), parsed_(parsed) {}
 
-  absl::StatusOr<ParsedRequest> Read() {
+  absl::Status Read() {
     do {
       WEIR_RETURN_IF_ERROR(ReadGroup());
       if (kind_ == RequestKind::kWait && PresentKeyword() == Keyword::kAnd) {
@@ -69,7 +71,7 @@ class RequestReader {
     if (kind_ == RequestKind::kWait && !Seen(Keyword::kTimeout)) {
       return absl::InvalidArgumentError("TIMEOUT and the longest wait in ms must follow");
     }
-    return std::move(parsed_);
+    return absl::OkStatus();
   }
 
  private:
@@ -219,7 +221,7 @@ class RequestReader {
   const RequestKind kind_;
   std::size_t next_ = 0;
   unsigned seen_ = 0;  // options, by Keyword
-  ParsedRequest parsed_;
+  ParsedRequest& parsed_;
 };
 
 absl::Status TooManyLimits() {
@@ -231,7 +233,10 @@ absl::Status TooManyLimits() {
 absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words, LimitMemo& memo,
                                            RequestKind kind) {
   memo.BeginRequest();
-  return RequestReader(words, memo, kind).Read();
+  absl::StatusOr<ParsedRequest> parsed(absl::in_place);
+  absl::Status read = RequestReader(words, memo, kind, *parsed).Read();
+  if (!read.ok()) parsed = std::move(read);
+  return parsed;
 }
 
 absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,

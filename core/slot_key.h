@@ -24,11 +24,19 @@ struct SlotKey {
   friend bool operator==(const SlotKey&, const SlotKey&) = default;
 };
 
-// The key's hash is keyed and uniform already; the limit only has to move it elsewhere.
+// Where a slot lies in abseil's map. The upper 57 bits say in which group of 16 slots the search
+// begins, the lower 7 what tells the slots of a group apart. The key's hash is keyed and uniform
+// already. The limit goes into the lower bits, so that the buckets of a key lie side by side and
+// are one fetch from memory, not one a limit; but no more than kNeighbours of them, as the search
+// goes over all that begin in the same place.
 struct SlotHash {
+  static constexpr LimitId kNeighbours = 64;
+
   std::size_t operator()(const SlotKey& key) const noexcept {
-    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
-    return key.key_hash() + key.limit * kGoldenRatio;
+    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // far from one block to the next
+    const std::uint64_t block = key.limit / kNeighbours;
+    const std::uint64_t place = key.key_hash() + (block * kGoldenRatio << 7);
+    return place ^ (key.limit % kNeighbours << 1) ^ block % 2;
   }
 };
 

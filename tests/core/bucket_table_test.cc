@@ -52,6 +52,20 @@ TEST(SlotHashTest, LimitsOfOneKeySpread) {
   for (const int count : group) EXPECT_LE(count, 2 * static_cast<int>(kLimits / 1024));
 }
 
+// A request about a key with several limits is one fetch from memory: the search for each begins in
+// the same group, where something tells them apart.
+TEST(SlotHashTest, FirstLimitsOfOneKeyAreNeighbours) {
+  const std::size_t first = SlotHash{}(SlotKey(0x0123456789ABCDEF, 0));
+  std::set<std::size_t> hashes;
+  for (LimitId limit = 0; limit < SlotHash::kNeighbours; ++limit) {
+    const std::size_t hash = SlotHash{}(SlotKey(0x0123456789ABCDEF, limit));
+    EXPECT_EQ(hash >> 7, first >> 7);
+    hashes.insert(hash);
+  }
+  EXPECT_EQ(hashes.size(), SlotHash::kNeighbours);
+  EXPECT_NE(SlotHash{}(SlotKey(0x0123456789ABCDEF, SlotHash::kNeighbours)) >> 7, first >> 7);
+}
+
 // --- One partition ------------------------------------------------------------------------------
 
 class PartitionTest : public testing::Test {
@@ -218,15 +232,41 @@ TEST_F(TableLockTest, SamePartitionManyTimesIsLockedOnce) {
   const TableLock again(*table_, keys);
 }
 
+// A fetch changes nothing and waits for nobody: not even where the lock is taken.
+TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
+  const KeyHash key = In(7);
+  {
+    const PartitionLock lock(*table_, 7);
+    table_->partition(7).Insert({key.hash, 3}, {1, 2, 3});
+    std::thread([&] { table_->PrefetchBuckets(key); }).join();
+  }
+  table_->PrefetchPartition(key);
+  table_->PrefetchBuckets(key);
+  table_->PrefetchBuckets(In(8));
+  const PartitionLock lock(*table_, 7);
+  EXPECT_EQ(*table_->partition(7).Find({key.hash, 3}), (Bucket{1, 2, 3}));
+}
+
+TEST_F(TableLockTest, AHoldCoversLocksOfItsThread) {
+  PartitionSet partitions;
+  partitions.Add(3);
+  partitions.Add(5);
+  const TableHold hold(*table_, partitions);
+  const PartitionLock one(*table_, 3);
+  const PartitionLock again(*table_, 3);
+  const std::vector<KeyHash> keys = {In(5), In(3)};
+  const TableLock both(*table_, keys);
+}
+
 TEST_F(TableLockTest, ReleasedWhenItGoes) {
   { const TableLock all = TableLock::All(*table_); }
   { const TableLock all = TableLock::All(*table_); }
-  const TableLock one(*table_, 0);
-  const TableLock other(*table_, 4095);
+  const PartitionLock one(*table_, 0);
+  const PartitionLock other(*table_, 4095);
 }
 
 TEST_F(TableLockTest, OneExcludesOne) {
-  EXPECT_EQ(CountUnder([&](int) { return TableLock(*table_, 5); }), 4 * rounds_);
+  EXPECT_EQ(CountUnder([&](int) { return PartitionLock(*table_, 5); }), 4 * rounds_);
 }
 
 // Pairs in a ring, so that somebody would wait for somebody for ever were they not taken in order.
@@ -243,7 +283,7 @@ TEST_F(TableLockTest, StacksExcludeWhereTheyMeet) {
 
 TEST_F(TableLockTest, AllExcludesEveryPartition) {
   const auto take = [&](int i) {
-    return i == 0 ? TableLock::All(*table_) : TableLock(*table_, 1234);
+    return i == 0 ? TableLock::All(*table_) : TableLock(*table_, std::array{In(1234)});
   };
   EXPECT_EQ(CountUnder(take), 4 * rounds_);
 }

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <numeric>
+#include <random>
 #include <string>
+#include <string_view>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -61,6 +63,54 @@ TEST_F(LimiterTest, LimitSpelledOtherwiseIsTheSame) {
 TEST_F(LimiterTest, SecretDecidesWhereKeysLieAndNothingElse) {
   Limiter other({.secret = {1, 2, 3}});
   EXPECT_EQ(other.Decide(Of({{"a", "3/s"}}), now_)->remaining, Decide({{"a", "3/s"}}).remaining);
+}
+
+// A request of one check goes another way than those of several, to the same end: here beside one
+// that never matters, in another limiter, through every kind of limit, cost and time.
+TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
+  constexpr std::string_view kLimits[] = {"3/s",  "7/11ms,burst=2", "4/s,fixed", "5/2s,sliding",
+                                          "none", "unlimited",      "2/s,shadow"};
+  for (const bool is_ordered : {false, true}) {
+    Limiter one({.secret = {1}, .time_is_ordered = is_ordered});
+    Limiter several({.secret = {1}, .time_is_ordered = is_ordered});
+    std::mt19937 random(7);
+    for (int step = 0; step < 4'000; ++step) {
+      const Limit& limit = Named(kLimits[random() % std::size(kLimits)]);
+      const Check check{random() % 2 == 0 ? "a" : "b", &limit,
+                        static_cast<std::int64_t>(random() % 5)};
+      now_ += milliseconds{static_cast<int>(random() % 500) - 100};
+      const Verdict alone = *one.Decide({check}, now_);
+      const Check shadow{check.key, &Named("1000000/s,shadow"), 0};
+      const Verdict beside = *several.Decide({check, shadow}, now_);
+      ASSERT_EQ(alone.allowed, beside.allowed) << step;
+      ASSERT_EQ(alone.decisions.front(), beside.decisions.front()) << step;
+      ASSERT_EQ(alone.retry_after, beside.retry_after) << step;
+      ASSERT_EQ(alone.reset_after, beside.reset_after) << step;
+      ASSERT_EQ(alone.remaining, beside.remaining) << step;
+      ASSERT_EQ(alone.key_hash, beside.key_hash) << step;
+      ASSERT_EQ(alone.limit_index, beside.limit_index) << step;
+      ASSERT_EQ(one.size().buckets, several.size().buckets) << step;
+    }
+  }
+}
+
+// Whoever knows a key's hash may say it.
+TEST_F(LimiterTest, AKeysHashMayBeKnown) {
+  Limiter limiter({.secret = {1}});
+  const KeyHash hash = limiter.PrefetchPartition("a");
+  limiter.PrefetchBuckets(hash);
+  const Limit& limit = Named("3/s");
+  EXPECT_EQ(limiter.Decide({{.key = "a", .limit = &limit}}, now_)->remaining, 2);
+  limiter.PrefetchBuckets(hash);
+  EXPECT_EQ(limiter.Decide({{.key = "a", .limit = &limit, .hash = &hash}}, now_)->remaining, 1);
+  EXPECT_EQ(
+      limiter
+          .Decide({{.key = "a", .limit = &limit, .hash = &hash}, {.key = "b", .limit = &limit}},
+                  now_)
+          ->decisions[0]
+          .remaining,
+      0);
+  EXPECT_EQ(limiter.size().buckets, 2u);
 }
 
 // --- Cost ---------------------------------------------------------------------------------------
