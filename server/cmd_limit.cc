@@ -21,15 +21,6 @@
 namespace weir {
 namespace {
 
-// The execution time of a request: the clock's, or the client's where that is allowed.
-absl::StatusOr<Instant> ExecutionTime(const Call& call, const ParsedRequest& request) {
-  if (!request.at) return call.now;
-  if (!call.services().explicit_time.allowed()) {
-    return absl::PermissionDeniedError("AT needs a server that runs with --allow-explicit-time");
-  }
-  return *request.at;
-}
-
 // What RL.INSPECT calls a bucket.
 std::string BucketName(const Policies& policies, const Limit& limit) {
   const LimitOwner owner = limit.owner();
@@ -40,19 +31,25 @@ std::string BucketName(const Policies& policies, const Limit& limit) {
                       limit.shape().shadow ? ",shadow" : "");
 }
 
-// A request as it was read, and when it is decided.
-struct Asked {
-  ParsedRequest request;
-  Instant now;
-};
-
-absl::StatusOr<Asked> ReadRequest(const Call& call, RequestKind kind = RequestKind::kDecide) {
+// Reads the request. An execution time of the client's own is one that it may give.
+absl::StatusOr<ParsedRequest> ReadRequest(const Call& call,
+                                          RequestKind kind = RequestKind::kDecide) {
   absl::StatusOr<ParsedRequest> request =
       ParseRequest(call.arguments(), call.session.worker().memo, kind);
-  if (!request.ok()) return request.status();
-  const absl::StatusOr<Instant> now = ExecutionTime(call, *request);
-  if (!now.ok()) return now.status();
-  return Asked{*std::move(request), *now};
+  if (!request.ok()) return request;
+  if (request->at && !call.services().explicit_time.allowed()) {
+    request = absl::PermissionDeniedError("AT needs a server that runs with --allow-explicit-time");
+    return request;
+  }
+  auto fetched = call.keys.begin();  // in the order of the checks
+  for (Check& check : request->checks) {
+    const char* const word = check.key.data();
+    fetched = std::find_if(fetched, call.keys.end(),
+                           [word](const FetchedKey& key) { return key.text.data() == word; });
+    if (fetched == call.keys.end()) break;
+    check.hash = &fetched->hash;
+  }
+  return request;
 }
 
 void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const Verdict& verdict) {
@@ -66,8 +63,8 @@ void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const 
 bool IsRepeated(const Request& checks, std::size_t i) {
   return std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i),
                      [&check = checks[i]](const Check& earlier) {
-                       return earlier.key == check.key &&
-                              earlier.limit->SharesBucketsWith(*check.limit);
+                       return earlier.limit->SharesBucketsWith(*check.limit) &&
+                              earlier.key == check.key;
                      });
 }
 
@@ -91,54 +88,56 @@ void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
 }  // namespace
 
 void RlAllow(Call& call) {
-  const absl::StatusOr<Asked> asked = ReadRequest(call);
-  if (!asked.ok()) return call.Fail(asked.status());
-  if (call.RefusedUnsaved(asked->request.checks, asked->now)) return;
-  const absl::StatusOr<Verdict> verdict =
-      call.services().limiter.Decide(asked->request.checks, asked->now);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(call);
+  if (!request.ok()) return call.Fail(request.status());
+  const Instant now = request->at.value_or(call.now);
+  if (call.RefusedUnsaved(request->checks, now)) return;
+  const absl::StatusOr<Verdict> verdict = call.services().limiter.Decide(request->checks, now);
   if (!verdict.ok()) return call.Fail(verdict.status());
-  Count(call, asked->request, *verdict);
-  Answer(call, asked->request, verdict->allowed ? 1 : 0, *verdict);
+  Count(call, *request, *verdict);
+  Answer(call, *request, verdict->allowed ? 1 : 0, *verdict);
 }
 
 void RlPeek(Call& call) {
-  const absl::StatusOr<Asked> asked = ReadRequest(call);
-  if (!asked.ok()) return call.Fail(asked.status());
-  const Verdict verdict = call.services().limiter.Peek(asked->request.checks, asked->now);
-  Answer(call, asked->request, verdict.allowed ? 1 : 0, verdict);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(call);
+  if (!request.ok()) return call.Fail(request.status());
+  const Instant now = request->at.value_or(call.now);
+  const Verdict verdict = call.services().limiter.Peek(request->checks, now);
+  Answer(call, *request, verdict.allowed ? 1 : 0, verdict);
 }
 
 void RlTake(Call& call) {
-  const absl::StatusOr<Asked> asked = ReadRequest(call, RequestKind::kTake);
-  if (!asked.ok()) return call.Fail(asked.status());
-  if (call.RefusedUnsaved(asked->request.checks, asked->now)) return;
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(call, RequestKind::kTake);
+  if (!request.ok()) return call.Fail(request.status());
+  const Instant now = request->at.value_or(call.now);
+  if (call.RefusedUnsaved(request->checks, now)) return;
   const absl::StatusOr<Limiter::Grant> grant =
-      call.services().limiter.Take(asked->request.checks, asked->request.upto, asked->now);
+      call.services().limiter.Take(request->checks, request->upto, now);
   if (!grant.ok()) return call.Fail(grant.status());
-  Count(call, asked->request, grant->verdict);
-  Answer(call, asked->request, grant->granted, grant->verdict);
+  Count(call, *request, grant->verdict);
+  Answer(call, *request, grant->granted, grant->verdict);
 }
 
 void RlRefund(Call& call) {
-  const absl::StatusOr<Asked> asked = ReadRequest(call);
-  if (!asked.ok()) return call.Fail(asked.status());
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(call);
+  if (!request.ok()) return call.Fail(request.status());
+  const Instant now = request->at.value_or(call.now);
   call.Changed();
-  Answer(call, asked->request, 1,
-         call.services().limiter.Refund(asked->request.checks, asked->now));
+  Answer(call, *request, 1, call.services().limiter.Refund(request->checks, now));
 }
 
 void RlWait(Call& call) {
-  const absl::StatusOr<Asked> asked = ReadRequest(call, RequestKind::kWait);
-  if (!asked.ok()) return call.Fail(asked.status());
-  const ParsedRequest& request = asked->request;
+  const absl::StatusOr<ParsedRequest> read = ReadRequest(call, RequestKind::kWait);
+  if (!read.ok()) return call.Fail(read.status());
+  const ParsedRequest& request = *read;
   if (request.timeout > call.services().options.max_wait) {
     return call.Fail(absl::StrCat("invalid TIMEOUT '", CeilMillis(request.timeout),
                                   "': above the server's max-wait, ",
                                   call.services().options.max_wait.count(), " ms"));
   }
-  if (call.RefusedUnsaved(asked->request.checks, asked->now)) return;
+  if (call.RefusedUnsaved(request.checks, call.now)) return;
   absl::StatusOr<Limiter::Admission> admission = call.services().limiter.Reserve(
-      request.checks, call.queued ? Nanos{0} : request.timeout, asked->now);
+      request.checks, call.queued ? Nanos{0} : request.timeout, call.now);
   if (!admission.ok()) return call.Fail(admission.status());
   if (admission->reservation && call.services().refuses_changes()) {
     call.services().limiter.GiveBack(*admission->reservation);

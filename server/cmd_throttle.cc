@@ -52,11 +52,9 @@ void Throttle(Call& call) {
   if (!verdict->allowed) worker.denied_keys.Add(key, verdict->key_hash);
   const bool can_retry = !verdict->allowed && verdict->retry_after != kNever;
   call.reply.Array(5);
-  call.reply.Integer(verdict->allowed ? 0 : 1);
-  call.reply.Integer(max_burst + 1);
-  call.reply.Integer(verdict->remaining);
-  call.reply.Integer(can_retry ? CeilSeconds(verdict->retry_after) : -1);
-  call.reply.Integer(CeilSeconds(verdict->reset_after));
+  call.reply.Integers(
+      {{verdict->allowed ? 0 : 1, max_burst + 1, verdict->remaining,
+        can_retry ? CeilSeconds(verdict->retry_after) : -1, CeilSeconds(verdict->reset_after)}});
 }
 
 }  // namespace weir

@@ -28,6 +28,7 @@ struct Call {
   Instant now;                              // the execution time
   Session& session;
   RespWriter& reply;
+  std::span<const FetchedKey> keys = {};  // as ReadAhead::Command's
   bool queued = false;                    // it is one of a transaction's, so it may not wait
   bool failed = false;                    // it has answered an error
 

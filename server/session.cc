@@ -60,6 +60,7 @@ void Session::set_user(std::shared_ptr<const User> user, const std::string& pass
   password_hash_ = user ? password_hash : "";
   user_ = std::move(user);
   record_->set_user(user_ ? user_->name() : "");
+  DropReadAhead();
   parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
 }
 
@@ -153,41 +154,58 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   NoteUnsaved(out_begin, out.size());
   StartLap();
+  ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
     }
-    const ParseResult parsed = parser_.Parse(unread.substr(turn.consumed));
-    turn.consumed += parser_.consumed();
-    if (parsed == ParseResult::kNeedMore) break;
-    if (parsed == ParseResult::kCommand) {
-      if (IsPaused(parser_.words(), now)) {
-        turn.consumed -= parser_.consumed();
-        turn.next = Next::kWait;
-        turn.wake = worker_.services.pause.until();
+    if (ahead.empty()) {
+      const ParseResult parsed =
+          ahead.Fill(unread.substr(turn.consumed), parser_, worker_.services.limiter);
+      if (parsed != ParseResult::kCommand) {
+        turn.consumed += parser_.consumed();
+        if (parsed == ParseResult::kNeedMore) break;
+        EndStream(parsed, unread.substr(turn.consumed), reply);
         break;
       }
-      const std::size_t begin = out.size();
-      ExecuteUnlessSilent(now, out, reply);
-      NoteUnsaved(begin, out.size());
-      if (!waiter_ && now >= held_until_) continue;
-      turn.next = waiter_ ? Next::kWait : Next::kHold;
-      turn.wake = waiter_ ? waiter_->ready() : held_until_;
+    }
+    if (IsPaused(ahead.next_spec(), now)) {
+      turn.next = Next::kWait;
+      turn.wake = worker_.services.pause.until();
       break;
     }
-    worker_.counters.protocol_errors.Add();
-    if (parsed == ParseResult::kProtocolError && replies_ != Replies::kOff) {
-      worker_.Fail(reply, absl::StrCat("ERR ", AbslView(parser_.error())));
-    } else if (parsed == ParseResult::kForeignProtocol) {
-      LogForeign(unread.substr(turn.consumed));
-    }
-    Close();
+    const ReadAhead::Command command = ahead.Pop(worker_.services.limiter);
+    turn.consumed += command.bytes;
+    const std::size_t begin = out.size();
+    ExecuteUnlessSilent(command, now, out, reply);
+    NoteUnsaved(begin, out.size());
+    if (!waiter_ && now >= held_until_) continue;
+    turn.next = waiter_ ? Next::kWait : Next::kHold;
+    turn.wake = waiter_ ? waiter_->ready() : held_until_;
+    break;
   }
+  if (!ahead.empty()) DropReadAhead();
   if (closing_) turn.next = Next::kClose;
   MarkUnsaved(turn);
   CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
+}
+
+// What follows is not a request.
+void Session::EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply) {
+  worker_.counters.protocol_errors.Add();
+  if (parsed == ParseResult::kForeignProtocol) {
+    LogForeign(unread);
+  } else if (replies_ != Replies::kOff) {
+    worker_.Fail(reply, absl::StrCat("ERR ", AbslView(parser_.error())));
+  }
+  Close();
+}
+
+void Session::DropReadAhead() {
+  worker_.read_ahead.Drop();
+  parser_.Restart();
 }
 
 void Session::AppendNews(std::string& out) {
@@ -252,10 +270,9 @@ void Session::LogForeign(std::string_view request) {
       record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *held_back);
 }
 
-bool Session::IsPaused(std::span<const std::string_view> words, Instant now) const {
+bool Session::IsPaused(const CommandSpec* spec, Instant now) const {
   const Pause& pause = worker_.services.pause;
   if (now >= pause.until() || ending_) return false;
-  const CommandSpec* spec = FindRequested(words);
   // Who is to end it, or the server, must get in.
   if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
     return false;
@@ -267,9 +284,10 @@ bool Session::IsPaused(std::span<const std::string_view> words, Instant now) con
 }
 
 // The reply that CLIENT REPLY does not want is written, and taken back.
-void Session::ExecuteUnlessSilent(Instant now, std::string& out, RespWriter& reply) {
+void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
+                                  RespWriter& reply) {
   const std::size_t begin = out.size();
-  ExecuteCommand(parser_.words(), now, reply);
+  ExecuteCommand(command, now, reply);
   const int in_queue = transaction_.is_open() ? static_cast<int>(transaction_.queued().size()) : -1;
   record_->queued.store(in_queue, std::memory_order_relaxed);
   if (replies_ == Replies::kOn) return;
@@ -314,12 +332,11 @@ std::string Session::WhyNot(const CommandSpec& spec, std::span<const std::string
   return absl::StrCat("NOPERM this user has no permissions to run the '", name, "' command");
 }
 
-void Session::ExecuteCommand(std::span<const std::string_view> words, Instant now,
-                             RespWriter& reply) {
+void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply) {
   worker_.counters.commands.Add();
   Charge(1);
   RefreshUser();
-  const CommandSpec* spec = FindRequested(words);
+  const auto& [words, spec, bytes, keys] = command;
   if (!spec) {
     const CommandSpec* container = FindCommand(words[0]);
     const bool is_known = container && !IsSubcommand(*container);
@@ -331,7 +348,10 @@ void Session::ExecuteCommand(std::span<const std::string_view> words, Instant no
   record_->last_command.store(spec, std::memory_order_relaxed);
   const std::string why = WhyNot(*spec, words, now, transaction_.is_open());
   if (!why.empty()) return Refuse(spec, why, reply);
-  if (!transaction_.is_open() || spec->Is(kAtOnce)) return Run(*spec, words, now, reply, false);
+  if (!transaction_.is_open() || spec->Is(kAtOnce)) {
+    Call call{*spec, words, now, *this, reply, keys};
+    return Run(call);
+  }
   if (spec->Is(kNotInTransaction)) {
     return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
   }
@@ -341,12 +361,16 @@ void Session::ExecuteCommand(std::span<const std::string_view> words, Instant no
   StartLap();
 }
 
-void Session::Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
-                  RespWriter& reply, bool queued) {
-  Call call{spec, words, now, *this, reply, queued};
+void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_view> words,
+                        Instant now, RespWriter& reply) {
+  Call call{spec, words, now, *this, reply, {}, true};
+  Run(call);
+}
+
+void Session::Run(Call& call) {
   const std::string why = WhyNotNow(call);
   if (why.empty()) return RunHandler(call);
-  worker_.command_stats.Of(spec).rejected.Add();
+  worker_.command_stats.Of(call.spec).rejected.Add();
   call.FailAs(why);
   StartLap();
 }

@@ -92,9 +92,7 @@ class Session {
   void StartLap() noexcept { lap_ = worker_.services.clock.Stopwatch(); }
   // Runs one command of a transaction. Requires: ExecuteCommand has let it be queued.
   void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
-                 RespWriter& reply) {
-    Run(spec, words, now, reply, true);
-  }
+                 RespWriter& reply);
   // Who the client is; null: nobody yet.
   [[nodiscard]] const std::shared_ptr<const User>& user() const noexcept { return user_; }
   // `password_hash`: of what he gave for it, as User::HashOf makes it; empty: nothing.
@@ -141,18 +139,21 @@ class Session {
   void NoteUnsaved(std::size_t begin, std::size_t end);
   void MarkUnsaved(Turn& turn);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
-  [[nodiscard]] bool IsPaused(std::span<const std::string_view> words, Instant now) const;
-  void ExecuteUnlessSilent(Instant now, std::string& out, RespWriter& reply);
-  void ExecuteCommand(std::span<const std::string_view> words, Instant now, RespWriter& reply);
+  [[nodiscard]] bool IsPaused(const CommandSpec* spec, Instant now) const;
+  void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
+                           RespWriter& reply);
+  void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
+  // The commands that were read ahead have to be parsed again.
+  void DropReadAhead();
   [[nodiscard]] std::string WhyNot(const CommandSpec& spec, std::span<const std::string_view> words,
                                    Instant now, bool in_transaction);
-  void Run(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
-           RespWriter& reply, bool queued);
+  void Run(Call& call);
   void RefreshUser();
   // Why it may not run now, or nothing.
   [[nodiscard]] std::string WhyNotNow(const Call& call);
   // Counts the call, and shows it to whoever looks.
   void RunHandler(Call& call);
+  void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
   void AppendNews(std::string& out);
   void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
                  Instant now);

@@ -11,7 +11,7 @@ void WriteDecision(RespWriter& reply, const NamedLimit& named, const Decision& d
   if (reply.protocol() == 2) {
     reply.Array(1 + numbers.size());
     reply.Bulk(named.name);
-    for (const std::int64_t number : numbers) reply.Integer(number);
+    reply.Integers(numbers);
     return;
   }
   reply.Map(1 + numbers.size());
@@ -30,7 +30,7 @@ void WriteVerdict(RespWriter& reply, std::int64_t first, const Verdict& verdict,
   auto numbers = VerdictNumbers(verdict);
   numbers.front() = first;
   reply.Array(numbers.size() + (with_limits ? 1 : 0));
-  for (const std::int64_t number : numbers) reply.Integer(number);
+  reply.Integers(numbers);
   if (!with_limits) return;
   reply.Array(verdict.decisions.size());
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {

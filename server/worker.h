@@ -32,6 +32,7 @@
 #include "server/options.h"
 #include "server/pause.h"
 #include "server/rate.h"
+#include "server/read_ahead.h"
 #include "server/settings.h"
 #include "server/state_on_disk.h"
 #include "server/stats_report.h"
@@ -157,6 +158,7 @@ struct Worker {
   Rates rates;
   CommandStats command_stats;
   ErrorStats error_stats;
+  ReadAhead read_ahead;  // of the session whose turn it is
 };
 
 }  // namespace weir

@@ -236,6 +236,37 @@ TEST(SessionTest, NotesWhenItWasActive) {
             FindCommand("PING"));  // what was not executed is not noted
 }
 
+// What is read ahead of a command that changes the caps is read again, with the new ones.
+TEST(SessionTest, ALoginCountsForWhatWasSentBehindIt) {
+  TestServer server;
+  ASSERT_TRUE(server.services.access.Configure("secret", "").ok());
+  Conversation client(server);
+  const std::string long_request = RespRequest(
+      std::vector<std::string>{"EXISTS", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"});
+  const std::string login = RespRequest(std::vector<std::string>{"AUTH", "secret"});
+  EXPECT_EQ(client.Send(login + long_request + "PING\r\n"), "+OK\r\n:0\r\n+PONG\r\n");
+  // In pieces, too: half of it may have been looked at with the old caps.
+  for (std::size_t cut = 0; cut < long_request.size(); ++cut) {
+    Conversation other(server);
+    std::string replies = other.Send(login + long_request.substr(0, cut));
+    replies += other.Send(long_request.substr(cut));
+    EXPECT_EQ(replies, "+OK\r\n:0\r\n") << cut;
+  }
+  EXPECT_EQ(client.Send(RespRequest(std::vector<std::string>{"RESET"}) + long_request + "PING\r\n"),
+            "+RESET\r\n-ERR Protocol error: unauthenticated multibulk length\r\n");
+}
+
+// A turn that ends leaves what was read ahead to the next.
+TEST(SessionTest, ReadingAheadLosesNothingWhereATurnEnds) {
+  Conversation client;
+  EXPECT_EQ(client.Send("PING 1\r\nCLIENT PAUSE 1000\r\nPING 2\r\nPING 3\r\nPI"),
+            "$1\r\n1\r\n+OK\r\n");
+  client.server().clock.Advance(std::chrono::seconds{1});
+  EXPECT_EQ(client.Receive(), "$1\r\n2\r\n$1\r\n3\r\n");
+  EXPECT_EQ(client.Send("NG\r\nECHO 'a b'\r\nECHO \"c\"\r\nQUIT\r\n*x\r\n"),
+            "+PONG\r\n$3\r\na b\r\n$1\r\nc\r\n+OK\r\n");
+}
+
 TEST(SessionTest, UnknownCommandsAreEchoedWithinBounds) {
   Conversation client;
   EXPECT_EQ(client.Call({""}), "-ERR unknown command '', with args beginning with: \r\n");

@@ -1,0 +1,69 @@
+#include "server/read_ahead.h"
+
+#include <algorithm>
+
+#include "server/command_keys.h"
+#include "server/command_table.h"
+
+namespace weir {
+
+ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter& limiter) {
+  commands_.clear();
+  words_.clear();
+  keys_.clear();
+  next_ = 0;
+  ParseResult result = ParseResult::kCommand;
+  bool words_stay = true;
+  while (commands_.size() < kCommandsMax && words_stay) {
+    result = parser.Parse(unread);
+    unread.remove_prefix(parser.consumed());
+    if (result != ParseResult::kCommand) break;
+    words_stay = parser.words_are_in_input();
+    const std::span<const std::string_view> words = parser.words();
+    const CommandSpec* const spec = FindRequested(words);
+    NoteKeys(spec, words);
+    words_.insert(words_.end(), words.begin(), words.end());
+    commands_.push_back({spec, parser.consumed(), words_.size(), keys_.size()});
+  }
+  if (commands_.empty()) return result;
+  if (result != ParseResult::kCommand) commands_.back().bytes += parser.consumed();
+  if (commands_.size() == 1) keys_.clear();  // There is nothing to do meanwhile.
+  partitions_fetched_ = 0;
+  buckets_fetched_ = 0;
+  FetchAhead(0, limiter);
+  return ParseResult::kCommand;
+}
+
+void ReadAhead::NoteKeys(const CommandSpec* spec, std::span<const std::string_view> words) {
+  if (!spec || !spec->arity.Allows(words.size())) return;
+  ForEachKey(*spec, words, [this](std::string_view key) {
+    if (keys_.size() < kKeysMax) keys_.push_back({key, {}});
+  });
+}
+
+// Requires: all keys before `key` are done with.
+void ReadAhead::FetchAhead(std::size_t key, Limiter& limiter) {
+  const std::size_t partitions = std::min(keys_.size(), key + 2 * kKeysAhead);
+  for (; partitions_fetched_ < partitions; ++partitions_fetched_) {
+    FetchedKey& next = keys_[partitions_fetched_];
+    next.hash = limiter.PrefetchPartition(next.text);
+  }
+  const std::size_t buckets = std::min(keys_.size(), key + kKeysAhead);
+  for (; buckets_fetched_ < buckets; ++buckets_fetched_) {
+    limiter.PrefetchBuckets(keys_[buckets_fetched_].hash);
+  }
+}
+
+ReadAhead::Command ReadAhead::Pop(Limiter& limiter) {
+  const std::size_t words = next_ == 0 ? 0 : commands_[next_ - 1].words_end;
+  const std::size_t keys = next_ == 0 ? 0 : commands_[next_ - 1].keys_end;
+  const Parsed& parsed = commands_[next_++];
+  FetchAhead(parsed.keys_end, limiter);
+  const auto known = std::span<const FetchedKey>(keys_).first(partitions_fetched_);
+  return {
+      std::span<const std::string_view>(words_).subspan(words, parsed.words_end - words),
+      parsed.spec, parsed.bytes,
+      known.first(std::min(parsed.keys_end, known.size())).subspan(std::min(keys, known.size()))};
+}
+
+}  // namespace weir
