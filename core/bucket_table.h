@@ -33,7 +33,7 @@
 
 namespace weir {
 
-// One of the 4,096. Not thread-safe: its lock is held by a TableLock around every call.
+// One of the 4,096. Not thread-safe: its lock is held around every call.
 class Partition {
  public:
   // The bucket, or null. The pointer is good until the next Insert or Erase.
@@ -129,13 +129,13 @@ class BucketTable {
   BucketTable(const BucketTable&) = delete;
   BucketTable& operator=(const BucketTable&) = delete;
 
-  // Requires: a TableLock on it is held by this thread.
+  // Requires: this thread has its lock.
   [[nodiscard]] Partition& partition(std::size_t index) noexcept {
     return partitions_[index].partition;
   }
 
   // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
-  // first has fetched. Neither waits, not for a lock either. Requires: no TableLock is held.
+  // first has fetched. Neither waits for a lock. Requires: this thread has none.
   void PrefetchPartition(const KeyHash& key) const noexcept;
   void PrefetchBuckets(const KeyHash& key) noexcept;
 
@@ -195,7 +195,7 @@ class TableHold {
  private:
   friend class PartitionLock;
   friend class TableLock;
-  // Whether this thread has the lock already. It may not take others then: a circle, one day.
+  // Whether this thread has the lock already. Aborts where it has others: a circle, one day.
   static bool Covers(const BucketTable& table, std::size_t partition);
   static constinit thread_local const TableHold* of_this_thread_;
 

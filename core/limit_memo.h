@@ -51,6 +51,8 @@ class LimitMemo {
 
   // Null: then no policy is known. Outlives the memo.
   explicit LimitMemo(const Policies* policies = nullptr) : policies_(policies) {}
+  LimitMemo(const LimitMemo&) = delete;
+  LimitMemo& operator=(const LimitMemo&) = delete;
 
   // Forgets what is too much, and sees which policies are in force. Entries live until the next
   // BeginRequest, so call it where none is held.

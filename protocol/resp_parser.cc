@@ -103,7 +103,7 @@ void RespParser::Restart() noexcept {
 ParseResult RespParser::Parse(std::string_view unread) {
   consumed_ = 0;
   words_.clear();
-  unquoted_.clear();
+  words_are_in_input_ = true;
   if (failure_.has_value()) return *failure_;
   for (;;) {
     const std::string_view request = unread.substr(consumed_);
@@ -129,6 +129,7 @@ ParseResult RespParser::ParseInline(std::string_view request) {
   }
   const std::string_view line = request.substr(0, end);
   if (IsForeign(line)) return Fail(ParseResult::kForeignProtocol, "");
+  words_are_in_input_ = line.find_first_of("\"'") == std::string_view::npos;
   const absl::Status split =
       SplitInlineWords(line, static_cast<std::size_t>(caps_.args_max), words_, unquoted_);
   if (!split.ok()) {

@@ -95,7 +95,7 @@ struct RespCaps {
 // Whether `caps` make sense together: going over a cap always has that cap's error, and no offset
 // overflows. Required of all caps given to a parser.
 [[nodiscard]] constexpr bool IsConsistent(const RespCaps& caps) noexcept {
-  return caps.line_bytes_max > 0 && caps.args_max > 0 &&
+  return caps.line_bytes_max >= 4 && caps.args_max > 0 &&
          std::cmp_less_equal(caps.line_bytes_max, caps.arg_bytes_max) &&
          caps.line_bytes_max + 2 <= caps.request_bytes_max &&
          caps.request_bytes_max <= std::numeric_limits<std::uint32_t>::max();
@@ -148,7 +148,7 @@ class RespParser {
   [[nodiscard]] std::span<const std::string_view> words() const noexcept { return words_; }
 
   // Whether all words() are views into `unread`.
-  [[nodiscard]] bool words_are_in_input() const noexcept { return unquoted_.empty(); }
+  [[nodiscard]] bool words_are_in_input() const noexcept { return words_are_in_input_; }
 
   // Bytes at the front of `unread` that are done with: the command's and those of the empty
   // requests before it; with kNeedMore or an error only the latter.
@@ -193,6 +193,7 @@ class RespParser {
 
   // The answer.
   std::vector<std::string_view> words_;
+  bool words_are_in_input_ = true;
   std::string unquoted_;  // the words with quotes of an inline request
   std::size_t consumed_ = 0;
   std::string error_;

@@ -71,8 +71,8 @@ TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
   constexpr std::string_view kLimits[] = {"3/s",  "7/11ms,burst=2", "4/s,fixed", "5/2s,sliding",
                                           "none", "unlimited",      "2/s,shadow"};
   for (const bool is_ordered : {false, true}) {
-    Limiter one({.secret = {1}, .time_is_ordered = is_ordered});
-    Limiter several({.secret = {1}, .time_is_ordered = is_ordered});
+    Limiter one({.secret = {1}, .time_is_ordered = is_ordered, .notes_changes = is_ordered});
+    Limiter several({.secret = {1}, .time_is_ordered = is_ordered, .notes_changes = is_ordered});
     std::mt19937 random(7);
     for (int step = 0; step < 4'000; ++step) {
       const Limit& limit = Named(kLimits[random() % std::size(kLimits)]);
@@ -90,6 +90,7 @@ TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
       ASSERT_EQ(alone.key_hash, beside.key_hash) << step;
       ASSERT_EQ(alone.limit_index, beside.limit_index) << step;
       ASSERT_EQ(one.size().buckets, several.size().buckets) << step;
+      ASSERT_EQ(one.size().changes, several.size().changes) << step;
     }
   }
 }

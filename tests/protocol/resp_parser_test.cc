@@ -397,8 +397,8 @@ TEST(RespParserTest, KnowsWhereItsWordsAre) {
   RespParser parser;
   for (const auto& [bytes, in_input] :
        {std::pair(std::string(kPing), true), std::pair(std::string("a 'b'\n"), false),
-        std::pair(std::string("a b\n"), true), std::pair(std::string("\"a\"\n"), false),
-        std::pair(std::string(kPing), true)}) {
+        std::pair(std::string("a b\n"), true), std::pair(std::string("a \"\"\n"), false),
+        std::pair(std::string("\"a\"\n"), false), std::pair(std::string(kPing), true)}) {
     ASSERT_EQ(parser.Parse(bytes), ParseResult::kCommand);
     EXPECT_EQ(parser.words_are_in_input(), in_input) << bytes;
   }
