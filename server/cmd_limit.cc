@@ -43,9 +43,10 @@ absl::StatusOr<ParsedRequest> ReadRequest(const Call& call,
   }
   auto fetched = call.keys.begin();  // in the order of the checks
   for (Check& check : request->checks) {
-    const char* const word = check.key.data();
-    fetched = std::find_if(fetched, call.keys.end(),
-                           [word](const FetchedKey& key) { return key.text.data() == word; });
+    const auto is_it = [key = check.key](const FetchedKey& one) {
+      return one.text.data() == key.data() && one.text.size() == key.size();
+    };
+    fetched = std::find_if(fetched, call.keys.end(), is_it);
     if (fetched == call.keys.end()) break;
     check.hash = &fetched->hash;
   }

@@ -179,7 +179,7 @@ std::string CommandSyntax(const CommandSpec& spec) {
 }
 
 std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
-  constexpr std::array<std::pair<CommandFlags, std::string_view>, 8> kNames = {{
+  constexpr std::array<std::pair<CommandFlags, std::string_view>, 9> kNames = {{
       {kWrite, "write"},
       {kReadOnly, "readonly"},
       {kDenyOom, "denyoom"},
@@ -188,6 +188,7 @@ std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
       {kNoAuth, "no_auth"},
       {kLoading, "loading"},
       {kNotInTransaction, "no_multi"},
+      {kBlocking, "blocking"},
   }};
   std::vector<std::string_view> names;
   for (const auto& [flag, name] : kNames) {

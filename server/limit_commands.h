@@ -221,7 +221,7 @@ inline constexpr std::array kLimitCommands = {
     CommandSpec{
         .name = "RL.WAIT",
         .arity = AtLeast(5),
-        .flags = kWrite | kDenyOom | kApplication,
+        .flags = kWrite | kDenyOom | kApplication | kBlocking,
         .keys = kOneKey,
         .group = "limit",
         .complexity = "O(limits)",

@@ -13,21 +13,25 @@ ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter
   keys_.clear();
   next_ = 0;
   ParseResult result = ParseResult::kCommand;
-  bool words_stay = true;
-  while (commands_.size() < kCommandsMax && words_stay) {
+  bool goes_on = true;
+  while (commands_.size() < kCommandsMax && goes_on) {
     result = parser.Parse(unread);
     unread.remove_prefix(parser.consumed());
     if (result != ParseResult::kCommand) break;
-    words_stay = parser.words_are_in_input();
     const std::span<const std::string_view> words = parser.words();
     const CommandSpec* const spec = FindRequested(words);
+    // Words in the parser are gone with the next request; behind a wait everything is read again.
+    goes_on = parser.words_are_in_input() && !(spec && spec->Is(kBlocking));
     NoteKeys(spec, words);
     words_.insert(words_.end(), words.begin(), words.end());
     commands_.push_back({spec, parser.consumed(), words_.size(), keys_.size()});
   }
   if (commands_.empty()) return result;
   if (result != ParseResult::kCommand) commands_.back().bytes += parser.consumed();
-  if (commands_.size() == 1) keys_.clear();  // There is nothing to do meanwhile.
+  if (commands_.size() == 1) {  // There is nothing to do meanwhile.
+    keys_.clear();
+    commands_.front().keys_end = 0;
+  }
   partitions_fetched_ = 0;
   buckets_fetched_ = 0;
   FetchAhead(0, limiter);
@@ -41,7 +45,7 @@ void ReadAhead::NoteKeys(const CommandSpec* spec, std::span<const std::string_vi
   });
 }
 
-// Requires: all keys before `key` are done with.
+// `key`: the first of the commands behind the one that is executed next.
 void ReadAhead::FetchAhead(std::size_t key, Limiter& limiter) {
   const std::size_t partitions = std::min(keys_.size(), key + 2 * kKeysAhead);
   for (; partitions_fetched_ < partitions; ++partitions_fetched_) {
@@ -59,11 +63,9 @@ ReadAhead::Command ReadAhead::Pop(Limiter& limiter) {
   const std::size_t keys = next_ == 0 ? 0 : commands_[next_ - 1].keys_end;
   const Parsed& parsed = commands_[next_++];
   FetchAhead(parsed.keys_end, limiter);
-  const auto known = std::span<const FetchedKey>(keys_).first(partitions_fetched_);
-  return {
-      std::span<const std::string_view>(words_).subspan(words, parsed.words_end - words),
-      parsed.spec, parsed.bytes,
-      known.first(std::min(parsed.keys_end, known.size())).subspan(std::min(keys, known.size()))};
+  return {std::span<const std::string_view>(words_).subspan(words, parsed.words_end - words),
+          parsed.spec, parsed.bytes,
+          std::span<const FetchedKey>(keys_).subspan(keys, parsed.keys_end - keys)};
 }
 
 }  // namespace weir

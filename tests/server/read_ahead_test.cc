@@ -90,6 +90,14 @@ TEST_F(ReadAheadTest, ACommandWithQuotesIsTheLast) {
   EXPECT_THAT(Pop().words, ElementsAre("ECHO", "d"));
 }
 
+// What stands behind it waits as well, and would be read again each time.
+TEST_F(ReadAheadTest, ACommandThatMayWaitIsTheLast) {
+  ASSERT_EQ(Fill("PING\nRL.WAIT a 1/s TIMEOUT 1\nPING\n"), ParseResult::kCommand);
+  static_cast<void>(Pop());
+  EXPECT_EQ(Pop().spec, FindCommand("RL.WAIT"));
+  EXPECT_TRUE(ahead_.empty());
+}
+
 TEST_F(ReadAheadTest, FetchesTheKeysOfWhatIsToCome) {
   ASSERT_EQ(Fill("RL.ALLOW a 1/s\nRL.ALLOW b 1/s AND c 2/s\nPING\nRL.ALLOW\nDEL d e\n"),
             ParseResult::kCommand);

@@ -256,6 +256,17 @@ TEST(SessionTest, ALoginCountsForWhatWasSentBehindIt) {
             "+RESET\r\n-ERR Protocol error: unauthenticated multibulk length\r\n");
 }
 
+// Words that are read ahead may lie in one place: an empty one takes none.
+TEST(SessionTest, ReadingAheadTellsAnEmptyKeyFromItsNeighbour) {
+  for (const std::string_view keys : {R"("" 10/s AND "abc" 10/s)", R"("abc" 10/s AND "" 10/s)",
+                                      R"("x" 10/s AND "" 10/s AND "abc" 10/s)"}) {
+    Conversation client;
+    client.Send("PING\r\nRL.ALLOW " + std::string(keys) + "\r\n");
+    EXPECT_EQ(client.Show("RL.PEEK \"\" 10/s COST 0"), client.Show("RL.PEEK abc 10/s COST 0"));
+    EXPECT_THAT(client.Show("RL.PEEK \"\" 10/s COST 0"), testing::HasSubstr("(integer) 9\n"));
+  }
+}
+
 // A turn that ends leaves what was read ahead to the next.
 TEST(SessionTest, ReadingAheadLosesNothingWhereATurnEnds) {
   Conversation client;
