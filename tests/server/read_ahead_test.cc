@@ -122,7 +122,8 @@ TEST_F(ReadAheadTest, HasBounds) {
   // Of more keys than are fetched the first come with their hashes, or none.
   std::string keys = "DEL";
   for (std::size_t i = 0; i < 2 * ReadAhead::kKeysMax; ++i) keys += " k" + std::to_string(i);
-  ASSERT_EQ(Fill(keys + "\nRL.ALLOW a 1/s\n"), ParseResult::kCommand);
+  keys += "\nRL.ALLOW a 1/s\n";
+  ASSERT_EQ(Fill(keys), ParseResult::kCommand);
   EXPECT_EQ(Keys().size(), ReadAhead::kKeysMax);
   EXPECT_THAT(Keys(), ElementsAre());
 }
