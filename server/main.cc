@@ -12,6 +12,7 @@
 #include "server/memory.h"
 #include "server/options.h"
 #include "server/server.h"
+#include "server/signals.h"
 #include "server/version.h"
 
 namespace weir {
@@ -27,11 +28,11 @@ int Fail(ExitCode code, std::string_view reason) {
 int Serve(const Options& options) {
   ConfigureLog(options.log_level);
   spdlog::info("weir {}", kVersion);
+  BlockSignals();
   Server server(options);
-  server.HandleSignals();  // First: who reads that it listens may already send one.
-  if (const absl::Status started = server.Start(); !started.ok()) {
-    return Fail(kFailed, StdView(started.message()));
-  }
+  absl::Status started = server.HandleSignals();
+  if (started.ok()) started = server.Start();
+  if (!started.ok()) return Fail(kFailed, StdView(started.message()));
   if (const absl::Status ran = server.Run(); !ran.ok()) {
     return Fail(kFailed, StdView(ran.message()));
   }

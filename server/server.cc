@@ -12,7 +12,6 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
-#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <spdlog/spdlog.h>
 
@@ -24,6 +23,7 @@
 #include "server/listener.h"
 #include "server/log.h"
 #include "server/policy_file.h"
+#include "server/signals.h"
 #include "server/state_on_disk.h"
 #include "server/sweeper_thread.h"
 #include "server/system_clock.h"
@@ -103,7 +103,7 @@ class Server::Impl {
   }
 
   absl::Status Start();
-  void HandleSignals();
+  absl::Status HandleSignals();
   absl::Status Run();
   void RequestShutdown() {
     asio::post(control_, [this] { BeginDrain(); });
@@ -116,7 +116,7 @@ class Server::Impl {
   void OnLoaded(const absl::Status& loaded);
   void OnNewSettings();
   absl::Status BeginService();
-  void WaitForSignal();
+  void OnSignal(int signal);
   void ReloadPolicies();
   void ReloadTls();
   void BeginDrain();
@@ -124,7 +124,7 @@ class Server::Impl {
 
   asio::io_context control_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::signal_set signals_;  // Goes after the table, which takes its time: no signal hits that.
+  SignalReader signals_;
   asio::steady_timer deadline_;
   absl::StatusOr<std::unique_ptr<StateOnDisk>> state_;  // null: nothing is kept
   const SystemClock clock_;
@@ -245,23 +245,17 @@ absl::Status Server::Impl::Run() {
   return failure_.ok() ? saved : failure_;
 }
 
-void Server::Impl::HandleSignals() {
-  std::error_code ignored;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal, ignored);
-  WaitForSignal();
+absl::Status Server::Impl::HandleSignals() {
+  return signals_.Read([this](int signal) { OnSignal(signal); });
 }
 
-void Server::Impl::WaitForSignal() {
-  signals_.async_wait([this](std::error_code error, int signal) {
-    if (error) return;
-    if (signal == SIGHUP) {
-      ReloadTls();
-      ReloadPolicies();
-      return WaitForSignal();
-    }
-    spdlog::info("received {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
-    BeginDrain();
-  });
+void Server::Impl::OnSignal(int signal) {
+  if (signal == SIGHUP) {
+    ReloadTls();
+    return ReloadPolicies();
+  }
+  spdlog::info("received {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
+  BeginDrain();
 }
 
 void Server::Impl::ReloadPolicies() {
@@ -287,9 +281,8 @@ void Server::Impl::ReloadTls() {
 void Server::Impl::BeginDrain() {
   if (draining_) return;
   draining_ = true;
-  std::error_code ignored;
-  signals_.cancel(ignored);          // Nobody waits for SIGTERM now, so it comes to nothing.
-  signals_.remove(SIGINT, ignored);  // It does again what it does to any process.
+  signals_.Close();  // Nobody reads SIGTERM now, so it comes to nothing.
+  LetInterruptEndTheProcess();
   // Whoever reads this may send the next signal.
   spdlog::info("shutting down, {} clients are connected", services_.clients.size());
   listener_->Close();
@@ -312,7 +305,7 @@ void Server::Impl::OnThreadEnd() {
 Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 Server::~Server() = default;
 absl::Status Server::Start() { return impl_->Start(); }
-void Server::HandleSignals() { impl_->HandleSignals(); }
+absl::Status Server::HandleSignals() { return impl_->HandleSignals(); }
 absl::Status Server::Run() { return impl_->Run(); }
 void Server::RequestShutdown() { impl_->RequestShutdown(); }
 std::uint16_t Server::port() const noexcept { return impl_->services().port; }

@@ -38,8 +38,9 @@ class Server {
 
   // Lets SIGTERM and SIGINT end the server as RequestShutdown() does, and SIGHUP read the policy
   // file anew. While it drains SIGTERM does nothing, since those who manage processes send several,
-  // and SIGINT ends the process at once.
-  void HandleSignals();
+  // and SIGINT ends the process at once. Fails if the system has no descriptor for it. Requires:
+  // BlockSignals() before this was made.
+  absl::Status HandleSignals();
 
   // Serves until it is asked to stop, then drains: nobody is accepted any more; every connection
   // executes what it has received, sends its replies and closes; what is left after kDrainTime is

@@ -99,6 +99,22 @@ class ShutdownTest(ServerTest):
                 server.process.send_signal(signal.SIGINT)
                 self.assertEqual(server.wait(), -signal.SIGINT)
 
+    # Goal: no signal is lost between two waits of a thread, and none interrupts a decision. Method:
+    # what the system says about each thread; all kinds of them run.
+    def test_signals_interrupt_no_thread(self):
+        server = self.start(f"--data-dir={self.directory}/data", "--durability=always")
+        server.wait_for_log("loaded 0 buckets")
+        self.assertEqual(self.connect(server).call("RL.ALLOW", "k", "1/h")[0], 1)
+        threads = os.listdir(f"/proc/{server.pid}/task")
+        self.assertGreater(len(threads), 4)
+        for thread in threads:
+            with open(f"/proc/{server.pid}/task/{thread}/status", encoding="ascii") as status:
+                fields = dict(line.split(":", 1) for line in status)
+            blocked = int(fields["SigBlk"], 16)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                self.assertTrue(blocked >> (number - 1) & 1, (fields["Name"], number))
+        self.assert_ends(server)
+
     def test_shutdown_is_a_command(self):
         for words in (("SHUTDOWN",), ("shutdown", "nosave"), ("SHUTDOWN", "NOW", "FORCE")):
             with self.subTest(words):

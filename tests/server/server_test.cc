@@ -1,7 +1,6 @@
 // Goal: a stop loses no request that has been received, and always comes to an end. Method:
 // requests that lie in the server's kernel buffers when the stop is asked for, and clients that do
 // not cooperate.
-#include <signal.h>
 #include <unistd.h>
 
 #include <string>
@@ -18,12 +17,6 @@ namespace {
 
 constexpr std::string_view kPing = "PING\r\n";
 constexpr std::string_view kPong = "+PONG\r\n";
-
-bool IsDefault(int signal) {
-  struct sigaction action {};
-  WEIR_CHECK(sigaction(signal, nullptr, &action) == 0);
-  return action.sa_handler == SIG_DFL;
-}
 
 TEST(ServerTest, AStopAnswersWhatHasBeenReceived) {
   const Pipeline pipeline(500);
@@ -109,22 +102,6 @@ TEST(ServerTest, NobodyIsAcceptedAfterAStop) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_NE(connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   close(descriptor);
-}
-
-// A second SIGINT is the system's; SIGTERM stays ours up to the end.
-TEST(ServerTest, TheFirstSignalStopsAndOfTheOthersOnlySigintCounts) {
-  for (const int signal : {SIGTERM, SIGINT}) {
-    LoopbackServer server;
-    server->HandleSignals();
-    EXPECT_FALSE(IsDefault(SIGTERM));
-    EXPECT_FALSE(IsDefault(SIGINT));
-    kill(getpid(), signal);
-    EXPECT_TRUE(Eventually([] { return IsDefault(SIGINT); }));
-    for (int i = 0; i < 3; ++i) kill(getpid(), SIGTERM);
-    server.AwaitEnd();
-    EXPECT_FALSE(IsDefault(SIGTERM));
-  }
-  EXPECT_TRUE(IsDefault(SIGTERM));
 }
 
 TEST(ServerTest, TheCommandShutdownStops) {
