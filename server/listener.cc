@@ -103,8 +103,9 @@ void Say(StreamSocket& socket, std::string_view farewell, bool plain) {
 
 }  // namespace
 
-void ReserveDescriptor::Take() {
+bool ReserveDescriptor::Take() {
   if (descriptor_ < 0) descriptor_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return descriptor_ >= 0;
 }
 
 void ReserveDescriptor::Release() {
@@ -245,9 +246,10 @@ void Listener::AcceptSome(Door& door) {
     if (const auto held_back = error_throttle_.Admit()) {
       spdlog::error("cannot accept: {} ({} such lines held back)", error.message(), *held_back);
     }
-    const Refused refused = IsExhaustion(error) ? RefuseWithReserve(door) : Refused::kFailed;
-    if (refused == Refused::kFailed) return Pause(door);
-    if (refused == Refused::kNobodyThere) break;
+    const Accepted accepted =
+        IsExhaustion(error) ? AcceptWithReserve(door, thread) : Accepted::kFailed;
+    if (accepted == Accepted::kFailed) return Pause(door);
+    if (accepted == Accepted::kNobodyThere) break;
   }
   Wait(door);
 }
@@ -305,17 +307,23 @@ void Listener::Refuse(StreamSocket socket, std::string_view farewell, const Door
   thread.Dismiss(std::move(socket), refusals_);
 }
 
-// The descriptor is needed back at once, so this close cannot linger: what the client has sent by
-// now is read, and no more.
-Listener::Refused Listener::RefuseWithReserve(Door& door) {
+// Refuses a client for want of a descriptor; where there is one again by now, it is a client like
+// any other. Else the reserve's is needed back at once, so the close cannot linger: what the client
+// has sent by now is read, and no more.
+Listener::Accepted Listener::AcceptWithReserve(Door& door, IoThread& thread) {
   reserve_.Release();
-  Refused refused = Refused::kFailed;
+  Accepted accepted = Accepted::kFailed;
   {
-    StreamSocket socket(control_);
+    StreamSocket socket(thread.context());
+    StreamEndpoint peer;
     std::error_code error;
-    door.acceptor.accept(socket, error);
+    door.acceptor.accept(socket, peer, error);
     if (!error) {
-      refused = Refused::kOne;
+      accepted = Accepted::kOne;
+      if (reserve_.Take()) {
+        Admit(std::move(socket), peer, door, thread);
+        return accepted;
+      }
       services_.connections_received.fetch_add(1, std::memory_order_relaxed);
       services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
       Say(socket, kTooManyClients, door.speech == Speech::kPlain);
@@ -323,11 +331,11 @@ Listener::Refused Listener::RefuseWithReserve(Door& door) {
       std::array<char, 4096> sent_by_client;
       socket.read_some(asio::buffer(sent_by_client), error);
     } else if (error == asio::error::would_block) {
-      refused = Refused::kNobodyThere;
+      accepted = Accepted::kNobodyThere;
     }
   }
   reserve_.Take();
-  return refused;
+  return accepted;
 }
 
 }  // namespace weir

@@ -46,7 +46,8 @@ class ReserveDescriptor {
   ReserveDescriptor(const ReserveDescriptor&) = delete;
   ReserveDescriptor& operator=(const ReserveDescriptor&) = delete;
 
-  void Take();  // does nothing if it is held
+  // Returns whether it is held now.
+  bool Take();
   void Release();
 
  private:
@@ -88,7 +89,7 @@ class Listener {
     asio::steady_timer pause;
     const Speech speech;
   };
-  enum class Refused { kOne, kNobodyThere, kFailed };
+  enum class Accepted { kOne, kNobodyThere, kFailed };
 
   absl::StatusOr<std::uint16_t> ListenOnAll(const std::vector<std::string>& addresses,
                                             std::uint16_t port, Speech speech);
@@ -102,7 +103,7 @@ class Listener {
   void Admit(StreamSocket socket, const StreamEndpoint& peer, const Door& door, IoThread& thread);
   void Serve(StreamSocket socket, const StreamEndpoint& peer, const Door& door, IoThread& thread);
   void Refuse(StreamSocket socket, std::string_view farewell, const Door& door, IoThread& thread);
-  Refused RefuseWithReserve(Door& door);
+  Accepted AcceptWithReserve(Door& door, IoThread& thread);
 
   asio::io_context& control_;
   Services& services_;
