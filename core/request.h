@@ -22,7 +22,7 @@ struct Check {
   const Limit* limit;         // not null; not owned
   std::int64_t cost = 1;      // tokens; >= 0
   LimitHint* hint = nullptr;  // where the limit's id is remembered between requests; may be null
-  const KeyHash* hash = nullptr;  // the key's, where it is known already; else null
+  const KeyHash* hash = nullptr;  // the key's as the limiter has it, where that is known; not owned
 };
 
 // At least one check and at most kChecksMax. Several may share a key, and several may name the same

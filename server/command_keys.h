@@ -27,6 +27,7 @@ void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words
   }
 }
 
+// The same, as a list.
 [[nodiscard]] std::vector<std::string_view> KeysIn(const CommandSpec& spec,
                                                    std::span<const std::string_view> words);
 
