@@ -6,14 +6,15 @@
 // KEYS are 10,000,000 if not said. The server is ../weir-server beside this file.
 //
 // Three parts: insert, sweep and flood, all of them if none is said. The first inserts KEYS new
-// keys into a Limiter, three times, each in a process of its own, and reports the longest single
-// decision. A machine that others use stops a thread now and then, so a second thread spins beside
-// it and reports its own longest pause in the same run: what an idle thread suffers too is not the
-// table's doing. The second part starts the real server, sends it KEYS pipelined RL.ALLOW, reads
-// its resident memory from /proc, and then polls until the buckets, full again after kPeriod, are
-// swept and the memory is back. The third sends as many keys to servers with --max-memory, without
-// and with a data directory, that hold a thousand exhausted buckets: it reports the most resident
-// memory, and how many of the thousand are still denied.
+// keys into a Limiter, three times, each in a process of its own, the last time with keys of 200
+// bytes, and reports the longest single decision, and the most memory a bucket from the first
+// million on. A machine that others use stops a thread now and then, so a second thread spins
+// beside it and reports its own longest pause in the same run: what an idle thread suffers too is
+// not the table's doing. The second part starts the real server, sends it KEYS pipelined RL.ALLOW,
+// reads its resident memory from /proc, and then polls until the buckets, full again after kPeriod,
+// are swept and the memory is back. The third sends as many keys to servers with --max-memory,
+// without and with a data directory, that hold a thousand exhausted buckets: it reports the most
+// resident memory, and how many of the thousand are still denied.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -48,6 +49,9 @@ using std::chrono::steady_clock;
 using Millis = duration<double, std::milli>;
 
 constexpr int kRuns = 3;
+constexpr std::int64_t kSmallest = 1'000'000;  // whose memory counts
+constexpr std::int64_t kSampled = 100'000;
+constexpr std::size_t kLongKeyBytes = 200;
 constexpr std::chrono::seconds kPeriod{60};
 constexpr int kExhausted = 1'000;
 constexpr std::int64_t kMaxMemoryMegabytes = 256;
@@ -72,7 +76,13 @@ Millis LongestPause(const std::atomic<bool>& running) {
   return longest;
 }
 
-void InsertKeys(std::int64_t keys) {
+// Of the memory a bucket, which is most just after the table has grown.
+struct Largest {
+  double bytes = 0;
+  std::int64_t buckets = 0;
+};
+
+void InsertKeys(std::int64_t keys, std::size_t key_bytes) {
   ConfigureHeap();
   Limiter limiter({.secret = RandomHashSecret()});
   const Limit limit = *ParseLimitWord("10/s")->limit;
@@ -84,10 +94,18 @@ void InsertKeys(std::int64_t keys) {
   Millis idle_pause{0};
   std::thread idle([&] { idle_pause = LongestPause(running); });
   Millis longest{0};
+  Largest largest;
   const auto begin = steady_clock::now();
   auto last = begin;
   for (std::int64_t i = 0; i < keys; ++i) {
-    const std::string key = "user:" + std::to_string(i);
+    if (i >= kSmallest && i % kSampled == 0) {
+      const double bytes =
+          static_cast<double>(ResidentBytes(getpid()) - empty) / static_cast<double>(i);
+      if (bytes > largest.bytes) largest = {bytes, i};
+      last = steady_clock::now();
+    }
+    std::string key = "user:" + std::to_string(i);
+    key.resize(std::max(key.size(), key_bytes), '.');
     WEIR_CHECK(limiter.Decide({{.key = key, .limit = &limit, .hint = &hint}}, now)->allowed);
     const auto after = steady_clock::now();
     longest = std::max(longest, Millis(after - last));
@@ -98,10 +116,11 @@ void InsertKeys(std::int64_t keys) {
   const auto count = static_cast<double>(keys);
   std::printf(
       "insert   longest %.2f ms   idle thread's longest pause %.2f ms   mean %.0f ns   "
-      "resident %.1f bytes a bucket\n",
+      "resident %.1f bytes a bucket, at most %.1f, at %lld\n",
       longest.count(), idle_pause.count(),
       duration<double, std::nano>(last - begin).count() / count,
-      static_cast<double>(ResidentBytes(getpid()) - empty) / count);
+      static_cast<double>(ResidentBytes(getpid()) - empty) / count, largest.bytes,
+      static_cast<long long>(largest.buckets));
 }
 
 // The real server on a free port, until it goes.
@@ -301,7 +320,7 @@ int Main(int argc, char** argv) {
   for (int run = 0; is_wanted("insert") && run < kRuns; ++run) {
     const pid_t child = fork();
     if (child == 0) {
-      InsertKeys(keys);
+      InsertKeys(keys, run + 1 == kRuns ? kLongKeyBytes : 0);
       std::fflush(stdout);
       _exit(0);
     }

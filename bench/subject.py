@@ -19,7 +19,7 @@ SERVER = "build/release/weir-server"
 SERVER_CORE, LOAD_CORE = 0, 1
 SWEEP = 15.0  # seconds, in which weir's sweeper ends a lap
 SWEPT_BYTES = 1_000_000  # so little is not worth waiting for
-KEYS = 1_000_000  # that __rand_int__ in a request stands for, each as 12 digits
+KEYS = 1_000_000  # that __rand_int__ in a request stands for if not said, each as 12 digits
 
 
 class Load(NamedTuple):
@@ -136,7 +136,7 @@ class Subject:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
-    def benchmark(self, requests, connections, pipeline, command):
+    def benchmark(self, requests, connections, pipeline, command, keys=KEYS):
         """The command that sends it `requests` times, with a random key for each __rand_int__.
 
         It fails when the server ends or answers an error.
@@ -144,13 +144,13 @@ class Subject:
         return pinned(
             LOAD_CORE,
             ["redis-benchmark", "-p", str(self.port), "-n", str(requests), "-c", str(connections)]
-            + ["-P", str(pipeline), "-r", str(KEYS), *command],
+            + ["-P", str(pipeline), "-r", str(keys), *command],
         )
 
-    def load(self, requests, connections, pipeline, command):
+    def load(self, requests, connections, pipeline, command, keys=KEYS):
         before = self.cpu_seconds()
         run = subprocess.run(
-            self.benchmark(requests, connections, pipeline, command),
+            self.benchmark(requests, connections, pipeline, command, keys),
             check=True,
             text=True,
             stdout=subprocess.PIPE,

@@ -1,0 +1,213 @@
+// Load that does not wait for the server: request k is due at k / RATE, whatever became of those
+// before it, and its latency counts from then.
+//
+//     open_loop PORT RATE SECONDS CONNECTIONS WORD...
+//
+// A client that waits for each reply asks less while the server is slow, and so hardly sees it
+// (coordinated omission). Here request k goes to connection k % CONNECTIONS at its time, behind
+// those that wait there. `__rand_int__` in a word stands for a random number below 1,000,000, as in
+// redis-benchmark. Prints one line:
+//
+//     requests RATE p50 p99 p99.9 max            requests a second, microseconds
+//
+// It spins, so it wants a core of its own. An error for a reply ends it.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/check.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+constexpr std::string_view kRandom = "__rand_int__";
+constexpr int kKeys = 1'000'000;
+constexpr std::chrono::seconds kLastReplyTime{10};
+
+// A command as redis-benchmark would send it, with a new number each time.
+class Request {
+ public:
+  explicit Request(const std::vector<std::string>& words) {
+    text_ = "*" + std::to_string(words.size()) + "\r\n";
+    for (const std::string& word : words) {
+      text_ += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+    }
+    for (std::size_t at = 0; (at = text_.find(kRandom, at)) != std::string::npos;) {
+      numbers_.push_back(at);
+      at += kRandom.size();
+    }
+  }
+
+  [[nodiscard]] const std::string& Next() {
+    for (const std::size_t at : numbers_) {
+      std::array<char, kRandom.size() + 1> digits;
+      std::snprintf(digits.data(), digits.size(), "%012d", number_(engine_));
+      text_.replace(at, kRandom.size(), digits.data(), kRandom.size());
+    }
+    return text_;
+  }
+
+ private:
+  std::string text_;
+  std::vector<std::size_t> numbers_;  // where they are
+  std::mt19937 engine_{1};
+  std::uniform_int_distribution<int> number_{0, kKeys - 1};
+};
+
+// Counts replies that are integers, statuses, or arrays of these.
+class ReplyCounter {
+ public:
+  // How many end in `bytes`.
+  std::size_t Count(std::string_view bytes) {
+    std::size_t ended = 0;
+    for (const char byte : bytes) {
+      if (byte != '\n') {
+        line_ += byte;
+        continue;
+      }
+      WEIR_CHECK(line_.front() != '-' && line_.front() != '$');
+      if (line_.front() == '*') {
+        lines_left_ = std::atoll(line_.c_str() + 1);
+      } else if (lines_left_ > 0) {
+        --lines_left_;
+      }
+      if (lines_left_ == 0) ++ended;
+      line_.clear();
+    }
+    return ended;
+  }
+
+ private:
+  std::string line_;
+  long long lines_left_ = 0;  // of an array
+};
+
+class Connection {
+ public:
+  explicit Connection(std::uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    WEIR_CHECK(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    const int on = 1;
+    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    fcntl(socket_, F_SETFL, O_NONBLOCK);
+  }
+  ~Connection() { close(socket_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[nodiscard]] int socket_number() const { return socket_; }
+
+  void Ask(const std::string& request, nanoseconds due) {
+    unsent_ += request;
+    due_.push_back(due);
+    Send();
+  }
+
+  // Adds the latencies of the replies that have come by `now`.
+  void Receive(nanoseconds now, std::vector<nanoseconds>& latencies) {
+    std::array<char, 16384> buffer;
+    const ssize_t received = recv(socket_, buffer.data(), buffer.size(), 0);
+    WEIR_CHECK(received > 0 || (received < 0 && errno == EAGAIN));
+    if (received < 0) return;
+    std::size_t ended = replies_.Count({buffer.data(), static_cast<std::size_t>(received)});
+    for (; ended > 0; --ended) {
+      latencies.push_back(now - due_.front());
+      due_.pop_front();
+    }
+    if (!unsent_.empty()) Send();
+  }
+
+ private:
+  void Send() {
+    const ssize_t sent = send(socket_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+    WEIR_CHECK(sent > 0 || errno == EAGAIN);
+    if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
+  }
+
+  const int socket_;
+  std::string unsent_;
+  std::deque<nanoseconds> due_;  // of the requests without a reply
+  ReplyCounter replies_;
+};
+
+double Microseconds(nanoseconds time) { return static_cast<double>(time.count()) / 1e3; }
+
+void Print(std::vector<nanoseconds>& latencies, nanoseconds took) {
+  std::ranges::sort(latencies);
+  const auto percentile = [&](double part) {
+    return Microseconds(
+        latencies[static_cast<std::size_t>(part * static_cast<double>(latencies.size() - 1))]);
+  };
+  const double rate =
+      static_cast<double>(latencies.size()) / (static_cast<double>(took.count()) / 1e9);
+  std::printf("%zu %.0f %.1f %.1f %.1f %.1f\n", latencies.size(), rate, percentile(0.5),
+              percentile(0.99), percentile(0.999), percentile(1));
+}
+
+void Run(std::uint16_t port, double rate, double seconds, std::size_t count, Request request) {
+  std::deque<Connection> connections;
+  std::vector<pollfd> polled;
+  for (std::size_t i = 0; i < count; ++i) {
+    connections.emplace_back(port);
+    polled.push_back({connections.back().socket_number(), POLLIN, 0});
+  }
+  const auto total = static_cast<std::size_t>(rate * seconds);
+  std::vector<nanoseconds> latencies;
+  latencies.reserve(total);
+  const auto begin = steady_clock::now();
+  const auto due = [&](std::size_t k) {
+    return nanoseconds(static_cast<std::int64_t>(static_cast<double>(k) * 1e9 / rate));
+  };
+  for (std::size_t asked = 0; latencies.size() < total;) {
+    const nanoseconds now = steady_clock::now() - begin;
+    WEIR_CHECK(now < due(total) + kLastReplyTime);
+    for (; asked < total && due(asked) <= now; ++asked) {
+      connections[asked % count].Ask(request.Next(), due(asked));
+    }
+    if (poll(polled.data(), polled.size(), 0) == 0) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (polled[i].revents != 0) {
+        connections[i].Receive(steady_clock::now() - begin, latencies);
+      }
+    }
+  }
+  Print(latencies, steady_clock::now() - begin);
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.size() < 5) {
+    std::fprintf(stderr, "open_loop PORT RATE SECONDS CONNECTIONS WORD...\n");
+    return 2;
+  }
+  weir::Run(static_cast<std::uint16_t>(std::stoi(words[0])), std::stod(words[1]),
+            std::stod(words[2]), std::stoul(words[3]),
+            weir::Request({words.begin() + 4, words.end()}));
+  return 0;
+}

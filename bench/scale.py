@@ -1,0 +1,137 @@
+"""What size, age and housekeeping change: the same requests, in other circumstances.
+
+    scale.py [SECTION ...] [--server PATH]          or: ./dev bench scale [SECTION ...]
+
+    start      from the process' start to the first answer, with nothing to load
+    buckets    a thousand buckets and ten million, at pipeline 64
+    churn      buckets that are full again after 10 ms and ones that live for years, at pipeline 16
+    tail       latency at half of what the server can take, without housekeeping and with all of
+               it: buckets that are swept, and a snapshot every second
+
+Medians of RUNS, in turn. Each answer is RL.ALLOW's. The tail's load is open_loop's, which does not
+wait for replies; the others' is redis-benchmark's. How the server is run and measured: subject.py.
+"""
+
+import argparse
+import statistics
+import subprocess
+import time
+
+import subject
+from resp import encode
+
+RUNS = 5
+CONNECTIONS = 50
+FEW, MANY = 1_000, 10_000_000  # buckets
+LONG = "1M/3285d"  # no bucket is full again meanwhile
+SHORT = "100/s"  # full again 10 ms after one token is taken
+OPEN_LOOP = "build/release/bench/open_loop"
+TAIL_SECONDS = 10
+
+
+def allow(limit):
+    return ["RL.ALLOW", "key:__rand_int__", limit]
+
+
+def start(path):
+    taken = []
+    for _ in range(RUNS):
+        begin = time.perf_counter()
+        with subject.Subject(subject.weir(server=path)) as server:
+            assert server.answer(encode("RL.ALLOW", "k", LONG)).startswith(b"*5")
+            taken.append((time.perf_counter() - begin) * 1e3)
+    print(f"\nstart to first answer: {statistics.median(taken):.1f} ms, asked every 10 ms")
+
+
+def in_turn(title, rows):
+    """rows: name -> (server, load). Prints each row's medians, and the last beside the first."""
+    results = {name: [] for name in rows}
+    for _ in range(RUNS):
+        for name, (server, load) in rows.items():
+            results[name].append(server.load(connections=CONNECTIONS, **load))
+    print(f"\n{title}")
+    typical = {name: subject.median(loads) for name, loads in results.items()}
+    for name, row in typical.items():
+        print(
+            f"  {name:24} {row.rate:12,.0f} requests/s   p99 {row.p99_ms:6.3f} ms"
+            f"   p99.9 {row.p999_ms:6.3f} ms   {row.cpu_seconds:6.3f} CPU s a million"
+        )
+    first, *_, last = typical.values()
+    cpu, p99 = last.cpu_seconds / first.cpu_seconds, last.p99_ms / first.p99_ms
+    print(f"  {'ratio':24} p99 {p99:.2f}   CPU {cpu:.2f}")
+
+
+def buckets(path):
+    load = {"requests": 2_000_000, "pipeline": 64, "command": allow(LONG)}
+    with subject.Subject(subject.weir(server=path)) as few:
+        with subject.Subject(subject.weir(server=path)) as many:
+            few_load, many_load = load | {"keys": FEW}, load | {"keys": MANY}
+            few.load(connections=CONNECTIONS, **few_load)
+            many.load(connections=CONNECTIONS, **many_load | {"requests": 4 * MANY})
+            in_turn(
+                "the number of buckets, pipeline 64",
+                {f"{FEW:,}": (few, few_load), f"{MANY:,}, 98 % of them": (many, many_load)},
+            )
+
+
+def churn(path):
+    load = {"requests": 1_000_000, "pipeline": 16}
+    with subject.Subject(subject.weir(server=path)) as old:
+        with subject.Subject(subject.weir(server=path)) as young:
+            in_turn(
+                f"how long buckets live, {subject.KEYS:,} keys, pipeline 16",
+                {
+                    "years": (old, load | {"command": allow(LONG)}),
+                    "10 ms": (young, load | {"command": allow(SHORT)}),
+                },
+            )
+
+
+def open_loop(server, rate, limit):
+    """p50, p99, p99.9 and the longest, in microseconds."""
+    command = [OPEN_LOOP, server.port, rate, TAIL_SECONDS, CONNECTIONS, *allow(limit)]
+    run = subprocess.run(
+        subject.pinned(subject.LOAD_CORE, [str(word) for word in command]),
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+    )
+    return [float(word) for word in run.stdout.split()[2:]]
+
+
+def tail(path):
+    load = {"requests": 500_000, "connections": CONNECTIONS, "pipeline": 1}
+    with subject.Subject(subject.weir(server=path)) as plain:
+        with subject.Subject(subject.weir("--data-dir", "data", server=path)) as busy:
+            rate = plain.load(command=allow(LONG), **load).rate / 2
+            rows = {"without": (plain, LONG), "sweeping and saving": (busy, SHORT)}
+            results = {name: [] for name in rows}
+            for _ in range(RUNS):
+                for name, (server, limit) in rows.items():
+                    results[name].append(open_loop(server, rate, limit))
+    print(f"\nhousekeeping, {rate:,.0f} requests/s whatever the server does, {TAIL_SECONDS} s each")
+    typical = {name: [statistics.median(c) for c in zip(*runs)] for name, runs in results.items()}
+    for name, (p50, p99, p999, longest) in typical.items():
+        print(
+            f"  {name:24} p50 {p50:7.1f} us   p99 {p99:7.1f} us   p99.9 {p999:7.1f} us"
+            f"   longest {longest:9.1f} us"
+        )
+    ratio = typical["sweeping and saving"][2] / typical["without"][2]
+    print(f"  {'ratio':24} p99.9 {ratio:.2f}")
+
+
+def main():
+    sections = {"start": start, "buckets": buckets, "churn": churn, "tail": tail}
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument(
+        "sections", nargs="*", choices=[*sections, "all"], default="all", metavar="SECTION"
+    )
+    parser.add_argument("--server", default=subject.SERVER)
+    asked = parser.parse_args()
+    for name, measure in sections.items():
+        if name in asked.sections or "all" in asked.sections:
+            measure(asked.server)
+
+
+if __name__ == "__main__":
+    main()
