@@ -235,7 +235,8 @@ void Session::AwaitSaveOfChange() noexcept {
 // An empty one is that of a command that has no reply yet.
 void Session::NoteUnsaved(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
-  if (awaited != Awaited::kNothing && begin < end) unsaved_.push_back({begin, end, awaited});
+  if (awaited == Awaited::kNothing || begin == end) return;
+  unsaved_.push_back({begin, end, awaited, record_->last_command.load(std::memory_order_relaxed)});
 }
 
 void Session::MarkUnsaved(Turn& turn) {
@@ -256,6 +257,7 @@ void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool
     if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
     replaced.append(replies, copied, reply.begin - copied);
     worker_.Fail(writer, CannotSave(reason));
+    worker_.command_stats.Of(*reply.spec).failed.Add();
     copied = reply.end;
   }
   replaced.append(replies, copied);

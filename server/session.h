@@ -68,8 +68,8 @@ class Session {
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out);
 
   // The save that the last turn's replies have waited for has failed: puts an error in the place of
-  // each reply that may not say what it does: SAVE's, and if `changes` those to changes. `replies`:
-  // those from `unsaved_from` on.
+  // each reply that may not say what it does: SAVE's, and if `changes` those to changes. Their
+  // commands count as failed. `replies`: those from `unsaved_from` on.
   void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const;
 
   // Ends a wait, and whatever holds the client up: it has gone, or the server is about to. What was
@@ -135,6 +135,7 @@ class Session {
     std::size_t begin;
     std::size_t end;
     Awaited awaited;
+    const CommandSpec* spec;
   };
   void NoteUnsaved(std::size_t begin, std::size_t end);
   void MarkUnsaved(Turn& turn);

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/command_table.h"
 #include "tests/support/conversation.h"
 #include "tests/support/temporary_directory.h"
 
@@ -164,6 +165,11 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   EXPECT_EQ(unsaved,
             "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
             "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
+  const auto failed = [&](std::string_view name) {
+    return server_->worker.command_stats.Of(*FindCommand(name)).failed.value();
+  };
+  EXPECT_EQ(failed("RL.RESET"), 2U);
+  EXPECT_EQ(failed("ECHO") + failed("PING"), 0U);
 }
 
 // Goal: when the save of a ticket has ended, what was changed before it was asked for is on disk.
