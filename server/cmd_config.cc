@@ -33,6 +33,8 @@ constexpr std::array<FixedSetting, 4> kFixedSettings = {{
     {"replica-read-only", "yes"},
     {"save", ""},
 }};
+// Another that cannot be set: it follows from maxmemory.
+constexpr std::string_view kMaxMemoryPolicy = "maxmemory-policy";
 
 // Redis's words for levels of the log, under Redis's name for the option. The first one counts.
 struct LogLevel {
@@ -80,6 +82,7 @@ std::vector<Setting> AllSettings(const Services& services) {
     }
   }
   settings.insert(settings.end(), kFixedSettings.begin(), kFixedSettings.end());
+  settings.emplace_back(kMaxMemoryPolicy, EvictionPolicy(options.max_memory));
   return settings;
 }
 
@@ -106,7 +109,8 @@ absl::StatusOr<std::vector<Assignment>> ReadAssignments(std::span<const std::str
       return is_this(one.name) || (!one.redis_alias.empty() && is_this(one.redis_alias));
     });
     const bool known = spec != OptionTable().end();
-    if (!known && std::ranges::none_of(kFixedSettings, is_this, &FixedSetting::first)) {
+    if (!known && !is_this(kMaxMemoryPolicy) &&
+        std::ranges::none_of(kFixedSettings, is_this, &FixedSetting::first)) {
       return absl::InvalidArgumentError(
           absl::StrCat("Unknown option or number of arguments for CONFIG SET - '",
                        AbslView(words[i].substr(0, kQuotedBytesMax)), "'"));

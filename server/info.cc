@@ -108,8 +108,7 @@ void AddMemory(Lines& lines, Services& services, Instant) {
   add("total_system_memory", SystemMemory());
   const std::int64_t memory_max = services.settings.max_memory();
   add("maxmemory", static_cast<std::uint64_t>(memory_max));
-  // What is nearest to full goes first, and a key is gone when its buckets are full.
-  lines.Add("maxmemory_policy", memory_max == 0 ? "noeviction" : "volatile-ttl");
+  lines.Add("maxmemory_policy", AbslView(EvictionPolicy({memory_max})));
   lines.Add("mem_fragmentation_ratio", Ratio(memory.resident, memory.heap));
   lines.Add("mem_allocator", absl::StrCat("glibc-", gnu_get_libc_version()));
 }

@@ -34,6 +34,12 @@ struct ByteCount {
   std::int64_t bytes = 0;
 };
 
+// Redis's name for what is dropped at a bound of memory: what is nearest to full goes first, and a
+// key is gone when its buckets are full.
+[[nodiscard]] constexpr std::string_view EvictionPolicy(ByteCount max_memory) noexcept {
+  return max_memory.bytes == 0 ? "noeviction" : "volatile-ttl";
+}
+
 struct Options {
   AddressList bind;          // never empty
   std::int64_t port = 0;     // 0: any free one

@@ -35,13 +35,31 @@ TEST(ConfigGetTest, WhatEveryToolAsksFor) {
   options.max_clients = 77;
   Conversation client(std::make_unique<TestServer>(options));
   const std::vector<std::pair<std::string, std::string>> settings = {
-      {"save", ""},          {"appendonly", "no"},         {"maxmemory", "0"}, {"databases", "1"},
-      {"timeout", "0"},      {"replica-read-only", "yes"}, {"port", "1234"},   {"maxclients", "77"},
-      {"max-clients", "77"}, {"bind", "127.0.0.1"},
+      {"save", ""},
+      {"appendonly", "no"},
+      {"maxmemory", "0"},
+      {"databases", "1"},
+      {"timeout", "0"},
+      {"replica-read-only", "yes"},
+      {"port", "1234"},
+      {"maxclients", "77"},
+      {"max-clients", "77"},
+      {"bind", "127.0.0.1"},
+      {"maxmemory-policy", "noeviction"},
   };
   for (const auto& [name, value] : settings) {
     EXPECT_EQ(client.Run("CONFIG GET " + name), RespRequest(std::vector<std::string>{name, value}));
   }
+}
+
+// As INFO says it, and with the bound of now.
+TEST(ConfigGetTest, ThePolicyOfMemoryIsThatOfItsBound) {
+  Conversation client;
+  EXPECT_EQ(client.Run("CONFIG SET maxmemory 100mb"), kOk);
+  EXPECT_EQ(client.Run("CONFIG GET maxmemory-policy"),
+            RespRequest(std::vector<std::string>{"maxmemory-policy", "volatile-ttl"}));
+  EXPECT_THAT(client.Run("CONFIG SET maxmemory-policy noeviction"),
+              HasSubstr("can't set immutable config"));
 }
 
 // A number of seconds, as Redis has it, and 0 is never.
