@@ -281,11 +281,10 @@ void Server::Impl::ReloadTls() {
 void Server::Impl::BeginDrain() {
   if (draining_) return;
   draining_ = true;
-  signals_.Close();  // Nobody reads SIGTERM now, so it comes to nothing.
-  LetInterruptEndTheProcess();
+  listener_->Close();
+  signals_.Close();
   // Whoever reads this may send the next signal.
   spdlog::info("shutting down, {} clients are connected", services_.clients.size());
-  listener_->Close();
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Drain();
   deadline_.expires_after(kDrainTime);
   deadline_.async_wait([this](std::error_code error) {

@@ -1,5 +1,7 @@
 #include "server/signals.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -7,7 +9,6 @@
 #include <utility>
 
 #include <asio/buffer.hpp>
-#include <asio/error.hpp>
 #include <pthread.h>
 
 namespace weir {
@@ -27,26 +28,33 @@ void BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-void LetInterruptEndTheProcess() {
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
-}
-
 absl::Status SignalReader::Read(std::function<void(int)> on_signal) {
   const sigset_t signals = Handled();
   const int descriptor = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   if (descriptor < 0) return absl::ErrnoToStatus(errno, "cannot take signals");
-  descriptor_.assign(descriptor);
+  std::error_code error;
+  descriptor_.assign(descriptor, error);
+  if (error) {
+    close(descriptor);
+    return absl::ErrnoToStatus(error.value(), "cannot wait for signals");
+  }
   on_signal_ = std::move(on_signal);
   ReadNext();
   return absl::OkStatus();
 }
 
+// SIGINT may have been ignored since before the process began, as that of a shell's background job.
 void SignalReader::Close() {
+  if (!descriptor_.is_open()) return;
+  while (read(descriptor_.native_handle(), &read_, sizeof read_) > 0) {
+  }
   std::error_code ignored;
   descriptor_.close(ignored);
+  std::signal(SIGINT, SIG_DFL);
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
 }
 
 // A read from a signalfd takes whole entries only, so each is a signal.

@@ -13,11 +13,8 @@ namespace weir {
 
 // Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and in all that it starts from then on.
 // One that came to a thread which does not block it would end the process. To be called before any
-// thread is started.
+// thread is started. From then on they wait until they are read, however long that takes.
 void BlockSignals();
-
-// Ends the process at the next SIGINT, as any other. For the thread that called BlockSignals().
-void LetInterruptEndTheProcess();
 
 // Not thread-safe: used on its context's thread.
 class SignalReader {
@@ -29,7 +26,10 @@ class SignalReader {
   // Called once.
   absl::Status Read(std::function<void(int signal)> on_signal);
 
-  // The context has nothing to wait for here any more. May be called from `on_signal`.
+  // Reads no more: those that have come and were not read are forgotten, the next SIGINT ends the
+  // process, and the others come to nothing. The context has nothing to wait for here. May be
+  // called from `on_signal`. Does nothing if Read() was not called. Requires: the thread of
+  // BlockSignals().
   void Close();
 
  private:

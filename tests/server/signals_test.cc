@@ -64,7 +64,8 @@ TEST_F(SignalsTest, NothingIsReadAfterItIsClosed) {
   raise(SIGHUP);
   ReadUntilClosedAfter(reader_, 1);
   raise(SIGTERM);
-  EXPECT_EQ(context_.poll(), 0U);
+  context_.restart();
+  context_.poll();
   EXPECT_THAT(read_, ElementsAre(SIGHUP));
   // Else it would end this process as soon as it is not blocked any more.
   SignalReader rest(context_);
@@ -72,13 +73,27 @@ TEST_F(SignalsTest, NothingIsReadAfterItIsClosed) {
   EXPECT_THAT(read_, ElementsAre(SIGHUP, SIGTERM));
 }
 
-TEST_F(SignalsTest, InterruptEndsTheProcessOnceItMay) {
+TEST_F(SignalsTest, WhatCameWithTheLastOneIsForgotten) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) raise(signal);
+  ReadUntilClosedAfter(reader_, 1);  // It would end this process if SIGINT were still there.
+  EXPECT_EQ(read_.size(), 1U);
+}
+
+TEST_F(SignalsTest, InterruptEndsTheProcessOnceItIsClosed) {
   const auto interrupt = [this] {
-    reader_.Close();
-    LetInterruptEndTheProcess();
+    std::signal(SIGINT, SIG_IGN);  // as a shell's background jobs have it
+    raise(SIGHUP);
+    ReadUntilClosedAfter(reader_, 1);
     for (const int signal : {SIGTERM, SIGHUP, SIGINT}) raise(signal);
   };
   EXPECT_EXIT(interrupt(), testing::KilledBySignal(SIGINT), "");
+}
+
+TEST_F(SignalsTest, WhoHasReadNothingClosesNothing) {
+  reader_.Close();
+  raise(SIGINT);  // It is blocked as before.
+  ReadUntilClosedAfter(reader_, 1);
+  EXPECT_THAT(read_, ElementsAre(SIGINT));
 }
 
 }  // namespace
