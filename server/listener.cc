@@ -230,6 +230,7 @@ void Listener::Wait(Door& door) {
 }
 
 void Listener::AcceptSome(Door& door) {
+  reserve_.Take();  // where it was not to be had the last time
   for (int accepts = 0; accepts < kAcceptsPerTurn; ++accepts) {
     IoThread& thread = *threads_[next_thread_];
     StreamSocket socket(thread.context());
@@ -237,7 +238,6 @@ void Listener::AcceptSome(Door& door) {
     std::error_code error;
     door.acceptor.accept(socket, peer, error);
     if (!error) {
-      next_thread_ = (next_thread_ + 1) % threads_.size();
       Admit(std::move(socket), peer, door, thread);
       continue;
     }
@@ -263,6 +263,7 @@ void Listener::Pause(Door& door) {
 
 void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer, const Door& door,
                      IoThread& thread) {
+  next_thread_ = (next_thread_ + 1) % threads_.size();
   services_.connections_received.fetch_add(1, std::memory_order_relaxed);
   if (!IsLocal(peer) && IsProtected(GuardsOf(door))) {
     if (const auto held_back = denial_throttle_.Admit()) {

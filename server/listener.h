@@ -3,8 +3,8 @@
 //
 // It must never be the part that fails: an accept() that fails for the client's sake is forgotten;
 // when the process has no descriptor left it closes one that it keeps for the purpose, accepts,
-// says why it closes, and closes; and when even that fails it pauses. It never spins: accept() is
-// called only after the loop has said that somebody is waiting.
+// says why it closes, and closes, unless there is one again by then; and when even that fails it
+// pauses. It never spins: accept() is called only after the loop has said that somebody is waiting.
 #pragma once
 
 #include <chrono>
