@@ -257,7 +257,8 @@ void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool
     if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
     replaced.append(replies, copied, reply.begin - copied);
     worker_.Fail(writer, CannotSave(reason));
-    worker_.command_stats.Of(*reply.spec).failed.Add();
+    const bool is_error = replies[reply.begin] == '-';  // which was counted when it was written
+    if (!is_error) worker_.command_stats.Of(*reply.spec).failed.Add();
     copied = reply.end;
   }
   replaced.append(replies, copied);
