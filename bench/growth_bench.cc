@@ -97,11 +97,14 @@ void InsertKeys(std::int64_t keys, std::size_t key_bytes) {
   Largest largest;
   const auto begin = steady_clock::now();
   auto last = begin;
+  const auto sample = [&](std::int64_t buckets) {
+    const double bytes =
+        static_cast<double>(ResidentBytes(getpid()) - empty) / static_cast<double>(buckets);
+    if (bytes > largest.bytes) largest = {bytes, buckets};
+  };
   for (std::int64_t i = 0; i < keys; ++i) {
     if (i >= kSmallest && i % kSampled == 0) {
-      const double bytes =
-          static_cast<double>(ResidentBytes(getpid()) - empty) / static_cast<double>(i);
-      if (bytes > largest.bytes) largest = {bytes, i};
+      sample(i);
       last = steady_clock::now();
     }
     std::string key = "user:" + std::to_string(i);
@@ -111,6 +114,7 @@ void InsertKeys(std::int64_t keys, std::size_t key_bytes) {
     longest = std::max(longest, Millis(after - last));
     last = after;
   }
+  sample(keys);
   running = false;
   idle.join();
   const auto count = static_cast<double>(keys);

@@ -8,6 +8,7 @@ are those of all the server's threads, from /proc/PID/stat; bytes are those resi
 import os
 import re
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -91,8 +92,16 @@ class Subject:
 
     def __exit__(self, *_):
         self.process.terminate()
+        self.resume()
         self.process.wait()
         shutil.rmtree(self.directory)
+
+    def pause(self):
+        """It does nothing until resume(), so that others have its core alone."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def answer(self, request):
         """The first bytes of a new client's answer; none if nobody listens."""
