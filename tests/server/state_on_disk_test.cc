@@ -70,6 +70,10 @@ class StateOnDiskTest : public ::testing::Test {
     return session.Execute(bytes, replies);
   }
 
+  std::uint64_t CallsFailed(std::string_view name) {
+    return server_->worker.command_stats.Of(*FindCommand(name)).failed.value();
+  }
+
   TemporaryDirectory directory_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -165,11 +169,27 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   EXPECT_EQ(unsaved,
             "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
             "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
-  const auto failed = [&](std::string_view name) {
-    return server_->worker.command_stats.Of(*FindCommand(name)).failed.value();
-  };
-  EXPECT_EQ(failed("RL.RESET"), 2U);
-  EXPECT_EQ(failed("ECHO") + failed("PING"), 0U);
+  EXPECT_EQ(CallsFailed("RL.RESET"), 2U);
+  EXPECT_EQ(CallsFailed("ECHO") + CallsFailed("PING"), 0U);
+}
+
+// Giving back what an ended wait had reserved is a change, and its reply is an error already.
+TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
+  Open(With("always"));
+  Load();
+  const auto record = server_->services.clients.Add("a", "b", 7, Instant{});
+  Session session(server_->worker, record);
+  std::string replies;
+  const Session::Turn waiting = Execute(
+      session, {{"RL.ALLOW", "u", "1/m"}, {"RL.WAIT", "u", "1/m", "TIMEOUT", "60000"}}, replies);
+  ASSERT_EQ(waiting.next, Session::Next::kWait);
+  record->blocked = ClientRecord::Blocked::kEndedAsError;
+  replies.clear();
+  const Session::Turn ended = session.Execute("", replies);
+  ASSERT_EQ(replies, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
+  ASSERT_EQ(ended.unsaved_from, 0U);
+  session.ReplaceUnsaved(replies, "full", /*changes=*/true);
+  EXPECT_EQ(CallsFailed("RL.WAIT"), 1U);
 }
 
 // Goal: when the save of a ticket has ended, what was changed before it was asked for is on disk.
