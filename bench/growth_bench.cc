@@ -39,6 +39,7 @@
 #include "core/limit_grammar.h"
 #include "core/limiter.h"
 #include "server/memory.h"
+#include "tests/support/resp_value.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
@@ -49,8 +50,9 @@ using std::chrono::steady_clock;
 using Millis = duration<double, std::milli>;
 
 constexpr int kRuns = 3;
-constexpr std::int64_t kSmallest = 1'000'000;  // whose memory counts
-constexpr std::int64_t kSampled = 100'000;
+// From the first so many buckets on their memory is looked at, every so many, and at the end.
+constexpr std::int64_t kSampledFrom = 1'000'000;
+constexpr std::int64_t kSampledEvery = 100'000;
 constexpr std::size_t kLongKeyBytes = 200;
 constexpr std::chrono::seconds kPeriod{60};
 constexpr int kExhausted = 1'000;
@@ -101,9 +103,10 @@ void InsertKeys(std::int64_t keys, std::size_t key_bytes) {
     const double bytes =
         static_cast<double>(ResidentBytes(getpid()) - empty) / static_cast<double>(buckets);
     if (bytes > largest.bytes) largest = {bytes, buckets};
+    return bytes;
   };
   for (std::int64_t i = 0; i < keys; ++i) {
-    if (i >= kSmallest && i % kSampled == 0) {
+    if (i >= kSampledFrom && i % kSampledEvery == 0) {
       sample(i);
       last = steady_clock::now();
     }
@@ -114,17 +117,15 @@ void InsertKeys(std::int64_t keys, std::size_t key_bytes) {
     longest = std::max(longest, Millis(after - last));
     last = after;
   }
-  sample(keys);
+  const double bytes = sample(keys);
   running = false;
   idle.join();
-  const auto count = static_cast<double>(keys);
   std::printf(
       "insert   longest %.2f ms   idle thread's longest pause %.2f ms   mean %.0f ns   "
       "resident %.1f bytes a bucket, at most %.1f, at %lld\n",
       longest.count(), idle_pause.count(),
-      duration<double, std::nano>(last - begin).count() / count,
-      static_cast<double>(ResidentBytes(getpid()) - empty) / count, largest.bytes,
-      static_cast<long long>(largest.buckets));
+      duration<double, std::nano>(last - begin).count() / static_cast<double>(keys), bytes,
+      largest.bytes, static_cast<long long>(largest.buckets));
 }
 
 // The real server on a free port, until it goes.
@@ -192,10 +193,6 @@ void SendAll(int connection, const std::string& bytes) {
   }
 }
 
-std::string WordOf(const std::string& text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-}
-
 // Sends one RL.ALLOW for each key; a second thread reads the replies, each of which is "*5" and
 // five integers.
 void Load(const Server& server, std::int64_t keys, const std::string& limit) {
@@ -213,7 +210,7 @@ void Load(const Server& server, std::int64_t keys, const std::string& limit) {
   });
   std::string chunk;
   for (std::int64_t i = 0; i < keys; ++i) {
-    chunk += "*3\r\n$8\r\nRL.ALLOW\r\n" + WordOf("user:" + std::to_string(i)) + WordOf(limit);
+    chunk += RespRequest(std::vector<std::string>{"RL.ALLOW", "user:" + std::to_string(i), limit});
     if (i % 1000 == 999 || i + 1 == keys) {
       SendAll(connection, chunk);
       chunk.clear();

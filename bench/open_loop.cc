@@ -12,6 +12,7 @@
 //
 // `late` is the p99.9 of how long after their time requests were sent: a part of the latencies that
 // is not the server's doing.
+//
 // It spins, so it wants a core of its own. An error for a reply ends it.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -29,12 +30,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/check.h"
+#include "tests/support/resp_value.h"
 
 namespace weir {
 namespace {
@@ -49,11 +52,7 @@ constexpr std::chrono::seconds kLastReplyTime{10};
 // A command as redis-benchmark would send it, with a new number each time.
 class Request {
  public:
-  explicit Request(const std::vector<std::string>& words) {
-    text_ = "*" + std::to_string(words.size()) + "\r\n";
-    for (const std::string& word : words) {
-      text_ += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
-    }
+  explicit Request(const std::vector<std::string>& words) : text_(RespRequest(words)) {
     for (std::size_t at = 0; (at = text_.find(kRandom, at)) != std::string::npos;) {
       numbers_.push_back(at);
       at += kRandom.size();
@@ -74,34 +73,6 @@ class Request {
   std::vector<std::size_t> numbers_;  // where they are
   std::mt19937 engine_{1};
   std::uniform_int_distribution<int> number_{0, kKeys - 1};
-};
-
-// Counts replies that are integers, statuses, or arrays of these.
-class ReplyCounter {
- public:
-  // How many end in `bytes`.
-  std::size_t Count(std::string_view bytes) {
-    std::size_t ended = 0;
-    for (const char byte : bytes) {
-      if (byte != '\n') {
-        line_ += byte;
-        continue;
-      }
-      WEIR_CHECK(line_.front() != '-' && line_.front() != '$');
-      if (line_.front() == '*') {
-        lines_left_ = std::atoll(line_.c_str() + 1);
-      } else if (lines_left_ > 0) {
-        --lines_left_;
-      }
-      if (lines_left_ == 0) ++ended;
-      line_.clear();
-    }
-    return ended;
-  }
-
- private:
-  std::string line_;
-  long long lines_left_ = 0;  // of an array
 };
 
 class Connection {
@@ -134,8 +105,12 @@ class Connection {
     const ssize_t received = recv(socket_, buffer.data(), buffer.size(), 0);
     WEIR_CHECK(received > 0 || (received < 0 && errno == EAGAIN));
     if (received < 0) return;
-    std::size_t ended = replies_.Count({buffer.data(), static_cast<std::size_t>(received)});
-    for (; ended > 0; --ended) {
+    unread_.append(buffer.data(), static_cast<std::size_t>(received));
+    std::string_view rest = unread_;
+    while (const std::optional<RespValue> reply = ReadRespValue(rest)) {
+      WEIR_CHECK(!reply->is_error());
+      unread_.erase(0, unread_.size() - rest.size());
+      rest = unread_;
       latencies.push_back(now - due_.front());
       due_.pop_front();
     }
@@ -151,13 +126,13 @@ class Connection {
 
   const int socket_;
   std::string unsent_;
+  std::string unread_;           // the beginning of a reply
   std::deque<nanoseconds> due_;  // of the requests without a reply
-  ReplyCounter replies_;
 };
 
 double Microseconds(nanoseconds time) { return static_cast<double>(time.count()) / 1e3; }
 
-double Percentile(std::vector<nanoseconds>& sorted, double part) {
+double Percentile(const std::vector<nanoseconds>& sorted, double part) {
   return Microseconds(
       sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1))]);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -13,6 +14,7 @@
 #include "server/session.h"
 #include "server/system_clock.h"
 #include "server/worker.h"
+#include "tests/support/resp_value.h"
 
 namespace weir {
 namespace {
@@ -29,9 +31,8 @@ class StoppedClock final : public Clock {
   const SystemClock system_;
 };
 
-std::string Bulk(const std::string& word) {
-  return "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
-}
+std::string Request(const std::vector<std::string>& words) { return RespRequest(words); }
+std::string KeyOf(std::size_t i) { return "user:" + std::to_string(i); }
 
 // `make(i)` is the i-th command's bytes; different chunks name different keys.
 template <typename Make>
@@ -58,19 +59,16 @@ void Run(benchmark::State& state, Make make) {
 }
 
 void BM_Ping(benchmark::State& state) {
-  Run(state, [](std::size_t) { return std::string("*1\r\n$4\r\nPING\r\n"); });
+  Run(state, [](std::size_t) { return Request({"PING"}); });
 }
 
 void BM_AllowOneLimit(benchmark::State& state) {
-  Run(state, [](std::size_t i) {
-    return "*3\r\n" + Bulk("RL.ALLOW") + Bulk("user:" + std::to_string(i)) + Bulk("1M/s");
-  });
+  Run(state, [](std::size_t i) { return Request({"RL.ALLOW", KeyOf(i), "1M/s"}); });
 }
 
 void BM_AllowThreeLimits(benchmark::State& state) {
   Run(state, [](std::size_t i) {
-    return "*5\r\n" + Bulk("RL.ALLOW") + Bulk("user:" + std::to_string(i)) + Bulk("1M/s") +
-           Bulk("10M/m") + Bulk("100M/h");
+    return Request({"RL.ALLOW", KeyOf(i), "1M/s", "10M/m", "100M/h"});
   });
 }
 
@@ -79,8 +77,7 @@ void BM_AllowThreeLimits(benchmark::State& state) {
 void BM_DenyOneLimit(benchmark::State& state) {
   const auto keys = static_cast<std::size_t>(state.range(0));
   Run(state, [keys](std::size_t i) {
-    return "*3\r\n" + Bulk("RL.ALLOW") + Bulk("user:" + std::to_string(i % keys)) +
-           Bulk("1/s,cost=2");
+    return Request({"RL.ALLOW", KeyOf(i % keys), "1/s,cost=2"});
   });
 }
 
