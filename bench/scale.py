@@ -19,7 +19,7 @@ import subprocess
 import time
 
 import subject
-from resp import encode
+from resp import Client
 
 RUNS = 5
 CONNECTIONS = 50
@@ -40,21 +40,28 @@ def start(path):
     for _ in range(RUNS):
         begin = time.perf_counter()
         with subject.Subject(subject.weir(server=path)) as server:
-            assert server.answer(encode("RL.ALLOW", "k", LONG)).startswith(b"*5")
+            with Client(server.port) as client:
+                client.ask(*allow(LONG))
             taken.append((time.perf_counter() - begin) * 1e3)
     print(f"\nstart to first answer: {statistics.median(taken):.1f} ms, asked every 10 ms")
 
 
-def in_turn(title, rows):
-    """rows: name -> (server, load). Prints each row's medians, and the last beside the first."""
+def in_turn(rows, measure):
+    """rows: name -> (server, load). Returns name -> what measure(server, load) was, RUNS times."""
     results = {name: [] for name in rows}
     for server, _ in rows.values():
         server.pause()
     for _ in range(RUNS):
         for name, (server, load) in rows.items():
             server.resume()
-            results[name].append(server.load(connections=CONNECTIONS, **load))
+            results[name].append(measure(server, load))
             server.pause()
+    return results
+
+
+def table(title, rows):
+    """Prints each row's medians, and the last beside the first."""
+    results = in_turn(rows, lambda server, load: server.load(connections=CONNECTIONS, **load))
     print(f"\n{title}")
     typical = {name: subject.median(loads) for name, loads in results.items()}
     for name, row in typical.items():
@@ -74,7 +81,7 @@ def buckets(path):
             few_load, many_load = load | {"keys": FEW}, load | {"keys": MANY}
             few.load(connections=CONNECTIONS, **few_load)
             many.load(connections=CONNECTIONS, **many_load | {"requests": 4 * MANY})
-            in_turn(
+            table(
                 "the number of buckets, pipeline 64",
                 {f"{FEW:,}": (few, few_load), f"{MANY:,}, 98 % of them": (many, many_load)},
             )
@@ -85,7 +92,7 @@ def churn(path):
     load = {"requests": 15_000_000, "pipeline": 16}
     with subject.Subject(subject.weir(server=path)) as old:
         with subject.Subject(subject.weir(server=path)) as young:
-            in_turn(
+            table(
                 f"how long buckets live, {subject.KEYS:,} keys, pipeline 16",
                 {
                     "minutes": (old, load | {"command": allow(LONG)}),
@@ -112,14 +119,7 @@ def tail(path):
         with subject.Subject(subject.weir("--data-dir", "data", server=path)) as busy:
             rate = plain.load(command=allow(LONG), **load).rate / 2
             rows = {"buckets stay": (plain, LONG), "swept and saved": (busy, KEPT)}
-            results = {name: [] for name in rows}
-            for server, _ in rows.values():
-                server.pause()
-            for _ in range(RUNS):
-                for name, (server, limit) in rows.items():
-                    server.resume()
-                    results[name].append(open_loop(server, rate, limit))
-                    server.pause()
+            results = in_turn(rows, lambda server, limit: open_loop(server, rate, limit))
     print(f"\nhousekeeping, {rate:,.0f} requests/s whatever the server does, {TAIL_SECONDS} s each")
     typical = {name: [statistics.median(c) for c in zip(*runs)] for name, runs in results.items()}
     for name, (p50, p99, p999, longest, late) in typical.items():
