@@ -25,16 +25,17 @@ namespace {
 
 using Setting = std::pair<std::string_view, std::string>;
 
-// What tools ask of every Redis and what here is always so.
+// What tools ask of every Redis and what nobody sets here.
 using FixedSetting = std::pair<std::string_view, std::string_view>;
-constexpr std::array<FixedSetting, 4> kFixedSettings = {{
-    {"appendonly", "no"},
-    {"databases", "1"},
-    {"replica-read-only", "yes"},
-    {"save", ""},
-}};
-// Another that cannot be set: it follows from maxmemory.
-constexpr std::string_view kMaxMemoryPolicy = "maxmemory-policy";
+constexpr std::array<FixedSetting, 5> FixedSettings(ByteCount max_memory) {
+  return {{
+      {"appendonly", "no"},
+      {"databases", "1"},
+      {"maxmemory-policy", EvictionPolicy(max_memory)},
+      {"replica-read-only", "yes"},
+      {"save", ""},
+  }};
+}
 
 // Redis's words for levels of the log, under Redis's name for the option. The first one counts.
 struct LogLevel {
@@ -81,8 +82,8 @@ std::vector<Setting> AllSettings(const Services& services) {
       if (!name.empty()) settings.emplace_back(name, SettingText(spec, name, options));
     }
   }
-  settings.insert(settings.end(), kFixedSettings.begin(), kFixedSettings.end());
-  settings.emplace_back(kMaxMemoryPolicy, EvictionPolicy(options.max_memory));
+  const auto fixed = FixedSettings(options.max_memory);
+  settings.insert(settings.end(), fixed.begin(), fixed.end());
   return settings;
 }
 
@@ -109,8 +110,7 @@ absl::StatusOr<std::vector<Assignment>> ReadAssignments(std::span<const std::str
       return is_this(one.name) || (!one.redis_alias.empty() && is_this(one.redis_alias));
     });
     const bool known = spec != OptionTable().end();
-    if (!known && !is_this(kMaxMemoryPolicy) &&
-        std::ranges::none_of(kFixedSettings, is_this, &FixedSetting::first)) {
+    if (!known && std::ranges::none_of(FixedSettings({}), is_this, &FixedSetting::first)) {
       return absl::InvalidArgumentError(
           absl::StrCat("Unknown option or number of arguments for CONFIG SET - '",
                        AbslView(words[i].substr(0, kQuotedBytesMax)), "'"));
