@@ -10,10 +10,10 @@
 
 #include "core/bucket_table.h"
 #include "core/key_hash.h"
+#include "core/replies.h"
 #include "protocol/resp_parser.h"
 #include "protocol/resp_writer.h"
 #include "server/command_table.h"
-#include "server/verdict_reply.h"
 
 namespace weir {
 namespace {

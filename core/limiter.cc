@@ -1,7 +1,6 @@
 #include "core/limiter.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -9,61 +8,49 @@
 #include "absl/utility/utility.h"
 
 #include "core/check.h"
-#include "core/join_decisions.h"
+#include "core/plan.h"
 #include "core/rule.h"
 
 namespace weir {
-namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-
-// Sums and products of costs stop at 2^64-1, which is above every burst.
-std::uint64_t SaturatingAdd(std::uint64_t a, std::uint64_t b) noexcept {
-  std::uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? kMost : sum;
-}
-std::uint64_t SaturatingMultiply(std::uint64_t a, std::uint64_t b) noexcept {
-  std::uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? kMost : product;
-}
-
-}  // namespace
-
-// A request on its way through a decision: one seat a check.
-struct Limiter::Plan {
-  struct Seat {
-    std::uint64_t cost = 0;  // of all checks on this bucket, at the first of them
-    std::size_t first =
-        0;  // the first check that names the same bucket; itself, if none before does
-    bool shadow = false;
-    bool has_bucket = true;
-    std::optional<LimitId> id;  // unset: not interned, so there is no bucket
-    Bucket* bucket = nullptr;   // null: absent
-    Bucket absent;              // what an absent one is: full, but after some crashes
-    Step step;
-
-    [[nodiscard]] Bucket present() const noexcept { return bucket ? Unmarked(*bucket) : absent; }
-    // True if the request, once it passes, leaves something in the bucket.
-    [[nodiscard]] bool charges() const noexcept {
-      return has_bucket && cost > 0 && step.decision.allowed;
+// The keys of a request's checks, hashed. Needs no lock.
+struct Limiter::HashedKeys {
+  HashedKeys(const KeyHasher& hasher, std::span<const Check> request) : of_check(request.size()) {
+    for (std::size_t i = 0; i < request.size(); ++i) {
+      const Check& check = request[i];
+      const bool same_key = i > 0 && check.key.data() == request[i - 1].key.data() &&
+                            check.key.size() == request[i - 1].key.size();
+      of_check[i] = same_key ? of_check[i - 1] : check.hash ? *check.hash : hasher(check.key);
     }
-  };
-  explicit Plan(std::size_t checks) : keys(checks), seats(checks) {}
+  }
 
-  absl::FixedArray<KeyHash, 4> keys;
-  absl::FixedArray<Seat, 4> seats;
-  bool allowed = true;
+  absl::FixedArray<KeyHash, 4> of_check;
 };
 
 // A request whose partitions are locked and whose buckets are found, while this lives.
 struct Limiter::Hearing {
-  Hearing(Limiter& limiter, std::span<const Check> request, Instant asked)
-      : plan(limiter.PlanRequest(request)),
-        lock(limiter.table_, plan.keys),
-        now(limiter.ExecutionTime(plan, asked)) {
-    limiter.FindBuckets(plan, request);
+  // Where a bucket is that a check asks.
+  struct Place {
+    std::optional<LimitId> id;  // unset: not interned, so there is no bucket
+    Bucket* bucket = nullptr;   // null: absent
+  };
+
+  Hearing(Limiter& limiter, std::span<const Check> checks, Instant asked)
+      : request(checks),
+        hashed(limiter.hasher_, checks),
+        keys(hashed.of_check),
+        places(checks.size()),
+        plan(checks, limiter.max_wait_,
+             [this](std::size_t i, std::size_t j) { return keys[i] == keys[j]; }),
+        lock(limiter.table_, keys),
+        now(limiter.ExecutionTime(keys, asked)) {
+    limiter.FindBuckets(*this);
   }
 
+  const std::span<const Check> request;
+  const HashedKeys hashed;
+  const std::span<const KeyHash> keys;  // one a check
+  absl::FixedArray<Place, 4> places;    // one a check
   Plan plan;
   const TableLock lock;
   const Instant now;
@@ -106,52 +93,34 @@ void Limiter::NoteChanged(std::size_t partition) {
   if (table_.partition(partition).everything_changed()) NoteEverything();
 }
 
-// Hashes the keys and finds the checks that name the same bucket. Needs no lock.
-Limiter::Plan Limiter::PlanRequest(std::span<const Check> request) const {
-  WEIR_DCHECK(!request.empty() && request.size() <= kChecksMax);
-  Plan plan(request.size());
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Check& check = request[i];
-    WEIR_DCHECK(check.cost >= 0);
-    const bool same_key = i > 0 && check.key.data() == request[i - 1].key.data() &&
-                          check.key.size() == request[i - 1].key.size();
-    plan.keys[i] = same_key ? plan.keys[i - 1] : check.hash ? *check.hash : hasher_(check.key);
-    std::size_t first = 0;
-    while (first < i && !(plan.keys[first] == plan.keys[i] &&
-                          request[first].limit->SharesBucketsWith(*check.limit))) {
-      ++first;
-    }
-    plan.seats[i].first = first;
-    Plan::Seat& seat = plan.seats[first];
-    seat.cost = SaturatingAdd(seat.cost, static_cast<std::uint64_t>(check.cost));
-    seat.shadow = check.limit->shape().shadow;
-    seat.has_bucket = check.limit->has_bucket();
-  }
-  return plan;
-}
-
 // The execution time of a request that came with `now`: no earlier than the changes that its keys
 // have seen. A thread reads its clock once per batch and may be overtaken. By the sweeper: to
 // decide as of before it would be to take a bucket for full that is absent because it became so
 // since. By another thread: its charge would seem to lie too far ahead, and the clamp would cut it.
 // Requires: the partitions are locked.
-Instant Limiter::ExecutionTime(const Plan& plan, Instant now) {
-  for (const KeyHash& key : plan.keys) {
+Instant Limiter::ExecutionTime(std::span<const KeyHash> keys, Instant now) {
+  for (const KeyHash& key : keys) {
     now = std::max(now, table_.partition(key.partition).latest());
   }
   return now;
 }
 
 // Requires: the partitions are locked.
-void Limiter::FindBuckets(Plan& plan, std::span<const Check> request) {
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i || !seat.has_bucket) continue;
+void Limiter::FindBuckets(Hearing& hearing) {
+  for (std::size_t i = 0; i < hearing.request.size(); ++i) {
+    if (!hearing.plan.AsksBucket(i)) continue;
+    const Check& check = hearing.request[i];
+    const KeyHash& key = hearing.keys[i];
+    Hearing::Place& place = hearing.places[i];
     LimitHint no_hint;
-    seat.id = registry_.Find(*request[i].limit, request[i].hint ? *request[i].hint : no_hint);
-    if (!seat.id) continue;
-    seat.bucket = table_.partition(plan.keys[i].partition).Find({plan.keys[i].hash, *seat.id});
-    if (!seat.bucket && exhausted_since_) seat.absent = AbsentBucket(*seat.id, *request[i].limit);
+    place.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
+    if (!place.id) continue;
+    place.bucket = table_.partition(key.partition).Find({key.hash, *place.id});
+    if (place.bucket) {
+      hearing.plan.seat(i).Find(Unmarked(*place.bucket));
+    } else if (exhausted_since_) {
+      hearing.plan.seat(i).Take(AbsentBucket(*place.id, *check.limit));
+    }
   }
 }
 
@@ -169,100 +138,63 @@ bool Limiter::IsAbsentFull(LimitId id, Instant now) const {
   return IsFull(limit, AbsentBucket(id, limit), now);
 }
 
-// Decides each bucket. Requires: the partitions are locked, FindBuckets was called.
-void Limiter::DecideLocked(Plan& plan, std::span<const Check> request, Instant now,
-                           Nanos patience) {
-  plan.allowed = true;
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i) continue;
-    seat.step = DecideLimit(*request[i].limit, seat.present(), now, seat.cost, max_wait_, patience);
-    plan.allowed = plan.allowed && (seat.shadow || seat.step.decision.allowed);
-  }
-}
-
-// Charges every bucket whose limit admits. Whatever can fail comes before the first write.
-absl::Status Limiter::Commit(Plan& plan, std::span<const Check> request, Instant now) {
-  const auto is_new = [&](std::size_t i) {
-    const Plan::Seat& seat = plan.seats[i];
-    return !seat.bucket && seat.first == i && seat.charges();
-  };
+// Keeps what the plan has changed. Whatever can fail comes before the first write.
+absl::Status Limiter::Keep(Hearing& hearing) {
+  const std::size_t checks = hearing.request.size();
   bool any_new = false;
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    if (!is_new(i)) continue;
+  for (std::size_t i = 0; i < checks; ++i) {
+    if (!hearing.plan.IsNew(i)) continue;
     any_new = true;
-    Plan::Seat& seat = plan.seats[i];
-    if (seat.id) continue;
+    std::optional<LimitId>& id = hearing.places[i].id;
+    if (id) continue;
+    const Check& check = hearing.request[i];
     LimitHint no_hint;
-    absl::StatusOr<LimitId> id =
-        registry_.Intern(*request[i].limit, request[i].hint ? *request[i].hint : no_hint);
-    if (!id.ok()) return id.status();
-    seat.id = *id;
+    const absl::StatusOr<LimitId> interned =
+        registry_.Intern(*check.limit, check.hint ? *check.hint : no_hint);
+    if (!interned.ok()) return interned.status();
+    id = *interned;
   }
   // Present buckets before new ones: those may move a map's slots, or drop some.
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    Plan::Seat& seat = plan.seats[i];
-    if (!seat.bucket) continue;
-    Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket, seat.step.bucket);
+  for (std::size_t i = 0; i < checks; ++i) {
+    const Hearing::Place& place = hearing.places[i];
+    if (!place.bucket) continue;
+    if (const std::optional<Bucket> bucket = hearing.plan.Change(i)) {
+      Replace(hearing.keys[i], *place.id, *hearing.request[i].limit, *place.bucket, *bucket);
+    }
   }
-  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
-    if (is_new(i)) MakeRoomFor(request.size(), plan.keys[i].partition, now);
+  for (std::size_t i = 0; any_new && i < checks; ++i) {
+    if (hearing.plan.IsNew(i)) MakeRoomFor(checks, hearing.keys[i].partition, hearing.now);
   }
-  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
-    if (!is_new(i)) continue;
-    Insert(plan.keys[i], *plan.seats[i].id, *request[i].limit, plan.seats[i].step.bucket);
+  for (std::size_t i = 0; any_new && i < checks; ++i) {
+    if (!hearing.plan.IsNew(i)) continue;
+    Insert(hearing.keys[i], *hearing.places[i].id, *hearing.request[i].limit,
+           *hearing.plan.Change(i));
   }
   return absl::OkStatus();
 }
 
-// The only write of a denial: the cut times of those limits that denied. (A window that was cut and
-// would have admitted stays as it is, and is cut again when it is asked.)
-void Limiter::StoreClamped(Plan& plan, std::span<const Check> request) {
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    Plan::Seat& seat = plan.seats[i];
-    if (!seat.bucket || seat.step.decision.allowed) continue;
-    Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket, seat.step.bucket);
-  }
-}
-
-void Limiter::RaiseLatest(const Plan& plan, Instant now) {
+void Limiter::RaiseLatest(const Hearing& hearing) {
   if (!time_is_ordered_) return;
-  for (const KeyHash& key : plan.keys) table_.partition(key.partition).RaiseLatest(now);
-}
-
-// The verdict. Where the request is denied, a limit that would have admitted shows its untouched
-// bucket. Requires: `verdict` is a new one.
-void Limiter::Join(const Plan& plan, std::span<const Check> request, Instant now,
-                   Verdict& verdict) const {
-  verdict.allowed = plan.allowed;
-  verdict.decisions.resize(request.size());
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Plan::Seat& seat = plan.seats[i];
-    Decision& decision = verdict.decisions[i];
-    if (seat.first != i) {
-      decision = verdict.decisions[seat.first];
-    } else if (plan.allowed || !seat.step.decision.allowed) {
-      decision = seat.step.decision;
-    } else {
-      decision = DecideLimit(*request[i].limit, seat.present(), now, 0, max_wait_).decision;
-    }
+  for (const KeyHash& key : hearing.keys) {
+    table_.partition(key.partition).RaiseLatest(hearing.now);
   }
-  JoinDecisions([&](std::size_t i) { return plan.seats[plan.seats[i].first].shadow; }, verdict);
-  verdict.key_hash = plan.keys[verdict.limit_index].hash;
 }
 
-// What comes after DecideLocked: the verdict, and the writes.
-absl::StatusOr<Verdict> Limiter::Conclude(Plan& plan, std::span<const Check> request, Instant now) {
-  // Joined before the writes: a verdict needs the buckets as they were decided on.
+void Limiter::Join(const Hearing& hearing, Verdict& verdict) const {
+  hearing.plan.Join(hearing.now, verdict);
+  verdict.key_hash = hearing.keys[verdict.limit_index].hash;
+}
+
+// What comes after the decision: the verdict, and the writes.
+absl::StatusOr<Verdict> Limiter::Conclude(Hearing& hearing) {
   absl::StatusOr<Verdict> verdict(absl::in_place);
-  Join(plan, request, now, *verdict);
-  if (plan.allowed) {
-    absl::Status committed = Commit(plan, request, now);
-    if (!committed.ok()) verdict = std::move(committed);
+  Join(hearing, *verdict);
+  absl::Status kept = Keep(hearing);
+  if (!kept.ok()) {
+    verdict = std::move(kept);
   } else {
-    StoreClamped(plan, request);
+    RaiseLatest(hearing);
   }
-  if (verdict.ok()) RaiseLatest(plan, now);
   return verdict;
 }
 
@@ -309,124 +241,46 @@ absl::StatusOr<Verdict> Limiter::DecideOne(const Check& check, Instant now) {
 absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
   if (request.size() == 1) return DecideOne(request.front(), now);
   Hearing hearing(*this, request, now);
-  Plan& plan = hearing.plan;
-  now = hearing.now;
-  DecideLocked(plan, request, now);
-  return Conclude(plan, request, now);
+  hearing.plan.Decide(hearing.now);
+  return Conclude(hearing);
 }
 
 Verdict Limiter::Peek(const Request& request, Instant now) {
   Hearing hearing(*this, request, now);
-  Plan& plan = hearing.plan;
-  now = hearing.now;
-  DecideLocked(plan, request, now);
+  hearing.plan.Decide(hearing.now);
   Verdict verdict;
-  Join(plan, request, now, verdict);
+  Join(hearing, verdict);
   return verdict;
-}
-
-// How many times over, `most` at most, the request would pass at once.
-std::int64_t Limiter::TimesAffordable(const Plan& plan, std::span<const Check> request, Instant now,
-                                      std::int64_t most) const {
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i || seat.shadow) continue;
-    const Decision look =
-        DecideLimit(*request[i].limit, seat.present(), now, 0, max_wait_).decision;
-    if (!look.allowed) return 0;  // "none"
-    if (seat.cost == 0 || !seat.has_bucket) continue;
-    const std::uint64_t times = static_cast<std::uint64_t>(look.remaining) / seat.cost;
-    most = std::min(most, static_cast<std::int64_t>(times));
-  }
-  return most;
 }
 
 absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_t upto,
                                              Instant now) {
-  WEIR_DCHECK(upto >= 1);
   Hearing hearing(*this, request, now);
-  Plan& plan = hearing.plan;
-  now = hearing.now;
-  const std::int64_t granted = TimesAffordable(plan, request, now, upto);
-  for (Plan::Seat& seat : plan.seats) {  // With nothing to grant, once: to learn when that passes.
-    seat.cost = SaturatingMultiply(seat.cost,
-                                   static_cast<std::uint64_t>(std::max<std::int64_t>(granted, 1)));
-  }
-  DecideLocked(plan, request, now);
-  WEIR_DCHECK(plan.allowed == (granted > 0));
-  absl::StatusOr<Verdict> verdict = Conclude(plan, request, now);
+  const std::int64_t granted = hearing.plan.DecideUpTo(upto, hearing.now);
+  absl::StatusOr<Verdict> verdict = Conclude(hearing);
   if (!verdict.ok()) return verdict.status();
   return Grant{granted, *std::move(verdict)};
 }
 
 Verdict Limiter::Refund(const Request& request, Instant now) {
   Hearing hearing(*this, request, now);
-  Plan& plan = hearing.plan;
-  now = hearing.now;
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    Plan::Seat& seat = plan.seats[i];
-    if (seat.bucket && seat.cost > 0) {
-      Replace(plan.keys[i], *seat.id, *request[i].limit, *seat.bucket,
-              RefundLimit(*request[i].limit, seat.present(), now, seat.cost, max_wait_));
-    }
-    seat.cost = 0;
-  }
-  RaiseLatest(plan, now);
-  DecideLocked(plan, request, now);
-  plan.allowed = true;  // "none" has nothing to be given, which is no denial.
-  Verdict verdict;
-  Join(plan, request, now, verdict);
-  verdict.retry_after = Nanos{0};
+  Verdict verdict = hearing.plan.Refund(hearing.now);
+  verdict.key_hash = hearing.keys[verdict.limit_index].hash;
+  const absl::Status kept = Keep(hearing);
+  WEIR_CHECK(kept.ok());  // There are no new buckets in it.
+  RaiseLatest(hearing);
   return verdict;
-}
-
-// Decides the shadows again, whose tokens must be there when those of the others are. Returns how
-// long that takes. Requires: DecideLocked has allowed the request.
-Nanos Limiter::SettleShadows(Plan& plan, std::span<const Check> request, Instant now) {
-  Nanos wait{0};
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Plan::Seat& seat = plan.seats[i];
-    if (seat.first == i && !seat.shadow) wait = std::max(wait, seat.step.decision.retry_after);
-  }
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    Plan::Seat& seat = plan.seats[i];
-    if (seat.first != i || !seat.shadow) continue;
-    seat.step = DecideLimit(*request[i].limit, seat.present(), now, seat.cost, max_wait_, wait);
-    if (seat.step.decision.allowed) seat.step.decision.retry_after = Nanos{0};
-  }
-  return wait;
 }
 
 absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nanos patience,
                                                     Instant now) {
   Hearing hearing(*this, request, now);
-  Plan& plan = hearing.plan;
-  now = hearing.now;
-  DecideLocked(plan, request, now, patience);
-  Reservation reservation;
-  reservation.key = plan.keys.front();
-  reservation.ready = now;
-  if (plan.allowed) {
-    reservation.ready += SettleShadows(plan, request, now);
-  } else {
-    DecideLocked(plan, request, now);  // A denial says what Decide would.
-  }
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Plan::Seat& seat = plan.seats[i];
-    if (seat.first == i) {
-      reservation.part_of_check.push_back(static_cast<std::uint8_t>(reservation.parts.size()));
-      const Bucket before = seat.present();
-      reservation.parts.push_back({*request[i].limit, before,
-                                   seat.charges() ? seat.step.bucket : before, seat.cost,
-                                   seat.step.decision.allowed});
-    } else {
-      reservation.part_of_check.push_back(reservation.part_of_check[seat.first]);
-    }
-  }
-  absl::StatusOr<Verdict> verdict = Conclude(plan, request, now);
+  Reservation reservation = hearing.plan.Reserve(hearing.now, patience);
+  reservation.key = hearing.keys.front();
+  absl::StatusOr<Verdict> verdict = Conclude(hearing);
   if (!verdict.ok()) return verdict.status();
   Admission admission{*std::move(verdict), std::nullopt};
-  if (admission.verdict.allowed && reservation.ready > now) {
+  if (admission.verdict.allowed && reservation.ready > hearing.now) {
     admission.reservation = std::move(reservation);
   }
   return admission;

@@ -31,8 +31,10 @@
 #include "core/key_hash.h"
 #include "core/limit.h"
 #include "core/limit_registry.h"
+#include "core/live_bucket.h"
 #include "core/mutex.h"
 #include "core/request.h"
+#include "core/reservation.h"
 #include "core/table_bound.h"
 
 namespace weir {
@@ -115,21 +117,6 @@ class Limiter {
   // an admission with the numbers after it.
   Verdict Refund(const Request& request, Instant now);
 
-  // Tokens of the future, charged already. It owns all that it needs, so that the words of the
-  // request may go.
-  struct Reservation {
-    struct Part {
-      Limit limit;
-      Bucket before;
-      Bucket after;  // as before where nothing was charged
-      std::uint64_t cost;
-      bool allowed;  // what the limit said; false only of a shadow
-    };
-    KeyHash key;
-    absl::InlinedVector<Part, 2> parts;  // one a check, but for repeated ones
-    absl::InlinedVector<std::uint8_t, 4> part_of_check;
-    Instant ready;  // when the last of its tokens is there
-  };
   struct Admission {
     Verdict verdict;
     std::optional<Reservation> reservation;  // set where the verdict is to be waited for
@@ -152,15 +139,10 @@ class Limiter {
   // were not full.
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now);
 
-  // A bucket of a key that is not full.
-  struct LiveBucket {
-    Limit limit;
-    std::int64_t remaining;  // tokens; -1 for CL.THROTTLE's, whose limit is said with each request
-    Nanos reset_after;       // > 0
-  };
-  // All of them, by the ids of their limits: in the order of first use, but for ids given out
-  // again. The first kInspectedMax, where there are more. Of a limit that has an owner its numbers
-  // may have changed since it was interned: `present` says them, or that it is gone.
+  // The key's buckets that are not full, by the ids of their limits: in the order of first use, but
+  // for ids given out again. The first kInspectedMax, where there are more. Of a limit that has an
+  // owner its numbers may have changed since it was interned: `present` says them, or that it is
+  // gone.
   static constexpr std::size_t kInspectedMax = 1024;
   using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
   static std::optional<Limit> AsItWasInterned(const Limit& limit) { return limit; }
@@ -277,21 +259,17 @@ class Limiter {
   [[nodiscard]] std::size_t CountLive(Instant now);
 
  private:
-  struct Plan;
+  struct HashedKeys;
   struct Hearing;
 
   [[nodiscard]] absl::StatusOr<Verdict> DecideOne(const Check& check, Instant now);
-  [[nodiscard]] Plan PlanRequest(std::span<const Check> request) const;
-  [[nodiscard]] Instant ExecutionTime(const Plan& plan, Instant now);
-  void FindBuckets(Plan& plan, std::span<const Check> request);
-  void DecideLocked(Plan& plan, std::span<const Check> request, Instant now,
-                    Nanos patience = Nanos{0});
+  [[nodiscard]] Instant ExecutionTime(std::span<const KeyHash> keys, Instant now);
+  void FindBuckets(Hearing& hearing);
+  absl::Status Keep(Hearing& hearing);
+  void RaiseLatest(const Hearing& hearing);
+  void Join(const Hearing& hearing, Verdict& verdict) const;
+  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing);
   [[nodiscard]] Verdict LookAgain(const Reservation& reservation, bool allowed, Instant now);
-  Nanos SettleShadows(Plan& plan, std::span<const Check> request, Instant now);
-  [[nodiscard]] std::int64_t TimesAffordable(const Plan& plan, std::span<const Check> request,
-                                             Instant now, std::int64_t most) const;
-  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Plan& plan, std::span<const Check> request,
-                                                 Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
   [[nodiscard]] Bucket AbsentBucket(LimitId id, const Limit& limit) const;
   [[nodiscard]] bool IsAbsentFull(LimitId id, Instant now) const;
@@ -303,10 +281,6 @@ class Limiter {
   void ForgetFull(std::size_t partition, const SlotKey& slot);
   void NoteChanged(std::size_t partition);
   void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
-  absl::Status Commit(Plan& plan, std::span<const Check> request, Instant now);
-  void StoreClamped(Plan& plan, std::span<const Check> request);
-  void RaiseLatest(const Plan& plan, Instant now);
-  void Join(const Plan& plan, std::span<const Check> request, Instant now, Verdict& verdict) const;
 
   const KeyHasher hasher_;
   const Nanos max_wait_;

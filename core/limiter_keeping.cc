@@ -45,8 +45,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
   return live;
 }
 
-std::vector<Limiter::LiveBucket> Limiter::Inspect(std::string_view key, Instant now,
-                                                  PresentLimit present) {
+std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, PresentLimit present) {
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
   std::vector<std::pair<LimitId, Bucket>> live;
@@ -61,12 +60,7 @@ std::vector<Limiter::LiveBucket> Limiter::Inspect(std::string_view key, Instant 
   for (const auto& [id, bucket] : live) {
     const std::optional<Limit> limit = present(registry_.Get(id));
     if (!limit) continue;
-    if (limit->owner() == kThrottleOwner) {  // Its numbers are those of whoever asks next.
-      buckets.push_back({*limit, -1, TimeToFull(*limit, bucket, now)});
-      continue;
-    }
-    const Decision look = DecideLimit(*limit, bucket, now, 0, max_wait_).decision;
-    if (look.reset_after > Nanos{0}) buckets.push_back({*limit, look.remaining, look.reset_after});
+    if (const auto look = LookAt(*limit, bucket, now, max_wait_)) buckets.push_back(*look);
   }
   return buckets;
 }

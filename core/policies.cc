@@ -66,6 +66,15 @@ bool Overrides::Remove(std::string_view key) {
   return true;
 }
 
+std::vector<std::string> Overrides::Keys() const {
+  std::vector<std::string> keys;
+  ForEach([&keys](const std::string& key, const PolicyLimits&) {
+    keys.push_back(key);
+    return true;
+  });
+  return keys;
+}
+
 std::vector<std::string> Overrides::Clear() {
   decltype(limits_) gone;  // freed when nobody waits for the mutex any more
   {

@@ -49,6 +49,9 @@ class Overrides {
   // Returns true if the key had some.
   bool Remove(std::string_view key);
 
+  // Sorted.
+  [[nodiscard]] std::vector<std::string> Keys() const;
+
   // Removes all; returns their keys.
   std::vector<std::string> Clear();
 

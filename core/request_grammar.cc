@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
 
+#include "core/number_word.h"
 #include "core/quote.h"
 #include "core/status.h"
 
@@ -198,12 +199,7 @@ class RequestReader {
     if (next_ == words_.size()) {
       return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " needs a number after it"));
     }
-    const std::string_view word = words_[next_++];
-    const std::optional<std::int64_t> number = ParseDigits(word);
-    if (number && *number >= min && *number <= max) return *number;
-    return absl::InvalidArgumentError(absl::StrCat("invalid ", AbslView(name), " ", Quote(word),
-                                                   ": value is not an integer or out of range (",
-                                                   min, " to ", max, ")"));
+    return weir::ReadNumber(name, words_[next_++], min, max);
   }
 
   [[nodiscard]] Keyword PresentKeyword() const {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/replies.h"
 #include "core/status.h"
 #include "protocol/arg_reader.h"
 #include "server/command.h"
@@ -237,17 +238,9 @@ void CommandGetKeys(Call& call) {
   for (const std::string_view key : keys) call.reply.Bulk(key);
 }
 
-// CLIENT HELP and its like: the container's rows.
 void ContainerHelp(Call& call) {
   const std::string_view container = call.spec.name.substr(0, call.spec.name.find('|'));
-  const auto rows = SubcommandsOf(*FindCommand(container));
-  call.reply.Array(1 + 2 * rows.size());
-  call.reply.SimpleString(absl::StrCat(
-      AbslView(container), " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-  for (const CommandSpec& row : rows) {
-    call.reply.SimpleString(CommandSyntax(row).substr(container.size() + 1));
-    call.reply.SimpleString(absl::StrCat("    ", AbslView(row.summary)));
-  }
+  WriteContainerHelp(call.reply, container, SubcommandsOf(*FindCommand(container)));
 }
 
 }  // namespace weir

@@ -7,29 +7,16 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/limit_grammar.h"
-#include "core/reply_numbers.h"
+#include "core/replies.h"
 #include "core/request_grammar.h"
 #include "core/status.h"
 #include "server/command.h"
-#include "server/command_docs.h"
 #include "server/command_table.h"
 #include "server/handlers.h"
-#include "server/verdict_reply.h"
 #include "server/waiter.h"
 
 namespace weir {
 namespace {
-
-// What RL.INSPECT calls a bucket.
-std::string BucketName(const Policies& policies, const Limit& limit) {
-  const LimitOwner owner = limit.owner();
-  if (owner == LimitOwner{}) return LimitText(limit);
-  if (owner == kThrottleOwner) return "cl.throttle";
-  const std::shared_ptr<const Policy> policy = policies.FindById(owner.policy);
-  return absl::StrCat("@", policy ? policy->name : "", "#", owner.position,
-                      limit.shape().shadow ? ",shadow" : "");
-}
 
 // Reads the request. An execution time of the client's own is one that it may give.
 absl::StatusOr<ParsedRequest> ReadRequest(const Call& call,
@@ -60,30 +47,10 @@ void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const 
   });
 }
 
-// True where the check asks the bucket of an earlier one: they are one check.
-bool IsRepeated(const Request& checks, std::size_t i) {
-  return std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&check = checks[i]](const Check& earlier) {
-                       return earlier.limit->SharesBucketsWith(*check.limit) &&
-                              earlier.key == check.key;
-                     });
-}
-
 // Counts a verdict that changed something, or that was refused.
 void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
-  Worker& worker = call.session.worker();
-  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
-    if (IsRepeated(request.checks, i)) continue;
-    KnownLimit& limit = *request.limits[i];
-    if (!limit.counts) limit.counts = worker.stats.Of(limit.counted_as);
-    CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);
-  }
-  if (verdict.allowed) {
-    call.Changed();
-    return worker.counters.allowed.Add();
-  }
-  worker.counters.denied.Add();
-  worker.denied_keys.Add(request.checks[verdict.limit_index].key, verdict.key_hash);
+  call.session.worker().tally.Count(request, verdict);
+  if (verdict.allowed) call.Changed();
 }
 
 }  // namespace
@@ -169,24 +136,9 @@ void RlInspect(Call& call) {
   const std::string_view key = call.arguments()[0];
   const auto buckets = services.limiter.Inspect(
       key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
-  call.reply.Array(buckets.size());
-  for (const Limiter::LiveBucket& bucket : buckets) {
-    call.reply.Array(3);
-    call.reply.Bulk(BucketName(services.policies, bucket.limit));
-    call.reply.Integer(bucket.remaining);
-    call.reply.Integer(CeilMillis(bucket.reset_after));
-  }
+  WriteLiveBuckets(call.reply, buckets, services.policies);
 }
 
-void RlHelp(Call& call) {
-  std::vector<std::string> lines;
-  for (const CommandSpec& spec : CommandTable()) {
-    if (!spec.name.starts_with("RL.")) continue;
-    lines.push_back(CommandSyntax(spec));
-    lines.push_back(absl::StrCat("    ", AbslView(spec.summary)));
-  }
-  call.reply.Array(lines.size());
-  for (const std::string& line : lines) call.reply.Bulk(line);
-}
+void RlHelp(Call& call) { WriteHelp(call.reply, CommandTable()); }
 
 }  // namespace weir

@@ -1,8 +1,7 @@
 // RL.STATS and RL.TOP: which limit says no, and to whom.
-#include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/replies.h"
 #include "core/top_keys.h"
 #include "protocol/arg_reader.h"
 #include "server/command.h"
@@ -12,21 +11,10 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kTopRowsDefault = 10;
-constexpr std::string_view kTotal = "(total)";  // no label: those have no brackets
-
-void WriteRow(RespWriter& reply, std::string_view name, const LimitReport::Numbers& numbers) {
-  const bool as_map = reply.protocol() != 2;
-  if (as_map) {
-    reply.Map(1 + numbers.size());
-    reply.Bulk("name");
-  } else {
-    reply.Array(1 + numbers.size());
-  }
-  reply.Bulk(name);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (as_map) reply.Bulk(LimitReport::kNumbers[i]);
-    reply.Integer(static_cast<std::int64_t>(numbers[i]));
-  }
+std::vector<const Tally*> TalliesOf(const Services& services) {
+  std::vector<const Tally*> tallies;
+  for (const Worker* worker : services.workers) tallies.push_back(&worker->tally);
+  return tallies;
 }
 
 }  // namespace
@@ -37,15 +25,14 @@ void RlStats(Call& call) {
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   Services& services = call.services();
   call.Charge(kWholeTableWork * services.workers.size());
+  const std::vector<const Tally*> tallies = TalliesOf(services);
   if (reset) {
-    services.limit_report.Reset(services.workers);
-    for (Worker* worker : services.workers) worker->denied_keys.Clear();
+    services.limit_report.Reset(tallies);
+    for (Worker* worker : services.workers) worker->tally.denied_keys.Clear();
     return call.reply.SimpleString("OK");
   }
-  const LimitReport::Rows rows = services.limit_report.Since(services.workers);
-  call.reply.Array(1 + rows.size());
-  WriteRow(call.reply, kTotal, services.limit_report.Total(services.workers));
-  for (const auto& [name, numbers] : rows) WriteRow(call.reply, name, numbers);
+  WriteStats(call.reply, services.limit_report.Total(tallies),
+             services.limit_report.Since(tallies));
 }
 
 void RlTop(Call& call) {
@@ -57,15 +44,8 @@ void RlTop(Call& call) {
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   call.Charge(kWholeTableWork * call.services().workers.size());
   std::vector<const TopKeys*> sketches;
-  for (const Worker* worker : call.services().workers) sketches.push_back(&worker->denied_keys);
-  const auto rows = TopKeys::Merge(sketches, static_cast<std::size_t>(rows_max));
-  call.reply.Array(rows.size());
-  for (const TopKeys::Row& row : rows) {
-    call.reply.Array(3);
-    call.reply.Bulk(row.key);
-    call.reply.Integer(static_cast<std::int64_t>(row.count));
-    call.reply.Integer(static_cast<std::int64_t>(row.error));
-  }
+  for (const Tally* tally : TalliesOf(call.services())) sketches.push_back(&tally->denied_keys);
+  WriteTop(call.reply, TopKeys::Merge(sketches, static_cast<std::size_t>(rows_max)));
 }
 
 }  // namespace weir

@@ -14,40 +14,6 @@
 namespace weir {
 namespace {
 
-std::string ArgumentSyntax(const ArgumentSpec& argument);
-
-std::string PartsSyntax(std::span<const ArgumentSpec> parts, std::string_view separator) {
-  std::string syntax;
-  for (const ArgumentSpec& part : parts) {
-    if (!syntax.empty()) absl::StrAppend(&syntax, AbslView(separator));
-    absl::StrAppend(&syntax, ArgumentSyntax(part));
-  }
-  return syntax;
-}
-
-std::string ArgumentSyntax(const ArgumentSpec& argument) {
-  std::string syntax;
-  switch (argument.type) {
-    case ArgumentSpec::Type::kToken:
-      break;
-    case ArgumentSpec::Type::kOneOf:
-      syntax = PartsSyntax(argument.parts, "|");
-      break;
-    case ArgumentSpec::Type::kBlock:
-      syntax = PartsSyntax(argument.parts, " ");
-      break;
-    default:
-      syntax = std::string(argument.name);
-  }
-  if (!argument.token.empty()) {
-    syntax = absl::StrCat(AbslView(argument.token), syntax.empty() ? "" : " ", syntax);
-  }
-  if (argument.multiple && argument.optional) return absl::StrCat("[", syntax, " ...]");
-  if (argument.multiple) return absl::StrCat(syntax, " [", syntax, " ...]");
-  if (argument.optional) return absl::StrCat("[", syntax, "]");
-  return syntax;
-}
-
 struct Group {
   std::string_view name;
   std::string_view title;
@@ -171,12 +137,6 @@ void AppendOption(std::string& page, const OptionSpec& spec) {
 }
 
 }  // namespace
-
-std::string CommandSyntax(const CommandSpec& spec) {
-  const std::string parts = PartsSyntax(spec.arguments, " ");
-  return absl::StrCat(absl::StrReplaceAll(AbslView(spec.name), {{"|", " "}}),
-                      parts.empty() ? "" : " ", parts);
-}
 
 std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
   constexpr std::array<std::pair<CommandFlags, std::string_view>, 9> kNames = {{

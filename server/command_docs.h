@@ -1,4 +1,4 @@
-// What people read of a command, made from its row: the syntax line and docs/commands.md.
+// What people read of a command, made from its row.
 #pragma once
 
 #include <string>
@@ -8,9 +8,6 @@
 #include "server/command.h"
 
 namespace weir {
-
-// "RL.ALLOW key limit [limit ...] [COST cost] [AND ...] [WITHLIMITS] [AT unix-time]"
-[[nodiscard]] std::string CommandSyntax(const CommandSpec& spec);
 
 // The words of a flag set, as COMMAND INFO and the documentation show them: "write", "denyoom", ...
 [[nodiscard]] std::vector<std::string_view> FlagNames(const CommandSpec& spec);

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 
+#include "core/limit_commands.h"
 #include "server/connection_commands.h"
 #include "server/ignore_case.h"
-#include "server/limit_commands.h"
 #include "server/observer_commands.h"
 #include "server/redis_commands.h"
 

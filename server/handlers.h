@@ -2,36 +2,9 @@
 // call and writes one reply.
 #pragma once
 
+#include "core/limit_handlers.h"
+
 namespace weir {
-
-struct Call;
-
-// cmd_limit.cc
-void RlAllow(Call& call);
-void RlPeek(Call& call);
-void RlTake(Call& call);
-void RlRefund(Call& call);
-void RlWait(Call& call);
-void RlReset(Call& call);
-void RlInspect(Call& call);
-void RlHelp(Call& call);
-
-// cmd_policy.cc
-void PolicyDel(Call& call);
-void PolicyGet(Call& call);
-void PolicyList(Call& call);
-void PolicyOverride(Call& call);
-void PolicyOverrides(Call& call);
-void PolicyReload(Call& call);
-void PolicySet(Call& call);
-void PolicyUnoverride(Call& call);
-
-// cmd_stats.cc
-void RlStats(Call& call);
-void RlTop(Call& call);
-
-// cmd_throttle.cc
-void Throttle(Call& call);
 
 // cmd_keys.cc
 void Dbsize(Call& call);
@@ -94,7 +67,6 @@ void CommandDocs(Call& call);
 void CommandGetKeys(Call& call);
 void CommandInfo(Call& call);
 void CommandList(Call& call);
-void ContainerHelp(Call& call);
 
 // cmd_save.cc
 void BgSave(Call& call);

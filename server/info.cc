@@ -36,9 +36,9 @@ class Lines {
   std::string& text_;
 };
 
-std::uint64_t Sum(const Services& services, Counter Counters::*counter) {
+std::uint64_t Sum(const Services& services, Counter Tally::*counter) {
   std::uint64_t sum = 0;
-  for (const Worker* worker : services.workers) sum += (worker->counters.*counter).value();
+  for (const Worker* worker : services.workers) sum += (worker->tally.*counter).value();
   return sum;
 }
 
@@ -244,8 +244,8 @@ void AddWeir(Lines& lines, Services& services, Instant) {
   lines.Add("buckets", size.buckets);
   lines.Add("limits", size.limits);
   lines.Add("table_bytes", size.table_bytes);
-  lines.Add("allowed", Sum(services, &Counters::allowed));
-  lines.Add("denied", Sum(services, &Counters::denied));
+  lines.Add("allowed", Sum(services, &Tally::allowed));
+  lines.Add("denied", Sum(services, &Tally::denied));
   lines.Add("evicted", services.limiter.evicted());
   lines.Add("sweeper_laps", services.sweeper.laps());
   lines.Add("sweeper_dropped", services.sweeper.dropped());

@@ -6,12 +6,11 @@
 // (Limiter::GiveBack), and counts for nothing. Belongs to its worker's thread.
 #pragma once
 
-#include <string>
-#include <vector>
-
+#include "core/decision.h"
 #include "core/instant.h"
-#include "core/limiter.h"
 #include "core/request_grammar.h"
+#include "core/reservation.h"
+#include "core/waited_request.h"
 #include "protocol/resp_writer.h"
 
 namespace weir {
@@ -20,13 +19,13 @@ struct Worker;
 
 class Waiter {
  public:
-  Waiter(Worker& worker, const ParsedRequest& request, Limiter::Reservation reservation);
+  Waiter(Worker& worker, const ParsedRequest& request, Reservation reservation);
   // Gives back, unless it was served.
   ~Waiter();
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
-  [[nodiscard]] Instant ready() const noexcept { return reservation_.ready; }
+  [[nodiscard]] Instant ready() const noexcept { return request_.reservation().ready; }
 
   // Answers: admitted, with the numbers of `now`. Requires: now >= ready().
   void Serve(RespWriter& reply, Instant now);
@@ -36,13 +35,10 @@ class Waiter {
 
  private:
   void Answer(RespWriter& reply, const Verdict& verdict);
-  void Count(const Verdict& verdict);
 
   Worker& worker_;
-  const Limiter::Reservation reservation_;
-  std::vector<std::string> names_;  // of the limits, one a check; empty unless they are asked for
-  std::vector<std::string> counted_as_;  // the limits, one a bucket
-  bool over_ = false;                    // served, or given back
+  const WaitedRequest request_;
+  bool over_ = false;  // served, or given back
 };
 
 }  // namespace weir

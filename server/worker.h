@@ -13,20 +13,20 @@
 
 #include "core/clock.h"
 #include "core/counter.h"
+#include "core/explicit_time.h"
 #include "core/limit_memo.h"
-#include "core/limit_stats.h"
+#include "core/limit_report.h"
 #include "core/limiter.h"
 #include "core/mutex.h"
 #include "core/policies.h"
 #include "core/sweeper.h"
-#include "core/top_keys.h"
+#include "core/tally.h"
 #include "protocol/resp_writer.h"
 #include "server/access_list.h"
 #include "server/access_log.h"
 #include "server/client_registry.h"
 #include "server/command_stats.h"
 #include "server/error_stats.h"
-#include "server/limit_report.h"
 #include "server/log.h"
 #include "server/observers.h"
 #include "server/options.h"
@@ -40,10 +40,8 @@
 namespace weir {
 
 struct Counters {
-  Counter commands;  // executed, errors included
-  Counter errors;    // error replies; only Worker::Fail raises it
-  Counter allowed;   // verdicts of deciding commands
-  Counter denied;
+  Counter commands;         // executed, errors included
+  Counter errors;           // error replies; only Worker::Fail raises it
   Counter protocol_errors;  // connections ended for what they sent
   Counter input_bytes;
   Counter output_bytes;
@@ -54,27 +52,6 @@ struct Rates {
   Rate commands;
   Rate input_bytes;
   Rate output_bytes;
-};
-
-// The execution time that a client may give, on a server that runs with --allow-explicit-time.
-class ExplicitTime {
- public:
-  explicit ExplicitTime(bool allowed) : allowed_(allowed) {}
-  [[nodiscard]] bool allowed() const noexcept { return allowed_; }
-
-  void Record(Instant at) noexcept {
-    latest_.store(at.time_since_epoch().count(), std::memory_order_relaxed);
-  }
-  // The time that looks at buckets go by: the latest AT, else the clock's.
-  [[nodiscard]] Instant View(Instant now) const noexcept {
-    const std::int64_t latest = latest_.load(std::memory_order_relaxed);
-    return latest == kNone ? now : Instant{Nanos{latest}};
-  }
-
- private:
-  static constexpr std::int64_t kNone = -1;
-  const bool allowed_;
-  std::atomic<std::int64_t> latest_{kNone};
 };
 
 // A browser or a scanner tries again and again, and one line says it all.
@@ -138,8 +115,7 @@ struct Services {
 
 // One I/O thread's own. Its counters may be read by any thread.
 struct Worker {
-  explicit Worker(Services& shared)
-      : services(shared), memo(&shared.policies), throttle_counts(stats.Of("cl.throttle")) {
+  explicit Worker(Services& shared) : services(shared), memo(&shared.policies) {
     services.workers.push_back(this);
   }
   Worker(const Worker&) = delete;
@@ -149,11 +125,9 @@ struct Worker {
   void Fail(RespWriter& reply, std::string_view error);
 
   Services& services;
-  LimitStats stats;
+  Tally tally;
   LimitMemo memo;
   LimitHint throttle_hint;  // of the one limit of CL.THROTTLE
-  LimitCounts* const throttle_counts;
-  TopKeys denied_keys;
   Counters counters;
   Rates rates;
   CommandStats command_stats;

@@ -47,7 +47,7 @@ class LimiterBoundTest : public LimiterFixture {
 
   // Nothing if the key has no bucket that is not full.
   std::optional<Nanos> UntilFull(const std::string& key) {
-    const std::vector<Limiter::LiveBucket> live = limiter_->Inspect(key, now_);
+    const std::vector<LiveBucket> live = limiter_->Inspect(key, now_);
     return live.empty() ? std::nullopt : std::optional(live.front().reset_after);
   }
   std::vector<std::string> Fill(std::size_t keys, std::string_view limit) {

@@ -82,7 +82,7 @@ TEST_F(LimiterKeepingTest, InspectShowsTheBucketsOfAKeyThatAreNotFull) {
   Decide({{"a", "1/s"}, {"a", "3/m", 2}, {"b", "9/s"}});
   Decide({{"a", "10/h", 4}});
   now_ += seconds{1};
-  const std::vector<Limiter::LiveBucket> live = limiter_->Inspect("a", now_);
+  const std::vector<LiveBucket> live = limiter_->Inspect("a", now_);
   ASSERT_EQ(live.size(), 2u);
   EXPECT_EQ(live[0].limit, LimitOf("3/m"));
   EXPECT_EQ(live[0].remaining, 1);

@@ -279,7 +279,7 @@ class Pair {
   }
 
   struct Waiter {
-    Limiter::Reservation got;
+    Reservation got;
     ModelLimiter::Reservation want;
   };
 
@@ -324,7 +324,7 @@ class Pair {
   }
 
   void Inspect(std::size_t key) {
-    const std::vector<Limiter::LiveBucket> got = limiter_->Inspect(keys_[key], now_);
+    const std::vector<LiveBucket> got = limiter_->Inspect(keys_[key], now_);
     Nanos longest{0};
     std::size_t live = 0;
     for (std::size_t limit = 0; limit < kLimits; ++limit) {
@@ -332,7 +332,7 @@ class Pair {
       ++live;
       const Decision want = model_.State({key, limit}, now_);
       longest = std::max(longest, want.reset_after);
-      const auto found = std::ranges::find(got, limits_[limit], &Limiter::LiveBucket::limit);
+      const auto found = std::ranges::find(got, limits_[limit], &LiveBucket::limit);
       RC_ASSERT(found != got.end());
       RC_ASSERT(found->remaining == want.remaining);
       RC_ASSERT(found->reset_after == want.reset_after);

@@ -132,7 +132,7 @@ TEST_F(LimiterWaitTest, GivenBackInTheOppositeOrderNothingIsLeft) {
     const std::vector<Asked> both = {{"k", "3/s"}, {"k", "10/s,burst=5"}};
     Decide({{"k", "3/s", 3}, {"k", "10/s,burst=5", 5}});
     const Verdict before = Look(both);
-    std::vector<Limiter::Reservation> reservations;
+    std::vector<Reservation> reservations;
     for (int i = *Between(1, 20); i > 0; --i) {
       std::vector<Asked> asked = both;
       if (*Between(0, 2) == 0) asked.erase(asked.begin() + *Between(0, 1));

@@ -126,7 +126,7 @@ class Waiters {
 
  private:
   struct Waiter {
-    Limiter::Reservation reservation;
+    Reservation reservation;
     std::vector<std::size_t> promises;  // one a limit
   };
 

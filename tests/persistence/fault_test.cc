@@ -109,7 +109,7 @@ class Recorded {
 
   void AddKey(const std::string& key, std::ostream& text) {
     std::vector<std::string> lines;
-    for (const Limiter::LiveBucket& bucket : server_.limiter().Inspect(key, clock_.Now())) {
+    for (const LiveBucket& bucket : server_.limiter().Inspect(key, clock_.Now())) {
       std::ostringstream line;
       line << "\n  " << key << " " << bucket.limit << " of " << bucket.limit.owner().policy
            << " full at " << clock_.Now() + bucket.reset_after;

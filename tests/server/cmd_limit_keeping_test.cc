@@ -58,13 +58,13 @@ TEST(RlPeekTest, CountsAsNoDecision) {
   Conversation client;
   client.Run("RL.PEEK k 10/s");
   client.Run("RL.PEEK k 10/s COST 11");
-  EXPECT_EQ(client.server().worker.counters.allowed.value(), 0U);
-  EXPECT_EQ(client.server().worker.counters.denied.value(), 0U);
+  EXPECT_EQ(client.server().worker.tally.allowed.value(), 0U);
+  EXPECT_EQ(client.server().worker.tally.denied.value(), 0U);
   client.Run("RL.ALLOW k 10/s");
   client.Run("RL.ALLOW k 10/s COST 11");
   client.Run("RL.ALLOW k 10/x");
-  EXPECT_EQ(client.server().worker.counters.allowed.value(), 1U);
-  EXPECT_EQ(client.server().worker.counters.denied.value(), 1U);
+  EXPECT_EQ(client.server().worker.tally.allowed.value(), 1U);
+  EXPECT_EQ(client.server().worker.tally.denied.value(), 1U);
 }
 
 TEST(RlResetTest, ForgetsTheLimitsThatAreNamed) {

@@ -110,8 +110,8 @@ TEST_F(CmdStatsOfWaitsTest, WhoLeavesCountsForNothing) {
   client_.Run("RL.WAIT k 2/s TIMEOUT 1000");
   client_.EndWait();
   EXPECT_EQ(Stats(other_), "(total) 0 0 0 0;");
-  EXPECT_EQ(client_.server().worker.counters.allowed.value(), 1U);  // what SetUp was allowed
-  EXPECT_EQ(client_.server().worker.counters.denied.value(), 0U);
+  EXPECT_EQ(client_.server().worker.tally.allowed.value(), 1U);  // what SetUp was allowed
+  EXPECT_EQ(client_.server().worker.tally.denied.value(), 0U);
 }
 
 TEST_F(CmdStatsOfWaitsTest, ADenialCountsAtOnce) {
@@ -178,10 +178,10 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   Conversation client(*server);
   client.Run("RL.ALLOW a 1/s");
   client.Run("RL.ALLOW a 1/s");
-  other.stats.Of("1/s")->denied.Add(5);
-  other.counters.denied.Add(5);
+  other.tally.limits.Of("1/s")->denied.Add(5);
+  other.tally.denied.Add(5);
   const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
-  for (int i = 0; i < 5; ++i) other.denied_keys.Add("a", a);
+  for (int i = 0; i < 5; ++i) other.tally.denied_keys.Add("a", a);
   EXPECT_EQ(Stats(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
   EXPECT_EQ(client.Show("RL.TOP 1"), "1) 1) \"a\"\n   2) (integer) 6\n   3) (integer) 0");
 }

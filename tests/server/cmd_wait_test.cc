@@ -451,15 +451,15 @@ TEST_F(RlWaitTest, MaxWaitBoundsTheTimeout) {
 
 // What is admitted with a promise counts as admitted, once.
 TEST_F(RlWaitTest, VerdictsAreCounted) {
-  const Counters& counters = client_.server().worker.counters;
+  const Tally& tally = client_.server().worker.tally;
   client_.Run("RL.ALLOW k 10/s COST 10");
   client_.Run("RL.WAIT k 10/s TIMEOUT 1");
-  EXPECT_EQ(counters.denied.value(), 1U);
+  EXPECT_EQ(tally.denied.value(), 1U);
   client_.Run("RL.WAIT k 10/s TIMEOUT 1000");
   Advance(milliseconds{100});
   client_.Receive();
-  EXPECT_EQ(counters.allowed.value(), 2U);
-  EXPECT_EQ(counters.denied.value(), 1U);
+  EXPECT_EQ(tally.allowed.value(), 2U);
+  EXPECT_EQ(tally.denied.value(), 1U);
 }
 
 }  // namespace

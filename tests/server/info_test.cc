@@ -274,7 +274,7 @@ TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
   Conversation client;
   Worker second(client.server().services);
   second.counters.commands.Add(100);
-  second.counters.denied.Add(10);
+  second.tally.denied.Add(10);
   client.Run("RL.ALLOW k 2/h");
   client.Run("RL.ALLOW k 2/h COST 2");
   client.Run("RL.ALLOW k 2/x");

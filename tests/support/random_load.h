@@ -58,7 +58,7 @@ class RandomUse {
     const std::string key = AnyKey();
     const auto present = [&](const Limit& limit) { return policies_.PresentLimit(limit, key); };
     std::vector<std::string> lines;
-    for (const Limiter::LiveBucket& bucket : limiter_.Inspect(key, now_, present)) {
+    for (const LiveBucket& bucket : limiter_.Inspect(key, now_, present)) {
       std::ostringstream line;
       line << bucket.limit << " of " << bucket.limit.owner().policy << ": " << bucket.remaining
            << ", " << bucket.reset_after.count();

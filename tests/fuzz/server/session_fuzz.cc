@@ -69,7 +69,7 @@ class Client {
   }
 
   ~Client() {
-    if (worker_.counters.allowed.value() == 0) return;
+    if (worker_.tally.allowed.value() == 0) return;
     EmptyLimiter().Clear();
     EmptyLimiter().ReclaimLimits(1, kLimitsMax);
   }

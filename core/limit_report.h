@@ -10,11 +10,12 @@
 
 #include "absl/base/thread_annotations.h"
 
+#include "core/limit_stats.h"
 #include "core/mutex.h"
 
 namespace weir {
 
-struct Worker;
+class Tally;
 
 // Thread-safe. A reset takes nothing from the counts, which only their threads write: it remembers
 // them, and they are subtracted from then on.
@@ -27,10 +28,10 @@ class LimitReport {
 
   // By the name of the limit, only those that count something; of more than kCountedLimitsMax the
   // last by name are counted together with the others.
-  [[nodiscard]] Rows Since(std::span<Worker* const> workers) const;
+  [[nodiscard]] Rows Since(std::span<const Tally* const> tallies) const;
   // Of requests: the first two are requests that passed and did not, the others sums of the rows.
-  [[nodiscard]] Numbers Total(std::span<Worker* const> workers) const;
-  void Reset(std::span<Worker* const> workers);
+  [[nodiscard]] Numbers Total(std::span<const Tally* const> tallies) const;
+  void Reset(std::span<const Tally* const> tallies);
 
  private:
   mutable Mutex mutex_;

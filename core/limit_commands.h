@@ -1,12 +1,13 @@
-// The rows of the commands that limit: RL.* and CL.THROTTLE. Part of command_table.cc.
+// The rows of the commands that limit: RL.* and CL.THROTTLE. Server and module have them in their
+// tables.
 #pragma once
 
 #include <array>
 
-#include "server/command.h"
-#include "server/command_arguments.h"
-#include "server/command_examples.h"
-#include "server/handlers.h"
+#include "core/command_spec.h"
+#include "core/limit_arguments.h"
+#include "core/limit_examples.h"
+#include "core/limit_handlers.h"
 
 namespace weir::rows {
 

@@ -1,18 +1,18 @@
-#include "server/limit_report.h"
+#include "core/limit_report.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "server/worker.h"
+#include "core/tally.h"
 
 namespace weir {
 namespace {
 
-LimitReport::Rows RowsOf(std::span<Worker* const> workers) {
+LimitReport::Rows RowsOf(std::span<const Tally* const> tallies) {
   LimitReport::Rows rows;
-  for (const Worker* worker : workers) {
-    worker->stats.ForEach([&rows](const std::string& name, const LimitCounts& counts) {
+  for (const Tally* tally : tallies) {
+    tally->limits.ForEach([&rows](const std::string& name, const LimitCounts& counts) {
       LimitReport::Numbers& row = rows[name];
       row[0] += counts.allowed.value();
       row[1] += counts.denied.value();
@@ -23,11 +23,11 @@ LimitReport::Rows RowsOf(std::span<Worker* const> workers) {
   return rows;
 }
 
-LimitReport::Numbers TotalOf(std::span<Worker* const> workers, const LimitReport::Rows& rows) {
+LimitReport::Numbers TotalOf(std::span<const Tally* const> tallies, const LimitReport::Rows& rows) {
   LimitReport::Numbers total{};
-  for (const Worker* worker : workers) {
-    total[0] += worker->counters.allowed.value();
-    total[1] += worker->counters.denied.value();
+  for (const Tally* tally : tallies) {
+    total[0] += tally->allowed.value();
+    total[1] += tally->denied.value();
   }
   for (const auto& [name, row] : rows) {
     total[2] += row[2];
@@ -45,8 +45,8 @@ void Subtract(LimitReport::Numbers& numbers, const LimitReport::Numbers& before)
 
 }  // namespace
 
-LimitReport::Rows LimitReport::Since(std::span<Worker* const> workers) const {
-  Rows rows = RowsOf(workers);
+LimitReport::Rows LimitReport::Since(std::span<const Tally* const> tallies) const {
+  Rows rows = RowsOf(tallies);
   MutexLock lock(mutex_);
   for (const auto& [name, before] : rows_at_reset_) Subtract(rows[name], before);
   std::erase_if(rows, [](const auto& row) { return row.second == Numbers{}; });
@@ -60,17 +60,17 @@ LimitReport::Rows LimitReport::Since(std::span<Worker* const> workers) const {
   return rows;
 }
 
-LimitReport::Numbers LimitReport::Total(std::span<Worker* const> workers) const {
-  Numbers total = TotalOf(workers, RowsOf(workers));
+LimitReport::Numbers LimitReport::Total(std::span<const Tally* const> tallies) const {
+  Numbers total = TotalOf(tallies, RowsOf(tallies));
   MutexLock lock(mutex_);
   Subtract(total, total_at_reset_);
   return total;
 }
 
-void LimitReport::Reset(std::span<Worker* const> workers) {
-  Rows rows = RowsOf(workers);
+void LimitReport::Reset(std::span<const Tally* const> tallies) {
+  Rows rows = RowsOf(tallies);
   MutexLock lock(mutex_);
-  total_at_reset_ = TotalOf(workers, rows);
+  total_at_reset_ = TotalOf(tallies, rows);
   rows_at_reset_ = std::move(rows);
 }
 
