@@ -2,9 +2,9 @@
 // bucket's limit says, and what they say together.
 //
 //     Plan plan(request, max_wait, same_key);
-//     for (Plan::Seat& seat : plan.seats()) ...      // hand it the buckets that there are
-//     plan.Decide(now);                              // or DecideUpTo, Refund, Reserve
-//     plan.Join(verdict);
+//     for (i ...) if (plan.AsksBucket(i)) plan.seat(i).Find(bucket);      // those that there are
+//     plan.Decide(now);                                       // or DecideUpTo, Refund, Reserve
+//     plan.Join(now, verdict);
 //     for (i ...) if (const std::optional<Bucket> bucket = plan.Change(i)) ...      // keep it
 //
 // It knows no table and keeps nothing: the limiter keeps buckets in its own (limiter.h), the module

@@ -6,8 +6,6 @@ differential_cases.py lists the cases, differential_differences.py what is meant
 import contextlib
 import os
 import re
-import socket
-import subprocess
 import threading
 import unittest
 
@@ -15,7 +13,8 @@ from differential_case import By, Like, Own
 from differential_cases import GROUPS
 from differential_differences import DIFFERENCES
 from differential_replies import end_of_reply, split_replies
-from weir_e2e import DEADLINE, Client, ServerTest, encode
+from redis_host import start_redis
+from weir_e2e import Client, ServerTest, encode
 
 PASSWORD = "secret"
 # Strangers may do everything, as elsewhere; Redis has channels besides.
@@ -27,45 +26,7 @@ user off off >secret ~* +@all
 CLIENTS_MAX = "200"  # few enough for any limit on open files, which else lowers it
 GREETING = {2: b"", 3: encode("HELLO", "3")}
 CLOSED = b"(closed)"
-START_TRIES = 10
 CUT_BYTES_MAX = 300  # of a case that is sent a byte at a time, too
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Redis:
-    """Debian's redis-server, that keeps nothing. Nobody else has to listen where it wants to."""
-
-    def __init__(self, directory, *options):
-        self.port = free_port()
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", directory]
-            + ["--save", "", "--appendonly", "no", *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-        )
-        self.listens = False
-        self._known = threading.Event()
-        self._reader = threading.Thread(target=self._read_log, daemon=True)
-        self._reader.start()
-        self._known.wait(DEADLINE)
-
-    def _read_log(self):
-        with self.process.stdout as lines:
-            for line in lines:
-                if b"Ready to accept connections" in line:
-                    self.listens = True
-                    self._known.set()
-        self._known.set()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self._reader.join(DEADLINE)
 
 
 class RawClient(Client):
@@ -180,14 +141,6 @@ def comparable(requests, replies):
 
 
 class DifferentialTest(ServerTest):
-    def start_redis(self, *options):
-        for _ in range(START_TRIES):
-            redis = Redis(self.directory, *options)
-            self.addCleanup(redis.kill)
-            if redis.listens:
-                return redis
-        raise AssertionError("redis-server does not start")
-
     def start_both(self, *options, password=False, users=False):
         options = [*options, *(["--requirepass", PASSWORD] if password else [])]
         users_of = {"redis": [], "weir": []}
@@ -196,7 +149,7 @@ class DifferentialTest(ServerTest):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(USERS)
             users_of = {"redis": ["--aclfile", path], "weir": ["--users-file", path]}
-        redis = self.start_redis("--maxclients", CLIENTS_MAX, *options, *users_of["redis"])
+        redis = start_redis(self, "--maxclients", CLIENTS_MAX, *options, *users_of["redis"])
         weir = self.start("--max-clients", CLIENTS_MAX, *options, *users_of["weir"])
         return redis.port, weir.port
 

@@ -1,0 +1,53 @@
+// What a server calls when it loads weir.so.
+#include <span>
+#include <string>
+
+#include "module/command_table.h"
+#include "module/data_type.h"
+#include "module/load_arguments.h"
+#include "module/module.h"
+#include "module/redis_api.h"
+
+namespace weir {
+namespace {
+
+constexpr int kVersion = 1;
+
+void TellInfo(redis::Info* info, int for_crash) noexcept {
+  if (for_crash != 0) return;
+  const Module& module = TheModule();
+  redis::InfoAddSection(info, "");
+  redis::InfoAddFieldULongLong(info, "limits", module.registry.size());
+  redis::InfoAddFieldULongLong(info, "policies", module.policies.All().size());
+  redis::InfoAddFieldULongLong(info, "allowed", module.tally.allowed.value());
+  redis::InfoAddFieldULongLong(info, "denied", module.tally.denied.value());
+}
+
+bool Start(redis::Context* context, std::span<redis::String*> words) {
+  if (!redis::Load(context)) {
+    if (redis::Log != nullptr) redis::Log(context, "warning", "weir needs Redis 7.0 or later");
+    return false;
+  }
+  if (redis::IsModuleNameBusy("weir") != 0) return false;
+  redis::SetModuleAttribs(context, "weir", kVersion, redis::kApiVersion);
+  const absl::StatusOr<ModuleOptions> options = ReadLoadArguments(words);
+  if (!options.ok()) {
+    redis::Log(context, "warning", "weir: %s", std::string(options.status().message()).c_str());
+    return false;
+  }
+  redis::SetModuleOptions(context, redis::kHandleIoErrors | redis::kNoImplicitSignalModified);
+  static Module module(*options);  // for good: a module with a type of its own is never unloaded
+  SetTheModule(module);
+  module.type = CreateDataType(context);
+  if (module.type == nullptr || !CreateCommands(context)) return false;
+  return redis::RegisterInfoFunc(context, TellInfo) == redis::kOk;
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(
+    weir::redis::Context* context, weir::redis::String** words, int count) noexcept {
+  return weir::Start(context, {words, static_cast<std::size_t>(count)}) ? weir::redis::kOk
+                                                                        : weir::redis::kErr;
+}

@@ -1,0 +1,205 @@
+// The functions that a Redis or Valkey server offers to its modules, as far as we use them.
+//
+// No package has a header of them, so these are our own declarations of the binary interface, which
+// has been the same since Redis 7.0: a server hands them out by name through the first word of the
+// context that it loads a module with. Load() asks for all of them. What the server has not is
+// null: of those marked "optional" that is to be expected.
+//
+// Redis runs commands, timers and callbacks one at a time on its main thread, where alone these may
+// be called; only freeing a value may come on another (data_type.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::redis {
+
+// What the server hands out and takes back; never looked into.
+struct Context;
+struct String;
+struct Key;
+struct Type;
+struct Io;
+struct Digest;
+struct Info;
+struct BlockedClient;
+struct CommandHandle;
+using Millis = long long;  // since the Unix epoch, where it is a time
+using TimerId = std::uint64_t;
+
+inline constexpr int kOk = 0;
+inline constexpr int kErr = 1;
+inline constexpr int kApiVersion = 1;
+
+// Of OpenKey.
+inline constexpr int kRead = 1;
+inline constexpr int kWrite = 2;
+// Of KeyType.
+inline constexpr int kEmptyKey = 0;
+// Of SetAbsExpire.
+inline constexpr Millis kNoExpiry = -1;
+// Of SetModuleOptions: a broken file is an error of ours to find; a key that is opened for writing
+// is not touched by that alone.
+inline constexpr int kHandleIoErrors = 1 << 0;
+inline constexpr int kNoImplicitSignalModified = 1 << 1;
+// Of GetContextFlags.
+inline constexpr int kReplica = 1 << 3;
+inline constexpr int kDenyBlocking = 1 << 21;
+inline constexpr int kResp3 = 1 << 22;
+// Of aux_save and aux_load: when they are called.
+inline constexpr int kAuxBeforeKeys = 1 << 0;
+
+using Command = int (*)(Context*, String** words, int count);
+
+// What a type of values can do. Servers read as much of it as its version has.
+struct TypeMethods {
+  std::uint64_t version = 3;
+  void* (*rdb_load)(Io*, int encoding) = nullptr;  // null: the value is broken
+  void (*rdb_save)(Io*, void* value) = nullptr;
+  void (*aof_rewrite)(Io*, String* key, void* value) = nullptr;
+  std::size_t (*mem_usage)(const void* value) = nullptr;
+  void (*digest)(Digest*, void* value) = nullptr;
+  void (*free)(void* value) = nullptr;
+  int (*aux_load)(Io*, int encoding, int when) = nullptr;
+  void (*aux_save)(Io*, int when) = nullptr;
+  int aux_save_triggers = 0;
+  std::size_t (*free_effort)(String* key, const void* value) = nullptr;
+  void (*unlink)(String* key, const void* value) = nullptr;
+  void* (*copy)(String* from, String* to, const void* value) = nullptr;
+  int (*defrag)(void*, String* key, void** value) = nullptr;
+};
+
+// What COMMAND DOCS says of a command.
+enum class ArgumentType : int {
+  kString,
+  kInteger,
+  kDouble,
+  kKey,
+  kPattern,
+  kUnixTime,
+  kToken,
+  kOneOf,
+  kBlock
+};
+inline constexpr int kOptionalArgument = 1 << 0;
+inline constexpr int kMultipleArgument = 1 << 1;
+struct CommandArgument {  // a list ends with one without a name
+  const char* name = nullptr;
+  ArgumentType type = ArgumentType::kString;
+  int key_spec = -1;  // of a key: which of the command's specifications of keys says where it is
+  const char* token = nullptr;
+  const char* summary = nullptr;
+  const char* since = nullptr;
+  int flags = 0;
+  const char* deprecated_since = nullptr;
+  CommandArgument* parts = nullptr;  // of kOneOf and kBlock
+  const char* display_text = nullptr;
+};
+struct CommandInfoVersion {
+  int version = 1;
+  std::size_t history_bytes = 2 * sizeof(const char*);  // of entries that we have none of
+  std::size_t key_spec_bytes = 64;                      // the same
+  std::size_t argument_bytes = sizeof(CommandArgument);
+};
+inline constexpr CommandInfoVersion kInfoVersion;
+struct CommandInfo {
+  const CommandInfoVersion* version = nullptr;
+  const char* summary = nullptr;
+  const char* complexity = nullptr;
+  const char* since = nullptr;
+  const void* history = nullptr;
+  const char* tips = nullptr;
+  int arity = 0;
+  const void* key_specs = nullptr;
+  CommandArgument* arguments = nullptr;
+};
+
+// Asks the server for everything. Returns false where something is missing.
+[[nodiscard]] bool Load(Context* context);
+
+// --- Memory: of the server's allocator, so that INFO memory and maxmemory count it ---
+inline void* (*Alloc)(std::size_t bytes) = nullptr;
+inline void (*Free)(void* memory) = nullptr;
+
+// --- The module and its commands ---
+inline int (*IsModuleNameBusy)(const char* name) = nullptr;
+inline void (*SetModuleAttribs)(Context*, const char* name, int version, int api) = nullptr;
+inline void (*SetModuleOptions)(Context*, int options) = nullptr;
+// `flags`: words with spaces between; one that the server does not know is an error.
+inline int (*CreateCommand)(Context*, const char* name, Command, const char* flags, int first_key,
+                            int last_key, int step) = nullptr;
+// A container is a command without a function; a subcommand's name is its own.
+inline CommandHandle* (*GetCommand)(Context*, const char* name) = nullptr;
+inline int (*CreateSubcommand)(CommandHandle* container, const char* name, Command,
+                               const char* flags, int first_key, int last_key, int step) = nullptr;
+inline int (*SetCommandInfo)(CommandHandle*, const CommandInfo*) = nullptr;
+// `categories`: of the ACL, words with blanks between. From Redis 7.2 on; else null.
+inline int (*SetCommandACLCategories)(CommandHandle*, const char* categories) = nullptr;
+inline int (*IsKeysPositionRequest)(Context*) = nullptr;
+inline void (*KeyAtPos)(Context*, int position) = nullptr;
+inline int (*GetContextFlags)(Context*) = nullptr;
+inline void (*Log)(Context*, const char* level, const char* format, ...) = nullptr;
+inline int (*RegisterInfoFunc)(Context*, void (*)(Info*, int for_crash)) = nullptr;
+inline int (*InfoAddSection)(Info*, const char* name) = nullptr;
+inline int (*InfoAddFieldULongLong)(Info*, const char* name, unsigned long long value) = nullptr;
+
+// --- Strings ---
+inline const char* (*StringPtrLen)(const String*, std::size_t* bytes) = nullptr;
+inline String* (*CreateString)(Context*, const char* text, std::size_t bytes) = nullptr;
+inline void (*FreeString)(Context*, String*) = nullptr;
+
+// --- Replies: as RespWriter's of the server (protocol/resp_writer.h) ---
+inline int (*WrongArity)(Context*) = nullptr;
+inline int (*ReplyWithLongLong)(Context*, long long number) = nullptr;
+inline int (*ReplyWithError)(Context*, const char* text) = nullptr;
+inline int (*ReplyWithSimpleString)(Context*, const char* text) = nullptr;
+inline int (*ReplyWithStringBuffer)(Context*, const char* text, std::size_t bytes) = nullptr;
+inline int (*ReplyWithArray)(Context*, long values) = nullptr;
+inline int (*ReplyWithMap)(Context*, long pairs) = nullptr;
+inline int (*ReplyWithNull)(Context*) = nullptr;
+
+// --- Keys ---
+inline int (*GetSelectedDb)(Context*) = nullptr;
+inline int (*SelectDb)(Context*, int db) = nullptr;
+// Null where there is none and it is only read.
+inline Key* (*OpenKey)(Context*, String* name, int mode) = nullptr;
+inline void (*CloseKey)(Key*) = nullptr;
+inline int (*KeyType)(Key*) = nullptr;
+inline Type* (*ModuleTypeGetType)(Key*) = nullptr;
+inline void* (*ModuleTypeGetValue)(Key*) = nullptr;
+inline int (*ModuleTypeSetValue)(Key*, Type*, void* value) = nullptr;
+inline int (*DeleteKey)(Key*) = nullptr;
+inline int (*SetAbsExpire)(Key*, Millis when) = nullptr;
+inline int (*SignalModifiedKey)(Context*, String* name) = nullptr;
+
+// --- Replicas and the AOF. In `format` s is a String*, b a pointer and a size, l a long long ---
+inline int (*Replicate)(Context*, const char* command, const char* format, ...) = nullptr;
+inline int (*ReplicateVerbatim)(Context*) = nullptr;
+
+// --- Values of a type of our own ---
+inline Type* (*CreateDataType)(Context*, const char* name, int encoding, TypeMethods*) = nullptr;
+inline void (*SaveStringBuffer)(Io*, const char* text, std::size_t bytes) = nullptr;
+// The caller's to Free; null at a broken file's end.
+inline char* (*LoadStringBuffer)(Io*, std::size_t* bytes) = nullptr;
+inline int (*IsIOError)(Io*) = nullptr;
+inline void (*EmitAOF)(Io*, const char* command, const char* format, ...) = nullptr;
+inline void (*DigestAddStringBuffer)(Digest*, const char* text, std::size_t bytes) = nullptr;
+inline void (*DigestEndSequence)(Digest*) = nullptr;
+
+// --- Clients that wait, and timers ---
+// Other than 0 while nothing may be told to replicas: they are to catch up. No command comes then,
+// but timers do.
+inline int (*AvoidReplicaTraffic)() = nullptr;
+// A client without a timeout is 0 ms. Whatever ends the wait, UnblockClient has to follow.
+inline BlockedClient* (*BlockClient)(Context*, Command reply, Command timeout,
+                                     void (*free_data)(Context*, void*),
+                                     Millis timeout_ms) = nullptr;
+inline int (*UnblockClient)(BlockedClient*, void* data) = nullptr;
+inline void (*SetDisconnectCallback)(BlockedClient*, void (*)(Context*, BlockedClient*)) = nullptr;
+inline void* (*GetBlockedClientPrivateData)(Context*) = nullptr;
+inline BlockedClient* (*GetBlockedClientHandle)(Context*) = nullptr;
+inline TimerId (*CreateTimer)(Context*, Millis period, void (*)(Context*, void*),
+                              void* data) = nullptr;
+inline int (*StopTimer)(Context*, TimerId, void** data) = nullptr;
+
+}  // namespace weir::redis

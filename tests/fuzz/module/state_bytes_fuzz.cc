@@ -1,0 +1,60 @@
+// Any bytes are buckets and policies, or are refused; what is read is written as it was, but for
+// what belongs to policies that are not here.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/check.h"
+#include "core/rule.h"
+#include "module/policy_bytes.h"
+#include "module/state_bytes.h"
+
+namespace weir {
+namespace {
+
+void TryState(std::string_view bytes) {
+  Policies policies;
+  const std::string_view words[] = {"5/s", "7/h,fixed"};
+  WEIR_CHECK(policies.Set("free", *ParsePolicyLimits(words)).ok());
+  const auto saved = ReadStateBytes(bytes, policies);
+  if (!saved) return;
+  LimitRegistry registry;
+  KeyBuckets buckets(registry);
+  for (const SavedBucket& one : *saved) {
+    LimitHint hint;
+    buckets.Keep(*registry.Intern(one.limit, hint), one.bucket);
+    const Instant now{std::chrono::hours{500'000}};
+    const Nanos to_full = TimeToFull(one.limit, one.bucket, now);
+    WEIR_CHECK(to_full >= Nanos{0});
+    WEIR_CHECK(now + to_full >= now);
+    WEIR_CHECK(DecideLimit(one.limit, one.bucket, now, 1, Nanos{0}).decision.remaining >= 0);
+  }
+  LimitTexts texts(registry, policies);
+  const std::string written = StateBytes(buckets, texts);
+  const auto again = ReadStateBytes(written, policies);
+  WEIR_CHECK(again.has_value());
+  WEIR_CHECK(again->size() == saved->size());
+  // But for the buckets of policies that are not here.
+  if (bytes.find('@') == std::string_view::npos) WEIR_CHECK(written == bytes);
+}
+
+void TryPolicies(std::string_view bytes) {
+  Policies policies;
+  if (!ReadPolicyBytes(bytes, policies)) return;
+  const std::string written = PolicyBytes(policies);
+  Policies again;
+  WEIR_CHECK(ReadPolicyBytes(written, again));
+  WEIR_CHECK(PolicyBytes(again) == written);
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  weir::TryState(bytes);
+  weir::TryPolicies(bytes);
+  return 0;
+}
