@@ -1,0 +1,73 @@
+"""What the module costs inside Debian's redis-server, beside INCR on a server of the same kind.
+
+    module.py [MODULE [SERVER]]      or: ./dev bench module
+
+Each row has a server of its own, whose million keys are there before; the rows take turns, whoever
+has not its turn is stopped, and each figure is the median of RUNS. Then what a key takes of memory,
+from an empty server on. How servers are run and measured: subject.py.
+"""
+
+import os
+import statistics
+import sys
+
+import subject
+from resp import Client
+
+RUNS = 5
+MODULE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/weir.so")
+SERVER = sys.argv[2] if len(sys.argv) > 2 else "redis-server"
+REQUESTS = {1: 100_000, 16: 500_000, 64: 1_000_000}
+KEY = "key:__rand_int__"
+ROWS = {
+    "INCR": ["INCR", KEY],
+    "RL.ALLOW, 1 limit": ["RL.ALLOW", KEY, "1M/3285d"],
+    "RL.ALLOW, 3 limits": ["RL.ALLOW", KEY, "1M/3285d", "2M/3285d", "4M/3285d"],
+    "RL.ALLOW, denied": ["RL.ALLOW", KEY, "1/3285d"],
+}
+FILLED = 6_000_000  # requests over a million keys leave 1 in 400 out
+
+
+def measure():
+    servers = {}
+    for name, command in ROWS.items():
+        module = [] if name == "INCR" else ["--loadmodule", MODULE]
+        servers[name] = subject.Subject(subject.redis(*module, server=SERVER))
+        empty = used_bytes(servers[name])
+        servers[name].load(FILLED, 50, 64, command)
+        bytes_a_key = (used_bytes(servers[name]) - empty) / count_keys(servers[name])
+        print(f"{name:20} {bytes_a_key:6.1f} bytes a key", flush=True)
+        servers[name].pause()
+    for pipeline, requests in REQUESTS.items():
+        results = {name: [] for name in ROWS}
+        for _ in range(RUNS):
+            for name, command in ROWS.items():
+                servers[name].resume()
+                results[name].append(servers[name].load(requests, 50, pipeline, command))
+                servers[name].pause()
+        print(f"\npipeline {pipeline}, median of {RUNS}")
+        base = statistics.median(load.cpu_seconds for load in results["INCR"])
+        for name, loads in results.items():
+            typical = subject.median(loads)
+            print(
+                f"  {name:20} {typical.rate:12,.0f} requests/s   {typical.cpu_seconds:6.3f} CPU s "
+                f"a million   {typical.cpu_seconds / base:5.2f} x",
+                flush=True,
+            )
+    for server in servers.values():
+        server.__exit__()
+
+
+def used_bytes(server):
+    with Client(server.port) as client:
+        lines = client.ask("INFO", "memory").splitlines()
+    return int(next(line for line in lines if line.startswith("used_memory:")).partition(":")[2])
+
+
+def count_keys(server):
+    with Client(server.port) as client:
+        return client.ask("DBSIZE")
+
+
+if __name__ == "__main__":
+    measure()
