@@ -95,15 +95,16 @@ class Cluster:
         for node in self.replicas:
             await_true(lambda node=node: node.call("ROLE")[3] == b"connected", "a replica in sync")
         for node in self.nodes:
-            await_true(lambda node=node: self.is_ok(node), "the cluster is ok")
+            await_true(lambda node=node: self.is_ok(node), "every node knows who is a replica")
 
     def knows_all(self, node):
         lines = node.call("CLUSTER", "NODES").decode().splitlines()
         return len(lines) == len(self.nodes) and not any("handshake" in line for line in lines)
 
-    @staticmethod
-    def is_ok(node):
-        return b"cluster_state:ok" in node.call("CLUSTER", "INFO")
+    def is_ok(self, node):
+        nodes = node.call("CLUSTER", "NODES").decode()
+        is_complete = b"cluster_state:ok" in node.call("CLUSTER", "INFO")
+        return is_complete and nodes.count("slave ") == len(self.replicas)
 
     def kill(self):
         for node in self.nodes:
