@@ -117,6 +117,8 @@ struct CommandInfo {
 // Asks the server for everything. Returns false where something is missing.
 [[nodiscard]] bool Load(Context* context);
 
+// NOLINTBEGIN(readability-identifier-naming): the functions of Redis, under its names
+
 // --- Memory: of the server's allocator, so that INFO memory and maxmemory count it ---
 inline void* (*Alloc)(std::size_t bytes) = nullptr;
 inline void (*Free)(void* memory) = nullptr;
@@ -201,5 +203,7 @@ inline BlockedClient* (*GetBlockedClientHandle)(Context*) = nullptr;
 inline TimerId (*CreateTimer)(Context*, Millis period, void (*)(Context*, void*),
                               void* data) = nullptr;
 inline int (*StopTimer)(Context*, TimerId, void** data) = nullptr;
+
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace weir::redis
