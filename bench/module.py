@@ -7,6 +7,7 @@ has not its turn is stopped, and each figure is the median of RUNS. Then what a 
 from an empty server on. How servers are run and measured: subject.py.
 """
 
+import contextlib
 import os
 import statistics
 import sys
@@ -28,11 +29,13 @@ ROWS = {
 FILLED = 6_000_000  # requests over a million keys leave 1 in 400 out
 
 
-def measure():
+def measure(stack):
+    """Servers live until the end of the stack."""
     servers = {}
     for name, command in ROWS.items():
         module = [] if name == "INCR" else ["--loadmodule", MODULE]
-        servers[name] = subject.Subject(subject.redis(*module, server=SERVER))
+        server = subject.Subject(subject.redis(*module, server=SERVER))
+        servers[name] = stack.enter_context(server)
         empty = used_bytes(servers[name])
         servers[name].load(FILLED, 50, 64, command)
         bytes_a_key = (used_bytes(servers[name]) - empty) / count_keys(servers[name])
@@ -54,8 +57,6 @@ def measure():
                 f"a million   {typical.cpu_seconds / base:5.2f} x",
                 flush=True,
             )
-    for server in servers.values():
-        server.__exit__()
 
 
 def used_bytes(server):
@@ -70,4 +71,5 @@ def count_keys(server):
 
 
 if __name__ == "__main__":
-    measure()
+    with contextlib.ExitStack() as servers_live:
+        measure(servers_live)

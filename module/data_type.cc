@@ -42,13 +42,8 @@ void* Load(redis::Io* file, int encoding) noexcept {
   Module& module = TheModule();
   const auto saved = ReadStateBytes(*bytes, module.policies);
   if (!saved) return nullptr;
-  module.ReclaimLimits();
   KeyBuckets* const value = NewValue(module);
-  for (const SavedBucket& one : *saved) {
-    LimitHint no_hint;
-    const absl::StatusOr<LimitId> id = module.registry.Intern(one.limit, no_hint);
-    if (id.ok()) value->Keep(*id, one.bucket);
-  }
+  FillValue(module, *saved, *value);
   return value;
 }
 

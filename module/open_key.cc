@@ -23,6 +23,15 @@ void DeleteValue(KeyBuckets* value) {
   RedisAllocator<KeyBuckets>().deallocate(value, 1);
 }
 
+void FillValue(Module& module, std::span<const SavedBucket> buckets, KeyBuckets& value) {
+  module.ReclaimLimits();
+  for (const SavedBucket& saved : buckets) {
+    LimitHint no_hint;
+    const absl::StatusOr<LimitId> id = module.registry.Intern(saved.limit, no_hint);
+    if (id.ok()) value.Keep(*id, saved.bucket);
+  }
+}
+
 OpenKey::OpenKey(Module& module, redis::Context* context, redis::String* name, int mode)
     : module_(module), context_(context), name_(name), key_(redis::OpenKey(context, name, mode)) {
   if (key_ == nullptr || redis::KeyType(key_) == redis::kEmptyKey) return;
@@ -83,16 +92,10 @@ std::size_t OpenKey::EraseIf(absl::FunctionRef<bool(LimitId, const Bucket&)> gon
 }
 
 void OpenKey::Replace(std::span<const SavedBucket> buckets) {
-  module_.ReclaimLimits();
   Make();
   changed_ = true;
   value_->EraseIf([](LimitId, const Bucket&) { return true; });
-  for (const SavedBucket& saved : buckets) {
-    LimitHint no_hint;
-    const absl::StatusOr<LimitId> id = module_.registry.Intern(saved.limit, no_hint);
-    // A node with room for fewer limits than another: what it cannot hold counts as full.
-    if (id.ok()) value_->Keep(*id, saved.bucket);
-  }
+  FillValue(module_, buckets, *value_);
 }
 
 // Forgets what is full; returns when all is, or kNoExpiry.
@@ -107,10 +110,9 @@ redis::Millis OpenKey::ForgetFull(Instant now) {
   return CeilMillis(now.time_since_epoch() + longest);
 }
 
-void OpenKey::Commit(Instant now) {
-  if (!std::exchange(changed_, false)) return;
-  const redis::Millis expiry = ForgetFull(now);
-  const std::string state = StateBytes(*value_, module_.limit_texts);
+// Ends the changes on this node. Requires: changed.
+void OpenKey::Settle(redis::Millis expiry) {
+  changed_ = false;
   if (value_->empty()) {
     redis::DeleteKey(key_);
     value_ = nullptr;
@@ -118,19 +120,20 @@ void OpenKey::Commit(Instant now) {
     redis::SetAbsExpire(key_, expiry);
   }
   redis::SignalModifiedKey(context_, name_);
+}
+
+void OpenKey::Commit(Instant now) {
+  if (!changed_) return;
+  const redis::Millis expiry = ForgetFull(now);
+  const std::string state = StateBytes(*value_, module_.limit_texts);
+  Settle(expiry);
   redis::Replicate(context_, "RL.STATE", "slb", name_, static_cast<long long>(expiry), state.data(),
                    state.size());
 }
 
 void OpenKey::CommitAsTold(redis::Millis expiry) {
-  if (!std::exchange(changed_, false)) return;
-  if (value_->empty()) {
-    redis::DeleteKey(key_);
-    value_ = nullptr;
-  } else {
-    redis::SetAbsExpire(key_, expiry);
-  }
-  redis::SignalModifiedKey(context_, name_);
+  if (!changed_) return;
+  Settle(expiry);
   redis::ReplicateVerbatim(context_);
 }
 

@@ -25,6 +25,9 @@ namespace weir {
 [[nodiscard]] KeyBuckets* NewValue(Module& module);
 [[nodiscard]] KeyBuckets* CopyValue(const KeyBuckets& value);
 void DeleteValue(KeyBuckets* value);
+// Gives an empty value these buckets. Of limits that are too many for this node, where another had
+// room, they count as full.
+void FillValue(Module& module, std::span<const SavedBucket> buckets, KeyBuckets& value);
 
 class OpenKey {
  public:
@@ -62,6 +65,7 @@ class OpenKey {
   void Make();
   void Close();
   redis::Millis ForgetFull(Instant now);
+  void Settle(redis::Millis expiry);
 
   Module& module_;
   redis::Context* context_;

@@ -5,21 +5,15 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_split.h"
-
-#include "core/status.h"
+#include "core/policy_text.h"
 #include "module/u32_bytes.h"
 
 namespace weir {
 namespace {
 
 void AppendLimits(const PolicyLimits& limits, std::string& out) {
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    if (i > 0) out.push_back(' ');
-    out += PolicyLimitText(limits[i]);
-  }
+  AppendPolicyLimits(limits, out);
   out.push_back('\0');
 }
 
@@ -48,13 +42,7 @@ class Reader {
   }
   std::optional<PolicyLimits> TakeLimits() {
     const std::optional<std::string_view> text = TakeText();
-    if (!text) return std::nullopt;
-    const std::vector<absl::string_view> split = absl::StrSplit(AbslView(*text), ' ');
-    std::vector<std::string_view> words;
-    for (const absl::string_view word : split) words.push_back(StdView(word));
-    absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-    if (!limits.ok()) return std::nullopt;
-    return *std::move(limits);
+    return text ? ReadPolicyLimits(*text) : std::nullopt;
   }
 
  private:

@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_split.h"
-
 #include "core/limit_grammar.h"
+#include "core/policy_text.h"
 #include "core/status.h"
 
 namespace weir {
@@ -56,22 +55,6 @@ std::string NumberedKey(char prefix, std::uint32_t number) {
   std::string key(1, prefix);
   AppendNumber(number, key);
   return key;
-}
-
-void AppendLimits(const PolicyLimits& limits, std::string& out) {
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    if (i > 0) out.push_back(' ');
-    out += PolicyLimitText(limits[i]);
-  }
-}
-
-std::optional<PolicyLimits> ReadLimits(std::string_view text) {
-  const std::vector<absl::string_view> split = absl::StrSplit(AbslView(text), ' ');
-  std::vector<std::string_view> words;
-  for (const absl::string_view word : split) words.push_back(StdView(word));
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-  if (!limits.ok()) return std::nullopt;
-  return *std::move(limits);
 }
 
 }  // namespace
@@ -164,7 +147,7 @@ std::string PolicyValue(const Policy& policy) {
   AppendNumber(policy.from_file ? kFromFile : std::uint8_t{0}, value);
   AppendNumber(static_cast<std::uint8_t>(policy.name.size()), value);
   value += policy.name;
-  AppendLimits(policy.limits, value);
+  AppendPolicyLimits(policy.limits, value);
   return value;
 }
 
@@ -177,7 +160,7 @@ std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
   const auto flags = reader.Take<std::uint8_t>();
   policy.from_file = flags == kFromFile;
   policy.name = reader.TakeBytes(reader.Take<std::uint8_t>());
-  std::optional<PolicyLimits> limits = ReadLimits(reader.TakeRest());
+  std::optional<PolicyLimits> limits = ReadPolicyLimits(reader.TakeRest());
   if (!key_reader.Complete() || !reader.Complete() || flags > kFromFile || !limits) {
     return std::nullopt;
   }
@@ -191,7 +174,7 @@ std::string OverrideKey(std::uint32_t policy, std::string_view key) {
 
 std::string OverrideValue(const PolicyLimits& limits) {
   std::string value;
-  AppendLimits(limits, value);
+  AppendPolicyLimits(limits, value);
   return value;
 }
 
@@ -200,7 +183,7 @@ std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view
   reader.Expect(kOverridePrefix);
   const auto policy = reader.Take<std::uint32_t>();
   const std::string_view whose = reader.TakeRest();
-  std::optional<PolicyLimits> limits = ReadLimits(value);
+  std::optional<PolicyLimits> limits = ReadPolicyLimits(value);
   if (!reader.Complete() || !limits) return std::nullopt;
   return SavedOverride{policy, whose, *std::move(limits)};
 }
