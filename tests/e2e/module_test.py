@@ -4,12 +4,10 @@ Saved, loaded, rewritten, replicated, copied, expired: the state is the same eve
 DEBUG DIGEST compares. What is decided is in module_conformance_test.py.
 """
 
-import os
 import random
 import time
-import unittest
 
-from redis_host import start_module
+from redis_host import main, start_module
 from weir_e2e import DEADLINE, NEVER, Client, Error, ServerTest, encode, scaled
 
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -424,7 +422,4 @@ def crc64(data):
 
 
 if __name__ == "__main__":
-    if not os.environ.get("WEIR_MODULE"):
-        print("skipped: the module is not built with sanitizers, as redis-server is not")
-    else:
-        unittest.main()
+    main()

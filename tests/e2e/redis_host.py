@@ -8,11 +8,14 @@ Environment:
 import os
 import socket
 import subprocess
+import sys
 import threading
+import unittest
 
 from weir_e2e import DEADLINE
 
 START_TRIES = 10
+SKIPPED = 77  # what ctest takes for a test that was not run
 
 
 def free_port():
@@ -85,3 +88,11 @@ def start_module(test, *arguments, options=()):
     redis = start(lambda: RedisWithModule(test.directory, *options, arguments=arguments))
     test.addCleanup(redis.kill)
     return redis
+
+
+def main():
+    """Runs the tests of the program, if there is a module to test."""
+    if not os.environ.get("WEIR_MODULE"):
+        print("the module is not built with sanitizers, as redis-server is not")
+        sys.exit(SKIPPED)
+    unittest.main()
