@@ -98,6 +98,7 @@ class Partition {
       visit(key, bucket);
     }
   }
+  void NoteEverything() { changes_.Overflow(); }
   void ForgetChanges() { changes_.Clear(); }
   [[nodiscard]] bool everything_changed() const noexcept { return changes_.overflowed(); }
   [[nodiscard]] std::size_t changes() const noexcept {

@@ -3,7 +3,7 @@
 // A bucket is noted once however often it is charged: its mark (kBucketMark) says that it is noted
 // already. So a list is about as long as the buckets that changed are many; where it could outgrow
 // that (buckets that come and go while nothing can be saved) it is cut to distinct ones, and in the
-// end gives up and says that everything has changed.
+// end gives up and says that all of the partition has changed.
 //
 // Memory: 16 bytes for each of kNotedMin notes and one a slot, at most.
 //

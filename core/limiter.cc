@@ -90,7 +90,9 @@ void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket 
 // Requires: the partition is locked.
 void Limiter::NoteChanged(std::size_t partition) {
   changed_partitions_.Add(partition);
-  if (table_.partition(partition).everything_changed()) NoteEverything();
+  if (table_.partition(partition).everything_changed()) {
+    overflowed_.store(true, std::memory_order_relaxed);
+  }
 }
 
 // The execution time of a request that came with `now`: no earlier than the changes that its keys

@@ -67,14 +67,17 @@ struct BucketChange {
 struct LimiterChanges {
   std::vector<BucketChange> buckets;  // by partition, hash, algorithm and limit; distinct
   std::vector<LimitChange> limits;
-  // Moves when everything is forgotten at once, or to be written anew: buckets of another
-  // generation than this are gone.
+  // Partitions of which `buckets` has all that there are, in ascending order: what else an earlier
+  // save wrote of them is to go.
+  std::vector<std::uint16_t> partitions_anew;
+  // Moves when everything is forgotten at once: buckets of another generation than this are gone.
   std::uint32_t generation = 0;
-  bool everything = false;  // `buckets` are all that there are
   // Where the next call is to go on, as there were too many for one; kPartitionCount: that was all.
   std::size_t next_partition = kPartitionCount;
 
-  [[nodiscard]] bool empty() const noexcept { return buckets.empty() && limits.empty(); }
+  [[nodiscard]] bool empty() const noexcept {
+    return buckets.empty() && limits.empty() && partitions_anew.empty();
+  }
 };
 
 class Limiter {
@@ -216,8 +219,9 @@ class Limiter {
   // if it has to be written at all. Without `now`, where clients bring the time and may go back,
   // only one is full that nothing was ever taken from. Locks those partitions that have changed,
   // one after the other; with `one_cut` all that has changed at once, so that a request is in it
-  // whole or not at all (but where everything is taken, which would take too long). Cost: about 100
-  // ns a change and a lock a changed partition. Requires: LimiterOptions::notes_changes.
+  // whole or not at all (but after the list of some partition has overflowed: all that it has would
+  // take too long). Cost: about 100 ns a change and a lock a changed partition. Requires:
+  // LimiterOptions::notes_changes.
   static constexpr std::size_t kTakenMax = 256 * 1024;
   [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool one_cut,
                                            std::size_t first_partition = 0);
@@ -244,7 +248,7 @@ class Limiter {
   // Reset of a key for the buckets that it has and for limits that it names. After EndRestore.
   void TakeUnknownForExhausted(Instant since, std::span<const LimitId> limits);
   // The next save writes everything.
-  void NoteEverything() { overflowed_.store(true, std::memory_order_relaxed); }
+  void NoteEverything();
 
   struct Size {
     std::size_t buckets = 0;      // stored, full ones that are not swept yet included
@@ -280,6 +284,7 @@ class Limiter {
   void Forget(std::size_t partition, const SlotKey& slot);
   void ForgetFull(std::size_t partition, const SlotKey& slot);
   void NoteChanged(std::size_t partition);
+  void NotePartition(std::size_t partition);
   void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
 
   const KeyHasher hasher_;
@@ -290,7 +295,7 @@ class Limiter {
   // an id back, and what forgets everything. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;
   std::uint32_t generation_ ABSL_GUARDED_BY(saving_mutex_) = 0;
-  std::atomic<bool> overflowed_{false};   // some partition's list of changes has
+  std::atomic<bool> overflowed_{false};   // some partition's list, since the last save
   ChangedPartitions changed_partitions_;  // a superset, where `notes_changes_`
   std::optional<Instant> exhausted_since_;
   std::atomic<TableBound> bound_;

@@ -34,9 +34,9 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
                                .erased = full,
                                .bucket = bucket ? *bucket : Bucket{}});
   };
-  if (!changes.everything && !partition.everything_changed()) {
-    return partition.TakeChanges(add);
-  }
+  if (!partition.everything_changed()) return partition.TakeChanges(add);
+  // It is not known which buckets have gone.
+  changes.partitions_anew.push_back(static_cast<std::uint16_t>(index));
   std::vector<NotedChange> all;
   partition.TakeEverything([&](const SlotKey& key, const Bucket&) {
     all.push_back({key, registry_.Get(key.limit).shape().algorithm, false});
@@ -50,17 +50,12 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
   LimiterChanges changes;
-  // Where some list has overflowed, it is not known any more which buckets have gone: all that are
-  // there are written as a new generation.
-  changes.everything = overflowed_.exchange(false, std::memory_order_relaxed);
-  if (changes.everything) {
-    ++generation_;
-    changes.buckets.reserve(size().buckets);
-  }
   changes.generation = generation_;
-  PartitionSet changed = changes.everything ? PartitionSet::All() : PartitionSet();
+  PartitionSet changed;
   changed_partitions_.TakeInto(changed);
-  if (one_cut && !changes.everything) {
+  const bool in_parts =
+      first_partition > 0 || overflowed_.exchange(false, std::memory_order_relaxed);
+  if (one_cut && !in_parts) {
     // Of a request that has changed one of the locked partitions, all others are known now. It
     // ends, since what is locked only grows.
     std::optional<TableLock> cut;
@@ -71,9 +66,9 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
     changed.ForEach([&](std::size_t i) { TakePartition(i, now, changes); });
   } else {
     changed.ForEach([&](std::size_t i) {
-      const bool too_many = !changes.everything && changes.buckets.size() >= kTakenMax;
+      const bool too_many = changes.buckets.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
-      if (too_many || (!changes.everything && i < first_partition)) {
+      if (too_many || i < first_partition) {
         changed_partitions_.Add(i);
         return;
       }
@@ -86,9 +81,19 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
   return changes;
 }
 
+void Limiter::NotePartition(std::size_t partition) {
+  PartitionLock lock(table_, partition);
+  table_.partition(partition).NoteEverything();
+  NoteChanged(partition);
+}
+
+void Limiter::NoteEverything() {
+  for (std::size_t i = 0; i < kPartitionCount; ++i) NotePartition(i);
+}
+
 void Limiter::NoteAgain(const LimiterChanges& changes) {
   registry_.NoteAgain(changes.limits);
-  if (changes.everything) return NoteEverything();
+  for (const std::uint16_t partition : changes.partitions_anew) NotePartition(partition);
   for (const BucketChange& change : changes.buckets) {
     PartitionLock lock(table_, change.partition);
     Partition& partition = table_.partition(change.partition);

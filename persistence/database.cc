@@ -187,6 +187,9 @@ class SinkWriter final : public Database::Writer {
   void Erase(std::string_view key) override {
     if (status_.ok()) status_ = sink_.Delete(SliceOf(key));
   }
+  void EraseRange(std::string_view first, std::string_view end) override {
+    if (status_.ok()) status_ = sink_.DeleteRange(SliceOf(first), SliceOf(end));
+  }
   [[nodiscard]] const rocksdb::Status& status() const { return status_; }
 
  private:

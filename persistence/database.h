@@ -54,6 +54,9 @@ class Database {
    public:
     virtual void Put(std::string_view key, std::string_view value) = 0;
     virtual void Erase(std::string_view key) = 0;
+    // All records from `first` on and before `end` that earlier writes have made. Before the other
+    // calls of this write.
+    virtual void EraseRange(std::string_view first, std::string_view end) = 0;
 
    protected:
     ~Writer() = default;

@@ -103,6 +103,12 @@ std::string GenerationPrefix(std::uint32_t generation) {
   return NumberedKey(kBucketPrefix, generation);
 }
 
+std::string PartitionPrefix(std::uint32_t generation, std::uint16_t partition) {
+  std::string prefix = GenerationPrefix(generation);
+  AppendNumber(partition, prefix);
+  return prefix;
+}
+
 // A token bucket is full less than 1 ns after its whole nanoseconds, a fixed window at its end.
 std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bucket) {
   if (key.algorithm == Algorithm::kSlidingWindow) return std::nullopt;

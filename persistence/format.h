@@ -66,8 +66,9 @@ void AppendBucketValue(const Bucket& bucket, std::string& out);
 [[nodiscard]] std::optional<BucketKey> ReadBucketKey(std::string_view bytes);
 [[nodiscard]] std::optional<Bucket> ReadBucketValue(std::string_view bytes);
 
-// The bytes before the first bucket of a generation.
+// The bytes before the first bucket of a generation, and of a partition in it.
 [[nodiscard]] std::string GenerationPrefix(std::uint32_t generation);
+[[nodiscard]] std::string PartitionPrefix(std::uint32_t generation, std::uint16_t partition);
 
 // When the bucket of these bytes is certainly full, as far as that can be told without its limit.
 // Nothing for sliding windows.

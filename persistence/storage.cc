@@ -291,6 +291,11 @@ absl::Status Storage::MarkStopped(Instant mark) {
 absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& policies,
                            Instant mark, Instant drop_mark) {
   const auto write_buckets = [&](Database::Writer& writer) {
+    for (const std::uint16_t partition : limiter.partitions_anew) {
+      const auto next = static_cast<std::uint16_t>(partition + 1);
+      writer.EraseRange(PartitionPrefix(limiter.generation, partition),
+                        PartitionPrefix(limiter.generation, next));
+    }
     std::string key;
     std::string value;
     for (const BucketChange& change : limiter.buckets) {
@@ -314,8 +319,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     if (change.limit) others.back().second = LimitValue(*change.limit);
   }
   others.emplace_back(MetaKey(kMetaClock), ClockValue(mark));
-  // FLUSHALL ends it, too. (Else a generation begins with everything.)
-  const bool flushed = limiter.generation != generation_ && !limiter.everything;
+  const bool flushed = limiter.generation != generation_;  // which ends that, too
   if (flushed) others.emplace_back(MetaKey(kMetaExhausted), std::nullopt);
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(policies.next_id));
@@ -328,7 +332,8 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     if (change.limits) others.back().second = OverrideValue(*change.limits);
   }
   std::ranges::sort(others, {}, [](const auto& record) { return std::string_view(record.first); });
-  const std::size_t records = limiter.buckets.size() + others.size();
+  const std::size_t records =
+      limiter.partitions_anew.size() + limiter.buckets.size() + others.size();
   WEIR_RETURN_IF_ERROR(database_->Write(records, [&](Database::Writer& writer) {
     write_buckets(writer);
     for (const auto& [key, value] : others) {

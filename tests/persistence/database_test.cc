@@ -101,6 +101,25 @@ TEST_F(DatabaseTest, SmallAndLargeWritesAreInOrder) {
   EXPECT_EQ(ReadAll(*database).size(), 41U);
 }
 
+// A range goes, and what the same write puts into it stays.
+TEST_F(DatabaseTest, ErasesWhatEarlierWritesHaveInARange) {
+  for (const std::size_t as_many : {std::size_t{1}, Database::kLargeWriteMin}) {
+    auto database = Open();
+    Write(*database, {{"a", "1"}, {"b", "1"}, {"bb", "1"}, {"c", "1"}, {"d", "1"}}, 1);
+    Write(*database, {{"ba", "1"}}, Database::kLargeWriteMin);
+    const absl::Status written = database->Write(as_many, [](Database::Writer& to) {
+      to.EraseRange("b", "c");
+      to.Put("bb", "2");
+      to.Put("bc", "2");
+    });
+    ASSERT_TRUE(written.ok()) << written;
+    const Records left = {{"a", "1"}, {"bb", "2"}, {"bc", "2"}, {"c", "1"}, {"d", "1"}};
+    EXPECT_EQ(ReadAll(*database), left);
+    database.reset();
+    EXPECT_EQ(ReadAll(*Open()), left);
+  }
+}
+
 TEST_F(DatabaseTest, ScansFromWhereItIsToldUntilItIsTold) {
   auto database = Open();
   Write(*database, {{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}}, 1);

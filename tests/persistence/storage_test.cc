@@ -124,6 +124,25 @@ TEST_F(StorageTest, WhatWasNotSavedIsForgotten) {
   EXPECT_EQ(server_.Remaining("a", "10/h"), 7);
 }
 
+// What came and went until nobody knew any more what, is gone on disk as well.
+TEST_F(StorageTest, APartitionThatIsWrittenAnewHasNothingElse) {
+  Start();
+  for (int i = 0; i < 5000; ++i) server_.Decide("kept:" + std::to_string(i), "10/h");
+  for (int i = 1; i < 100; ++i) server_.Decide("gone", std::to_string(i) + "/h");
+  Save();
+  for (int again = 0; again < 2; ++again) {
+    server_.limiter().Reset("gone", {}, clock_.Now());
+    for (int i = 1; i < 100; ++i) server_.Decide("gone", std::to_string(i) + "/d");
+  }
+  server_.limiter().Reset("gone", {}, clock_.Now());
+  EXPECT_EQ(server_.limiter().size().buckets, 5000U);
+  Save();
+  server_.End();
+  EXPECT_EQ(CountRecords(kBucketPrefix), 5000U);
+  Start();
+  EXPECT_EQ(server_.found().loaded, 5000U);
+}
+
 TEST_F(StorageTest, ClearForgetsAllOrNothing) {
   Start();
   for (int i = 0; i < 100; ++i) server_.Decide("a" + std::to_string(i), "10/h");
