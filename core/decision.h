@@ -33,6 +33,9 @@ struct Verdict {
   std::size_t limit_index =
       0;  // the check that decided: the longest wait, else the fewest remaining; first of equals
   std::uint64_t key_hash = 0;  // of that check's key, as the table has it (key_hash.h)
+  // A bit a check, the first one's the lowest: it asks the bucket of an earlier one, with which it
+  // was decided as one.
+  std::uint64_t repeated = 0;
   // One a check, in order. `allowed` is what that limit said; the numbers are those after the
   // verdict, so where the request is denied they are those of an untouched bucket.
   absl::InlinedVector<Decision, 4> decisions;

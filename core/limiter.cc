@@ -1,6 +1,7 @@
 #include "core/limiter.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -8,24 +9,34 @@
 #include "absl/utility/utility.h"
 
 #include "core/check.h"
+#include "core/join_decisions.h"
 #include "core/plan.h"
 #include "core/rule.h"
 
 namespace weir {
+namespace {
 
-// The keys of a request's checks, hashed. Needs no lock.
-struct Limiter::HashedKeys {
+constexpr std::size_t kFewChecks = 4;
+
+// The keys of a request's checks, hashed: one a check.
+void HashKeys(const KeyHasher& hasher, std::span<const Check> request, std::span<KeyHash> hashes) {
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const Check& check = request[i];
+    const bool same_key = i > 0 && check.key.data() == request[i - 1].key.data() &&
+                          check.key.size() == request[i - 1].key.size();
+    hashes[i] = same_key ? hashes[i - 1] : check.hash ? *check.hash : hasher(check.key);
+  }
+}
+
+struct HashedKeys {
   HashedKeys(const KeyHasher& hasher, std::span<const Check> request) : of_check(request.size()) {
-    for (std::size_t i = 0; i < request.size(); ++i) {
-      const Check& check = request[i];
-      const bool same_key = i > 0 && check.key.data() == request[i - 1].key.data() &&
-                            check.key.size() == request[i - 1].key.size();
-      of_check[i] = same_key ? of_check[i - 1] : check.hash ? *check.hash : hasher(check.key);
-    }
+    HashKeys(hasher, request, {of_check.data(), of_check.size()});
   }
 
-  absl::FixedArray<KeyHash, 4> of_check;
+  absl::FixedArray<KeyHash, kFewChecks> of_check;
 };
+
+}  // namespace
 
 // A request whose partitions are locked and whose buckets are found, while this lives.
 struct Limiter::Hearing {
@@ -49,8 +60,8 @@ struct Limiter::Hearing {
 
   const std::span<const Check> request;
   const HashedKeys hashed;
-  const std::span<const KeyHash> keys;  // one a check
-  absl::FixedArray<Place, 4> places;    // one a check
+  const std::span<const KeyHash> keys;         // one a check
+  absl::FixedArray<Place, kFewChecks> places;  // one a check
   Plan plan;
   const TableLock lock;
   const Instant now;
@@ -240,8 +251,89 @@ absl::StatusOr<Verdict> Limiter::DecideOne(const Check& check, Instant now) {
   return verdict;
 }
 
+// Some limits of the usual kind: each interned, none on trial, each with a bucket of its own. The
+// same as all others are decided, for half of what a plan costs. Returns false, with nothing
+// changed, where one is of another kind.
+bool Limiter::DecideFew(const Request& request, Instant now, Verdict& verdict) {
+  if (request.size() > kFewChecks) return false;
+  std::array<KeyHash, kFewChecks> hashes{};
+  const std::span<KeyHash> keys = std::span(hashes).first(request.size());
+  HashKeys(hasher_, request, keys);
+  const std::uint16_t partition = hashes[0].partition;
+  const bool is_one_partition = std::ranges::all_of(
+      keys, [partition](const KeyHash& key) { return key.partition == partition; });
+  if (is_one_partition) {
+    const PartitionLock lock(table_, partition);
+    return DecideFewLocked(request, keys, now, verdict);
+  }
+  const TableLock lock(table_, keys);
+  return DecideFewLocked(request, keys, now, verdict);
+}
+
+bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const KeyHash> keys,
+                              Instant now, Verdict& verdict) {
+  struct Place {
+    LimitId id;
+    Bucket* bucket;  // null: absent
+    Bucket present;
+    Bucket after;
+  };
+  std::array<Place, kFewChecks> places;
+  verdict.decisions.resize(request.size());
+  const std::span<Decision> decisions(verdict.decisions);
+  verdict.allowed = true;
+  now = ExecutionTime(keys, now);
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const Check& check = request[i];
+    const Limit& limit = *check.limit;
+    LimitHint no_hint;
+    const std::optional<LimitId> id = registry_.Find(limit, check.hint ? *check.hint : no_hint);
+    if (!id || limit.shape().shadow || !limit.has_bucket()) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (places[j].id == *id && keys[j] == keys[i]) return false;
+    }
+    Bucket* const bucket = table_.partition(keys[i].partition).Find({keys[i].hash, *id});
+    const Bucket present = bucket ? Unmarked(*bucket) : AbsentBucket(*id, limit);
+    const Step step =
+        DecideLimit(limit, present, now, static_cast<std::uint64_t>(check.cost), max_wait_);
+    places[i] = {*id, bucket, present, step.bucket};
+    decisions[i] = step.decision;
+    verdict.allowed = verdict.allowed && step.decision.allowed;
+  }
+
+  const auto is_new = [&](std::size_t i) {
+    return verdict.allowed && !places[i].bucket && request[i].cost > 0;
+  };
+  bool any_new = false;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const Place& place = places[i];
+    const Limit& limit = *request[i].limit;
+    any_new = any_new || is_new(i);
+    if (decisions[i].allowed && !verdict.allowed) {
+      decisions[i] = DecideLimit(limit, place.present, now, 0, max_wait_).decision;
+    } else if (place.bucket && place.after != place.present) {
+      Replace(keys[i], place.id, limit, *place.bucket, place.after);
+    }
+  }
+  // Behind those that are there: it moves a map's slots, or drops some.
+  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
+    if (is_new(i)) MakeRoomFor(request.size(), keys[i].partition, now);
+  }
+  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
+    if (is_new(i)) Insert(keys[i], places[i].id, *request[i].limit, places[i].after);
+  }
+  if (time_is_ordered_) {
+    for (const KeyHash& key : keys) table_.partition(key.partition).RaiseLatest(now);
+  }
+  JoinDecisions([](std::size_t) { return false; }, verdict);
+  verdict.key_hash = keys[verdict.limit_index].hash;
+  return true;
+}
+
 absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
   if (request.size() == 1) return DecideOne(request.front(), now);
+  absl::StatusOr<Verdict> verdict(absl::in_place);
+  if (DecideFew(request, now, *verdict)) return verdict;
   Hearing hearing(*this, request, now);
   hearing.plan.Decide(hearing.now);
   return Conclude(hearing);

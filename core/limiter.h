@@ -263,10 +263,12 @@ class Limiter {
   [[nodiscard]] std::size_t CountLive(Instant now);
 
  private:
-  struct HashedKeys;
   struct Hearing;
 
   [[nodiscard]] absl::StatusOr<Verdict> DecideOne(const Check& check, Instant now);
+  [[nodiscard]] bool DecideFew(const Request& request, Instant now, Verdict& verdict);
+  [[nodiscard]] bool DecideFewLocked(std::span<const Check> request, std::span<const KeyHash> keys,
+                                     Instant now, Verdict& verdict);
   [[nodiscard]] Instant ExecutionTime(std::span<const KeyHash> keys, Instant now);
   void FindBuckets(Hearing& hearing);
   absl::Status Keep(Hearing& hearing);

@@ -132,6 +132,7 @@ void Plan::Join(Instant now, Verdict& verdict) const {
     const Seat& seat = seats_[i];
     Decision& decision = verdict.decisions[i];
     if (seat.first != i) {
+      verdict.repeated |= std::uint64_t{1} << i;
       decision = verdict.decisions[seat.first];
     } else if (allowed_ || !seat.step.decision.allowed) {
       decision = seat.step.decision;

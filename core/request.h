@@ -14,7 +14,7 @@
 
 namespace weir {
 
-// Checks of one request, after policies are expanded.
+// Checks of one request, after policies are expanded. (Verdict has a bit for each.)
 inline constexpr std::size_t kChecksMax = 64;
 
 struct Check {

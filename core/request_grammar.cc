@@ -137,7 +137,7 @@ class RequestReader {
   // Where the id of a limit is remembered. An override's has mostly the id of the limit in whose
   // position it stands.
   static LimitHint* HintOf(LimitMemo::Entry& entry, KnownLimit& known, std::size_t position) {
-    if (position >= entry.limits.size()) return &known.hint;
+    if (position >= entry.limits.size() || &entry.limits[position] == &known) return &known.hint;
     KnownLimit& regular = entry.limits[position];
     return regular.limit.SharesBucketsWith(known.limit) ? &regular.hint : &known.hint;
   }

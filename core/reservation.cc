@@ -24,7 +24,14 @@ Verdict LookAgain(const Reservation& reservation, std::span<const Bucket> bucket
   Verdict verdict;
   verdict.allowed = allowed;
   verdict.key_hash = reservation.key.hash;
-  for (const std::uint8_t part : reservation.part_of_check) {
+  std::size_t parts_seen = 0;
+  for (std::size_t i = 0; i < reservation.part_of_check.size(); ++i) {
+    const std::uint8_t part = reservation.part_of_check[i];
+    if (part < parts_seen) {
+      verdict.repeated |= std::uint64_t{1} << i;
+    } else {
+      ++parts_seen;
+    }
     verdict.decisions.push_back(looks[part]);
   }
   JoinDecisions(

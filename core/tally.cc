@@ -1,25 +1,11 @@
 #include "core/tally.h"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace weir {
-namespace {
-
-// True where the check asks the bucket of an earlier one: they are one check.
-bool IsRepeated(const Request& checks, std::size_t i) {
-  return std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&check = checks[i]](const Check& earlier) {
-                       return earlier.limit->SharesBucketsWith(*check.limit) &&
-                              earlier.key == check.key;
-                     });
-}
-
-}  // namespace
-
 void Tally::Count(const ParsedRequest& request, const Verdict& verdict) {
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
-    if (IsRepeated(request.checks, i)) continue;
+    if ((verdict.repeated >> i & 1) != 0) continue;
     KnownLimit& limit = *request.limits[i];
     if (!limit.counts) limit.counts = limits.Of(limit.counted_as);
     CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);

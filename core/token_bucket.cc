@@ -8,10 +8,10 @@
 namespace weir {
 namespace {
 
-// The time up to which `bucket` is charged, clamped. `horizon` is now + capacity.
-ExactNanos ClampedTat(Bucket bucket, std::uint32_t denominator, ExactNanos horizon,
+// The time up to which a bucket is charged, clamped. `horizon` is now + capacity.
+ExactNanos ClampedTat(ExactNanos tat, std::uint32_t denominator, ExactNanos horizon,
                       Nanos max_wait) noexcept {
-  return std::min(TatOf(bucket, denominator), Add(horizon, {max_wait.count(), 0}, denominator));
+  return std::min(tat, Add(horizon, {max_wait.count(), 0}, denominator));
 }
 
 // cost * E. Requires: cost <= burst, so that the product is at most the capacity.
@@ -67,8 +67,9 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
   const ExactNanos present{now.time_since_epoch().count(), 0};
   const ExactNanos horizon = Add(present, emission.capacity, denominator);
 
-  const ExactNanos tat = ClampedTat(bucket, denominator, horizon, max_wait);
-  const bool as_it_came = cost == 0 || tat == TatOf(bucket, denominator);
+  const ExactNanos as_kept = TatOf(bucket, denominator);
+  const ExactNanos tat = ClampedTat(as_kept, denominator, horizon, max_wait);
+  const bool as_it_came = cost == 0 || tat == as_kept;
   Step step{{}, as_it_came ? bucket : BucketOfTat(tat)};
   ExactNanos base = std::max(tat, present);  // after the decision: when the bucket is full
 
@@ -100,7 +101,7 @@ Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::ui
   const std::uint32_t denominator = emission.denominator;
   const ExactNanos present{now.time_since_epoch().count(), 0};
   const ExactNanos horizon = Add(present, emission.capacity, denominator);
-  const ExactNanos tat = ClampedTat(bucket, denominator, horizon, max_wait);
+  const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, max_wait);
   if (tat <= present) return bucket;
 
   const Wide owed = Wide{cost} * static_cast<std::uint64_t>(emission.period);

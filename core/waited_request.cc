@@ -18,7 +18,7 @@ WaitedRequest::WaitedRequest(const ParsedRequest& request, Reservation reserved)
 void WaitedRequest::Count(const Verdict& verdict, Tally& tally) const {
   std::size_t part = 0;
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
-    if (reservation_.part_of_check[i] != part) continue;  // repeated
+    if ((verdict.repeated >> i & 1) != 0) continue;
     CountDecision(*tally.limits.Of(counted_as_[part]), reservation_.parts[part].limit,
                   verdict.decisions[i], verdict.allowed);
     ++part;

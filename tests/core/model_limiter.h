@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -200,6 +201,12 @@ class ModelLimiter {
     verdict.retry_after = only_shadows ? Nanos{0} : all[longest].retry_after;
     for (const std::size_t i : joined) {
       verdict.reset_after = std::max(verdict.reset_after, all[i].reset_after);
+    }
+    verdict.repeated = 0;
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      const auto is_same = [&](const Priced& other) { return other.bucket == checks[i].bucket; };
+      const bool again = std::ranges::any_of(std::span(checks).first(i), is_same);
+      verdict.repeated |= std::uint64_t{again} << i;
     }
   }
 
