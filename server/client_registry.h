@@ -41,6 +41,9 @@ class ClientRecord {
   enum class Blocked : std::uint8_t { kNo, kYes, kEndedAsTimeout, kEndedAsError };
   std::atomic<Blocked> blocked{Blocked::kNo};
   std::atomic<bool> monitors{false};  // it sees all commands (MONITOR)
+  std::atomic<bool> stays{false};     // it is not closed to save memory (CLIENT NO-EVICT)
+  // What its connection holds for it (client_memory.h).
+  std::atomic<std::size_t> held_bytes{0};
   // Its session executes nothing more, and nobody finds it in the registry.
   std::atomic<bool> killed{false};
 

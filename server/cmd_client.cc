@@ -237,12 +237,11 @@ void ClientReply(Call& call) {
   }
 }
 
-// No client is ever put out to save memory, so each of them is as it asks to be.
 void ClientNoEvict(Call& call) {
   const std::string_view mode = call.arguments()[0];
-  if (!EqualsIgnoreCase(mode, "ON") && !EqualsIgnoreCase(mode, "OFF")) {
-    return call.Fail("syntax error");
-  }
+  const bool stays = EqualsIgnoreCase(mode, "ON");
+  if (!stays && !EqualsIgnoreCase(mode, "OFF")) return call.Fail("syntax error");
+  call.session.record().stays.store(stays, std::memory_order_relaxed);
   call.reply.SimpleString("OK");
 }
 

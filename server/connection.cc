@@ -14,6 +14,14 @@
 #include "server/lingering_close.h"
 
 namespace weir {
+namespace {
+
+std::size_t HeapBytes(const std::string& text) {
+  const std::size_t without_heap = std::string().capacity();
+  return text.capacity() > without_heap ? text.capacity() : 0;
+}
+
+}  // namespace
 
 Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record)
     : thread_(thread),
@@ -23,6 +31,7 @@ Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<Cl
 
 Connection::~Connection() {
   record_->set_on_wake({});
+  thread_.worker().services.client_memory.Note(*record_, 0);
   thread_.worker().services.clients.Remove(*record_);
 }
 
@@ -126,6 +135,7 @@ void Connection::ReceiveMeanwhile() {
   const std::size_t received = transport_.Read(thread_.input(), error);
   if (error && error != asio::error::would_block) return Close();
   pending_input_.append(thread_.input().data(), received);
+  NoteMemory();
   if (pending_input_.size() < kWaitingInputBytesMax) WatchInput();
 }
 
@@ -159,6 +169,7 @@ void Connection::ExecuteTurn(std::string_view unread) {
   if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
   KeepInput(unread, turn_.next == Session::Next::kClose ? unread.size() : turn_.consumed);
   turn_.unsaved_from ? SendWhenSaved(replies) : Send(replies);
+  NoteMemory();
 }
 
 // What does not say that something was changed leaves at once, as far as the kernel takes it.
@@ -185,6 +196,7 @@ void Connection::OnSaved(const absl::Status& saved) {
     replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);
+  NoteMemory();
 }
 
 void Connection::KeepInput(std::string_view unread, std::size_t consumed) {
@@ -230,7 +242,13 @@ void Connection::SendPending() {
   }
   std::string().swap(pending_output_);
   NoteStall(false);
+  NoteMemory();
   Proceed();
+}
+
+void Connection::NoteMemory() {
+  thread_.worker().services.client_memory.Note(
+      *record_, HeapBytes(pending_input_) + HeapBytes(pending_output_) + session_.held_bytes());
 }
 
 std::optional<std::size_t> Connection::Write(std::string_view bytes) {

@@ -109,6 +109,7 @@ void AddMemory(Lines& lines, Services& services, Instant) {
   const std::int64_t memory_max = services.settings.max_memory();
   add("maxmemory", static_cast<std::uint64_t>(memory_max));
   lines.Add("maxmemory_policy", AbslView(EvictionPolicy({memory_max})));
+  lines.Add("mem_clients_normal", services.client_memory.held_bytes());
   lines.Add("mem_fragmentation_ratio", Ratio(memory.resident, memory.heap));
   lines.Add("mem_allocator", absl::StrCat("glibc-", gnu_get_libc_version()));
 }
@@ -176,7 +177,7 @@ void AddStats(Lines& lines, Services& services, Instant now) {
   lines.Add("rejected_connections", totals[Report::kRejectedConnections]);
   lines.Add("expired_keys", totals[Report::kExpired]);
   lines.Add("evicted_keys", totals[Report::kEvicted]);
-  lines.Add("evicted_clients", 0);
+  lines.Add("evicted_clients", services.client_memory.evicted());
   lines.Add("total_error_replies", totals[Report::kErrors]);
   lines.Add("protocol_errors", totals[Report::kProtocolErrors]);
 }

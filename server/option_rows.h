@@ -61,6 +61,16 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .redis_alias = "maxclients",
      .live = true,
      .summary = "The most connections at a time; each one needs a file descriptor and 2 KiB."},
+    {.name = "max-clients-memory",
+     .field = &Options::max_clients_memory,
+     .fallback = "67108864",
+     .min = std::int64_t{1} << 20,
+     .max = std::int64_t{1} << 42,
+     .redis_alias = "maxmemory-clients",
+     .live = true,
+     .summary =
+         "The most memory for what connections hold for clients, 1mb at least: half requests, "
+         "replies that wait, transactions. Over it, who holds the most is closed. 0 is no bound."},
     {.name = "max-memory",
      .field = &Options::max_memory,
      .fallback = "0",

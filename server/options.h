@@ -45,7 +45,8 @@ struct Options {
   std::int64_t port = 0;     // 0: any free one
   std::int64_t threads = 0;  // 0: one a core, at most 8
   std::int64_t max_clients = 0;
-  ByteCount max_memory;  // 0: no bound
+  ByteCount max_clients_memory;  // 0: no bound
+  ByteCount max_memory;          // 0: no bound
   std::chrono::milliseconds max_wait{0};
   bool allow_explicit_time = false;
   std::string data_dir;    // empty: nothing is kept

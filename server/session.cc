@@ -81,6 +81,7 @@ void Session::Reset() {
   transaction_ = Transaction();
   record_->set_name("");
   record_->protocol.store(2, std::memory_order_relaxed);
+  record_->stays.store(false, std::memory_order_relaxed);
   replies_ = Replies::kOn;
   tracking_ = Tracking();
   monitor_.reset();
@@ -318,6 +319,7 @@ std::string Session::WhyNot(const CommandSpec& spec, std::span<const std::string
                             Instant now, bool in_transaction) {
   if (spec.Is(kNoAuth)) return {};
   if (!user_) return "NOAUTH Authentication required.";
+  if (user_->MayUseAllKeys() && user_->MayRun(spec)) return {};  // as a rule
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
   if (!denial) return {};
   const bool of_key = denial->of == Denial::Of::kKey;

@@ -80,6 +80,9 @@ class Session {
   // no more input, too.
   [[nodiscard]] bool has_news() const noexcept { return monitor_ && monitor_->has_lines(); }
 
+  // Of the heap, for what has been said and is not done yet.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return transaction_.held_bytes(); }
+
   // All output up to now is with the kernel.
   void OnSent() {
     if (monitor_) monitor_->OnSent();

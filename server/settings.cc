@@ -14,6 +14,7 @@ Settings::Settings(Options options) : options_(std::move(options)) {
 
 void Settings::Publish() {
   max_clients.value_ = options_.max_clients;
+  max_clients_memory.value_ = options_.max_clients_memory.bytes;
   max_memory.value_ = options_.max_memory.bytes;
   protected_mode.value_ = options_.protected_mode;
   serves_unsaved.value_ = options_.on_persist_error == "serve";

@@ -38,7 +38,8 @@ class Settings {
   explicit Settings(Options options);
 
   Live<std::int64_t> max_clients;
-  Live<std::int64_t> max_memory;  // bytes; 0: no bound
+  Live<std::int64_t> max_clients_memory;  // bytes; 0: no bound
+  Live<std::int64_t> max_memory;          // bytes; 0: no bound
   Live<bool> protected_mode;
   Live<bool> serves_unsaved;  // on-persist-error
   Live<Nanos> snapshot_interval;

@@ -78,8 +78,16 @@ absl::Status Transaction::Watch(Limiter::Watched watched) {
 }
 
 void Transaction::Unwatch() {
-  watched_.clear();
+  watched_ = {};
   watched_size_ = 0;
+}
+
+std::size_t Transaction::held_bytes() const noexcept {
+  return queued_.specs.capacity() * sizeof(queued_.specs[0]) + queued_.text.capacity() +
+         queued_.word_ends.capacity() * sizeof(queued_.word_ends[0]) +
+         queued_.command_ends.capacity() * sizeof(queued_.command_ends[0]) +
+         watched_.capacity() * sizeof(watched_[0]) +
+         (watched_size_ - watched_.size()) * sizeof(Limiter::Watched::One);
 }
 
 }  // namespace weir

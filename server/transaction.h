@@ -58,6 +58,9 @@ class Transaction {
   [[nodiscard]] const std::vector<Limiter::Watched>& watched() const noexcept { return watched_; }
   [[nodiscard]] std::size_t watched_size() const noexcept { return watched_size_; }
 
+  // Of the heap.
+  [[nodiscard]] std::size_t held_bytes() const noexcept;
+
  private:
   // No string among them: one that another is assigned to keeps its memory.
   struct Queued {

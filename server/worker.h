@@ -24,6 +24,7 @@
 #include "protocol/resp_writer.h"
 #include "server/access_list.h"
 #include "server/access_log.h"
+#include "server/client_memory.h"
 #include "server/client_registry.h"
 #include "server/command_stats.h"
 #include "server/error_stats.h"
@@ -92,6 +93,7 @@ struct Services {
   StatsReport stats_report;
   Observers observers;
   ClientRegistry clients;
+  ClientMemory client_memory;
   AccessList access;
   AccessLog access_log;
   Pause pause;

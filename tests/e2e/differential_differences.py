@@ -215,12 +215,6 @@ DIFFERENCES = [
     Difference("every request has a reply", ("MONITOR", "MONITOR"), [b"+OK\r\n", b"+OK\r\n"]),
     # The rest.
     Difference(
-        "nobody is evicted, so there is no flag 'e'",
-        ("CLIENT NO-EVICT on", Like("CLIENT INFO", matches(rb".* flags=N .*\n"))),
-        [b"+OK\r\n", ("$", True)],
-        [b"+OK\r\n", ("=", True)],
-    ),
-    Difference(
         "a backslash alone is a pattern's, too",
         ("CONFIG GET append\\only",),
         [b"*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n"],

@@ -151,9 +151,9 @@ class ConnectionsTest(ServerTest):
 
 
 class MemoryTest(ServerTest):
-    def start_warm(self):
+    def start_warm(self, *options):
         """A server that has been used, a client of it, and its resident bytes."""
-        server = self.start()
+        server = self.start(*options)
         other = self.connect(server)
         for _ in range(4):  # threads, as a rule
             client = self.connect(server)
@@ -219,6 +219,36 @@ class MemoryTest(ServerTest):
         for client in clients:
             client.close()
         self.await_equal(lambda: server.rss_bytes() - rss < RSS_GROWTH_MAX / 4, True)
+
+    # Goal: what clients may hold has a bound for all of them, logged in or not; who holds little is
+    # not disturbed. Method: transactions that are nearly as long as they may be, half requests that
+    # are, and one short transaction.
+    def test_clients_together_hold_no_more_than_they_may(self):
+        server, other, rss = self.start_warm("--max-clients-memory", "8mb")
+        small = self.connect(server)
+        self.assertEqual([small.call("MULTI"), small.call("ECHO", "x")], ["OK", "QUEUED"])
+        word = "x" * 60_000
+        clients = []
+        for i in range(scaled(200)):
+            client = self.connect(server)
+            clients.append(client)
+            try:
+                if i % 2:
+                    client.send(encode("ECHO", word, word, word, word)[:-1])
+                else:
+                    client.send(encode("MULTI") + encode("ECHO", word) * 17)
+                    for _ in range(18):
+                        client.reply()
+            except (ConnectionError, EOFError):
+                pass
+            self.assertLessEqual(self.info(other)["mem_clients_normal"], 8 * MEGABYTE)
+        self.assertGreater(self.info(other)["evicted_clients"], len(clients) // 4)
+        server.wait_for_log("closed client .*more than max-clients-memory")
+        self.assertLess(server.rss_bytes() - rss, 8 * MEGABYTE + RSS_GROWTH_MAX)
+        self.assertEqual(small.call("EXEC"), [b"x"])
+        for client in clients:
+            client.close()
+        self.await_equal(lambda: self.info(other)["mem_clients_normal"], 0)
 
     def test_a_flood_does_not_starve_the_others(self):
         server = self.start("--threads", "1")

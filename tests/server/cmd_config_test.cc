@@ -139,10 +139,11 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 10> kChanges = {{
+constexpr std::array<Change, 11> kChanges = {{
     {"latency-monitor-threshold", "7"},
     {"log-level", "warning", "loglevel", "warning"},
     {"max-clients", "77", "maxclients", "77"},
+    {"max-clients-memory", "5000000", "maxmemory-clients", "5000000"},
     {"max-memory", "100000000", "maxmemory", "100000000"},
     {"on-persist-error", "serve"},
     {"protected-mode", "no"},
