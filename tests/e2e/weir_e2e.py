@@ -43,13 +43,15 @@ def sanitized():
 class Server:
     """The server's process. Its log is read all the time, so that it never waits for us."""
 
-    def __init__(self, directory, options, descriptors_max=None, environment=None):
+    def __init__(self, directory, options, descriptors_max=None, environment=None, starter=()):
+        """`starter`: the words of a program that becomes the one named behind them."""
+
         def limit_descriptors():
             limit = (descriptors_max, descriptors_max)
             resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
         self.process = subprocess.Popen(
-            [os.environ["WEIR_SERVER"], *options],
+            [*starter, os.environ["WEIR_SERVER"], *options],
             cwd=directory,
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
