@@ -1,6 +1,7 @@
 // A limit's text read anew each time, and found in the memo.
 #include <benchmark/benchmark.h>
 
+#include "bench/iterations.h"
 #include "core/limit_grammar.h"
 #include "core/limit_memo.h"
 
@@ -19,8 +20,8 @@ void BM_LimitMemoHit(benchmark::State& state) {
   }
 }
 
-BENCHMARK(BM_ParseLimitWord);
-BENCHMARK(BM_LimitMemoHit);
+BENCHMARK(BM_ParseLimitWord)->Apply(Iterations);
+BENCHMARK(BM_LimitMemoHit)->Apply(Iterations);
 
 }  // namespace
 }  // namespace weir

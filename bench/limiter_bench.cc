@@ -1,10 +1,14 @@
 // A whole decision: hash, lock, find, decide, commit. One request a step, for `keys` keys that all
 // have their buckets, in scrambled order; all are admitted, but where the name says otherwise.
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include <benchmark/benchmark.h>
 
+#include "bench/iterations.h"
 #include "core/limit_grammar.h"
 #include "core/limiter.h"
 
@@ -13,14 +17,30 @@ namespace {
 
 constexpr Instant kStart{std::chrono::hours{24 * 365 * 50}};
 
-// Asks for `limits_text` on each of the keys, in an order that no prefetcher guesses.
-void Run(benchmark::State& state, const std::vector<std::string>& limits_text, std::int64_t cost) {
+std::vector<std::string> ManyKeys(std::size_t count) {
+  std::vector<std::string> keys(count);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = "user:" + std::to_string(i);
+  return keys;
+}
+
+// Of 512 times as many those that a table of absl::Hash alone would put close to each other.
+std::vector<std::string> CraftedKeys(std::size_t count) {
+  std::vector<std::string> keys;
+  for (std::uint64_t i = 0; keys.size() < count; ++i) {
+    std::string key = "user:" + std::to_string(i);
+    if ((absl::HashOf(key) >> 7 & 511) == 0) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+// Asks for `limits_text` on each of the keys, in an order that no prefetcher guesses. Requires: as
+// many keys as a power of two.
+void Run(benchmark::State& state, const std::vector<std::string>& keys,
+         const std::vector<std::string>& limits_text, std::int64_t cost) {
   Limiter limiter({.secret = RandomHashSecret()});
   std::vector<Limit> limits;
   for (const std::string& text : limits_text) limits.push_back(*ParseLimitWord(text)->limit);
   std::vector<LimitHint> hints(limits.size());
-  std::vector<std::string> keys(static_cast<std::size_t>(state.range(0)));
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = "user:" + std::to_string(i);
 
   const auto request_for = [&](const std::string& key, std::int64_t tokens) {
     Request request;
@@ -65,16 +85,25 @@ void BM_NewKeyAtTheBound(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+void Run(benchmark::State& state, const std::vector<std::string>& limits_text, std::int64_t cost) {
+  Run(state, ManyKeys(static_cast<std::size_t>(state.range(0))), limits_text, cost);
+}
+
 void BM_OneLimit(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 1); }
 void BM_ThreeLimits(benchmark::State& state) {
   Run(state, {"1G/h,burst=1G", "10G/d,burst=10G", "100G/w,burst=100G"}, 1);
 }
 void BM_OneLimitDenied(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 2'000'000'000); }
+// To be compared with BM_OneLimit of as many.
+void BM_OneLimitOfCraftedKeys(benchmark::State& state) {
+  Run(state, CraftedKeys(static_cast<std::size_t>(state.range(0))), {"1G/h,burst=1G"}, 1);
+}
 
 BENCHMARK(BM_NewKeyAtTheBound)->ArgName("MB")->Arg(32)->Arg(512);
-BENCHMARK(BM_OneLimit)->ArgName("keys")->Arg(1)->Arg(1 << 20);
-BENCHMARK(BM_ThreeLimits)->ArgName("keys")->Arg(1)->Arg(1 << 20);
-BENCHMARK(BM_OneLimitDenied)->ArgName("keys")->Arg(1)->Arg(1 << 20);
+BENCHMARK(BM_OneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(1 << 17)->Arg(1 << 20);
+BENCHMARK(BM_OneLimitOfCraftedKeys)->ArgName("keys")->Arg(1 << 17);
+BENCHMARK(BM_ThreeLimits)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(1 << 20);
+BENCHMARK(BM_OneLimitDenied)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(1 << 20);
 
 }  // namespace
 }  // namespace weir

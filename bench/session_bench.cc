@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/iterations.h"
 #include "core/limiter.h"
 #include "server/options.h"
 #include "server/session.h"
@@ -81,10 +82,10 @@ void BM_DenyOneLimit(benchmark::State& state) {
   });
 }
 
-BENCHMARK(BM_Ping);
-BENCHMARK(BM_AllowOneLimit);
-BENCHMARK(BM_AllowThreeLimits);
-BENCHMARK(BM_DenyOneLimit)->ArgName("keys")->Arg(1)->Arg(2000)->Arg(kKeys);
+BENCHMARK(BM_Ping)->Apply(Iterations);
+BENCHMARK(BM_AllowOneLimit)->Apply(Iterations);
+BENCHMARK(BM_AllowThreeLimits)->Apply(Iterations);
+BENCHMARK(BM_DenyOneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(2000)->Arg(kKeys);
 
 }  // namespace
 }  // namespace weir

@@ -8,6 +8,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/iterations.h"
 #include "core/bucket_table.h"
 #include "core/key_hash.h"
 #include "core/replies.h"
@@ -131,12 +132,12 @@ void Sizes(benchmark::internal::Benchmark* bench) {
 #endif
 }
 
-BENCHMARK(BM_Parse);
-BENCHMARK(BM_ParseInPieces);
-BENCHMARK(BM_FindCommand)->ArgName("upper")->Arg(1)->Arg(0);
-BENCHMARK(BM_HashKey)->ArgName("bytes")->Arg(15)->Arg(200);
-BENCHMARK(BM_Reply);
-BENCHMARK(BM_TableHit)->Apply(Sizes);
+BENCHMARK(BM_Parse)->Apply(Iterations);
+BENCHMARK(BM_ParseInPieces)->Apply(Iterations);
+BENCHMARK(BM_FindCommand)->Apply(Iterations)->ArgName("upper")->Arg(1)->Arg(0);
+BENCHMARK(BM_HashKey)->Apply(Iterations)->ArgName("bytes")->Arg(15)->Arg(200);
+BENCHMARK(BM_Reply)->Apply(Iterations);
+BENCHMARK(BM_TableHit)->Apply(Iterations)->Apply(Sizes);
 BENCHMARK(BM_TableHitFetched)->Apply(Sizes);
 BENCHMARK(BM_TableMiss)->Apply(Sizes);
 BENCHMARK(BM_TableInsert)->Apply(Sizes)->Iterations(1'000'000);

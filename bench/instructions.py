@@ -1,0 +1,56 @@
+"""How many instructions the stages of a decision take, counted by valgrind.
+
+    instructions.py [FOLDER]      or: ./dev bench instructions
+
+Counts do not depend on what else the machine does, so a difference of one in a hundred shows. Each
+benchmark runs twice, with few steps and with many; the difference is what its steps cost, and no
+part of what it needs before them. FOLDER has the benchmarks (build/release/bench).
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+FOLDER = sys.argv[1] if len(sys.argv) > 1 else "build/release/bench"
+COMMANDS = 64  # of a step of session_bench
+# The program, its benchmark, how many steps, and how many of what is counted a step has.
+ROWS = {
+    "a request parsed": ("stages_bench", "BM_Parse", 10_000, 1),
+    "its row found": ("stages_bench", "BM_FindCommand/upper:1", 10_000, 1),
+    "a limit's text found": ("limit_memo_bench", "BM_LimitMemoHit", 10_000, 1),
+    "a key hashed": ("stages_bench", "BM_HashKey/bytes:15", 10_000, 1),
+    "a bucket found, of 1,000": ("stages_bench", "BM_TableHit/buckets:1000", 10_000, 1),
+    "one limit decided": ("limiter_bench", "BM_OneLimit/keys:1", 10_000, 1),
+    "one limit denied": ("limiter_bench", "BM_OneLimitDenied/keys:1", 10_000, 1),
+    "three limits decided": ("limiter_bench", "BM_ThreeLimits/keys:1", 10_000, 1),
+    "a reply written": ("stages_bench", "BM_Reply", 10_000, 1),
+    "PING, all of it": ("session_bench", "BM_Ping", 500, COMMANDS),
+    "RL.ALLOW, 1 limit": ("session_bench", "BM_AllowOneLimit", 500, COMMANDS),
+    "RL.ALLOW, 3 limits": ("session_bench", "BM_AllowThreeLimits", 500, COMMANDS),
+    "RL.ALLOW, denied": ("session_bench", "BM_DenyOneLimit/keys:2000", 500, COMMANDS),
+}
+
+
+def count(program, benchmark, steps):
+    """The instructions of the whole program."""
+    # What is counted is named as it runs: with a number of iterations, that is part of the name.
+    done = subprocess.run(
+        ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+         os.path.join(FOLDER, program), f"--benchmark_filter=^{benchmark}(/iterations|$)"],
+        env={**os.environ, "WEIR_BENCH_ITERATIONS": str(steps)},
+        capture_output=True, text=True, check=True)
+    if benchmark not in done.stdout:
+        sys.exit(f"{program} has no benchmark {benchmark}")
+    return int(re.search(r"I\s+refs:\s+([\d,]+)", done.stderr).group(1).replace(",", ""))
+
+
+def main():
+    for name, (program, benchmark, steps, items) in ROWS.items():
+        few, many = count(program, benchmark, steps // 10), count(program, benchmark, steps)
+        print(f"{name:26} {(many - few) / (steps - steps // 10) / items:9,.0f} instructions",
+              flush=True)
+
+
+if __name__ == "__main__":
+    main()
