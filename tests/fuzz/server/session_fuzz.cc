@@ -35,6 +35,9 @@ namespace {
 // The longest reply is that of a transaction that asks COMMAND INFO of as many names as it may.
 constexpr std::size_t kOneReplyBytesMax = 40 * 1024 * 1024;
 
+// So many limits may be left over: nobody sees their ids, and to take them back takes long.
+constexpr std::size_t kLimitsKept = 1000;
+
 // How the client's bytes arrive.
 struct Arrival {
   std::string_view bytes;
@@ -71,7 +74,7 @@ class Client {
   ~Client() {
     if (worker_.tally.allowed.value() == 0) return;
     EmptyLimiter().Clear();
-    EmptyLimiter().ReclaimLimits(1, kLimitsMax);
+    EmptyLimiter().ReclaimLimits(kLimitsKept, kLimitsMax);
   }
 
   // Delivers bytes as a connection does.
