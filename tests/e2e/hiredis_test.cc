@@ -27,7 +27,7 @@ using Context = std::unique_ptr<redisContext, FreeContext>;
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
 Context Connect(const ServerProcess& server) {
-  const timeval deadline{.tv_sec = kServerDeadline.count() / 1000, .tv_usec = 0};
+  const timeval deadline{.tv_sec = kChildDeadline.count() / 1000, .tv_usec = 0};
   Context context(redisConnectWithTimeout("127.0.0.1", server.port(), deadline));
   EXPECT_EQ(context->err, 0) << context->errstr;
   redisSetTimeout(context.get(), deadline);

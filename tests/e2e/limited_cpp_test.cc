@@ -27,7 +27,7 @@ constexpr seconds kBound{2};
 
 // A gate that waits for a busy machine.
 Gate PatientGate(int port, WhenDown when_down = WhenDown::kOpen) {
-  return Gate({.port = port, .when_down = when_down, .deadline = kServerDeadline});
+  return Gate({.port = port, .when_down = when_down, .deadline = kChildDeadline});
 }
 
 class LimitedTest : public testing::Test {
