@@ -1,11 +1,14 @@
-// Goal: RL.ALLOW and RL.PEEK answer byte for byte what is promised, in RESP2 and RESP3. Method:
-// conversations at one instant, where every number can be worked out by hand.
+// Goal: what RL.ALLOW and its kin mean to the rest of the server: its count of limits, its keys,
+// its errors. Method: conversations at one instant. What they answer, on every host, is in
+// tests/commands/.
+#include <chrono>
+#include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocol/resp_writer.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
@@ -13,217 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// "user:42" may do 10 a second and 1000 an hour; one token of the slower is worth 3.6 s.
-TEST(RlAllowTest, TheFirstExample) {
-  Conversation client;
-  EXPECT_EQ(client.Show("RL.ALLOW user:42 10/s 1000/h"),
-            "1) (integer) 1\n2) (integer) 9\n3) (integer) 0\n4) (integer) 3600\n5) (integer) 0");
-}
-
-TEST(RlAllowTest, ThreeKeysAndFourLimitsInOneRequest) {
-  Conversation client;
-  EXPECT_EQ(
-      client.Show(
-          "RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s 1000/h COST 3 AND tenant:7 1M/d WITHLIMITS"),
-      "1) (integer) 1\n"
-      "2) (integer) 7\n"
-      "3) (integer) 0\n"
-      "4) (integer) 10800\n"
-      "5) (integer) 1\n"
-      "6) 1) 1) \"100/s\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 100\n"
-      "      4) (integer) 99\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 10\n"
-      "   2) 1) \"10/s\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 10\n"
-      "      4) (integer) 7\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 300\n"
-      "   3) 1) \"1000/h\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 1000\n"
-      "      4) (integer) 997\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 10800\n"
-      "   4) 1) \"1M/d\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 1000000\n"
-      "      4) (integer) 999999\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 87");
-}
-
-TEST(RlAllowTest, CountsDownDeniesAndComesBack) {
-  Conversation client;
-  for (const char* numbers :
-       {"1 2 0 334 0", "1 1 0 667 0", "1 0 0 1000 0", "0 0 334 1000 0", "0 0 334 1000 0"}) {
-    EXPECT_EQ(client.Run("RL.ALLOW k 3/s"), Five(numbers));
-  }
-  client.server().clock.Advance(Nanos{333'333'333});  // a third of a nanosecond too early
-  EXPECT_EQ(client.Run("RL.ALLOW k 3/s"), Five("0 0 1 667 0"));
-  client.server().clock.Advance(Nanos{1});
-  EXPECT_EQ(client.Run("RL.ALLOW k 3/s"), Five("1 0 0 1000 0"));
-}
-
-TEST(RlAllowTest, WhoWaitsTheToldTimeIsAdmitted) {
-  Conversation client;
-  for (const std::string line :
-       {"RL.ALLOW k 7/11ms", "RL.ALLOW k 3/s COST 2", "RL.ALLOW k 300M/s COST 299999999"}) {
-    RespValue reply = client.Ask(line);
-    while (reply.elements[0].number == 1) reply = client.Ask(line);
-    const std::int64_t told = reply.elements[2].number;
-    ASSERT_GT(told, 0);
-    client.server().clock.Advance(milliseconds{told});
-    EXPECT_EQ(client.Ask(line).elements[0].number, 1) << line;
-  }
-}
-
-TEST(RlAllowTest, NeverIsMinusOne) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 11"), Five("0 10 -1 0 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 9223372036854775807"), Five("0 10 -1 0 0"));
-  // Never outranks any wait, wherever it stands.
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 10"), Five("1 0 0 1000 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s 5/s,cost=6"), Five("0 0 -1 1000 1"));
-}
-
-// A denied request charges nothing, also not the limits that would have passed.
-TEST(RlAllowTest, AllOrNothing) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW b 1/h"), Five("1 0 0 3600000 0"));
-  for (int time = 0; time < 3; ++time) {
-    EXPECT_EQ(client.Run("RL.ALLOW a 10/s AND b 1/h AND c 1/d"), Five("0 0 3600000 3600000 1"));
-  }
-  EXPECT_EQ(client.Run("EXISTS a c"), ":0\r\n");
-  EXPECT_EQ(client.Run("RL.PEEK a 10/s"), Five("1 9 0 100 0"));
-}
-
-// The limit that decides: denied, the longest wait; allowed, the fewest remaining; the first of
-// equals.
-TEST(RlAllowTest, TheIndexCountsOverTheWholeCommand) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.PEEK a 9/s AND b 5/s 7/s AND c 5/s"), Five("1 4 0 200 1"));
-  EXPECT_EQ(client.Run("RL.ALLOW b 7/s COST 7"), Five("1 0 0 1000 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW c 5/s COST 5"), Five("1 0 0 1000 0"));
-  EXPECT_EQ(client.Run("RL.PEEK a 9/s AND b 5/s 7/s AND c 5/s"), Five("0 0 200 1000 3"));
-  EXPECT_EQ(client.Run("RL.PEEK c 5/s AND d 1/s AND c 5/s"),
-            Five("0 0 400 1000 0"));  // one check of cost 2
-}
-
-TEST(RlAllowTest, TheCostOfAWordBeatsThatOfItsGroup) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW a 10/s 20/s,cost=5 30/s,cost=0 COST 2 WITHLIMITS"),
-            "*6\r\n:1\r\n:8\r\n:0\r\n:250\r\n:0\r\n*3\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:8\r\n:0\r\n:200\r\n"
-            "*6\r\n$4\r\n20/s\r\n:1\r\n:20\r\n:15\r\n:0\r\n:250\r\n"
-            "*6\r\n$4\r\n30/s\r\n:1\r\n:30\r\n:30\r\n:0\r\n:0\r\n");
-  // The cost is not part of what tells buckets apart.
-  EXPECT_EQ(client.Run("RL.PEEK a 20/s,cost=15"), Five("1 0 0 1000 0"));
-}
-
-// Of each group its own, and 1 where none is said.
-TEST(RlAllowTest, CostsAreSaidPerGroup) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW a 10/s COST 4 AND b 10/s AND c 10/s COST 2"), Five("1 6 0 400 0"));
-  EXPECT_EQ(client.Run("RL.INSPECT a"), "*1\r\n*3\r\n$4\r\n10/s\r\n:6\r\n:400\r\n");
-  EXPECT_EQ(client.Run("RL.INSPECT b"), "*1\r\n*3\r\n$4\r\n10/s\r\n:9\r\n:100\r\n");
-  EXPECT_EQ(client.Run("RL.INSPECT c"), "*1\r\n*3\r\n$4\r\n10/s\r\n:8\r\n:200\r\n");
-}
-
-TEST(RlAllowTest, CostZeroPassesAndCreatesNothing) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 0"), Five("1 10 0 0 0"));
-  EXPECT_EQ(client.Run("DBSIZE"), ":0\r\n");
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 10"), Five("1 0 0 1000 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 0"), Five("1 0 0 1000 0"));
-}
-
-// One bucket named twice is one check with the summed cost; both report its decision.
-TEST(RlAllowTest, TheSameBucketTwiceIsOneCheck) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 3 AND k 10/1000ms,name=again COST 4 WITHLIMITS"),
-            "*6\r\n:1\r\n:3\r\n:0\r\n:700\r\n:0\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:3\r\n:0\r\n:700\r\n"
-            "*6\r\n$5\r\nagain\r\n:1\r\n:10\r\n:3\r\n:0\r\n:700\r\n");
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 2 AND k 10/s COST 2"), Five("0 3 100 700 0"));
-  // The same rate with other numbers is another limit.
-  EXPECT_EQ(client.Run("RL.ALLOW k 20/2s,burst=10"), Five("1 9 0 100 0"));
-}
-
-TEST(RlAllowTest, NamesReplaceTheTextOfALimit) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.PEEK k 60/60s,name=per-minute 1000/24h WITHLIMITS"),
-            "*6\r\n:1\r\n:59\r\n:0\r\n:86400\r\n:0\r\n*2\r\n"
-            "*6\r\n$10\r\nper-minute\r\n:1\r\n:60\r\n:59\r\n:0\r\n:1000\r\n"
-            "*6\r\n$6\r\n1000/d\r\n:1\r\n:1000\r\n:999\r\n:0\r\n:86400\r\n");
-}
-
-// In RESP3 the five numbers stay an array, which every client maps without help; a limit is a map.
-TEST(RlAllowTest, BytesInResp3) {
-  Conversation client;
-  client.Run("HELLO 3");
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s"), Five("1 9 0 100 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s 5/s,cost=6,name=x WITHLIMITS"),
-            "*6\r\n:0\r\n:5\r\n:-1\r\n:100\r\n:1\r\n*2\r\n"
-            "%6\r\n$4\r\nname\r\n$4\r\n10/"
-            "s\r\n$7\r\nallowed\r\n:1\r\n$5\r\nlimit\r\n:10\r\n$9\r\nremaining\r\n:9\r\n"
-            "$14\r\nretry_after_ms\r\n:0\r\n$14\r\nreset_after_ms\r\n:100\r\n"
-            "%6\r\n$4\r\nname\r\n$1\r\nx\r\n$7\r\nallowed\r\n:0\r\n$5\r\nlimit\r\n:5\r\n$"
-            "9\r\nremaining\r\n:5\r\n"
-            "$14\r\nretry_after_ms\r\n:-1\r\n$14\r\nreset_after_ms\r\n:0\r\n");
-  EXPECT_EQ(client.Run("RL.PEEK k 10/s"), Five("1 8 0 200 0"));
-}
-
-TEST(RlAllowTest, WithLimitsBytesInResp2) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW k 10/s 5/s,cost=6,name=x WITHLIMITS"),
-            "*6\r\n:0\r\n:5\r\n:-1\r\n:0\r\n:1\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:10\r\n:0\r\n:0\r\n"
-            "*6\r\n$1\r\nx\r\n:0\r\n:5\r\n:5\r\n:-1\r\n:0\r\n");
-}
-
-TEST(RlAllowTest, KeysMaySpellKeywords) {
-  Conversation client;
-  EXPECT_EQ(client.Run("RL.ALLOW COST 10/s COST 2 AND AND 9/s AND WITHLIMITS 8/s AND AT 7/s"),
-            Five("1 6 0 200 3"));
-  EXPECT_EQ(client.Run("EXISTS COST AND WITHLIMITS AT"), ":4\r\n");
-  EXPECT_EQ(client.Run("EXISTS cost and 10/s"), ":0\r\n");  // keys are bytes
-}
-
-TEST(RlAllowTest, KeywordsAndCommandsHaveNoCase) {
-  Conversation client;
-  const std::string first = client.Run("RL.PEEK a 10/s COST 2 AND b 5/s WITHLIMITS");
-  for (const char* line : {"rl.peek a 10/s cost 2 and b 5/s withlimits",
-                           "Rl.PeEk a 10/s CoSt 2 aNd b 5/s WithLimits"}) {
-    EXPECT_EQ(client.Run(line), first) << line;
-  }
-  // Units have: m is a minute, M a million.
-  EXPECT_THAT(client.Run("RL.PEEK a 10/S"),
-              testing::StartsWith("-ERR invalid limit '10/S': unknown unit 'S'"));
-  EXPECT_THAT(client.Run("RL.PEEK a 10K/s"),
-              testing::StartsWith("-ERR invalid limit '10K/s': unknown multiplier 'K'"));
-}
-
-TEST(RlAllowTest, SixtyFourLimitsAreAnswered) {
-  Conversation client;
-  std::string line = "RL.ALLOW k";
-  for (int i = 1; i <= 64; ++i) line += " " + std::to_string(i) + "/h";
-  const RespValue reply = client.Ask(line + " WITHLIMITS");
-  ASSERT_EQ(reply.elements.size(), 6U);
-  EXPECT_EQ(reply.elements[5].elements.size(), 64U);
-  EXPECT_EQ(client.Run("DBSIZE"), ":64\r\n");
-}
-
-// Clients of one server share its buckets.
-TEST(RlAllowTest, ClientsShareTheBuckets) {
-  Conversation one;
-  Conversation two(one.server());
-  EXPECT_EQ(one.Run("RL.ALLOW k 2/h"), Five("1 1 0 1800000 0"));
-  EXPECT_EQ(two.Run("RL.ALLOW k 2/h"), Five("1 0 0 3600000 0"));
-  EXPECT_EQ(one.Run("RL.ALLOW k 2/h"), Five("0 0 1800000 3600000 0"));
+std::string At(Instant instant) {
+  return " AT " + std::to_string(instant.time_since_epoch().count());
 }
 
 // Every distinct limit with buckets takes an entry; where there is no room, that is an error and
@@ -237,6 +31,46 @@ TEST(RlAllowTest, TooManyDistinctLimitsIsAnError) {
   EXPECT_EQ(client.Run("RL.PEEK b 3/s"), Five("1 2 0 334 0"));
   EXPECT_EQ(client.Run("RL.ALLOW b 1/s 2/s"), Five("1 0 0 1000 0"));
   EXPECT_EQ(client.Run("RL.ALLOW a 3/s COST 4"), Five("0 3 -1 0 0"));  // A denial needs no room.
+}
+
+// What looks at keys goes by the latest time that a request brought; before the first, by the
+// clock.
+TEST(ExplicitTimeTest, KeysGoByTheLatestTime) {
+  Conversation client(TestServer::WithExplicitTime());
+  const Instant start = client.server().clock.Now();
+  client.Run("RL.ALLOW k 10/s COST 10");
+  EXPECT_EQ(client.Run("PTTL k"), ":1000\r\n");
+  client.Run("RL.PEEK other 1/s" + At(start + milliseconds{300}));
+  EXPECT_EQ(client.Run("PTTL k"), ":700\r\n");
+  EXPECT_EQ(client.Run("TTL k"), ":1\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*3\r\n$4\r\n10/s\r\n:3\r\n:700\r\n");
+  EXPECT_EQ(client.Run("DBSIZE"), ":1\r\n");
+  EXPECT_EQ(client.Run("EXISTS k"), ":1\r\n");
+  EXPECT_EQ(client.Run("TYPE k"), "+bucket\r\n");
+  client.Run("RL.ALLOW other 1/s COST 0" + At(start + milliseconds{1000}));
+  EXPECT_EQ(client.Run("PTTL k"), ":-2\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT k"), "*0\r\n");
+  EXPECT_EQ(client.Run("DBSIZE"), ":0\r\n");
+  EXPECT_EQ(client.Run("EXISTS k"), ":0\r\n");
+  EXPECT_EQ(client.Run("TYPE k"), "+none\r\n");
+  EXPECT_EQ(client.Run("DEL k"), ":0\r\n");
+}
+
+// However much a client sends, an error is a line that fits a terminal and a log.
+TEST(ErrorsTest, AreBounded) {
+  Conversation client;
+  const std::string huge(60'000, 'x');
+  const std::vector<std::vector<std::string>> requests = {{huge, huge, huge},
+                                                          {"CLIENT", huge},
+                                                          {"COMMAND", "LIST", huge},
+                                                          {"SELECT", huge},
+                                                          {"HELLO", "3", huge}};
+  for (const std::vector<std::string>& request : requests) {
+    const std::string reply = client.Call(request);
+    EXPECT_TRUE(reply.starts_with("-ERR ")) << reply.substr(0, 100);
+    EXPECT_LE(reply.size(), kErrorBytesMax + 3);
+    EXPECT_EQ(reply.find(std::string(129, 'x')), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -25,13 +25,11 @@
 
 #include "core/check.h"
 #include "core/limiter.h"
-#include "protocol/inline_words.h"
 #include "server/options.h"
 #include "server/session.h"
 #include "server/worker.h"
+#include "tests/support/dialogue.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/redis_cli_text.h"
-#include "tests/support/resp_value.h"
 
 namespace weir {
 
@@ -60,7 +58,7 @@ struct TestServer {
   Worker worker;
 };
 
-class Conversation {
+class Conversation : public Dialogue {
  public:
   Conversation() : Conversation(std::make_unique<TestServer>()) {}
   explicit Conversation(std::unique_ptr<TestServer> server) : Conversation(*server) {
@@ -73,13 +71,11 @@ class Conversation {
         record_(server.services.clients.Add("127.0.0.1:50000", "127.0.0.1:7379", 7,
                                             server.clock.Now())),
         session_(worker, record_) {}
-  ~Conversation() { server_.services.clients.Remove(*record_); }
-  Conversation(const Conversation&) = delete;
-  Conversation& operator=(const Conversation&) = delete;
+  ~Conversation() override { server_.services.clients.Remove(*record_); }
 
   // Delivers bytes; returns what the server answers to them. Nothing happens after a close, or
   // while the session waits.
-  std::string Send(std::string_view bytes) {
+  std::string Send(std::string_view bytes) override {
     std::string replies;
     if (closed_) return replies;
     auto block = std::make_unique<char[]>(unread_.size() + bytes.size());
@@ -101,9 +97,6 @@ class Conversation {
     return replies;
   }
 
-  // What the server answers without being sent anything: the end of a wait, and what follows it.
-  std::string Receive() { return Send(""); }
-
   // Another session has something for this one to see; the next Receive does.
   void WakeUp() { wake_.reset(); }
 
@@ -112,28 +105,6 @@ class Conversation {
     session_.EndWait();
     wake_.reset();
   }
-
-  // Sends one request of these words, whatever bytes they have; returns the bytes of the reply.
-  std::string Call(const std::vector<std::string>& words) { return Send(RespRequest(words)); }
-
-  // Sends one request that is typed as in redis-cli: RL.ALLOW "user 42" 10/s
-  std::string Run(std::string_view line) {
-    std::vector<std::string_view> words;
-    std::string unquoted;
-    WEIR_CHECK(SplitInlineWords(line, 1024, words, unquoted).ok());
-    return Send(RespRequest(words));
-  }
-
-  // The one reply, read.
-  RespValue Ask(std::string_view line) {
-    const auto replies = ReadRespValues(Run(line));
-    WEIR_CHECK(replies.has_value());
-    WEIR_CHECK(replies->size() == 1);
-    return replies->front();
-  }
-
-  // The one reply, as redis-cli prints it.
-  std::string Show(std::string_view line) { return RedisCliText(Ask(line)); }
 
   [[nodiscard]] TestServer& server() { return server_; }
   [[nodiscard]] Session& session() { return session_; }

@@ -25,8 +25,8 @@ const std::vector<Ban>& Bans() {
                  "gettimeofday", "time(nullptr)", "time(NULL)", "time(0)"},
        .instead = "take `now` as an argument, or a Clock: one place reads the time of the system",
        .except = {"server/system_clock.cc", "module/wall_time.cc",
-                  "tests/server/system_clock_test.cc", "bench/", "tests/server/loopback.h",
-                  "tests/e2e/limited_cpp_test.cc"}},  // deadlines
+                  "tests/server/system_clock_test.cc", "tests/commands/injected_time.cc", "bench/",
+                  "tests/server/loopback.h", "tests/e2e/limited_cpp_test.cc"}},  // deadlines
       {.words = {"sleep_for", "sleep_until", "sleep(", "usleep", "nanosleep"},
        .instead = "wait for the event itself; in a test move a FakeClock",
        .except = {"bench/"}},

@@ -9,7 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/conversation.h"
+#include "tests/commands/client.h"
+#include "tests/commands/differences.h"
 
 namespace weir {
 namespace {
@@ -29,7 +30,7 @@ std::string Integers(const RespValue& reply) {
   return text;
 }
 
-std::string Throttle(Conversation& client, std::string_view words) {
+std::string Throttle(Client& client, std::string_view words) {
   return Integers(client.Ask("CL.THROTTLE " + std::string(words)));
 }
 
@@ -40,10 +41,10 @@ struct Row {
 };
 
 void ExpectRows(const std::vector<Row>& rows, std::string_view command = "CL.THROTTLE ") {
-  Conversation client;
-  const Instant start = client.server().clock.Now();
+  Client client;
+  const Instant start = client.clock().Now();
   for (const Row& row : rows) {
-    client.server().clock.Set(start + row.at);
+    client.clock().Set(start + row.at);
     EXPECT_EQ(Integers(client.Ask(std::string(command) + std::string(row.words))), row.integers)
         << row.words << " at " << row.at.count() << " ns";
   }
@@ -113,7 +114,7 @@ TEST(ThrottleTest, TheLongestPeriodAndTheGreatestCost) {
 }
 
 TEST(ThrottleTest, WhatMakesNoSenseIsAnErrorAndCreatesNothing) {
-  Conversation client;
+  Client client;
   for (const auto& [words, error] : std::vector<std::pair<std::string, std::string>>{
            {"k -1 1 60", "invalid max_burst '-1'"},
            {"k 4 0 60", "invalid count_per_period '0'"},
@@ -140,7 +141,7 @@ TEST(ThrottleTest, WhatMakesNoSenseIsAnErrorAndCreatesNothing) {
 }
 
 TEST(ThrottleTest, AQuantityOfZeroCreatesNothing) {
-  Conversation client;
+  Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 0"), "0 5 5 -1 0");
   EXPECT_EQ(client.Show("EXISTS k"), "(integer) 0");
   EXPECT_EQ(client.Show("DBSIZE"), "(integer) 0");
@@ -148,7 +149,7 @@ TEST(ThrottleTest, AQuantityOfZeroCreatesNothing) {
 
 // -1 where there is nothing to wait for: it passed, or it never will.
 TEST(ThrottleTest, ACostAboveTheBurstNeverPasses) {
-  Conversation client;
+  Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 6"), "1 5 5 -1 0");
   EXPECT_EQ(client.Show("DBSIZE"), "(integer) 0");
   EXPECT_EQ(Throttle(client, "k 4 1 60 2"), "0 5 3 -1 120");
@@ -156,7 +157,7 @@ TEST(ThrottleTest, ACostAboveTheBurstNeverPasses) {
 }
 
 TEST(ThrottleTest, AKeyHasOneBucketWhateverTheParameters) {
-  Conversation client;
+  Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 5"), "0 5 0 -1 300");
   EXPECT_EQ(Throttle(client, "k 9 1 60"), "0 10 4 -1 360");    // of 600 s, 300 s are owed
   EXPECT_EQ(Throttle(client, "k 9 2 60 0"), "0 10 0 -1 300");  // more than its 300 s is no debt
@@ -167,16 +168,16 @@ TEST(ThrottleTest, AKeyHasOneBucketWhateverTheParameters) {
 
 // Raised, lowered, raised again: the debt that was cut is forgotten.
 TEST(ThrottleTest, ALoweredLimitStartsEmpty) {
-  Conversation client;
+  Client client;
   EXPECT_EQ(Throttle(client, "k 99 1 60 100"), "0 100 0 -1 6000");
   EXPECT_EQ(Throttle(client, "k 4 1 60"), "1 5 0 60 300");
-  client.server().clock.Advance(seconds{60});
+  client.clock().Advance(seconds{60});
   EXPECT_EQ(Throttle(client, "k 4 1 60"), "0 5 0 -1 300");
   EXPECT_EQ(Throttle(client, "k 99 1 60 0"), "0 100 95 -1 300");
 }
 
 TEST(ThrottleTest, BothSpellingsShareTheBucketAndNoLimitDoes) {
-  Conversation client;
+  Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 5"), "0 5 0 -1 300");
   EXPECT_EQ(Integers(client.Ask("RL.THROTTLE k 4 1 60")), "1 5 0 60 300");
   EXPECT_EQ(Integers(client.Ask("RL.ALLOW k 5/5m,burst=5")), "1 4 0 60000 0");
@@ -184,13 +185,13 @@ TEST(ThrottleTest, BothSpellingsShareTheBucketAndNoLimitDoes) {
 }
 
 TEST(ThrottleTest, LooksAndDeletionsSeeTheBucket) {
-  Conversation client;
+  Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 2"), "0 5 3 -1 120");
-  client.server().clock.Advance(milliseconds{500});
+  client.clock().Advance(milliseconds{500});
   EXPECT_EQ(client.Show("RL.INSPECT k"),
             "1) 1) \"cl.throttle\"\n   2) (integer) -1\n   3) (integer) 119500");
   EXPECT_EQ(client.Show("PTTL k"), "(integer) 119500");
-  EXPECT_EQ(client.Show("TYPE k"), "bucket");
+  EXPECT_EQ(client.Show("TYPE k"), TypeOfBuckets());
   EXPECT_EQ(client.Show("DEL k"), "(integer) 1");
   EXPECT_EQ(Throttle(client, "k 4 1 60 0"), "0 5 5 -1 0");
   EXPECT_EQ(Throttle(client, "k 4 1 60"), "0 5 4 -1 60");
@@ -199,7 +200,7 @@ TEST(ThrottleTest, LooksAndDeletionsSeeTheBucket) {
 }
 
 TEST(ThrottleTest, IsTheSameInResp3) {
-  Conversation client;
+  Client client;
   const std::string admitted = "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:60\r\n";
   EXPECT_EQ(client.Run("cl.throttle a 4 1 60"), admitted);
   client.Run("HELLO 3");

@@ -1,5 +1,5 @@
 // Goal: every kind of limit and every way to ask shows in the replies as documented. Method:
-// conversations with a clock that the test moves; the five numbers of each reply.
+// requests at instants of a clock that the test moves; the five numbers of each reply.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/conversation.h"
+#include "tests/commands/client.h"
 
 namespace weir {
 namespace {
@@ -27,9 +27,9 @@ class CmdLimitKindsTest : public testing::Test {
     }
     return numbers;
   }
-  void Wait(Nanos span) { client_.server().clock.Advance(span); }
+  void Wait(Nanos span) { client_.clock().Advance(span); }
 
-  Conversation client_;
+  Client client_;
 };
 
 // --- windows ---

@@ -7,27 +7,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/command_table.h"
-#include "tests/support/conversation.h"
+#include "core/limit_commands.h"
+#include "tests/commands/client.h"
+#include "tests/commands/differences.h"
 
 namespace weir {
 namespace {
 
 using std::chrono::milliseconds;
 
-std::string StateOf(TestServer& server, const std::string& key) {
-  std::string state;
-  for (const auto& bucket : server.limiter->Inspect(key, server.clock.Now())) {
-    state += LimitText(bucket.limit) + " " + std::to_string(bucket.remaining) + " " +
-             std::to_string(bucket.reset_after.count()) + "\n";
-  }
-  return state + std::to_string(server.limiter->size().buckets) + " " +
-         std::to_string(server.limiter->size().limits);
-}
-
 TEST(RlPeekTest, SaysWhatAllowWouldSay) {
-  Conversation peeker;
-  Conversation asker;
+  Client peeker;
+  Client asker;
   for (int step = 0; step < 300; ++step) {
     const std::string words = " k" + std::to_string(step % 3) +
                               " 10/s 3/s,burst=5 AND k 7/11ms COST " + std::to_string(step % 5) +
@@ -36,39 +27,39 @@ TEST(RlPeekTest, SaysWhatAllowWouldSay) {
     EXPECT_EQ(peeker.Run("RL.PEEK" + words), peeked);
     EXPECT_EQ(asker.Run("RL.ALLOW" + words), peeked);
     EXPECT_EQ(peeker.Run("RL.ALLOW" + words), peeked);
-    peeker.server().clock.Advance(Nanos{step * 1'000'003});
-    asker.server().clock.Advance(Nanos{step * 1'000'003});
+    peeker.clock().Advance(Nanos{step * 1'000'003});
+    asker.clock().Advance(Nanos{step * 1'000'003});
   }
 }
 
 TEST(RlPeekTest, ChangesAndCreatesNothing) {
-  Conversation client;
+  Client client;
   client.Run("RL.ALLOW k 10/s 1000/h COST 7");
-  const std::string before = StateOf(client.server(), "k");
+  const std::string before = client.host().State({"k", "new"});
   for (const char* line : {"RL.PEEK k 10/s", "RL.PEEK k 10/s COST 3", "RL.PEEK k 10/s COST 10",
                            "RL.PEEK k 10/s COST 11", "RL.PEEK k 20/s",
                            "RL.PEEK new 10/s 5/m AND k 1000/h COST 1000 WITHLIMITS"}) {
     client.Run(line);
-    EXPECT_EQ(StateOf(client.server(), "k"), before) << line;
+    EXPECT_EQ(client.host().State({"k", "new"}), before) << line;
     EXPECT_EQ(client.Run("EXISTS new"), ":0\r\n");
   }
 }
 
 TEST(RlPeekTest, CountsAsNoDecision) {
-  Conversation client;
+  Client client;
   client.Run("RL.PEEK k 10/s");
   client.Run("RL.PEEK k 10/s COST 11");
-  EXPECT_EQ(client.server().worker.tally.allowed.value(), 0U);
-  EXPECT_EQ(client.server().worker.tally.denied.value(), 0U);
+  EXPECT_EQ(client.Run("RL.STATS"), "*1\r\n*5\r\n$7\r\n(total)\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
   client.Run("RL.ALLOW k 10/s");
   client.Run("RL.ALLOW k 10/s COST 11");
   client.Run("RL.ALLOW k 10/x");
-  EXPECT_EQ(client.server().worker.tally.allowed.value(), 1U);
-  EXPECT_EQ(client.server().worker.tally.denied.value(), 1U);
+  EXPECT_EQ(client.Run("RL.STATS"),
+            "*2\r\n*5\r\n$7\r\n(total)\r\n:1\r\n:1\r\n:0\r\n:0\r\n"
+            "*5\r\n$4\r\n10/s\r\n:1\r\n:1\r\n:0\r\n:0\r\n");
 }
 
 TEST(RlResetTest, ForgetsTheLimitsThatAreNamed) {
-  Conversation client;
+  Client client;
   client.Run("RL.ALLOW k 10/s 20/s 30/s AND other 10/s");
   EXPECT_EQ(client.Run("RL.RESET k 10/s 30/s,cost=7,name=any 40/s"), ":2\r\n");
   EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*3\r\n$4\r\n20/s\r\n:19\r\n:50\r\n");
@@ -77,7 +68,7 @@ TEST(RlResetTest, ForgetsTheLimitsThatAreNamed) {
 }
 
 TEST(RlResetTest, WithoutLimitsForgetsAllOfTheKey) {
-  Conversation client;
+  Client client;
   client.Run("RL.ALLOW k 10/s 20/s 30/s AND other 10/s");
   EXPECT_EQ(client.Run("RL.RESET k"), ":3\r\n");
   EXPECT_EQ(client.Run("RL.RESET k"), ":0\r\n");
@@ -88,42 +79,67 @@ TEST(RlResetTest, WithoutLimitsForgetsAllOfTheKey) {
 
 // A bucket that has filled up counts as none, but is forgotten, too.
 TEST(RlResetTest, CountsOnlyWhatWasNotFull) {
-  Conversation client;
+  Client client;
   client.Run("RL.ALLOW k 10/s 1/h");
-  client.server().clock.Advance(milliseconds{100});
-  EXPECT_EQ(client.Run("DBSIZE"), ":2\r\n");
+  client.clock().Advance(milliseconds{100});
+  EXPECT_EQ(client.Run("DBSIZE"), DbSize(1, 2));
   EXPECT_EQ(client.Run("RL.RESET k"), ":1\r\n");
   EXPECT_EQ(client.Run("DBSIZE"), ":0\r\n");
 }
 
 TEST(RlResetTest, TheSameLimitTwiceIsOne) {
-  Conversation client;
+  Client client;
   client.Run("RL.ALLOW k 10/s");
   EXPECT_EQ(client.Run("RL.RESET k 10/s 10/s 10/1s"), ":1\r\n");
 }
 
 TEST(RlInspectTest, ShowsEveryBucketThatIsNotFull) {
-  Conversation client;
+  Client client;
   EXPECT_EQ(client.Run("RL.INSPECT k"), "*0\r\n");
   client.Run("RL.ALLOW k 1000/24h,name=daily,cost=2");
   client.Run("RL.ALLOW k 10/s,burst=20 COST 20");
   EXPECT_EQ(client.Show("RL.INSPECT k"),
             "1) 1) \"1000/d\"\n   2) (integer) 998\n   3) (integer) 172800\n"
             "2) 1) \"10/s,burst=20\"\n   2) (integer) 0\n   3) (integer) 2000");
-  client.server().clock.Advance(Nanos{1'999'999'999});
+  client.clock().Advance(Nanos{1'999'999'999});
   EXPECT_EQ(client.Show("RL.INSPECT k"),
             "1) 1) \"1000/d\"\n   2) (integer) 998\n   3) (integer) 170801\n"
             "2) 1) \"10/s,burst=20\"\n   2) (integer) 19\n   3) (integer) 1");
-  client.server().clock.Advance(Nanos{1});
+  client.clock().Advance(Nanos{1});
   EXPECT_EQ(client.Show("RL.INSPECT k"),
             "1) 1) \"1000/d\"\n   2) (integer) 998\n   3) (integer) 170800");
 }
 
+// A key with buckets exists, and its time to live is what the longest of them takes to be full.
+TEST(KeysTest, AKeyIsGoneWhenItsBucketsAreFull) {
+  Client client;
+  client.Run("RL.ALLOW k 10/s 3/s");
+  EXPECT_EQ(client.Run("PTTL k"), ":334\r\n");
+  EXPECT_EQ(client.Run("TYPE k"), "+" + TypeOfBuckets() + "\r\n");
+  const Instant gone = GoneAt(client.clock().Now() + Nanos{333'333'334});
+  client.clock().Set(gone - Nanos{1});
+  EXPECT_EQ(client.Run("EXISTS k"), ":1\r\n");
+  client.clock().Set(gone);
+  EXPECT_EQ(client.Run("EXISTS k"), ":0\r\n");
+  EXPECT_EQ(client.Run("PTTL k"), ":-2\r\n");
+}
+
+// Redis's commands on keys, with our values.
+TEST(KeysTest, ADeletedKeyHasItsTokensBack) {
+  Client client;
+  client.Run("RL.ALLOW k 10/h 20/h COST 10");
+  EXPECT_EQ(client.Run("DEL k nosuch"), ":1\r\n");
+  EXPECT_EQ(client.Run("RL.ALLOW k 10/h COST 10"), Five("1 0 0 3600000 0"));
+  EXPECT_EQ(client.Run("FLUSHALL"), "+OK\r\n");
+  EXPECT_EQ(client.Run("RL.ALLOW k 10/h COST 10"), Five("1 0 0 3600000 0"));
+}
+
 TEST(RlHelpTest, ListsTheCommandsWithTheirSyntax) {
-  Conversation client;
+  Client client;
   const RespValue help = client.Ask("RL.HELP");
   std::size_t commands = 0;
-  for (const CommandSpec& spec : CommandTable()) commands += spec.name.starts_with("RL.") ? 1 : 0;
+  for (const CommandSpec& spec : rows::kLimitCommands)
+    commands += spec.name.starts_with("RL.") ? 1 : 0;
   ASSERT_EQ(help.elements.size(), 2 * commands);
   EXPECT_EQ(help.elements[0].text,
             "RL.ALLOW key limit [limit ...] [COST cost] [AND key limit [limit ...] [COST cost] "

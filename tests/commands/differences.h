@@ -1,0 +1,47 @@
+// What the hosts answer differently, by design, and tests of commands have to know: a server's
+// table counts buckets, where Redis has keys of its own, and timers of its own.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "core/instant.h"
+#include "tests/commands/host.h"
+
+namespace weir {
+
+// What DBSIZE answers where so many keys have so many buckets.
+inline std::string DbSize(int keys, int buckets) {
+  return ":" + std::to_string(Host::IsModule() ? keys : buckets) + "\r\n";
+}
+
+// When a key is gone whose last bucket is full at `full`: Redis lets the millisecond pass.
+inline Instant GoneAt(Instant full) {
+  using std::chrono::milliseconds;
+  return Host::IsModule() ? std::chrono::ceil<milliseconds>(full) + milliseconds{1} : full;
+}
+
+// What TYPE answers of a key with buckets.
+inline std::string TypeOfBuckets() { return Host::IsModule() ? "weir-keys" : "bucket"; }
+
+// Why AT is refused.
+inline std::string NoExplicitTime() {
+  return Host::IsModule() ? "AT needs a module that was loaded with allow-explicit-time"
+                          : "AT needs a server that runs with --allow-explicit-time";
+}
+
+// What RL.POLICY RELOAD answers.
+inline std::string NoPolicyFile() {
+  return Host::IsModule() ? "there is no policy file: the module keeps its policies with the data"
+                          : "there is no policy file: start with --policies FILE";
+}
+
+// When somebody who came at `now` is answered, whose tokens are there at `ready`: Redis's timers
+// run for whole milliseconds, and begin at whole microseconds.
+inline Instant AnsweredAt(Instant now, Instant ready) {
+  if (!Host::IsModule()) return ready;
+  const Instant began = std::chrono::floor<std::chrono::microseconds>(now);
+  return began + std::chrono::ceil<std::chrono::milliseconds>(ready - began);
+}
+
+}  // namespace weir

@@ -1,0 +1,18 @@
+// The time of a process that a test moves: what lies in a file that both have mapped.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace weir {
+
+// The environment variable that names the file.
+inline constexpr char kInjectedTimeVariable[] = "WEIR_INJECTED_TIME";
+
+struct InjectedTime {
+  std::atomic<std::int64_t> wall_ns;  // since the epoch: all of the time of day
+  std::atomic<std::int64_t> skew_ns;  // how far the monotonic clock is ahead of the system's
+};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+}  // namespace weir

@@ -1,0 +1,62 @@
+// The server as a host: one worker, one limiter, no sockets.
+#include "tests/commands/host.h"
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+// Looks at every Send whether its wait was ended for it, as by CLIENT UNBLOCK.
+class ServerClient : public Conversation {
+ public:
+  using Conversation::Conversation;
+
+  std::string Send(std::string_view bytes) override {
+    WakeUp();
+    return Conversation::Send(bytes);
+  }
+};
+
+class ServerHost : public Host {
+ public:
+  explicit ServerHost(const HostOptions& options)
+      : server_(OptionsOf(options), {.secret = TestServer::kSecret,
+                                     .max_wait = options.max_wait,
+                                     .time_is_ordered = !options.explicit_time}) {}
+
+  std::unique_ptr<Dialogue> Connect() override { return std::make_unique<ServerClient>(server_); }
+
+  FakeClock& clock() noexcept override { return server_.clock; }
+
+  std::string State(const std::vector<std::string>& keys) override {
+    Limiter& limiter = *server_.limiter;
+    std::string state = std::to_string(limiter.size().buckets) + " buckets, " +
+                        std::to_string(limiter.size().limits) + " limits\n";
+    for (const std::string& key : keys) {
+      for (const LiveBucket& bucket : limiter.Inspect(key, server_.clock.Now())) {
+        state += key + " " + LimitText(bucket.limit) + ": " + std::to_string(bucket.remaining) +
+                 ", " + std::to_string(bucket.reset_after.count()) + " ns\n";
+      }
+    }
+    return state;
+  }
+
+ private:
+  static Options OptionsOf(const HostOptions& wanted) {
+    Options options = DefaultOptions();
+    options.allow_explicit_time = wanted.explicit_time;
+    options.max_wait = wanted.max_wait;
+    return options;
+  }
+
+  TestServer server_;
+};
+
+}  // namespace
+
+std::unique_ptr<Host> Host::Start(const HostOptions& options) {
+  return std::make_unique<ServerHost>(options);
+}
+
+bool Host::IsModule() noexcept { return false; }
+
+}  // namespace weir

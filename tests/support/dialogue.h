@@ -1,0 +1,53 @@
+// What one client says to a server, and what it hears: bytes, or as a person at redis-cli has them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/check.h"
+#include "protocol/inline_words.h"
+#include "tests/support/redis_cli_text.h"
+#include "tests/support/resp_value.h"
+
+namespace weir {
+
+class Dialogue {
+ public:
+  Dialogue() = default;
+  virtual ~Dialogue() = default;
+  Dialogue(const Dialogue&) = delete;
+  Dialogue& operator=(const Dialogue&) = delete;
+
+  // Delivers bytes; returns all that the server answers to them by now. It is nothing while a
+  // request waits for its tokens (RL.WAIT), and what is sent meanwhile is answered after it.
+  virtual std::string Send(std::string_view bytes) = 0;
+
+  // What the server answers without being sent anything: the end of a wait, and what follows it.
+  std::string Receive() { return Send(""); }
+
+  // Sends one request of these words, whatever bytes they have; returns the bytes of the reply.
+  std::string Call(const std::vector<std::string>& words) { return Send(RespRequest(words)); }
+
+  // Sends one request that is typed as in redis-cli: RL.ALLOW "user 42" 10/s
+  std::string Run(std::string_view line) {
+    std::vector<std::string_view> words;
+    std::string unquoted;
+    WEIR_CHECK(SplitInlineWords(line, 1024, words, unquoted).ok());
+    return Send(RespRequest(words));
+  }
+
+  // The one reply, read.
+  RespValue Ask(std::string_view line) {
+    const auto replies = ReadRespValues(Run(line));
+    WEIR_CHECK(replies.has_value());
+    WEIR_CHECK(replies->size() == 1);
+    return replies->front();
+  }
+
+  // The one reply, as redis-cli prints it.
+  std::string Show(std::string_view line) { return RedisCliText(Ask(line)); }
+};
+
+}  // namespace weir
