@@ -68,10 +68,12 @@ class WaitedKey {
   WaitedKey(const WaitedKey&) = delete;
   WaitedKey& operator=(const WaitedKey&) = delete;
 
+  // A full one where there is none, or where its policy is no more.
   [[nodiscard]] Bucket Find(const Limit& limit) const {
     const std::optional<LimitId> id = key_->is_of_another_type() ? std::nullopt : IdOf(limit);
     const Bucket* const bucket = id ? key_->Find(*id) : nullptr;
-    return bucket ? *bucket : Bucket{};
+    const bool is_live = bucket && key_->TimeToFull({*id, *bucket}, WallTime()) > Nanos{0};
+    return is_live ? *bucket : Bucket{};
   }
   [[nodiscard]] OpenKey& key() { return *key_; }
 
@@ -166,7 +168,8 @@ int SendOn(redis::Context* context, redis::String** words, int count) noexcept {
 void Free(redis::Context* /*context*/, void* data) noexcept { delete static_cast<Waiter*>(data); }
 
 void Wait(Call& call, const ParsedRequest& request, Reservation reservation) {
-  const Nanos span = reservation.ready - WallTime();
+  // Timers begin at a whole microsecond, the last one.
+  const Nanos span = reservation.ready - std::chrono::floor<std::chrono::microseconds>(WallTime());
   auto waiter = std::make_unique<Waiter>(request, std::move(reservation), call.context);
   waiter->client = redis::BlockClient(call.context, Serve, SendOn, Free, 0);
   WEIR_CHECK(waiter->client != nullptr);

@@ -1,0 +1,68 @@
+// Clients that wait for tokens, and a clock that is moved past nobody unseen.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gtest/gtest.h"
+
+#include "tests/commands/client.h"
+#include "tests/commands/differences.h"
+
+namespace weir {
+
+class RlWaitTest : public testing::Test {
+ protected:
+  // Who still waits is answered at his instant.
+  void TearDown() override {
+    while (!waits_.empty()) {
+      const auto [ready, client] = *waits_.begin();
+      MoveTo(ready);
+      EXPECT_NE(client->Receive(), "");
+    }
+  }
+
+  void Advance(Nanos span) { MoveTo(client_.clock().Now() + span); }
+  void AdvanceTo(Nanos since_start) { MoveTo(FakeClock::kStart + since_start); }
+
+  // Moves the clock. On the way everybody is seen to wait until his instant.
+  void MoveTo(Instant now) {
+    while (!waits_.empty() && waits_.begin()->first <= now) {
+      const auto [ready, client] = *waits_.begin();
+      waits_.erase(waits_.begin());
+      client_.clock().Set(ready - Nanos{1});
+      EXPECT_EQ(client->Receive(), "");
+    }
+    client_.clock().Set(now);
+  }
+
+  // Sends a request that has to be waited for.
+  void Wait(Client& client, std::string_view line, Nanos ready_since_start) {
+    SCOPED_TRACE(line);
+    EXPECT_EQ(client.Run(line), "");
+    waits_.emplace(AnsweredAt(client.clock().Now(), FakeClock::kStart + ready_since_start),
+                   &client);
+  }
+  void Wait(std::string_view line, Nanos ready_since_start) {
+    Wait(client_, line, ready_since_start);
+  }
+
+  // Ends a client that waits.
+  void Leave(std::unique_ptr<Client>& client) {
+    std::erase_if(waits_, [&](const auto& wait) { return wait.second == client.get(); });
+    client.reset();
+  }
+
+  // A bucket as it is, which changes nothing: its remaining tokens and when it is full.
+  std::string Look(std::string_view key_and_limit) {
+    return other_.Run("RL.PEEK " + std::string(key_and_limit) + " COST 0");
+  }
+
+  Client client_;
+  Client other_{client_.host()};
+  std::multimap<Instant, Client*> waits_;  // whose answers are not due yet
+};
+
+}  // namespace weir
