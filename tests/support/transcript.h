@@ -21,7 +21,8 @@
 
 #include "core/check.h"
 #include "core/instant.h"
-#include "tests/support/conversation.h"
+#include "tests/support/dialogue.h"
+#include "tests/support/fake_clock.h"
 
 namespace weir {
 
@@ -52,7 +53,7 @@ inline std::optional<Nanos> TimeThatPasses(std::string_view line) {
 }
 
 // `transcript` with what `client` answers today in place of its replies. Each line ends in '\n'.
-inline std::string Replay(Conversation& client, std::string_view transcript) {
+inline std::string Replay(Dialogue& client, FakeClock& clock, std::string_view transcript) {
   std::string seen;
   while (!transcript.empty()) {
     const std::size_t end = transcript.find('\n');
@@ -65,7 +66,7 @@ inline std::string Replay(Conversation& client, std::string_view transcript) {
     const std::optional<Nanos> span = TimeThatPasses(line);
     WEIR_CHECK(span.has_value() ==
                (!is_command && line.ends_with(" later")));  // else a misspelling
-    if (span) client.server().clock.Advance(*span);
+    if (span) clock.Advance(*span);
     if (is_command) seen += client.Show(line.substr(2)) + "\n";
   }
   return seen;

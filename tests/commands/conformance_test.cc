@@ -1,12 +1,11 @@
 // Goal: what others get wrong is right here, and docs/conformance.md says so truly. Method: each
-// case is replayed on a server of its own; the page is made of what it answers.
+// case is replayed on a host of its own; the page is made of what it answers.
 //
 // With WEIR_CONFORMANCE_PAGE=FILE the page is written there, which is how `./dev docs` makes it.
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,11 +15,11 @@
 #include <gtest/gtest.h>
 
 #include "core/status.h"
-#include "tests/server/conformance_case.h"
-#include "tests/server/conformance_input.h"
-#include "tests/server/conformance_numbers.h"
-#include "tests/server/conformance_requests.h"
-#include "tests/support/conversation.h"
+#include "tests/commands/client.h"
+#include "tests/commands/conformance_case.h"
+#include "tests/commands/conformance_input.h"
+#include "tests/commands/conformance_numbers.h"
+#include "tests/commands/conformance_requests.h"
 #include "tests/support/transcript.h"
 
 namespace weir {
@@ -41,7 +40,8 @@ constexpr std::string_view kHead = R"(# Conformance
 
 Rate limiters ship wrong numbers more often than any other mistake. These are the edge cases in
 which others do, each with what weir answers. A test replays every transcript on a server of its
-own, `./dev docs` makes this page of what it saw, and a test fails when the page is stale.
+own, and in a redis-server that has weir's module; `./dev docs` makes this page of what it saw, and
+the test fails when the page is stale.
 
 What is said of other projects was read in their sources and issues in 2026; they may have changed
 since. Where no project is named, several do so. Restarts are not among the cases: this version
@@ -54,9 +54,8 @@ the numbers mean.
 )";
 
 std::string Seen(const ConformanceCase& row) {
-  Conversation client(row.explicit_time ? TestServer::WithExplicitTime()
-                                        : std::make_unique<TestServer>());
-  return Replay(client, row.transcript);
+  Client client({.explicit_time = row.explicit_time});
+  return Replay(client, client.clock(), row.transcript);
 }
 
 std::string Page() {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "tests/server/conformance_case.h"
+#include "tests/commands/conformance_case.h"
 
 namespace weir::conformance {
 

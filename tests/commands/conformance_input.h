@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "tests/server/conformance_case.h"
+#include "tests/commands/conformance_case.h"
 
 namespace weir::conformance {
 
@@ -324,12 +324,13 @@ inline constexpr std::array kTime = {
 > EXISTS k
 (integer) 1
 # 1 ms later
+> RL.INSPECT k
+(empty array)
+# 1 ms later
 > EXISTS k
 (integer) 0
 > PTTL k
 (integer) -2
-> RL.INSPECT k
-(empty array)
 )"},
 };
 

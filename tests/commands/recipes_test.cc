@@ -1,5 +1,5 @@
 // Goal: docs/recipes.md shows what happens. Method: each of its blocks of commands is replayed on a
-// server of its own, whose clock stands still where FakeClock begins, and has to come out as it
+// host of its own, whose clock stands still where FakeClock begins, and has to come out as it
 // went in. tests/e2e/recipes_test.py runs the Python of the page. The commands of README.md are at
 // least commands.
 //
@@ -8,14 +8,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
-#include "tests/support/conversation.h"
+#include "tests/commands/client.h"
 #include "tests/support/transcript.h"
 
 namespace weir {
@@ -33,9 +32,8 @@ std::string Page() { return Read("docs/recipes.md"); }
 
 std::string Seen(std::string_view block) {
   const bool explicit_time = block.find(" AT ") != std::string_view::npos;
-  Conversation client(explicit_time ? TestServer::WithExplicitTime()
-                                    : std::make_unique<TestServer>());
-  return Replay(client, block);
+  Client client({.explicit_time = explicit_time});
+  return Replay(client, client.clock(), block);
 }
 
 TEST(RecipesTest, ThePageShowsWhatHappens) {
@@ -74,7 +72,7 @@ TEST(RecipesTest, EveryRecipeHasCommandsAndAClient) {
 
 // The README shows no replies, but what can be typed.
 TEST(ReadmeTest, EveryCommandIsOne) {
-  Conversation client(TestServer::WithExplicitTime());
+  Client client({.explicit_time = true});
   std::istringstream page(Read("README.md"));
   int commands = 0;
   for (std::string line; std::getline(page, line);) {
