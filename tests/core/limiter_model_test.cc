@@ -14,9 +14,9 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter.h"
-#include "tests/core/model_limiter.h"
 #include "tests/support/generators.h"
 #include "tests/support/histories.h"
+#include "tests/support/model_limiter.h"
 #include "tests/support/windows.h"
 
 namespace weir {

@@ -1,7 +1,7 @@
 """weir's module in Debian's redis-server: what Redis does with its values, and they with Redis.
 
 Saved, loaded, rewritten, replicated, copied, expired: the state is the same everywhere, which
-DEBUG DIGEST compares. What is decided is in module_conformance_test.py.
+DEBUG DIGEST compares. What is decided is in tests/commands/ and module_conformance_test.py.
 """
 
 import random
