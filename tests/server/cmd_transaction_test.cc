@@ -1,5 +1,6 @@
 // Goal: MULTI queues, EXEC runs all of it or nothing, and the errors are Redis's. Method:
-// conversations; the clock stands still unless moved.
+// conversations; the clock stands still unless moved. What RL commands answer between them, on
+// every host, is in tests/commands/transaction_test.cc.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -27,29 +28,9 @@ class CmdTransactionTest : public testing::Test {
   Conversation other_{client_.server()};
 };
 
-TEST_F(CmdTransactionTest, ExecRunsWhatWasQueuedInItsOrder) {
-  Multi();
-  Queue("RL.ALLOW k 2/h");
-  Queue("RL.ALLOW k 2/h");
-  Queue("RL.ALLOW k 2/h");
-  Queue("PING x");
-  EXPECT_EQ(other_.Run("RL.PEEK k 2/h COST 0"), Five("1 2 0 0 0")) << "nothing has run yet";
-  EXPECT_EQ(Exec(), "*4\r\n" + Five("1 1 0 1800000 0") + Five("1 0 0 3600000 0") +
-                        Five("0 0 1800000 3600000 0") + "$1\r\nx\r\n");
-  EXPECT_EQ(Exec(), "-ERR EXEC without MULTI\r\n");
-}
-
 TEST_F(CmdTransactionTest, AnEmptyOneIsAnEmptyArray) {
   Multi();
   EXPECT_EQ(Exec(), "*0\r\n");
-}
-
-TEST_F(CmdTransactionTest, DiscardForgets) {
-  Multi();
-  Queue("RL.ALLOW k 1/h");
-  EXPECT_EQ(client_.Run("DISCARD"), kOk);
-  EXPECT_EQ(client_.Run("DISCARD"), "-ERR DISCARD without MULTI\r\n");
-  EXPECT_EQ(client_.Run("EXISTS k"), ":0\r\n");
 }
 
 // What fails when it is queued aborts all; what fails when it runs is an element.
@@ -107,34 +88,6 @@ TEST_F(CmdTransactionTest, AKeyIsWatchedOnce) {
   for (int i = 0; i < 5000; ++i) ASSERT_EQ(client_.Run("WATCH k"), kOk);
 }
 
-TEST_F(CmdTransactionTest, NothingHappensIfAWatchedKeyHasChanged) {
-  EXPECT_EQ(client_.Run("WATCH k other"), kOk);
-  other_.Run("RL.ALLOW k 10/h");
-  Multi();
-  Queue("RL.ALLOW k 10/h");
-  EXPECT_EQ(Exec(), "*-1\r\n");
-  EXPECT_EQ(client_.Run("RL.PEEK k 10/h COST 0"), Five("1 9 0 360000 0"));
-  Multi();
-  Queue("PING");
-  EXPECT_EQ(Exec(), "*1\r\n+PONG\r\n") << "watched once";
-  client_.Run("HELLO 3");
-  client_.Run("WATCH k");
-  other_.Run("DEL k");
-  Multi();
-  EXPECT_EQ(Exec(), "_\r\n");
-}
-
-TEST_F(CmdTransactionTest, UnwatchDiscardExecAndResetForgetWhatIsWatched) {
-  for (const char* forget : {"UNWATCH", "MULTI\r\nDISCARD", "MULTI\r\nEXEC", "RESET"}) {
-    EXPECT_EQ(client_.Run("WATCH k"), kOk);
-    client_.Send(std::string(forget) + "\r\n");
-    other_.Run("RL.ALLOW k 10/h");
-    Multi();
-    Queue("PING");
-    EXPECT_EQ(Exec(), "*1\r\n+PONG\r\n") << forget;
-  }
-}
-
 TEST_F(CmdTransactionTest, AWatchedKeyThatFillsUpHasNotChanged) {
   client_.Run("RL.ALLOW k 10/s");
   client_.Run("WATCH k");
@@ -157,13 +110,6 @@ TEST_F(CmdTransactionTest, CommandsAboutAllKeysAreTransactionsToo) {
   const std::string replies = Exec();
   EXPECT_THAT(replies, testing::StartsWith("*8\r\n" + Five("1 0 0 3600000 0") + "+OK\r\n:0\r\n"));
   EXPECT_THAT(replies, testing::EndsWith(":0\r\n"));
-}
-
-TEST_F(CmdTransactionTest, AWaitDoesNotWait) {
-  Multi();
-  Queue("RL.WAIT k 1/h TIMEOUT 60000");
-  Queue("RL.WAIT k 1/h TIMEOUT 60000");
-  EXPECT_EQ(Exec(), "*2\r\n" + Five("1 0 0 3600000 0") + Five("0 0 3600000 3600000 0"));
 }
 
 TEST_F(CmdTransactionTest, QuitAndResetAreNotQueued) {

@@ -1,0 +1,125 @@
+// Goal: between MULTI and EXEC the commands answer as they do alone, all at once, and a watched key
+// has changed when its buckets have. Method: two clients of a host, at one instant.
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/commands/client.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kOk = "+OK\r\n";
+constexpr std::string_view kQueued = "+QUEUED\r\n";
+
+class RlTransactionTest : public testing::Test {
+ protected:
+  void Queue(std::string_view line) { EXPECT_EQ(client_.Run(line), kQueued) << line; }
+  void Multi() { EXPECT_EQ(client_.Run("MULTI"), kOk); }
+  std::string Exec() { return client_.Run("EXEC"); }
+
+  Client client_;
+  Client other_{client_.host()};
+};
+
+TEST_F(RlTransactionTest, ExecRunsWhatWasQueuedInItsOrder) {
+  Multi();
+  Queue("RL.ALLOW k 2/h");
+  Queue("RL.ALLOW k 2/h");
+  Queue("RL.ALLOW k 2/h");
+  Queue("PING x");
+  EXPECT_EQ(other_.Run("RL.PEEK k 2/h COST 0"), Five("1 2 0 0 0")) << "nothing has run yet";
+  EXPECT_EQ(Exec(), "*4\r\n" + Five("1 1 0 1800000 0") + Five("1 0 0 3600000 0") +
+                        Five("0 0 1800000 3600000 0") + "$1\r\nx\r\n");
+  EXPECT_EQ(Exec(), "-ERR EXEC without MULTI\r\n");
+}
+
+TEST_F(RlTransactionTest, DiscardForgets) {
+  Multi();
+  Queue("RL.ALLOW k 1/h");
+  EXPECT_EQ(client_.Run("DISCARD"), kOk);
+  EXPECT_EQ(client_.Run("DISCARD"), "-ERR DISCARD without MULTI\r\n");
+  EXPECT_EQ(client_.Run("EXISTS k"), ":0\r\n");
+}
+
+// What fails when it is queued aborts all; what fails when it runs is an element.
+TEST_F(RlTransactionTest, ErrorsWhileQueueingAbort) {
+  for (const char* bad : {"RL.FOO", "RL.ALLOW k", "RL.POLICY FOO", "RL.POLICY SET p"}) {
+    Multi();
+    Queue("RL.ALLOW k 1/h");
+    EXPECT_THAT(client_.Run(bad), testing::StartsWith("-ERR ")) << bad;
+    EXPECT_EQ(Exec(), "-EXECABORT Transaction discarded because of previous errors.\r\n") << bad;
+    EXPECT_EQ(client_.Run("EXISTS k"), ":0\r\n");
+  }
+  Multi();
+  Queue("RL.ALLOW k ill");
+  Queue("RL.ALLOW k @nosuch");
+  Queue("RL.ALLOW k 1/h");
+  EXPECT_EQ(Exec(),
+            "*3\r\n-ERR invalid limit 'ill': expected count/period, as in 10/s\r\n"
+            "-ERR unknown policy 'nosuch': RL.POLICY SET makes one\r\n" +
+                Five("1 0 0 3600000 0"));
+}
+
+TEST_F(RlTransactionTest, NothingHappensIfAWatchedKeyHasChanged) {
+  EXPECT_EQ(client_.Run("WATCH k other"), kOk);
+  other_.Run("RL.ALLOW k 10/h");
+  Multi();
+  Queue("RL.ALLOW k 10/h");
+  EXPECT_EQ(Exec(), "*-1\r\n");
+  EXPECT_EQ(client_.Run("RL.PEEK k 10/h COST 0"), Five("1 9 0 360000 0"));
+  Multi();
+  Queue("PING");
+  EXPECT_EQ(Exec(), "*1\r\n+PONG\r\n") << "watched once";
+  client_.Run("HELLO 3");
+  client_.Run("WATCH k");
+  other_.Run("DEL k");
+  Multi();
+  EXPECT_EQ(Exec(), "_\r\n");
+}
+
+TEST_F(RlTransactionTest, UnwatchDiscardExecAndResetForgetWhatIsWatched) {
+  for (const char* forget : {"UNWATCH", "MULTI\r\nDISCARD", "MULTI\r\nEXEC", "RESET"}) {
+    EXPECT_EQ(client_.Run("WATCH k"), kOk);
+    client_.Send(std::string(forget) + "\r\n");
+    other_.Run("RL.ALLOW k 10/h");
+    Multi();
+    Queue("PING");
+    EXPECT_EQ(Exec(), "*1\r\n+PONG\r\n") << forget;
+  }
+}
+
+// Looks and denials change nothing.
+TEST_F(RlTransactionTest, AWatchedKeyThatIsOnlyLookedAtHasNotChanged) {
+  client_.Run("RL.ALLOW k 1/h");
+  client_.Run("WATCH k");
+  for (const char* line : {"RL.PEEK k 1/h", "RL.ALLOW k 1/h", "RL.ALLOW k 9/h COST 0",
+                           "RL.INSPECT k", "RL.RESET k 9/h", "RL.REFUND k 9/h"}) {
+    other_.Run(line);
+  }
+  Multi();
+  Queue("PING");
+  EXPECT_EQ(Exec(), "*1\r\n+PONG\r\n");
+}
+
+// A policy's change is in force with the next command.
+TEST_F(RlTransactionTest, PoliciesChangeInItsMidst) {
+  Multi();
+  Queue("RL.POLICY SET p 5/h");
+  Queue("RL.ALLOW a @p");
+  Queue("RL.POLICY DEL p");
+  Queue("RL.INSPECT a");
+  EXPECT_EQ(Exec(), "*4\r\n+OK\r\n" + Five("1 4 0 720000 0") + "+OK\r\n*0\r\n");
+}
+
+TEST_F(RlTransactionTest, AWaitDoesNotWait) {
+  Multi();
+  Queue("RL.WAIT k 1/h TIMEOUT 60000");
+  Queue("RL.WAIT k 1/h TIMEOUT 60000");
+  EXPECT_EQ(Exec(), "*2\r\n" + Five("1 0 0 3600000 0") + Five("0 0 3600000 3600000 0"));
+}
+
+}  // namespace
+}  // namespace weir
