@@ -50,7 +50,7 @@ void ChangeList::Overflow() {
 }
 
 void ChangeList::Clear() {
-  changes_ = {};
+  changes_ = std::vector<NotedChange>();  // {} would keep the memory
   overflowed_ = false;
 }
 

@@ -55,6 +55,8 @@ class ChangeList {
   void Clear();
 
   [[nodiscard]] std::size_t size() const noexcept { return changes_.size(); }
+  // For how many there is memory now.
+  [[nodiscard]] std::size_t capacity() const noexcept { return changes_.capacity(); }
 
  private:
   void Empty();

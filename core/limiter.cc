@@ -102,7 +102,7 @@ void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket 
 void Limiter::NoteChanged(std::size_t partition) {
   changed_partitions_.Add(partition);
   if (table_.partition(partition).everything_changed()) {
-    overflowed_.store(true, std::memory_order_relaxed);
+    overflowed_partitions_.Add(partition);
   }
 }
 

@@ -297,8 +297,8 @@ class Limiter {
   // an id back, and what forgets everything. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;
   std::uint32_t generation_ ABSL_GUARDED_BY(saving_mutex_) = 0;
-  std::atomic<bool> overflowed_{false};   // some partition's list, since the last save
-  ChangedPartitions changed_partitions_;  // a superset, where `notes_changes_`
+  ChangedPartitions changed_partitions_;     // a superset, where `notes_changes_`
+  ChangedPartitions overflowed_partitions_;  // of them, whose list has
   std::optional<Instant> exhausted_since_;
   std::atomic<TableBound> bound_;
   std::atomic<std::uint64_t> evicted_{0};

@@ -53,8 +53,8 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
   changes.generation = generation_;
   PartitionSet changed;
   changed_partitions_.TakeInto(changed);
-  const bool in_parts =
-      first_partition > 0 || overflowed_.exchange(false, std::memory_order_relaxed);
+  PartitionSet overflowed;
+  const bool in_parts = overflowed_partitions_.TakeInto(overflowed) || first_partition > 0;
   if (one_cut && !in_parts) {
     // Of a request that has changed one of the locked partitions, all others are known now. It
     // ends, since what is locked only grows.
@@ -70,6 +70,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
       if (too_many || i < first_partition) {
         changed_partitions_.Add(i);
+        if (overflowed.Contains(i)) overflowed_partitions_.Add(i);
         return;
       }
       PartitionLock lock(table_, i);
@@ -95,6 +96,7 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
   registry_.NoteAgain(changes.limits);
   for (const std::uint16_t partition : changes.partitions_anew) NotePartition(partition);
   for (const BucketChange& change : changes.buckets) {
+    if (std::ranges::binary_search(changes.partitions_anew, change.partition)) continue;
     PartitionLock lock(table_, change.partition);
     Partition& partition = table_.partition(change.partition);
     partition.NoteAgain({change.key, change.algorithm, change.went_back});

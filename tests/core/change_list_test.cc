@@ -71,6 +71,7 @@ TEST(ChangeListTest, OverflowsWhenTooManyDistinctOnesAreNoted) {
   list.Add(ChangeOf(ChangeList::kNotedMin, 0), 0);
   EXPECT_TRUE(list.overflowed());
   EXPECT_EQ(list.size(), 0U);
+  EXPECT_EQ(list.capacity(), 0U);
   list.Add(ChangeOf(1, 0), 0);
   EXPECT_EQ(list.size(), 0U) << "it knows already that everything has changed";
 
@@ -78,6 +79,8 @@ TEST(ChangeListTest, OverflowsWhenTooManyDistinctOnesAreNoted) {
   EXPECT_FALSE(list.overflowed());
   list.Add(ChangeOf(1, 0), 0);
   EXPECT_EQ(list.size(), 1U);
+  list.Clear();
+  EXPECT_EQ(list.capacity(), 0U) << "FLUSHALL gives the memory back";
 }
 
 TEST(ChangeListTest, HasRoomForThePartitionAndMore) {

@@ -197,9 +197,13 @@ class Pair {
     return request;
   }
 
+  // A look goes the long way (plan.h), and says the same.
   void Decide(const Turn& turn) {
     const auto checks = Price(turn);
-    Compare(*limiter_->Decide(RequestOf(checks), now_), model_.Decide(checks, now_));
+    const Verdict seen = limiter_->Peek(RequestOf(checks), now_);
+    const Verdict verdict = *limiter_->Decide(RequestOf(checks), now_);
+    Compare(verdict, model_.Decide(checks, now_));
+    Compare(verdict, seen);
   }
 
   void Peek(const Turn& turn) {

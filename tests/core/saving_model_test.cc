@@ -35,6 +35,9 @@ class ModelDisk {
   void Save(const LimiterChanges& limiter, const PolicyChanges& policies) {
     if (limiter.generation != generation_) buckets_.clear();
     generation_ = limiter.generation;
+    for (const std::uint16_t partition : limiter.partitions_anew) {
+      std::erase_if(buckets_, [=](const auto& one) { return std::get<0>(one.first) == partition; });
+    }
     for (const BucketChange& change : limiter.buckets) {
       EXPECT_FALSE(IsMarked(change.bucket));
       const Name name{change.partition, change.key.key_hash(), change.algorithm, change.key.limit};
@@ -125,6 +128,7 @@ class Lives {
 
   void Tick(bool fails) {
     const bool one_cut = Draw(random_, 1) == 0;
+    if (Draw(random_, 9) == 0) state_->limiter.NoteEverything();
     const LimiterChanges changes = state_->limiter.TakeChanges(DropsBefore(), one_cut);
     Use(2);
     const PolicyChanges policies = state_->policies.TakeChanges();
