@@ -14,6 +14,10 @@
 namespace weir {
 namespace {
 
+// Of a request, between two.
+constexpr std::size_t kWordsKept = 32;
+constexpr std::size_t kUnquotedKept = 256;
+
 constexpr std::int64_t kRedisCountMax = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kRedisLengthMax = std::int64_t{512} * 1024 * 1024;
 
@@ -98,6 +102,13 @@ void RespParser::Restart() noexcept {
   extents_.clear();
   error_.clear();
   failure_.reset();
+}
+
+void RespParser::GiveBack() noexcept {
+  words_.clear();
+  if (words_.capacity() > kWordsKept) words_ = std::vector<std::string_view>();
+  if (extents_.empty() && extents_.capacity() > kWordsKept) extents_ = std::vector<Extent>();
+  if (unquoted_.capacity() > kUnquotedKept) std::string().swap(unquoted_);
 }
 
 ParseResult RespParser::Parse(std::string_view unread) {

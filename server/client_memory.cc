@@ -6,35 +6,45 @@
 
 namespace weir {
 
-// Sums wrap around: what is taken off by one thread may have been added by another a little later.
-void ClientMemory::Change(ClientRecord& record, std::size_t bytes) {
-  const std::size_t before = record.held_bytes.exchange(bytes, std::memory_order_relaxed);
-  held_bytes_.fetch_add(bytes - before, std::memory_order_relaxed);
-  if (bytes > before && IsOver()) Evict();
+std::size_t ClientMemory::held_bytes() const {
+  MutexLock lock(mutex_);
+  return held_bytes_;
 }
 
-bool ClientMemory::IsOver() const noexcept {
-  const auto most = static_cast<std::size_t>(settings_.max_clients_memory());
-  return most != 0 && held_bytes() > most;
+std::uint64_t ClientMemory::evicted() const {
+  MutexLock lock(mutex_);
+  return evicted_;
+}
+
+void ClientMemory::Change(ClientRecord& record, std::size_t bytes) {
+  MutexLock lock(mutex_);
+  // Who is closed gives all of it back, on his own thread; nobody else is to go for it.
+  if (record.killed.load(std::memory_order_relaxed)) bytes = 0;
+  const bool grows = bytes > record.held_bytes.load(std::memory_order_relaxed);
+  Hold(record, bytes);
+  if (grows) Evict();
+}
+
+void ClientMemory::Hold(ClientRecord& record, std::size_t bytes) {
+  held_bytes_ -= record.held_bytes.load(std::memory_order_relaxed);
+  held_bytes_ += bytes;
+  record.held_bytes.store(bytes, std::memory_order_relaxed);
 }
 
 void ClientMemory::Evict() {
-  MutexLock lock(evicting_);
-  while (IsOver()) {
+  const auto most = static_cast<std::size_t>(settings_.max_clients_memory());
+  while (most != 0 && held_bytes_ > most) {
     std::shared_ptr<ClientRecord> largest;
-    std::size_t most = 0;
     for (const auto& record : clients_.All()) {
       const std::size_t bytes = record->held_bytes.load(std::memory_order_relaxed);
-      if (bytes <= most || record->stays.load(std::memory_order_relaxed)) continue;
-      largest = record;
-      most = bytes;
+      if (bytes == 0 || record->stays.load(std::memory_order_relaxed)) continue;
+      if (!largest || bytes > largest->held_bytes.load(std::memory_order_relaxed)) largest = record;
     }
     if (!largest) return;
+    const std::size_t held = largest->held_bytes.load(std::memory_order_relaxed);
     largest->killed.store(true, std::memory_order_relaxed);
-    // It counts as gone: its memory is given back on its own thread, soon.
-    const std::size_t held = largest->held_bytes.exchange(0, std::memory_order_relaxed);
-    held_bytes_.fetch_sub(held, std::memory_order_relaxed);
-    evicted_.fetch_add(1, std::memory_order_relaxed);
+    Hold(*largest, 0);
+    ++evicted_;
     if (const auto held_back = throttle_.Admit()) {
       spdlog::warn(
           "closed client {}: it holds {} bytes, and all together more than max-clients-memory ({} "

@@ -5,12 +5,13 @@
 //
 //     memory.Note(record, bytes);  // a connection, after each of its steps
 //
-// A connection between two requests holds nothing, so hardly anybody ever counts here. Thread-safe.
+// A client between two requests, with nothing watched, counts for nothing. Thread-safe.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "absl/base/thread_annotations.h"
 
 #include "core/clock.h"
 #include "core/mutex.h"
@@ -25,32 +26,28 @@ class ClientMemory {
   ClientMemory(const Settings& settings, const ClientRegistry& clients, const Clock& clock)
       : settings_(settings), clients_(clients), throttle_(clock) {}
 
-  // The client holds so many bytes now. Cost: a load where that is as it was; of who is over the
-  // bound, a look at all clients for each that is closed.
+  // The client holds so many bytes now. For its own thread. Cost: a load where that is as it was,
+  // else a lock; over the bound a look at all clients for each that is closed.
   void Note(ClientRecord& record, std::size_t bytes) {
     if (record.held_bytes.load(std::memory_order_relaxed) != bytes) Change(record, bytes);
   }
 
   // Of all clients that are not about to be closed.
-  [[nodiscard]] std::size_t held_bytes() const noexcept {
-    return held_bytes_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::size_t held_bytes() const;
   // How many clients were closed.
-  [[nodiscard]] std::uint64_t evicted() const noexcept {
-    return evicted_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t evicted() const;
 
  private:
   void Change(ClientRecord& record, std::size_t bytes);
-  [[nodiscard]] bool IsOver() const noexcept;
-  void Evict();
+  void Hold(ClientRecord& record, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Evict() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Settings& settings_;
   const ClientRegistry& clients_;
   LogThrottle throttle_;
-  std::atomic<std::size_t> held_bytes_{0};
-  std::atomic<std::uint64_t> evicted_{0};
-  Mutex evicting_;  // so that two threads do not close twice as many as they have to
+  mutable Mutex mutex_;
+  std::size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weir

@@ -246,6 +246,14 @@ void Connection::SendPending() {
   Proceed();
 }
 
+// Its farewell may take a while, and needs none of it.
+void Connection::LetGo() {
+  std::string().swap(pending_input_);
+  std::string().swap(pending_output_);
+  session_.DropTransaction();
+  NoteMemory();
+}
+
 void Connection::NoteMemory() {
   thread_.worker().services.client_memory.Note(
       *record_, HeapBytes(pending_input_) + HeapBytes(pending_output_) + session_.held_bytes());
@@ -303,6 +311,7 @@ void Connection::NoteStall(bool stalled) {
 // The replies are with the kernel; now see that the client gets them.
 void Connection::Finish() {
   state_ = State::kClosed;
+  LetGo();
   transport_.CancelWaits();  // Drain() comes while the socket waits.
   thread_.Remove(shared_from_this());
   CloseLingering(transport_.TakeLeave(), thread_.input(), shared_from_this());

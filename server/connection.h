@@ -108,8 +108,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void SendPending();
   // Writes what the kernel takes; returns how many bytes, or nothing if the connection is broken.
   std::optional<std::size_t> Write(std::string_view bytes);
-  // Tells how much it keeps for the client.
+  // Tells how much it keeps for the client; and keeps nothing any more.
   void NoteMemory();
+  void LetGo();
   // What comes after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());

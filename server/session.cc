@@ -20,6 +20,7 @@
 namespace weir {
 namespace {
 
+constexpr std::size_t kUnsavedKept = 64;                // replies that waited for a save
 constexpr std::size_t kForeignBytesMax = 64;            // of another protocol's that are logged
 constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // of an unknown command's that are echoed
 
@@ -90,6 +91,13 @@ void Session::Reset() {
 
 void Session::StartMonitoring() {
   if (!monitor_) monitor_ = std::make_unique<Monitor>(worker_.services.observers.monitors, record_);
+}
+
+// A client that is idle is to cost little, whatever it has sent before.
+void Session::OnSent() {
+  if (monitor_) monitor_->OnSent();
+  if (unsaved_.capacity() > kUnsavedKept) unsaved_ = std::vector<Unsaved>();
+  parser_.GiveBack();
 }
 
 // The connection may linger; nobody is to wait for it.

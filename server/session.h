@@ -83,10 +83,11 @@ class Session {
   // Of the heap, for what has been said and is not done yet.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return transaction_.held_bytes(); }
 
+  // The client has gone, or is about to.
+  void DropTransaction() { transaction_ = Transaction(); }
+
   // All output up to now is with the kernel.
-  void OnSent() {
-    if (monitor_) monitor_->OnSent();
-  }
+  void OnSent();
 
   // For the commands.
   [[nodiscard]] Worker& worker() noexcept { return worker_; }

@@ -78,7 +78,7 @@ absl::Status Transaction::Watch(Limiter::Watched watched) {
 }
 
 void Transaction::Unwatch() {
-  watched_ = {};
+  watched_ = std::vector<Limiter::Watched>();  // {} would keep the memory
   watched_size_ = 0;
 }
 

@@ -137,7 +137,8 @@ class PythonRedisTest(ServerTest):
         self.assertEqual(client.info("nonsense"), {})
         self.assertEqual(client.config_get("maxclients"), {"maxclients": "100"})
         settings = client.config_get("max*clients")
-        self.assertEqual(settings, {"max-clients": "100", "maxclients": "100"})
+        known = {"max-clients": "100", "maxclients": "100", "maxmemory-clients": "67108864"}
+        self.assertEqual(settings, known)
         self.assertEqual(client.config_get("nonsense"), {})
         self.assertEqual(client.config_get("save"), {"save": ""})
         seconds, micros = client.time()

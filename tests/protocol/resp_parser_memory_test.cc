@@ -49,6 +49,12 @@ std::size_t ParseAll(RespParser& parser, std::string_view bytes, std::size_t ste
   return commands;
 }
 
+std::string RequestOf(int words) {
+  std::string bytes = "*" + std::to_string(words) + "\r\n";
+  for (int i = 0; i < words; ++i) bytes += "$4\r\nword\r\n";
+  return bytes;
+}
+
 std::string MixedRequests() {
   std::string bytes = "\r\n*0\r\n*4\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n$5\r\n100/m\r\n";
   bytes +=
@@ -116,6 +122,35 @@ TEST(RespWriterMemoryTest, ARoomyStringIsNotReallocated) {
     writer.Verbatim(bytes);
   }
   EXPECT_EQ(allocations, 0U);
+}
+
+// What an idle client costs does not depend on what it has sent.
+TEST(RespParserMemoryTest, GivesBackWhatALargeRequestTook) {
+  RespParser parser;
+  const std::string large = RequestOf(1000);
+  const std::string small = RequestOf(10);
+  ASSERT_EQ(parser.Parse(large), ParseResult::kCommand);
+  parser.GiveBack();
+  allocated_bytes = 0;
+  ASSERT_EQ(parser.Parse(large), ParseResult::kCommand);
+  EXPECT_GE(allocated_bytes, 1000 * sizeof(std::string_view)) << "it had been given back";
+  parser.GiveBack();
+  ASSERT_EQ(parser.Parse(small), ParseResult::kCommand);
+  parser.GiveBack();
+  allocations = 0;
+  ASSERT_EQ(parser.Parse(small), ParseResult::kCommand);
+  EXPECT_EQ(allocations, 0U) << "a little is kept";
+}
+
+TEST(RespParserMemoryTest, GivesBackNothingOfARequestThatIsOnItsWay) {
+  RespParser parser;
+  const std::string request = RequestOf(100);
+  for (std::size_t bytes = 1; bytes < request.size(); bytes += 7) {
+    ASSERT_EQ(parser.Parse(std::string_view(request).substr(0, bytes)), ParseResult::kNeedMore);
+    parser.GiveBack();
+  }
+  ASSERT_EQ(parser.Parse(request), ParseResult::kCommand);
+  EXPECT_EQ(parser.words().size(), 100U);
 }
 
 }  // namespace

@@ -95,5 +95,21 @@ TEST(TransactionAbortTest, OnlyAnOpenOneAborts) {
   EXPECT_TRUE(transaction.is_aborted());
 }
 
+// What it holds is what the heap has of it, and it is given back whole.
+TEST_F(TransactionTest, HoldsMemoryForWhatItKeeps) {
+  EXPECT_EQ(transaction_.held_bytes(), 0U);
+  const std::string text(10'000, 'x');
+  ASSERT_TRUE(Queue({"ECHO", text}).ok());
+  EXPECT_GE(transaction_.held_bytes(), text.size());
+  EXPECT_LT(transaction_.held_bytes(), 2 * text.size());
+  transaction_.Abort();
+  EXPECT_EQ(transaction_.held_bytes(), 0U);
+
+  ASSERT_TRUE(transaction_.Watch({}).ok());
+  EXPECT_GE(transaction_.held_bytes(), sizeof(Limiter::Watched));
+  transaction_.Unwatch();
+  EXPECT_EQ(transaction_.held_bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace weir
