@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <utility>
@@ -94,7 +95,16 @@ int ChildProcess::Stop(int signal) {
 void ChildProcess::Spawn(std::vector<std::string> words, std::vector<std::string> settings) {
   std::array<int, 2> log;
   ASSERT_EQ(pipe2(log.data(), O_CLOEXEC), 0);
-  for (char** setting = environ; *setting != nullptr; ++setting) settings.emplace_back(*setting);
+  // Those given here stand for inherited ones of the same name.
+  const std::size_t given = settings.size();
+  for (char** inherited = environ; *inherited != nullptr; ++inherited) {
+    const std::string_view setting = *inherited;
+    const std::string_view name = setting.substr(0, setting.find('=') + 1);
+    const bool replaced =
+        std::any_of(settings.begin(), settings.begin() + static_cast<std::ptrdiff_t>(given),
+                    [name](const std::string& one) { return one.starts_with(name); });
+    if (!replaced) settings.emplace_back(setting);
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addchdir_np(&actions, directory_.path().c_str());
