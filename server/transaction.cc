@@ -13,6 +13,11 @@ namespace {
 // What a word costs besides its bytes: where it ends here, and EXEC's view of it.
 constexpr std::size_t kBytesPerWord = 32;
 
+template <typename T>
+std::size_t HeapBytes(const std::vector<T>& elements) noexcept {
+  return elements.capacity() * sizeof(T);
+}
+
 }  // namespace
 
 void Transaction::Abort() {
@@ -83,11 +88,10 @@ void Transaction::Unwatch() {
 }
 
 std::size_t Transaction::held_bytes() const noexcept {
-  return queued_.specs.capacity() * sizeof(queued_.specs[0]) + queued_.text.capacity() +
-         queued_.word_ends.capacity() * sizeof(queued_.word_ends[0]) +
-         queued_.command_ends.capacity() * sizeof(queued_.command_ends[0]) +
-         watched_.capacity() * sizeof(watched_[0]) +
-         (watched_size_ - watched_.size()) * sizeof(Limiter::Watched::One);
+  const std::size_t watched_buckets = watched_size_ - watched_.size();
+  return HeapBytes(queued_.specs) + HeapBytes(queued_.text) + HeapBytes(queued_.word_ends) +
+         HeapBytes(queued_.command_ends) + HeapBytes(watched_) +
+         watched_buckets * sizeof(Limiter::Watched::One);
 }
 
 }  // namespace weir

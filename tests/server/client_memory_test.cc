@@ -2,7 +2,9 @@
 // asked to stay. Method: records that say what their clients hold; threads for ThreadSanitizer.
 #include "server/client_memory.h"
 
-#include <string>
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -33,6 +35,11 @@ class ClientMemoryTest : public testing::Test {
   std::shared_ptr<ClientRecord> Connect() {
     return clients_.Add("127.0.0.1:1", "127.0.0.1:7379", 7, clock_.Now());
   }
+  std::vector<std::shared_ptr<ClientRecord>> Connect(std::size_t count) {
+    std::vector<std::shared_ptr<ClientRecord>> all(count);
+    std::ranges::generate(all, [this] { return Connect(); });
+    return all;
+  }
   // Of those that are still there.
   std::vector<std::uint64_t> Ids() {
     std::vector<std::uint64_t> ids;
@@ -61,8 +68,7 @@ TEST_F(ClientMemoryTest, CountsWhatIsHeldNow) {
 }
 
 TEST_F(ClientMemoryTest, WhoHoldsTheMostGoes) {
-  std::vector<std::shared_ptr<ClientRecord>> all;
-  for (int i = 0; i < 4; ++i) all.push_back(Connect());
+  const std::vector<std::shared_ptr<ClientRecord>> all = Connect(4);
   int woken = 0;
   all[1]->set_on_wake([&] { ++woken; });
   memory_.Note(*all[0], 2 * kMegabyte);
@@ -93,8 +99,7 @@ TEST_F(ClientMemoryTest, NobodyElseGoesForWhoIsGoing) {
 }
 
 TEST_F(ClientMemoryTest, AsManyGoAsHaveTo) {
-  std::vector<std::shared_ptr<ClientRecord>> all;
-  for (int i = 0; i < 9; ++i) all.push_back(Connect());
+  const std::vector<std::shared_ptr<ClientRecord>> all = Connect(9);
   for (const auto& record : all) memory_.Note(*record, kMegabyte);
   SetMost(4 * kMegabyte);
   EXPECT_EQ(memory_.evicted(), 0U) << "until somebody wants more";
@@ -125,9 +130,9 @@ TEST_F(ClientMemoryTest, ManyThreadsAtOnce) {
   SetMost(kMegabyte);
   const auto small = Connect();
   memory_.Note(*small, 1);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
+  std::array<std::thread, 4> threads;
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
       for (int round = 0; round < 500; ++round) {
         const auto record = Connect();
         memory_.Note(*record, 700'000);
