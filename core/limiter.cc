@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/container/fixed_array.h"
 #include "absl/utility/utility.h"
 
@@ -38,14 +39,15 @@ struct HashedKeys {
 
 }  // namespace
 
+// Where a check's bucket is.
+struct Limiter::Place {
+  std::optional<LimitId> id;  // unset: not interned, so there is no bucket
+  Bucket* bucket = nullptr;   // null: absent
+  Bucket present;             // what it says; of an absent one, what stands for it
+};
+
 // A request whose partitions are locked and whose buckets are found, while this lives.
 struct Limiter::Hearing {
-  // Where a bucket is that a check asks.
-  struct Place {
-    std::optional<LimitId> id;  // unset: not interned, so there is no bucket
-    Bucket* bucket = nullptr;   // null: absent
-  };
-
   Hearing(Limiter& limiter, std::span<const Check> checks, Instant asked)
       : request(checks),
         hashed(limiter.hasher_, checks),
@@ -118,22 +120,27 @@ Instant Limiter::ExecutionTime(std::span<const KeyHash> keys, Instant now) {
   return now;
 }
 
+// Where the bucket of a check is, and what it says. Requires: its partition is locked. Inline, for
+// a call would make a decision dearer by 4 %.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Limiter::Place Limiter::FindPlace(const KeyHash& key,
+                                                                      const Check& check) {
+  Place place;
+  LimitHint no_hint;
+  place.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
+  if (!place.id) return place;
+  place.bucket = table_.partition(key.partition).Find({key.hash, *place.id});
+  place.present = place.bucket ? Unmarked(*place.bucket) : AbsentBucket(*place.id, *check.limit);
+  return place;
+}
+
 // Requires: the partitions are locked.
 void Limiter::FindBuckets(Hearing& hearing) {
   for (std::size_t i = 0; i < hearing.request.size(); ++i) {
     if (!hearing.plan.AsksBucket(i)) continue;
-    const Check& check = hearing.request[i];
-    const KeyHash& key = hearing.keys[i];
-    Hearing::Place& place = hearing.places[i];
-    LimitHint no_hint;
-    place.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
-    if (!place.id) continue;
-    place.bucket = table_.partition(key.partition).Find({key.hash, *place.id});
-    if (place.bucket) {
-      hearing.plan.seat(i).Find(Unmarked(*place.bucket));
-    } else if (exhausted_since_) {
-      hearing.plan.seat(i).Take(AbsentBucket(*place.id, *check.limit));
-    }
+    Place& place = hearing.places[i];
+    place = FindPlace(hearing.keys[i], hearing.request[i]);
+    Plan::Seat& seat = hearing.plan.seat(i);
+    place.bucket ? seat.Find(place.present) : seat.Take(place.present);
   }
 }
 
@@ -169,7 +176,7 @@ absl::Status Limiter::Keep(Hearing& hearing) {
   }
   // Present buckets before new ones: those may move a map's slots, or drop some.
   for (std::size_t i = 0; i < checks; ++i) {
-    const Hearing::Place& place = hearing.places[i];
+    const Place& place = hearing.places[i];
     if (!place.bucket) continue;
     if (const std::optional<Bucket> bucket = hearing.plan.Change(i)) {
       Replace(hearing.keys[i], *place.id, *hearing.request[i].limit, *place.bucket, *bucket);
@@ -186,11 +193,9 @@ absl::Status Limiter::Keep(Hearing& hearing) {
   return absl::OkStatus();
 }
 
-void Limiter::RaiseLatest(const Hearing& hearing) {
+void Limiter::RaiseLatest(std::span<const KeyHash> keys, Instant now) {
   if (!time_is_ordered_) return;
-  for (const KeyHash& key : hearing.keys) {
-    table_.partition(key.partition).RaiseLatest(hearing.now);
-  }
+  for (const KeyHash& key : keys) table_.partition(key.partition).RaiseLatest(now);
 }
 
 void Limiter::Join(const Hearing& hearing, Verdict& verdict) const {
@@ -206,7 +211,7 @@ absl::StatusOr<Verdict> Limiter::Conclude(Hearing& hearing) {
   if (!kept.ok()) {
     verdict = std::move(kept);
   } else {
-    RaiseLatest(hearing);
+    RaiseLatest(hearing.keys, hearing.now);
   }
   return verdict;
 }
@@ -219,25 +224,22 @@ absl::StatusOr<Verdict> Limiter::DecideOne(const Check& check, Instant now) {
   const PartitionLock lock(table_, key.partition);
   Partition& partition = table_.partition(key.partition);
   now = std::max(now, partition.latest());
-  LimitHint no_hint;
-  LimitHint& hint = check.hint ? *check.hint : no_hint;
-  std::optional<LimitId> id;
-  Bucket* bucket = nullptr;
-  if (limit.has_bucket()) id = registry_.Find(limit, hint);
-  if (id) bucket = partition.Find({key.hash, *id});
-  const Bucket present = bucket ? Unmarked(*bucket) : id ? AbsentBucket(*id, limit) : Bucket{};
+  Place place;
+  if (limit.has_bucket()) place = FindPlace(key, check);
   const auto cost = static_cast<std::uint64_t>(check.cost);
-  const Step step = DecideLimit(limit, present, now, cost, max_wait_);
-  if (bucket) {
-    Replace(key, *id, limit, *bucket, step.bucket);
+  const Step step = DecideLimit(limit, place.present, now, cost, max_wait_);
+  if (place.bucket) {
+    Replace(key, *place.id, limit, *place.bucket, step.bucket);
   } else if (step.decision.allowed && cost > 0 && limit.has_bucket()) {
-    if (!id) {
-      const absl::StatusOr<LimitId> interned = registry_.Intern(limit, hint);
+    if (!place.id) {
+      LimitHint no_hint;
+      const absl::StatusOr<LimitId> interned =
+          registry_.Intern(limit, check.hint ? *check.hint : no_hint);
       if (!interned.ok()) return interned.status();
-      id = *interned;
+      place.id = *interned;
     }
     MakeRoomFor(1, key.partition, now);
-    Insert(key, *id, limit, step.bucket);
+    Insert(key, *place.id, limit, step.bucket);
   }
   if (time_is_ordered_) partition.RaiseLatest(now);
 
@@ -254,7 +256,7 @@ absl::StatusOr<Verdict> Limiter::DecideOne(const Check& check, Instant now) {
 // Some limits of the usual kind: each interned, none on trial, each with a bucket of its own. The
 // same as all others are decided, for half of what a plan costs. Returns false, with nothing
 // changed, where one is of another kind.
-bool Limiter::DecideFew(const Request& request, Instant now, Verdict& verdict) {
+bool Limiter::DecideFew(std::span<const Check> request, Instant now, Verdict& verdict) {
   if (request.size() > kFewChecks) return false;
   std::array<KeyHash, kFewChecks> hashes{};
   const std::span<KeyHash> keys = std::span(hashes).first(request.size());
@@ -272,13 +274,8 @@ bool Limiter::DecideFew(const Request& request, Instant now, Verdict& verdict) {
 
 bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const KeyHash> keys,
                               Instant now, Verdict& verdict) {
-  struct Place {
-    LimitId id;
-    Bucket* bucket;  // null: absent
-    Bucket present;
-    Bucket after;
-  };
   std::array<Place, kFewChecks> places;
+  std::array<Bucket, kFewChecks> after;
   verdict.decisions.resize(request.size());
   const std::span<Decision> decisions(verdict.decisions);
   verdict.allowed = true;
@@ -286,17 +283,15 @@ bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const Ke
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Check& check = request[i];
     const Limit& limit = *check.limit;
-    LimitHint no_hint;
-    const std::optional<LimitId> id = registry_.Find(limit, check.hint ? *check.hint : no_hint);
-    if (!id || limit.shape().shadow || !limit.has_bucket()) return false;
+    if (limit.shape().shadow || !limit.has_bucket()) return false;
+    places[i] = FindPlace(keys[i], check);
+    if (!places[i].id) return false;
     for (std::size_t j = 0; j < i; ++j) {
-      if (places[j].id == *id && keys[j] == keys[i]) return false;
+      if (places[j].id == places[i].id && keys[j] == keys[i]) return false;
     }
-    Bucket* const bucket = table_.partition(keys[i].partition).Find({keys[i].hash, *id});
-    const Bucket present = bucket ? Unmarked(*bucket) : AbsentBucket(*id, limit);
-    const Step step =
-        DecideLimit(limit, present, now, static_cast<std::uint64_t>(check.cost), max_wait_);
-    places[i] = {*id, bucket, present, step.bucket};
+    const Step step = DecideLimit(limit, places[i].present, now,
+                                  static_cast<std::uint64_t>(check.cost), max_wait_);
+    after[i] = step.bucket;
     decisions[i] = step.decision;
     verdict.allowed = verdict.allowed && step.decision.allowed;
   }
@@ -311,8 +306,8 @@ bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const Ke
     any_new = any_new || is_new(i);
     if (decisions[i].allowed && !verdict.allowed) {
       decisions[i] = DecideLimit(limit, place.present, now, 0, max_wait_).decision;
-    } else if (place.bucket && place.after != place.present) {
-      Replace(keys[i], place.id, limit, *place.bucket, place.after);
+    } else if (place.bucket && after[i] != place.present) {
+      Replace(keys[i], *place.id, limit, *place.bucket, after[i]);
     }
   }
   // Behind those that are there: it moves a map's slots, or drops some.
@@ -320,11 +315,9 @@ bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const Ke
     if (is_new(i)) MakeRoomFor(request.size(), keys[i].partition, now);
   }
   for (std::size_t i = 0; any_new && i < request.size(); ++i) {
-    if (is_new(i)) Insert(keys[i], places[i].id, *request[i].limit, places[i].after);
+    if (is_new(i)) Insert(keys[i], *places[i].id, *request[i].limit, after[i]);
   }
-  if (time_is_ordered_) {
-    for (const KeyHash& key : keys) table_.partition(key.partition).RaiseLatest(now);
-  }
+  RaiseLatest(keys, now);
   JoinDecisions([](std::size_t) { return false; }, verdict);
   verdict.key_hash = keys[verdict.limit_index].hash;
   return true;
@@ -362,7 +355,7 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   verdict.key_hash = hearing.keys[verdict.limit_index].hash;
   const absl::Status kept = Keep(hearing);
   WEIR_CHECK(kept.ok());  // There are no new buckets in it.
-  RaiseLatest(hearing);
+  RaiseLatest(hearing.keys, hearing.now);
   return verdict;
 }
 

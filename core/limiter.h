@@ -264,15 +264,17 @@ class Limiter {
 
  private:
   struct Hearing;
+  struct Place;
 
   [[nodiscard]] absl::StatusOr<Verdict> DecideOne(const Check& check, Instant now);
-  [[nodiscard]] bool DecideFew(const Request& request, Instant now, Verdict& verdict);
+  [[nodiscard]] bool DecideFew(std::span<const Check> request, Instant now, Verdict& verdict);
   [[nodiscard]] bool DecideFewLocked(std::span<const Check> request, std::span<const KeyHash> keys,
                                      Instant now, Verdict& verdict);
   [[nodiscard]] Instant ExecutionTime(std::span<const KeyHash> keys, Instant now);
+  [[nodiscard]] Place FindPlace(const KeyHash& key, const Check& check);
   void FindBuckets(Hearing& hearing);
   absl::Status Keep(Hearing& hearing);
-  void RaiseLatest(const Hearing& hearing);
+  void RaiseLatest(std::span<const KeyHash> keys, Instant now);
   void Join(const Hearing& hearing, Verdict& verdict) const;
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing);
   [[nodiscard]] Verdict LookAgain(const Reservation& reservation, bool allowed, Instant now);
