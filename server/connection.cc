@@ -10,18 +10,11 @@
 #include <spdlog/spdlog.h>
 
 #include "core/status.h"
+#include "server/heap_bytes.h"
 #include "server/io_thread.h"
 #include "server/lingering_close.h"
 
 namespace weir {
-namespace {
-
-std::size_t HeapBytes(const std::string& text) {
-  const std::size_t without_heap = std::string().capacity();
-  return text.capacity() > without_heap ? text.capacity() : 0;
-}
-
-}  // namespace
 
 Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record)
     : thread_(thread),

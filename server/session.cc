@@ -327,7 +327,6 @@ std::string Session::WhyNot(const CommandSpec& spec, std::span<const std::string
                             Instant now, bool in_transaction) {
   if (spec.Is(kNoAuth)) return {};
   if (!user_) return "NOAUTH Authentication required.";
-  if (user_->MayUseAllKeys() && user_->MayRun(spec)) return {};  // as a rule
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
   if (!denial) return {};
   const bool of_key = denial->of == Denial::Of::kKey;

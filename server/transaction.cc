@@ -6,17 +6,13 @@
 #include "absl/strings/str_cat.h"
 
 #include "server/command.h"
+#include "server/heap_bytes.h"
 
 namespace weir {
 namespace {
 
 // What a word costs besides its bytes: where it ends here, and EXEC's view of it.
 constexpr std::size_t kBytesPerWord = 32;
-
-template <typename T>
-std::size_t HeapBytes(const std::vector<T>& elements) noexcept {
-  return elements.capacity() * sizeof(T);
-}
 
 }  // namespace
 
