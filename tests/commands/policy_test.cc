@@ -11,6 +11,7 @@
 
 #include "tests/commands/client.h"
 #include "tests/commands/differences.h"
+#include "tests/support/policy_changes.h"
 
 namespace weir {
 namespace {
@@ -253,18 +254,7 @@ TEST_F(RlPolicyTest, TooManyLimitsAfterExpansion) {
 
 TEST_F(RlPolicyTest, AChangeIsInForceForTheNextRequestOfEveryClient) {
   Client other(client_.host());
-  EXPECT_THAT(other.Run("RL.PEEK k @p"), StartsWith("-ERR unknown policy 'p'"));
-  Policy("SET p 10/s");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 9 0 100 0"));
-  Policy("SET p 20/s 5/s");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 4 0 200 1"));
-  Policy("OVERRIDE p k 7/s");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 6 0 143 0"));
-  EXPECT_EQ(other.Run("RL.PEEK l @p"), Five("1 4 0 200 1"));
-  EXPECT_EQ(Run("RL.POLICY UNOVERRIDE p k"), ":1\r\n");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 4 0 200 1"));
-  Policy("DEL p");
-  EXPECT_THAT(other.Run("RL.PEEK k @p"), StartsWith("-ERR unknown policy 'p'"));
+  ExpectChangesAreInForce(client_, other);
 }
 
 // A chunk of commands has one execution time, but not one policy.

@@ -19,6 +19,7 @@
 #include "tests/support/generators.h"
 #include "tests/support/histories.h"
 #include "tests/support/model_limiter.h"
+#include "tests/support/random_asks.h"
 
 namespace weir {
 namespace {
@@ -26,16 +27,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kWaitersMax = 4;
-
-struct Ask {
-  std::size_t key = 0;
-  std::size_t limit = 0;
-  Move move;  // says what it costs
-
-  friend std::ostream& operator<<(std::ostream& out, const Ask& ask) {
-    return out << "key " << ask.key << " limit " << ask.limit << ask.move;
-  }
-};
 
 struct Turn {
   enum class What { kAllow, kPeek, kTake, kRefund, kWait, kLeave, kReset, kResetAll, kInspect };
@@ -55,13 +46,6 @@ struct Turn {
 
 rc::Gen<Turn> AnyTurn() {
   using What = Turn::What;
-  const auto ask =
-      rc::gen::build<Ask>(rc::gen::set(&Ask::key, Between<std::size_t>(0, kKeys - 1)),
-                          rc::gen::set(&Ask::limit, Between<std::size_t>(0, kLimits - 1)),
-                          rc::gen::set(&Ask::move, AnyMove()));
-  const auto asks = rc::gen::mapcat(Between<std::size_t>(1, 5), [ask](std::size_t count) {
-    return rc::gen::container<std::vector<Ask>>(count, ask);
-  });
   return rc::gen::build<Turn>(
       rc::gen::set(&Turn::what, rc::gen::weightedElement<What>({{40, What::kAllow},
                                                                 {10, What::kPeek},
@@ -72,7 +56,7 @@ rc::Gen<Turn> AnyTurn() {
                                                                 {3, What::kReset},
                                                                 {2, What::kResetAll},
                                                                 {10, What::kInspect}})),
-      rc::gen::set(&Turn::move, AnyMove()), rc::gen::set(&Turn::asks, asks));
+      rc::gen::set(&Turn::move, AnyMove()), rc::gen::set(&Turn::asks, AnyAsks()));
 }
 
 // The integers as a reply has them.
@@ -176,16 +160,7 @@ class Pair {
     std::erase_if(waiters_, [then](const Waiter& waiter) { return waiter.answered <= then; });
   }
 
-  Checks Price(const Turn& turn) {
-    Checks checks;
-    for (const Ask& ask : turn.asks) {
-      const Decision state = model_.State({ask.key, ask.limit}, now());
-      const std::uint64_t cost = CostOf(ask.move, limits_[ask.limit], state);
-      checks.push_back({{ask.key, ask.limit},
-                        static_cast<std::int64_t>(std::min(cost, std::uint64_t{INT64_MAX}))});
-    }
-    return checks;
-  }
+  Checks Price(const Turn& turn) { return PriceOf(turn.asks, model_, limits_, now()); }
 
   // The command with these checks. What has a bucket says its cost itself, and so may share its key
   // with what comes before it.
@@ -235,12 +210,8 @@ class Pair {
               Reply(want.allowed ? 1 : 0, want, checks, WithLimits(turn)));
   }
 
-  // So many tokens at most as one of the asks says.
   void TakeUpTo(const Turn& turn) {
-    Checks checks = Price(turn);
-    const std::int64_t upto = std::max<std::int64_t>(1, checks.back().cost);
-    if (checks.size() > 1) checks.pop_back();
-    for (ModelLimiter::Priced& check : checks) check.cost = std::min<std::int64_t>(check.cost, 3);
+    const auto [upto, checks] = PricedTake(Price(turn));
     std::vector<std::string> words = Words("RL.TAKE", checks);
     words.insert(words.end(), {"UPTO", std::to_string(upto)});
     const Limiter::Grant want = model_.Take(checks, upto, now());

@@ -9,6 +9,7 @@
 #include "core/limit_memo.h"
 #include "core/limit_stats.h"
 #include "tests/commands/client.h"
+#include "tests/support/stats_text.h"
 
 namespace weir {
 namespace {
@@ -16,22 +17,9 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-// The rows of RL.STATS, each as "name allowed denied shadow-denied near-limit;".
-std::string Stats(Client& client) {
-  std::string rows;
-  for (const RespValue& row : client.Ask("RL.STATS").elements) {
-    for (const RespValue& field : row.elements) {
-      rows += (&field == row.elements.data() ? "" : " ") +
-              (field.text.empty() ? std::to_string(field.number) : field.text);
-    }
-    rows += ";";
-  }
-  return rows;
-}
-
 TEST(RlStatsTest, NothingHappenedYet) {
   Client client;
-  EXPECT_EQ(Stats(client), "(total) 0 0 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
 }
 
@@ -40,21 +28,21 @@ TEST(RlStatsTest, CountsWhatEachLimitSaid) {
   client.Run("RL.ALLOW a 10/s 2/m");
   client.Run("RL.ALLOW a 10/s 2/m");  // uses up 2/m
   client.Run("RL.ALLOW a 10/s 2/m");  // 10/s would have admitted: it counts nothing
-  EXPECT_EQ(Stats(client), "(total) 2 1 0 1;10/s 2 0 0 0;2/m 2 1 0 1;");
+  EXPECT_EQ(StatsText(client), "(total) 2 1 0 1;10/s 2 0 0 0;2/m 2 1 0 1;");
 }
 
 TEST(RlStatsTest, NearIsFromEightyPercentOn) {
   Client client;
   client.Run("RL.ALLOW a 10/s COST 7");
-  EXPECT_EQ(Stats(client), "(total) 1 0 0 0;10/s 1 0 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 1 0 0 0;10/s 1 0 0 0;");
   client.Run("RL.ALLOW a 10/s");
-  EXPECT_EQ(Stats(client), "(total) 2 0 0 1;10/s 2 0 0 1;");
+  EXPECT_EQ(StatsText(client), "(total) 2 0 0 1;10/s 2 0 0 1;");
 }
 
 TEST(RlStatsTest, ShadowsCountWhatTheyWouldHaveDenied) {
   Client client;
   for (int i = 0; i < 3; ++i) client.Run("RL.ALLOW a 10/s 1/s,shadow");
-  EXPECT_EQ(Stats(client), "(total) 3 0 2 1;1/s,shadow 1 0 2 1;10/s 3 0 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 3 0 2 1;1/s,shadow 1 0 2 1;10/s 3 0 0 0;");
 }
 
 TEST(RlStatsTest, LabelsAndPoliciesAreNames) {
@@ -62,7 +50,7 @@ TEST(RlStatsTest, LabelsAndPoliciesAreNames) {
   client.Run("RL.POLICY SET free 2/s 9/m,name=minutes");
   client.Run("RL.ALLOW a @free 5/s,name=login");
   client.Run("RL.ALLOW a @free,shadow");
-  EXPECT_EQ(Stats(client),
+  EXPECT_EQ(StatsText(client),
             "(total) 2 0 0 0;@free#0 1 0 0 0;@free#0,shadow 1 0 0 0;@free#1 minutes 1 0 0 0;"
             "@free#1,shadow minutes 1 0 0 0;login 1 0 0 0;");
 }
@@ -71,7 +59,7 @@ TEST(RlStatsTest, ALabelIsNotTheTotal) {
   Client client;
   client.Run("RL.ALLOW a 9/s,name=total");
   client.Run("RL.ALLOW a 9/s,name=total COST 10");
-  EXPECT_EQ(Stats(client), "(total) 1 1 0 0;total 1 1 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 1 1 0 0;total 1 1 0 0;");
 }
 
 // It is one check, by the name that it has first. Another key's is another bucket.
@@ -79,9 +67,9 @@ TEST(RlStatsTest, ABucketNamedTwiceCountsOnce) {
   Client client;
   client.Run("RL.ALLOW a 4/s 4/s 4/s,name=again");
   client.Run("RL.ALLOW a 4/s 4/s,shadow 4/s");
-  EXPECT_EQ(Stats(client), "(total) 1 1 0 0;4/s 1 1 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 1 1 0 0;4/s 1 1 0 0;");
   client.Run("RL.ALLOW b 9/s AND c 9/s AND b 9/s");
-  EXPECT_EQ(Stats(client), "(total) 2 1 0 0;4/s 1 1 0 0;9/s 2 0 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 2 1 0 0;4/s 1 1 0 0;9/s 2 0 0 0;");
 }
 
 class RlStatsOfWaitsTest : public testing::Test {
@@ -97,10 +85,10 @@ class RlStatsOfWaitsTest : public testing::Test {
 
 TEST_F(RlStatsOfWaitsTest, AWaitCountsWhenItIsServed) {
   client_.Run("RL.WAIT k 2/s 2/s,name=again 9/s,name=x 1/s,shadow,cost=2 TIMEOUT 1000");
-  EXPECT_EQ(Stats(other_), "(total) 0 0 0 0;");
+  EXPECT_EQ(StatsText(other_), "(total) 0 0 0 0;");
   client_.clock().Advance(seconds{1});
   EXPECT_NE(client_.Receive(), "");
-  EXPECT_EQ(Stats(other_), "(total) 1 0 1 1;1/s,shadow 0 0 1 0;2/s 1 0 0 1;x 1 0 0 0;");
+  EXPECT_EQ(StatsText(other_), "(total) 1 0 1 1;1/s,shadow 0 0 1 0;2/s 1 0 0 1;x 1 0 0 0;");
 }
 
 TEST_F(RlStatsOfWaitsTest, WhoLeavesCountsForNothing) {
@@ -108,12 +96,12 @@ TEST_F(RlStatsOfWaitsTest, WhoLeavesCountsForNothing) {
     Client leaver(client_.host());
     EXPECT_EQ(leaver.Run("RL.WAIT k 2/s TIMEOUT 1000"), "");
   }
-  EXPECT_EQ(Stats(other_), "(total) 0 0 0 0;");
+  EXPECT_EQ(StatsText(other_), "(total) 0 0 0 0;");
 }
 
 TEST_F(RlStatsOfWaitsTest, ADenialCountsAtOnce) {
   client_.Run("RL.WAIT k 2/s TIMEOUT 499");
-  EXPECT_EQ(Stats(other_), "(total) 0 1 0 0;2/s 0 1 0 0;");
+  EXPECT_EQ(StatsText(other_), "(total) 0 1 0 0;2/s 0 1 0 0;");
 }
 
 // Others make the words of its limits forgotten meanwhile.
@@ -124,7 +112,7 @@ TEST_F(RlStatsOfWaitsTest, AWaiterOutlivesTheMemo) {
   }
   client_.clock().Advance(seconds{1});
   EXPECT_NE(client_.Receive(), "");
-  EXPECT_EQ(Stats(other_), "(total) 1 0 0 0;x 1 0 0 0;");
+  EXPECT_EQ(StatsText(other_), "(total) 1 0 0 0;x 1 0 0 0;");
 }
 
 // Nor do they use up the names that are counted one by one.
@@ -136,10 +124,10 @@ TEST(RlStatsTest, LooksAndRefundsCountNothing) {
   client.Run("RL.PEEK a 1/s COST 2");
   client.Run("RL.REFUND a 1/s");
   client.Run("RL.ALLOW a 1/x");
-  EXPECT_EQ(Stats(client), "(total) 0 0 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
   client.Run("RL.ALLOW a 1/s");
-  EXPECT_EQ(Stats(client), "(total) 1 0 0 1;1/s 1 0 0 1;");
+  EXPECT_EQ(StatsText(client), "(total) 1 0 0 1;1/s 1 0 0 1;");
 }
 
 TEST(RlStatsTest, TakesWaitsAndThrottlesCount) {
@@ -151,7 +139,7 @@ TEST(RlStatsTest, TakesWaitsAndThrottlesCount) {
   client.Run("RL.WAIT b 1/s TIMEOUT 0");
   client.Run("CL.THROTTLE c 0 1 60");
   client.Run("CL.THROTTLE c 0 1 60");
-  EXPECT_EQ(Stats(client), "(total) 4 3 0 3;1/s 1 1 0 1;10/s 2 1 0 1;cl.throttle 1 1 0 1;");
+  EXPECT_EQ(StatsText(client), "(total) 4 3 0 3;1/s 1 1 0 1;10/s 2 1 0 1;cl.throttle 1 1 0 1;");
   EXPECT_EQ(client.Show("RL.TOP"),
             "1) 1) \"a\"\n   2) (integer) 1\n   3) (integer) 0\n"
             "2) 1) \"b\"\n   2) (integer) 1\n   3) (integer) 0\n"
@@ -163,10 +151,10 @@ TEST(RlStatsTest, ResetForgetsCountsAndKeys) {
   client.Run("RL.ALLOW a 1/s");
   client.Run("RL.ALLOW a 1/s");
   EXPECT_EQ(client.Run("RL.STATS RESET"), "+OK\r\n");
-  EXPECT_EQ(Stats(client), "(total) 0 0 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
   client.Run("RL.ALLOW a 1/s");
-  EXPECT_EQ(Stats(client), "(total) 0 1 0 0;1/s 0 1 0 0;");
+  EXPECT_EQ(StatsText(client), "(total) 0 1 0 0;1/s 0 1 0 0;");
 }
 
 TEST(RlStatsTest, TopBlamesTheKeyOfTheLimitThatDecided) {

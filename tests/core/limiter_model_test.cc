@@ -17,20 +17,11 @@
 #include "tests/support/generators.h"
 #include "tests/support/histories.h"
 #include "tests/support/model_limiter.h"
+#include "tests/support/random_asks.h"
 #include "tests/support/windows.h"
 
 namespace weir {
 namespace {
-
-struct Ask {
-  std::size_t key = 0;
-  std::size_t limit = 0;
-  Move move;  // says what it costs
-
-  friend std::ostream& operator<<(std::ostream& out, const Ask& ask) {
-    return out << "key " << ask.key << " limit " << ask.limit << ask.move;
-  }
-};
 
 struct Turn {
   enum class What {
@@ -72,13 +63,6 @@ struct Turn {
 
 rc::Gen<Turn> AnyTurn() {
   using What = Turn::What;
-  const auto ask =
-      rc::gen::build<Ask>(rc::gen::set(&Ask::key, Between<std::size_t>(0, kKeys - 1)),
-                          rc::gen::set(&Ask::limit, Between<std::size_t>(0, kLimits - 1)),
-                          rc::gen::set(&Ask::move, AnyMove()));
-  const auto asks = rc::gen::mapcat(Between<std::size_t>(1, 5), [ask](std::size_t count) {
-    return rc::gen::container<std::vector<Ask>>(count, ask);
-  });
   return rc::gen::build<Turn>(
       rc::gen::set(&Turn::what, rc::gen::weightedElement<What>({{50, What::kDecide},
                                                                 {10, What::kPeek},
@@ -95,7 +79,7 @@ rc::Gen<Turn> AnyTurn() {
                                                                 {1, What::kClear}})),
       rc::gen::set(&Turn::move, AnyMove()),
       rc::gen::set(&Turn::patience, rc::gen::cast<Turn::Patience>(Between(0, 3))),
-      rc::gen::set(&Turn::asks, asks));
+      rc::gen::set(&Turn::asks, AnyAsks()));
 }
 
 // The limiter and its model, side by side through one history.
@@ -177,14 +161,7 @@ class Pair {
   }
 
   std::vector<ModelLimiter::Priced> Price(const Turn& turn) const {
-    std::vector<ModelLimiter::Priced> checks;
-    for (const Ask& ask : turn.asks) {
-      const Decision state = model_.State({ask.key, ask.limit}, now_);
-      const std::uint64_t cost = CostOf(ask.move, limits_[ask.limit], state);
-      checks.push_back({{ask.key, ask.limit},
-                        static_cast<std::int64_t>(std::min(cost, std::uint64_t{INT64_MAX}))});
-    }
-    return checks;
+    return PriceOf(turn.asks, model_, limits_, now_);
   }
 
   Request RequestOf(const std::vector<ModelLimiter::Priced>& checks) {
@@ -211,12 +188,8 @@ class Pair {
     Compare(limiter_->Peek(RequestOf(checks), now_), model_.Look(checks, now_));
   }
 
-  // So many tokens at most as one of the asks says.
   void TakeUpTo(const Turn& turn) {
-    auto checks = Price(turn);
-    const std::int64_t upto = std::max<std::int64_t>(1, checks.back().cost);
-    if (checks.size() > 1) checks.pop_back();
-    for (ModelLimiter::Priced& check : checks) check.cost = std::min<std::int64_t>(check.cost, 3);
+    const auto [upto, checks] = PricedTake(Price(turn));
     const Limiter::Grant got = *limiter_->Take(RequestOf(checks), upto, now_);
     const Limiter::Grant want = model_.Take(checks, upto, now_);
     RC_ASSERT(got.granted == want.granted);

@@ -9,8 +9,7 @@ import tempfile
 import time
 import unittest
 
-from redis_host import SKIPPED
-from weir_e2e import DEADLINE, MEGABYTE, NEVER, ServerTest, encode, scaled
+from weir_e2e import DEADLINE, MEGABYTE, NEVER, SKIPPED, ServerTest, encode, scaled
 
 LIMIT = f"1G/{NEVER},fixed"
 KEYS = 5_000

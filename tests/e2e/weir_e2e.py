@@ -25,6 +25,7 @@ import unittest
 
 DEADLINE = 60.0  # seconds for any one thing to happen; sanitizers and busy machines are slow
 MEGABYTE = 1 << 20
+SKIPPED = 77  # the exit status that ctest takes for a test that was not run
 NEVER = "3285d"  # a period so long that nothing refills while a test runs
 
 _SANITIZER_REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: \w+Sanitizer|runtime error: ).*")

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/conversation.h"
+#include "tests/support/policy_changes.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
@@ -63,18 +64,7 @@ TEST_F(CmdPolicyTest, DeletionForgetsTheBuckets) {
 TEST_F(CmdPolicyTest, AChangeIsInForceForTheNextRequestOfEveryWorker) {
   Worker second(client_.server().services);
   Conversation other(client_.server(), second);
-  EXPECT_THAT(other.Run("RL.PEEK k @p"), StartsWith("-ERR unknown policy 'p'"));
-  Policy("SET p 10/s");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 9 0 100 0"));
-  Policy("SET p 20/s 5/s");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 4 0 200 1"));
-  Policy("OVERRIDE p k 7/s");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 6 0 143 0"));
-  EXPECT_EQ(other.Run("RL.PEEK l @p"), Five("1 4 0 200 1"));
-  EXPECT_EQ(Run("RL.POLICY UNOVERRIDE p k"), ":1\r\n");
-  EXPECT_EQ(other.Run("RL.PEEK k @p"), Five("1 4 0 200 1"));
-  Policy("DEL p");
-  EXPECT_THAT(other.Run("RL.PEEK k @p"), StartsWith("-ERR unknown policy 'p'"));
+  ExpectChangesAreInForce(client_, other);
 }
 
 // What visits much is much of a turn's work.

@@ -9,22 +9,10 @@
 #include "core/limit_stats.h"
 #include "core/top_keys.h"
 #include "tests/support/conversation.h"
+#include "tests/support/stats_text.h"
 
 namespace weir {
 namespace {
-
-// The rows of RL.STATS, each as "name allowed denied shadow-denied near-limit;".
-std::string Stats(Conversation& client) {
-  std::string rows;
-  for (const RespValue& row : client.Ask("RL.STATS").elements) {
-    for (const RespValue& field : row.elements) {
-      rows += (&field == row.elements.data() ? "" : " ") +
-              (field.text.empty() ? std::to_string(field.number) : field.text);
-    }
-    rows += ";";
-  }
-  return rows;
-}
 
 // As when the server is about to stop.
 TEST(CmdStatsTest, WhoIsSentAwayCountsForNothing) {
@@ -46,7 +34,7 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   other.tally.denied.Add(5);
   const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
   for (int i = 0; i < 5; ++i) other.tally.denied_keys.Add("a", a);
-  EXPECT_EQ(Stats(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
+  EXPECT_EQ(StatsText(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
   EXPECT_EQ(client.Show("RL.TOP 1"), "1) 1) \"a\"\n   2) (integer) 6\n   3) (integer) 0");
 }
 
