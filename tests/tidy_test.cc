@@ -42,6 +42,8 @@ TEST(TidyTest, FunctionsAreShort) { ExpectKept(LongFunctions); }
 
 TEST(TidyTest, PagesHaveOneTitle) { ExpectKept(OneTitle); }
 
+TEST(TidyTest, SourcesIncludeTheirOwnHeaderFirst) { ExpectNone(OwnHeaderFirst(Tree())); }
+
 TEST(TidyTest, NoFileIsDead) { ExpectNone(DeadFiles(Tree())); }
 
 }  // namespace

@@ -38,6 +38,10 @@ inline constexpr std::size_t kFunctionLinesMax = 70;
 // A Markdown file has one title, a line that starts with a single '#'.
 [[nodiscard]] Findings OneTitle(const SourceFile& file);
 
+// A source that has a header of its own includes it before all others: then it proves that the
+// header includes what it needs, and nothing else has to (cmake/weir.cmake).
+[[nodiscard]] Findings OwnHeaderFirst(const std::vector<SourceFile>& tree);
+
 // Each C++ and test file is named in the nearest CMakeLists.txt above it: else nothing compiles it
 // (a header, alone) or runs it. It may be named with its folder or, as a test, without extension. A
 // header in tests/ or bench/ may be included instead.

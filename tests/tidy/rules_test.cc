@@ -170,6 +170,21 @@ TEST(TidyRulesTest, PagesHaveOneTitle) {
   EXPECT_THAT(Lines(OneTitle, "README.md", "text\n"), ElementsAre(0));
 }
 
+TEST(TidyRulesTest, SourcesIncludeTheirOwnHeaderFirst) {
+  const SourceFile header = MakeSourceFile("core/x.h", "#pragma once\n");
+  const auto lines = [&header](std::string path, std::string_view text) {
+    std::vector<std::size_t> all;
+    for (const Finding& finding : OwnHeaderFirst({header, MakeSourceFile(std::move(path), text)})) {
+      all.push_back(finding.line);
+    }
+    return all;
+  };
+  EXPECT_THAT(lines("core/x.cc", "// What it does.\n#include \"core/x.h\"\n"), IsEmpty());
+  EXPECT_THAT(lines("core/x.cc", "\n#include <x>\n#include \"core/x.h\"\n"), ElementsAre(2));
+  EXPECT_THAT(lines("core/x.cc", "int x;\n"), ElementsAre(0));
+  EXPECT_THAT(lines("core/y.cc", "#include <x>\n"), IsEmpty());
+}
+
 // The paths that DeadFiles() names in a tree of one list and one file.
 std::vector<std::string> Dead(std::string list_path, std::string_view list, std::string path) {
   std::vector<std::string> dead;

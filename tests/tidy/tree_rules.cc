@@ -53,6 +53,27 @@ bool IsIncluded(const std::vector<SourceFile>& tree, const std::string& header) 
 
 }  // namespace
 
+Findings OwnHeaderFirst(const std::vector<SourceFile>& tree) {
+  std::set<std::string, std::less<>> headers;
+  for (const SourceFile& file : tree) {
+    if (IsHeader(file)) headers.insert(file.path);
+  }
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    const std::string own = std::string(Stem(file.path)) + ".h";
+    if (!file.path.ends_with(".cc") || !headers.contains(own)) continue;
+    const auto first = std::ranges::find_if(
+        file.code, [](const std::string& line) { return line.starts_with("#include "); });
+    const auto index = static_cast<std::size_t>(first - file.code.begin());
+    const std::string wanted = "#include \"" + own + "\"";
+    if (first == file.code.end() || file.lines[index] != wanted) {
+      findings.push_back({file.path, first == file.code.end() ? 0 : index + 1,
+                          "the first that it includes is " + own});
+    }
+  }
+  return findings;
+}
+
 Findings DeadFiles(const std::vector<SourceFile>& tree) {
   std::map<std::string, Words> lists;  // by folder
   for (const SourceFile& file : tree) {
