@@ -11,7 +11,9 @@ from typing import NamedTuple
 import subject
 
 KEY = "key:__rand_int__"
-LIMITS = ["1M/3285d", "2M/3285d", "4M/3285d"]
+COUNTS = [1_000_000, 2_000_000, 4_000_000]
+LIMITS = [f"{count // 1_000_000}M/3285d" for count in COUNTS]
+THREE_KEYS = ["ip:__rand_int__", "user:__rand_int__", "tenant:__rand_int__"]
 TAKEN = "1/3285d"
 
 PERIOD_SECONDS = 3285 * 86_400
@@ -46,15 +48,16 @@ TARGETS = [
     Target("allow-3-limits", "allow", 64, 1.5),
     Target("allow-3-limits", "redis-lua-3", 64, 1 / 12),
     Target("allow-3-keys", "allow", 64, 2.2),
+    Target("allow-3-keys", "redis-lua-3-keys", 64, 1 / 18),
     Target("denied", "allow", 64, 1.0),
 ]
 
 
-def _lua(name, server, title, file, counts):
-    """A script's row: a limit of each of so many tokens on one key."""
+def _lua(name, server, title, file, counts, keys=(KEY,)):
+    """A script's row: a limit of each of so many tokens, on one key or on one key each."""
     with open(os.path.join(SCRIPTS, file), encoding="ascii") as source:
         script = source.read()
-    words = ["EVALSHA", hashlib.sha1(script.encode()).hexdigest(), "1", KEY]
+    words = ["EVALSHA", hashlib.sha1(script.encode()).hexdigest(), str(len(keys)), *keys]
     for count in counts:
         words += [str(count), str(count), str(PERIOD_SECONDS * 1_000_000), "1"]
     return {name: Row(title, server, words, 1, script=script, share=0.25)}
@@ -72,7 +75,15 @@ def redis(name, title, server):
             server,
             f"{title} Lua, 3 limits packed",
             "gcra_packed.lua",
-            [1_000_000, 2_000_000, 4_000_000],
+            COUNTS,
+        ),
+        **_lua(
+            f"{name}-lua-3-keys",
+            server,
+            f"{title} Lua, 3 keys",
+            "gcra_keys.lua",
+            COUNTS,
+            THREE_KEYS,
         ),
     }
 
@@ -85,8 +96,8 @@ def redis_cell(module):
 def weir(path):
     server = subject.weir(server=path)
     allow = ["RL.ALLOW", KEY]
-    three_keys = ["RL.ALLOW", "ip:__rand_int__", LIMITS[0], "AND", "user:__rand_int__", LIMITS[1]]
-    three_keys += ["AND", "tenant:__rand_int__", LIMITS[2]]
+    groups = [[key, limit] for key, limit in zip(THREE_KEYS, LIMITS)]
+    three_keys = ["RL.ALLOW", *groups[0], "AND", *groups[1], "AND", *groups[2]]
     return {
         "ping": Row("weir PING", server, ["PING"], "PONG"),
         "allow": Row("weir RL.ALLOW, 1 limit", server, [*allow, LIMITS[0]], 1),
