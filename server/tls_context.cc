@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,8 +28,10 @@ namespace {
 
 constexpr const char* kCiphersOfTls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-// Room for the file of a key and the numbers of several; what a process may lock everywhere.
-constexpr std::size_t kSecureBytes = 64 * 1024;
+// Room for the file of a key and the numbers of hundreds: an old one stays while connections do
+// that were made with it. Or what a process may lock everywhere, of dozens.
+constexpr std::size_t kSecureBytes = 256 * 1024;
+constexpr std::size_t kFewSecureBytes = 64 * 1024;
 constexpr std::size_t kSecureBytesMin = 32;  // of one piece
 constexpr int kKeyBytesMax = 16 * 1024;      // of the file
 
@@ -92,11 +95,27 @@ int NoPassword(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /*cont
   return -1;
 }
 
+// What OpenSSL says of a key that does not fit in is that it is none.
+bool IsSecureMemoryUsedUp() {
+  constexpr std::size_t kBytesOfKey = 4096;  // more than RSA needs for 4,096 bits
+  void* const room = OPENSSL_secure_malloc(kBytesOfKey);
+  OPENSSL_secure_free(room);
+  return room == nullptr;
+}
+
+bool ReserveSecureMemory(std::size_t bytes) {
+  if (CRYPTO_secure_malloc_init(bytes, kSecureBytesMin) == 1) return true;
+  CRYPTO_secure_malloc_done();
+  return false;
+}
+
 // Without the buffer of a stream, which would keep a copy.
 absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
   constexpr std::string_view kOption = "tls-key";
   const SecureBuffer text;
-  if (text.data() == nullptr) return Unusable(kOption, path, "no memory for it");
+  constexpr std::string_view kNoMemory =
+      "there is no memory left that is not dumped: old connections keep the keys of old files";
+  if (text.data() == nullptr) return Unusable(kOption, path, kNoMemory);
   const std::unique_ptr<std::FILE, Free> file(std::fopen(path.c_str(), "rbe"));
   if (!file) return Unusable(kOption, path, std::generic_category().message(errno));
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
@@ -107,9 +126,14 @@ absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
   const std::unique_ptr<BIO, Free> bio(BIO_new_mem_buf(text.data(), static_cast<int>(bytes)));
   const std::unique_ptr<EVP_PKEY, Free> key(
       bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, nullptr) : nullptr);
-  if (!key) return Unusable(kOption, path, "it holds no private key without a password");
-  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-    return Unusable(kOption, path, FirstError());
+  if (!key) {
+    return Unusable(
+        kOption, path,
+        IsSecureMemoryUsedUp() ? kNoMemory : "it holds no private key without a password");
+  }
+  // A key of another kind than the certificate's is used, and missed by the check alone.
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
+    return Unusable(kOption, path, "it is not the key of the certificate in tls-cert");
   }
   return absl::OkStatus();
 }
@@ -134,6 +158,18 @@ absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
   return absl::OkStatus();
 }
 
+// Called of each record. Those that are not data are read in one call, for as long as they come, so
+// that a client could hold its thread up with them: after too many there is nothing more to read.
+void CountRecord(int is_written, int /*version*/, int content_type, const void* bytes,
+                 std::size_t /*size*/, SSL* session, void* /*argument*/) {
+  const bool is_type = content_type == SSL3_RT_HEADER || content_type == SSL3_RT_INNER_CONTENT_TYPE;
+  if (is_written != 0 || !is_type) return;
+  if (*static_cast<const unsigned char*>(bytes) != SSL3_RT_HANDSHAKE) return;
+  const std::uintptr_t count = HandshakeRecords(session) + 1;
+  SSL_set_app_data(session, reinterpret_cast<void*>(count));
+  if (count > kHandshakeRecordsMax) BIO_set_fd(SSL_get_rbio(session), -1, BIO_NOCLOSE);
+}
+
 bool Configure(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
@@ -141,6 +177,7 @@ bool Configure(SSL_CTX* context) {
   // An idle connection keeps no buffer of 16 KiB; what is pending may have moved by the next write.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_msg_callback(context, CountRecord);
   SSL_CTX_set_read_ahead(context, 1);  // a record in one system call instead of two
   return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
          SSL_CTX_set_num_tickets(context, 0) == 1 &&
@@ -152,10 +189,16 @@ bool Configure(SSL_CTX* context) {
 void TlsDeleter::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
 void TlsDeleter::operator()(ssl_st* session) const noexcept { SSL_free(session); }
 
+std::uintptr_t HandshakeRecords(const ssl_st* session) noexcept {
+  return reinterpret_cast<std::uintptr_t>(SSL_get_app_data(session));
+}
+
+void ForgetHandshakeRecords(ssl_st* session) noexcept { SSL_set_app_data(session, nullptr); }
+
 bool KeepTlsKeysOutOfDumps() {
   if (CRYPTO_secure_malloc_initialized() != 0) return true;
   return CRYPTO_set_mem_functions(Allocate, Reallocate, WipeAndFree) == 1 &&
-         CRYPTO_secure_malloc_init(kSecureBytes, kSecureBytesMin) == 1;
+         (ReserveSecureMemory(kSecureBytes) || ReserveSecureMemory(kFewSecureBytes));
 }
 
 absl::StatusOr<TlsContext> TlsContext::Load(const Options& options) {

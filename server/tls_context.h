@@ -8,6 +8,7 @@
 // (KeepTlsKeysOutOfDumps).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,12 @@ struct TlsDeleter {
 
 // One connection's, see Transport.
 using TlsSession = std::unique_ptr<ssl_st, TlsDeleter>;
+
+// How many records of handshakes, or asking for new keys, were read since the last call of
+// ForgetHandshakeRecords. A session that has read more than the most that it may ends.
+inline constexpr std::uintptr_t kHandshakeRecordsMax = 64;
+[[nodiscard]] std::uintptr_t HandshakeRecords(const ssl_st* session) noexcept;
+void ForgetHandshakeRecords(ssl_st* session) noexcept;
 
 // From now on the numbers of what is read as a private key lie where neither a core dump nor swap
 // space gets them, and what OpenSSL frees is wiped. Call it before anything else of OpenSSL's.

@@ -35,6 +35,7 @@ std::size_t Transport::ReadTls(std::span<char> room, std::error_code& error) {
   error.clear();
   has_more_ = false;
   read_wait_ = StreamSocket::wait_read;
+  ForgetHandshakeRecords(session_.get());
   do {
     ERR_clear_error();
     std::size_t bytes = 0;
@@ -68,6 +69,11 @@ std::size_t Transport::WriteTls(std::string_view bytes, std::error_code& error) 
 
 std::error_code Transport::WhyNot(int result, StreamSocket::wait_type& wait) {
   const int system_error = errno;
+  if (HandshakeRecords(session_.get()) > kHandshakeRecordsMax) {
+    is_broken_ = true;
+    tls_failure_ = "too many records of handshakes at once";
+    return std::make_error_code(std::errc::protocol_error);
+  }
   switch (SSL_get_error(session_.get(), result)) {
     case SSL_ERROR_WANT_READ:
       wait = StreamSocket::wait_read;

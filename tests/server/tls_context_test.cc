@@ -3,6 +3,7 @@
 #include "server/tls_context.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -80,21 +81,32 @@ TEST_F(TlsContextTest, AFileOfSomethingElseIsNamed) {
 }
 
 TEST_F(TlsContextTest, AnotherCertificatesKeyIsRefused) {
-  options_.tls_key = authority_.Issue("other").key;
-  EXPECT_EQ(ErrorOfLoad(),
-            "option 'tls-key': cannot use '" + options_.tls_key + "': key values mismatch");
+  const std::string elliptic = options_.tls_key;
+  const TestCertificate rsa = authority_.Issue("rsa", {.bits_of_rsa = 2048});
+  const auto refuses = [this](const std::string& key) {
+    options_.tls_key = key;
+    return ErrorOfLoad() == "option 'tls-key': cannot use '" + key +
+                                "': it is not the key of the certificate in tls-cert";
+  };
+  EXPECT_TRUE(refuses(authority_.Issue("other").key));
+  EXPECT_TRUE(refuses(rsa.key));
+  options_.tls_cert = rsa.path;
+  EXPECT_TRUE(refuses(elliptic));
+  EXPECT_TRUE(refuses(authority_.Issue("other-rsa", {.bits_of_rsa = 2048}).key));
+  options_.tls_key = rsa.key;
+  EXPECT_EQ(ErrorOfLoad(), "no error");
 }
 
 // It would be asked for on a terminal that nobody watches.
 TEST_F(TlsContextTest, AKeyWithAPasswordIsRefused) {
-  options_.tls_key = authority_.Issue("locked", 3600, "secret").key;
+  options_.tls_key = authority_.Issue("locked", {.password = "secret"}).key;
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-key': cannot use '" + options_.tls_key +
                                "': it holds no private key without a password");
 }
 
 TEST_F(TlsContextTest, AnExpiredCertificateLoadsAndIsKnown) {
   EXPECT_FALSE(TlsContext::Load(options_)->is_expired());
-  const TestCertificate old = authority_.Issue("old", -3600);
+  const TestCertificate old = authority_.Issue("old", {.seconds = -3600});
   options_.tls_cert = old.path;
   options_.tls_key = old.key;
   EXPECT_TRUE(TlsContext::Load(options_)->is_expired());
@@ -107,6 +119,22 @@ TEST_F(TlsContextTest, KeysLieWhereNoDumpIsMadeOf) {
   const absl::StatusOr<TlsContext> context = TlsContext::Load(options_);
   ASSERT_TRUE(context.ok());
   EXPECT_GT(CRYPTO_secure_used(), before);
+}
+
+// Each generation of connections keeps its own.
+TEST_F(TlsContextTest, ThereIsRoomForTheKeysOfManyReloads) {
+  const TestCertificate rsa = authority_.Issue("rsa", {.bits_of_rsa = 2048});
+  options_.tls_cert = rsa.path;
+  options_.tls_key = rsa.key;
+  std::vector<absl::StatusOr<TlsContext>> contexts;
+  while (contexts.empty() || contexts.back().ok()) contexts.push_back(TlsContext::Load(options_));
+  EXPECT_GT(contexts.size(), 40U);
+  EXPECT_EQ(StdView(contexts.back().status().message()),
+            "option 'tls-key': cannot use '" + rsa.key +
+                "': there is no memory left that is not dumped: old connections keep the keys of "
+                "old files");
+  contexts.clear();
+  EXPECT_TRUE(TlsContext::Load(options_).ok());
 }
 
 }  // namespace

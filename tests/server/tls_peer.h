@@ -27,6 +27,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -54,6 +55,9 @@ struct TestCertificate {
 
 // Signs itself.
 class TestAuthority {
+ private:
+  static constexpr long kDay = 86'400;
+
  public:
   TestAuthority(const TemporaryDirectory& directory, const std::string& name)
       : prefix_(directory.path() + "/" + name), key_(EVP_EC_gen("P-256")) {
@@ -66,23 +70,26 @@ class TestAuthority {
 
   [[nodiscard]] std::string path() const { return prefix_ + ".pem"; }
 
-  // Valid from yesterday on, until so many seconds from now. With a password the key is encrypted.
-  [[nodiscard]] TestCertificate Issue(const std::string& name, long seconds = kDay,
-                                      const char* password = nullptr) const {
-    const OpensslPtr<EVP_PKEY> key(EVP_EC_gen("P-256"));
+  struct Wish {
+    long seconds = kDay;             // valid from yesterday on until then
+    const char* password = nullptr;  // the key is encrypted with it
+    unsigned bits_of_rsa = 0;        // 0: a key on an elliptic curve
+  };
+  [[nodiscard]] TestCertificate Issue(const std::string& name) const { return Issue(name, Wish()); }
+  [[nodiscard]] TestCertificate Issue(const std::string& name, const Wish& wish) const {
+    const OpensslPtr<EVP_PKEY> key(wish.bits_of_rsa > 0 ? EVP_RSA_gen(wish.bits_of_rsa)
+                                                        : EVP_EC_gen("P-256"));
     TestCertificate issued{.path = prefix_ + "-" + name + ".pem",
                            .key = prefix_ + "-" + name + ".key"};
-    Save(issued.path, Sign(name, key.get(), seconds).get());
+    Save(issued.path, Sign(name, key.get(), wish.seconds).get());
     const OpensslPtr<std::FILE> file(std::fopen(issued.key.c_str(), "w"));
-    const EVP_CIPHER* const cipher = password != nullptr ? EVP_aes_128_cbc() : nullptr;
+    const EVP_CIPHER* const cipher = wish.password != nullptr ? EVP_aes_128_cbc() : nullptr;
     WEIR_CHECK(PEM_write_PrivateKey(file.get(), key.get(), cipher, nullptr, 0, nullptr,
-                                    const_cast<char*>(password)) == 1);
+                                    const_cast<char*>(wish.password)) == 1);
     return issued;
   }
 
  private:
-  static constexpr long kDay = 86'400;
-
   [[nodiscard]] OpensslPtr<X509> Sign(const std::string& name, EVP_PKEY* key, long seconds) const {
     static long serial = 0;
     OpensslPtr<X509> made(X509_new());
@@ -160,6 +167,15 @@ class TlsClient {
       if (!Repeat([&] { return SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &sent); }))
         return false;
       bytes.remove_prefix(sent);
+    }
+    return true;
+  }
+
+  // Says so many times that it has new keys, and nothing else. False: the connection is broken.
+  bool ChangesKeys(std::int64_t times) {
+    for (std::int64_t i = 0; i < times; ++i) {
+      if (SSL_key_update(session_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return false;
+      if (!Repeat([this] { return SSL_do_handshake(session_.get()); })) return false;
     }
     return true;
   }

@@ -5,6 +5,7 @@
 #include "server/transport.h"
 
 #include <csignal>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@
 #include "tests/server/loopback.h"
 #include "tests/server/tls_peer.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {
@@ -156,6 +158,20 @@ TEST_F(TransportTest, KeysMayChangeAtAnyTime) {
   }
 }
 
+// One that only asks for new keys would hold its thread up for as long as it goes on.
+TEST_F(TransportTest, NewKeysWithoutEndAreRefused) {
+  TlsClient client(port(), Trusted());
+  Serve();
+  ASSERT_TRUE(client.ShakeHands());
+  ASSERT_TRUE(client.Send(kPing));
+  ASSERT_EQ(client.Receive(kPong.size()), kPong);
+  const std::uint64_t commands = thread_.worker().counters.commands.value();
+  EXPECT_FALSE(client.ChangesKeys(Scaled(100'000)) && client.Send(kPing) &&
+               client.Receive(kPong.size()) == kPong);
+  EXPECT_TRUE(AwaitClients(0));
+  EXPECT_EQ(thread_.worker().counters.commands.value(), commands);
+}
+
 TEST_F(TransportTest, RenegotiationIsRefused) {
   TlsClient client(port(), Trusted(TLS1_2_VERSION));
   Serve();
@@ -233,7 +249,7 @@ TEST_F(TransportTest, OnlyTls12AndTls13AreSpoken) {
 }
 
 TEST_F(TransportTest, OnlyTheAuthoritysClientsAreServed) {
-  const TestCertificate expired = authority_.Issue("expired", -3600);
+  const TestCertificate expired = authority_.Issue("expired", {.seconds = -3600});
   const TestCertificate foreign = stranger_.Issue("client");
   TlsClientOptions options = Trusted();
   options.certificate = {};
