@@ -130,11 +130,17 @@ bool TableHold::Covers(const BucketTable& table, std::size_t partition) {
 }
 
 TableHold::TableHold(BucketTable& table, const PartitionSet& partitions)
-    : table_(table), partitions_(partitions), lock_(table, partitions) {
-  WEIR_CHECK(!of_this_thread_);
+    : table_(table), partitions_(partitions) {
+  if (const TableHold* const outer = of_this_thread_) {
+    WEIR_CHECK(&outer->table_ == &table_ && outer->partitions_.Contains(partitions_));
+    return;
+  }
+  lock_.emplace(table, partitions_);
   of_this_thread_ = this;
 }
 
-TableHold::~TableHold() { of_this_thread_ = nullptr; }
+TableHold::~TableHold() {
+  if (lock_) of_this_thread_ = nullptr;
+}
 
 }  // namespace weir

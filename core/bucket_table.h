@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "absl/container/flat_hash_map.h"
@@ -183,9 +184,9 @@ class TableLock {
   absl::InlinedVector<std::uint16_t, 8> partitions_;  // ascending, distinct
 };
 
-// Holds the locks of some partitions over several locks of this thread, which then find them taken.
-// One a thread at a time. Meanwhile the thread may not lock other partitions: two that wait
-// for one another's would wait for ever.
+// Holds the locks of some partitions over several locks of this thread, which then find them taken;
+// so does another hold of the same table. Meanwhile the thread may not lock other partitions: two
+// that wait for one another's would wait for ever.
 class TableHold {
  public:
   TableHold(BucketTable& table, const PartitionSet& partitions);
@@ -202,7 +203,7 @@ class TableHold {
 
   const BucketTable& table_;
   const PartitionSet partitions_;
-  const TableLock lock_;
+  std::optional<TableLock> lock_;  // none where another hold of this thread has them
 };
 
 }  // namespace weir

@@ -57,9 +57,10 @@ enum CommandFlags : std::uint32_t {
   kApplication = 1 << 10,       // an application's user may run it: the category @limit
   kAtOnce = 1 << 11,            // is not queued between MULTI and EXEC
   kNotInTransaction = 1 << 12,  // may not be queued
-  kWholeTable = 1 << 13,        // looks at or changes buckets of keys that it does not name
+  kWholeTable = 1 << 13,        // is about keys that it does not name
   kSubcommand = 1 << 14,        // "CLIENT|ID"; the table sets it
   kBlocking = 1 << 15,          // may be answered later, and what was sent behind it then, too
+  kSecret = 1 << 16,            // a password may be among its words
 };
 
 // Where the keys are, as Redis counts: positions in the words; first 0 means no keys, last -1 the

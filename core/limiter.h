@@ -171,13 +171,14 @@ class Limiter {
   [[nodiscard]] bool IsUnchanged(const Watched& watched, Instant now);
 
   // Makes one of several calls: nobody else's call about the same keys comes between those that
-  // this thread makes while it is there. One a thread at a time; meanwhile the thread may call
-  // nothing about other keys, and nothing about all of them (Clear, size, ...) unless it has all.
-  // Cost: the locks of the keys' partitions; of all, which stops the world, about 50 us.
+  // this thread makes while it is there. Meanwhile the thread may call nothing about other keys,
+  // and nothing about all of them (Clear, size, ...) unless it has all; an isolation of some of
+  // those that it has adds nothing. Cost: the locks of the keys' partitions; of all, which stops
+  // the world, about 50 us.
   class Isolation {
    public:
     Isolation(Limiter& limiter, std::span<const std::string_view> keys,
-              std::span<const Watched> watched);
+              std::span<const Watched> watched = {});
     explicit Isolation(Limiter& limiter);  // all keys
 
    private:
@@ -186,7 +187,7 @@ class Limiter {
     TableHold hold_;
   };
 
-  // Forgets everything, one partition after the other.
+  // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does.
   void Clear();
 
   // Forgets all buckets of these policies, one partition after the other: a scan of the table.

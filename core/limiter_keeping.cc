@@ -153,13 +153,10 @@ void Limiter::ForgetFull(std::size_t partition, const SlotKey& slot) {
 
 void Limiter::Clear() {
   MutexLock saving(saving_mutex_);
-  if (notes_changes_) {
-    const TableLock world = TableLock::All(table_);
-    exhausted_since_.reset();
-  }
+  const Isolation everything(*this);
+  exhausted_since_.reset();
   ++generation_;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    PartitionLock lock(table_, i);
     table_.partition(i).ForgetChanges();
     table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
                                 [&](const SlotKey& slot, Bucket) {

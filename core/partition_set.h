@@ -1,6 +1,7 @@
 // A set of partitions of the table: a bit each, 512 bytes. Of one thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -25,6 +26,11 @@ class PartitionSet {
   }
   [[nodiscard]] bool Contains(std::size_t partition) const noexcept {
     return (words_[partition / 64] >> (partition % 64) & 1) != 0;
+  }
+  [[nodiscard]] bool Contains(const PartitionSet& others) const noexcept {
+    return std::ranges::equal(words_, others.words_, [](std::uint64_t mine, std::uint64_t other) {
+      return (other & ~mine) == 0;
+    });
   }
   // Adds 64 at once. Returns whether there was any that was not in it.
   bool AddWord(std::size_t word, std::uint64_t bits) noexcept {

@@ -32,6 +32,7 @@ void Del(Call& call) {
   const Instant now = call.services().explicit_time.View(call.now);
   call.Charge(call.arguments().size());
   call.Changed();
+  const Limiter::Isolation isolation(call.services().limiter, call.arguments());
   std::int64_t forgotten = 0;
   for (const std::string_view key : call.arguments()) {
     if (call.services().limiter.Reset(key, {}, now) > 0) ++forgotten;
@@ -41,6 +42,7 @@ void Del(Call& call) {
 
 void Exists(Call& call) {
   call.Charge(call.arguments().size());
+  const Limiter::Isolation isolation(call.services().limiter, call.arguments());
   std::int64_t existing = 0;
   for (const std::string_view key : call.arguments()) {
     if (ResetAfter(call, key) > Nanos{0}) ++existing;

@@ -13,6 +13,10 @@
 namespace weir {
 namespace {
 
+// Whoever changes a policy keeps everybody else from the keys that it may be about, so that a
+// transaction of theirs sees it as it was or as it is.
+using Isolation = Limiter::Isolation;
+
 void Acknowledge(Call& call, const absl::Status& status) {
   if (!status.ok()) return call.Fail(status);
   call.Changed();
@@ -25,6 +29,7 @@ void PolicySet(Call& call) {
   const auto arguments = call.arguments();
   absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(1));
   if (!limits.ok()) return call.Fail(limits.status());
+  const Isolation isolation(call.services().limiter);
   Acknowledge(call, call.services().policies.Set(arguments[0], *std::move(limits)));
 }
 
@@ -42,6 +47,7 @@ void PolicyList(Call& call) {
 
 void PolicyDel(Call& call) {
   Services& services = call.services();
+  const Isolation isolation(services.limiter);
   const absl::StatusOr<std::uint32_t> gone = services.policies.Delete(call.arguments()[0]);
   if (gone.ok()) {
     services.limiter.ForgetPolicies({{*gone}});
@@ -54,12 +60,14 @@ void PolicyOverride(Call& call) {
   const auto arguments = call.arguments();
   absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(2));
   if (!limits.ok()) return call.Fail(limits.status());
+  const Isolation isolation(call.services().limiter, arguments.subspan(1, 1));
   Acknowledge(call,
               call.services().policies.Override(arguments[0], arguments[1], *std::move(limits)));
 }
 
 void PolicyUnoverride(Call& call) {
   const auto arguments = call.arguments();
+  const Isolation isolation(call.services().limiter, arguments.subspan(1, 1));
   const absl::StatusOr<bool> removed =
       call.services().policies.RemoveOverride(arguments[0], arguments[1]);
   if (!removed.ok()) return call.Fail(removed.status());

@@ -258,6 +258,21 @@ TEST_F(TableLockTest, AHoldCoversLocksOfItsThread) {
   const TableLock both(*table_, keys);
 }
 
+TEST_F(TableLockTest, AHoldInsideAnotherAddsAndReleasesNothing) {
+  PartitionSet outer;
+  outer.Add(3);
+  outer.Add(5);
+  PartitionSet inner;
+  inner.Add(5);
+  EXPECT_EQ(CountUnder([&](int) {
+              auto hold = std::make_unique<TableHold>(*table_, outer);
+              { const TableHold part(*table_, inner); }
+              { const TableHold all_of_it(*table_, outer); }
+              return hold;
+            }),
+            4 * rounds_);
+}
+
 TEST_F(TableLockTest, ReleasedWhenItGoes) {
   { const TableLock all = TableLock::All(*table_); }
   { const TableLock all = TableLock::All(*table_); }

@@ -117,10 +117,13 @@ TEST_F(LimiterIsolationTest, NobodyComesBetween) {
   std::thread other(charge, true);
   std::thread clearer([&] {
     while (working > 0) {
-      const Limiter::Isolation isolation(*limiter_);
-      EXPECT_EQ(left("a"), left("b"));
+      {
+        const Limiter::Isolation isolation(*limiter_);
+        EXPECT_EQ(left("a"), left("b"));
+        limiter_->Clear();
+        limiter_->ReclaimLimits(1, 1);
+      }
       limiter_->Clear();
-      limiter_->ReclaimLimits(1, 1);
     }
   });
   one.join();
