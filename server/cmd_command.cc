@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -43,15 +44,21 @@ void WriteSimpleSet(RespWriter& reply, const Words& words) {
   for (const auto& word : words) reply.SimpleString(word);
 }
 
+// What becomes of the keys.
+std::vector<std::string_view> KeyFlags(const CommandSpec& spec) {
+  if (!spec.Is(kWrite)) return {"RO", "access"};
+  if (spec.group == "keys" || spec.name == "RL.RESET") return {"RM", "delete"};
+  return {"RW", "access", "update"};
+}
+
 void WriteKeySpecs(RespWriter& reply, const CommandSpec& spec) {
   if (spec.keys.first == 0) return reply.Set(0);
   reply.Set(1);
   reply.Map(3);
   reply.Bulk("flags");
-  using Words = std::vector<std::string_view>;
-  WriteSimpleSet(reply, !spec.Is(kWrite)    ? Words{"RO", "access"}
-                        : spec.Is(kDenyOom) ? Words{"RW", "access", "update"}
-                                            : Words{"RW", "delete"});
+  std::vector<std::string_view> flags = KeyFlags(spec);
+  if (spec.Is(kAndKeys)) flags.emplace_back("incomplete");  // COMMAND GETKEYS tells the others
+  WriteSimpleSet(reply, flags);
   reply.Bulk("begin_search");
   reply.Map(2);
   reply.Bulk("type");
@@ -170,6 +177,23 @@ void WriteDocs(RespWriter& reply, const CommandSpec& spec) {
   }
 }
 
+struct FoundKeys {
+  const CommandSpec& spec;
+  std::vector<std::string_view> keys;
+};
+
+// The keys of a request, or why there are none.
+absl::StatusOr<FoundKeys> FindKeys(std::span<const std::string_view> words) {
+  const CommandSpec* spec = FindRequested(words);
+  if (!spec) return absl::InvalidArgumentError("Invalid command specified");
+  if (!spec->arity.Allows(words.size())) {
+    return absl::InvalidArgumentError("Invalid number of arguments specified for command");
+  }
+  FoundKeys found{*spec, KeysIn(*spec, words)};
+  if (found.keys.empty()) return absl::InvalidArgumentError("The command has no key arguments");
+  return found;
+}
+
 }  // namespace
 
 void Command(Call& call) {
@@ -210,32 +234,47 @@ void CommandDocs(Call& call) {
 }
 
 void CommandList(Call& call) {
-  std::string_view pattern = "*";
   ArgReader arguments(call.arguments());
+  std::string_view pattern = "*";
+  CommandCategories categories = kEveryCategory;
   if (arguments.TryKeyword("FILTERBY")) {
-    if (!arguments.TryKeyword("PATTERN")) arguments.Fail("syntax error, expected PATTERN pattern");
-    pattern = arguments.Word("pattern");
+    if (arguments.TryKeyword("PATTERN")) {
+      pattern = arguments.Word("pattern");
+    } else if (arguments.TryKeyword("ACLCAT")) {
+      categories = FindCategory(arguments.Word("category")).value_or(0);
+    } else if (arguments.TryKeyword("MODULE")) {
+      arguments.Word("module-name");
+      categories = 0;  // There are no modules.
+    } else {
+      arguments.Fail("syntax error, expected PATTERN, ACLCAT or MODULE");
+    }
   }
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   std::vector<std::string> names;
-  for (const CommandSpec* spec : TopLevelCommands()) {
-    if (MatchesGlob(pattern, spec->name)) names.push_back(LowerName(*spec));
+  for (const CommandSpec& spec : CommandTable()) {
+    const bool in_category = (CategoriesOf(spec) & categories) != 0;
+    if (in_category && MatchesGlob(pattern, spec.name)) names.push_back(LowerName(spec));
   }
   call.reply.Array(names.size());
   for (const std::string& name : names) call.reply.Bulk(name);
 }
 
 void CommandGetKeys(Call& call) {
-  const auto words = call.arguments();
-  const CommandSpec* spec = FindRequested(words);
-  if (!spec) return call.Fail("Invalid command specified");
-  if (!spec->arity.Allows(words.size())) {
-    return call.Fail("Invalid number of arguments specified for command");
+  const absl::StatusOr<FoundKeys> found = FindKeys(call.arguments());
+  if (!found.ok()) return call.Fail(found.status());
+  call.reply.Array(found->keys.size());
+  for (const std::string_view key : found->keys) call.reply.Bulk(key);
+}
+
+void CommandGetKeysAndFlags(Call& call) {
+  const absl::StatusOr<FoundKeys> found = FindKeys(call.arguments());
+  if (!found.ok()) return call.Fail(found.status());
+  call.reply.Array(found->keys.size());
+  for (const std::string_view key : found->keys) {
+    call.reply.Array(2);
+    call.reply.Bulk(key);
+    WriteSimpleSet(call.reply, KeyFlags(found->spec));
   }
-  const auto keys = KeysIn(*spec, words);
-  if (keys.empty()) return call.Fail("The command has no key arguments");
-  call.reply.Array(keys.size());
-  for (const std::string_view key : keys) call.reply.Bulk(key);
 }
 
 void ContainerHelp(Call& call) {

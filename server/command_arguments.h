@@ -107,8 +107,15 @@ inline constexpr std::array kAssignment = {Argument{.name = "parameter"},
                                            Argument{.name = "value"}};
 inline constexpr std::array kConfigSet = {
     Argument{.name = "data", .type = Arg::kBlock, .multiple = true, .parts = kAssignment}};
-inline constexpr std::array kOptionalPattern = {Argument{
-    .name = "pattern", .type = Arg::kPattern, .token = "FILTERBY PATTERN", .optional = true}};
+inline constexpr std::array kCommandFilter = {
+    Argument{.name = "module-name", .token = "MODULE"},
+    Argument{.name = "category", .token = "ACLCAT"},
+    Argument{.name = "pattern", .type = Arg::kPattern, .token = "PATTERN"}};
+inline constexpr std::array kListedCommands = {Argument{.name = "filterby",
+                                                        .type = Arg::kOneOf,
+                                                        .token = "FILTERBY",
+                                                        .optional = true,
+                                                        .parts = kCommandFilter}};
 inline constexpr std::array kCommandNames = {
     Argument{.name = "command-name", .optional = true, .multiple = true}};
 inline constexpr std::array kWholeCommand = {

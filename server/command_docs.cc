@@ -29,11 +29,12 @@ constexpr std::array<Group, 5> kGroups = {{
     {"connection", "Connection", "What clients send about their connection."},
     {"transaction", "Transactions",
      "Between MULTI and EXEC commands are queued; EXEC runs them, and nobody else's decision about "
-     "their keys comes between. (A policy that one of them sets is everybody's at once.) WATCH "
-     "makes "
-     "EXEC do nothing if a key has changed since. At most 4,096 commands are queued, of which "
-     "those "
-     "that are not `fast` count as 64, and 1 MiB."},
+     "their keys, and no change of a policy, comes between. WATCH makes EXEC do nothing if a key's "
+     "buckets are not what they were; it looks at what they are, not at how often they changed, "
+     "nor at policies. At most 4,096 commands are queued, of which those that are not `fast` count "
+     "as 64, and 1 MiB. Of the replies EXEC returns 4 MiB; what is longer is done all the same, "
+     "and "
+     "answered by an error that says so."},
     {"server", "Server", "For tools and operators."},
 }};
 
@@ -139,7 +140,7 @@ void AppendOption(std::string& page, const OptionSpec& spec) {
 }  // namespace
 
 std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
-  constexpr std::array<std::pair<CommandFlags, std::string_view>, 9> kNames = {{
+  constexpr std::array<std::pair<CommandFlags, std::string_view>, 10> kNames = {{
       {kWrite, "write"},
       {kReadOnly, "readonly"},
       {kDenyOom, "denyoom"},
@@ -149,6 +150,7 @@ std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
       {kLoading, "loading"},
       {kNotInTransaction, "no_multi"},
       {kBlocking, "blocking"},
+      {kAndKeys, "movablekeys"},
   }};
   std::vector<std::string_view> names;
   for (const auto& [flag, name] : kNames) {

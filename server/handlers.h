@@ -65,6 +65,7 @@ void Command(Call& call);
 void CommandCount(Call& call);
 void CommandDocs(Call& call);
 void CommandGetKeys(Call& call);
+void CommandGetKeysAndFlags(Call& call);
 void CommandInfo(Call& call);
 void CommandList(Call& call);
 

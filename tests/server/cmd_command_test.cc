@@ -15,6 +15,7 @@ namespace weir {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsSupersetOf;
 using testing::StartsWith;
 
 std::vector<std::string> TopLevelNames() {
@@ -44,10 +45,10 @@ const RespValue& Field(const RespValue& map, std::string_view name) {
 TEST(CommandInfoTest, RlAllowInResp2) {
   Conversation client;
   EXPECT_EQ(client.Run("COMMAND INFO rl.allow"),
-            "*1\r\n*10\r\n$8\r\nrl.allow\r\n:-3\r\n*3\r\n+write\r\n+denyoom\r\n+fast\r\n:1\r\n:"
-            "1\r\n:1\r\n"
+            "*1\r\n*10\r\n$8\r\nrl.allow\r\n:-3\r\n*4\r\n+write\r\n+denyoom\r\n+fast\r\n"
+            "+movablekeys\r\n:1\r\n:1\r\n:1\r\n"
             "*3\r\n+@write\r\n+@limit\r\n+@fast\r\n*0\r\n*1\r\n"
-            "*6\r\n$5\r\nflags\r\n*3\r\n+RW\r\n+access\r\n+update\r\n"
+            "*6\r\n$5\r\nflags\r\n*4\r\n+RW\r\n+access\r\n+update\r\n+incomplete\r\n"
             "$12\r\nbegin_search\r\n*4\r\n$4\r\ntype\r\n$5\r\nindex\r\n$4\r\nspec\r\n*2\r\n$"
             "5\r\nindex\r\n:1\r\n"
             "$9\r\nfind_keys\r\n*4\r\n$4\r\ntype\r\n$5\r\nrange\r\n$4\r\nspec\r\n*6\r\n$"
@@ -59,10 +60,11 @@ TEST(CommandInfoTest, RlAllowInResp3) {
   Conversation client;
   client.Run("HELLO 3");
   EXPECT_EQ(client.Run("COMMAND INFO RL.Allow"),
-            "*1\r\n*10\r\n$8\r\nrl.allow\r\n:-3\r\n~3\r\n+write\r\n+denyoom\r\n+fast\r\n:1\r\n:"
+            "*1\r\n*10\r\n$8\r\nrl.allow\r\n:-3\r\n~4\r\n+write\r\n+denyoom\r\n+fast\r\n+"
+            "movablekeys\r\n:1\r\n:"
             "1\r\n:1\r\n"
             "~3\r\n+@write\r\n+@limit\r\n+@fast\r\n~0\r\n~1\r\n"
-            "%3\r\n$5\r\nflags\r\n~3\r\n+RW\r\n+access\r\n+update\r\n"
+            "%3\r\n$5\r\nflags\r\n~4\r\n+RW\r\n+access\r\n+update\r\n+incomplete\r\n"
             "$12\r\nbegin_search\r\n%2\r\n$4\r\ntype\r\n$5\r\nindex\r\n$4\r\nspec\r\n%1\r\n$"
             "5\r\nindex\r\n:1\r\n"
             "$9\r\nfind_keys\r\n%2\r\n$4\r\ntype\r\n$5\r\nrange\r\n$4\r\nspec\r\n%3\r\n$"
@@ -135,13 +137,22 @@ TEST(CommandCountTest, EqualsTheRowsThatAreNoSubcommands) {
 
 TEST(CommandListTest, ListsTheNamesThatMatch) {
   Conversation client;
-  EXPECT_EQ(Texts(client.Ask("COMMAND LIST")), TopLevelNames());
-  EXPECT_THAT(Texts(client.Ask("COMMAND LIST FILTERBY PATTERN rl.*")),
-              ElementsAre("rl.allow", "rl.help", "rl.inspect", "rl.peek", "rl.policy", "rl.refund",
-                          "rl.reset", "rl.stats", "rl.take", "rl.throttle", "rl.top", "rl.wait"));
+  std::vector<std::string> all;
+  for (const CommandSpec& spec : CommandTable()) all.push_back(LowerName(spec));
+  EXPECT_EQ(Texts(client.Ask("COMMAND LIST")), all);
+  EXPECT_THAT(Texts(client.Ask("COMMAND LIST FILTERBY PATTERN rl.?????*")),
+              IsSupersetOf({"rl.allow", "rl.policy", "rl.policy|set", "rl.throttle"}));
+  EXPECT_THAT(Texts(client.Ask("COMMAND LIST FILTERBY PATTERN memory|*")),
+              ElementsAre("memory|doctor", "memory|help", "memory|malloc-stats", "memory|purge",
+                          "memory|stats", "memory|usage"));
+  EXPECT_THAT(Texts(client.Ask("COMMAND LIST FILTERBY ACLCAT Transaction")),
+              ElementsAre("discard", "exec", "multi", "unwatch", "watch"));
+  EXPECT_EQ(client.Run("COMMAND LIST FILTERBY ACLCAT nosuch"), "*0\r\n");
+  EXPECT_EQ(client.Run("COMMAND LIST FILTERBY MODULE weir"), "*0\r\n");
   EXPECT_THAT(Texts(client.Ask("command list filterby pattern ?ING")), ElementsAre("ping"));
   EXPECT_EQ(client.Run("COMMAND LIST FILTERBY PATTERN nosuch*"), "*0\r\n");
-  EXPECT_THAT(client.Run("COMMAND LIST FILTERBY ACLCAT fast"), StartsWith("-ERR syntax error"));
+  EXPECT_THAT(client.Run("COMMAND LIST FILTERBY ACLCAT"), StartsWith("-ERR syntax error"));
+  EXPECT_THAT(client.Run("COMMAND LIST FILTERBY NAME x"), StartsWith("-ERR syntax error"));
   EXPECT_THAT(client.Run("COMMAND LIST FILTERBY PATTERN"), StartsWith("-ERR syntax error"));
   EXPECT_THAT(client.Run("COMMAND LIST FILTERBY"), StartsWith("-ERR syntax error"));
   EXPECT_EQ(client.Run("COMMAND LIST PATTERN *"), "-ERR syntax error\r\n");
@@ -270,11 +281,26 @@ TEST(CommandDocsCommandTest, AloneDocumentsEveryRow) {
   }
 }
 
+TEST(CommandGetKeysAndFlagsTest, SaysWhatBecomesOfEachKey) {
+  Conversation client;
+  EXPECT_EQ(client.Run("COMMAND GETKEYSANDFLAGS rl.allow a 1/s AND b 1/s"),
+            "*2\r\n*2\r\n$1\r\na\r\n*3\r\n+RW\r\n+access\r\n+update\r\n"
+            "*2\r\n$1\r\nb\r\n*3\r\n+RW\r\n+access\r\n+update\r\n");
+  EXPECT_EQ(client.Run("COMMAND GETKEYSANDFLAGS del k"),
+            "*1\r\n*2\r\n$1\r\nk\r\n*2\r\n+RM\r\n+delete\r\n");
+  client.Run("HELLO 3");
+  EXPECT_EQ(client.Run("COMMAND GETKEYSANDFLAGS ttl k"),
+            "*1\r\n*2\r\n$1\r\nk\r\n~2\r\n+RO\r\n+access\r\n");
+  EXPECT_EQ(client.Run("COMMAND GETKEYSANDFLAGS ping x"),
+            "-ERR The command has no key arguments\r\n");
+  EXPECT_EQ(client.Run("COMMAND GETKEYSANDFLAGS nosuch k"), "-ERR Invalid command specified\r\n");
+}
+
 TEST(CommandTest, OtherSubcommandsAreUnknown) {
   Conversation client;
-  EXPECT_EQ(client.Run("COMMAND GETKEYSANDFLAGS get k"),
-            "-ERR unknown subcommand 'GETKEYSANDFLAGS'. Try COMMAND HELP.\r\n");
-  EXPECT_THAT(client.Run("COMMAND HELP"), StartsWith("*13\r\n+COMMAND <subcommand> "));
+  EXPECT_EQ(client.Run("COMMAND NOSUCH get k"),
+            "-ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP.\r\n");
+  EXPECT_THAT(client.Run("COMMAND HELP"), StartsWith("*15\r\n+COMMAND <subcommand> "));
 }
 
 }  // namespace

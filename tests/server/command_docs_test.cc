@@ -50,15 +50,16 @@ TEST(CommandDocsTest, SyntaxLinesAreMadeOfTheArguments) {
       {"SHUTDOWN", "SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]"},
       {"CLIENT|SETINFO", "CLIENT SETINFO LIB-NAME libname|LIB-VER libver"},
       {"CLIENT|LIST", "CLIENT LIST [TYPE client-type|ID client-id [client-id ...]]"},
-      {"COMMAND|LIST", "COMMAND LIST [FILTERBY PATTERN pattern]"},
+      {"COMMAND|LIST",
+       "COMMAND LIST [FILTERBY MODULE module-name|ACLCAT category|PATTERN pattern]"},
       {"CONFIG|GET", "CONFIG GET parameter [parameter ...]"},
   };
   for (const auto& [name, syntax] : lines) EXPECT_EQ(CommandSyntax(Row(name)), syntax);
 }
 
 TEST(CommandDocsTest, FlagsAreNamedAsRedisNamesThem) {
-  EXPECT_THAT(FlagNames(Row("RL.ALLOW")), ElementsAre("write", "denyoom", "fast"));
-  EXPECT_THAT(FlagNames(Row("RL.PEEK")), ElementsAre("readonly", "fast"));
+  EXPECT_THAT(FlagNames(Row("RL.ALLOW")), ElementsAre("write", "denyoom", "fast", "movablekeys"));
+  EXPECT_THAT(FlagNames(Row("RL.PEEK")), ElementsAre("readonly", "fast", "movablekeys"));
   EXPECT_THAT(FlagNames(Row("HELLO")), ElementsAre("fast", "no_auth", "loading", "no_multi"));
   EXPECT_THAT(FlagNames(Row("SHUTDOWN")), ElementsAre("admin", "loading", "no_multi"));
   EXPECT_THAT(FlagNames(Row("CLIENT")), ElementsAre());
