@@ -1,6 +1,7 @@
 #include "protocol/resp_parser.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "absl/base/macros.h"
@@ -109,6 +110,11 @@ void RespParser::GiveBack() noexcept {
   if (words_.capacity() > kWordsKept) words_ = std::vector<std::string_view>();
   if (extents_.empty() && extents_.capacity() > kWordsKept) extents_ = std::vector<Extent>();
   if (unquoted_.capacity() > kUnquotedKept) std::string().swap(unquoted_);
+}
+
+void RespParser::Wipe() noexcept {
+  words_.clear();
+  explicit_bzero(unquoted_.data(), unquoted_.size());
 }
 
 ParseResult RespParser::Parse(std::string_view unread) {

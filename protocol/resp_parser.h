@@ -139,6 +139,9 @@ class RespParser {
   // Gives memory back, where there is much, of a request that is done with. Ends words().
   void GiveBack() noexcept;
 
+  // Overwrites what it has kept of requests' words. Ends words().
+  void Wipe() noexcept;
+
   // Reads on to the end of the next request. `unread` begins with the first byte not consumed, and
   // is what the last call left unconsumed plus what has arrived since; it may have moved in memory.
   //

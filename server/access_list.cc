@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include <sodium/utils.h>
 
 #include "core/check.h"
 #include "core/status.h"
+#include "server/wipe.h"
 
 namespace weir {
 namespace {
@@ -53,7 +53,7 @@ absl::Status AccessList::Configure(std::string_view password, const std::string&
   std::string rule = absl::StrCat(">", AbslView(password));
   Users users;
   users.emplace(kDefaultUser, DefaultUser({"on", rule, "~*", "+@all"}));
-  sodium_memzero(rule.data(), rule.size());
+  Wipe(rule);
   Replace(std::move(users));
   return absl::OkStatus();
 }
@@ -112,7 +112,7 @@ absl::StatusOr<AccessList::Users> AccessList::ReadFile(const std::string& path) 
     failure = absl::InvalidArgumentError(absl::StrCat("users file ", path, ": no user is in it"));
   }
   users.emplace(kDefaultUser, DefaultUser({}));  // unless the file names him
-  sodium_memzero(text.data(), text.size());
+  Wipe(text);
   if (!failure.ok()) return failure;
   return users;
 }

@@ -16,6 +16,11 @@ std::uint64_t ClientMemory::evicted() const {
   return evicted_;
 }
 
+void ClientMemory::Enforce() {
+  MutexLock lock(mutex_);
+  Evict();
+}
+
 void ClientMemory::Change(ClientRecord& record, std::size_t bytes) {
   MutexLock lock(mutex_);
   // Who is closed gives all of it back, on his own thread; nobody else is to go for it.

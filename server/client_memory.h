@@ -26,11 +26,15 @@ class ClientMemory {
   ClientMemory(const Settings& settings, const ClientRegistry& clients, const Clock& clock)
       : settings_(settings), clients_(clients), throttle_(clock) {}
 
-  // The client holds so many bytes now. For its own thread. Cost: a load where that is as it was,
+  // The client holds so many bytes now. For its own thread, and for whoever has killed it: then it
+  // holds nothing that anybody else is to be closed for. Cost: a load where that is as it was,
   // else a lock; over the bound a look at all clients for each that is closed.
   void Note(ClientRecord& record, std::size_t bytes) {
     if (record.held_bytes.load(std::memory_order_relaxed) != bytes) Change(record, bytes);
   }
+
+  // The bound may have become less.
+  void Enforce();
 
   // Of all clients that are not about to be closed.
   [[nodiscard]] std::size_t held_bytes() const;

@@ -41,6 +41,7 @@ class ClientRecord {
   enum class Blocked : std::uint8_t { kNo, kYes, kEndedAsTimeout, kEndedAsError };
   std::atomic<Blocked> blocked{Blocked::kNo};
   std::atomic<bool> monitors{false};  // it sees all commands (MONITOR)
+  std::atomic<bool> tracks{false};    // CLIENT TRACKING ON
   std::atomic<bool> stays{false};     // it is not closed to save memory (CLIENT NO-EVICT)
   // What its connection holds for it (client_memory.h).
   std::atomic<std::size_t> held_bytes{0};
@@ -55,11 +56,12 @@ class ClientRecord {
 
   void set_name(std::string name);
   [[nodiscard]] std::string name() const;
-  void set_user(std::string name);  // empty: nobody yet
+  void set_user(std::string name);  // that of new connections, where nobody has logged in
   [[nodiscard]] std::string user() const;
   void set_library(std::string name);
   void set_library_version(std::string version);
 
+  [[nodiscard]] bool is_local() const noexcept { return address.starts_with('/'); }  // Unix socket
   // The line of CLIENT LIST, in the form of Redis 7.2, without its end.
   [[nodiscard]] std::string Line(Instant now) const;
 

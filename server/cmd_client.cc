@@ -30,9 +30,21 @@ std::string UnknownType(std::string_view type) {
   return absl::StrCat("Unknown client type ", Quote(type));
 }
 
+// Those that there are, in the order of the ids.
+std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& clients,
+                                                    const std::vector<std::int64_t>& ids) {
+  std::vector<std::shared_ptr<ClientRecord>> found;
+  for (const std::int64_t id : ids) {
+    std::shared_ptr<ClientRecord> record = clients.Find(static_cast<std::uint64_t>(id));
+    if (record) found.push_back(std::move(record));
+  }
+  return found;
+}
+
 void Kill(Call& call, ClientRecord& record) {
   if (&record == &call.session.record()) return call.session.Close();
   record.killed.store(true, std::memory_order_relaxed);
+  call.services().client_memory.Note(record, 0);
   record.Wake();
 }
 
@@ -151,9 +163,8 @@ void ClientList(Call& call) {
   call.Charge(kWholeTableWork + ids.size());
   std::string lines;
   if (EqualsIgnoreCase(type, "normal")) {
-    for (const auto& record : call.services().clients.All()) {
-      const auto id = static_cast<std::int64_t>(record->id);
-      if (!ids.empty() && std::ranges::find(ids, id) == ids.end()) continue;
+    const ClientRegistry& clients = call.services().clients;
+    for (const auto& record : ids.empty() ? clients.All() : FindEach(clients, ids)) {
       absl::StrAppend(&lines, record->Line(call.now), "\n");
     }
   }
@@ -267,9 +278,9 @@ void ClientTracking(Call& call) {
       return call.Fail("syntax error");
     }
   }
-  Tracking& tracking = call.session.tracking();
+  const Tracking& tracking = call.session.tracking();
   if (!asked.on) {
-    tracking = Tracking();
+    call.session.set_tracking({});
     return call.reply.SimpleString("OK");
   }
   if (tracking.on && tracking.broadcasts != asked.broadcasts) {
@@ -288,7 +299,7 @@ void ClientTracking(Call& call) {
         "You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then "
         "re-enabling it with a different mode.");
   }
-  tracking = asked;
+  call.session.set_tracking(asked);
   call.reply.SimpleString("OK");
 }
 

@@ -152,6 +152,7 @@ void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
 void Apply(Services& services, const Options& options) {
   services.limiter.set_memory_max(static_cast<std::size_t>(options.max_memory.bytes));
   services.observers.Configure(options);
+  services.client_memory.Enforce();
 }
 
 }  // namespace

@@ -15,8 +15,11 @@
 namespace weir {
 namespace {
 
-// Bytes of the replies of one EXEC, but for the errors in the place of what is more.
-constexpr std::size_t kRepliesBytesMax = 512 * 1024;
+// Bytes of the replies of one EXEC, but for the errors in the place of what is more. Decisions that
+// a queue has room for (Transaction::kBytesMax) say less, also WITHLIMITS.
+constexpr std::size_t kRepliesBytesMax = 4 * 1024 * 1024;
+constexpr std::string_view kTooLong =
+    "ERR done, but the replies of this EXEC are too long to say more";
 
 // Keeps everybody else from the keys of the queued commands, and from those watched.
 Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
@@ -86,11 +89,11 @@ void Exec(Call& call) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t before = call.reply.size();
     call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);
-    if (call.reply.size() - begin <= kRepliesBytesMax) continue;
+    const std::size_t end = call.reply.size();
+    if (end - begin <= kRepliesBytesMax || end - before <= kTooLong.size()) continue;
     // It is done all the same: a transaction does not stop halfway.
     call.reply.TakeBack(before);
-    call.session.worker().Fail(call.reply,
-                               "ERR done, but the replies of this EXEC are too long to say more");
+    call.session.worker().Fail(call.reply, kTooLong);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "server/heap_bytes.h"
 #include "server/io_thread.h"
 #include "server/lingering_close.h"
+#include "server/wipe.h"
 
 namespace weir {
 
@@ -23,6 +24,7 @@ Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<Cl
       session_(thread.worker(), record_) {}
 
 Connection::~Connection() {
+  DropInput();
   record_->set_on_wake({});
   thread_.worker().services.client_memory.Note(*record_, 0);
   thread_.worker().services.clients.Remove(*record_);
@@ -128,6 +130,7 @@ void Connection::ReceiveMeanwhile() {
   const std::size_t received = transport_.Read(thread_.input(), error);
   if (error && error != asio::error::would_block) return Close();
   pending_input_.append(thread_.input().data(), received);
+  Wipe(thread_.input().first(received));
   NoteMemory();
   if (pending_input_.size() < kWaitingInputBytesMax) WatchInput();
 }
@@ -156,10 +159,11 @@ void Connection::Receive() {
   ExecuteTurn({unread, pending + received});
 }
 
-void Connection::ExecuteTurn(std::string_view unread) {
+void Connection::ExecuteTurn(std::span<char> unread) {
   std::string& replies = thread_.EmptyOutput();
-  turn_ = session_.Execute(unread, replies);
+  turn_ = session_.Execute({unread.data(), unread.size()}, replies);
   if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
+  if (turn_.had_secret) Wipe(unread.first(turn_.consumed));
   KeepInput(unread, turn_.next == Session::Next::kClose ? unread.size() : turn_.consumed);
   turn_.unsaved_from ? SendWhenSaved(replies) : Send(replies);
   NoteMemory();
@@ -192,12 +196,21 @@ void Connection::OnSaved(const absl::Status& saved) {
   NoteMemory();
 }
 
-void Connection::KeepInput(std::string_view unread, std::size_t consumed) {
+// What is kept is nowhere else: it may be half a password.
+void Connection::KeepInput(std::span<char> unread, std::size_t consumed) {
   const bool is_kept = unread.data() == pending_input_.data();
   if (is_kept && consumed == 0) return;
+  const std::span<char> rest = unread.subspan(consumed);
   // A new string, so that it has no more memory than it needs.
-  std::string rest(unread.substr(consumed));
-  pending_input_.swap(rest);
+  std::string kept(rest.data(), rest.size());
+  pending_input_.swap(kept);
+  Wipe(kept);
+  if (!is_kept) Wipe(rest);
+}
+
+void Connection::DropInput() {
+  Wipe(pending_input_);
+  std::string().swap(pending_input_);
 }
 
 void Connection::Send(std::string_view replies) {
@@ -241,7 +254,7 @@ void Connection::SendPending() {
 
 // Its farewell may take a while, and needs none of it.
 void Connection::LetGo() {
-  std::string().swap(pending_input_);
+  DropInput();
   std::string().swap(pending_output_);
   session_.DropTransaction();
   NoteMemory();

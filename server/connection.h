@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -42,8 +43,9 @@ namespace weir {
 class IoThread;
 
 // Replies that wait to be sent, at most; a turn's are kReplyBytesPerTurn and one reply more. Who is
-// over it is closed.
-inline constexpr std::size_t kPendingOutputBytesMax = 1024 * 1024;
+// over it is closed. The longest reply is CLIENT LIST's: 10,000 clients, each a name, a library and
+// its version of 256 bytes and 300 bytes more.
+inline constexpr std::size_t kPendingOutputBytesMax = 16 * 1024 * 1024;
 
 // How long a request may take from its first byte to its last, and how long more than
 // kSlowOutputBytesMax of replies may wait to be sent. Who takes longer is closed, at the next tick
@@ -99,8 +101,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void WatchInput();
   void Receive();
   void ReceiveMeanwhile();
-  void ExecuteTurn(std::string_view unread);
-  void KeepInput(std::string_view unread, std::size_t consumed);
+  void ExecuteTurn(std::span<char> unread);
+  void KeepInput(std::span<char> unread, std::size_t consumed);
+  void DropInput();
   void SendWhenSaved(std::string_view replies);
   void Send(std::string_view replies);
   void CloseSlowReader(std::size_t pending_bytes);

@@ -177,7 +177,7 @@ void AddStats(Lines& lines, Services& services, Instant now) {
   lines.Add("rejected_connections", totals[Report::kRejectedConnections]);
   lines.Add("expired_keys", totals[Report::kExpired]);
   lines.Add("evicted_keys", totals[Report::kEvicted]);
-  lines.Add("evicted_clients", services.client_memory.evicted());
+  lines.Add("evicted_clients", totals[Report::kEvictedClients]);
   lines.Add("total_error_replies", totals[Report::kErrors]);
   lines.Add("protocol_errors", totals[Report::kProtocolErrors]);
 }

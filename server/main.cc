@@ -14,6 +14,7 @@
 #include "server/server.h"
 #include "server/signals.h"
 #include "server/version.h"
+#include "server/wipe.h"
 
 namespace weir {
 namespace {
@@ -25,13 +26,14 @@ int Fail(ExitCode code, std::string_view reason) {
   return code;
 }
 
-int Serve(const Options& options) {
+int Serve(Options& options) {
   ConfigureLog(options.log_level);
   spdlog::info("weir {}", kVersion);
   BlockSignals();
   Server server(options);
   absl::Status started = server.HandleSignals();
   if (started.ok()) started = server.Start();
+  Wipe(options.requirepass);  // of which the server has the hash
   if (!started.ok()) return Fail(kFailed, StdView(started.message()));
   if (const absl::Status ran = server.Run(); !ran.ok()) {
     return Fail(kFailed, StdView(ran.message()));
@@ -45,7 +47,7 @@ int Main(int argc, const char* const* argv) {
   // A client or a reader of the log that goes away, and a file that may not grow, are errors of the
   // write.
   for (const int error : {SIGPIPE, SIGXFSZ}) signal(error, SIG_IGN);
-  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Fail(kWrongCommandLine, StdView(line.status().message()));
   if (!line->print_and_exit.empty()) {
     std::fputs(line->print_and_exit.c_str(), stdout);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include <spdlog/spdlog.h>
 
 #include "core/status.h"
@@ -64,7 +65,11 @@ std::string Monitors::Line(Instant now, std::string_view address,
                            std::span<const std::string_view> words) {
   const auto micros = std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count();
   std::string line = absl::StrFormat("%d.%06d [0 ", micros / 1'000'000, micros % 1'000'000);
-  absl::StrAppend(&line, AbslView(address), "]");
+  if (address.starts_with('/')) {  // "/path:0", which Redis spells like this here
+    absl::StrAppend(&line, "unix:", absl::StripSuffix(AbslView(address), ":0"), "]");
+  } else {
+    absl::StrAppend(&line, AbslView(address), "]");
+  }
   const std::size_t words_begin = line.size();
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::size_t begin = line.size();

@@ -204,6 +204,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
+// Of a line without '=' all is its name, also what may be a password.
+std::string_view FirstWord(std::string_view name) {
+  return name.substr(0, name.find_first_of(" \t\"'"));
+}
+
 // One `name = value` of the file.
 absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   if (!item.parents.empty()) {
@@ -213,7 +218,7 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   const OptionSpec* spec = FindOption(item.name);
   if (spec == nullptr || spec->name == "config") {
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown option ", Quote(item.name), ": see weir-server --help"));
+        absl::StrCat("unknown option ", Quote(FirstWord(item.name)), ": see weir-server --help"));
   }
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field);
   if (item.inputs.size() > 1 && !is_list) {

@@ -58,14 +58,20 @@ void ReadAhead::FetchAhead(std::size_t key, Limiter& limiter) {
   }
 }
 
-ReadAhead::Command ReadAhead::Pop(Limiter& limiter) {
+ReadAhead::Command ReadAhead::next() const {
   const std::size_t words = next_ == 0 ? 0 : commands_[next_ - 1].words_end;
   const std::size_t keys = next_ == 0 ? 0 : commands_[next_ - 1].keys_end;
-  const Parsed& parsed = commands_[next_++];
-  FetchAhead(parsed.keys_end, limiter);
+  const Parsed& parsed = commands_[next_];
   return {std::span<const std::string_view>(words_).subspan(words, parsed.words_end - words),
           parsed.spec, parsed.bytes,
           std::span<const FetchedKey>(keys_).subspan(keys, parsed.keys_end - keys)};
+}
+
+ReadAhead::Command ReadAhead::Pop(Limiter& limiter) {
+  FetchAhead(commands_[next_].keys_end, limiter);
+  const Command command = next();
+  ++next_;
+  return command;
 }
 
 }  // namespace weir

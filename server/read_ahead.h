@@ -52,9 +52,9 @@ class ReadAhead {
   ParseResult Fill(std::string_view unread, RespParser& parser, Limiter& limiter);
 
   [[nodiscard]] bool empty() const noexcept { return next_ == commands_.size(); }
-  // The row of the next command.
-  [[nodiscard]] const CommandSpec* next_spec() const noexcept { return commands_[next_].spec; }
   // The next command. Requires: !empty().
+  [[nodiscard]] Command next() const;
+  // The same; the one behind it is the next then.
   [[nodiscard]] Command Pop(Limiter& limiter);
   // Forgets those that are left. Their bytes have to be parsed again.
   void Drop() noexcept { next_ = commands_.size(); }

@@ -28,6 +28,7 @@
 #include "server/sweeper_thread.h"
 #include "server/system_clock.h"
 #include "server/tls_context.h"
+#include "server/wipe.h"
 
 namespace weir {
 namespace {
@@ -39,6 +40,7 @@ constexpr std::chrono::minutes kWorthALine{1};
 
 // The options with their "as many as there are" filled in.
 Options EffectiveOptions(Options options, bool keeps_state) {
+  Wipe(options.requirepass);
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }

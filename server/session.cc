@@ -60,9 +60,10 @@ Session::~Session() = default;
 void Session::set_user(std::shared_ptr<const User> user, const std::string& password_hash) {
   password_hash_ = user ? password_hash : "";
   user_ = std::move(user);
-  record_->set_user(user_ ? user_->name() : "");
+  record_->set_user(user_ ? user_->name() : std::string(kDefaultUser));
   DropReadAhead();
   parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
+  if (monitor_ && !MayMonitor(user_.get())) Close();
 }
 
 // After users were loaded: the client is who he was, if there is still such a user and he would get
@@ -75,7 +76,6 @@ void Session::RefreshUser() {
   std::shared_ptr<const User> now = user_ ? access.Find(user_->name()) : access.ForNewConnection();
   const bool stays = now && now->is_on() && now->AcceptsHash(password_hash_);
   set_user(stays ? std::move(now) : nullptr, password_hash_);
-  if (monitor_ && !MayMonitor(user_.get())) Close();
 }
 
 void Session::Reset() {
@@ -84,9 +84,14 @@ void Session::Reset() {
   record_->protocol.store(2, std::memory_order_relaxed);
   record_->stays.store(false, std::memory_order_relaxed);
   replies_ = Replies::kOn;
-  tracking_ = Tracking();
+  set_tracking({});
   monitor_.reset();
   set_user(worker_.services.access.ForNewConnection());
+}
+
+void Session::set_tracking(const Tracking& tracking) {
+  tracking_ = tracking;
+  record_->tracks.store(tracking.on, std::memory_order_relaxed);
 }
 
 void Session::StartMonitoring() {
@@ -179,7 +184,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
         break;
       }
     }
-    if (IsPaused(ahead.next_spec(), now)) {
+    if (IsPaused(now)) {
       turn.next = Next::kWait;
       turn.wake = worker_.services.pause.until();
       break;
@@ -196,6 +201,8 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   }
   if (!ahead.empty()) DropReadAhead();
   if (closing_) turn.next = Next::kClose;
+  turn.had_secret = std::exchange(said_secret_, false);
+  if (turn.had_secret) parser_.Wipe();
   MarkUnsaved(turn);
   CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
@@ -282,13 +289,18 @@ void Session::LogForeign(std::string_view request) {
       record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *held_back);
 }
 
-bool Session::IsPaused(const CommandSpec* spec, Instant now) const {
+// Whether the next command has to wait for the end of a CLIENT PAUSE.
+bool Session::IsPaused(Instant now) const {
   const Pause& pause = worker_.services.pause;
   if (now >= pause.until() || ending_) return false;
+  const auto& [words, spec, bytes, keys] = worker_.read_ahead.next();
   // Who is to end it, or the server, must get in.
   if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
     return false;
   }
+  const bool is_refused =
+      !user_ || !spec->arity.Allows(words.size()) || FindDenial(*user_, *spec, words);
+  if (is_refused) return false;
   if (pause.what() == Pause::What::kEverything) return true;
   const auto changes = [](const CommandSpec* queued) { return queued->Is(kWrite); };
   return spec->Is(kWrite) ||
@@ -349,6 +361,8 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   Charge(1);
   RefreshUser();
   const auto& [words, spec, bytes, keys] = command;
+  // Also of what is refused, or AUTH with a slip in it.
+  said_secret_ = said_secret_ || !spec || spec->Is(kSecret);
   if (!spec) {
     const CommandSpec* container = FindCommand(words[0]);
     const bool is_known = container && !IsSubcommand(*container);

@@ -58,6 +58,7 @@ class Session {
     Instant wake{};  // of kWait and kHold
     // Set: the output from there on has to wait for a save that begins after the turn.
     std::optional<std::size_t> unsaved_from = {};
+    bool had_secret = false;  // what was consumed may have a password in it
   };
 
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);
@@ -116,7 +117,8 @@ class Session {
     bool opt_out = false;
     bool no_loop = false;
   };
-  [[nodiscard]] Tracking& tracking() noexcept { return tracking_; }
+  [[nodiscard]] const Tracking& tracking() const noexcept { return tracking_; }
+  void set_tracking(const Tracking& tracking);
   // MONITOR: from now on the client sees all commands, until RESET.
   void StartMonitoring();
   // What RESET does: everything as on a new connection, but for its number.
@@ -144,7 +146,7 @@ class Session {
   void NoteUnsaved(std::size_t begin, std::size_t end);
   void MarkUnsaved(Turn& turn);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
-  [[nodiscard]] bool IsPaused(const CommandSpec* spec, Instant now) const;
+  [[nodiscard]] bool IsPaused(Instant now) const;
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                            RespWriter& reply);
   void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
@@ -180,6 +182,7 @@ class Session {
   std::unique_ptr<Waiter> waiter_;
   bool wait_ended_ = false;   // by EndWait, and not answered yet
   bool silent_wait_ = false;  // what it waits for is not to be answered
+  bool said_secret_ = false;
   bool closing_ = false;
   bool ending_ = false;                  // EndWait was called: nothing holds the client up any more
   Awaited awaited_ = Awaited::kNothing;  // by the present command's reply

@@ -28,6 +28,7 @@ StatsReport::Totals CountTotals(const Services& services) {
   totals[StatsReport::kRejectedConnections] = services.connections_rejected.load();
   totals[StatsReport::kExpired] = services.sweeper.dropped();
   totals[StatsReport::kEvicted] = services.limiter.evicted();
+  totals[StatsReport::kEvictedClients] = services.client_memory.evicted();
   return totals;
 }
 

@@ -34,6 +34,7 @@ class StatsReport {
     kRejectedConnections,
     kExpired,
     kEvicted,
+    kEvictedClients,
     kTotals
   };
   using Totals = std::array<std::uint64_t, kTotals>;

@@ -61,7 +61,9 @@ absl::StatusOr<User> User::Create(std::string_view name, std::span<const std::st
 }
 
 absl::Status User::Apply(std::string_view rule) {
-  const std::string word = absl::AsciiStrToLower(AbslView(rule));
+  // No copy of a password.
+  const std::string word =
+      rule.starts_with('>') ? std::string() : absl::AsciiStrToLower(AbslView(rule));
   if (word == "on" || word == "off") {
     is_on_ = word == "on";
   } else if (word == "nopass" || word == "resetpass") {

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "server/policy_file.h"
+#include "server/wipe.h"
 
 namespace weir {
 namespace {
@@ -22,7 +23,7 @@ std::string RandomRunId() {
 
 // It is in `access` as a hash; whoever asks for the options must not see it.
 Options WithoutPassword(Options options) {
-  options.requirepass.clear();
+  Wipe(options.requirepass);
   return options;
 }
 
@@ -55,6 +56,7 @@ absl::Status Services::ReloadPolicies() {
   MutexLock lock(reload_mutex);
   absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
   if (!file.ok()) return file.status();
+  const Limiter::Isolation isolation(limiter);
   const absl::StatusOr<std::vector<std::uint32_t>> gone = policies.ReplaceFile(*file);
   if (gone.ok()) limiter.ForgetPolicies(*gone);
   return gone.status();

@@ -93,6 +93,16 @@ TEST(ClientRecordTest, TheLineHasTheFieldsOfRedis) {
   EXPECT_EQ(record.name(), "worker-1");
 }
 
+TEST(ClientRecordTest, TheFlagsTellWhatAClientIs) {
+  ClientRecord record(42, "/run/weir.sock:0", "/run/weir.sock:0", 9, kNow);
+  EXPECT_THAT(record.Line(kNow), testing::HasSubstr(" flags=U "));
+  record.tracks = true;
+  record.stays = true;
+  record.monitors = true;
+  EXPECT_THAT(record.Line(kNow), testing::HasSubstr(" flags=OtUe "));
+  EXPECT_THAT(record.Line(kNow), testing::HasSubstr(" redir=0 "));
+}
+
 // Another thread's clock reading may be a little later than ours.
 TEST(ClientRecordTest, ALittleInTheFutureIsNow) {
   ClientRecord record(1, "a", "b", 1, kNow);

@@ -123,7 +123,7 @@ TEST_F(ClientListTest, CanBeNarrowedDown) {
     EXPECT_EQ(Names(std::string("CLIENT LIST TYPE ") + type), "");
   }
   EXPECT_EQ(Names("CLIENT LIST ID 2"), "two ");
-  EXPECT_EQ(Names("CLIENT LIST ID 3 1 99 3"), "one three ");
+  EXPECT_EQ(Names("CLIENT LIST ID 3 1 99 3"), "three one three ");
   EXPECT_EQ(Names("CLIENT LIST ID 99"), "");
 }
 
@@ -273,6 +273,19 @@ TEST(ClientPauseTest, WhoIsToEndItGetsIn) {
   client.Run("CLIENT PAUSE 300 ALL");
   EXPECT_EQ(client.Run("AUTH default x"), "+OK\r\n");
   EXPECT_EQ(client.Run("CLIENT ID"), ":1\r\n");
+}
+
+TEST(ClientPauseTest, WhatIsRefusedIsSoAtOnce) {
+  Conversation operator_;
+  EXPECT_TRUE(operator_.server().services.access.Configure("hush", "").ok());
+  operator_.Run("AUTH hush");
+  Conversation client(operator_.server());
+  operator_.Run("CLIENT PAUSE 300 ALL");
+  EXPECT_EQ(client.Run("PING"), "-NOAUTH Authentication required.\r\n");
+  client.Run("AUTH hush");
+  EXPECT_EQ(client.Run("NOSUCH"), "-ERR unknown command 'NOSUCH', with args beginning with: \r\n");
+  EXPECT_EQ(client.Run("RL.ALLOW k"), "-ERR wrong number of arguments for 'rl.allow' command\r\n");
+  EXPECT_EQ(client.Run("PING"), "");
 }
 
 TEST(ClientPauseTest, RefusesWhatItDoesNotKnow) {

@@ -47,7 +47,13 @@ TEST_F(MonitorTest, SeesItselfAndHasItsRepliesToo) {
   EXPECT_EQ(monitor_.Receive(), LineOf("\"PING\""));  // once
 }
 
-// What is not executed, what operators do, and what is secret.
+TEST_F(MonitorTest, SeesWhatOperatorsDoToBuckets) {
+  client_.Run("RL.RESET k");
+  client_.Run("FLUSHALL");
+  EXPECT_EQ(monitor_.Receive(), LineOf("\"RL.RESET\" \"k\"") + LineOf("\"FLUSHALL\""));
+}
+
+// What is not executed, what operators do besides, and what is secret.
 TEST_F(MonitorTest, DoesNotSeeTheRest) {
   client_.Run("NOSUCH");
   client_.Run("PING a b");

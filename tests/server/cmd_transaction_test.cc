@@ -2,13 +2,19 @@
 // conversations; the clock stands still unless moved. What RL commands answer between them, on
 // every host, is in tests/commands/transaction_test.cc.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/conversation.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {
@@ -17,6 +23,12 @@ constexpr std::string_view kOk = "+OK\r\n";
 constexpr std::string_view kQueued = "+QUEUED\r\n";
 constexpr std::string_view kAborted =
     "-EXECABORT Transaction discarded because of previous errors.\r\n";
+
+std::string SixtyFourLimits() {
+  std::string limits;
+  for (int i = 1; i <= 64; ++i) limits += absl::StrCat(" ", i, "G/9w");
+  return limits;
+}
 
 class CmdTransactionTest : public testing::Test {
  protected:
@@ -70,18 +82,80 @@ TEST_F(CmdTransactionTest, ATooLargeOneAborts) {
 
 // However long the replies would be: what was done is told in the place of what is too long.
 TEST_F(CmdTransactionTest, RepliesAreBounded) {
+  client_.Run("RL.POLICY SET long" + SixtyFourLimits());
   Multi();
-  for (int i = 0; i < 60; ++i) Queue("COMMAND DOCS");
+  for (int i = 0; i < 2000; ++i) Queue("RL.ALLOW k @long WITHLIMITS");
   Queue("RL.ALLOW k 1/h");
   const std::string replies = Exec();
-  EXPECT_LT(replies.size(), 600U * 1024);
+  EXPECT_LT(replies.size(), (4096U + 2000 * 70 / 1024) * 1024);
   const auto values = ReadRespValues(replies);
   ASSERT_TRUE(values.has_value());
-  EXPECT_EQ(values->front().elements.size(), 61U);
+  EXPECT_EQ(values->front().elements.size(), 2001U);
   const auto left_out = std::ranges::count(values->front().elements, '-', &RespValue::type);
   EXPECT_GT(left_out, 0);
   EXPECT_EQ(values->front().elements.back().type, '*') << "a short one has its place";
   EXPECT_EQ(other_.Run("EXISTS k"), ":1\r\n") << "it was done";
+}
+
+// As many decisions as a queue has room for, each with what every limit says.
+TEST_F(CmdTransactionTest, NoDecisionIsTooLongToBeTold) {
+  const std::string limits = SixtyFourLimits();
+  Multi();
+  int queued = 0;
+  while (client_.Run(absl::StrCat("RL.ALLOW k", queued, limits, " WITHLIMITS")) == kQueued) {
+    ++queued;
+  }
+  EXPECT_GT(queued, 400);
+  EXPECT_EQ(Exec(), kAborted);
+  Multi();
+  for (int i = 0; i < queued; ++i) Queue(absl::StrCat("RL.ALLOW k", i, limits, " WITHLIMITS"));
+  EXPECT_THAT(Exec(), testing::Not(testing::HasSubstr("too long")));
+}
+
+// What is about several keys, or about all, is one thing to a transaction of others, and a policy
+// is the same from its begin to its end.
+TEST_F(CmdTransactionTest, NobodyComesHalfwayBetween) {
+  TestServer& server = client_.server();
+  Worker second(server.services);
+  const std::vector<std::vector<std::string>> disturbances = {
+      {"FLUSHALL"},
+      {"DEL a b", "EXISTS a b"},
+      {"RL.POLICY SET p 100/h", "RL.POLICY SET p 5/h"},
+      {"RL.POLICY OVERRIDE p a 7/h", "RL.POLICY UNOVERRIDE p a"},
+      {"RL.POLICY DEL p", "RL.POLICY SET p 5/h"},
+  };
+  client_.Run("RL.POLICY SET p 5/h");
+  for (const std::vector<std::string>& lines : disturbances) {
+    std::atomic<bool> done{false};
+    std::thread disturber([&] {
+      Conversation disturber_client(server, second);
+      while (!done) {
+        for (const std::string& line : lines) {
+          EXPECT_THAT(disturber_client.Run(line), testing::Not(testing::StartsWith("-"))) << line;
+        }
+      }
+    });
+    for (std::int64_t i = 0; i < Scaled(1000); ++i) {
+      client_.Run("RL.ALLOW a 1M/h AND b 1M/h");
+      Multi();
+      for (const char* line : {"RL.PEEK a 1M/h", "RL.PEEK b 1M/h", "RL.PEEK a @p", "EXISTS a b",
+                               "EXISTS a b", "RL.PEEK a @p"}) {
+        Queue(line);
+      }
+      const auto replies = ReadRespValues(Exec());
+      const std::vector<RespValue>& of = replies->front().elements;
+      const auto remaining = [&](std::size_t peek) { return of.at(peek).elements.at(1).number; };
+      EXPECT_EQ(remaining(0), remaining(1)) << lines[0];
+      EXPECT_NE(of.at(3).number, 1) << lines[0];
+      EXPECT_EQ(of.at(3).number, of.at(4).number) << lines[0];
+      EXPECT_EQ(of.at(2).text, of.at(5).text) << lines[0];
+      EXPECT_EQ(of.at(2).elements.size(), of.at(5).elements.size()) << lines[0];
+      if (of.at(2).elements.empty()) continue;
+      EXPECT_EQ(remaining(2), remaining(5)) << lines[0];
+    }
+    done = true;
+    disturber.join();
+  }
 }
 
 TEST_F(CmdTransactionTest, AKeyIsWatchedOnce) {

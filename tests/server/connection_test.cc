@@ -95,7 +95,7 @@ TEST(ConnectionTest, AClientThatDoesNotReadALongReplyIsClosed) {
   ASSERT_TRUE(server.AwaitClients(1));
   // CLIENT LIST has a line for each of these: more than the kernel and kPendingOutputBytesMax hold
   // together.
-  constexpr std::size_t kRecords = 60'000;
+  constexpr std::size_t kRecords = 100'000;
   std::vector<std::shared_ptr<ClientRecord>> records;
   for (std::size_t i = 0; i < kRecords; ++i) {
     records.push_back(server->services().clients.Add("127.0.0.1:1", "127.0.0.1:2", 0, Instant{}));
@@ -103,6 +103,24 @@ TEST(ConnectionTest, AClientThatDoesNotReadALongReplyIsClosed) {
   client.Send("CLIENT LIST\r\n");
   EXPECT_TRUE(server.AwaitClients(kRecords));
   EXPECT_LT(client.ReceiveAll().size(), kRecords * 100);
+  for (const std::shared_ptr<ClientRecord>& record : records) {
+    server->services().clients.Remove(*record);
+  }
+}
+
+TEST(ConnectionTest, AClientThatReadsGetsALongReply) {
+  LoopbackServer server;
+  LoopbackClient client(server.port());
+  ASSERT_TRUE(server.AwaitClients(1));
+  std::vector<std::shared_ptr<ClientRecord>> records;
+  for (std::size_t i = 0; i < 10'000; ++i) {
+    records.push_back(server->services().clients.Add("127.0.0.1:1", "127.0.0.1:2", 0, Instant{}));
+    records.back()->set_name(std::string(256, 'x'));
+  }
+  client.Send("CLIENT LIST\r\nQUIT\r\n");
+  const std::string replies = client.ReceiveAll();
+  EXPECT_GT(replies.size(), 10'000U * 400);
+  EXPECT_TRUE(replies.ends_with("+OK\r\n"));
   for (const std::shared_ptr<ClientRecord>& record : records) {
     server->services().clients.Remove(*record);
   }

@@ -136,6 +136,11 @@ TEST(MonitorsTest, ALineIsBounded) {
   EXPECT_THAT(line, testing::EndsWith("\\x00\" \"... (99 more arguments)\""));
 }
 
+TEST(MonitorsTest, AUnixSocketIsSpelledAsRedisDoes) {
+  EXPECT_THAT(Monitors::Line(kNow, "/run/weir.sock:0", Words{"PING"}),
+              testing::EndsWith(" [0 unix:/run/weir.sock] \"PING\""));
+}
+
 TEST(MonitorsTest, MonitorsComeAndGoWhileOthersExecute) {
   const FakeClock clock;
   Monitors monitors(clock);

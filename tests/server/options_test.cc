@@ -280,7 +280,7 @@ TEST(OptionsTest, TheFilesMistakesNameTheFile) {
     return error.substr(std::min(error.size(), file.path().size() + 2));
   };
   EXPECT_EQ(error_in("prot = 1\n"), "unknown option 'prot': see weir-server --help");
-  EXPECT_EQ(error_in("port 1\n"), "unknown option 'port 1': see weir-server --help");
+  EXPECT_EQ(error_in("port 1\n"), "unknown option 'port': see weir-server --help");
   EXPECT_EQ(error_in("config = \"x\"\n"), "unknown option 'config': see weir-server --help");
   EXPECT_EQ(error_in("[server]\nport = 1\n"), "unknown section 'server': options stand alone");
   EXPECT_EQ(error_in("[server]\n"), "unknown section 'server': options stand alone");

@@ -39,7 +39,7 @@ class ReadAheadTest : public testing::Test {
 TEST_F(ReadAheadTest, ReadsCommandsAndCountsTheirBytes) {
   EXPECT_TRUE(ahead_.empty());
   ASSERT_EQ(Fill("\r\nPING\r\nfoo bar\r\n\r\n\r\nECHO"), ParseResult::kCommand);
-  EXPECT_EQ(ahead_.next_spec(), FindCommand("PING"));
+  EXPECT_EQ(ahead_.next().spec, FindCommand("PING"));
   ReadAhead::Command command = Pop();
   EXPECT_EQ(command.spec, FindCommand("PING"));
   EXPECT_EQ(command.bytes, 8U);

@@ -1,0 +1,18 @@
+// Overwrites secrets, so that what is dumped of the process later does not have them.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+
+namespace weir {
+
+inline void Wipe(std::span<char> bytes) noexcept { explicit_bzero(bytes.data(), bytes.size()); }
+
+// And leaves it empty.
+inline void Wipe(std::string& text) noexcept {
+  Wipe(std::span(text));
+  text.clear();
+}
+
+}  // namespace weir

@@ -1,0 +1,96 @@
+"""Goal: a core dump of the server has no password in it, however it was said.
+
+Method: all memory that the process may write is read, as a dump would; what clients have sent is
+found there as long as it is no secret, so that the search is known to find something.
+"""
+
+import os
+import re
+import unittest
+
+from weir_e2e import ServerTest, encode, sanitized
+
+SHORT, LONG = "hunter2-x9", "correct-horse-battery-staple-1961"  # within a std::string, and beyond
+
+
+def memory(server):
+    """What the process may write: all but code and what lies in files."""
+    regions = []
+    with open(f"/proc/{server.pid}/maps", encoding="ascii") as maps:
+        for line in maps:
+            begin, end, rights = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            if rights.startswith("rw"):
+                regions.append((int(begin, 16), int(end, 16)))
+    contents = []
+    with open(f"/proc/{server.pid}/mem", "rb", buffering=0) as memory_file:
+        for begin, end in regions:
+            try:
+                memory_file.seek(begin)
+                contents.append(memory_file.read(end - begin) or b"")
+            except OSError:  # what nobody may read
+                continue
+    return b"\0".join(contents)
+
+
+@unittest.skipIf(sanitized(), "the sanitizers keep what is freed")
+class SecretsTest(ServerTest):
+    def assert_nowhere(self, server, *secrets):
+        """Soon: an option is overwritten when the server has begun to listen."""
+        self.assertIn(b"weir", memory(server))
+        for secret in secrets:
+            self.await_equal(lambda secret=secret: memory(server).count(secret.encode()), 0)
+
+    def launch_with(self, password):
+        path = os.path.join(self.directory, "weir.conf")
+        with open(path, "w", encoding="ascii") as config:
+            config.write(f'requirepass = "{password}"\n')
+        return self.start("--config", path)
+
+    def test_password_of_the_options(self):
+        for password in (SHORT, LONG):
+            with self.subTest(password):
+                server = self.launch_with(password)
+                self.assert_nowhere(server, password)
+                server.stop()
+
+    def test_passwords_that_clients_say(self):
+        server = self.launch_with(LONG)
+        wrong = "almost-" + SHORT
+        with self.connect(server) as client:
+            client.call("AUTH", LONG)
+            client.call("ECHO", "said-aloud-and-kept")
+            self.assertIn(b"said-aloud-and-kept", memory(server))
+            client.call("AUTH", "default", LONG)
+            client.call("HELLO", "3", "AUTH", "default", LONG)
+            client.call("MULTI")
+            client.call("AUTH", LONG)
+            client.call("DISCARD")
+            client.call("AUTH", "a", "b", LONG)
+            client.call("HELLO", "3", "AUTH", LONG)
+        with self.connect(server) as client:
+            client.send(f"AUTH {LONG}\r\n".encode())
+            client.reply()
+            client.send(f'AUTH "{LONG}"\r\n'.encode())
+            client.reply()
+            client.send(f'auth "{wrong}\\x21"\r\n'.encode())
+            client.reply()
+            client.send(f"AUTH {wrong}\r\nPING\r\n".encode())
+            client.reply()
+            client.reply()
+        # In pieces; and never to its end.
+        with self.connect(server) as client:
+            *pieces, last = re.findall(b".{1,16}", encode("AUTH", LONG), re.DOTALL)
+            for i, piece in enumerate(pieces):
+                client.send(piece)
+                sent = b"".join(pieces[: i + 1])
+                self.await_equal(lambda sent=sent: sent in memory(server), True)
+            client.send(last)
+            client.reply()
+        with self.connect(server) as client:
+            client.send(encode("AUTH", LONG)[:-1])
+            self.await_equal(lambda: memory(server).count(LONG.encode()), 1)
+        self.assert_nowhere(server, LONG, wrong)
+
+
+if __name__ == "__main__":
+    unittest.main()
