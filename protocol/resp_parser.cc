@@ -114,7 +114,9 @@ void RespParser::GiveBack() noexcept {
 
 void RespParser::Wipe() noexcept {
   words_.clear();
+  unquoted_.resize(unquoted_.capacity());  // Behind its end may be words of earlier requests.
   explicit_bzero(unquoted_.data(), unquoted_.size());
+  unquoted_.clear();
 }
 
 ParseResult RespParser::Parse(std::string_view unread) {

@@ -152,7 +152,6 @@ void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
 void Apply(Services& services, const Options& options) {
   services.limiter.set_memory_max(static_cast<std::size_t>(options.max_memory.bytes));
   services.observers.Configure(options);
-  services.client_memory.Enforce();
 }
 
 }  // namespace
@@ -189,6 +188,7 @@ void ConfigSet(Call& call) {
     return absl::OkStatus();
   });
   if (!changed.ok()) return call.Fail(changed);
+  call.services().client_memory.Enforce();
   call.reply.SimpleString("OK");
 }
 

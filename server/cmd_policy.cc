@@ -47,8 +47,10 @@ void PolicyList(Call& call) {
 
 void PolicyDel(Call& call) {
   Services& services = call.services();
-  const Isolation isolation(services.limiter);
-  const absl::StatusOr<std::uint32_t> gone = services.policies.Delete(call.arguments()[0]);
+  const absl::StatusOr<std::uint32_t> gone = [&] {
+    const Isolation isolation(services.limiter);
+    return services.policies.Delete(call.arguments()[0]);
+  }();
   if (gone.ok()) {
     services.limiter.ForgetPolicies({{*gone}});
     call.Charge(kWholeTableWork);

@@ -33,6 +33,8 @@ Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
     const auto named = KeysIn(*queued[i], requests[i]);
     keys.insert(keys.end(), named.begin(), named.end());
   }
+  // Who changes a policy holds all keys, so that any key keeps it out.
+  if (keys.empty()) keys.emplace_back();
   return {limiter, keys, transaction.watched()};
 }
 

@@ -152,6 +152,7 @@ void Connection::Receive() {
   const std::size_t pending = pending_input_.size();
   if (pending > kInputHeadroomBytes) {
     pending_input_.append(space, received);
+    Wipe({space, received});
     return ExecuteTurn(pending_input_);
   }
   char* const unread = space - pending;
@@ -163,8 +164,10 @@ void Connection::ExecuteTurn(std::span<char> unread) {
   std::string& replies = thread_.EmptyOutput();
   turn_ = session_.Execute({unread.data(), unread.size()}, replies);
   if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
-  if (turn_.had_secret) Wipe(unread.first(turn_.consumed));
-  KeepInput(unread, turn_.next == Session::Next::kClose ? unread.size() : turn_.consumed);
+  const bool closes = turn_.next == Session::Next::kClose;
+  const std::size_t consumed = closes ? unread.size() : turn_.consumed;
+  if (turn_.had_secret || closes) Wipe(unread.first(consumed));
+  KeepInput(unread, consumed);
   turn_.unsaved_from ? SendWhenSaved(replies) : Send(replies);
   NoteMemory();
 }
@@ -220,6 +223,7 @@ void Connection::Send(std::string_view replies) {
   replies.remove_prefix(*sent);
   if (replies.size() > kPendingOutputBytesMax) return CloseSlowReader(replies.size());
   pending_output_ = replies;
+  pending_output_sent_ = 0;
   WaitForRoom();
 }
 
@@ -233,19 +237,18 @@ void Connection::CloseSlowReader(std::size_t pending_bytes) {
 
 void Connection::WaitForRoom() {
   state_ = State::kWriting;
-  NoteStall(pending_output_.size() > kSlowOutputBytesMax);
+  NoteStall(pending_output_.size() - pending_output_sent_ > kSlowOutputBytesMax);
   transport_.WaitToWrite([self = shared_from_this()](std::error_code error) {
     if (!error && self->state_ == State::kWriting) self->SendPending();
   });
 }
 
 void Connection::SendPending() {
-  const std::optional<std::size_t> sent = Write(pending_output_);
+  const std::string_view unsent = std::string_view(pending_output_).substr(pending_output_sent_);
+  const std::optional<std::size_t> sent = Write(unsent);
   if (!sent) return Close();
-  if (*sent < pending_output_.size()) {
-    pending_output_.erase(0, *sent);
-    return WaitForRoom();
-  }
+  pending_output_sent_ += *sent;
+  if (*sent < unsent.size()) return WaitForRoom();
   std::string().swap(pending_output_);
   NoteStall(false);
   NoteMemory();

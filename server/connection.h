@@ -141,6 +141,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       stalled_since_;           // set while half a request or slow output waits for the client
   std::string pending_input_;   // not consumed by the session; without capacity when empty
   std::string pending_output_;  // likewise
+  std::size_t pending_output_sent_ = 0;  // of it
 };
 
 }  // namespace weir

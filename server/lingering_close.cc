@@ -6,6 +6,8 @@
 #include <asio/buffer.hpp>
 #include <asio/steady_timer.hpp>
 
+#include "server/wipe.h"
+
 namespace weir {
 namespace {
 
@@ -38,6 +40,7 @@ class LingeringClose : public std::enable_shared_from_this<LingeringClose> {
     const std::size_t bytes =
         socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), error);
     if (error && error != asio::error::would_block) return Close();
+    Wipe(scratch_.first(bytes));  // who was refused may have said a password
     if (bytes >= bytes_left_) return Close();
     bytes_left_ -= bytes;
     WaitForInput();

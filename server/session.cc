@@ -170,6 +170,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   StartLap();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
+    if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused asks what he may do
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;

@@ -103,6 +103,7 @@ bool IsSecureMemoryUsedUp() {
   return room == nullptr;
 }
 
+// Whether it could be locked, too.
 bool ReserveSecureMemory(std::size_t bytes) {
   if (CRYPTO_secure_malloc_init(bytes, kSecureBytesMin) == 1) return true;
   CRYPTO_secure_malloc_done();
@@ -197,8 +198,10 @@ void ForgetHandshakeRecords(ssl_st* session) noexcept { SSL_set_app_data(session
 
 bool KeepTlsKeysOutOfDumps() {
   if (CRYPTO_secure_malloc_initialized() != 0) return true;
-  return CRYPTO_set_mem_functions(Allocate, Reallocate, WipeAndFree) == 1 &&
-         (ReserveSecureMemory(kSecureBytes) || ReserveSecureMemory(kFewSecureBytes));
+  if (CRYPTO_set_mem_functions(Allocate, Reallocate, WipeAndFree) != 1) return false;
+  if (ReserveSecureMemory(kSecureBytes) || ReserveSecureMemory(kFewSecureBytes)) return true;
+  CRYPTO_secure_malloc_init(kSecureBytes, kSecureBytesMin);  // not dumped, but perhaps swapped
+  return false;
 }
 
 absl::StatusOr<TlsContext> TlsContext::Load(const Options& options) {

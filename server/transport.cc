@@ -49,6 +49,10 @@ std::size_t Transport::ReadTls(std::span<char> room, std::error_code& error) {
     total += bytes;
     has_more_ = SSL_has_pending(session_.get()) != 0;
   } while (has_more_ && total < room.size());
+  if (has_shaken_too_often()) {
+    error = WhyNot(0, read_wait_);
+    total = 0;
+  }
   if (error) has_more_ = false;
   if (total == 0 || !error) return total;
   has_more_ = error != asio::error::would_block;
@@ -69,7 +73,7 @@ std::size_t Transport::WriteTls(std::string_view bytes, std::error_code& error) 
 
 std::error_code Transport::WhyNot(int result, StreamSocket::wait_type& wait) {
   const int system_error = errno;
-  if (HandshakeRecords(session_.get()) > kHandshakeRecordsMax) {
+  if (has_shaken_too_often()) {
     is_broken_ = true;
     tls_failure_ = "too many records of handshakes at once";
     return std::make_error_code(std::errc::protocol_error);

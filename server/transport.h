@@ -66,6 +66,9 @@ class Transport {
   std::size_t WriteTls(std::string_view bytes, std::error_code& error);
   // Why the last call for `wait` has failed.
   std::error_code WhyNot(int result, StreamSocket::wait_type& wait);
+  [[nodiscard]] bool has_shaken_too_often() const noexcept {
+    return HandshakeRecords(session_.get()) > kHandshakeRecordsMax;
+  }
   void SayGoodbye();
 
   StreamSocket socket_;

@@ -56,8 +56,10 @@ absl::Status Services::ReloadPolicies() {
   MutexLock lock(reload_mutex);
   absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
   if (!file.ok()) return file.status();
-  const Limiter::Isolation isolation(limiter);
-  const absl::StatusOr<std::vector<std::uint32_t>> gone = policies.ReplaceFile(*file);
+  const absl::StatusOr<std::vector<std::uint32_t>> gone = [&] {
+    const Limiter::Isolation isolation(limiter);
+    return policies.ReplaceFile(*file);
+  }();
   if (gone.ok()) limiter.ForgetPolicies(*gone);
   return gone.status();
 }
