@@ -4,6 +4,7 @@ import threading
 import unittest
 
 import redis
+from redis.commands import CommandsParser
 
 from weir_e2e import DEADLINE, NEVER, ServerTest, Verbatim, scaled
 
@@ -33,6 +34,18 @@ class PythonRedisTest(ServerTest):
             self.assertEqual(client.execute_command("RL.ALLOW", key, f"3/{NEVER}")[:2], [1, 2])
         for key in keys:
             self.assertEqual(client.execute_command("RL.ALLOW", key, f"3/{NEVER}")[:2], [1, 1])
+
+    def test_the_cluster_client_finds_the_keys(self):
+        client = self.open(self.start(), decode_responses=True)
+        parser = CommandsParser(client)
+        for words, keys in (
+            ("RL.ALLOW a 1/s", ["a"]),
+            ("RL.ALLOW a 1/s AND b 1/s 9/m AND c 1/s", ["a", "b", "c"]),
+            ("RL.RESET a", ["a"]),
+            ("DEL a b", ["a", "b"]),
+        ):
+            with self.subTest(words):
+                self.assertEqual(parser.get_keys(client, *words.split()), keys)
 
     def test_an_error_is_raised_and_the_connection_stays(self):
         client = self.open(self.start(), single_connection_client=True)
