@@ -109,7 +109,7 @@ std::vector<LimitId> LimitRegistry::Idle(std::size_t ids_max) {
     const LimitId id = cursor % used;
     cursor = id + 1;
     const Entry& entry = EntryOf(id);
-    if (!IsGivenOut(entry) || entry.remembered) continue;
+    if (!IsGivenOut(entry)) continue;
     if (entry.buckets.load(std::memory_order_relaxed) == 0) idle.push_back(id);
   }
   idle_cursor_.store(cursor, std::memory_order_relaxed);
@@ -122,7 +122,6 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
   for (const LimitId id : ids) {
     Entry& entry = EntryOf(id);
     if (!IsGivenOut(entry) || entry.buckets.load(std::memory_order_relaxed) != 0) continue;
-    WEIR_DCHECK(!entry.remembered);
     const auto found = ids_.find(*entry.limit);
     WEIR_CHECK(found != ids_.end() && found->id == id);
     ids_.erase(found);
@@ -171,13 +170,5 @@ void LimitRegistry::EndRestore() {
     if (!IsGivenOut(EntryOf(id))) free_.push_back(id);
   }
 }
-
-void LimitRegistry::Remember(LimitId id) {
-  MutexLock lock(mutex_);
-  WEIR_CHECK(IsGivenOut(EntryOf(id)));
-  EntryOf(id).remembered = true;
-}
-
-bool LimitRegistry::IsRemembered(LimitId id) const noexcept { return EntryOf(id).remembered; }
 
 }  // namespace weir

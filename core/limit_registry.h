@@ -95,9 +95,6 @@ class LimitRegistry {
   [[nodiscard]] bool Restore(LimitId id, const Limit& limit);
   // Makes the ids that Restore has left out free to be given out. After the last Restore.
   void EndRestore();
-  // Remembers a restored limit as one known before a crash; its id is never taken back.
-  void Remember(LimitId id);
-  [[nodiscard]] bool IsRemembered(LimitId id) const noexcept;
 
  private:
   struct Entry {
@@ -105,7 +102,6 @@ class LimitRegistry {
     std::atomic<std::uint32_t> generation{
         0};  // odd while the id is given out, even while it is free
     std::atomic<std::uint32_t> buckets{0};
-    bool remembered = false;  // written while nobody else is there
   };
   static constexpr std::size_t kChunkEntries = 1024;
   static constexpr std::size_t kChunksMax = (kLimitsMax + kChunkEntries - 1) / kChunkEntries;

@@ -43,7 +43,7 @@ struct HashedKeys {
 struct Limiter::Place {
   std::optional<LimitId> id;  // unset: not interned, so there is no bucket
   Bucket* bucket = nullptr;   // null: absent
-  Bucket present;             // what it says; of an absent one, what stands for it
+  Bucket present;             // its value without marks; Bucket{}, which is full, where absent
 };
 
 // A request whose partitions are locked and whose buckets are found, while this lives.
@@ -129,7 +129,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Limiter::Place Limiter::FindPlace(const KeyH
   place.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
   if (!place.id) return place;
   place.bucket = table_.partition(key.partition).Find({key.hash, *place.id});
-  place.present = place.bucket ? Unmarked(*place.bucket) : AbsentBucket(*place.id, *check.limit);
+  if (place.bucket) place.present = Unmarked(*place.bucket);
   return place;
 }
 
@@ -142,20 +142,6 @@ void Limiter::FindBuckets(Hearing& hearing) {
     Plan::Seat& seat = hearing.plan.seat(i);
     place.bucket ? seat.Find(place.present) : seat.Take(place.present);
   }
-}
-
-// What a limit's bucket is that is not there.
-Bucket Limiter::AbsentBucket(LimitId id, const Limit& limit) const {
-  if (!exhausted_since_ || !registry_.IsRemembered(id)) return Bucket{};
-  return ExhaustedBucket(limit, *exhausted_since_);
-}
-
-// False while a bucket that is not there means less than one that is full. Requires: an id that is
-// given out, by which nothing can be taken back now.
-bool Limiter::IsAbsentFull(LimitId id, Instant now) const {
-  if (!exhausted_since_ || !registry_.IsRemembered(id)) return true;
-  const Limit& limit = registry_.Get(id);
-  return IsFull(limit, AbsentBucket(id, limit), now);
 }
 
 // Keeps what the plan has changed. Whatever can fail comes before the first write.

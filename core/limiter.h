@@ -244,10 +244,6 @@ class Limiter {
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                         Instant now);
   void EndRestore(std::uint32_t generation);
-  // From now on an absent bucket of these restored limits is not full, but was exhausted at
-  // `since`: whoever lost what was admitted may not guess that it was nothing. Clear ends that, and
-  // Reset of a key for the buckets that it has and for limits that it names. After EndRestore.
-  void TakeUnknownForExhausted(Instant since, std::span<const LimitId> limits);
   // The next save writes everything.
   void NoteEverything();
 
@@ -280,8 +276,6 @@ class Limiter {
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing);
   [[nodiscard]] Verdict LookAgain(const Reservation& reservation, bool allowed, Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
-  [[nodiscard]] Bucket AbsentBucket(LimitId id, const Limit& limit) const;
-  [[nodiscard]] bool IsAbsentFull(LimitId id, Instant now) const;
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
   void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
   void MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now);
@@ -302,7 +296,6 @@ class Limiter {
   std::uint32_t generation_ ABSL_GUARDED_BY(saving_mutex_) = 0;
   ChangedPartitions changed_partitions_;     // a superset, where `notes_changes_`
   ChangedPartitions overflowed_partitions_;  // of them, whose list has
-  std::optional<Instant> exhausted_since_;
   std::atomic<TableBound> bound_;
   std::atomic<std::uint64_t> evicted_{0};
   LimitRegistry registry_;

@@ -22,26 +22,14 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     if (const std::optional<LimitId> id = registry_.Find(limit, no_hint)) ids.push_back(*id);
   }
   std::size_t live = 0;
-  const auto forget = [&](const SlotKey& slot, Bucket& bucket) {
+  const auto forget = [&](const SlotKey& slot, Bucket bucket) {
     if (slot.key_hash() != hash.hash) return false;
     if (!limits.empty() && std::ranges::find(ids, slot.limit) == ids.end()) return false;
-    const Limit& limit = registry_.Get(slot.limit);
-    if (!IsFull(limit, bucket, now)) ++live;
-    if (!IsAbsentFull(slot.limit, now)) {
-      Replace(hash, slot.limit, limit, bucket, Bucket{});
-      return false;
-    }
+    if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
     Forget(hash.partition, slot);
     return true;
   };
-  Partition& partition = table_.partition(hash.partition);
-  partition.EraseIf(std::numeric_limits<std::size_t>::max(), forget);
-  for (const LimitId id : ids) {
-    if (IsAbsentFull(id, now) || partition.Find({hash.hash, id})) continue;
-    MakeRoomFor(1, hash.partition, now);
-    Insert(hash, id, registry_.Get(id), Bucket{});
-    ++live;
-  }
+  table_.partition(hash.partition).EraseIf(std::numeric_limits<std::size_t>::max(), forget);
   return live;
 }
 
@@ -108,14 +96,11 @@ Limiter::Watched Limiter::Watch(std::string_view key) {
 
 bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
   PartitionLock lock(table_, watched.key.partition);
-  const auto is_as_absent = [&](LimitId id, const Limit& limit, const Bucket& bucket) {
-    return IsFull(limit, bucket, now) && IsAbsentFull(id, now);
-  };
   std::vector<bool> is_there(watched.buckets.size());
   bool unchanged = true;
   table_.partition(watched.key.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
     if (slot.key_hash() != watched.key.hash) return;
-    const bool is_full = is_as_absent(slot.limit, registry_.Get(slot.limit), bucket);
+    const bool is_full = IsFull(registry_.Get(slot.limit), bucket, now);
     const auto before =
         std::ranges::lower_bound(watched.buckets, slot.limit, {}, &Watched::One::id);
     if (before == watched.buckets.end() || before->id != slot.limit) {
@@ -123,12 +108,12 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
       return;
     }
     is_there[static_cast<std::size_t>(before - watched.buckets.begin())] = true;
-    const bool was_full = is_as_absent(before->id, before->limit, before->bucket);
+    const bool was_full = IsFull(before->limit, before->bucket, now);
     unchanged = unchanged && (before->bucket == Unmarked(bucket) || (is_full && was_full));
   });
   for (std::size_t i = 0; i < is_there.size(); ++i) {
     const Watched::One& one = watched.buckets[i];
-    unchanged = unchanged && (is_there[i] || is_as_absent(one.id, one.limit, one.bucket));
+    unchanged = unchanged && (is_there[i] || IsFull(one.limit, one.bucket, now));
   }
   return unchanged;
 }
@@ -154,7 +139,6 @@ void Limiter::ForgetFull(std::size_t partition, const SlotKey& slot) {
 void Limiter::Clear() {
   MutexLock saving(saving_mutex_);
   const Isolation everything(*this);
-  exhausted_since_.reset();
   ++generation_;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     table_.partition(i).ForgetChanges();
@@ -187,7 +171,7 @@ std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_
   Partition& swept = table_.partition(partition);
   const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
     const Limit& limit = registry_.Get(slot.limit);
-    if (!IsFull(limit, bucket, now) || !IsAbsentFull(slot.limit, now)) return false;
+    if (!IsFull(limit, bucket, now)) return false;
     ForgetFull(partition, slot);
     return true;
   });
@@ -224,14 +208,7 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
   std::vector<Slot> slots;
   slots.reserve(partition.size());
   partition.ForEach([&](const SlotKey& key, Bucket bucket) {
-    const Limit& limit = registry_.Get(key.limit);
-    Nanos until_full = TimeToFull(limit, bucket, now);
-    // Where an absent bucket is not a full one, what counts is how far they are apart.
-    if (!IsAbsentFull(key.limit, now)) {
-      const Nanos of_absent = TimeToFull(limit, AbsentBucket(key.limit, limit), now);
-      until_full = std::max(std::chrono::abs(until_full - of_absent), Nanos{1});
-    }
-    slots.push_back({until_full, key});
+    slots.push_back({TimeToFull(registry_.Get(key.limit), bucket, now), key});
   });
   const auto first_live = std::partition(slots.begin(), slots.end(),
                                          [](auto& slot) { return slot.until_full == Nanos{0}; });

@@ -15,10 +15,8 @@ namespace weir {
 void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
                             LimiterChanges& changes) {
   Partition& partition = table_.partition(index);
-  // As good as absent.
   const auto is_full = [&](LimitId id, const Bucket& bucket) {
-    if (!now) return bucket == Bucket{};
-    return IsFull(registry_.Get(id), bucket, *now) && IsAbsentFull(id, *now);
+    return now ? IsFull(registry_.Get(id), bucket, *now) : bucket == Bucket{};
   };
   const auto add = [&](const NotedChange& noted, const Bucket* bucket) {
     // The id may have been given out again since: then the bucket is not the one that was noted.
@@ -124,11 +122,6 @@ void Limiter::EndRestore(std::uint32_t generation) {
   MutexLock saving(saving_mutex_);
   generation_ = generation;
   registry_.EndRestore();
-}
-
-void Limiter::TakeUnknownForExhausted(Instant since, std::span<const LimitId> limits) {
-  for (const LimitId limit : limits) registry_.Remember(limit);
-  exhausted_since_ = since;
 }
 
 }  // namespace weir

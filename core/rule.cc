@@ -44,11 +44,6 @@ Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t c
   return Always(limit.shape().algorithm == Algorithm::kUnlimited);
 }
 
-Bucket ExhaustedBucket(const Limit& limit, Instant now) noexcept {
-  const auto everything = static_cast<std::uint64_t>(limit.capacity_tokens());
-  return DecideLimit(limit, Bucket{}, now, everything, Nanos{0}).bucket;
-}
-
 Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                    Nanos max_wait) noexcept {
   switch (limit.shape().algorithm) {

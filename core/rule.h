@@ -21,9 +21,6 @@ namespace weir {
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait, Nanos patience = Nanos{0}) noexcept;
 
-// The bucket from which everything was taken at `now`.
-[[nodiscard]] Bucket ExhaustedBucket(const Limit& limit, Instant now) noexcept;
-
 // The bucket after `cost` tokens were given back: never past full.
 [[nodiscard]] Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                  Nanos max_wait) noexcept;

@@ -223,24 +223,6 @@ std::optional<Instant> ReadClock(std::string_view bytes) {
   return Instant{Nanos{static_cast<Nanos::rep>(nanos)}};
 }
 
-std::string ExhaustedValue(const Exhausted& exhausted) {
-  std::string value = ClockValue(exhausted.since);
-  for (const LimitId limit : exhausted.limits) AppendNumber(limit, value);
-  return value;
-}
-
-std::optional<Exhausted> ReadExhausted(std::string_view bytes) {
-  const std::optional<Instant> since = ReadClock(bytes.substr(0, sizeof(std::uint64_t)));
-  if (!since) return std::nullopt;
-  Exhausted exhausted{*since, {}};
-  bytes.remove_prefix(sizeof(std::uint64_t));
-  if (bytes.size() % sizeof(LimitId) != 0) return std::nullopt;
-  Reader reader(bytes);
-  const std::size_t count = bytes.size() / sizeof(LimitId);
-  for (std::size_t i = 0; i < count; ++i) exhausted.limits.push_back(reader.Take<LimitId>());
-  return exhausted;
-}
-
 std::string SecretValue(const HashSecret& secret) { return {secret.begin(), secret.end()}; }
 
 std::optional<HashSecret> ReadSecret(std::string_view bytes) {

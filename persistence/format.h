@@ -38,7 +38,7 @@ inline constexpr char kPolicyPrefix = 'P';
 
 // The names of what there is one of, in the order of their keys.
 inline constexpr std::string_view kMetaClock = "clock";          // i64: the highest time handed out
-inline constexpr std::string_view kMetaExhausted = "exhausted";  // i64 and u32s: see Exhausted
+inline constexpr std::string_view kMetaExhausted = "exhausted";  // of 0.1.0: erased, not read
 inline constexpr std::string_view kMetaFormat = "format";        // u32
 inline constexpr std::string_view kMetaGeneration = "generation";   // u32: of the live buckets
 inline constexpr std::string_view kMetaNextPolicy = "next-policy";  // u32: ids below are used
@@ -103,13 +103,6 @@ struct SavedOverride {
 [[nodiscard]] std::optional<std::uint32_t> ReadNumber(std::string_view bytes);
 [[nodiscard]] std::string ClockValue(Instant mark);
 [[nodiscard]] std::optional<Instant> ReadClock(std::string_view bytes);
-// After a crash, where unknown means exhausted: since when, and of which limits.
-struct Exhausted {
-  Instant since{};
-  std::vector<LimitId> limits;
-};
-[[nodiscard]] std::string ExhaustedValue(const Exhausted& exhausted);
-[[nodiscard]] std::optional<Exhausted> ReadExhausted(std::string_view bytes);
 [[nodiscard]] std::string SecretValue(const HashSecret& secret);
 [[nodiscard]] std::optional<HashSecret> ReadSecret(std::string_view bytes);
 

@@ -80,6 +80,9 @@ absl::Status Storage::ReadMeta() {
   WEIR_RETURN_IF_ERROR(get(kMetaSecret, kRequired, ReadSecret, secret_));
   WEIR_RETURN_IF_ERROR(get(kMetaStopped, kRequired, ReadNumber, stopped));
   was_cut_short_ = stopped == 0;
+  const absl::Status exhausted = database_->Get(MetaKey(kMetaExhausted)).status();
+  if (!exhausted.ok() && !absl::IsNotFound(exhausted)) return exhausted;
+  had_exhausted_record_ = exhausted.ok();
   // Written by the first use and the first save only.
   WEIR_RETURN_IF_ERROR(get(kMetaClock, kOptional, ReadClock, clock_mark_));
   WEIR_RETURN_IF_ERROR(get(kMetaNextPolicy, kOptional, ReadNumber, next_policy_));
@@ -89,16 +92,8 @@ absl::Status Storage::ReadMeta() {
 // Reads the records of one load into the limiter and the policies.
 class Storage::Loading {
  public:
-  Loading(Limiter& limiter, Policies& policies, const LoadOptions& options, bool as_exhausted,
-          LoadReport& report)
-      : limiter_(limiter),
-        policies_(policies),
-        options_(options),
-        as_exhausted_(as_exhausted),
-        report_(report) {}
-
-  [[nodiscard]] bool as_exhausted() const noexcept { return as_exhausted_; }
-  [[nodiscard]] const absl::flat_hash_map<LimitId, Limit>& limits() const { return limits_; }
+  Loading(Limiter& limiter, Policies& policies, const LoadOptions& options, LoadReport& report)
+      : limiter_(limiter), policies_(policies), options_(options), report_(report) {}
 
   void AddPolicy(std::string_view key, std::string_view value) {
     const std::optional<Policy> policy = ReadPolicy(key, value);
@@ -129,15 +124,10 @@ class Storage::Loading {
     limits_.emplace(*id, *limit);
   }
 
-  // Of these limits a full bucket says more than an absent one.
-  void KeepFull(const std::vector<LimitId>& limits) {
-    absent_is_exhausted_.insert(limits.begin(), limits.end());
-  }
-
   // In the order of their keys.
   void AddBucket(std::string_view key, std::string_view value) {
     const std::optional<BucketKey> bucket_key = ReadBucketKey(key);
-    std::optional<Bucket> bucket = ReadBucketValue(value);
+    const std::optional<Bucket> bucket = ReadBucketValue(value);
     if (!bucket_key || !bucket) return CountBad();
     const std::optional<Instant> full = CertainlyFullAfter(*bucket_key, *bucket);
     if (full && *full > kTimeMax) return CountBad();
@@ -146,9 +136,7 @@ class Storage::Loading {
     if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
       return Drop(key, full);
     }
-    if (as_exhausted_) *bucket = LaterOf(*bucket, limit->second);
-    if (options_.drops_full && !absent_is_exhausted_.contains(bucket_key->limit) &&
-        IsFull(limit->second, *bucket, options_.now)) {
+    if (options_.drops_full && IsFull(limit->second, *bucket, options_.now)) {
       return Drop(key, full);
     }
     if (bucket_key->partition != partition_) FlushPartition();
@@ -168,13 +156,6 @@ class Storage::Loading {
   }
 
  private:
-  // A bucket from which everything was taken just now, but where it is full even later.
-  [[nodiscard]] Bucket LaterOf(const Bucket& saved, const Limit& limit) const {
-    const Bucket empty = ExhaustedBucket(limit, options_.now);
-    const bool is_later =
-        TimeToFull(limit, saved, options_.now) > TimeToFull(limit, empty, options_.now);
-    return is_later ? saved : empty;
-  }
   // A number may stand for another limit one day: what has been left of the one before must be
   // full for good by then, or gone.
   void Drop(std::string_view key, std::optional<Instant> full) {
@@ -187,10 +168,8 @@ class Storage::Loading {
   Limiter& limiter_;
   Policies& policies_;
   const LoadOptions options_;
-  const bool as_exhausted_;
   LoadReport& report_;
   absl::flat_hash_set<std::uint32_t> policy_ids_;
-  absl::flat_hash_set<LimitId> absent_is_exhausted_;
   absl::flat_hash_map<LimitId, Limit> limits_;
   std::uint16_t partition_ = 0;
   std::vector<Limiter::RestoredBucket> buckets_;  // of partition_
@@ -199,11 +178,7 @@ class Storage::Loading {
 
 absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
                            LoadReport& report, const std::atomic<bool>& stop) {
-  Loading loading(limiter, policies, options, was_cut_short_ && options.unknown_is_exhausted,
-                  report);
-  const absl::StatusOr<std::optional<Exhausted>> before = ReadExhaustedRecord();
-  if (!before.ok()) return before.status();
-  if (*before && options.unknown_is_exhausted) loading.KeepFull((*before)->limits);
+  Loading loading(limiter, policies, options, report);
   const auto scan = [&](const std::string& first, const std::string& end,
                         void (Loading::*add)(std::string_view, std::string_view)) -> absl::Status {
     absl::Status erased;
@@ -230,13 +205,9 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   report.loaded -= limiter.evicted();  // for want of room
   policies.RestoreNextId(next_policy_);
   limiter.EndRestore(generation_);
-  const std::optional<Exhausted> exhausted = FindExhausted(loading, *before, options);
-  if (exhausted) limiter.TakeUnknownForExhausted(exhausted->since, exhausted->limits);
-  if (loading.as_exhausted()) limiter.NoteEverything();  // It is not what is on disk.
   const auto write = [&](Database::Writer& writer) {
     writer.Put(MetaKey(kMetaClock), ClockValue(options.now));
-    const std::string key = MetaKey(kMetaExhausted);
-    exhausted ? writer.Put(key, ExhaustedValue(*exhausted)) : writer.Erase(key);
+    if (had_exhausted_record_) writer.Erase(MetaKey(kMetaExhausted));
     writer.Put(MetaKey(kMetaStopped), NumberValue(0));
   };
   // In a file of its own: then a log that is damaged later cannot take it back, and with it the
@@ -249,36 +220,6 @@ absl::Status Storage::Erase(const std::vector<std::string>& keys) {
   return database_->Write(keys.size(), [&](Database::Writer& writer) {
     for (const std::string& key : keys) writer.Erase(key);
   });
-}
-
-absl::StatusOr<std::optional<Exhausted>> Storage::ReadExhaustedRecord() const {
-  const absl::StatusOr<std::string> value = database_->Get(MetaKey(kMetaExhausted));
-  if (absl::IsNotFound(value.status())) return std::optional<Exhausted>();
-  if (!value.ok()) return value.status();
-  std::optional<Exhausted> exhausted = ReadExhausted(*value);
-  if (!exhausted) return absl::DataLossError("the record 'exhausted' is damaged");
-  return exhausted;
-}
-
-std::optional<Exhausted> Storage::FindExhausted(const Loading& loading,
-                                                const std::optional<Exhausted>& before,
-                                                const LoadOptions& options) {
-  if (!options.unknown_is_exhausted) return std::nullopt;
-  Exhausted exhausted{options.now, {}};
-  if (loading.as_exhausted()) {
-    for (const auto& [id, limit] : loading.limits()) exhausted.limits.push_back(id);
-    return exhausted;
-  }
-  // What an earlier crash has left, as far as it is not full again.
-  if (!before) return std::nullopt;
-  exhausted.since = before->since;
-  for (const LimitId id : before->limits) {
-    const auto limit = loading.limits().find(id);
-    if (limit == loading.limits().end()) continue;
-    const Bucket bucket = ExhaustedBucket(limit->second, before->since);
-    if (!IsFull(limit->second, bucket, options.now)) exhausted.limits.push_back(id);
-  }
-  return exhausted.limits.empty() ? std::nullopt : std::optional(exhausted);
 }
 
 absl::Status Storage::MarkStopped(Instant mark) {
@@ -319,8 +260,6 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     if (change.limit) others.back().second = LimitValue(*change.limit);
   }
   others.emplace_back(MetaKey(kMetaClock), ClockValue(mark));
-  const bool flushed = limiter.generation != generation_;  // which ends that, too
-  if (flushed) others.emplace_back(MetaKey(kMetaExhausted), std::nullopt);
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(policies.next_id));
   for (const PolicyChanges::One& change : policies.policies) {

@@ -38,9 +38,6 @@ struct LoadReport {
 struct LoadOptions {
   Instant now{};
   bool drops_full = true;  // buckets that are full by now; false where clients bring the time
-  // Where the last use was cut short, every bucket counts as exhausted just now, those that are not
-  // there included: what was admitted before a crash and not saved cannot be admitted again.
-  bool unknown_is_exhausted = false;
 };
 
 class Storage {
@@ -56,6 +53,9 @@ class Storage {
   [[nodiscard]] Instant clock_mark() const noexcept { return clock_mark_; }
   // The server that used it last did not come to MarkStopped.
   [[nodiscard]] bool was_cut_short() const noexcept { return was_cut_short_; }
+  // A 0.1.0 server with `--unclean-restart empty` used it last. The first Load erases the record of
+  // that: a bucket without a record is full.
+  [[nodiscard]] bool had_exhausted_record() const noexcept { return had_exhausted_record_; }
   // Of the buckets on disk now.
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
 
@@ -78,11 +78,6 @@ class Storage {
   explicit Storage(std::unique_ptr<Database> database) : database_(std::move(database)) {}
   absl::Status Begin();
   absl::Status ReadMeta();
-  // Which limits' absent buckets were not full when the database was used last.
-  [[nodiscard]] absl::StatusOr<std::optional<Exhausted>> ReadExhaustedRecord() const;
-  // And of which they are not now.
-  [[nodiscard]] static std::optional<Exhausted> FindExhausted(
-      const Loading& loading, const std::optional<Exhausted>& before, const LoadOptions& options);
   absl::Status Erase(const std::vector<std::string>& keys);
   void AllowDrops(Instant mark);
 
@@ -92,6 +87,7 @@ class Storage {
   std::uint32_t generation_ = 0;  // on disk
   std::uint32_t next_policy_ = 0;
   bool was_cut_short_ = false;
+  bool had_exhausted_record_ = false;
 };
 
 }  // namespace weir

@@ -194,13 +194,6 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .min = 0,
      .max = 65'535,
      .summary = "The TCP port to speak TLS on, at the addresses of bind; 0 is none."},
-    {.name = "unclean-restart",
-     .field = &Options::unclean_restart,
-     .fallback = "full",
-     .choices = "full|empty",
-     .summary =
-         "After a crash, what a bucket is of which nothing is known: full, or empty (every key of "
-         "every known limit has just used it up)."},
     {.name = "unix-socket",
      .field = &Options::unix_socket,
      .fallback = "",
@@ -222,5 +215,15 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
 });
 
 static_assert(std::ranges::is_sorted(kOptionRows, {}, &OptionSpec::name));
+
+// Options of earlier versions. Naming one is an error that gives the reason.
+struct RemovedOption {
+  std::string_view name;
+  std::string_view reason;
+};
+inline constexpr std::array<RemovedOption, 1> kRemovedOptions = {{
+    {.name = "unclean-restart",
+     .reason = "buckets that are not on disk are full after every restart; leave the option out"},
+}};
 
 }  // namespace weir

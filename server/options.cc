@@ -204,6 +204,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
+// The error for a name that is no option. `shown` is the part of the input to quote.
+absl::Status UnknownOptionError(std::string_view kind, std::string_view name,
+                                std::string_view shown) {
+  const auto removed = std::ranges::find(kRemovedOptions, name, &RemovedOption::name);
+  if (removed == kRemovedOptions.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown ", AbslView(kind), " ", Quote(shown), ": see weir-server --help"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(removed->name),
+                                                 "' was removed: ", AbslView(removed->reason)));
+}
+
 // Of a line without '=' all is its name, also what may be a password.
 std::string_view FirstWord(std::string_view name) {
   return name.substr(0, name.find_first_of(" \t\"'"));
@@ -217,8 +229,8 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   }
   const OptionSpec* spec = FindOption(item.name);
   if (spec == nullptr || spec->name == "config") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown option ", Quote(FirstWord(item.name)), ": see weir-server --help"));
+    const std::string_view name = FirstWord(item.name);
+    return UnknownOptionError("option", name, name);
   }
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field);
   if (item.inputs.size() > 1 && !is_list) {
@@ -347,8 +359,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     return absl::InvalidArgumentError(error.what());
   }
   if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown argument ", Quote(unknown.front()), ": see weir-server --help"));
+    const std::string_view argument = unknown.front();
+    const std::string_view name = argument.substr(0, argument.find('='));
+    return UnknownOptionError("argument", name.starts_with("--") ? name.substr(2) : name, argument);
   }
   // The file first: what the command line says then replaces it.
   const auto config = std::ranges::find(given, std::string_view("config"),

@@ -52,7 +52,6 @@ struct Options {
   std::string data_dir;    // empty: nothing is kept
   std::string durability;  // snapshot, always, none
   std::chrono::milliseconds snapshot_interval{0};
-  std::string unclean_restart;   // full, empty
   std::string on_persist_error;  // refuse, serve
   bool reset_clock = false;
   std::string requirepass;  // empty: none; not among those that the server keeps

@@ -34,7 +34,6 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
                      .one_cut = options.durability == "always",
                      .drops_full = !options.allow_explicit_time},
       always_(options.durability == "always"),
-      unknown_is_exhausted_(options.unclean_restart == "empty"),
       secret_(storage->secret()),
       was_cut_short_(storage->was_cut_short()),
       clock_past_(options.reset_clock
@@ -65,9 +64,12 @@ void StateOnDisk::StartLoading(Limiter& limiter, Policies& policies, const Clock
 void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
                        const std::function<void(const absl::Status&)>& on_loaded) {
   const Instant begun = clock.Now();
-  const LoadOptions options{.now = begun,
-                            .drops_full = saver_options_.drops_full,
-                            .unknown_is_exhausted = unknown_is_exhausted_};
+  if (storage_->had_exhausted_record()) {
+    spdlog::warn(
+        "the state was kept with --unclean-restart empty, which no longer exists: buckets that are "
+        "not on disk are full");
+  }
+  const LoadOptions options{.now = begun, .drops_full = saver_options_.drops_full};
   absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
   load_time_ = clock.Now() - begun;
   if (loaded.ok()) {

@@ -82,7 +82,6 @@ class StateOnDisk {
 
   const SaverOptions saver_options_;
   const bool always_;
-  const bool unknown_is_exhausted_;
   const HashSecret secret_;
   const bool was_cut_short_;
   const SystemClock::Past clock_past_;

@@ -176,21 +176,6 @@ TEST_F(LimiterBoundTest, OfARestoredPartitionThoseStayThatAreFarthestFromFull) {
   }
 }
 
-// Goal: where what is unknown counts as exhausted, what a reset has given back is not what goes
-// first: to forget it would be to deny.
-TEST_F(LimiterBoundTest, AResetOutlastsAFloodWhereUnknownIsExhausted) {
-  ASSERT_TRUE(limiter_->RestoreLimit(0, LimitOf("10/h")));
-  limiter_->EndRestore(0);
-  limiter_->TakeUnknownForExhausted(now_, std::array<LimitId, 1>{0});
-  const std::string key = keys_.Next();
-  EXPECT_FALSE(Peek({{key, "10/h"}}).allowed);
-  Reset(key, {"10/h"});
-  EXPECT_TRUE(Peek({{key, "10/h"}}).allowed);
-  Fill(2 * slots_max_, "10/m");
-  EXPECT_GT(limiter_->evicted(), 0U);
-  EXPECT_TRUE(Peek({{key, "10/h"}}).allowed);
-}
-
 class SavedLimiterBoundTest : public LimiterBoundTest {
  protected:
   SavedLimiterBoundTest()

@@ -119,30 +119,6 @@ class PersistenceTest(ServerTest):
         client = self.connect(self.restart(server, how=signal.SIGKILL))
         self.assertEqual([self.remaining(client, key) for key in "abc"], [100, 95, 100])
 
-    def test_after_a_crash_unknown_may_mean_empty(self):
-        server = self.start_loaded()
-        client = self.connect(server)
-        client.call("RL.ALLOW", "known", LIMIT)
-        client.call("SAVE")
-        empty = ("--unclean-restart", "empty")
-        server = self.restart(server, *empty, how=signal.SIGKILL)
-        client = self.connect(server)
-        self.assertEqual(self.remaining(client, "known"), 0)
-        self.assertEqual(self.remaining(client, "never seen"), 0)
-        self.assertEqual(client.call("RL.ALLOW", "known", f"7/{NEVER}")[:2], [1, 6])
-        # A clean stop does not make it known.
-        client = self.connect(server := self.restart(server, *empty))
-        self.assertEqual(self.remaining(client, "known"), 0)
-        self.assertEqual(self.remaining(client, "never seen"), 0)
-        self.assertEqual(client.call("RL.PEEK", "other", f"7/{NEVER}")[:2], [1, 6])
-        # Nor does a reset or FLUSHALL come to nothing by one.
-        client.call("RL.RESET", "known", LIMIT)
-        client = self.connect(server := self.restart(server, *empty))
-        self.assertEqual([self.remaining(client, key) for key in ("known", "other")], [100, 0])
-        client.call("FLUSHALL")
-        client = self.connect(self.restart(server, *empty))
-        self.assertEqual(self.remaining(client, "other"), 100)
-
     # Goal: INFO is answered, and is right, whatever the server does: under load, while it saves,
     # and while it loads. Method: one client decides, and knows how often; another one asks.
     def test_info_is_true_while_it_saves_and_loads(self):

@@ -29,6 +29,7 @@ class KeptServer {
  public:
   struct Found {  // when it started
     bool was_cut_short = false;
+    bool had_exhausted_record = false;
     Instant clock_mark;
     std::uint32_t generation = 0;
     std::uint64_t loaded = 0;
@@ -39,7 +40,7 @@ class KeptServer {
   KeptServer(const FakeClock& clock, DatabaseOptions database)
       : clock_(clock), options_{.database = std::move(database)} {}
 
-  absl::Status Start(bool unknown_is_exhausted = false) {
+  absl::Status Start() {
     End();
     absl::StatusOr<std::unique_ptr<Storage>> storage = Storage::Open(options_.database);
     if (!storage.ok()) return storage.status();
@@ -48,12 +49,12 @@ class KeptServer {
         std::make_unique<Limiter>(LimiterOptions{.secret = kept.secret(), .notes_changes = true});
     policies_ = std::make_unique<Policies>();
     policies_->NoteChanges();
-    found_ = {kept.was_cut_short(), kept.clock_mark(), kept.generation()};
+    found_ = {kept.was_cut_short(), kept.had_exhausted_record(), kept.clock_mark(),
+              kept.generation()};
     LoadReport report;
     const std::atomic<bool> stop{false};
-    const absl::Status loaded = kept.Load(
-        *limiter_, *policies_, {.now = clock_.Now(), .unknown_is_exhausted = unknown_is_exhausted},
-        report, stop);
+    const absl::Status loaded =
+        kept.Load(*limiter_, *policies_, {.now = clock_.Now()}, report, stop);
     if (!loaded.ok()) return loaded;
     found_.loaded = report.loaded;
     found_.dropped = report.dropped;

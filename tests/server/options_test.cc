@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/status.h"
@@ -77,7 +78,6 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
     {"tls-key", {{"weir.key", "\"weir.key\"", "weir.key"}}},
     {"tls-only", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"tls-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
-    {"unclean-restart", {{"full", "full", "full"}, {"empty", "\"empty\"", "empty"}}},
     {"unix-socket", {{"/run/weir.sock", "\"/run/weir.sock\"", "/run/weir.sock"}}},
     {"unix-socket-perm", {{"700", "700", "700"}, {"770", "\"770\"", "770"}, {"777", "777", "777"}}},
     {"users-file", {{"weir.users", "\"weir.users\"", "weir.users"}}},
@@ -134,7 +134,6 @@ const std::map<std::string_view, Mistakes> kBad = {
     {"tls-key", {}},
     {"tls-only", {{"yes"}, "true or false"}},
     {"tls-port", {{"", "-1", "65536"}, "an integer from 0 to 65535"}},
-    {"unclean-restart", {{"", "exhausted"}, "one of full, empty"}},
     {"unix-socket", {}},  // any text may be a path
     {"unix-socket-perm", {{"", "755", "0700", "u=rwx"}, "one of 700, 770, 777"}},
     {"users-file", {}},  // any text may be a path
@@ -248,6 +247,10 @@ TEST(OptionsTest, AMissingValueSaysWhatWouldBeRight) {
 
 TEST(OptionsTest, UnknownWordsAreErrors) {
   EXPECT_EQ(ErrorOf({"--prot", "1"}), "unknown argument '--prot': see weir-server --help");
+  for (const std::vector<std::string>& removed :
+       {std::vector<std::string>{"--unclean-restart", "empty"}, {"--unclean-restart=full"}}) {
+    EXPECT_THAT(ErrorOf(removed), testing::StartsWith("option 'unclean-restart' was removed: "));
+  }
   EXPECT_EQ(ErrorOf({"7379"}), "unknown argument '7379': see weir-server --help");
   EXPECT_EQ(ErrorOf({"--port", "1", "2"}), "unknown argument '2': see weir-server --help");
   EXPECT_EQ(ErrorOf({"-p", "1"}), "unknown argument '-p': see weir-server --help");
@@ -280,6 +283,8 @@ TEST(OptionsTest, TheFilesMistakesNameTheFile) {
     return error.substr(std::min(error.size(), file.path().size() + 2));
   };
   EXPECT_EQ(error_in("prot = 1\n"), "unknown option 'prot': see weir-server --help");
+  EXPECT_THAT(error_in("unclean-restart = \"full\"\n"),
+              testing::StartsWith("option 'unclean-restart' was removed: "));
   EXPECT_EQ(error_in("port 1\n"), "unknown option 'port': see weir-server --help");
   EXPECT_EQ(error_in("config = \"x\"\n"), "unknown option 'config': see weir-server --help");
   EXPECT_EQ(error_in("[server]\nport = 1\n"), "unknown section 'server': options stand alone");
