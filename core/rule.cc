@@ -11,8 +11,12 @@
 namespace weir {
 namespace {
 
+// How far past the limit's capacity a stored time is believed. The one bucket that CL.THROTTLE
+// keeps for a key may owe what a longer limit took, so its times are cut only beyond kDebtMax from
+// now.
 Nanos BelievedWait(const Limit& limit, Nanos max_wait) noexcept {
-  return limit.owner() == kThrottleOwner ? Nanos{0} : max_wait;
+  if (limit.owner() != kThrottleOwner) return max_wait;
+  return std::max(kDebtMax - Nanos{limit.emission().capacity.whole}, Nanos{0});
 }
 
 // Of a limit without a bucket: nothing is ever taken from "unlimited", nothing is ever in "none".

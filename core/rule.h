@@ -17,7 +17,8 @@ namespace weir {
 
 // Decides `cost` tokens and says what the bucket becomes. An absent bucket is Bucket{}; so is that
 // of a limit that has none. Patience is for token buckets (RL.WAIT) and 0 elsewhere. The bucket of
-// CL.THROTTLE believes no wait, whatever max_wait is: a lowered limit starts empty, not in debt.
+// CL.THROTTLE is believed up to kDebtMax from now, whatever max_wait is: a debt lasts, as in
+// redis-cell, although the next request may bring smaller numbers.
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait, Nanos patience = Nanos{0}) noexcept;
 

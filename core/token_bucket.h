@@ -14,7 +14,8 @@
 // exactly that.
 //
 // The clamp: a stored time later than now + capacity + max_wait can only be foreign, damaged or
-// older than a lowered limit. It is cut to that, so that it delays and never locks out.
+// older than a lowered limit. It is cut to that, so that it delays and never locks out. (rule.h
+// passes a larger max_wait for CL.THROTTLE, whose bucket outlives the numbers of one request.)
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): one division, 64-bit where the
 // numbers fit. Source: ITU-T I.371, virtual scheduling algorithm. Tested by token_bucket_test.cc,
@@ -31,11 +32,15 @@
 
 namespace weir {
 
+// The longest debt of a bucket that belongs to no one limit: 36 years.
+inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
+
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
 // reset_after are those of the returned bucket. A cost of 0 is a look: always admitted, the bucket
 // returned as it came. A cost may be the sum of several checks' costs; a sum that saturates at
-// 2^64-1 is above every burst, so it is denied for ever. Requires: a token bucket limit, now in
-// [Instant{}, kInstantMax], max_wait in [0, kMaxWaitMax], patience in [0, max_wait].
+// 2^64-1 is above every burst, so it is always denied. Requires: a token bucket limit, now in
+// [Instant{}, kInstantMax], patience in [0, max_wait], max_wait in [0, kMaxWaitMax], or such that
+// capacity + max_wait is at most kDebtMax.
 //
 // With patience the tokens may be future ones, reserved now: admit iff next <= now + capacity +
 // patience. An admission whose retry_after is above 0 is such a reservation; after that time its

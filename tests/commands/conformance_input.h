@@ -102,8 +102,8 @@ inline constexpr std::array kInput = {
         .elsewhere = "The stored time is read with the new numbers, so a client may be locked out "
                      "for long.",
         .here = "A limit written in the request is another limit: it starts full. In a policy the "
-                "debt stays, in time. In CL.THROTTLE, which has one bucket a key, a lowered limit "
-                "starts empty, and not in debt.",
+                "debt stays, in time. CL.THROTTLE keeps one bucket a key, and a debt lasts as long "
+                "under lower numbers as under those that made it, as in redis-cell.",
         .transcript = R"(> RL.ALLOW k 10/h COST 10
 1) (integer) 1
 2) (integer) 0
@@ -142,9 +142,9 @@ OK
 1) (integer) 1
 2) (integer) 5
 3) (integer) 0
-4) (integer) 60
-5) (integer) 300
-# 60 s later
+4) (integer) 5760
+5) (integer) 6000
+# 5760 s later
 > CL.THROTTLE k 4 1 60
 1) (integer) 0
 2) (integer) 5

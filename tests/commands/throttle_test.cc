@@ -1,7 +1,10 @@
 // Goal: CL.THROTTLE answers the five integers that redis-cell documents, with exact numbers, and
 // RL.THROTTLE is the same command. Method: tables of (time, words) -> integers, worked out by hand;
 // E is the time that a token is worth.
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -160,20 +163,59 @@ TEST(ThrottleTest, AKeyHasOneBucketWhateverTheParameters) {
   Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 5"), "0 5 0 -1 300");
   EXPECT_EQ(Throttle(client, "k 9 1 60"), "0 10 4 -1 360");    // of 600 s, 300 s are owed
-  EXPECT_EQ(Throttle(client, "k 9 2 60 0"), "0 10 0 -1 300");  // more than its 300 s is no debt
+  EXPECT_EQ(Throttle(client, "k 9 2 60 0"), "0 10 0 -1 360");  // its capacity is 300 s
   EXPECT_EQ(client.Show("DBSIZE"), "(integer) 1");
   EXPECT_EQ(Throttle(client, "other 4 1 60"), "0 5 4 -1 60");
   EXPECT_EQ(client.Show("DBSIZE"), "(integer) 2");
 }
 
-// Raised, lowered, raised again: the debt that was cut is forgotten.
-TEST(ThrottleTest, ALoweredLimitStartsEmpty) {
+// Goal: a denial with smaller numbers forgives nothing of what larger ones took.
+TEST(ThrottleTest, ADebtOutlastsSmallerNumbers) {
+  ExpectRows({
+      {seconds{0}, "u 4 5 3600 5", "0 5 0 -1 3600"},
+      {seconds{0}, "u 4 5 3600", "1 5 0 720 3600"},
+      {seconds{0}, "u 0 1 1", "1 1 0 3600 3600"},
+      {seconds{0}, "u 4 5 3600 4", "1 5 0 2880 3600"},
+      {seconds{2880}, "u 4 5 3600 4", "0 5 0 -1 3600"},
+      {seconds{2880}, "k 99 1 60 100", "0 100 0 -1 6000"},
+      {seconds{2880}, "k 4 1 60", "1 5 0 5760 6000"},
+      {seconds{2940}, "k 4 1 60", "1 5 0 5700 5940"},
+      {seconds{2940}, "k 99 1 60 0", "0 100 1 -1 5940"},
+  });
+}
+
+// Goal: whatever numbers a key is asked with, a request passes exactly when redis-cell's rule lets
+// it pass, and a denial changes nothing. Method: random requests against that rule, which keeps one
+// time for each key; the emission intervals are whole seconds, so that the model needs no
+// fractions.
+TEST(ThrottleTest, RandomNumbersAgreeWithRedisCellsRule) {
   Client client;
-  EXPECT_EQ(Throttle(client, "k 99 1 60 100"), "0 100 0 -1 6000");
-  EXPECT_EQ(Throttle(client, "k 4 1 60"), "1 5 0 60 300");
-  client.clock().Advance(seconds{60});
-  EXPECT_EQ(Throttle(client, "k 4 1 60"), "0 5 0 -1 300");
-  EXPECT_EQ(Throttle(client, "k 99 1 60 0"), "0 100 95 -1 300");
+  std::mt19937_64 random(1);
+  const auto between = [&random](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  const Instant start = client.clock().Now();
+  std::int64_t now = 0;   // in seconds since the start, as are all times here
+  std::int64_t full = 0;  // when the key's bucket is full again
+  int denied = 0;
+  for (int i = 0; i < 2000; ++i) {
+    now += between(0, 3) == 0 ? between(0, 20) : 0;
+    client.clock().Set(start + seconds{now});
+    const std::int64_t tokens = between(1, 10);
+    const std::int64_t interval = between(1, 5);
+    const std::int64_t quantity = between(1, tokens);
+    const std::int64_t next = std::max(full, now) + quantity * interval;
+    const bool passes = next <= now + tokens * interval;
+    if (passes) full = next;
+    denied += passes ? 0 : 1;
+    const RespValue reply =
+        client.Ask(absl::StrCat("CL.THROTTLE k ", tokens - 1, " 1 ", interval, " ", quantity));
+    ASSERT_EQ(reply.elements.size(), 5U);
+    ASSERT_EQ(reply.elements[0].number, passes ? 0 : 1) << "request " << i;
+    ASSERT_EQ(reply.elements[4].number, std::max<std::int64_t>(full - now, 0)) << "request " << i;
+  }
+  EXPECT_GT(denied, 100);
+  EXPECT_LT(denied, 1900);
 }
 
 TEST(ThrottleTest, BothSpellingsShareTheBucketAndNoLimitDoes) {
