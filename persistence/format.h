@@ -37,9 +37,11 @@ inline constexpr char kOverridePrefix = 'O';
 inline constexpr char kPolicyPrefix = 'P';
 
 // The names of what there is one of, in the order of their keys.
-inline constexpr std::string_view kMetaClock = "clock";          // i64: the highest time handed out
-inline constexpr std::string_view kMetaExhausted = "exhausted";  // of 0.1.0: erased, not read
-inline constexpr std::string_view kMetaFormat = "format";        // u32
+inline constexpr std::string_view kMetaClock = "clock";  // i64: the highest time handed out
+// i64: how far past `clock` the server that runs began; absent where it began at the wall clock
+inline constexpr std::string_view kMetaClockAllowance = "clock-allowance";
+inline constexpr std::string_view kMetaExhausted = "exhausted";     // of 0.1.0: erased, not read
+inline constexpr std::string_view kMetaFormat = "format";           // u32
 inline constexpr std::string_view kMetaGeneration = "generation";   // u32: of the live buckets
 inline constexpr std::string_view kMetaNextPolicy = "next-policy";  // u32: ids below are used
 inline constexpr std::string_view kMetaSecret = "secret";           // 16 bytes: of the key hashes

@@ -85,6 +85,9 @@ absl::Status Storage::ReadMeta() {
   had_exhausted_record_ = exhausted.ok();
   // Written by the first use and the first save only.
   WEIR_RETURN_IF_ERROR(get(kMetaClock, kOptional, ReadClock, clock_mark_));
+  Instant allowance{};
+  WEIR_RETURN_IF_ERROR(get(kMetaClockAllowance, kOptional, ReadClock, allowance));
+  clock_allowance_ = allowance.time_since_epoch();
   WEIR_RETURN_IF_ERROR(get(kMetaNextPolicy, kOptional, ReadNumber, next_policy_));
   return get(kMetaGeneration, kOptional, ReadNumber, generation_);
 }
@@ -206,13 +209,20 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   policies.RestoreNextId(next_policy_);
   limiter.EndRestore(generation_);
   const auto write = [&](Database::Writer& writer) {
-    writer.Put(MetaKey(kMetaClock), ClockValue(options.now));
+    if (options.clock_allowance) {
+      writer.Put(MetaKey(kMetaClockAllowance), ClockValue(Instant{*options.clock_allowance}));
+    } else {
+      writer.Put(MetaKey(kMetaClock), ClockValue(options.now));
+      writer.Erase(MetaKey(kMetaClockAllowance));
+    }
     if (had_exhausted_record_) writer.Erase(MetaKey(kMetaExhausted));
     writer.Put(MetaKey(kMetaStopped), NumberValue(0));
   };
   // In a file of its own: then a log that is damaged later cannot take it back, and with it the
   // knowledge that something may be lost.
-  return database_->Write(3, write, Database::Place::kOwnFile);
+  WEIR_RETURN_IF_ERROR(database_->Write(4, write, Database::Place::kOwnFile));
+  clock_allowance_ = options.clock_allowance.value_or(Nanos{0});
+  return absl::OkStatus();
 }
 
 absl::Status Storage::Erase(const std::vector<std::string>& keys) {
@@ -223,8 +233,9 @@ absl::Status Storage::Erase(const std::vector<std::string>& keys) {
 }
 
 absl::Status Storage::MarkStopped(Instant mark) {
-  return database_->Write(2, [&](Database::Writer& writer) {
+  return database_->Write(3, [&](Database::Writer& writer) {
     writer.Put(MetaKey(kMetaClock), ClockValue(mark));
+    writer.Erase(MetaKey(kMetaClockAllowance));
     writer.Put(MetaKey(kMetaStopped), NumberValue(1));
   });
 }
@@ -260,6 +271,8 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     if (change.limit) others.back().second = LimitValue(*change.limit);
   }
   others.emplace_back(MetaKey(kMetaClock), ClockValue(mark));
+  const bool ends_allowance = clock_allowance_ > Nanos{0};
+  if (ends_allowance) others.emplace_back(MetaKey(kMetaClockAllowance), std::nullopt);
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(policies.next_id));
   for (const PolicyChanges::One& change : policies.policies) {
@@ -279,6 +292,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
       value ? writer.Put(key, *value) : writer.Erase(key);
     }
   }));
+  clock_allowance_ = Nanos{0};
   generation_ = limiter.generation;
   AllowDrops(drop_mark);
   return absl::OkStatus();

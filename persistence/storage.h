@@ -38,6 +38,9 @@ struct LoadReport {
 struct LoadOptions {
   Instant now{};
   bool drops_full = true;  // buckets that are full by now; false where clients bring the time
+  // Set where the wall clock is behind the mark on disk and the clock began so far past the mark.
+  // Both stay on disk until the first save, so that restarts in a row add up to one allowance.
+  std::optional<Nanos> clock_allowance = std::nullopt;
 };
 
 class Storage {
@@ -51,6 +54,8 @@ class Storage {
   [[nodiscard]] const HashSecret& secret() const noexcept { return secret_; }
   // The highest time that had been handed out when it was written last; the epoch if it is new.
   [[nodiscard]] Instant clock_mark() const noexcept { return clock_mark_; }
+  // How far past the mark the last use began, where it has saved nothing since; else 0.
+  [[nodiscard]] Nanos clock_allowance() const noexcept { return clock_allowance_; }
   // The server that used it last did not come to MarkStopped.
   [[nodiscard]] bool was_cut_short() const noexcept { return was_cut_short_; }
   // A 0.1.0 server with `--unclean-restart empty` used it last. The first Load erases the record of
@@ -84,6 +89,7 @@ class Storage {
   const std::unique_ptr<Database> database_;
   HashSecret secret_{};
   Instant clock_mark_{};
+  Nanos clock_allowance_{0};      // on disk
   std::uint32_t generation_ = 0;  // on disk
   std::uint32_t next_policy_ = 0;
   bool was_cut_short_ = false;

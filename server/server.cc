@@ -178,6 +178,7 @@ absl::Status Server::Impl::Start() {
     spdlog::info("nothing is kept on disk, a restart forgets all: see --data-dir and --durability");
     WEIR_RETURN_IF_ERROR(BeginService());
   } else {
+    if (clock_.began_past_wall_clock()) (*state_)->KeepClockPast();
     (*state_)->StartLoading(limiter_, services_.policies, clock_,
                             [this](const absl::Status& loaded) {
                               asio::post(control_, [this, loaded] { OnLoaded(loaded); });

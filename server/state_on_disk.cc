@@ -1,5 +1,7 @@
 #include "server/state_on_disk.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <pthread.h>
@@ -11,8 +13,16 @@ namespace weir {
 namespace {
 
 // After a crash times may have been handed out that are not on disk: those of a tick that was under
-// way, and of the interval before it.
+// way, and of the interval before it. With `always` no answer depends on such a time.
 constexpr int kIntervalsUnknown = 2;
+
+SystemClock::Past ClockPast(const Storage& storage, const Options& options) {
+  if (options.reset_clock) return {};
+  const bool may_be_later = storage.was_cut_short() && options.durability != "always";
+  const Nanos unknown =
+      may_be_later ? kIntervalsUnknown * Nanos{options.snapshot_interval} : Nanos{0};
+  return {.mark = storage.clock_mark(), .unknown = std::max(unknown, storage.clock_allowance())};
+}
 
 }  // namespace
 
@@ -36,12 +46,7 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
       always_(options.durability == "always"),
       secret_(storage->secret()),
       was_cut_short_(storage->was_cut_short()),
-      clock_past_(options.reset_clock
-                      ? SystemClock::Past{}
-                      : SystemClock::Past{.mark = storage->clock_mark(),
-                                          .unknown = was_cut_short_ ? kIntervalsUnknown *
-                                                                          options.snapshot_interval
-                                                                    : Nanos{0}}),
+      clock_past_(ClockPast(*storage, options)),
       storage_(std::move(storage)) {}
 
 StateOnDisk::~StateOnDisk() { Halt(); }
@@ -69,7 +74,10 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
         "the state was kept with --unclean-restart empty, which no longer exists: buckets that are "
         "not on disk are full");
   }
-  const LoadOptions options{.now = begun, .drops_full = saver_options_.drops_full};
+  const LoadOptions options{
+      .now = begun,
+      .drops_full = saver_options_.drops_full,
+      .clock_allowance = keeps_clock_past_ ? std::optional(clock_past_.unknown) : std::nullopt};
   absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
   load_time_ = clock.Now() - begun;
   if (loaded.ok()) {

@@ -45,6 +45,10 @@ class StateOnDisk {
   // What the server's clock has to go on from: what was full must not be less full again.
   [[nodiscard]] SystemClock::Past clock_past() const noexcept { return clock_past_; }
 
+  // The server's clock began at clock_past() because the wall clock is behind it. The next start is
+  // then to begin there, too, until something is saved. Before StartLoading.
+  void KeepClockPast() noexcept { keeps_clock_past_ = true; }
+
   // Loads in a thread of its own, which calls `on_loaded` at its end.
   void StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
                     std::function<void(const absl::Status&)> on_loaded);
@@ -85,6 +89,7 @@ class StateOnDisk {
   const HashSecret secret_;
   const bool was_cut_short_;
   const SystemClock::Past clock_past_;
+  bool keeps_clock_past_ = false;
 
   const Clock* clock_ = nullptr;      // set by StartLoading
   std::unique_ptr<Storage> storage_;  // until the saver has it

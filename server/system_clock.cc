@@ -32,7 +32,8 @@ SystemClock::SystemClock(Source source, Past past)
     : source_(std::move(source)), boot_at_start_(Boot()), wall_at_start_([&] {
         const Nanos wall = Wall();
         const Nanos mark = past.mark.time_since_epoch();
-        return wall >= mark ? wall : mark + past.unknown;
+        began_past_wall_clock_ = wall < mark;
+        return began_past_wall_clock_ ? mark + past.unknown : wall;
       }()) {}
 
 Instant SystemClock::Now() const {

@@ -45,6 +45,9 @@ class SystemClock final : public Clock {
   SystemClock(Source source, Past past);
   explicit SystemClock(Source source) : SystemClock(std::move(source), Past{}) {}
 
+  // The wall clock was behind the past's mark at the start, so the clock began past both.
+  [[nodiscard]] bool began_past_wall_clock() const noexcept { return began_past_wall_clock_; }
+
   // Never decreases, on any thread, whatever the source does.
   [[nodiscard]] Instant Now() const override;
   [[nodiscard]] Nanos Stopwatch() const override;
@@ -58,6 +61,7 @@ class SystemClock final : public Clock {
 
   const Source source_;
   const Nanos boot_at_start_;
+  bool began_past_wall_clock_ = false;
   const Nanos wall_at_start_;
   std::optional<TickCounter> ticks_;           // of the operating system's clocks only
   mutable std::atomic<Nanos::rep> latest_{0};  // the highest that was handed out

@@ -303,8 +303,8 @@ TEST_F(StorageTest, RefusesAnotherFormat) {
 }
 
 TEST_F(StorageTest, RefusesDamagedMeta) {
-  for (const std::string_view name :
-       {kMetaClock, kMetaFormat, kMetaGeneration, kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
+  for (const std::string_view name : {kMetaClock, kMetaClockAllowance, kMetaFormat, kMetaGeneration,
+                                      kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
     TemporaryDirectory directory;
     KeptServer server(clock_, {.directory = directory.path()});
     ASSERT_TRUE(server.Start().ok());

@@ -248,8 +248,46 @@ TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
   const SystemClock::Past past = Opened(options)->clock_past();
   EXPECT_EQ(past.mark, mark);
   EXPECT_EQ(past.unknown, 2 * Nanos{options.snapshot_interval});
+  Options always = options;
+  always.durability = "always";
+  EXPECT_EQ(Opened(always)->clock_past().unknown, Nanos{0});
   options.reset_clock = true;
   EXPECT_EQ(Opened(options)->clock_past().mark, Instant{});
+}
+
+// Goal: crashes in a row while the wall clock is behind move the clock on by one allowance, and a
+// save ends that. Method: lives that end without a stop; each begins where its clock's past says.
+TEST_F(StateOnDiskTest, CrashesInARowAddUpToOneAllowance) {
+  const Options options = With("snapshot");
+  const Nanos allowance = 2 * Nanos{options.snapshot_interval};
+  Open(options);
+  Load();
+  ASSERT_TRUE(state_->Stop().ok());
+  const Instant mark = server_->clock.Now();
+  state_.reset();
+  const auto crash = [&] {
+    Open(options);
+    const SystemClock::Past past = state_->clock_past();
+    server_->clock.Set(past.mark + past.unknown);
+    state_->KeepClockPast();
+    Load();
+  };
+  crash();
+  EXPECT_EQ(server_->clock.Now(), mark) << "the stop was clean";
+  for (int i = 0; i < 5; ++i) {
+    state_.reset();
+    crash();
+    EXPECT_EQ(server_->clock.Now(), mark + allowance) << i;
+  }
+  {
+    Conversation client(*server_);
+    client.Run("RL.ALLOW u 10/d");
+  }
+  AwaitSave(state_->RequestSave());
+  state_.reset();
+  Open(options);
+  EXPECT_EQ(state_->clock_past().mark, mark + allowance);
+  EXPECT_EQ(state_->clock_past().unknown, allowance);
 }
 
 }  // namespace

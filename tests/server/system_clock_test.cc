@@ -123,6 +123,9 @@ TEST(SystemClockTest, GoesOnFromThePastOnlyWhereTheWallClockIsBehindIt) {
   EXPECT_EQ(start(Nanos{1000}, past), Nanos{1000});
   EXPECT_EQ(start(Nanos{1001}, past), Nanos{1001});
   EXPECT_EQ(start(Nanos{7}, {}), Nanos{7});
+  OsClocks os;
+  EXPECT_TRUE(SystemClock(os.source(), {.mark = At(hours{600'000})}).began_past_wall_clock());
+  EXPECT_FALSE(SystemClock(os.source(), {.mark = At(hours{400'000})}).began_past_wall_clock());
 }
 
 // Goal: nor does it, an hour back, move a bucket by more than the time that is unknown. Method: an
