@@ -2,9 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +25,8 @@
 
 #include "core/status.h"
 #include "persistence/full_bucket_filter.h"
+#include "persistence/log_check.h"
+#include "persistence/stop_file.h"
 #include "persistence/table_check.h"
 
 namespace weir {
@@ -57,6 +61,13 @@ absl::Status TranslateOpen(const std::string& directory, const rocksdb::Status& 
 rocksdb::Status RemoveFile(rocksdb::Env& env, const std::string& path) {
   if (env.FileExists(path).IsNotFound()) return rocksdb::Status::OK();
   return env.DeleteFile(path);
+}
+
+// Makes it certain which files a directory has.
+rocksdb::Status SyncDirectory(rocksdb::Env& env, const std::string& directory) {
+  std::unique_ptr<rocksdb::Directory> opened;
+  const rocksdb::Status status = env.NewDirectory(directory, &opened);
+  return status.ok() ? opened->Fsync() : status;
 }
 
 // Whether a file may be there that RocksDB left when its first open was cut short, before it made
@@ -94,6 +105,33 @@ absl::Status PrepareDirectory(const std::string& directory) {
     }
   }
   return absl::OkStatus();
+}
+
+// Damage that would make RocksDB forget synced writes, as a sentence, in each log. A torn end is
+// none.
+absl::StatusOr<std::vector<std::string>> FindDamagedLogs(rocksdb::Env& env,
+                                                         const std::string& directory) {
+  std::vector<std::string> names;
+  std::vector<std::string> damages;
+  if (!env.GetChildren(directory, &names).ok()) return damages;  // There is no database yet.
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    if (!name.ends_with(".log")) continue;
+    std::string log;
+    const rocksdb::Status read =
+        rocksdb::ReadFileToString(&env, absl::StrCat(directory, "/", name), &log);
+    if (!read.ok()) return Translate(directory, read);
+    if (const std::optional<std::size_t> damage = FindLogDamage(log)) {
+      damages.push_back(absl::StrCat(name, " is damaged at byte ", *damage, " of ", log.size(),
+                                     ", and the writes behind it are lost"));
+    }
+  }
+  return damages;
+}
+
+absl::Status RefuseDamage(const std::string& directory, std::string_view damage) {
+  return absl::DataLossError(absl::StrCat("data directory ", directory, ": ", AbslView(damage),
+                                          "; --accept-damaged-state starts without them"));
 }
 
 // RocksDB's own log goes nowhere. As a file in the directory it would end the process when the disk
@@ -223,18 +261,59 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   auto rule = std::make_shared<DropRule>();
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<KeepingFileSystem>(
       options.env ? options.env->GetFileSystem() : rocksdb::FileSystem::Default()));
+  absl::StatusOr<std::vector<std::string>> damages = FindDamagedLogs(*env, options.directory);
+  if (!damages.ok()) return damages.status();
+  if (!damages->empty() && !options.accept_damage) {
+    return RefuseDamage(options.directory, damages->front());
+  }
   const rocksdb::Options rocks = RocksOptions(env.get(), rule);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(rocks, options.directory, &db);
   if (!opened.ok()) return TranslateOpen(options.directory, opened);
   // Of a write that was cut short, to give its space back; the next write tries again.
   RemoveFile(*rocks.env, options.directory + std::string(kSortedFile)).PermitUncheckedError();
-  return std::unique_ptr<Database>(new Database(options.directory, std::move(rule), std::move(env),
-                                                std::unique_ptr<rocksdb::DB>(db)));
+  std::unique_ptr<Database> database(new Database(
+      options.directory, std::move(rule), std::move(env), std::unique_ptr<rocksdb::DB>(db)));
+  database->accepted_losses_ = *std::move(damages);
+  WEIR_RETURN_IF_ERROR(database->CheckStopFile(options.accept_damage));
+  return database;
+}
+
+absl::Status Database::CheckStopFile(bool accept_damage) {
+  std::string text;
+  const std::string path = absl::StrCat(directory_, "/", AbslView(kStopFile));
+  if (!rocksdb::ReadFileToString(db_->GetEnv(), path, &text).ok()) return absl::OkStatus();
+  const std::optional<std::uint64_t> stopped_at = ReadStopFile(text);
+  const std::uint64_t found = db_->GetLatestSequenceNumber();
+  if (!stopped_at || found >= *stopped_at) return absl::OkStatus();
+  const std::string damage =
+      absl::StrCat("files are missing or cut short, and the last ", *stopped_at - found, " of ",
+                   *stopped_at, " records written before the clean stop are lost");
+  if (!accept_damage) return RefuseDamage(directory_, damage);
+  accepted_losses_.push_back(damage);
+  return absl::OkStatus();
+}
+
+absl::Status Database::Finish() {
+  const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions());
+  if (!flushed.ok()) return Translate(directory_, flushed);
+  const std::string path = absl::StrCat(directory_, "/", AbslView(kStopFile));
+  may_have_stop_file_ = true;
+  rocksdb::Status written = rocksdb::WriteStringToFile(
+      db_->GetEnv(), StopFileText(db_->GetLatestSequenceNumber()), path, true);
+  if (written.ok()) written = SyncDirectory(*db_->GetEnv(), directory_);
+  return Translate(directory_, written);
 }
 
 absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
                              Place place) {
+  if (may_have_stop_file_) {
+    rocksdb::Env& env = *db_->GetEnv();
+    rocksdb::Status removed = RemoveFile(env, absl::StrCat(directory_, "/", AbslView(kStopFile)));
+    if (removed.ok()) removed = SyncDirectory(env, directory_);
+    if (!removed.ok()) return Translate(directory_, removed);
+    may_have_stop_file_ = false;
+  }
   const bool is_small = records < kLargeWriteMin && place == Place::kBySize;
   return is_small ? WriteThroughLog(write) : WriteSortedFile(write);
 }

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -43,8 +44,10 @@ struct DropRule {
 };
 
 struct DatabaseOptions {
-  std::string directory;        // made with mode 0700 if it is not there
-  bool create = true;           // false: fails with kNotFound where there is no database
+  std::string directory;  // made with mode 0700 if it is not there
+  bool create = true;     // false: fails with kNotFound where there is no database
+  // Opens files with damage that would forget what was synced: accepted_losses() says what.
+  bool accept_damage = false;
   rocksdb::Env* env = nullptr;  // of tests: files that fail
 };
 
@@ -70,7 +73,8 @@ class Database {
   enum class Place { kBySize, kOwnFile };
 
   // Fails with one line that names the directory: it cannot be used, another process uses it
-  // (kFailedPrecondition), it holds something else, or its files are damaged (kDataLoss).
+  // (kFailedPrecondition), it holds something else, or its files are damaged (kDataLoss). A torn
+  // end of RocksDB's log is no damage: a crash leaves it.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const DatabaseOptions& options);
   ~Database();
   Database(const Database&) = delete;
@@ -88,11 +92,22 @@ class Database {
   absl::Status Scan(std::string_view first,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) const;
 
+  // Moves everything from the log into table files, where each byte is under a checksum, and notes
+  // how far the writes go in the stop file (stop_file.h). After the last write. Fails as Write
+  // does.
+  absl::Status Finish();
+
+  // A sentence for each damage that DatabaseOptions::accept_damage let pass.
+  [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
+    return accepted_losses_;
+  }
+
   [[nodiscard]] DropRule& drop_rule() noexcept { return *drop_rule_; }
 
  private:
   Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
            std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db);
+  absl::Status CheckStopFile(bool accept_damage);
   absl::Status WriteThroughLog(absl::FunctionRef<void(Writer&)> write);
   absl::Status WriteSortedFile(absl::FunctionRef<void(Writer&)> write);
 
@@ -100,6 +115,8 @@ class Database {
   const std::shared_ptr<DropRule> drop_rule_;  // RocksDB's threads share it
   const std::unique_ptr<rocksdb::Env> env_;
   const std::unique_ptr<rocksdb::DB> db_;
+  std::vector<std::string> accepted_losses_;
+  bool may_have_stop_file_ = true;
 };
 
 }  // namespace weir

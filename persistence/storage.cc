@@ -233,11 +233,12 @@ absl::Status Storage::Erase(const std::vector<std::string>& keys) {
 }
 
 absl::Status Storage::MarkStopped(Instant mark) {
-  return database_->Write(3, [&](Database::Writer& writer) {
+  WEIR_RETURN_IF_ERROR(database_->Write(3, [&](Database::Writer& writer) {
     writer.Put(MetaKey(kMetaClock), ClockValue(mark));
     writer.Erase(MetaKey(kMetaClockAllowance));
     writer.Put(MetaKey(kMetaStopped), NumberValue(1));
-  });
+  }));
+  return database_->Finish();
 }
 
 absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& policies,

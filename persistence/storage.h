@@ -61,6 +61,10 @@ class Storage {
   // A 0.1.0 server with `--unclean-restart empty` used it last. The first Load erases the record of
   // that: a bucket without a record is full.
   [[nodiscard]] bool had_exhausted_record() const noexcept { return had_exhausted_record_; }
+  // As Database::accepted_losses.
+  [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
+    return database_->accepted_losses();
+  }
   // Of the buckets on disk now.
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
 
@@ -74,7 +78,7 @@ class Storage {
   absl::Status Save(const LimiterChanges& limiter, const PolicyChanges& policies, Instant mark,
                     Instant drop_mark);
 
-  // Notes that all was saved. The last call.
+  // Notes that all was saved, and leaves every byte under a checksum. The last call.
   absl::Status MarkStopped(Instant mark);
 
  private:

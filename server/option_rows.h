@@ -13,6 +13,12 @@
 namespace weir {
 
 inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
+    {.name = "accept-damaged-state",
+     .field = &Options::accept_damaged_state,
+     .fallback = "false",
+     .summary =
+         "Starts although files in data-dir are damaged, and logs what is lost; without it such a "
+         "start is refused."},
     {.name = "allow-explicit-time",
      .field = &Options::allow_explicit_time,
      .fallback = "false",

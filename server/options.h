@@ -54,6 +54,7 @@ struct Options {
   std::chrono::milliseconds snapshot_interval{0};
   std::string on_persist_error;  // refuse, serve
   bool reset_clock = false;
+  bool accept_damaged_state = false;
   std::string requirepass;  // empty: none; not among those that the server keeps
   std::string users_file;   // path; empty: none
   std::string policies;     // path of the policy file; empty: none

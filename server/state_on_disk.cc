@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/check.h"
+#include "server/log.h"
 
 namespace weir {
 namespace {
@@ -34,8 +35,12 @@ absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& op
     }
     return nullptr;
   }
-  absl::StatusOr<std::unique_ptr<Storage>> storage = Storage::Open({.directory = options.data_dir});
+  absl::StatusOr<std::unique_ptr<Storage>> storage =
+      Storage::Open({.directory = options.data_dir, .accept_damage = options.accept_damaged_state});
   if (!storage.ok()) return storage.status();
+  for (const std::string& loss : (*storage)->accepted_losses()) {
+    spdlog::warn("data directory {}: {}", EscapedForLog(options.data_dir), EscapedForLog(loss));
+  }
   return std::unique_ptr<StateOnDisk>(new StateOnDisk(options, *std::move(storage)));
 }
 

@@ -1,12 +1,8 @@
-// Goal: damaged files never end a server and never change what it knows in silence. Method: a small
-// database of a server that stopped cleanly; each of its files in turn with a byte flipped, cut
-// short, emptied, filled with zeros or gone; then a start.
+// Goal: damaged files never end a server and never change its state in silence. Method: a small
+// database of a server that stopped cleanly; each of its files in turn with a bit flipped at every
+// few bytes, cut short, emptied, filled with zeros or gone; then a start.
 //
-// A start must fail with a message, or find what was saved, or say that something is lost: records
-// that are bad, or that the server before was cut short. The last is what RocksDB makes of a
-// damaged log: it takes the log to end there, as it does after a loss of power, and so the note of
-// the clean stop, which is the last in it, is lost, too. Then the state is one that was saved
-// before.
+// A start must fail with a message, or find what was saved, or count records as bad.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +29,6 @@ class CorruptionTest : public testing::Test {
     KeptServer server(clock_, {.directory = original_.path()});
     EXPECT_TRUE(server.Start().ok());
     server.SetPolicy("free", "900/d");
-    texts_.push_back(Text(server));
     for (int tick = 0; tick < 4; ++tick) {
       for (int i = 0; i < 12; ++i) {
         const std::string key = std::to_string(i);
@@ -41,15 +36,14 @@ class CorruptionTest : public testing::Test {
         server.Decide(key, "900/d,fixed", i + 1);
         server.DecideBy("free", key, i + 1);
       }
-      if (tick == 2) {  // What came before into files, what comes after into a log.
-        texts_.push_back(Text(server));
+      if (tick == 2) {  // What came before and what comes after go into files of their own.
         EXPECT_TRUE(server.Stop().ok());
         EXPECT_TRUE(server.Start().ok());
         EXPECT_TRUE(server.policies().Override("free", "x", KeptServer::LimitsOf("9/d")).ok());
       }
-      texts_.push_back(Text(server));
       EXPECT_TRUE(server.Save().ok());
     }
+    text_ = Text(server);
     EXPECT_TRUE(server.Stop().ok());
     for (const auto& entry : fs::directory_iterator(original_.path())) {
       const std::string name = entry.path().filename();
@@ -93,16 +87,15 @@ class CorruptionTest : public testing::Test {
       return;
     }
     const std::string text = Text(server);
-    if (text == texts_.back() && server.found().bad == 0) return;
+    if (text == text_ && server.found().bad == 0) return;
     ++told_;
-    EXPECT_TRUE(server.found().bad > 0 || server.found().was_cut_short) << "silently: " << text;
-    EXPECT_TRUE(server.found().bad > 0 || std::ranges::count(texts_, text) > 0) << text;
+    EXPECT_GT(server.found().bad, 0U) << "silently: " << text;
   }
 
   TemporaryDirectory original_;
   FakeClock clock_;
   std::vector<std::string> names_;
-  std::vector<std::string> texts_;
+  std::string text_;  // of the state that was saved
   int refused_ = 0;
   int told_ = 0;
 };
@@ -112,16 +105,15 @@ TEST_F(CorruptionTest, FilesThatAreNotDamagedAreRead) {
   EXPECT_EQ(refused_ + told_, 0);
 }
 
-TEST_F(CorruptionTest, AFlippedByteIsToldOrHarmless) {
+TEST_F(CorruptionTest, AFlippedBitIsToldOrHarmless) {
   std::mt19937_64 random(1);
   for (const std::string& name : names_) {
     const std::string whole = Read(name);
-    const auto size = static_cast<std::int64_t>(whole.size());
-    for (std::int64_t i = 0; i < Scaled(60) && size > 0 && !HasFailure(); ++i) {
-      const auto at = static_cast<std::size_t>(Draw(random, size - 1));
+    const auto step = static_cast<std::size_t>(97 * 97 / std::max<std::int64_t>(Scaled(97), 1));
+    for (std::size_t at = 0; at < whole.size() && !HasFailure(); at += step) {
       std::string bytes = whole;
-      bytes[at] = static_cast<char>(bytes[at] ^ (i % 2 == 0 ? 1 << Draw(random, 7) : 0xFF));
-      SCOPED_TRACE(name + " at " + std::to_string(at) + " of " + std::to_string(size));
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << Draw(random, 7)));
+      SCOPED_TRACE(name + " at " + std::to_string(at) + " of " + std::to_string(whole.size()));
       Try(name, bytes);
     }
   }

@@ -35,6 +35,7 @@ class KeptServer {
     std::uint64_t loaded = 0;
     std::uint64_t dropped = 0;
     std::uint64_t bad = 0;
+    std::vector<std::string> losses;  // that were accepted
   };
 
   KeptServer(const FakeClock& clock, DatabaseOptions database)
@@ -49,8 +50,11 @@ class KeptServer {
         std::make_unique<Limiter>(LimiterOptions{.secret = kept.secret(), .notes_changes = true});
     policies_ = std::make_unique<Policies>();
     policies_->NoteChanges();
-    found_ = {kept.was_cut_short(), kept.had_exhausted_record(), kept.clock_mark(),
-              kept.generation()};
+    found_ = {.was_cut_short = kept.was_cut_short(),
+              .had_exhausted_record = kept.had_exhausted_record(),
+              .clock_mark = kept.clock_mark(),
+              .generation = kept.generation(),
+              .losses = kept.accepted_losses()};
     LoadReport report;
     const std::atomic<bool> stop{false};
     const absl::Status loaded =

@@ -25,6 +25,7 @@ struct Example {
 };
 
 const std::map<std::string_view, std::vector<Example>> kGood = {
+    {"accept-damaged-state", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"allow-explicit-time", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"bind",
      {{"127.0.0.1", "\"127.0.0.1\"", "127.0.0.1"},
@@ -89,6 +90,7 @@ struct Mistakes {
 };
 
 const std::map<std::string_view, Mistakes> kBad = {
+    {"accept-damaged-state", {{"yes", "TRUE", "1"}, "true or false"}},
     {"allow-explicit-time", {{"yes", "TRUE", "1"}, "true or false"}},
     {"bind",
      {{"", ",", "localhost", "127.0.0.1:7379", "127.0.0.1,127.0.0.1", "::1,0::1", "256.0.0.1",
