@@ -35,10 +35,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/check.h"
-#include "core/limit_grammar.h"
-#include "core/limiter.h"
-#include "server/memory.h"
+#include "core/base/check.h"
+#include "core/limiter/limiter.h"
+#include "core/words/limit_grammar.h"
+#include "server/os/memory.h"
 #include "tests/support/resp_value.h"
 #include "tests/support/temporary_directory.h"
 

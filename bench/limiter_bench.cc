@@ -9,8 +9,8 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"
-#include "core/limit_grammar.h"
-#include "core/limiter.h"
+#include "core/limiter/limiter.h"
+#include "core/words/limit_grammar.h"
 
 namespace weir {
 namespace {

@@ -36,7 +36,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/support/resp_value.h"
 
 namespace weir {

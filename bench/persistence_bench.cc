@@ -16,10 +16,10 @@
 #include "absl/functional/function_ref.h"
 #include <benchmark/benchmark.h>
 
-#include "core/check.h"
-#include "core/limit_grammar.h"
-#include "core/limiter.h"
-#include "core/policies.h"
+#include "core/base/check.h"
+#include "core/limiter/limiter.h"
+#include "core/words/limit_grammar.h"
+#include "core/words/policies.h"
 #include "persistence/storage.h"
 #include "tests/support/temporary_directory.h"
 

@@ -10,11 +10,11 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"
-#include "core/limiter.h"
-#include "server/options.h"
-#include "server/session.h"
-#include "server/system_clock.h"
-#include "server/worker.h"
+#include "core/limiter/limiter.h"
+#include "server/config/options.h"
+#include "server/os/system_clock.h"
+#include "server/session/session.h"
+#include "server/session/worker.h"
 #include "tests/support/resp_value.h"
 
 namespace weir {

@@ -9,12 +9,12 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"
-#include "core/bucket_table.h"
-#include "core/key_hash.h"
-#include "core/replies.h"
+#include "core/commands/replies.h"
+#include "core/table/bucket_table.h"
+#include "core/table/key_hash.h"
 #include "protocol/resp_parser.h"
 #include "protocol/resp_writer.h"
-#include "server/command_table.h"
+#include "server/commands/command_table.h"
 
 namespace weir {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "core/limit_grammar.h"
-#include "core/token_bucket.h"
+#include "core/rules/token_bucket.h"
+#include "core/words/limit_grammar.h"
 
 namespace weir {
 namespace {

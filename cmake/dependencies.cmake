@@ -9,7 +9,7 @@ find_package(RocksDB REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium
 
-# toml++ is used as headers only, as its one user (server/policy_file.cc) says.
+# toml++ is used as headers only, as its one user (server/config/policy_file.cc) says.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 add_library(weir_toml INTERFACE)
 add_library(weir::toml ALIAS weir_toml)

@@ -82,13 +82,13 @@ function(weir_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
-# weir_test(core/token_bucket_test DEPS weir::core weir::test_support)
+# weir_test(core/rules/token_bucket_test DEPS weir::core weir::test_support)
 #
-# One executable and one ctest entry a file, here tests/core/token_bucket_test.cc. The entry has the
-# file's name, and its folder as label: `ctest -L core`.
+# One executable and one ctest entry a file, here tests/core/rules/token_bucket_test.cc. The entry
+# has the file's name, and its outermost folder as label: `ctest -L core`.
 function(weir_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
-  cmake_path(GET name PARENT_PATH label)
+  string(REGEX REPLACE "/.*" "" label ${name})
   string(REPLACE / _ target ${name})
   add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${name}.cc)
   target_link_libraries(${target} PRIVATE weir::options ${arg_DEPS} GTest::gmock_main)

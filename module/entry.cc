@@ -2,11 +2,11 @@
 #include <span>
 #include <string>
 
-#include "module/command_table.h"
-#include "module/data_type.h"
-#include "module/load_arguments.h"
-#include "module/module.h"
-#include "module/redis_api.h"
+#include "module/api/load_arguments.h"
+#include "module/api/redis_api.h"
+#include "module/handlers/command_table.h"
+#include "module/values/data_type.h"
+#include "module/values/module.h"
 
 namespace weir {
 namespace {

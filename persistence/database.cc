@@ -23,7 +23,7 @@
 #include <rocksdb/universal_compaction.h>
 #include <rocksdb/write_batch.h>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "persistence/full_bucket_filter.h"
 #include "persistence/log_check.h"
 #include "persistence/stop_file.h"

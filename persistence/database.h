@@ -27,7 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/instant.h"
+#include "core/base/instant.h"
 
 namespace rocksdb {
 class DB;

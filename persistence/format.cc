@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/limit_grammar.h"
-#include "core/policy_text.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/words/limit_grammar.h"
+#include "core/words/policy_text.h"
 
 namespace weir {
 namespace {

@@ -19,12 +19,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bucket.h"
-#include "core/instant.h"
-#include "core/key_hash.h"
-#include "core/limit.h"
-#include "core/policies.h"
-#include "core/slot_key.h"
+#include "core/base/instant.h"
+#include "core/rules/bucket.h"
+#include "core/rules/limit.h"
+#include "core/table/key_hash.h"
+#include "core/table/slot_key.h"
+#include "core/words/policies.h"
 
 namespace weir {
 

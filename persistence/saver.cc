@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace weir {
 

@@ -18,10 +18,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/clock.h"
-#include "core/limiter.h"
-#include "core/mutex.h"
-#include "core/policies.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/limiter/limiter.h"
+#include "core/words/policies.h"
 #include "persistence/storage.h"
 
 namespace weir {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "persistence/crc32c.h"
 
 namespace weir {

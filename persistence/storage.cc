@@ -10,9 +10,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/check.h"
-#include "core/rule.h"
-#include "core/status.h"
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "core/rules/rule.h"
 #include "persistence/format.h"
 
 namespace weir {

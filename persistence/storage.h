@@ -19,10 +19,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/instant.h"
-#include "core/key_hash.h"
-#include "core/limiter.h"
-#include "core/policies.h"
+#include "core/base/instant.h"
+#include "core/limiter/limiter.h"
+#include "core/table/key_hash.h"
+#include "core/words/policies.h"
 #include "persistence/database.h"
 #include "persistence/format.h"
 

@@ -2,7 +2,7 @@
 // place.
 #include <cstdio>
 
-#include "server/command_docs.h"
+#include "server/commands/command_docs.h"
 
 int main() {
   std::fputs(weir::CommandsMarkdown().c_str(), stdout);

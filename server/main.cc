@@ -7,14 +7,14 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/status.h"
-#include "server/log.h"
-#include "server/memory.h"
-#include "server/options.h"
+#include "core/base/status.h"
+#include "server/config/options.h"
+#include "server/config/version.h"
+#include "server/os/log.h"
+#include "server/os/memory.h"
+#include "server/os/signals.h"
+#include "server/os/wipe.h"
 #include "server/server.h"
-#include "server/signals.h"
-#include "server/version.h"
-#include "server/wipe.h"
 
 namespace weir {
 namespace {

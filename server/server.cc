@@ -15,20 +15,20 @@
 #include <asio/steady_timer.hpp>
 #include <spdlog/spdlog.h>
 
-#include "core/key_hash.h"
-#include "core/limiter.h"
-#include "core/status.h"
-#include "server/descriptor_limit.h"
-#include "server/io_thread.h"
-#include "server/listener.h"
-#include "server/log.h"
-#include "server/policy_file.h"
-#include "server/signals.h"
-#include "server/state_on_disk.h"
-#include "server/sweeper_thread.h"
-#include "server/system_clock.h"
-#include "server/tls_context.h"
-#include "server/wipe.h"
+#include "core/base/status.h"
+#include "core/limiter/limiter.h"
+#include "core/table/key_hash.h"
+#include "server/config/policy_file.h"
+#include "server/net/io_thread.h"
+#include "server/net/listener.h"
+#include "server/net/tls_context.h"
+#include "server/os/descriptor_limit.h"
+#include "server/os/log.h"
+#include "server/os/signals.h"
+#include "server/os/system_clock.h"
+#include "server/os/wipe.h"
+#include "server/state/state_on_disk.h"
+#include "server/state/sweeper_thread.h"
 
 namespace weir {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 
-#include "server/options.h"
-#include "server/worker.h"
+#include "server/config/options.h"
+#include "server/session/worker.h"
 
 namespace weir {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tests/commands/client.h"
 #include "tests/commands/conformance_case.h"
 #include "tests/commands/conformance_input.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "core/instant.h"
+#include "core/base/instant.h"
 #include "tests/commands/host.h"
 
 namespace weir {

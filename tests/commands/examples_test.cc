@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/limit_commands.h"
+#include "core/commands/limit_commands.h"
 #include "tests/commands/client.h"
 
 namespace weir {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/limit_commands.h"
+#include "core/commands/limit_commands.h"
 #include "tests/commands/client.h"
 #include "tests/commands/differences.h"
 

@@ -20,7 +20,7 @@
 
 #include "gtest/gtest.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/commands/host.h"
 #include "tests/commands/injected_time.h"
 #include "tests/commands/redis_connection.h"

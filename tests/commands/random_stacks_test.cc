@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "core/reply_numbers.h"
+#include "core/commands/reply_numbers.h"
 #include "tests/commands/client.h"
 #include "tests/commands/differences.h"
 #include "tests/support/generators.h"

@@ -12,7 +12,7 @@
 
 #include "gtest/gtest.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/support/child_process.h"
 
 namespace weir {

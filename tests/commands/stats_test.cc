@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/limit_memo.h"
-#include "core/limit_stats.h"
+#include "core/rules/limit_stats.h"
+#include "core/words/limit_memo.h"
 #include "tests/commands/client.h"
 #include "tests/support/stats_text.h"
 

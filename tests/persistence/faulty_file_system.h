@@ -21,7 +21,7 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 
 namespace weir {
 

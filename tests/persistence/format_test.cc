@@ -13,8 +13,8 @@
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
 
-#include "core/rule.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/rules/rule.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
 #include "tests/support/windows.h"

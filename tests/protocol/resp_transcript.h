@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "protocol/resp_parser.h"
 
 namespace weir {

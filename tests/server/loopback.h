@@ -33,9 +33,9 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include "core/check.h"
-#include "server/log.h"
-#include "server/options.h"
+#include "core/base/check.h"
+#include "server/config/options.h"
+#include "server/os/log.h"
 #include "server/server.h"
 
 namespace weir {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <variant>
 
-#include "core/decision.h"
-#include "core/instant.h"
-#include "core/limit.h"
+#include "core/base/instant.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
 #include "tests/support/oracle.h"
 #include "tests/support/window_oracle.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/instant.h"
-#include "core/request.h"
+#include "core/base/instant.h"
+#include "core/words/request.h"
 
 namespace weir {
 

@@ -23,11 +23,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
-#include "core/limiter.h"
-#include "server/options.h"
-#include "server/session.h"
-#include "server/worker.h"
+#include "core/base/check.h"
+#include "core/limiter/limiter.h"
+#include "server/config/options.h"
+#include "server/session/session.h"
+#include "server/session/worker.h"
 #include "tests/support/dialogue.h"
 #include "tests/support/fake_clock.h"
 

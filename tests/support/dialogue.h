@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "protocol/inline_words.h"
 #include "tests/support/redis_cli_text.h"
 #include "tests/support/resp_value.h"

@@ -3,9 +3,9 @@
 
 #include <atomic>
 
-#include "core/check.h"
-#include "core/clock.h"
-#include "core/instant.h"
+#include "core/base/check.h"
+#include "core/base/clock.h"
+#include "core/base/instant.h"
 
 namespace weir {
 

@@ -9,12 +9,12 @@
 
 #include <rapidcheck.h>
 
-#include "core/bucket.h"
-#include "core/check.h"
-#include "core/instant.h"
-#include "core/limit.h"
-#include "core/limit_grammar.h"
-#include "core/token_bucket.h"
+#include "core/base/check.h"
+#include "core/base/instant.h"
+#include "core/rules/bucket.h"
+#include "core/rules/limit.h"
+#include "core/rules/token_bucket.h"
+#include "core/words/limit_grammar.h"
 #include "tests/support/printing.h"
 #include "tests/support/property.h"
 

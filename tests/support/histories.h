@@ -10,9 +10,9 @@
 
 #include <rapidcheck.h>
 
-#include "core/decision.h"
-#include "core/instant.h"
-#include "core/limit.h"
+#include "core/base/instant.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
 #include "tests/support/generators.h"
 
 namespace weir {

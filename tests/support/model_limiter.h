@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/key_hash.h"
-#include "core/limiter.h"
-#include "core/wide.h"
+#include "core/base/wide.h"
+#include "core/limiter/limiter.h"
+#include "core/table/key_hash.h"
 #include "tests/support/any_oracle.h"
 
 namespace weir {

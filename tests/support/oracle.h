@@ -21,9 +21,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/decision.h"
-#include "core/instant.h"
-#include "core/limit.h"
+#include "core/base/instant.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
 
 namespace weir {
 

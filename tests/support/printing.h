@@ -3,12 +3,12 @@
 
 #include <ostream>
 
-#include "core/bucket.h"
-#include "core/decision.h"
-#include "core/exact_nanos.h"
-#include "core/instant.h"
-#include "core/limit.h"
-#include "core/limit_grammar.h"
+#include "core/base/exact_nanos.h"
+#include "core/base/instant.h"
+#include "core/rules/bucket.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
+#include "core/words/limit_grammar.h"
 
 namespace weir {
 

@@ -11,8 +11,8 @@
 
 #include <rapidcheck.h>
 
-#include "core/instant.h"
-#include "core/limit.h"
+#include "core/base/instant.h"
+#include "core/rules/limit.h"
 #include "tests/support/generators.h"
 #include "tests/support/histories.h"
 #include "tests/support/model_limiter.h"

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/limiter.h"
-#include "core/policies.h"
+#include "core/limiter/limiter.h"
+#include "core/words/policies.h"
 #include "tests/support/generators.h"
 #include "tests/support/printing.h"
 

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace weir {
 

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/check.h"
-#include "core/instant.h"
+#include "core/base/check.h"
+#include "core/base/instant.h"
 #include "tests/support/dialogue.h"
 #include "tests/support/fake_clock.h"
 

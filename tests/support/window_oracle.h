@@ -17,10 +17,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/check.h"
-#include "core/decision.h"
-#include "core/instant.h"
-#include "core/limit.h"
+#include "core/base/check.h"
+#include "core/base/instant.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
 
 namespace weir {
 

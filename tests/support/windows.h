@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include <rapidcheck.h>
 
-#include "core/fixed_window.h"
-#include "core/sliding_window.h"
+#include "core/rules/fixed_window.h"
+#include "core/rules/sliding_window.h"
 #include "tests/support/generators.h"
 
 namespace weir {

@@ -34,7 +34,7 @@ constexpr Confined kConfined[] = {
     {.prefix = "valkeymodule.h", .folder = "module"},
 };
 
-// "core/limit.h" of `#include "core/limit.h"`; "" of another line.
+// "core/rules/limit.h" of `#include "core/rules/limit.h"`; "" of another line.
 std::string_view Included(const SourceFile& file, std::size_t index) {
   constexpr std::string_view kDirective = "#include ";
   if (!file.code[index].starts_with(kDirective)) return "";

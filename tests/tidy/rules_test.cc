@@ -59,9 +59,9 @@ TEST(TidyRulesTest, AsioAndRocksDbHaveOneHome) {
 
 TEST(TidyRulesTest, OnlyTheSystemClockReadsTheTime) {
   constexpr std::string_view kRead = "auto t = std::chrono::steady_clock::now();\n";
-  EXPECT_THAT(Lines(BannedWords, "server/session.cc", kRead), ElementsAre(1));
+  EXPECT_THAT(Lines(BannedWords, "server/session/session.cc", kRead), ElementsAre(1));
   EXPECT_THAT(Lines(BannedWords, "tests/core/x_test.cc", kRead), ElementsAre(1));
-  EXPECT_THAT(Lines(BannedWords, "server/system_clock.cc", kRead), IsEmpty());
+  EXPECT_THAT(Lines(BannedWords, "server/os/system_clock.cc", kRead), IsEmpty());
   EXPECT_THAT(Lines(BannedWords, "bench/x_bench.cc", kRead), IsEmpty());
   EXPECT_THAT(Lines(BannedWords, "core/x.cc", "clock_gettime(CLOCK_BOOTTIME, &t);\n"),
               ElementsAre(1));

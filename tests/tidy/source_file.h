@@ -10,7 +10,7 @@
 namespace weir::tidy {
 
 struct SourceFile {
-  std::string path;                // from the root of the tree: "core/limit.h"
+  std::string path;                // from the root of the tree: "core/rules/limit.h"
   std::vector<std::string> lines;  // as written, without line ends
   std::vector<std::string>
       code;  // C++: `lines` with blanks for comments and for what literals hold
@@ -22,7 +22,7 @@ struct SourceFile {
 // The text files of the tree at `root`, by path; without what is built, downloaded or hidden.
 [[nodiscard]] std::vector<SourceFile> ReadTree(const std::filesystem::path& root);
 
-// "core" of "core/limit.h", "" of "CMakeLists.txt".
+// "core" of "core/rules/limit.h", "" of "CMakeLists.txt".
 [[nodiscard]] std::string_view Folder(const SourceFile& file);
 
 [[nodiscard]] bool IsCpp(const SourceFile& file);
@@ -42,7 +42,7 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-// "core/limit.h:12: text", one a line, as compilers do.
+// "core/rules/limit.h:12: text", one a line, as compilers do.
 [[nodiscard]] std::string Report(const Findings& findings);
 
 }  // namespace weir::tidy

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/limit_grammar.h"
-#include "core/quote.h"
-#include "core/status.h"
+#include "core/base/check.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/words/limit_grammar.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/rule.h"
-#include "module/policy_bytes.h"
-#include "module/state_bytes.h"
+#include "core/base/check.h"
+#include "core/rules/rule.h"
+#include "module/values/policy_bytes.h"
+#include "module/values/state_bytes.h"
 
 namespace weir {
 namespace {

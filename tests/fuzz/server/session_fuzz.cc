@@ -21,11 +21,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 
-#include "core/check.h"
-#include "core/limiter.h"
-#include "core/status.h"
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "core/limiter/limiter.h"
 #include "protocol/resp_parser.h"
-#include "server/session.h"
+#include "server/session/session.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/resp_value.h"
 

@@ -1,0 +1,25 @@
+// The one door to the outside's time.
+#pragma once
+
+#include "core/base/instant.h"
+
+namespace weir {
+
+// Tells the time. Thread-safe. The result never decreases and lies in [Instant{}, kInstantMax].
+// The server's is SystemClock (server/os/system_clock.h), the tests' FakeClock
+// (tests/support/fake_clock.h).
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Instant Now() const = 0;
+  // Only for measuring how long something takes: as cheap as the machine has it, from an origin of
+  // its own, and between threads it may go back a little.
+  [[nodiscard]] virtual Nanos Stopwatch() const { return Now().time_since_epoch(); }
+
+ protected:
+  Clock() = default;
+  Clock(const Clock&) = default;
+  Clock& operator=(const Clock&) = default;
+};
+
+}  // namespace weir

@@ -1,0 +1,112 @@
+// A command as data: its name, what it takes, where its keys are, what documentation says, and the
+// function that runs it.
+//
+// Tables of such rows drive whoever has commands: the server's (server/commands/command_table.h)
+// dispatch, the check of the arity, COMMAND, RL.HELP and docs/commands.md; the module's
+// (module/handlers/command_table.h) what it tells Redis. What a Call is, each of them says itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+struct Call;
+
+using Handler = void (*)(Call& call);
+
+// How many words a command has, its own name(s) counted.
+struct Arity {
+  std::size_t min;
+  std::size_t max;
+
+  [[nodiscard]] constexpr bool Allows(std::size_t words) const noexcept {
+    return words >= min && words <= max;
+  }
+  // As Redis says it: the number, or minus the least one.
+  [[nodiscard]] constexpr std::int64_t redis() const noexcept {
+    const auto least = static_cast<std::int64_t>(min);
+    return min == max ? least : -least;
+  }
+};
+[[nodiscard]] constexpr Arity Exactly(std::size_t words) noexcept { return {words, words}; }
+[[nodiscard]] constexpr Arity Between(std::size_t min, std::size_t max) noexcept {
+  return {min, max};
+}
+[[nodiscard]] constexpr Arity AtLeast(std::size_t words) noexcept {
+  return {words, std::numeric_limits<std::size_t>::max()};
+}
+
+enum CommandFlags : std::uint32_t {
+  kWrite = 1 << 0,      // may change buckets
+  kReadOnly = 1 << 1,   // looks at them
+  kDenyOom = 1 << 2,    // may need memory
+  kFast = 1 << 3,       // O(1) or O(limits)
+  kAdmin = 1 << 4,      // for operators
+  kNoAuth = 1 << 5,     // also before AUTH
+  kLoading = 1 << 6,    // also while state is loaded
+  kContainer = 1 << 7,  // has subcommands: "CLIENT" is followed by rows "CLIENT|ID", ...
+  kAndKeys = 1 << 8,    // more keys stand behind each AND
+  // Changes what is kept whenever it succeeds, and so is refused while nothing can be saved and all
+  // has to be. (What decides says its denials even then.)
+  kAlwaysChanges = 1 << 9,
+  kApplication = 1 << 10,       // an application's user may run it: the category @limit
+  kAtOnce = 1 << 11,            // is not queued between MULTI and EXEC
+  kNotInTransaction = 1 << 12,  // may not be queued
+  kWholeTable = 1 << 13,        // is about keys that it does not name
+  kSubcommand = 1 << 14,        // "CLIENT|ID"; the table sets it
+  kBlocking = 1 << 15,          // may be answered later, and what was sent behind it then, too
+  kSecret = 1 << 16,            // a password may be among its words
+};
+
+// Where the keys are, as Redis counts: positions in the words; first 0 means no keys, last -1 the
+// last word.
+struct KeyPositions {
+  int first = 0;
+  int last = 0;
+  int step = 0;
+};
+
+// One argument, as COMMAND DOCS describes it; a command's syntax line is made from these, too.
+struct ArgumentSpec {
+  enum class Type { kKey, kString, kInteger, kUnixTime, kPattern, kToken, kOneOf, kBlock };
+
+  std::string_view name;
+  Type type = Type::kString;
+  std::string_view token = {};  // the keyword that stands before it (for kToken: is it)
+  bool optional = false;
+  bool multiple = false;
+  std::span<const ArgumentSpec> parts = {};  // of kOneOf and kBlock
+};
+
+// Something to type, and what redis-cli then shows. All examples of a row run in order against a
+// fresh server whose clock stands still; docs/commands.md shows them, and a test runs them.
+struct Example {
+  std::string_view command;
+  std::string_view reply;
+};
+
+struct CommandSpec {
+  std::string_view name;  // upper case; a subcommand's is "CLIENT|ID"
+  Arity arity;
+  std::uint32_t flags = 0;
+  KeyPositions keys = {};
+  std::string_view group;  // "limit", "keys", "connection", "transaction", "server"
+  std::string_view since = "0.1.0";
+  std::string_view complexity = "O(1)";
+  std::string_view summary;
+  std::span<const ArgumentSpec> arguments = {};
+  std::span<const Example> examples = {};
+  Handler handler = nullptr;
+
+  [[nodiscard]] bool Is(CommandFlags flag) const noexcept { return (flags & flag) != 0; }
+};
+
+// "RL.ALLOW key limit [limit ...] [COST cost] [AND ...] [WITHLIMITS] [AT unix-time]"
+[[nodiscard]] std::string CommandSyntax(const CommandSpec& spec);
+
+}  // namespace weir

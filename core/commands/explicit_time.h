@@ -1,0 +1,32 @@
+// The execution time that a client may give with AT, where it may.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/instant.h"
+
+namespace weir {
+
+// Thread-safe.
+class ExplicitTime {
+ public:
+  explicit ExplicitTime(bool allowed) : allowed_(allowed) {}
+  [[nodiscard]] bool allowed() const noexcept { return allowed_; }
+
+  void Record(Instant at) noexcept {
+    latest_.store(at.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  // The time that looks at buckets go by: the latest AT, else the clock's.
+  [[nodiscard]] Instant View(Instant now) const noexcept {
+    const std::int64_t latest = latest_.load(std::memory_order_relaxed);
+    return latest == kNone ? now : Instant{Nanos{latest}};
+  }
+
+ private:
+  static constexpr std::int64_t kNone = -1;
+  const bool allowed_;
+  std::atomic<std::int64_t> latest_{kNone};
+};
+
+}  // namespace weir

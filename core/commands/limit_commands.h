@@ -1,0 +1,237 @@
+// The rows of the commands that limit: RL.* and CL.THROTTLE. Server and module have them in their
+// tables.
+#pragma once
+
+#include <array>
+
+#include "core/commands/command_spec.h"
+#include "core/commands/limit_arguments.h"
+#include "core/commands/limit_examples.h"
+#include "core/commands/limit_handlers.h"
+
+namespace weir::rows {
+
+inline constexpr KeyPositions kOneKey = {.first = 1, .last = 1, .step = 1};
+inline constexpr KeyPositions kPolicyKey = {.first = 3, .last = 3, .step = 1};
+
+inline constexpr std::array kLimitCommands = {
+    CommandSpec{.name = "CL.THROTTLE",
+                .arity = Between(5, 6),
+                .flags = kWrite | kDenyOom | kFast | kApplication,
+                .keys = kOneKey,
+                .group = "limit",
+                .summary =
+                    "Takes tokens as redis-cell does: one bucket a key. Answers limited (0 or 1), "
+                    "the limit, remaining, seconds to retry (-1: no need, or never), and "
+                    "seconds until full.",
+                .arguments = arguments::kThrottle,
+                .examples = examples::kThrottle,
+                .handler = Throttle},
+    CommandSpec{
+        .name = "RL.ALLOW",
+        .arity = AtLeast(3),
+        .flags = kWrite | kDenyOom | kFast | kAndKeys | kApplication,
+        .keys = kOneKey,
+        .group = "limit",
+        .complexity = "O(limits)",
+        .summary = "Takes tokens from all limits or from none. Answers allowed (0 or 1), remaining "
+                   "tokens, retry_after_ms (-1: never), reset_after_ms, and which limit decided.",
+        .arguments = arguments::kDecide,
+        .examples = examples::kAllow,
+        .handler = RlAllow},
+    CommandSpec{.name = "RL.HELP",
+                .arity = Exactly(1),
+                .flags = kLoading | kApplication,
+                .group = "limit",
+                .summary = "Lists the RL commands.",
+                .handler = RlHelp},
+    CommandSpec{.name = "RL.INSPECT",
+                .arity = Exactly(2),
+                .flags = kReadOnly | kApplication,
+                .keys = kOneKey,
+                .group = "limit",
+                .complexity = "a scan of 1/4096 of the table",
+                .summary =
+                    "Lists the key's buckets that are not full, 1,024 at most: limit, remaining, "
+                    "reset_after_ms.",
+                .arguments = arguments::kOneKey,
+                .examples = examples::kInspect,
+                .handler = RlInspect},
+    CommandSpec{.name = "RL.PEEK",
+                .arity = AtLeast(3),
+                .flags = kReadOnly | kFast | kAndKeys | kApplication,
+                .keys = kOneKey,
+                .group = "limit",
+                .complexity = "O(limits)",
+                .summary = "Answers what RL.ALLOW would answer, and changes nothing.",
+                .arguments = arguments::kDecide,
+                .examples = examples::kPeek,
+                .handler = RlPeek},
+    CommandSpec{.name = "RL.POLICY",
+                .arity = AtLeast(2),
+                .flags = kContainer,
+                .group = "limit",
+                .summary = "Commands about policies: named lists of limits, used as @name."},
+    CommandSpec{.name = "RL.POLICY|DEL",
+                .arity = Exactly(3),
+                .flags = kWrite | kAdmin | kAlwaysChanges | kWholeTable,
+                .group = "limit",
+                .complexity = "O(buckets)",
+                .summary = "Deletes a policy, its overrides and its buckets.",
+                .arguments = arguments::kPolicy,
+                .handler = PolicyDel},
+    CommandSpec{.name = "RL.POLICY|GET",
+                .arity = Exactly(3),
+                .flags = kReadOnly | kFast | kApplication,
+                .group = "limit",
+                .summary = "Returns the limits of a policy, null if there is none.",
+                .arguments = arguments::kPolicy,
+                .handler = PolicyGet},
+    CommandSpec{.name = "RL.POLICY|HELP",
+                .arity = Exactly(2),
+                .flags = kLoading,
+                .group = "limit",
+                .summary = "Lists the subcommands.",
+                .handler = ContainerHelp},
+    CommandSpec{.name = "RL.POLICY|LIST",
+                .arity = Exactly(2),
+                .flags = kReadOnly,
+                .group = "limit",
+                .complexity = "O(policies)",
+                .summary = "Returns the names of the policies.",
+                .handler = PolicyList},
+    CommandSpec{.name = "RL.POLICY|OVERRIDE",
+                .arity = AtLeast(5),
+                .flags = kWrite | kAdmin | kAlwaysChanges,
+                .keys = kPolicyKey,
+                .group = "limit",
+                .summary =
+                    "Gives one key other limits than the policy's. Its debts stay, position by "
+                    "position.",
+                .arguments = arguments::kPolicyOverride,
+                .examples = examples::kPolicyOverride,
+                .handler = PolicyOverride},
+    CommandSpec{.name = "RL.POLICY|OVERRIDES",
+                .arity = Exactly(3),
+                .flags = kReadOnly | kAdmin,
+                .group = "limit",
+                .complexity = "O(overrides)",
+                .summary =
+                    "Lists the keys that have other limits, with them; the first by key, 1,000 or "
+                    "about 256 KiB of them at most.",
+                .arguments = arguments::kPolicy,
+                .handler = PolicyOverrides},
+    CommandSpec{
+        .name = "RL.POLICY|RELOAD",
+        .arity = Exactly(2),
+        .flags = kWrite | kAdmin | kAlwaysChanges | kNotInTransaction,
+        .group = "limit",
+        .complexity = "O(policies)",
+        .summary = "Reads the policy file anew, as SIGHUP does. A bad file changes nothing.",
+        .handler = PolicyReload},
+    CommandSpec{
+        .name = "RL.POLICY|SET",
+        .arity = AtLeast(4),
+        .flags = kWrite | kAdmin | kAlwaysChanges | kWholeTable,
+        .group = "limit",
+        .summary = "Makes a policy, or gives it other limits; every key's debts stay, in time.",
+        .arguments = arguments::kPolicySet,
+        .examples = examples::kPolicySet,
+        .handler = PolicySet},
+    CommandSpec{
+        .name = "RL.POLICY|UNOVERRIDE",
+        .arity = Exactly(4),
+        .flags = kWrite | kAdmin | kAlwaysChanges,
+        .keys = kPolicyKey,
+        .group = "limit",
+        .summary = "Gives a key the policy's limits again. Returns 1 if it had others, else 0.",
+        .arguments = arguments::kPolicyKey,
+        .examples = examples::kPolicyUnoverride,
+        .handler = PolicyUnoverride},
+    CommandSpec{.name = "RL.REFUND",
+                .arity = AtLeast(3),
+                .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
+                .keys = kOneKey,
+                .group = "limit",
+                .complexity = "O(limits)",
+                .summary =
+                    "Gives tokens back to all limits, never past full; a window gets back what its "
+                    "current window holds.",
+                .arguments = arguments::kDecide,
+                .examples = examples::kRefund,
+                .handler = RlRefund},
+    CommandSpec{
+        .name = "RL.RESET",
+        .arity = AtLeast(2),
+        .flags = kWrite | kAlwaysChanges | kAdmin,
+        .keys = kOneKey,
+        .group = "limit",
+        .complexity = "a scan of 1/4096 of the table",
+        .summary =
+            "Forgets the key's buckets: those of the limits, or all. Returns how many were not "
+            "full.",
+        .arguments = arguments::kReset,
+        .examples = examples::kReset,
+        .handler = RlReset},
+    CommandSpec{
+        .name = "RL.STATS",
+        .arity = Between(1, 2),
+        .flags = kReadOnly | kAdmin,
+        .group = "limit",
+        .complexity = "O(limits)",
+        .summary =
+            "Counts decisions since the last RESET, of all requests and of each limit: allowed, "
+            "denied, shadow-denied, near-limit (80 % used). RESET forgets them and RL.TOP.",
+        .arguments = arguments::kStats,
+        .examples = examples::kStats,
+        .handler = RlStats},
+    CommandSpec{
+        .name = "RL.TAKE",
+        .arity = AtLeast(5),
+        .flags = kWrite | kDenyOom | kFast | kAndKeys | kApplication,
+        .keys = kOneKey,
+        .group = "limit",
+        .complexity = "O(limits)",
+        .summary =
+            "Takes as many tokens as all limits have, UPTO so many. Answers as RL.ALLOW does, "
+            "and the tokens granted in the place of allowed.",
+        .arguments = arguments::kTake,
+        .examples = examples::kTake,
+        .handler = RlTake},
+    CommandSpec{.name = "RL.THROTTLE",
+                .arity = Between(5, 6),
+                .flags = kWrite | kDenyOom | kFast | kApplication,
+                .keys = kOneKey,
+                .group = "limit",
+                .summary = "The same as CL.THROTTLE.",
+                .arguments = arguments::kThrottle,
+                .examples = examples::kRlThrottle,
+                .handler = Throttle},
+    CommandSpec{
+        .name = "RL.TOP",
+        .arity = Between(1, 2),
+        .flags = kReadOnly | kAdmin,
+        .group = "limit",
+        .complexity = "O(1000 * threads)",
+        .summary =
+            "Lists the keys denied most (10, 1,000 at most): key (its first 128 bytes), denials, "
+            "and by how many at most that is too many.",
+        .arguments = arguments::kTop,
+        .examples = examples::kTop,
+        .handler = RlTop},
+    CommandSpec{
+        .name = "RL.WAIT",
+        .arity = AtLeast(5),
+        .flags = kWrite | kDenyOom | kApplication | kBlocking,
+        .keys = kOneKey,
+        .group = "limit",
+        .complexity = "O(limits)",
+        .summary =
+            "Takes tokens as RL.ALLOW does, future ones if need be, and answers when they are "
+            "there: first come, first served. More than TIMEOUT ms away: a denial at once.",
+        .arguments = arguments::kWait,
+        .examples = examples::kWait,
+        .handler = RlWait},
+};
+
+}  // namespace weir::rows

@@ -1,0 +1,186 @@
+// The replies of the commands that limit, for whoever has a writer of replies: the server's writes
+// RESP (protocol/resp_writer.h), the module's calls Redis (module/api/redis_reply.h).
+//
+// A Reply has the functions Array(n), Map(n), Bulk(text), Integer(n), Integers(n...) and
+// protocol(), and for help SimpleString(text), as RespWriter has and explains them. What is a map
+// in RESP3 is an array in RESP2, here without the names.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/commands/command_spec.h"
+#include "core/commands/limit_report.h"
+#include "core/commands/reply_numbers.h"
+#include "core/limiter/live_bucket.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
+#include "core/rules/top_keys.h"
+#include "core/words/policies.h"
+#include "core/words/throttle_request.h"
+
+namespace weir {
+
+// One limit of a request, as WITHLIMITS calls it.
+struct NamedLimit {
+  std::string_view name;
+  const Limit* limit = nullptr;
+};
+
+// A name and its numbers: an array, or in RESP3 a map with the fields' names.
+template <typename Reply, typename Number, std::size_t kCount>
+void WriteNamedNumbers(Reply& reply, std::string_view name,
+                       const std::array<const char*, kCount>& fields,
+                       const std::array<Number, kCount>& numbers) {
+  const bool as_map = reply.protocol() != 2;
+  if (as_map) {
+    reply.Map(1 + kCount);
+    reply.Bulk("name");
+  } else {
+    reply.Array(1 + kCount);
+  }
+  reply.Bulk(name);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (as_map) reply.Bulk(fields[i]);
+    reply.Integer(static_cast<std::int64_t>(numbers[i]));
+  }
+}
+
+// RL.ALLOW and its kin: [first, remaining, retry_after_ms, reset_after_ms, limit_index], where
+// `first` is 0 or 1, or what RL.TAKE has granted. With limits a sixth element says what each of
+// them says; `limit_at(i)` is the NamedLimit of the verdict's decision i.
+template <typename Reply, typename LimitAt>
+void WriteVerdict(Reply& reply, std::int64_t first, const Verdict& verdict, bool with_limits,
+                  LimitAt limit_at) {
+  auto numbers = VerdictNumbers(verdict);
+  numbers.front() = first;
+  reply.Array(numbers.size() + (with_limits ? 1 : 0));
+  reply.Integers(numbers);
+  if (!with_limits) return;
+  reply.Array(verdict.decisions.size());
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    const NamedLimit named = limit_at(i);
+    WriteNamedNumbers(reply, named.name, kDecisionFields,
+                      DecisionNumbers(*named.limit, verdict.decisions[i]));
+  }
+}
+
+// CL.THROTTLE: [limited, max_burst + 1, remaining, retry_after_s or -1, reset_after_s].
+template <typename Reply>
+void WriteThrottle(Reply& reply, const ThrottleRequest& request, const Verdict& verdict) {
+  const auto seconds = [](Nanos span) {
+    return std::int64_t{std::chrono::ceil<std::chrono::seconds>(span).count()};
+  };
+  const bool can_retry = !verdict.allowed && verdict.retry_after != kNever;
+  reply.Array(5);
+  reply.Integers({{verdict.allowed ? 0 : 1, request.limit.shape().burst, verdict.remaining,
+                   can_retry ? seconds(verdict.retry_after) : -1, seconds(verdict.reset_after)}});
+}
+
+// RL.INSPECT: [name, remaining, reset_after_ms] for each bucket.
+template <typename Reply>
+void WriteLiveBuckets(Reply& reply, std::span<const LiveBucket> buckets, const Policies& policies) {
+  reply.Array(buckets.size());
+  for (const LiveBucket& bucket : buckets) {
+    reply.Array(3);
+    reply.Bulk(BucketName(policies, bucket.limit));
+    reply.Integer(bucket.remaining);
+    reply.Integer(CeilMillis(bucket.reset_after));
+  }
+}
+
+// RL.STATS: the name and the numbers of all requests, then of each limit.
+template <typename Reply>
+void WriteStats(Reply& reply, const LimitReport::Numbers& total, const LimitReport::Rows& rows) {
+  constexpr std::string_view kTotal = "(total)";  // no label: those have no brackets
+  reply.Array(1 + rows.size());
+  WriteNamedNumbers(reply, kTotal, LimitReport::kNumbers, total);
+  for (const auto& [name, numbers] : rows) {
+    WriteNamedNumbers(reply, name, LimitReport::kNumbers, numbers);
+  }
+}
+
+// RL.TOP: [key, denials, by how many at most that is too many] for each row.
+template <typename Reply>
+void WriteTop(Reply& reply, std::span<const TopKeys::Row> rows) {
+  reply.Array(rows.size());
+  for (const TopKeys::Row& row : rows) {
+    reply.Array(3);
+    reply.Bulk(row.key);
+    reply.Integer(static_cast<std::int64_t>(row.count));
+    reply.Integer(static_cast<std::int64_t>(row.error));
+  }
+}
+
+// RL.POLICY GET: the words of its limits.
+template <typename Reply>
+void WritePolicy(Reply& reply, const Policy& policy) {
+  reply.Array(policy.limits.size());
+  for (const PolicyLimit& limit : policy.limits) reply.Bulk(PolicyLimitText(limit));
+}
+
+// RL.POLICY LIST: their names.
+template <typename Reply>
+void WritePolicyNames(Reply& reply, std::span<const std::shared_ptr<const Policy>> policies) {
+  reply.Array(policies.size());
+  for (const auto& policy : policies) reply.Bulk(policy->name);
+}
+
+// RL.POLICY OVERRIDES: [key, limit, ...] for each of the first by key: kOverridesShownMax, or those
+// that kOverridesBytesMax hold, with the one that goes over it. Returns how many.
+inline constexpr std::size_t kOverridesShownMax = 1000;
+inline constexpr std::size_t kOverridesBytesMax = 256 * 1024;
+template <typename Reply>
+std::size_t WriteOverrides(Reply& reply, const Policy& policy) {
+  constexpr std::size_t kLimitTextBytes = 128;  // about, of the longest
+  std::vector<std::pair<std::string, PolicyLimits>> shown;
+  std::size_t bytes = 0;
+  policy.overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
+    shown.emplace_back(key, limits);
+    bytes += key.size() + limits.size() * kLimitTextBytes;
+    return shown.size() < kOverridesShownMax && bytes < kOverridesBytesMax;
+  });
+  reply.Array(shown.size());
+  for (const auto& [key, limits] : shown) {
+    reply.Array(1 + limits.size());
+    reply.Bulk(key);
+    for (const PolicyLimit& limit : limits) reply.Bulk(PolicyLimitText(limit));
+  }
+  return shown.size();
+}
+
+// RL.HELP: of each row that is RL's the syntax and what it does.
+template <typename Reply>
+void WriteHelp(Reply& reply, std::span<const CommandSpec> rows) {
+  std::vector<std::string> lines;
+  for (const CommandSpec& row : rows) {
+    if (!row.name.starts_with("RL.")) continue;
+    lines.push_back(CommandSyntax(row));
+    lines.push_back("    " + std::string(row.summary));
+  }
+  reply.Array(lines.size());
+  for (const std::string& line : lines) reply.Bulk(line);
+}
+
+// CLIENT HELP and its like: the container's rows.
+template <typename Reply>
+void WriteContainerHelp(Reply& reply, std::string_view container,
+                        std::span<const CommandSpec> rows) {
+  reply.Array(1 + 2 * rows.size());
+  reply.SimpleString(std::string(container) +
+                     " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+  for (const CommandSpec& row : rows) {
+    reply.SimpleString(CommandSyntax(row).substr(container.size() + 1));
+    reply.SimpleString("    " + std::string(row.summary));
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,35 @@
+// A verdict as the numbers that clients see: integers, times in milliseconds rounded up, -1 for
+// never.
+//
+// The server and the module write these same numbers in their own ways.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
+
+namespace weir {
+
+// Milliseconds until a retry makes sense; -1 if never.
+[[nodiscard]] constexpr std::int64_t RetryMillis(Nanos retry_after) noexcept {
+  return retry_after == kNever ? -1 : CeilMillis(retry_after);
+}
+
+// [allowed, remaining, retry_after_ms, reset_after_ms, limit_index]
+[[nodiscard]] inline std::array<std::int64_t, 5> VerdictNumbers(const Verdict& verdict) noexcept {
+  return {verdict.allowed ? 1 : 0, verdict.remaining, RetryMillis(verdict.retry_after),
+          CeilMillis(verdict.reset_after), static_cast<std::int64_t>(verdict.limit_index)};
+}
+
+// What WITHLIMITS tells of one limit, behind its name, and the names of these numbers.
+inline constexpr std::array<const char*, 5> kDecisionFields = {"allowed", "limit", "remaining",
+                                                               "retry_after_ms", "reset_after_ms"};
+[[nodiscard]] inline std::array<std::int64_t, 5> DecisionNumbers(
+    const Limit& limit, const Decision& decision) noexcept {
+  return {decision.allowed ? 1 : 0, limit.capacity_tokens(), decision.remaining,
+          RetryMillis(decision.retry_after), CeilMillis(decision.reset_after)};
+}
+
+}  // namespace weir

@@ -1,0 +1,40 @@
+// What one thread has counted of the verdicts that it gave: requests, limits, and the keys that
+// were denied most. RL.STATS and RL.TOP tell it.
+#pragma once
+
+#include <string_view>
+
+#include "core/base/counter.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
+#include "core/rules/limit_stats.h"
+#include "core/rules/top_keys.h"
+#include "core/words/request_grammar.h"
+
+namespace weir {
+
+// One thread owns it and counts; any thread may read. Cost of a count: an addition or two a limit,
+// and of a denial what TopKeys::Add costs.
+class Tally {
+ public:
+  Tally() : throttle_(limits.Of("cl.throttle")) {}
+  Tally(const Tally&) = delete;
+  Tally& operator=(const Tally&) = delete;
+
+  // Counts a verdict that changed something, or that was refused.
+  void Count(const ParsedRequest& request, const Verdict& verdict);
+  // The same of a request of CL.THROTTLE for one key.
+  void CountThrottle(std::string_view key, const Limit& limit, const Verdict& verdict);
+  // One request.
+  void CountRequest(bool passed) noexcept { (passed ? allowed : denied).Add(); }
+
+  Counter allowed;  // requests
+  Counter denied;
+  LimitStats limits;
+  TopKeys denied_keys;
+
+ private:
+  LimitCounts* const throttle_;
+};
+
+}  // namespace weir

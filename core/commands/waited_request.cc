@@ -1,0 +1,29 @@
+#include "core/commands/waited_request.h"
+
+#include <utility>
+
+namespace weir {
+
+WaitedRequest::WaitedRequest(const ParsedRequest& request, Reservation reserved)
+    : reservation_(std::move(reserved)) {
+  if (request.with_limits) {
+    for (const KnownLimit* limit : request.limits) names_.push_back(limit->name);
+  }
+  for (std::size_t i = 0; i < request.limits.size(); ++i) {
+    if (reservation_.part_of_check[i] < counted_as_.size()) continue;  // repeated
+    counted_as_.push_back(request.limits[i]->counted_as);
+  }
+}
+
+void WaitedRequest::Count(const Verdict& verdict, Tally& tally) const {
+  std::size_t part = 0;
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    if ((verdict.repeated >> i & 1) != 0) continue;
+    CountDecision(*tally.limits.Of(counted_as_[part]), reservation_.parts[part].limit,
+                  verdict.decisions[i], verdict.allowed);
+    ++part;
+  }
+  tally.CountRequest(verdict.allowed);
+}
+
+}  // namespace weir

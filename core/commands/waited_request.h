@@ -1,0 +1,39 @@
+// A request that waits for its tokens (RL.WAIT), with what its answer will need: the words that it
+// came in are gone by then.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/commands/replies.h"
+#include "core/commands/tally.h"
+#include "core/limiter/reservation.h"
+#include "core/rules/decision.h"
+#include "core/words/request_grammar.h"
+
+namespace weir {
+
+class WaitedRequest {
+ public:
+  WaitedRequest(const ParsedRequest& request, Reservation reserved);
+
+  [[nodiscard]] const Reservation& reservation() const noexcept { return reservation_; }
+
+  // Counts the verdict that it ended with.
+  void Count(const Verdict& verdict, Tally& tally) const;
+
+  template <typename Reply>
+  void Answer(Reply& reply, const Verdict& verdict) const {
+    WriteVerdict(reply, verdict.allowed ? 1 : 0, verdict, !names_.empty(), [this](std::size_t i) {
+      return NamedLimit{names_[i], &reservation_.parts[reservation_.part_of_check[i]].limit};
+    });
+  }
+
+ private:
+  const Reservation reservation_;
+  std::vector<std::string> names_;  // of the limits, one a check; empty unless they are asked for
+  std::vector<std::string> counted_as_;  // the limits, one a bucket
+};
+
+}  // namespace weir

@@ -1,0 +1,51 @@
+// What the limiter does with tokens of the future that were charged already: tells how they stand,
+// and gives them back.
+#include <algorithm>
+#include <optional>
+
+#include "core/limiter/limiter.h"
+
+namespace weir {
+
+// The bucket, or null; and the limit's id, where there is one.
+Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit, LimitId& id) {
+  LimitHint no_hint;
+  const std::optional<LimitId> found = registry_.Find(limit, no_hint);
+  if (!found) return nullptr;
+  id = *found;
+  return table_.partition(key.partition).Find({key.hash, id});
+}
+
+Verdict Limiter::LookAgain(const Reservation& reservation, bool allowed, Instant now) {
+  PartitionLock lock(table_, reservation.key.partition);
+  now = std::max(now, table_.partition(reservation.key.partition).latest());
+  absl::InlinedVector<Bucket, 2> buckets;
+  for (const Reservation::Part& part : reservation.parts) {
+    LimitId id = 0;
+    const Bucket* found = FindBucket(reservation.key, part.limit, id);
+    buckets.push_back(found ? Unmarked(*found) : Bucket{});
+  }
+  return weir::LookAgain(reservation, buckets, allowed, now, max_wait_);
+}
+
+Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
+  return LookAgain(reservation, true, now);
+}
+
+Verdict Limiter::Withdraw(const Reservation& reservation, Instant now) {
+  return LookAgain(reservation, false, now);
+}
+
+void Limiter::GiveBack(const Reservation& reservation) {
+  PartitionLock lock(table_, reservation.key.partition);
+  for (const Reservation::Part& part : reservation.parts) {
+    LimitId id = 0;
+    Bucket* bucket = FindBucket(reservation.key, part.limit, id);
+    if (!bucket) continue;
+    const Bucket present = Unmarked(*bucket);
+    const Bucket given_back = part.GivenBack(present);
+    if (given_back != present) Replace(reservation.key, id, part.limit, *bucket, given_back);
+  }
+}
+
+}  // namespace weir

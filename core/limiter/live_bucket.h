@@ -1,0 +1,40 @@
+// A bucket of a key that is not full, as RL.INSPECT shows it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/instant.h"
+#include "core/rules/bucket.h"
+#include "core/rules/limit.h"
+#include "core/rules/rule.h"
+
+namespace weir {
+
+class Policies;
+
+struct LiveBucket {
+  Limit limit;
+  std::int64_t remaining;  // tokens; -1 for CL.THROTTLE's, whose limit is said with each request
+  Nanos reset_after;       // > 0
+};
+
+// How a bucket stands; nothing if it is full. `limit`: with its present numbers.
+[[nodiscard]] inline std::optional<LiveBucket> LookAt(const Limit& limit, const Bucket& bucket,
+                                                      Instant now, Nanos max_wait) {
+  LiveBucket live{limit, -1, Nanos{0}};
+  if (limit.owner() == kThrottleOwner) {  // Its numbers are those of whoever asks next.
+    live.reset_after = TimeToFull(limit, bucket, now);
+  } else {
+    const Decision look = DecideLimit(limit, bucket, now, 0, max_wait).decision;
+    live.remaining = look.remaining;
+    live.reset_after = look.reset_after;
+  }
+  return live.reset_after > Nanos{0} ? std::optional(live) : std::nullopt;
+}
+
+// What RL.INSPECT calls the bucket of a limit: its text, "@policy#position" or "cl.throttle".
+[[nodiscard]] std::string BucketName(const Policies& policies, const Limit& limit);
+
+}  // namespace weir

@@ -1,0 +1,84 @@
+#include "core/rules/fixed_window.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+bool IsFull(FixedWindow window, Instant now) noexcept {
+  return window.used == 0 || window.end <= now;
+}
+
+// The end of the window that a charge at `now` opens.
+Instant EndOfNew(const LimitShape& shape, Instant now) noexcept {
+  const Nanos elapsed = shape.aligned ? now.time_since_epoch() % shape.period : Nanos{0};
+  return now + (shape.period - elapsed);
+}
+
+// The window that counts at `now`: the stored one, cut if it must be, or a new one.
+FixedWindow WindowAt(const LimitShape& shape, FixedWindow stored, Instant now) noexcept {
+  if (IsFull(stored, now)) return {EndOfNew(shape, now), 0};
+  if (stored.end <= now + 2 * shape.period) return stored;
+  return {EndOfNew(shape, now), std::min(stored.used, static_cast<std::uint32_t>(shape.count))};
+}
+
+void CheckArguments(const Limit& limit, Instant now) noexcept {
+  WEIR_DCHECK(limit.shape().algorithm == Algorithm::kFixedWindow);
+  WEIR_DCHECK(now >= Instant{});
+  WEIR_DCHECK(now <= kInstantMax);
+}
+
+}  // namespace
+
+FixedWindow FixedWindowOf(Bucket bucket) noexcept {
+  const std::uint64_t high = bucket.high & ~kBucketMark;
+  return {Instant{Nanos{static_cast<std::int64_t>(high << 32 | bucket.low)}}, bucket.extra};
+}
+
+Bucket BucketOf(FixedWindow window) noexcept {
+  WEIR_DCHECK(window.end >= Instant{});
+  const auto end = static_cast<std::uint64_t>(window.end.time_since_epoch().count());
+  return {static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(end >> 32), window.used};
+}
+
+bool IsFixedWindowFull(Bucket bucket, Instant now) noexcept {
+  return IsFull(FixedWindowOf(bucket), now);
+}
+
+Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
+                       std::uint64_t cost) noexcept {
+  CheckArguments(limit, now);
+  const LimitShape& shape = limit.shape();
+  const FixedWindow stored = FixedWindowOf(bucket);
+  FixedWindow window = WindowAt(shape, stored, now);
+  const bool cut = window != stored && window.used > 0;
+  Step step{{}, cut && cost > 0 ? BucketOf(window) : bucket};
+
+  std::int64_t room = std::max<std::int64_t>(0, shape.count - window.used);
+  if (cost <= static_cast<std::uint64_t>(room)) {
+    step.decision.allowed = true;
+    room -= static_cast<std::int64_t>(cost);
+    window.used += static_cast<std::uint32_t>(cost);
+    if (cost > 0) step.bucket = BucketOf(window);
+  } else if (cost > static_cast<std::uint64_t>(shape.count)) {
+    step.decision.retry_after = kNever;
+  } else {
+    step.decision.retry_after = window.end - now;
+  }
+  step.decision.remaining = room;
+  if (window.used > 0) step.decision.reset_after = window.end - now;
+  return step;
+}
+
+Bucket RefundFixedWindow(const Limit& limit, Bucket bucket, Instant now,
+                         std::uint64_t cost) noexcept {
+  CheckArguments(limit, now);
+  FixedWindow window = WindowAt(limit.shape(), FixedWindowOf(bucket), now);
+  if (cost == 0 || window.used == 0) return bucket;
+  window.used -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, window.used));
+  return window.used == 0 ? Bucket{} : BucketOf(window);
+}
+
+}  // namespace weir

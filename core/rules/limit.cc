@@ -1,0 +1,114 @@
+#include "core/rules/limit.h"
+
+#include <numeric>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "core/base/wide.h"
+
+namespace weir {
+namespace {
+
+absl::Status CheckRanges(const LimitShape& shape) {
+  WEIR_DCHECK(shape.algorithm < Algorithm::kUnlimited);
+  const bool window = shape.algorithm != Algorithm::kTokenBucket;
+  const std::int64_t count_max = window ? kWindowCountMax : kCountMax;
+  if (shape.count < 1 || shape.count > count_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("count must be 1 to ", count_max, window ? " for a window" : ""));
+  }
+  if (shape.period < kPeriodMin || shape.period > kPeriodMax) {
+    return absl::InvalidArgumentError("period must be 1us to 2^58 ns (9 years)");
+  }
+  if (shape.algorithm == Algorithm::kSlidingWindow && shape.period < kSlidingPeriodMin) {
+    return absl::InvalidArgumentError("period of a sliding window must be at least 1ms");
+  }
+  if (window ? shape.burst != 0 : shape.burst < 1) {
+    return absl::InvalidArgumentError(window ? "burst is for the token bucket only"
+                                             : absl::StrCat("burst must be 1 to ", kCountMax));
+  }
+  if (shape.aligned && shape.algorithm != Algorithm::kFixedWindow) {
+    return absl::InvalidArgumentError("aligned is for fixed windows only");
+  }
+  return absl::OkStatus();
+}
+
+// Requires: count and period in their ranges.
+absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
+  const std::int64_t divisor = std::gcd(shape.period.count(), shape.count);
+  const std::int64_t period = shape.period.count() / divisor;
+  const std::int64_t denominator = shape.count / divisor;
+  WEIR_CHECK(denominator > 0);
+  if (denominator > std::int64_t{kDenominatorMax}) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("limit is too fine: period / count in lowest terms must have a denominator "
+                     "below 2^32 (here ",
+                     denominator, ")"));
+  }
+  // burst < 2^63 and period <= 2^58: the product fits in 121 bits.
+  const Wide full = static_cast<Wide>(shape.burst) * static_cast<Wide>(period);
+  const Wide n = static_cast<Wide>(denominator);
+  if (full > static_cast<Wide>(kCapacityMax.count()) * n) {
+    return absl::InvalidArgumentError(
+        "limit is too long: burst times period per token must be at most 2^61 ns (73 years)");
+  }
+  Emission emission;
+  emission.period = period;
+  emission.denominator = static_cast<std::uint32_t>(denominator);
+  emission.interval = {period / denominator, static_cast<std::uint32_t>(period % denominator)};
+  emission.capacity = {static_cast<std::int64_t>(full / n), static_cast<std::uint32_t>(full % n)};
+  return emission;
+}
+
+}  // namespace
+
+Limit Limit::OwnedBy(LimitOwner owner) const {
+  Limit owned = *this;
+  owned.owner_ = owner;
+  return owned;
+}
+
+Limit Limit::AsShadow() const {
+  Limit shadow = *this;
+  shadow.shape_.shadow = true;
+  return shadow;
+}
+
+LimitIdentity Limit::identity() const noexcept {
+  if (owner_ == LimitOwner{}) return {shape_, owner_};
+  LimitShape kept{
+      .algorithm = shape_.algorithm, .aligned = shape_.aligned, .shadow = shape_.shadow};
+  if (shape_.algorithm != Algorithm::kTokenBucket) kept.period = shape_.period;
+  return {kept, owner_};
+}
+
+std::int64_t Limit::capacity_tokens() const noexcept {
+  switch (shape_.algorithm) {
+    case Algorithm::kTokenBucket:
+      return shape_.burst;
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindow:
+      return shape_.count;
+    case Algorithm::kUnlimited:
+      return kCountMax;
+    case Algorithm::kNone:
+      break;
+  }
+  return 0;
+}
+
+absl::StatusOr<Limit> Limit::Create(const LimitShape& shape) {
+  WEIR_RETURN_IF_ERROR(CheckRanges(shape));
+  Limit limit(shape);
+  if (shape.algorithm == Algorithm::kTokenBucket) {
+    absl::StatusOr<Emission> emission = ExactEmission(shape);
+    if (!emission.ok()) return emission.status();
+    limit.emission_ = *emission;
+  }
+  return limit;
+}
+
+}  // namespace weir

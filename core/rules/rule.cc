@@ -1,0 +1,90 @@
+#include "core/rules/rule.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/check.h"
+#include "core/rules/fixed_window.h"
+#include "core/rules/sliding_window.h"
+#include "core/rules/token_bucket.h"
+
+namespace weir {
+namespace {
+
+// How far past the limit's capacity a stored time is believed. The one bucket that CL.THROTTLE
+// keeps for a key may owe what a longer limit took, so its times are cut only beyond kDebtMax from
+// now.
+Nanos BelievedWait(const Limit& limit, Nanos max_wait) noexcept {
+  if (limit.owner() != kThrottleOwner) return max_wait;
+  return std::max(kDebtMax - Nanos{limit.emission().capacity.whole}, Nanos{0});
+}
+
+// Of a limit without a bucket: nothing is ever taken from "unlimited", nothing is ever in "none".
+Step Always(bool allowed) noexcept {
+  Step step;
+  step.decision.allowed = allowed;
+  step.decision.remaining = allowed ? std::numeric_limits<std::int64_t>::max() : 0;
+  step.decision.retry_after = allowed ? Nanos{0} : kNever;
+  return step;
+}
+
+}  // namespace
+
+Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost, Nanos max_wait,
+                 Nanos patience) noexcept {
+  WEIR_DCHECK(patience == Nanos{0} || limit.shape().algorithm == Algorithm::kTokenBucket ||
+              !limit.has_bucket());
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return DecideTokenBucket(limit, bucket, now, cost, BelievedWait(limit, max_wait), patience);
+    case Algorithm::kFixedWindow:
+      return DecideFixedWindow(limit, bucket, now, cost);
+    case Algorithm::kSlidingWindow:
+      return DecideSlidingWindow(limit, bucket, now, cost);
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
+  }
+  return Always(limit.shape().algorithm == Algorithm::kUnlimited);
+}
+
+Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                   Nanos max_wait) noexcept {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return RefundTokenBucket(limit, bucket, now, cost, BelievedWait(limit, max_wait));
+    case Algorithm::kFixedWindow:
+      return RefundFixedWindow(limit, bucket, now, cost);
+    case Algorithm::kSlidingWindow:
+      return RefundSlidingWindow(limit, bucket, now, cost);
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
+  }
+  return bucket;
+}
+
+bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return IsTokenBucketFull(bucket, now);
+    case Algorithm::kFixedWindow:
+      return IsFixedWindowFull(bucket, now);
+    case Algorithm::kSlidingWindow:
+      return IsSlidingWindowFull(limit, bucket, now);
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
+  }
+  return true;
+}
+
+Nanos TimeToFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  if (limit.shape().algorithm == Algorithm::kTokenBucket) {
+    const Nanos full_at{Ceil(TatOf(bucket, kDenominatorMax))};
+    return std::max(full_at - now.time_since_epoch(), Nanos{0});
+  }
+  return DecideLimit(limit, bucket, now, 0, Nanos{0}).decision.reset_after;
+}
+
+}  // namespace weir

@@ -1,0 +1,120 @@
+#include "core/rules/sliding_window.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/wide.h"
+
+namespace weir {
+namespace {
+
+// The windows that count at an instant.
+struct View {
+  SlidingWindow window;
+  Nanos until_end{0};  // of that window; above the period where it is yet to begin
+  bool cut = false;
+};
+
+View ViewAt(const LimitShape& shape, Bucket bucket, Instant now) noexcept {
+  WEIR_DCHECK(shape.algorithm == Algorithm::kSlidingWindow);
+  WEIR_DCHECK(now >= Instant{});
+  WEIR_DCHECK(now <= kInstantMax);
+  const auto number = static_cast<std::uint32_t>(now.time_since_epoch() / shape.period);
+  const Nanos until_end = shape.period - now.time_since_epoch() % shape.period;
+  const SlidingWindow stored = SlidingWindowOf(bucket);
+  if (stored.used == 0 && stored.before == 0) return {{number, 0, 0}, until_end};
+
+  const auto ahead = static_cast<std::int32_t>(stored.number - number);
+  if (ahead == 1) return {stored, until_end + shape.period};
+  if (ahead == 0) return {stored, until_end};
+  if (ahead == -1) return {{number, 0, stored.used}, until_end};
+  if (ahead < -1) return {{number, 0, 0}, until_end};
+  const auto count = static_cast<std::uint32_t>(shape.count);
+  return {{number, std::min(stored.used, count), std::min(stored.before, count)}, until_end, true};
+}
+
+bool IsFull(SlidingWindow window) noexcept { return window.used == 0 && window.before == 0; }
+
+// floor(tokens * span / divisor). Requires: a quotient below 2^63.
+std::int64_t Share(std::uint64_t tokens, Nanos span, std::uint64_t divisor) noexcept {
+  const auto nanos = static_cast<std::uint64_t>(span.count());
+  std::uint64_t product = 0;
+  if (!__builtin_mul_overflow(tokens, nanos, &product)) {
+    return static_cast<std::int64_t>(product / divisor);
+  }
+  return static_cast<std::int64_t>(Wide{tokens} * nanos / divisor);
+}
+
+// The whole tokens that would pass; below 0 where a lowered count leaves a debt.
+std::int64_t RoomIn(const LimitShape& shape, const View& view) noexcept {
+  const Nanos elapsed = std::max(Nanos{0}, shape.period - view.until_end);
+  const auto period = static_cast<std::uint64_t>(shape.period.count());
+  const std::int64_t faded = Share(view.window.before, elapsed, period);
+  return shape.count - view.window.used - view.window.before + faded;
+}
+
+// Until `cost` passes. Requires: it is denied, and at most the count.
+Nanos WaitOf(const LimitShape& shape, const View& view, std::int64_t cost) noexcept {
+  const std::int64_t room = shape.count - view.window.used - cost;
+  if (room >= 0) {
+    WEIR_DCHECK(room < view.window.before);
+    const auto spare = static_cast<std::uint64_t>(room);
+    return view.until_end - Nanos{Share(spare, shape.period, view.window.before)};
+  }
+  WEIR_DCHECK(shape.count - cost < view.window.used);
+  const auto spare = static_cast<std::uint64_t>(shape.count - cost);
+  return view.until_end + shape.period - Nanos{Share(spare, shape.period, view.window.used)};
+}
+
+// Until nothing is in use.
+Nanos ResetOf(const LimitShape& shape, const View& view) noexcept {
+  if (view.window.used > 0) return view.until_end + shape.period;
+  return view.window.before > 0 ? view.until_end : Nanos{0};
+}
+
+}  // namespace
+
+SlidingWindow SlidingWindowOf(Bucket bucket) noexcept {
+  return {bucket.low, bucket.high & ~kBucketMark, bucket.extra};
+}
+
+Bucket BucketOf(SlidingWindow window) noexcept {
+  WEIR_DCHECK(window.used < kBucketMark);
+  return {window.number, window.used, window.before};
+}
+
+bool IsSlidingWindowFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  return IsFull(ViewAt(limit.shape(), bucket, now).window);
+}
+
+Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
+                         std::uint64_t cost) noexcept {
+  const LimitShape& shape = limit.shape();
+  View view = ViewAt(shape, bucket, now);
+  Step step{{}, view.cut && cost > 0 ? BucketOf(view.window) : bucket};
+
+  std::int64_t room = std::max<std::int64_t>(0, RoomIn(shape, view));
+  if (cost <= static_cast<std::uint64_t>(room)) {
+    step.decision.allowed = true;
+    room -= static_cast<std::int64_t>(cost);
+    view.window.used += static_cast<std::uint32_t>(cost);
+    if (cost > 0) step.bucket = BucketOf(view.window);
+  } else if (cost > static_cast<std::uint64_t>(shape.count)) {
+    step.decision.retry_after = kNever;
+  } else {
+    step.decision.retry_after = WaitOf(shape, view, static_cast<std::int64_t>(cost));
+  }
+  step.decision.remaining = room;
+  step.decision.reset_after = ResetOf(shape, view);
+  return step;
+}
+
+Bucket RefundSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
+                           std::uint64_t cost) noexcept {
+  SlidingWindow window = ViewAt(limit.shape(), bucket, now).window;
+  if (cost == 0 || window.used == 0) return bucket;
+  window.used -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, window.used));
+  return IsFull(window) ? Bucket{} : BucketOf(window);
+}
+
+}  // namespace weir

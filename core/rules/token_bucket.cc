@@ -1,0 +1,119 @@
+#include "core/rules/token_bucket.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/wide.h"
+
+namespace weir {
+namespace {
+
+// The time up to which a bucket is charged, clamped. `horizon` is now + capacity.
+ExactNanos ClampedTat(ExactNanos tat, std::uint32_t denominator, ExactNanos horizon,
+                      Nanos max_wait) noexcept {
+  return std::min(tat, Add(horizon, {max_wait.count(), 0}, denominator));
+}
+
+// cost * E. Requires: cost <= burst, so that the product is at most the capacity.
+ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
+  if (cost == 1) return emission.interval;
+  const auto period = static_cast<std::uint64_t>(emission.period);
+  if (emission.denominator == 1) return {static_cast<std::int64_t>(cost * period), 0};
+  const Wide product = Wide{cost} * period;
+  return {static_cast<std::int64_t>(product / emission.denominator),
+          static_cast<std::uint32_t>(product % emission.denominator)};
+}
+
+// floor(room / E): the whole tokens in a span of time.
+std::int64_t TokensIn(const Emission& emission, ExactNanos room) noexcept {
+  const auto period = static_cast<std::uint64_t>(emission.period);
+  const auto whole = static_cast<std::uint64_t>(room.whole);
+  std::uint64_t parts = 0;  // of 1/denominator ns
+  if (!__builtin_mul_overflow(whole, std::uint64_t{emission.denominator}, &parts) &&
+      !__builtin_add_overflow(parts, std::uint64_t{room.numerator}, &parts)) {
+    return static_cast<std::int64_t>(parts / period);
+  }
+  return static_cast<std::int64_t>((Wide{whole} * emission.denominator + room.numerator) / period);
+}
+
+}  // namespace
+
+ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
+  const std::uint64_t high = bucket.high & ~kBucketMark;
+  return {static_cast<std::int64_t>(high << 32 | bucket.low),
+          std::min(bucket.extra, denominator - 1)};
+}
+
+Bucket BucketOfTat(ExactNanos tat) noexcept {
+  WEIR_DCHECK(tat.whole >= 0);
+  const auto whole = static_cast<std::uint64_t>(tat.whole);
+  return {static_cast<std::uint32_t>(whole), static_cast<std::uint32_t>(whole >> 32),
+          tat.numerator};
+}
+
+bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept {
+  const ExactNanos tat = TatOf(bucket, kDenominatorMax);
+  return tat <= ExactNanos{now.time_since_epoch().count(), 0};
+}
+
+Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                       Nanos max_wait, Nanos patience) noexcept {
+  WEIR_DCHECK(limit.shape().algorithm == Algorithm::kTokenBucket);
+  WEIR_DCHECK(now >= Instant{} && now <= kInstantMax);
+  WEIR_DCHECK(max_wait >= Nanos{0} && max_wait <= std::max(kMaxWaitMax, kDebtMax));
+  WEIR_DCHECK(patience >= Nanos{0} && patience <= max_wait);
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+
+  const ExactNanos as_kept = TatOf(bucket, denominator);
+  const ExactNanos tat = ClampedTat(as_kept, denominator, horizon, max_wait);
+  const bool as_it_came = cost == 0 || tat == as_kept;
+  Step step{{}, as_it_came ? bucket : BucketOfTat(tat)};
+  ExactNanos base = std::max(tat, present);  // after the decision: when the bucket is full
+
+  if (cost > static_cast<std::uint64_t>(limit.shape().burst)) {
+    step.decision.retry_after = kNever;
+  } else if (cost == 0) {
+    step.decision.allowed = true;
+  } else {
+    const ExactNanos next = Add(base, CostInTime(emission, cost), denominator);
+    if (next > horizon) {
+      step.decision.retry_after = Nanos{Ceil(Subtract(next, horizon, denominator))};
+    }
+    if (next <= Add(horizon, {patience.count(), 0}, denominator)) {
+      step.decision.allowed = true;
+      step.bucket = BucketOfTat(next);
+      base = next;
+    }
+  }
+  if (base <= horizon) {
+    step.decision.remaining = TokensIn(emission, Subtract(horizon, base, denominator));
+  }
+  step.decision.reset_after = Nanos{Ceil(Subtract(base, present, denominator))};
+  return step;
+}
+
+Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                         Nanos max_wait) noexcept {
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+  const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, max_wait);
+  if (tat <= present) return bucket;
+
+  const Wide owed = Wide{cost} * static_cast<std::uint64_t>(emission.period);
+  const ExactNanos charged = Subtract(tat, present, denominator);
+  const Wide charged_parts =
+      Wide{static_cast<std::uint64_t>(charged.whole)} * denominator + charged.numerator;
+  if (owed >= charged_parts) return BucketOfTat(present);
+  const Wide left = charged_parts - owed;
+  return BucketOfTat(Add(present,
+                         {static_cast<std::int64_t>(left / denominator),
+                          static_cast<std::uint32_t>(left % denominator)},
+                         denominator));
+}
+
+}  // namespace weir

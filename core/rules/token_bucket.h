@@ -1,0 +1,66 @@
+// Token bucket as one time (GCRA, virtual scheduling): no counter, no refill, no timer.
+//
+// The bucket is its theoretical arrival time (TAT), the instant at which it is full again. A
+// request of `cost` tokens moves it `cost` emission intervals later, and passes if it then lies at
+// most the capacity past now:
+//
+//     base = max(TAT, now)       next = base + cost * E       admit  iff  next <= now + capacity
+//
+//     now ------ TAT ------------------ next ------- now + capacity          admitted: TAT := next
+//                 |<--- cost * E ----->|<- room: what remains ->|
+//
+// Everything is exact: times carry their fraction of a nanosecond (exact_nanos.h), so in any time t
+// a bucket admits at most burst + floor(t * count / period) tokens, and a greedy caller gets
+// exactly that.
+//
+// The clamp: a stored time later than now + capacity + max_wait can only be foreign, damaged or
+// older than a lowered limit. It is cut to that, so that it delays and never locks out. (rule.h
+// passes a larger max_wait for CL.THROTTLE, whose bucket outlives the numbers of one request.)
+//
+// Pure and total: no clock, lock, heap, log or exception. O(1): one division, 64-bit where the
+// numbers fit. Source: ITU-T I.371, virtual scheduling algorithm. Tested by token_bucket_test.cc,
+// token_bucket_law_test.cc and token_bucket_model_test.cc.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/exact_nanos.h"
+#include "core/base/instant.h"
+#include "core/rules/bucket.h"
+#include "core/rules/limit.h"
+#include "core/rules/step.h"
+
+namespace weir {
+
+// The longest debt of a bucket that belongs to no one limit: 36 years.
+inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
+
+// Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
+// reset_after are those of the returned bucket. A cost of 0 is a look: always admitted, the bucket
+// returned as it came. A cost may be the sum of several checks' costs; a sum that saturates at
+// 2^64-1 is above every burst, so it is always denied. Requires: a token bucket limit, now in
+// [Instant{}, kInstantMax], patience in [0, max_wait], max_wait in [0, kMaxWaitMax], or such that
+// capacity + max_wait is at most kDebtMax.
+//
+// With patience the tokens may be future ones, reserved now: admit iff next <= now + capacity +
+// patience. An admission whose retry_after is above 0 is such a reservation; after that time its
+// tokens are there.
+[[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                     std::uint64_t cost, Nanos max_wait,
+                                     Nanos patience = Nanos{0}) noexcept;
+
+// Gives `cost` tokens back: the TAT moves as much earlier as they had moved it later, never before
+// now. Requirements as above.
+[[nodiscard]] Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                       std::uint64_t cost, Nanos max_wait) noexcept;
+
+// True when the bucket is as good as absent. The limit is not needed: a TAT is full or not by
+// itself.
+[[nodiscard]] bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept;
+
+// The TAT in a bucket, and the bucket of a TAT. A fraction that the denominator does not reach (the
+// limit changed under the bucket) reads as the greatest that it has: less than 1 ns, once.
+[[nodiscard]] ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept;
+[[nodiscard]] Bucket BucketOfTat(ExactNanos tat) noexcept;
+
+}  // namespace weir

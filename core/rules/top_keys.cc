@@ -1,0 +1,147 @@
+#include "core/rules/top_keys.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint32_t kCellMax = std::numeric_limits<std::uint32_t>::max();
+
+// What a cell can hold of a count.
+std::uint32_t Capped(std::uint64_t count) noexcept {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, kCellMax));
+}
+
+}  // namespace
+
+TopKeys::TopKeys(std::size_t capacity)
+    : capacity_(capacity), filter_(std::bit_ceil(capacity * kCellsPerKey)) {
+  WEIR_CHECK(capacity > 0);
+}
+
+void TopKeys::Add(std::string_view key, std::uint64_t hash) {
+  if (cleared_.load(std::memory_order_relaxed)) Forget();
+  ++added_;
+  Cell& cell = CellOf(hash);
+  if (cell.counted > 0) {
+    if (const auto known = counts_.find(hash); known != counts_.end()) return known->second->Add();
+  }
+  if (cell.count < bar_) {
+    ++cell.count;
+  } else if (IsRefused(cell)) {
+    bar_ = ++cell.count;
+    if (bar_ > refused_max_.load(std::memory_order_relaxed)) {
+      refused_max_.store(bar_, std::memory_order_relaxed);
+    }
+  } else {
+    AddUncounted(cell, key, hash);
+  }
+}
+
+bool TopKeys::IsRefused(const Cell& cell) const {
+  return counts_.size() == capacity_ && added_ < next_place_ && cell.count < kCellMax &&
+         (std::uint64_t{cell.count} + 1) * capacity_ <= added_;
+}
+
+// Where there is room, or the cell seems to have come up to the least count.
+void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash) {
+  MutexLock lock(mutex_);
+  if (counted_.size() < capacity_) {
+    return Count(counted_.emplace_back(), 0, key, hash);
+  }
+  next_place_ = added_ + kAdditionsPerPlace;
+  Counted& least = counted_[PlaceOfLeast()];
+  bar_ = Capped(least.count.value());
+  if (cell.count < bar_) {
+    ++cell.count;
+    return;
+  }
+  const std::uint64_t error = std::max<std::uint64_t>(cell.count, least.count.value());
+  LetGo(least);
+  Count(least, error, key, hash);
+}
+
+// Counts a key where there was room, or in the place of one that it has come up more often than.
+void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
+                    std::uint64_t hash) {
+  counted.hash = hash;
+  counted.count.Add(error + 1 - counted.count.value());
+  counted.error = error;
+  counted.key.assign(key.substr(0, kTopKeyBytesMax));
+  counts_.emplace(hash, &counted.count);
+  ++CellOf(hash).counted;
+}
+
+// From now on the key is counted by its cell.
+void TopKeys::LetGo(const Counted& counted) {
+  Cell& cell = CellOf(counted.hash);
+  cell.count = std::max(cell.count, Capped(counted.count.value()));
+  --cell.counted;
+  counts_.erase(counted.hash);
+}
+
+std::size_t TopKeys::PlaceOfLeast() const {
+  const auto count = [](const Counted& counted) { return counted.count.value(); };
+  const auto least = std::ranges::min_element(counted_, {}, count);
+  return static_cast<std::size_t>(least - counted_.begin());
+}
+
+// How often a key that is not counted may have come up.
+std::uint64_t TopKeys::UnseenMax() const {
+  if (counted_.size() < capacity_) return 0;
+  return std::max<std::uint64_t>(counted_[PlaceOfLeast()].count.value(),
+                                 refused_max_.load(std::memory_order_relaxed));
+}
+
+void TopKeys::Forget() {
+  MutexLock lock(mutex_);
+  counted_.clear();
+  std::ranges::fill(filter_, Cell{});
+  counts_.clear();
+  added_ = next_place_ = bar_ = 0;
+  refused_max_.store(0, std::memory_order_relaxed);
+  cleared_.store(false, std::memory_order_relaxed);
+}
+
+std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketches,
+                                         std::size_t rows_max) {
+  struct Sum {
+    Row row;
+    std::uint64_t unseen = 0;  // what the sketches that count it would add if they did not
+  };
+  absl::flat_hash_map<std::uint64_t, Sum> sums;
+  std::uint64_t unseen = 0;  // how often a key that no sketch counts may have come up
+  for (const TopKeys* sketch : sketches) {
+    MutexLock lock(sketch->mutex_);
+    if (sketch->cleared_.load(std::memory_order_relaxed)) continue;
+    const std::uint64_t unseen_here = sketch->UnseenMax();
+    unseen += unseen_here;
+    for (const Counted& counted : sketch->counted_) {
+      Sum& sum = sums[counted.hash];
+      sum.row.key = counted.key;
+      sum.row.count += counted.count.value();
+      sum.row.error += counted.error;
+      sum.unseen += unseen_here;
+    }
+  }
+  std::vector<Row> rows;
+  rows.reserve(sums.size());
+  for (auto& [hash, sum] : sums) {
+    sum.row.count += unseen - sum.unseen;
+    sum.row.error += unseen - sum.unseen;
+    rows.push_back(std::move(sum.row));
+  }
+  std::ranges::sort(rows, [](const Row& a, const Row& b) {
+    return std::tie(b.count, a.key) < std::tie(a.count, b.key);
+  });
+  rows.resize(std::min(rows.size(), rows_max));
+  return rows;
+}
+
+}  // namespace weir

@@ -1,0 +1,146 @@
+#include "core/table/bucket_table.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+// True if what was true of `before`, that it is full from some time on, need not be true of
+// `after`. A token bucket and a fixed window begin with a time: a later one is full later. What a
+// sliding window's numbers mean depends on its limit, so of it this is always so.
+bool WentBack(Algorithm algorithm, const Bucket& before, const Bucket& after) {
+  if (algorithm == Algorithm::kSlidingWindow) return true;
+  const auto order = [](const Bucket& bucket) {
+    return std::tuple(Unmarked(bucket).high, bucket.low, bucket.extra);
+  };
+  return order(after) < order(before);
+}
+
+}  // namespace
+
+Bucket* Partition::Find(SlotKey key) noexcept {
+  const auto slot = slots_.find(key);
+  return slot == slots_.end() ? nullptr : &slot->second;
+}
+
+void Partition::Insert(SlotKey key, Bucket bucket) {
+  const bool inserted = slots_.emplace(key, bucket).second;
+  WEIR_DCHECK(inserted);
+  static_cast<void>(inserted);
+}
+
+void Partition::Erase(SlotKey key) { slots_.erase(key); }
+
+void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
+  if (Unmarked(slot) == value) return;
+  const bool went_back = WentBack(algorithm, slot, value);
+  // Of a sliding window every note says that it went back, so one is enough.
+  if (!IsMarked(slot) || (went_back && algorithm != Algorithm::kSlidingWindow)) {
+    changes_.Add({key, algorithm, went_back}, slots_.size());
+  }
+  slot = Marked(value);
+}
+
+void Partition::InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket) {
+  Insert(key, Marked(bucket));
+  changes_.Add({key, algorithm, WentBack(algorithm, Bucket{}, bucket)}, slots_.size());
+}
+
+void Partition::NoteAgain(const NotedChange& change) {
+  changes_.Add(change, slots_.size());
+  if (Bucket* bucket = Find(change.key)) *bucket = Marked(*bucket);
+}
+
+void Partition::Shrink(std::size_t capacity_max) {
+  if (slots_.capacity() > capacity_max) slots_.rehash(0);
+  constexpr std::size_t kSlotsKept = 16;  // below this an allocation is not worth the trouble
+  if (slots_.capacity() <= kSlotsKept || slots_.size() >= slots_.capacity() / 4) return;
+  // Room for as many again, so that it does not grow at the next insert.
+  absl::flat_hash_map<SlotKey, Bucket, SlotHash> smaller(2 * slots_.size());
+  smaller.insert(slots_.begin(), slots_.end());
+  slots_ = std::move(smaller);
+}
+
+void BucketTable::PrefetchPartition(const KeyHash& key) const noexcept {
+  const auto* const guarded = reinterpret_cast<const char*>(&partitions_[key.partition]);
+  __builtin_prefetch(guarded, 1);
+  __builtin_prefetch(guarded + 64, 1);
+}
+
+// Those of the first limits (SlotHash::kNeighbours), which are mostly all.
+void BucketTable::PrefetchBuckets(const KeyHash& key) noexcept {
+  Guarded& guarded = partitions_[key.partition];
+  if (!guarded.mutex.TryLock()) return;
+  guarded.partition.Prefetch({key.hash, 0});
+  guarded.mutex.Unlock();
+}
+
+PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
+    : mutex_(TableHold::Covers(table, partition) ? nullptr : &table.partitions_[partition].mutex) {
+  if (mutex_) mutex_->Lock();
+}
+
+PartitionLock::~PartitionLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  if (mutex_) mutex_->Unlock();
+}
+
+TableLock::TableLock(BucketTable& table, std::span<const KeyHash> keys) : table_(table) {
+  for (const KeyHash& key : keys) {
+    if (partitions_.empty() || partitions_.back() != key.partition) {
+      partitions_.push_back(key.partition);
+    }
+  }
+  if (partitions_.size() > 1) {
+    std::ranges::sort(partitions_);
+    partitions_.erase(std::unique(partitions_.begin(), partitions_.end()), partitions_.end());
+  }
+  Acquire();
+}
+
+TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table_(table) {
+  partitions.ForEach([this](std::size_t partition) {
+    partitions_.push_back(static_cast<std::uint16_t>(partition));
+  });
+  Acquire();
+}
+
+void TableLock::Acquire() {
+  const auto covered = [this](std::uint16_t partition) {
+    return TableHold::Covers(table_, partition);
+  };
+  partitions_.erase(std::remove_if(partitions_.begin(), partitions_.end(), covered),
+                    partitions_.end());
+  for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Lock();
+}
+
+TableLock::~TableLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Unlock();
+}
+
+constinit thread_local const TableHold* TableHold::of_this_thread_ = nullptr;
+
+bool TableHold::Covers(const BucketTable& table, std::size_t partition) {
+  const TableHold* const hold = of_this_thread_;
+  if (!hold || &hold->table_ != &table) return false;
+  WEIR_CHECK(hold->partitions_.Contains(partition));
+  return true;
+}
+
+TableHold::TableHold(BucketTable& table, const PartitionSet& partitions)
+    : table_(table), partitions_(partitions) {
+  if (const TableHold* const outer = of_this_thread_) {
+    WEIR_CHECK(&outer->table_ == &table_ && outer->partitions_.Contains(partitions_));
+    return;
+  }
+  lock_.emplace(table, partitions_);
+  of_this_thread_ = this;
+}
+
+TableHold::~TableHold() {
+  if (lock_) of_this_thread_ = nullptr;
+}
+
+}  // namespace weir

@@ -1,0 +1,209 @@
+// All buckets: 4,096 partitions, each an abseil hash map with a lock of its own.
+//
+// A slot is {key hash 8, limit id 4, bucket 12} = 24 bytes, whatever the key's length. With one
+// byte of control and a load between 7/16 and 7/8, a bucket costs 29 to 57 bytes of memory. One map
+// of ten million would stop the world for seconds whenever it grows; 4,096 small ones each pause
+// for microseconds, and their locks are rarely contended. A key's buckets all lie in one partition,
+// so they can be enumerated: by a scan of it (2,400 slots at 10 M buckets).
+//
+// The table stores and finds; it knows neither limits nor time. Every access needs the lock of its
+// partition:
+//     TableLock lock(table, hashes);  // all partitions of a request, in ascending order
+//     Bucket* bucket = table.partition(hash.partition).Find({hash.hash, limit_id});
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+
+#include "core/base/instant.h"
+#include "core/base/mutex.h"
+#include "core/rules/bucket.h"
+#include "core/table/change_list.h"
+#include "core/table/key_hash.h"
+#include "core/table/partition_set.h"
+#include "core/table/slot_key.h"
+
+namespace weir {
+
+// One of the 4,096. Not thread-safe: its lock is held around every call.
+class Partition {
+ public:
+  // The bucket, or null. The pointer is good until the next Insert or Erase.
+  [[nodiscard]] Bucket* Find(SlotKey key) noexcept;
+  // Fetches what Find will look at into the cache.
+  void Prefetch(SlotKey key) const noexcept { slots_.prefetch(key); }
+  // Requires: absent.
+  void Insert(SlotKey key, Bucket bucket);
+  void Erase(SlotKey key);
+  // Makes room, so that so many inserts do not grow it.
+  void Reserve(std::size_t slots) { slots_.reserve(slots); }
+
+  // Calls visit(SlotKey, Bucket) for every slot and erases those for which it returns true,
+  // `erase_max` at most, and then stops. Returns how many it erased.
+  template <typename Visit>
+  std::size_t EraseIf(std::size_t erase_max, Visit visit) {
+    std::size_t erased = 0;
+    for (auto slot = slots_.begin(); slot != slots_.end() && erased < erase_max;) {
+      const auto current = slot++;
+      if (!visit(current->first, current->second)) continue;
+      slots_.erase(current);
+      ++erased;
+    }
+    return erased;
+  }
+
+  // Calls visit(SlotKey, Bucket) for every slot.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const auto& [key, bucket] : slots_) visit(key, bucket);
+  }
+
+  // --- What the next save has to write (change_list.h) ---
+
+  // Gives the bucket in a slot of this partition another value and notes it.
+  void ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
+  // Requires: absent.
+  void InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket);
+  // Notes that a bucket goes that was not full, or cannot be told to be full without its limit.
+  void NoteErased(SlotKey key, Algorithm algorithm) {
+    changes_.Add({key, algorithm, true}, slots_.size());
+  }
+  // Notes it again: the save failed.
+  void NoteAgain(const NotedChange& change);
+  // Calls visit(NotedChange, const Bucket*) for what was noted since, in its order, with the bucket
+  // or null where it is gone. The marks go with it.
+  template <typename Visit>
+  void TakeChanges(Visit visit) {
+    changes_.Take([&](const NotedChange& change) {
+      Bucket* bucket = Find(change.key);
+      if (bucket) *bucket = Unmarked(*bucket);
+      visit(change, bucket);
+    });
+  }
+  // Instead of TakeChanges: calls visit(SlotKey, Bucket) for every slot, without its mark, and
+  // forgets what was noted.
+  template <typename Visit>
+  void TakeEverything(Visit visit) {
+    changes_.Clear();
+    for (auto& [key, bucket] : slots_) {
+      bucket = Unmarked(bucket);
+      visit(key, bucket);
+    }
+  }
+  void NoteEverything() { changes_.Overflow(); }
+  void ForgetChanges() { changes_.Clear(); }
+  [[nodiscard]] bool everything_changed() const noexcept { return changes_.overflowed(); }
+  [[nodiscard]] std::size_t changes() const noexcept {
+    return changes_.overflowed() ? slots_.size() : changes_.size();
+  }
+
+  // Gives memory back where less than a quarter is in use, or `capacity_max` slots would do as
+  // well. Cost: a rehash of what is left.
+  void Shrink(std::size_t capacity_max = std::numeric_limits<std::size_t>::max());
+
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
+
+  // A note of the limiter's: the latest time as of which something here was changed.
+  [[nodiscard]] Instant latest() const noexcept { return latest_; }
+  void RaiseLatest(Instant now) noexcept { latest_ = std::max(latest_, now); }
+
+ private:
+  absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
+  Instant latest_;
+  ChangeList changes_;
+};
+
+static_assert(sizeof(std::pair<const SlotKey, Bucket>) == 24);
+
+class BucketTable {
+ public:
+  BucketTable() = default;
+  BucketTable(const BucketTable&) = delete;
+  BucketTable& operator=(const BucketTable&) = delete;
+
+  // Requires: this thread has its lock.
+  [[nodiscard]] Partition& partition(std::size_t index) noexcept {
+    return partitions_[index].partition;
+  }
+
+  // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
+  // first has fetched. Neither waits for a lock. Requires: this thread has none.
+  void PrefetchPartition(const KeyHash& key) const noexcept;
+  void PrefetchBuckets(const KeyHash& key) noexcept;
+
+ private:
+  friend class PartitionLock;
+  friend class TableLock;
+  friend class TableHold;
+  struct alignas(
+      64) Guarded {  // a cache line each: threads on neighbours do not disturb one another
+    Mutex mutex;
+    Partition partition;
+  };
+  std::array<Guarded, kPartitionCount> partitions_;
+};
+
+// Holds the lock of one partition: 97 instructions, where a TableLock of one takes 174.
+class PartitionLock {
+ public:
+  PartitionLock(BucketTable& table, std::size_t partition) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  ~PartitionLock();
+  PartitionLock(const PartitionLock&) = delete;
+  PartitionLock& operator=(const PartitionLock&) = delete;
+
+ private:
+  Mutex* const mutex_;  // null: a TableHold of this thread has it
+};
+
+// Holds the locks of some partitions, taken in ascending order, each once, so that two requests
+// never wait for each other in a circle. Released when it goes.
+class TableLock {
+ public:
+  TableLock(BucketTable& table, std::span<const KeyHash> keys);
+  TableLock(BucketTable& table, const PartitionSet& partitions);
+  // All of them: the world stops. About 50 us when nobody else is there.
+  static TableLock All(BucketTable& table) { return {table, PartitionSet::All()}; }
+  ~TableLock();
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
+
+ private:
+  void Acquire() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+  BucketTable& table_;
+  absl::InlinedVector<std::uint16_t, 8> partitions_;  // ascending, distinct
+};
+
+// Holds the locks of some partitions over several locks of this thread, which then find them taken;
+// so does another hold of the same table. Meanwhile the thread may not lock other partitions: two
+// that wait for one another's would wait for ever.
+class TableHold {
+ public:
+  TableHold(BucketTable& table, const PartitionSet& partitions);
+  ~TableHold();
+  TableHold(const TableHold&) = delete;
+  TableHold& operator=(const TableHold&) = delete;
+
+ private:
+  friend class PartitionLock;
+  friend class TableLock;
+  // Whether this thread has the lock already. Aborts where it has others: a circle, one day.
+  static bool Covers(const BucketTable& table, std::size_t partition);
+  static constinit thread_local const TableHold* of_this_thread_;
+
+  const BucketTable& table_;
+  const PartitionSet partitions_;
+  std::optional<TableLock> lock_;  // none where another hold of this thread has them
+};
+
+}  // namespace weir

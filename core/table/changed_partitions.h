@@ -1,0 +1,44 @@
+// Which partitions have noted a change since somebody last asked.
+//
+// A save asks, and so looks at those only: with a save a millisecond, as where every admission
+// waits for one, a look at all 4,096 of them would cost more than all else.
+//
+// Thread-safe, without a lock. What was added under a partition's lock is seen by whoever has held
+// that lock since.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/table/partition_set.h"
+
+namespace weir {
+
+class ChangedPartitions {
+ public:
+  // Most are in it already, and then this is a load of memory that nobody writes.
+  void Add(std::size_t partition) noexcept {
+    std::atomic<std::uint64_t>& word = words_[partition / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (partition % 64);
+    if (!(word.load(std::memory_order_relaxed) & bit)) {
+      word.fetch_or(bit, std::memory_order_relaxed);
+    }
+  }
+
+  // Moves all to `taken`. Returns whether there was any that was not in it.
+  bool TakeInto(PartitionSet& taken) noexcept {
+    bool grows = false;
+    for (std::size_t i = 0; i < PartitionSet::kWords; ++i) {
+      if (words_[i].load(std::memory_order_relaxed) == 0) continue;
+      grows |= taken.AddWord(i, words_[i].exchange(0, std::memory_order_relaxed));
+    }
+    return grows;
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, PartitionSet::kWords> words_{};
+};
+
+}  // namespace weir

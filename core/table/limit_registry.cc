@@ -1,0 +1,174 @@
+#include "core/table/limit_registry.h"
+
+#include <algorithm>
+
+#include "absl/hash/hash.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+
+namespace weir {
+
+LimitRegistry::LimitRegistry(std::size_t limits_max)
+    : limits_max_(std::min(limits_max, kLimitsMax)), ids_(0, HashOf{}, SameLimit{this}) {}
+
+std::size_t LimitRegistry::HashOf::operator()(const Limit& limit) const noexcept {
+  return static_cast<std::uint32_t>(absl::HashOf(limit.identity()));
+}
+
+bool LimitRegistry::IsGivenOut(const Entry& entry) noexcept {
+  return entry.generation.load(std::memory_order_acquire) % 2 == 1;
+}
+
+LimitRegistry::Entry& LimitRegistry::EntryOf(LimitId id) const noexcept {
+  Chunk* chunk = chunks_[id / kChunkEntries].load(std::memory_order_acquire);
+  return (*chunk)[id % kChunkEntries];
+}
+
+const Limit& LimitRegistry::Get(LimitId id) const noexcept {
+  const Entry& entry = EntryOf(id);
+  WEIR_DCHECK(entry.limit.has_value());
+  return *entry.limit;
+}
+
+std::optional<LimitId> LimitRegistry::Find(const Limit& limit, LimitHint& hint) const {
+  if (hint.generation != LimitHint{}.generation &&
+      EntryOf(hint.id).generation.load(std::memory_order_relaxed) == hint.generation) {
+    return hint.id;
+  }
+  MutexLock lock(mutex_);
+  return FindLocked(limit, hint);
+}
+
+std::optional<LimitId> LimitRegistry::FindLocked(const Limit& limit, LimitHint& hint) const {
+  const auto found = ids_.find(limit);
+  if (found == ids_.end()) return std::nullopt;
+  hint = {found->id, EntryOf(found->id).generation.load(std::memory_order_relaxed)};
+  return found->id;
+}
+
+absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hint) {
+  MutexLock lock(mutex_);
+  if (const std::optional<LimitId> id = FindLocked(limit, hint)) return *id;
+  if (ids_.size() >= limits_max_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many distinct limits (", limits_max_, " are in use)"));
+  }
+  LimitId id = 0;
+  if (free_.empty()) {
+    id = used_.load(std::memory_order_relaxed);
+    EnsureChunks(id);
+    used_.store(id + 1, std::memory_order_release);
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  GiveOut(id, limit, hint);
+  if (notes_changes_) changed_.insert(id);
+  return id;
+}
+
+void LimitRegistry::EnsureChunks(LimitId id) {
+  while (storage_.size() <= id / kChunkEntries) {
+    storage_.push_back(std::make_unique<Chunk>());
+    chunks_[storage_.size() - 1].store(storage_.back().get(), std::memory_order_release);
+  }
+}
+
+void LimitRegistry::GiveOut(LimitId id, const Limit& limit, LimitHint& hint) {
+  Entry& entry = EntryOf(id);
+  WEIR_CHECK(!IsGivenOut(entry));
+  entry.limit = limit;
+  const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed) + 1;
+  entry.generation.store(generation, std::memory_order_release);
+  ids_.insert({id, static_cast<std::uint32_t>(HashOf{}(limit))});
+  hint = {id, generation};
+}
+
+void LimitRegistry::AddBucket(LimitId id) noexcept {
+  EntryOf(id).buckets.fetch_add(1, std::memory_order_relaxed);
+}
+
+void LimitRegistry::RemoveBucket(LimitId id) noexcept {
+  const std::uint32_t before = EntryOf(id).buckets.fetch_sub(1, std::memory_order_relaxed);
+  WEIR_DCHECK(before > 0);
+  static_cast<void>(before);
+}
+
+std::size_t LimitRegistry::size() const {
+  MutexLock lock(mutex_);
+  return ids_.size();
+}
+
+std::vector<LimitId> LimitRegistry::Idle(std::size_t ids_max) {
+  std::vector<LimitId> idle;
+  const LimitId used = used_.load(std::memory_order_acquire);
+  LimitId cursor = idle_cursor_.load(std::memory_order_relaxed);
+  for (LimitId looked_at = 0; looked_at < used && idle.size() < ids_max; ++looked_at) {
+    const LimitId id = cursor % used;
+    cursor = id + 1;
+    const Entry& entry = EntryOf(id);
+    if (!IsGivenOut(entry)) continue;
+    if (entry.buckets.load(std::memory_order_relaxed) == 0) idle.push_back(id);
+  }
+  idle_cursor_.store(cursor, std::memory_order_relaxed);
+  return idle;
+}
+
+std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
+  MutexLock lock(mutex_);
+  std::size_t reclaimed = 0;
+  for (const LimitId id : ids) {
+    Entry& entry = EntryOf(id);
+    if (!IsGivenOut(entry) || entry.buckets.load(std::memory_order_relaxed) != 0) continue;
+    const auto found = ids_.find(*entry.limit);
+    WEIR_CHECK(found != ids_.end() && found->id == id);
+    ids_.erase(found);
+    entry.limit.reset();
+    entry.generation.fetch_add(1, std::memory_order_release);
+    free_.push_back(id);
+    if (notes_changes_) changed_.insert(id);
+    ++reclaimed;
+  }
+  return reclaimed;
+}
+
+void LimitRegistry::NoteChanges() {
+  MutexLock lock(mutex_);
+  notes_changes_ = true;
+}
+
+std::vector<LimitChange> LimitRegistry::TakeChanges() {
+  MutexLock lock(mutex_);
+  std::vector<LimitChange> changes;
+  changes.reserve(changed_.size());
+  for (const LimitId id : changed_) changes.push_back({id, EntryOf(id).limit});
+  changed_.clear();
+  return changes;
+}
+
+void LimitRegistry::NoteAgain(std::span<const LimitChange> changes) {
+  MutexLock lock(mutex_);
+  for (const LimitChange& change : changes) changed_.insert(change.id);
+}
+
+bool LimitRegistry::Restore(LimitId id, const Limit& limit) {
+  MutexLock lock(mutex_);
+  LimitHint hint;
+  if (id >= limits_max_ || FindLocked(limit, hint)) return false;
+  EnsureChunks(id);
+  if (IsGivenOut(EntryOf(id))) return false;
+  GiveOut(id, limit, hint);
+  used_.store(std::max(used_.load(std::memory_order_relaxed), id + 1), std::memory_order_release);
+  return true;
+}
+
+void LimitRegistry::EndRestore() {
+  MutexLock lock(mutex_);
+  for (LimitId id = used_.load(std::memory_order_relaxed); id-- > 0;) {
+    if (!IsGivenOut(EntryOf(id))) free_.push_back(id);
+  }
+}
+
+}  // namespace weir

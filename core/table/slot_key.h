@@ -1,0 +1,43 @@
+// What a slot of the table is found by: the stored part of a key's hash, and a limit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/table/limit_registry.h"
+
+namespace weir {
+
+// The hash in two words: a slot is aligned to 4 bytes, else it would take 32.
+struct SlotKey {
+  std::uint32_t hash_low = 0;
+  std::uint32_t hash_high = 0;
+  LimitId limit = 0;
+
+  SlotKey(std::uint64_t key_hash, LimitId limit_id) noexcept
+      : hash_low(static_cast<std::uint32_t>(key_hash)),
+        hash_high(static_cast<std::uint32_t>(key_hash >> 32)),
+        limit(limit_id) {}
+  [[nodiscard]] std::uint64_t key_hash() const noexcept {
+    return std::uint64_t{hash_high} << 32 | hash_low;
+  }
+  friend bool operator==(const SlotKey&, const SlotKey&) = default;
+};
+
+// Where a slot lies in abseil's map. The upper 57 bits say in which group of 16 slots the search
+// begins, the lower 7 what tells the slots of a group apart. The key's hash is keyed and uniform
+// already. The limit goes into the lower bits, so that the buckets of a key lie side by side and
+// are one fetch from memory, not one a limit; but no more than kNeighbours of them, as the search
+// goes over all that begin in the same place.
+struct SlotHash {
+  static constexpr LimitId kNeighbours = 64;
+
+  std::size_t operator()(const SlotKey& key) const noexcept {
+    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // far from one block to the next
+    const std::uint64_t block = key.limit / kNeighbours;
+    const std::uint64_t place = key.key_hash() + (block * kGoldenRatio << 7);
+    return place ^ (key.limit % kNeighbours << 1) ^ block % 2;
+  }
+};
+
+}  // namespace weir

@@ -1,0 +1,332 @@
+#include "core/words/limit_grammar.h"
+
+#include <algorithm>
+#include <bitset>
+#include <charconv>
+#include <chrono>
+#include <iterator>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+
+namespace weir {
+namespace {
+
+constexpr char kLabelRule[] = " must be 1 to 64 of letters, digits, _ - . :";
+static_assert(kLabelBytesMax == 64);
+
+// What stands behind the digits of a count or of a period. Ascending.
+struct Unit {
+  std::string_view name;
+  std::int64_t factor;
+};
+constexpr Unit kMultipliers[] = {{"k", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}};
+constexpr Unit kPeriodUnits[] = {
+    {"us", Nanos{std::chrono::microseconds{1}}.count()},
+    {"ms", Nanos{std::chrono::milliseconds{1}}.count()},
+    {"s", Nanos{std::chrono::seconds{1}}.count()},
+    {"m", Nanos{std::chrono::minutes{1}}.count()},
+    {"h", Nanos{std::chrono::hours{1}}.count()},
+    {"d", Nanos{std::chrono::days{1}}.count()},
+    {"w", Nanos{std::chrono::weeks{1}}.count()},
+};
+
+// From here on a count prints with a multiplier: "1000/h", but "10k/h".
+constexpr std::int64_t kMultipliedMin = 10'000;
+
+// In the order in which errors list them. A policy's limits have numbers of their own, so its word
+// takes only the options that say something about the request: the last ones.
+struct Option {
+  enum Id { kBucket, kFixed, kSliding, kBurst, kAligned, kCost, kShadow, kName };
+
+  Id id;
+  std::string_view name;  // ends in '=' if a value follows
+};
+constexpr Option kOptions[] = {
+    {Option::kBucket, "bucket"}, {Option::kFixed, "fixed"},     {Option::kSliding, "sliding"},
+    {Option::kBurst, "burst="},  {Option::kAligned, "aligned"}, {Option::kCost, "cost="},
+    {Option::kShadow, "shadow"}, {Option::kName, "name="},
+};
+constexpr std::span<const Option> kLimitOptions = kOptions;
+constexpr std::span<const Option> kPolicyOptions = kLimitOptions.subspan(Option::kCost);
+static_assert(kPolicyOptions.front().id == Option::kCost);
+
+using OptionSet = std::bitset<std::size(kOptions)>;  // by Option::Id
+constexpr OptionSet kAlgorithms{1U << Option::kBucket | 1U << Option::kFixed |
+                                1U << Option::kSliding};
+
+// What the options of one word say.
+struct Options {
+  OptionSet seen;
+  Algorithm algorithm = Algorithm::kTokenBucket;
+  std::optional<std::int64_t> burst;
+  std::optional<std::int64_t> cost;
+  std::string_view name;
+};
+
+template <typename... Parts>
+absl::Status Error(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+// "(us, ms, s, m, h, d, w)", for errors.
+template <typename Entry>
+std::string Names(std::span<const Entry> entries) {
+  std::string names;
+  for (const Entry& entry : entries) {
+    absl::StrAppend(&names, names.empty() ? "(" : ", ", AbslView(entry.name));
+  }
+  return names + ")";
+}
+
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+constexpr bool IsLabelByte(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         std::string_view("_-.:").find(c) != std::string_view::npos;
+}
+
+// --- numbers ---
+
+// The digits at the front of `text`, and what stands behind them.
+std::pair<std::string_view, std::string_view> SplitDigits(std::string_view text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), IsDigit);
+  const auto length = static_cast<std::size_t>(end - text.begin());
+  return {text.substr(0, length), text.substr(length)};
+}
+
+// A product beyond 63 bits is 0: no count, burst or period may be that either, so Limit::Create
+// refuses it and names the range, which depends on the algorithm. Requires: digits, at least one.
+absl::StatusOr<std::int64_t> Multiply(std::string_view digits, std::int64_t factor) {
+  if (digits.front() == '0' && digits.size() > 1) {
+    return Error("number ", Quote(digits), " has a leading zero");
+  }
+  const std::optional<std::int64_t> number = ParseDigits(digits);
+  std::int64_t product = 0;
+  if (!number.has_value() || __builtin_mul_overflow(*number, factor, &product)) return 0;
+  return product;
+}
+
+// `part` is what the number is, for errors: "count" or "burst".
+absl::StatusOr<std::int64_t> ReadCount(const char* part, std::string_view text) {
+  const auto [digits, suffix] = SplitDigits(text);
+  if (digits.empty()) return Error(part, " ", Quote(text), " must start with a digit");
+  if (suffix.empty()) return Multiply(digits, 1);
+  const Unit* multiplier = std::ranges::find(kMultipliers, suffix, &Unit::name);
+  if (multiplier == std::end(kMultipliers)) {
+    return Error("unknown multiplier ", Quote(suffix), " ", Names<Unit>(kMultipliers));
+  }
+  return Multiply(digits, multiplier->factor);
+}
+
+absl::StatusOr<std::int64_t> ReadPeriod(std::string_view text) {
+  const auto [digits, suffix] = SplitDigits(text);
+  if (suffix.empty()) {
+    return Error("period ", Quote(text), " needs a unit ", Names<Unit>(kPeriodUnits));
+  }
+  const Unit* unit = std::ranges::find(kPeriodUnits, suffix, &Unit::name);
+  if (unit == std::end(kPeriodUnits)) {
+    return Error("unknown unit ", Quote(suffix), " ", Names<Unit>(kPeriodUnits));
+  }
+  return digits.empty() ? unit->factor : Multiply(digits, unit->factor);
+}
+
+// --- options ---
+
+bool Matches(const Option& option, std::string_view text) {
+  return option.name.ends_with('=') ? text.starts_with(option.name) : text == option.name;
+}
+
+absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) {
+  switch (id) {
+    case Option::kBucket:
+      options.algorithm = Algorithm::kTokenBucket;
+      break;
+    case Option::kFixed:
+      options.algorithm = Algorithm::kFixedWindow;
+      break;
+    case Option::kSliding:
+      options.algorithm = Algorithm::kSlidingWindow;
+      break;
+    case Option::kBurst: {
+      const absl::StatusOr<std::int64_t> burst = ReadCount("burst", value);
+      if (burst.ok()) options.burst = *burst;
+      return burst.status();
+    }
+    case Option::kCost:
+      options.cost = ParseDigits(value);
+      if (options.cost.has_value()) break;
+      return Error("cost ", Quote(value), " must be 0 to ", INT64_MAX, " in plain digits");
+    case Option::kName:
+      if (!IsLabel(value)) return Error("name ", Quote(value), kLabelRule);
+      options.name = value;
+      break;
+    case Option::kAligned:
+    case Option::kShadow:
+      break;  // that it stands there is all it says
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadOption(std::string_view text, std::span<const Option> known, Options& options) {
+  const auto option = std::ranges::find_if(
+      known, [text](const Option& candidate) { return Matches(candidate, text); });
+  if (option == known.end()) return Error("unknown option ", Quote(text), " ", Names(known));
+  if (options.seen[option->id]) return Error("option ", Quote(option->name), " stands twice");
+  options.seen.set(option->id);
+  if ((options.seen & kAlgorithms).count() > 1) {
+    return Error("only one of bucket, fixed, sliding may stand");
+  }
+  return ReadValue(option->id, text.substr(option->name.size()), options);
+}
+
+// `text` is empty, or a comma and an option, and so on.
+absl::StatusOr<Options> ReadOptions(std::string_view text, std::span<const Option> known) {
+  Options options;
+  while (!text.empty()) {
+    text.remove_prefix(1);
+    const std::string_view option = text.substr(0, text.find(','));
+    WEIR_RETURN_IF_ERROR(ReadOption(option, known, options));
+    text.remove_prefix(option.size());
+  }
+  return options;
+}
+
+// --- words ---
+
+// A word with what its options say.
+LimitWord MakeWord(LimitWord::Kind kind, const Options& options) {
+  LimitWord word;
+  word.kind = kind;
+  word.shadow = options.seen[Option::kShadow];
+  word.cost = options.cost;
+  word.label = options.name;
+  return word;
+}
+
+absl::StatusOr<Limit> MakeLimit(std::int64_t count, std::int64_t period_ns,
+                                const Options& options) {
+  const bool window = options.algorithm != Algorithm::kTokenBucket;
+  if (window && options.burst.has_value()) return Error("burst is for the token bucket only");
+  return Limit::Create({.algorithm = options.algorithm,
+                        .aligned = options.seen[Option::kAligned],
+                        .shadow = options.seen[Option::kShadow],
+                        .count = count,
+                        .period = Nanos{period_ns},
+                        .burst = options.burst.value_or(window ? 0 : count)});
+}
+
+absl::StatusOr<LimitWord> ReadLimit(std::string_view head, std::string_view tail) {
+  const std::size_t slash = head.find('/');
+  if (slash == std::string_view::npos || slash == 0 || slash + 1 == head.size()) {
+    return Error("expected count/period, as in 10/s");
+  }
+  const absl::StatusOr<std::int64_t> count = ReadCount("count", head.substr(0, slash));
+  if (!count.ok()) return count.status();
+  const absl::StatusOr<std::int64_t> period = ReadPeriod(head.substr(slash + 1));
+  if (!period.ok()) return period.status();
+  const absl::StatusOr<Options> options = ReadOptions(tail, kLimitOptions);
+  if (!options.ok()) return options.status();
+  const absl::StatusOr<Limit> limit = MakeLimit(*count, *period, *options);
+  if (!limit.ok()) return limit.status();
+  LimitWord word = MakeWord(LimitWord::Kind::kLimit, *options);
+  word.limit = *limit;
+  return word;
+}
+
+absl::StatusOr<LimitWord> ReadPolicy(std::string_view head, std::string_view tail) {
+  const std::string_view policy = head.substr(1);
+  if (!IsLabel(policy)) return Error("policy name ", Quote(policy), kLabelRule);
+  const absl::StatusOr<Options> options = ReadOptions(tail, kPolicyOptions);
+  if (!options.ok()) return options.status();
+  LimitWord word = MakeWord(LimitWord::Kind::kPolicy, *options);
+  word.policy = policy;
+  return word;
+}
+
+absl::StatusOr<LimitWord> ReadWord(std::string_view text) {
+  const std::string_view head = text.substr(0, text.find(','));
+  const std::string_view tail = text.substr(head.size());
+  if (head == "unlimited" || head == "none") {
+    if (!tail.empty()) return Error(AbslView(head), " takes no options");
+    LimitWord word;
+    word.kind = head == "none" ? LimitWord::Kind::kNone : LimitWord::Kind::kUnlimited;
+    word.limit = head == "none" ? Limit::None() : Limit::Unlimited();
+    return word;
+  }
+  return head.starts_with('@') ? ReadPolicy(head, tail) : ReadLimit(head, tail);
+}
+
+// --- printing ---
+
+// The largest unit of which `number` is a whole multiple, or nothing.
+const Unit* LargestUnit(std::int64_t number, std::span<const Unit> ascending) {
+  const auto unit =
+      std::find_if(ascending.rbegin(), ascending.rend(),
+                   [number](const Unit& candidate) { return number % candidate.factor == 0; });
+  return unit == ascending.rend() ? nullptr : &*unit;
+}
+
+std::string CountText(std::int64_t count) {
+  const Unit* multiplier = count < kMultipliedMin ? nullptr : LargestUnit(count, kMultipliers);
+  if (multiplier == nullptr) return absl::StrCat(count);
+  return absl::StrCat(count / multiplier->factor, AbslView(multiplier->name));
+}
+
+std::string PeriodText(std::int64_t period_ns) {
+  const Unit* unit = LargestUnit(period_ns, kPeriodUnits);
+  if (unit == nullptr) return absl::StrCat(period_ns, "ns");  // no word reads so
+  const std::int64_t number = period_ns / unit->factor;
+  return absl::StrCat(number == 1 ? "" : absl::StrCat(number), AbslView(unit->name));
+}
+
+}  // namespace
+
+absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text) {
+  absl::StatusOr<LimitWord> word = ReadWord(text);
+  if (word.ok()) return word;
+  return Error("invalid limit ", Quote(text), ": ", word.status().message());
+}
+
+std::string NameOf(const LimitWord& word) {
+  if (!word.label.empty()) return word.label;
+  if (word.kind != LimitWord::Kind::kPolicy) return LimitText(*word.limit);
+  return absl::StrCat("@", word.policy, word.shadow ? ",shadow" : "");
+}
+
+std::string LimitText(const Limit& limit) {
+  const LimitShape& shape = limit.shape();
+  if (shape.algorithm == Algorithm::kUnlimited) return "unlimited";
+  if (shape.algorithm == Algorithm::kNone) return "none";
+  std::string text = absl::StrCat(CountText(shape.count), "/", PeriodText(shape.period.count()));
+  if (shape.algorithm == Algorithm::kFixedWindow) text += ",fixed";
+  if (shape.algorithm == Algorithm::kSlidingWindow) text += ",sliding";
+  if (shape.aligned) text += ",aligned";
+  if (shape.algorithm == Algorithm::kTokenBucket && shape.burst != shape.count) {
+    absl::StrAppend(&text, ",burst=", CountText(shape.burst));
+  }
+  if (shape.shadow) text += ",shadow";
+  return text;
+}
+
+std::optional<std::int64_t> ParseDigits(std::string_view digits) noexcept {
+  if (digits.empty() || !IsDigit(digits.front())) return std::nullopt;  // from_chars takes a '-'
+  if (digits.front() == '0' && digits.size() > 1) return std::nullopt;
+  const char* const end = digits.data() + digits.size();
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+bool IsLabel(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= kLabelBytesMax && std::ranges::all_of(text, IsLabelByte);
+}
+
+}  // namespace weir

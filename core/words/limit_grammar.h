@@ -1,0 +1,68 @@
+// The language of limits: words <-> values.
+//
+//     limit  = count "/" period *("," option)      10/s   1000/24h   10/s,burst=50   1k/m,cost=5
+//            | "@" policy *("," request-option)    @free   @free,cost=5
+//            | "unlimited" | "none"                always allowed; never allowed
+//     count  = digits ["k" | "M" | "G"]            decimal multiples; 1 to 2^63-1, windows 2^31-1
+//     period = [digits] ("us" | "ms" | "s" | "m" | "h" | "d" | "w")
+//                                                  "s" is "1s"; 1us to 2^58 ns (9 years)
+//     option = "bucket" | "fixed" | "sliding"      algorithm; default bucket
+//            | "burst=" count                      bucket only; default count
+//            | "aligned"                           fixed only
+//            | request-option
+//     request-option = "cost=" digits              0 to 2^63-1: tokens to take from this limit
+//            | "shadow"                            evaluated and counted, never denies
+//            | "name=" label                       what replies and statistics call it
+//     policy, label =                              1 to 64 of letters, digits, _ - . :
+//
+// Lower case, but for M and G. Numbers have no sign and no leading zero. Each option stands once,
+// in any order. Pure; thread-safe. Cost: one pass over the word. Tested by limit_grammar_test.cc
+// and limit_grammar_fuzz.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+#include "core/rules/limit.h"
+
+namespace weir {
+
+inline constexpr std::size_t kLabelBytesMax = 64;
+
+// One word of a request, read.
+struct LimitWord {
+  enum class Kind { kLimit, kPolicy, kUnlimited, kNone };
+
+  Kind kind = Kind::kLimit;
+  std::optional<Limit> limit;        // set for all but kPolicy
+  std::string policy;                // set for kPolicy, without the '@'
+  bool shadow = false;               // as the word says; for kLimit also in the limit's shape
+  std::optional<std::int64_t> cost;  // as the word says
+  std::string label;                 // empty if the word has none
+};
+
+// Reads a word. Errors are kInvalidArgument, name the offending part and what would be right:
+//     invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)
+[[nodiscard]] absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text);
+
+// What replies and statistics call the limit of a word: its label, else its canonical text without
+// the cost.
+[[nodiscard]] std::string NameOf(const LimitWord& word);
+
+// The canonical text of a limit: reading it gives an equal limit. "1000/24h" prints as "1000/d",
+// "60/60s,burst=60" as "60/m"; a multiplier is used from 10,000 on ("1000/h", "10k/h", "1M/d").
+[[nodiscard]] std::string LimitText(const Limit& limit);
+
+// A decimal number as the grammar has it: digits only, no leading zero but "0" itself, at most
+// 2^63-1.
+[[nodiscard]] std::optional<std::int64_t> ParseDigits(std::string_view digits) noexcept;
+
+// True for 1 to 64 of letters, digits, _ - . :
+[[nodiscard]] bool IsLabel(std::string_view text) noexcept;
+
+}  // namespace weir

@@ -1,0 +1,99 @@
+#include "core/words/limit_memo.h"
+
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+
+namespace weir {
+
+std::size_t LimitMemo::Hash::operator()(std::string_view text) const noexcept {
+  return absl::HashOf(AbslView(text));
+}
+
+void LimitMemo::BeginRequest() {
+  if (limits_ >= kMemoLimitsMax) {
+    entries_.clear();
+    recent_.fill({});
+    limits_ = 0;
+  }
+  if (policies_) version_ = policies_->version();
+}
+
+LimitMemo::Recent& LimitMemo::RecentOf(std::string_view text) noexcept {
+  const auto byte = [](char c) { return static_cast<unsigned char>(c); };
+  const std::size_t place = text.empty() ? 0 : byte(text.front()) * 7U + byte(text.back());
+  return recent_[(place + text.size()) % recent_.size()];
+}
+
+absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
+  Recent& recent = RecentOf(text);
+  if (recent.entry && recent.entry->version == version_ && *recent.text == text) {
+    return recent.entry;
+  }
+  if (const auto known = entries_.find(text); known != entries_.end()) {
+    Entry& entry = known->second;
+    if (entry.version != version_) {
+      absl::Status filled = Fill(entry);
+      if (!filled.ok()) {  // Its policy is gone; a word without limits would count for none.
+        entries_.erase(known);
+        recent_.fill({});
+        return filled;
+      }
+    }
+    recent = {&known->first, &entry};
+    return &entry;
+  }
+  absl::StatusOr<LimitWord> word = ParseLimitWord(text);
+  if (!word.ok()) return word.status();
+  Entry entry;
+  entry.word = *std::move(word);
+  WEIR_RETURN_IF_ERROR(Fill(entry));
+  return &entries_.emplace(std::string(text), std::move(entry)).first->second;
+}
+
+// What the word stands for just now. A limit of its own stays what it is.
+absl::Status LimitMemo::Fill(Entry& entry) {
+  const LimitWord& word = entry.word;
+  entry.version = version_;
+  if (word.kind != LimitWord::Kind::kPolicy) {
+    if (!entry.limits.empty()) return absl::OkStatus();
+    const std::string name = NameOf(word);
+    entry.limits.push_back({*word.limit, word.cost, name, {}, name});
+    ++limits_;
+    return absl::OkStatus();
+  }
+  limits_ -= entry.limits.size();
+  entry.limits.clear();
+  const std::shared_ptr<const Policy> policy = policies_ ? policies_->Find(word.policy) : nullptr;
+  if (!policy) {
+    return absl::NotFoundError(
+        absl::StrCat("unknown policy ", Quote(word.policy), ": RL.POLICY SET makes one"));
+  }
+  entry.overrides = policy->overrides;
+  entry.limits = Expand(word, policy->limits);
+  limits_ += entry.limits.size();
+  return absl::OkStatus();
+}
+
+absl::InlinedVector<KnownLimit, 1> LimitMemo::Expand(const LimitWord& word,
+                                                     const PolicyLimits& limits) const {
+  absl::InlinedVector<KnownLimit, 1> known;
+  known.reserve(limits.size());
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const PolicyLimit& own = limits[i];
+    const Limit limit = word.shadow ? own.limit.AsShadow() : own.limit;
+    const std::string& label = word.label.empty() ? own.label : word.label;
+    const std::string name = label.empty() ? LimitText(limit) : label;
+    const std::string counted_as = absl::StrCat(
+        "@", word.policy, "#", i, word.shadow ? ",shadow" : "", label.empty() ? "" : " ", label);
+    known.push_back({limit, word.cost ? word.cost : own.cost, name, {}, counted_as});
+  }
+  return known;
+}
+
+}  // namespace weir

@@ -1,0 +1,316 @@
+#include "core/words/policies.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/words/limit_grammar.h"
+
+namespace weir {
+namespace {
+
+// The same limits as the policy's own, each at its position.
+PolicyLimits OwnedBy(std::uint32_t policy, PolicyLimits limits) {
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    limits[i].limit = limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)});
+  }
+  return limits;
+}
+
+absl::Status NoSuchPolicy(std::string_view name) {
+  return absl::NotFoundError(absl::StrCat("there is no policy ", Quote(name)));
+}
+
+absl::Status FromFile(std::string_view name) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("policy ", Quote(name), " is the policy file's: change it there, then say ",
+                   "RL.POLICY RELOAD"));
+}
+
+absl::Status CheckName(std::string_view name) {
+  if (IsLabel(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("policy name ", Quote(name), " must be 1 to ",
+                                                 kLabelBytesMax, " of letters, digits, _ - . :"));
+}
+
+absl::Status TooManyPolicies() {
+  return absl::ResourceExhaustedError(absl::StrCat("too many policies: at most ", kPoliciesMax));
+}
+
+}  // namespace
+
+std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const {
+  MutexLock lock(mutex_);
+  const auto found = limits_.find(key);
+  return found == limits_.end() ? nullptr : found->second;
+}
+
+bool Overrides::Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits) {
+  MutexLock lock(mutex_);
+  const bool is_new = limits_.insert_or_assign(std::string(key), std::move(limits)).second;
+  size_.store(limits_.size(), std::memory_order_release);
+  return is_new;
+}
+
+bool Overrides::Remove(std::string_view key) {
+  MutexLock lock(mutex_);
+  const auto found = limits_.find(key);
+  if (found == limits_.end()) return false;
+  limits_.erase(found);
+  size_.store(limits_.size(), std::memory_order_release);
+  return true;
+}
+
+std::vector<std::string> Overrides::Keys() const {
+  std::vector<std::string> keys;
+  ForEach([&keys](const std::string& key, const PolicyLimits&) {
+    keys.push_back(key);
+    return true;
+  });
+  return keys;
+}
+
+std::vector<std::string> Overrides::Clear() {
+  decltype(limits_) gone;  // freed when nobody waits for the mutex any more
+  {
+    MutexLock lock(mutex_);
+    limits_.swap(gone);
+    size_.store(0, std::memory_order_release);
+  }
+  std::vector<std::string> keys;
+  keys.reserve(gone.size());
+  for (const auto& [key, limits] : gone) keys.push_back(key);
+  return keys;
+}
+
+void Overrides::ForEach(
+    const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const {
+  MutexLock lock(mutex_);
+  for (const auto& [key, limits] : limits_) {
+    if (!visit(key, *limits)) return;
+  }
+}
+
+std::shared_ptr<const Policy> Policies::Find(std::string_view name) const {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  return found == policies_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const Policy> Policies::FindById(std::uint32_t id) const {
+  MutexLock lock(mutex_);
+  return FindByIdLocked(id);
+}
+
+std::shared_ptr<const Policy> Policies::FindByIdLocked(std::uint32_t id) const {
+  const auto name = names_.find(id);
+  return name == names_.end() ? nullptr : policies_.find(name->second)->second;
+}
+
+std::vector<std::shared_ptr<const Policy>> Policies::All() const {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<const Policy>> all;
+  all.reserve(policies_.size());
+  for (const auto& [name, policy] : policies_) all.push_back(policy);
+  return all;
+}
+
+std::optional<Limit> Policies::PresentLimit(const Limit& interned, std::string_view key) const {
+  if (interned.owner() == LimitOwner{} || interned.owner() == kThrottleOwner) return interned;
+  const std::shared_ptr<const Policy> policy = FindById(interned.owner().policy);
+  if (!policy) return std::nullopt;
+  const auto limit_in = [&](const PolicyLimits& limits) -> std::optional<Limit> {
+    if (interned.owner().position >= limits.size()) return std::nullopt;
+    LimitShape shape = limits[interned.owner().position].limit.shape();
+    if (shape.algorithm != interned.shape().algorithm) return std::nullopt;
+    if (shape.algorithm != Algorithm::kTokenBucket &&
+        (shape.period != interned.shape().period || shape.aligned != interned.shape().aligned)) {
+      return std::nullopt;
+    }
+    // "@policy,shadow" keeps buckets beside those of "@policy"; of a shadow there are no others.
+    if (shape.shadow && !interned.shape().shadow) return std::nullopt;
+    shape.shadow = interned.shape().shadow;
+    const absl::StatusOr<Limit> limit = Limit::Create(shape);
+    WEIR_CHECK(limit.ok());
+    return limit->OwnedBy(interned.owner());
+  };
+  const std::shared_ptr<const PolicyLimits> own = policy->overrides->Find(key);
+  return limit_in(own ? *own : policy->limits);
+}
+
+void Policies::Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
+
+void Policies::NotePolicy(std::uint32_t id) {
+  if (notes_changes_) changed_policies_.insert(id);
+}
+
+void Policies::NoteOverride(std::uint32_t policy, std::string_view key) {
+  if (notes_changes_) changed_overrides_.emplace(policy, key);
+}
+
+void Policies::Retire(const Policy& policy) {
+  NotePolicy(policy.id);
+  for (const std::string& key : policy.overrides->Clear()) {
+    NoteOverride(policy.id, key);
+    --override_count_;
+  }
+  names_.erase(policy.id);
+}
+
+void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file) {
+  std::shared_ptr<const Policy>& policy = policies_[std::string(name)];
+  const std::uint32_t id = policy ? policy->id : next_id_++;
+  WEIR_CHECK(id != kThrottleOwner.policy);
+  names_[id] = name;
+  policy = std::make_shared<const Policy>(
+      Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits)),
+             policy ? policy->overrides : std::make_shared<Overrides>()});
+  NotePolicy(id);
+}
+
+absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
+  WEIR_RETURN_IF_ERROR(CheckName(name));
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found != policies_.end() && found->second->from_file) return FromFile(name);
+  const bool ids_are_left = next_id_ != kThrottleOwner.policy;
+  if (found == policies_.end() && (policies_.size() >= kPoliciesMax || !ids_are_left)) {
+    return TooManyPolicies();
+  }
+  Store(name, std::move(limits), false);
+  Changed();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::uint32_t> Policies::Delete(std::string_view name) {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found == policies_.end()) return NoSuchPolicy(name);
+  if (found->second->from_file) return FromFile(name);
+  const std::uint32_t id = found->second->id;
+  Retire(*found->second);
+  policies_.erase(found);
+  Changed();
+  return id;
+}
+
+absl::Status Policies::Override(std::string_view name, std::string_view key, PolicyLimits limits) {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found == policies_.end()) return NoSuchPolicy(name);
+  const Policy& policy = *found->second;
+  if (override_count_ >= overrides_max_ && !policy.overrides->Find(key)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many overrides: at most ", overrides_max_));
+  }
+  const bool is_new = policy.overrides->Set(
+      key, std::make_shared<const PolicyLimits>(OwnedBy(policy.id, std::move(limits))));
+  if (is_new) ++override_count_;
+  NoteOverride(policy.id, key);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string_view key) {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found == policies_.end()) return NoSuchPolicy(name);
+  const bool removed = found->second->overrides->Remove(key);
+  if (!removed) return false;
+  --override_count_;
+  NoteOverride(found->second->id, key);
+  return true;
+}
+
+absl::StatusOr<std::vector<std::uint32_t>> Policies::ReplaceFile(
+    const std::vector<std::pair<std::string, PolicyLimits>>& file) {
+  std::set<std::string_view> listed;
+  for (const auto& [name, limits] : file) {
+    WEIR_RETURN_IF_ERROR(CheckName(name));
+    listed.insert(name);
+  }
+  MutexLock lock(mutex_);
+  const auto stays = [&](const Policy& policy) {
+    return !policy.from_file || listed.contains(policy.name);
+  };
+  const auto kept = std::ranges::count_if(policies_, [&](const auto& entry) {
+    return stays(*entry.second) && !listed.contains(entry.first);
+  });
+  if (static_cast<std::size_t>(kept) + listed.size() > kPoliciesMax) return TooManyPolicies();
+  std::vector<std::uint32_t> gone;
+  for (const auto& [name, policy] : policies_) {
+    if (stays(*policy)) continue;
+    gone.push_back(policy->id);
+    Retire(*policy);
+  }
+  std::erase_if(policies_, [&](const auto& entry) { return !stays(*entry.second); });
+  for (const auto& [name, limits] : file) Store(name, limits, true);
+  Changed();
+  return gone;
+}
+
+void Policies::NoteChanges() {
+  MutexLock lock(mutex_);
+  notes_changes_ = true;
+}
+
+PolicyChanges Policies::TakeChanges() {
+  MutexLock lock(mutex_);
+  PolicyChanges changes;
+  changes.next_id = next_id_;
+  for (const std::uint32_t id : changed_policies_) {
+    changes.policies.push_back({id, FindByIdLocked(id)});
+  }
+  for (const OverrideKey& changed : changed_overrides_) {
+    const std::shared_ptr<const Policy> policy = FindByIdLocked(changed.first);
+    changes.overrides.push_back({changed.first, changed.second,
+                                 policy ? policy->overrides->Find(changed.second) : nullptr});
+  }
+  changed_policies_.clear();
+  changed_overrides_.clear();
+  return changes;
+}
+
+void Policies::NoteAgain(const PolicyChanges& changes) {
+  MutexLock lock(mutex_);
+  for (const PolicyChanges::One& change : changes.policies) NotePolicy(change.id);
+  for (const OverrideChange& change : changes.overrides) NoteOverride(change.policy, change.key);
+}
+
+bool Policies::Restore(const Policy& policy) {
+  MutexLock lock(mutex_);
+  const bool id_is_free =
+      policy.id != 0 && policy.id != kThrottleOwner.policy && !names_.contains(policy.id);
+  if (!id_is_free || !IsLabel(policy.name) || policies_.contains(policy.name) ||
+      policies_.size() >= kPoliciesMax) {
+    return false;
+  }
+  names_[policy.id] = policy.name;
+  policies_[policy.name] = std::make_shared<const Policy>(
+      Policy{policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits),
+             std::make_shared<Overrides>()});
+  next_id_ = std::max(next_id_, policy.id + 1);
+  Changed();
+  return true;
+}
+
+bool Policies::RestoreOverride(std::uint32_t policy, std::string_view key, PolicyLimits limits) {
+  MutexLock lock(mutex_);
+  const std::shared_ptr<const Policy> found = FindByIdLocked(policy);
+  if (!found || override_count_ >= overrides_max_ || found->overrides->Find(key)) return false;
+  found->overrides->Set(key,
+                        std::make_shared<const PolicyLimits>(OwnedBy(policy, std::move(limits))));
+  ++override_count_;
+  return true;
+}
+
+void Policies::RestoreNextId(std::uint32_t next_id) {
+  MutexLock lock(mutex_);
+  next_id_ = std::max(next_id_, next_id);
+}
+
+}  // namespace weir

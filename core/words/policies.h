@@ -1,0 +1,176 @@
+// All policies and their overrides.
+//
+// A policy is looked up once, kept (a thread's LimitMemo does), and looked up again only after
+// version() has moved, so readers seldom meet a writer. Overrides are looked up for each request,
+// under their policy's mutex, and only of policies that have some.
+//
+// Thread-safe. Policies at most kPoliciesMax, overrides of all policies at most kOverridesMax.
+// Cost: a mutex and a hash look-up; All() and the file's replacement visit every policy.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/mutex.h"
+#include "core/words/policy.h"
+
+namespace weir {
+
+inline constexpr std::size_t kPoliciesMax = 10'000;
+inline constexpr std::size_t kOverridesMax = 1'000'000;
+
+// The overrides of one policy: an exact key -> the limits that it has instead. Thread-safe.
+class Overrides {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+
+  // The key's limits, or null.
+  [[nodiscard]] std::shared_ptr<const PolicyLimits> Find(std::string_view key) const;
+
+  // Returns true if the key had none before.
+  bool Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits);
+  // Returns true if the key had some.
+  bool Remove(std::string_view key);
+
+  // Sorted.
+  [[nodiscard]] std::vector<std::string> Keys() const;
+
+  // Removes all; returns their keys.
+  std::vector<std::string> Clear();
+
+  // Calls visit(key, limits) for each, sorted by key, until it returns false; holds the lock.
+  void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_
+      ABSL_GUARDED_BY(mutex_);
+  std::atomic<std::size_t> size_{0};
+};
+
+// An override that was made, changed, or (null) removed.
+struct OverrideChange {
+  std::uint32_t policy = 0;
+  std::string key;
+  std::shared_ptr<const PolicyLimits> limits;
+};
+
+// What has changed since the last save.
+struct PolicyChanges {
+  struct One {
+    std::uint32_t id = 0;
+    std::shared_ptr<const Policy> policy;  // null: it is no more
+  };
+  std::vector<One> policies;
+  std::vector<OverrideChange> overrides;
+  std::uint32_t next_id = 0;  // of the next policy that is made
+
+  [[nodiscard]] bool empty() const noexcept { return policies.empty() && overrides.empty(); }
+};
+
+class Policies {
+ public:
+  // `overrides_max` is lowered by tests only.
+  explicit Policies(std::size_t overrides_max = kOverridesMax) : overrides_max_(overrides_max) {}
+  Policies(const Policies&) = delete;
+  Policies& operator=(const Policies&) = delete;
+
+  // Moves with every change of a policy, overrides aside.
+  [[nodiscard]] std::uint64_t version() const noexcept {
+    return version_.load(std::memory_order_acquire);
+  }
+
+  // Null if there is none.
+  [[nodiscard]] std::shared_ptr<const Policy> Find(std::string_view name) const;
+  [[nodiscard]] std::shared_ptr<const Policy> FindById(std::uint32_t id) const;
+  // By name.
+  [[nodiscard]] std::vector<std::shared_ptr<const Policy>> All() const;
+
+  // What an interned limit is for this key at present: a policy's limit may have other numbers
+  // since, or be gone (nothing); any other is what it is.
+  [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned,
+                                                  std::string_view key) const;
+
+  // Makes a policy or gives it other limits. Fails, with nothing changed, with kInvalidArgument
+  // (the name), kFailedPrecondition (it is the file's) or kResourceExhausted.
+  absl::Status Set(std::string_view name, PolicyLimits limits);
+
+  // Returns the id of the policy that is no more: its buckets are to be forgotten
+  // (Limiter::ForgetPolicies). Fails with kNotFound, or kFailedPrecondition if it is the file's.
+  absl::StatusOr<std::uint32_t> Delete(std::string_view name);
+
+  // Fails with kNotFound or kResourceExhausted.
+  absl::Status Override(std::string_view name, std::string_view key, PolicyLimits limits);
+  // Returns whether there was one. Fails with kNotFound.
+  absl::StatusOr<bool> RemoveOverride(std::string_view name, std::string_view key);
+
+  // Makes the file's policies just these, at once; those it had before and no longer has are gone.
+  // A policy of that name that SET made becomes the file's and keeps its buckets. Returns the ids
+  // of those gone. Fails as Set does, with nothing changed. Requires: distinct, valid names.
+  absl::StatusOr<std::vector<std::uint32_t>> ReplaceFile(
+      const std::vector<std::pair<std::string, PolicyLimits>>& file);
+
+  // --- Saving and loading ---
+
+  // From now on changes are noted for TakeChanges.
+  void NoteChanges();
+  // What has changed since the last call.
+  [[nodiscard]] PolicyChanges TakeChanges();
+  // Notes it again: the save failed.
+  void NoteAgain(const PolicyChanges& changes);
+
+  // Makes a policy as it was saved, without noting it. Returns false, with nothing changed, if its
+  // name or id is no good or taken. `policy.overrides` is not read.
+  [[nodiscard]] bool Restore(const Policy& policy);
+  [[nodiscard]] bool RestoreOverride(std::uint32_t policy, std::string_view key,
+                                     PolicyLimits limits);
+  // Ids below this one have been used.
+  void RestoreNextId(std::uint32_t next_id);
+
+ private:
+  // Policy and key of an override.
+  using OverrideKey = std::pair<std::uint32_t, std::string>;
+
+  void Store(std::string_view name, PolicyLimits limits, bool from_file)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotePolicy(std::uint32_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteOverride(std::uint32_t policy, std::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets a policy, but for its entry in policies_.
+  void Retire(const Policy& policy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(std::uint32_t id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::size_t overrides_max_;
+
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies_
+      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::uint32_t, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
+  std::uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<std::uint32_t> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids
+  absl::flat_hash_set<OverrideKey> changed_overrides_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> version_{1};
+};
+
+}  // namespace weir

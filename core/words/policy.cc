@@ -1,0 +1,38 @@
+#include "core/words/policy.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/quote.h"
+#include "core/words/limit_grammar.h"
+
+namespace weir {
+
+absl::StatusOr<PolicyLimits> ParsePolicyLimits(std::span<const std::string_view> words) {
+  if (words.empty() || words.size() > kPolicyLimitsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a policy has 1 to ", kPolicyLimitsMax, " limits"));
+  }
+  PolicyLimits limits;
+  for (const std::string_view text : words) {
+    absl::StatusOr<LimitWord> word = ParseLimitWord(text);
+    if (!word.ok()) return word.status();
+    if (word->kind == LimitWord::Kind::kPolicy) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("invalid limit ", Quote(text), ": a policy cannot hold another"));
+    }
+    limits.push_back({*word->limit, word->cost, word->label});
+  }
+  return limits;
+}
+
+std::string PolicyLimitText(const PolicyLimit& limit) {
+  std::string text = LimitText(limit.limit);
+  if (limit.cost) absl::StrAppend(&text, ",cost=", *limit.cost);
+  if (!limit.label.empty()) absl::StrAppend(&text, ",name=", limit.label);
+  return text;
+}
+
+}  // namespace weir

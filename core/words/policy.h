@@ -1,0 +1,57 @@
+// A policy: a named list of limits that the server keeps, so that the numbers are in one place and
+// not in every client.
+//
+//     RL.POLICY SET free 10/s 1000/h        then        RL.ALLOW user:42 @free
+//
+// A Policy is immutable: a change makes a new one with the same id. Its limits are owned by that id
+// (LimitOwner), so their buckets stay, and with them every caller's debt in time. An override gives
+// one exact key other limits in the same positions, hence in the same buckets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/rules/limit.h"
+#include "core/words/request.h"
+
+namespace weir {
+
+class Overrides;
+
+inline constexpr std::size_t kPolicyLimitsMax = kChecksMax;
+
+struct PolicyLimit {
+  Limit limit;                       // owned by its policy, at its position
+  std::optional<std::int64_t> cost;  // where the request's word does not say it
+  std::string label;                 // may be empty
+
+  friend bool operator==(const PolicyLimit&, const PolicyLimit&) = default;
+};
+
+using PolicyLimits = std::vector<PolicyLimit>;
+
+struct Policy {
+  std::string name;
+  std::uint32_t id = 0;    // of this policy since it was made; never 0, never used again
+  bool from_file = false;  // the policy file's: SET and DEL are not for it
+  PolicyLimits limits;     // 1 .. kPolicyLimitsMax
+  std::shared_ptr<Overrides> overrides;  // the same object in all versions of the policy
+};
+
+// Reads the limits of a policy or of an override; nobody owns them yet. Fails with
+// kInvalidArgument: a bad limit (ParseLimitWord's words), another policy's name, none or too many.
+[[nodiscard]] absl::StatusOr<PolicyLimits> ParsePolicyLimits(
+    std::span<const std::string_view> words);
+
+// The canonical word of a policy's limit; reading it gives an equal one.
+[[nodiscard]] std::string PolicyLimitText(const PolicyLimit& limit);
+
+}  // namespace weir

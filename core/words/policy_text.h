@@ -1,0 +1,21 @@
+// The limits of a policy or of an override as one text: their words with blanks between. That is
+// how they are kept on disk (persistence/format.h) and in Redis's files
+// (module/values/policy_bytes.h).
+//
+// Pure; thread-safe. Cost: one pass.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/words/policy.h"
+
+namespace weir {
+
+void AppendPolicyLimits(const PolicyLimits& limits, std::string& out);
+
+// Reads it back; nobody owns the limits yet. Nothing if that is no such text.
+[[nodiscard]] std::optional<PolicyLimits> ReadPolicyLimits(std::string_view text);
+
+}  // namespace weir

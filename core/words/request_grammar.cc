@@ -1,0 +1,259 @@
+#include "core/words/request_grammar.h"
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/utility/utility.h"
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/words/number_word.h"
+
+namespace weir {
+namespace {
+
+enum class Keyword { kNone, kAnd, kCost, kWithLimits, kAt, kUpto, kTimeout };
+
+Keyword KeywordOf(std::string_view word) {
+  if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
+    return Keyword::kNone;  // as most limits
+  }
+  constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
+      {"AND", Keyword::kAnd}, {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
+      {"AT", Keyword::kAt},   {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout}};
+  for (const auto& [text, keyword] : kKeywords) {
+    if (absl::EqualsIgnoreCase(AbslView(word), text)) return keyword;
+  }
+  return Keyword::kNone;
+}
+
+// What may follow the COST of a key, for errors.
+absl::string_view WhatFollowsCost(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::kTake:
+      return "then AND key limit ..., then UPTO, WITHLIMITS and AT once each";
+    case RequestKind::kWait:
+      return "then TIMEOUT and WITHLIMITS once each";
+    case RequestKind::kDecide:
+      break;
+  }
+  return "then AND key limit ..., then WITHLIMITS and AT once each";
+}
+
+// The limits that a key has instead of those of the word's policy, or null.
+std::shared_ptr<const PolicyLimits> OverrideOf(const LimitMemo::Entry& entry,
+                                               std::string_view key) {
+  return entry.overrides && !entry.overrides->empty() ? entry.overrides->Find(key) : nullptr;
+}
+
+// Walks over the words once, from left to right.
+class RequestReader {
+ public:
+  RequestReader(std::span<const std::string_view> words, LimitMemo& memo, RequestKind kind,
+                ParsedRequest& parsed)
+      : words_(words), memo_(memo), kind_(kind), parsed_(parsed) {}
+
+  absl::Status Read() {
+    do {
+      WEIR_RETURN_IF_ERROR(ReadGroup());
+      if (kind_ == RequestKind::kWait && PresentKeyword() == Keyword::kAnd) {
+        return absl::InvalidArgumentError("a waiting request has one key: AND does not stand here");
+      }
+    } while (TryKeyword(Keyword::kAnd));
+    while (next_ < words_.size()) WEIR_RETURN_IF_ERROR(ReadOption());
+    if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
+      return absl::InvalidArgumentError("UPTO and how many tokens to take at most must follow");
+    }
+    if (kind_ == RequestKind::kWait && !Seen(Keyword::kTimeout)) {
+      return absl::InvalidArgumentError("TIMEOUT and the longest wait in ms must follow");
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // key limit [limit ...] [COST n]
+  absl::Status ReadGroup() {
+    if (next_ == words_.size()) return absl::InvalidArgumentError("expected a key after AND");
+    const std::string_view key = words_[next_++];
+    const std::size_t first = parsed_.checks.size();
+    while (next_ < words_.size() && KeywordOf(words_[next_]) == Keyword::kNone) {
+      WEIR_RETURN_IF_ERROR(ReadChecks(key));
+    }
+    if (parsed_.checks.size() == first) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected a limit as in 10/s after the key ", Quote(key)));
+    }
+    if (!TryKeyword(Keyword::kCost)) return absl::OkStatus();
+    const absl::StatusOr<std::int64_t> cost = ReadNumber("COST", 0, INT64_MAX);
+    if (!cost.ok()) return cost.status();
+    for (std::size_t i = first; i < parsed_.checks.size(); ++i) {
+      if (!parsed_.limits[i]->cost) parsed_.checks[i].cost = *cost;
+    }
+    return absl::OkStatus();
+  }
+
+  // One word: a check, or those of a policy.
+  absl::Status ReadChecks(std::string_view key) {
+    if (parsed_.checks.size() == kChecksMax) return TooManyLimits();
+    const std::string_view text = words_[next_];
+    absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(text);
+    if (!entry.ok()) return entry.status();
+    ++next_;
+    std::span<KnownLimit> limits = (*entry)->limits;
+    if (const auto own = OverrideOf(**entry, key)) {
+      parsed_.overridden.push_back(
+          std::make_unique<absl::InlinedVector<KnownLimit, 1>>(memo_.Expand((*entry)->word, *own)));
+      limits = *parsed_.overridden.back();
+    }
+    if (parsed_.checks.size() + limits.size() > kChecksMax) return TooManyLimits();
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      KnownLimit& known = limits[i];
+      if (kind_ == RequestKind::kWait && IsWindow(known.limit)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "limit ", Quote(text), ": a window cannot be waited for, use a token bucket"));
+      }
+      parsed_.checks.push_back(
+          {key, &known.limit, known.cost.value_or(1), HintOf(**entry, known, i)});
+      parsed_.limits.push_back(&known);
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status TooManyLimits() {
+    return absl::InvalidArgumentError(
+        absl::StrCat("too many limits: a request has at most ", kChecksMax));
+  }
+
+  static bool IsWindow(const Limit& limit) {
+    return limit.shape().algorithm == Algorithm::kFixedWindow ||
+           limit.shape().algorithm == Algorithm::kSlidingWindow;
+  }
+
+  // Where the id of a limit is remembered. An override's has mostly the id of the limit in whose
+  // position it stands.
+  static LimitHint* HintOf(LimitMemo::Entry& entry, KnownLimit& known, std::size_t position) {
+    if (position >= entry.limits.size() || &entry.limits[position] == &known) return &known.hint;
+    KnownLimit& regular = entry.limits[position];
+    return regular.limit.SharesBucketsWith(known.limit) ? &regular.hint : &known.hint;
+  }
+
+  absl::Status ReadOption() {
+    const std::string_view word = words_[next_];
+    const Keyword keyword = PresentKeyword();
+    if (!Takes(keyword) || Seen(keyword)) {
+      return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(word),
+                                                     ": after the limits of a key come COST once, ",
+                                                     WhatFollowsCost(kind_)));
+    }
+    ++next_;
+    seen_ |= 1U << static_cast<unsigned>(keyword);
+    switch (keyword) {
+      case Keyword::kAt: {
+        const auto at = ReadNumber("AT", 0, kInstantMax.time_since_epoch().count());
+        if (at.ok()) parsed_.at = Instant{Nanos{*at}};
+        return at.status();
+      }
+      case Keyword::kUpto: {
+        const auto upto = ReadNumber("UPTO", 1, INT64_MAX);
+        if (upto.ok()) parsed_.upto = *upto;
+        return upto.status();
+      }
+      case Keyword::kTimeout: {
+        using std::chrono::milliseconds;
+        const auto timeout =
+            ReadNumber("TIMEOUT", 0, std::chrono::duration_cast<milliseconds>(kMaxWaitMax).count());
+        if (timeout.ok()) parsed_.timeout = milliseconds{*timeout};
+        return timeout.status();
+      }
+      default:
+        parsed_.with_limits = true;
+        return absl::OkStatus();
+    }
+  }
+
+  [[nodiscard]] bool Takes(Keyword option) const {
+    switch (option) {
+      case Keyword::kWithLimits:
+        return true;
+      case Keyword::kAt:
+        return kind_ != RequestKind::kWait;
+      case Keyword::kUpto:
+        return kind_ == RequestKind::kTake;
+      case Keyword::kTimeout:
+        return kind_ == RequestKind::kWait;
+      default:
+        return false;
+    }
+  }
+  [[nodiscard]] bool Seen(Keyword option) const {
+    return (seen_ >> static_cast<unsigned>(option) & 1U) != 0;
+  }
+
+  absl::StatusOr<std::int64_t> ReadNumber(std::string_view name, std::int64_t min,
+                                          std::int64_t max) {
+    if (next_ == words_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " needs a number after it"));
+    }
+    return weir::ReadNumber(name, words_[next_++], min, max);
+  }
+
+  [[nodiscard]] Keyword PresentKeyword() const {
+    return next_ == words_.size() ? Keyword::kNone : KeywordOf(words_[next_]);
+  }
+
+  bool TryKeyword(Keyword keyword) {
+    if (PresentKeyword() != keyword) return false;
+    ++next_;
+    return true;
+  }
+
+  const std::span<const std::string_view> words_;
+  LimitMemo& memo_;
+  const RequestKind kind_;
+  std::size_t next_ = 0;
+  unsigned seen_ = 0;  // options, by Keyword
+  ParsedRequest& parsed_;
+};
+
+absl::Status TooManyLimits() {
+  return absl::InvalidArgumentError(absl::StrCat("too many limits: at most ", kChecksMax));
+}
+
+}  // namespace
+
+absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words, LimitMemo& memo,
+                                           RequestKind kind) {
+  memo.BeginRequest();
+  absl::StatusOr<ParsedRequest> parsed(absl::in_place);
+  absl::Status read = RequestReader(words, memo, kind, *parsed).Read();
+  if (!read.ok()) parsed = std::move(read);
+  return parsed;
+}
+
+absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,
+                                                          std::span<const std::string_view> words,
+                                                          LimitMemo& memo) {
+  memo.BeginRequest();
+  if (words.size() > kChecksMax) return TooManyLimits();
+  absl::InlinedVector<Limit, 4> limits;
+  for (const std::string_view word : words) {
+    absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(word);
+    if (!entry.ok()) return entry.status();
+    for (const KnownLimit& known : (*entry)->limits) limits.push_back(known.limit);
+    if (const auto own = OverrideOf(**entry, key)) {
+      for (const KnownLimit& known : memo.Expand((*entry)->word, *own)) {
+        limits.push_back(known.limit);
+      }
+    }
+    // A policy's limits and its override's: as many again as a request may have.
+    if (limits.size() > 2 * kChecksMax) return TooManyLimits();
+  }
+  return limits;
+}
+
+}  // namespace weir

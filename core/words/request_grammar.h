@@ -1,0 +1,63 @@
+// The language of requests: a command's words -> checks.
+//
+//     key limit [limit ...] [COST n] [AND key limit [limit ...] [COST n]] ... [option ...]
+//
+//     option = WITHLIMITS | AT unix-ns             of all but a waiting request: AT
+//            | UPTO n                              of a taking one, required
+//            | TIMEOUT ms                          of a waiting one, required
+//
+// A key is taken by its position and may spell a keyword. COST ends a group; the options follow the
+// last group, in any order, each once. Keywords are case-insensitive. A policy's word stands for
+// its limits, or for those of the key's override. The cost of a check is the `cost=` of its word,
+// else that of the policy, else its group's COST, else 1. limit_grammar.h has the language of a
+// limit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/instant.h"
+#include "core/words/limit_memo.h"
+#include "core/words/request.h"
+
+namespace weir {
+
+// What a request is for: it decides which options stand.
+enum class RequestKind {
+  kDecide,  // RL.ALLOW, RL.PEEK, RL.REFUND
+  kTake,
+  kWait  // one key, and no window limits: a window has no future tokens to reserve
+};
+
+struct ParsedRequest {
+  Request checks;                              // views into the command's words and the memo
+  absl::InlinedVector<KnownLimit*, 4> limits;  // one a check
+  bool with_limits = false;
+  std::optional<Instant> at;
+  std::int64_t upto = 0;  // >= 1 in a taking request
+  Nanos timeout{0};       // 0 .. kMaxWaitMax
+
+  // Limits of overrides, which no memo holds. The request views them.
+  std::vector<std::unique_ptr<absl::InlinedVector<KnownLimit, 1>>> overridden;
+};
+
+// Reads the words after the command's name. Errors are kInvalidArgument, and kNotFound for a policy
+// that is not there; they name the word and what would be right. The result is good until the
+// memo's next BeginRequest, which this calls, and as long as the words' bytes.
+[[nodiscard]] absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words,
+                                                         LimitMemo& memo,
+                                                         RequestKind kind = RequestKind::kDecide);
+
+// Reads words that are only limits, of which only the limit matters (RL.RESET key limit ...), for
+// this key.
+[[nodiscard]] absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(
+    std::string_view key, std::span<const std::string_view> words, LimitMemo& memo);
+
+}  // namespace weir

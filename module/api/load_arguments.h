@@ -1,0 +1,26 @@
+// What follows the file's name in `loadmodule weir.so ...`.
+//
+//     allow-explicit-time
+//         clients may give the execution time with AT; for tests: no key expires
+//     max-wait ms
+//         the longest TIMEOUT of RL.WAIT; 60000 if it is not said
+#pragma once
+
+#include <span>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/instant.h"
+#include "module/api/redis_api.h"
+
+namespace weir {
+
+struct ModuleOptions {
+  Nanos max_wait = std::chrono::seconds{60};
+  bool allow_explicit_time = false;
+};
+
+// Fails with kInvalidArgument, and names the word.
+[[nodiscard]] absl::StatusOr<ModuleOptions> ReadLoadArguments(std::span<redis::String*> words);
+
+}  // namespace weir

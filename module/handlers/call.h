@@ -1,0 +1,63 @@
+// One command that Redis runs for a client: its words, and where the reply goes.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "core/commands/command_spec.h"
+#include "module/api/redis_api.h"
+#include "module/api/redis_reply.h"
+#include "module/values/module.h"
+
+namespace weir {
+
+struct Call {
+  Call(const CommandSpec& row, redis::Context* redis_context, std::span<redis::String*> redis_words)
+      : spec(row), context(redis_context), names(redis_words), reply(redis_context) {
+    words.reserve(names.size());
+    for (const redis::String* name : names) {
+      std::size_t bytes = 0;
+      const char* const text = redis::StringPtrLen(name, &bytes);
+      words.emplace_back(text, bytes);
+    }
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // The words behind the command's name, or behind that and the subcommand's.
+  [[nodiscard]] std::span<const std::string_view> arguments() const {
+    return std::span<const std::string_view>(words).subspan(
+        spec.name.find('|') == std::string_view::npos ? 1 : 2);
+  }
+  // Redis's own string of one of the words: the very view, not an equal one.
+  [[nodiscard]] redis::String* NameOf(std::string_view word) const {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i].data() == word.data() && words[i].size() == word.size()) return names[i];
+    }
+    return nullptr;
+  }
+
+  void Fail(std::string_view message) { reply.Error(absl::StrCat("ERR ", AbslView(message))); }
+  // kFailedPrecondition is KeyLimiter's word for a key of another type.
+  void Fail(const absl::Status& status) {
+    if (status.code() == absl::StatusCode::kFailedPrecondition) return FailWrongType();
+    Fail(StdView(status.message()));
+  }
+  void FailWrongType() {
+    reply.Error("WRONGTYPE Operation against a key holding the wrong kind of value");
+  }
+
+  const CommandSpec& spec;
+  redis::Context* const context;
+  const std::span<redis::String*> names;
+  absl::InlinedVector<std::string_view, 16> words;
+  RedisReply reply;
+};
+
+}  // namespace weir

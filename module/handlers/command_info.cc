@@ -1,0 +1,89 @@
+#include "module/handlers/command_info.h"
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+namespace weir {
+namespace {
+
+// Redis copies what it is told; until then it lies here. A row's texts end in NUL: they are
+// literals.
+class Description {
+ public:
+  explicit Description(const CommandSpec& row) {
+    info_.version = &redis::kInfoVersion;
+    info_.summary = Text(row.summary);
+    info_.complexity = Text(row.complexity);
+    info_.since = Text(row.since);
+    info_.arity = static_cast<int>(row.arity.redis());
+    info_.arguments = List(row.arguments, row.keys.first != 0);
+  }
+
+  [[nodiscard]] const redis::CommandInfo& info() const noexcept { return info_; }
+
+ private:
+  static const char* Text(std::string_view text) { return text.empty() ? nullptr : text.data(); }
+
+  // The arguments, with an empty one behind them; null if there are none.
+  redis::CommandArgument* List(std::span<const ArgumentSpec> specs, bool has_keys) {
+    if (specs.empty()) return nullptr;
+    std::vector<redis::CommandArgument>& list = lists_.emplace_back(specs.size() + 1);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const ArgumentSpec& spec = specs[i];
+      redis::CommandArgument& argument = list[i];
+      argument.name = Text(spec.name);
+      argument.type = TypeOf(spec, has_keys);
+      argument.key_spec = argument.type == redis::ArgumentType::kKey ? 0 : -1;
+      argument.token = Text(spec.token);
+      argument.flags = (spec.optional ? redis::kOptionalArgument : 0) |
+                       (spec.multiple ? redis::kMultipleArgument : 0);
+      argument.parts = List(spec.parts, has_keys);
+    }
+    return list.data();
+  }
+
+  // A key where the command has no positions of keys is a word like others.
+  static redis::ArgumentType TypeOf(const ArgumentSpec& spec, bool has_keys) {
+    switch (spec.type) {
+      case ArgumentSpec::Type::kKey:
+        return has_keys ? redis::ArgumentType::kKey : redis::ArgumentType::kString;
+      case ArgumentSpec::Type::kString:
+        return redis::ArgumentType::kString;
+      case ArgumentSpec::Type::kInteger:
+        return redis::ArgumentType::kInteger;
+      case ArgumentSpec::Type::kUnixTime:
+        return redis::ArgumentType::kUnixTime;
+      case ArgumentSpec::Type::kPattern:
+        return redis::ArgumentType::kPattern;
+      case ArgumentSpec::Type::kToken:
+        return redis::ArgumentType::kToken;
+      case ArgumentSpec::Type::kOneOf:
+        return redis::ArgumentType::kOneOf;
+      case ArgumentSpec::Type::kBlock:
+        return redis::ArgumentType::kBlock;
+    }
+    return redis::ArgumentType::kString;
+  }
+
+  redis::CommandInfo info_;
+  std::deque<std::vector<redis::CommandArgument>> lists_;
+};
+
+}  // namespace
+
+bool Describe(redis::Context* context, const std::string& name, const CommandSpec& row) {
+  redis::CommandHandle* const command = redis::GetCommand(context, name.c_str());
+  const Description description(row);
+  if (command == nullptr || redis::SetCommandInfo(command, &description.info()) != redis::kOk) {
+    redis::Log(context, "warning", "weir: no documentation for %s", name.c_str());
+    return false;
+  }
+  if (redis::SetCommandACLCategories == nullptr) return true;
+  const std::string categories = std::string(row.Is(kWrite) ? "write" : "read") +
+                                 (row.Is(kFast) ? " fast" : " slow") +
+                                 (row.Is(kAdmin) ? " admin" : "");
+  return redis::SetCommandACLCategories(command, categories.c_str()) == redis::kOk;
+}
+
+}  // namespace weir

@@ -1,0 +1,147 @@
+#include "module/handlers/command_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "core/commands/limit_commands.h"
+#include "module/handlers/call.h"
+#include "module/handlers/command_info.h"
+
+namespace weir {
+namespace {
+
+constexpr CommandSpec kState = {
+    .name = "RL.STATE",
+    .arity = Exactly(4),
+    .flags = kWrite | kFast,  // also without memory: what it says has been granted already
+    .keys = rows::kOneKey,
+    .group = "limit",
+    .summary = "Gives a key these buckets. Internal: what replicas and the AOF are told."};
+
+constexpr auto kRows = [] {
+  std::array<CommandSpec, rows::kLimitCommands.size() + 1> all{};
+  std::ranges::copy(rows::kLimitCommands, all.begin());
+  all.back() = kState;
+  all.back().handler = RlState;
+  return all;
+}();
+
+bool IsSubcommand(const CommandSpec& row) { return row.name.find('|') != std::string_view::npos; }
+
+// As Redis spells it: "rl.policy", and a subcommand by itself: "set".
+std::string RedisName(const CommandSpec& row) {
+  return absl::AsciiStrToLower(AbslView(row.name.substr(row.name.find('|') + 1)));
+}
+
+// Redis's words.
+std::string FlagsOf(const CommandSpec& row) {
+  constexpr std::array<std::pair<CommandFlags, const char*>, 6> kWords = {{
+      {kWrite, "write"},
+      {kReadOnly, "readonly"},
+      {kDenyOom, "deny-oom"},
+      {kFast, "fast"},
+      {kAdmin, "admin"},
+      {kAndKeys, "getkeys-api"},
+  }};
+  std::string flags;
+  for (const auto& [flag, word] : kWords) {
+    if (row.Is(flag)) absl::StrAppend(&flags, flags.empty() ? "" : " ", word);
+  }
+  return flags;
+}
+
+// Says where the keys are: behind the name, and behind each AND.
+void TellKeys(redis::Context* context, std::span<const std::string_view> words) {
+  if (words.size() > 1) redis::KeyAtPos(context, 1);
+  for (std::size_t i = 2; i + 1 < words.size(); ++i) {
+    if (absl::EqualsIgnoreCase(AbslView(words[i]), "AND")) {
+      redis::KeyAtPos(context, static_cast<int>(++i));
+    }
+  }
+}
+
+// What Redis calls for a row. Nothing may be thrown from here into C.
+template <std::size_t kRow>
+int Run(redis::Context* context, redis::String** words, int count) noexcept {
+  constexpr const CommandSpec& kSpec = kRows[kRow];
+  const bool asks_for_keys = kSpec.Is(kAndKeys) && redis::IsKeysPositionRequest(context) != 0;
+  if (!asks_for_keys && !kSpec.arity.Allows(static_cast<std::size_t>(count))) {
+    return redis::WrongArity(context);
+  }
+  Call call(kSpec, context, {words, static_cast<std::size_t>(count)});
+  if (asks_for_keys) {
+    TellKeys(context, call.words);
+    return redis::kOk;
+  }
+  kSpec.handler(call);
+  return redis::kOk;
+}
+
+template <std::size_t... kNumbers>
+constexpr std::array<redis::Command, sizeof...(kNumbers)> Runners(
+    std::index_sequence<kNumbers...> /*numbers*/) {
+  return {Run<kNumbers>...};
+}
+
+// Adds one row; a subcommand to its container, which is there by then.
+bool Create(redis::Context* context, const CommandSpec& row, redis::Command run) {
+  const std::string name = RedisName(row);
+  const std::string flags = FlagsOf(row);
+  if (IsSubcommand(row)) {
+    // Policies are the node's: their subcommands have no keys, which would send them to another.
+    const std::string container =
+        absl::AsciiStrToLower(AbslView(row.name.substr(0, row.name.find('|'))));
+    redis::CommandHandle* const parent = redis::GetCommand(context, container.c_str());
+    return parent != nullptr &&
+           redis::CreateSubcommand(parent, name.c_str(), run, flags.c_str(), 0, 0, 0) == redis::kOk;
+  }
+  return redis::CreateCommand(context, name.c_str(), row.Is(kContainer) ? nullptr : run,
+                              flags.c_str(), row.keys.first, row.keys.last,
+                              row.keys.step) == redis::kOk;
+}
+
+// The name by which GetCommand finds it: "rl.policy|set".
+std::string FullName(const CommandSpec& row) { return absl::AsciiStrToLower(AbslView(row.name)); }
+
+}  // namespace
+
+const CommandSpec& WaitRow() {
+  static const CommandSpec& row =
+      *std::ranges::find(kRows, std::string_view("RL.WAIT"), &CommandSpec::name);
+  return row;
+}
+
+std::span<const CommandSpec> SubcommandsOf(std::string_view container) {
+  const auto is_one = [container](const CommandSpec& row) {
+    return row.name.starts_with(container) && row.name.substr(container.size()).starts_with('|');
+  };
+  const auto* const first = std::ranges::find_if(kRows, is_one);
+  return {first, std::find_if_not(first, kRows.end(), is_one)};
+}
+
+bool CreateCommands(redis::Context* context) {
+  constexpr auto kRunners = Runners(std::make_index_sequence<kRows.size()>());
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    if (!Create(context, kRows[i], kRunners[i])) {
+      // redis-cell or another may be there before us; its command stays as it is.
+      const bool may_be_taken = kRows[i].name == "CL.THROTTLE";
+      redis::Log(context, may_be_taken ? "notice" : "warning", "weir: the server does not take %s",
+                 FullName(kRows[i]).c_str());
+      if (!may_be_taken) return false;
+      continue;
+    }
+    if (!Describe(context, FullName(kRows[i]), kRows[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace weir

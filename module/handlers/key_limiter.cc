@@ -1,0 +1,193 @@
+#include "module/handlers/key_limiter.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/utility/utility.h"
+
+namespace weir {
+namespace {
+
+absl::Status WrongType() { return absl::FailedPreconditionError("a value of another type"); }
+
+LimitHint& HintOf(const Check& check, LimitHint& no_hint) {
+  return check.hint ? *check.hint : no_hint;
+}
+
+}  // namespace
+
+// A request whose keys are open and whose buckets are found.
+struct KeyLimiter::Hearing {
+  Hearing(KeyLimiter& limiter, std::span<const Check> request, int mode)
+      : plan(request, limiter.module_.options.max_wait,
+             [&](std::size_t i, std::size_t j) { return request[i].key == request[j].key; }) {
+    limiter.module_.ReclaimLimits();  // before ids are found that no value carries yet
+    for (std::size_t i = 0; i < request.size(); ++i) {
+      key_of_check.push_back(FindOrOpen(limiter, request, i, mode));
+      const OpenKey& key = keys[key_of_check[i]];
+      if (key.is_of_another_type()) {
+        wrong_type = true;
+        return;
+      }
+      ids.emplace_back();
+      if (!plan.AsksBucket(i)) continue;
+      LimitHint no_hint;
+      ids[i] = limiter.module_.registry.Find(*request[i].limit, HintOf(request[i], no_hint));
+      const Bucket* const bucket = ids[i] ? key.Find(*ids[i]) : nullptr;
+      if (bucket != nullptr) plan.seat(i).Find(*bucket);
+    }
+  }
+
+  [[nodiscard]] OpenKey& KeyOf(std::size_t check) { return keys[key_of_check[check]]; }
+
+  Plan plan;
+  absl::InlinedVector<OpenKey, 2> keys;
+  absl::InlinedVector<std::size_t, 4> key_of_check;
+  absl::InlinedVector<std::optional<LimitId>, 4> ids;  // one a check; unset: not interned
+  bool wrong_type = false;
+
+ private:
+  // The place of the check's key: opened by an earlier check, or now.
+  std::size_t FindOrOpen(KeyLimiter& limiter, std::span<const Check> request, std::size_t check,
+                         int mode) {
+    for (std::size_t i = check; i-- > 0;) {
+      if (request[i].key == request[check].key) return key_of_check[i];
+    }
+    keys.emplace_back(limiter.module_, limiter.call_.context,
+                      limiter.call_.NameOf(request[check].key), mode);
+    return keys.size() - 1;
+  }
+};
+
+// Whether the key has room for so many buckets more; full ones make it, but for the request's own.
+bool KeyLimiter::HasRoom(Hearing& hearing, std::size_t key, std::size_t added, Instant now) {
+  OpenKey& open = hearing.keys[key];
+  if (open.buckets().size() + added <= kKeyBucketsMax) return true;
+  open.EraseIf([&](LimitId id, const Bucket& bucket) {
+    return open.TimeToFull({id, bucket}, now) == Nanos{0} &&
+           std::ranges::find(hearing.ids, std::optional(id)) == hearing.ids.end();
+  });
+  return open.buckets().size() + added <= kKeyBucketsMax;
+}
+
+// Keeps what has changed. Whatever can fail comes before the first write.
+absl::Status KeyLimiter::Keep(Hearing& hearing, const Request& request, Instant now) {
+  absl::InlinedVector<std::size_t, 2> added(hearing.keys.size());
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (!hearing.plan.IsNew(i)) continue;
+    if (!hearing.ids[i]) {
+      LimitHint no_hint;
+      const absl::StatusOr<LimitId> id =
+          module_.registry.Intern(*request[i].limit, HintOf(request[i], no_hint));
+      if (!id.ok()) return id.status();
+      hearing.ids[i] = *id;
+    }
+    const std::size_t key = hearing.key_of_check[i];
+    if (!HasRoom(hearing, key, ++added[key], now)) {
+      for (OpenKey& open : hearing.keys) open.Commit(now);
+      return absl::ResourceExhaustedError(
+          absl::StrCat("too many limits on one key: at most ", kKeyBucketsMax));
+    }
+  }
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (const std::optional<Bucket> bucket = hearing.plan.Change(i)) {
+      hearing.KeyOf(i).Keep(*hearing.ids[i], *bucket);
+    }
+  }
+  for (OpenKey& key : hearing.keys) key.Commit(now);
+  return absl::OkStatus();
+}
+
+// What comes after the decision: the verdict, and the writes.
+absl::StatusOr<Verdict> KeyLimiter::Conclude(Hearing& hearing, const Request& request,
+                                             Instant now) {
+  absl::StatusOr<Verdict> verdict(absl::in_place);
+  hearing.plan.Join(now, *verdict);
+  if (!verdict->allowed) {  // for RL.TOP
+    verdict->key_hash = module_.hasher(request[verdict->limit_index].key).hash;
+  }
+  absl::Status kept = Keep(hearing, request, now);
+  if (!kept.ok()) verdict = std::move(kept);
+  return verdict;
+}
+
+absl::StatusOr<Verdict> KeyLimiter::Decide(const Request& request, Instant now) {
+  Hearing hearing(*this, request, redis::kWrite);
+  if (hearing.wrong_type) return WrongType();
+  hearing.plan.Decide(now);
+  return Conclude(hearing, request, now);
+}
+
+absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
+  Hearing hearing(*this, request, redis::kRead);
+  if (hearing.wrong_type) return WrongType();
+  hearing.plan.Decide(now);
+  absl::StatusOr<Verdict> verdict(absl::in_place);
+  hearing.plan.Join(now, *verdict);
+  return verdict;
+}
+
+absl::StatusOr<KeyLimiter::Grant> KeyLimiter::Take(const Request& request, std::int64_t upto,
+                                                   Instant now) {
+  Hearing hearing(*this, request, redis::kWrite);
+  if (hearing.wrong_type) return WrongType();
+  const std::int64_t granted = hearing.plan.DecideUpTo(upto, now);
+  absl::StatusOr<Verdict> verdict = Conclude(hearing, request, now);
+  if (!verdict.ok()) return verdict.status();
+  return Grant{granted, *std::move(verdict)};
+}
+
+absl::StatusOr<Verdict> KeyLimiter::Refund(const Request& request, Instant now) {
+  Hearing hearing(*this, request, redis::kWrite);
+  if (hearing.wrong_type) return WrongType();
+  absl::StatusOr<Verdict> verdict = hearing.plan.Refund(now);
+  absl::Status kept = Keep(hearing, request, now);
+  if (!kept.ok()) verdict = std::move(kept);
+  return verdict;
+}
+
+absl::StatusOr<KeyLimiter::Admission> KeyLimiter::Reserve(const Request& request, Nanos patience,
+                                                          Instant now) {
+  Hearing hearing(*this, request, redis::kWrite);
+  if (hearing.wrong_type) return WrongType();
+  Reservation reservation = hearing.plan.Reserve(now, patience);
+  absl::StatusOr<Verdict> verdict = Conclude(hearing, request, now);
+  if (!verdict.ok()) return verdict.status();
+  return Admission{*std::move(verdict), std::move(reservation)};
+}
+
+absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<const Limit> limits,
+                                              Instant now) {
+  OpenKey key(module_, call_.context, call_.NameOf(name), redis::kWrite);
+  if (key.is_of_another_type()) return WrongType();
+  std::size_t live = 0;
+  key.EraseIf([&](LimitId id, const Bucket& bucket) {
+    const Limit& limit = module_.registry.Get(id);
+    const auto is_it = [&](const Limit& one) { return one.SharesBucketsWith(limit); };
+    if (!limits.empty() && std::ranges::none_of(limits, is_it)) return false;
+    if (key.TimeToFull({id, bucket}, now) > Nanos{0}) ++live;
+    return true;
+  });
+  key.Commit(now);
+  return live;
+}
+
+absl::StatusOr<std::vector<LiveBucket>> KeyLimiter::Inspect(std::string_view name, Instant now) {
+  const OpenKey key(module_, call_.context, call_.NameOf(name), redis::kRead);
+  if (key.is_of_another_type()) return WrongType();
+  std::vector<LiveBucket> live;
+  for (const KeyBuckets::One& one : key.buckets()) {
+    const std::optional<Limit> limit =
+        module_.policies.PresentLimit(module_.registry.Get(one.limit), name);
+    if (!limit) continue;
+    if (const auto bucket = LookAt(*limit, one.bucket, now, module_.options.max_wait)) {
+      live.push_back(*bucket);
+    }
+  }
+  return live;
+}
+
+}  // namespace weir

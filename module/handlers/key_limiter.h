@@ -1,0 +1,73 @@
+// Decides requests on the buckets in Redis's keys: what core/limiter/limiter.h is to the server,
+// with the same rules (core/limiter/plan.h) and the same verdicts.
+//
+//     KeyLimiter limiter(TheModule(), call);
+//     absl::StatusOr<Verdict> verdict = limiter.Decide(request, now);
+//
+// A verdict's key_hash is that of the module's hasher, and set where it is denied.
+//
+// It lives for one command. Every function opens the request's keys, decides, and commits what has
+// changed (open_key.h) before it returns. They fail, with nothing changed, with
+// kFailedPrecondition, where a key has a value of another type, and with kResourceExhausted: too
+// many distinct limits, or too many on a key.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/limiter/live_bucket.h"
+#include "core/limiter/plan.h"
+#include "core/limiter/reservation.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
+#include "core/words/request.h"
+#include "module/handlers/call.h"
+#include "module/values/module.h"
+#include "module/values/open_key.h"
+
+namespace weir {
+
+class KeyLimiter {
+ public:
+  // Requires: the keys of the requests are words of the call.
+  KeyLimiter(Module& module, const Call& call) : module_(module), call_(call) {}
+
+  [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now);
+  [[nodiscard]] absl::StatusOr<Verdict> Peek(const Request& request, Instant now);
+  struct Grant {
+    std::int64_t granted = 0;
+    Verdict verdict;
+  };
+  [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now);
+  [[nodiscard]] absl::StatusOr<Verdict> Refund(const Request& request, Instant now);
+  struct Admission {
+    Verdict verdict;
+    Reservation reservation;  // to be waited for until `ready`, if the verdict is allowed
+  };
+  [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
+                                                  Instant now);
+
+  // Forgets the key's buckets, those of `limits` or with none given all; returns how many of them
+  // were not full.
+  [[nodiscard]] absl::StatusOr<std::size_t> Reset(std::string_view key,
+                                                  std::span<const Limit> limits, Instant now);
+  [[nodiscard]] absl::StatusOr<std::vector<LiveBucket>> Inspect(std::string_view key, Instant now);
+
+ private:
+  struct Hearing;
+
+  [[nodiscard]] static bool HasRoom(Hearing& hearing, std::size_t key, std::size_t added,
+                                    Instant now);
+  absl::Status Keep(Hearing& hearing, const Request& request, Instant now);
+  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing, const Request& request,
+                                                 Instant now);
+
+  Module& module_;
+  const Call& call_;
+};
+
+}  // namespace weir

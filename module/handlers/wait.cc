@@ -1,0 +1,207 @@
+// RL.WAIT: the tokens are reserved at once, and a timer answers when they are there.
+//
+// Between MULTI and EXEC, in scripts and wherever else a client cannot wait, it answers at once, as
+// RL.ALLOW does. A client that leaves before its time, or that CLIENT UNBLOCK sends on, gives back
+// what nobody has built on. Giving back is a change that replicas have to hear of, which only a
+// command or a timer can tell them: a timer of its own does it, at once.
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/commands/limit_handlers.h"
+#include "core/commands/waited_request.h"
+#include "core/words/request_grammar.h"
+#include "module/api/wall_time.h"
+#include "module/handlers/call.h"
+#include "module/handlers/command_table.h"
+#include "module/handlers/key_limiter.h"
+#include "module/handlers/requests.h"
+#include "module/values/open_key.h"
+
+namespace weir {
+namespace {
+
+constexpr redis::Millis kPauseMillis = 100;
+
+using Buckets = absl::InlinedVector<Bucket, 2>;  // one a part of a reservation
+
+struct Waiter {
+  Waiter(const ParsedRequest& parsed, Reservation reservation, redis::Context* context)
+      : request(parsed, std::move(reservation)),
+        db(redis::GetSelectedDb(context)),
+        key(parsed.checks.front().key) {}
+
+  const WaitedRequest request;
+  const int db;
+  const std::string key;
+  redis::BlockedClient* client = nullptr;
+  redis::TimerId timer = 0;
+};
+
+// By the handle that Redis knows the client by.
+using Waiters = absl::flat_hash_map<redis::BlockedClient*, Waiter*>;
+Waiters& TheWaiters() {
+  static Waiters waiters;
+  return waiters;
+}
+
+std::optional<LimitId> IdOf(const Limit& limit) {
+  LimitHint no_hint;
+  return TheModule().registry.Find(limit, no_hint);
+}
+
+// The buckets of the waiter's parts: as they are, and as the key's name is found again.
+class WaitedKey {
+ public:
+  WaitedKey(redis::Context* context, const Waiter& waiter, int mode)
+      : context_(context),
+        name_(redis::CreateString(context, waiter.key.data(), waiter.key.size())),
+        key_(std::in_place, TheModule(), context, name_, mode) {}
+  ~WaitedKey() {
+    key_.reset();
+    redis::FreeString(context_, name_);
+  }
+  WaitedKey(const WaitedKey&) = delete;
+  WaitedKey& operator=(const WaitedKey&) = delete;
+
+  // A full one where there is none, or where its policy is no more.
+  [[nodiscard]] Bucket Find(const Limit& limit) const {
+    const std::optional<LimitId> id = key_->is_of_another_type() ? std::nullopt : IdOf(limit);
+    const Bucket* const bucket = id ? key_->Find(*id) : nullptr;
+    const bool is_live = bucket && key_->TimeToFull({*id, *bucket}, WallTime()) > Nanos{0};
+    return is_live ? *bucket : Bucket{};
+  }
+  [[nodiscard]] OpenKey& key() { return *key_; }
+
+ private:
+  redis::Context* const context_;
+  redis::String* const name_;
+  std::optional<OpenKey> key_;
+};
+
+void AnswerWaiter(Call& call, const Waiter& waiter, std::span<const Bucket> buckets, bool allowed) {
+  const Verdict verdict = LookAgain(waiter.request.reservation(), buckets, allowed, WallTime(),
+                                    TheModule().options.max_wait);
+  waiter.request.Count(verdict, TheModule().tally);
+  waiter.request.Answer(call.reply, verdict);
+}
+
+// The tokens are there: Redis answers the client, by Serve.
+void Wake(redis::Context* /*context*/, void* data) {
+  auto* const waiter = static_cast<Waiter*>(data);
+  TheWaiters().erase(waiter->client);
+  redis::UnblockClient(waiter->client, waiter);
+}
+
+int Serve(redis::Context* context, redis::String** words, int count) noexcept {
+  const auto& waiter = *static_cast<const Waiter*>(redis::GetBlockedClientPrivateData(context));
+  Call call(WaitRow(), context, {words, static_cast<std::size_t>(count)});
+  Buckets buckets;
+  const WaitedKey key(context, waiter, redis::kRead);
+  for (const Reservation::Part& part : waiter.request.reservation().parts) {
+    buckets.push_back(key.Find(part.limit));
+  }
+  AnswerWaiter(call, waiter, buckets, true);
+  return redis::kOk;
+}
+
+// The waiter's client has gone or been answered; by a timer, so that replicas are told.
+void GiveBack(redis::Context* context, void* data) {
+  auto* const waiter = static_cast<Waiter*>(data);
+  if (redis::AvoidReplicaTraffic() != 0) {  // a failover is under way
+    waiter->timer = redis::CreateTimer(context, kPauseMillis, GiveBack, waiter);
+    return;
+  }
+  redis::SelectDb(context, waiter->db);
+  // A primary that has become a replica sends its waiters on: the new primary has their charges.
+  if ((redis::GetContextFlags(context) & redis::kReplica) == 0) {
+    WaitedKey key(context, *waiter, redis::kWrite);
+    for (const Reservation::Part& part : waiter->request.reservation().parts) {
+      const std::optional<LimitId> id = IdOf(part.limit);
+      if (!id || key.key().is_of_another_type()) continue;
+      const Bucket* const bucket = key.key().Find(*id);
+      if (!bucket) continue;
+      const Bucket given_back = part.GivenBack(*bucket);
+      if (given_back != *bucket) key.key().Keep(*id, given_back);
+    }
+    key.key().Commit(WallTime());
+  }
+  redis::UnblockClient(waiter->client, waiter);
+}
+
+// Takes a waiter out of the line whose client does not wait any more; null if it was out already.
+Waiter* TakeOut(redis::Context* context, redis::BlockedClient* client) {
+  const auto found = TheWaiters().find(client);
+  if (found == TheWaiters().end()) return nullptr;
+  Waiter* const waiter = found->second;
+  TheWaiters().erase(found);
+  redis::StopTimer(context, waiter->timer, nullptr);
+  waiter->timer = redis::CreateTimer(context, 0, GiveBack, waiter);
+  return waiter;
+}
+
+void Leave(redis::Context* context, redis::BlockedClient* client) noexcept {
+  TakeOut(context, client);
+}
+
+// CLIENT UNBLOCK: denied, as if its time had run out, with the buckets as they are about to be.
+int SendOn(redis::Context* context, redis::String** words, int count) noexcept {
+  Call call(WaitRow(), context, {words, static_cast<std::size_t>(count)});
+  const Waiter* const waiter = TakeOut(context, redis::GetBlockedClientHandle(context));
+  if (waiter == nullptr) {
+    call.reply.Error("ERR the wait was over already");
+    return redis::kOk;
+  }
+  Buckets buckets;
+  const WaitedKey key(context, *waiter, redis::kRead);
+  for (const Reservation::Part& part : waiter->request.reservation().parts) {
+    buckets.push_back(part.GivenBack(key.Find(part.limit)));
+  }
+  AnswerWaiter(call, *waiter, buckets, false);
+  return redis::kOk;
+}
+
+void Free(redis::Context* /*context*/, void* data) noexcept { delete static_cast<Waiter*>(data); }
+
+void Wait(Call& call, const ParsedRequest& request, Reservation reservation) {
+  // Timers begin at a whole microsecond, the last one.
+  const Nanos span = reservation.ready - std::chrono::floor<std::chrono::microseconds>(WallTime());
+  auto waiter = std::make_unique<Waiter>(request, std::move(reservation), call.context);
+  waiter->client = redis::BlockClient(call.context, Serve, SendOn, Free, 0);
+  WEIR_CHECK(waiter->client != nullptr);
+  redis::SetDisconnectCallback(waiter->client, Leave);
+  waiter->timer = redis::CreateTimer(call.context, std::max<std::int64_t>(CeilMillis(span), 0),
+                                     Wake, waiter.get());
+  TheWaiters().emplace(waiter->client, waiter.get());
+  static_cast<void>(waiter.release());  // Redis's to free, when the client is unblocked
+}
+
+}  // namespace
+
+void RlWait(Call& call) {
+  Module& module = TheModule();
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(call, RequestKind::kWait);
+  if (!request.ok()) return call.Fail(request.status());
+  if (request->timeout > module.options.max_wait) {
+    return call.Fail(absl::StrCat("invalid TIMEOUT '", CeilMillis(request->timeout),
+                                  "': above the server's max-wait, ",
+                                  CeilMillis(module.options.max_wait), " ms"));
+  }
+  const bool may_wait = (redis::GetContextFlags(call.context) & redis::kDenyBlocking) == 0;
+  const Instant now = WallTime();
+  absl::StatusOr<KeyLimiter::Admission> admission =
+      KeyLimiter(module, call)
+          .Reserve(request->checks, may_wait ? request->timeout : Nanos{0}, now);
+  if (!admission.ok()) return call.Fail(admission.status());
+  if (admission->verdict.allowed && admission->reservation.ready > now) {
+    return Wait(call, *request, std::move(admission->reservation));
+  }
+  module.tally.Count(*request, admission->verdict);
+  Answer(call, *request, admission->verdict.allowed ? 1 : 0, admission->verdict);
+}
+
+}  // namespace weir

@@ -1,0 +1,62 @@
+// The value of a key: its buckets, by the ids of their limits.
+//
+// Most keys have one to three, so it is a small sorted array; the first bucket lies in the value
+// itself. The limits are interned in one registry for all keys (core/table/limit_registry.h), which
+// counts the buckets that carry each, so a value takes 32 bytes, and from two buckets on 16 more
+// for each.
+//
+// Not thread-safe, but that the last thing done to a value, freeing it, may come on another thread
+// than all else: the registry's counts are atomic.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+
+#include "core/base/instant.h"
+#include "core/rules/bucket.h"
+#include "core/table/limit_registry.h"
+#include "module/api/redis_allocator.h"
+
+namespace weir {
+
+// Of one key that are not full. A client that asks for more is refused: with every change all of
+// them are written anew.
+inline constexpr std::size_t kKeyBucketsMax = 1024;
+
+class KeyBuckets {
+ public:
+  struct One {
+    LimitId limit;
+    Bucket bucket;
+  };
+
+  // The registry outlives it.
+  explicit KeyBuckets(LimitRegistry& registry) : registry_(registry) {}
+  KeyBuckets(const KeyBuckets& other);
+  KeyBuckets& operator=(const KeyBuckets&) = delete;
+  ~KeyBuckets();
+
+  [[nodiscard]] const Bucket* Find(LimitId limit) const noexcept;
+  // Gives a limit's bucket this value; makes it if need be. Requires: room, where it is new.
+  void Keep(LimitId limit, const Bucket& bucket);
+  // Forgets those for which `gone` says so; returns how many.
+  std::size_t EraseIf(absl::FunctionRef<bool(LimitId, const Bucket&)> gone);
+
+  [[nodiscard]] std::size_t size() const noexcept { return buckets_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return buckets_.empty(); }
+  [[nodiscard]] const One* begin() const noexcept { return buckets_.data(); }
+  [[nodiscard]] const One* end() const noexcept { return buckets_.data() + buckets_.size(); }
+
+  // Bytes in use, the object's own included.
+  [[nodiscard]] std::size_t memory() const noexcept;
+
+ private:
+  LimitRegistry& registry_;
+  absl::InlinedVector<One, 1, RedisAllocator<One>> buckets_;
+};
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+// What the module keeps beside the values of the keys: one of each, as the server runs it on one
+// thread.
+#pragma once
+
+#include <cstddef>
+
+#include "core/base/instant.h"
+#include "core/commands/explicit_time.h"
+#include "core/commands/limit_report.h"
+#include "core/commands/tally.h"
+#include "core/table/key_hash.h"
+#include "core/table/limit_registry.h"
+#include "core/words/limit_memo.h"
+#include "core/words/policies.h"
+#include "module/api/load_arguments.h"
+#include "module/api/redis_api.h"
+#include "module/values/limit_texts.h"
+
+namespace weir {
+
+class Module {
+ public:
+  explicit Module(const ModuleOptions& module_options)
+      : options(module_options), explicit_time(module_options.allow_explicit_time) {}
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Takes back ids of limits that no value carries any more: once there are twice as many as the
+  // last time, and where there is no room for more, every so many calls. Nobody may hold an id that
+  // no value carries.
+  void ReclaimLimits();
+
+  const ModuleOptions options;
+  ExplicitTime explicit_time;
+  LimitRegistry registry;
+  Policies policies;
+  LimitTexts limit_texts{registry, policies};
+  LimitMemo memo{&policies};
+  Tally tally;
+  LimitReport limit_report;
+  LimitHint throttle_hint;
+  const KeyHasher hasher{RandomHashSecret()};  // of keys in RL.TOP
+  redis::Type* type = nullptr;                 // of our values
+
+ private:
+  static constexpr std::size_t kReclaimMin = 4096;
+  static constexpr int kTriesInVain = 100'000;  // a try looks at a million limits
+  std::size_t reclaim_at_ = kReclaimMin;
+  int tries_left_ = 0;
+};
+
+// The one that was made when the server loaded us.
+[[nodiscard]] Module& TheModule();
+void SetTheModule(Module& module);
+
+}  // namespace weir

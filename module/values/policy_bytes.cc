@@ -1,0 +1,101 @@
+#include "module/values/policy_bytes.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/words/policy_text.h"
+#include "module/values/u32_bytes.h"
+
+namespace weir {
+namespace {
+
+void AppendLimits(const PolicyLimits& limits, std::string& out) {
+  AppendPolicyLimits(limits, out);
+  out.push_back('\0');
+}
+
+// Takes the front of the bytes; what is not there is nothing.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] bool at_end() const { return bytes_.empty(); }
+  std::optional<std::string_view> TakeBytes(std::size_t count) {
+    if (count > bytes_.size()) return std::nullopt;
+    const std::string_view taken = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return taken;
+  }
+  std::optional<std::string_view> TakeText() {
+    const std::size_t end = bytes_.find('\0');
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view text = bytes_.substr(0, end);
+    bytes_.remove_prefix(end + 1);
+    return text;
+  }
+  std::optional<std::uint32_t> TakeCount() {
+    const std::optional<std::string_view> bytes = TakeBytes(kU32Bytes);
+    return bytes ? std::optional(ReadU32(*bytes)) : std::nullopt;
+  }
+  std::optional<PolicyLimits> TakeLimits() {
+    const std::optional<std::string_view> text = TakeText();
+    return text ? ReadPolicyLimits(*text) : std::nullopt;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+bool ReadOverrides(Reader& reader, std::string_view policy, Policies& policies) {
+  const std::optional<std::uint32_t> count = reader.TakeCount();
+  if (!count) return false;
+  for (std::uint32_t i = 0; i < *count; ++i) {
+    const std::optional<std::uint32_t> length = reader.TakeCount();
+    const std::optional<std::string_view> key = length ? reader.TakeBytes(*length) : std::nullopt;
+    std::optional<PolicyLimits> limits = key ? reader.TakeLimits() : std::nullopt;
+    if (!limits || !policies.Override(policy, *key, *std::move(limits)).ok()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string PolicyBytes(const Policies& policies) {
+  std::string bytes;
+  for (const std::shared_ptr<const Policy>& policy : policies.All()) {
+    bytes.append(policy->name).push_back('\0');
+    AppendLimits(policy->limits, bytes);
+    AppendU32(static_cast<std::uint32_t>(policy->overrides->size()), bytes);
+    policy->overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
+      AppendU32(static_cast<std::uint32_t>(key.size()), bytes);
+      bytes += key;
+      AppendLimits(limits, bytes);
+      return true;
+    });
+  }
+  return bytes;
+}
+
+bool ReadPolicyBytes(std::string_view bytes, Policies& policies) {
+  std::set<std::string, std::less<>> gone;
+  for (const auto& policy : policies.All()) {
+    gone.insert(policy->name);
+    for (const std::string& key : policy->overrides->Keys()) {
+      static_cast<void>(policies.RemoveOverride(policy->name, key));
+    }
+  }
+  for (Reader reader(bytes); !reader.at_end();) {
+    const std::optional<std::string_view> name = reader.TakeText();
+    std::optional<PolicyLimits> limits = name ? reader.TakeLimits() : std::nullopt;
+    if (!limits || !policies.Set(*name, *std::move(limits)).ok()) return false;
+    if (!ReadOverrides(reader, *name, policies)) return false;
+    if (const auto stays = gone.find(*name); stays != gone.end()) gone.erase(stays);
+  }
+  for (const std::string& name : gone) static_cast<void>(policies.Delete(name));
+  return true;
+}
+
+}  // namespace weir

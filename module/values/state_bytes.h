@@ -1,0 +1,41 @@
+// The buckets of a key as bytes: in RDB files, in what replicas and the AOF are told, and in DUMP.
+//
+//     state  = bucket *
+//     bucket = length text 12-bytes        length: u8; the bytes: high, low, extra, big-endian
+//     text   = limit | "@" policy "#" position " " limit | "cl.throttle " limit
+//
+// A limit is its canonical text (core/words/limit_grammar.h); where somebody owns it, that of its
+// identity (core/rules/limit.h), with a 1 for each number that is none of it: "@free#0 1/s". A
+// policy is said by its name, as its id is one process's own; of a policy that is no more there is
+// nothing to be said. Buckets are sorted by their text, so that equal states are equal bytes on
+// every node.
+//
+// Bytes come from files and from the network: any may be read, none is believed.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rules/bucket.h"
+#include "core/rules/limit.h"
+#include "core/words/policies.h"
+#include "module/values/key_buckets.h"
+#include "module/values/limit_texts.h"
+
+namespace weir {
+
+[[nodiscard]] std::string StateBytes(const KeyBuckets& buckets, LimitTexts& texts);
+
+struct SavedBucket {
+  Limit limit;
+  Bucket bucket;
+};
+// The buckets, distinct and at most kKeyBucketsMax; those of policies that are not here are left
+// out. Nothing if the bytes are none of ours.
+[[nodiscard]] std::optional<std::vector<SavedBucket>> ReadStateBytes(std::string_view bytes,
+                                                                     const Policies& policies);
+
+}  // namespace weir

@@ -1,0 +1,34 @@
+// Where the keys are in the words of a request.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "server/os/ignore_case.h"
+#include "server/session/call.h"
+
+namespace weir {
+
+// Calls visit(key) for those at the row's positions, and in a command that decides behind each AND.
+// `words`: the whole request, the command's name first. Requires: the row's arity allows them.
+template <typename Visit>
+void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words, Visit visit) {
+  if (spec.keys.first == 0) return;
+  const auto first = static_cast<std::size_t>(spec.keys.first);
+  const std::size_t last = spec.keys.last < 0 ? words.size() - 1 : first;
+  for (std::size_t i = first; i <= last; i += static_cast<std::size_t>(spec.keys.step)) {
+    visit(words[i]);
+  }
+  if (!spec.Is(kAndKeys)) return;
+  for (std::size_t i = first + 1; i + 1 < words.size(); ++i) {
+    if (EqualsIgnoreCase(words[i], "AND")) visit(words[++i]);
+  }
+}
+
+// The same, as a list.
+[[nodiscard]] std::vector<std::string_view> KeysIn(const CommandSpec& spec,
+                                                   std::span<const std::string_view> words);
+
+}  // namespace weir

@@ -1,0 +1,32 @@
+// The table of all commands, and how a client's words find their row.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "server/session/call.h"
+
+namespace weir {
+
+// Sorted by name; a container's subcommands follow it.
+[[nodiscard]] std::span<const CommandSpec> CommandTable() noexcept;
+
+// The row of "ping" or "client|id", in any case; null if there is none.
+[[nodiscard]] const CommandSpec* FindCommand(std::string_view name) noexcept;
+
+// The row of a container's subcommand; null if there is none.
+[[nodiscard]] const CommandSpec* FindSubcommand(const CommandSpec& container,
+                                                std::string_view subcommand) noexcept;
+
+// The row that runs a request of these words: of a container with a second word, its subcommand's.
+// Null if there is none.
+[[nodiscard]] const CommandSpec* FindRequested(std::span<const std::string_view> words) noexcept;
+
+// The rows of a container's subcommands.
+[[nodiscard]] std::span<const CommandSpec> SubcommandsOf(const CommandSpec& container) noexcept;
+
+[[nodiscard]] inline bool IsSubcommand(const CommandSpec& spec) noexcept {
+  return spec.Is(kSubcommand);
+}
+
+}  // namespace weir

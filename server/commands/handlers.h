@@ -1,0 +1,113 @@
+// The functions behind the rows of the command table, by group. Each reads its arguments, makes one
+// call and writes one reply.
+#pragma once
+
+#include "core/commands/limit_handlers.h"
+
+namespace weir {
+
+// cmd_keys.cc
+void Dbsize(Call& call);
+void Del(Call& call);
+void Exists(Call& call);
+void Flush(Call& call);
+void Pttl(Call& call);
+void Ttl(Call& call);
+void Type(Call& call);
+
+// cmd_access.cc
+void AclCat(Call& call);
+void AclDryRun(Call& call);
+void AclGenPass(Call& call);
+void AclGetUser(Call& call);
+void AclList(Call& call);
+void AclLoad(Call& call);
+void AclLog(Call& call);
+void AclUsers(Call& call);
+void AclWhoAmI(Call& call);
+void Auth(Call& call);
+
+// cmd_client.cc
+void ClientCaching(Call& call);
+void ClientGetName(Call& call);
+void ClientGetRedir(Call& call);
+void ClientId(Call& call);
+void ClientInfo(Call& call);
+void ClientKill(Call& call);
+void ClientList(Call& call);
+void ClientNoEvict(Call& call);
+void ClientPause(Call& call);
+void ClientReply(Call& call);
+void ClientSetInfo(Call& call);
+void ClientSetName(Call& call);
+void ClientTracking(Call& call);
+void ClientTrackingInfo(Call& call);
+void ClientUnblock(Call& call);
+void ClientUnpause(Call& call);
+
+// cmd_connection.cc
+void Echo(Call& call);
+void Hello(Call& call);
+void Ping(Call& call);
+void Quit(Call& call);
+void Reset(Call& call);
+void Select(Call& call);
+
+// cmd_transaction.cc
+void Discard(Call& call);
+void Exec(Call& call);
+void Multi(Call& call);
+void Unwatch(Call& call);
+void Watch(Call& call);
+
+// cmd_command.cc
+void Command(Call& call);
+void CommandCount(Call& call);
+void CommandDocs(Call& call);
+void CommandGetKeys(Call& call);
+void CommandGetKeysAndFlags(Call& call);
+void CommandInfo(Call& call);
+void CommandList(Call& call);
+
+// cmd_save.cc
+void BgSave(Call& call);
+void LastSave(Call& call);
+void Save(Call& call);
+
+// cmd_config.cc
+void ConfigGet(Call& call);
+void ConfigResetStat(Call& call);
+void ConfigRewrite(Call& call);
+void ConfigSet(Call& call);
+
+// cmd_latency.cc
+void LatencyDoctor(Call& call);
+void LatencyGraph(Call& call);
+void LatencyHistograms(Call& call);
+void LatencyHistory(Call& call);
+void LatencyLatest(Call& call);
+void LatencyReset(Call& call);
+
+// cmd_memory.cc
+void MemoryDoctor(Call& call);
+void MemoryMallocStats(Call& call);
+void MemoryPurge(Call& call);
+void MemoryStats(Call& call);
+void MemoryUsage(Call& call);
+
+// cmd_slowlog.cc
+void SlowlogGet(Call& call);
+void SlowlogLen(Call& call);
+void SlowlogReset(Call& call);
+
+// cmd_server.cc
+void Info(Call& call);
+void Lolwut(Call& call);
+void ModuleList(Call& call);
+void MonitorCommands(Call& call);
+void NoKeyTexts(Call& call);
+void Role(Call& call);
+void Shutdown(Call& call);
+void Time(Call& call);
+
+}  // namespace weir

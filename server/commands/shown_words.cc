@@ -1,0 +1,61 @@
+#include "server/commands/shown_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "server/os/ignore_case.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+using Words = std::span<std::string_view>;
+
+void Redact(Words words) { std::ranges::fill(words, kRedacted); }
+
+// All words behind the first that is one of these: who knows which of them a typo has moved.
+template <std::size_t N>
+void RedactBehind(const std::array<std::string_view, N>& names, Words words) {
+  const auto is_one = [&](std::string_view word) {
+    return std::ranges::any_of(names,
+                               [&](std::string_view name) { return EqualsIgnoreCase(name, word); });
+  };
+  const auto first = std::ranges::find_if(words, is_one);
+  if (first != words.end()) Redact(Words(first + 1, words.end()));
+}
+
+constexpr std::array<std::string_view, 1> kAuthOption = {"AUTH"};
+constexpr std::array<std::string_view, 2> kPasswordOptions = {"requirepass", "masterauth"};
+
+}  // namespace
+
+std::vector<std::string_view> ShownWords(const CommandSpec& spec,
+                                         std::span<const std::string_view> words) {
+  std::vector<std::string_view> shown(words.begin(), words.end());
+  if (spec.name == "AUTH") {
+    Redact(Words(shown).subspan(1));
+  } else if (spec.name == "HELLO") {
+    RedactBehind(kAuthOption, Words(shown).subspan(1));
+  } else if (spec.name.starts_with("ACL|") && spec.Is(kAdmin)) {
+    Redact(Words(shown).subspan(2));
+  } else if (spec.name == "CONFIG|SET") {
+    RedactBehind(kPasswordOptions, Words(shown).subspan(2));
+  }
+  return shown;
+}
+
+std::string CutWord(std::string_view word, std::size_t bytes_max) {
+  if (word.size() <= bytes_max) return std::string(word);
+  return absl::StrCat(AbslView(word.substr(0, bytes_max)), "... (", word.size() - bytes_max,
+                      " more bytes)");
+}
+
+std::string MoreWords(std::size_t count) {
+  return absl::StrCat("... (", count, " more arguments)");
+}
+
+}  // namespace weir

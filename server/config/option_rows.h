@@ -1,0 +1,235 @@
+// The options, a row each (options.h says what a row is), sorted by name.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+#include "core/base/instant.h"
+#include "core/table/table_bound.h"
+#include "server/config/options.h"
+
+namespace weir {
+
+inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
+    {.name = "accept-damaged-state",
+     .field = &Options::accept_damaged_state,
+     .fallback = "false",
+     .summary =
+         "Starts although files in data-dir are damaged, and logs what is lost; without it such a "
+         "start is refused."},
+    {.name = "allow-explicit-time",
+     .field = &Options::allow_explicit_time,
+     .fallback = "false",
+     .summary =
+         "Lets clients name the time of a decision (AT); only for tests and replays: nothing "
+         "is dropped as full."},
+    {.name = "bind",
+     .field = &Options::bind,
+     .fallback = "127.0.0.1",
+     .summary = "The IP addresses to listen on, separated by commas."},
+    {.name = "config",
+     .field = &Options::config,
+     .fallback = "",
+     .summary = "A TOML file with more options; the command line wins over it."},
+    {.name = "data-dir",
+     .field = &Options::data_dir,
+     .fallback = "",
+     .redis_alias = "dir",
+     .summary = "The directory that keeps the state; without one nothing survives a restart."},
+    {.name = "durability",
+     .field = &Options::durability,
+     .fallback = "snapshot",
+     .choices = "snapshot|always|none",
+     .summary =
+         "What a crash may forget: the last snapshot-interval, nothing (each admission waits for "
+         "the disk), or everything."},
+    {.name = "latency-monitor-threshold",
+     .field = &Options::latency_monitor_threshold,
+     .fallback = "0",
+     .min = 0,
+     .max = 3'600'000,
+     .live = true,
+     .summary = "What takes so many milliseconds is noted for LATENCY; 0 notes nothing."},
+    {.name = "log-level",
+     .field = &Options::log_level,
+     .fallback = "info",
+     .choices = "debug|info|warning|error",
+     .redis_alias = "loglevel",
+     .live = true,
+     .summary = "The least important kind of line that is written to standard error."},
+    {.name = "max-clients",
+     .field = &Options::max_clients,
+     .fallback = "10000",
+     .min = 1,
+     .max = 1'000'000,
+     .redis_alias = "maxclients",
+     .live = true,
+     .summary = "The most connections at a time; each one needs a file descriptor and 2 KiB."},
+    {.name = "max-clients-memory",
+     .field = &Options::max_clients_memory,
+     .fallback = "67108864",
+     .min = std::int64_t{1} << 20,
+     .max = std::int64_t{1} << 42,
+     .redis_alias = "maxmemory-clients",
+     .live = true,
+     .summary =
+         "The most memory for what connections hold for clients, 1mb at least: half requests, "
+         "replies that wait, transactions. Over it, who holds the most is closed. 0 is no bound."},
+    {.name = "max-memory",
+     .field = &Options::max_memory,
+     .fallback = "0",
+     .min = TableBound::kBytesMin,
+     .max = std::int64_t{1} << 42,
+     .redis_alias = "maxmemory",
+     .live = true,
+     .summary =
+         "The most memory for buckets, 32mb at least; where they need more, those go first that "
+         "are full, then those nearest to it. 0 is no bound."},
+    {.name = "max-wait",
+     .field = &Options::max_wait,
+     .fallback = "60s",
+     .min = 0,
+     .max = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxWaitMax).count(),
+     .summary =
+         "The longest TIMEOUT of RL.WAIT, and the most that a stored time is believed past an "
+         "empty bucket's."},
+    {.name = "on-persist-error",
+     .field = &Options::on_persist_error,
+     .fallback = "refuse",
+     .choices = "refuse|serve",
+     .live = true,
+     .summary =
+         "With durability always and a disk that fails: refuse what would be admitted (MISCONF), "
+         "or serve and risk to forget it."},
+    {.name = "policies",
+     .field = &Options::policies,
+     .fallback = "",
+     .summary = "A TOML file of policies, read at the start, at RL.POLICY RELOAD and at SIGHUP."},
+    {.name = "port",
+     .field = &Options::port,
+     .fallback = "7379",
+     .min = 0,
+     .max = 65'535,
+     .summary = "The TCP port to listen on; 0 takes any free one."},
+    {.name = "protected-mode",
+     .field = &Options::protected_mode,
+     .fallback = "true",
+     .live = true,
+     .summary =
+         "While clients need neither a password nor a certificate, serves those of this host "
+         "alone."},
+    {.name = "requirepass",
+     .field = &Options::requirepass,
+     .fallback = "",
+     .summary =
+         "The password of the user default, who then has to give it. Never shown; better in the "
+         "config file than on a command line that others can read."},
+    {.name = "reset-clock",
+     .field = &Options::reset_clock,
+     .fallback = "false",
+     .summary =
+         "Starts at the wall clock's time even if the data directory says that it was later; for "
+         "once, after a wrong clock was set right."},
+    {.name = "slowlog-log-slower-than",
+     .field = &Options::slowlog_log_slower_than,
+     .fallback = "10000",
+     .min = -1,
+     .max = 3'600'000'000,
+     .live = true,
+     .summary = "Commands that take so many microseconds are in SLOWLOG; -1: none are."},
+    {.name = "slowlog-max-len",
+     .field = &Options::slowlog_max_len,
+     .fallback = "128",
+     .min = 0,
+     .max = 10'000,
+     .live = true,
+     .summary = "The most entries of SLOWLOG; each one takes up to 6 KiB."},
+    {.name = "snapshot-interval",
+     .field = &Options::snapshot_interval,
+     .fallback = "1s",
+     .min = 10,
+     .max = 3'600'000,
+     .live = true,
+     .summary = "How often what has changed is saved; shorter ones forget less and write more."},
+    {.name = "threads",
+     .field = &Options::threads,
+     .fallback = "0",
+     .min = 0,
+     .max = 64,
+     .redis_alias = "io-threads",
+     .summary = "The threads that serve connections; 0 is one a core, 8 at most."},
+    {.name = "timeout",
+     .field = &Options::timeout,
+     .fallback = "0s",
+     .min = 0,
+     .max = 2'592'000'000,
+     .live = true,
+     .summary = "Closes a connection that has been idle for so long; 0 never does."},
+    {.name = "tls-auth-clients",
+     .field = &Options::tls_auth_clients,
+     .fallback = "yes",
+     .choices = "yes|no|optional",
+     .summary =
+         "Whether a client has to show a certificate of tls-ca, or, if optional, may leave it "
+         "out."},
+    {.name = "tls-ca",
+     .field = &Options::tls_ca,
+     .fallback = "",
+     .redis_alias = "tls-ca-cert-file",
+     .summary = "A PEM file of the authorities whose clients are trusted; read again at SIGHUP."},
+    {.name = "tls-cert",
+     .field = &Options::tls_cert,
+     .fallback = "",
+     .redis_alias = "tls-cert-file",
+     .summary =
+         "A PEM file: the server's certificate, then those in between; read again at SIGHUP."},
+    {.name = "tls-key",
+     .field = &Options::tls_key,
+     .fallback = "",
+     .redis_alias = "tls-key-file",
+     .summary = "A PEM file: the private key of tls-cert, without a password."},
+    {.name = "tls-only",
+     .field = &Options::tls_only,
+     .fallback = "false",
+     .summary = "Leaves out port: who comes by TCP has to speak TLS."},
+    {.name = "tls-port",
+     .field = &Options::tls_port,
+     .fallback = "0",
+     .min = 0,
+     .max = 65'535,
+     .summary = "The TCP port to speak TLS on, at the addresses of bind; 0 is none."},
+    {.name = "unix-socket",
+     .field = &Options::unix_socket,
+     .fallback = "",
+     .redis_alias = "unixsocket",
+     .summary = "The path of a Unix socket to listen on, too."},
+    {.name = "unix-socket-perm",
+     .field = &Options::unix_socket_perm,
+     .fallback = "700",
+     .choices = "700|770|777",
+     .redis_alias = "unixsocketperm",
+     .summary = "Who may connect to unix-socket: its owner, its group too, or everybody."},
+    {.name = "users-file",
+     .field = &Options::users_file,
+     .fallback = "",
+     .redis_alias = "aclfile",
+     .summary =
+         "A file of users, one a line in the form of Redis's ACL files; read at the start and at "
+         "ACL LOAD."},
+});
+
+static_assert(std::ranges::is_sorted(kOptionRows, {}, &OptionSpec::name));
+
+// Options of earlier versions. Naming one is an error that gives the reason.
+struct RemovedOption {
+  std::string_view name;
+  std::string_view reason;
+};
+inline constexpr std::array<RemovedOption, 1> kRemovedOptions = {{
+    {.name = "unclean-restart",
+     .reason = "buckets that are not on disk are full after every restart; leave the option out"},
+}};
+
+}  // namespace weir

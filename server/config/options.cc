@@ -1,0 +1,379 @@
+#include "server/config/options.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "core/base/check.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "protocol/integer.h"
+#include "server/config/option_rows.h"
+#include "server/config/version.h"
+#include "server/os/ignore_case.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kConfigBytesMax = 1024 * 1024;
+
+const OptionSpec* FindOption(std::string_view name) {
+  const auto found = std::ranges::find(kOptionRows, name, &OptionSpec::name);
+  return found == kOptionRows.end() ? nullptr : &*found;
+}
+
+// --- One type of value after the other: Parse* gives the value or nothing, Print* the text ------
+
+// The address in its usual spelling.
+std::optional<std::string> ParseAddress(const std::string& text) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  std::array<char, INET6_ADDRSTRLEN> spelled{};
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (inet_pton(family, text.c_str(), bytes.data()) != 1) continue;
+    return inet_ntop(family, bytes.data(), spelled.data(), spelled.size());
+  }
+  return std::nullopt;
+}
+
+std::optional<AddressList> ParseAddresses(std::string_view text) {
+  AddressList addresses;
+  for (const absl::string_view word :
+       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    std::optional<std::string> address = ParseAddress(std::string(StdView(word)));
+    if (!address || addresses.size() == kBindAddressesMax) return std::nullopt;
+    if (std::ranges::find(addresses, *address) != addresses.end()) return std::nullopt;
+    addresses.push_back(*std::move(address));
+  }
+  if (addresses.empty()) return std::nullopt;
+  return addresses;
+}
+
+std::optional<std::int64_t> ParseNumber(const OptionSpec& spec, std::string_view text) {
+  const std::optional<std::int64_t> number = ParseInteger(text);
+  if (!number || *number < spec.min || *number > spec.max) return std::nullopt;
+  return number;
+}
+
+struct SizeUnit {
+  std::string_view name;
+  std::int64_t bytes;
+};
+constexpr std::array<SizeUnit, 8> kSizeUnits = {{{"", 1},
+                                                 {"b", 1},
+                                                 {"k", 1'000},
+                                                 {"kb", 1 << 10},
+                                                 {"m", 1'000'000},
+                                                 {"mb", 1 << 20},
+                                                 {"g", 1'000'000'000},
+                                                 {"gb", 1 << 30}}};
+
+std::optional<ByteCount> ParseSize(const OptionSpec& spec, std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto unit = std::ranges::find_if(kSizeUnits, [&](const SizeUnit& known) {
+    return EqualsIgnoreCase(known.name, text.substr(digits));
+  });
+  const std::optional<std::int64_t> number = ParseInteger(text.substr(0, digits));
+  if (unit == kSizeUnits.end() || !number || *number > spec.max / unit->bytes) return std::nullopt;
+  const std::int64_t bytes = *number * unit->bytes;
+  if (bytes != 0 && bytes < spec.min) return std::nullopt;
+  return ByteCount{bytes};
+}
+
+struct TimeUnit {
+  std::string_view name;
+  std::int64_t millis;
+};
+constexpr std::array<TimeUnit, 4> kTimeUnits = {
+    {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
+
+std::optional<milliseconds> ParseDuration(const OptionSpec& spec, std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string_view unit = text.substr(digits);
+  const auto found = std::ranges::find(kTimeUnits, unit, &TimeUnit::name);
+  if (found == kTimeUnits.end() && text != "0") return std::nullopt;
+  const std::int64_t unit_millis = text == "0" ? 1 : found->millis;
+  const std::optional<std::int64_t> number = ParseInteger(text.substr(0, digits));
+  if (!number || *number > spec.max / unit_millis) return std::nullopt;
+  const milliseconds duration{*number * unit_millis};
+  if (duration.count() < spec.min) return std::nullopt;
+  return duration;
+}
+
+std::string PrintDuration(milliseconds duration) {
+  const std::int64_t millis = duration.count();
+  if (millis % 1000 != 0) return absl::StrCat(millis, "ms");
+  return absl::StrCat(millis / 1000, "s");
+}
+
+std::optional<bool> ParseFlag(std::string_view text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return std::nullopt;
+}
+
+std::optional<std::string> ParseWord(const OptionSpec& spec, std::string_view text) {
+  if (!spec.choices.empty()) {
+    const std::vector<std::string> choices = absl::StrSplit(AbslView(spec.choices), '|');
+    if (std::ranges::find(choices, text) == choices.end()) return std::nullopt;
+  }
+  return std::string(text);
+}
+
+// --- What would be right -------------------------------------------------------------------------
+
+std::string Expected(const OptionSpec&, AddressList Options::*) {
+  return absl::StrCat("1 to ", kBindAddressesMax,
+                      " different IP addresses, separated by commas, as in 127.0.0.1,::1");
+}
+std::string Expected(const OptionSpec& spec, std::int64_t Options::*) {
+  return absl::StrCat("an integer from ", spec.min, " to ", spec.max);
+}
+std::string Expected(const OptionSpec& spec, ByteCount Options::*) {
+  return absl::StrCat("0, or a size from ", spec.min >> 20, "mb to ", spec.max >> 30,
+                      "gb with a unit (kb, mb, gb)");
+}
+std::string Expected(const OptionSpec& spec, milliseconds Options::*) {
+  return absl::StrCat("a time from ", PrintDuration(milliseconds{spec.min}), " to ",
+                      PrintDuration(milliseconds{spec.max}), " with a unit (ms, s, m, h)");
+}
+std::string Expected(const OptionSpec&, bool Options::*) { return "true or false"; }
+std::string Expected(const OptionSpec& spec, std::string Options::*) {
+  return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(spec.choices), {{"|", ", "}}));
+}
+
+// --- The command line and the file ---------------------------------------------------------------
+
+// How --help shows the value, and what it is if nothing is said.
+std::string ValueText(const OptionSpec& spec) {
+  struct TypeName {
+    const char* operator()(AddressList Options::*) const { return "ADDRESSES"; }
+    const char* operator()(std::int64_t Options::*) const { return "NUMBER"; }
+    const char* operator()(ByteCount Options::*) const { return "SIZE"; }
+    const char* operator()(milliseconds Options::*) const { return "TIME"; }
+    const char* operator()(bool Options::*) const { return ""; }
+    const char* operator()(std::string Options::*) const { return "WORD"; }
+  };
+  return absl::StrCat(std::visit(TypeName(), spec.field), spec.fallback.empty() ? "" : "=",
+                      AbslView(spec.fallback));
+}
+
+// A missing value arrives as an empty one, so that the same error says what would be right.
+CLI::Option* AddOption(CLI::App& app, const OptionSpec& spec) {
+  const std::string name = absl::StrCat("--", AbslView(spec.name));
+  const std::string help = OptionHelp(spec);
+  if (std::holds_alternative<bool Options::*>(spec.field)) return app.add_flag(name, help);
+  CLI::Option* option = app.add_option(name, CLI::callback_t(), help);
+  return option->expected(0, 1)->option_text(ValueText(spec));
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const auto failure = [&path] {
+    return absl::InvalidArgumentError(absl::StrCat("option 'config': cannot read ", Quote(path),
+                                                   ": ", std::generic_category().message(errno)));
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return failure();
+  std::string text(kConfigBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return failure();
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kConfigBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("option 'config': ", Quote(path),
+                                                   " is longer than ", kConfigBytesMax, " bytes"));
+  }
+  return text;
+}
+
+// The error for a name that is no option. `shown` is the part of the input to quote.
+absl::Status UnknownOptionError(std::string_view kind, std::string_view name,
+                                std::string_view shown) {
+  const auto removed = std::ranges::find(kRemovedOptions, name, &RemovedOption::name);
+  if (removed == kRemovedOptions.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown ", AbslView(kind), " ", Quote(shown), ": see weir-server --help"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(removed->name),
+                                                 "' was removed: ", AbslView(removed->reason)));
+}
+
+// Of a line without '=' all is its name, also what may be a password.
+std::string_view FirstWord(std::string_view name) {
+  return name.substr(0, name.find_first_of(" \t\"'"));
+}
+
+// One `name = value` of the file.
+absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
+  if (!item.parents.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown section ", Quote(item.parents.front()), ": options stand alone"));
+  }
+  const OptionSpec* spec = FindOption(item.name);
+  if (spec == nullptr || spec->name == "config") {
+    const std::string_view name = FirstWord(item.name);
+    return UnknownOptionError("option", name, name);
+  }
+  const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field);
+  if (item.inputs.size() > 1 && !is_list) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("option '", AbslView(spec->name), "': more than one value"));
+  }
+  return SetOption(*spec, absl::StrJoin(item.inputs, ","), options);
+}
+
+// CLI11 makes one list of two values in a row, so this is told from the lines. Those inside of a
+// list begin with no option's name.
+absl::Status CheckGivenOnce(std::string_view text) {
+  std::vector<const OptionSpec*> seen;
+  for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
+    std::string name(absl::StripAsciiWhitespace(line.substr(0, line.find_first_of("=#"))));
+    const OptionSpec* spec = FindOption(CLI::detail::remove_quotes(name));
+    if (spec == nullptr) continue;
+    if (std::ranges::find(seen, spec) != seen.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("option '", AbslView(spec->name), "': given twice"));
+    }
+    seen.push_back(spec);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyFile(const std::string& path, Options& options) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  std::istringstream stream(*text);
+  absl::Status applied = CheckGivenOnce(*text);
+  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
+    if (applied.ok()) applied = ApplyConfigItem(item, options);
+  }
+  if (applied.ok()) return applied;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", applied.message()));
+}
+
+}  // namespace
+
+std::span<const OptionSpec> OptionTable() noexcept { return kOptionRows; }
+
+Options DefaultOptions() {
+  Options options;
+  for (const OptionSpec& spec : kOptionRows) {
+    WEIR_CHECK(SetOption(spec, spec.fallback, options).ok());
+  }
+  return options;
+}
+
+absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options) {
+  const auto set = [&](auto field) -> absl::Status {
+    auto value = [&] {
+      using Value = std::remove_cvref_t<decltype(options.*field)>;
+      if constexpr (std::is_same_v<Value, AddressList>) return ParseAddresses(text);
+      if constexpr (std::is_same_v<Value, std::int64_t>) return ParseNumber(spec, text);
+      if constexpr (std::is_same_v<Value, ByteCount>) return ParseSize(spec, text);
+      if constexpr (std::is_same_v<Value, milliseconds>) return ParseDuration(spec, text);
+      if constexpr (std::is_same_v<Value, bool>) return ParseFlag(text);
+      if constexpr (std::is_same_v<Value, std::string>) return ParseWord(spec, text);
+    }();
+    if (!value) {
+      return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),
+                                                     "': invalid value ", Quote(text), ": must be ",
+                                                     ExpectedText(spec)));
+    }
+    options.*field = *std::move(value);
+    return absl::OkStatus();
+  };
+  return std::visit(set, spec.field);
+}
+
+std::string ExpectedText(const OptionSpec& spec) {
+  return std::visit([&](auto field) { return Expected(spec, field); }, spec.field);
+}
+
+std::string OptionHelp(const OptionSpec& spec) {
+  return absl::StrCat(AbslView(spec.summary), spec.live ? " CONFIG SET may change it." : "");
+}
+
+std::string OptionText(const OptionSpec& spec, const Options& options) {
+  struct Printer {
+    std::string operator()(AddressList Options::*field) const {
+      return absl::StrJoin(options.*field, ",");
+    }
+    std::string operator()(std::int64_t Options::*field) const {
+      return absl::StrCat(options.*field);
+    }
+    std::string operator()(ByteCount Options::*field) const {
+      return absl::StrCat((options.*field).bytes);
+    }
+    std::string operator()(milliseconds Options::*field) const {
+      return PrintDuration(options.*field);
+    }
+    std::string operator()(bool Options::*field) const { return options.*field ? "true" : "false"; }
+    std::string operator()(std::string Options::*field) const { return options.*field; }
+
+    const Options& options;
+  };
+  return std::visit(Printer{options}, spec.field);
+}
+
+// CLI11 splits the command line, words --help and reads the file's syntax; the values are ours. It
+// throws, so this is where its exceptions end.
+absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
+  CLI::App app("A rate-limit server that speaks the Redis protocol.", "weir-server");
+  app.set_version_flag("--version", "weir " + std::string(kVersion));
+  app.get_formatter()->column_width(34);
+  app.allow_extras();
+  std::vector<std::pair<const OptionSpec*, const CLI::Option*>> given;
+  for (const OptionSpec& spec : kOptionRows) {
+    CLI::Option* option = AddOption(app, spec);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    given.emplace_back(&spec, option);
+  }
+  CommandLine line{.options = DefaultOptions(), .print_and_exit = {}};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    line.print_and_exit = app.help();
+    return line;
+  } catch (const CLI::CallForVersion& version) {
+    line.print_and_exit = absl::StrCat(version.what(), "\n");
+    return line;
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
+    const std::string_view argument = unknown.front();
+    const std::string_view name = argument.substr(0, argument.find('='));
+    return UnknownOptionError("argument", name.starts_with("--") ? name.substr(2) : name, argument);
+  }
+  // The file first: what the command line says then replaces it.
+  const auto config = std::ranges::find(given, std::string_view("config"),
+                                        [](const auto& pair) { return pair.first->name; });
+  if (!config->second->results().empty()) {
+    WEIR_RETURN_IF_ERROR(ApplyFile(config->second->results().back(), line.options));
+  }
+  for (const auto& [spec, option] : given) {
+    if (option->results().empty()) continue;
+    WEIR_RETURN_IF_ERROR(SetOption(*spec, option->results().back(), line.options));
+  }
+  return line;
+}
+
+}  // namespace weir

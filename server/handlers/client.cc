@@ -1,0 +1,344 @@
+// CLIENT: the connection's name and ways, and those of others.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "protocol/arg_reader.h"
+#include "protocol/integer.h"
+#include "server/commands/handlers.h"
+#include "server/observe/client_name.h"
+#include "server/os/ignore_case.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+// All clients here are "normal" ones; nobody is of the others.
+bool IsClientType(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
+  return std::ranges::any_of(kTypes, [&](auto known) { return EqualsIgnoreCase(known, type); });
+}
+
+// The text of what CLIENT LIST and KILL say of another type.
+std::string UnknownType(std::string_view type) {
+  return absl::StrCat("Unknown client type ", Quote(type));
+}
+
+// Those that there are, in the order of the ids.
+std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& clients,
+                                                    const std::vector<std::int64_t>& ids) {
+  std::vector<std::shared_ptr<ClientRecord>> found;
+  for (const std::int64_t id : ids) {
+    std::shared_ptr<ClientRecord> record = clients.Find(static_cast<std::uint64_t>(id));
+    if (record) found.push_back(std::move(record));
+  }
+  return found;
+}
+
+void Kill(Call& call, ClientRecord& record) {
+  if (&record == &call.session.record()) return call.session.Close();
+  record.killed.store(true, std::memory_order_relaxed);
+  call.services().client_memory.Note(record, 0);
+  record.Wake();
+}
+
+// CLIENT KILL ip:port
+void KillByAddress(Call& call, std::string_view address) {
+  for (const auto& record : call.services().clients.All()) {
+    if (record->address != address) continue;
+    Kill(call, *record);
+    return call.reply.SimpleString("OK");
+  }
+  call.Fail("No such client");
+}
+
+// Whom CLIENT KILL is to kill: whoever is all that was said.
+struct Victims {
+  std::optional<std::uint64_t> id;
+  std::optional<std::string_view> address;
+  std::optional<std::string_view> local_address;
+  std::optional<std::string_view> user;
+  bool normal = true;  // a type other than this was said
+  bool skip_me = true;
+
+  [[nodiscard]] bool Has(const ClientRecord& record, const ClientRecord& me) const {
+    return normal && (!id || record.id == *id) && (!address || record.address == *address) &&
+           (!local_address || record.local_address == *local_address) &&
+           (!user || record.user() == *user) && (!skip_me || &record != &me);
+  }
+};
+
+absl::StatusOr<Victims> ReadVictims(const Services& services,
+                                    std::span<const std::string_view> arguments) {
+  Victims victims;
+  for (std::size_t i = 0; i + 1 < arguments.size(); i += 2) {
+    const std::string_view name = arguments[i];
+    const std::string_view value = arguments[i + 1];
+    if (EqualsIgnoreCase(name, "ID")) {
+      const std::optional<std::int64_t> id = ParseInteger(value);
+      if (!id || *id < 1) return absl::InvalidArgumentError("client-id should be greater than 0");
+      victims.id = static_cast<std::uint64_t>(*id);
+    } else if (EqualsIgnoreCase(name, "ADDR")) {
+      victims.address = value;
+    } else if (EqualsIgnoreCase(name, "LADDR")) {
+      victims.local_address = value;
+    } else if (EqualsIgnoreCase(name, "TYPE")) {
+      if (!IsClientType(value)) return absl::InvalidArgumentError(UnknownType(value));
+      victims.normal = EqualsIgnoreCase(value, "normal");
+    } else if (EqualsIgnoreCase(name, "USER")) {
+      if (!services.access.Find(value)) {
+        return absl::InvalidArgumentError(absl::StrCat("No such user ", Quote(value)));
+      }
+      victims.user = value;
+    } else if (EqualsIgnoreCase(name, "SKIPME") &&
+               (EqualsIgnoreCase(value, "yes") || EqualsIgnoreCase(value, "no"))) {
+      victims.skip_me = EqualsIgnoreCase(value, "yes");
+    } else {
+      return absl::InvalidArgumentError("syntax error");
+    }
+  }
+  if (arguments.size() % 2 != 0) return absl::InvalidArgumentError("syntax error");
+  return victims;
+}
+
+}  // namespace
+
+void ClientId(Call& call) {
+  call.reply.Integer(static_cast<std::int64_t>(call.session.record().id));
+}
+
+void ClientGetName(Call& call) {
+  const std::string name = call.session.record().name();
+  if (name.empty()) return call.reply.Null();
+  call.reply.Bulk(name);
+}
+
+void ClientSetName(Call& call) {
+  const std::string_view name = call.arguments()[0];
+  if (!IsClientName(name)) return call.Fail(kBadClientName);
+  call.session.record().set_name(std::string(name));
+  call.reply.SimpleString("OK");
+}
+
+void ClientSetInfo(Call& call) {
+  const std::string_view option = call.arguments()[0];
+  const std::string_view value = call.arguments()[1];
+  const bool name = EqualsIgnoreCase(option, "LIB-NAME");
+  if (!name && !EqualsIgnoreCase(option, "LIB-VER")) {
+    return call.Fail(absl::StrCat("Unrecognized option ", Quote(option)));
+  }
+  if (!IsClientName(value))
+    return call.Fail(absl::StrCat(name ? "lib-name" : "lib-ver",
+                                  " cannot contain spaces, newlines or special characters."));
+  ClientRecord& record = call.session.record();
+  if (name) {
+    record.set_library(std::string(value));
+  } else {
+    record.set_library_version(std::string(value));
+  }
+  call.reply.SimpleString("OK");
+}
+
+void ClientInfo(Call& call) { call.reply.Verbatim(call.session.record().Line(call.now) + "\n"); }
+
+void ClientList(Call& call) {
+  ArgReader arguments(call.arguments());
+  std::string_view type = "normal";
+  std::vector<std::int64_t> ids;
+  if (arguments.TryKeyword("TYPE")) {
+    type = arguments.Word("type");
+  } else if (arguments.TryKeyword("ID")) {
+    do {
+      ids.push_back(arguments.Integer("client-id", 1, INT64_MAX));
+    } while (!arguments.AtEnd());
+  }
+  if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
+  if (!IsClientType(type)) return call.Fail(UnknownType(type));
+  call.Charge(kWholeTableWork + ids.size());
+  std::string lines;
+  if (EqualsIgnoreCase(type, "normal")) {
+    const ClientRegistry& clients = call.services().clients;
+    for (const auto& record : ids.empty() ? clients.All() : FindEach(clients, ids)) {
+      absl::StrAppend(&lines, record->Line(call.now), "\n");
+    }
+  }
+  call.reply.Verbatim(lines);
+}
+
+void ClientKill(Call& call) {
+  const auto arguments = call.arguments();
+  call.Charge(kWholeTableWork);
+  if (arguments.size() == 1) return KillByAddress(call, arguments[0]);
+  const absl::StatusOr<Victims> victims = ReadVictims(call.services(), arguments);
+  if (!victims.ok()) return call.Fail(victims.status());
+  std::int64_t killed = 0;
+  for (const auto& record : call.services().clients.All()) {
+    if (!victims->Has(*record, call.session.record())) continue;
+    Kill(call, *record);
+    ++killed;
+  }
+  call.reply.Integer(killed);
+}
+
+void ClientUnblock(Call& call) {
+  using Blocked = ClientRecord::Blocked;
+  const auto arguments = call.arguments();
+  const std::optional<std::int64_t> id = ParseInteger(arguments[0]);
+  if (!id) return call.Fail("value is not an integer or out of range");
+  Blocked end = Blocked::kEndedAsTimeout;
+  if (arguments.size() > 1) {
+    if (EqualsIgnoreCase(arguments[1], "ERROR")) {
+      end = Blocked::kEndedAsError;
+    } else if (!EqualsIgnoreCase(arguments[1], "TIMEOUT")) {
+      return call.Fail("CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+    }
+  }
+  const auto record = call.services().clients.Find(static_cast<std::uint64_t>(*id));
+  Blocked expected = Blocked::kYes;
+  const bool ended = record && record->blocked.compare_exchange_strong(expected, end);
+  if (ended) record->Wake();
+  call.reply.Integer(ended ? 1 : 0);
+}
+
+void ClientPause(Call& call) {
+  const auto arguments = call.arguments();
+  const std::optional<std::int64_t> millis = ParseInteger(arguments[0]);
+  if (!millis) return call.Fail("timeout is not an integer or out of range");
+  if (*millis < 0) return call.Fail("timeout is negative");
+  Pause::What what = Pause::What::kEverything;
+  if (arguments.size() > 1) {
+    if (EqualsIgnoreCase(arguments[1], "WRITE")) {
+      what = Pause::What::kChanges;
+    } else if (!EqualsIgnoreCase(arguments[1], "ALL")) {
+      return call.Fail("CLIENT PAUSE mode must be WRITE or ALL");
+    }
+  }
+  constexpr auto kMillisMax =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::hours{24 * 365});
+  const auto length = std::min(std::chrono::milliseconds{*millis}, kMillisMax);
+  call.services().pause.Begin(what, call.now, call.now + length);
+  call.reply.SimpleString("OK");
+}
+
+void ClientUnpause(Call& call) {
+  call.services().pause.End();
+  for (const auto& record : call.services().clients.All()) record->Wake();
+  call.reply.SimpleString("OK");
+}
+
+void ClientReply(Call& call) {
+  using Replies = Session::Replies;
+  const std::string_view mode = call.arguments()[0];
+  if (EqualsIgnoreCase(mode, "ON")) {
+    call.session.set_replies(Replies::kOn);
+    call.reply.SimpleString("OK");
+  } else if (EqualsIgnoreCase(mode, "OFF")) {
+    call.session.set_replies(Replies::kOff);
+  } else if (EqualsIgnoreCase(mode, "SKIP")) {
+    if (call.session.replies() == Replies::kOff) return;
+    call.session.set_replies(Replies::kSkipThisAndNext);
+  } else {
+    call.Fail("syntax error");
+  }
+}
+
+void ClientNoEvict(Call& call) {
+  const std::string_view mode = call.arguments()[0];
+  const bool stays = EqualsIgnoreCase(mode, "ON");
+  if (!stays && !EqualsIgnoreCase(mode, "OFF")) return call.Fail("syntax error");
+  call.session.record().stays.store(stays, std::memory_order_relaxed);
+  call.reply.SimpleString("OK");
+}
+
+void ClientTracking(Call& call) {
+  using Tracking = Session::Tracking;
+  ArgReader arguments(call.arguments());
+  Tracking asked;
+  if (arguments.TryKeyword("ON")) {
+    asked.on = true;
+  } else if (!arguments.TryKeyword("OFF")) {
+    return call.Fail("syntax error");
+  }
+  while (!arguments.AtEnd()) {
+    if (arguments.TryKeyword("BCAST")) {
+      asked.broadcasts = true;
+    } else if (arguments.TryKeyword("OPTIN")) {
+      asked.opt_in = true;
+    } else if (arguments.TryKeyword("OPTOUT")) {
+      asked.opt_out = true;
+    } else if (arguments.TryKeyword("NOLOOP")) {
+      asked.no_loop = true;
+    } else {
+      return call.Fail("syntax error");
+    }
+  }
+  const Tracking& tracking = call.session.tracking();
+  if (!asked.on) {
+    call.session.set_tracking({});
+    return call.reply.SimpleString("OK");
+  }
+  if (tracking.on && tracking.broadcasts != asked.broadcasts) {
+    return call.Fail(
+        "You can't switch BCAST mode on/off before disabling tracking for this client, and then "
+        "re-enabling it with a different mode.");
+  }
+  if (asked.broadcasts && (asked.opt_in || asked.opt_out)) {
+    return call.Fail("OPTIN and OPTOUT are not compatible with BCAST");
+  }
+  if (asked.opt_in && asked.opt_out) {
+    return call.Fail("You can't specify both OPTIN mode and OPTOUT mode");
+  }
+  if (tracking.on && ((asked.opt_in && tracking.opt_out) || (asked.opt_out && tracking.opt_in))) {
+    return call.Fail(
+        "You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then "
+        "re-enabling it with a different mode.");
+  }
+  call.session.set_tracking(asked);
+  call.reply.SimpleString("OK");
+}
+
+void ClientTrackingInfo(Call& call) {
+  const Session::Tracking& tracking = call.session.tracking();
+  std::vector<std::string_view> flags = {tracking.on ? "on" : "off"};
+  if (tracking.broadcasts) flags.emplace_back("bcast");
+  if (tracking.opt_in) flags.emplace_back("optin");
+  if (tracking.opt_out) flags.emplace_back("optout");
+  if (tracking.no_loop) flags.emplace_back("noloop");
+  call.reply.Map(3);
+  call.reply.Bulk("flags");
+  call.reply.Set(flags.size());
+  for (const std::string_view flag : flags) call.reply.Bulk(flag);
+  call.reply.Bulk("redirect");
+  call.reply.Integer(tracking.on ? 0 : -1);
+  call.reply.Bulk("prefixes");
+  call.reply.Array(0);
+}
+
+void ClientGetRedir(Call& call) { call.reply.Integer(call.session.tracking().on ? 0 : -1); }
+
+void ClientCaching(Call& call) {
+  const Session::Tracking& tracking = call.session.tracking();
+  const bool yes = EqualsIgnoreCase(call.arguments()[0], "YES");
+  if (!tracking.opt_in && !tracking.opt_out) {
+    return call.Fail(
+        "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+        "OPTOUT "
+        "mode enabled");
+  }
+  if (!yes && !EqualsIgnoreCase(call.arguments()[0], "NO")) return call.Fail("syntax error");
+  if (yes && !tracking.opt_in) {
+    return call.Fail("CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.");
+  }
+  if (!yes && !tracking.opt_out) {
+    return call.Fail("CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
+  }
+  call.reply.SimpleString("OK");
+}
+
+}  // namespace weir

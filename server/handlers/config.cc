@@ -1,0 +1,211 @@
+// CONFIG: the options, as they are and as they shall be until the server ends.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include <spdlog/spdlog.h>
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "server/access/glob.h"
+#include "server/commands/handlers.h"
+#include "server/config/options.h"
+#include "server/os/descriptor_limit.h"
+#include "server/os/ignore_case.h"
+#include "server/os/log.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+using Setting = std::pair<std::string_view, std::string>;
+
+// What tools ask of every Redis and what nobody sets here.
+using FixedSetting = std::pair<std::string_view, std::string_view>;
+constexpr std::array<FixedSetting, 5> FixedSettings(ByteCount max_memory) {
+  return {{
+      {"appendonly", "no"},
+      {"databases", "1"},
+      {"maxmemory-policy", EvictionPolicy(max_memory)},
+      {"replica-read-only", "yes"},
+      {"save", ""},
+  }};
+}
+
+// Redis's words for levels of the log, under Redis's name for the option. The first one counts.
+struct LogLevel {
+  std::string_view redis;
+  std::string_view ours;
+};
+constexpr std::array<LogLevel, 5> kLogLevels = {{{"debug", "debug"},
+                                                 {"notice", "info"},
+                                                 {"verbose", "info"},
+                                                 {"warning", "warning"},
+                                                 {"warning", "error"}}};
+
+// CONFIG spells values as the command line does, but for what clients know from Redis. A timeout is
+// in whole seconds there, and 0 is never.
+std::string SettingText(const OptionSpec& spec, std::string_view name, const Options& options) {
+  std::string text = OptionText(spec, options);
+  if (name == "timeout") {
+    return absl::StrCat(std::chrono::ceil<std::chrono::seconds>(options.timeout).count());
+  }
+  if (name == "protected-mode") return options.protected_mode ? "yes" : "no";
+  if (name != "loglevel") return text;
+  return std::string(std::ranges::find(kLogLevels, text, &LogLevel::ours)->redis);
+}
+
+// The same value, as the command line spells it. It takes that spelling, too.
+std::string OptionTextOf(const OptionSpec& spec, std::string_view name, std::string_view value) {
+  const bool is_number = value.find_first_not_of("0123456789") == std::string_view::npos;
+  if (spec.name == "timeout" && is_number && !value.empty())
+    return absl::StrCat(AbslView(value), "s");
+  if (spec.name == "protected-mode" && EqualsIgnoreCase(value, "yes")) return "true";
+  if (spec.name == "protected-mode" && EqualsIgnoreCase(value, "no")) return "false";
+  if (!EqualsIgnoreCase(name, "loglevel")) return std::string(value);
+  const auto* const level = std::ranges::find_if(
+      kLogLevels, [&](const LogLevel& one) { return EqualsIgnoreCase(one.redis, value); });
+  return std::string(level == kLogLevels.end() ? value : level->ours);
+}
+
+std::vector<Setting> AllSettings(const Services& services) {
+  Options options = services.settings.All();
+  if (services.port != 0) options.port = services.port;  // --port 0 takes any free one.
+  std::vector<Setting> settings;
+  for (const OptionSpec& spec : OptionTable()) {
+    for (const std::string_view name : {spec.name, spec.redis_alias}) {
+      if (!name.empty()) settings.emplace_back(name, SettingText(spec, name, options));
+    }
+  }
+  const auto fixed = FixedSettings(options.max_memory);
+  settings.insert(settings.end(), fixed.begin(), fixed.end());
+  return settings;
+}
+
+// What CONFIG SET is to do.
+struct Assignment {
+  const OptionSpec* spec;
+  std::string_view name;  // as the client calls it
+  std::string_view value;
+};
+
+absl::Status CannotSet(std::string_view name, std::string_view reason) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("CONFIG SET failed (possibly related to argument '",
+                   AbslView(name.substr(0, kQuotedBytesMax)), "') - ", AbslView(reason)));
+}
+
+// Fails as Redis does, with its words, at the first one that cannot be.
+absl::StatusOr<std::vector<Assignment>> ReadAssignments(std::span<const std::string_view> words) {
+  if (words.size() % 2 != 0) return absl::InvalidArgumentError("syntax error");
+  std::vector<Assignment> assignments;
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const auto is_this = [&](std::string_view name) { return EqualsIgnoreCase(name, words[i]); };
+    const auto spec = std::ranges::find_if(OptionTable(), [&](const OptionSpec& one) {
+      return is_this(one.name) || (!one.redis_alias.empty() && is_this(one.redis_alias));
+    });
+    const bool known = spec != OptionTable().end();
+    if (!known && std::ranges::none_of(FixedSettings({}), is_this, &FixedSetting::first)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Unknown option or number of arguments for CONFIG SET - '",
+                       AbslView(words[i].substr(0, kQuotedBytesMax)), "'"));
+    }
+    if (!known || !spec->live) return CannotSet(words[i], "can't set immutable config");
+    if (std::ranges::find(assignments, &*spec, &Assignment::spec) != assignments.end()) {
+      return CannotSet(words[i], "duplicate parameter");
+    }
+    assignments.push_back({&*spec, words[i], words[i + 1]});
+  }
+  return assignments;
+}
+
+absl::Status Assign(const Assignment& assignment, bool keeps_state, Options& options) {
+  const auto& [spec, name, value] = assignment;
+  if (!SetOption(*spec, OptionTextOf(*spec, name, value), options).ok()) {
+    return CannotSet(name, absl::StrCat("argument must be ", ExpectedText(*spec)));
+  }
+  if (spec->name != "max-clients") return absl::OkStatus();
+  const ClientRoom room = MakeRoomForClients(options.max_clients, options.threads, keeps_state);
+  if (room.clients >= options.max_clients) return absl::OkStatus();
+  return CannotSet(name, absl::StrCat("The operating system is not able to handle the specified "
+                                      "number of clients, try with ",
+                                      room.clients));
+}
+
+void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
+               const Options& after) {
+  const std::string old = OptionText(spec, before);
+  const std::string now = OptionText(spec, after);
+  if (now == old) return;
+  spdlog::warn("client {}, user '{}', has set {} to {}, it was {}",
+               EscapedForLog(call.session.record().address),
+               EscapedForLog(call.session.user()->name()), spec.name, EscapedForLog(now),
+               EscapedForLog(old));
+}
+
+// What is told of its settings, and does not read them in Settings.
+void Apply(Services& services, const Options& options) {
+  services.limiter.set_memory_max(static_cast<std::size_t>(options.max_memory.bytes));
+  services.observers.Configure(options);
+}
+
+}  // namespace
+
+void ConfigGet(Call& call) {
+  call.Charge(call.arguments().size());
+  std::vector<Setting> found;
+  for (Setting& setting : AllSettings(call.services())) {
+    for (const std::string_view pattern : call.arguments()) {
+      if (!MatchesGlob(pattern, setting.first)) continue;
+      found.push_back(std::move(setting));
+      break;
+    }
+  }
+  call.reply.Map(found.size());
+  for (const auto& [name, value] : found) {
+    call.reply.Bulk(name);
+    call.reply.Bulk(value);
+  }
+}
+
+void ConfigSet(Call& call) {
+  call.Charge(call.arguments().size());
+  const absl::StatusOr<std::vector<Assignment>> assignments = ReadAssignments(call.arguments());
+  if (!assignments.ok()) return call.Fail(assignments.status());
+  const bool keeps_state = call.services().state != nullptr;
+  const absl::Status changed = call.services().settings.Change([&](Options& options) {
+    const Options before = options;
+    for (const Assignment& assignment : *assignments) {
+      WEIR_RETURN_IF_ERROR(Assign(assignment, keeps_state, options));
+    }
+    for (const Assignment& one : *assignments) LogChange(call, *one.spec, before, options);
+    Apply(call.services(), options);
+    return absl::OkStatus();
+  });
+  if (!changed.ok()) return call.Fail(changed);
+  call.services().client_memory.Enforce();
+  call.reply.SimpleString("OK");
+}
+
+// Nothing that a client says writes a file where it likes.
+void ConfigRewrite(Call& call) {
+  const std::string& file = call.services().options.config;
+  if (file.empty()) return call.Fail("The server is running without a config file");
+  call.Fail(
+      absl::StrCat("weir does not write its config file: what is to outlast a restart, put "
+                   "into ",
+                   Quote(file), " by hand"));
+}
+
+void ConfigResetStat(Call& call) {
+  call.Charge(kWholeTableWork * call.services().workers.size());
+  call.services().stats_report.Reset(call.services());
+  call.reply.SimpleString("OK");
+}
+
+}  // namespace weir

@@ -1,0 +1,119 @@
+// The commands that clients send about their connection: greeting, tests of it, its end.
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "protocol/integer.h"
+#include "server/commands/handlers.h"
+#include "server/config/version.h"
+#include "server/handlers/login.h"
+#include "server/observe/client_name.h"
+#include "server/os/ignore_case.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kHelloNeedsAuth =
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH "
+    "<user> <pass> option can be used to authenticate the client and select the RESP protocol "
+    "version at the same time";
+
+// What HELLO asks for.
+struct Greeting {
+  std::optional<std::int64_t> protocol;
+  std::optional<std::string_view> user;
+  std::string_view password;
+  std::optional<std::string_view> client_name;
+};
+
+// The errors have their prefix: clients tell them apart by it.
+absl::StatusOr<Greeting> ReadGreeting(std::span<const std::string_view> arguments) {
+  Greeting greeting;
+  if (arguments.empty()) return greeting;
+  greeting.protocol = ParseInteger(arguments[0]);
+  if (!greeting.protocol) {
+    return absl::InvalidArgumentError("ERR Protocol version is not an integer or out of range");
+  }
+  if (*greeting.protocol < 2 || *greeting.protocol > 3) {
+    return absl::InvalidArgumentError("NOPROTO unsupported protocol version");
+  }
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::size_t left = arguments.size() - i - 1;
+    if (EqualsIgnoreCase(arguments[i], "AUTH") && left >= 2) {
+      greeting.user = arguments[i + 1];
+      greeting.password = arguments[i + 2];
+      i += 2;
+    } else if (EqualsIgnoreCase(arguments[i], "SETNAME") && left >= 1) {
+      greeting.client_name = arguments[++i];
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("ERR Syntax error in HELLO option ", Quote(arguments[i])));
+    }
+  }
+  if (greeting.client_name && !IsClientName(*greeting.client_name)) {
+    return absl::InvalidArgumentError(absl::StrCat("ERR ", kBadClientName));
+  }
+  return greeting;
+}
+
+}  // namespace
+
+void Ping(Call& call) {
+  if (call.arguments().empty()) return call.reply.SimpleString("PONG");
+  call.reply.Bulk(call.arguments()[0]);
+}
+
+void Echo(Call& call) { call.reply.Bulk(call.arguments()[0]); }
+
+void Quit(Call& call) {
+  call.reply.SimpleString("OK");
+  call.session.Close();
+}
+
+void Hello(Call& call) {
+  const absl::StatusOr<Greeting> greeting = ReadGreeting(call.arguments());
+  if (!greeting.ok()) return call.FailAs(StdView(greeting.status().message()));
+  if (greeting->user && !LogIn(call, *greeting->user, greeting->password)) return;
+  if (!call.session.user()) return call.FailAs(kHelloNeedsAuth);
+  ClientRecord& record = call.session.record();
+  if (greeting->client_name) record.set_name(std::string(*greeting->client_name));
+  if (greeting->protocol) {
+    const int protocol = static_cast<int>(*greeting->protocol);
+    record.protocol.store(protocol, std::memory_order_relaxed);
+    call.reply.set_protocol(protocol);
+  }
+  call.reply.Map(7);
+  call.reply.Bulk("server");
+  call.reply.Bulk("weir");
+  call.reply.Bulk("version");
+  call.reply.Bulk(kRedisVersion);
+  call.reply.Bulk("proto");
+  call.reply.Integer(call.reply.protocol());
+  call.reply.Bulk("id");
+  call.reply.Integer(static_cast<std::int64_t>(record.id));
+  call.reply.Bulk("mode");
+  call.reply.Bulk("standalone");
+  call.reply.Bulk("role");
+  call.reply.Bulk("master");
+  call.reply.Bulk("modules");
+  call.reply.Array(0);
+}
+
+void Reset(Call& call) {
+  call.session.Reset();
+  call.reply.set_protocol(2);
+  call.reply.SimpleString("RESET");
+}
+
+void Select(Call& call) {
+  const std::optional<std::int64_t> index = ParseInteger(call.arguments()[0]);
+  if (!index) return call.Fail("value is not an integer or out of range");
+  if (*index != 0) return call.Fail("DB index is out of range");
+  call.reply.SimpleString("OK");
+}
+
+}  // namespace weir

@@ -1,0 +1,77 @@
+// The commands of Redis that look at keys, for tools that know nothing of limits. A key exists
+// while one of its buckets is not full.
+#include <chrono>
+
+#include "protocol/arg_reader.h"
+#include "server/commands/handlers.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kNoSuchKey = -2;  // of TTL and PTTL
+
+Nanos ResetAfter(const Call& call, std::string_view key) {
+  const Services& services = call.services();
+  return services.limiter.ResetAfter(
+      key, services.explicit_time.View(call.now),
+      [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
+}
+
+Nanos ResetAfter(const Call& call) { return ResetAfter(call, call.arguments()[0]); }
+
+}  // namespace
+
+void Dbsize(Call& call) {
+  call.Charge(kWholeTableWork);
+  const Services& services = call.services();
+  call.reply.Integer(static_cast<std::int64_t>(services.CountBuckets(call.now)));
+}
+
+void Del(Call& call) {
+  const Instant now = call.services().explicit_time.View(call.now);
+  call.Charge(call.arguments().size());
+  call.Changed();
+  const Limiter::Isolation isolation(call.services().limiter, call.arguments());
+  std::int64_t forgotten = 0;
+  for (const std::string_view key : call.arguments()) {
+    if (call.services().limiter.Reset(key, {}, now) > 0) ++forgotten;
+  }
+  call.reply.Integer(forgotten);
+}
+
+void Exists(Call& call) {
+  call.Charge(call.arguments().size());
+  const Limiter::Isolation isolation(call.services().limiter, call.arguments());
+  std::int64_t existing = 0;
+  for (const std::string_view key : call.arguments()) {
+    if (ResetAfter(call, key) > Nanos{0}) ++existing;
+  }
+  call.reply.Integer(existing);
+}
+
+void Flush(Call& call) {
+  ArgReader arguments(call.arguments());
+  if (!arguments.TryKeyword("SYNC")) arguments.TryKeyword("ASYNC");
+  if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
+  call.Charge(kWholeTableWork);
+  call.services().limiter.Clear();
+  call.Changed();
+  call.reply.SimpleString("OK");
+}
+
+void Ttl(Call& call) {
+  const Nanos reset_after = ResetAfter(call);
+  call.reply.Integer(reset_after == Nanos{0}
+                         ? kNoSuchKey
+                         : std::chrono::ceil<std::chrono::seconds>(reset_after).count());
+}
+
+void Pttl(Call& call) {
+  const Nanos reset_after = ResetAfter(call);
+  call.reply.Integer(reset_after == Nanos{0} ? kNoSuchKey : CeilMillis(reset_after));
+}
+
+void Type(Call& call) { call.reply.SimpleString(ResetAfter(call) == Nanos{0} ? "none" : "bucket"); }
+
+}  // namespace weir

@@ -1,0 +1,39 @@
+#include "server/handlers/login.h"
+
+#include <memory>
+#include <string>
+
+#include <spdlog/spdlog.h>
+
+#include "server/os/log.h"
+
+namespace weir {
+
+bool LogIn(Call& call, std::string_view user, std::string_view password) {
+  const Services& services = call.services();
+  std::shared_ptr<const User> found = services.access.Find(user);
+  // Of a user that there is not a password is compared, too: else the time would tell.
+  const User& compared = found ? *found : *services.access.Find(kDefaultUser);
+  const std::string hash = User::HashOf(password);
+  const bool right = compared.AcceptsHash(hash);
+  if (found && found->is_on() && right) {
+    call.session.set_user(std::move(found), hash);
+    return true;
+  }
+  call.session.Hold(call.now + kLoginDelay);
+  // Who is not known is not named: it may be a password that was said first.
+  call.services().access_log.Note({.reason = AccessLog::Reason::kPassword,
+                                   .object = std::string(call.words[0]),
+                                   .user = found ? found->name() : "(unknown)",
+                                   .client = call.session.record().Line(call.now),
+                                   .last = call.now});
+  if (const auto held_back = call.services().login_throttle.Admit()) {
+    spdlog::warn("refused client {} as {}: wrong password, or off ({} such lines held back)",
+                 call.session.record().address,
+                 found ? "user '" + found->name() + "'" : "a user that there is not", *held_back);
+  }
+  call.FailAs("WRONGPASS invalid username-password pair or user is disabled.");
+  return false;
+}
+
+}  // namespace weir

@@ -1,0 +1,107 @@
+// MEMORY: what of the machine's memory the server has, and for what.
+#include "server/os/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "protocol/integer.h"
+#include "server/commands/handlers.h"
+#include "server/os/ignore_case.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+// Of a slot and its byte of control. The empty places between slots are no key's.
+constexpr std::int64_t kBytesPerBucket = sizeof(SlotKey) + sizeof(Bucket) + 1;
+
+// Below this the figures are those of the program, and not of what it keeps.
+constexpr std::uint64_t kWorthALook = 32 * 1024 * 1024;
+
+std::string Diagnosis(const MemoryUse& memory) {
+  if (memory.resident < kWorthALook) {
+    return "The server has little memory: there is nothing to find.\n";
+  }
+  std::string text;
+  if (memory.resident_peak > memory.resident * 3 / 2) {
+    absl::StrAppend(&text, "The peak was ", memory.resident_peak,
+                    " bytes, half as much again as now or more: there were more buckets once.\n");
+  }
+  if (memory.heap_held > memory.heap * 7 / 5) {
+    absl::StrAppend(&text, "malloc holds ", memory.heap_held, " bytes and has handed out ",
+                    memory.heap, ": MEMORY PURGE gives whole free pages back.\n");
+  }
+  return text.empty() ? "The figures are as they should be.\n" : text;
+}
+
+}  // namespace
+
+// There is nothing nested, so nothing is sampled.
+void MemoryUsage(Call& call) {
+  const auto options = call.arguments().subspan(1);
+  for (std::size_t i = 0; i < options.size(); i += 2) {
+    if (!EqualsIgnoreCase(options[i], "SAMPLES") || i + 1 == options.size()) {
+      return call.Fail("syntax error");
+    }
+    const std::optional<std::int64_t> samples = ParseInteger(options[i + 1]);
+    if (!samples) return call.Fail("value is not an integer or out of range");
+    if (*samples < 0) return call.Fail("syntax error");
+  }
+  const std::string_view key = call.arguments()[0];
+  const Services& services = call.services();
+  const auto buckets = services.limiter.Inspect(
+      key, services.explicit_time.View(call.now),
+      [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
+  if (buckets.empty()) return call.reply.Null();
+  call.reply.Integer(static_cast<std::int64_t>(buckets.size()) * kBytesPerBucket);
+}
+
+void MemoryStats(Call& call) {
+  call.Charge(kWholeTableWork);
+  const MemoryUse memory = MeasureMemory();
+  const Limiter::Size size = call.services().limiter.size();
+  const std::array<std::pair<std::string_view, std::uint64_t>, 11> figures = {{
+      {"peak.allocated", memory.resident_peak},
+      {"total.allocated", memory.heap},
+      {"keys.count", size.buckets},
+      {"keys.bytes-per-key", size.table_bytes / std::max<std::size_t>(size.buckets, 1)},
+      {"dataset.bytes", size.table_bytes},
+      {"overhead.total", memory.heap - std::min<std::uint64_t>(size.table_bytes, memory.heap)},
+      {"allocator.allocated", memory.heap},
+      {"allocator.active", memory.heap_held},
+      {"allocator.resident", memory.resident},
+      {"allocator-fragmentation.bytes", memory.heap_held - std::min(memory.heap, memory.heap_held)},
+      {"fragmentation.bytes", memory.resident - std::min(memory.heap, memory.resident)},
+  }};
+  call.reply.Map(figures.size());
+  for (const auto& [name, bytes] : figures) {
+    call.reply.Bulk(name);
+    call.reply.Integer(static_cast<std::int64_t>(bytes));
+  }
+}
+
+void MemoryDoctor(Call& call) {
+  call.Charge(kWholeTableWork);
+  call.reply.Verbatim(Diagnosis(MeasureMemory()));
+}
+
+void MemoryMallocStats(Call& call) {
+  call.Charge(kWholeTableWork);
+  call.reply.Verbatim(HeapReport());
+}
+
+void MemoryPurge(Call& call) {
+  call.Charge(kWholeTableWork);
+  ReturnFreeMemory();
+  call.reply.SimpleString("OK");
+}
+
+}  // namespace weir

@@ -1,0 +1,88 @@
+// The commands for tools and operators.
+#include <chrono>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "protocol/arg_reader.h"
+#include "protocol/integer.h"
+#include "server/commands/handlers.h"
+#include "server/config/version.h"
+#include "server/handlers/info.h"
+#include "server/session/call.h"
+
+namespace weir {
+
+void Info(Call& call) {
+  call.Charge(kWholeTableWork);
+  call.reply.Verbatim(InfoText(call.services(), call.now, call.arguments()));
+}
+
+// Of one server without replicas.
+void Role(Call& call) {
+  call.reply.Array(3);
+  call.reply.Bulk("master");
+  call.reply.Integer(0);
+  call.reply.Array(0);
+}
+
+void ModuleList(Call& call) { call.reply.Array(0); }
+
+// A transaction's reply has no room for what comes later.
+void MonitorCommands(Call& call) {
+  if (call.queued) return call.Fail("MONITOR isn't allowed for DENY BLOCKING client");
+  call.session.StartMonitoring();
+  call.reply.SimpleString("OK");
+}
+
+void Lolwut(Call& call) {
+  ArgReader arguments(call.arguments());
+  if (arguments.TryKeyword("VERSION") && !arguments.AtEnd() &&
+      !ParseInteger(arguments.Word("version"))) {
+    return call.Fail("value is not an integer or out of range");
+  }
+  call.reply.Verbatim(absl::StrCat("  \\~~~~~~~/\n   \\~~~~~/   weir ", AbslView(kVersion),
+                                   "\n    \\~~~/    what is too much flows over\n"));
+}
+
+// SCAN and its like.
+void NoKeyTexts(Call& call) {
+  call.Fail(
+      "weir keeps hashes of keys and not their texts: ask for a key with RL.INSPECT, or with "
+      "RL.TOP "
+      "for those that are denied most");
+}
+
+// No reply when it works, as with Redis: the connection ends.
+void Shutdown(Call& call) {
+  ArgReader arguments(call.arguments());
+  const bool abort = arguments.TryKeyword("ABORT");  // stands alone
+  bool save = false;
+  bool no_save = false;
+  while (!abort && !arguments.AtEnd()) {
+    if (arguments.TryKeyword("SAVE")) {
+      save = true;
+    } else if (arguments.TryKeyword("NOSAVE")) {
+      no_save = true;
+    } else if (!arguments.TryKeyword("NOW") && !arguments.TryKeyword("FORCE")) {
+      arguments.Fail("syntax error");
+    }
+    if (save && no_save) arguments.Fail("syntax error");
+  }
+  if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
+  if (abort) return call.Fail("No shutdown in progress.");
+  call.session.Close();
+  call.services().request_shutdown();
+}
+
+void Time(Call& call) {
+  const auto since_epoch = call.now.time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_epoch);
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(since_epoch - seconds);
+  call.reply.Array(2);
+  call.reply.Bulk(absl::StrCat(seconds.count()));
+  call.reply.Bulk(absl::StrCat(micros.count()));
+}
+
+}  // namespace weir

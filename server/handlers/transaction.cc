@@ -1,0 +1,103 @@
+// MULTI and what belongs to it: several requests that nobody else's comes between.
+#include "server/session/transaction.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/limiter/limiter.h"
+#include "server/commands/command_keys.h"
+#include "server/commands/handlers.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+// Bytes of the replies of one EXEC, but for the errors in the place of what is more. Decisions that
+// a queue has room for (Transaction::kBytesMax) say less, also WITHLIMITS.
+constexpr std::size_t kRepliesBytesMax = 4 * 1024 * 1024;
+constexpr std::string_view kTooLong =
+    "ERR done, but the replies of this EXEC are too long to say more";
+
+// Keeps everybody else from the keys of the queued commands, and from those watched.
+Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
+                           const std::vector<Transaction::Words>& requests) {
+  const auto& queued = transaction.queued();
+  const bool about_all =
+      std::ranges::any_of(queued, [](const CommandSpec* spec) { return spec->Is(kWholeTable); });
+  if (about_all) return Limiter::Isolation(limiter);
+  std::vector<std::string_view> keys;
+  for (std::size_t i = 0; i < queued.size(); ++i) {
+    const auto named = KeysIn(*queued[i], requests[i]);
+    keys.insert(keys.end(), named.begin(), named.end());
+  }
+  // Who changes a policy holds all keys, so that any key keeps it out.
+  if (keys.empty()) keys.emplace_back();
+  return {limiter, keys, transaction.watched()};
+}
+
+}  // namespace
+
+void Multi(Call& call) {
+  Transaction& transaction = call.session.transaction();
+  if (transaction.is_open()) return call.Fail("MULTI calls can not be nested");
+  transaction.Open();
+  call.reply.SimpleString("OK");
+}
+
+void Discard(Call& call) {
+  if (!call.session.transaction().is_open()) return call.Fail("DISCARD without MULTI");
+  call.session.transaction() = Transaction();
+  call.reply.SimpleString("OK");
+}
+
+void Watch(Call& call) {
+  Transaction& transaction = call.session.transaction();
+  if (transaction.is_open()) return call.Fail("WATCH inside MULTI is not allowed");
+  call.Charge(call.arguments().size());
+  for (const std::string_view key : call.arguments()) {
+    const absl::Status watched = transaction.Watch(call.services().limiter.Watch(key));
+    if (!watched.ok()) return call.Fail(watched);
+  }
+  call.reply.SimpleString("OK");
+}
+
+void Unwatch(Call& call) {
+  call.session.transaction().Unwatch();
+  call.reply.SimpleString("OK");
+}
+
+// The queue is the client's own from here on: what it queues is no transaction any more.
+void Exec(Call& call) {
+  if (!call.session.transaction().is_open()) return call.Fail("EXEC without MULTI");
+  const Transaction transaction = std::exchange(call.session.transaction(), Transaction());
+  if (transaction.is_aborted()) {
+    return call.FailAs("EXECABORT Transaction discarded because of previous errors.");
+  }
+  call.Charge(transaction.units() + transaction.watched_size());
+  const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
+  Limiter& limiter = call.services().limiter;
+  const Limiter::Isolation isolation = Isolate(limiter, transaction, requests);
+  const Instant view = call.services().explicit_time.View(call.now);
+  const bool unchanged = std::ranges::all_of(
+      transaction.watched(),
+      [&](const Limiter::Watched& watched) { return limiter.IsUnchanged(watched, view); });
+  if (!unchanged) return call.reply.NullArray();
+  const std::size_t begin = call.reply.size();
+  call.reply.Array(requests.size());
+  call.session.StartLap();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::size_t before = call.reply.size();
+    call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);
+    const std::size_t end = call.reply.size();
+    if (end - begin <= kRepliesBytesMax || end - before <= kTooLong.size()) continue;
+    // It is done all the same: a transaction does not stop halfway.
+    call.reply.TakeBack(before);
+    call.session.worker().Fail(call.reply, kTooLong);
+  }
+}
+
+}  // namespace weir

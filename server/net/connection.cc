@@ -1,0 +1,346 @@
+#include "server/net/connection.h"
+
+#include <algorithm>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include <asio/error.hpp>
+#include <asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+#include "core/base/heap_bytes.h"
+#include "core/base/status.h"
+#include "server/net/io_thread.h"
+#include "server/net/lingering_close.h"
+#include "server/os/wipe.h"
+
+namespace weir {
+
+Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record)
+    : thread_(thread),
+      transport_(std::move(transport)),
+      record_(std::move(record)),
+      session_(thread.worker(), record_) {}
+
+Connection::~Connection() {
+  DropInput();
+  record_->set_on_wake({});
+  thread_.worker().services.client_memory.Note(*record_, 0);
+  thread_.worker().services.clients.Remove(*record_);
+}
+
+void Connection::Start() {
+  if (thread_.worker().services.settings.timeout().count() > 0) thread_.Watch(shared_from_this());
+  record_->set_on_wake([weak = weak_from_this(), executor = transport_.executor()] {
+    asio::post(executor, [weak] {
+      if (const std::shared_ptr<Connection> self = weak.lock()) self->OnWake();
+    });
+  });
+  WaitForInput();
+  OnWake();  // for what came before there was anybody to wake
+}
+
+void Connection::OnWake() {
+  if (state_ == State::kClosed) return;
+  if (record_->killed.load(std::memory_order_relaxed)) return Close();
+  if (state_ == State::kReading && session_.has_news()) return ExecutePending();
+  if (state_ != State::kWaiting && state_ != State::kHeld) return;
+  wait_timer_->cancel();
+  ExecutePending();
+}
+
+void Connection::Drain() {
+  if (state_ == State::kClosed || drain_bytes_left_) return;
+  drain_bytes_left_ = transport_.Available();
+  if (state_ == State::kWaiting || state_ == State::kHeld) {
+    wait_timer_->cancel();  // Else the thread would not end before it.
+    session_.EndWait();
+    return ExecutePending();
+  }
+  if (state_ != State::kReading) return;  // Proceed() goes on from here.
+  // Who is idle has got all its replies, so nothing is lost by closing at once.
+  if (drain_bytes_left_ == 0 || transport_.is_handshaking()) return Close();
+  Receive();
+}
+
+bool Connection::CloseIfStalled(Instant now) {
+  if (IsIdleTooLong(now)) {
+    Close();
+    return false;
+  }
+  if (!stalled_since_) return thread_.worker().services.settings.timeout().count() > 0;
+  const bool is_handshaking = transport_.is_handshaking();
+  if (now - *stalled_since_ < (is_handshaking ? kHandshakeTime : kStalledTime)) return true;
+  if (const auto held_back = thread_.stall_throttle().Admit()) {
+    std::string_view reason = "it reads its replies too slowly";
+    if (state_ == State::kReading) reason = "its request is not complete";
+    if (!session_.user()) reason = "it has not logged in";
+    if (is_handshaking) reason = "its TLS handshake is not complete";
+    spdlog::warn("closed client {}: {} for {} s ({} such lines held back)", record_->address,
+                 reason,
+                 std::chrono::duration_cast<std::chrono::seconds>(now - *stalled_since_).count(),
+                 *held_back);
+  }
+  Close();
+  return false;
+}
+
+bool Connection::IsIdleTooLong(Instant now) const {
+  const Nanos timeout = thread_.worker().services.settings.timeout();
+  if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
+  const Instant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
+  return now - active >= timeout;
+}
+
+void Connection::WaitForInput() {
+  state_ = State::kReading;
+  NoteStall(!pending_input_.empty() || transport_.is_handshaking());
+  WatchInput();
+}
+
+void Connection::WaitForTime() {
+  if (drain_bytes_left_) {
+    session_.EndWait();
+    return Postpone(&Connection::ExecutePending);
+  }
+  state_ = turn_.next == Session::Next::kHold ? State::kHeld : State::kWaiting;
+  NoteStall(false);
+  if (!wait_timer_) wait_timer_.emplace(transport_.executor());
+  wait_timer_->expires_after(turn_.wake - thread_.worker().services.clock.Now());
+  wait_timer_->async_wait([self = shared_from_this()](std::error_code error) {
+    if (error) return;
+    if (self->state_ == State::kWaiting || self->state_ == State::kHeld) self->ExecutePending();
+  });
+  if (state_ == State::kWaiting) WatchInput();
+}
+
+void Connection::WatchInput() {
+  if (std::exchange(watching_input_, true)) return;
+  transport_.WaitToRead([self = shared_from_this()](std::error_code error) {
+    self->watching_input_ = false;
+    if (error) return;
+    if (self->state_ == State::kReading) return self->Receive();
+    if (self->state_ == State::kWaiting) self->ReceiveMeanwhile();
+  });
+}
+
+void Connection::ReceiveMeanwhile() {
+  std::error_code error;
+  const std::size_t received = transport_.Read(thread_.input(), error);
+  if (error && error != asio::error::would_block) return Close();
+  pending_input_.append(thread_.input().data(), received);
+  Wipe(thread_.input().first(received));
+  NoteMemory();
+  if (pending_input_.size() < kWaitingInputBytesMax) WatchInput();
+}
+
+// The thread's buffer has room in front of where it reads to, so that the beginning of a request is
+// put before its end and the session sees both as one.
+void Connection::Receive() {
+  char* const space = thread_.input().data() + kInputHeadroomBytes;
+  std::size_t room = kInputBytes;
+  if (drain_bytes_left_) room = std::min(room, *drain_bytes_left_);
+  std::error_code error;
+  const bool was_handshaking = transport_.is_handshaking();
+  const std::size_t received = transport_.Read({space, room}, error);
+  if (was_handshaking && !transport_.is_handshaking()) NoteStall(false);
+  if (error == asio::error::would_block) return drain_bytes_left_ ? Finish() : WaitForInput();
+  if (!transport_.tls_failure().empty()) return RefuseTls();
+  if (error) return Close();  // At the end of its input (eof) the client has got every reply.
+  if (drain_bytes_left_) *drain_bytes_left_ -= received;
+  const std::size_t pending = pending_input_.size();
+  if (pending > kInputHeadroomBytes) {
+    pending_input_.append(space, received);
+    Wipe({space, received});
+    return ExecuteTurn(pending_input_);
+  }
+  char* const unread = space - pending;
+  std::ranges::copy(pending_input_, unread);
+  ExecuteTurn({unread, pending + received});
+}
+
+void Connection::ExecuteTurn(std::span<char> unread) {
+  std::string& replies = thread_.EmptyOutput();
+  turn_ = session_.Execute({unread.data(), unread.size()}, replies);
+  if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
+  const bool closes = turn_.next == Session::Next::kClose;
+  const std::size_t consumed = closes ? unread.size() : turn_.consumed;
+  if (turn_.had_secret || closes) Wipe(unread.first(consumed));
+  KeepInput(unread, consumed);
+  turn_.unsaved_from ? SendWhenSaved(replies) : Send(replies);
+  NoteMemory();
+}
+
+// What does not say that something was changed leaves at once, as far as the kernel takes it.
+void Connection::SendWhenSaved(std::string_view replies) {
+  const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.unsaved_from));
+  if (!sent) return Close();
+  if (replies.size() - *sent > kPendingOutputBytesMax)
+    return CloseSlowReader(replies.size() - *sent);
+  pending_output_ = replies.substr(*sent);
+  *turn_.unsaved_from -= *sent;
+  state_ = State::kSaving;
+  NoteStall(false);
+  thread_.Park(shared_from_this());
+}
+
+void Connection::OnSaved(const absl::Status& saved) {
+  if (state_ != State::kSaving) return;
+  std::string replies;
+  replies.swap(pending_output_);
+  if (!saved.ok()) {
+    std::string unsaved = replies.substr(*turn_.unsaved_from);
+    session_.ReplaceUnsaved(unsaved, StdView(saved.message()),
+                            !thread_.worker().services.settings.serves_unsaved());
+    replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
+  }
+  Send(replies);
+  NoteMemory();
+}
+
+// What is kept is nowhere else: it may be half a password.
+void Connection::KeepInput(std::span<char> unread, std::size_t consumed) {
+  const bool is_kept = unread.data() == pending_input_.data();
+  if (is_kept && consumed == 0) return;
+  const std::span<char> rest = unread.subspan(consumed);
+  // A new string, so that it has no more memory than it needs.
+  std::string kept(rest.data(), rest.size());
+  pending_input_.swap(kept);
+  Wipe(kept);
+  if (!is_kept) Wipe(rest);
+}
+
+void Connection::DropInput() {
+  Wipe(pending_input_);
+  std::string().swap(pending_input_);
+}
+
+void Connection::Send(std::string_view replies) {
+  const std::optional<std::size_t> sent = Write(replies);
+  if (!sent) return Close();
+  if (*sent == replies.size()) return Proceed();
+  replies.remove_prefix(*sent);
+  if (replies.size() > kPendingOutputBytesMax) return CloseSlowReader(replies.size());
+  pending_output_ = replies;
+  pending_output_sent_ = 0;
+  WaitForRoom();
+}
+
+void Connection::CloseSlowReader(std::size_t pending_bytes) {
+  if (const auto held_back = thread_.output_throttle().Admit()) {
+    spdlog::warn("closed client {}: it does not read, and {} bytes wait ({} such lines held back)",
+                 record_->address, pending_bytes, *held_back);
+  }
+  Close();
+}
+
+void Connection::WaitForRoom() {
+  state_ = State::kWriting;
+  NoteStall(pending_output_.size() - pending_output_sent_ > kSlowOutputBytesMax);
+  transport_.WaitToWrite([self = shared_from_this()](std::error_code error) {
+    if (!error && self->state_ == State::kWriting) self->SendPending();
+  });
+}
+
+void Connection::SendPending() {
+  const std::string_view unsent = std::string_view(pending_output_).substr(pending_output_sent_);
+  const std::optional<std::size_t> sent = Write(unsent);
+  if (!sent) return Close();
+  pending_output_sent_ += *sent;
+  if (*sent < unsent.size()) return WaitForRoom();
+  std::string().swap(pending_output_);
+  NoteStall(false);
+  NoteMemory();
+  Proceed();
+}
+
+// Its farewell may take a while, and needs none of it.
+void Connection::LetGo() {
+  DropInput();
+  std::string().swap(pending_output_);
+  session_.DropTransaction();
+  NoteMemory();
+}
+
+void Connection::NoteMemory() {
+  thread_.worker().services.client_memory.Note(
+      *record_, HeapBytes(pending_input_) + HeapBytes(pending_output_) + session_.held_bytes());
+}
+
+std::optional<std::size_t> Connection::Write(std::string_view bytes) {
+  std::size_t sent = 0;
+  while (sent < bytes.size()) {
+    std::error_code error;
+    sent += transport_.Write(bytes.substr(sent), error);
+    if (error == asio::error::would_block) break;
+    if (error) return std::nullopt;
+  }
+  return sent;
+}
+
+void Connection::Proceed() {
+  session_.OnSent();
+  switch (turn_.next) {
+    case Session::Next::kClose:
+      return Finish();
+    case Session::Next::kWait:
+    case Session::Next::kHold:
+      return WaitForTime();
+    case Session::Next::kContinue:
+      return Postpone(&Connection::ExecutePending);
+    case Session::Next::kRead:
+      break;
+  }
+  if (session_.has_news()) return Postpone(&Connection::ExecutePending);
+  if (!drain_bytes_left_) return WaitForInput();
+  if (*drain_bytes_left_ > 0) return Postpone(&Connection::Receive);
+  Finish();
+}
+
+void Connection::Postpone(void (Connection::*step)()) {
+  state_ = State::kPostponed;
+  asio::post(transport_.executor(), [self = shared_from_this(), step] {
+    if (self->state_ == State::kPostponed) (*self.*step)();
+  });
+}
+
+// Its thread forgets by itself who is not stalled any more: input that comes in large pieces ends
+// in half a request again and again.
+void Connection::NoteStall(bool stalled) {
+  // A stranger has to log in, however much he says.
+  stalled = stalled || !session_.user();
+  if (stalled == stalled_since_.has_value()) return;
+  stalled_since_.reset();
+  if (!stalled) return;
+  stalled_since_ = thread_.worker().services.clock.Now();
+  thread_.Watch(shared_from_this());
+}
+
+// The replies are with the kernel; now see that the client gets them.
+void Connection::Finish() {
+  state_ = State::kClosed;
+  LetGo();
+  transport_.CancelWaits();  // Drain() comes while the socket waits.
+  thread_.Remove(shared_from_this());
+  CloseLingering(transport_.TakeLeave(), thread_.input(), shared_from_this());
+}
+
+// What TLS has to say of it is with the kernel.
+void Connection::RefuseTls() {
+  if (const auto held_back = thread_.tls_throttle().Admit()) {
+    spdlog::warn("closed client {}: TLS says: {} ({} such lines held back)", record_->address,
+                 transport_.tls_failure(), *held_back);
+  }
+  Finish();
+}
+
+void Connection::Close() {
+  state_ = State::kClosed;
+  session_.EndWait();
+  if (wait_timer_) wait_timer_->cancel();
+  transport_.Close();
+  thread_.Remove(shared_from_this());
+}
+
+}  // namespace weir

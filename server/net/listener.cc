@@ -1,0 +1,342 @@
+#include "server/net/listener.h"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <asio/buffer.hpp>
+#include <asio/ip/address.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/ip/v6_only.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <spdlog/spdlog.h>
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+
+namespace weir {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
+
+// How often a port that is free on the first address is looked for when it is taken on another one.
+constexpr int kFreePortTries = 16;
+
+// The client's fault, or the network's: the next accept() may well succeed (accept(2), "Error
+// handling").
+bool IsPassing(const std::error_code& error) {
+  constexpr std::array kPassing = {ECONNABORTED, EINTR,       EPROTO, ENETDOWN,
+                                   ENOPROTOOPT,  EHOSTDOWN,   ENONET, EHOSTUNREACH,
+                                   EOPNOTSUPP,   ENETUNREACH, EPERM,  ETIMEDOUT};
+  return std::ranges::find(kPassing, error.value()) != kPassing.end();
+}
+
+// Ours: no descriptor or memory is left.
+bool IsExhaustion(const std::error_code& error) {
+  constexpr std::array kExhaustion = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
+  return std::ranges::find(kExhaustion, error.value()) != kExhaustion.end();
+}
+
+// Bytes of replies that the kernel takes and has not sent yet. What a client does not read waits
+// there: without a bound up to the largest buffer that Linux gives a socket, as a rule 4 MB.
+constexpr int kUnsentBytesMax = 64 * 1024;
+
+// Accepted sockets inherit these, which saves seven system calls each.
+std::error_code SetConnectionOptions(int descriptor) {
+  struct Option {
+    int level;
+    int name;
+    int value;
+  };
+  constexpr std::array<Option, 7> kConnectionOptions = {{
+      {IPPROTO_TCP, TCP_NODELAY, 1},  // a reply leaves at once
+      {IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytesMax},
+      {SOL_SOCKET, SO_KEEPALIVE, 1},           // who vanished without a word is found out
+      {IPPROTO_TCP, TCP_KEEPIDLE, 60},         // after 60 s without a byte
+      {IPPROTO_TCP, TCP_KEEPINTVL, 20},        // and probes 20 s apart,
+      {IPPROTO_TCP, TCP_KEEPCNT, 3},           // three of them,
+      {IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000}  // or 30 s after it stopped taking replies
+  }};
+  for (const Option& option : kConnectionOptions) {
+    const int set =
+        setsockopt(descriptor, option.level, option.name, &option.value, sizeof option.value);
+    if (set != 0) return {errno, std::generic_category()};
+  }
+  return {};
+}
+
+// What every acceptor of ours is.
+std::error_code BeginListening(StreamAcceptor& acceptor) {
+  std::error_code error;
+  acceptor.listen(StreamAcceptor::max_listen_connections, error);
+  if (!error) acceptor.non_blocking(true, error);
+  // Else Asio would wait for the next one, within accept().
+  if (!error) acceptor.set_option(StreamAcceptor::enable_connection_aborted(true), error);
+  return error;
+}
+
+absl::Status CannotListen(const std::string& place, std::string_view reason) {
+  return absl::UnavailableError(absl::StrCat("cannot listen on ", place, ": ", AbslView(reason)));
+}
+
+// Whether every client has to log in before anything else.
+bool AsksForPassword(const Services& services) {
+  return services.access.ForNewConnection() == nullptr;
+}
+
+// What can be said to a client that is not served; TLS has not begun, so there nothing.
+void Say(StreamSocket& socket, std::string_view farewell, bool plain) {
+  std::error_code ignored;
+  socket.non_blocking(true, ignored);
+  if (plain) socket.write_some(asio::buffer(farewell), ignored);
+}
+
+}  // namespace
+
+bool ReserveDescriptor::Take() {
+  if (descriptor_ < 0) descriptor_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return descriptor_ >= 0;
+}
+
+void ReserveDescriptor::Release() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+Listener::Listener(asio::io_context& control, Services& services,
+                   std::span<const std::unique_ptr<IoThread>> threads)
+    : control_(control),
+      services_(services),
+      threads_(threads),
+      refusal_throttle_(services.clock),
+      denial_throttle_(services.clock),
+      error_throttle_(services.clock) {}
+
+absl::Status Listener::Listen(const std::vector<std::string>& addresses, std::uint16_t port) {
+  const absl::StatusOr<std::uint16_t> used = ListenOnAll(addresses, port, Speech::kPlain);
+  if (!used.ok()) return used.status();
+  port_ = *used;
+  return absl::OkStatus();
+}
+
+absl::Status Listener::ListenForTls(const std::vector<std::string>& addresses, std::uint16_t port,
+                                    TlsContext context) {
+  ReplaceTls(std::move(context));
+  return ListenOnAll(addresses, port, Speech::kTls).status();
+}
+
+absl::StatusOr<std::uint16_t> Listener::ListenOnAll(const std::vector<std::string>& addresses,
+                                                    std::uint16_t port, Speech speech) {
+  const std::size_t doors_before = doors_.size();
+  absl::StatusOr<std::uint16_t> used = port;
+  for (int tries = 0; tries < (port == 0 ? kFreePortTries : 1); ++tries) {
+    used = port;
+    for (const std::string& address : addresses) {
+      used = ListenOn(address, *used, speech);
+      if (!used.ok()) break;
+    }
+    if (used.ok()) return used;
+    doors_.resize(doors_before);
+  }
+  return used;
+}
+
+absl::StatusOr<std::uint16_t> Listener::ListenOn(const std::string& address, std::uint16_t port,
+                                                 Speech speech) {
+  std::error_code error;
+  const tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
+  auto door = std::make_unique<Door>(control_, speech);
+  StreamAcceptor& acceptor = door->acceptor;
+  if (!error) acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(StreamAcceptor::reuse_address(true), error);
+  if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
+  if (!error) error = SetConnectionOptions(acceptor.native_handle());
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) error = BeginListening(acceptor);
+  StreamEndpoint bound = endpoint;
+  if (!error) bound = acceptor.local_endpoint(error);
+  if (error) return CannotListen(EndpointText(endpoint), error.message());
+  doors_.push_back(std::move(door));
+  return PortOf(bound);
+}
+
+absl::Status Listener::ListenOnUnixSocket(const std::string& path, mode_t mode) {
+  auto door = std::make_unique<Door>(control_, Speech::kPlain);
+  std::error_code error;
+  door->acceptor.open(asio::local::stream_protocol(), error);
+  if (!error) {
+    const absl::Status bound = unix_socket_.Bind(door->acceptor.native_handle(), path, mode);
+    if (!bound.ok()) return CannotListen(Quote(path), StdView(bound.message()));
+    error = BeginListening(door->acceptor);
+  }
+  if (error) return CannotListen(Quote(path), error.message());
+  doors_.push_back(std::move(door));
+  return absl::OkStatus();
+}
+
+void Listener::Start() {
+  for (const std::unique_ptr<Door>& door : doors_) {
+    std::error_code ignored;
+    const StreamEndpoint endpoint = door->acceptor.local_endpoint(ignored);
+    const std::string place = EscapedForLog(EndpointText(endpoint));
+    spdlog::info("listening on {}{}", place, door->speech == Speech::kTls ? " for TLS" : "");
+    if (!IsLocal(endpoint)) AnnounceReach(*door, place);
+    Wait(*door);
+  }
+}
+
+void Listener::AnnounceReach(const Door& door, const std::string& place) const {
+  const Guards guards = GuardsOf(door);
+  if (IsProtected(guards)) {
+    spdlog::warn("other hosts can reach {}, but only clients of this one are served, see {}", place,
+                 "--protected-mode");
+  } else if (!guards.asks_for_password && !guards.asks_for_certificate) {
+    spdlog::warn("other hosts can reach {}, and nobody is asked who he is: {}", place,
+                 "let only those whom you trust");
+  }
+}
+
+// Asked for when it matters, as passwords may come and go, and the mode may change.
+Guards Listener::GuardsOf(const Door& door) const {
+  const bool asks = services_.options.tls_auth_clients == "yes";
+  return {.protected_mode = services_.settings.protected_mode(),
+          .asks_for_password = AsksForPassword(services_),
+          .asks_for_certificate = door.speech == Speech::kTls && asks};
+}
+
+void Listener::Close() {
+  for (const std::unique_ptr<Door>& door : doors_) {
+    std::error_code ignored;
+    door->acceptor.close(ignored);
+    door->pause.cancel();
+  }
+  unix_socket_.Remove();
+}
+
+void Listener::Wait(Door& door) {
+  door.acceptor.async_wait(StreamAcceptor::wait_read, [this, &door](std::error_code error) {
+    if (!error && door.acceptor.is_open()) AcceptSome(door);
+  });
+}
+
+void Listener::AcceptSome(Door& door) {
+  reserve_.Take();  // where it was not to be had the last time
+  for (int accepts = 0; accepts < kAcceptsPerTurn; ++accepts) {
+    IoThread& thread = *threads_[next_thread_];
+    StreamSocket socket(thread.context());
+    StreamEndpoint peer;
+    std::error_code error;
+    door.acceptor.accept(socket, peer, error);
+    if (!error) {
+      Admit(std::move(socket), peer, door, thread);
+      continue;
+    }
+    if (error == asio::error::would_block) break;
+    if (IsPassing(error)) continue;
+    if (const auto held_back = error_throttle_.Admit()) {
+      spdlog::error("cannot accept: {} ({} such lines held back)", error.message(), *held_back);
+    }
+    const Accepted accepted =
+        IsExhaustion(error) ? AcceptWithReserve(door, thread) : Accepted::kFailed;
+    if (accepted == Accepted::kFailed) return Pause(door);
+    if (accepted == Accepted::kNobodyThere) break;
+  }
+  Wait(door);
+}
+
+void Listener::Pause(Door& door) {
+  door.pause.expires_after(kAcceptPause);
+  door.pause.async_wait([this, &door](std::error_code error) {
+    if (!error && door.acceptor.is_open()) Wait(door);
+  });
+}
+
+void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer, const Door& door,
+                     IoThread& thread) {
+  next_thread_ = (next_thread_ + 1) % threads_.size();
+  services_.connections_received.fetch_add(1, std::memory_order_relaxed);
+  if (!IsLocal(peer) && IsProtected(GuardsOf(door))) {
+    if (const auto held_back = denial_throttle_.Admit()) {
+      spdlog::warn("refused {}: protected mode ({} such lines held back)", EndpointText(peer),
+                   *held_back);
+    }
+    return Refuse(std::move(socket), kDenied, door, thread);
+  }
+  const auto clients = static_cast<std::int64_t>(services_.clients.size());
+  if (clients >= services_.settings.max_clients()) {
+    if (const auto held_back = refusal_throttle_.Admit()) {
+      spdlog::warn("refused {}: {} clients are connected ({} such lines held back)",
+                   EscapedForLog(EndpointText(peer)), clients, *held_back);
+    }
+    return Refuse(std::move(socket), kTooManyClients, door, thread);
+  }
+  Serve(std::move(socket), peer, door, thread);
+}
+
+void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer, const Door& door,
+                     IoThread& thread) {
+  const int descriptor = socket.native_handle();
+  TlsSession session;
+  if (door.speech == Speech::kTls) {
+    session = tls_->NewSession(descriptor);
+    if (!session) return;  // no memory: the client is closed
+  }
+  std::error_code ignored;
+  const StreamEndpoint own = socket.local_endpoint(ignored);
+  // The client's end of a Unix socket has no name, so it goes by that of ours.
+  const std::string address = EndpointText(IsUnix(own) ? own : peer);
+  thread.Adopt(
+      Transport(std::move(socket), std::move(session)),
+      services_.clients.Add(address, EndpointText(own), descriptor, services_.clock.Now()));
+}
+
+void Listener::Refuse(StreamSocket socket, std::string_view farewell, const Door& door,
+                      IoThread& thread) {
+  services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
+  Say(socket, farewell, door.speech == Speech::kPlain);
+  if (refusals_.use_count() > kRefusalsMax) return;
+  thread.Dismiss(std::move(socket), refusals_);
+}
+
+// Refuses a client for want of a descriptor; where there is one again by now, it is a client like
+// any other. Else the reserve's is needed back at once, so the close cannot linger: what the client
+// has sent by now is read, and no more.
+Listener::Accepted Listener::AcceptWithReserve(Door& door, IoThread& thread) {
+  reserve_.Release();
+  Accepted accepted = Accepted::kFailed;
+  {
+    StreamSocket socket(thread.context());
+    StreamEndpoint peer;
+    std::error_code error;
+    door.acceptor.accept(socket, peer, error);
+    if (!error) {
+      accepted = Accepted::kOne;
+      if (reserve_.Take()) {
+        Admit(std::move(socket), peer, door, thread);
+        return accepted;
+      }
+      services_.connections_received.fetch_add(1, std::memory_order_relaxed);
+      services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
+      Say(socket, kTooManyClients, door.speech == Speech::kPlain);
+      socket.shutdown(StreamSocket::shutdown_send, error);
+      std::array<char, 4096> sent_by_client;
+      socket.read_some(asio::buffer(sent_by_client), error);
+    } else if (error == asio::error::would_block) {
+      accepted = Accepted::kNobodyThere;
+    }
+  }
+  reserve_.Take();
+  return accepted;
+}
+
+}  // namespace weir

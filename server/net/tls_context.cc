@@ -1,0 +1,236 @@
+#include "server/net/tls_context.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <malloc.h>
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+
+namespace weir {
+namespace {
+
+constexpr const char* kCiphersOfTls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
+// Room for the file of a key and the numbers of hundreds: an old one stays while connections do
+// that were made with it. Or what a process may lock everywhere, of dozens.
+constexpr std::size_t kSecureBytes = 256 * 1024;
+constexpr std::size_t kFewSecureBytes = 64 * 1024;
+constexpr std::size_t kSecureBytesMin = 32;  // of one piece
+constexpr int kKeyBytesMax = 16 * 1024;      // of the file
+
+struct Free {
+  void operator()(BIO* bio) const noexcept { BIO_free_all(bio); }
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+
+// Memory that is not dumped, and is wiped at the end.
+class SecureBuffer {
+ public:
+  SecureBuffer() : bytes_(static_cast<char*>(OPENSSL_secure_zalloc(kKeyBytesMax))) {}
+  ~SecureBuffer() { OPENSSL_secure_clear_free(bytes_, kKeyBytesMax); }
+  SecureBuffer(const SecureBuffer&) = delete;
+  SecureBuffer& operator=(const SecureBuffer&) = delete;
+  [[nodiscard]] char* data() const noexcept { return bytes_; }
+
+ private:
+  char* const bytes_;
+};
+
+// OpenSSL frees copies of what it decodes as they are.
+void WipeAndFree(void* memory, const char* /*file*/, int /*line*/) {
+  if (memory != nullptr) explicit_bzero(memory, malloc_usable_size(memory));
+  std::free(memory);
+}
+
+void* Allocate(std::size_t bytes, const char* /*file*/, int /*line*/) { return std::malloc(bytes); }
+
+void* Reallocate(void* memory, std::size_t bytes, const char* file, int line) {
+  void* const moved = bytes > 0 ? std::malloc(bytes) : nullptr;
+  if (bytes > 0 && moved == nullptr) return nullptr;
+  if (memory != nullptr && moved != nullptr) {
+    std::memcpy(moved, memory, std::min(bytes, malloc_usable_size(memory)));
+  }
+  WipeAndFree(memory, file, line);
+  return moved;
+}
+
+std::string FirstError() {
+  const unsigned long error = ERR_get_error();
+  if (error == 0) return "unknown error";
+  if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
+  const char* const text = ERR_reason_error_string(error);
+  return text != nullptr ? text : absl::StrCat("error ", error);
+}
+
+absl::Status Unusable(std::string_view option, std::string_view path, std::string_view reason) {
+  return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(option), "': cannot use ",
+                                                 Quote(path), ": ", AbslView(reason)));
+}
+
+absl::Status Missing(std::string_view option, std::string_view reason) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("option '", AbslView(option), "': ", AbslView(reason)));
+}
+
+// Nobody is there to be asked for a password of the key.
+int NoPassword(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /*context*/) {
+  return -1;
+}
+
+// What OpenSSL says of a key that does not fit in is that it is none.
+bool IsSecureMemoryUsedUp() {
+  constexpr std::size_t kBytesOfKey = 4096;  // more than RSA needs for 4,096 bits
+  void* const room = OPENSSL_secure_malloc(kBytesOfKey);
+  OPENSSL_secure_free(room);
+  return room == nullptr;
+}
+
+// Whether it could be locked, too.
+bool ReserveSecureMemory(std::size_t bytes) {
+  if (CRYPTO_secure_malloc_init(bytes, kSecureBytesMin) == 1) return true;
+  CRYPTO_secure_malloc_done();
+  return false;
+}
+
+// Without the buffer of a stream, which would keep a copy.
+absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
+  constexpr std::string_view kOption = "tls-key";
+  const SecureBuffer text;
+  constexpr std::string_view kNoMemory =
+      "there is no memory left that is not dumped: old connections keep the keys of old files";
+  if (text.data() == nullptr) return Unusable(kOption, path, kNoMemory);
+  const std::unique_ptr<std::FILE, Free> file(std::fopen(path.c_str(), "rbe"));
+  if (!file) return Unusable(kOption, path, std::generic_category().message(errno));
+  std::setvbuf(file.get(), nullptr, _IONBF, 0);
+  const std::size_t bytes = std::fread(text.data(), 1, kKeyBytesMax, file.get());
+  if (std::ferror(file.get()) != 0) {
+    return Unusable(kOption, path, std::generic_category().message(errno));
+  }
+  const std::unique_ptr<BIO, Free> bio(BIO_new_mem_buf(text.data(), static_cast<int>(bytes)));
+  const std::unique_ptr<EVP_PKEY, Free> key(
+      bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, nullptr) : nullptr);
+  if (!key) {
+    return Unusable(
+        kOption, path,
+        IsSecureMemoryUsedUp() ? kNoMemory : "it holds no private key without a password");
+  }
+  // A key of another kind than the certificate's is used, and missed by the check alone.
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
+    return Unusable(kOption, path, "it is not the key of the certificate in tls-cert");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
+  if (options.tls_auth_clients == "no") return absl::OkStatus();
+  if (options.tls_ca.empty()) {
+    return Missing("tls-auth-clients",
+                   absl::StrCat(options.tls_auth_clients,
+                                " needs the authority whose clients to trust: --tls-ca (or say no, "
+                                "and serve any client)"));
+  }
+  if (SSL_CTX_load_verify_locations(context, options.tls_ca.c_str(), nullptr) != 1) {
+    return Unusable("tls-ca", options.tls_ca, FirstError());
+  }
+  if (STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(options.tls_ca.c_str())) {
+    SSL_CTX_set_client_CA_list(context, names);
+  }
+  const bool is_optional = options.tls_auth_clients == "optional";
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (is_optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT),
+                     nullptr);
+  return absl::OkStatus();
+}
+
+// Called of each record. Those that are not data are read in one call, for as long as they come, so
+// that a client could hold its thread up with them: after too many there is nothing more to read.
+void CountRecord(int is_written, int /*version*/, int content_type, const void* bytes,
+                 std::size_t /*size*/, SSL* session, void* /*argument*/) {
+  const bool is_type = content_type == SSL3_RT_HEADER || content_type == SSL3_RT_INNER_CONTENT_TYPE;
+  if (is_written != 0 || !is_type) return;
+  if (*static_cast<const unsigned char*>(bytes) != SSL3_RT_HANDSHAKE) return;
+  const std::uintptr_t count = HandshakeRecords(session) + 1;
+  SSL_set_app_data(session, reinterpret_cast<void*>(count));
+  if (count > kHandshakeRecordsMax) BIO_set_fd(SSL_get_rbio(session), -1, BIO_NOCLOSE);
+}
+
+bool Configure(SSL_CTX* context) {
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
+                                   SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  // An idle connection keeps no buffer of 16 KiB; what is pending may have moved by the next write.
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_msg_callback(context, CountRecord);
+  SSL_CTX_set_read_ahead(context, 1);  // a record in one system call instead of two
+  return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+         SSL_CTX_set_num_tickets(context, 0) == 1 &&
+         SSL_CTX_set_cipher_list(context, kCiphersOfTls12) == 1;
+}
+
+}  // namespace
+
+void TlsDeleter::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
+void TlsDeleter::operator()(ssl_st* session) const noexcept { SSL_free(session); }
+
+std::uintptr_t HandshakeRecords(const ssl_st* session) noexcept {
+  return reinterpret_cast<std::uintptr_t>(SSL_get_app_data(session));
+}
+
+void ForgetHandshakeRecords(ssl_st* session) noexcept { SSL_set_app_data(session, nullptr); }
+
+bool KeepTlsKeysOutOfDumps() {
+  if (CRYPTO_secure_malloc_initialized() != 0) return true;
+  if (CRYPTO_set_mem_functions(Allocate, Reallocate, WipeAndFree) != 1) return false;
+  if (ReserveSecureMemory(kSecureBytes) || ReserveSecureMemory(kFewSecureBytes)) return true;
+  CRYPTO_secure_malloc_init(kSecureBytes, kSecureBytesMin);  // not dumped, but perhaps swapped
+  return false;
+}
+
+absl::StatusOr<TlsContext> TlsContext::Load(const Options& options) {
+  if (options.tls_cert.empty()) return Missing("tls-cert", "TLS needs a certificate");
+  if (options.tls_key.empty()) return Missing("tls-key", "TLS needs the certificate's key");
+  ERR_clear_error();
+  Context context(SSL_CTX_new(TLS_server_method()));
+  if (!context || !Configure(context.get())) {
+    return absl::InternalError(absl::StrCat("cannot set up TLS: ", FirstError()));
+  }
+  if (SSL_CTX_use_certificate_chain_file(context.get(), options.tls_cert.c_str()) != 1) {
+    return Unusable("tls-cert", options.tls_cert, FirstError());
+  }
+  WEIR_RETURN_IF_ERROR(ReadKey(options.tls_key, context.get()));
+  WEIR_RETURN_IF_ERROR(ReadAuthority(options, context.get()));
+  return TlsContext(std::move(context));
+}
+
+TlsSession TlsContext::NewSession(int descriptor) const {
+  ERR_clear_error();
+  TlsSession session(SSL_new(context_.get()));
+  if (!session || SSL_set_fd(session.get(), descriptor) != 1) return nullptr;
+  SSL_set_accept_state(session.get());
+  return session;
+}
+
+bool TlsContext::is_expired() const {
+  const X509* const certificate = SSL_CTX_get0_certificate(context_.get());
+  return X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0;
+}
+
+}  // namespace weir

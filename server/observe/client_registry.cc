@@ -1,0 +1,131 @@
+#include "server/observe/client_registry.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+// Its connection may take a while to end, on its own thread.
+bool IsKilled(const ClientRecord& record) { return record.killed.load(std::memory_order_relaxed); }
+
+}  // namespace
+
+ClientRecord::ClientRecord(std::uint64_t client_id, std::string peer_address,
+                           std::string own_address, int file_descriptor, Instant connected_at)
+    : id(client_id),
+      address(std::move(peer_address)),
+      local_address(std::move(own_address)),
+      descriptor(file_descriptor),
+      connected(connected_at),
+      last_active_ns(connected_at.time_since_epoch().count()) {}
+
+void ClientRecord::set_name(std::string name) {
+  MutexLock lock(mutex_);
+  name_ = std::move(name);
+}
+
+std::string ClientRecord::name() const {
+  MutexLock lock(mutex_);
+  return name_;
+}
+
+void ClientRecord::Wake() const {
+  MutexLock lock(mutex_);
+  if (on_wake_) on_wake_();
+}
+
+void ClientRecord::set_on_wake(std::function<void()> on_wake) {
+  MutexLock lock(mutex_);
+  on_wake_ = std::move(on_wake);
+}
+
+void ClientRecord::set_user(std::string name) {
+  MutexLock lock(mutex_);
+  user_ = std::move(name);
+}
+
+std::string ClientRecord::user() const {
+  MutexLock lock(mutex_);
+  return user_;
+}
+
+void ClientRecord::set_library(std::string name) {
+  MutexLock lock(mutex_);
+  library_ = std::move(name);
+}
+
+void ClientRecord::set_library_version(std::string version) {
+  MutexLock lock(mutex_);
+  library_version_ = std::move(version);
+}
+
+std::string ClientRecord::Line(Instant now) const {
+  const auto seconds_since = [now](Instant then) {
+    return std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
+  };
+  const Instant active{Nanos{last_active_ns.load(std::memory_order_relaxed)}};
+  const CommandSpec* command = last_command.load(std::memory_order_relaxed);
+  const std::string command_name = command ? LowerName(*command) : "NULL";
+  const int in_queue = queued.load(std::memory_order_relaxed);
+  const bool is_blocked = blocked.load(std::memory_order_relaxed) != Blocked::kNo;
+  std::string flags = is_blocked ? "b" : in_queue >= 0 ? "x" : "";  // never both
+  if (monitors.load(std::memory_order_relaxed)) flags.insert(0, "O");
+  const bool is_tracking = tracks.load(std::memory_order_relaxed);
+  if (is_tracking) flags += 't';
+  if (is_local()) flags += 'U';
+  if (stays.load(std::memory_order_relaxed)) flags += 'e';
+  if (flags.empty()) flags = "N";
+  MutexLock lock(mutex_);
+  return absl::StrCat(
+      "id=", id, " addr=", address, " laddr=", local_address, " fd=", descriptor, " name=", name_,
+      " age=", seconds_since(connected), " idle=", seconds_since(active), " flags=", flags,
+      " db=0 sub=0 psub=0 ssub=0 multi=", in_queue,
+      " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0"
+      " tot-mem=",
+      held_bytes.load(std::memory_order_relaxed), " events=r cmd=", command_name, " user=", user_,
+      " redir=", is_tracking ? 0 : -1, " resp=", protocol.load(std::memory_order_relaxed),
+      " lib-name=", library_, " lib-ver=", library_version_);
+}
+
+std::shared_ptr<ClientRecord> ClientRegistry::Add(std::string peer_address, std::string own_address,
+                                                  int descriptor, Instant connected) {
+  MutexLock lock(mutex_);
+  const std::uint64_t id = next_id_++;
+  auto record = std::make_shared<ClientRecord>(id, std::move(peer_address), std::move(own_address),
+                                               descriptor, connected);
+  records_.emplace(id, record);
+  return record;
+}
+
+void ClientRegistry::Remove(const ClientRecord& record) {
+  MutexLock lock(mutex_);
+  records_.erase(record.id);
+}
+
+std::size_t ClientRegistry::size() const {
+  MutexLock lock(mutex_);
+  return records_.size();
+}
+
+std::shared_ptr<ClientRecord> ClientRegistry::Find(std::uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto record = records_.find(id);
+  return record == records_.end() || IsKilled(*record->second) ? nullptr : record->second;
+}
+
+std::vector<std::shared_ptr<ClientRecord>> ClientRegistry::All() const {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<ClientRecord>> all;
+  all.reserve(records_.size());
+  for (const auto& [id, record] : records_) {
+    if (!IsKilled(*record)) all.push_back(record);
+  }
+  return all;
+}
+
+}  // namespace weir

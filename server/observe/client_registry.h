@@ -1,0 +1,97 @@
+// Who is connected: what CLIENT LIST and INFO show of a connection, kept where every thread can
+// read it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+
+#include "core/base/instant.h"
+#include "core/base/mutex.h"
+
+namespace weir {
+
+struct CommandSpec;
+
+// One connection. Written by its session's thread, read by any.
+class ClientRecord {
+ public:
+  ClientRecord(std::uint64_t id, std::string peer_address, std::string own_address, int descriptor,
+               Instant connected);
+
+  const std::uint64_t id;
+  const std::string address;        // of the client, "127.0.0.1:50000"
+  const std::string local_address;  // of ours
+  const int descriptor;
+  const Instant connected;
+
+  std::atomic<Instant::rep> last_active_ns;
+  std::atomic<const CommandSpec*> last_command{nullptr};
+  std::atomic<int> protocol{2};
+  std::atomic<int> queued{-1};  // commands since MULTI; -1: there was none
+
+  // A session that waits is blocked until it is served or another session ends its wait.
+  enum class Blocked : std::uint8_t { kNo, kYes, kEndedAsTimeout, kEndedAsError };
+  std::atomic<Blocked> blocked{Blocked::kNo};
+  std::atomic<bool> monitors{false};  // it sees all commands (MONITOR)
+  std::atomic<bool> tracks{false};    // CLIENT TRACKING ON
+  std::atomic<bool> stays{false};     // it is not closed to save memory (CLIENT NO-EVICT)
+  // What its connection holds for it (client_memory.h).
+  std::atomic<std::size_t> held_bytes{0};
+  // Its session executes nothing more, and nobody finds it in the registry.
+  std::atomic<bool> killed{false};
+
+  // What another thread does that has changed `blocked` or `killed`, ended what holds the session
+  // up, or has news for it: lets its own thread look.
+  void Wake() const;
+  // Called by Wake, on any thread, with a lock held: it may only post. Empty: nobody is there.
+  void set_on_wake(std::function<void()> on_wake);
+
+  void set_name(std::string name);
+  [[nodiscard]] std::string name() const;
+  void set_user(std::string name);  // that of new connections, where nobody has logged in
+  [[nodiscard]] std::string user() const;
+  void set_library(std::string name);
+  void set_library_version(std::string version);
+
+  [[nodiscard]] bool is_local() const noexcept { return address.starts_with('/'); }  // Unix socket
+  // The line of CLIENT LIST, in the form of Redis 7.2, without its end.
+  [[nodiscard]] std::string Line(Instant now) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::function<void()> on_wake_ ABSL_GUARDED_BY(mutex_);
+  std::string name_ ABSL_GUARDED_BY(mutex_);
+  std::string user_ ABSL_GUARDED_BY(mutex_);
+  std::string library_ ABSL_GUARDED_BY(mutex_);
+  std::string library_version_ ABSL_GUARDED_BY(mutex_);
+};
+
+// All connections. Thread-safe.
+class ClientRegistry {
+ public:
+  // A record with the next id, listed until it is removed.
+  [[nodiscard]] std::shared_ptr<ClientRecord> Add(std::string peer_address, std::string own_address,
+                                                  int descriptor, Instant connected);
+  void Remove(const ClientRecord& record);
+
+  [[nodiscard]] std::size_t size() const;
+  // Null if there is none, or it was killed.
+  [[nodiscard]] std::shared_ptr<ClientRecord> Find(std::uint64_t id) const;
+  // Oldest first, without who was killed.
+  [[nodiscard]] std::vector<std::shared_ptr<ClientRecord>> All() const;
+
+ private:
+  mutable Mutex mutex_;
+  absl::btree_map<std::uint64_t, std::shared_ptr<ClientRecord>> records_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace weir

@@ -1,0 +1,36 @@
+// How often one thread has answered which kind of error, by its prefix: "ERR", "NOAUTH", ...
+//
+// The prefixes are ours, so they are few; whatever goes wrong they are bounded, and what comes
+// after kPrefixesMax of them is counted together, as Redis does. The thread that owns it counts,
+// any thread may read. Cost of counting: a lock that nobody else wants, and a look-up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+
+#include "core/base/mutex.h"
+
+namespace weir {
+
+class ErrorStats {
+ public:
+  static constexpr std::size_t kPrefixesMax = 128;
+  static constexpr std::string_view kOverflow = "ERRORSTATS_OVERFLOW";
+  using Counts = std::map<std::string, std::uint64_t, std::less<>>;
+
+  // Counts the error with this text: "NOAUTH Authentication required."
+  void Count(std::string_view error);
+  [[nodiscard]] Counts counts() const;
+
+ private:
+  mutable Mutex mutex_;
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir

@@ -1,0 +1,122 @@
+#include "server/observe/monitors.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include <spdlog/spdlog.h>
+
+#include "core/base/status.h"
+#include "server/commands/shown_words.h"
+
+namespace weir {
+namespace {
+
+// As redis-cli and its like expect it: printable ASCII as it is, the rest as in C.
+void AppendQuoted(std::string& line, std::string_view word) {
+  line += '"';
+  for (const char byte : word) {
+    constexpr std::string_view kNamed = "\n\r\t\a\b\\\"";
+    constexpr std::string_view kNames = "nrtab\\\"";
+    if (const std::size_t named = kNamed.find(byte); named != std::string_view::npos) {
+      line += '\\';
+      line += kNames[named];
+    } else if (byte >= ' ' && byte <= '~') {
+      line += byte;
+    } else {
+      absl::StrAppendFormat(&line, "\\x%02x", static_cast<unsigned char>(byte));
+    }
+  }
+  line += '"';
+}
+
+}  // namespace
+
+Monitor::Monitor(Monitors& monitors, std::shared_ptr<ClientRecord> record)
+    : monitors_(monitors), record_(std::move(record)) {
+  MutexLock lock(monitors_.mutex_);
+  monitors_.monitors_.push_back(this);
+  monitors_.count_.store(monitors_.monitors_.size(), std::memory_order_relaxed);
+  record_->monitors.store(true, std::memory_order_relaxed);
+}
+
+Monitor::~Monitor() {
+  MutexLock lock(monitors_.mutex_);
+  monitors_.Release(*this, held_bytes_);
+  std::erase(monitors_.monitors_, this);
+  monitors_.count_.store(monitors_.monitors_.size(), std::memory_order_relaxed);
+  record_->monitors.store(false, std::memory_order_relaxed);
+}
+
+std::string Monitor::Take() {
+  MutexLock lock(monitors_.mutex_);
+  has_lines_.store(false, std::memory_order_relaxed);
+  return std::exchange(lines_, {});
+}
+
+void Monitor::OnSent() {
+  MutexLock lock(monitors_.mutex_);
+  monitors_.Release(*this, held_bytes_ - lines_.size());
+}
+
+std::string Monitors::Line(Instant now, std::string_view address,
+                           std::span<const std::string_view> words) {
+  const auto micros = std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count();
+  std::string line = absl::StrFormat("%d.%06d [0 ", micros / 1'000'000, micros % 1'000'000);
+  if (address.starts_with('/')) {  // "/path:0", which Redis spells like this here
+    absl::StrAppend(&line, "unix:", absl::StripSuffix(AbslView(address), ":0"), "]");
+  } else {
+    absl::StrAppend(&line, AbslView(address), "]");
+  }
+  const std::size_t words_begin = line.size();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t begin = line.size();
+    line += ' ';
+    AppendQuoted(line, CutWord(words[i], kWordBytesMax));
+    if (line.size() - words_begin <= kLineBytesMax) continue;
+    line.resize(begin);
+    absl::StrAppend(&line, " \"", MoreWords(words.size() - i), "\"");
+    break;
+  }
+  return line;
+}
+
+void Monitors::Show(Instant now, std::string_view address,
+                    std::span<const std::string_view> words) {
+  const std::string line = absl::StrCat("+", Line(now, address, words), "\r\n");
+  MutexLock lock(mutex_);
+  for (Monitor* monitor : monitors_) Append(*monitor, line);
+  while (held_bytes_ > kBytesOfAllMax) {
+    Close(**std::ranges::max_element(monitors_, {}, &Monitor::held_bytes_));
+  }
+}
+
+void Monitors::Append(Monitor& monitor, std::string_view line) {
+  if (monitor.record_->killed.load(std::memory_order_relaxed)) return;
+  monitor.lines_ += line;
+  monitor.held_bytes_ += line.size();
+  held_bytes_ += line.size();
+  if (monitor.held_bytes_ > kBytesOfOneMax) return Close(monitor);
+  if (!monitor.has_lines_.exchange(true, std::memory_order_relaxed)) monitor.record_->Wake();
+}
+
+void Monitors::Release(Monitor& monitor, std::size_t bytes) {
+  monitor.held_bytes_ -= bytes;
+  held_bytes_ -= bytes;
+}
+
+void Monitors::Close(Monitor& monitor) {
+  ClientRecord& record = *monitor.record_;
+  if (const auto held_back = throttle_.Admit()) {
+    spdlog::warn("closed client {}: it monitors, and does not read ({} such lines held back)",
+                 record.address, *held_back);
+  }
+  std::string().swap(monitor.lines_);
+  Release(monitor, monitor.held_bytes_);
+  record.killed.store(true, std::memory_order_relaxed);
+  record.Wake();
+}
+
+}  // namespace weir

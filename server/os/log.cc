@@ -1,0 +1,81 @@
+#include "server/os/log.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+std::string Escaped(char byte) {
+  switch (byte) {
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    case '\\':
+      return "\\\\";
+    default:
+      break;
+  }
+  if (byte >= 0x20 && byte < 0x7F) return {byte};
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto value = static_cast<unsigned char>(byte);
+  return {'\\', 'x', kDigits[value >> 4], kDigits[value & 15]};
+}
+
+spdlog::level::level_enum LevelOf(std::string_view name) {
+  using Level = std::pair<std::string_view, spdlog::level::level_enum>;
+  constexpr std::array<Level, 4> kLevels = {{{"debug", spdlog::level::debug},
+                                             {"info", spdlog::level::info},
+                                             {"warning", spdlog::level::warn},
+                                             {"error", spdlog::level::err}}};
+  const auto* const found = std::ranges::find(kLevels, name, &Level::first);
+  WEIR_CHECK(found != kLevels.end());
+  return found->second;
+}
+
+}  // namespace
+
+void ConfigureLog(std::string_view level) {
+  auto logger =
+      std::make_shared<spdlog::logger>("weir", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  logger->set_level(LevelOf(level));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void SetLogLevel(std::string_view level) {
+  spdlog::default_logger_raw()->set_level(LevelOf(level));
+}
+
+std::string EscapedForLog(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    const std::string escaped = Escaped(byte);
+    if (text.size() + escaped.size() > kLogBytesMax) return text.append("...");
+    text += escaped;
+  }
+  return text;
+}
+
+std::optional<std::uint64_t> LogThrottle::Admit() {
+  const Instant now = clock_.Now();
+  MutexLock lock(mutex_);
+  if (last_ && now - *last_ < interval_) {
+    ++held_back_;
+    return std::nullopt;
+  }
+  last_ = now;
+  return std::exchange(held_back_, 0);
+}
+
+}  // namespace weir

@@ -1,0 +1,54 @@
+#include "server/session/observers.h"
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "server/commands/shown_words.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+std::optional<Nanos> SlowerThan(const Options& options) {
+  const std::chrono::microseconds threshold{options.slowlog_log_slower_than};
+  if (threshold.count() < 0) return std::nullopt;
+  return threshold;
+}
+
+}  // namespace
+
+Observers::Observers(const Options& options, const Clock& clock)
+    : slow_log(SlowerThan(options), static_cast<std::size_t>(options.slowlog_max_len)),
+      latency_monitor(std::chrono::milliseconds{options.latency_monitor_threshold}),
+      monitors(clock) {}
+
+void Observers::Configure(const Options& options) {
+  slow_log.set_threshold(SlowerThan(options));
+  slow_log.set_length_max(static_cast<std::size_t>(options.slowlog_max_len));
+  latency_monitor.set_threshold(std::chrono::milliseconds{options.latency_monitor_threshold});
+}
+
+void Observers::Show(const Call& call, Nanos duration) {
+  using Event = LatencyMonitor::Event;
+  const ClientRecord& client = call.session.record();
+  const std::vector<std::string_view> words = ShownWords(call.spec, call.words);
+  const bool runs_others = call.spec.name == "EXEC";
+  if (slow_log.IsSlow(duration) && !runs_others) {
+    slow_log.Add({.at = call.now,
+                  .duration = duration,
+                  .arguments = SlowLog::Cut(words),
+                  .address = client.address,
+                  .client_name = client.name()});
+  }
+  if (latency_monitor.IsSlow(duration) && !runs_others) {
+    const Event event = call.spec.Is(kFast) ? Event::kFastCommand : Event::kCommand;
+    latency_monitor.Add(event, call.now, duration);
+  }
+  // What operators do is not for everybody who monitors, as in Redis, unless it changes buckets.
+  const bool is_shown = call.spec.Is(kWrite) || !call.spec.Is(kAdmin);
+  if (is_shown && monitors.any()) monitors.Show(call.now, client.address, words);
+}
+
+}  // namespace weir

@@ -1,0 +1,77 @@
+#include "server/session/read_ahead.h"
+
+#include <algorithm>
+
+#include "server/commands/command_keys.h"
+#include "server/commands/command_table.h"
+
+namespace weir {
+
+ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter& limiter) {
+  commands_.clear();
+  words_.clear();
+  keys_.clear();
+  next_ = 0;
+  ParseResult result = ParseResult::kCommand;
+  bool goes_on = true;
+  while (commands_.size() < kCommandsMax && goes_on) {
+    result = parser.Parse(unread);
+    unread.remove_prefix(parser.consumed());
+    if (result != ParseResult::kCommand) break;
+    const std::span<const std::string_view> words = parser.words();
+    const CommandSpec* const spec = FindRequested(words);
+    // Words in the parser are gone with the next request; behind a wait everything is read again.
+    goes_on = parser.words_are_in_input() && !(spec && spec->Is(kBlocking));
+    NoteKeys(spec, words);
+    words_.insert(words_.end(), words.begin(), words.end());
+    commands_.push_back({spec, parser.consumed(), words_.size(), keys_.size()});
+  }
+  if (commands_.empty()) return result;
+  if (result != ParseResult::kCommand) commands_.back().bytes += parser.consumed();
+  if (commands_.size() == 1) {  // There is nothing to do meanwhile.
+    keys_.clear();
+    commands_.front().keys_end = 0;
+  }
+  partitions_fetched_ = 0;
+  buckets_fetched_ = 0;
+  FetchAhead(0, limiter);
+  return ParseResult::kCommand;
+}
+
+void ReadAhead::NoteKeys(const CommandSpec* spec, std::span<const std::string_view> words) {
+  if (!spec || !spec->arity.Allows(words.size())) return;
+  ForEachKey(*spec, words, [this](std::string_view key) {
+    if (keys_.size() < kKeysMax) keys_.push_back({key, {}});
+  });
+}
+
+// `key`: the first of the commands behind the one that is executed next.
+void ReadAhead::FetchAhead(std::size_t key, Limiter& limiter) {
+  const std::size_t partitions = std::min(keys_.size(), key + 2 * kKeysAhead);
+  for (; partitions_fetched_ < partitions; ++partitions_fetched_) {
+    FetchedKey& next = keys_[partitions_fetched_];
+    next.hash = limiter.PrefetchPartition(next.text);
+  }
+  const std::size_t buckets = std::min(keys_.size(), key + kKeysAhead);
+  for (; buckets_fetched_ < buckets; ++buckets_fetched_) {
+    limiter.PrefetchBuckets(keys_[buckets_fetched_].hash);
+  }
+}
+
+ReadAhead::Command ReadAhead::next() const {
+  const std::size_t words = next_ == 0 ? 0 : commands_[next_ - 1].words_end;
+  const std::size_t keys = next_ == 0 ? 0 : commands_[next_ - 1].keys_end;
+  const Parsed& parsed = commands_[next_];
+  return {std::span<const std::string_view>(words_).subspan(words, parsed.words_end - words),
+          parsed.spec, parsed.bytes,
+          std::span<const FetchedKey>(keys_).subspan(keys, parsed.keys_end - keys)};
+}
+
+ReadAhead::Command ReadAhead::Pop(Limiter& limiter) {
+  FetchAhead(commands_[next_].keys_end, limiter);
+  const Command command = next();
+  ++next_;
+  return command;
+}
+
+}  // namespace weir

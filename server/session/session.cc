@@ -1,0 +1,431 @@
+#include "server/session/session.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include <spdlog/spdlog.h>
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "server/access/denial.h"
+#include "server/commands/command_table.h"
+#include "server/os/log.h"
+#include "server/session/call.h"
+#include "server/session/waiter.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kUnsavedKept = 64;                // replies that waited for a save
+constexpr std::size_t kForeignBytesMax = 64;            // of another protocol's that are logged
+constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // of an unknown command's that are echoed
+
+// As Redis words it; clients match on the beginning.
+std::string UnknownCommand(std::span<const std::string_view> words) {
+  std::string arguments;
+  for (const std::string_view word : words.subspan(1)) {
+    if (arguments.size() >= kUnknownArgumentsBytesMax) break;
+    const std::string_view head = word.substr(0, kUnknownArgumentsBytesMax - arguments.size());
+    absl::StrAppend(&arguments, "'", AbslView(head), "' ");
+  }
+  return absl::StrCat("ERR unknown command '", AbslView(words[0].substr(0, kQuotedBytesMax)),
+                      "', with args beginning with: ", arguments);
+}
+
+std::string UnknownSubcommand(const CommandSpec& container, std::string_view subcommand) {
+  return absl::StrCat("ERR unknown subcommand '", AbslView(subcommand.substr(0, kQuotedBytesMax)),
+                      "'. Try ", AbslView(container.name), " HELP.");
+}
+
+bool MayMonitor(const User* user) {
+  static constexpr std::array<std::string_view, 1> kWords = {"MONITOR"};
+  return user && !FindDenial(*user, *FindCommand(kWords[0]), kWords);
+}
+
+}  // namespace
+
+Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
+    : worker_(worker),
+      record_(std::move(record)),
+      users_version_(worker.services.access.version()) {
+  set_user(worker_.services.access.ForNewConnection());
+}
+
+Session::~Session() = default;
+
+void Session::set_user(std::shared_ptr<const User> user, const std::string& password_hash) {
+  password_hash_ = user ? password_hash : "";
+  user_ = std::move(user);
+  record_->set_user(user_ ? user_->name() : std::string(kDefaultUser));
+  DropReadAhead();
+  parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
+  if (monitor_ && !MayMonitor(user_.get())) Close();
+}
+
+// After users were loaded: the client is who he was, if there is still such a user and he would get
+// in with what he gave then.
+void Session::RefreshUser() {
+  const AccessList& access = worker_.services.access;
+  const std::uint64_t version = access.version();
+  if (version == users_version_) return;
+  users_version_ = version;
+  std::shared_ptr<const User> now = user_ ? access.Find(user_->name()) : access.ForNewConnection();
+  const bool stays = now && now->is_on() && now->AcceptsHash(password_hash_);
+  set_user(stays ? std::move(now) : nullptr, password_hash_);
+}
+
+void Session::Reset() {
+  transaction_ = Transaction();
+  record_->set_name("");
+  record_->protocol.store(2, std::memory_order_relaxed);
+  record_->stays.store(false, std::memory_order_relaxed);
+  replies_ = Replies::kOn;
+  set_tracking({});
+  monitor_.reset();
+  set_user(worker_.services.access.ForNewConnection());
+}
+
+void Session::set_tracking(const Tracking& tracking) {
+  tracking_ = tracking;
+  record_->tracks.store(tracking.on, std::memory_order_relaxed);
+}
+
+void Session::StartMonitoring() {
+  if (!monitor_) monitor_ = std::make_unique<Monitor>(worker_.services.observers.monitors, record_);
+}
+
+// A client that is idle is to cost little, whatever it has sent before.
+void Session::OnSent() {
+  if (monitor_) monitor_->OnSent();
+  if (unsaved_.capacity() > kUnsavedKept) unsaved_ = std::vector<Unsaved>();
+  parser_.GiveBack();
+}
+
+// The connection may linger; nobody is to wait for it.
+void Session::Close() {
+  closing_ = true;
+  monitor_.reset();
+}
+
+void Session::Wait(std::unique_ptr<Waiter> waiter) {
+  waiter_ = std::move(waiter);
+  record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
+}
+
+void Session::EndWait() {
+  held_until_ = Instant{};
+  ending_ = true;
+  if (!waiter_) return;
+  waiter_.reset();
+  record_->blocked.store(ClientRecord::Blocked::kNo, std::memory_order_relaxed);
+  wait_ended_ = true;
+}
+
+// Answers the command that has been waited for. Returns false if it has to be waited for still.
+bool Session::FinishWait(Instant now, RespWriter& reply) {
+  using Blocked = ClientRecord::Blocked;
+  if (waiter_) {
+    std::atomic<Blocked>& blocked = record_->blocked;
+    if (now < waiter_->ready() && blocked.load(std::memory_order_relaxed) == Blocked::kYes) {
+      return false;
+    }
+    const Blocked ended = blocked.exchange(Blocked::kNo, std::memory_order_relaxed);
+    if (ended == Blocked::kEndedAsTimeout) {
+      waiter_->Withdraw(reply, now);
+    } else if (ended == Blocked::kEndedAsError) {
+      worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+      worker_.command_stats.Of(*record_->last_command.load()).failed.Add();
+    } else {
+      waiter_->Serve(reply, now);
+    }
+    waiter_.reset();
+    AwaitSaveOfChange();
+  } else if (std::exchange(wait_ended_, false)) {
+    worker_.Fail(reply, "UNBLOCKED the server is shutting down");
+  }
+  return true;
+}
+
+Session::Turn Session::Execute(std::string_view unread, std::string& out) {
+  const Instant now = worker_.services.clock.Now();
+  record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  RespWriter reply(out);
+  reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
+  Turn turn;
+  work_ = 0;
+  unsaved_.clear();
+  if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
+  if (has_news()) AppendNews(out);
+  if (closing_) return {.next = Next::kClose};
+  const std::size_t out_begin = out.size();
+  const std::uint64_t commands_before = worker_.counters.commands.value();
+  if (now < held_until_) return {.next = Next::kHold, .wake = held_until_};
+  if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
+  if (std::exchange(silent_wait_, false)) out.resize(out_begin);
+  NoteUnsaved(out_begin, out.size());
+  StartLap();
+  ReadAhead& ahead = worker_.read_ahead;
+  while (!closing_) {
+    if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused asks what he may do
+    if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+      turn.next = Next::kContinue;
+      break;
+    }
+    if (ahead.empty()) {
+      const ParseResult parsed =
+          ahead.Fill(unread.substr(turn.consumed), parser_, worker_.services.limiter);
+      if (parsed != ParseResult::kCommand) {
+        turn.consumed += parser_.consumed();
+        if (parsed == ParseResult::kNeedMore) break;
+        EndStream(parsed, unread.substr(turn.consumed), reply);
+        break;
+      }
+    }
+    if (IsPaused(now)) {
+      turn.next = Next::kWait;
+      turn.wake = worker_.services.pause.until();
+      break;
+    }
+    const ReadAhead::Command command = ahead.Pop(worker_.services.limiter);
+    turn.consumed += command.bytes;
+    const std::size_t begin = out.size();
+    ExecuteUnlessSilent(command, now, out, reply);
+    NoteUnsaved(begin, out.size());
+    if (!waiter_ && now >= held_until_) continue;
+    turn.next = waiter_ ? Next::kWait : Next::kHold;
+    turn.wake = waiter_ ? waiter_->ready() : held_until_;
+    break;
+  }
+  if (!ahead.empty()) DropReadAhead();
+  if (closing_) turn.next = Next::kClose;
+  turn.had_secret = std::exchange(said_secret_, false);
+  if (turn.had_secret) parser_.Wipe();
+  MarkUnsaved(turn);
+  CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
+  return turn;
+}
+
+// What follows is not a request.
+void Session::EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply) {
+  worker_.counters.protocol_errors.Add();
+  if (parsed == ParseResult::kForeignProtocol) {
+    LogForeign(unread);
+  } else if (replies_ != Replies::kOff) {
+    worker_.Fail(reply, absl::StrCat("ERR ", AbslView(parser_.error())));
+  }
+  Close();
+}
+
+void Session::DropReadAhead() {
+  worker_.read_ahead.Drop();
+  parser_.Restart();
+}
+
+void Session::AppendNews(std::string& out) {
+  RefreshUser();
+  if (!monitor_) return;
+  const std::string lines = monitor_->Take();
+  if (replies_ == Replies::kOff) return;
+  worker_.counters.output_bytes.Add(lines.size());
+  out += lines;
+}
+
+void Session::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
+                        std::size_t output_bytes, Instant now) {
+  Counters& counters = worker_.counters;
+  counters.input_bytes.Add(input_bytes);
+  counters.output_bytes.Add(output_bytes);
+  worker_.rates.commands.Add(counters.commands.value() - commands_before, now);
+  worker_.rates.input_bytes.Add(input_bytes, now);
+  worker_.rates.output_bytes.Add(output_bytes, now);
+}
+
+void Session::AwaitSaveOfChange() noexcept {
+  const StateOnDisk* state = worker_.services.state;
+  if (state && state->always()) awaited_ = std::max(awaited_, Awaited::kSaveOfChange);
+}
+
+// An empty one is that of a command that has no reply yet.
+void Session::NoteUnsaved(std::size_t begin, std::size_t end) {
+  const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
+  if (awaited == Awaited::kNothing || begin == end) return;
+  unsaved_.push_back({begin, end, awaited, record_->last_command.load(std::memory_order_relaxed)});
+}
+
+void Session::MarkUnsaved(Turn& turn) {
+  if (unsaved_.empty()) return;
+  const std::size_t first = unsaved_.front().begin;
+  for (Unsaved& reply : unsaved_) {
+    reply.begin -= first;
+    reply.end -= first;
+  }
+  turn.unsaved_from = first;
+}
+
+void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const {
+  std::string replaced;
+  RespWriter writer(replaced);
+  std::size_t copied = 0;
+  for (const Unsaved& reply : unsaved_) {
+    if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
+    replaced.append(replies, copied, reply.begin - copied);
+    worker_.Fail(writer, CannotSave(reason));
+    const bool is_error = replies[reply.begin] == '-';  // which was counted when it was written
+    if (!is_error) worker_.command_stats.Of(*reply.spec).failed.Add();
+    copied = reply.end;
+  }
+  replaced.append(replies, copied);
+  replies = std::move(replaced);
+}
+
+void Session::LogForeign(std::string_view request) {
+  const auto held_back = worker_.services.foreign_throttle.Admit();
+  if (!held_back) return;
+  spdlog::warn(
+      "closed client {}: it does not speak the Redis protocol: '{}' ({} such lines held back)",
+      record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *held_back);
+}
+
+// Whether the next command has to wait for the end of a CLIENT PAUSE.
+bool Session::IsPaused(Instant now) const {
+  const Pause& pause = worker_.services.pause;
+  if (now >= pause.until() || ending_) return false;
+  const auto& [words, spec, bytes, keys] = worker_.read_ahead.next();
+  // Who is to end it, or the server, must get in.
+  if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
+    return false;
+  }
+  const bool is_refused =
+      !user_ || !spec->arity.Allows(words.size()) || FindDenial(*user_, *spec, words);
+  if (is_refused) return false;
+  if (pause.what() == Pause::What::kEverything) return true;
+  const auto changes = [](const CommandSpec* queued) { return queued->Is(kWrite); };
+  return spec->Is(kWrite) ||
+         (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));
+}
+
+// The reply that CLIENT REPLY does not want is written, and taken back.
+void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
+                                  RespWriter& reply) {
+  const std::size_t begin = out.size();
+  ExecuteCommand(command, now, reply);
+  const int in_queue = transaction_.is_open() ? static_cast<int>(transaction_.queued().size()) : -1;
+  record_->queued.store(in_queue, std::memory_order_relaxed);
+  if (replies_ == Replies::kOn) return;
+  if (replies_ == Replies::kSkipThis) replies_ = Replies::kOn;
+  if (replies_ == Replies::kSkipThisAndNext) replies_ = Replies::kSkipThis;
+  silent_wait_ = waiter_ != nullptr;
+  out.resize(begin);
+}
+
+void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply) {
+  if (spec) worker_.command_stats.Of(*spec).rejected.Add();
+  if (spec && spec->name == "EXEC") {
+    transaction_ = Transaction();
+    const absl::string_view why = absl::StripPrefix(error, "ERR ");
+    worker_.Fail(reply, absl::StrCat("EXECABORT Transaction discarded because of: ", why));
+  } else {
+    transaction_.Abort();
+    worker_.Fail(reply, error);
+  }
+  StartLap();
+}
+
+// Why the client may not run that, or nothing. What is not for its user goes into the access log.
+std::string Session::WhyNot(const CommandSpec& spec, std::span<const std::string_view> words,
+                            Instant now, bool in_transaction) {
+  if (spec.Is(kNoAuth)) return {};
+  if (!user_) return "NOAUTH Authentication required.";
+  const std::optional<Denial> denial = FindDenial(*user_, spec, words);
+  if (!denial) return {};
+  const bool of_key = denial->of == Denial::Of::kKey;
+  const std::string name = LowerName(spec);
+  worker_.services.access_log.Note(
+      {.reason = of_key ? AccessLog::Reason::kKey : AccessLog::Reason::kCommand,
+       .in_transaction = in_transaction,
+       .object = of_key ? std::string(denial->key) : name,
+       .user = user_->name(),
+       .client = record_->Line(now),
+       .last = now});
+  if (of_key) {
+    return "NOPERM this user has no permissions to access one of the keys used as arguments";
+  }
+  return absl::StrCat("NOPERM this user has no permissions to run the '", name, "' command");
+}
+
+void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply) {
+  worker_.counters.commands.Add();
+  Charge(1);
+  RefreshUser();
+  const auto& [words, spec, bytes, keys] = command;
+  // Also of what is refused, or AUTH with a slip in it.
+  said_secret_ = said_secret_ || !spec || spec->Is(kSecret);
+  if (!spec) {
+    const CommandSpec* container = FindCommand(words[0]);
+    const bool is_known = container && !IsSubcommand(*container);
+    const std::string error =
+        is_known ? UnknownSubcommand(*container, words[1]) : UnknownCommand(words);
+    return Refuse(nullptr, error, reply);
+  }
+  if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
+  record_->last_command.store(spec, std::memory_order_relaxed);
+  const std::string why = WhyNot(*spec, words, now, transaction_.is_open());
+  if (!why.empty()) return Refuse(spec, why, reply);
+  if (!transaction_.is_open() || spec->Is(kAtOnce)) {
+    Call call{*spec, words, now, *this, reply, keys};
+    return Run(call);
+  }
+  if (spec->Is(kNotInTransaction)) {
+    return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
+  }
+  const absl::Status queued = transaction_.Queue(*spec, words);
+  if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
+  reply.SimpleString("QUEUED");
+  StartLap();
+}
+
+void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_view> words,
+                        Instant now, RespWriter& reply) {
+  Call call{spec, words, now, *this, reply, {}, true};
+  Run(call);
+}
+
+void Session::Run(Call& call) {
+  const std::string why = WhyNotNow(call);
+  if (why.empty()) return RunHandler(call);
+  worker_.command_stats.Of(call.spec).rejected.Add();
+  call.FailAs(why);
+  StartLap();
+}
+
+std::string Session::WhyNotNow(const Call& call) {
+  const Services& services = worker_.services;
+  if (services.loading() && !call.spec.Is(kLoading)) {
+    return "LOADING weir is loading its state from disk";
+  }
+  if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
+    return CannotSave(services.state->status().error);
+  }
+  // What was allowed when it was queued need not be any more.
+  return call.queued ? WhyNot(call.spec, call.words, call.now, true) : std::string();
+}
+
+// The clock is read once: where a command ends the next one begins.
+void Session::RunHandler(Call& call) {
+  const Nanos begin = lap_;
+  call.spec.handler(call);
+  StartLap();
+  const Nanos duration = std::max(lap_ - begin, Nanos{0});
+  CommandCounts& counts = worker_.command_stats.Of(call.spec);
+  counts.times.Count(duration);
+  counts.nanos.Add(static_cast<std::uint64_t>(duration.count()));
+  if (call.failed) counts.failed.Add();
+  Observers& observers = worker_.services.observers;
+  if (observers.AreInterested(duration)) observers.Show(call, duration);
+}
+
+}  // namespace weir

@@ -1,0 +1,93 @@
+#include "server/session/transaction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/heap_bytes.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+// What a word costs besides its bytes: where it ends here, and EXEC's view of it.
+constexpr std::size_t kBytesPerWord = 32;
+
+}  // namespace
+
+void Transaction::Abort() {
+  if (!open_) return;
+  aborted_ = true;
+  queued_ = Queued();
+}
+
+absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words) {
+  const bool is_short = spec.Is(kFast) && !spec.Is(kWholeTable);
+  const std::size_t units = units_ + (is_short ? 1 : std::max(kWholeTableWork, words.size()));
+  std::size_t bytes = bytes_;
+  for (const std::string_view word : words) bytes += kBytesPerWord + word.size();
+  if (units > kUnitsMax || bytes > kBytesMax) {
+    Abort();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "transaction is too large: at most ", kUnitsMax, " commands (slow ones count as ",
+        kWholeTableWork, ") and ", kBytesMax, " bytes"));
+  }
+  units_ = units;
+  bytes_ = bytes;
+  if (aborted_) return absl::OkStatus();
+  auto& [specs, text, word_ends, command_ends] = queued_;
+  specs.push_back(&spec);
+  for (const std::string_view word : words) {
+    text.insert(text.end(), word.begin(), word.end());
+    word_ends.push_back(static_cast<std::uint32_t>(text.size()));
+  }
+  command_ends.push_back(static_cast<std::uint32_t>(word_ends.size()));
+  return absl::OkStatus();
+}
+
+std::vector<Transaction::Words> Transaction::WordsOfAll() const {
+  std::vector<Words> all;
+  all.reserve(queued_.specs.size());
+  const std::string_view text(queued_.text.data(), queued_.text.size());
+  std::size_t word = 0;
+  std::size_t begin = 0;
+  for (const std::uint32_t command_end : queued_.command_ends) {
+    Words& words = all.emplace_back();
+    words.reserve(command_end - word);
+    for (; word < command_end; ++word) {
+      const std::uint32_t end = queued_.word_ends[word];
+      words.push_back(text.substr(begin, end - begin));
+      begin = end;
+    }
+  }
+  return all;
+}
+
+absl::Status Transaction::Watch(Limiter::Watched watched) {
+  const bool again = std::ranges::any_of(
+      watched_, [&](const Limiter::Watched& one) { return one.key == watched.key; });
+  if (again) return absl::OkStatus();
+  const std::size_t size = watched_size_ + 1 + watched.buckets.size();
+  if (size > kWatchedMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too much is watched: at most ", kWatchedMax, " keys and buckets of theirs"));
+  }
+  watched_size_ = size;
+  watched_.push_back(std::move(watched));
+  return absl::OkStatus();
+}
+
+void Transaction::Unwatch() {
+  watched_ = std::vector<Limiter::Watched>();  // {} would keep the memory
+  watched_size_ = 0;
+}
+
+std::size_t Transaction::held_bytes() const noexcept {
+  const std::size_t watched_buckets = watched_size_ - watched_.size();
+  return HeapBytes(queued_.specs) + HeapBytes(queued_.text) + HeapBytes(queued_.word_ends) +
+         HeapBytes(queued_.command_ends) + HeapBytes(watched_) +
+         watched_buckets * sizeof(Limiter::Watched::One);
+}
+
+}  // namespace weir

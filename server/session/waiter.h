@@ -1,0 +1,44 @@
+// A session that waits for its tokens: RL.WAIT has charged them already, and its answer leaves when
+// they are there.
+//
+// It owns what it needs of the request, whose words have gone by then. It is counted when it is
+// served. A waiter that goes without having been gives back what nobody has built on
+// (Limiter::GiveBack), and counts for nothing. Belongs to its worker's thread.
+#pragma once
+
+#include "core/base/instant.h"
+#include "core/commands/waited_request.h"
+#include "core/limiter/reservation.h"
+#include "core/rules/decision.h"
+#include "core/words/request_grammar.h"
+#include "protocol/resp_writer.h"
+
+namespace weir {
+
+struct Worker;
+
+class Waiter {
+ public:
+  Waiter(Worker& worker, const ParsedRequest& request, Reservation reservation);
+  // Gives back, unless it was served.
+  ~Waiter();
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  [[nodiscard]] Instant ready() const noexcept { return request_.reservation().ready; }
+
+  // Answers: admitted, with the numbers of `now`. Requires: now >= ready().
+  void Serve(RespWriter& reply, Instant now);
+
+  // Answers: denied, as if its time had run out; gives back.
+  void Withdraw(RespWriter& reply, Instant now);
+
+ private:
+  void Answer(RespWriter& reply, const Verdict& verdict);
+
+  Worker& worker_;
+  const WaitedRequest request_;
+  bool over_ = false;  // served, or given back
+};
+
+}  // namespace weir

@@ -1,0 +1,78 @@
+#include "server/state/save_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/status.h"
+#include "server/os/log.h"
+
+namespace weir {
+
+SaveThread::SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved)
+    : saver_(saver),
+      clock_(clock),
+      settings_(settings),
+      on_saved_(std::move(on_saved)),
+      thread_([this](const std::stop_token& stop) {
+        pthread_setname_np(pthread_self(), "weir-saver");
+        Run(stop);
+      }) {}
+
+SaveThread::~SaveThread() { Stop(); }
+
+void SaveThread::Stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+std::uint64_t SaveThread::Request() {
+  const std::lock_guard lock(mutex_);
+  // The tick under way may have passed the caller's change already.
+  wanted_ = started_ + 1;
+  wake_.notify_one();
+  return wanted_;
+}
+
+void SaveThread::Run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  Instant begun = clock_.Now();
+  while (!stop.stop_requested()) {
+    // A tick that takes longer than the interval is followed by the next at once.
+    // One that failed is tried again soon, however long the interval.
+    const Nanos interval = settings_.snapshot_interval();
+    const Nanos period = failing() ? std::min(interval, Saver::kRetryMin) : interval;
+    const Nanos rest = std::max(begun + period - clock_.Now(), Nanos{0});
+    wake_.wait_for(lock, stop, rest, [this] { return wanted_ > finished_; });
+    if (stop.stop_requested()) return;
+    begun = clock_.Now();
+    const std::uint64_t tick = ++started_;
+    lock.unlock();
+    const absl::Status saved = Tick();
+    lock.lock();
+    const bool awaited = wanted_ > finished_;
+    finished_ = tick;
+    if (!awaited) continue;
+    lock.unlock();
+    on_saved_(tick, saved);
+    lock.lock();
+  }
+}
+
+absl::Status SaveThread::Tick() {
+  saving_.store(true, std::memory_order_relaxed);
+  absl::Status saved = saver_.Save();
+  saving_.store(false, std::memory_order_relaxed);
+  const bool failed_before = failing_.exchange(!saved.ok(), std::memory_order_relaxed);
+  if (!saved.ok() && !failed_before) {
+    spdlog::error("cannot save, and try again: {}", EscapedForLog(StdView(saved.message())));
+  } else if (saved.ok() && failed_before) {
+    spdlog::info("saving again");
+  }
+  return saved;
+}
+
+}  // namespace weir

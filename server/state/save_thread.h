@@ -1,0 +1,65 @@
+// The thread that drives the Saver: a tick every snapshot-interval, and at once when somebody waits
+// for one. A new interval counts from the next tick on.
+//
+// Whoever needs to know that what it has changed is on disk asks for a ticket: the number of a tick
+// that begins later. Sessions that ask while a tick is under way share the next one, so the disk
+// syncs once for all of them (group commit).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "absl/status/status.h"
+
+#include "core/base/clock.h"
+#include "core/base/instant.h"
+#include "persistence/saver.h"
+#include "server/config/settings.h"
+
+namespace weir {
+
+class SaveThread {
+ public:
+  // Called on the thread after a tick that somebody has waited for: the tickets up to this one have
+  // ended so.
+  using OnSaved = std::function<void(std::uint64_t ticket, const absl::Status& saved)>;
+
+  // Starts it. Nobody else uses the saver until Stop().
+  SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved);
+  ~SaveThread();
+
+  // Ends the thread after the present tick.
+  void Stop();
+
+  // From any thread.
+  [[nodiscard]] std::uint64_t Request();
+  // The last tick failed.
+  [[nodiscard]] bool failing() const noexcept { return failing_.load(std::memory_order_relaxed); }
+  // A tick is under way.
+  [[nodiscard]] bool saving() const noexcept { return saving_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run(const std::stop_token& stop);
+  absl::Status Tick();
+
+  Saver& saver_;
+  const Clock& clock_;
+  const Settings& settings_;
+  const OnSaved on_saved_;
+  std::atomic<bool> failing_{false};
+  std::atomic<bool> saving_{false};
+
+  std::mutex mutex_;  // of the three counts, and what `wake_` waits with
+  std::condition_variable_any wake_;
+  std::uint64_t wanted_ = 0;   // the highest ticket given out
+  std::uint64_t started_ = 0;  // ticks
+  std::uint64_t finished_ = 0;
+  std::jthread thread_;
+};
+
+}  // namespace weir

@@ -1,0 +1,107 @@
+#include "server/state/state_on_disk.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/check.h"
+#include "server/os/log.h"
+
+namespace weir {
+namespace {
+
+// After a crash times may have been handed out that are not on disk: those of a tick that was under
+// way, and of the interval before it. With `always` no answer depends on such a time.
+constexpr int kIntervalsUnknown = 2;
+
+SystemClock::Past ClockPast(const Storage& storage, const Options& options) {
+  if (options.reset_clock) return {};
+  const bool may_be_later = storage.was_cut_short() && options.durability != "always";
+  const Nanos unknown =
+      may_be_later ? kIntervalsUnknown * Nanos{options.snapshot_interval} : Nanos{0};
+  return {.mark = storage.clock_mark(), .unknown = std::max(unknown, storage.clock_allowance())};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& options) {
+  if (options.durability == "none") return nullptr;
+  if (options.data_dir.empty()) {
+    if (options.durability == "always") {
+      return absl::InvalidArgumentError("--durability always needs a --data-dir");
+    }
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<Storage>> storage =
+      Storage::Open({.directory = options.data_dir, .accept_damage = options.accept_damaged_state});
+  if (!storage.ok()) return storage.status();
+  for (const std::string& loss : (*storage)->accepted_losses()) {
+    spdlog::warn("data directory {}: {}", EscapedForLog(options.data_dir), EscapedForLog(loss));
+  }
+  return std::unique_ptr<StateOnDisk>(new StateOnDisk(options, *std::move(storage)));
+}
+
+StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storage)
+    : saver_options_{.database = {.directory = options.data_dir},
+                     .one_cut = options.durability == "always",
+                     .drops_full = !options.allow_explicit_time},
+      always_(options.durability == "always"),
+      secret_(storage->secret()),
+      was_cut_short_(storage->was_cut_short()),
+      clock_past_(ClockPast(*storage, options)),
+      storage_(std::move(storage)) {}
+
+StateOnDisk::~StateOnDisk() { Halt(); }
+
+void StateOnDisk::Halt() {
+  stop_ = true;
+  if (load_thread_.joinable()) load_thread_.join();
+  if (save_thread_) save_thread_->Stop();
+}
+
+void StateOnDisk::StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
+                               std::function<void(const absl::Status&)> on_loaded) {
+  clock_ = &clock;
+  load_thread_ = std::thread([this, &limiter, &policies, &clock, done = std::move(on_loaded)] {
+    pthread_setname_np(pthread_self(), "weir-loader");
+    Load(limiter, policies, clock, done);
+  });
+}
+
+void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
+                       const std::function<void(const absl::Status&)>& on_loaded) {
+  const Instant begun = clock.Now();
+  if (storage_->had_exhausted_record()) {
+    spdlog::warn(
+        "the state was kept with --unclean-restart empty, which no longer exists: buckets that are "
+        "not on disk are full");
+  }
+  const LoadOptions options{
+      .now = begun,
+      .drops_full = saver_options_.drops_full,
+      .clock_allowance = keeps_clock_past_ ? std::optional(clock_past_.unknown) : std::nullopt};
+  absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
+  load_time_ = clock.Now() - begun;
+  if (loaded.ok()) {
+    saver_.emplace(limiter, policies, clock, std::move(storage_), saver_options_);
+  }
+  on_loaded(loaded);
+}
+
+void StateOnDisk::StartSaving(const Settings& settings, SaveThread::OnSaved on_saved) {
+  load_thread_.join();
+  WEIR_CHECK(saver_.has_value());
+  save_thread_.emplace(*saver_, *clock_, settings, std::move(on_saved));
+  loading_.store(false, std::memory_order_release);
+}
+
+absl::Status StateOnDisk::Stop() {
+  Halt();
+  // There is no saver where the load was cut short: then the database was not in use yet.
+  return saver_ ? saver_->SaveAndStop() : absl::OkStatus();
+}
+
+}  // namespace weir

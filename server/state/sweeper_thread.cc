@@ -1,0 +1,43 @@
+#include "server/state/sweeper_thread.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+
+#include <pthread.h>
+
+#include "core/table/key_hash.h"
+#include "server/os/memory.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kSlicesPerLap = kPartitionCount / kPartitionsPerSlice;
+static_assert(kPartitionCount % kPartitionsPerSlice == 0);
+
+// Returns true if that was the end of a lap.
+bool SweepSlice(Sweeper& sweeper, Instant now) {
+  bool lap_ended = false;
+  for (std::size_t i = 0; i < kPartitionsPerSlice; ++i) lap_ended = sweeper.Step(now);
+  return lap_ended;
+}
+
+void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, const Clock& clock) {
+  std::mutex mutex;
+  std::condition_variable_any wake;  // notified by nobody but the stop token
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested()) {
+    if (SweepSlice(sweeper, clock.Now())) ReturnFreeMemory();
+    wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
+  }
+}
+
+}  // namespace
+
+SweeperThread::SweeperThread(Sweeper& sweeper, const Clock& clock)
+    : thread_([&sweeper, &clock](const std::stop_token& stop) {
+        pthread_setname_np(pthread_self(), "weir-sweeper");
+        SweepUntilStopped(stop, sweeper, clock);
+      }) {}
+
+}  // namespace weir

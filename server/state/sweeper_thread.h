@@ -1,0 +1,29 @@
+// The thread that drives the Sweeper: a lap over the table in the time that the sweeper asks for,
+// in small slices. At its end the heap's free memory goes back to the system: what buckets, clients
+// and their requests have left.
+#pragma once
+
+#include <cstddef>
+#include <thread>
+
+#include "core/base/clock.h"
+#include "core/limiter/sweeper.h"
+
+namespace weir {
+
+// Partitions swept between two waits. A slice takes under a millisecond of work in a table of ten
+// million buckets, and a lap of a second wakes the thread 64 times.
+inline constexpr std::size_t kPartitionsPerSlice = 64;
+
+class SweeperThread {
+ public:
+  // Starts the thread. Both must outlive it; nobody else calls sweeper.Step().
+  SweeperThread(Sweeper& sweeper, const Clock& clock);
+  // Stops it at once: a wait is interrupted, a slice is finished.
+  ~SweeperThread() = default;
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace weir

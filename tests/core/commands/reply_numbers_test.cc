@@ -1,0 +1,70 @@
+// Goal: the numbers that clients see mean what is promised: whole milliseconds rounded up, -1 for
+// never. Method: a table; and the law that who waits the told time has waited long enough, for
+// every span there is.
+#include "core/commands/reply_numbers.h"
+
+#include <cstdint>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/generators.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ReplyNumbersTest, RetriesAreMillisecondsRoundedUp) {
+  EXPECT_EQ(RetryMillis(Nanos{0}), 0);
+  EXPECT_EQ(RetryMillis(Nanos{1}), 1);
+  EXPECT_EQ(RetryMillis(Nanos{999'999}), 1);
+  EXPECT_EQ(RetryMillis(Nanos{1'000'000}), 1);
+  EXPECT_EQ(RetryMillis(Nanos{1'000'001}), 2);
+  EXPECT_EQ(RetryMillis(kCapacityMax), 2'305'843'009'214);  // 2^61 ns
+  EXPECT_EQ(RetryMillis(kNever - Nanos{1}), 9'223'372'036'855);
+  EXPECT_EQ(RetryMillis(kNever), -1);
+}
+
+TEST(ReplyNumbersTest, TheToldTimeIsLongEnoughAndNotAMillisecondMore) {
+  CheckLaw(10'000, [] {
+    const std::int64_t nanos = *NumberUpTo(INT64_MAX) - 1;
+    const std::int64_t millis = RetryMillis(Nanos{nanos});
+    RC_ASSERT(millis > INT64_MAX / 1'000'000 || nanos <= millis * 1'000'000);
+    RC_ASSERT((millis - 1) * 1'000'000 < nanos);
+  });
+}
+
+TEST(ReplyNumbersTest, FiveNumbersOfAVerdict) {
+  Verdict verdict;
+  verdict.allowed = true;
+  verdict.remaining = 9;
+  verdict.reset_after = Nanos{3'600'000'001};
+  verdict.limit_index = 63;
+  EXPECT_THAT(VerdictNumbers(verdict), ElementsAre(1, 9, 0, 3601, 63));
+  verdict.allowed = false;
+  verdict.remaining = 0;
+  verdict.retry_after = kNever;
+  verdict.reset_after = Nanos{0};
+  verdict.limit_index = 0;
+  EXPECT_THAT(VerdictNumbers(verdict), ElementsAre(0, 0, -1, 0, 0));
+}
+
+TEST(ReplyNumbersTest, FiveNumbersOfADecisionAndTheirNames) {
+  EXPECT_THAT(
+      kDecisionFields,
+      ElementsAre(testing::StrEq("allowed"), testing::StrEq("limit"), testing::StrEq("remaining"),
+                  testing::StrEq("retry_after_ms"), testing::StrEq("reset_after_ms")));
+  const Decision denied = {
+      .allowed = false, .remaining = 2, .retry_after = Nanos{1}, .reset_after = Nanos{2'000'001}};
+  EXPECT_THAT(DecisionNumbers(LimitOf("10/s,burst=20"), denied), ElementsAre(0, 20, 2, 1, 3));
+  EXPECT_THAT(DecisionNumbers(LimitOf("10/s"), {.allowed = true, .remaining = 10}),
+              ElementsAre(1, 10, 10, 0, 0));
+  // A window's limit is its count.
+  EXPECT_THAT(DecisionNumbers(LimitOf("10/s,fixed"), {.allowed = true}),
+              ElementsAre(1, 10, 0, 0, 0));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,136 @@
+// Goal: nobody's call comes between those of an isolation, and a watched key has changed exactly
+// when somebody has charged or given back. Method: one change after the other by hand; threads at a
+// frozen clock whose every isolation must see two keys alike.
+#include <atomic>
+#include <chrono>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "core/limiter/limiter.h"
+#include "tests/core/limiter/limiter_fixture.h"
+#include "tests/support/test_scale.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class LimiterIsolationTest : public LimiterFixture {
+ protected:
+  bool IsUnchanged(const Limiter::Watched& watched) { return limiter_->IsUnchanged(watched, now_); }
+};
+
+TEST_F(LimiterIsolationTest, ChargesAndRefundsAreChanges) {
+  Decide({{"k", "10/s"}});
+  const Limiter::Watched watched = limiter_->Watch("k");
+  EXPECT_TRUE(IsUnchanged(watched));
+  Decide({{"other", "10/s"}});
+  EXPECT_TRUE(IsUnchanged(watched));
+  Decide({{"k", "10/s"}});
+  EXPECT_FALSE(IsUnchanged(watched));
+  limiter_->Refund(Of({{"k", "10/s"}}), now_);
+  EXPECT_TRUE(IsUnchanged(watched)) << "it is as it was";
+  limiter_->Refund(Of({{"k", "10/s"}}), now_);
+  EXPECT_FALSE(IsUnchanged(watched));
+}
+
+TEST_F(LimiterIsolationTest, DenialsLooksAndCostsOfNothingAreNone) {
+  Decide({{"k", "1/m"}});
+  const Limiter::Watched watched = limiter_->Watch("k");
+  Decide({{"k", "1/m"}});
+  Decide({{"k", "1/m", 0}});
+  Peek({{"k", "1/m"}, {"k", "7/h"}});
+  EXPECT_TRUE(IsUnchanged(watched));
+}
+
+TEST_F(LimiterIsolationTest, ABucketThatFillsUpIsNoChange) {
+  Decide({{"k", "10/s"}, {"k", "100/h,fixed"}, {"k", "100/h,sliding"}});
+  const Limiter::Watched watched = limiter_->Watch("k");
+  now_ += milliseconds{50};
+  EXPECT_TRUE(IsUnchanged(watched));
+  now_ += std::chrono::hours{3};
+  EXPECT_TRUE(IsUnchanged(watched));
+  SweepAll();
+  EXPECT_TRUE(IsUnchanged(watched));
+  Decide({{"k", "10/s"}});
+  EXPECT_FALSE(IsUnchanged(watched));
+  now_ += seconds{1};
+  EXPECT_TRUE(IsUnchanged(watched)) << "full again: as if nothing had been";
+}
+
+TEST_F(LimiterIsolationTest, BucketsThatComeAndGoAreChanges) {
+  const Limiter::Watched absent = limiter_->Watch("k");
+  EXPECT_TRUE(IsUnchanged(absent));
+  Decide({{"k", "10/s"}});
+  EXPECT_FALSE(IsUnchanged(absent));
+  const Limiter::Watched one = limiter_->Watch("k");
+  Decide({{"k", "5/s"}});
+  EXPECT_FALSE(IsUnchanged(one)) << "another limit";
+  const Limiter::Watched two = limiter_->Watch("k");
+  Reset("k", {"5/s"});
+  EXPECT_FALSE(IsUnchanged(two));
+  EXPECT_TRUE(IsUnchanged(one));
+  limiter_->Clear();
+  EXPECT_FALSE(IsUnchanged(one));
+  EXPECT_TRUE(IsUnchanged(absent));
+}
+
+TEST_F(LimiterIsolationTest, OneOfAllKeysMayDoWhatIsAboutAllKeys) {
+  Decide({{"a", "10/s"}});
+  {
+    const Limiter::Isolation isolation(*limiter_);
+    EXPECT_EQ(limiter_->size().buckets, 1U);
+    EXPECT_EQ(limiter_->CountLive(now_), 1U);
+    limiter_->Clear();
+    Decide({{"b", "10/s"}});
+    EXPECT_EQ(Reset("b"), 1U);
+    SweepAll();
+  }
+  EXPECT_EQ(limiter_->size().buckets, 0U);
+}
+
+// Two keys that are only touched in isolation, one token of each: at any time as much is left of
+// the one as of the other, whoever looks, unless somebody comes between. They name them in both
+// orders, and one clears everything meanwhile.
+TEST_F(LimiterIsolationTest, NobodyComesBetween) {
+  const Limit limit = LimitOf("1/m,burst=1000000");
+  const std::vector<std::string_view> keys = {"a", "b"};
+  std::atomic<int> working = 2;
+  const auto left = [&](std::string_view key) {
+    return limiter_->Peek({{key, &limit, 0}}, now_).remaining;
+  };
+  const auto charge = [&](bool backwards) {
+    for (std::int64_t i = 0; i < Scaled(20'000); ++i) {
+      const Limiter::Isolation isolation(*limiter_, keys, {});
+      EXPECT_EQ(left("a"), left("b"));
+      for (const std::string_view key : {keys[backwards ? 1 : 0], keys[backwards ? 0 : 1]}) {
+        EXPECT_TRUE(limiter_->Decide({{key, &limit, 1}}, now_)->allowed);
+      }
+    }
+    --working;
+  };
+  std::thread one(charge, false);
+  std::thread other(charge, true);
+  std::thread clearer([&] {
+    while (working > 0) {
+      {
+        const Limiter::Isolation isolation(*limiter_);
+        EXPECT_EQ(left("a"), left("b"));
+        limiter_->Clear();
+        limiter_->ReclaimLimits(1, 1);
+      }
+      limiter_->Clear();
+    }
+  });
+  one.join();
+  other.join();
+  clearer.join();
+  EXPECT_EQ(left("a"), left("b"));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,350 @@
+// Goal: what a limiter gives to a save is what has changed, once and as it is now, and nothing of
+// it is lost when the save fails. Method: one bucket after the other by hand. (Whole histories:
+// saving_model_test.cc.)
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/rules/rule.h"
+#include "tests/core/limiter/limiter_fixture.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+class LimiterSavingTest : public LimiterFixture {
+ protected:
+  LimiterSavingTest() : LimiterFixture({.notes_changes = true}) {}
+
+  LimiterChanges Changes(bool one_cut = false) { return limiter_->TakeChanges(now_, one_cut); }
+  std::size_t Noted() { return limiter_->size().changes; }
+  void Refund(std::string_view key, std::string_view limit, std::int64_t cost) {
+    limiter_->Refund(Of({{key, limit, cost}}), now_);
+  }
+  // The only change, which there must be.
+  BucketChange Only() {
+    const LimiterChanges changes = Changes();
+    EXPECT_EQ(changes.buckets.size(), 1U);
+    EXPECT_TRUE(changes.partitions_anew.empty());
+    return changes.buckets.empty() ? BucketChange{{0, 0}, 0, {}, false, false, {}}
+                                   : changes.buckets.front();
+  }
+};
+
+TEST_F(LimiterSavingTest, NotesABucketOnceHoweverOftenItIsCharged) {
+  for (int i = 0; i < 7; ++i) Decide({{"a", "10/s"}});
+  EXPECT_EQ(Noted(), 1U);
+  const BucketChange change = Only();
+  EXPECT_FALSE(change.erased);
+  EXPECT_FALSE(change.went_back);
+  EXPECT_EQ(change.bucket, DecideLimit(LimitOf("10/s"), Bucket{}, now_, 7, Nanos{0}).bucket);
+  EXPECT_FALSE(IsMarked(change.bucket));
+  EXPECT_TRUE(Changes().empty()) << "it was taken";
+
+  Decide({{"a", "10/s"}});
+  EXPECT_EQ(Only().bucket, DecideLimit(LimitOf("10/s"), Bucket{}, now_, 8, Nanos{0}).bucket);
+}
+
+TEST_F(LimiterSavingTest, NothingChangesByADenialALookOrACostOfZero) {
+  Decide({{"a", "1/m"}});
+  static_cast<void>(Changes());
+  Decide({{"a", "1/m"}});
+  Decide({{"a", "1/m", 0}});
+  Peek({{"a", "1/m"}});
+  Decide({{"a", "1/m"}, {"a", "100/s"}});
+  EXPECT_TRUE(Changes().empty());
+}
+
+TEST_F(LimiterSavingTest, TakesThemSortedAndDistinct) {
+  for (int i = 0; i < 2000; ++i) {
+    const std::string key = "key:" + std::to_string(i % 700);
+    Decide({{key, "10/m"}, {key, "10/h,fixed"}, {key, "20/h,sliding"}});
+    if (i % 3 == 0) Refund(key, "10/m", 1);
+  }
+  for (const bool one_cut : {false, true}) {
+    LimiterChanges changes = Changes(one_cut);
+    ASSERT_EQ(changes.buckets.size(), 2100U);
+    const auto order = [](const BucketChange& change) {
+      return std::tuple(change.partition, change.key.key_hash(), change.algorithm,
+                        change.key.limit);
+    };
+    for (std::size_t i = 1; i < changes.buckets.size(); ++i) {
+      ASSERT_LT(order(changes.buckets[i - 1]), order(changes.buckets[i]));
+    }
+    limiter_->NoteAgain(changes);
+  }
+}
+
+TEST_F(LimiterSavingTest, SkipsWhatIsFullAgain) {
+  Decide({{"a", "10/s"}, {"a", "10/s,fixed"}});
+  now_ += std::chrono::seconds{1};
+  EXPECT_TRUE(Changes().buckets.empty());
+  Decide({{"a", "10/s"}, {"a", "10/s,fixed"}});
+  now_ += std::chrono::seconds{1};
+  SweepAll();
+  EXPECT_TRUE(Changes().buckets.empty()) << "nor does it matter that it was swept";
+}
+
+TEST_F(LimiterSavingTest, ErasesWhatWentBackToFull) {
+  for (const std::string_view limit : {"10/m", "10/m,fixed"}) {
+    Decide({{"a", limit, 5}});
+    EXPECT_FALSE(Only().erased);
+    Refund("a", limit, 5);
+    const BucketChange change = Only();
+    EXPECT_TRUE(change.went_back);
+    EXPECT_TRUE(change.erased);
+
+    Decide({{"a", limit, 5}});
+    EXPECT_FALSE(Only().erased);
+    Refund("a", limit, 5);
+    SweepAll();
+    EXPECT_TRUE(Only().erased) << "swept before it was saved";
+  }
+}
+
+TEST_F(LimiterSavingTest, WritesWhatWentBackInPart) {
+  Decide({{"a", "10/m", 5}});
+  static_cast<void>(Changes());
+  Refund("a", "10/m", 2);
+  const BucketChange change = Only();
+  EXPECT_FALSE(change.erased);
+  EXPECT_EQ(change.bucket, DecideLimit(LimitOf("10/m"), Bucket{}, now_, 3, Nanos{0}).bucket);
+}
+
+TEST_F(LimiterSavingTest, ErasesWhatWasReset) {
+  for (const std::string_view limit : {"10/m", "10/m,fixed", "10/m,sliding"}) {
+    Decide({{"a", limit}});
+    static_cast<void>(Changes());
+    Reset("a");
+    EXPECT_TRUE(Only().erased);
+
+    Decide({{"a", limit}});
+    static_cast<void>(Changes());
+    Reset("a", {limit});
+    Decide({{"a", limit, 3}});
+    const BucketChange again = Only();
+    EXPECT_FALSE(again.erased) << "it is there again";
+    EXPECT_TRUE(again.went_back);
+    Reset("a");
+    static_cast<void>(Changes());
+  }
+}
+
+TEST_F(LimiterSavingTest, WritesWhatTheClampHasCut) {
+  const Limit paid = LimitOf("10/h").OwnedBy({1, 0});
+  const Limit free = LimitOf("10/m").OwnedBy({1, 0});
+  ASSERT_TRUE(limiter_->Decide({{.key = "a", .limit = &paid, .cost = 10}}, now_).ok());
+  static_cast<void>(Changes());
+  EXPECT_FALSE(limiter_->Decide({{.key = "a", .limit = &free, .cost = 10}}, now_)->allowed);
+  const BucketChange change = Only();
+  EXPECT_TRUE(change.went_back);
+  EXPECT_FALSE(change.erased);
+}
+
+TEST_F(LimiterSavingTest, ErasesWhatAReservationGivesBack) {
+  Decide({{"a", "1/s"}});
+  static_cast<void>(Changes());
+  const auto admission = limiter_->Reserve(Of({{"a", "1/s"}}), std::chrono::seconds{5}, now_);
+  ASSERT_TRUE(admission.ok() && admission->reservation);
+  EXPECT_FALSE(Only().erased);
+  limiter_->GiveBack(*admission->reservation);
+  EXPECT_TRUE(Only().went_back);
+}
+
+TEST_F(LimiterSavingTest, ErasesSlidingWindowsThatAreFull) {
+  Decide({{"a", "10/s,sliding"}});
+  EXPECT_FALSE(Only().erased);
+  now_ += std::chrono::seconds{5};
+  SweepAll();
+  EXPECT_TRUE(Only().erased) << "without its limit nobody can tell that it is full";
+
+  Decide({{"a", "10/s,sliding"}});
+  now_ += std::chrono::seconds{5};
+  EXPECT_TRUE(Only().erased);
+}
+
+// Where clients bring the time there is no instant at which a bucket is full for good. With windows
+// of 10 ms the number of the present one is negative as 32 bits, of 1 s it is positive.
+TEST_F(LimiterSavingTest, WithoutAnInstantNothingIsFull) {
+  Decide({{"a", "10/s"}, {"a", "10/s,fixed"}, {"a", "10/10ms,sliding"}, {"a", "10/s,sliding"}});
+  const LimiterChanges changes = limiter_->TakeChanges(std::nullopt, false);
+  EXPECT_EQ(changes.buckets.size(), 4U);
+  for (const BucketChange& change : changes.buckets) {
+    EXPECT_FALSE(change.erased);
+    EXPECT_NE(change.bucket, Bucket{});
+  }
+  Refund("a", "10/s,fixed", 1);
+  const LimiterChanges refunded = limiter_->TakeChanges(std::nullopt, false);
+  ASSERT_EQ(refunded.buckets.size(), 1U);
+  EXPECT_TRUE(refunded.buckets.front().erased) << "nothing is in use: as good as absent";
+}
+
+TEST_F(LimiterSavingTest, NoteAgainBringsEverythingBack) {
+  Decide({{"a", "10/m", 5}});
+  Decide({{"b", "10/m", 5}, {"b", "7/m,sliding"}});
+  static_cast<void>(Changes());
+  Decide({{"a", "10/m"}});
+  Refund("b", "10/m", 5);
+  Decide({{"c", "9/m,fixed"}});
+  const LimiterChanges first = Changes();
+  EXPECT_EQ(first.buckets.size(), 3U);
+  EXPECT_EQ(first.limits.size(), 1U);
+  limiter_->NoteAgain(first);
+  Decide({{"a", "10/m"}});  // Marked, so not noted twice.
+  EXPECT_EQ(Noted(), 3U);
+  Reset("c");
+
+  const LimiterChanges second = Changes();
+  ASSERT_EQ(second.buckets.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(second.buckets[i].key, first.buckets[i].key);
+    EXPECT_GE(second.buckets[i].went_back, first.buckets[i].went_back);
+  }
+  EXPECT_EQ(second.limits.size(), 1U);
+  EXPECT_EQ(std::ranges::count(second.buckets, true, &BucketChange::erased), 2);
+  EXPECT_TRUE(Changes().empty());
+}
+
+TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBack) {
+  Decide({{"a", "10/s"}, {"a", "20/s"}});
+  const LimiterChanges given = Changes();
+  ASSERT_EQ(given.limits.size(), 2U);
+  std::map<LimitId, std::string> meant;
+  for (const LimitChange& change : given.limits) meant[change.id] = LimitText(*change.limit);
+  EXPECT_EQ(meant, (std::map<LimitId, std::string>{{0, "10/s"}, {1, "20/s"}}));
+  for (const BucketChange& change : given.buckets) EXPECT_TRUE(meant.contains(change.key.limit));
+
+  now_ += std::chrono::seconds{1};
+  Decide({{"a", "10/s"}});
+  SweepAll();
+  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
+  const LimiterChanges taken = Changes();
+  ASSERT_EQ(taken.limits.size(), 1U);
+  EXPECT_EQ(taken.limits[0].id, 1U);
+  EXPECT_FALSE(taken.limits[0].limit);
+  Decide({{"a", "30/s"}});
+  EXPECT_EQ(LimitText(*Changes().limits.at(0).limit), "30/s");
+}
+
+// An id may mean another limit by the time that a reset of its bucket is saved.
+TEST_F(LimiterSavingTest, AResetOutlivesTheIdOfItsLimit) {
+  Decide({{"a", "10/h"}});
+  static_cast<void>(Changes());
+  Reset("a");
+  ASSERT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
+  Decide({{"a", "10/h,sliding"}});
+  const LimiterChanges changes = Changes();
+  ASSERT_EQ(changes.buckets.size(), 2U);
+  EXPECT_EQ(changes.buckets[0].key, changes.buckets[1].key) << "the id is the same";
+  EXPECT_EQ(changes.buckets[0].algorithm, Algorithm::kTokenBucket);
+  EXPECT_TRUE(changes.buckets[0].erased);
+  EXPECT_EQ(changes.buckets[1].algorithm, Algorithm::kSlidingWindow);
+  EXPECT_FALSE(changes.buckets[1].erased);
+}
+
+TEST_F(LimiterSavingTest, ClearMovesTheGenerationAndForgetsTheChanges) {
+  Decide({{"a", "10/s"}});
+  const std::uint32_t before = Changes().generation;
+  Decide({{"a", "10/s"}});
+  limiter_->Clear();
+  EXPECT_EQ(Noted(), 0U);
+  Decide({{"b", "10/s"}});
+  const LimiterChanges changes = Changes();
+  EXPECT_EQ(changes.generation, before + 1);
+  EXPECT_TRUE(changes.partitions_anew.empty());
+  EXPECT_EQ(changes.buckets.size(), 1U);
+  limiter_->Clear();
+  EXPECT_EQ(Changes().generation, before + 2) << "even if nothing else has changed";
+}
+
+// More buckets of one partition come and go than its list has room for.
+TEST_F(LimiterSavingTest, AnOverflowMakesItsPartitionAnew) {
+  const KeyHash here = KeyHasher({})("gone");
+  std::string neighbour = "n";
+  while (KeyHasher({})(neighbour).partition != here.partition) neighbour += "n";
+  Decide({{neighbour, "10/h"}});
+  Decide({{"kept", "10/h"}});
+  const std::uint32_t generation = Changes().generation;
+  Decide({{"kept:2", "10/h,sliding"}});
+  for (std::size_t i = 0; i <= ChangeList::kNotedMin + 1; ++i) {
+    const std::string limit = std::to_string(i + 1) + "/h";
+    Decide({{"gone", limit}});
+    Reset("gone");
+  }
+  Decide({{"gone", "7/h"}});
+  LimiterChanges changes = Changes(true);
+  EXPECT_THAT(changes.partitions_anew, ElementsAre(here.partition));
+  EXPECT_EQ(changes.generation, generation);
+  const auto hashes = [&] {
+    std::vector<std::uint64_t> all;
+    for (const BucketChange& change : changes.buckets) all.push_back(change.key.key_hash());
+    return all;
+  };
+  const auto hash_of = [](std::string_view key) { return KeyHasher({})(key).hash; };
+  EXPECT_THAT(hashes(), UnorderedElementsAre(here.hash, hash_of(neighbour), hash_of("kept:2")));
+  EXPECT_TRUE(std::ranges::none_of(changes.buckets, &BucketChange::erased));
+  EXPECT_TRUE(Changes().empty());
+
+  limiter_->NoteAgain(changes);
+  Decide({{"other", "10/h"}});
+  changes = Changes();
+  EXPECT_THAT(changes.partitions_anew, ElementsAre(here.partition));
+  EXPECT_EQ(changes.buckets.size(), 4U);
+  Decide({{neighbour, "10/h"}});
+  EXPECT_EQ(Only().key.key_hash(), hash_of(neighbour)) << "marks were taken off";
+}
+
+// All that there is may have to be written, as where a crash has made it unknown.
+TEST_F(LimiterSavingTest, EverythingIsTakenInPartsToo) {
+  const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
+  for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
+  while (Changes().next_partition < kPartitionCount) {
+  }
+  limiter_->NoteEverything();
+  std::size_t taken = 0;
+  std::size_t anew = 0;
+  for (std::size_t partition = 0; partition < kPartitionCount;) {
+    const LimiterChanges changes = limiter_->TakeChanges(now_, true, partition);
+    EXPECT_LT(changes.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
+    taken += changes.buckets.size();
+    anew += changes.partitions_anew.size();
+    partition = changes.next_partition;
+  }
+  EXPECT_EQ(taken, buckets);
+  EXPECT_EQ(anew, kPartitionCount);
+}
+
+// Goal: what is taken at once has a bound, and all parts together are what has changed, each bucket
+// once; what changes in a part that was taken already waits for the next save.
+TEST_F(LimiterSavingTest, TooManyChangesAreTakenInParts) {
+  const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
+  for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
+  const LimiterChanges first = limiter_->TakeChanges(now_, false);
+  EXPECT_GE(first.buckets.size(), Limiter::kTakenMax);
+  EXPECT_LT(first.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
+  ASSERT_LT(first.next_partition, kPartitionCount);
+  for (const BucketChange& change : first.buckets) {
+    ASSERT_LT(change.partition, first.next_partition);
+  }
+  std::string early = "early";
+  while (KeyHasher({})(early).partition >= first.next_partition) early += ".";
+  Decide({{early, "10/h"}});
+
+  const LimiterChanges second = limiter_->TakeChanges(now_, false, first.next_partition);
+  EXPECT_EQ(second.next_partition, kPartitionCount);
+  EXPECT_EQ(first.buckets.size() + second.buckets.size(), buckets);
+  for (const BucketChange& change : second.buckets) {
+    ASSERT_GE(change.partition, first.next_partition);
+  }
+  EXPECT_EQ(Changes().buckets.size(), 1U);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,149 @@
+// Goal: a reservation is an admission at a later instant: the earliest at which the request passes,
+// counted there by every law, and undone without a trace where nobody has built on it. Method:
+// random histories of requests that wait and that do not, held against the log of what was admitted
+// (oracle.h) and against what Peek says.
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/limiter/limiter_fixture.h"
+#include "tests/support/oracle.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class LimiterWaitTest : public LimiterFixture {
+ protected:
+  Limiter::Admission Reserve(const std::vector<Asked>& asked, Nanos patience) {
+    absl::StatusOr<Limiter::Admission> admission = limiter_->Reserve(Of(asked), patience, now_);
+    EXPECT_TRUE(admission.ok()) << admission.status();
+    return *std::move(admission);
+  }
+
+  // The buckets as they are.
+  Verdict Look(std::vector<Asked> asked) {
+    for (Asked& check : asked) check.cost = 0;
+    return limiter_->Peek(Of(asked), now_);
+  }
+
+  static Nanos AnyPatience() {
+    return *Between(0, 3) == 0 ? Nanos{0} : Nanos{*NumberUpTo(Nanos{seconds{60}}.count())};
+  }
+};
+
+TEST_F(LimiterWaitTest, ReservesWhatIsNotThereYet) {
+  EXPECT_FALSE(Reserve({{"k", "2/s", 2}}, seconds{1}).reservation.has_value());
+  const Limiter::Admission first = Reserve({{"k", "2/s"}}, seconds{1});
+  ASSERT_TRUE(first.reservation.has_value());
+  EXPECT_EQ(first.reservation->ready, now_ + milliseconds{500});
+  const Limiter::Admission second = Reserve({{"k", "2/s"}}, seconds{1});
+  EXPECT_EQ(second.reservation->ready, now_ + seconds{1});
+  const Limiter::Admission third = Reserve({{"k", "2/s"}}, seconds{1});
+  EXPECT_FALSE(third.verdict.allowed);
+  EXPECT_EQ(third.verdict.retry_after, milliseconds{1500});
+  now_ += milliseconds{500};
+  const Verdict settled = limiter_->Settle(*first.reservation, now_);
+  EXPECT_TRUE(settled.allowed);
+  EXPECT_EQ(settled.retry_after, Nanos{0});
+  EXPECT_EQ(settled.reset_after, milliseconds{1500});
+}
+
+// The words of a request may go before its reservation does.
+TEST_F(LimiterWaitTest, AReservationOwnsWhatItNeeds) {
+  Reserve({{"key", "2/s", 2}}, Nanos{0});
+  const Verdict before = Look({{"key", "2/s"}});
+  auto key = std::make_unique<std::string>("key");
+  const Limiter::Admission admission = Reserve({{*key, "2/s"}}, seconds{1});
+  key.reset();
+  limiter_->GiveBack(*admission.reservation);
+  EXPECT_EQ(Look({{"key", "2/s"}}), before);
+}
+
+// Limits of whole nanoseconds a token, so that the instant that is told is the exact one.
+TEST_F(LimiterWaitTest, EveryLawCountsAReservationAtItsInstant) {
+  const std::vector<std::string_view> texts = {"10/s", "7/7s,burst=1", "2/s,burst=20", "1000/h"};
+  CheckLaw(500, [&] {
+    limiter_->Clear();
+    std::vector<LogOracle> oracles;
+    for (const std::string_view text : texts) oracles.emplace_back(Named(text));
+    for (int step = *Between(1, 40); step > 0; --step) {
+      now_ += Nanos{*NumberUpTo(Nanos{milliseconds{200}}.count())};
+      std::vector<Asked> asked;
+      std::vector<LogOracle*> logs;
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (*Between(0, 2) == 0) continue;
+        asked.push_back({"k", texts[i], *Between<std::int64_t>(1, 3)});
+        logs.push_back(&oracles[i]);
+      }
+      if (asked.empty()) continue;
+      const Verdict verdict = Reserve(asked, AnyPatience()).verdict;
+      for (std::size_t i = 0; verdict.allowed && i < asked.size(); ++i) {
+        const auto cost = static_cast<std::uint64_t>(asked[i].cost);
+        const Nanos wait = verdict.decisions[i].retry_after;
+        RC_ASSERT(wait == Nanos{0} || !logs[i]->Look(now_ + wait - Nanos{1}, cost).allowed);
+        RC_ASSERT(logs[i]->Ask(now_ + wait, cost).allowed);
+      }
+    }
+  });
+}
+
+// Against Peek, whose numbers have laws of their own.
+TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
+  CheckLaw(1000, [this] {
+    limiter_->Clear();
+    const std::vector<std::string_view> texts = {"3/s", "7/11ms", "300M/s", "10/s", "3/s,burst=9"};
+    for (int step = *Between(1, 20); step > 0; --step) {
+      now_ += Nanos{*NumberUpTo(Nanos{milliseconds{500}}.count())};
+      std::vector<Asked> asked;
+      for (int i = *Between(1, 3); i > 0; --i) {
+        asked.push_back({"k", *rc::gen::elementOf(texts), *Between<std::int64_t>(0, 4)});
+      }
+      const Nanos patience = AnyPatience();
+      const Verdict told = limiter_->Peek(Of(asked), now_);
+      const Verdict before = Look(asked);
+      const Limiter::Admission admission = Reserve(asked, patience);
+      RC_ASSERT(admission.verdict.allowed == (told.retry_after <= patience));
+      RC_ASSERT(admission.reservation.has_value() ==
+                (admission.verdict.allowed && told.retry_after > Nanos{0}));
+      if (!admission.reservation) {
+        RC_ASSERT(admission.verdict == told);
+        continue;
+      }
+      RC_ASSERT(admission.reservation->ready == now_ + told.retry_after);
+      RC_ASSERT(limiter_->Settle(*admission.reservation, now_).decisions == Look(asked).decisions);
+      if (*rc::gen::arbitrary<bool>()) continue;
+      limiter_->GiveBack(*admission.reservation);
+      RC_ASSERT(Look(asked) == before);
+    }
+  });
+}
+
+// Those who leave in the opposite order leave nothing behind.
+TEST_F(LimiterWaitTest, GivenBackInTheOppositeOrderNothingIsLeft) {
+  CheckLaw(300, [this] {
+    limiter_->Clear();
+    const std::vector<Asked> both = {{"k", "3/s"}, {"k", "10/s,burst=5"}};
+    Decide({{"k", "3/s", 3}, {"k", "10/s,burst=5", 5}});
+    const Verdict before = Look(both);
+    std::vector<Reservation> reservations;
+    for (int i = *Between(1, 20); i > 0; --i) {
+      std::vector<Asked> asked = both;
+      if (*Between(0, 2) == 0) asked.erase(asked.begin() + *Between(0, 1));
+      Limiter::Admission admission = Reserve(asked, seconds{60});
+      RC_ASSERT(admission.reservation.has_value());
+      reservations.push_back(*std::move(admission.reservation));
+    }
+    for (std::size_t i = reservations.size(); i-- > 0;) limiter_->GiveBack(reservations[i]);
+    RC_ASSERT(Look(both) == before);
+  });
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,209 @@
+// Goal: a limiter that was restored from what was saved answers whatever it is asked as the one
+// would that was saved, for ever. Method: random use of every kind (random_load.h), saved tick by
+// tick to a model of the disk, a map, with ticks that fail and with use while a tick is on its way;
+// after a clean stop the first and the restored one are asked the same and compared. Lives follow
+// on one another, some of them cut short, so that ids and records of old ones are about.
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "core/rules/rule.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/random_load.h"
+#include "tests/support/test_scale.h"
+
+namespace weir {
+namespace {
+
+// A limiter and its policies.
+struct State {
+  explicit State(const LimiterOptions& options) : limiter(options) { policies.NoteChanges(); }
+  Limiter limiter;
+  Policies policies;
+};
+
+// What persistence/storage.h keeps, and how it loads that.
+class ModelDisk {
+ public:
+  void Save(const LimiterChanges& limiter, const PolicyChanges& policies) {
+    if (limiter.generation != generation_) buckets_.clear();
+    generation_ = limiter.generation;
+    for (const std::uint16_t partition : limiter.partitions_anew) {
+      std::erase_if(buckets_, [=](const auto& one) { return std::get<0>(one.first) == partition; });
+    }
+    for (const BucketChange& change : limiter.buckets) {
+      EXPECT_FALSE(IsMarked(change.bucket));
+      const Name name{change.partition, change.key.key_hash(), change.algorithm, change.key.limit};
+      buckets_.erase(name);
+      if (!change.erased) buckets_.emplace(name, change.bucket);
+    }
+    for (const LimitChange& change : limiter.limits) {
+      limits_.erase(change.id);
+      if (change.limit) limits_.emplace(change.id, *change.limit);
+    }
+    for (const PolicyChanges::One& change : policies.policies) {
+      policies_[change.id] = change.policy;
+    }
+    for (const OverrideChange& change : policies.overrides) {
+      overrides_[{change.policy, change.key}] = change.limits;
+    }
+    next_policy_ = policies.next_id;
+  }
+
+  // Without `now`, where clients bring the time, nothing is full.
+  void Load(State& state, std::optional<Instant> now) {
+    LoadPolicies(state.policies);
+    std::map<LimitId, Limit> live;
+    for (const auto& [id, limit] : limits_) {
+      const LimitOwner owner = limit.owner();
+      const bool has_owner = owner.policy != 0 && owner != kThrottleOwner;
+      if (has_owner && !state.policies.FindById(owner.policy)) continue;
+      EXPECT_TRUE(state.limiter.RestoreLimit(id, limit));
+      live.emplace(id, limit);
+    }
+    std::map<std::uint16_t, std::vector<Limiter::RestoredBucket>> partitions;
+    for (auto record = buckets_.begin(); record != buckets_.end();) {
+      const auto& [partition, hash, algorithm, id] = record->first;
+      const auto limit = live.find(id);
+      const bool known = limit != live.end() && limit->second.shape().algorithm == algorithm;
+      if (known && !(now && IsFull(limit->second, record->second, *now))) {
+        partitions[partition].push_back({{hash, id}, record->second});
+      } else if (!now || algorithm == Algorithm::kSlidingWindow ||
+                 !IsTokenBucketFull(record->second, *now)) {
+        record = buckets_.erase(record);  // It must not come back as another limit's.
+        continue;
+      }
+      ++record;
+    }
+    for (const auto& [partition, buckets] : partitions) {
+      state.limiter.RestorePartition(partition, buckets, now.value_or(Instant{}));
+    }
+    state.limiter.EndRestore(generation_);
+  }
+
+ private:
+  void LoadPolicies(Policies& policies) {
+    for (const auto& [id, policy] : policies_) {
+      EXPECT_TRUE(!policy || policies.Restore(*policy));
+    }
+    for (const auto& [name, limits] : overrides_) {
+      EXPECT_TRUE(!limits || policies.RestoreOverride(name.first, name.second, *limits));
+    }
+    policies.RestoreNextId(next_policy_);
+  }
+
+  using Name = std::tuple<std::uint16_t, std::uint64_t, Algorithm, LimitId>;
+  std::map<Name, Bucket> buckets_;
+  std::map<LimitId, Limit> limits_;
+  std::map<std::uint32_t, std::shared_ptr<const Policy>> policies_;
+  std::map<std::pair<std::uint32_t, std::string>, std::shared_ptr<const PolicyLimits>> overrides_;
+  std::uint32_t generation_ = 0;
+  std::uint32_t next_policy_ = 0;
+};
+
+class Lives {
+ public:
+  Lives(std::uint64_t seed, bool clients_bring_time)
+      : random_(seed), options_{.time_is_ordered = !clients_bring_time, .notes_changes = true} {
+    Begin();
+  }
+
+  void Begin() {
+    state_ = std::make_unique<State>(options_);
+    disk_.Load(*state_, DropsBefore());
+  }
+
+  void Use(std::int64_t turns) {
+    for (std::int64_t i = Draw(random_, turns); i > 0; --i) {
+      Turn(random_, *state_, NextInstant());
+    }
+  }
+
+  void Tick(bool fails) {
+    const bool one_cut = Draw(random_, 1) == 0;
+    if (Draw(random_, 9) == 0) state_->limiter.NoteEverything();
+    const LimiterChanges changes = state_->limiter.TakeChanges(DropsBefore(), one_cut);
+    Use(2);
+    const PolicyChanges policies = state_->policies.TakeChanges();
+    Use(2);
+    if (!fails) return disk_.Save(changes, policies);
+    if (Draw(random_, 1) == 0) disk_.Save(changes, policies);  // It was written all the same.
+    state_->limiter.NoteAgain(changes);
+    state_->policies.NoteAgain(policies);
+  }
+
+  // Ends between the two steps in which a policy goes, itself and its buckets.
+  void EndWithinADelete() {
+    static_cast<void>(state_->policies.Delete("free"));
+    Tick(false);
+    Begin();
+  }
+
+  // All that was asked is on disk; the restored one takes over after some comparing.
+  void StopCleanly() {
+    disk_.Save(state_->limiter.TakeChanges(DropsBefore(), false), state_->policies.TakeChanges());
+    State restored(options_);
+    disk_.Load(restored, DropsBefore());
+    for (int i = 0; i < 60 && !testing::Test::HasFailure(); ++i) {
+      const Instant now = NextInstant();
+      std::mt19937_64 same = random_;
+      const std::string first = Turn(same, *state_, now);
+      const std::string second = Turn(random_, restored, now);
+      ASSERT_EQ(first, second) << "turn " << i << " after the restart, at " << now;
+    }
+    Begin();
+  }
+
+ private:
+  std::string Turn(std::mt19937_64& random, State& state, Instant now) const {
+    return RandomTurn(random, state.limiter, state.policies, now, options_.time_is_ordered);
+  }
+  std::optional<Instant> DropsBefore() const {
+    return options_.time_is_ordered ? std::optional(now_) : std::nullopt;
+  }
+  Instant NextInstant() {
+    now_ += RandomPause(random_);
+    if (options_.time_is_ordered) return now_;
+    return now_ - std::min<Nanos>(RandomPause(random_), std::chrono::seconds{2});
+  }
+
+  std::mt19937_64 random_;
+  const LimiterOptions options_;
+  Instant now_ = FakeClock::kStart;
+  ModelDisk disk_;
+  std::unique_ptr<State> state_;
+};
+
+void LiveManyTimes(std::int64_t histories, bool clients_bring_time) {
+  for (std::int64_t seed = 0; seed < Scaled(histories); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed) + 1'000'000);
+    Lives lives(static_cast<std::uint64_t>(seed), clients_bring_time);
+    for (int life = 0; life < 6; ++life) {
+      for (std::int64_t tick = Draw(random, 5); tick > 0; --tick) {
+        lives.Use(20);
+        lives.Tick(Draw(random, 3) == 0);
+      }
+      lives.Use(10);
+      const std::int64_t end = Draw(random, 7);
+      if (end == 0) lives.EndWithinADelete();
+      if (end == 1) lives.Begin();  // What was not saved is forgotten.
+      if (end > 1) lives.StopCleanly();
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(SavingModelTest, WhatIsRestoredAnswersAsWhatWasSaved) { LiveManyTimes(150, false); }
+
+TEST(SavingModelTest, SoItDoesWhereClientsBringTheTime) { LiveManyTimes(150, true); }
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,241 @@
+// Goal: a Limit exists exactly where its arithmetic is exact, and its emission interval and
+// capacity are the true fractions. Method: the ends of every range; random shapes against rational
+// numbers of unlimited size.
+#include "core/rules/limit.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/hash/hash_testing.h"
+#include "gmock/gmock.h"
+#include <boost/multiprecision/cpp_int.hpp>
+#include <rapidcheck.h>
+
+#include "core/base/status.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+using ::testing::StartsWith;
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+using Integer = boost::multiprecision::cpp_int;
+using Rational = boost::multiprecision::cpp_rational;
+
+constexpr std::int64_t kTwoTo32 = std::int64_t{1} << 32;
+
+LimitShape Bucket(std::int64_t count, Nanos period, std::int64_t burst) {
+  return {.count = count, .period = period, .burst = burst};
+}
+LimitShape Fixed(std::int64_t count, Nanos period) {
+  return {.algorithm = Algorithm::kFixedWindow, .count = count, .period = period};
+}
+LimitShape Sliding(std::int64_t count, Nanos period) {
+  return {.algorithm = Algorithm::kSlidingWindow, .count = count, .period = period};
+}
+
+// "" where there is such a limit.
+std::string ErrorOf(const LimitShape& shape) {
+  const absl::StatusOr<Limit> limit = Limit::Create(shape);
+  if (limit.ok()) return "";
+  EXPECT_EQ(limit.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(StdView(limit.status().message()));
+}
+
+Emission EmissionOf(const LimitShape& shape) { return Limit::Create(shape).value().emission(); }
+
+TEST(LimitTest, KeepsItsShape) {
+  const LimitShape shape = Bucket(10, seconds{1}, 50);
+  const Limit limit = Limit::Create(shape).value();
+  EXPECT_EQ(limit.shape(), shape);
+  EXPECT_EQ(limit.capacity_tokens(), 50);
+  EXPECT_EQ(Limit::Create(Fixed(10, seconds{1})).value().capacity_tokens(), 10);
+  EXPECT_EQ(Limit::Create(Sliding(10, seconds{1})).value().capacity_tokens(), 10);
+}
+
+TEST(LimitTest, EmissionIsTheFractionInLowestTerms) {
+  const Emission three_a_second = EmissionOf(Bucket(3, seconds{1}, 5));
+  EXPECT_EQ(three_a_second.period, 1'000'000'000);
+  EXPECT_EQ(three_a_second.denominator, 3U);
+  EXPECT_EQ(three_a_second.interval, (ExactNanos{333'333'333, 1}));
+  EXPECT_EQ(three_a_second.capacity, (ExactNanos{1'666'666'666, 2}));
+
+  const Emission ten_a_second = EmissionOf(Bucket(10, seconds{1}, 10));
+  EXPECT_EQ(ten_a_second.period, 100'000'000);
+  EXPECT_EQ(ten_a_second.denominator, 1U);
+  EXPECT_EQ(ten_a_second.interval, (ExactNanos{100'000'000, 0}));
+  EXPECT_EQ(ten_a_second.capacity, (ExactNanos{1'000'000'000, 0}));
+
+  // Faster than a token a nanosecond.
+  const Emission seven_a_nano = EmissionOf(Bucket(7'000, microseconds{1}, 1));
+  EXPECT_EQ(seven_a_nano.period, 1);
+  EXPECT_EQ(seven_a_nano.denominator, 7U);
+  EXPECT_EQ(seven_a_nano.interval, (ExactNanos{0, 1}));
+  EXPECT_EQ(seven_a_nano.capacity, (ExactNanos{0, 1}));
+}
+
+TEST(LimitTest, CountIsAtLeastOneAndAtMostWhatTheAlgorithmHolds) {
+  EXPECT_EQ(ErrorOf(Bucket(0, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
+  EXPECT_EQ(ErrorOf(Bucket(-1, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
+  EXPECT_EQ(ErrorOf(Bucket(INT64_MIN, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
+  for (const auto& window : {Fixed, Sliding}) {
+    EXPECT_EQ(ErrorOf(window(0, seconds{1})), "count must be 1 to 2147483647 for a window");
+    EXPECT_EQ(ErrorOf(window(1, seconds{1})), "");
+    EXPECT_EQ(ErrorOf(window(2'147'483'647, seconds{1})), "");
+    EXPECT_EQ(ErrorOf(window(2'147'483'648, seconds{1})),
+              "count must be 1 to 2147483647 for a window");
+  }
+}
+
+// 2^63-1 = 49 * 188,232,082,384,791,343: a count so large has an exact interval where the period
+// shares its factors.
+TEST(LimitTest, TheLargestCountIsALimitWhereItsIntervalIsExact) {
+  const Nanos period{INT64_MAX / 49};
+  const Emission emission = EmissionOf(Bucket(INT64_MAX, period, INT64_MAX));
+  EXPECT_EQ(emission.period, 1);
+  EXPECT_EQ(emission.denominator, 49U);
+  EXPECT_EQ(emission.capacity, (ExactNanos{period.count(), 0}));
+  EXPECT_THAT(ErrorOf(Bucket(INT64_MAX, hours{168}, 1)), StartsWith("limit is too fine"));
+}
+
+TEST(LimitTest, PeriodIsAMicrosecondTo2To58Nanoseconds) {
+  const std::string error = "period must be 1us to 2^58 ns (9 years)";
+  const std::int64_t longest = std::int64_t{1} << 58;
+  for (const std::int64_t period :
+       {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, std::int64_t{999}, longest + 1, INT64_MAX}) {
+    EXPECT_EQ(ErrorOf(Bucket(1, Nanos{period}, 1)), error) << period;
+    EXPECT_EQ(ErrorOf(Fixed(1, Nanos{period})), error) << period;
+    EXPECT_EQ(ErrorOf(Sliding(1, Nanos{period})), error) << period;
+  }
+  for (const std::int64_t period : {std::int64_t{1'000}, std::int64_t{1'001}, longest}) {
+    EXPECT_EQ(ErrorOf(Bucket(1, Nanos{period}, 1)), "") << period;
+    EXPECT_EQ(ErrorOf(Fixed(1, Nanos{period})), "") << period;
+  }
+  EXPECT_EQ(ErrorOf(Sliding(1, Nanos{longest})), "");
+  EXPECT_EQ(ErrorOf(Sliding(1, milliseconds{1})), "");
+  EXPECT_EQ(ErrorOf(Sliding(1, milliseconds{1} - Nanos{1})),
+            "period of a sliding window must be at least 1ms");
+}
+
+TEST(LimitTest, BurstIsATokenBucketsAndAtLeastOne) {
+  EXPECT_EQ(ErrorOf(Bucket(1, seconds{1}, 0)), "burst must be 1 to 9223372036854775807");
+  EXPECT_EQ(ErrorOf(Bucket(1, seconds{1}, -1)), "burst must be 1 to 9223372036854775807");
+  for (LimitShape window : {Fixed(1, seconds{1}), Sliding(1, seconds{1})}) {
+    for (const std::int64_t burst : {std::int64_t{1}, std::int64_t{-1}, INT64_MAX}) {
+      window.burst = burst;
+      EXPECT_EQ(ErrorOf(window), "burst is for the token bucket only");
+    }
+  }
+}
+
+TEST(LimitTest, OnlyFixedWindowsAreAligned) {
+  for (LimitShape shape :
+       {Bucket(1, seconds{1}, 1), Sliding(1, seconds{1}), Fixed(1, seconds{1})}) {
+    shape.aligned = true;
+    EXPECT_EQ(ErrorOf(shape), shape.algorithm == Algorithm::kFixedWindow
+                                  ? ""
+                                  : "aligned is for fixed windows only");
+  }
+}
+
+TEST(LimitTest, TheDenominatorIsBelow2To32) {
+  const Nanos odd{1'000'000'007};  // a prime: nothing cancels
+  EXPECT_EQ(EmissionOf(Bucket(kTwoTo32 - 1, odd, 1)).denominator, UINT32_MAX);
+  EXPECT_EQ(ErrorOf(Bucket(kTwoTo32, odd, 1)),
+            "limit is too fine: period / count in lowest terms must have a denominator below 2^32 "
+            "(here 4294967296)");
+  // It is that of the lowest terms that counts.
+  EXPECT_EQ(EmissionOf(Bucket(kTwoTo32, 2 * odd, 1)).denominator, 1U << 31);
+  EXPECT_EQ(ErrorOf(Fixed(INT32_MAX, odd)), "");
+}
+
+TEST(LimitTest, TheCapacityIsAtMost2To61Nanoseconds) {
+  const std::string error =
+      "limit is too long: burst times period per token must be at most 2^61 ns (73 years)";
+  const Nanos longest{std::int64_t{1} << 58};
+  EXPECT_EQ(EmissionOf(Bucket(1, longest, 8)).capacity, (ExactNanos{std::int64_t{1} << 61, 0}));
+  EXPECT_EQ(ErrorOf(Bucket(1, longest, 9)), error);
+  EXPECT_EQ(EmissionOf(Bucket(3, longest, 24)).capacity, (ExactNanos{std::int64_t{1} << 61, 0}));
+  EXPECT_EQ(ErrorOf(Bucket(3, longest, 25)), error);
+  // A third of a nanosecond a token: the first burst beyond is beyond by that third.
+  const std::int64_t thirds = 3 * (std::int64_t{1} << 61);
+  EXPECT_EQ(EmissionOf(Bucket(3'000, microseconds{1}, thirds)).capacity,
+            (ExactNanos{std::int64_t{1} << 61, 0}));
+  EXPECT_EQ(EmissionOf(Bucket(3'000, microseconds{1}, thirds - 1)).capacity,
+            (ExactNanos{(std::int64_t{1} << 61) - 1, 2}));
+  EXPECT_EQ(ErrorOf(Bucket(3'000, microseconds{1}, thirds + 1)), error);
+  EXPECT_EQ(ErrorOf(Bucket(1, longest, INT64_MAX)), error);
+}
+
+// The compiler refuses a constant that overflows.
+TEST(LimitTest, NoSumOfTheRulesLeaves63Bits) {
+  constexpr Nanos reserved_and_empty = kInstantMax.time_since_epoch() + kMaxWaitMax + kCapacityMax;
+  static_assert((reserved_and_empty + kCapacityMax).count() > 0);
+}
+
+TEST(LimitTest, EqualityAndHashTakeEveryField) {
+  const LimitShape shape = Fixed(10, seconds{1});
+  LimitShape aligned = shape;
+  aligned.aligned = true;
+  LimitShape shadow = shape;
+  shadow.shadow = true;
+  const std::vector<LimitShape> shapes = {shape,
+                                          aligned,
+                                          shadow,
+                                          Fixed(11, seconds{1}),
+                                          Fixed(10, seconds{2}),
+                                          Sliding(10, seconds{1}),
+                                          Bucket(10, seconds{1}, 10),
+                                          Bucket(10, seconds{1}, 11)};
+  EXPECT_TRUE(absl::VerifyTypeImplementsAbslHashCorrectly(shapes));
+  for (const LimitShape& a : shapes) {
+    for (const LimitShape& b : shapes) {
+      EXPECT_EQ(Limit::Create(a).value() == Limit::Create(b).value(), &a == &b);
+    }
+  }
+}
+
+// The definition once more, in numbers that cannot overflow.
+TEST(LimitPropertyTest, ABucketExistsExactlyWhereItIsExact) {
+  CheckLaw(50'000, [] {
+    // A common factor, so that large counts have exact intervals too.
+    const std::int64_t factor = *NumberUpTo(kPeriodMax.count());
+    const std::int64_t count = *NumberUpTo(kCountMax / factor) * factor;
+    const std::int64_t period = *NumberUpTo(kPeriodMax.count() / factor) * factor;
+    RC_PRE(Nanos{period} >= kPeriodMin);
+    // Near the longest capacity as often as anywhere.
+    const Integer longest = Integer(kCapacityMax.count()) * count / period;
+    const auto near =
+        static_cast<std::int64_t>(std::min<Integer>(std::max<Integer>(longest, 2), INT64_MAX - 3));
+    const std::int64_t burst =
+        *rc::gen::oneOf(NumberUpTo(kCountMax), rc::gen::inRange(near - 1, near + 3));
+
+    const Rational interval(period, count);
+    const Rational capacity = interval * burst;
+    const bool exact = denominator(interval) <= kDenominatorMax && capacity <= kCapacityMax.count();
+    const absl::StatusOr<Limit> limit = Limit::Create(Bucket(count, Nanos{period}, burst));
+    RC_ASSERT(limit.ok() == exact);
+    if (!exact) return;
+
+    const auto rational = [](ExactNanos time, const Integer& n) {
+      RC_ASSERT(Integer(time.numerator) < n);
+      return time.whole + Rational(time.numerator, n);
+    };
+    const Emission& emission = limit->emission();
+    RC_ASSERT(emission.period == numerator(interval));
+    RC_ASSERT(emission.denominator == denominator(interval));
+    RC_ASSERT(rational(emission.interval, denominator(interval)) == interval);
+    RC_ASSERT(rational(emission.capacity, denominator(interval)) == capacity);
+  });
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,307 @@
+// Goal: the table finds what was put in and nothing else, gives memory back, and its locks exclude
+// without a circle. Method: examples; a std::map beside a partition through random operations; a
+// plain counter under each lock.
+#include "core/table/bucket_table.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "tests/support/generators.h"
+#include "tests/support/test_scale.h"
+
+namespace weir {
+namespace {
+
+// --- Slots --------------------------------------------------------------------------------------
+
+TEST(SlotKeyTest, KeepsAllBitsOfTheHash) {
+  EXPECT_EQ(SlotKey(0x0123456789ABCDEF, 7).key_hash(), 0x0123456789ABCDEF);
+  EXPECT_EQ(SlotKey(UINT64_MAX, 7).key_hash(), UINT64_MAX);
+}
+
+TEST(SlotKeyTest, EqualInHashAndLimit) {
+  const SlotKey key(0x0123456789ABCDEF, 7);
+  EXPECT_EQ(key, SlotKey(0x0123456789ABCDEF, 7));
+  EXPECT_NE(key, SlotKey(0x0123456789ABCDEF, 8));
+  EXPECT_NE(key, SlotKey(0x0123456789ABCDEE, 7));
+  EXPECT_NE(key, SlotKey(0x1123456789ABCDEF, 7));
+}
+
+// A million limits of one key, as a client may ask for, must not pile up in a few groups of the
+// map, which takes the lowest 7 bits of a hash to tell slots of a group apart and those above to
+// find the group.
+TEST(SlotHashTest, LimitsOfOneKeySpread) {
+  constexpr std::size_t kLimits = 1 << 16;
+  std::vector<int> low(128);
+  std::vector<int> group(1024);
+  for (LimitId limit = 0; limit < kLimits; ++limit) {
+    const std::size_t hash = SlotHash{}(SlotKey(0x0123456789ABCDEF, limit));
+    ++low[hash & 127];
+    ++group[hash >> 7 & 1023];
+  }
+  for (const int count : low) EXPECT_EQ(count, kLimits / 128);
+  for (const int count : group) EXPECT_LE(count, 2 * static_cast<int>(kLimits / 1024));
+}
+
+// A request about a key with several limits is one fetch from memory: the search for each begins in
+// the same group, where something tells them apart.
+TEST(SlotHashTest, FirstLimitsOfOneKeyAreNeighbours) {
+  const std::size_t first = SlotHash{}(SlotKey(0x0123456789ABCDEF, 0));
+  std::set<std::size_t> hashes;
+  for (LimitId limit = 0; limit < SlotHash::kNeighbours; ++limit) {
+    const std::size_t hash = SlotHash{}(SlotKey(0x0123456789ABCDEF, limit));
+    EXPECT_EQ(hash >> 7, first >> 7);
+    hashes.insert(hash);
+  }
+  EXPECT_EQ(hashes.size(), SlotHash::kNeighbours);
+  EXPECT_NE(SlotHash{}(SlotKey(0x0123456789ABCDEF, SlotHash::kNeighbours)) >> 7, first >> 7);
+}
+
+// --- One partition ------------------------------------------------------------------------------
+
+class PartitionTest : public testing::Test {
+ protected:
+  void Fill(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) partition_.Insert(KeyOf(i), {i, 0, 0});
+  }
+  static SlotKey KeyOf(std::uint32_t i) { return {i * 0x9E3779B97F4A7C15, i % 3}; }
+
+  Partition partition_;
+};
+
+TEST_F(PartitionTest, FindsWhatWasInserted) {
+  EXPECT_EQ(partition_.Find({1, 2}), nullptr);
+  partition_.Insert({1, 2}, {3, 4, 5});
+  ASSERT_NE(partition_.Find({1, 2}), nullptr);
+  EXPECT_EQ(*partition_.Find({1, 2}), (Bucket{3, 4, 5}));
+  EXPECT_EQ(partition_.Find({1, 3}), nullptr);
+  EXPECT_EQ(partition_.Find({2, 2}), nullptr);
+  EXPECT_EQ(partition_.size(), 1u);
+}
+
+TEST_F(PartitionTest, BucketIsChangedInPlace) {
+  partition_.Insert({1, 2}, {});
+  partition_.Find({1, 2})->low = 9;
+  EXPECT_EQ(partition_.Find({1, 2})->low, 9u);
+}
+
+TEST_F(PartitionTest, EraseForgetsOneSlot) {
+  Fill(10);
+  partition_.Erase(KeyOf(4));
+  partition_.Erase(KeyOf(4));
+  EXPECT_EQ(partition_.Find(KeyOf(4)), nullptr);
+  EXPECT_EQ(partition_.size(), 9u);
+}
+
+TEST_F(PartitionTest, ForEachVisitsEverySlotOnce) {
+  Fill(1000);
+  std::set<std::uint32_t> visited;
+  partition_.ForEach([&](const SlotKey& key, Bucket bucket) {
+    EXPECT_EQ(key, KeyOf(bucket.low));
+    EXPECT_TRUE(visited.insert(bucket.low).second);
+  });
+  EXPECT_EQ(visited.size(), 1000u);
+}
+
+TEST_F(PartitionTest, EraseIfErasesWhatItIsToldTo) {
+  Fill(1000);
+  const auto even = [](const SlotKey&, Bucket bucket) { return bucket.low % 2 == 0; };
+  EXPECT_EQ(partition_.EraseIf(SIZE_MAX, even), 500u);
+  EXPECT_EQ(partition_.EraseIf(SIZE_MAX, even), 0u);
+  for (std::uint32_t i = 0; i < 1000; ++i)
+    EXPECT_EQ(partition_.Find(KeyOf(i)) != nullptr, i % 2 == 1);
+}
+
+TEST_F(PartitionTest, EraseIfStopsAtItsMost) {
+  Fill(1000);
+  int visits = 0;
+  const auto all = [&](const SlotKey&, Bucket) {
+    ++visits;
+    return true;
+  };
+  EXPECT_EQ(partition_.EraseIf(0, all), 0u);
+  EXPECT_EQ(partition_.EraseIf(300, all), 300u);
+  EXPECT_EQ(visits, 300);
+  EXPECT_EQ(partition_.size(), 700u);
+}
+
+TEST_F(PartitionTest, ShrinkGivesMemoryBackAndKeepsEverySlot) {
+  Fill(10'000);
+  const std::size_t before = partition_.capacity();
+  partition_.EraseIf(SIZE_MAX, [](const SlotKey&, Bucket bucket) { return bucket.low >= 100; });
+  EXPECT_EQ(partition_.capacity(), before);
+  partition_.Shrink();
+  EXPECT_LE(partition_.capacity(), 400u);
+  EXPECT_EQ(partition_.size(), 100u);
+  for (std::uint32_t i = 0; i < 100; ++i) EXPECT_EQ(partition_.Find(KeyOf(i))->low, i);
+}
+
+TEST_F(PartitionTest, ShrinkLeavesAloneWhatIsAQuarterFull) {
+  Fill(10'000);
+  const std::size_t before = partition_.capacity();
+  const std::size_t quarter = before / 4;
+  partition_.EraseIf(SIZE_MAX,
+                     [&](const SlotKey&, Bucket bucket) { return bucket.low >= quarter; });
+  partition_.Shrink();
+  EXPECT_EQ(partition_.capacity(), before);
+  partition_.Erase(KeyOf(0));
+  partition_.Shrink();
+  EXPECT_LT(partition_.capacity(), before);
+  const std::size_t shrunk = partition_.capacity();
+  partition_.Shrink();
+  EXPECT_EQ(partition_.capacity(), shrunk);
+}
+
+TEST_F(PartitionTest, ShrinkOfTheSmallestDoesNothing) {
+  partition_.Shrink();
+  EXPECT_EQ(partition_.capacity(), 0u);
+  Fill(10);
+  const std::size_t before = partition_.capacity();
+  partition_.EraseIf(SIZE_MAX, [](const SlotKey&, Bucket) { return true; });
+  partition_.Shrink();
+  EXPECT_EQ(partition_.capacity(), before);
+}
+
+TEST_F(PartitionTest, BehavesAsAMap) {
+  CheckLaw(1'000, [] {
+    Partition partition;
+    std::map<std::pair<std::uint64_t, LimitId>, std::uint32_t> map;
+    const auto operation =
+        rc::gen::tuple(Between(0, 9), Between<std::uint64_t>(0, 20), Between<LimitId>(0, 2));
+    std::uint32_t value = 0;
+    for (const auto& [what, hash, limit] :
+         *rc::gen::container<std::vector<std::tuple<int, std::uint64_t, LimitId>>>(operation)) {
+      const auto known = map.find({hash, limit});
+      const Bucket* const found = partition.Find({hash, limit});
+      RC_ASSERT((found != nullptr) == (known != map.end()));
+      if (found != nullptr) RC_ASSERT(found->low == known->second);
+      if (what < 6 && found == nullptr) {
+        partition.Insert({hash, limit}, {++value, 0, 0});
+        map[{hash, limit}] = value;
+      } else if (what < 9) {
+        partition.Erase({hash, limit});
+        map.erase({hash, limit});
+      } else {
+        partition.Shrink();
+      }
+      RC_ASSERT(partition.size() == map.size());
+    }
+  });
+}
+
+// --- Locks --------------------------------------------------------------------------------------
+
+class TableLockTest : public testing::Test {
+ protected:
+  static KeyHash In(std::uint16_t partition) { return {0, partition}; }
+
+  // Counts in plain memory under a lock that `take` returns; a race loses counts (and
+  // ThreadSanitizer tells).
+  template <typename Take>
+  std::int64_t CountUnder(Take take) {
+    std::int64_t count = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        for (std::int64_t n = 0; n < rounds_; ++n) {
+          const auto lock = take(i);
+          ++count;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return count;
+  }
+
+  const std::int64_t rounds_ = Scaled(2'000);
+  const std::unique_ptr<BucketTable> table_ = std::make_unique<BucketTable>();
+};
+
+TEST_F(TableLockTest, SamePartitionManyTimesIsLockedOnce) {
+  const std::vector<KeyHash> keys = {In(7), In(7), In(3), In(7), In(3), In(4095), In(0)};
+  { const TableLock lock(*table_, keys); }
+  const TableLock again(*table_, keys);
+}
+
+// A fetch changes nothing and waits for nobody: not even where the lock is taken.
+TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
+  const KeyHash key = In(7);
+  {
+    const PartitionLock lock(*table_, 7);
+    table_->partition(7).Insert({key.hash, 3}, {1, 2, 3});
+    std::thread([&] { table_->PrefetchBuckets(key); }).join();
+  }
+  table_->PrefetchPartition(key);
+  table_->PrefetchBuckets(key);
+  table_->PrefetchBuckets(In(8));
+  const PartitionLock lock(*table_, 7);
+  EXPECT_EQ(*table_->partition(7).Find({key.hash, 3}), (Bucket{1, 2, 3}));
+}
+
+TEST_F(TableLockTest, AHoldCoversLocksOfItsThread) {
+  PartitionSet partitions;
+  partitions.Add(3);
+  partitions.Add(5);
+  const TableHold hold(*table_, partitions);
+  const PartitionLock one(*table_, 3);
+  const PartitionLock again(*table_, 3);
+  const std::vector<KeyHash> keys = {In(5), In(3)};
+  const TableLock both(*table_, keys);
+}
+
+TEST_F(TableLockTest, AHoldInsideAnotherAddsAndReleasesNothing) {
+  PartitionSet outer;
+  outer.Add(3);
+  outer.Add(5);
+  PartitionSet inner;
+  inner.Add(5);
+  EXPECT_EQ(CountUnder([&](int) {
+              auto hold = std::make_unique<TableHold>(*table_, outer);
+              { const TableHold part(*table_, inner); }
+              { const TableHold all_of_it(*table_, outer); }
+              return hold;
+            }),
+            4 * rounds_);
+}
+
+TEST_F(TableLockTest, ReleasedWhenItGoes) {
+  { const TableLock all = TableLock::All(*table_); }
+  { const TableLock all = TableLock::All(*table_); }
+  const PartitionLock one(*table_, 0);
+  const PartitionLock other(*table_, 4095);
+}
+
+TEST_F(TableLockTest, OneExcludesOne) {
+  EXPECT_EQ(CountUnder([&](int) { return PartitionLock(*table_, 5); }), 4 * rounds_);
+}
+
+// Pairs in a ring, so that somebody would wait for somebody for ever were they not taken in order.
+TEST_F(TableLockTest, StacksExcludeWhereTheyMeet) {
+  const auto take = [&](int i) {
+    const auto mine = static_cast<std::uint16_t>(i);
+    const auto next = static_cast<std::uint16_t>((i + 1) % 4);
+    const std::array<KeyHash, 3> keys = {i % 2 == 0 ? In(mine) : In(next),
+                                         i % 2 == 0 ? In(next) : In(mine), In(9)};
+    return TableLock(*table_, keys);
+  };
+  EXPECT_EQ(CountUnder(take), 4 * rounds_);
+}
+
+TEST_F(TableLockTest, AllExcludesEveryPartition) {
+  const auto take = [&](int i) {
+    return i == 0 ? TableLock::All(*table_) : TableLock(*table_, std::array{In(1234)});
+  };
+  EXPECT_EQ(CountUnder(take), 4 * rounds_);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,216 @@
+// Goal: an id means one limit as long as anybody may use it, and its number comes back after that.
+// Method: examples; a random history beside a plain map of what every id means.
+#include "core/table/limit_registry.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "tests/support/generators.h"
+
+namespace weir {
+namespace {
+
+class LimitRegistryTest : public testing::Test {
+ protected:
+  // A limit of its own for each number.
+  static Limit Numbered(std::int64_t number) {
+    return TokenBucketOf(1, kPeriodMin + Nanos{number}, 1);
+  }
+
+  LimitId Intern(const Limit& limit) {
+    LimitHint hint;
+    return registry_->Intern(limit, hint).value();
+  }
+  std::optional<LimitId> Find(const Limit& limit) const {
+    LimitHint hint;
+    return registry_->Find(limit, hint);
+  }
+  std::size_t Reclaim(const std::vector<LimitId>& ids) { return registry_->Reclaim(ids); }
+
+  std::unique_ptr<LimitRegistry> registry_ = std::make_unique<LimitRegistry>();
+};
+
+TEST_F(LimitRegistryTest, OneIdALimit) {
+  const LimitId id = Intern(LimitOf("10/s"));
+  EXPECT_EQ(Intern(LimitOf("10/s")), id);
+  EXPECT_EQ(Find(LimitOf("10/s")), id);
+  EXPECT_EQ(registry_->Get(id), LimitOf("10/s"));
+  EXPECT_EQ(registry_->size(), 1u);
+}
+
+TEST_F(LimitRegistryTest, EveryPartOfTheShapeTellsLimitsApart) {
+  const std::vector<LimitShape> shapes = {
+      {.count = 10, .period = std::chrono::seconds{1}, .burst = 10},
+      {.count = 11, .period = std::chrono::seconds{1}, .burst = 10},
+      {.count = 10, .period = std::chrono::seconds{2}, .burst = 10},
+      {.count = 10, .period = std::chrono::seconds{1}, .burst = 11},
+      {.shadow = true, .count = 10, .period = std::chrono::seconds{1}, .burst = 10},
+      {.algorithm = Algorithm::kFixedWindow, .count = 10, .period = std::chrono::seconds{1}},
+      {.algorithm = Algorithm::kFixedWindow,
+       .aligned = true,
+       .count = 10,
+       .period = std::chrono::seconds{1}},
+      {.algorithm = Algorithm::kSlidingWindow, .count = 10, .period = std::chrono::seconds{1}}};
+  std::set<LimitId> ids;
+  for (const LimitShape& shape : shapes) ids.insert(Intern(*Limit::Create(shape)));
+  EXPECT_EQ(ids.size(), shapes.size());
+  for (const LimitId id : ids) EXPECT_EQ(Find(registry_->Get(id)), id);
+}
+
+TEST_F(LimitRegistryTest, FindInternsNothing) {
+  EXPECT_EQ(Find(LimitOf("10/s")), std::nullopt);
+  EXPECT_EQ(registry_->size(), 0u);
+}
+
+TEST_F(LimitRegistryTest, GrowingMovesNoLimit) {
+  constexpr std::int64_t kMany = 5'000;  // several chunks
+  const Limit& first = registry_->Get(Intern(Numbered(0)));
+  for (std::int64_t i = 1; i < kMany; ++i) EXPECT_EQ(Intern(Numbered(i)), i);
+  EXPECT_EQ(&registry_->Get(0), &first);
+  for (std::int64_t i = 0; i < kMany; ++i) {
+    EXPECT_EQ(Find(Numbered(i)), i);
+    EXPECT_EQ(registry_->Get(static_cast<LimitId>(i)), Numbered(i));
+  }
+}
+
+// --- Hints --------------------------------------------------------------------------------------
+
+TEST_F(LimitRegistryTest, HintIsBroughtUpToDate) {
+  LimitHint hint;
+  EXPECT_EQ(registry_->Find(LimitOf("10/s"), hint), std::nullopt);
+  const LimitId id = registry_->Intern(LimitOf("10/s"), hint).value();
+  EXPECT_EQ(hint.id, id);
+  EXPECT_NE(hint.generation, LimitHint{}.generation);
+  LimitHint other;
+  EXPECT_EQ(registry_->Find(LimitOf("10/s"), other), id);
+  EXPECT_EQ(other.generation, hint.generation);
+  EXPECT_EQ(registry_->Find(LimitOf("10/s"), hint), id);
+}
+
+TEST_F(LimitRegistryTest, StaleHintFindsNothingAndThenTheNewId) {
+  LimitHint hint;
+  const LimitId id = registry_->Intern(LimitOf("1/s"), hint).value();
+  EXPECT_EQ(Reclaim({id}), 1u);
+  EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), std::nullopt);
+  EXPECT_EQ(Intern(LimitOf("2/s")), id);
+  EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), std::nullopt);
+  const LimitId next = Intern(LimitOf("1/s"));
+  EXPECT_NE(next, id);
+  EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), next);
+}
+
+// The id comes back to the same limit: the old hint must be learned anew, but is right.
+TEST_F(LimitRegistryTest, HintOfALimitThatCameBack) {
+  LimitHint hint;
+  const LimitId id = registry_->Intern(LimitOf("1/s"), hint).value();
+  const LimitHint old = hint;
+  Reclaim({id});
+  EXPECT_EQ(Intern(LimitOf("1/s")), id);
+  EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), id);
+  EXPECT_NE(hint.generation, old.generation);
+}
+
+// --- Idle and Reclaim ---------------------------------------------------------------------------
+
+TEST_F(LimitRegistryTest, IdleAreTheInternedOnesWithoutBuckets) {
+  for (std::int64_t i = 0; i < 6; ++i) Intern(Numbered(i));
+  registry_->AddBucket(1);
+  registry_->AddBucket(1);
+  registry_->AddBucket(3);
+  registry_->RemoveBucket(1);
+  EXPECT_THAT(registry_->Idle(100), testing::ElementsAre(0, 2, 4, 5));
+  EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(0, 2));
+  EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(4, 5));  // goes on where it stopped
+  registry_->RemoveBucket(1);
+  registry_->RemoveBucket(3);
+  EXPECT_EQ(Reclaim({2}), 1u);
+  EXPECT_THAT(registry_->Idle(100), testing::UnorderedElementsAre(0, 1, 3, 4, 5));
+}
+
+TEST_F(LimitRegistryTest, ReclaimLeavesLimitsWithBuckets) {
+  for (std::int64_t i = 0; i < 4; ++i) Intern(Numbered(i));
+  registry_->AddBucket(2);
+  EXPECT_EQ(Reclaim({0, 2, 3}), 2u);
+  EXPECT_EQ(registry_->size(), 2u);
+  EXPECT_EQ(Find(Numbered(0)), std::nullopt);
+  EXPECT_EQ(Find(Numbered(1)), 1u);
+  EXPECT_EQ(Find(Numbered(2)), 2u);
+}
+
+TEST_F(LimitRegistryTest, ReclaimTakesAnIdBackOnce) {
+  Intern(Numbered(0));
+  EXPECT_EQ(Reclaim({0, 0}), 1u);
+  EXPECT_EQ(Reclaim({0}), 0u);
+  EXPECT_EQ(Intern(Numbered(1)), 0u);
+  EXPECT_EQ(Intern(Numbered(2)), 1u);
+}
+
+TEST_F(LimitRegistryTest, RandomHistoriesKeepEveryId) {
+  CheckLaw(1'000, [] {
+    LimitRegistry registry(5);
+    std::map<std::int64_t, std::pair<LimitId, int>> known;  // limit -> id and buckets
+    std::map<std::int64_t, LimitHint> hints;
+    const auto operation = rc::gen::pair(Between(0, 5), Between<std::int64_t>(0, 9));
+    for (const auto& [what, number] :
+         *rc::gen::container<std::vector<std::pair<int, std::int64_t>>>(operation)) {
+      const auto entry = known.find(number);
+      LimitHint once;
+      LimitHint& hint = what % 2 == 0 ? hints[number] : once;
+      const std::optional<LimitId> found = registry.Find(Numbered(number), hint);
+      RC_ASSERT(found.has_value() == (entry != known.end()));
+      if (found) RC_ASSERT(*found == entry->second.first);
+      if (what < 3) {
+        const absl::StatusOr<LimitId> id = registry.Intern(Numbered(number), hint);
+        RC_ASSERT(id.ok() == (found.has_value() || known.size() < 5));
+        if (!id.ok()) continue;
+        registry.AddBucket(*id);
+        ++known.try_emplace(number, *id, 0).first->second.second;
+      } else if (what < 5 && found && entry->second.second > 0) {
+        registry.RemoveBucket(*found);
+        --entry->second.second;
+      } else {
+        const std::size_t idle =
+            std::erase_if(known, [](const auto& limit) { return limit.second.second == 0; });
+        RC_ASSERT(registry.Reclaim(registry.Idle(SIZE_MAX)) == idle);
+      }
+      RC_ASSERT(registry.size() == known.size());
+      for (const auto& [limit, id] : known) RC_ASSERT(registry.Get(id.first) == Numbered(limit));
+    }
+  });
+}
+
+// --- The cap ------------------------------------------------------------------------------------
+
+TEST_F(LimitRegistryTest, OneMoreThanTheMostIsAnError) {
+  registry_ = std::make_unique<LimitRegistry>(2);
+  Intern(Numbered(0));
+  Intern(Numbered(1));
+  LimitHint hint;
+  const absl::StatusOr<LimitId> refused = registry_->Intern(Numbered(2), hint);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(hint.generation, LimitHint{}.generation);
+  EXPECT_EQ(registry_->Intern(Numbered(1), hint).value(), 1u);
+  EXPECT_EQ(Reclaim({0}), 1u);
+  EXPECT_EQ(Intern(Numbered(2)), 0u);
+}
+
+TEST_F(LimitRegistryTest, MostLimitsThatThereCanBe) {
+  registry_ = std::make_unique<LimitRegistry>(kLimitsMax + 1);  // Counts as kLimitsMax.
+  for (std::size_t i = 0; i < kLimitsMax; ++i) Intern(Numbered(static_cast<std::int64_t>(i)));
+  LimitHint hint;
+  EXPECT_EQ(registry_->Intern(Numbered(kLimitsMax), hint).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Find(Numbered(0)), 0u);
+  EXPECT_EQ(Find(Numbered(kLimitsMax - 1)), kLimitsMax - 1);
+  EXPECT_EQ(registry_->Idle(SIZE_MAX).size(), kLimitsMax);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,67 @@
+// Goal: a bound is kept and used, and its maps never double in vain. Method: every bound of some
+// thousand against the bytes that abseil's maps take, and a real map at its most.
+#include "core/table/table_bound.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include "core/rules/decision.h"
+#include "core/table/bucket_table.h"
+#include "core/words/request.h"
+
+namespace weir {
+namespace {
+
+std::size_t BytesOfAll(const TableBound& bound, bool notes_changes) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    bytes += bound.Capacity(i) * 25 + 16;
+    if (notes_changes) bytes += (ChangeList::kNotedMin + bound.SlotsMax(i)) * sizeof(NotedChange);
+  }
+  return bytes;
+}
+
+TEST(TableBoundTest, AllPartitionsTogetherStayWithinItAndUseIt) {
+  for (const bool notes_changes : {false, true}) {
+    for (std::size_t bytes = TableBound::kBytesMin; bytes < std::size_t{1} << 41;
+         bytes += bytes / 97) {
+      const std::size_t all = BytesOfAll(TableBound::Within(bytes, notes_changes), notes_changes);
+      ASSERT_LE(all, bytes / 8 * 7);
+      ASSERT_GE(all, bytes / 6 * 5) << bytes;
+    }
+  }
+}
+
+TEST(TableBoundTest, EachPartitionHasRoomForAWholeRequestAndTheNext) {
+  for (const bool notes_changes : {false, true}) {
+    const TableBound least = TableBound::Within(0, notes_changes);
+    for (std::size_t i = 0; i < kPartitionCount; ++i) {
+      ASSERT_GT(least.SlotsMax(i) - least.SlotsMax(i) / 32, kChecksMax);
+    }
+  }
+}
+
+TEST(TableBoundTest, WithoutABoundThereIsRoomForMoreThanAnyMachineHas) {
+  EXPECT_GT(TableBound().SlotsMax(0), std::size_t{1} << 38);
+  EXPECT_EQ(TableBound().SlotsMax(0), TableBound().SlotsMax(kPartitionCount - 1));
+}
+
+// What comes takes the place of what went, for ever.
+TEST(TableBoundTest, AMapAtItsMostKeepsItsCapacity) {
+  const TableBound bound = TableBound::Within(0, true);
+  const std::size_t slots_max = bound.SlotsMax(0);
+  const auto slot = [](std::uint64_t i) { return SlotKey{i * 0x9e3779b97f4a7c15U, 0}; };
+  Partition partition;
+  std::uint64_t oldest = 0;
+  for (std::uint64_t i = 0; i < 100 * slots_max; ++i) {
+    while (i - oldest >= slots_max) partition.Erase(slot(oldest++));
+    partition.Insert(slot(i), Bucket{});
+    ASSERT_LE(partition.capacity(), bound.Capacity(0));
+  }
+  EXPECT_EQ(partition.capacity(), bound.Capacity(0));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,201 @@
+// Goal: the memo answers as the parser does, remembers what it may, and never holds more than its
+// caps. Method: words in and out, one more than the caps allow.
+#include "core/words/limit_memo.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/check.h"
+#include "core/words/request.h"
+
+namespace weir {
+namespace {
+
+std::string Word(std::size_t number) { return std::to_string(number + 1) + "/h"; }
+
+LimitMemo::Entry* Read(LimitMemo& memo, std::string_view text) {
+  const absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
+  WEIR_CHECK(entry.ok());
+  return *entry;
+}
+
+TEST(LimitMemoTest, SaysWhatTheParserSays) {
+  LimitMemo memo;
+  for (const char* text :
+       {"10/s", "1000/24h,cost=5,name=x", "unlimited", "none", "10/s,fixed,aligned"}) {
+    for (int time = 0; time < 2; ++time) {
+      const LimitWord& word = Read(memo, text)->word;
+      const LimitWord parsed = *ParseLimitWord(text);
+      EXPECT_EQ(word.kind, parsed.kind);
+      EXPECT_EQ(word.limit, parsed.limit);
+      EXPECT_EQ(word.policy, parsed.policy);
+      EXPECT_EQ(word.cost, parsed.cost);
+      EXPECT_EQ(word.label, parsed.label);
+    }
+  }
+}
+
+TEST(LimitMemoTest, AWordIsReadOnce) {
+  LimitMemo memo;
+  memo.BeginRequest();
+  LimitMemo::Entry* const first = Read(memo, "10/s");
+  EXPECT_EQ(Read(memo, "10/s"), first);
+  EXPECT_NE(Read(memo, "10/s,cost=1"), first);
+  memo.BeginRequest();
+  EXPECT_EQ(Read(memo, std::string("10/s")), first);
+  EXPECT_EQ(memo.size(), 2U);
+}
+
+TEST(LimitMemoTest, AHintStaysWithItsWord) {
+  LimitMemo memo;
+  Read(memo, "10/s")->limits[0].hint = {.id = 7, .generation = 3};
+  memo.BeginRequest();
+  EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, 7U);
+  EXPECT_EQ(Read(memo, "20/s")->limits[0].hint.generation, LimitHint{}.generation);
+}
+
+// --- Policies -----------------------------------------------------------------------------------
+
+PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
+  WEIR_CHECK(limits.ok());
+  return *std::move(limits);
+}
+
+// The names of the limits that a word stands for; empty if there is no such policy.
+std::vector<std::string> NamesOf(LimitMemo& memo, std::string_view text) {
+  memo.BeginRequest();
+  const absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
+  std::vector<std::string> names;
+  if (!entry.ok()) return names;
+  for (const KnownLimit& known : (*entry)->limits) names.push_back(known.name);
+  return names;
+}
+
+TEST(LimitMemoTest, APolicysWordFollowsThePolicy) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::IsEmpty());
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"10/s", "5/m,name=slow"})).ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("10/s", "slow"));
+  EXPECT_THAT(NamesOf(memo, "@p,shadow"), testing::ElementsAre("10/s,shadow", "slow"));
+  EXPECT_THAT(NamesOf(memo, "@p,name=x"), testing::ElementsAre("x", "x"));
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"20/s"})).ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("20/s"));
+  EXPECT_THAT(NamesOf(memo, "@p,shadow"), testing::ElementsAre("20/s,shadow"));
+  EXPECT_TRUE(policies.Delete("p").ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::IsEmpty());
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"30/s"})).ok());
+  EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("30/s"));
+}
+
+// A change of some policy costs no limit of another kind its hint.
+TEST(LimitMemoTest, OtherWordsStayThroughAChange) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  memo.BeginRequest();
+  Read(memo, "10/s")->limits[0].hint = {.id = 7, .generation = 3};
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"20/s"})).ok());
+  memo.BeginRequest();
+  EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, 7U);
+}
+
+// What bounds it is the limits, and words of policies that are gone have none.
+TEST(LimitMemoTest, WordsOfGonePoliciesAreNotKept) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(policies.Set("p", LimitsOf({"10/s"})).ok());
+    for (int i = 0; i < 100; ++i) NamesOf(memo, "@p,cost=" + std::to_string(100 * round + i));
+    EXPECT_EQ(memo.size(), 100U);
+    EXPECT_TRUE(policies.Delete("p").ok());
+    for (int i = 0; i < 100; ++i) NamesOf(memo, "@p,cost=" + std::to_string(100 * round + i));
+    EXPECT_EQ(memo.size(), 0U);
+  }
+}
+
+TEST(LimitMemoTest, APolicyCountsForItsLimits) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  EXPECT_TRUE(policies.Set("p", LimitsOf(std::vector<std::string_view>(64, "10/s"))).ok());
+  for (std::size_t i = 0; i < kMemoLimitsMax / 64; ++i) {
+    NamesOf(memo, "@p,cost=" + std::to_string(i));
+    EXPECT_EQ(memo.size(), i + 1);
+  }
+  memo.BeginRequest();
+  EXPECT_EQ(memo.size(), 0U);
+}
+
+// --- Bounds -------------------------------------------------------------------------------------
+
+// The text of the key may go: the memo has its own.
+TEST(LimitMemoTest, KeepsItsOwnCopyOfTheWord) {
+  LimitMemo memo;
+  auto text = std::make_unique<std::string>(
+      "999999999/365d,burst=1,name=longer-than-any-string-kept-inline");
+  LimitMemo::Entry* const entry = Read(memo, *text);
+  const std::string copy = *text;
+  text.reset();
+  EXPECT_EQ(Read(memo, copy), entry);
+}
+
+TEST(LimitMemoTest, ErrorsAreTheParsersAndAreNotKept) {
+  LimitMemo memo;
+  for (const std::string& text : {std::string("10/x"), std::string(""), std::string(70'000, '1')}) {
+    const absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
+    ASSERT_FALSE(entry.ok());
+    EXPECT_EQ(entry.status(), ParseLimitWord(text).status());
+  }
+  EXPECT_EQ(memo.size(), 0U);
+}
+
+TEST(LimitMemoTest, IsEmptiedWhenFull) {
+  LimitMemo memo;
+  for (std::size_t i = 0; i < kMemoLimitsMax; ++i) {
+    memo.BeginRequest();
+    Read(memo, Word(i));
+    ASSERT_EQ(memo.size(), i + 1);
+  }
+  memo.BeginRequest();
+  EXPECT_EQ(memo.size(), 0U);
+  Read(memo, Word(0));
+  EXPECT_EQ(memo.size(), 1U);
+}
+
+// One request may bring as many words as it has checks, and all of them stay where they are until
+// the next.
+TEST(LimitMemoTest, WordsOfARequestStayWhereTheyAre) {
+  LimitMemo memo;
+  for (std::size_t i = 0; i + 1 < kMemoLimitsMax; ++i) Read(memo, Word(i));
+  memo.BeginRequest();
+  std::vector<LimitMemo::Entry*> entries;
+  for (std::size_t i = 0; i < kChecksMax; ++i)
+    entries.push_back(Read(memo, Word(kMemoLimitsMax + i)));
+  EXPECT_EQ(memo.size(), kMemoLimitsMax - 1 + kChecksMax);
+  for (std::size_t i = 0; i < kChecksMax; ++i) {
+    EXPECT_EQ(Read(memo, Word(kMemoLimitsMax + i)), entries[i]);
+    EXPECT_EQ(entries[i]->limits[0].name,
+              LimitText(*ParseLimitWord(Word(kMemoLimitsMax + i))->limit));
+  }
+  memo.BeginRequest();
+  EXPECT_EQ(memo.size(), 0U);
+}
+
+// What bounds the memo's memory. The longest word that reads: every number with its most digits,
+// every option, the longest label.
+TEST(LimitMemoTest, EveryWordThatReadsIsShort) {
+  const std::string label(kLabelBytesMax, 'x');
+  const std::string tail = ",cost=9223372036854775807,shadow,name=" + label;
+  for (const std::string& text :
+       {"1000000000000000000/100000000000000us,bucket,burst=1000000000000000000" + tail,
+        "@" + label + tail}) {
+    EXPECT_TRUE(ParseLimitWord(text).ok()) << ParseLimitWord(text).status();
+    EXPECT_LE(text.size(), 256U);
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,190 @@
+// Goal: whoever changes policies while others decide tears nothing apart: every verdict is by the
+// limits of one version. Method: four threads, each with its memo, decide on @p while another sets,
+// deletes and overrides p in turn; the versions are chosen so that no two have a limit in common.
+// ThreadSanitizer watches (the preset tsan).
+#include <atomic>
+#include <cstdint>
+#include <latch>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/limiter/limiter.h"
+#include "core/words/limit_memo.h"
+#include "core/words/policies.h"
+#include "core/words/request_grammar.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/printing.h"
+#include "tests/support/test_scale.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kDeciders = 4;
+
+PolicyLimits LimitsOf(std::span<const std::string_view> words) {
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
+  WEIR_CHECK(limits.ok());
+  return *std::move(limits);
+}
+
+class PoliciesConcurrencyTest : public testing::Test {
+ protected:
+  using Words = std::vector<std::string_view>;
+
+  void Set(const Words& words) { EXPECT_TRUE(policies_.Set("p", LimitsOf(words)).ok()); }
+  void Override(std::string_view key, const Words& words) {
+    EXPECT_TRUE(policies_.Override("p", key, LimitsOf(words)).ok());
+  }
+  void Delete() {
+    const absl::StatusOr<std::uint32_t> gone = policies_.Delete("p");
+    ASSERT_TRUE(gone.ok());
+    limiter_->ForgetPolicies({{*gone}});
+  }
+
+  // What a decider goes on by: until it has seen enough, of enough changes.
+  [[nodiscard]] bool GoOn(std::int64_t seen) const {
+    return rounds_ < Scaled(300) || seen < Scaled(10'000);
+  }
+
+  // Runs decide(i) in four threads, and change(round) in another until they have ended.
+  template <typename Decide, typename Change>
+  void InThreads(Decide decide, Change change) {
+    std::latch start(kDeciders + 1);
+    std::atomic<std::size_t> working = kDeciders;
+    std::vector<std::thread> pool;
+    for (std::size_t i = 0; i < kDeciders; ++i) {
+      pool.emplace_back([&, i] {
+        start.arrive_and_wait();
+        decide(i);
+        --working;
+      });
+    }
+    start.arrive_and_wait();
+    for (; working > 0; ++rounds_) change(rounds_);
+    for (std::thread& thread : pool) thread.join();
+  }
+
+  Policies policies_;
+  const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
+  FakeClock clock_;
+  std::atomic<std::int64_t> rounds_ = 0;
+};
+
+// What a thread was decided by: the limits of its request, in words.
+std::string TextOf(const ParsedRequest& request) {
+  std::string text;
+  for (const Check& check : request.checks) text += LimitText(*check.limit) + " ";
+  return text;
+}
+
+TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
+  const std::vector<Words> versions = {{"1G/s"}, {"2G/s", "3G/s"}, {"4G/s", "5G/s", "6G/s"}};
+  const Words own = {"7G/s", "8G/s"};
+  const auto one_of_them = testing::AnyOf("1G/s ", "2G/s 3G/s ", "4G/s 5G/s 6G/s ", "7G/s 8G/s ");
+
+  const auto decide = [&](std::size_t self) {
+    LimitMemo memo(&policies_);
+    const std::string key = self % 2 == 0 ? "shared" : "k" + std::to_string(self);
+    const std::vector<std::string_view> words = {key, "@p"};
+    for (std::int64_t verdicts = 0; GoOn(verdicts);) {
+      const absl::StatusOr<ParsedRequest> request = ParseRequest(words, memo);
+      if (!request.ok()) {
+        ASSERT_EQ(request.status().code(), absl::StatusCode::kNotFound);
+        continue;
+      }
+      ASSERT_THAT(TextOf(*request), one_of_them);
+      const absl::StatusOr<Verdict> verdict = limiter_->Decide(request->checks, clock_.Now());
+      ASSERT_TRUE(verdict.ok()) << verdict.status();
+      ASSERT_EQ(verdict->decisions.size(), request->checks.size());
+      for (std::size_t i = 0; i < request->checks.size(); ++i) {
+        ASSERT_LE(verdict->decisions[i].remaining, request->checks[i].limit->shape().burst);
+        ASSERT_TRUE(verdict->decisions[i].allowed || verdict->decisions[i].retry_after > Nanos{0});
+      }
+      ++verdicts;
+    }
+  };
+  const auto change = [&](std::int64_t round) {
+    for (const Words& words : versions) {
+      Set(words);
+      Override("shared", own);
+      EXPECT_TRUE(policies_.RemoveOverride("p", "shared").ok());
+    }
+    if (round % 2 == 0) Delete();
+    limiter_->ReclaimLimits(1, 64);
+  };
+  InThreads(decide, change);
+
+  // Who decided on an old version while that was deleted may have left a bucket of it. It is
+  // nobody's: a new policy starts full, and the bucket is swept when it is full.
+  EXPECT_TRUE(policies_.ReplaceFile({}).ok());
+  if (policies_.Find("p")) Delete();
+  Set({"10/s"});
+  LimitMemo memo(&policies_);
+  const std::vector<std::string_view> words = {"shared", "@p"};
+  EXPECT_EQ(limiter_->Peek(ParseRequest(words, memo)->checks, clock_.Now()).remaining, 9);
+  clock_.Advance(std::chrono::hours{1});
+  for (std::size_t i = 0; i < kPartitionCount; ++i) limiter_->Sweep(i, clock_.Now(), SIZE_MAX);
+  EXPECT_EQ(limiter_->size().buckets, 0U);
+}
+
+// At a standing clock nothing comes back, whatever the numbers are meanwhile: in one policy's life
+// no more is admitted than the largest of its bursts.
+TEST_F(PoliciesConcurrencyTest, ChangesGiveNothingBack) {
+  const std::vector<Words> versions = {{"1000/s"}, {"1000/s,burst=100"}, {"1000/s,burst=1"}};
+  Set(versions[0]);
+  std::atomic<std::int64_t> admitted = 0;
+  const auto decide = [&](std::size_t) {
+    LimitMemo memo(&policies_);
+    const std::vector<std::string_view> words = {"k", "@p"};
+    for (std::int64_t asked = 0; GoOn(asked); ++asked) {
+      const absl::StatusOr<ParsedRequest> request = ParseRequest(words, memo);
+      ASSERT_TRUE(request.ok());
+      if (limiter_->Decide(request->checks, clock_.Now())->allowed) ++admitted;
+    }
+  };
+  const auto change = [&](std::int64_t round) {
+    Set(versions[static_cast<std::size_t>(round) % versions.size()]);
+    Override("k", {"1000/s,burst=500"});
+    EXPECT_TRUE(policies_.RemoveOverride("p", "k").ok());
+  };
+  InThreads(decide, change);
+  EXPECT_LE(admitted, 1000);
+  EXPECT_EQ(limiter_->size().buckets, 1U);
+}
+
+// Everybody does everything.
+TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
+  const auto decide = [&](std::size_t self) {
+    const std::string name = "p" + std::to_string(self % 2);
+    const std::vector<std::string_view> limits = {"10/s", "5/m,fixed"};
+    LimitMemo memo(&policies_);
+    const std::string word = "@" + name;
+    const std::vector<std::string_view> words = {"k", word};
+    for (std::int64_t round = 0; round < Scaled(2'000); ++round) {
+      EXPECT_TRUE(policies_.Set(name, LimitsOf(limits)).ok());
+      const absl::Status overridden = policies_.Override(name, "k", LimitsOf(limits));
+      EXPECT_TRUE(overridden.ok() || absl::IsNotFound(overridden));
+      const absl::StatusOr<ParsedRequest> request = ParseRequest(words, memo);
+      if (request.ok()) {
+        EXPECT_TRUE(limiter_->Decide(request->checks, clock_.Now()).ok());
+        const Limit& limit = *request->checks[0].limit;
+        const std::optional<Limit> present = policies_.PresentLimit(limit, "k");
+        EXPECT_TRUE(!present || present->SharesBucketsWith(limit));
+      }
+      const absl::StatusOr<std::uint32_t> gone = policies_.Delete(name);
+      if (gone.ok() && round % 16 == 0) limiter_->ForgetPolicies({{*gone}});
+    }
+  };
+  InThreads(decide, [&](std::int64_t) { EXPECT_LE(policies_.All().size(), 2U); });
+  EXPECT_LE(policies_.All().size(), 2U);
+}
+
+}  // namespace
+}  // namespace weir

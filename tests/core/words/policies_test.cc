@@ -1,0 +1,371 @@
+// Goal: a policy keeps its id, and with it its buckets, as long as it exists and no longer; what
+// fails changes nothing; the file's policies are the file's. Method: examples of each rule, the
+// whole of the policies compared before and after.
+#include "core/words/policies.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "core/words/limit_grammar.h"
+#include "tests/support/generators.h"
+#include "tests/support/printing.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using File = std::vector<std::pair<std::string, PolicyLimits>>;
+
+PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
+  WEIR_CHECK(limits.ok());
+  return *std::move(limits);
+}
+
+class PoliciesTest : public testing::Test {
+ protected:
+  void Set(std::string_view name, const std::vector<std::string_view>& words) {
+    const absl::Status set = policies_.Set(name, LimitsOf(words));
+    EXPECT_TRUE(set.ok()) << set;
+  }
+  void Override(std::string_view name, std::string_view key,
+                const std::vector<std::string_view>& words) {
+    const absl::Status set = policies_.Override(name, key, LimitsOf(words));
+    EXPECT_TRUE(set.ok()) << set;
+  }
+  std::vector<std::uint32_t> Replace(const File& file) {
+    const auto gone = policies_.ReplaceFile(file);
+    EXPECT_TRUE(gone.ok()) << gone.status();
+    return gone.value_or(std::vector<std::uint32_t>{});
+  }
+
+  std::uint32_t IdOf(std::string_view name) {
+    const auto policy = policies_.Find(name);
+    return policy ? policy->id : 0;
+  }
+
+  // All policies and overrides, in words: "a*: 10/s, 5/m [k: 1/s]"; a star is the file's.
+  std::vector<std::string> State() {
+    std::vector<std::string> state;
+    for (const auto& policy : policies_.All()) {
+      std::string text = policy->name + (policy->from_file ? "*:" : ":");
+      for (const PolicyLimit& limit : policy->limits) text += " " + PolicyLimitText(limit);
+      policy->overrides->ForEach([&text](const std::string& key, const PolicyLimits& limits) {
+        text += " [" + key + ":";
+        for (const PolicyLimit& limit : limits) text += " " + PolicyLimitText(limit);
+        text += "]";
+        return true;
+      });
+      state.push_back(text);
+    }
+    return state;
+  }
+
+  // `status` is this error, and nothing has changed.
+  void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& message,
+                   const std::vector<std::string>& state) {
+    EXPECT_EQ(status.code(), code);
+    EXPECT_EQ(StdView(status.message()), message);
+    EXPECT_EQ(State(), state);
+  }
+
+  Policies policies_{3};
+};
+
+// --- Ids ----------------------------------------------------------------------------------------
+
+TEST_F(PoliciesTest, AreFoundByNameAndById) {
+  EXPECT_EQ(policies_.Find("a"), nullptr);
+  Set("a", {"10/s", "5/m,name=slow"});
+  Set("b", {"1/s"});
+  EXPECT_EQ(policies_.Find("a")->name, "a");
+  EXPECT_EQ(policies_.FindById(IdOf("b"))->name, "b");
+  EXPECT_EQ(policies_.FindById(77), nullptr);
+  EXPECT_THAT(State(), ElementsAre("a: 10/s 5/m,name=slow", "b: 1/s"));
+}
+
+TEST_F(PoliciesTest, EveryLimitIsThePolicysAtItsPosition) {
+  Set("a", {"10/s", "5/m"});
+  Override("a", "k", {"20/s", "6/m", "7/h"});
+  const auto policy = policies_.Find("a");
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(policy->limits[i].limit.owner(), (LimitOwner{policy->id, i}));
+  }
+  const auto own = policy->overrides->Find("k");
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ((*own)[i].limit.owner(), (LimitOwner{policy->id, i}));
+  }
+}
+
+TEST_F(PoliciesTest, SetKeepsTheId) {
+  Set("a", {"10/s"});
+  const auto before = policies_.Find("a");
+  Override("a", "k", {"1/s"});
+  Set("a", {"20/s", "5/m"});
+  EXPECT_EQ(IdOf("a"), before->id);
+  EXPECT_THAT(State(), ElementsAre("a: 20/s 5/m [k: 1/s]"));
+  // Whoever still has the old version sees it as it was.
+  EXPECT_EQ(before->limits.size(), 1U);
+  EXPECT_EQ(before->overrides, policies_.Find("a")->overrides);
+}
+
+TEST_F(PoliciesTest, IdsAreNeverUsedAgain) {
+  std::set<std::uint32_t> ids = {0, kThrottleOwner.policy};
+  for (int round = 0; round < 100; ++round) {
+    for (const char* name : {"a", "b"}) {
+      Set(name, {"10/s"});
+      EXPECT_TRUE(ids.insert(IdOf(name)).second);
+    }
+    const std::uint32_t id = IdOf("a");
+    EXPECT_EQ(policies_.Delete("a").value(), id);
+    EXPECT_EQ(policies_.FindById(id), nullptr);
+    EXPECT_TRUE(policies_.Delete("b").ok());
+    Replace({{"c", LimitsOf({"1/s"})}});
+    EXPECT_TRUE(ids.insert(IdOf("c")).second);
+    Replace({});
+  }
+}
+
+TEST_F(PoliciesTest, DeletionTakesTheOverridesAlong) {
+  Set("a", {"10/s"});
+  for (const char* key : {"1", "2", "3"}) Override("a", key, {"1/s"});
+  const std::shared_ptr<Overrides> kept = policies_.Find("a")->overrides;  // as by a memo
+  EXPECT_TRUE(policies_.Delete("a").ok());
+  EXPECT_TRUE(kept->empty());
+  Set("a", {"10/s"});
+  EXPECT_THAT(State(), ElementsAre("a: 10/s"));
+  for (const char* key : {"1", "2", "3"}) Override("a", key, {"1/s"});  // There is room again.
+}
+
+// Readers look again when it moves, so it has to move with every change of a policy. Overrides are
+// looked up each time anyway.
+TEST_F(PoliciesTest, VersionMovesWithEveryChange) {
+  std::uint64_t version = policies_.version();
+  const auto moved = [&] { return std::exchange(version, policies_.version()) < version; };
+  Set("a", {"10/s"});
+  EXPECT_TRUE(moved());
+  Set("a", {"20/s"});
+  EXPECT_TRUE(moved());
+  Override("a", "k", {"1/s"});
+  EXPECT_FALSE(moved());
+  EXPECT_TRUE(policies_.RemoveOverride("a", "k").value());
+  EXPECT_FALSE(moved());
+  EXPECT_FALSE(policies_.Delete("b").ok());
+  EXPECT_FALSE(moved());
+  EXPECT_TRUE(policies_.Delete("a").ok());
+  EXPECT_TRUE(moved());
+  Replace({});
+  EXPECT_TRUE(moved());
+}
+
+// --- What fails ---------------------------------------------------------------------------------
+
+TEST_F(PoliciesTest, WhatIsNotThereIsNotFound) {
+  Set("a", {"10/s"});
+  const auto state = State();
+  const std::string error = "there is no policy 'b'";
+  ExpectError(policies_.Delete("b").status(), absl::StatusCode::kNotFound, error, state);
+  ExpectError(policies_.Override("b", "k", LimitsOf({"1/s"})), absl::StatusCode::kNotFound, error,
+              state);
+  ExpectError(policies_.RemoveOverride("b", "k").status(), absl::StatusCode::kNotFound, error,
+              state);
+}
+
+TEST_F(PoliciesTest, NamesAreLabels) {
+  const std::string longest(kLabelBytesMax, 'x');
+  Set(longest, {"10/s"});
+  Set("A-z_0.9:x", {"10/s"});
+  const auto state = State();
+  for (const std::string& name :
+       {std::string(), longest + "x", std::string("a b"), std::string("@a"), std::string("a,b"),
+        std::string("\0", 1), std::string("\xc3\xa4")}) {
+    const absl::Status set = policies_.Set(name, LimitsOf({"10/s"}));
+    EXPECT_EQ(set.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_EQ(State(), state);
+    EXPECT_EQ(policies_.ReplaceFile({{"good", LimitsOf({"1/s"})}, {name, LimitsOf({"1/s"})}})
+                  .status()
+                  .code(),
+              absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(State(), state);
+  }
+  EXPECT_EQ(StdView(policies_.Set("a b", LimitsOf({"10/s"})).message()),
+            "policy name 'a b' must be 1 to 64 of letters, digits, _ - . :");
+}
+
+TEST_F(PoliciesTest, AreBounded) {
+  for (std::size_t i = 0; i < kPoliciesMax; ++i) Set("p" + std::to_string(i), {"10/s"});
+  const absl::Status more = policies_.Set("more", LimitsOf({"1/s"}));
+  EXPECT_EQ(more.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(StdView(more.message()), "too many policies: at most 10000");
+  Set("p7", {"20/s"});  // is none more
+  // The file takes over a name, but has no room for a new one.
+  EXPECT_THAT(Replace({{"p1", LimitsOf({"1/s"})}}), IsEmpty());
+  EXPECT_EQ(policies_.ReplaceFile({{"more", LimitsOf({"1/s"})}, {"p1", LimitsOf({"2/s"})}})
+                .status()
+                .code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(LimitText(policies_.Find("p1")->limits[0].limit), "1/s");
+  // What a file no longer has makes room for what it has.
+  EXPECT_EQ(Replace({{"more", LimitsOf({"1/s"})}}).size(), 1U);
+  EXPECT_EQ(policies_.All().size(), kPoliciesMax);
+}
+
+TEST_F(PoliciesTest, OverridesAreBoundedOverAllPolicies) {
+  Set("a", {"10/s"});
+  Set("b", {"10/s"});
+  Override("a", "1", {"1/s"});
+  Override("b", "1", {"1/s"});
+  Override("b", "2", {"1/s"});
+  const auto state = State();
+  for (const char* name : {"a", "b"}) {
+    ExpectError(policies_.Override(name, "3", LimitsOf({"1/s"})),
+                absl::StatusCode::kResourceExhausted, "too many overrides: at most 3", state);
+  }
+  Override("b", "2", {"2/s"});  // is none more
+  EXPECT_FALSE(policies_.RemoveOverride("a", "2").value());
+  EXPECT_TRUE(policies_.RemoveOverride("a", "1").value());
+  Override("b", "3", {"1/s"});
+  EXPECT_THAT(State(), ElementsAre("a: 10/s", "b: 10/s [1: 1/s] [2: 2/s] [3: 1/s]"));
+}
+
+// --- Overrides ----------------------------------------------------------------------------------
+
+TEST_F(PoliciesTest, OverridesAreOfExactKeys) {
+  Set("a", {"10/s"});
+  const std::string binary("\0\xff", 2);
+  Override("a", "user:1", {"1/s"});
+  Override("a", "", {"2/s"});
+  Override("a", binary, {"none"});
+  const auto overrides = policies_.Find("a")->overrides;
+  EXPECT_EQ(overrides->size(), 3U);
+  for (const char* key : {"user:", "user:10", "USER:1"}) EXPECT_EQ(overrides->Find(key), nullptr);
+  EXPECT_EQ(overrides->Find("")->front().limit.shape(), LimitOf("2/s").shape());
+  EXPECT_FALSE(overrides->Find(binary)->front().limit.has_bucket());
+  for (const std::string_view key :
+       {std::string_view("user:1"), std::string_view(""), std::string_view(binary)}) {
+    EXPECT_TRUE(policies_.RemoveOverride("a", key).value());
+    EXPECT_FALSE(policies_.RemoveOverride("a", key).value());
+  }
+  EXPECT_TRUE(overrides->empty());
+}
+
+// --- The file -----------------------------------------------------------------------------------
+
+TEST_F(PoliciesTest, TheFilesNamesAreTheFiles) {
+  Replace({{"a", LimitsOf({"10/s"})}});
+  Set("b", {"1/s"});
+  Override("a", "k", {"5/s"});  // That is the database's.
+  const auto state = State();
+  EXPECT_THAT(state, ElementsAre("a*: 10/s [k: 5/s]", "b: 1/s"));
+  const std::string error =
+      "policy 'a' is the policy file's: change it there, then say RL.POLICY RELOAD";
+  ExpectError(policies_.Set("a", LimitsOf({"1/s"})), absl::StatusCode::kFailedPrecondition, error,
+              state);
+  ExpectError(policies_.Delete("a").status(), absl::StatusCode::kFailedPrecondition, error, state);
+}
+
+TEST_F(PoliciesTest, ANewFileReplacesTheOldOneAsAWhole) {
+  EXPECT_THAT(Replace({{"gone", LimitsOf({"1/s"})}, {"stays", LimitsOf({"2/s"})}}), IsEmpty());
+  Set("own", {"3/s"});
+  Set("taken", {"4/s"});
+  Override("gone", "k", {"9/s"});
+  Override("stays", "k", {"9/s"});
+  Override("taken", "k", {"9/s"});
+  const std::uint32_t gone = IdOf("gone");
+  const std::uint32_t stays = IdOf("stays");
+  const std::uint32_t taken = IdOf("taken");
+  EXPECT_THAT(Replace({{"new", LimitsOf({"5/s"})},
+                       {"stays", LimitsOf({"20/s", "1/m"})},
+                       {"taken", LimitsOf({"40/s"})}}),
+              ElementsAre(gone));
+  EXPECT_THAT(State(), ElementsAre("new*: 5/s", "own: 3/s", "stays*: 20/s 1/m [k: 9/s]",
+                                   "taken*: 40/s [k: 9/s]"));
+  EXPECT_EQ(IdOf("stays"), stays);
+  EXPECT_EQ(IdOf("taken"), taken);
+  Override("own", "k", {"9/s"});  // in the room of the one that has gone
+  // What the file gives up is gone; it does not fall back to what SET once made.
+  EXPECT_THAT(Replace({}), testing::UnorderedElementsAre(IdOf("new"), stays, taken));
+}
+
+// --- Present limits -----------------------------------------------------------------------------
+
+class PresentLimitTest : public PoliciesTest {
+ protected:
+  // What a bucket of this limit, interned for the policy's position, is for the key: its text, or
+  // "gone".
+  std::string Present(std::string_view limit, std::uint32_t position, std::string_view key = "k") {
+    const Limit interned = LimitOf(limit).OwnedBy({id_, position});
+    const std::optional<Limit> present = policies_.PresentLimit(interned, key);
+    if (!present) return "gone";
+    EXPECT_EQ(present->owner(), interned.owner());
+    EXPECT_TRUE(present->SharesBucketsWith(interned));
+    return LimitText(*present);
+  }
+
+  void SetUp() override {
+    Set("p", {"10/s", "5/m,fixed", "6/m,sliding,shadow"});
+    id_ = IdOf("p");
+  }
+
+  std::uint32_t id_ = 0;
+};
+
+TEST_F(PresentLimitTest, WhatIsNobodysIsWhatItIs) {
+  for (const char* text : {"10/s", "5/m,fixed", "10/s,shadow"}) {
+    EXPECT_EQ(policies_.PresentLimit(LimitOf(text), "k"), LimitOf(text));
+  }
+  const Limit throttle = LimitOf("10/s").OwnedBy(kThrottleOwner);
+  EXPECT_EQ(policies_.PresentLimit(throttle, "k"), throttle);
+}
+
+TEST_F(PresentLimitTest, HasTheNumbersOfItsPosition) {
+  EXPECT_EQ(Present("99/h,burst=3", 0), "10/s");
+  EXPECT_EQ(Present("99/m,fixed", 1), "5/m,fixed");
+  EXPECT_EQ(Present("99/m,sliding,shadow", 2), "6/m,sliding,shadow");
+}
+
+// Where the bucket means something else than the position's limit does now, or the other way round,
+// no request can reach it.
+TEST_F(PresentLimitTest, IsGoneWithWhatItsBucketMeans) {
+  EXPECT_EQ(Present("10/s", 3), "gone");
+  EXPECT_EQ(Present("10/s,fixed", 0), "gone");
+  EXPECT_EQ(Present("5/m", 1), "gone");
+  EXPECT_EQ(Present("5/h,fixed", 1), "gone");
+  EXPECT_EQ(Present("5/m,fixed,aligned", 1), "gone");
+  EXPECT_EQ(Present("5/m,sliding", 1), "gone");
+  Set("p", {"unlimited"});
+  EXPECT_EQ(Present("10/s", 0), "gone");
+  EXPECT_TRUE(policies_.Delete("p").ok());
+  EXPECT_EQ(Present("10/s", 0), "gone");
+  Set("p", {"10/s"});
+  EXPECT_EQ(Present("10/s", 0), "gone");
+}
+
+// "@p,shadow" has buckets beside those of "@p"; of a limit that is a shadow there are no others.
+TEST_F(PresentLimitTest, ShadowsAreBesideTheRealOnes) {
+  EXPECT_EQ(Present("99/s,shadow", 0), "10/s,shadow");
+  EXPECT_EQ(Present("99/m,fixed,shadow", 1), "5/m,fixed,shadow");
+  EXPECT_EQ(Present("99/m,sliding", 2), "gone");
+}
+
+TEST_F(PresentLimitTest, IsTheOverridesForItsKey) {
+  Override("p", "k", {"20/s,burst=7"});
+  Override("p", "banned", {"none"});
+  EXPECT_EQ(Present("10/s", 0), "20/s,burst=7");
+  EXPECT_EQ(Present("5/m,fixed", 1), "gone");
+  EXPECT_EQ(Present("10/s", 0, "banned"), "gone");
+  EXPECT_EQ(Present("99/s", 0, "other"), "10/s");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,220 @@
+// Goal: the words of a request are read as the grammar has it, and whatever is no request has an
+// error that names the word and what would be right. Method: examples for each rule, a table of bad
+// requests, and random requests that are printed and read back.
+#include "core/words/request_grammar.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "tests/support/bad_requests.h"
+#include "tests/support/generators.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+
+// A request's words, and what was read of them.
+class RequestGrammarTest : public testing::Test {
+ protected:
+  const ParsedRequest& Parse(std::vector<std::string> words) {
+    words_ = std::move(words);
+    views_.assign(words_.begin(), words_.end());
+    absl::StatusOr<ParsedRequest> parsed = ParseRequest(views_, memo_);
+    WEIR_CHECK(parsed.ok());
+    parsed_ = *std::move(parsed);
+    WEIR_CHECK(parsed_.checks.size() == parsed_.limits.size());
+    return parsed_;
+  }
+  const ParsedRequest& Parse(std::string_view line) {
+    return Parse(bad_requests_internal::Words(line));
+  }
+
+  std::vector<std::string_view> Keys() const {
+    std::vector<std::string_view> keys;
+    for (const Check& check : parsed_.checks) keys.push_back(check.key);
+    return keys;
+  }
+  std::vector<std::int64_t> Costs() const {
+    std::vector<std::int64_t> costs;
+    for (const Check& check : parsed_.checks) costs.push_back(check.cost);
+    return costs;
+  }
+  std::vector<std::string> Limits() const {
+    std::vector<std::string> limits;
+    for (const Check& check : parsed_.checks) limits.push_back(LimitText(*check.limit));
+    return limits;
+  }
+
+  LimitMemo memo_;
+  std::vector<std::string> words_;
+  std::vector<std::string_view> views_;
+  ParsedRequest parsed_;
+};
+
+TEST_F(RequestGrammarTest, OneKeyAndItsLimits) {
+  const ParsedRequest& request = Parse("user:42 10/s 1000/h");
+  EXPECT_THAT(Keys(), ElementsAre("user:42", "user:42"));
+  EXPECT_THAT(Limits(), ElementsAre("10/s", "1000/h"));
+  EXPECT_THAT(Costs(), ElementsAre(1, 1));
+  EXPECT_FALSE(request.with_limits);
+  EXPECT_FALSE(request.at.has_value());
+}
+
+TEST_F(RequestGrammarTest, AndBeginsAnotherKey) {
+  Parse("ip 100/s AND user 10/s 1000/h and tenant 1M/d And ip 100/s");
+  EXPECT_THAT(Keys(), ElementsAre("ip", "user", "user", "tenant", "ip"));
+  EXPECT_THAT(Limits(), ElementsAre("100/s", "10/s", "1000/h", "1M/d", "100/s"));
+}
+
+// A check's cost: its word's, else its group's, else 1.
+TEST_F(RequestGrammarTest, CostsOfWordsAndGroups) {
+  Parse("a 1/s COST 7");
+  EXPECT_THAT(Costs(), ElementsAre(7));
+  Parse("a 1/s 2/s,cost=5 3/s COST 7 AND b 4/s 5/s,cost=0 AND c 6/s COST 0");
+  EXPECT_THAT(Costs(), ElementsAre(7, 5, 7, 1, 0, 0));
+  Parse("a 1/s cost 9223372036854775807 AND b 1/s,cost=9223372036854775807 CoSt 1");
+  EXPECT_THAT(Costs(), ElementsAre(INT64_MAX, INT64_MAX));
+}
+
+// The memo must not keep what belonged to one request only.
+TEST_F(RequestGrammarTest, AGroupsCostIsForgottenWithTheRequest) {
+  Parse("a 1/s COST 7");
+  Parse("a 1/s");
+  EXPECT_THAT(Costs(), ElementsAre(1));
+}
+
+TEST_F(RequestGrammarTest, OptionsStandInAnyOrderAndCase) {
+  for (const char* line : {"k 1/s WITHLIMITS AT 5", "k 1/s AT 5 WITHLIMITS",
+                           "k 1/s withlimits at 5", "k 1/s At 5 WithLimits"}) {
+    const ParsedRequest& request = Parse(line);
+    EXPECT_TRUE(request.with_limits) << line;
+    EXPECT_EQ(request.at, Instant{Nanos{5}}) << line;
+  }
+  EXPECT_EQ(Parse("k 1/s AT 0").at, Instant{});
+  EXPECT_EQ(Parse("k 1/s AT " + std::to_string(kInstantMax.time_since_epoch().count())).at,
+            kInstantMax);
+  EXPECT_TRUE(Parse("k 1/s COST 2 AND k2 1/s COST 3 WITHLIMITS").with_limits);
+}
+
+// A key is taken by its position.
+TEST_F(RequestGrammarTest, KeysMaySpellKeywords) {
+  Parse(
+      "AND 1/s AND COST 2/s COST 3 AND WITHLIMITS 4/s AND AT 5/s AND 10/s 6/s AND  7/s WITHLIMITS "
+      "AT 1");
+  EXPECT_THAT(Keys(), ElementsAre("AND", "COST", "WITHLIMITS", "AT", "10/s", ""));
+  EXPECT_THAT(Costs(), ElementsAre(1, 3, 1, 1, 1, 1));
+  EXPECT_TRUE(parsed_.with_limits);
+}
+
+TEST_F(RequestGrammarTest, NamesComeFromTheWord) {
+  const ParsedRequest& request = Parse("k 1000/24h 10/s,name=login,cost=2 10/s,burst=20,cost=3");
+  std::vector<std::string> names;
+  for (const KnownLimit* limit : request.limits) names.push_back(limit->name);
+  EXPECT_THAT(names, ElementsAre("1000/d", "login", "10/s,burst=20"));
+}
+
+TEST_F(RequestGrammarTest, ViewsAndHintsAreTheCallersAndTheMemos) {
+  const ParsedRequest& request = Parse("key 10/s 10/s,cost=2 AND key 10/s");
+  EXPECT_EQ(request.checks[0].key.data(), words_[0].data());
+  EXPECT_EQ(request.checks[2].key.data(), words_[4].data());
+  EXPECT_EQ(request.checks[0].limit, &request.limits[0]->limit);
+  // One word, one memory of its limit's id; another word has its own.
+  EXPECT_NE(request.checks[0].hint, nullptr);
+  EXPECT_EQ(request.checks[0].hint, request.checks[2].hint);
+  EXPECT_NE(request.checks[0].hint, request.checks[1].hint);
+}
+
+TEST_F(RequestGrammarTest, SixtyFourChecksAreARequest) {
+  EXPECT_EQ(Parse(bad_requests_internal::ManyLimits(kChecksMax)).checks.size(), kChecksMax);
+  EXPECT_EQ(Parse(bad_requests_internal::ManyGroups(kChecksMax / 2)).checks.size(), kChecksMax);
+}
+
+TEST_F(RequestGrammarTest, WhatIsNoRequestSaysWhy) {
+  for (const BadRequest& bad : BadRequests()) {
+    const std::vector<std::string_view> words(bad.words.begin(), bad.words.end());
+    const absl::StatusOr<ParsedRequest> parsed = ParseRequest(words, memo_);
+    ASSERT_FALSE(parsed.ok()) << testing::PrintToString(bad.words);
+    EXPECT_EQ(StdView(parsed.status().message()), bad.error);
+  }
+}
+
+TEST_F(RequestGrammarTest, APolicyThatIsNotThereIsNotInvalid) {
+  const std::vector<std::string_view> words = {"k", "@free"};
+  EXPECT_EQ(ParseRequest(words, memo_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ParseLimits("k", std::span(words).subspan(1), memo_).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+// A key alone is refused by the arity of every command; here it has an error of its own.
+TEST_F(RequestGrammarTest, AKeyAloneIsNoRequest) {
+  const std::vector<std::string_view> words = {"k"};
+  EXPECT_EQ(StdView(ParseRequest(words, memo_).status().message()),
+            "expected a limit as in 10/s after the key 'k'");
+}
+
+TEST_F(RequestGrammarTest, LimitsAlone) {
+  EXPECT_TRUE(ParseLimits("k", {}, memo_)->empty());
+  const std::vector<std::string_view> words = {"10/s", "1000/24h,name=x,cost=5", "10/s"};
+  const auto limits = ParseLimits("k", words, memo_);
+  ASSERT_TRUE(limits.ok());
+  EXPECT_THAT(*limits, ElementsAre(LimitOf("10/s"), LimitOf("1000/d"), LimitOf("10/s")));
+}
+
+TEST_F(RequestGrammarTest, LimitsAloneAreCapped) {
+  const std::vector<std::string> many = bad_requests_internal::ManyLimits(kChecksMax + 1);
+  const std::vector<std::string_view> words(many.begin() + 1, many.end());
+  EXPECT_TRUE(ParseLimits("k", std::span(words).first(kChecksMax), memo_).ok());
+  EXPECT_EQ(StdView(ParseLimits("k", words, memo_).status().message()),
+            "too many limits: at most 64");
+  const std::vector<std::string_view> keyword = {"10/s", "COST", "5"};
+  EXPECT_EQ(StdView(ParseLimits("k", keyword, memo_).status().message()),
+            "invalid limit 'COST': expected count/period, as in 10/s");
+}
+
+// What a random request was printed from is what is read.
+TEST_F(RequestGrammarTest, ReadsBackWhatWasPrinted) {
+  CheckLaw(1000, [this] {
+    const std::vector<std::string> key_choices = {
+        "k", "", "AND", "cost", "AT", "WITHLIMITS", "10/s", std::string("\0\r\n", 3)};
+    std::vector<std::string> words;
+    std::vector<std::string> keys;
+    std::vector<std::string> limits;
+    std::vector<std::int64_t> costs;
+    const int groups = *Between(1, 8);
+    for (int group = 0; group < groups; ++group) {
+      if (group > 0) words.push_back(*rc::gen::element<std::string>("AND", "and", "aNd"));
+      words.push_back(*rc::gen::elementOf(key_choices));
+      const std::string key = words.back();
+      const auto group_cost = *rc::gen::maybe(NumberUpTo(INT64_MAX));
+      for (int i = *Between(1, 8); i > 0; --i) {
+        const auto cost = *rc::gen::maybe(NumberUpTo(INT64_MAX));
+        limits.push_back(LimitText(*NotableLimit()));
+        words.push_back(limits.back() + (cost ? ",cost=" + std::to_string(*cost) : ""));
+        keys.push_back(key);
+        costs.push_back(cost ? *cost : group_cost ? *group_cost : 1);
+      }
+      if (group_cost)
+        words.insert(words.end(),
+                     {*rc::gen::element<std::string>("COST", "cost"), std::to_string(*group_cost)});
+    }
+    const bool with_limits = *rc::gen::arbitrary<bool>();
+    if (with_limits) words.push_back("WITHLIMITS");
+    const ParsedRequest& request = Parse(words);
+    RC_ASSERT(Keys() == std::vector<std::string_view>(keys.begin(), keys.end()));
+    RC_ASSERT(Limits() == limits);
+    RC_ASSERT(Costs() == costs);
+    RC_ASSERT(request.with_limits == with_limits);
+  });
+}
+
+}  // namespace
+}  // namespace weir

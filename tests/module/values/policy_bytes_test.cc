@@ -1,0 +1,68 @@
+// Goal: policies and overrides are read as they were written, whatever was there before; damage is
+// refused. Method: nodes that write and read.
+#include "module/values/policy_bytes.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace weir {
+namespace {
+
+using namespace std::string_literals;
+
+PolicyLimits LimitsOf(std::vector<std::string_view> words) { return *ParsePolicyLimits(words); }
+
+void Fill(Policies& policies) {
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s,name=a", "7/h,fixed,cost=3"})).ok());
+  ASSERT_TRUE(policies.Set("paid", LimitsOf({"unlimited"})).ok());
+  ASSERT_TRUE(policies.Override("free", "user:1", LimitsOf({"none"})).ok());
+  ASSERT_TRUE(policies.Override("free", "\0 and\nmore"s, LimitsOf({"1/s", "2/s"})).ok());
+  ASSERT_TRUE(policies.Override("free", "", LimitsOf({"1/s"})).ok());
+}
+
+TEST(PolicyBytesTest, AreReadAsTheyWereWritten) {
+  Policies policies;
+  Fill(policies);
+  const std::string bytes = PolicyBytes(policies);
+  Policies other;
+  ASSERT_TRUE(ReadPolicyBytes(bytes, other));
+  EXPECT_EQ(PolicyBytes(other), bytes);
+  EXPECT_EQ(other.Find("free")->overrides->Keys(),
+            (std::vector<std::string>{"", "\0 and\nmore"s, "user:1"}));
+  EXPECT_TRUE(PolicyBytes(Policies()).empty());
+}
+
+TEST(PolicyBytesTest, WhatWasThereBeforeGoesAndWhatStaysKeepsItsBuckets) {
+  Policies policies;
+  Fill(policies);
+  const std::string bytes = PolicyBytes(policies);
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"9/s"})).ok());
+  ASSERT_TRUE(policies.Set("new", LimitsOf({"9/s"})).ok());
+  ASSERT_TRUE(policies.Override("free", "user:2", LimitsOf({"1/s"})).ok());
+  ASSERT_TRUE(policies.Override("paid", "user:2", LimitsOf({"1/s"})).ok());
+  const std::uint32_t id = policies.Find("free")->id;
+  ASSERT_TRUE(ReadPolicyBytes(bytes, policies));
+  EXPECT_EQ(PolicyBytes(policies), bytes);
+  EXPECT_EQ(policies.Find("free")->id, id);
+  ASSERT_TRUE(ReadPolicyBytes("", policies));
+  EXPECT_TRUE(policies.All().empty());
+}
+
+TEST(PolicyBytesTest, WhatIsCutOffIsRefused) {
+  Policies policies;
+  Fill(policies);
+  const std::string bytes = PolicyBytes(policies);
+  const std::size_t first = bytes.find("paid");  // the whole of the first policy is before it
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    Policies other;
+    EXPECT_EQ(ReadPolicyBytes(std::string_view(bytes).substr(0, size), other), size == first)
+        << size;
+  }
+}
+
+}  // namespace
+}  // namespace weir

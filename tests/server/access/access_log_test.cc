@@ -1,0 +1,116 @@
+// Goal: the log has the last refusals, equal ones as one, and never more than its bound. Method:
+// entries around each edge: 60 s, ten entries back, 128 entries, 128 bytes.
+#include "server/access/access_log.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class AccessLogTest : public testing::Test {
+ protected:
+  static AccessLog::Entry Of(const std::string& key) {
+    return {
+        .reason = AccessLog::Reason::kKey, .object = key, .user = "app", .client = {}, .last = {}};
+  }
+  void Note(AccessLog::Entry entry) {
+    entry.last = now_;
+    entry.client = "id=" + std::to_string(++clients_);
+    log_.Note(std::move(entry));
+  }
+  // "key*count", the latest first.
+  std::vector<std::string> Shown(std::size_t max = AccessLog::kEntriesMax) {
+    std::vector<std::string> shown;
+    for (const AccessLog::Entry& entry : log_.Latest(max)) {
+      shown.push_back(entry.object + "*" + std::to_string(entry.count));
+    }
+    return shown;
+  }
+
+  AccessLog log_;
+  Instant now_{std::chrono::hours{1}};
+  int clients_ = 0;
+};
+
+TEST_F(AccessLogTest, TheLatestComesFirst) {
+  EXPECT_THAT(Shown(), IsEmpty());
+  for (const char* key : {"a", "b", "c"}) Note(Of(key));
+  EXPECT_THAT(Shown(), ElementsAre("c*1", "b*1", "a*1"));
+  EXPECT_THAT(Shown(2), ElementsAre("c*1", "b*1"));
+  EXPECT_THAT(Shown(0), IsEmpty());
+  log_.Clear();
+  EXPECT_THAT(Shown(), IsEmpty());
+}
+
+TEST_F(AccessLogTest, EqualOnesAreOneThatCountsAndComesFirst) {
+  for (const char* key : {"a", "b", "a", "a"}) Note(Of(key));
+  EXPECT_THAT(Shown(), ElementsAre("a*3", "b*1"));
+  EXPECT_EQ(log_.Latest(1)[0].client, "id=4") << "who was the last";
+}
+
+TEST_F(AccessLogTest, WhatDiffersInAnythingIsAnother) {
+  Note(Of("a"));
+  AccessLog::Entry entry = Of("a");
+  entry.user = "other";
+  Note(entry);
+  entry = Of("a");
+  entry.in_transaction = true;
+  Note(entry);
+  entry = Of("a");
+  entry.reason = AccessLog::Reason::kCommand;
+  Note(entry);
+  EXPECT_THAT(Shown(), ElementsAre("a*1", "a*1", "a*1", "a*1"));
+}
+
+// Counted from the last of them.
+TEST_F(AccessLogTest, WhatComesLaterIsAnother) {
+  Note(Of("a"));
+  now_ += AccessLog::kSameTime;
+  Note(Of("a"));
+  EXPECT_THAT(Shown(), ElementsAre("a*2"));
+  now_ += AccessLog::kSameTime;
+  Note(Of("a"));
+  EXPECT_THAT(Shown(), ElementsAre("a*3"));
+  now_ += AccessLog::kSameTime + Nanos{1};
+  Note(Of("a"));
+  EXPECT_THAT(Shown(), ElementsAre("a*1", "a*3"));
+}
+
+TEST_F(AccessLogTest, OnlyTheLatestAreLookedAt) {
+  const auto note_others = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) Note(Of("other" + std::to_string(i)));
+  };
+  Note(Of("a"));
+  note_others(AccessLog::kLookedAtMax - 1);
+  Note(Of("a"));
+  EXPECT_EQ(Shown(1), std::vector<std::string>{"a*2"});
+  log_.Clear();
+  Note(Of("a"));
+  note_others(AccessLog::kLookedAtMax);
+  Note(Of("a"));
+  EXPECT_EQ(Shown(1), std::vector<std::string>{"a*1"});
+}
+
+TEST_F(AccessLogTest, HasABound) {
+  for (std::size_t i = 0; i <= AccessLog::kEntriesMax; ++i) Note(Of(std::to_string(i)));
+  const std::vector<std::string> shown = Shown(1000);
+  EXPECT_THAT(shown, SizeIs(AccessLog::kEntriesMax));
+  EXPECT_EQ(shown.front(), "128*1");
+  EXPECT_EQ(shown.back(), "1*1") << "the oldest went";
+  const std::string fits(AccessLog::kObjectBytesMax, 'x');
+  Note(Of(fits));
+  EXPECT_EQ(Shown(1)[0], fits + "*1");
+  Note(Of(fits + "y"));
+  EXPECT_EQ(Shown(1)[0], fits + "...*1");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,42 @@
+// Goal: the examples of the documentation show what happens. Method: each row's are typed in, in
+// order, on a fresh server whose clock stands still at a realistic time; the replies are compared
+// as redis-cli prints them. Those of the commands that limit are in tests/commands/.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/commands/command_table.h"
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+class CommandExamplesTest : public testing::TestWithParam<const CommandSpec*> {};
+
+TEST_P(CommandExamplesTest, ShowWhatHappens) {
+  Conversation client;
+  // Not a whole number of any unit since the epoch.
+  client.server().clock.Advance(std::chrono::hours{4321} + Nanos{123'456'789});
+  for (const Example& example : GetParam()->examples) {
+    EXPECT_EQ(client.Show(example.command), example.reply) << example.command;
+  }
+}
+
+std::vector<const CommandSpec*> RowsWithExamples() {
+  std::vector<const CommandSpec*> rows;
+  for (const CommandSpec& spec : CommandTable()) {
+    if (!spec.examples.empty() && spec.group != "limit") rows.push_back(&spec);
+  }
+  return rows;
+}
+
+std::string RowName(const testing::TestParamInfo<const CommandSpec*>& row) {
+  std::string name(row.param->name);
+  for (char& c : name) c = c == '.' || c == '|' ? '_' : c;
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, CommandExamplesTest, testing::ValuesIn(RowsWithExamples()), RowName);
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,360 @@
+// Goal: INFO has every field that tools for Redis read, spelled as they parse it, and true. Method:
+// the text is taken apart strictly; after known events the fields have known values.
+#include "server/handlers/info.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/config/version.h"
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+struct Info {
+  std::vector<std::string> sections;
+  std::map<std::string, std::string> fields;
+};
+
+bool IsFieldName(std::string_view name) {
+  return !name.empty() &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+// Those of the sections that Redis names for a command or an error.
+bool IsNamedField(std::string_view name) {
+  return name.starts_with("cmdstat_") || name.starts_with("latency_percentiles_usec_") ||
+         name.starts_with("errorstat_");
+}
+
+// Sections are "# Name", a field a line, CRLF behind each, an empty line between sections.
+Info Parse(std::string_view text) {
+  Info info;
+  bool begins_section = true;
+  while (!text.empty()) {
+    const std::size_t end = text.find("\r\n");
+    if (end == std::string_view::npos) {
+      ADD_FAILURE() << "a line without end: " << text;
+      break;
+    }
+    const std::string line(text.substr(0, end));
+    text.remove_prefix(end + 2);
+    if (begins_section) {
+      EXPECT_TRUE(line.starts_with("# ") && line.size() > 2) << line;
+      info.sections.push_back(line.substr(2));
+      begins_section = false;
+    } else if (line.empty()) {
+      begins_section = true;
+    } else {
+      const std::size_t colon = line.find(':');
+      EXPECT_NE(colon, std::string::npos) << line;
+      const std::string name = line.substr(0, colon);
+      EXPECT_TRUE(IsFieldName(name) || IsNamedField(name)) << line;
+      EXPECT_TRUE(info.fields.emplace(name, line.substr(colon + 1)).second) << "twice: " << line;
+      EXPECT_EQ(line.find_first_of("\r\n\t"), std::string::npos) << line;
+    }
+  }
+  EXPECT_FALSE(begins_section && !info.sections.empty()) << "an empty line at the end";
+  return info;
+}
+
+Info InfoOf(Conversation& client, const std::string& sections = "") {
+  return Parse(client.Ask("INFO " + sections).text);
+}
+
+TEST(InfoTest, HasTheFieldsThatToolsRead) {
+  Conversation client;
+  Info info = InfoOf(client);
+  EXPECT_THAT(info.sections,
+              ElementsAre("Server", "Clients", "Memory", "Persistence", "Stats", "Replication",
+                          "CPU", "Modules", "Errorstats", "Cluster", "Keyspace", "Weir"));
+  for (const char* name : {"redis_version",
+                           "redis_mode",
+                           "os",
+                           "arch_bits",
+                           "process_id",
+                           "run_id",
+                           "tcp_port",
+                           "uptime_in_seconds",
+                           "uptime_in_days",
+                           "connected_clients",
+                           "blocked_clients",
+                           "maxclients",
+                           "used_memory",
+                           "used_memory_human",
+                           "used_memory_rss",
+                           "used_memory_rss_human",
+                           "used_memory_peak",
+                           "used_memory_peak_human",
+                           "total_system_memory",
+                           "mem_fragmentation_ratio",
+                           "maxmemory",
+                           "maxmemory_policy",
+                           "loading",
+                           "rdb_bgsave_in_progress",
+                           "aof_rewrite_in_progress",
+                           "total_connections_received",
+                           "total_commands_processed",
+                           "instantaneous_ops_per_sec",
+                           "instantaneous_input_kbps",
+                           "instantaneous_output_kbps",
+                           "expired_keys",
+                           "evicted_keys",
+                           "role",
+                           "connected_slaves",
+                           "cluster_enabled",
+                           "weir_version",
+                           "buckets",
+                           "limits",
+                           "table_bytes",
+                           "allowed",
+                           "denied",
+                           "time_offset_ms"}) {
+    EXPECT_TRUE(info.fields.contains(name)) << name;
+  }
+}
+
+TEST(InfoTest, ConstantsAreWhatTheyMustBe) {
+  Conversation client;
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["redis_version"], kRedisVersion);
+  EXPECT_EQ(info.fields["weir_version"], kVersion);
+  EXPECT_EQ(info.fields["redis_mode"], "standalone");
+  EXPECT_EQ(info.fields["role"], "master");
+  EXPECT_EQ(info.fields["loading"], "0");
+  EXPECT_EQ(info.fields["cluster_enabled"], "0");
+  EXPECT_EQ(info.fields["maxclients"], "10000");
+  EXPECT_EQ(info.fields["run_id"], client.server().services.run_id);
+  EXPECT_EQ(info.fields["run_id"].size(), 40U);
+  EXPECT_EQ(info.fields["run_id"].find_first_not_of("0123456789abcdef"), std::string::npos);
+}
+
+// Goal: the counts of commands, times and errors are what happened. Method: on a clock on which
+// each command takes 1.5 ms, count by hand.
+TEST(InfoTest, CountsCallsFailuresRejectionsAndTimes) {
+  Conversation client;
+  client.server().clock.set_lap(std::chrono::microseconds{1500});
+  for (int i = 0; i < 3; ++i) client.Run("PING");
+  client.Run("RL.ALLOW k 2/x");  // fails
+  client.Run("RL.ALLOW k 2/s");
+  client.Run("RL.ALLOW");          // is rejected
+  client.Run("CLIENT ID");         // a subcommand
+  client.Run("CLIENT NOSUCH");     // no command
+  client.Run("NOSUCH");            // likewise
+  client.Run("AUTH default x y");  // fails
+  Info info = InfoOf(client, "commandstats errorstats latencystats");
+  EXPECT_THAT(
+      info.fields,
+      UnorderedElementsAre(
+          Pair("cmdstat_auth",
+               "calls=1,usec=1500,usec_per_call=1500.00,rejected_calls=0,failed_calls=1"),
+          Pair("cmdstat_client|id",
+               "calls=1,usec=1500,usec_per_call=1500.00,rejected_calls=0,failed_calls=0"),
+          Pair("cmdstat_ping",
+               "calls=3,usec=4500,usec_per_call=1500.00,rejected_calls=0,failed_calls=0"),
+          Pair("cmdstat_rl.allow",
+               "calls=2,usec=3000,usec_per_call=1500.00,rejected_calls=1,failed_calls=1"),
+          Pair("errorstat_ERR", "count=5"),
+          Pair("latency_percentiles_usec_auth", "p50=1572.863,p99=1572.863,p99.9=1572.863"),
+          Pair("latency_percentiles_usec_client|id", "p50=1572.863,p99=1572.863,p99.9=1572.863"),
+          Pair("latency_percentiles_usec_ping", "p50=1572.863,p99=1572.863,p99.9=1572.863"),
+          Pair("latency_percentiles_usec_rl.allow", "p50=1572.863,p99=1572.863,p99.9=1572.863")));
+}
+
+// As in Redis: each of its commands counts, it counts for itself, and its time is that of all.
+TEST(InfoTest, CountsTheCommandsOfATransaction) {
+  Conversation client;
+  client.server().clock.set_lap(std::chrono::microseconds{1000});
+  client.Send("MULTI\r\nPING\r\nRL.ALLOW k 2/x\r\nEXEC\r\n");
+  Info info = InfoOf(client, "commandstats");
+  EXPECT_EQ(info.fields["cmdstat_ping"],
+            "calls=1,usec=1000,usec_per_call=1000.00,rejected_calls=0,failed_calls=0");
+  EXPECT_EQ(info.fields["cmdstat_rl.allow"],
+            "calls=1,usec=1000,usec_per_call=1000.00,rejected_calls=0,failed_calls=1");
+  EXPECT_EQ(info.fields["cmdstat_exec"],
+            "calls=1,usec=4000,usec_per_call=4000.00,rejected_calls=0,failed_calls=0");
+}
+
+// What EXEC says in the place of a reply that is too long is no failure, of nobody.
+TEST(InfoTest, RepliesThatAreTooLongAreNoFailures) {
+  Conversation client;
+  std::string policy = "RL.POLICY SET long";
+  for (int i = 1; i <= 64; ++i) policy += " " + std::to_string(i) + "G/9w";
+  client.Run(policy);
+  client.Run("MULTI");
+  for (int i = 0; i < 2000; ++i) client.Run("RL.ALLOW k @long WITHLIMITS");
+  EXPECT_THAT(client.Run("EXEC"), testing::HasSubstr("are too long"));
+  Info info = InfoOf(client, "commandstats");
+  EXPECT_THAT(info.fields["cmdstat_rl.allow"], testing::EndsWith("failed_calls=0"));
+  EXPECT_THAT(info.fields["cmdstat_exec"], testing::EndsWith("failed_calls=0"));
+}
+
+TEST(InfoTest, CountsErrorsByTheirPrefix) {
+  Conversation client;
+  client.Run("HELLO 9");
+  client.Run("AUTH default x");
+  client.Run("AUTH nobody x");
+  client.server().clock.Advance(std::chrono::seconds{10});
+  client.Receive();
+  client.Send("MULTI\r\nNOSUCH\r\nEXEC\r\n");
+  Info info = InfoOf(client, "errorstats");
+  EXPECT_THAT(info.fields, UnorderedElementsAre(Pair("errorstat_NOPROTO", "count=1"),
+                                                Pair("errorstat_WRONGPASS", "count=1"),
+                                                Pair("errorstat_ERR", "count=1"),
+                                                Pair("errorstat_EXECABORT", "count=1")));
+}
+
+// Of the last whole second: nothing ticks, so it is exact on a clock that a test moves.
+TEST(InfoTest, TellsTheRatesOfTheLastSecond) {
+  Conversation client;
+  client.Send("PING\r\nPING\r\nPING\r\n");
+  EXPECT_EQ(InfoOf(client, "stats").fields["instantaneous_ops_per_sec"], "0");
+  client.server().clock.Advance(std::chrono::seconds{1});
+  Info info = InfoOf(client, "stats");
+  EXPECT_EQ(info.fields["instantaneous_ops_per_sec"], "4");  // and the INFO
+  EXPECT_EQ(info.fields["instantaneous_input_kbps"], "0.04");
+  client.server().clock.Advance(std::chrono::seconds{2});
+  EXPECT_EQ(InfoOf(client, "stats").fields["instantaneous_ops_per_sec"], "0");
+}
+
+// A restarted server is another one to a Sentinel.
+TEST(InfoTest, EveryServerHasItsOwnRunId) {
+  TestServer one;
+  TestServer two;
+  EXPECT_NE(one.services.run_id, two.services.run_id);
+}
+
+TEST(InfoTest, AVerbatimStringInResp3) {
+  Conversation client;
+  EXPECT_EQ(client.Ask("INFO").type, '$');
+  client.Run("HELLO 3");
+  EXPECT_EQ(client.Ask("INFO").type, '=');
+  EXPECT_EQ(client.Run("INFO nosuch"), "=4\r\ntxt:\r\n");
+}
+
+TEST(InfoTest, SectionsAreChosenByName) {
+  Conversation client;
+  EXPECT_THAT(InfoOf(client, "replication").sections, ElementsAre("Replication"));
+  EXPECT_THAT(InfoOf(client, "CPU nosuch Server server").sections, ElementsAre("Server", "CPU"));
+  for (const char* all : {"all", "EVERYTHING", "nosuch all", "default all"}) {
+    EXPECT_EQ(InfoOf(client, all).sections.size(), 14U) << all;
+  }
+  for (const char* most : {"", "default", "default cpu"}) {
+    EXPECT_EQ(InfoOf(client, most).sections.size(), 12U) << most;
+  }
+  EXPECT_THAT(InfoOf(client, "default commandSTATS").sections, Contains("Commandstats"));
+  EXPECT_EQ(client.Run("INFO nosuch"), "$0\r\n\r\n");
+  EXPECT_EQ(client.Run("INFO \"\""), "$0\r\n\r\n");
+  EXPECT_EQ(client.Run("INFO replication"),
+            "$48\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n");
+}
+
+TEST(InfoTest, CountsConnections) {
+  Conversation client;
+  client.server().services.connections_received = 5;
+  client.server().services.connections_rejected = 2;
+  Conversation other(client.server());
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["connected_clients"], "2");
+  EXPECT_EQ(info.fields["total_connections_received"], "5");
+  EXPECT_EQ(info.fields["rejected_connections"], "2");
+}
+
+// Errors are commands, too; a broken request is none. All workers count.
+TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
+  Conversation client;
+  Worker second(client.server().services);
+  second.counters.commands.Add(100);
+  second.tally.denied.Add(10);
+  client.Run("RL.ALLOW k 2/h");
+  client.Run("RL.ALLOW k 2/h COST 2");
+  client.Run("RL.ALLOW k 2/x");
+  client.Run("NOSUCH");
+  client.Run("AUTH x");
+  Conversation broken(client.server());
+  broken.Send("*x\r\n");
+  Conversation foreign(client.server());
+  foreign.Send("GET / HTTP/1.1\r\n");
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["total_commands_processed"], "106");  // with this one
+  EXPECT_EQ(info.fields["total_error_replies"], "4");
+  EXPECT_EQ(info.fields["protocol_errors"], "2");
+  EXPECT_EQ(info.fields["allowed"], "1");
+  EXPECT_EQ(info.fields["denied"], "11");
+  EXPECT_EQ(info.fields["io_threads_active"], "2");
+}
+
+TEST(InfoTest, CountsBytes) {
+  Conversation client;
+  client.Send("PING\r\nPI");
+  EXPECT_EQ(client.server().worker.counters.input_bytes.value(), 6U);
+  EXPECT_EQ(client.server().worker.counters.output_bytes.value(), 7U);
+  client.Send("NG\r\n");
+  EXPECT_EQ(client.server().worker.counters.input_bytes.value(), 12U);
+  EXPECT_EQ(client.server().worker.counters.output_bytes.value(), 14U);
+}
+
+TEST(InfoTest, CountsBucketsAndSweeping) {
+  Conversation client;
+  EXPECT_FALSE(InfoOf(client).fields.contains("db0"));
+  client.Run("RL.ALLOW a 10/s 1/h AND b 10/s");
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["buckets"], "3");
+  EXPECT_EQ(info.fields["limits"], "2");
+  EXPECT_EQ(info.fields["db0"], "keys=3,expires=3,avg_ttl=0");
+  client.server().clock.Advance(std::chrono::seconds{1});
+  while (!client.server().services.sweeper.Step(client.server().clock.Now())) {
+  }
+  info = InfoOf(client);
+  EXPECT_EQ(info.fields["buckets"], "1");
+  EXPECT_EQ(info.fields["expired_keys"], "2");
+  EXPECT_EQ(info.fields["sweeper_dropped"], "2");
+  EXPECT_EQ(info.fields["sweeper_laps"], "1");
+}
+
+// Nothing is swept where clients bring the time, but what is full is gone.
+TEST(InfoTest, TheKeyspaceIsDbsizesUnderExplicitTime) {
+  Conversation client(TestServer::WithExplicitTime());
+  client.Run("RL.ALLOW a 10/s 1/h AND b 10/s AT 1000000000");
+  EXPECT_EQ(client.Run("DBSIZE"), ":3\r\n");
+  EXPECT_EQ(InfoOf(client).fields["db0"], "keys=3,expires=3,avg_ttl=0");
+  client.Run("RL.ALLOW c 1/h AT 2000000000");
+  EXPECT_EQ(client.Run("DBSIZE"), ":2\r\n");
+  EXPECT_EQ(InfoOf(client).fields["db0"], "keys=2,expires=2,avg_ttl=0");
+}
+
+TEST(InfoTest, ShowsTimes) {
+  Conversation client;
+  client.server().services.wall_clock_offset = [] { return std::chrono::milliseconds{-1500}; };
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["uptime_in_seconds"], "0");
+  EXPECT_EQ(info.fields["time_offset_ms"], "-1500");
+  EXPECT_EQ(info.fields["explicit_time"], "0");
+  client.server().clock.Advance(std::chrono::hours{49} - Nanos{1});
+  info = InfoOf(client);
+  EXPECT_EQ(info.fields["uptime_in_seconds"], std::to_string(49 * 3600 - 1));
+  EXPECT_EQ(info.fields["uptime_in_days"], "2");
+  Conversation test(TestServer::WithExplicitTime());
+  EXPECT_EQ(InfoOf(test).fields["explicit_time"], "1");
+}
+
+TEST(InfoTest, ShowsThePortInUse) {
+  Conversation client;
+  client.server().services.port = 40123;
+  EXPECT_EQ(InfoOf(client).fields["tcp_port"], "40123");
+}
+
+}  // namespace
+}  // namespace weir

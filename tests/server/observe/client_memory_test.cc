@@ -1,0 +1,151 @@
+// Goal: clients together hold no more than they may; who goes is who holds the most and has not
+// asked to stay. Method: records that say what their clients hold; threads for ThreadSanitizer.
+#include "server/observe/client_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_clock.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::size_t kMegabyte = 1024 * 1024;
+
+class ClientMemoryTest : public testing::Test {
+ protected:
+  ClientMemoryTest() { SetMost(10 * kMegabyte); }
+
+  void SetMost(std::int64_t bytes) {
+    EXPECT_TRUE(settings_
+                    .Change([&](Options& options) {
+                      options.max_clients_memory.bytes = bytes;
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  }
+  std::shared_ptr<ClientRecord> Connect() {
+    return clients_.Add("127.0.0.1:1", "127.0.0.1:7379", 7, clock_.Now());
+  }
+  std::vector<std::shared_ptr<ClientRecord>> Connect(std::size_t count) {
+    std::vector<std::shared_ptr<ClientRecord>> all(count);
+    std::ranges::generate(all, [this] { return Connect(); });
+    return all;
+  }
+  // Of those that are still there.
+  std::vector<std::uint64_t> Ids() {
+    std::vector<std::uint64_t> ids;
+    for (const auto& record : clients_.All()) ids.push_back(record->id);
+    return ids;
+  }
+
+  FakeClock clock_;
+  Settings settings_{DefaultOptions()};
+  ClientRegistry clients_;
+  ClientMemory memory_{settings_, clients_, clock_};
+};
+
+TEST_F(ClientMemoryTest, CountsWhatIsHeldNow) {
+  const auto one = Connect();
+  const auto two = Connect();
+  memory_.Note(*one, 500);
+  memory_.Note(*two, 300);
+  memory_.Note(*one, 100);
+  EXPECT_EQ(memory_.held_bytes(), 400U);
+  EXPECT_EQ(one->held_bytes, 100U);
+  memory_.Note(*one, 0);
+  memory_.Note(*two, 0);
+  EXPECT_EQ(memory_.held_bytes(), 0U);
+  EXPECT_EQ(memory_.evicted(), 0U);
+}
+
+TEST_F(ClientMemoryTest, WhoHoldsTheMostGoes) {
+  const std::vector<std::shared_ptr<ClientRecord>> all = Connect(4);
+  int woken = 0;
+  all[1]->set_on_wake([&] { ++woken; });
+  memory_.Note(*all[0], 2 * kMegabyte);
+  memory_.Note(*all[1], 5 * kMegabyte);
+  memory_.Note(*all[2], 3 * kMegabyte);
+  EXPECT_EQ(memory_.evicted(), 0U) << "as much as there may be";
+  memory_.Note(*all[3], 1);
+  EXPECT_THAT(Ids(), ElementsAre(1, 3, 4));
+  EXPECT_EQ(woken, 1);
+  EXPECT_EQ(memory_.held_bytes(), 5 * kMegabyte + 1);
+  // Its connection tells it when it has gone.
+  memory_.Note(*all[1], 0);
+  EXPECT_EQ(memory_.held_bytes(), 5 * kMegabyte + 1);
+}
+
+// It takes a while to go, and says meanwhile what it holds.
+TEST_F(ClientMemoryTest, NobodyElseGoesForWhoIsGoing) {
+  const auto largest = Connect();
+  const auto other = Connect();
+  memory_.Note(*largest, 9 * kMegabyte);
+  memory_.Note(*other, 2 * kMegabyte);
+  ASSERT_THAT(Ids(), ElementsAre(2));
+  memory_.Note(*largest, 9 * kMegabyte);
+  memory_.Note(*other, 3 * kMegabyte);
+  EXPECT_THAT(Ids(), ElementsAre(2));
+  EXPECT_EQ(memory_.held_bytes(), 3 * kMegabyte);
+  EXPECT_EQ(memory_.evicted(), 1U);
+}
+
+TEST_F(ClientMemoryTest, AsManyGoAsHaveTo) {
+  const std::vector<std::shared_ptr<ClientRecord>> all = Connect(9);
+  for (const auto& record : all) memory_.Note(*record, kMegabyte);
+  SetMost(4 * kMegabyte);
+  EXPECT_EQ(memory_.evicted(), 0U) << "until somebody wants more";
+  memory_.Note(*all[8], kMegabyte + 1);
+  EXPECT_EQ(memory_.evicted(), 5U);
+  EXPECT_THAT(Ids(), testing::SizeIs(4));
+  EXPECT_EQ(all[8]->killed, true);
+}
+
+TEST_F(ClientMemoryTest, WhoStaysIsLeftAlone) {
+  const auto largest = Connect();
+  const auto other = Connect();
+  largest->stays = true;
+  memory_.Note(*largest, 9 * kMegabyte);
+  memory_.Note(*other, 2 * kMegabyte);
+  EXPECT_THAT(Ids(), ElementsAre(1));
+  memory_.Note(*largest, 20 * kMegabyte);
+  EXPECT_THAT(Ids(), ElementsAre(1)) << "there is nobody else";
+}
+
+TEST_F(ClientMemoryTest, WithoutABoundAllStay) {
+  SetMost(0);
+  memory_.Note(*Connect(), std::size_t{1} << 40);
+  EXPECT_EQ(memory_.evicted(), 0U);
+}
+
+TEST_F(ClientMemoryTest, ManyThreadsAtOnce) {
+  SetMost(kMegabyte);
+  const auto small = Connect();
+  memory_.Note(*small, 1);
+  std::array<std::thread, 4> threads;
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
+      for (int round = 0; round < 500; ++round) {
+        const auto record = Connect();
+        memory_.Note(*record, 700'000);
+        memory_.Note(*record, 900'000);
+        memory_.Note(*record, 0);
+        clients_.Remove(*record);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(memory_.held_bytes(), 1U);
+  EXPECT_THAT(Ids(), ElementsAre(1)) << "there was always a larger one";
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,41 @@
+// Goal: the rate is what was counted in the last whole second, whoever asks and when. Method: a
+// clock that the test moves.
+#include "server/observe/rate.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Instant kStart{seconds{1'000'000}};
+
+TEST(RateTest, TellsTheLastWholeSecond) {
+  Rate rate;
+  EXPECT_EQ(rate.InLastSecond(kStart), 0U);
+  rate.Add(2, kStart);
+  rate.Add(3, kStart + milliseconds{999});
+  EXPECT_EQ(rate.InLastSecond(kStart + milliseconds{999}), 0U);
+  EXPECT_EQ(rate.InLastSecond(kStart + milliseconds{1000}), 5U);
+  EXPECT_EQ(rate.InLastSecond(kStart + milliseconds{1999}), 5U);
+  EXPECT_EQ(rate.InLastSecond(kStart + milliseconds{2000}), 0U);
+}
+
+TEST(RateTest, ANewSecondBeginsAtNothing) {
+  Rate rate;
+  for (int i = 0; i < 100; ++i) {
+    rate.Add(static_cast<std::uint64_t>(i), kStart + seconds{i});
+    EXPECT_EQ(rate.InLastSecond(kStart + seconds{i + 1}), static_cast<std::uint64_t>(i));
+  }
+}
+
+TEST(RateTest, WhatIsLongAgoIsNothing) {
+  Rate rate;
+  rate.Add(7, kStart);
+  for (int i = 2; i < 20; ++i) EXPECT_EQ(rate.InLastSecond(kStart + seconds{i}), 0U) << i;
+}
+
+}  // namespace
+}  // namespace weir

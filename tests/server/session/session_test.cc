@@ -1,0 +1,373 @@
+// Goal: a session answers each request once and in order, gives way in time, reads the clock once a
+// turn and does nothing after its end. Method: turns at their exact bounds; random sequences of
+// requests, in random pieces, whose replies are counted.
+#include "server/session/session.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/commands/command_table.h"
+#include "server/os/log.h"
+#include "tests/support/conversation.h"
+#include "tests/support/generators.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+std::string Repeated(std::string_view request, std::size_t count) {
+  std::string requests;
+  for (std::size_t i = 0; i < count; ++i) requests += request;
+  return requests;
+}
+
+TEST(SessionTest, NothingYetIsNoTurnsWork) {
+  Conversation client;
+  std::string out;
+  const Session::Turn turn = client.session().Execute("", out);
+  EXPECT_EQ(turn.consumed, 0U);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(out, "");
+}
+
+TEST(SessionTest, ConsumesWholeRequestsAndLeavesTheRest) {
+  Conversation client;
+  std::string out = "what waits to be sent, ";
+  const Session::Turn turn =
+      client.session().Execute("PING\r\n\r\n*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI", out);
+  EXPECT_EQ(turn.consumed, 22U);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(out, "what waits to be sent, +PONG\r\n+PONG\r\n");
+}
+
+TEST(SessionTest, ATurnEndsAfterSoManyCommands) {
+  const std::string pings = Repeated("PING\r\n", kWorkPerTurn + 1);
+  Conversation client;
+  std::string out;
+  Session::Turn turn = client.session().Execute(pings, out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  EXPECT_EQ(turn.consumed, 6 * kWorkPerTurn);
+  EXPECT_EQ(out, Repeated("+PONG\r\n", kWorkPerTurn));
+  out.clear();
+  turn = client.session().Execute(std::string_view(pings).substr(turn.consumed), out);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(turn.consumed, 6U);
+  EXPECT_EQ(out, "+PONG\r\n");
+}
+
+TEST(SessionTest, OneCommandLessIsOneTurn) {
+  Conversation client;
+  std::string out;
+  const std::string pings = Repeated("PING\r\n", kWorkPerTurn - 1);
+  const Session::Turn turn = client.session().Execute(pings, out);
+  EXPECT_EQ(turn.next, Session::Next::kRead);
+  EXPECT_EQ(turn.consumed, pings.size());
+}
+
+// A thousand keys are a thousand commands' work, whatever the reply.
+TEST(SessionTest, ATurnEndsAfterSoMuchWork) {
+  std::vector<std::string> words(1'001, "k");
+  for (const char* command : {"EXISTS", "DEL"}) {
+    words[0] = command;
+    const std::string request = RespRequest(words);
+    Conversation client;
+    std::string out;
+    const Session::Turn turn = client.session().Execute(Repeated(request, 5), out);
+    EXPECT_EQ(turn.next, Session::Next::kContinue);
+    EXPECT_EQ(turn.consumed, 2 * request.size());
+    EXPECT_EQ(out, Repeated(":0\r\n", 2));
+  }
+}
+
+TEST(SessionTest, WhoVisitsTheWholeTableDoesMuch) {
+  constexpr std::size_t kPerTurn = kWorkPerTurn / (kWholeTableWork + 1) + 1;
+  for (const std::string request :
+       {"DBSIZE\r\n", "FLUSHALL\r\n", "FLUSHDB\r\n", "CLIENT LIST\r\n", "INFO cpu\r\n"}) {
+    Conversation client;
+    std::string out;
+    const Session::Turn turn = client.session().Execute(Repeated(request, 100), out);
+    EXPECT_EQ(turn.next, Session::Next::kContinue);
+    EXPECT_EQ(turn.consumed, kPerTurn * request.size()) << request;
+  }
+}
+
+// The reply that goes over is the last: at most one more than the bound.
+TEST(SessionTest, ATurnEndsWhenSoManyBytesOfRepliesWait) {
+  const std::size_t each = kReplyBytesPerTurn / 2;
+  const std::string message(each - 10, 'x');  // "$32758\r\n" and CRLF: exactly half of the bound
+  const std::string echo = RespRequest(std::vector<std::string>{"ECHO", message});
+  Conversation client;
+  std::string out;
+  Session::Turn turn = client.session().Execute(Repeated(echo, 5), out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  EXPECT_EQ(turn.consumed, 2 * echo.size());
+  EXPECT_EQ(out.size(), kReplyBytesPerTurn);
+
+  const std::string shorter = RespRequest(std::vector<std::string>{"ECHO", message.substr(1)});
+  turn = client.session().Execute(shorter + Repeated(echo, 5), out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  EXPECT_EQ(turn.consumed, shorter.size() + 2 * echo.size());
+  EXPECT_EQ(out.size(),
+            2 * kReplyBytesPerTurn - 1 + each);  // What waited before the turn does not count.
+}
+
+// Turn by turn, everything is answered.
+TEST(SessionTest, TurnsGoOnUntilAllIsAnswered) {
+  Conversation client;
+  EXPECT_EQ(client.Send(Repeated("PING\r\n", 5'000)), Repeated("+PONG\r\n", 5'000));
+  EXPECT_EQ(client.turns(), 5);
+  EXPECT_EQ(client.unread_bytes(), 0U);
+}
+
+TEST(SessionTest, AnErrorEndsTheTurnForGood) {
+  Conversation client;
+  const std::string pings = Repeated("PING\r\n", kWorkPerTurn);
+  std::string out;
+  // The error is behind the bound, so it is the next turn's.
+  Session::Turn turn = client.session().Execute(pings + "*x\r\n", out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  out.clear();
+  turn = client.session().Execute("*x\r\nPING\r\n", out);
+  EXPECT_EQ(turn.next, Session::Next::kClose);
+  EXPECT_EQ(out, "-ERR Protocol error: invalid multibulk length\r\n");
+  for (const std::string_view more : {"", "PING\r\n", "*x\r\n"}) {
+    out.clear();
+    turn = client.session().Execute(more, out);
+    EXPECT_EQ(turn.next, Session::Next::kClose);
+    EXPECT_EQ(turn.consumed, 0U);
+    EXPECT_EQ(out, "");
+  }
+}
+
+// The client gets nothing; who runs the server gets a line a minute, in which nothing of the
+// client's can pass for the log's own.
+TEST(SessionTest, AForeignProtocolIsLoggedOnceAMinute) {
+  testing::internal::CaptureStderr();
+  ConfigureLog("info");
+  TestServer server;
+  const auto meet = [&server](const std::string& request) {
+    Conversation stranger(server);
+    EXPECT_EQ(stranger.Send(request), "");
+    EXPECT_TRUE(stranger.closed());
+  };
+  meet("\r\nGET /\x1b[31m'\\ HTTP/1.1\r\nHost: x\r\n");
+  for (int i = 0; i < 1'000; ++i) meet("POST / HTTP/1.1\r\n");
+  server.clock.Advance(kForeignLogInterval);
+  meet("GET /" + std::string(100, 'x') + " HTTP/1.1\r\n");
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(log, '\n'), 2);
+  const std::string line = "closed client 127.0.0.1:50000: it does not speak the Redis protocol: ";
+  EXPECT_THAT(log, testing::HasSubstr(line + "'GET /\\x1b[31m'\\\\ HTTP/1.1\\r\\nHost: x\\r\\n' "
+                                             "(0 such lines held back)\n"));
+  EXPECT_THAT(log, testing::HasSubstr(line + "'GET /" + std::string(59, 'x') +
+                                      "' (1000 such lines held back)\n"));
+}
+
+// A clock on which every look costs a second.
+class CountingClock : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override {
+    return FakeClock::kStart + std::chrono::seconds{looks_++};
+  }
+  [[nodiscard]] Nanos Stopwatch() const override { return Nanos{++stopwatch_looks_}; }
+  [[nodiscard]] int looks() const { return looks_; }
+  [[nodiscard]] int stopwatch_looks() const { return stopwatch_looks_; }
+
+ private:
+  mutable int looks_ = 0;
+  mutable int stopwatch_looks_ = 0;
+};
+
+TEST(SessionTest, ReadsTheClockOnceATurn) {
+  const CountingClock clock;
+  const auto limiter = std::make_unique<Limiter>(LimiterOptions{.secret = TestServer::kSecret});
+  Services services(DefaultOptions(), clock, *limiter);
+  Worker worker(services);
+  Session session(worker, services.clients.Add("peer", "own", 1, FakeClock::kStart));
+  const int before = clock.looks();
+  std::string out;
+  EXPECT_EQ(session.Execute(Repeated("TIME\r\n", 3), out).next, Session::Next::kRead);
+  EXPECT_EQ(clock.looks(), before + 1);
+  const std::string time = out.substr(0, out.size() / 3);
+  EXPECT_EQ(out, Repeated(time, 3));
+  // All of a chunk at one instant: a bucket of two gives two.
+  out.clear();
+  EXPECT_EQ(session.Execute(Repeated("RL.ALLOW k 2/s\r\n", 3) + "TIME\r\n", out).next,
+            Session::Next::kRead);
+  EXPECT_THAT(out,
+              testing::StartsWith(
+                  "*5\r\n:1\r\n:1\r\n:0\r\n:500\r\n:0\r\n*5\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n"
+                  "*5\r\n:0\r\n:0\r\n:500\r\n:1000\r\n:0\r\n"));
+  EXPECT_EQ(clock.looks(), before + 2);
+  EXPECT_THAT(out, testing::Not(testing::EndsWith(time)));
+  // A turn that is cut off reads it again.
+  EXPECT_EQ(session.Execute(Repeated("PING\r\n", kWorkPerTurn), out).next,
+            Session::Next::kContinue);
+  EXPECT_EQ(session.Execute("", out).next, Session::Next::kRead);
+  EXPECT_EQ(clock.looks(), before + 4);
+}
+
+// It is cheap, but not free: a command's end is the next one's begin.
+TEST(SessionTest, LooksAtTheStopwatchOnceACommandAndOnceATurn) {
+  const CountingClock clock;
+  const auto limiter = std::make_unique<Limiter>(LimiterOptions{.secret = TestServer::kSecret});
+  Services services(DefaultOptions(), clock, *limiter);
+  Worker worker(services);
+  Session session(worker, services.clients.Add("peer", "own", 1, FakeClock::kStart));
+  std::string out;
+  EXPECT_EQ(session.Execute(Repeated("RL.ALLOW k 2/s\r\n", 7), out).next, Session::Next::kRead);
+  EXPECT_EQ(clock.stopwatch_looks(), 1 + 7);
+}
+
+TEST(SessionTest, NotesWhenItWasActive) {
+  Conversation client;
+  client.server().clock.Advance(std::chrono::seconds{5});
+  client.Run("PING");
+  EXPECT_EQ(client.record().last_active_ns, client.server().clock.Now().time_since_epoch().count());
+  EXPECT_EQ(client.record().last_command, FindCommand("PING"));
+  client.Run("NOSUCH");
+  client.Run("TTL");
+  EXPECT_EQ(client.record().last_command,
+            FindCommand("PING"));  // what was not executed is not noted
+}
+
+// What is read ahead of a command that changes the caps is read again, with the new ones.
+TEST(SessionTest, ALoginCountsForWhatWasSentBehindIt) {
+  TestServer server;
+  ASSERT_TRUE(server.services.access.Configure("secret", "").ok());
+  Conversation client(server);
+  const std::string long_request = RespRequest(
+      std::vector<std::string>{"EXISTS", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"});
+  const std::string login = RespRequest(std::vector<std::string>{"AUTH", "secret"});
+  EXPECT_EQ(client.Send(login + long_request + "PING\r\n"), "+OK\r\n:0\r\n+PONG\r\n");
+  // In pieces, too: half of it may have been looked at with the old caps.
+  for (std::size_t cut = 0; cut < long_request.size(); ++cut) {
+    Conversation other(server);
+    std::string replies = other.Send(login + long_request.substr(0, cut));
+    replies += other.Send(long_request.substr(cut));
+    EXPECT_EQ(replies, "+OK\r\n:0\r\n") << cut;
+  }
+  EXPECT_EQ(client.Send(RespRequest(std::vector<std::string>{"RESET"}) + long_request + "PING\r\n"),
+            "+RESET\r\n-ERR Protocol error: unauthenticated multibulk length\r\n");
+}
+
+// Words that are read ahead may lie in one place: an empty one takes none.
+TEST(SessionTest, ReadingAheadTellsAnEmptyKeyFromItsNeighbour) {
+  for (const std::string_view keys : {R"("" 10/s AND "abc" 10/s)", R"("abc" 10/s AND "" 10/s)",
+                                      R"("x" 10/s AND "" 10/s AND "abc" 10/s)"}) {
+    Conversation client;
+    client.Send("PING\r\nRL.ALLOW " + std::string(keys) + "\r\n");
+    EXPECT_EQ(client.Show("RL.PEEK \"\" 10/s COST 0"), client.Show("RL.PEEK abc 10/s COST 0"));
+    EXPECT_THAT(client.Show("RL.PEEK \"\" 10/s COST 0"), testing::HasSubstr("(integer) 9\n"));
+  }
+}
+
+// A turn that ends leaves what was read ahead to the next.
+TEST(SessionTest, ReadingAheadLosesNothingWhereATurnEnds) {
+  Conversation client;
+  EXPECT_EQ(client.Send("PING 1\r\nCLIENT PAUSE 1000\r\nPING 2\r\nPING 3\r\nPI"),
+            "$1\r\n1\r\n+OK\r\n");
+  client.server().clock.Advance(std::chrono::seconds{1});
+  EXPECT_EQ(client.Receive(), "$1\r\n2\r\n$1\r\n3\r\n");
+  EXPECT_EQ(client.Send("NG\r\nECHO 'a b'\r\nECHO \"c\"\r\nQUIT\r\n*x\r\n"),
+            "+PONG\r\n$3\r\na b\r\n$1\r\nc\r\n+OK\r\n");
+}
+
+TEST(SessionTest, UnknownCommandsAreEchoedWithinBounds) {
+  Conversation client;
+  EXPECT_EQ(client.Call({""}), "-ERR unknown command '', with args beginning with: \r\n");
+  EXPECT_EQ(
+      client.Call({std::string(200, 'N'), "a"}),
+      "-ERR unknown command '" + std::string(128, 'N') + "', with args beginning with: 'a' \r\n");
+  // As Redis does: arguments until 128 bytes of them are there, quotes and blanks counted.
+  EXPECT_EQ(client.Call({"N", std::string(100, 'a'), std::string(100, 'b'), "c"}),
+            "-ERR unknown command 'N', with args beginning with: '" + std::string(100, 'a') +
+                "' '" + std::string(25, 'b') + "' \r\n");
+}
+
+// One random request: a row's name or not, with words that it may know or not; now and then one
+// that has to wait. None is MONITOR, whose client gets more than replies.
+std::vector<std::string> AnyRequest() {
+  if (*Between(0, 10) == 0) return {"RL.WAIT", "k", "10/s", "COST", "7", "TIMEOUT", "60000"};
+  const auto& table = CommandTable();
+  const CommandSpec& spec = table[static_cast<std::size_t>(
+      *Between<std::int64_t>(0, static_cast<std::int64_t>(table.size()) - 1))];
+  if (spec.name == "MONITOR") return {"PING"};
+  std::vector<std::string> words;
+  const std::size_t bar = spec.name.find('|');
+  words.emplace_back(spec.name.substr(0, bar));
+  if (bar != std::string_view::npos) words.emplace_back(spec.name.substr(bar + 1));
+  if (*Between(0, 20) == 0)
+    words[0] =
+        *rc::gen::element<std::string>("GET", "", "RL.TAKE", std::string("\r\n\0", 3), "CLIENT|ID");
+  for (int i = *Between(0, 7); i > 0; --i) {
+    words.push_back(*rc::gen::element<std::string>(
+        "k", "user:42", "10/s", "1000/h", "3/s,cost=2", "10/x", "unlimited", "COST", "3", "0", "-1",
+        "AND", "WITHLIMITS", "AT", "1767225600000000000", "2", "default", "AUTH", "SETNAME",
+        "LIB-NAME", "ID", "TYPE", "normal", "FILTERBY", "PATTERN", "*", "rl.allow", "", "all",
+        "SYNC", "ABORT", "@k", "UPTO", "TIMEOUT", "x\r\n+OK\r\n", std::string("\0\xff", 2)));
+  }
+  return words;
+}
+
+bool IsInlineable(const std::vector<std::string>& words) {
+  return !words[0].empty() && std::ranges::all_of(words, [](const std::string& word) {
+    return !word.empty() && std::ranges::all_of(word, [](char c) { return c > ' ' && c < 0x7f; });
+  });
+}
+
+// All replies to these bytes, whatever time that takes.
+std::string SendAndWait(Conversation& client, std::string_view bytes) {
+  std::string replies = client.Send(bytes);
+  while (client.wake()) {
+    client.server().clock.Set(*client.wake());
+    replies += client.Receive();
+  }
+  return replies;
+}
+
+TEST(SessionTest, EveryRequestHasExactlyOneReply) {
+  CheckLaw(300, [] {
+    Conversation alone(TestServer::WithExplicitTime());     // a request at a time
+    Conversation pipeline(TestServer::WithExplicitTime());  // all of them, in random pieces
+    int shutdowns = 0;
+    alone.server().services.request_shutdown = [&] { ++shutdowns; };
+    std::string requests;
+    std::size_t replies = 0;
+    for (int i = *Between(1, 60); i > 0 && !alone.closed(); --i) {
+      const std::vector<std::string> words = AnyRequest();
+      std::string request = RespRequest(words);
+      if (IsInlineable(words) && *rc::gen::arbitrary<bool>()) {
+        request.clear();
+        for (const std::string& word : words) request += word + " ";
+        request += "\n";
+      }
+      const auto reply = ReadRespValues(SendAndWait(alone, request));
+      RC_ASSERT(reply.has_value());
+      RC_ASSERT(reply->size() == (shutdowns == 0 ? 1U : 0U));
+      RC_ASSERT(alone.closed() == (words[0] == "QUIT" || shutdowns > 0));
+      replies += reply->size();
+      requests += request;
+    }
+    requests += alone.closed() ? "PING\r\n" : "";
+    std::string stream;
+    while (!requests.empty()) {
+      const auto bytes =
+          static_cast<std::size_t>(*NumberUpTo(static_cast<std::int64_t>(requests.size())));
+      stream += SendAndWait(pipeline, requests.substr(0, bytes));
+      requests.erase(0, bytes);
+    }
+    const auto values = ReadRespValues(stream);
+    RC_ASSERT(values.has_value());
+    RC_ASSERT(values->size() == replies);
+    RC_ASSERT(pipeline.closed() == alone.closed());
+  });
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,78 @@
+// Goal: the report is the sum over the threads since the last reset, which takes nothing from
+// anybody and may come at any time. Method: two workers, and one that counts while others reset.
+#include "server/session/stats_report.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/commands/command_table.h"
+#include "tests/support/conversation.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+const CommandSpec& PingRow() { return *FindCommand("PING"); }
+
+TEST(StatsReportTest, AddsUpTheThreads) {
+  TestServer server;
+  Worker second(server.services);
+  Conversation one(server);
+  Conversation two(server, second);
+  one.Send("PING\r\nPING\r\nAUTH x y z\r\n");
+  two.Send("PING\r\nPING a b\r\nNOSUCH\r\n");
+  const StatsReport& report = server.services.stats_report;
+  const StatsReport::CommandRows rows = report.CommandsOf(server.services);
+  EXPECT_EQ(TotalOf(rows.at(&PingRow()).times), 3U);
+  EXPECT_EQ(rows.at(&PingRow()).rejected, 1U);
+  EXPECT_EQ(rows.at(FindCommand("AUTH")).failed, 1U);
+  EXPECT_THAT(report.ErrorsOf(server.services), ElementsAre(Pair("ERR", 3)));
+  const StatsReport::Totals totals = report.TotalsOf(server.services);
+  EXPECT_EQ(totals[StatsReport::kCommands], 6U);
+  EXPECT_EQ(totals[StatsReport::kErrors], 3U);
+}
+
+TEST(StatsReportTest, AResetForgetsAllThatIsCounted) {
+  Conversation client;
+  Services& services = client.server().services;
+  services.connections_received = 5;
+  client.Send("PING\r\nNOSUCH\r\n*x\r\n");
+  services.stats_report.Reset(services);
+  EXPECT_THAT(services.stats_report.CommandsOf(services), IsEmpty());
+  EXPECT_THAT(services.stats_report.ErrorsOf(services), IsEmpty());
+  EXPECT_EQ(services.stats_report.TotalsOf(services), StatsReport::Totals{});
+  Conversation other(client.server());
+  other.Run("PING");
+  EXPECT_EQ(TotalOf(services.stats_report.CommandsOf(services).at(&PingRow()).times), 1U);
+  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kCommands], 1U);
+}
+
+// Under ThreadSanitizer: nobody waits for anybody, and no count is ever more than was counted.
+TEST(StatsReportTest, ResetsWhileOthersCount) {
+  TestServer server;
+  std::atomic<bool> done{false};
+  std::thread counter([&] {
+    Conversation client(server);
+    for (int i = 0; i < 2000; ++i) client.Send("PING\r\nNOSUCH\r\n");
+    done = true;
+  });
+  const StatsReport& report = server.services.stats_report;
+  while (!done) {
+    server.services.stats_report.Reset(server.services);
+    const StatsReport::CommandRows rows = report.CommandsOf(server.services);
+    if (const auto ping = rows.find(&PingRow()); ping != rows.end()) {
+      EXPECT_LE(TotalOf(ping->second.times), 2000U);
+    }
+    EXPECT_LE(report.TotalsOf(server.services)[StatsReport::kErrors], 2000U);
+  }
+  counter.join();
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,115 @@
+// Goal: what a transaction keeps of a client's is bounded, and whatever could not be queued aborts
+// it. Method: up to each bound and one further.
+#include "server/session/transaction.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/commands/command_table.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class TransactionTest : public testing::Test {
+ protected:
+  TransactionTest() { transaction_.Open(); }
+  absl::Status Queue(const std::vector<std::string_view>& words) {
+    return transaction_.Queue(*FindCommand(words[0]), words);
+  }
+
+  Transaction transaction_;
+};
+
+TEST_F(TransactionTest, KeepsTheWordsAndTheirOrder) {
+  std::string key = "a";
+  ASSERT_TRUE(Queue({"RL.ALLOW", key, "1/s"}).ok());
+  key = "b";
+  ASSERT_TRUE(Queue({"PING"}).ok());
+  ASSERT_TRUE(Queue({"ECHO", ""}).ok());
+  EXPECT_THAT(transaction_.queued(),
+              ElementsAre(FindCommand("RL.ALLOW"), FindCommand("PING"), FindCommand("ECHO")));
+  EXPECT_THAT(transaction_.WordsOfAll(), ElementsAre(ElementsAre("RL.ALLOW", "a", "1/s"),
+                                                     ElementsAre("PING"), ElementsAre("ECHO", "")));
+  EXPECT_FALSE(transaction_.is_aborted());
+}
+
+TEST_F(TransactionTest, KeepsNothingOnceAborted) {
+  ASSERT_TRUE(Queue({"PING"}).ok());
+  transaction_.Abort();
+  EXPECT_THAT(transaction_.queued(), IsEmpty());
+  EXPECT_TRUE(Queue({"PING"}).ok()) << "as in Redis";
+  EXPECT_THAT(transaction_.queued(), IsEmpty());
+  EXPECT_THAT(transaction_.WordsOfAll(), IsEmpty());
+}
+
+TEST_F(TransactionTest, FastCommandsAreOneUnitAndOthersMany) {
+  for (std::size_t i = 0; i < Transaction::kUnitsMax; ++i) ASSERT_TRUE(Queue({"PING"}).ok());
+  const absl::Status full = Queue({"PING"});
+  EXPECT_THAT(full.message(), HasSubstr("transaction is too large: at most 4096 commands"));
+  EXPECT_TRUE(transaction_.is_aborted());
+
+  Transaction slow;
+  slow.Open();
+  const std::vector<std::string_view> words = {"RL.INSPECT", "k"};
+  for (std::size_t i = 0; i < Transaction::kUnitsMax / 64; ++i) {
+    ASSERT_TRUE(slow.Queue(*FindCommand("RL.INSPECT"), words).ok());
+  }
+  EXPECT_FALSE(slow.Queue(*FindCommand("RL.INSPECT"), words).ok());
+}
+
+TEST_F(TransactionTest, BytesAreBounded) {
+  const std::string word(64 * 1024, 'x');
+  std::size_t queued = 0;
+  while (Queue({"ECHO", word}).ok()) ++queued;
+  EXPECT_EQ(queued, Transaction::kBytesMax / word.size() - 1) << "words cost more than their bytes";
+  EXPECT_TRUE(transaction_.is_aborted());
+}
+
+TEST_F(TransactionTest, WhatIsWatchedIsBounded) {
+  Limiter::Watched key_and_bucket;
+  key_and_bucket.buckets.push_back({0, Limit::Unlimited(), Bucket()});
+  for (std::size_t i = 0; i < Transaction::kWatchedMax / 2; ++i) {
+    key_and_bucket.key.hash = i + 1;
+    ASSERT_TRUE(transaction_.Watch(key_and_bucket).ok());
+  }
+  EXPECT_THAT(transaction_.Watch({}).message(), HasSubstr("at most 4096 keys and buckets"));
+  transaction_.Unwatch();
+  EXPECT_TRUE(transaction_.watched().empty());
+  EXPECT_TRUE(transaction_.Watch({}).ok());
+}
+
+TEST(TransactionAbortTest, OnlyAnOpenOneAborts) {
+  Transaction transaction;
+  transaction.Abort();
+  EXPECT_FALSE(transaction.is_aborted());
+  transaction.Open();
+  transaction.Abort();
+  EXPECT_TRUE(transaction.is_aborted());
+}
+
+// What it holds is what the heap has of it, and it is given back whole.
+TEST_F(TransactionTest, HoldsMemoryForWhatItKeeps) {
+  EXPECT_EQ(transaction_.held_bytes(), 0U);
+  const std::string text(10'000, 'x');
+  ASSERT_TRUE(Queue({"ECHO", text}).ok());
+  EXPECT_GE(transaction_.held_bytes(), text.size());
+  EXPECT_LT(transaction_.held_bytes(), 2 * text.size());
+  transaction_.Abort();
+  EXPECT_EQ(transaction_.held_bytes(), 0U);
+
+  ASSERT_TRUE(transaction_.Watch({}).ok());
+  EXPECT_GE(transaction_.held_bytes(), sizeof(Limiter::Watched));
+  transaction_.Unwatch();
+  EXPECT_EQ(transaction_.held_bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,294 @@
+#include "server/state/state_on_disk.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/commands/command_table.h"
+#include "tests/support/conversation.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A server without sockets that keeps its state in a directory of the test's.
+class StateOnDiskTest : public ::testing::Test {
+ protected:
+  Options With(const std::string& durability) {
+    Options options = DefaultOptions();
+    options.data_dir = directory_.path() + "/data";
+    options.durability = durability;
+    options.snapshot_interval = std::chrono::hours{1};
+    return options;
+  }
+
+  std::unique_ptr<StateOnDisk> Opened(const Options& options) {
+    auto state = StateOnDisk::Open(options);
+    EXPECT_TRUE(state.ok()) << state.status();
+    return *std::move(state);
+  }
+
+  // A server whose state is opened, but not loaded.
+  void Open(const Options& options) {
+    state_ = Opened(options);
+    server_ = std::make_unique<TestServer>(
+        options, LimiterOptions{.secret = state_->secret(), .notes_changes = true});
+    server_->services.state = state_.get();
+    server_->services.policies.NoteChanges();
+  }
+
+  void Load() {
+    state_->StartLoading(*server_->limiter, server_->services.policies, server_->clock,
+                         [](const absl::Status& loaded) { EXPECT_TRUE(loaded.ok()) << loaded; });
+    state_->StartSaving(server_->services.settings,
+                        [this](std::uint64_t ticket, const absl::Status& saved) {
+                          EXPECT_TRUE(saved.ok()) << saved;
+                          const std::lock_guard lock(mutex_);
+                          saved_ = ticket;
+                          changed_.notify_all();
+                        });
+  }
+
+  void AwaitSave(std::uint64_t ticket) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return saved_ >= ticket; });
+  }
+
+  // What a turn with these lines does.
+  Session::Turn Execute(Session& session, const std::vector<std::vector<std::string>>& requests,
+                        std::string& replies) {
+    std::string bytes;
+    for (const auto& words : requests) bytes += RespRequest(words);
+    return session.Execute(bytes, replies);
+  }
+
+  std::uint64_t CallsFailed(std::string_view name) {
+    return server_->worker.command_stats.Of(*FindCommand(name)).failed.value();
+  }
+
+  TemporaryDirectory directory_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t saved_ = 0;
+  std::unique_ptr<TestServer> server_;
+  std::unique_ptr<StateOnDisk> state_;  // its thread uses all of the above
+};
+
+TEST_F(StateOnDiskTest, IsNotKeptWhereTheOptionsWantNone) {
+  EXPECT_EQ(Opened(With("none")), nullptr);
+  Options options = With("snapshot");
+  options.data_dir.clear();
+  EXPECT_EQ(Opened(options), nullptr);
+}
+
+TEST_F(StateOnDiskTest, AlwaysNeedsADirectory) {
+  Options options = With("always");
+  options.data_dir.clear();
+  EXPECT_THAT(std::string(StateOnDisk::Open(options).status().message()),
+              HasSubstr("needs a --data-dir"));
+}
+
+TEST_F(StateOnDiskTest, UntilItIsLoadedCommandsThatNeedItAreRefused) {
+  Open(With("snapshot"));
+  Conversation client(*server_);
+  EXPECT_THAT(client.Run("RL.ALLOW u 10/s"), StartsWith("-LOADING "));
+  EXPECT_THAT(client.Run("LASTSAVE"), StartsWith("-LOADING "));
+  EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
+  EXPECT_THAT(client.Run("INFO"), HasSubstr("loading:1\r\n"));
+  Load();
+  EXPECT_EQ(client.Ask("RL.ALLOW u 10/s").elements.size(), 5U);
+  EXPECT_THAT(client.Run("INFO"), HasSubstr("loading:0\r\n"));
+}
+
+TEST_F(StateOnDiskTest, SnapshotLetsNoReplyWaitButThatOfSave) {
+  Open(With("snapshot"));
+  Load();
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  std::string replies;
+  EXPECT_FALSE(
+      Execute(session, {{"RL.ALLOW", "u", "10/s"}, {"RL.RESET", "u"}}, replies).unsaved_from);
+  EXPECT_TRUE(Execute(session, {{"PING"}, {"SAVE"}}, replies).unsaved_from);
+}
+
+// Goal: with `always` what changed something waits, and nothing else does. Method: one turn of
+// each.
+TEST_F(StateOnDiskTest, AlwaysLetsRepliesToChangesWait) {
+  Open(With("always"));
+  Load();
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  const auto waits = [&](const std::vector<std::string>& words) {
+    std::string replies;
+    return Execute(session, {words}, replies).unsaved_from.has_value();
+  };
+  EXPECT_TRUE(waits({"RL.ALLOW", "u", "1/h"}));
+  EXPECT_FALSE(waits({"RL.ALLOW", "u", "1/h"}));  // denied
+  EXPECT_FALSE(waits({"RL.PEEK", "v", "1/h"}));
+  EXPECT_FALSE(waits({"RL.TAKE", "u", "1/h", "UPTO", "5"}));
+  EXPECT_TRUE(waits({"RL.TAKE", "v", "9/h", "UPTO", "5"}));
+  EXPECT_TRUE(waits({"RL.WAIT", "w", "1/h", "TIMEOUT", "0"}));
+  EXPECT_TRUE(waits({"RL.REFUND", "u", "1/h"}));
+  EXPECT_TRUE(waits({"RL.RESET", "u"}));
+  EXPECT_TRUE(waits({"CL.THROTTLE", "t", "0", "1", "3600"}));
+  EXPECT_FALSE(waits({"CL.THROTTLE", "t", "0", "1", "3600"}));
+  EXPECT_TRUE(waits({"RL.POLICY", "SET", "free", "1/h"}));
+  EXPECT_FALSE(waits({"RL.POLICY", "GET", "free"}));
+  EXPECT_TRUE(waits({"RL.POLICY", "OVERRIDE", "free", "k", "2/h"}));
+  EXPECT_TRUE(waits({"RL.POLICY", "UNOVERRIDE", "free", "k"}));
+  EXPECT_TRUE(waits({"RL.POLICY", "DEL", "free"}));
+  EXPECT_FALSE(waits({"RL.POLICY", "DEL", "free"}));  // an error
+  EXPECT_TRUE(waits({"DEL", "u"}));
+  EXPECT_TRUE(waits({"FLUSHALL"}));
+  EXPECT_FALSE(waits({"PING"}));
+}
+
+// Goal: what is said before the first change leaves at once, and when the save fails an error
+// stands in the place of what may not be said, and of nothing else.
+TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
+  Open(With("always"));
+  Load();
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  std::string replies;
+  const Session::Turn turn = Execute(
+      session, {{"PING"}, {"RL.RESET", "u"}, {"ECHO", "x"}, {"RL.RESET", "v"}, {"ECHO", "y"}},
+      replies);
+  ASSERT_EQ(replies, "+PONG\r\n:0\r\n$1\r\nx\r\n:0\r\n$1\r\ny\r\n");
+  ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
+  std::string unsaved = replies.substr(*turn.unsaved_from);
+  std::string served = unsaved;
+  session.ReplaceUnsaved(served, "full", /*changes=*/false);
+  EXPECT_EQ(served, unsaved);
+  session.ReplaceUnsaved(unsaved, "full", /*changes=*/true);
+  EXPECT_EQ(unsaved,
+            "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
+            "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
+  EXPECT_EQ(CallsFailed("RL.RESET"), 2U);
+  EXPECT_EQ(CallsFailed("ECHO") + CallsFailed("PING"), 0U);
+}
+
+// Giving back what an ended wait had reserved is a change, and its reply is an error already.
+TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
+  Open(With("always"));
+  Load();
+  const auto record = server_->services.clients.Add("a", "b", 7, Instant{});
+  Session session(server_->worker, record);
+  std::string replies;
+  const Session::Turn waiting = Execute(
+      session, {{"RL.ALLOW", "u", "1/m"}, {"RL.WAIT", "u", "1/m", "TIMEOUT", "60000"}}, replies);
+  ASSERT_EQ(waiting.next, Session::Next::kWait);
+  record->blocked = ClientRecord::Blocked::kEndedAsError;
+  replies.clear();
+  const Session::Turn ended = session.Execute("", replies);
+  ASSERT_EQ(replies, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
+  ASSERT_EQ(ended.unsaved_from, 0U);
+  session.ReplaceUnsaved(replies, "full", /*changes=*/true);
+  EXPECT_EQ(CallsFailed("RL.WAIT"), 1U);
+}
+
+// Goal: when the save of a ticket has ended, what was changed before it was asked for is on disk.
+TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
+  Open(With("always"));
+  Load();
+  {
+    Conversation client(*server_);
+    client.Run("RL.ALLOW u 10/d COST 3");
+    AwaitSave(state_->RequestSave());
+  }
+  state_.reset();  // without a stop
+  Open(With("always"));
+  Load();
+  Conversation later(*server_);
+  EXPECT_EQ(later.Ask("RL.PEEK u 10/d COST 0").elements.at(1).number, 7);
+}
+
+// Goal: a new interval counts from the next save on. Method: one of an hour is replaced while the
+// thread waits; the save that is asked for is followed by one that nobody asks for.
+TEST_F(StateOnDiskTest, ANewIntervalCountsFromTheNextSaveOn) {
+  Open(With("snapshot"));
+  Load();
+  Conversation client(*server_);
+  EXPECT_EQ(client.Run("CONFIG SET snapshot-interval 10ms"), "+OK\r\n");
+  AwaitSave(state_->RequestSave());
+  client.Run("RL.ALLOW u 10/d");
+  while (server_->limiter->size().changes > 0) std::this_thread::yield();
+}
+
+TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
+  Open(With("snapshot"));
+  Load();
+  {
+    Conversation client(*server_);
+    client.Run("RL.ALLOW u 10/d COST 3");
+    client.Run("RL.POLICY SET free 5/d");
+  }
+  EXPECT_TRUE(state_->Stop().ok());
+  state_.reset();
+  Open(With("snapshot"));
+  EXPECT_FALSE(state_->was_cut_short());
+  Load();
+  Conversation later(*server_);
+  EXPECT_THAT(later.Show("RL.INSPECT u"), HasSubstr("7"));
+  EXPECT_THAT(later.Show("RL.POLICY GET free"), HasSubstr("5/d"));
+}
+
+TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
+  Options options = With("snapshot");
+  Open(options);
+  EXPECT_EQ(state_->clock_past().mark, Instant{});
+  Load();
+  const Instant mark = server_->clock.Now();
+  state_.reset();  // without a stop
+  const SystemClock::Past past = Opened(options)->clock_past();
+  EXPECT_EQ(past.mark, mark);
+  EXPECT_EQ(past.unknown, 2 * Nanos{options.snapshot_interval});
+  Options always = options;
+  always.durability = "always";
+  EXPECT_EQ(Opened(always)->clock_past().unknown, Nanos{0});
+  options.reset_clock = true;
+  EXPECT_EQ(Opened(options)->clock_past().mark, Instant{});
+}
+
+// Goal: crashes in a row while the wall clock is behind move the clock on by one allowance, and a
+// save ends that. Method: lives that end without a stop; each begins where its clock's past says.
+TEST_F(StateOnDiskTest, CrashesInARowAddUpToOneAllowance) {
+  const Options options = With("snapshot");
+  const Nanos allowance = 2 * Nanos{options.snapshot_interval};
+  Open(options);
+  Load();
+  ASSERT_TRUE(state_->Stop().ok());
+  const Instant mark = server_->clock.Now();
+  state_.reset();
+  const auto crash = [&] {
+    Open(options);
+    const SystemClock::Past past = state_->clock_past();
+    server_->clock.Set(past.mark + past.unknown);
+    state_->KeepClockPast();
+    Load();
+  };
+  crash();
+  EXPECT_EQ(server_->clock.Now(), mark) << "the stop was clean";
+  for (int i = 0; i < 5; ++i) {
+    state_.reset();
+    crash();
+    EXPECT_EQ(server_->clock.Now(), mark + allowance) << i;
+  }
+  {
+    Conversation client(*server_);
+    client.Run("RL.ALLOW u 10/d");
+  }
+  AwaitSave(state_->RequestSave());
+  state_.reset();
+  Open(options);
+  EXPECT_EQ(state_->clock_past().mark, mark + allowance);
+  EXPECT_EQ(state_->clock_past().unknown, allowance);
+}
+
+}  // namespace
+}  // namespace weir

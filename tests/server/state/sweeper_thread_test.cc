@@ -1,0 +1,71 @@
+// Goal: full buckets go away by themselves, and the thread that sees to it stops when it is told
+// to. Method: a real thread, over a table whose buckets become full by a fake clock.
+#include "server/state/sweeper_thread.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/limiter/limiter.h"
+#include "tests/server/loopback.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/generators.h"
+
+namespace weir {
+namespace {
+
+TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  const Limit minute = LimitOf("1/m");
+  const Limit hour = LimitOf("1/h");
+  constexpr std::size_t kKeys = 10'000;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    const std::string key = std::to_string(i);
+    const Request request = {{.key = key, .limit = &minute}, {.key = key, .limit = &hour}};
+    ASSERT_TRUE(limiter.Decide(request, clock.Now()).ok());
+  }
+  clock.Advance(std::chrono::minutes{1});
+  const SweeperThread thread(sweeper, clock);
+  EXPECT_TRUE(Eventually([&] { return sweeper.laps() >= 1; }));
+  EXPECT_EQ(sweeper.dropped(), kKeys);
+  EXPECT_EQ(limiter.size().buckets, kKeys);
+}
+
+// Goal: many that become full at one instant are no event for the others. Method: two thousand of
+// them, and a bucket that is asked all the while: it counts down one by one.
+TEST(SweeperThreadTest, WhatExpiresTogetherDisturbsNoDecision) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  const Limit minute = LimitOf("1/m");
+  constexpr std::size_t kKeys = 2'000;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    const std::string key = std::to_string(i);
+    ASSERT_TRUE(limiter.Decide({{.key = key, .limit = &minute}}, clock.Now()).ok());
+  }
+  clock.Advance(std::chrono::minutes{1});
+  const Limit year = LimitOf("1000000000/365d");
+  std::int64_t left = 1'000'000'000;
+  const SweeperThread thread(sweeper, clock);
+  while (sweeper.laps() < 1) {
+    const absl::StatusOr<Verdict> verdict =
+        limiter.Decide({{.key = "other", .limit = &year}}, clock.Now());
+    ASSERT_TRUE(verdict.ok());
+    ASSERT_EQ(verdict->decisions[0].remaining, --left);
+  }
+  EXPECT_EQ(sweeper.dropped(), kKeys);
+  EXPECT_EQ(limiter.size().buckets, 1U);
+}
+
+TEST(SweeperThreadTest, StopsInTheMiddleOfALap) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  for (int i = 0; i < 100; ++i) const SweeperThread thread(sweeper, clock);
+  EXPECT_LT(sweeper.laps(), 100U);
+}
+
+}  // namespace
+}  // namespace weir
