@@ -35,8 +35,8 @@ STRANGERS = {
     "send 16 KiB of a request": b"*2\r\n$16\r\n" + b"x" * 16 + b"\r\n$16320\r\n" + b"x" * 16_319,
     "declare a million words": b"*1000000\r\n",
     "declare 512 MiB": b"*1\r\n$536870912\r\n",
-    "PING for ever": forever("PING"),
-    "wrong AUTH for ever": forever("AUTH", "wrong"),
+    "PING forever": forever("PING"),
+    "wrong AUTH forever": forever("AUTH", "wrong"),
 }
 
 # After it.
@@ -45,13 +45,13 @@ USERS = {
     "send 256 KiB of a request": encode("DEL", BIG, BIG, BIG, BIG[:60_000])[:-1],
     "declare a million words": b"*1000000\r\n",
     "declare 512 MiB": b"*1\r\n$536870912\r\n",
-    "RL.ALLOW for ever": forever("RL.ALLOW", "key", "1M/d"),
-    "ECHO 60 KB for ever": forever("ECHO", BIG[:60_000]),
-    "COMMAND DOCS for ever": forever("COMMAND", "DOCS"),
-    "RL.WAIT, then RL.ALLOW for ever": encode("RL.WAIT", "key", "10/s", "TIMEOUT", 60_000) * 2
+    "RL.ALLOW forever": forever("RL.ALLOW", "key", "1M/d"),
+    "ECHO 60 KB forever": forever("ECHO", BIG[:60_000]),
+    "COMMAND DOCS forever": forever("COMMAND", "DOCS"),
+    "RL.WAIT, then RL.ALLOW forever": encode("RL.WAIT", "key", "10/s", "TIMEOUT", 60_000) * 2
     + forever("RL.ALLOW", "key", "1M/d"),
-    "MONITOR and PING for ever": encode("MONITOR") + forever("PING"),
-    "MULTI and PING for ever": encode("MULTI") + forever("PING"),
+    "MONITOR and PING forever": encode("MONITOR") + forever("PING"),
+    "MULTI and PING forever": encode("MULTI") + forever("PING"),
     "MULTI and 1 MiB of keys": encode("MULTI") + encode("DEL", BIG[:65_000]) * 16,
     "WATCH 4,096 keys": b"".join(encode("WATCH", f"key{i}") for i in range(4_096)),
 }

@@ -1,4 +1,5 @@
-// How often a benchmark runs its step: as often as its time allows, unless somebody counts.
+// How often a benchmark runs its step: as often as its time allows, unless instructions are
+// counted.
 //
 //     BENCHMARK(BM_Parse)->Apply(Iterations);
 //

@@ -1,4 +1,4 @@
-// A limit's text read anew each time, and found in the memo.
+// A limit's text, read each time or found in the memo.
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"

@@ -8,7 +8,7 @@
     tail       latency at half of what the server can take, with buckets that stay, and with ones
                that are swept and, every second, saved
 
-Medians of RUNS, in turn; whoever has not its turn is stopped. Each answer is RL.ALLOW's. The tail's
+Medians of RUNS, in turn; the others are stopped. Each answer is RL.ALLOW's. The tail's
 load is open_loop's, which does not wait for replies; the others' is redis-benchmark's. How the
 server is run and measured: subject.py.
 """

@@ -104,7 +104,7 @@ class Subject:
         self.process.send_signal(signal.SIGCONT)
 
     def answer(self, request):
-        """The first bytes of a new client's answer; none if nobody listens."""
+        """The first bytes of a new client's answer; none without a listener."""
         try:
             with socket.create_connection(("127.0.0.1", self.port)) as client:
                 client.sendall(request)

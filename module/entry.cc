@@ -1,4 +1,4 @@
-// What a server calls when it loads weir.so.
+// The functions that a host calls when it loads weir.so.
 #include <span>
 #include <string>
 

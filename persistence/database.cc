@@ -204,7 +204,7 @@ rocksdb::Options RocksOptions(rocksdb::Env* env, std::shared_ptr<const DropRule>
   options.allow_concurrent_memtable_write = false;  // It cannot, and there is one writer.
   options.max_total_wal_size = 64 * kMegabyte;
   options.track_and_verify_wals_in_manifest = true;
-  options.max_bgerror_resume_count = 0;  // The saver opens it anew; nothing else may go on.
+  options.max_bgerror_resume_count = 0;  // The saver reopens it; nothing else may go on.
   options.max_open_files = 32;
   options.info_log = std::make_shared<NoLog>();
   rocksdb::BlockBasedTableOptions table;

@@ -9,7 +9,7 @@
 // A write is on disk, synced, when Write returns ok. A small one goes through RocksDB's log; a
 // large one becomes a sorted file of its own, which costs a quarter of the CPU (measured: 1.2 us
 // against 4 us a record, compactions included). When one fails nothing more can be written: the
-// object has to go, and the directory to be opened anew (a failed sync must never be believed
+// object has to go, and the directory to be opened again (a failed sync must never be believed
 // later).
 //
 // Not thread-safe. The only files of weir's that know RocksDB are in this folder.

@@ -93,7 +93,7 @@ void AppendBucketValue(const Bucket& bucket, std::string& out);
 struct SavedOverride {
   std::uint32_t policy;
   std::string_view key;  // in the bytes read
-  PolicyLimits limits;   // nobody's yet
+  PolicyLimits limits;   // without an owner yet
 };
 [[nodiscard]] std::optional<SavedOverride> ReadOverride(std::string_view key,
                                                         std::string_view value);

@@ -1,4 +1,4 @@
-// What RocksDB asks about each record while it merges files: may it be left out?
+// The filter that RocksDB asks about each record while it merges files: may it be left out?
 //
 // Full buckets may, and those of an older generation. By weir's clock mark and never by the wall
 // clock, which could be wrong and would erase state for good.

@@ -3,8 +3,8 @@
 // A tick takes what has changed from the limiter and the policies and writes it, in parts if it is
 // much, each of them whole or not at all. When a write fails, all of it is noted again and the
 // database is closed: after a failed sync nothing that it says can be believed. The next tick that
-// is due opens it anew, after 1, 2, 4 and then every 8 seconds. Meanwhile whoever decides does not
-// notice.
+// is due reopens it, after 1, 2, 4 and then every 8 seconds. Requests are decided meanwhile as
+// always.
 //
 // One thread drives it; status() is for any.
 #pragma once
@@ -27,7 +27,7 @@
 namespace weir {
 
 struct SaverOptions {
-  DatabaseOptions database;  // to open it anew
+  DatabaseOptions database;  // to reopen it
   // A request is saved whole or not at all: what has changed is locked all at once.
   bool one_cut = false;
   // Full buckets need not be written, and may be dropped. False where clients bring the time.

@@ -1,6 +1,6 @@
-// What has to be seen to before RocksDB opens a table file: RocksDB 7.8 takes the block of a
-// table's properties apart before it verifies its checksum, and ends the process (an assertion)
-// where the last bytes of that block say that it has a hash index, which such a block never has.
+// A check of table files before RocksDB opens them: RocksDB 7.8 takes the block of a table's
+// properties apart before it verifies its checksum, and ends the process (an assertion) where the
+// last bytes of that block say that it has a hash index, which such a block never has.
 #pragma once
 
 #include <string>

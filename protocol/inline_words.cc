@@ -12,7 +12,7 @@ std::optional<unsigned> HexDigit(char digit) {
   return std::nullopt;
 }
 
-// What a letter after a backslash stands for; any other byte stands for itself.
+// Returns the byte that a letter after a backslash stands for; any other byte stands for itself.
 char EscapedByte(char letter) {
   switch (letter) {
     case 'n':

@@ -83,7 +83,7 @@
 
 namespace weir {
 
-// What a request may be at most.
+// The bounds of a request.
 struct RespCaps {
   std::size_t line_bytes_max;     // before the LF of an inline request, the CR of a length line
   std::int64_t args_max;          // words of a request, the command's name counted

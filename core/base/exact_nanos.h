@@ -1,7 +1,7 @@
 // A span or a point of time, exact to a fraction of a nanosecond.
 //
 // 3 tokens a second are worth 333,333,333 1/3 ns each: a limiter that keeps whole nanoseconds
-// admits too much or too little, for ever. Here a time is `whole + numerator / denominator` ns. The
+// admits too much or too little, forever. Here a time is `whole + numerator / denominator` ns. The
 // denominator is not stored: it belongs to the limit (see Limit::emission) and is passed where it
 // matters, so a bucket spends 12 bytes and rounds nothing.
 //

@@ -1,7 +1,7 @@
 // Time as the rules see it: nanoseconds since the Unix epoch, and spans of nanoseconds.
 //
 // An Instant is a point, Nanos a span; only the sums that mean something compile. Nothing in core/
-// reads a clock: `now` is an argument, read once per request by whoever holds a Clock.
+// reads a clock: `now` is an argument, read once per request by a caller that has a Clock.
 #pragma once
 
 #include <chrono>

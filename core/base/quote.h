@@ -1,8 +1,7 @@
 // A word of the client's, as an error message shows it: in single quotes and cut to a length that
 // fits a line.
 //
-// Control bytes are left in: whoever writes the message to a client or a log escapes the whole line
-// once.
+// Control bytes are left in: the writer of a reply or of a log line escapes the whole line once.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What each command that limits takes, for COMMAND DOCS and the syntax lines. Part of
+// The arguments of the commands that limit, for COMMAND DOCS and the syntax lines. Part of
 // limit_commands.h.
 #pragma once
 

@@ -1,12 +1,13 @@
 // The functions behind the rows of the commands that limit. Server and module define them, each in
-// its own cmd_*.cc: each reads its arguments, makes one call and writes one reply.
+// its own handlers/: a handler reads its arguments, makes one call and writes one reply. None
+// fails: errors are replies. Each runs on the thread of its session.
 #pragma once
 
 namespace weir {
 
 struct Call;
 
-// cmd_limit.cc
+// handlers/limit.cc
 void RlAllow(Call& call);
 void RlPeek(Call& call);
 void RlTake(Call& call);
@@ -16,7 +17,7 @@ void RlReset(Call& call);
 void RlInspect(Call& call);
 void RlHelp(Call& call);
 
-// cmd_policy.cc
+// handlers/policy.cc
 void PolicyDel(Call& call);
 void PolicyGet(Call& call);
 void PolicyList(Call& call);
@@ -26,11 +27,11 @@ void PolicyReload(Call& call);
 void PolicySet(Call& call);
 void PolicyUnoverride(Call& call);
 
-// cmd_stats.cc
+// handlers/stats.cc
 void RlStats(Call& call);
 void RlTop(Call& call);
 
-// cmd_throttle.cc
+// handlers/throttle.cc
 void Throttle(Call& call);
 
 // Lists the subcommands of the row's container.

@@ -1,5 +1,5 @@
-// The replies of the commands that limit, for whoever has a writer of replies: the server's writes
-// RESP (protocol/resp_writer.h), the module's calls Redis (module/api/redis_reply.h).
+// The replies of the commands that limit, written through a host's writer of replies: the server's
+// writes RESP (protocol/resp_writer.h), the module's calls Redis (module/api/redis_reply.h).
 //
 // A Reply has the functions Array(n), Map(n), Bulk(text), Integer(n), Integers(n...) and
 // protocol(), and for help SimpleString(text), as RespWriter has and explains them. What is a map

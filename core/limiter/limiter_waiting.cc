@@ -1,5 +1,5 @@
-// What the limiter does with tokens of the future that were charged already: tells how they stand,
-// and gives them back.
+// The limiter's part in waiting: tokens of the future that were charged already. It tells how they
+// stand, and gives them back.
 #include <algorithm>
 #include <optional>
 

@@ -24,7 +24,7 @@ struct LiveBucket {
 [[nodiscard]] inline std::optional<LiveBucket> LookAt(const Limit& limit, const Bucket& bucket,
                                                       Instant now, Nanos max_wait) {
   LiveBucket live{limit, -1, Nanos{0}};
-  if (limit.owner() == kThrottleOwner) {  // Its numbers are those of whoever asks next.
+  if (limit.owner() == kThrottleOwner) {  // Its numbers come with each request.
     live.reset_after = TimeToFull(limit, bucket, now);
   } else {
     const Decision look = DecideLimit(limit, bucket, now, 0, max_wait).decision;
@@ -34,7 +34,7 @@ struct LiveBucket {
   return live.reset_after > Nanos{0} ? std::optional(live) : std::nullopt;
 }
 
-// What RL.INSPECT calls the bucket of a limit: its text, "@policy#position" or "cl.throttle".
+// The name of a limit's bucket in RL.INSPECT: its text, "@policy#position" or "cl.throttle".
 [[nodiscard]] std::string BucketName(const Policies& policies, const Limit& limit);
 
 }  // namespace weir

@@ -109,7 +109,7 @@ Reservation Plan::Reserve(Instant now, Nanos patience) {
   if (allowed_) {
     reservation.ready += SettleShadows(now);
   } else {
-    Decide(now);  // A denial says what it would say to whoever does not wait.
+    Decide(now);  // A denial answers as if the client did not wait.
   }
   for (std::size_t i = 0; i < size(); ++i) {
     const Seat& seat = seats_[i];

@@ -23,7 +23,8 @@ struct Reservation {
     std::uint64_t cost;
     bool allowed;  // what the limit said; false only of a shadow
 
-    // The bucket once the part is given back: nothing that somebody has built on.
+    // The bucket once the part is given back, which it is only if no later request changed the
+    // bucket.
     [[nodiscard]] Bucket GivenBack(const Bucket& present) const noexcept {
       return present == after ? before : present;
     }

@@ -14,7 +14,7 @@ namespace weir {
 // every wait.
 inline constexpr Nanos kNever = Nanos::max();
 
-// What one limit says to one cost at one instant.
+// One limit's answer to one cost at one instant.
 struct Decision {
   bool allowed = false;
   std::int64_t remaining = 0;  // tokens that would still pass at that instant
@@ -24,7 +24,7 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-// What all limits of a request say together.
+// The common verdict of all limits of a request.
 struct Verdict {
   bool allowed = false;
   std::int64_t remaining = 0;  // the fewest of all limits

@@ -2,7 +2,7 @@
 //
 // A window opens with the first request that is charged and lasts one period; at its end the whole
 // count is back, however late in the window it was used. An aligned limit's windows are those
-// between the multiples of the period since the Unix epoch, whoever asks when.
+// between the multiples of the period since the Unix epoch, the same for all keys.
 //
 //       start                   now                         end = start + period
 //     ----[------ used ----------+----------------------------)----
@@ -48,13 +48,12 @@ namespace weir {
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
 // reset_after are those of the returned bucket; retry_after is exact: the window's end. A cost of 0
 // is a look: always admitted, the bucket returned as it came. A cost may be the sum of several
-// checks' costs, saturated at 2^64-1; one above the count is denied for ever. Requires: a fixed
+// checks' costs, saturated at 2^64-1; one above the count is always denied. Requires: a fixed
 // window limit, now in [Instant{}, kInstantMax].
 [[nodiscard]] Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                                      std::uint64_t cost) noexcept;
 
-// True when the bucket is as good as absent. The limit is not needed: an end has passed or not by
-// itself.
+// True when the bucket is as good as absent. The limit is not needed: the bucket holds its end.
 [[nodiscard]] bool IsFixedWindowFull(Bucket bucket, Instant now) noexcept;
 
 // The bucket with `cost` tokens given back to its window, as far as they are in use there. A full

@@ -1,4 +1,4 @@
-// What all limits of a request say together.
+// The common verdict of all limits of a request.
 #pragma once
 
 #include <algorithm>

@@ -29,7 +29,7 @@
 //
 // In the first case `before` must fade, in the second the present window must end and then fade.
 //
-// What it promises, and what not. It is the estimate that is kept at or below `count`, which takes
+// Promises, and limits of them. It is the estimate that is kept at or below `count`, which takes
 // the earlier tokens as evenly spread. They need not be: in any aligned window at most `count`
 // tokens are admitted, but in some other period nearly twice as many can be, up to 2 * count - 1
 // (all at the end of a window, all but one again when they have nearly faded). Who needs a strict
@@ -66,7 +66,7 @@ namespace weir {
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
 // reset_after are those of the returned bucket; remaining is rounded down to whole tokens. A cost
 // of 0 is a look: always admitted, the bucket returned as it came. A cost may be the sum of several
-// checks' costs, saturated at 2^64-1; one above the count is denied for ever. Requires: a sliding
+// checks' costs, saturated at 2^64-1; one above the count is always denied. Requires: a sliding
 // window limit, now in [Instant{}, kInstantMax].
 [[nodiscard]] Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost) noexcept;

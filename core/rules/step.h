@@ -1,4 +1,4 @@
-// What a rule answers: a decision, and what the bucket becomes by it.
+// A rule's answer: a decision, and the bucket after it.
 //
 // A rule is a pure function from (limit, bucket, now, cost) to a Step. Whether the bucket is kept
 // is the caller's business: a request keeps all of its steps' buckets or none.

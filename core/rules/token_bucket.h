@@ -15,7 +15,7 @@
 //
 // The clamp: a stored time later than now + capacity + max_wait can only be foreign, damaged or
 // older than a lowered limit. It is cut to that, so that it delays and never locks out. (rule.h
-// passes a larger max_wait for CL.THROTTLE, whose bucket outlives the numbers of one request.)
+// passes a larger max_wait for buckets that outlive their numbers: CL.THROTTLE's and policies'.)
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): one division, 64-bit where the
 // numbers fit. Source: ITU-T I.371, virtual scheduling algorithm. Tested by token_bucket_test.cc,
@@ -39,8 +39,8 @@ inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
 // reset_after are those of the returned bucket. A cost of 0 is a look: always admitted, the bucket
 // returned as it came. A cost may be the sum of several checks' costs; a sum that saturates at
 // 2^64-1 is above every burst, so it is always denied. Requires: a token bucket limit, now in
-// [Instant{}, kInstantMax], patience in [0, max_wait], max_wait in [0, kMaxWaitMax], or such that
-// capacity + max_wait is at most kDebtMax.
+// [Instant{}, kInstantMax], patience in [0, max_wait], max_wait such that capacity + max_wait is at
+// most kCapacityMax + kMaxWaitMax.
 //
 // With patience the tokens may be future ones, reserved now: admit iff next <= now + capacity +
 // patience. An admission whose retry_after is above 0 is such a reservation; after that time its
@@ -54,8 +54,7 @@ inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
 [[nodiscard]] Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost, Nanos max_wait) noexcept;
 
-// True when the bucket is as good as absent. The limit is not needed: a TAT is full or not by
-// itself.
+// True when the bucket is as good as absent. The limit is not needed: the bucket holds its TAT.
 [[nodiscard]] bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept;
 
 // The TAT in a bucket, and the bucket of a TAT. A fraction that the denominator does not reach (the

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kCellMax = std::numeric_limits<std::uint32_t>::max();
 
-// What a cell can hold of a count.
+// The greatest count that a cell can hold.
 std::uint32_t Capped(std::uint64_t count) noexcept {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, kCellMax));
 }

@@ -44,7 +44,7 @@ class TopKeys {
   TopKeys& operator=(const TopKeys&) = delete;
 
   // For the owner. `hash` stands for the key, here and where sketches are merged; from a keyed
-  // hash, or whoever chooses keys chooses what is counted together.
+  // hash, so that a client cannot choose which keys are counted together.
   void Add(std::string_view key, std::uint64_t hash);
   // From now on nothing has been added. The owner forgets it at its next addition.
   void Clear() noexcept { cleared_.store(true, std::memory_order_relaxed); }
@@ -56,7 +56,7 @@ class TopKeys {
 
     friend bool operator==(const Row&, const Row&) = default;
   };
-  // What several sketches know together: the `rows_max` keys with the greatest estimates, greatest
+  // The merged rows of several sketches: the `rows_max` keys with the greatest estimates, greatest
   // first, equals by key. A key that a full sketch does not count may have come up there as often
   // as the least that it counts, or as the highest cell: that is added to estimate and error.
   [[nodiscard]] static std::vector<Row> Merge(std::span<const TopKeys* const> sketches,

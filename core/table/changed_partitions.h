@@ -1,10 +1,10 @@
-// Which partitions have noted a change since somebody last asked.
+// The partitions that have noted a change since the last call of TakeInto.
 //
 // A save asks, and so looks at those only: with a save a millisecond, as where every admission
 // waits for one, a look at all 4,096 of them would cost more than all else.
 //
-// Thread-safe, without a lock. What was added under a partition's lock is seen by whoever has held
-// that lock since.
+// Thread-safe, without a lock. A partition that was added under its lock is seen by every thread
+// that has held that lock since.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace weir {
 
 class ChangedPartitions {
  public:
-  // Most are in it already, and then this is a load of memory that nobody writes.
+  // Most are in it already, and then this is a load of memory that no thread writes.
   void Add(std::size_t partition) noexcept {
     std::atomic<std::uint64_t>& word = words_[partition / 64];
     const std::uint64_t bit = std::uint64_t{1} << (partition % 64);

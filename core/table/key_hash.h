@@ -1,7 +1,7 @@
-// What the table keeps of a key: 76 bits of a keyed hash, never the key itself.
+// The table's part of a key: 76 bits of a keyed hash, never the key itself.
 //
-// SipHash-2-4 with 128 bits of output, keyed by a secret that is random per database, so nobody
-// outside can craft keys that collide. 12 bits choose the partition, 64 are stored: two of 100
+// SipHash-2-4 with 128 bits of output, keyed by a secret that is random per database, so that no
+// client can craft keys that collide. 12 bits choose the partition, 64 are stored: two of 100
 // million keys share a bucket with probability 7 in 10^8. Source: Aumasson and Bernstein, "SipHash:
 // a fast short-input PRF"; the code is libsodium's.
 #pragma once

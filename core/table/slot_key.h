@@ -1,4 +1,4 @@
-// What a slot of the table is found by: the stored part of a key's hash, and a limit.
+// The table's lookup key: the stored part of a key's hash, and a limit.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace weir {
 
 void AppendPolicyLimits(const PolicyLimits& limits, std::string& out);
 
-// Reads it back; nobody owns the limits yet. Nothing if that is no such text.
+// Reads it back; the limits have no owner yet. Nothing if that is no such text.
 [[nodiscard]] std::optional<PolicyLimits> ReadPolicyLimits(std::string_view text);
 
 }  // namespace weir

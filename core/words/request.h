@@ -1,5 +1,4 @@
-// What is asked: one limit of one key (a check), and the checks of one command (a request), all or
-// nothing.
+// A check is one limit of one key; a request is the checks of one command, all or nothing.
 #pragma once
 
 #include <cstddef>

@@ -32,7 +32,7 @@ Keyword KeywordOf(std::string_view word) {
   return Keyword::kNone;
 }
 
-// What may follow the COST of a key, for errors.
+// The words that may follow the COST of a key, for errors.
 absl::string_view WhatFollowsCost(RequestKind kind) {
   switch (kind) {
     case RequestKind::kTake:

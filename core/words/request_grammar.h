@@ -29,7 +29,7 @@
 
 namespace weir {
 
-// What a request is for: it decides which options stand.
+// The purpose of a request, which decides the options that it may have.
 enum class RequestKind {
   kDecide,  // RL.ALLOW, RL.PEEK, RL.REFUND
   kTake,

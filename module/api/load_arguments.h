@@ -1,4 +1,4 @@
-// What follows the file's name in `loadmodule weir.so ...`.
+// The arguments behind the file's name in `loadmodule weir.so ...`.
 //
 //     allow-explicit-time
 //         clients may give the execution time with AT; for tests: no key expires

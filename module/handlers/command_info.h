@@ -1,5 +1,5 @@
-// What COMMAND DOCS and the ACL know of a command of ours: redis-cli shows hints, and from
-// Redis 7.2 on it has categories.
+// A command's description for COMMAND DOCS, which redis-cli shows as hints, and its ACL categories,
+// from Redis 7.2 on.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// cmd_state.cc
+// handlers/state.cc
 void RlState(Call& call);
 
 // The row that RL.WAIT's late answers are given by.

@@ -17,7 +17,7 @@ absl::StatusOr<std::int64_t> ReadExpiry(std::string_view word) {
 }  // namespace
 
 // RL.STATE key expiry-ms state: the key's buckets are just these, and it expires then (-1: never).
-// Replicas, AOF files and rewrites of them say it; nobody else needs to.
+// Only replicas and AOF files send it.
 void RlState(Call& call) {
   const auto arguments = call.arguments();
   const absl::StatusOr<std::int64_t> expiry = ReadExpiry(arguments[1]);

@@ -2,8 +2,8 @@
 //
 // Between MULTI and EXEC, in scripts and wherever else a client cannot wait, it answers at once, as
 // RL.ALLOW does. A client that leaves before its time, or that CLIENT UNBLOCK sends on, gives back
-// what nobody has built on. Giving back is a change that replicas have to hear of, which only a
-// command or a timer can tell them: a timer of its own does it, at once.
+// its tokens, unless a later request changed the bucket. Giving back is a change that replicas have
+// to hear of, which only a command or a timer can tell them: a timer of its own does it, at once.
 #include <memory>
 #include <utility>
 
@@ -68,7 +68,7 @@ class WaitedKey {
   WaitedKey(const WaitedKey&) = delete;
   WaitedKey& operator=(const WaitedKey&) = delete;
 
-  // A full one where there is none, or where its policy is no more.
+  // A full one where there is none, or where its policy no longer exists.
   [[nodiscard]] Bucket Find(const Limit& limit) const {
     const std::optional<LimitId> id = key_->is_of_another_type() ? std::nullopt : IdOf(limit);
     const Bucket* const bucket = id ? key_->Find(*id) : nullptr;

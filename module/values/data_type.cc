@@ -55,7 +55,7 @@ void Save(redis::Io* file, void* value) noexcept {
 // Redis itself writes the expiry behind it.
 void Rewrite(redis::Io* file, redis::String* key, void* value) noexcept {
   const std::string bytes = StateOf(value);
-  if (bytes.empty()) return;  // all it has is of policies that are no more
+  if (bytes.empty()) return;  // all it has is of deleted policies
   redis::EmitAOF(file, "RL.STATE", "slb", key, static_cast<long long>(redis::kNoExpiry),
                  bytes.data(), bytes.size());
 }

@@ -1,4 +1,4 @@
-// What the buckets of a limit go by in the bytes of a state (state_bytes.h), by the limit's id.
+// The texts of limits in the bytes of a state (state_bytes.h), by the limits' ids.
 //
 // A state is written with every change of a key, and making a text takes some 300 ns, so texts are
 // remembered. Not thread-safe. Cost: a look-up, and for a policy's limit another for the policy.
@@ -15,11 +15,11 @@
 
 namespace weir {
 
-// What the text of CL.THROTTLE's buckets begins with.
+// The beginning of the text of CL.THROTTLE's buckets.
 inline constexpr std::string_view kThrottleText = "cl.throttle ";
 
-// The canonical text of a limit that is nobody's; of one that somebody owns that of its identity,
-// as its numbers differ from node to node: each is 1.
+// The canonical text of a limit; for one with an owner, that of its identity, as its numbers differ
+// from node to node: each is 1.
 [[nodiscard]] std::string IdentityText(const Limit& limit);
 
 class LimitTexts {
@@ -27,7 +27,7 @@ class LimitTexts {
   LimitTexts(const LimitRegistry& registry, const Policies& policies)
       : registry_(registry), policies_(policies) {}
 
-  // Empty where there is nothing to be said: the policy is no more. Good until Clear().
+  // Empty if the policy no longer exists. Good until Clear().
   [[nodiscard]] std::string_view Of(LimitId id);
 
   // Forgets all: ids were taken back.

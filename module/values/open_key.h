@@ -44,7 +44,7 @@ class OpenKey {
   [[nodiscard]] const Bucket* Find(LimitId limit) const noexcept;
   [[nodiscard]] std::span<const KeyBuckets::One> buckets() const noexcept;
 
-  // Until a bucket is full; 0 as well where its policy is no more.
+  // Until a bucket is full; 0 as well if its policy no longer exists.
   [[nodiscard]] Nanos TimeToFull(const KeyBuckets::One& one, Instant now) const;
 
   // Changes, for Commit to make known. Requires: opened to write.
@@ -58,7 +58,8 @@ class OpenKey {
   // this comes to, whole and absolute, so that it is never decided again. Does nothing where
   // nothing has changed.
   void Commit(Instant now);
-  // The same of what comes from a primary or an AOF: nobody is told, and it expires then.
+  // The same for changes that come from a primary or an AOF: they are not propagated, and the key
+  // expires then.
   void CommitAsTold(redis::Millis expiry);
 
  private:

@@ -1,8 +1,9 @@
 // All policies and their overrides as bytes: in RDB files, before the keys.
 //
-//     bytes    = ( name NUL limits NUL count { length key limits NUL } ) *
-//     limits   = limit words with blanks between (core/words/policy.h)
-//     count, length: u32, big-endian
+//     bytes      = ( [ capacities ] name NUL limits NUL count { length key limits NUL } ) *
+//     capacities = NUL count { capacity }, where the policy's limits have held more than now
+//     limits     = limit words with blanks between (core/words/policy.h)
+//     count, length: u32, big-endian; capacity: u64 of nanoseconds, big-endian
 //
 // Any bytes may be read, none is believed.
 #pragma once

@@ -24,7 +24,7 @@ bool IsBeyondTime(const Limit& limit, const Bucket& bucket) {
 // An owner that stands for a policy which is not here.
 constexpr LimitOwner kNowhere{UINT32_MAX, 1};
 
-// Whose a limit is, by the front of its text, which is taken away. Nothing if it is none of ours.
+// Takes a limit's owner from the front of its text. Nothing if it is none of ours.
 std::optional<LimitOwner> TakeOwner(std::string_view& text, const Policies& policies) {
   if (text.starts_with(kThrottleText)) {
     text.remove_prefix(kThrottleText.size());

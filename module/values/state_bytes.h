@@ -4,11 +4,10 @@
 //     bucket = length text 12-bytes        length: u8; the bytes: high, low, extra, big-endian
 //     text   = limit | "@" policy "#" position " " limit | "cl.throttle " limit
 //
-// A limit is its canonical text (core/words/limit_grammar.h); where somebody owns it, that of its
+// A limit is its canonical text (core/words/limit_grammar.h); if it has an owner, that of its
 // identity (core/rules/limit.h), with a 1 for each number that is none of it: "@free#0 1/s". A
-// policy is said by its name, as its id is one process's own; of a policy that is no more there is
-// nothing to be said. Buckets are sorted by their text, so that equal states are equal bytes on
-// every node.
+// policy is written by its name, since its id is one process's own; buckets of a deleted policy are
+// left out. Buckets are sorted by their text, so that equal states are equal bytes on every node.
 //
 // Bytes come from files and from the network: any may be read, none is believed.
 #pragma once

@@ -1,4 +1,4 @@
-// What of a request is not for a user: the command, or one of its keys.
+// The reason why a user may not run a request: the command or one of its keys is not permitted.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ class User;
 struct Denial {
   enum class Of { kCommand, kKey };
   Of of;
-  std::string_view key = {};  // the first that he may not use; one of the words
+  std::string_view key = {};  // the first that the user may not use; one of the words
 };
 
-// Nothing: he may run it. Requires: as many words as the command has. O(keys).
+// Nothing if the user may run it. Requires: as many words as the command has. O(keys).
 [[nodiscard]] std::optional<Denial> FindDenial(const User& user, const CommandSpec& spec,
                                                std::span<const std::string_view> words);
 

@@ -1,4 +1,5 @@
-// One user of the server: whether and how he logs in, which commands he may run, and on which keys.
+// One user of the server: whether and how they log in, which commands they may run, and on which
+// keys.
 //
 //     absl::StatusOr<User> user = User::Create("app", {"on", ">secret", "~app:*", "+@limit"});
 //
@@ -58,7 +59,7 @@ class User {
   [[nodiscard]] bool MayUseAllKeys() const noexcept { return all_keys_; }
   [[nodiscard]] bool MayUse(std::string_view key) const noexcept;
 
-  // What ACL GETUSER shows.
+  // The fields of ACL GETUSER.
   [[nodiscard]] const std::vector<std::string>& password_hashes() const noexcept {
     return password_hashes_;
   }

@@ -20,7 +20,7 @@ inline constexpr std::string_view kRedacted = "(redacted)";
 
 // The word, or its first `bytes_max` and how many more there were; with no capacity to spare.
 [[nodiscard]] std::string CutWord(std::string_view word, std::size_t bytes_max);
-// What stands for so many words that are not shown.
+// The text in place of that many words that are not shown.
 [[nodiscard]] std::string MoreWords(std::size_t count);
 
 }  // namespace weir

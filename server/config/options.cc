@@ -216,7 +216,7 @@ absl::Status UnknownOptionError(std::string_view kind, std::string_view name,
                                                  "' was removed: ", AbslView(removed->reason)));
 }
 
-// Of a line without '=' all is its name, also what may be a password.
+// A line without '=' is all name, even if it is a password.
 std::string_view FirstWord(std::string_view name) {
   return name.substr(0, name.find_first_of(" \t\"'"));
 }

@@ -98,7 +98,7 @@ struct OptionSpec {
 // Sorted by name.
 [[nodiscard]] std::span<const OptionSpec> OptionTable() noexcept;
 
-// What every option is when nothing is said.
+// The options with their default values.
 [[nodiscard]] Options DefaultOptions();
 
 // Sets one option from its text. Fails with kInvalidArgument and changes nothing:
@@ -112,7 +112,7 @@ struct OptionSpec {
 //     word           one of the row's choices
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
-// What SetOption takes, in words: "an integer from 0 to 65535".
+// The values that SetOption accepts, in words: "an integer from 0 to 65535".
 [[nodiscard]] std::string ExpectedText(const OptionSpec& spec);
 
 // The value of an option, spelled so that SetOption takes it.
@@ -121,7 +121,7 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
 // The summary, and whether CONFIG SET may change it.
 [[nodiscard]] std::string OptionHelp(const OptionSpec& spec);
 
-// What the command line asks for: to serve, or to print something and leave.
+// The command line's request: to serve, or to print something and leave.
 struct CommandLine {
   Options options;
   std::string print_and_exit;  // the text of --help or --version; empty: serve

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kPolicyFileBytesMax = 16 * 1024 * 1024;
 
-// What is wrong, and where.
+// An error with its place in the file.
 absl::Status Wrong(const std::string& path, const toml::source_region& where,
                    std::string_view what) {
   return absl::InvalidArgumentError(

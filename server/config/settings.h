@@ -1,5 +1,5 @@
 // The options in force. Most stay what they were at the start; those whose row says `live`
-// (options.h) change when CONFIG SET says so, and whoever uses one reads it here each time:
+// (options.h) change when CONFIG SET says so, and their users read them here each time:
 //
 //     if (clients >= services.settings.max_clients()) ...
 //

@@ -1,4 +1,4 @@
-// Who the client is, and who there is: AUTH and ACL. Users are changed in the users file only.
+// AUTH and ACL: the client's user, and the other users. Users are changed in the users file only.
 #include <algorithm>
 #include <array>
 #include <optional>

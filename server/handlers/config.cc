@@ -25,7 +25,7 @@ namespace {
 
 using Setting = std::pair<std::string_view, std::string>;
 
-// What tools ask of every Redis and what nobody sets here.
+// Settings that tools ask every Redis for, with fixed values.
 using FixedSetting = std::pair<std::string_view, std::string_view>;
 constexpr std::array<FixedSetting, 5> FixedSettings(ByteCount max_memory) {
   return {{
@@ -87,7 +87,7 @@ std::vector<Setting> AllSettings(const Services& services) {
   return settings;
 }
 
-// What CONFIG SET is to do.
+// The changes that CONFIG SET makes.
 struct Assignment {
   const OptionSpec* spec;
   std::string_view name;  // as the client calls it

@@ -22,7 +22,7 @@ constexpr std::string_view kHelloNeedsAuth =
     "<user> <pass> option can be used to authenticate the client and select the RESP protocol "
     "version at the same time";
 
-// What HELLO asks for.
+// The arguments of HELLO.
 struct Greeting {
   std::optional<std::int64_t> protocol;
   std::optional<std::string_view> user;

@@ -2,18 +2,18 @@
 //
 //     wait until readable -> read -> execute a turn -> write -> wait until readable ...
 //
-// What makes an idle connection cheap and a request two system calls on data: it waits for
-// readability and only then reads, into a buffer of its thread's, so it owns no buffer while it
+// An idle connection is cheap, and a request takes two system calls on data: the connection waits
+// for readability and only then reads, into a buffer of its thread's, so it owns no buffer while it
 // waits; the session executes right on that buffer; the replies of the whole turn are written at
 // once. Only what is left over is copied to the connection's own memory: the beginning of a request
 // that has not come completely, replies that the kernel does not take.
 //
-// What protects the others: one turn of a connection is bounded (kWorkPerTurn,
+// Other clients are protected: one turn of a connection is bounded (kWorkPerTurn,
 // kReplyBytesPerTurn), and then the next connection has its turn. While replies wait to be sent
 // nothing is read or executed, so a client that does not read makes us hold one turn's replies, and
-// TCP slows it down. Who makes us keep something for it, half a request or many replies, may do so
-// for kStalledTime; who is idle between two requests may stay for ever,
-// or for the option timeout.
+// TCP slows it down. A client that makes the server keep half a request or many replies may do so
+// for kStalledTime; one that is idle between two requests may stay forever, or for the option
+// timeout.
 //
 // While the session waits for tokens the socket is watched: what comes is kept for later, up to
 // kWaitingInputBytesMax, and a client that goes (or says that it sends no more) ends its wait.
@@ -114,7 +114,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Tells how much it keeps for the client; and keeps nothing any more.
   void NoteMemory();
   void LetGo();
-  // What comes after a turn whose replies are sent.
+  // Continues after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());
   // Notes whether it now waits with something of the client's in hand; if it does already, the time

@@ -6,8 +6,8 @@
 // within one step of the loop.
 //
 // Connections that wait in the middle of something are watched: while there is one, a timer looks
-// every kStallTick whether it has waited too long. Nothing ticks for those that are idle, unless
-// they may not be so for ever (the option timeout).
+// every kStallTick whether it has waited too long. Nothing ticks for idle connections, unless the
+// option timeout bounds how long they may be so.
 #pragma once
 
 #include <chrono>
@@ -69,7 +69,7 @@ class IoThread {
   // Closes a connection whose farewell has been written; `owner` is let go when that is done.
   void Dismiss(StreamSocket socket, std::shared_ptr<const void> owner);
 
-  // Every connection executes what it has received, sends its replies and closes; then the thread
+  // Every connection executes the requests received, sends its replies and closes; then the thread
   // ends.
   void Drain();
 
@@ -99,8 +99,8 @@ class IoThread {
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
 
-  // What a tick does: closes whoever is stalled, or idle, for too long by the time of the server's
-  // clock.
+  // Closes the connections that have been stalled or idle for too long by the server's clock.
+  // Called by a tick.
   void CloseStalled();
 
  private:

@@ -4,7 +4,7 @@
 // It must never be the part that fails: an accept() that fails for the client's sake is forgotten;
 // when the process has no descriptor left it closes one that it keeps for the purpose, accepts,
 // says why it closes, and closes, unless there is one again by then; and when even that fails it
-// pauses. It never spins: accept() is called only after the loop has said that somebody is waiting.
+// pauses. It never spins: accept() is called only after the loop has said that a client is waiting.
 #pragma once
 
 #include <chrono>
@@ -72,7 +72,7 @@ class Listener {
   // Of Listen(); 0: not called.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // Whoever comes from now on by TLS sees this one.
+  // Clients that connect from now on use this one.
   void ReplaceTls(TlsContext context) { tls_ = std::move(context); }
 
   // Begins to accept; says what other hosts can do with addresses that they can reach.

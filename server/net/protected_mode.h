@@ -1,12 +1,13 @@
-// Protected mode: a server that asks nobody who he is serves only clients of its own host, however
-// it is bound. Made for the one mistake that puts an open server on a network: another --bind.
+// Protected mode: a server without authentication serves only clients that come over loopback or a
+// Unix socket, however it is bound. It guards against the one mistake that puts an open server on a
+// network: another --bind.
 #pragma once
 
 #include <string_view>
 
 namespace weir {
 
-// What stands between a stranger and the server.
+// The requirements for access to the server.
 struct Guards {
   bool protected_mode = true;         // the option
   bool asks_for_password = false;     // of every client, before anything else
@@ -17,7 +18,7 @@ struct Guards {
   return guards.protected_mode && !guards.asks_for_password && !guards.asks_for_certificate;
 }
 
-// What a client of another host is told, before the connection is closed.
+// The error for a client of another host, before the connection is closed.
 inline constexpr std::string_view kDenied =
     "-DENIED weir is in protected mode: it has no password, so it serves only clients of its own "
     "host. To serve others, set a password (--requirepass, --users-file); or let clients come by "

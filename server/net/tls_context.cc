@@ -90,7 +90,7 @@ absl::Status Missing(std::string_view option, std::string_view reason) {
       absl::StrCat("option '", AbslView(option), "': ", AbslView(reason)));
 }
 
-// Nobody is there to be asked for a password of the key.
+// A server has no terminal on which to ask for the key's password.
 int NoPassword(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /*context*/) {
   return -1;
 }

@@ -96,7 +96,7 @@ std::error_code Transport::WhyNot(int result, StreamSocket::wait_type& wait) {
   }
   is_broken_ = true;
   const unsigned long reason = ERR_peek_error();
-  // A request says itself where it ends, so nobody gains by ending the stream without a word.
+  // A request says itself where it ends, so a truncated stream gains an attacker nothing.
   if (ERR_GET_REASON(reason) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return asio::error::eof;
   const char* const text = ERR_reason_error_string(reason);
   tls_failure_ = text != nullptr ? text : "unknown error";

@@ -53,7 +53,7 @@ class Transport {
 
   // Nothing of the client's can have been read yet.
   [[nodiscard]] bool is_handshaking() const noexcept { return session_ && !has_shaken_hands_; }
-  // What TLS has found wrong: "http request"; empty: nothing.
+  // The reason of the last TLS failure: "http request"; empty: none.
   [[nodiscard]] const std::string& tls_failure() const noexcept { return tls_failure_; }
 
   // Says that nothing more is sent, as far as TLS has a word for it, and gives the socket away.

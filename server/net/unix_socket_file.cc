@@ -35,7 +35,7 @@ int BindTo(int descriptor, const sockaddr_un& address) {
   return bind(descriptor, any, sizeof address) == 0 ? 0 : errno;
 }
 
-// A socket that nobody listens on: its server has died. One whose queue is full is alive.
+// A socket without a listener: its server has died. One whose queue is full is alive.
 bool IsAbandoned(const sockaddr_un& address) {
   const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (probe < 0) return false;
@@ -55,7 +55,7 @@ absl::Status UnixSocketFile::Bind(int descriptor, const std::string& path, mode_
   }
   const sockaddr_un address = AddressOf(path);
   // Linux makes the file with the socket's mode, less what the umask takes away; chmod() gives that
-  // back while nobody can connect yet. So at no time has it a wider mode than it is to have.
+  // back while no client can connect yet. So its mode is never wider than it should be.
   if (fchmod(descriptor, mode) != 0) return Failure(errno);
   int error = BindTo(descriptor, address);
   struct stat file {};

@@ -1,4 +1,4 @@
-// What a client may be called.
+// The rule for names of clients and libraries.
 #pragma once
 
 #include <algorithm>

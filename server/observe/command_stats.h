@@ -1,5 +1,5 @@
-// What the commands of one thread did: how often each was called, how long it took, and how often
-// it failed.
+// One thread's counts of commands: how often each was called, how long it took, and how often it
+// failed.
 //
 // The thread that owns it counts, any thread may read. Memory: 2 KiB for each command that was ever
 // called; the first call allocates that, later ones cost three additions.
@@ -17,7 +17,7 @@ namespace weir {
 
 struct CommandSpec;
 
-// Of one command.
+// The counts of one command.
 struct CommandCounts {
   LatencyHistogram times;  // of its calls
   Counter nanos;           // they took together

@@ -2,7 +2,7 @@
 //
 // The prefixes are ours, so they are few; whatever goes wrong they are bounded, and what comes
 // after kPrefixesMax of them is counted together, as Redis does. The thread that owns it counts,
-// any thread may read. Cost of counting: a lock that nobody else wants, and a look-up.
+// any thread may read. Cost of counting: an uncontended lock and a look-up.
 #pragma once
 
 #include <cstddef>

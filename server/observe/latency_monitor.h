@@ -3,8 +3,8 @@
 //     LatencyMonitor monitor(std::chrono::milliseconds{100});
 //     if (monitor.IsSlow(elapsed)) monitor.Add(LatencyMonitor::Event::kCommand, now, elapsed);
 //
-// Of each kind the latest kSamplesMax seconds in which there was one are kept, with the longest of
-// the second. Thread-safe. IsSlow costs one relaxed load.
+// For each kind, the latest kSamplesMax seconds in which there was one are kept, with the longest
+// of the second. Thread-safe. IsSlow costs one relaxed load.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ class LatencyMonitor {
   }
   void Add(Event event, Instant now, Nanos duration);
 
-  // Of the events that there was something of.
+  // The events that have occurred.
   [[nodiscard]] std::vector<History> All() const;
   [[nodiscard]] std::optional<History> Of(Event event) const;
   // Forgets the event. Returns whether there was something to forget.

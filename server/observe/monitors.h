@@ -1,7 +1,7 @@
 // MONITOR: clients that see every command as it is executed.
 //
 //     const std::unique_ptr<Monitor> monitor = monitors.Add(record);   // the client's session
-//     if (monitors.any()) monitors.Show(now, address, words);          // whoever executes
+//     if (monitors.any()) monitors.Show(now, address, words);          // a session that executes
 //     out += monitor->Take();                                          // the session, woken up
 //
 // A line goes to each monitor's own queue, and its own thread is asked to send it. What the kernel

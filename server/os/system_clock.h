@@ -2,10 +2,9 @@
 //
 //     now = wall clock at the start + boot time passed since
 //
-// So it is Unix time as far as anybody can tell, but nobody who sets or slews the wall clock moves
-// it: an hour's step neither refills buckets nor empties them. CLOCK_BOOTTIME counts while the
-// machine is suspended, as the callers' time does. This file is the only reader of the operating
-// system's clocks.
+// So it is Unix time, but setting or slewing the wall clock does not move it: an hour's step
+// neither refills buckets nor empties them. CLOCK_BOOTTIME counts while the machine is suspended,
+// as the callers' time does. This file is the only reader of the operating system's clocks.
 //
 // The stopwatch is the processor's counter of ticks (tick_counter.h) where that is to be trusted,
 // at half the cost of a clock or less; else CLOCK_BOOTTIME.
@@ -25,13 +24,13 @@ namespace weir {
 // Thread-safe; a reading costs one clock_gettime() and one shared atomic.
 class SystemClock final : public Clock {
  public:
-  // What it reads: nanoseconds since the Unix epoch, and since the machine started.
+  // The clock's sources: nanoseconds since the Unix epoch, and since the machine started.
   struct Source {
     std::function<Nanos()> wall;
     std::function<Nanos()> boot;
   };
 
-  // What the clock of an earlier life has handed out: times up to `mark`, and up to `unknown` more.
+  // The times that the previous run's clock has handed out: up to `mark`, and up to `unknown` more.
   struct Past {
     Instant mark{};
     Nanos unknown{0};

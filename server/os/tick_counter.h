@@ -2,8 +2,8 @@
 // system takes 25.
 //
 // Only where the counter runs at one rate whatever the processor does ("invariant"); that rate is
-// measured against a clock once, to about one part in 10,000. For durations, not for times: nobody
-// corrects it, and those of two processors may differ by a little.
+// measured against a clock once, to about one part in 10,000. For durations, not for times: it is
+// not corrected, and those of two processors may differ by a little.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ void Observers::Show(const Call& call, Nanos duration) {
     const Event event = call.spec.Is(kFast) ? Event::kFastCommand : Event::kCommand;
     latency_monitor.Add(event, call.now, duration);
   }
-  // What operators do is not for everybody who monitors, as in Redis, unless it changes buckets.
+  // As in Redis, monitors do not see admin commands, unless these change buckets.
   const bool is_shown = call.spec.Is(kWrite) || !call.spec.Is(kAdmin);
   if (is_shown && monitors.any()) monitors.Show(call.now, client.address, words);
 }

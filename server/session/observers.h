@@ -1,4 +1,4 @@
-// Who looks at commands when they have been executed: SLOWLOG, LATENCY, MONITOR.
+// The observers of executed commands: SLOWLOG, LATENCY, MONITOR.
 #pragma once
 
 #include "core/base/clock.h"

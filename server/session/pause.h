@@ -1,4 +1,4 @@
-// CLIENT PAUSE: nobody's commands, or nobody's changes, are executed until some time. Thread-safe.
+// CLIENT PAUSE: no commands, or no commands that write, are executed until some time. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class Pause {
  public:
   enum class What { kChanges, kEverything };
 
-  // Of two that overlap the stronger holds, until the later end.
+  // If two overlap, the stronger holds until the later end.
   void Begin(What what, Instant now, Instant until) noexcept {
     if (this->until() > now) {
       what = std::max(what, this->what());

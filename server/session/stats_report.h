@@ -1,5 +1,5 @@
-// What all threads together have counted, since the start or the last CONFIG RESETSTAT: what the
-// sections Stats, Commandstats, Errorstats and Latencystats of INFO say, and LATENCY HISTOGRAM.
+// The counts of all threads since the start or the last CONFIG RESETSTAT, for the sections Stats,
+// Commandstats, Errorstats and Latencystats of INFO, and for LATENCY HISTOGRAM.
 //
 // A reset takes nothing from the counts, which only their threads write: it remembers them, and
 // they are subtracted from then on. (As in limit_report.h, for RL.STATS, which has its own reset.)

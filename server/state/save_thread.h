@@ -1,9 +1,9 @@
-// The thread that drives the Saver: a tick every snapshot-interval, and at once when somebody waits
+// The thread that drives the Saver: a tick every snapshot-interval, and at once when a client waits
 // for one. A new interval counts from the next tick on.
 //
-// Whoever needs to know that what it has changed is on disk asks for a ticket: the number of a tick
-// that begins later. Sessions that ask while a tick is under way share the next one, so the disk
-// syncs once for all of them (group commit).
+// A session that must know that its change is on disk asks for a ticket: the number of a tick that
+// begins later. Sessions that ask while a tick is under way share the next one, so the disk syncs
+// once for all of them (group commit).
 #pragma once
 
 #include <atomic>
@@ -25,11 +25,11 @@ namespace weir {
 
 class SaveThread {
  public:
-  // Called on the thread after a tick that somebody has waited for: the tickets up to this one have
-  // ended so.
+  // Called on the thread after a tick that was waited for: the tickets up to this one have ended
+  // so.
   using OnSaved = std::function<void(std::uint64_t ticket, const absl::Status& saved)>;
 
-  // Starts it. Nobody else uses the saver until Stop().
+  // Starts it. No other thread uses the saver until Stop().
   SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved);
   ~SaveThread();
 

@@ -1,7 +1,7 @@
 """A port before the server's that loses the reply to RL.ALLOW of the key `lost`.
 
 The server has had that request, and has charged it; its client sees its connection end. A client
-library that then sends the request again, by itself, is charged twice.
+library that then automatically sends the request again is charged twice.
 """
 
 import socket

@@ -25,14 +25,17 @@ not know by name. `port`, `user`, `password` and `deadline` are yours: 7379, no 
 where the server has none, and, say, 50 ms. The answer is the same five integers in RESP2 and RESP3;
 a denial is an answer, and a limit that is misspelt is what the library has for errors.
 
-**A request that is sent twice is charged twice.** Some libraries repeat by themselves what got no
+**No reply may be cached**: time alone changes a bucket. A library's client-side caching stays off,
+and CLIENT TRACKING is an unknown command.
+
+**A request that is sent twice is charged twice.** Some libraries repeat automatically what got no
 reply. Below they are told not to; it is tested with a connection that loses one reply.
 
 [examples](../examples) has wrappers that have a deadline and that fail open or closed, as you
 choose; [recipes.md](recipes.md) says what to ask for.
 
 A user of `--users-file` needs no more than @limit: besides the commands that decide, it has all
-that the libraries send by themselves, such as HELLO, CLIENT SETINFO, INFO and MULTI.
+that the libraries send on their own, such as HELLO, CLIENT SETINFO, INFO and MULTI.
 
 ```
 user app on >secret ~* +@limit
@@ -54,7 +57,7 @@ SECTIONS = (
         "apt-get install redis-tools",
         "redis_cli.py",
         """\
-At its prompt it shows the words of each command while they are typed, and connects anew with the
+At its prompt it shows the words of each command while they are typed, and reconnects with the
 next command. `-e` makes an error of an answer an exit status of 1; `--pipe` sends a file of
 requests. redis-benchmark ends at the first error:
 `redis-benchmark -p 7379 -P 16 -r 100000 RL.ALLOW user:__rand_int__ 10/s`.""",
@@ -73,7 +76,7 @@ into MULTI; `pipeline(transaction=False)` does not.""",
         "apt-get install libhiredis-dev",
         "hiredis.cc",
         """\
-A context without a reply is of no use any more: free it, and connect and log in anew. It is for one
+A context without a reply is of no use any more: free it, connect and log in again. It is for one
 thread.""",
     ),
     Section(
@@ -82,7 +85,7 @@ thread.""",
         "ruby_redis.rb",
         """\
 Without `reconnect_attempts: 0` it repeats a request once. A lost reply is a
-`Redis::BaseConnectionError`, a bad limit a `Redis::CommandError`; the next call connects anew.
+`Redis::BaseConnectionError`, a bad limit a `Redis::CommandError`; the next call reconnects.
 Within `pipelined` and `multi` the call is `batch.call(...)`.""",
     ),
     Section(
@@ -91,14 +94,14 @@ Within `pipelined` and `multi` the call is `batch.call(...)`.""",
         "php_redis.php",
         """\
 A bad limit is no exception: the answer is `false`, and `getLastError()` has the text. A lost reply
-is a `RedisException`. The next call connects anew, and logs in.""",
+is a `RedisException`. The next call reconnects and logs in.""",
     ),
     Section(
         "Perl: Redis.pm",
         "apt-get install libredis-perl",
         "perl_redis.pl",
         """\
-`reconnect` connects anew before a request, for as long as it says, and repeats none. A bad limit
+`reconnect` reconnects before a request, for as long as it says, and repeats none. A bad limit
 and a lost reply die. With a function as the last argument the request is one of a pipeline, and
 `wait_all_responses` calls the functions.""",
     ),
@@ -116,7 +119,7 @@ has one. Version 6 speaks RESP3 and wants Node 20. `apt-get install node-redis` 
         "npm install ioredis",
         "ioredis.mjs",
         """\
-Without `maxRetriesPerRequest: 0` it sends a request again whenever it connects anew. Version 6
+Without `maxRetriesPerRequest: 0` it sends a request again whenever it reconnects. Version 6
 speaks RESP3 and wants Node 20. iovalkey is the same but for its name, in `npm install iovalkey` and
 in the import.""",
     ),

@@ -1,5 +1,5 @@
-// What the hosts answer differently, by design, and tests of commands have to know: a server's
-// table counts buckets, where Redis has keys of its own, and timers of its own.
+// Differences between the hosts that tests of commands must know: a server's table counts buckets,
+// where Redis has keys and timers of its own.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ inline std::string NoPolicyFile() {
                           : "there is no policy file: start with --policies FILE";
 }
 
-// When somebody who came at `now` is answered, whose tokens are there at `ready`: Redis's timers
+// When a client that came at `now` is answered if its tokens are there at `ready`: Redis's timers
 // run for whole milliseconds, and begin at whole microseconds.
 inline Instant AnsweredAt(Instant now, Instant ready) {
   if (!Host::IsModule()) return ready;

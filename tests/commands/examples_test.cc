@@ -38,7 +38,7 @@ std::string RowName(const testing::TestParamInfo<const CommandSpec*>& row) {
 
 INSTANTIATE_TEST_SUITE_P(Each, ExamplesTest, testing::ValuesIn(RowsWithExamples()), RowName);
 
-// Whoever adds a command that decides or changes buckets shows it.
+// Every command that decides or changes buckets has an example.
 TEST(ExamplesTest, EveryCommandWithAKeyHasSome) {
   for (const CommandSpec& spec : rows::kLimitCommands) {
     const bool wants_examples = spec.keys.first != 0;

@@ -1,7 +1,7 @@
-// Who runs the commands of these tests: weir's server in this process (server_host.cc), or weir.so
-// in a redis-server of its own (module_host.cc). Each test is linked with both, one after the
-// other: the same requests at the same instants get the same replies. What differs by design is in
-// differences.h.
+// The host that runs the commands of these tests: weir's server in this process (server_host.cc),
+// or weir.so in a redis-server of its own (module_host.cc). Each test is linked with both, one
+// after the other: the same requests at the same instants get the same replies. What differs by
+// design is in differences.h.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  // Another client. The host outlives it. Who is let go while he waits has left.
+  // Another client. The host outlives it. A client that is destroyed while it waits has left.
   [[nodiscard]] virtual std::unique_ptr<Dialogue> Connect() = 0;
 
   // All of the host's time. It stands still until a test moves it, and a move is known to the host

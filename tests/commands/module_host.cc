@@ -1,11 +1,11 @@
 // The module as a host: a redis-server process with weir.so in it, whose time is the test's.
 //
-// Nothing sleeps, and nobody guesses whether a reply is still to come. The server runs one loop:
+// Nothing sleeps, and nothing guesses whether a reply is still to come. The server runs one loop:
 // first it reads and runs what has come, of all clients; then it runs the timers that are due; then
-// it writes all replies, also of those whom a timer has served. So after a request, or a move of
-// the clock, the test says PING on a connection of its own, and once that is answered a second
-// time: the first PING is read with the request or after it, and the reply to the second is only
-// written after all that the first loop had to write. What has not come by then waits.
+// it writes all replies, also those of clients that a timer has served. So after a request, or a
+// move of the clock, the test says PING on a connection of its own, and once that is answered a
+// second time: the first PING is read with the request or after it, and the reply to the second is
+// only written after all that the first loop had to write. What has not come by then waits.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -101,7 +101,7 @@ class ModuleHost : public Host {
   }
 
   // Returns when the server has answered, as far as it will, what was written before. False if it
-  // is no more, which has failed the test.
+  // is gone, which has failed the test.
   bool Settle() {
     const std::string replies = Ask({"PING"}) + Ask({"PING"});
     EXPECT_EQ(replies, "+PONG\r\n+PONG\r\n");

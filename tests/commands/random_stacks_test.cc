@@ -147,7 +147,7 @@ class Pair {
     MoveTo(NextInstant(turn.move, limits_[first.limit], last, now()));
   }
 
-  // Whose time has come is answered, and nobody else.
+  // Clients whose time has come are answered, and no others.
   void MoveTo(Instant then) {
     client_.clock().Set(then);
     for (const Waiter& waiter : waiters_) {

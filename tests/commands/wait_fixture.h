@@ -1,4 +1,4 @@
-// Clients that wait for tokens, and a clock that is moved past nobody unseen.
+// Clients that wait for tokens, and a clock that never moves past one unseen.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace weir {
 
 class RlWaitTest : public testing::Test {
  protected:
-  // Who still waits is answered at his instant.
+  // A client that still waits is answered at its instant.
   void TearDown() override {
     while (!waits_.empty()) {
       const auto [ready, client] = *waits_.begin();
@@ -27,7 +27,7 @@ class RlWaitTest : public testing::Test {
   void Advance(Nanos span) { MoveTo(client_.clock().Now() + span); }
   void AdvanceTo(Nanos since_start) { MoveTo(FakeClock::kStart + since_start); }
 
-  // Moves the clock. On the way everybody is seen to wait until his instant.
+  // Moves the clock. On the way every client is seen to wait until its instant.
   void MoveTo(Instant now) {
     while (!waits_.empty() && waits_.begin()->first <= now) {
       const auto [ready, client] = *waits_.begin();

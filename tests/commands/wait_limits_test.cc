@@ -64,7 +64,7 @@ TEST_F(RlWaitLimitsTest, UnlimitedAndNone) {
   EXPECT_EQ(client_.Receive(), Five("1 0 0 1000 1"));
 }
 
-// Nobody waits for a shadow: it admits where its tokens are there when those of the others are.
+// No client waits for a shadow: it admits where its tokens are there when those of the others are.
 TEST_F(RlWaitLimitsTest, NobodyWaitsForAShadow) {
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000"), Five("1 9 0 100 0"));
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000 WITHLIMITS"),

@@ -196,7 +196,7 @@ TEST_F(RlWaitTest, WhoLeavesLeavesFullBucketsFull) {
   EXPECT_EQ(other_.Run("RL.INSPECT k"), "*1\r\n*3\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n");
 }
 
-// What another has built on stays: he was promised an instant.
+// Tokens with a later waiter behind them stay: that waiter was promised an instant.
 TEST_F(RlWaitTest, WhatAnotherHasBuiltOnIsNotGivenBack) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   auto first = std::make_unique<Client>(client_.host());
@@ -205,7 +205,7 @@ TEST_F(RlWaitTest, WhatAnotherHasBuiltOnIsNotGivenBack) {
   Wait(*second, "RL.WAIT k 10/s TIMEOUT 1000", milliseconds{600});
   Leave(first);
   EXPECT_EQ(Look("k 10/s"), Five("1 0 0 1600 0"));
-  // The last one gives back his own.
+  // The last one gives back its own.
   Leave(second);
   EXPECT_EQ(Look("k 10/s"), Five("1 0 0 1500 0"));
 }

@@ -8,7 +8,7 @@ from weir_e2e import NEVER, Error, ServerTest, encode
 
 PASSWORDS = {name: f"{name}-horse-battery" for name in ("app", "reader", "one", "most", "ops")}
 USERS = """\
-# Strangers are nobody: the file does not name `default`.
+# Before AUTH a client is no user: the file does not name `default`.
 user app on >{app} ~app:* +@limit
 
 user reader on >{reader} ~* +@read
@@ -17,7 +17,7 @@ user most on >{most} ~* +@all -@admin +client|list
 user ops on >{ops} ~* +@all
 """.format(**PASSWORDS)
 
-# What each user is told: yes, or what he may not: the command, or one of the keys.
+# The answer that each user gets: yes, or the reason of a refusal, the command or one of the keys.
 RIGHTS = (
     # request                            app        reader     one        most
     ("PING",                             "yes",     "command", "command", "yes"),
@@ -160,8 +160,8 @@ class AccessTest(ServerTest):
         info = client.call("CLIENT", "INFO")
         self.assertRegex(info, rb" name= .* user=ops .* resp=2 ")
 
-    # Goal: who guesses is slow, and nothing that he has sent is lost. Method: pipelines with
-    # three wrong passwords in them, and whoever sends them stays or says that he will say no more.
+    # Goal: guessing passwords is slow, and nothing that was sent is lost. Method: pipelines with
+    # three wrong passwords in them, and a client that stays, or that shuts down its sending side.
     def test_wrong_passwords_delay_what_follows(self):
         server = self.start_with_users()
         wrong = encode("AUTH", "app", "wrong")
@@ -269,7 +269,8 @@ class AccessTest(ServerTest):
         )
         self.assertEqual(app_in_transaction.call("PING"), NOAUTH)
         self.assertEqual(ops.call("DBSIZE"), 0)
-        # His password is another one, so he has to say it; then he has the rights of now.
+        # The password has changed, so the client must log in again, and then has the present
+        # rights.
         self.assertEqual(users["most"].call("ACL", "WHOAMI"), NOAUTH)
         self.assertEqual(users["most"].call("AUTH", "most", "new"), "OK")
         self.assertEqual(verdict(users["most"].call("PING")), "command")

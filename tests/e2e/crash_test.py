@@ -1,7 +1,7 @@
 """What is left of the tokens that were taken, when the server dies under load and starts again.
 
 Four clients take tokens of a few keys without pause; the server is killed at a random moment and
-started anew on the same directory. Nothing refills, so what a key has used is what was admitted:
+started again on the same directory. Nothing refills, so what a key has used is what was admitted:
 
     used after the restart  >=  what was surely on disk     else something was forgotten (law L17)
     used after the restart  <=  what was asked for          else something was charged twice

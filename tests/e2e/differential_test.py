@@ -190,8 +190,8 @@ class DifferentialTest(ServerTest):
                     with self.subTest(f"{group.title}: {case.name}, RESP{protocol}"):
                         self.compare(ports[group.options], protocol, case.requests)
 
-    # Goal: whoever speaks to Redis can speak to weir. Method: the same bytes to both, in RESP2 and
-    # RESP3, in one piece and a byte at a time; the replies are compared byte for byte.
+    # Goal: a client of Redis can speak to weir. Method: the same bytes to both, in RESP2 and RESP3,
+    # in one piece and a byte at a time; the replies are compared byte for byte.
     def test_weir_answers_as_redis_does(self):
         self.compare_groups()
 

@@ -75,7 +75,7 @@ class ModuleClusterTest(ServerTest):
             thread.start()
         try:
             disturb()
-            # Whoever is left has the last word on every key: what is empty denies.
+            # The remaining nodes decide on every key: an exhausted bucket denies.
             client = self.client(cluster)
             for key in keys:
                 end = time.monotonic() + 60

@@ -36,8 +36,8 @@ class MonitorTest(ServerTest):
         clients[0].call("PING")
         self.assertEqual(monitor.call("ECHO", "x"), b"x")
 
-    # Goal: a monitor that does not read costs bounded memory, and nobody else's time. Method: one
-    # with a small buffer, and a client that gives it far more to read than it may keep waiting.
+    # Goal: a monitor that does not read costs bounded memory, and no other client's time. Method:
+    # one with a small buffer, and a client that gives it far more to read than it may keep waiting.
     def test_who_does_not_read_is_closed(self):
         server = self.start("--threads", "1")
         monitor = self.connect(server, receive_buffer_bytes=4096)

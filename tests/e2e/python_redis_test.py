@@ -79,7 +79,7 @@ class PythonRedisTest(ServerTest):
                 remaining -= 1
                 self.assertEqual(reply[:3], [1, remaining, 0])
 
-    # Goal: a bucket admits exactly its burst, whoever asks. Method: threads of one pool ask for
+    # Goal: a bucket admits exactly its burst, to any clients. Method: threads of one pool ask for
     # three times the burst; every token is given out once, so all `remaining` differ.
     def test_threads_share_a_bucket_exactly(self):
         burst = scaled(2000)

@@ -24,7 +24,7 @@ def free_port():
 
 
 class Redis:
-    """A server that keeps nothing, unless it is told to. Nobody else has to listen on its port."""
+    """A server that keeps nothing, unless it is told to. Its port must be free."""
 
     def __init__(self, directory, *options, program="redis-server"):
         self.port = free_port()

@@ -1,4 +1,4 @@
-"""MULTI and EXEC with real sockets and several threads: nobody comes between, whatever he does.
+"""MULTI and EXEC with real sockets and several threads: no other client's command comes between.
 
 differential_test.py compares the replies with Redis's.
 """
@@ -65,11 +65,11 @@ class TransactionTest(ServerTest):
         if errors:
             raise errors[0]
 
-    # Goal: what is in EXEC is decided on one state, and no two wait for each other for ever.
-    # Method: clients take of two keys in opposite orders; each key is always asked after the same
-    # history, so both answers of an EXEC are the same, and whoever looks at both sees the same of
-    # both. Half of what is asked for is there. Everything is sent in one piece and received as
-    # bytes, so that it is the server's threads that meet, and not ours.
+    # Goal: what is in EXEC is decided on one state, and no two wait for each other forever. Method:
+    # clients take of two keys in opposite orders; each key is always asked after the same history,
+    # so both answers of an EXEC are the same, and a look at both sees the same of both. The keys
+    # hold half of the tokens that are asked for. Requests are sent in one piece and replies are
+    # received as bytes, so that the server's threads meet, and not ours.
     def test_nobody_comes_between(self):
         count = scaled(1000)
         limit = f"{2 * count}/{NEVER}"
@@ -275,7 +275,7 @@ class TransactionTest(ServerTest):
         self.assertEqual(len(set(won)), len(won))
         self.assertGreater(len(won), 0)
 
-    # Redis's bytes, which clients take for "somebody was faster".
+    # Redis's bytes, which clients take for a lost race.
     def test_a_watched_key_that_has_changed(self):
         for protocol, nothing in ((2, b"*-1\r\n"), (3, b"_\r\n")):
             with self.subTest(protocol):

@@ -1,4 +1,4 @@
-"""RL.WAIT with real clocks and sockets: nobody is answered too early, and who leaves gives back."""
+"""RL.WAIT with real clocks and sockets: no answer is early, and a client that leaves gives back."""
 
 import re
 import threading

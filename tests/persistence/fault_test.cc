@@ -1,8 +1,8 @@
 // Goal: whatever call to the file system fails and whenever the power is cut, a restart finds the
 // state as it was at the end of one tick, of none older than the last that was reported as saved,
-// and saving goes on by itself when the faults are over. Method: seeded use of a limiter, saved
-// tick after tick on a file system that fails the n-th call (once, or for long) or stops after the
-// n-th sync and forgets what was not synced (faulty_file_system.h).
+// and saving resumes when the faults are over. Method: seeded use of a limiter, saved tick after
+// tick on a file system that fails the n-th call (once, or for long) or stops after the n-th sync
+// and forgets what was not synced (faulty_file_system.h).
 #include <algorithm>
 #include <random>
 #include <sstream>

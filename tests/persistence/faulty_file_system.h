@@ -62,7 +62,7 @@ class FaultyFileSystem {
     return state_->dead;
   }
 
-  // Requires: whoever used it is gone.
+  // Requires: its users are gone.
   void Restart() {
     MutexLock lock(state_->mutex);
     for (auto& [path, file] : state_->files) {
@@ -245,7 +245,7 @@ class FaultyFileSystem {
                            std::unique_ptr<rocksdb::FSWritableFile>* result) {
       MutexLock lock(state_->mutex);
       std::shared_ptr<File>& file = state_->files[path];
-      // One that is made anew forgets; one that is opened again is as it was, or from before.
+      // A new one forgets; one that is opened again is as it was, or from before.
       if (!file || size == 0) file = std::make_shared<File>(File{size, size, false});
       *result = std::make_unique<WritableFile>(std::move(*result), state_, file);
       return rocksdb::IOStatus::OK();

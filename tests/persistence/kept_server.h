@@ -1,5 +1,5 @@
-// What a server keeps in a data directory, without the server: a limiter and policies, loaded when
-// it starts and saved when the test says so.
+// A server's state in a data directory, without the server: a limiter and policies, loaded at the
+// start and saved when the test says so.
 //
 //     KeptServer server(clock, {.directory = directory.path()});
 //     ASSERT_TRUE(server.Start().ok());

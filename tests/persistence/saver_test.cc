@@ -1,6 +1,6 @@
 // Goal: a saver that fails says so at once, tries again after 1, 2, 4 and then every 8 seconds,
-// goes on by itself, and loses nothing of what changed meanwhile. Method: a file system whose calls
-// fail (faulty_file_system.h) and a clock that the test moves.
+// resumes without help, and loses nothing of what changed meanwhile. Method: a file system whose
+// calls fail (faulty_file_system.h) and a clock that the test moves.
 #include "persistence/saver.h"
 
 #include <filesystem>
@@ -93,7 +93,7 @@ TEST_F(SaverTest, TheLastSaveIsTriedAtOnce) {
   EXPECT_EQ(server_.found().loaded, 1U);
 }
 
-// Goal: neither is a directory that is empty now (of a disk that is not there) begun anew, nor a
+// Goal: neither is a directory that is empty now (of a disk that is not there) started from, nor a
 // database of another server written to.
 TEST_F(SaverTest, RefusesWhatIsNotItsDatabase) {
   FailAll();

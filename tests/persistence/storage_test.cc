@@ -130,7 +130,7 @@ TEST_F(StorageTest, WhatWasNotSavedIsForgotten) {
   EXPECT_EQ(server_.Remaining("a", "10/h"), 7);
 }
 
-// What came and went until nobody knew any more what, is gone on disk as well.
+// Buckets that came and went after the list of changes had overflowed are gone on disk as well.
 TEST_F(StorageTest, APartitionThatIsWrittenAnewHasNothingElse) {
   Start();
   for (int i = 0; i < 5000; ++i) server_.Decide("kept:" + std::to_string(i), "10/h");
@@ -397,7 +397,7 @@ TEST_F(StorageTest, RefusesDamagedMeta) {
   }
 }
 
-// --- Format 1, for ever ---
+// --- Format 1, forever ---
 
 // A database of format 1 in literal bytes. What is written here must never change: every later
 // version has to load it.

@@ -378,7 +378,7 @@ TEST(RespParserTest, CapsChangeBetweenRequests) {
   ASSERT_EQ(parser.Parse(eleven_words), ParseResult::kProtocolError);
 }
 
-// In the middle of a request, or after an error, it begins anew.
+// In the middle of a request, or after an error, it starts again.
 TEST(RespParserTest, RestartForgetsTheRequestAndTheError) {
   RespParser parser(kRespCapsBeforeAuth);
   for (const std::string_view begun : {"*1\r\n$4\r\nPI", "*1\r\n$", "*", "PI", "*x\r\n", "'\n",

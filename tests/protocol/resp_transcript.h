@@ -1,5 +1,5 @@
-// What a parser made of a stream of bytes, and the way there: the bytes cut into pieces, as a
-// network might deliver them.
+// The requests that a parser finds in a stream of bytes, which is cut into pieces as a network
+// might deliver them.
 //
 // Each piece arrives in a heap block of exactly the size of what is unread, which replaces the
 // block before. So AddressSanitizer sees a parser that reads one byte too many, or that holds on to
@@ -65,7 +65,7 @@ inline std::string_view ParseAvailable(const RespCaps& caps, RespParser& parser,
       transcript.ending = kNeedsMore;
     } else {
       transcript.ending = result == ParseResult::kForeignProtocol ? kForeign : parser.error();
-      WEIR_CHECK(parser.Parse(unread) == result);  // Again, for ever.
+      WEIR_CHECK(parser.Parse(unread) == result);  // Again, forever.
       WEIR_CHECK(parser.consumed() == 0);
     }
     return unread;

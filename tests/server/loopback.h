@@ -222,7 +222,7 @@ class LoopbackClient {
     EXPECT_TRUE(Await(POLLOUT));
   }
 
-  static constexpr int kStallMillis = 300;  // no room for so long: nobody takes any more
+  static constexpr int kStallMillis = 300;  // no room for so long: the peer reads no more
 
   [[nodiscard]] bool Await(short events) {
     pollfd waiting{.fd = socket_, .events = events, .revents = 0};

@@ -10,8 +10,7 @@
 // goes on while a turn is not over, and stops for good once the session says close. While the
 // session waits for tokens (RL.WAIT) what is sent is only kept; once a test has moved the clock to
 // wake(), the next Send or Receive goes on. What is unread lies in a heap block of exactly its
-// size, made anew for each Send, so AddressSanitizer sees whoever reads too far or holds on to a
-// word.
+// size, a new one for each Send, so AddressSanitizer sees reads past its end or after its time.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What one client says to a server, and what it hears: bytes, or as a person at redis-cli has them.
+// One client's dialogue with a server, in bytes or as redis-cli shows it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the limiter must answer: one log of admissions (any_oracle.h) for each key and limit, whose
+// A model of the limiter: one log of admissions (any_oracle.h) for each key and limit, whose
 // answers are joined as documented.
 #pragma once
 

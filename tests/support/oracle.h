@@ -1,4 +1,4 @@
-// What a token bucket must answer, worked out from the log of what it admitted: slow, and as plain
+// A token bucket's right answers, worked out from the log of what it admitted: slow, and as plain
 // as the promise.
 //
 // Nothing here is a TAT, an emission interval or a fraction of a nanosecond. The promise is that in
@@ -12,8 +12,8 @@
 // everything is a whole number: instants are counted in parts of a nanosecond, `count` to each.
 //
 // Tokens that are reserved are logged at the first instant at which those inequalities hold, which
-// may lie ahead and within a nanosecond. Nobody has built on them while the bucket is full at the
-// very part at which they left it full.
+// may lie ahead and within a nanosecond. No later request depends on them while the bucket is full
+// at the very part at which they left it full.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class LogOracle {
     return decision;
   }
 
-  // How long `cost` tokens have to wait; kNever if for ever.
+  // How long `cost` tokens have to wait; kNever if forever.
   [[nodiscard]] Nanos Wait(Instant now, std::uint64_t cost) const {
     if (cost == 0) return Nanos{0};
     if (cost > static_cast<std::uint64_t>(burst_)) return kNever;
@@ -92,7 +92,7 @@ class LogOracle {
     return promise;
   }
 
-  // As if it had never been reserved, if nobody has built on it.
+  // As if it had never been reserved, unless a later request changed the bucket.
   void GiveBack(const Promise& promise) {
     if (promise.full_at > 0 && promise.full_at == FullAt()) log_ = promise.before;
   }

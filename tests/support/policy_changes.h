@@ -1,4 +1,4 @@
-// What every client has to see of changes of a policy, whoever makes them.
+// A policy's changes, as every client sees them.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What random turns ask: stacks of a few checks, on the keys and limits of a ModelLimiter. A check
-// says its cost as a Move, which means something only in the state that it meets.
+// Random requests: stacks of a few checks, on the keys and limits of a ModelLimiter. A check says
+// its cost as a Move, which means something only in the state that it meets.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a window must answer, worked out from the log of what it admitted: slow, and as plain as the
+// A window's right answers, worked out from the log of what it admitted: slow, and as plain as the
 // promise.
 //
 // Nothing here is a bucket, and no formula tells a time. There is one function, the tokens in use
@@ -10,7 +10,7 @@
 //                period overlaps
 //
 // The answer to a cost is whether it fits beside them; the waits are searched for. As the tokens in
-// use never grow by themselves, halving finds the first instant at which something holds.
+// use never grow without a request, halving finds the first instant at which something holds.
 #pragma once
 
 #include <algorithm>

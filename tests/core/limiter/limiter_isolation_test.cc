@@ -1,6 +1,6 @@
-// Goal: nobody's call comes between those of an isolation, and a watched key has changed exactly
-// when somebody has charged or given back. Method: one change after the other by hand; threads at a
-// frozen clock whose every isolation must see two keys alike.
+// Goal: no other thread's call comes between those of an isolation, and a watched key has changed
+// exactly when a request has charged or given back. Method: one change after the other by hand;
+// threads at a frozen clock whose every isolation must see two keys alike.
 #include <atomic>
 #include <chrono>
 #include <string_view>
@@ -94,8 +94,8 @@ TEST_F(LimiterIsolationTest, OneOfAllKeysMayDoWhatIsAboutAllKeys) {
 }
 
 // Two keys that are only touched in isolation, one token of each: at any time as much is left of
-// the one as of the other, whoever looks, unless somebody comes between. They name them in both
-// orders, and one clears everything meanwhile.
+// the one as of the other, in every look, unless another thread comes between. They name them in
+// both orders, and one clears everything meanwhile.
 TEST_F(LimiterIsolationTest, NobodyComesBetween) {
   const Limit limit = LimitOf("1/m,burst=1000000");
   const std::vector<std::string_view> keys = {"a", "b"};

@@ -1,7 +1,7 @@
 // Goal: a reservation is an admission at a later instant: the earliest at which the request passes,
-// counted there by every law, and undone without a trace where nobody has built on it. Method:
-// random histories of requests that wait and that do not, held against the log of what was admitted
-// (oracle.h) and against what Peek says.
+// counted there by every law, and undone without a trace if no later request changed the bucket.
+// Method: random histories of requests that wait and that do not, held against the log of what was
+// admitted (oracle.h) and against what Peek says.
 #include <chrono>
 #include <memory>
 #include <string_view>

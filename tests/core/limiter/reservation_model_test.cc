@@ -1,9 +1,9 @@
 // Goal: waiting is first come, first served and exact: a reservation is granted just when its
-// tokens are there for whoever comes after all earlier ones, and a waiter who leaves gives back
-// what nobody has built on. Method: random reservations, decisions and departures on one key with
-// one to three limits, each compared with logs of admissions (oracle.h) that have the tokens of a
-// reservation at the instant at which they are there. The limits have whole emission intervals, so
-// that this instant is a whole nanosecond.
+// tokens are there for each waiter after all earlier ones, and a waiter that leaves gives its
+// tokens back unless a later request changed the bucket. Method: random reservations, decisions and
+// departures on one key with one to three limits, each compared with logs of admissions (oracle.h)
+// that have the tokens of a reservation at the instant at which they are there. The limits have
+// whole emission intervals, so that this instant is a whole nanosecond.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -27,7 +27,7 @@ class Promises {
  public:
   explicit Promises(const Limit& limit) : limit_(limit) {}
 
-  // How long a cost has to wait from `now`; kNever if for ever.
+  // How long a cost has to wait from `now`; kNever if forever.
   [[nodiscard]] Nanos Wait(Instant now, std::uint64_t cost) const {
     if (cost == 0) return Nanos{0};
     const Instant turn = entries_.empty() ? now : std::max(now, entries_.back().at);
@@ -41,7 +41,7 @@ class Promises {
     return last_;
   }
 
-  // Nobody has built on the last promise, and on no other.
+  // Only the last promise has no later request behind it.
   void TakeBack(std::size_t promise) {
     if (!entries_.empty() && entries_.back().promise == promise) entries_.pop_back();
   }

@@ -1,5 +1,5 @@
 // Goal: a limiter that was restored from what was saved answers whatever it is asked as the one
-// would that was saved, for ever. Method: random use of every kind (random_load.h), saved tick by
+// would that was saved, forever. Method: random use of every kind (random_load.h), saved tick by
 // tick to a model of the disk, a map, with ticks that fail and with use while a tick is on its way;
 // after a clean stop the first and the restored one are asked the same and compared. Lives follow
 // on one another, some of them cut short, so that ids and records of old ones are about.

@@ -87,7 +87,7 @@ TEST(TokenBucketLawTest, L1NoWindowHoldsMoreThanBurstAndRate) {
 }
 
 // Greedy: takes all that remains, again and again, and never waits until the bucket is full, which
-// would be to let time pass in vain.
+// would be to waste time.
 TEST(TokenBucketLawTest, L1GreedGetsExactlyBurstAndRate) {
   CheckLaw(kHistories, [] {
     const Limit limit = *AnyLimit();

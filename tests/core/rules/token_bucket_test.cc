@@ -24,7 +24,7 @@ class TokenBucketTest : public RuleFixture {
  protected:
   TokenBucketTest() : RuleFixture("10/s") {}
 
-  // Asks for single tokens from `from` on, each as soon as it is to be had; returns how many passed
+  // Asks for single tokens from `from` on, each as soon as it is there; returns how many passed
   // before `until`.
   int TakeGreedily(Nanos from, Nanos until) {
     int passed = 0;

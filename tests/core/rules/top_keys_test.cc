@@ -1,6 +1,6 @@
-// Goal: the sketch never underestimates, says how much it may overestimate, keeps whoever comes up
-// often, and stays within its capacity. Method: examples, and random streams against exact counts;
-// one thread that adds while others read and clear, for ThreadSanitizer (the preset tsan).
+// Goal: the sketch never underestimates, says how much it may overestimate, keeps every key that
+// comes up often, and stays within its capacity. Method: examples, and random streams against exact
+// counts; one thread that adds while others read and clear, for ThreadSanitizer (the preset tsan).
 #include "core/rules/top_keys.h"
 
 #include <atomic>
@@ -135,7 +135,7 @@ TEST(TopKeysTest, EstimatesHoldTheTruth) {
   });
 }
 
-// A flood of keys that come up once each hides nobody.
+// A flood of keys that come up once each hides none that comes up often.
 TEST(TopKeysTest, AFloodHidesNobody) {
   TopKeys sketch(100);
   const int times = 300;

@@ -58,7 +58,7 @@ TEST(KeyHashTest, EveryByteCounts) {
   EXPECT_EQ(hashes.size(), 1 + key.size() + key.size());
 }
 
-// Nobody who does not know the secret can tell which keys collide.
+// Without the secret it cannot be known which keys collide.
 TEST(KeyHashTest, EveryBitOfTheSecretCounts) {
   std::set<std::uint64_t> hashes;
   HashSecret secret = CountingSecret();

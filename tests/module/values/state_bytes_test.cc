@@ -1,6 +1,6 @@
 // Goal: what is written of a key's buckets is read back as it was, on a node with other ids too,
-// and what nobody has written is refused. Method: random values written and read; bytes worked out
-// by hand; each of the bytes changed.
+// and bytes that were never written so are refused. Method: random values written and read; bytes
+// worked out by hand; each of the bytes changed.
 #include "module/values/state_bytes.h"
 
 #include <algorithm>

@@ -48,7 +48,7 @@ TEST(CommandTableTest, NamesAreUpperCaseWithAtMostOneBar) {
   }
 }
 
-// A container that is no command by itself needs a second word, so its own row never runs.
+// A container that is no command needs a second word, so its own row never runs.
 TEST(CommandTableTest, EveryRowThatCanRunHasAHandler) {
   for (const CommandSpec& spec : CommandTable()) {
     const bool pure_container = spec.Is(kContainer) && !spec.arity.Allows(1);

@@ -1,5 +1,5 @@
-// Goal: whoever reads an option reads the one in force, and of two who change options neither
-// undoes what the other did. Method: changes by hand, and threads that count together.
+// Goal: a reader of an option gets the value in force, and of two who change options neither undoes
+// what the other did. Method: changes by hand, and threads that count together.
 #include "server/config/settings.h"
 
 #include <thread>

@@ -1,5 +1,5 @@
 // Goal: what tools ask about the options is answered as Redis answers it; what is changed is
-// changed for everybody at once, all of it or nothing, and nothing else can be. Method:
+// changed for all clients at once, all of it or nothing, and nothing else can be. Method:
 // conversations.
 #include <algorithm>
 #include <array>
@@ -178,8 +178,8 @@ TEST(ConfigSetTest, WhatMayChangeIsReadBackAsItWasSet) {
   }
 }
 
-// Whoever adds one has thought about it: nothing that writes a file, and no path, address, password
-// or certificate.
+// The list is written out on purpose: nothing that writes a file, and no path, address, password or
+// certificate.
 TEST(ConfigSetTest, NothingElseMayChange) {
   Conversation client;
   for (const OptionSpec& spec : OptionTable()) {

@@ -187,7 +187,7 @@ TEST(InfoTest, CountsTheCommandsOfATransaction) {
             "calls=1,usec=4000,usec_per_call=4000.00,rejected_calls=0,failed_calls=0");
 }
 
-// What EXEC says in the place of a reply that is too long is no failure, of nobody.
+// The error that EXEC puts in the place of a long reply counts as no failure.
 TEST(InfoTest, RepliesThatAreTooLongAreNoFailures) {
   Conversation client;
   std::string policy = "RL.POLICY SET long";

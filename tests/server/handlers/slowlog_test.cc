@@ -68,7 +68,7 @@ TEST_F(SlowlogTest, NoPasswordGetsIntoIt) {
   EXPECT_THAT(log, HasSubstr("$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$10\r\n(redacted)\r\n"));
 }
 
-// Whoever waits for tokens is not slow: only what it takes to reserve them counts.
+// A client that waits for tokens is not slow: only what it takes to reserve them counts.
 TEST_F(SlowlogTest, WaitingIsNotSlow) {
   client_.Run("RL.ALLOW k 1/s");
   EXPECT_EQ(client_.Run("RL.WAIT k 1/s TIMEOUT 5000"), "");

@@ -1,4 +1,4 @@
-// What a test does on an I/O thread, between two of its steps.
+// A test's own steps on an I/O thread.
 #pragma once
 
 #include <future>

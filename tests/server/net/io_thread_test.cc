@@ -1,5 +1,5 @@
 // Goal: who makes the server keep half a request, or replies that it does not read, may do so for
-// kStalledTime and not longer; nobody else is closed, unless there is a timeout for the idle.
+// kStalledTime and not longer; no other client is closed, unless there is a timeout for the idle.
 // Method: one I/O thread whose clock stands still until the test moves it, and bare sockets; the
 // test ticks itself where it must know when.
 #include "server/net/io_thread.h"
@@ -307,7 +307,7 @@ TEST_F(IoThreadTest, AStalledConnectionDoesNotKeepTheThread) {
   EXPECT_EQ(ended_.get_future().wait_for(kLoopbackDeadline), std::future_status::ready);
 }
 
-// However much he says: a stranger has kStalledTime to log in, and then he is one no more.
+// A client has kStalledTime to log in, however much it sends.
 TEST_F(IoThreadTest, StrangersHaveToLogIn) {
   ASSERT_TRUE(services_.access.Configure("secret", "").ok());
   constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";

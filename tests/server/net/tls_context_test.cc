@@ -1,5 +1,5 @@
-// Goal: what cannot be used is named with the reason, and nobody is served whom the options do not
-// let in. Method: files that are missing, wrong, or do not belong together.
+// Goal: what cannot be used is named with the reason, and no client is served that the options do
+// not let in. Method: files that are missing, wrong, or do not belong together.
 #include "server/net/tls_context.h"
 
 #include <string>
@@ -97,7 +97,7 @@ TEST_F(TlsContextTest, AnotherCertificatesKeyIsRefused) {
   EXPECT_EQ(ErrorOfLoad(), "no error");
 }
 
-// It would be asked for on a terminal that nobody watches.
+// It would be asked for on a terminal without a user.
 TEST_F(TlsContextTest, AKeyWithAPasswordIsRefused) {
   options_.tls_key = authority_.Issue("locked", {.password = "secret"}).key;
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-key': cannot use '" + options_.tls_key +

@@ -1,6 +1,6 @@
 // Goal: under TLS a connection is what it is without: every byte, in order, in any pieces, within
-// the same bounds; and nobody gets in whom the certificates keep out. Method: one I/O thread whose
-// clock stands still, and clients that speak OpenSSL; the tests of bare sockets are
+// the same bounds; and no client gets in that the certificates keep out. Method: one I/O thread
+// whose clock stands still, and clients that speak OpenSSL; the tests of bare sockets are
 // connection_test.cc.
 #include "server/net/transport.h"
 

@@ -101,7 +101,7 @@ TEST(MonitorsTest, WhatWasTakenIsHeldUntilItIsSent) {
   EXPECT_TRUE(deaf->killed.load());
 }
 
-// However many there are, they do not hold more; and who reads pays for nobody.
+// However many there are, they do not hold more, and a monitor that reads is not closed for others.
 TEST(MonitorsTest, AllTogetherHoldNoMoreThanTheyMay) {
   const FakeClock clock;
   Monitors monitors(clock);

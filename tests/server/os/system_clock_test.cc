@@ -110,8 +110,8 @@ TEST(SystemClockTest, TheOperatingSystemsIsNearTheWallClock) {
   }
 }
 
-// Goal: a wall clock that went back while nobody looked makes no token and locks nobody out, and
-// one that did not is believed, however short the time between two lives.
+// Goal: a wall clock that went back unnoticed makes no token and locks no key out, and one that did
+// not is believed, however short the time between two lives.
 TEST(SystemClockTest, GoesOnFromThePastOnlyWhereTheWallClockIsBehindIt) {
   const auto start = [](Nanos wall, SystemClock::Past past) {
     return SystemClock({.wall = [wall] { return wall; }, .boot = [] { return Nanos{5}; }}, past)
