@@ -12,7 +12,9 @@
 namespace weir {
 namespace {
 
-constexpr std::uint8_t kFromFile = 1;  // flag of a policy
+// Flags of a policy.
+constexpr std::uint8_t kFromFile = 1;
+constexpr std::uint8_t kHasCapacities = 2;
 
 template <std::unsigned_integral Number>
 void AppendNumber(Number number, std::string& out) {
@@ -55,6 +57,17 @@ std::string NumberedKey(char prefix, std::uint32_t number) {
   std::string key(1, prefix);
   AppendNumber(number, key);
   return key;
+}
+
+bool TakeCapacities(Reader& reader, std::vector<Nanos>& capacities) {
+  const auto count = reader.Take<std::uint8_t>();
+  if (count > kPolicyLimitsMax) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto nanos = reader.Take<std::uint64_t>();
+    if (nanos > static_cast<std::uint64_t>(kCapacityMax.count())) return false;
+    capacities.emplace_back(static_cast<Nanos::rep>(nanos));
+  }
+  return true;
 }
 
 }  // namespace
@@ -148,11 +161,21 @@ std::optional<Limit> ReadLimitValue(std::string_view bytes) {
 
 std::string PolicyKey(std::uint32_t id) { return NumberedKey(kPolicyPrefix, id); }
 
+// Capacities that are those of the limits need not be kept.
 std::string PolicyValue(const Policy& policy) {
   std::string value;
-  AppendNumber(policy.from_file ? kFromFile : std::uint8_t{0}, value);
+  const bool has_capacities = HasHeldMore(policy);
+  const unsigned flags =
+      (policy.from_file ? kFromFile : 0U) | (has_capacities ? kHasCapacities : 0U);
+  AppendNumber(static_cast<std::uint8_t>(flags), value);
   AppendNumber(static_cast<std::uint8_t>(policy.name.size()), value);
   value += policy.name;
+  if (has_capacities) {
+    AppendNumber(static_cast<std::uint8_t>(policy.greatest_capacities.size()), value);
+    for (const Nanos capacity : policy.greatest_capacities) {
+      AppendNumber(static_cast<std::uint64_t>(capacity.count()), value);
+    }
+  }
   AppendPolicyLimits(policy.limits, value);
   return value;
 }
@@ -164,10 +187,14 @@ std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
   policy.id = key_reader.Take<std::uint32_t>();
   Reader reader(value);
   const auto flags = reader.Take<std::uint8_t>();
-  policy.from_file = flags == kFromFile;
+  policy.from_file = (flags & kFromFile) != 0;
   policy.name = reader.TakeBytes(reader.Take<std::uint8_t>());
+  if ((flags & kHasCapacities) != 0 && !TakeCapacities(reader, policy.greatest_capacities)) {
+    return std::nullopt;
+  }
   std::optional<PolicyLimits> limits = ReadPolicyLimits(reader.TakeRest());
-  if (!key_reader.Complete() || !reader.Complete() || flags > kFromFile || !limits) {
+  if (!key_reader.Complete() || !reader.Complete() || flags > (kFromFile | kHasCapacities) ||
+      !limits) {
     return std::nullopt;
   }
   policy.limits = *std::move(limits);

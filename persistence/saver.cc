@@ -30,8 +30,7 @@ absl::Status Saver::SaveAndStop() {
 
 absl::Status Saver::Reopen() {
   DatabaseOptions options = options_.database;
-  // A directory that is empty now, as where a disk is not there any more, is no place to begin
-  // anew.
+  // A directory that is empty now, for example because its disk is gone, must not be started from.
   options.create = false;
   absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options);
   if (!opened.ok()) return opened.status();
@@ -53,6 +52,7 @@ absl::Status Saver::SaveNow() {
     if (part->written) written = written.value_or(0) + *part->written;
     partition = part->next_partition;
   }
+  limiter_.EndSave();
   NoteSuccess(begun, written);
   return absl::OkStatus();
 }

@@ -85,7 +85,11 @@ class Server::Impl {
                   .max_wait = options.max_wait,
                   .time_is_ordered = !options.allow_explicit_time,
                   .notes_changes = has_state(),
-                  .memory_max = static_cast<std::size_t>(options.max_memory.bytes)}),
+                  .memory_max = static_cast<std::size_t>(options.max_memory.bytes),
+                  .present =
+                      [this](const Limit& interned) {
+                        return services_.policies.PresentLimit(interned);
+                      }}),
         services_(EffectiveOptions(options, has_state()), clock_, limiter_) {
     if (has_state()) {
       services_.state = state_->get();
@@ -93,7 +97,7 @@ class Server::Impl {
     }
     access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
-    services_.request_shutdown = [this] { RequestShutdown(); };
+    services_.request_shutdown = [this](bool saves) { RequestShutdown(saves); };
     services_.settings.set_on_change([this] { asio::post(control_, [this] { OnNewSettings(); }); });
   }
 
@@ -107,8 +111,11 @@ class Server::Impl {
   absl::Status Start();
   absl::Status HandleSignals();
   absl::Status Run();
-  void RequestShutdown() {
-    asio::post(control_, [this] { BeginDrain(); });
+  void RequestShutdown(bool saves) {
+    asio::post(control_, [this, saves] {
+      saves_at_end_ = saves_at_end_ && saves;
+      BeginDrain();
+    });
   }
   Services& services() noexcept { return services_; }
 
@@ -140,6 +147,7 @@ class Server::Impl {
   absl::Status failure_;                   // that ends the server
   std::size_t threads_running_ = 0;
   bool draining_ = false;
+  bool saves_at_end_ = true;
 };
 
 absl::Status Server::Impl::Start() {
@@ -149,7 +157,7 @@ absl::Status Server::Impl::Start() {
   if (options.max_clients < 1) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",
-                     DescriptorsFor(1, options.threads)));
+                     DescriptorsFor(1, options.threads, has_state())));
   }
   if (!options.policies.empty()) {
     absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
@@ -208,14 +216,13 @@ absl::Status Server::Impl::Listen() {
   return listener_->ListenOnUnixSocket(options.unix_socket, ModeOf(options.unix_socket_perm));
 }
 
-// What comes when the state is there.
+// Starts to serve commands that need the state.
 absl::Status Server::Impl::BeginService() {
-  // Also without a file: those of an earlier life's file are gone then.
-  const absl::StatusOr<std::vector<std::uint32_t>> gone =
-      services_.policies.ReplaceFile(policy_file_.value_or(PolicyFile{}));
-  if (!gone.ok()) return gone.status();
-  limiter_.ForgetPolicies(*gone);
-  if (!services_.options.allow_explicit_time) sweeper_thread_.emplace(services_.sweeper, clock_);
+  // Also without a file: an earlier run may have had one.
+  WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
+  if (!services_.options.allow_explicit_time) {
+    sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_);
+  }
   return absl::OkStatus();
 }
 
@@ -235,7 +242,7 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
                          });
 }
 
-// What does not look at its setting again by itself.
+// Applies the settings that are not read at each use.
 void Server::Impl::OnNewSettings() {
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->WatchIdle();
 }
@@ -243,7 +250,7 @@ void Server::Impl::OnNewSettings() {
 absl::Status Server::Impl::Run() {
   control_.run();
   sweeper_thread_.reset();
-  if (!has_state()) return failure_;
+  if (!has_state() || !saves_at_end_) return failure_;
   const absl::Status saved = (*state_)->Stop();
   return failure_.ok() ? saved : failure_;
 }
@@ -264,18 +271,18 @@ void Server::Impl::OnSignal(int signal) {
 void Server::Impl::ReloadPolicies() {
   if (services_.loading()) return spdlog::warn("received SIGHUP: still loading");
   const absl::Status reloaded = services_.ReloadPolicies();
-  if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file anew");
+  if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file again");
   spdlog::error("received SIGHUP: the policies stay as they are: {}",
                 EscapedForLog(StdView(reloaded.message())));
 }
 
-// All of it or nothing; whoever is connected stays as he is.
+// All of it or nothing; connected clients stay as they are.
 void Server::Impl::ReloadTls() {
   if (services_.options.tls_port == 0) return;
   absl::StatusOr<TlsContext> context = LoadTls(services_.options);
   if (context.ok()) {
     listener_->ReplaceTls(*std::move(context));
-    return spdlog::info("received SIGHUP: read the TLS files anew");
+    return spdlog::info("received SIGHUP: read the TLS files again");
   }
   spdlog::error("received SIGHUP: the TLS certificate stays as it is: {}",
                 EscapedForLog(StdView(context.status().message())));
@@ -286,7 +293,7 @@ void Server::Impl::BeginDrain() {
   draining_ = true;
   listener_->Close();
   signals_.Close();
-  // Whoever reads this may send the next signal.
+  // A reader of this line may send the next signal.
   spdlog::info("shutting down, {} clients are connected", services_.clients.size());
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Drain();
   deadline_.expires_after(kDrainTime);
@@ -309,7 +316,7 @@ Server::~Server() = default;
 absl::Status Server::Start() { return impl_->Start(); }
 absl::Status Server::HandleSignals() { return impl_->HandleSignals(); }
 absl::Status Server::Run() { return impl_->Run(); }
-void Server::RequestShutdown() { impl_->RequestShutdown(); }
+void Server::RequestShutdown(bool saves) { impl_->RequestShutdown(saves); }
 std::uint16_t Server::port() const noexcept { return impl_->services().port; }
 Services& Server::services() noexcept { return impl_->services(); }
 

@@ -37,19 +37,20 @@ class Server {
   absl::Status Start();
 
   // Lets SIGTERM and SIGINT end the server as RequestShutdown() does, and SIGHUP read the policy
-  // file anew. While it drains SIGTERM does nothing, since those who manage processes send several,
-  // and SIGINT ends the process at once. Fails if the system has no descriptor for it. Requires:
-  // BlockSignals() before this was made.
+  // file again. While it drains SIGTERM does nothing, since those who manage processes send
+  // several, and SIGINT ends the process at once. Fails if the system has no descriptor for it.
+  // Requires: BlockSignals() before this was made.
   absl::Status HandleSignals();
 
-  // Serves until it is asked to stop, then drains: nobody is accepted any more; every connection
-  // executes what it has received, sends its replies and closes; what is left after kDrainTime is
-  // cut. Then saves what is not saved yet. Fails if that is not possible, or if the state could not
-  // be loaded. Requires: Start() was fine.
+  // Serves until it is asked to stop, then drains: no client is accepted; every connection executes
+  // the requests received, sends its replies and closes; those left after kDrainTime are cut. Then
+  // saves what is not saved yet. Fails if that is not possible, or if the state could not be
+  // loaded. Requires: Start() was fine.
   absl::Status Run();
 
-  // Thread-safe, returns at once.
-  void RequestShutdown();
+  // Thread-safe, returns at once. Unless it `saves`, the next start finds what the last save left,
+  // as after a crash.
+  void RequestShutdown(bool saves = true);
 
   // The port in use, after Start().
   [[nodiscard]] std::uint16_t port() const noexcept;

@@ -1,10 +1,11 @@
-// What a string or an array has of the heap, in bytes: what it has room for, not what is in it.
-// Pure.
+// Heap bytes of a string or an array: its room, not its contents alone. Pure.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "absl/container/inlined_vector.h"
 
 namespace weir {
 
@@ -16,6 +17,17 @@ inline std::size_t HeapBytes(const std::string& text) {
 template <typename T>
 std::size_t HeapBytes(const std::vector<T>& elements) noexcept {
   return elements.capacity() * sizeof(T);
+}
+
+template <typename T, std::size_t N>
+std::size_t HeapBytes(const absl::InlinedVector<T, N>& elements) noexcept {
+  return elements.capacity() > N ? elements.capacity() * sizeof(T) : 0;
+}
+
+inline std::size_t HeapBytes(const std::vector<std::string>& texts) {
+  std::size_t bytes = texts.capacity() * sizeof(std::string);
+  for (const std::string& text : texts) bytes += HeapBytes(text);
+  return bytes;
 }
 
 }  // namespace weir

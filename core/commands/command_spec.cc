@@ -1,5 +1,6 @@
 #include "core/commands/command_spec.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
@@ -48,6 +49,14 @@ std::string CommandSyntax(const CommandSpec& spec) {
   const std::string parts = PartsSyntax(spec.arguments, " ");
   return absl::StrCat(absl::StrReplaceAll(AbslView(spec.name), {{"|", " "}}),
                       parts.empty() ? "" : " ", parts);
+}
+
+std::string LowerName(const CommandSpec& spec) {
+  return absl::AsciiStrToLower(AbslView(spec.name));
+}
+
+std::string WrongArity(const CommandSpec& spec) {
+  return absl::StrCat("ERR wrong number of arguments for '", LowerName(spec), "' command");
 }
 
 }  // namespace weir

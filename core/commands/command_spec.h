@@ -1,9 +1,9 @@
-// A command as data: its name, what it takes, where its keys are, what documentation says, and the
-// function that runs it.
+// A command as data: its name, arguments, key positions and documentation, and the function that
+// runs it.
 //
-// Tables of such rows drive whoever has commands: the server's (server/commands/command_table.h)
-// dispatch, the check of the arity, COMMAND, RL.HELP and docs/commands.md; the module's
-// (module/handlers/command_table.h) what it tells Redis. What a Call is, each of them says itself.
+// Tables of such rows drive both hosts: the server's (server/commands/command_table.h) dispatch,
+// the check of the arity, COMMAND, RL.HELP and docs/commands.md; the module's
+// (module/handlers/command_table.h) its registration with Redis. Each host defines its own Call.
 #pragma once
 
 #include <cstddef>
@@ -108,5 +108,9 @@ struct CommandSpec {
 
 // "RL.ALLOW key limit [limit ...] [COST cost] [AND ...] [WITHLIMITS] [AT unix-time]"
 [[nodiscard]] std::string CommandSyntax(const CommandSpec& spec);
+// "config|get", as Redis spells it.
+[[nodiscard]] std::string LowerName(const CommandSpec& spec);
+// The error of a request with too few or too many words.
+[[nodiscard]] std::string WrongArity(const CommandSpec& spec);
 
 }  // namespace weir

@@ -50,7 +50,7 @@ inline constexpr std::array kLimitCommands = {
                 .flags = kReadOnly | kApplication,
                 .keys = kOneKey,
                 .group = "limit",
-                .complexity = "a scan of 1/4096 of the table",
+                .complexity = "O(limits in use), at most a scan of 1/4096 of the table",
                 .summary =
                     "Lists the key's buckets that are not full, 1,024 at most: limit, remaining, "
                     "reset_after_ms.",
@@ -98,7 +98,7 @@ inline constexpr std::array kLimitCommands = {
                 .flags = kReadOnly,
                 .group = "limit",
                 .complexity = "O(policies)",
-                .summary = "Returns the names of the policies.",
+                .summary = "Returns the names of the policies, retired ones included.",
                 .handler = PolicyList},
     CommandSpec{.name = "RL.POLICY|OVERRIDE",
                 .arity = AtLeast(5),
@@ -113,7 +113,7 @@ inline constexpr std::array kLimitCommands = {
                 .handler = PolicyOverride},
     CommandSpec{.name = "RL.POLICY|OVERRIDES",
                 .arity = Exactly(3),
-                .flags = kReadOnly | kAdmin,
+                .flags = kReadOnly | kAdmin | kWholeTable,
                 .group = "limit",
                 .complexity = "O(overrides)",
                 .summary =
@@ -121,14 +121,17 @@ inline constexpr std::array kLimitCommands = {
                     "about 256 KiB of them at most.",
                 .arguments = arguments::kPolicy,
                 .handler = PolicyOverrides},
-    CommandSpec{
-        .name = "RL.POLICY|RELOAD",
-        .arity = Exactly(2),
-        .flags = kWrite | kAdmin | kAlwaysChanges | kNotInTransaction,
-        .group = "limit",
-        .complexity = "O(policies)",
-        .summary = "Reads the policy file anew, as SIGHUP does. A bad file changes nothing.",
-        .handler = PolicyReload},
+    CommandSpec{.name = "RL.POLICY|RELOAD",
+                .arity = Exactly(2),
+                .flags = kWrite | kAdmin | kAlwaysChanges | kNotInTransaction,
+                .group = "limit",
+                .complexity = "O(policies)",
+                .summary =
+                    "Reads the policy file again, as SIGHUP does. A file with a mistake or without "
+                    "a policy changes nothing. A policy that the file no longer has is retired: "
+                    "requests may not use it, and its overrides and buckets stay until "
+                    "RL.POLICY DEL.",
+                .handler = PolicyReload},
     CommandSpec{
         .name = "RL.POLICY|SET",
         .arity = AtLeast(4),
@@ -166,7 +169,7 @@ inline constexpr std::array kLimitCommands = {
         .flags = kWrite | kAlwaysChanges | kAdmin,
         .keys = kOneKey,
         .group = "limit",
-        .complexity = "a scan of 1/4096 of the table",
+        .complexity = "O(limits in use), at most a scan of 1/4096 of the table",
         .summary =
             "Forgets the key's buckets: those of the limits, or all. Returns how many were not "
             "full.",
@@ -207,18 +210,16 @@ inline constexpr std::array kLimitCommands = {
                 .arguments = arguments::kThrottle,
                 .examples = examples::kRlThrottle,
                 .handler = Throttle},
-    CommandSpec{
-        .name = "RL.TOP",
-        .arity = Between(1, 2),
-        .flags = kReadOnly | kAdmin,
-        .group = "limit",
-        .complexity = "O(1000 * threads)",
-        .summary =
-            "Lists the keys denied most (10, 1,000 at most): key (its first 128 bytes), denials, "
-            "and by how many at most that is too many.",
-        .arguments = arguments::kTop,
-        .examples = examples::kTop,
-        .handler = RlTop},
+    CommandSpec{.name = "RL.TOP",
+                .arity = Between(1, 2),
+                .flags = kReadOnly | kAdmin,
+                .group = "limit",
+                .complexity = "O(1000 * threads)",
+                .summary = "Lists the keys denied most (10, at most 1,000): key (its first 128 "
+                           "bytes), estimated denials, and maximum overestimate.",
+                .arguments = arguments::kTop,
+                .examples = examples::kTop,
+                .handler = RlTop},
     CommandSpec{
         .name = "RL.WAIT",
         .arity = AtLeast(5),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "core/commands/tally.h"
 
@@ -23,32 +22,10 @@ LimitReport::Rows RowsOf(std::span<const Tally* const> tallies) {
   return rows;
 }
 
-LimitReport::Numbers TotalOf(std::span<const Tally* const> tallies, const LimitReport::Rows& rows) {
-  LimitReport::Numbers total{};
-  for (const Tally* tally : tallies) {
-    total[0] += tally->allowed.value();
-    total[1] += tally->denied.value();
-  }
-  for (const auto& [name, row] : rows) {
-    total[2] += row[2];
-    total[3] += row[3];
-  }
-  return total;
-}
-
-// Both were read while others count, so `before` may be ahead by a little.
-void Subtract(LimitReport::Numbers& numbers, const LimitReport::Numbers& before) {
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] -= std::min(numbers[i], before[i]);
-  }
-}
-
 }  // namespace
 
 LimitReport::Rows LimitReport::Since(std::span<const Tally* const> tallies) const {
   Rows rows = RowsOf(tallies);
-  MutexLock lock(mutex_);
-  for (const auto& [name, before] : rows_at_reset_) Subtract(rows[name], before);
   std::erase_if(rows, [](const auto& row) { return row.second == Numbers{}; });
   while (rows.size() > kCountedLimitsMax) {
     const auto last = std::prev(rows.end());
@@ -60,18 +37,36 @@ LimitReport::Rows LimitReport::Since(std::span<const Tally* const> tallies) cons
   return rows;
 }
 
+LimitReport::Requests LimitReport::Count(std::span<const Tally* const> tallies) {
+  Requests requests;
+  for (const Tally* tally : tallies) {
+    requests.allowed += tally->allowed.value();
+    requests.denied += tally->denied.value();
+  }
+  return requests;
+}
+
 LimitReport::Numbers LimitReport::Total(std::span<const Tally* const> tallies) const {
-  Numbers total = TotalOf(tallies, RowsOf(tallies));
+  Numbers total{};
+  for (const auto& [name, row] : RowsOf(tallies)) {
+    total[2] += row[2];
+    total[3] += row[3];
+  }
+  const Requests requests = Count(tallies);
   MutexLock lock(mutex_);
-  Subtract(total, total_at_reset_);
+  total[0] = requests.allowed - std::min(requests.allowed, at_reset_.allowed);
+  total[1] = requests.denied - std::min(requests.denied, at_reset_.denied);
   return total;
 }
 
-void LimitReport::Reset(std::span<const Tally* const> tallies) {
-  Rows rows = RowsOf(tallies);
+void LimitReport::Reset(std::span<Tally* const> tallies) {
+  for (Tally* tally : tallies) {
+    tally->limits.Reset();
+    tally->denied_keys.Clear();
+  }
+  const Requests requests = Count(tallies);
   MutexLock lock(mutex_);
-  total_at_reset_ = TotalOf(tallies, rows);
-  rows_at_reset_ = std::move(rows);
+  at_reset_ = requests;
 }
 
 }  // namespace weir

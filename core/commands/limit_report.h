@@ -1,4 +1,4 @@
-// What all threads together have counted of each limit, since the last reset.
+// The counts of each limit since the last reset, summed over all threads.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace weir {
 
 class Tally;
 
-// Thread-safe. A reset takes nothing from the counts, which only their threads write: it remembers
-// them, and they are subtracted from then on.
+// Thread-safe. A reset takes nothing from the counts of requests, which INFO tells, too: it
+// remembers them, and they are subtracted from then on.
 class LimitReport {
  public:
   static constexpr std::array<const char*, 4> kNumbers = {"allowed", "denied", "shadow_denied",
@@ -29,14 +29,21 @@ class LimitReport {
   // By the name of the limit, only those that count something; of more than kCountedLimitsMax the
   // last by name are counted together with the others.
   [[nodiscard]] Rows Since(std::span<const Tally* const> tallies) const;
-  // Of requests: the first two are requests that passed and did not, the others sums of the rows.
+  // The total: the first two numbers are requests that passed and did not, the others are sums of
+  // the rows.
   [[nodiscard]] Numbers Total(std::span<const Tally* const> tallies) const;
-  void Reset(std::span<const Tally* const> tallies);
+  // Forgets the counts and the keys that were denied most.
+  void Reset(std::span<Tally* const> tallies);
 
  private:
+  struct Requests {
+    std::uint64_t allowed = 0;
+    std::uint64_t denied = 0;
+  };
+  static Requests Count(std::span<const Tally* const> tallies);
+
   mutable Mutex mutex_;
-  Rows rows_at_reset_ ABSL_GUARDED_BY(mutex_);
-  Numbers total_at_reset_ ABSL_GUARDED_BY(mutex_){};
+  Requests at_reset_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

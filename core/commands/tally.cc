@@ -7,8 +7,8 @@ void Tally::Count(const ParsedRequest& request, const Verdict& verdict) {
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
     KnownLimit& limit = *request.limits[i];
-    if (!limit.counts) limit.counts = limits.Of(limit.counted_as);
-    CountDecision(*limit.counts, limit.limit, verdict.decisions[i], verdict.allowed);
+    CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict.decisions[i],
+                  verdict.allowed);
   }
   CountRequest(verdict.allowed);
   if (verdict.allowed) return;
@@ -16,7 +16,8 @@ void Tally::Count(const ParsedRequest& request, const Verdict& verdict) {
 }
 
 void Tally::CountThrottle(std::string_view key, const Limit& limit, const Verdict& verdict) {
-  CountDecision(*throttle_, limit, verdict.decisions.front(), verdict.allowed);
+  CountDecision(limits.Of(kThrottleName, throttle_), limit, verdict.decisions.front(),
+                verdict.allowed);
   CountRequest(verdict.allowed);
   if (!verdict.allowed) denied_keys.Add(key, verdict.key_hash);
 }

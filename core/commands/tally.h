@@ -1,5 +1,5 @@
-// What one thread has counted of the verdicts that it gave: requests, limits, and the keys that
-// were denied most. RL.STATS and RL.TOP tell it.
+// One thread's counts of its verdicts: requests, limits, and the keys denied most. RL.STATS and
+// RL.TOP report them.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ namespace weir {
 // and of a denial what TopKeys::Add costs.
 class Tally {
  public:
-  Tally() : throttle_(limits.Of("cl.throttle")) {}
+  Tally() = default;
   Tally(const Tally&) = delete;
   Tally& operator=(const Tally&) = delete;
 
@@ -34,7 +34,7 @@ class Tally {
   TopKeys denied_keys;
 
  private:
-  LimitCounts* const throttle_;
+  CountsHint throttle_;
 };
 
 }  // namespace weir

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/heap_bytes.h"
+
 namespace weir {
 
 WaitedRequest::WaitedRequest(const ParsedRequest& request, Reservation reserved)
@@ -15,11 +17,17 @@ WaitedRequest::WaitedRequest(const ParsedRequest& request, Reservation reserved)
   }
 }
 
+std::size_t WaitedRequest::held_bytes() const {
+  return HeapBytes(reservation_.parts) + HeapBytes(reservation_.part_of_check) + HeapBytes(names_) +
+         HeapBytes(counted_as_);
+}
+
 void WaitedRequest::Count(const Verdict& verdict, Tally& tally) const {
   std::size_t part = 0;
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
-    CountDecision(*tally.limits.Of(counted_as_[part]), reservation_.parts[part].limit,
+    CountsHint none;
+    CountDecision(tally.limits.Of(counted_as_[part], none), reservation_.parts[part].limit,
                   verdict.decisions[i], verdict.allowed);
     ++part;
   }

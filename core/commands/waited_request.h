@@ -20,6 +20,9 @@ class WaitedRequest {
 
   [[nodiscard]] const Reservation& reservation() const noexcept { return reservation_; }
 
+  // Of the heap.
+  [[nodiscard]] std::size_t held_bytes() const;
+
   // Counts the verdict that it ended with.
   void Count(const Verdict& verdict, Tally& tally) const;
 

@@ -13,6 +13,7 @@
 #include "core/limiter/plan.h"
 #include "core/rules/join_decisions.h"
 #include "core/rules/rule.h"
+#include "core/table/key_bound.h"
 
 namespace weir {
 namespace {
@@ -74,6 +75,8 @@ Limiter::Limiter(const LimiterOptions& options)
       max_wait_(options.max_wait),
       time_is_ordered_(options.time_is_ordered),
       notes_changes_(options.notes_changes),
+      present_(options.present),
+      limits_max_(options.limits_max),
       registry_(options.limits_max) {
   WEIR_CHECK(max_wait_ >= Nanos{0} && max_wait_ <= kMaxWaitMax);
   if (notes_changes_) registry_.NoteChanges();
@@ -129,7 +132,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Limiter::Place Limiter::FindPlace(const KeyH
   place.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
   if (!place.id) return place;
   place.bucket = table_.partition(key.partition).Find({key.hash, *place.id});
-  if (place.bucket) place.present = Unmarked(*place.bucket);
+  place.present = place.bucket ? Unmarked(*place.bucket) : Bucket{};
   return place;
 }
 
@@ -144,19 +147,80 @@ void Limiter::FindBuckets(Hearing& hearing) {
   }
 }
 
+// Whether the key may have so many buckets more; nothing if that takes a count. It has no more than
+// its partition, and no more than there are limits. Requires: the partition is locked, and the
+// limits of the new buckets have ids.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline std::optional<bool> Limiter::KnownRoom(const KeyHash& key,
+                                                                           std::size_t added,
+                                                                           Instant now) {
+  Partition& partition = table_.partition(key.partition);
+  // The limits of the new buckets may have no ids yet.
+  const std::size_t most = std::min<std::size_t>(partition.size(), registry_.used()) + added;
+  if (most <= kKeyBucketsMax) return true;
+  return partition.crowded_keys().HasRoom(key.hash, added, now);
+}
+
+// The same, counted where it has to be. The full buckets of the key make room, but for `asked`.
+inline bool Limiter::HasRoom(const KeyHash& key, std::size_t added, Instant now,
+                             std::span<const Place> asked) {
+  const std::optional<bool> known = KnownRoom(key, added, now);
+  return known ? *known : MakeRoomOnKey(key, added, now, asked);
+}
+
+// Counts the buckets of every key in the partition. Where this key has too many, drops its full
+// ones but for those of `asked`. Cost: about 20 ns a slot.
+bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
+                            std::span<const Place> asked) {
+  Partition& partition = table_.partition(key.partition);
+  slots_visited_ += partition.size();
+  CrowdedKeys::Counts counts;
+  partition.ForEach([&](const SlotKey& slot, Bucket) { ++counts[slot.key_hash()]; });
+  std::size_t& own = counts[key.hash];
+  Nanos until_full = Nanos::max();
+  if (own + added > kKeyBucketsMax) {
+    const std::size_t dropped = partition.EraseIf([&](const SlotKey& slot, Bucket bucket) {
+      if (slot.key_hash() != key.hash) return false;
+      const Nanos wait = TimeToFull(registry_.Get(slot.limit), bucket, now);
+      const bool is_asked =
+          std::ranges::find(asked, std::optional(slot.limit), &Place::id) != asked.end();
+      if (wait > Nanos{0} || is_asked) {
+        until_full = std::min(until_full, wait);
+        return false;
+      }
+      ForgetFull(key.partition, slot);
+      return true;
+    });
+    if (dropped > 0) partition.RaiseLatest(now);
+    own -= dropped;
+  }
+  partition.crowded_keys().Count(counts);
+  if (own + added <= kKeyBucketsMax) return true;
+  partition.crowded_keys().NoteExact(key.hash, now + until_full);
+  return false;
+}
+
 // Keeps what the plan has changed. Whatever can fail comes before the first write.
-absl::Status Limiter::Keep(Hearing& hearing) {
+absl::Status Limiter::Keep(Hearing& hearing, Introducer introducer) {
   const std::size_t checks = hearing.request.size();
   bool any_new = false;
   for (std::size_t i = 0; i < checks; ++i) {
     if (!hearing.plan.IsNew(i)) continue;
     any_new = true;
+    std::size_t added = 1;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (hearing.plan.IsNew(j) && hearing.keys[j] == hearing.keys[i]) ++added;
+    }
+    if (!HasRoom(hearing.keys[i], added, hearing.now, hearing.places)) return TooManyBucketsOfKey();
+  }
+  // A request that is refused for its key gives no ids out.
+  for (std::size_t i = 0; any_new && i < checks; ++i) {
+    if (!hearing.plan.IsNew(i)) continue;
     std::optional<LimitId>& id = hearing.places[i].id;
     if (id) continue;
     const Check& check = hearing.request[i];
     LimitHint no_hint;
     const absl::StatusOr<LimitId> interned =
-        registry_.Intern(*check.limit, check.hint ? *check.hint : no_hint);
+        registry_.Intern(*check.limit, check.hint ? *check.hint : no_hint, introducer);
     if (!interned.ok()) return interned.status();
     id = *interned;
   }
@@ -189,11 +253,11 @@ void Limiter::Join(const Hearing& hearing, Verdict& verdict) const {
   verdict.key_hash = hearing.keys[verdict.limit_index].hash;
 }
 
-// What comes after the decision: the verdict, and the writes.
-absl::StatusOr<Verdict> Limiter::Conclude(Hearing& hearing) {
+// The second half of a request, after the decision: the verdict, and the writes.
+absl::StatusOr<Verdict> Limiter::Conclude(Hearing& hearing, Introducer introducer) {
   absl::StatusOr<Verdict> verdict(absl::in_place);
   Join(hearing, *verdict);
-  absl::Status kept = Keep(hearing);
+  absl::Status kept = Keep(hearing, introducer);
   if (!kept.ok()) {
     verdict = std::move(kept);
   } else {
@@ -203,8 +267,10 @@ absl::StatusOr<Verdict> Limiter::Conclude(Hearing& hearing) {
 }
 
 // The usual request, one limit of one key, the same as all others are decided: for a third of what
-// a plan costs.
-absl::StatusOr<Verdict> Limiter::DecideOne(const Check& check, Instant now) {
+// a plan costs. Returns false, with nothing changed, where the limit has to be interned
+// or the key's buckets have to be counted: that is the plan's.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Limiter::DecideOne(const Check& check, Instant now,
+                                                            Verdict& verdict) {
   const Limit& limit = *check.limit;
   const KeyHash key = check.hash ? *check.hash : hasher_(check.key);
   const PartitionLock lock(table_, key.partition);
@@ -217,26 +283,19 @@ absl::StatusOr<Verdict> Limiter::DecideOne(const Check& check, Instant now) {
   if (place.bucket) {
     Replace(key, *place.id, limit, *place.bucket, step.bucket);
   } else if (step.decision.allowed && cost > 0 && limit.has_bucket()) {
-    if (!place.id) {
-      LimitHint no_hint;
-      const absl::StatusOr<LimitId> interned =
-          registry_.Intern(limit, check.hint ? *check.hint : no_hint);
-      if (!interned.ok()) return interned.status();
-      place.id = *interned;
-    }
+    if (!place.id || !KnownRoom(key, 1, now).value_or(false)) return false;
     MakeRoomFor(1, key.partition, now);
     Insert(key, *place.id, limit, step.bucket);
   }
   if (time_is_ordered_) partition.RaiseLatest(now);
 
-  absl::StatusOr<Verdict> verdict(absl::in_place);
-  verdict->allowed = step.decision.allowed || limit.shape().shadow;
-  verdict->remaining = step.decision.remaining;
-  if (!verdict->allowed) verdict->retry_after = step.decision.retry_after;
-  verdict->reset_after = step.decision.reset_after;
-  verdict->key_hash = key.hash;
-  verdict->decisions.push_back(step.decision);
-  return verdict;
+  verdict.allowed = step.decision.allowed || limit.shape().shadow;
+  verdict.remaining = step.decision.remaining;
+  if (!verdict.allowed) verdict.retry_after = step.decision.retry_after;
+  verdict.reset_after = step.decision.reset_after;
+  verdict.key_hash = key.hash;
+  verdict.decisions.push_back(step.decision);
+  return true;
 }
 
 // Some limits of the usual kind: each interned, none on trial, each with a bucket of its own. The
@@ -265,6 +324,7 @@ bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const Ke
   verdict.decisions.resize(request.size());
   const std::span<Decision> decisions(verdict.decisions);
   verdict.allowed = true;
+  bool any_new = false;
   now = ExecutionTime(keys, now);
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Check& check = request[i];
@@ -280,16 +340,20 @@ bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const Ke
     after[i] = step.bucket;
     decisions[i] = step.decision;
     verdict.allowed = verdict.allowed && step.decision.allowed;
+    any_new = any_new || (!places[i].bucket && check.cost > 0);
   }
+  any_new = any_new && verdict.allowed;
 
   const auto is_new = [&](std::size_t i) {
     return verdict.allowed && !places[i].bucket && request[i].cost > 0;
   };
-  bool any_new = false;
+  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
+    // A count of the key's buckets is the plan's.
+    if (is_new(i) && !KnownRoom(keys[i], request.size(), now).value_or(false)) return false;
+  }
   for (std::size_t i = 0; i < request.size(); ++i) {
     const Place& place = places[i];
     const Limit& limit = *request[i].limit;
-    any_new = any_new || is_new(i);
     if (decisions[i].allowed && !verdict.allowed) {
       decisions[i] = DecideLimit(limit, place.present, now, 0, max_wait_).decision;
     } else if (place.bucket && after[i] != place.present) {
@@ -309,13 +373,39 @@ bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const Ke
   return true;
 }
 
-absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now) {
-  if (request.size() == 1) return DecideOne(request.front(), now);
+// Returns what attempt() returns. Where that is refused for a new limit, takes ids of idle limits
+// back and tries again, until none are left: an attempt leaves fewer idle ones than are taken back
+// at once. Not inside an Isolation, whose locks are in the way.
+template <typename Result, typename Try>
+absl::StatusOr<Result> Limiter::WithRoomForLimits(Try attempt) {
+  absl::StatusOr<Result> result = attempt();
+  const auto is_refused = [&] {
+    return absl::IsResourceExhausted(result.status()) && !TableHold::IsHeldByThisThread(table_);
+  };
+  for (std::size_t taken = kReclaimsAtOnce; taken == kReclaimsAtOnce && is_refused();) {
+    taken = ReclaimLimits(1, kReclaimsAtOnce);
+    if (taken > 0) result = attempt();
+  }
+  return result;
+}
+
+absl::StatusOr<Verdict> Limiter::DecidePlanned(const Request& request, Instant now,
+                                               Introducer introducer) {
+  return WithRoomForLimits<Verdict>([&] {
+    Hearing hearing(*this, request, now);
+    hearing.plan.Decide(hearing.now);
+    return Conclude(hearing, introducer);
+  });
+}
+
+// All ways return one variable, so that the verdict is made in its place.
+absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now,
+                                        Introducer introducer) {
   absl::StatusOr<Verdict> verdict(absl::in_place);
-  if (DecideFew(request, now, *verdict)) return verdict;
-  Hearing hearing(*this, request, now);
-  hearing.plan.Decide(hearing.now);
-  return Conclude(hearing);
+  const bool is_decided = request.size() == 1 ? DecideOne(request.front(), now, *verdict)
+                                              : DecideFew(request, now, *verdict);
+  if (!is_decided) verdict = DecidePlanned(request, now, introducer);
+  return verdict;
 }
 
 Verdict Limiter::Peek(const Request& request, Instant now) {
@@ -326,37 +416,41 @@ Verdict Limiter::Peek(const Request& request, Instant now) {
   return verdict;
 }
 
-absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_t upto,
-                                             Instant now) {
-  Hearing hearing(*this, request, now);
-  const std::int64_t granted = hearing.plan.DecideUpTo(upto, hearing.now);
-  absl::StatusOr<Verdict> verdict = Conclude(hearing);
-  if (!verdict.ok()) return verdict.status();
-  return Grant{granted, *std::move(verdict)};
+absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_t upto, Instant now,
+                                             Introducer introducer) {
+  return WithRoomForLimits<Grant>([&]() -> absl::StatusOr<Grant> {
+    Hearing hearing(*this, request, now);
+    const std::int64_t granted = hearing.plan.DecideUpTo(upto, hearing.now);
+    absl::StatusOr<Verdict> verdict = Conclude(hearing, introducer);
+    if (!verdict.ok()) return verdict.status();
+    return Grant{granted, *std::move(verdict)};
+  });
 }
 
 Verdict Limiter::Refund(const Request& request, Instant now) {
   Hearing hearing(*this, request, now);
   Verdict verdict = hearing.plan.Refund(hearing.now);
   verdict.key_hash = hearing.keys[verdict.limit_index].hash;
-  const absl::Status kept = Keep(hearing);
+  const absl::Status kept = Keep(hearing, kNoIntroducer);
   WEIR_CHECK(kept.ok());  // There are no new buckets in it.
   RaiseLatest(hearing.keys, hearing.now);
   return verdict;
 }
 
 absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nanos patience,
-                                                    Instant now) {
-  Hearing hearing(*this, request, now);
-  Reservation reservation = hearing.plan.Reserve(hearing.now, patience);
-  reservation.key = hearing.keys.front();
-  absl::StatusOr<Verdict> verdict = Conclude(hearing);
-  if (!verdict.ok()) return verdict.status();
-  Admission admission{*std::move(verdict), std::nullopt};
-  if (admission.verdict.allowed && reservation.ready > hearing.now) {
-    admission.reservation = std::move(reservation);
-  }
-  return admission;
+                                                    Instant now, Introducer introducer) {
+  return WithRoomForLimits<Admission>([&]() -> absl::StatusOr<Admission> {
+    Hearing hearing(*this, request, now);
+    Reservation reservation = hearing.plan.Reserve(hearing.now, patience);
+    reservation.key = hearing.keys.front();
+    absl::StatusOr<Verdict> verdict = Conclude(hearing, introducer);
+    if (!verdict.ok()) return verdict.status();
+    Admission admission{*std::move(verdict), std::nullopt};
+    if (admission.verdict.allowed && reservation.ready > hearing.now) {
+      admission.reservation = std::move(reservation);
+    }
+    return admission;
+  });
 }
 
 }  // namespace weir

@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,9 +53,12 @@ struct LimiterOptions {
   bool time_is_ordered = true;
   bool notes_changes = false;  // for TakeChanges: a save will want to know
   std::size_t memory_max = 0;  // as set_memory_max
+  // Says the present numbers of an interned limit, or that it is gone; empty: as it was interned.
+  // Called with a partition's lock held.
+  std::function<std::optional<Limit>(const Limit&)> present = nullptr;
 };
 
-// What a save writes of a bucket.
+// The part of a bucket that a save writes.
 struct BucketChange {
   SlotKey key;
   std::uint16_t partition;
@@ -63,7 +68,7 @@ struct BucketChange {
   Bucket bucket;   // of those not erased
 };
 
-// What has changed since the last save.
+// The changes since the last save.
 struct LimiterChanges {
   std::vector<BucketChange> buckets;  // by partition, hash, algorithm and limit; distinct
   std::vector<LimitChange> limits;
@@ -86,17 +91,19 @@ class Limiter {
 
   // Decides all checks on one state; if all admit, charges all, else none. A denial writes and
   // creates nothing (but for the clamp of token_bucket.h), and so does a cost of 0. Fails, with
-  // nothing charged, only with kResourceExhausted: a new limit and kLimitsMax others interned.
+  // nothing charged, only with kResourceExhausted (a new limit, and too many are in use: see
+  // LimitRegistry, `introducer` is the user) or kOutOfRange (the key has kKeyBucketsMax buckets).
   // Where `now` is earlier than a sweep that dropped buckets of the keys' partitions, the execution
   // time is the sweep's: a bucket that is absent was full then, not before. For decisions that
   // changed buckets there, the same where time is ordered: else the clamp of a late thread could
   // cut what an early one has just charged.
-  [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now);
+  [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now,
+                                               Introducer introducer = kNoIntroducer);
 
   // Fetches what a later call about this key will look at into the cache of this core, in two
-  // steps: some hundred ns apart each finds there what it needs. For whoever has several requests
-  // at hand: at a million keys fetching costs more than deciding. No call may be under way in this
-  // thread.
+  // steps: some hundred ns apart each finds there what it needs. For callers that have several
+  // requests at hand: at a million keys fetching costs more than deciding. No call may be under way
+  // in this thread.
   [[nodiscard]] KeyHash PrefetchPartition(std::string_view key) const noexcept {
     const KeyHash hash = hasher_(key);
     table_.PrefetchPartition(hash);
@@ -114,7 +121,8 @@ class Limiter {
   // Takes the request as many times over as all limits have tokens for, `upto` at most: each time
   // costs every limit its own cost. What costs nothing, a shadow and "unlimited" do not bound it.
   // Fails as Decide does. Requires: upto >= 1.
-  [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now);
+  [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now,
+                                           Introducer introducer = kNoIntroducer);
 
   // Gives every limit its cost back, never past full; shadows, too. Creates nothing. The verdict is
   // an admission with the numbers after it.
@@ -125,22 +133,27 @@ class Limiter {
     std::optional<Reservation> reservation;  // set where the verdict is to be waited for
   };
   // As Decide, but where the tokens will be there within `patience` it charges them now, so that
-  // waiting is first come, first served. A shadow admits where its tokens will be there by then:
-  // for it nobody waits longer. Otherwise a denial as Decide's. Requires: one key, limits that are
+  // waiting is first come, first served. A shadow admits where its tokens will be there by then: no
+  // client waits longer for it. Otherwise a denial as Decide's. Requires: one key, limits that are
   // token buckets or have no bucket, patience in [0, max_wait].
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
-                                                  Instant now);
+                                                  Instant now,
+                                                  Introducer introducer = kNoIntroducer);
   // (The rest of waiting is in limiter_waiting.cc.)
   // The verdict of a reservation that has been waited for: admitted, with the numbers of `now`.
   [[nodiscard]] Verdict Settle(const Reservation& reservation, Instant now);
   // The verdict of one that was given back before it was ready: denied, with what is still to come.
   [[nodiscard]] Verdict Withdraw(const Reservation& reservation, Instant now);
-  // Gives back what nobody has built on: buckets that are still as the reservation left them.
+  // Gives back the tokens of buckets that are still as the reservation left them.
   void GiveBack(const Reservation& reservation);
 
-  // Forgets the key's buckets: those of `limits`, or with none given all. Returns how many of them
-  // were not full.
-  std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now);
+  // The slots that calls of this thread have visited so far to find the buckets of single keys,
+  // those that decisions visited to count a key's buckets, and the ids that they looked at for idle
+  // ones. A bucket that Inspect or Watch returns counts as several.
+  [[nodiscard]] static std::uint64_t SlotsVisited() noexcept { return slots_visited_; }
+  // The slots that such a call about this key would visit: those of its partition, or one for each
+  // limit that has been in use at once where that is less. Locks the partition.
+  [[nodiscard]] std::size_t CountSlots(std::string_view key);
 
   // The key's buckets that are not full, by the ids of their limits: in the order of first use, but
   // for ids given out again. The first kInspectedMax, where there are more. Of a limit that has an
@@ -156,7 +169,12 @@ class Limiter {
   [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now,
                                  PresentLimit present = AsItWasInterned);
 
-  // What the key's buckets were at some time, by the ids of their limits.
+  // Forgets the key's buckets: those of `limits`, or with none given all. Returns how many of them
+  // were not full. `present` as above.
+  std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now,
+                    PresentLimit present = AsItWasInterned);
+
+  // A key's buckets as they were at some time, by the ids of their limits.
   struct Watched {
     struct One {
       LimitId id;
@@ -165,16 +183,17 @@ class Limiter {
     };
     KeyHash key;
     std::vector<One> buckets;
+    std::size_t visits = 0;  // slots that Watch has visited; IsUnchanged will visit as many
   };
   [[nodiscard]] Watched Watch(std::string_view key);
   // True unless there was a change since, as of `now`: a bucket that is full counts as absent.
   [[nodiscard]] bool IsUnchanged(const Watched& watched, Instant now);
 
-  // Makes one of several calls: nobody else's call about the same keys comes between those that
-  // this thread makes while it is there. Meanwhile the thread may call nothing about other keys,
-  // and nothing about all of them (Clear, size, ...) unless it has all; an isolation of some of
-  // those that it has adds nothing. Cost: the locks of the keys' partitions; of all, which stops
-  // the world, about 50 us.
+  // Makes one of several calls: no other thread's call about the same keys comes between those that
+  // this thread makes while it exists. Meanwhile the thread may call nothing about other keys, and
+  // nothing about all of them (Clear, size, ...) unless it has all; an isolation of some of those
+  // that it has adds nothing. Cost: the locks of the keys' partitions; of all, which stops the
+  // world, about 50 us.
   class Isolation {
    public:
     Isolation(Limiter& limiter, std::span<const std::string_view> keys,
@@ -182,7 +201,7 @@ class Limiter {
     explicit Isolation(Limiter& limiter);  // all keys
 
    private:
-    // Of all only: whoever forgets everything takes it before the partitions' locks.
+    // Set where all keys are held: Clear takes it before the partitions' locks, too.
     std::optional<MutexLock<RecursiveMutex>> saving_;
     TableHold hold_;
   };
@@ -193,20 +212,30 @@ class Limiter {
   // Forgets all buckets of these policies, one partition after the other: a scan of the table.
   void ForgetPolicies(std::span<const std::uint32_t> policies);
 
-  // Drops the full buckets of one partition, `drop_max` at most, and gives memory back. Returns how
-  // many it dropped.
-  std::size_t Sweep(std::size_t partition, Instant now, std::size_t drop_max);
+  // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on. At the
+  // end of the partition gives memory back, and brings the partition below a lowered bound.
+  Partition::Erased SweepSome(std::size_t partition, Instant now, std::size_t first,
+                              std::size_t visits_max);
+  // All of the partition at once. Returns how many it dropped.
+  std::size_t Sweep(std::size_t partition, Instant now) {
+    return SweepSome(partition, now, 0, std::numeric_limits<std::size_t>::max()).erased;
+  }
 
   // Keeps the table within so many bytes, and at least TableBound::kBytesMin; 0: no bound. A bucket
   // for which there is no room makes some in its partition: what is full goes, and if that is not
-  // enough, those that are nearest to being full. (A 32nd of the partition at once, so that one
-  // scan of it, about 4 ns a bucket, serves many.) The next lap of sweeps brings a table that is
+  // enough, those with the smallest used share (rule.h), and of equal ones those that are full
+  // sooner. (A 32nd of the partition at once, so that one scan of it, about 4 ns a bucket, serves
+  // many.) The next lap of sweeps brings a table that is
   // above a lowered bound below it. At any time, by any thread.
   void set_memory_max(std::size_t bytes) noexcept;
   // How many buckets have gone for that which were not full.
   [[nodiscard]] std::uint64_t evicted() const noexcept {
     return evicted_.load(std::memory_order_relaxed);
   }
+
+  // Takes back ids of limits where so many are in use that a transaction, which holds locks and
+  // cannot, might be refused some.
+  void MakeRoomForLimits();
 
   // Takes back ids of limits that no bucket carries any more, `ids_max` at most. Stops the world
   // for up to 0.1 us an id and 50 us, so it does nothing below `ids_min` of them. Returns how many.
@@ -215,19 +244,21 @@ class Limiter {
 
   // --- Saving (limiter_saving.cc). One thread at a time ---
 
-  // What has changed since the last call, in the partitions from `first_partition` on, until there
-  // are kTakenMax of it and no partition is left halfway. A bucket that is full at `now` is erased,
-  // if it has to be written at all. Without `now`, where clients bring the time and may go back,
-  // only one is full that nothing was ever taken from. Locks those partitions that have changed,
-  // one after the other; with `one_cut` all that has changed at once, so that a request is in it
-  // whole or not at all (but after the list of some partition has overflowed: all that it has would
-  // take too long). Cost: about 100 ns a change and a lock a changed partition. Requires:
-  // LimiterOptions::notes_changes.
+  // Returns the changes since the last call, starting at `first_partition`. Stops at the first
+  // partition boundary after kTakenMax changes. A bucket that is full at `now` is erased, if it has
+  // to be written at all. Without `now`, where clients bring the time and may go back, only one is
+  // full that nothing was ever taken from. Locks those partitions that have changed, one after the
+  // other; with `one_cut` all that has changed at once, so that a request is in it whole or not at
+  // all (unless the list of some partition has overflowed or more than kTakenMax has changed: that
+  // would hold the locks for too long). Cost: about 100 ns a change and a lock a changed partition.
+  // Requires: LimiterOptions::notes_changes.
   static constexpr std::size_t kTakenMax = 256 * 1024;
   [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool one_cut,
                                            std::size_t first_partition = 0);
   // Notes them again: the save failed.
   void NoteAgain(const LimiterChanges& changes);
+  // All that was taken since the last call with `first_partition` 0, and by it, is on disk.
+  void EndSave() { registry_.EndSave(); }
 
   // --- Loading, before anything is decided ---
 
@@ -240,7 +271,7 @@ class Limiter {
     Bucket bucket;
   };
   // Distinct buckets of restored limits, of a partition that has none. Of more than there is room
-  // for, those stay that are farthest from full at `now`.
+  // for, those stay that have the greatest used share at `now`.
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                         Instant now);
   void EndRestore(std::uint32_t generation);
@@ -262,18 +293,31 @@ class Limiter {
  private:
   struct Hearing;
   struct Place;
+  static constexpr std::size_t kReclaimsAtOnce = 1024;
 
-  [[nodiscard]] absl::StatusOr<Verdict> DecideOne(const Check& check, Instant now);
+  template <typename Result, typename Try>
+  [[nodiscard]] absl::StatusOr<Result> WithRoomForLimits(Try attempt);
+  [[nodiscard]] bool DecideOne(const Check& check, Instant now, Verdict& verdict);
+  [[nodiscard]] absl::StatusOr<Verdict> DecidePlanned(const Request& request, Instant now,
+                                                      Introducer introducer);
   [[nodiscard]] bool DecideFew(std::span<const Check> request, Instant now, Verdict& verdict);
   [[nodiscard]] bool DecideFewLocked(std::span<const Check> request, std::span<const KeyHash> keys,
                                      Instant now, Verdict& verdict);
   [[nodiscard]] Instant ExecutionTime(std::span<const KeyHash> keys, Instant now);
   [[nodiscard]] Place FindPlace(const KeyHash& key, const Check& check);
   void FindBuckets(Hearing& hearing);
-  absl::Status Keep(Hearing& hearing);
+  absl::Status Keep(Hearing& hearing, Introducer introducer);
+  template <typename Visit>
+  void VisitKey(const KeyHash& key, Visit visit);
+  [[nodiscard]] std::size_t SlotsOf(const KeyHash& key);
+  [[nodiscard]] std::optional<bool> KnownRoom(const KeyHash& key, std::size_t added, Instant now);
+  [[nodiscard]] bool HasRoom(const KeyHash& key, std::size_t added, Instant now,
+                             std::span<const Place> asked);
+  [[nodiscard]] bool MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
+                                   std::span<const Place> asked);
   void RaiseLatest(std::span<const KeyHash> keys, Instant now);
   void Join(const Hearing& hearing, Verdict& verdict) const;
-  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing);
+  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing, Introducer introducer);
   [[nodiscard]] Verdict LookAgain(const Reservation& reservation, bool allowed, Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
@@ -286,14 +330,18 @@ class Limiter {
   void NotePartition(std::size_t partition);
   void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
 
+  static inline constinit thread_local std::uint64_t slots_visited_ = 0;
+
   const KeyHasher hasher_;
   const Nanos max_wait_;
   const bool time_is_ordered_;
   const bool notes_changes_;
+  const std::function<std::optional<Limit>(const Limit&)> present_;
   // Held while changes are taken, and by whatever must not come into the middle of that: what takes
   // an id back, and what forgets everything. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;
   std::uint32_t generation_ ABSL_GUARDED_BY(saving_mutex_) = 0;
+  const std::size_t limits_max_;
   ChangedPartitions changed_partitions_;     // a superset, where `notes_changes_`
   ChangedPartitions overflowed_partitions_;  // of them, whose list has
   std::atomic<TableBound> bound_;

@@ -1,10 +1,12 @@
-// What the limiter does with buckets besides deciding: looks, forgets, sweeps, counts.
+// The limiter's work besides deciding: it looks, forgets, sweeps and counts.
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
 #include "core/limiter/limiter.h"
@@ -12,8 +14,53 @@
 #include "core/table/partition_set.h"
 
 namespace weir {
+namespace {
 
-std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, Instant now) {
+// A bucket that Inspect or Watch returns takes as long as this many visits: its limit is copied,
+// and Inspect's caller makes a text of it.
+constexpr std::size_t kSlotsPerReturned = 8;
+
+// 0 for a bucket that is full, and for one that its limit no longer reads.
+Nanos TimeToReset(const std::optional<Limit>& limit, Bucket bucket, Instant now, Nanos max_wait) {
+  if (!limit) return Nanos{0};
+  // The numbers of CL.THROTTLE's come with each request: they must not clamp it.
+  if (limit->owner() == kThrottleOwner) return TimeToFull(*limit, bucket, now);
+  return DecideLimit(*limit, bucket, now, 0, max_wait).decision.reset_after;
+}
+
+}  // namespace
+
+// The slots that VisitKey will visit. Requires: the partition is locked.
+std::size_t Limiter::SlotsOf(const KeyHash& key) {
+  return std::min<std::size_t>(table_.partition(key.partition).size(), registry_.used());
+}
+
+std::size_t Limiter::CountSlots(std::string_view key) {
+  const KeyHash hash = hasher_(key);
+  PartitionLock lock(table_, hash.partition);
+  return SlotsOf(hash);
+}
+
+// Calls visit(SlotKey, Bucket) for each of the key's buckets: tries every limit where there are
+// few, else scans the partition. Requires: the partition is locked.
+template <typename Visit>
+void Limiter::VisitKey(const KeyHash& key, Visit visit) {
+  Partition& partition = table_.partition(key.partition);
+  slots_visited_ += SlotsOf(key);
+  if (registry_.used() < partition.size()) {
+    for (LimitId id = 0; id < registry_.used(); ++id) {
+      const SlotKey slot{key.hash, id};
+      if (const Bucket* bucket = partition.Find(slot)) visit(slot, *bucket);
+    }
+    return;
+  }
+  partition.ForEach([&](const SlotKey& slot, Bucket bucket) {
+    if (slot.key_hash() == key.hash) visit(slot, bucket);
+  });
+}
+
+std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, Instant now,
+                           PresentLimit present) {
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
   absl::InlinedVector<LimitId, 4> ids;
@@ -22,14 +69,16 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     if (const std::optional<LimitId> id = registry_.Find(limit, no_hint)) ids.push_back(*id);
   }
   std::size_t live = 0;
-  const auto forget = [&](const SlotKey& slot, Bucket bucket) {
-    if (slot.key_hash() != hash.hash) return false;
-    if (!limits.empty() && std::ranges::find(ids, slot.limit) == ids.end()) return false;
-    if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
+  std::vector<SlotKey> gone;
+  VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
+    if (!limits.empty() && std::ranges::find(ids, slot.limit) == ids.end()) return;
+    if (TimeToReset(present(registry_.Get(slot.limit)), bucket, now, max_wait_) > Nanos{0}) ++live;
+    gone.push_back(slot);
+  });
+  for (const SlotKey& slot : gone) {
     Forget(hash.partition, slot);
-    return true;
-  };
-  table_.partition(hash.partition).EraseIf(std::numeric_limits<std::size_t>::max(), forget);
+    table_.partition(hash.partition).Erase(slot);
+  }
   return live;
 }
 
@@ -37,12 +86,13 @@ std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, Pres
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
   std::vector<std::pair<LimitId, Bucket>> live;
-  table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
-    if (slot.key_hash() != hash.hash || IsFull(registry_.Get(slot.limit), bucket, now)) return;
+  VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
+    if (IsFull(registry_.Get(slot.limit), bucket, now)) return;
     live.emplace_back(slot.limit, bucket);
   });
   std::ranges::sort(live, {}, &std::pair<LimitId, Bucket>::first);
   live.resize(std::min(live.size(), kInspectedMax));
+  slots_visited_ += kSlotsPerReturned * live.size();
   std::vector<LiveBucket> buckets;
   buckets.reserve(live.size());
   for (const auto& [id, bucket] : live) {
@@ -57,16 +107,9 @@ Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit presen
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
   Nanos longest{0};
-  table_.partition(hash.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
-    if (slot.key_hash() != hash.hash) return;
-    const std::optional<Limit> limit = present(registry_.Get(slot.limit));
-    if (!limit) return;
-    // The numbers of CL.THROTTLE's are those of whoever asks next: they must not clamp it.
-    const Nanos reset_after =
-        limit->owner() == kThrottleOwner
-            ? TimeToFull(*limit, bucket, now)
-            : DecideLimit(*limit, bucket, now, 0, max_wait_).decision.reset_after;
-    longest = std::max(longest, reset_after);
+  VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
+    longest =
+        std::max(longest, TimeToReset(present(registry_.Get(slot.limit)), bucket, now, max_wait_));
   });
   return longest;
 }
@@ -86,10 +129,11 @@ Limiter::Isolation::Isolation(Limiter& limiter)
 Limiter::Watched Limiter::Watch(std::string_view key) {
   Watched watched{hasher_(key), {}};
   PartitionLock lock(table_, watched.key.partition);
-  table_.partition(watched.key.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
-    if (slot.key_hash() != watched.key.hash) return;
+  watched.visits = SlotsOf(watched.key);
+  VisitKey(watched.key, [&](const SlotKey& slot, Bucket bucket) {
     watched.buckets.push_back({slot.limit, registry_.Get(slot.limit), Unmarked(bucket)});
   });
+  slots_visited_ += kSlotsPerReturned * watched.buckets.size();
   std::ranges::sort(watched.buckets, {}, &Watched::One::id);
   return watched;
 }
@@ -98,8 +142,7 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
   PartitionLock lock(table_, watched.key.partition);
   std::vector<bool> is_there(watched.buckets.size());
   bool unchanged = true;
-  table_.partition(watched.key.partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
-    if (slot.key_hash() != watched.key.hash) return;
+  VisitKey(watched.key, [&](const SlotKey& slot, Bucket bucket) {
     const bool is_full = IsFull(registry_.Get(slot.limit), bucket, now);
     const auto before =
         std::ranges::lower_bound(watched.buckets, slot.limit, {}, &Watched::One::id);
@@ -142,11 +185,10 @@ void Limiter::Clear() {
   ++generation_;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     table_.partition(i).ForgetChanges();
-    table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
-                                [&](const SlotKey& slot, Bucket) {
-                                  registry_.RemoveBucket(slot.limit);
-                                  return true;
-                                });
+    table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
+      registry_.RemoveBucket(slot.limit);
+      return true;
+    });
     table_.partition(i).Shrink(bound_.load(std::memory_order_relaxed).Capacity(i));
   }
 }
@@ -156,41 +198,42 @@ void Limiter::ForgetPolicies(std::span<const std::uint32_t> policies) {
   const absl::flat_hash_set<std::uint32_t> gone(policies.begin(), policies.end());
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_, i);
-    table_.partition(i).EraseIf(std::numeric_limits<std::size_t>::max(),
-                                [&](const SlotKey& slot, Bucket) {
-                                  if (!gone.contains(registry_.Get(slot.limit).owner().policy))
-                                    return false;
-                                  Forget(i, slot);
-                                  return true;
-                                });
+    table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
+      if (!gone.contains(registry_.Get(slot.limit).owner().policy)) return false;
+      Forget(i, slot);
+      return true;
+    });
   }
 }
 
-std::size_t Limiter::Sweep(std::size_t partition, Instant now, std::size_t drop_max) {
+Partition::Erased Limiter::SweepSome(std::size_t partition, Instant now, std::size_t first,
+                                     std::size_t visits_max) {
   PartitionLock lock(table_, partition);
   Partition& swept = table_.partition(partition);
-  const std::size_t dropped = swept.EraseIf(drop_max, [&](const SlotKey& slot, Bucket bucket) {
-    const Limit& limit = registry_.Get(slot.limit);
-    if (!IsFull(limit, bucket, now)) return false;
+  const auto is_full = [&](const SlotKey& slot, Bucket bucket) {
+    if (!IsFull(registry_.Get(slot.limit), bucket, now)) return false;
     ForgetFull(partition, slot);
     return true;
-  });
-  if (dropped > 0) swept.RaiseLatest(now);
-  if (dropped == drop_max) return dropped;
+  };
+  const Partition::Erased part = swept.EraseSome(first, visits_max, is_full);
+  if (part.erased > 0) swept.RaiseLatest(now);
+  if (part.next != Partition::kNoMore) return part;
   const TableBound bound = bound_.load(std::memory_order_relaxed);
   if (swept.size() > bound.SlotsMax(partition))
     DropDownTo(bound.SlotsMax(partition), partition, now);
   swept.Shrink(bound.Capacity(partition));
-  return dropped;
+  return part;
 }
 
 void Limiter::set_memory_max(std::size_t bytes) noexcept {
   bound_.store(bytes == 0 ? TableBound() : TableBound::Within(bytes, notes_changes_),
                std::memory_order_relaxed);
+  const std::size_t limits = TableBound::RegistryBytes(bytes) / LimitRegistry::BytesPerLimit();
+  registry_.set_limits_max(bytes == 0 ? limits_max_ : std::min(limits_max_, limits));
 }
 
 // Makes room for all new buckets of a request, so that they do not drive out one another. (It may
-// be one of its old ones that goes, if that is the nearest to full.)
+// be one of its old ones that goes, if that has the smallest used share.)
 // Requires: the partition is locked, at most kChecksMax buckets.
 void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
   const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
@@ -201,22 +244,33 @@ void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant no
 // Drops all that is full, and more until only so many are left. Requires: the partition is locked.
 void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now) {
   struct Slot {
-    Nanos until_full;
+    std::int64_t used_share;
+    Nanos until_full;  // 0: full
     SlotKey key;
   };
   Partition& partition = table_.partition(index);
+  absl::flat_hash_map<LimitId, std::optional<Limit>> present;
+  const auto used_share = [&](LimitId id, Bucket bucket) {
+    const Limit& interned = registry_.Get(id);
+    if (!present_ || interned.owner() == LimitOwner{}) return UsedShare(interned, bucket, now);
+    const auto [found, is_new] = present.try_emplace(id);
+    if (is_new) found->second = present_(interned);
+    return found->second ? UsedShare(*found->second, bucket, now) : 0;
+  };
   std::vector<Slot> slots;
   slots.reserve(partition.size());
   partition.ForEach([&](const SlotKey& key, Bucket bucket) {
-    slots.push_back({TimeToFull(registry_.Get(key.limit), bucket, now), key});
+    slots.push_back(
+        {used_share(key.limit, bucket), TimeToFull(registry_.Get(key.limit), bucket, now), key});
   });
   const auto first_live = std::partition(slots.begin(), slots.end(),
                                          [](auto& slot) { return slot.until_full == Nanos{0}; });
   const auto excess =
       static_cast<std::ptrdiff_t>(slots.size() - std::min(slots.size(), slots_kept));
   const auto first_kept = std::max(first_live, slots.begin() + excess);
-  std::nth_element(first_live, first_kept, slots.end(),
-                   [](const Slot& a, const Slot& b) { return a.until_full < b.until_full; });
+  std::nth_element(first_live, first_kept, slots.end(), [](const Slot& a, const Slot& b) {
+    return std::tie(a.used_share, a.until_full) < std::tie(b.used_share, b.until_full);
+  });
   for (auto slot = slots.begin(); slot != first_kept; ++slot) {
     slot < first_live ? ForgetFull(index, slot->key) : Forget(index, slot->key);
     partition.Erase(slot->key);
@@ -226,7 +280,13 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
                      std::memory_order_relaxed);
 }
 
+void Limiter::MakeRoomForLimits() {
+  if (registry_.IsNearlyFull()) ReclaimLimits(1, kReclaimsAtOnce);
+}
+
 std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
+  if (registry_.idle() < std::max<std::size_t>(ids_min, 1)) return 0;
+  slots_visited_ += registry_.used();
   const std::vector<LimitId> idle = registry_.Idle(ids_max);
   if (idle.empty() || idle.size() < ids_min) return 0;
   MutexLock saving(saving_mutex_);

@@ -1,4 +1,4 @@
-// What the limiter does for whoever saves and loads its state.
+// The limiter's part in saving and loading its state.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -47,21 +47,28 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
                                     std::size_t first_partition) {
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
+  if (first_partition == 0) registry_.BeginSave();
   LimiterChanges changes;
   changes.generation = generation_;
   PartitionSet changed;
   changed_partitions_.TakeInto(changed);
   PartitionSet overflowed;
   const bool in_parts = overflowed_partitions_.TakeInto(overflowed) || first_partition > 0;
+  std::optional<TableLock> cut;
   if (one_cut && !in_parts) {
-    // Of a request that has changed one of the locked partitions, all others are known now. It
-    // ends, since what is locked only grows.
-    std::optional<TableLock> cut;
+    // Any request that changed a locked partition has reported its other partitions by now. The
+    // loop ends, since the locked set only grows.
     do {
       cut.reset();
       cut.emplace(table_, changed);
     } while (changed_partitions_.TakeInto(changed));
+    std::size_t noted = 0;
+    changed.ForEach([&](std::size_t i) { noted += table_.partition(i).changes(); });
+    if (noted > kTakenMax) cut.reset();
+  }
+  if (cut) {
     changed.ForEach([&](std::size_t i) { TakePartition(i, now, changes); });
+    cut.reset();
   } else {
     changed.ForEach([&](std::size_t i) {
       const bool too_many = changes.buckets.size() >= kTakenMax;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/rules/limit_stats.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policies.h"
 
@@ -12,7 +13,7 @@ namespace weir {
 std::string BucketName(const Policies& policies, const Limit& limit) {
   const LimitOwner owner = limit.owner();
   if (owner == LimitOwner{}) return LimitText(limit);
-  if (owner == kThrottleOwner) return "cl.throttle";
+  if (owner == kThrottleOwner) return std::string(kThrottleName);
   const std::shared_ptr<const Policy> policy = policies.FindById(owner.policy);
   return absl::StrCat("@", policy ? policy->name : "", "#", owner.position,
                       limit.shape().shadow ? ",shadow" : "");

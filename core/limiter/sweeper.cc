@@ -3,12 +3,12 @@
 namespace weir {
 
 bool Sweeper::Step(Instant now) {
-  std::size_t dropped = 0;
-  do {
-    dropped = limiter_.Sweep(next_, now, kDropsPerHold);
-    dropped_this_lap_ += dropped;
-    dropped_.fetch_add(dropped, std::memory_order_relaxed);
-  } while (dropped == kDropsPerHold);
+  for (std::size_t slot = 0; slot != Partition::kNoMore;) {
+    const Partition::Erased part = limiter_.SweepSome(next_, now, slot, kVisitsPerHold);
+    slot = part.next;
+    dropped_this_lap_ += part.erased;
+    dropped_.fetch_add(part.erased, std::memory_order_relaxed);
+  }
   next_ = (next_ + 1) % kPartitionCount;
   if (next_ != 0) return false;
   EndLap();

@@ -3,8 +3,8 @@
 //
 // A full bucket is the same as none, so dropping it changes no reply. Each step sweeps one
 // partition under its lock: a scan (10 us for the 2,400 slots of a table of ten million) that stops
-// after kDropsPerHold drops and takes the lock anew, so that nobody waits longer than about 100 us.
-// Nothing here sleeps: whoever drives it paces the steps by LapTime().
+// after kVisitsPerHold slots and takes the lock again, so that no request waits longer than about
+// 100 us. Nothing here sleeps: the caller paces the steps by LapTime().
 //
 // Not thread-safe: one thread drives it. The counts may be read from any thread.
 #pragma once
@@ -20,7 +20,7 @@ namespace weir {
 
 class Sweeper {
  public:
-  static constexpr std::size_t kDropsPerHold = 1024;
+  static constexpr std::size_t kVisitsPerHold = 8192;
   // Ids are taken back when so many are idle, and so many at a time: the world stops for it.
   static constexpr std::size_t kIdleLimitsMin = 1024;
   static constexpr std::size_t kReclaimsPerStop = 1024;

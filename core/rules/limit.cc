@@ -1,5 +1,6 @@
 #include "core/rules/limit.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "absl/status/status.h"
@@ -65,9 +66,12 @@ absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
 
 }  // namespace
 
-Limit Limit::OwnedBy(LimitOwner owner) const {
+Limit Limit::OwnedBy(LimitOwner owner, Nanos greatest_capacity) const {
   Limit owned = *this;
   owned.owner_ = owner;
+  if (shape_.algorithm == Algorithm::kTokenBucket) {
+    owned.outgrown_ = std::max(greatest_capacity - capacity(), Nanos{0});
+  }
   return owned;
 }
 

@@ -55,10 +55,10 @@ struct LimitShape {
   }
 };
 
-// Whose limit it is. A limit that a request spells out is nobody's. A policy's limits are known by
-// the policy and their position in it, whatever their numbers are just now.
+// The owner of a limit. A limit that a request spells out has none. A policy's limits are known by
+// the policy and their position in it, whatever their present numbers.
 struct LimitOwner {
-  std::uint32_t policy = 0;  // 0: nobody's
+  std::uint32_t policy = 0;  // 0: none
   std::uint32_t position = 0;
 
   friend bool operator==(const LimitOwner&, const LimitOwner&) = default;
@@ -67,9 +67,10 @@ struct LimitOwner {
 // The owner of the one limit that CL.THROTTLE keeps for each key, whatever its parameters.
 inline constexpr LimitOwner kThrottleOwner{UINT32_MAX, 0};
 
-// What tells the buckets of a key apart. All numbers of a limit that is nobody's: a changed limit
-// is a new, full bucket. Of an owned limit only what its bucket's meaning depends on (algorithm,
-// shadow; for windows period and aligned), so that new numbers keep every caller's debt.
+// The identity of a bucket among those of its key. Of a limit without an owner all numbers belong
+// to it: a changed limit is a new, full bucket. Of an owned limit only what its bucket's meaning
+// depends on (algorithm, shadow; for windows period and aligned), so that new numbers keep every
+// caller's debt.
 struct LimitIdentity {
   LimitShape shape;
   LimitOwner owner;
@@ -97,15 +98,22 @@ class Limit {
   [[nodiscard]] static Limit Unlimited() { return Limit({.algorithm = Algorithm::kUnlimited}); }
   [[nodiscard]] static Limit None() { return Limit({.algorithm = Algorithm::kNone}); }
 
-  // The same limit as somebody's, and the same that only watches: "@policy,shadow" denies nobody,
-  // not even whom the policy bans ("none").
-  [[nodiscard]] Limit OwnedBy(LimitOwner owner) const;
+  // The same limit as its owner's. `greatest_capacity`: the most that the owner's limit in this
+  // place has ever held (see outgrown).
+  [[nodiscard]] Limit OwnedBy(LimitOwner owner, Nanos greatest_capacity = Nanos{0}) const;
+  // The same limit that only watches: "@policy,shadow" denies no request, not even those that the
+  // policy bans ("none").
   [[nodiscard]] Limit AsShadow() const;
 
   [[nodiscard]] const LimitShape& shape() const noexcept { return shape_; }
   [[nodiscard]] const Emission& emission() const noexcept { return emission_; }
 
   [[nodiscard]] LimitOwner owner() const noexcept { return owner_; }
+  // The time that a full token bucket is worth, rounded up; 0 for windows.
+  [[nodiscard]] Nanos capacity() const noexcept { return Nanos{Ceil(emission_.capacity)}; }
+  // The time by which a token bucket's owner has lowered its capacity: a bucket may still owe what
+  // the greatest one let it take. 0 where it never held more, and for windows.
+  [[nodiscard]] Nanos outgrown() const noexcept { return outgrown_; }
   [[nodiscard]] LimitIdentity identity() const noexcept;
 
   // True if a key has one bucket for both: their identities are the same.
@@ -129,6 +137,7 @@ class Limit {
 
   LimitShape shape_;
   LimitOwner owner_;
+  Nanos outgrown_{0};
   Emission emission_;
 };
 

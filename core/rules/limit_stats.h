@@ -2,10 +2,13 @@
 //
 // One object a thread, so that counting is an addition to memory of its own: the thread that owns
 // it counts, any thread may read. Limits go by the names that replies and statistics call them by.
-// Bounded: what comes after kCountedLimitsMax names is counted together, under kOtherLimits.
+// Bounded: what comes after kCountedLimitsMax names is counted together, under kOtherLimits, until
+// a reset gives all places back.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -22,8 +25,11 @@ namespace weir {
 
 inline constexpr std::size_t kCountedLimitsMax = 4096;
 inline constexpr std::string_view kOtherLimits = "(others)";
+// CL.THROTTLE's limits, which have a place whatever else is counted.
+inline constexpr std::string_view kThrottleName = "cl.throttle";
 
-// Of one limit. A request that another limit denied counts for none that would have admitted.
+// The counts of one limit. A request that another limit denied counts for none that would have
+// admitted.
 struct LimitCounts {
   Counter allowed;        // admitted, and the request passed
   Counter denied;         // said no
@@ -35,17 +41,36 @@ struct LimitCounts {
 void CountDecision(LimitCounts& counts, const Limit& limit, const Decision& decision,
                    bool request_passed) noexcept;
 
-// The counts of one thread, by name.
+// Where a name's counts were found, so that they need not be looked up again before a reset.
+struct CountsHint {
+  LimitCounts* counts = nullptr;
+  std::uint64_t resets = 0;
+};
+
+// The counts of one thread, by name, since the last reset.
 class LimitStats {
  public:
-  // The counts of a name, which live as long as this object. For the owning thread.
-  [[nodiscard]] LimitCounts* Of(std::string_view name);
+  // The counts of a name, which live until the next call after a reset. For the owning thread.
+  // Cost: a comparison if `hint` has them, else a search under a mutex.
+  [[nodiscard]] LimitCounts& Of(std::string_view name, CountsHint& hint) {
+    const std::uint64_t resets = resets_.load(std::memory_order_relaxed);
+    if (!hint.counts || hint.resets != resets) hint = {Find(name, resets), resets};
+    return *hint.counts;
+  }
 
   // Calls visit(name, counts) for each name, in no order. For any thread.
   void ForEach(const std::function<void(const std::string&, const LimitCounts&)>& visit) const;
 
+  // Forgets all names and counts: at once for ForEach, and when it counts next for the owning
+  // thread, which alone may free them. For any thread.
+  void Reset() noexcept { resets_.fetch_add(1, std::memory_order_relaxed); }
+
  private:
+  LimitCounts* Find(std::string_view name, std::uint64_t resets);
+
+  std::atomic<std::uint64_t> resets_{0};
   mutable Mutex mutex_;  // of the map; a name's counts need none
+  std::uint64_t resets_done_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::node_hash_map<std::string, LimitCounts> counts_ ABSL_GUARDED_BY(mutex_);
 };
 

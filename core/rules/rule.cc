@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/check.h"
+#include "core/base/wide.h"
 #include "core/rules/fixed_window.h"
 #include "core/rules/sliding_window.h"
 #include "core/rules/token_bucket.h"
@@ -11,15 +12,16 @@
 namespace weir {
 namespace {
 
-// How far past the limit's capacity a stored time is believed. The one bucket that CL.THROTTLE
-// keeps for a key may owe what a longer limit took, so its times are cut only beyond kDebtMax from
-// now.
+// The time past the limit's capacity up to which a stored time is believed. The one bucket that
+// CL.THROTTLE keeps for a key may owe what a longer limit took, so its times are cut only beyond
+// kDebtMax from now.
 Nanos BelievedWait(const Limit& limit, Nanos max_wait) noexcept {
-  if (limit.owner() != kThrottleOwner) return max_wait;
+  if (limit.owner() != kThrottleOwner) return max_wait + limit.outgrown();
   return std::max(kDebtMax - Nanos{limit.emission().capacity.whole}, Nanos{0});
 }
 
-// Of a limit without a bucket: nothing is ever taken from "unlimited", nothing is ever in "none".
+// The answer of a limit without a bucket: nothing is ever taken from "unlimited", nothing is ever
+// in "none".
 Step Always(bool allowed) noexcept {
   Step step;
   step.decision.allowed = allowed;
@@ -77,6 +79,19 @@ bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
       break;
   }
   return true;
+}
+
+std::int64_t UsedShare(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  if (IsFull(limit, bucket, now)) return 0;
+  if (limit.owner() == kThrottleOwner) return kWholeShare / 2;
+  const bool is_window = limit.shape().algorithm != Algorithm::kTokenBucket;
+  const std::int64_t whole = is_window ? limit.shape().count : limit.emission().capacity.whole;
+  const std::int64_t used =
+      is_window ? whole - DecideLimit(limit, bucket, now, 0, Nanos{0}).decision.remaining
+                : TimeToFull(limit, bucket, now).count();
+  if (used >= whole) return kWholeShare;
+  return static_cast<std::int64_t>(Wide{static_cast<std::uint64_t>(used)} * kWholeShare /
+                                   static_cast<std::uint64_t>(whole));
 }
 
 Nanos TimeToFull(const Limit& limit, Bucket bucket, Instant now) noexcept {

@@ -18,7 +18,8 @@ namespace weir {
 // Decides `cost` tokens and says what the bucket becomes. An absent bucket is Bucket{}; so is that
 // of a limit that has none. Patience is for token buckets (RL.WAIT) and 0 elsewhere. The bucket of
 // CL.THROTTLE is believed up to kDebtMax from now, whatever max_wait is: a debt lasts, as in
-// redis-cell, although the next request may bring smaller numbers.
+// redis-cell, although the next request may bring smaller numbers. That of a policy is believed up
+// to the greatest capacity that its limit has had (Limit::outgrown).
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait, Nanos patience = Nanos{0}) noexcept;
 
@@ -28,6 +29,12 @@ namespace weir {
 
 // True when the bucket is as good as absent. Goes by the limit's identity alone (limit.h).
 [[nodiscard]] bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept;
+
+// The used share of what the limit holds, in parts of kWholeShare: of a token bucket the time to
+// full, of its capacity; of a window the tokens in use, of its count. A debt counts as all. Half
+// where the limit is CL.THROTTLE's, whose bucket has no capacity of its own.
+inline constexpr std::int64_t kWholeShare = 1 << 30;
+[[nodiscard]] std::int64_t UsedShare(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
 // Until IsFull, and 0 when it is; by the limit's identity alone.
 [[nodiscard]] Nanos TimeToFull(const Limit& limit, Bucket bucket, Instant now) noexcept;

@@ -60,7 +60,8 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
                        Nanos max_wait, Nanos patience) noexcept {
   WEIR_DCHECK(limit.shape().algorithm == Algorithm::kTokenBucket);
   WEIR_DCHECK(now >= Instant{} && now <= kInstantMax);
-  WEIR_DCHECK(max_wait >= Nanos{0} && max_wait <= std::max(kMaxWaitMax, kDebtMax));
+  WEIR_DCHECK(max_wait >= Nanos{0});
+  WEIR_DCHECK(Nanos{limit.emission().capacity.whole} + max_wait <= kCapacityMax + kMaxWaitMax);
   WEIR_DCHECK(patience >= Nanos{0} && patience <= max_wait);
   const Emission& emission = limit.emission();
   const std::uint32_t denominator = emission.denominator;

@@ -30,9 +30,13 @@ void Partition::Insert(SlotKey key, Bucket bucket) {
   const bool inserted = slots_.emplace(key, bucket).second;
   WEIR_DCHECK(inserted);
   static_cast<void>(inserted);
+  crowded_keys_.NoteInsert(key.key_hash());
 }
 
-void Partition::Erase(SlotKey key) { slots_.erase(key); }
+void Partition::Erase(SlotKey key) {
+  slots_.erase(key);
+  crowded_keys_.NoteErase();
+}
 
 void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
   if (Unmarked(slot) == value) return;

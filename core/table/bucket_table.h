@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -28,6 +29,7 @@
 #include "core/base/mutex.h"
 #include "core/rules/bucket.h"
 #include "core/table/change_list.h"
+#include "core/table/crowded_keys.h"
 #include "core/table/key_hash.h"
 #include "core/table/partition_set.h"
 #include "core/table/slot_key.h"
@@ -47,18 +49,37 @@ class Partition {
   // Makes room, so that so many inserts do not grow it.
   void Reserve(std::size_t slots) { slots_.reserve(slots); }
 
-  // Calls visit(SlotKey, Bucket) for every slot and erases those for which it returns true,
-  // `erase_max` at most, and then stops. Returns how many it erased.
+  // Calls visit(SlotKey, Bucket) for every slot and erases those for which it returns true. Returns
+  // how many it erased.
   template <typename Visit>
-  std::size_t EraseIf(std::size_t erase_max, Visit visit) {
+  std::size_t EraseIf(Visit visit) {
+    return EraseSome(0, std::numeric_limits<std::size_t>::max(), visit).erased;
+  }
+  struct Erased {
     std::size_t erased = 0;
-    for (auto slot = slots_.begin(); slot != slots_.end() && erased < erase_max;) {
+    std::size_t next = 0;  // where the next call goes on; kNoMore: all slots were visited
+  };
+  static constexpr std::size_t kNoMore = std::numeric_limits<std::size_t>::max();
+  // The same for `visits_max` slots, from the `first`th of the map's order on. Slots that come or
+  // go between two calls may move others across that place. Cost: besides the visits, about 1 ns
+  // for each slot before the first.
+  template <typename Visit>
+  Erased EraseSome(std::size_t first, std::size_t visits_max, Visit visit) {
+    if (first >= slots_.size()) return {0, kNoMore};
+    Erased result;
+    auto slot = std::next(slots_.begin(), static_cast<std::ptrdiff_t>(first));
+    for (; visits_max > 0 && slot != slots_.end(); --visits_max) {
       const auto current = slot++;
-      if (!visit(current->first, current->second)) continue;
+      if (!visit(current->first, current->second)) {
+        ++first;
+        continue;
+      }
       slots_.erase(current);
-      ++erased;
+      ++result.erased;
     }
-    return erased;
+    if (result.erased > 0) crowded_keys_.NoteErase();
+    result.next = slot == slots_.end() ? kNoMore : first;
+    return result;
   }
 
   // Calls visit(SlotKey, Bucket) for every slot.
@@ -113,6 +134,8 @@ class Partition {
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
 
+  [[nodiscard]] CrowdedKeys& crowded_keys() noexcept { return crowded_keys_; }
+
   // A note of the limiter's: the latest time as of which something here was changed.
   [[nodiscard]] Instant latest() const noexcept { return latest_; }
   void RaiseLatest(Instant now) noexcept { latest_ = std::max(latest_, now); }
@@ -120,6 +143,7 @@ class Partition {
  private:
   absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
   Instant latest_;
+  CrowdedKeys crowded_keys_;
   ChangeList changes_;
 };
 
@@ -171,7 +195,7 @@ class TableLock {
  public:
   TableLock(BucketTable& table, std::span<const KeyHash> keys);
   TableLock(BucketTable& table, const PartitionSet& partitions);
-  // All of them: the world stops. About 50 us when nobody else is there.
+  // All of them: the world stops. About 50 us without other threads.
   static TableLock All(BucketTable& table) { return {table, PartitionSet::All()}; }
   ~TableLock();
   TableLock(const TableLock&) = delete;
@@ -186,11 +210,15 @@ class TableLock {
 
 // Holds the locks of some partitions over several locks of this thread, which then find them taken;
 // so does another hold of the same table. Meanwhile the thread may not lock other partitions: two
-// that wait for one another's would wait for ever.
+// that wait for one another's would wait forever.
 class TableHold {
  public:
   TableHold(BucketTable& table, const PartitionSet& partitions);
   ~TableHold();
+  // True while this thread has some of the table's locks by a hold.
+  [[nodiscard]] static bool IsHeldByThisThread(const BucketTable& table) noexcept {
+    return of_this_thread_ && &of_this_thread_->table_ == &table;
+  }
   TableHold(const TableHold&) = delete;
   TableHold& operator=(const TableHold&) = delete;
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
+#include "core/base/status.h"
 
 namespace weir {
 
@@ -48,13 +49,39 @@ std::optional<LimitId> LimitRegistry::FindLocked(const Limit& limit, LimitHint& 
   return found->id;
 }
 
-absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hint) {
+std::size_t LimitRegistry::BytesPerLimit() noexcept {
+  return sizeof(Entry) + 2 * (sizeof(HashedId) + 1);
+}
+
+void LimitRegistry::set_limits_max(std::size_t limits) noexcept {
+  limits_max_.store(std::min(limits, kLimitsMax), std::memory_order_relaxed);
+}
+
+absl::Status LimitRegistry::CheckRoom(Introducer introducer) const {
+  const auto full = [](std::size_t limits, std::string_view what) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many distinct limits (", limits, " ", AbslView(what), ")"));
+  };
+  const std::size_t most = limits_max_.load(std::memory_order_relaxed);
+  if (ids_.size() >= most) return full(most, "are in use");
+  const bool has_id = !free_.empty() || used_.load(std::memory_order_relaxed) < kIdsMax;
+  if (!has_id) return full(kIdsMax, "are in use or wait for a save");
+  if (introducer == kNoIntroducer) return absl::OkStatus();
+  const std::size_t most_of_one = most / 10;
+  const std::size_t most_of_all = most - most_of_one;
+  if (introduced_by_all_ >= most_of_all) return full(most_of_all, "of users are in use");
+  if (introducer == kSoleIntroducer) return absl::OkStatus();
+  const auto own = introduced_.find(introducer);
+  if (own == introduced_.end() || own->second < most_of_one) return absl::OkStatus();
+  return full(most_of_one, "that this user has introduced are in use");
+}
+
+absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hint,
+                                              Introducer introducer) {
+  if (limit.owner() != LimitOwner{}) introducer = kNoIntroducer;
   MutexLock lock(mutex_);
   if (const std::optional<LimitId> id = FindLocked(limit, hint)) return *id;
-  if (ids_.size() >= limits_max_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("too many distinct limits (", limits_max_, " are in use)"));
-  }
+  WEIR_RETURN_IF_ERROR(CheckRoom(introducer));
   LimitId id = 0;
   if (free_.empty()) {
     id = used_.load(std::memory_order_relaxed);
@@ -64,7 +91,7 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
     id = free_.back();
     free_.pop_back();
   }
-  GiveOut(id, limit, hint);
+  GiveOut(id, limit, introducer, hint);
   if (notes_changes_) changed_.insert(id);
   return id;
 }
@@ -76,10 +103,17 @@ void LimitRegistry::EnsureChunks(LimitId id) {
   }
 }
 
-void LimitRegistry::GiveOut(LimitId id, const Limit& limit, LimitHint& hint) {
+void LimitRegistry::GiveOut(LimitId id, const Limit& limit, Introducer introducer,
+                            LimitHint& hint) {
   Entry& entry = EntryOf(id);
   WEIR_CHECK(!IsGivenOut(entry));
   entry.limit = limit;
+  entry.introducer = introducer;
+  if (introducer != kNoIntroducer) {
+    ++introduced_[introducer];
+    ++introduced_by_all_;
+  }
+  idle_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed) + 1;
   entry.generation.store(generation, std::memory_order_release);
   ids_.insert({id, static_cast<std::uint32_t>(HashOf{}(limit))});
@@ -87,13 +121,14 @@ void LimitRegistry::GiveOut(LimitId id, const Limit& limit, LimitHint& hint) {
 }
 
 void LimitRegistry::AddBucket(LimitId id) noexcept {
-  EntryOf(id).buckets.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t before = EntryOf(id).buckets.fetch_add(1, std::memory_order_relaxed);
+  if (before == 0) idle_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void LimitRegistry::RemoveBucket(LimitId id) noexcept {
   const std::uint32_t before = EntryOf(id).buckets.fetch_sub(1, std::memory_order_relaxed);
   WEIR_DCHECK(before > 0);
-  static_cast<void>(before);
+  if (before == 1) idle_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::size_t LimitRegistry::size() const {
@@ -127,7 +162,12 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
     ids_.erase(found);
     entry.limit.reset();
     entry.generation.fetch_add(1, std::memory_order_release);
-    free_.push_back(id);
+    idle_.fetch_sub(1, std::memory_order_relaxed);
+    if (const auto own = introduced_.find(entry.introducer); own != introduced_.end()) {
+      --introduced_by_all_;
+      if (--own->second == 0) introduced_.erase(own);
+    }
+    (notes_changes_ ? unsaved_ : free_).push_back(id);
     if (notes_changes_) changed_.insert(id);
     ++reclaimed;
   }
@@ -137,6 +177,18 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
 void LimitRegistry::NoteChanges() {
   MutexLock lock(mutex_);
   notes_changes_ = true;
+}
+
+void LimitRegistry::BeginSave() {
+  MutexLock lock(mutex_);
+  in_save_.insert(in_save_.end(), unsaved_.begin(), unsaved_.end());
+  unsaved_.clear();
+}
+
+void LimitRegistry::EndSave() {
+  MutexLock lock(mutex_);
+  free_.insert(free_.end(), in_save_.begin(), in_save_.end());
+  in_save_.clear();
 }
 
 std::vector<LimitChange> LimitRegistry::TakeChanges() {
@@ -156,10 +208,10 @@ void LimitRegistry::NoteAgain(std::span<const LimitChange> changes) {
 bool LimitRegistry::Restore(LimitId id, const Limit& limit) {
   MutexLock lock(mutex_);
   LimitHint hint;
-  if (id >= limits_max_ || FindLocked(limit, hint)) return false;
+  if (id >= kIdsMax || ids_.size() >= kLimitsMax || FindLocked(limit, hint)) return false;
   EnsureChunks(id);
   if (IsGivenOut(EntryOf(id))) return false;
-  GiveOut(id, limit, hint);
+  GiveOut(id, limit, kNoIntroducer, hint);
   used_.store(std::max(used_.load(std::memory_order_relaxed), id + 1), std::memory_order_release);
   return true;
 }

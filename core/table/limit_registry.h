@@ -9,11 +9,19 @@
 // found stays true until the lock goes. What is kept longer is a LimitHint, which says by its
 // generation whether the id still means the same limit.
 //
-// Memory: about 100 bytes an entry, in chunks that never move; at most kLimitsMax entries.
+// Limits that requests spell out are bounded so that no user can use up what others need: all of
+// them together may take nine tenths of the registry, those that one user has introduced a tenth.
+// Policies' limits and CL.THROTTLE's count for no user.
+//
+// Where changes are noted for a save, an id that was taken back is given out again only after a
+// complete save that began later: no record on disk may be read under another limit.
+//
+// Memory: BytesPerLimit() an entry, in chunks that never move; at most kLimitsMax entries.
 // Thread-safe within that rule. Find with a good hint costs one load; without, a mutex and a hash
 // look-up.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -21,10 +29,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "core/base/mutex.h"
@@ -36,7 +48,18 @@ using LimitId = std::uint32_t;
 
 inline constexpr std::size_t kLimitsMax = 1'000'000;
 
-// What Find remembers between calls. A default-constructed one knows nothing.
+// The user that a limit counts for until its id is taken back: a hash of the name.
+using Introducer = std::uint32_t;
+inline constexpr Introducer kNoIntroducer = 0;    // a policy, a load: only kLimitsMax bounds it
+inline constexpr Introducer kSoleIntroducer = 1;  // the only user, bounded with all others together
+
+[[nodiscard]] inline Introducer IntroducerNamed(std::string_view name) noexcept {
+  return std::max(
+      static_cast<Introducer>(absl::HashOf(absl::string_view(name.data(), name.size()))),
+      kSoleIntroducer + 1);
+}
+
+// A result of Find that makes the next call cheap. A default-constructed one is empty.
 struct LimitHint {
   LimitId id = 0;
   std::uint32_t generation = 0;  // 0 is never an entry's
@@ -59,8 +82,15 @@ class LimitRegistry {
   // limit and one thread.
   [[nodiscard]] std::optional<LimitId> Find(const Limit& limit, LimitHint& hint) const;
 
-  // Finds the limit or gives it an id. Fails with kResourceExhausted at the cap.
-  [[nodiscard]] absl::StatusOr<LimitId> Intern(const Limit& limit, LimitHint& hint);
+  // Finds the limit or gives it an id. Fails with kResourceExhausted, and names the bound.
+  [[nodiscard]] absl::StatusOr<LimitId> Intern(const Limit& limit, LimitHint& hint,
+                                               Introducer introducer = kNoIntroducer);
+
+  // The memory of one limit: its entry, and its place in the set of ids.
+  [[nodiscard]] static std::size_t BytesPerLimit() noexcept;
+
+  // From now on at most so many; those that are interned stay.
+  void set_limits_max(std::size_t limits) noexcept;
 
   // The limit of an id that some bucket carries. The reference is good as long as the bucket's
   // partition is locked. Of an owned limit, its numbers are those that it had when it was interned.
@@ -70,8 +100,19 @@ class LimitRegistry {
   void AddBucket(LimitId id) noexcept;
   void RemoveBucket(LimitId id) noexcept;
 
+  // Ids that were ever given out: every id in use is below it. Takes no lock.
+  [[nodiscard]] LimitId used() const noexcept { return used_.load(std::memory_order_acquire); }
+
   // Interned limits, with and without buckets.
   [[nodiscard]] std::size_t size() const;
+
+  // True where more than four fifths of the limits that there may be are interned.
+  [[nodiscard]] bool IsNearlyFull() const {
+    return size() > limits_max_.load(std::memory_order_relaxed) / 5 * 4;
+  }
+
+  // Interned limits that no bucket carries. Takes no lock.
+  [[nodiscard]] std::size_t idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
 
   // At most `ids_max` interned limits that no bucket carried just now, looked for from where the
   // last call stopped. Takes no lock; two loads for each id looked at.
@@ -85,6 +126,10 @@ class LimitRegistry {
 
   // From now on the ids that are given out and taken back are noted for TakeChanges.
   void NoteChanges();
+  // A save begins, and all that has changed until now will be in it.
+  void BeginSave();
+  // It is complete: ids that were taken back before it began may be given out again.
+  void EndSave();
   // The ids that were given out or taken back since the last call, with what they mean now.
   [[nodiscard]] std::vector<LimitChange> TakeChanges();
   // Notes them again: the save failed.
@@ -102,9 +147,12 @@ class LimitRegistry {
     std::atomic<std::uint32_t> generation{
         0};  // odd while the id is given out, even while it is free
     std::atomic<std::uint32_t> buckets{0};
+    Introducer introducer = kNoIntroducer;
   };
+  // Ids wait for a save while as many others are in use.
+  static constexpr std::size_t kIdsMax = 2 * kLimitsMax;
   static constexpr std::size_t kChunkEntries = 1024;
-  static constexpr std::size_t kChunksMax = (kLimitsMax + kChunkEntries - 1) / kChunkEntries;
+  static constexpr std::size_t kChunksMax = (kIdsMax + kChunkEntries - 1) / kChunkEntries;
   using Chunk = std::array<Entry, kChunkEntries>;
 
   // An id with the hash of its limit, so that a growing set need not visit the entries.
@@ -130,22 +178,30 @@ class LimitRegistry {
   [[nodiscard]] static bool IsGivenOut(const Entry& entry) noexcept;
   [[nodiscard]] Entry& EntryOf(LimitId id) const noexcept;
   void EnsureChunks(LimitId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveOut(LimitId id, const Limit& limit, LimitHint& hint)
+  [[nodiscard]] absl::Status CheckRoom(Introducer introducer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveOut(LimitId id, const Limit& limit, Introducer introducer, LimitHint& hint)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::optional<LimitId> FindLocked(const Limit& limit, LimitHint& hint) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::size_t limits_max_;
+  std::atomic<std::size_t> limits_max_;
   std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};  // published once each, owned by storage_
 
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Chunk>> storage_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<HashedId, HashOf, SameLimit> ids_ ABSL_GUARDED_BY(mutex_);
-  std::vector<LimitId> free_ ABSL_GUARDED_BY(mutex_);  // taken back, to be given out again
+  std::vector<LimitId> free_ ABSL_GUARDED_BY(mutex_);     // taken back, to be given out again
+  std::vector<LimitId> unsaved_ ABSL_GUARDED_BY(mutex_);  // taken back since a save began
+  std::vector<LimitId> in_save_ ABSL_GUARDED_BY(mutex_);  // taken back before it began
+  // Limits in use that users have introduced: of each, and of all.
+  absl::flat_hash_map<Introducer, std::size_t> introduced_ ABSL_GUARDED_BY(mutex_);
+  std::size_t introduced_by_all_ ABSL_GUARDED_BY(mutex_) = 0;
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<LimitId> changed_ ABSL_GUARDED_BY(mutex_);
   std::atomic<LimitId> idle_cursor_{0};  // where Idle goes on
-  std::atomic<LimitId> used_{0};         // ids ever given out: 0 .. used_ - 1; written under mutex_
+  std::atomic<std::size_t> idle_{0};
+  std::atomic<LimitId> used_{0};  // ids ever given out: 0 .. used_ - 1; written under mutex_
 };
 
 }  // namespace weir

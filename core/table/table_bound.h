@@ -24,11 +24,11 @@ class TableBound {
 
   // None.
   constexpr TableBound() noexcept = default;
-  // `bytes`: of slots, and where changes are noted of all the notes that there may be; an eighth is
-  // left for the process, its saves, and what the allocator has no use for. Below kBytesMin is
-  // kBytesMin.
+  // `bytes`: a quarter is the registry's of limits; what that does not need is left for the
+  // process, its saves, and what the allocator has no use for. The rest is for slots, and where
+  // changes are noted for all the notes that there may be. Below kBytesMin is kBytesMin.
   static constexpr TableBound Within(std::size_t bytes, bool notes_changes) noexcept {
-    const std::size_t all = std::max(bytes, kBytesMin) / 8 * 7;
+    const std::size_t all = std::max(bytes, kBytesMin) - RegistryBytes(bytes);
     const std::size_t each = all / kPartitionCount;
     TableBound bound;
     bound.bits_ = 1;
@@ -38,6 +38,10 @@ class TableBound {
         BytesOf(bound.bits_ + 1U, notes_changes) - BytesOf(bound.bits_, notes_changes);
     bound.doubled_ = static_cast<std::uint16_t>(rest / step);
     return bound;
+  }
+
+  static constexpr std::size_t RegistryBytes(std::size_t bytes) noexcept {
+    return std::max(bytes, kBytesMin) / 4;
   }
 
   // Of one partition: the size of its map's array, 2^k - 1.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/quote.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr char kLabelRule[] = " must be 1 to 64 of letters, digits, _ - . :";
 static_assert(kLabelBytesMax == 64);
 
-// What stands behind the digits of a count or of a period. Ascending.
+// The units behind the digits of a count or of a period. Ascending.
 struct Unit {
   std::string_view name;
   std::int64_t factor;
@@ -61,7 +62,7 @@ using OptionSet = std::bitset<std::size(kOptions)>;  // by Option::Id
 constexpr OptionSet kAlgorithms{1U << Option::kBucket | 1U << Option::kFixed |
                                 1U << Option::kSliding};
 
-// What the options of one word say.
+// The options of one word.
 struct Options {
   OptionSet seen;
   Algorithm algorithm = Algorithm::kTokenBucket;
@@ -323,6 +324,15 @@ std::optional<std::int64_t> ParseDigits(std::string_view digits) noexcept {
   const auto [stop, error] = std::from_chars(digits.data(), end, number);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return number;
+}
+
+absl::Status CheckLabel(std::string_view label, std::string_view limit) {
+  const absl::string_view text = AbslView(label);
+  if (!absl::StartsWithIgnoreCase(text, "rl.") && !absl::StartsWithIgnoreCase(text, "cl.")) {
+    return absl::OkStatus();
+  }
+  return Error("invalid limit ", Quote(limit), ": name ", Quote(label),
+               " must not begin with rl. or cl., as commands do");
 }
 
 bool IsLabel(std::string_view text) noexcept {

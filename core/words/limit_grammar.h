@@ -50,7 +50,7 @@ struct LimitWord {
 //     invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)
 [[nodiscard]] absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text);
 
-// What replies and statistics call the limit of a word: its label, else its canonical text without
+// The name of a word's limit in replies and statistics: its label, else its canonical text without
 // the cost.
 [[nodiscard]] std::string NameOf(const LimitWord& word);
 
@@ -64,5 +64,10 @@ struct LimitWord {
 
 // True for 1 to 64 of letters, digits, _ - . :
 [[nodiscard]] bool IsLabel(std::string_view text) noexcept;
+
+// kInvalidArgument if the label that a client gives to a limit, of this text, begins as the names
+// of weir's commands do: RL.STATS and WITHLIMITS name limits by both. Labels that were stored
+// before this rule may begin so. Pure; thread-safe.
+[[nodiscard]] absl::Status CheckLabel(std::string_view label, std::string_view limit);
 
 }  // namespace weir

@@ -50,13 +50,14 @@ absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
   }
   absl::StatusOr<LimitWord> word = ParseLimitWord(text);
   if (!word.ok()) return word.status();
+  WEIR_RETURN_IF_ERROR(CheckLabel(word->label, text));
   Entry entry;
   entry.word = *std::move(word);
   WEIR_RETURN_IF_ERROR(Fill(entry));
   return &entries_.emplace(std::string(text), std::move(entry)).first->second;
 }
 
-// What the word stands for just now. A limit of its own stays what it is.
+// Fills in the word's present meaning. A limit that it spells out never changes.
 absl::Status LimitMemo::Fill(Entry& entry) {
   const LimitWord& word = entry.word;
   entry.version = version_;
@@ -70,9 +71,10 @@ absl::Status LimitMemo::Fill(Entry& entry) {
   limits_ -= entry.limits.size();
   entry.limits.clear();
   const std::shared_ptr<const Policy> policy = policies_ ? policies_->Find(word.policy) : nullptr;
-  if (!policy) {
-    return absl::NotFoundError(
-        absl::StrCat("unknown policy ", Quote(word.policy), ": RL.POLICY SET makes one"));
+  if (!policy) return UnknownPolicy(word.policy);
+  if (policy->retired) {
+    return absl::NotFoundError(absl::StrCat("policy ", Quote(word.policy),
+                                            " is retired: the policy file does not have it"));
   }
   entry.overrides = policy->overrides;
   entry.limits = Expand(word, policy->limits);

@@ -1,10 +1,10 @@
 // Limit words that were read before: a bounded cache from a word's text to what it means.
 //
-// A fleet sends the same few limits for ever, so a word is parsed once (270 to 500 ns) and then
-// costs a look-up (about 20). An entry also remembers the ids of its limits (LimitHint), and of a
-// policy's word the limits that the policy has; those are read again after a policy has changed.
-// When the cache is full it is emptied: the words in use come back with the next requests. Not
-// thread-safe: one a thread.
+// A fleet sends the same few limits again and again, so a word is parsed once (270 to 500 ns) and
+// then costs a look-up (about 20). An entry also remembers the ids of its limits (LimitHint), and
+// of a policy's word the limits that the policy has; those are read again after a policy has
+// changed. When the cache is full it is emptied: the words in use come back with the next requests.
+// Not thread-safe: one a thread.
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ struct KnownLimit {
   std::optional<std::int64_t> cost;  // the word's, else the policy's
   std::string name;                  // for WITHLIMITS
   LimitHint hint;
-  std::string counted_as;         // for RL.STATS
-  LimitCounts* counts = nullptr;  // of that name, once it was counted
+  std::string counted_as;  // for RL.STATS
+  CountsHint counts = {};  // of that name
 };
 
 class LimitMemo {

@@ -14,17 +14,45 @@
 namespace weir {
 namespace {
 
-// The same limits as the policy's own, each at its position.
-PolicyLimits OwnedBy(std::uint32_t policy, PolicyLimits limits) {
+// The greatest capacities of a policy, raised to those of the limits that it gets.
+std::vector<Nanos> Raised(std::vector<Nanos> capacities, const PolicyLimits& limits) {
+  if (capacities.size() < limits.size()) capacities.resize(limits.size());
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    limits[i].limit = limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)});
+    capacities[i] = std::max(capacities[i], limits[i].limit.capacity());
+  }
+  return capacities;
+}
+
+// The same limits as the policy's own, each at its position. Requires: capacities raised to them.
+PolicyLimits OwnedBy(std::uint32_t policy, PolicyLimits limits,
+                     const std::vector<Nanos>& capacities) {
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    limits[i].limit =
+        limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)}, capacities[i]);
   }
   return limits;
 }
 
-absl::Status NoSuchPolicy(std::string_view name) {
-  return absl::NotFoundError(absl::StrCat("there is no policy ", Quote(name)));
+bool IsPolicys(const Limit& limit) {
+  return limit.owner() != LimitOwner{} && limit.owner() != kThrottleOwner;
 }
+
+// The limit among `limits` that has the buckets of `interned`, if there is one.
+std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned) {
+  if (interned.owner().position >= limits.size()) return std::nullopt;
+  const Limit& present = limits[interned.owner().position].limit;
+  const LimitShape& shape = present.shape();
+  if (shape.algorithm != interned.shape().algorithm) return std::nullopt;
+  if (shape.algorithm != Algorithm::kTokenBucket &&
+      (shape.period != interned.shape().period || shape.aligned != interned.shape().aligned)) {
+    return std::nullopt;
+  }
+  // "@policy,shadow" keeps buckets beside those of "@policy"; of a shadow there are no others.
+  if (shape.shadow && !interned.shape().shadow) return std::nullopt;
+  return interned.shape().shadow ? present.AsShadow() : present;
+}
+
+bool IsTheFiles(const Policy& policy) { return policy.from_file && !policy.retired; }
 
 absl::Status FromFile(std::string_view name) {
   return absl::FailedPreconditionError(
@@ -38,11 +66,23 @@ absl::Status CheckName(std::string_view name) {
                                                  kLabelBytesMax, " of letters, digits, _ - . :"));
 }
 
+absl::Status CheckLabels(const PolicyLimits& limits) {
+  for (const PolicyLimit& limit : limits) {
+    WEIR_RETURN_IF_ERROR(CheckLabel(limit.label, PolicyLimitText(limit)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TooManyPolicies() {
   return absl::ResourceExhaustedError(absl::StrCat("too many policies: at most ", kPoliciesMax));
 }
 
 }  // namespace
+
+absl::Status UnknownPolicy(std::string_view name) {
+  return absl::NotFoundError(
+      absl::StrCat("unknown policy ", Quote(name), ": RL.POLICY SET makes one"));
+}
 
 std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const {
   MutexLock lock(mutex_);
@@ -76,7 +116,7 @@ std::vector<std::string> Overrides::Keys() const {
 }
 
 std::vector<std::string> Overrides::Clear() {
-  decltype(limits_) gone;  // freed when nobody waits for the mutex any more
+  decltype(limits_) gone;  // freed after the mutex is released
   {
     MutexLock lock(mutex_);
     limits_.swap(gone);
@@ -121,26 +161,17 @@ std::vector<std::shared_ptr<const Policy>> Policies::All() const {
 }
 
 std::optional<Limit> Policies::PresentLimit(const Limit& interned, std::string_view key) const {
-  if (interned.owner() == LimitOwner{} || interned.owner() == kThrottleOwner) return interned;
+  if (!IsPolicys(interned)) return interned;
   const std::shared_ptr<const Policy> policy = FindById(interned.owner().policy);
   if (!policy) return std::nullopt;
-  const auto limit_in = [&](const PolicyLimits& limits) -> std::optional<Limit> {
-    if (interned.owner().position >= limits.size()) return std::nullopt;
-    LimitShape shape = limits[interned.owner().position].limit.shape();
-    if (shape.algorithm != interned.shape().algorithm) return std::nullopt;
-    if (shape.algorithm != Algorithm::kTokenBucket &&
-        (shape.period != interned.shape().period || shape.aligned != interned.shape().aligned)) {
-      return std::nullopt;
-    }
-    // "@policy,shadow" keeps buckets beside those of "@policy"; of a shadow there are no others.
-    if (shape.shadow && !interned.shape().shadow) return std::nullopt;
-    shape.shadow = interned.shape().shadow;
-    const absl::StatusOr<Limit> limit = Limit::Create(shape);
-    WEIR_CHECK(limit.ok());
-    return limit->OwnedBy(interned.owner());
-  };
   const std::shared_ptr<const PolicyLimits> own = policy->overrides->Find(key);
-  return limit_in(own ? *own : policy->limits);
+  return LimitIn(own ? *own : policy->limits, interned);
+}
+
+std::optional<Limit> Policies::PresentLimit(const Limit& interned) const {
+  if (!IsPolicys(interned)) return interned;
+  const std::shared_ptr<const Policy> policy = FindById(interned.owner().policy);
+  return policy ? LimitIn(policy->limits, interned) : std::nullopt;
 }
 
 void Policies::Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
@@ -153,13 +184,37 @@ void Policies::NoteOverride(std::uint32_t policy, std::string_view key) {
   if (notes_changes_) changed_overrides_.emplace(policy, key);
 }
 
-void Policies::Retire(const Policy& policy) {
-  NotePolicy(policy.id);
-  for (const std::string& key : policy.overrides->Clear()) {
-    NoteOverride(policy.id, key);
-    --override_count_;
+void Policies::FreeDeleted() {
+  decltype(deleted_) deleted;
+  {
+    MutexLock lock(mutex_);
+    if (!notes_changes_) deleted.swap(deleted_);
   }
-  names_.erase(policy.id);
+  // Memos of limits may hold them, too.
+  for (const auto& [id, overrides] : deleted) overrides->Clear();
+}
+
+// Its limits now let their buckets owe so much.
+void Policies::RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities) {
+  Policy raised = *policy;
+  raised.limits = OwnedBy(raised.id, std::move(raised.limits), capacities);
+  raised.greatest_capacities = std::move(capacities);
+  policy = std::make_shared<const Policy>(std::move(raised));
+  Changed();
+}
+
+void Policies::RaiseCapacities(std::string_view name, std::span<const Nanos> capacities) {
+  MutexLock lock(mutex_);
+  const auto found = policies_.find(name);
+  if (found == policies_.end()) return;
+  std::vector<Nanos> raised = found->second->greatest_capacities;
+  raised.resize(std::max(raised.size(), std::min(capacities.size(), kPolicyLimitsMax)));
+  for (std::size_t i = 0; i < std::min(raised.size(), capacities.size()); ++i) {
+    raised[i] = std::clamp(capacities[i], raised[i], kCapacityMax);
+  }
+  if (raised == found->second->greatest_capacities) return;
+  RaiseTo(found->second, std::move(raised));
+  NotePolicy(found->second->id);
 }
 
 void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file) {
@@ -167,17 +222,20 @@ void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file)
   const std::uint32_t id = policy ? policy->id : next_id_++;
   WEIR_CHECK(id != kThrottleOwner.policy);
   names_[id] = name;
+  const auto capacities =
+      Raised(policy ? policy->greatest_capacities : std::vector<Nanos>(), limits);
   policy = std::make_shared<const Policy>(
-      Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits)),
-             policy ? policy->overrides : std::make_shared<Overrides>()});
+      Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits), capacities),
+             policy ? policy->overrides : std::make_shared<Overrides>(), false, capacities});
   NotePolicy(id);
 }
 
 absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
   WEIR_RETURN_IF_ERROR(CheckName(name));
+  WEIR_RETURN_IF_ERROR(CheckLabels(limits));
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
-  if (found != policies_.end() && found->second->from_file) return FromFile(name);
+  if (found != policies_.end() && IsTheFiles(*found->second)) return FromFile(name);
   const bool ids_are_left = next_id_ != kThrottleOwner.policy;
   if (found == policies_.end() && (policies_.size() >= kPoliciesMax || !ids_are_left)) {
     return TooManyPolicies();
@@ -190,35 +248,44 @@ absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
 absl::StatusOr<std::uint32_t> Policies::Delete(std::string_view name) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
-  if (found == policies_.end()) return NoSuchPolicy(name);
-  if (found->second->from_file) return FromFile(name);
+  if (found == policies_.end()) return UnknownPolicy(name);
+  if (IsTheFiles(*found->second)) return FromFile(name);
   const std::uint32_t id = found->second->id;
-  Retire(*found->second);
+  NotePolicy(id);
+  override_count_ -= found->second->overrides->size();
+  deleted_.emplace_back(id, found->second->overrides);
+  names_.erase(id);
   policies_.erase(found);
   Changed();
   return id;
 }
 
 absl::Status Policies::Override(std::string_view name, std::string_view key, PolicyLimits limits) {
+  WEIR_RETURN_IF_ERROR(CheckLabels(limits));
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
-  if (found == policies_.end()) return NoSuchPolicy(name);
-  const Policy& policy = *found->second;
-  if (override_count_ >= overrides_max_ && !policy.overrides->Find(key)) {
+  if (found == policies_.end()) return UnknownPolicy(name);
+  const std::shared_ptr<const Policy> policy = found->second;
+  if (override_count_ >= overrides_max_ && !policy->overrides->Find(key)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("too many overrides: at most ", overrides_max_));
   }
-  const bool is_new = policy.overrides->Set(
-      key, std::make_shared<const PolicyLimits>(OwnedBy(policy.id, std::move(limits))));
+  const auto capacities = Raised(policy->greatest_capacities, limits);
+  if (capacities != policy->greatest_capacities) {
+    RaiseTo(found->second, capacities);
+    NotePolicy(policy->id);
+  }
+  const bool is_new = policy->overrides->Set(key, std::make_shared<const PolicyLimits>(OwnedBy(
+                                                      policy->id, std::move(limits), capacities)));
   if (is_new) ++override_count_;
-  NoteOverride(policy.id, key);
+  NoteOverride(policy->id, key);
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string_view key) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
-  if (found == policies_.end()) return NoSuchPolicy(name);
+  if (found == policies_.end()) return UnknownPolicy(name);
   const bool removed = found->second->overrides->Remove(key);
   if (!removed) return false;
   --override_count_;
@@ -226,31 +293,29 @@ absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string
   return true;
 }
 
-absl::StatusOr<std::vector<std::uint32_t>> Policies::ReplaceFile(
+absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile(
     const std::vector<std::pair<std::string, PolicyLimits>>& file) {
   std::set<std::string_view> listed;
   for (const auto& [name, limits] : file) {
     WEIR_RETURN_IF_ERROR(CheckName(name));
+    WEIR_RETURN_IF_ERROR(CheckLabels(limits));
     listed.insert(name);
   }
   MutexLock lock(mutex_);
-  const auto stays = [&](const Policy& policy) {
-    return !policy.from_file || listed.contains(policy.name);
-  };
-  const auto kept = std::ranges::count_if(policies_, [&](const auto& entry) {
-    return stays(*entry.second) && !listed.contains(entry.first);
-  });
-  if (static_cast<std::size_t>(kept) + listed.size() > kPoliciesMax) return TooManyPolicies();
-  std::vector<std::uint32_t> gone;
-  for (const auto& [name, policy] : policies_) {
-    if (stays(*policy)) continue;
-    gone.push_back(policy->id);
-    Retire(*policy);
+  const auto unlisted = std::ranges::count_if(
+      policies_, [&](const auto& entry) { return !listed.contains(entry.first); });
+  if (static_cast<std::size_t>(unlisted) + listed.size() > kPoliciesMax) return TooManyPolicies();
+  std::vector<std::shared_ptr<const Policy>> retired;
+  for (auto& [name, policy] : policies_) {
+    if (!IsTheFiles(*policy) || listed.contains(name)) continue;
+    Policy changed = *policy;
+    changed.retired = true;
+    policy = std::make_shared<const Policy>(std::move(changed));
+    retired.push_back(policy);
   }
-  std::erase_if(policies_, [&](const auto& entry) { return !stays(*entry.second); });
   for (const auto& [name, limits] : file) Store(name, limits, true);
   Changed();
-  return gone;
+  return retired;
 }
 
 void Policies::NoteChanges() {
@@ -259,19 +324,29 @@ void Policies::NoteChanges() {
 }
 
 PolicyChanges Policies::TakeChanges() {
-  MutexLock lock(mutex_);
   PolicyChanges changes;
-  changes.next_id = next_id_;
-  for (const std::uint32_t id : changed_policies_) {
-    changes.policies.push_back({id, FindByIdLocked(id)});
+  decltype(changed_overrides_) overrides;
+  decltype(deleted_) deleted;
+  {
+    MutexLock lock(mutex_);
+    changes.next_id = next_id_;
+    for (const std::uint32_t id : changed_policies_) {
+      changes.policies.push_back({id, FindByIdLocked(id)});
+    }
+    for (const OverrideKey& changed : changed_overrides_) {
+      const std::shared_ptr<const Policy> policy = FindByIdLocked(changed.first);
+      changes.overrides.push_back({changed.first, changed.second,
+                                   policy ? policy->overrides->Find(changed.second) : nullptr});
+    }
+    changed_policies_.clear();
+    overrides.swap(changed_overrides_);
+    deleted.swap(deleted_);
   }
-  for (const OverrideKey& changed : changed_overrides_) {
-    const std::shared_ptr<const Policy> policy = FindByIdLocked(changed.first);
-    changes.overrides.push_back({changed.first, changed.second,
-                                 policy ? policy->overrides->Find(changed.second) : nullptr});
+  for (const auto& [id, gone] : deleted) {
+    for (const std::string& key : gone->Clear()) {
+      if (overrides.emplace(id, key).second) changes.overrides.push_back({id, key, nullptr});
+    }
   }
-  changed_policies_.clear();
-  changed_overrides_.clear();
   return changes;
 }
 
@@ -290,9 +365,10 @@ bool Policies::Restore(const Policy& policy) {
     return false;
   }
   names_[policy.id] = policy.name;
-  policies_[policy.name] = std::make_shared<const Policy>(
-      Policy{policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits),
-             std::make_shared<Overrides>()});
+  const auto capacities = Raised(policy.greatest_capacities, policy.limits);
+  policies_[policy.name] = std::make_shared<const Policy>(Policy{
+      policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits, capacities),
+      std::make_shared<Overrides>(), false, capacities});
   next_id_ = std::max(next_id_, policy.id + 1);
   Changed();
   return true;
@@ -302,8 +378,12 @@ bool Policies::RestoreOverride(std::uint32_t policy, std::string_view key, Polic
   MutexLock lock(mutex_);
   const std::shared_ptr<const Policy> found = FindByIdLocked(policy);
   if (!found || override_count_ >= overrides_max_ || found->overrides->Find(key)) return false;
-  found->overrides->Set(key,
-                        std::make_shared<const PolicyLimits>(OwnedBy(policy, std::move(limits))));
+  const auto capacities = Raised(found->greatest_capacities, limits);
+  if (capacities != found->greatest_capacities) {
+    RaiseTo(policies_[found->name], capacities);
+  }
+  found->overrides->Set(
+      key, std::make_shared<const PolicyLimits>(OwnedBy(policy, std::move(limits), capacities)));
   ++override_count_;
   return true;
 }

@@ -72,11 +72,11 @@ struct OverrideChange {
   std::shared_ptr<const PolicyLimits> limits;
 };
 
-// What has changed since the last save.
+// The changes since the last save.
 struct PolicyChanges {
   struct One {
     std::uint32_t id = 0;
-    std::shared_ptr<const Policy> policy;  // null: it is no more
+    std::shared_ptr<const Policy> policy;  // null: it no longer exists
   };
   std::vector<One> policies;
   std::vector<OverrideChange> overrides;
@@ -84,6 +84,9 @@ struct PolicyChanges {
 
   [[nodiscard]] bool empty() const noexcept { return policies.empty() && overrides.empty(); }
 };
+
+// The error of a policy that is not there.
+[[nodiscard]] absl::Status UnknownPolicy(std::string_view name);
 
 class Policies {
  public:
@@ -97,7 +100,7 @@ class Policies {
     return version_.load(std::memory_order_acquire);
   }
 
-  // Null if there is none.
+  // Null if there is none. It may be retired.
   [[nodiscard]] std::shared_ptr<const Policy> Find(std::string_view name) const;
   [[nodiscard]] std::shared_ptr<const Policy> FindById(std::uint32_t id) const;
   // By name.
@@ -107,31 +110,44 @@ class Policies {
   // since, or be gone (nothing); any other is what it is.
   [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned,
                                                   std::string_view key) const;
+  // The same for a key that has no override.
+  [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned) const;
 
   // Makes a policy or gives it other limits. Fails, with nothing changed, with kInvalidArgument
   // (the name), kFailedPrecondition (it is the file's) or kResourceExhausted.
   absl::Status Set(std::string_view name, PolicyLimits limits);
 
-  // Returns the id of the policy that is no more: its buckets are to be forgotten
-  // (Limiter::ForgetPolicies). Fails with kNotFound, or kFailedPrecondition if it is the file's.
+  // Returns the id of the deleted policy: its buckets are to be forgotten
+  // (Limiter::ForgetPolicies), its overrides to be freed (FreeDeleted). Fails with kNotFound, or
+  // kFailedPrecondition if it is the file's. Cost: that of Find, however many overrides it has.
   absl::StatusOr<std::uint32_t> Delete(std::string_view name);
+  // Frees the overrides of deleted policies, about 0.2 us each, unless changes are noted: then
+  // TakeChanges does. To be called where nothing waits for the caller.
+  void FreeDeleted();
 
   // Fails with kNotFound or kResourceExhausted.
   absl::Status Override(std::string_view name, std::string_view key, PolicyLimits limits);
   // Returns whether there was one. Fails with kNotFound.
   absl::StatusOr<bool> RemoveOverride(std::string_view name, std::string_view key);
 
-  // Makes the file's policies just these, at once; those it had before and no longer has are gone.
-  // A policy of that name that SET made becomes the file's and keeps its buckets. Returns the ids
-  // of those gone. Fails as Set does, with nothing changed. Requires: distinct, valid names.
-  absl::StatusOr<std::vector<std::uint32_t>> ReplaceFile(
+  // Raises the policy's greatest capacities to these, where they are greater: any numbers, of which
+  // at most kPolicyLimitsMax count, each up to kCapacityMax. Does nothing where there is no such
+  // policy.
+  void RaiseCapacities(std::string_view name, std::span<const Nanos> capacities);
+
+  // Makes the file's policies just these, at once. Policies that the file had before and no longer
+  // has are retired: they keep their limits, overrides and buckets until Delete, and have them
+  // again when they come back. A policy of that name that SET made becomes the file's and keeps its
+  // buckets. Returns those that this call has retired. Fails as Set does, with nothing changed.
+  // Requires: distinct names.
+  absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> ReplaceFile(
       const std::vector<std::pair<std::string, PolicyLimits>>& file);
 
   // --- Saving and loading ---
 
   // From now on changes are noted for TakeChanges.
   void NoteChanges();
-  // What has changed since the last call.
+  // Returns the changes since the last call.
   [[nodiscard]] PolicyChanges TakeChanges();
   // Notes it again: the save failed.
   void NoteAgain(const PolicyChanges& changes);
@@ -150,12 +166,12 @@ class Policies {
 
   void Store(std::string_view name, PolicyLimits limits, bool from_file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotePolicy(std::uint32_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteOverride(std::uint32_t policy, std::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forgets a policy, but for its entry in policies_.
-  void Retire(const Policy& policy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(std::uint32_t id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -170,6 +186,9 @@ class Policies {
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<std::uint32_t> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids
   absl::flat_hash_set<OverrideKey> changed_overrides_ ABSL_GUARDED_BY(mutex_);
+  // The overrides of deleted policies, with the policies' ids: not freed yet, and noted as a whole.
+  std::vector<std::pair<std::uint32_t, std::shared_ptr<Overrides>>> deleted_
+      ABSL_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> version_{1};
 };
 

@@ -35,4 +35,12 @@ std::string PolicyLimitText(const PolicyLimit& limit) {
   return text;
 }
 
+bool HasHeldMore(const Policy& policy) {
+  for (std::size_t i = 0; i < policy.greatest_capacities.size(); ++i) {
+    const Nanos present = i < policy.limits.size() ? policy.limits[i].limit.capacity() : Nanos{0};
+    if (policy.greatest_capacities[i] > present) return true;
+  }
+  return false;
+}
+
 }  // namespace weir

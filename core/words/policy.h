@@ -43,10 +43,17 @@ struct Policy {
   std::uint32_t id = 0;    // of this policy since it was made; never 0, never used again
   bool from_file = false;  // the policy file's: SET and DEL are not for it
   PolicyLimits limits;     // 1 .. kPolicyLimitsMax
-  std::shared_ptr<Overrides> overrides;  // the same object in all versions of the policy
+  std::shared_ptr<Overrides> overrides{};  // the same object in all versions of the policy
+  bool retired = false;  // the file no longer has it: no request may use it, SET and DEL may
+  // By position, the greatest capacity that a token bucket there has had, in an override too; 0
+  // where there was none. As long as the longest list that the policy or an override has had.
+  std::vector<Nanos> greatest_capacities{};
 };
 
-// Reads the limits of a policy or of an override; nobody owns them yet. Fails with
+// True if the policy's limits have held more than they do now, or if there have been more of them.
+[[nodiscard]] bool HasHeldMore(const Policy& policy);
+
+// Reads the limits of a policy or of an override; they have no owner yet. Fails with
 // kInvalidArgument: a bad limit (ParseLimitWord's words), another policy's name, none or too many.
 [[nodiscard]] absl::StatusOr<PolicyLimits> ParsePolicyLimits(
     std::span<const std::string_view> words);

@@ -42,7 +42,7 @@ const std::array kFunctions = {
     WEIR_REDIS_FUNCTION(IsIOError),
     WEIR_REDIS_FUNCTION(IsKeysPositionRequest),
     WEIR_REDIS_FUNCTION(IsModuleNameBusy),
-    WEIR_REDIS_FUNCTION(KeyAtPos),
+    WEIR_REDIS_FUNCTION(KeyAtPosWithFlags),
     WEIR_REDIS_FUNCTION(KeyType),
     WEIR_REDIS_FUNCTION(LoadStringBuffer),
     WEIR_REDIS_FUNCTION(Log),
@@ -81,6 +81,7 @@ const std::array kFunctions = {
 bool Load(Context* context) {
   GetApi get_api = *reinterpret_cast<GetApi*>(context);
   static_cast<void>(get_api("RedisModule_SetCommandACLCategories", &SetCommandACLCategories));
+  static_cast<void>(get_api("RedisModule_GetCurrentUserName", &GetCurrentUserName));
   bool complete = true;
   for (const Named& one : kFunctions) {
     const std::string name = std::string("RedisModule_") + one.name;

@@ -14,7 +14,7 @@
 
 namespace weir::redis {
 
-// What the server hands out and takes back; never looked into.
+// Objects that the host hands out and takes back; never looked into.
 struct Context;
 struct String;
 struct Key;
@@ -51,7 +51,7 @@ inline constexpr int kAuxBeforeKeys = 1 << 0;
 
 using Command = int (*)(Context*, String** words, int count);
 
-// What a type of values can do. Servers read as much of it as its version has.
+// The functions of a type of values. Servers read as much of it as its version has.
 struct TypeMethods {
   std::uint64_t version = 3;
   void* (*rdb_load)(Io*, int encoding) = nullptr;  // null: the value is broken
@@ -69,7 +69,7 @@ struct TypeMethods {
   int (*defrag)(void*, String* key, void** value) = nullptr;
 };
 
-// What COMMAND DOCS says of a command.
+// The entry of a command in COMMAND DOCS.
 enum class ArgumentType : int {
   kString,
   kInteger,
@@ -95,10 +95,31 @@ struct CommandArgument {  // a list ends with one without a name
   CommandArgument* parts = nullptr;  // of kOneOf and kBlock
   const char* display_text = nullptr;
 };
+// Flags that say what a command does with a key: in a KeySpec, and for KeyAtPosWithFlags.
+inline constexpr int kReadsKey = 1 << 0 | 1 << 4;             // read only; its value is returned
+inline constexpr int kChangesKey = 1 << 1 | 1 << 4 | 1 << 5;  // read, returned and changed
+struct KeySpec {  // keys from a position on; a list ends with one without a begin
+  const char* notes = nullptr;
+  std::uint64_t flags = 0;
+  int begin = 0;  // 2: at `position`
+  struct Keyword {
+    const char* keyword;
+    int start;
+  };
+  union {
+    int position = 0;
+    Keyword unused;
+  };
+  int find = 0;  // 2: a range
+  int last = 0;  // counted from the first
+  int step = 0;
+  int limit = 0;
+};
+static_assert(sizeof(KeySpec) == 56);
 struct CommandInfoVersion {
   int version = 1;
   std::size_t history_bytes = 2 * sizeof(const char*);  // of entries that we have none of
-  std::size_t key_spec_bytes = 64;                      // the same
+  std::size_t key_spec_bytes = sizeof(KeySpec);
   std::size_t argument_bytes = sizeof(CommandArgument);
 };
 inline constexpr CommandInfoVersion kInfoVersion;
@@ -110,7 +131,7 @@ struct CommandInfo {
   const void* history = nullptr;
   const char* tips = nullptr;
   int arity = 0;
-  const void* key_specs = nullptr;
+  const KeySpec* key_specs = nullptr;
   CommandArgument* arguments = nullptr;
 };
 
@@ -137,8 +158,10 @@ inline int (*CreateSubcommand)(CommandHandle* container, const char* name, Comma
 inline int (*SetCommandInfo)(CommandHandle*, const CommandInfo*) = nullptr;
 // `categories`: of the ACL, words with blanks between. From Redis 7.2 on; else null.
 inline int (*SetCommandACLCategories)(CommandHandle*, const char* categories) = nullptr;
+// A new string, or null where it is not known. Null in hosts that have no such function.
+inline String* (*GetCurrentUserName)(Context*) = nullptr;
 inline int (*IsKeysPositionRequest)(Context*) = nullptr;
-inline void (*KeyAtPos)(Context*, int position) = nullptr;
+inline void (*KeyAtPosWithFlags)(Context*, int position, int flags) = nullptr;
 inline int (*GetContextFlags)(Context*) = nullptr;
 inline void (*Log)(Context*, const char* level, const char* format, ...) = nullptr;
 inline int (*RegisterInfoFunc)(Context*, void (*)(Info*, int for_crash)) = nullptr;

@@ -1,5 +1,6 @@
 #include "module/handlers/command_info.h"
 
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <vector>
@@ -18,6 +19,15 @@ class Description {
     info_.since = Text(row.since);
     info_.arity = static_cast<int>(row.arity.redis());
     info_.arguments = List(row.arguments, row.keys.first != 0);
+    if (row.Is(kAndKeys) || !row.Is(kReadOnly) || row.keys.first == 0) return;
+    // Else Redis takes its keys for changed.
+    key_specs_[0] = {.flags = redis::kReadsKey,
+                     .begin = 2,
+                     .position = row.keys.first,
+                     .find = 2,
+                     .last = row.keys.last - row.keys.first,
+                     .step = row.keys.step};
+    info_.key_specs = key_specs_.data();
   }
 
   [[nodiscard]] const redis::CommandInfo& info() const noexcept { return info_; }
@@ -67,6 +77,7 @@ class Description {
   }
 
   redis::CommandInfo info_;
+  std::array<redis::KeySpec, 2> key_specs_;  // the second ends the list
   std::deque<std::vector<redis::CommandArgument>> lists_;
 };
 

@@ -37,7 +37,7 @@ constexpr auto kRows = [] {
 
 bool IsSubcommand(const CommandSpec& row) { return row.name.find('|') != std::string_view::npos; }
 
-// As Redis spells it: "rl.policy", and a subcommand by itself: "set".
+// As Redis spells it: "rl.policy", and a subcommand alone: "set".
 std::string RedisName(const CommandSpec& row) {
   return absl::AsciiStrToLower(AbslView(row.name.substr(row.name.find('|') + 1)));
 }
@@ -60,16 +60,18 @@ std::string FlagsOf(const CommandSpec& row) {
 }
 
 // Says where the keys are: behind the name, and behind each AND.
-void TellKeys(redis::Context* context, std::span<const std::string_view> words) {
-  if (words.size() > 1) redis::KeyAtPos(context, 1);
+void TellKeys(redis::Context* context, const CommandSpec& row,
+              std::span<const std::string_view> words) {
+  const int flags = row.Is(kReadOnly) ? redis::kReadsKey : redis::kChangesKey;
+  if (words.size() > 1) redis::KeyAtPosWithFlags(context, 1, flags);
   for (std::size_t i = 2; i + 1 < words.size(); ++i) {
     if (absl::EqualsIgnoreCase(AbslView(words[i]), "AND")) {
-      redis::KeyAtPos(context, static_cast<int>(++i));
+      redis::KeyAtPosWithFlags(context, static_cast<int>(++i), flags);
     }
   }
 }
 
-// What Redis calls for a row. Nothing may be thrown from here into C.
+// The function that Redis calls for a row. Nothing may be thrown from here into C.
 template <std::size_t kRow>
 int Run(redis::Context* context, redis::String** words, int count) noexcept {
   constexpr const CommandSpec& kSpec = kRows[kRow];
@@ -79,7 +81,7 @@ int Run(redis::Context* context, redis::String** words, int count) noexcept {
   }
   Call call(kSpec, context, {words, static_cast<std::size_t>(count)});
   if (asks_for_keys) {
-    TellKeys(context, call.words);
+    TellKeys(context, kSpec, call.words);
     return redis::kOk;
   }
   kSpec.handler(call);

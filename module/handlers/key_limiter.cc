@@ -73,23 +73,51 @@ bool KeyLimiter::HasRoom(Hearing& hearing, std::size_t key, std::size_t added, I
   return open.buckets().size() + added <= kKeyBucketsMax;
 }
 
+Introducer KeyLimiter::Caller() const {
+  if (redis::GetCurrentUserName == nullptr) return kSoleIntroducer;
+  redis::String* const name = redis::GetCurrentUserName(call_.context);
+  if (name == nullptr) return kSoleIntroducer;
+  std::size_t bytes = 0;
+  const char* const text = redis::StringPtrLen(name, &bytes);
+  const std::string_view user(text, bytes);
+  if (user != "default") module_.has_users = true;
+  const Introducer caller = module_.has_users ? IntroducerNamed(user) : kSoleIntroducer;
+  redis::FreeString(call_.context, name);
+  return caller;
+}
+
+// Gives ids to the limits of new buckets.
+absl::Status KeyLimiter::Intern(Hearing& hearing, const Request& request) {
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (!hearing.plan.IsNew(i) || hearing.ids[i]) continue;
+    LimitHint no_hint;
+    const absl::StatusOr<LimitId> id =
+        module_.registry.Intern(*request[i].limit, HintOf(request[i], no_hint), Caller());
+    if (!id.ok()) return id.status();
+    hearing.ids[i] = *id;
+  }
+  return absl::OkStatus();
+}
+
 // Keeps what has changed. Whatever can fail comes before the first write.
 absl::Status KeyLimiter::Keep(Hearing& hearing, const Request& request, Instant now) {
+  absl::Status interned = Intern(hearing, request);
+  if (!interned.ok() && module_.registry.idle() > 0) {
+    module_.ReclaimIdleLimits();
+    for (std::size_t i = 0; i < request.size(); ++i) {
+      LimitHint no_hint;
+      if (hearing.ids[i]) hearing.ids[i] = module_.registry.Find(*request[i].limit, no_hint);
+    }
+    interned = Intern(hearing, request);
+  }
+  if (!interned.ok()) return interned;
   absl::InlinedVector<std::size_t, 2> added(hearing.keys.size());
   for (std::size_t i = 0; i < request.size(); ++i) {
     if (!hearing.plan.IsNew(i)) continue;
-    if (!hearing.ids[i]) {
-      LimitHint no_hint;
-      const absl::StatusOr<LimitId> id =
-          module_.registry.Intern(*request[i].limit, HintOf(request[i], no_hint));
-      if (!id.ok()) return id.status();
-      hearing.ids[i] = *id;
-    }
     const std::size_t key = hearing.key_of_check[i];
     if (!HasRoom(hearing, key, ++added[key], now)) {
       for (OpenKey& open : hearing.keys) open.Commit(now);
-      return absl::ResourceExhaustedError(
-          absl::StrCat("too many limits on one key: at most ", kKeyBucketsMax));
+      return TooManyBucketsOfKey();
     }
   }
   for (std::size_t i = 0; i < request.size(); ++i) {
@@ -101,7 +129,7 @@ absl::Status KeyLimiter::Keep(Hearing& hearing, const Request& request, Instant 
   return absl::OkStatus();
 }
 
-// What comes after the decision: the verdict, and the writes.
+// The second half of a request, after the decision: the verdict, and the writes.
 absl::StatusOr<Verdict> KeyLimiter::Conclude(Hearing& hearing, const Request& request,
                                              Instant now) {
   absl::StatusOr<Verdict> verdict(absl::in_place);

@@ -62,6 +62,9 @@ class KeyLimiter {
 
   [[nodiscard]] static bool HasRoom(Hearing& hearing, std::size_t key, std::size_t added,
                                     Instant now);
+  // The user who calls, as an introducer of limits.
+  [[nodiscard]] Introducer Caller() const;
+  absl::Status Intern(Hearing& hearing, const Request& request);
   absl::Status Keep(Hearing& hearing, const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing, const Request& request,
                                                  Instant now);

@@ -42,7 +42,10 @@ void PolicyList(Call& call) { WritePolicyNames(call.reply, TheModule().policies.
 
 // Its buckets are left in the keys, where they count as full and go with the next change.
 void PolicyDel(Call& call) {
-  Acknowledge(call, TheModule().policies.Delete(call.arguments()[0]).status());
+  Policies& policies = TheModule().policies;
+  const absl::Status deleted = policies.Delete(call.arguments()[0]).status();
+  policies.FreeDeleted();
+  Acknowledge(call, deleted);
 }
 
 void PolicyOverride(Call& call) {
@@ -64,7 +67,7 @@ void PolicyUnoverride(Call& call) {
 void PolicyOverrides(Call& call) {
   const std::string_view name = call.arguments()[0];
   const std::shared_ptr<const Policy> policy = TheModule().policies.Find(name);
-  if (!policy) return call.Fail(absl::StrCat("there is no policy ", Quote(name)));
+  if (!policy) return call.Fail(UnknownPolicy(name));
   WriteOverrides(call.reply, *policy);
 }
 

@@ -17,12 +17,11 @@ constexpr std::int64_t kTopRowsDefault = 10;
 
 void RlStats(Call& call) {
   Module& module = TheModule();
-  const std::array<const Tally*, 1> tallies = {&module.tally};
+  const std::array<Tally*, 1> tallies = {&module.tally};
   const auto arguments = call.arguments();
   if (!arguments.empty()) {
     if (!absl::EqualsIgnoreCase(AbslView(arguments[0]), "RESET")) return call.Fail("syntax error");
     module.limit_report.Reset(tallies);
-    module.tally.denied_keys.Clear();
     return call.reply.SimpleString("OK");
   }
   WriteStats(call.reply, module.limit_report.Total(tallies), module.limit_report.Since(tallies));

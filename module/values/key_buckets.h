@@ -18,15 +18,13 @@
 
 #include "core/base/instant.h"
 #include "core/rules/bucket.h"
+#include "core/table/key_bound.h"
 #include "core/table/limit_registry.h"
 #include "module/api/redis_allocator.h"
 
 namespace weir {
 
-// Of one key that are not full. A client that asks for more is refused: with every change all of
-// them are written anew.
-inline constexpr std::size_t kKeyBucketsMax = 1024;
-
+// Those of one key that are not full, at most kKeyBucketsMax: every change writes all of them.
 class KeyBuckets {
  public:
   struct One {

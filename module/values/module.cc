@@ -20,11 +20,15 @@ void SetTheModule(Module& module) { the_module = &module; }
 
 void Module::ReclaimLimits() {
   const std::size_t limits = registry.size();
-  if (limits < reclaim_at_ && (limits < kLimitsMax || --tries_left_ > 0)) return;
+  const bool has_room = !registry.IsNearlyFull() || registry.idle() == 0;
+  if (limits < reclaim_at_ && has_room) return;
+  ReclaimIdleLimits();
+}
+
+void Module::ReclaimIdleLimits() {
   registry.Reclaim(registry.Idle(kLimitsMax));
   limit_texts.Clear();
   reclaim_at_ = std::max(kReclaimMin, 2 * registry.size());
-  tries_left_ = kTriesInVain;
 }
 
 }  // namespace weir

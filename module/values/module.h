@@ -1,4 +1,4 @@
-// What the module keeps beside the values of the keys: one of each, as the server runs it on one
+// The module's state beside the values of the keys: one object, since the host runs it on one
 // thread.
 #pragma once
 
@@ -26,9 +26,11 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   // Takes back ids of limits that no value carries any more: once there are twice as many as the
-  // last time, and where there is no room for more, every so many calls. Nobody may hold an id that
-  // no value carries.
+  // last time, and at once where there is little room for more. No caller may hold an id that no
+  // value carries.
   void ReclaimLimits();
+  // The same, at once.
+  void ReclaimIdleLimits();
 
   const ModuleOptions options;
   ExplicitTime explicit_time;
@@ -39,14 +41,13 @@ class Module {
   Tally tally;
   LimitReport limit_report;
   LimitHint throttle_hint;
+  bool has_users = false;                      // a user besides `default` has introduced a limit
   const KeyHasher hasher{RandomHashSecret()};  // of keys in RL.TOP
   redis::Type* type = nullptr;                 // of our values
 
  private:
   static constexpr std::size_t kReclaimMin = 4096;
-  static constexpr int kTriesInVain = 100'000;  // a try looks at a million limits
   std::size_t reclaim_at_ = kReclaimMin;
-  int tries_left_ = 0;
 };
 
 // The one that was made when the server loaded us.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "core/words/policy_text.h"
 #include "module/values/u32_bytes.h"
@@ -17,12 +18,27 @@ void AppendLimits(const PolicyLimits& limits, std::string& out) {
   out.push_back('\0');
 }
 
+void AppendCapacities(const std::vector<Nanos>& capacities, std::string& out) {
+  out.push_back('\0');
+  AppendU32(static_cast<std::uint32_t>(capacities.size()), out);
+  for (const Nanos capacity : capacities) {
+    const auto nanos = static_cast<std::uint64_t>(capacity.count());
+    AppendU32(static_cast<std::uint32_t>(nanos >> 32), out);
+    AppendU32(static_cast<std::uint32_t>(nanos), out);
+  }
+}
+
 // Takes the front of the bytes; what is not there is nothing.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
   [[nodiscard]] bool at_end() const { return bytes_.empty(); }
+  bool SkipNul() {
+    if (!bytes_.starts_with('\0')) return false;
+    bytes_.remove_prefix(1);
+    return true;
+  }
   std::optional<std::string_view> TakeBytes(std::size_t count) {
     if (count > bytes_.size()) return std::nullopt;
     const std::string_view taken = bytes_.substr(0, count);
@@ -49,6 +65,21 @@ class Reader {
   std::string_view bytes_;
 };
 
+// Those that stand before a name; none where the name follows at once.
+std::optional<std::vector<Nanos>> TakeCapacities(Reader& reader) {
+  std::vector<Nanos> capacities;
+  if (!reader.SkipNul()) return capacities;
+  const std::optional<std::uint32_t> count = reader.TakeCount();
+  if (!count || *count > kPolicyLimitsMax) return std::nullopt;
+  for (std::uint32_t i = 0; i < *count; ++i) {
+    const std::optional<std::uint32_t> high = reader.TakeCount();
+    const std::optional<std::uint32_t> low = reader.TakeCount();
+    if (!high || !low) return std::nullopt;
+    capacities.emplace_back(static_cast<Nanos::rep>(std::uint64_t{*high} << 32 | *low));
+  }
+  return capacities;
+}
+
 bool ReadOverrides(Reader& reader, std::string_view policy, Policies& policies) {
   const std::optional<std::uint32_t> count = reader.TakeCount();
   if (!count) return false;
@@ -66,6 +97,7 @@ bool ReadOverrides(Reader& reader, std::string_view policy, Policies& policies) 
 std::string PolicyBytes(const Policies& policies) {
   std::string bytes;
   for (const std::shared_ptr<const Policy>& policy : policies.All()) {
+    if (HasHeldMore(*policy)) AppendCapacities(policy->greatest_capacities, bytes);
     bytes.append(policy->name).push_back('\0');
     AppendLimits(policy->limits, bytes);
     AppendU32(static_cast<std::uint32_t>(policy->overrides->size()), bytes);
@@ -88,13 +120,16 @@ bool ReadPolicyBytes(std::string_view bytes, Policies& policies) {
     }
   }
   for (Reader reader(bytes); !reader.at_end();) {
-    const std::optional<std::string_view> name = reader.TakeText();
+    const std::optional<std::vector<Nanos>> capacities = TakeCapacities(reader);
+    const std::optional<std::string_view> name = capacities ? reader.TakeText() : std::nullopt;
     std::optional<PolicyLimits> limits = name ? reader.TakeLimits() : std::nullopt;
     if (!limits || !policies.Set(*name, *std::move(limits)).ok()) return false;
+    policies.RaiseCapacities(*name, *capacities);
     if (!ReadOverrides(reader, *name, policies)) return false;
     if (const auto stays = gone.find(*name); stays != gone.end()) gone.erase(stays);
   }
   for (const std::string& name : gone) static_cast<void>(policies.Delete(name));
+  policies.FreeDeleted();
   return true;
 }
 

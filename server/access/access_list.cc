@@ -111,7 +111,7 @@ absl::StatusOr<AccessList::Users> AccessList::ReadFile(const std::string& path) 
   if (failure.ok() && users.empty()) {
     failure = absl::InvalidArgumentError(absl::StrCat("users file ", path, ": no user is in it"));
   }
-  users.emplace(kDefaultUser, DefaultUser({}));  // unless the file names him
+  users.emplace(kDefaultUser, DefaultUser({}));  // unless the file names it
   Wipe(text);
   if (!failure.ok()) return failure;
   return users;
@@ -134,6 +134,12 @@ std::vector<std::shared_ptr<const User>> AccessList::All() const {
   std::vector<std::shared_ptr<const User>> all;
   for (const auto& [name, user] : users_) all.push_back(user);
   return all;
+}
+
+Introducer AccessList::IntroducerOf(const User* user) const {
+  if (!user) return kSoleIntroducer;
+  MutexLock lock(mutex_);
+  return users_.size() < 2 ? kSoleIntroducer : IntroducerNamed(user->name());
 }
 
 std::shared_ptr<const User> AccessList::ForNewConnection() const {

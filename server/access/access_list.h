@@ -4,10 +4,11 @@
 //     # a comment; empty lines are skipped
 //
 // Without either there is one user, `default`, who needs no password and may do everything. With
-// requirepass he needs that one. With a file he is as the file says, and off where it does not name
-// him. A connection begins as `default` where he needs no password, else as nobody.
+// requirepass, `default` needs that password. With a file, `default` is as the file says, and off
+// if it does not name it. A connection begins as `default` if that user needs no password, else
+// without a user.
 //
-// Thread-safe. A user is immutable: who has one keeps what he was until he looks again (version).
+// Thread-safe. A user is immutable: a session keeps its copy until it looks again (version).
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/mutex.h"
+#include "core/table/limit_registry.h"
 #include "server/access/user.h"
 
 namespace weir {
@@ -38,7 +40,7 @@ class AccessList {
   // Fails with one line, with nothing changed.
   absl::Status Configure(std::string_view password, const std::string& users_file);
 
-  // Reads the file anew: all of it, or nothing is changed. Fails with kFailedPrecondition where
+  // Reads the file again: all of it, or nothing is changed. Fails with kFailedPrecondition where
   // there is none.
   absl::Status Load();
 
@@ -46,6 +48,8 @@ class AccessList {
   [[nodiscard]] std::shared_ptr<const User> Find(std::string_view name) const;
   // By their names.
   [[nodiscard]] std::vector<std::shared_ptr<const User>> All() const;
+  // The user as an introducer of limits; kSoleIntroducer where there is no other user.
+  [[nodiscard]] Introducer IntroducerOf(const User* user) const;
   // The user that a connection begins as; null: it has to log in.
   [[nodiscard]] std::shared_ptr<const User> ForNewConnection() const;
   // Moves whenever users may have changed.

@@ -1,4 +1,5 @@
-// What each command takes, for COMMAND DOCS and the syntax lines. Part of command_table.cc.
+// The arguments of the server's commands, for COMMAND DOCS and the syntax lines. Part of
+// command_table.cc.
 #pragma once
 
 #include <array>
@@ -27,6 +28,9 @@ inline constexpr std::array kHelloOptions = {
 inline constexpr std::array kHello = {
     Argument{.name = "arguments", .type = Arg::kBlock, .optional = true, .parts = kHelloOptions}};
 inline constexpr std::array kIndex = {Argument{.name = "index", .type = Arg::kInteger}};
+inline constexpr std::array kSubcommand = {
+    Argument{.name = "subcommand"},
+    Argument{.name = "argument", .optional = true, .multiple = true}};
 inline constexpr std::array kName = {Argument{.name = "connection-name"}};
 inline constexpr std::array kLibrary = {Argument{.name = "libname", .token = "LIB-NAME"},
                                         Argument{.name = "libver", .token = "LIB-VER"}};
@@ -64,14 +68,6 @@ inline constexpr std::array kOnOff = {Argument{.name = "on", .type = Arg::kToken
                                       Argument{.name = "off", .type = Arg::kToken, .token = "OFF"}};
 inline constexpr std::array kOnOrOff = {
     Argument{.name = "enabled", .type = Arg::kOneOf, .parts = kOnOff}};
-inline constexpr std::array kCaching = {
-    Argument{.name = "mode", .type = Arg::kOneOf, .parts = kYesOrNo}};
-inline constexpr std::array kTracking = {
-    Argument{.name = "status", .type = Arg::kOneOf, .parts = kOnOff},
-    Argument{.name = "bcast", .type = Arg::kToken, .token = "BCAST", .optional = true},
-    Argument{.name = "optin", .type = Arg::kToken, .token = "OPTIN", .optional = true},
-    Argument{.name = "optout", .type = Arg::kToken, .token = "OPTOUT", .optional = true},
-    Argument{.name = "noloop", .type = Arg::kToken, .token = "NOLOOP", .optional = true}};
 inline constexpr std::array kOnOffSkip = {
     kOnOff[0], kOnOff[1], Argument{.name = "skip", .type = Arg::kToken, .token = "SKIP"}};
 inline constexpr std::array kReplyMode = {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/session/call.h"
+#include "core/commands/command_spec.h"
 
 namespace weir {
 

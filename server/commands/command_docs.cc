@@ -28,7 +28,7 @@ constexpr std::array<Group, 5> kGroups = {{
      "buckets is not full."},
     {"connection", "Connection", "What clients send about their connection."},
     {"transaction", "Transactions",
-     "Between MULTI and EXEC commands are queued; EXEC runs them, and nobody else's decision about "
+     "Between MULTI and EXEC commands are queued; EXEC runs them, and no other decision about "
      "their keys, and no change of a policy, comes between. WATCH makes EXEC do nothing if a key's "
      "buckets are not what they were; it looks at what they are, not at how often they changed, "
      "nor at policies. At most 4,096 commands are queued, of which those that are not `fast` count "
@@ -44,8 +44,8 @@ This page is made from the server's command table by `./dev docs`; a test fails 
 and runs the examples: those of each command against a fresh server, on which no time passes.
 
 Names of commands and options are case-insensitive; limits are not. Times in replies are
-milliseconds, rounded up: who waits that long is admitted, if nobody else took the tokens. Errors
-name the offending word and change nothing.
+milliseconds, rounded up: a client that waits that long is admitted, if no other took the tokens.
+Errors name the offending word and change nothing.
 
 ## The language of limits
 
@@ -55,12 +55,13 @@ limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=5
        | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
 count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
-option = "bucket" | "fixed" | "sliding"   the algorithm; by itself bucket
-       | "burst=" count                   bucket: tokens that a full one holds; by itself count
+option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
+       | "burst=" count                   bucket: tokens that a full one holds; by default count
        | "aligned"                        fixed: windows start at multiples of the period since 1970
        | "cost=" digits                   tokens that this request takes from this limit
        | "shadow"                         is decided and counted, never denies
-       | "name=" label                    1 to 64 of letters, digits, _ - . : shown in replies
+       | "name=" label                    1 to 64 of letters, digits, _ - . : shown in replies;
+                                          it begins with neither rl. nor cl.
 ```
 
 - **bucket**, a token bucket, is exact to a fraction of a nanosecond: in any time t it admits at
@@ -100,7 +101,7 @@ RESP3.
 - RL.WAIT has one key and token buckets; AND and windows are errors. A TIMEOUT above `--max-wait` is
   an error, one that is too short a denial at once. The answer leaves when the tokens are there,
   with the numbers of that instant. Later commands of the connection wait their turn. A client that
-  leaves gives back what nobody has built on since.
+  leaves gives its tokens back, unless a later request changed the bucket.
 - AT needs a server that runs with `--allow-explicit-time`.
 - RL.STATS lists `(total)` first, then limits by name, a policy's as `@name#position` and its label.
   Names beyond 4,096 a thread are counted together as `(others)`.
@@ -164,7 +165,7 @@ std::string CommandsMarkdown() {
   for (const Group& group : kGroups) {
     absl::StrAppend(&page, "\n## ", AbslView(group.title), "\n\n", AbslView(group.text), "\n");
     for (const CommandSpec& spec : CommandTable()) {
-      // A container is documented by its subcommands, unless it is a command by itself.
+      // A container is documented by its subcommands, unless it is a command itself.
       if (spec.group == group.name && (!spec.Is(kContainer) || spec.arity.min == 1)) {
         AppendCommand(page, spec);
       }

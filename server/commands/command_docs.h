@@ -1,11 +1,11 @@
-// What people read of a command, made from its row.
+// A command's documentation, made from its row.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "server/session/call.h"
+#include "core/commands/command_spec.h"
 
 namespace weir {
 

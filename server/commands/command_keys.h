@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/commands/command_spec.h"
 #include "server/os/ignore_case.h"
-#include "server/session/call.h"
 
 namespace weir {
 

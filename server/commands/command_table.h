@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "server/session/call.h"
+#include "core/commands/command_spec.h"
 
 namespace weir {
 

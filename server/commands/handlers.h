@@ -6,7 +6,7 @@
 
 namespace weir {
 
-// cmd_keys.cc
+// server/handlers/keys.cc
 void Dbsize(Call& call);
 void Del(Call& call);
 void Exists(Call& call);
@@ -15,7 +15,7 @@ void Pttl(Call& call);
 void Ttl(Call& call);
 void Type(Call& call);
 
-// cmd_access.cc
+// server/handlers/access.cc
 void AclCat(Call& call);
 void AclDryRun(Call& call);
 void AclGenPass(Call& call);
@@ -27,10 +27,8 @@ void AclUsers(Call& call);
 void AclWhoAmI(Call& call);
 void Auth(Call& call);
 
-// cmd_client.cc
-void ClientCaching(Call& call);
+// server/handlers/client.cc
 void ClientGetName(Call& call);
-void ClientGetRedir(Call& call);
 void ClientId(Call& call);
 void ClientInfo(Call& call);
 void ClientKill(Call& call);
@@ -40,12 +38,10 @@ void ClientPause(Call& call);
 void ClientReply(Call& call);
 void ClientSetInfo(Call& call);
 void ClientSetName(Call& call);
-void ClientTracking(Call& call);
-void ClientTrackingInfo(Call& call);
 void ClientUnblock(Call& call);
 void ClientUnpause(Call& call);
 
-// cmd_connection.cc
+// server/handlers/connection.cc
 void Echo(Call& call);
 void Hello(Call& call);
 void Ping(Call& call);
@@ -53,14 +49,14 @@ void Quit(Call& call);
 void Reset(Call& call);
 void Select(Call& call);
 
-// cmd_transaction.cc
+// server/handlers/transaction.cc
 void Discard(Call& call);
 void Exec(Call& call);
 void Multi(Call& call);
 void Unwatch(Call& call);
 void Watch(Call& call);
 
-// cmd_command.cc
+// server/handlers/command.cc
 void Command(Call& call);
 void CommandCount(Call& call);
 void CommandDocs(Call& call);
@@ -69,18 +65,18 @@ void CommandGetKeysAndFlags(Call& call);
 void CommandInfo(Call& call);
 void CommandList(Call& call);
 
-// cmd_save.cc
+// server/handlers/save.cc
 void BgSave(Call& call);
 void LastSave(Call& call);
 void Save(Call& call);
 
-// cmd_config.cc
+// server/handlers/config.cc
 void ConfigGet(Call& call);
 void ConfigResetStat(Call& call);
 void ConfigRewrite(Call& call);
 void ConfigSet(Call& call);
 
-// cmd_latency.cc
+// server/handlers/latency.cc
 void LatencyDoctor(Call& call);
 void LatencyGraph(Call& call);
 void LatencyHistograms(Call& call);
@@ -88,22 +84,20 @@ void LatencyHistory(Call& call);
 void LatencyLatest(Call& call);
 void LatencyReset(Call& call);
 
-// cmd_memory.cc
-void MemoryDoctor(Call& call);
-void MemoryMallocStats(Call& call);
+// server/handlers/memory.cc
 void MemoryPurge(Call& call);
 void MemoryStats(Call& call);
 void MemoryUsage(Call& call);
 
-// cmd_slowlog.cc
+// server/handlers/slowlog.cc
 void SlowlogGet(Call& call);
 void SlowlogLen(Call& call);
 void SlowlogReset(Call& call);
 
-// cmd_server.cc
+// server/handlers/server.cc
 void Info(Call& call);
-void Lolwut(Call& call);
 void ModuleList(Call& call);
+void NoCluster(Call& call);
 void MonitorCommands(Call& call);
 void NoKeyTexts(Call& call);
 void Role(Call& call);

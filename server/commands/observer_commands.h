@@ -4,11 +4,11 @@
 
 #include <array>
 
+#include "core/commands/command_spec.h"
 #include "server/commands/command_arguments.h"
 #include "server/commands/command_examples.h"
 #include "server/commands/connection_commands.h"
 #include "server/commands/handlers.h"
-#include "server/session/call.h"
 
 namespace weir::rows {
 
@@ -19,12 +19,12 @@ inline constexpr std::array kObserverCommands = {
                 .arity = AtLeast(2),
                 .flags = kContainer,
                 .group = "server",
-                .summary = "Commands about what takes long."},
+                .summary = "Commands about slow events."},
     CommandSpec{.name = "LATENCY|DOCTOR",
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Says in words what has taken long, and what may be done.",
+                .summary = "Explains slow events in words, with advice.",
                 .handler = LatencyDoctor},
     CommandSpec{.name = "LATENCY|GRAPH",
                 .arity = Exactly(3),
@@ -44,30 +44,30 @@ inline constexpr std::array kObserverCommands = {
                 .flags = kAboutOthers,
                 .group = "server",
                 .complexity = "O(commands)",
-                .summary = "Returns how long the calls of the commands took, or of all that were "
-                           "called: of each, how many took at most so many microseconds.",
+                .summary = "Returns the latencies of the given commands, or of all: for each, a "
+                           "cumulative histogram in microseconds.",
                 .arguments = arguments::kHistogramOf,
                 .handler = LatencyHistograms},
     CommandSpec{.name = "LATENCY|HISTORY",
                 .arity = Exactly(3),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Returns when an event took how long: seconds with a slow one, and the "
-                           "most milliseconds of each.",
+                .summary = "Returns the seconds in which an event was slow, each with its longest "
+                           "time in milliseconds.",
                 .arguments = arguments::kEvent,
                 .handler = LatencyHistory},
     CommandSpec{.name = "LATENCY|LATEST",
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Returns the events that took latency-monitor-threshold: when last, how "
-                           "long then, and the longest.",
+                .summary = "Returns the events that reached latency-monitor-threshold: time of the "
+                           "last, its milliseconds, and the maximum.",
                 .handler = LatencyLatest},
     CommandSpec{.name = "LATENCY|RESET",
                 .arity = AtLeast(2),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Forgets the events, or all. Returns how many there were.",
+                .summary = "Deletes the given events, or all. Returns how many there were.",
                 .arguments = arguments::kEvents,
                 .handler = LatencyReset},
     CommandSpec{.name = "MEMORY",
@@ -75,24 +75,12 @@ inline constexpr std::array kObserverCommands = {
                 .flags = kContainer,
                 .group = "server",
                 .summary = "Commands about the server's memory."},
-    CommandSpec{.name = "MEMORY|DOCTOR",
-                .arity = Exactly(2),
-                .group = "server",
-                .complexity = "O(free chunks of the heap)",
-                .summary = "Says in words what is odd about the server's memory.",
-                .handler = MemoryDoctor},
     CommandSpec{.name = "MEMORY|HELP",
                 .arity = Exactly(2),
                 .flags = kLoading,
                 .group = "server",
                 .summary = "Lists the subcommands.",
                 .handler = ContainerHelp},
-    CommandSpec{.name = "MEMORY|MALLOC-STATS",
-                .arity = Exactly(2),
-                .group = "server",
-                .complexity = "O(free chunks of the heap)",
-                .summary = "Returns what glibc tells of the heap, as XML.",
-                .handler = MemoryMallocStats},
     CommandSpec{.name = "MEMORY|PURGE",
                 .arity = Exactly(2),
                 .group = "server",
@@ -111,7 +99,7 @@ inline constexpr std::array kObserverCommands = {
                 .flags = kReadOnly,
                 .keys = kSecond,
                 .group = "server",
-                .complexity = "a scan of 1/4096 of the table",
+                .complexity = "O(limits in use), at most a scan of 1/4096 of the table",
                 .summary = "Returns the bytes that the key's buckets take; nil if all are full.",
                 .arguments = arguments::kMemoryUsage,
                 .examples = examples::kMemoryUsage,
@@ -156,7 +144,7 @@ inline constexpr std::array kObserverCommands = {
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Forgets the slow commands.",
+                .summary = "Deletes the slow commands.",
                 .handler = SlowlogReset},
 };
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
+#include "core/commands/command_spec.h"
 #include "server/os/ignore_case.h"
-#include "server/session/call.h"
 
 namespace weir {
 namespace {

@@ -19,7 +19,7 @@
 namespace weir {
 namespace {
 
-// All clients here are "normal" ones; nobody is of the others.
+// All clients here are "normal" ones.
 bool IsClientType(std::string_view type) {
   constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
   return std::ranges::any_of(kTypes, [&](auto known) { return EqualsIgnoreCase(known, type); });
@@ -58,7 +58,7 @@ void KillByAddress(Call& call, std::string_view address) {
   call.Fail("No such client");
 }
 
-// Whom CLIENT KILL is to kill: whoever is all that was said.
+// The filters of CLIENT KILL; a client must match all of them.
 struct Victims {
   std::optional<std::uint64_t> id;
   std::optional<std::string_view> address;
@@ -253,91 +253,6 @@ void ClientNoEvict(Call& call) {
   const bool stays = EqualsIgnoreCase(mode, "ON");
   if (!stays && !EqualsIgnoreCase(mode, "OFF")) return call.Fail("syntax error");
   call.session.record().stays.store(stays, std::memory_order_relaxed);
-  call.reply.SimpleString("OK");
-}
-
-void ClientTracking(Call& call) {
-  using Tracking = Session::Tracking;
-  ArgReader arguments(call.arguments());
-  Tracking asked;
-  if (arguments.TryKeyword("ON")) {
-    asked.on = true;
-  } else if (!arguments.TryKeyword("OFF")) {
-    return call.Fail("syntax error");
-  }
-  while (!arguments.AtEnd()) {
-    if (arguments.TryKeyword("BCAST")) {
-      asked.broadcasts = true;
-    } else if (arguments.TryKeyword("OPTIN")) {
-      asked.opt_in = true;
-    } else if (arguments.TryKeyword("OPTOUT")) {
-      asked.opt_out = true;
-    } else if (arguments.TryKeyword("NOLOOP")) {
-      asked.no_loop = true;
-    } else {
-      return call.Fail("syntax error");
-    }
-  }
-  const Tracking& tracking = call.session.tracking();
-  if (!asked.on) {
-    call.session.set_tracking({});
-    return call.reply.SimpleString("OK");
-  }
-  if (tracking.on && tracking.broadcasts != asked.broadcasts) {
-    return call.Fail(
-        "You can't switch BCAST mode on/off before disabling tracking for this client, and then "
-        "re-enabling it with a different mode.");
-  }
-  if (asked.broadcasts && (asked.opt_in || asked.opt_out)) {
-    return call.Fail("OPTIN and OPTOUT are not compatible with BCAST");
-  }
-  if (asked.opt_in && asked.opt_out) {
-    return call.Fail("You can't specify both OPTIN mode and OPTOUT mode");
-  }
-  if (tracking.on && ((asked.opt_in && tracking.opt_out) || (asked.opt_out && tracking.opt_in))) {
-    return call.Fail(
-        "You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then "
-        "re-enabling it with a different mode.");
-  }
-  call.session.set_tracking(asked);
-  call.reply.SimpleString("OK");
-}
-
-void ClientTrackingInfo(Call& call) {
-  const Session::Tracking& tracking = call.session.tracking();
-  std::vector<std::string_view> flags = {tracking.on ? "on" : "off"};
-  if (tracking.broadcasts) flags.emplace_back("bcast");
-  if (tracking.opt_in) flags.emplace_back("optin");
-  if (tracking.opt_out) flags.emplace_back("optout");
-  if (tracking.no_loop) flags.emplace_back("noloop");
-  call.reply.Map(3);
-  call.reply.Bulk("flags");
-  call.reply.Set(flags.size());
-  for (const std::string_view flag : flags) call.reply.Bulk(flag);
-  call.reply.Bulk("redirect");
-  call.reply.Integer(tracking.on ? 0 : -1);
-  call.reply.Bulk("prefixes");
-  call.reply.Array(0);
-}
-
-void ClientGetRedir(Call& call) { call.reply.Integer(call.session.tracking().on ? 0 : -1); }
-
-void ClientCaching(Call& call) {
-  const Session::Tracking& tracking = call.session.tracking();
-  const bool yes = EqualsIgnoreCase(call.arguments()[0], "YES");
-  if (!tracking.opt_in && !tracking.opt_out) {
-    return call.Fail(
-        "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
-        "OPTOUT "
-        "mode enabled");
-  }
-  if (!yes && !EqualsIgnoreCase(call.arguments()[0], "NO")) return call.Fail("syntax error");
-  if (yes && !tracking.opt_in) {
-    return call.Fail("CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.");
-  }
-  if (!yes && !tracking.opt_out) {
-    return call.Fail("CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
-  }
   call.reply.SimpleString("OK");
 }
 

@@ -31,17 +31,22 @@ void Dbsize(Call& call) {
 void Del(Call& call) {
   const Instant now = call.services().explicit_time.View(call.now);
   call.Charge(call.arguments().size());
+  if (!call.MayLookAt(call.arguments())) return;
   call.Changed();
   const Limiter::Isolation isolation(call.services().limiter, call.arguments());
   std::int64_t forgotten = 0;
   for (const std::string_view key : call.arguments()) {
-    if (call.services().limiter.Reset(key, {}, now) > 0) ++forgotten;
+    const auto present = [&](const Limit& limit) {
+      return call.services().policies.PresentLimit(limit, key);
+    };
+    if (call.services().limiter.Reset(key, {}, now, present) > 0) ++forgotten;
   }
   call.reply.Integer(forgotten);
 }
 
 void Exists(Call& call) {
   call.Charge(call.arguments().size());
+  if (!call.MayLookAt(call.arguments())) return;
   const Limiter::Isolation isolation(call.services().limiter, call.arguments());
   std::int64_t existing = 0;
   for (const std::string_view key : call.arguments()) {
@@ -61,6 +66,7 @@ void Flush(Call& call) {
 }
 
 void Ttl(Call& call) {
+  if (!call.MayLookAt(call.arguments())) return;
   const Nanos reset_after = ResetAfter(call);
   call.reply.Integer(reset_after == Nanos{0}
                          ? kNoSuchKey
@@ -68,10 +74,14 @@ void Ttl(Call& call) {
 }
 
 void Pttl(Call& call) {
+  if (!call.MayLookAt(call.arguments())) return;
   const Nanos reset_after = ResetAfter(call);
   call.reply.Integer(reset_after == Nanos{0} ? kNoSuchKey : CeilMillis(reset_after));
 }
 
-void Type(Call& call) { call.reply.SimpleString(ResetAfter(call) == Nanos{0} ? "none" : "bucket"); }
+void Type(Call& call) {
+  if (!call.MayLookAt(call.arguments())) return;
+  call.reply.SimpleString(ResetAfter(call) == Nanos{0} ? "none" : "bucket");
+}
 
 }  // namespace weir

@@ -21,6 +21,10 @@ namespace {
 // Reads the request. An execution time of the client's own is one that it may give.
 absl::StatusOr<ParsedRequest> ReadRequest(const Call& call,
                                           RequestKind kind = RequestKind::kDecide) {
+  // A key and one limit are the unit that every command is charged; each new word takes as long.
+  constexpr std::size_t kWordsOfOneLimit = 2;
+  const std::size_t words = call.arguments().size();
+  if (words > kWordsOfOneLimit) call.Charge(words - kWordsOfOneLimit);
   absl::StatusOr<ParsedRequest> request =
       ParseRequest(call.arguments(), call.session.worker().memo, kind);
   if (!request.ok()) return request;
@@ -60,7 +64,8 @@ void RlAllow(Call& call) {
   if (!request.ok()) return call.Fail(request.status());
   const Instant now = request->at.value_or(call.now);
   if (call.RefusedUnsaved(request->checks, now)) return;
-  const absl::StatusOr<Verdict> verdict = call.services().limiter.Decide(request->checks, now);
+  const absl::StatusOr<Verdict> verdict =
+      call.services().limiter.Decide(request->checks, now, call.session.introducer());
   if (!verdict.ok()) return call.Fail(verdict.status());
   Count(call, *request, *verdict);
   Answer(call, *request, verdict->allowed ? 1 : 0, *verdict);
@@ -80,7 +85,7 @@ void RlTake(Call& call) {
   const Instant now = request->at.value_or(call.now);
   if (call.RefusedUnsaved(request->checks, now)) return;
   const absl::StatusOr<Limiter::Grant> grant =
-      call.services().limiter.Take(request->checks, request->upto, now);
+      call.services().limiter.Take(request->checks, request->upto, now, call.session.introducer());
   if (!grant.ok()) return call.Fail(grant.status());
   Count(call, *request, grant->verdict);
   Answer(call, *request, grant->granted, grant->verdict);
@@ -104,8 +109,9 @@ void RlWait(Call& call) {
                                   call.services().options.max_wait.count(), " ms"));
   }
   if (call.RefusedUnsaved(request.checks, call.now)) return;
-  absl::StatusOr<Limiter::Admission> admission = call.services().limiter.Reserve(
-      request.checks, call.queued ? Nanos{0} : request.timeout, call.now);
+  absl::StatusOr<Limiter::Admission> admission =
+      call.services().limiter.Reserve(request.checks, call.queued ? Nanos{0} : request.timeout,
+                                      call.now, call.session.introducer());
   if (!admission.ok()) return call.Fail(admission.status());
   if (admission->reservation && call.services().refuses_changes()) {
     call.services().limiter.GiveBack(*admission->reservation);
@@ -124,6 +130,7 @@ void RlReset(Call& call) {
   const auto limits = ParseLimits(arguments[0], arguments.subspan(1), call.session.worker().memo);
   if (!limits.ok()) return call.Fail(limits.status());
   call.Charge(limits->size());
+  if (!call.MayLookAt(arguments.first(1))) return;
   call.Changed();
   const Instant now = call.services().explicit_time.View(call.now);
   const std::size_t live = call.services().limiter.Reset(arguments[0], *limits, now);
@@ -131,6 +138,7 @@ void RlReset(Call& call) {
 }
 
 void RlInspect(Call& call) {
+  if (!call.MayLookAt(call.arguments())) return;
   const Services& services = call.services();
   const Instant now = services.explicit_time.View(call.now);
   const std::string_view key = call.arguments()[0];

@@ -12,7 +12,7 @@ namespace weir {
 bool LogIn(Call& call, std::string_view user, std::string_view password) {
   const Services& services = call.services();
   std::shared_ptr<const User> found = services.access.Find(user);
-  // Of a user that there is not a password is compared, too: else the time would tell.
+  // An unknown user's password is compared, too, so that timing does not reveal which users exist.
   const User& compared = found ? *found : *services.access.Find(kDefaultUser);
   const std::string hash = User::HashOf(password);
   const bool right = compared.AcceptsHash(hash);
@@ -21,7 +21,7 @@ bool LogIn(Call& call, std::string_view user, std::string_view password) {
     return true;
   }
   call.session.Hold(call.now + kLoginDelay);
-  // Who is not known is not named: it may be a password that was said first.
+  // An unknown name is not logged: it may be a password.
   call.services().access_log.Note({.reason = AccessLog::Reason::kPassword,
                                    .object = std::string(call.words[0]),
                                    .user = found ? found->name() : "(unknown)",
@@ -30,7 +30,7 @@ bool LogIn(Call& call, std::string_view user, std::string_view password) {
   if (const auto held_back = call.services().login_throttle.Admit()) {
     spdlog::warn("refused client {} as {}: wrong password, or off ({} such lines held back)",
                  call.session.record().address,
-                 found ? "user '" + found->name() + "'" : "a user that there is not", *held_back);
+                 found ? "user '" + found->name() + "'" : "an unknown user", *held_back);
   }
   call.FailAs("WRONGPASS invalid username-password pair or user is disabled.");
   return false;

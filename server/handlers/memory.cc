@@ -5,13 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
-#include "core/base/status.h"
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
 #include "server/os/ignore_case.h"
@@ -22,25 +18,6 @@ namespace {
 
 // Of a slot and its byte of control. The empty places between slots are no key's.
 constexpr std::int64_t kBytesPerBucket = sizeof(SlotKey) + sizeof(Bucket) + 1;
-
-// Below this the figures are those of the program, and not of what it keeps.
-constexpr std::uint64_t kWorthALook = 32 * 1024 * 1024;
-
-std::string Diagnosis(const MemoryUse& memory) {
-  if (memory.resident < kWorthALook) {
-    return "The server has little memory: there is nothing to find.\n";
-  }
-  std::string text;
-  if (memory.resident_peak > memory.resident * 3 / 2) {
-    absl::StrAppend(&text, "The peak was ", memory.resident_peak,
-                    " bytes, half as much again as now or more: there were more buckets once.\n");
-  }
-  if (memory.heap_held > memory.heap * 7 / 5) {
-    absl::StrAppend(&text, "malloc holds ", memory.heap_held, " bytes and has handed out ",
-                    memory.heap, ": MEMORY PURGE gives whole free pages back.\n");
-  }
-  return text.empty() ? "The figures are as they should be.\n" : text;
-}
 
 }  // namespace
 
@@ -55,6 +32,7 @@ void MemoryUsage(Call& call) {
     if (!samples) return call.Fail("value is not an integer or out of range");
     if (*samples < 0) return call.Fail("syntax error");
   }
+  if (!call.MayLookAt(call.arguments().first(1))) return;
   const std::string_view key = call.arguments()[0];
   const Services& services = call.services();
   const auto buckets = services.limiter.Inspect(
@@ -86,16 +64,6 @@ void MemoryStats(Call& call) {
     call.reply.Bulk(name);
     call.reply.Integer(static_cast<std::int64_t>(bytes));
   }
-}
-
-void MemoryDoctor(Call& call) {
-  call.Charge(kWholeTableWork);
-  call.reply.Verbatim(Diagnosis(MeasureMemory()));
-}
-
-void MemoryMallocStats(Call& call) {
-  call.Charge(kWholeTableWork);
-  call.reply.Verbatim(HeapReport());
 }
 
 void MemoryPurge(Call& call) {

@@ -2,9 +2,6 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
-#include "core/base/quote.h"
 #include "core/commands/replies.h"
 #include "core/words/policies.h"
 #include "server/commands/handlers.h"
@@ -13,8 +10,8 @@
 namespace weir {
 namespace {
 
-// Whoever changes a policy keeps everybody else from the keys that it may be about, so that a
-// transaction of theirs sees it as it was or as it is.
+// A change of a policy holds the keys that it may be about, so that a transaction sees the policy
+// before the change or after it.
 using Isolation = Limiter::Isolation;
 
 void Acknowledge(Call& call, const absl::Status& status) {
@@ -52,6 +49,8 @@ void PolicyDel(Call& call) {
     return services.policies.Delete(call.arguments()[0]);
   }();
   if (gone.ok()) {
+    // Else the sweeper's thread does.
+    if (services.options.allow_explicit_time) services.policies.FreeDeleted();
     services.limiter.ForgetPolicies({{*gone}});
     call.Charge(kWholeTableWork);
   }
@@ -79,10 +78,7 @@ void PolicyUnoverride(Call& call) {
 
 void PolicyOverrides(Call& call) {
   const std::shared_ptr<const Policy> policy = call.services().policies.Find(call.arguments()[0]);
-  if (!policy) {
-    return call.Fail(
-        absl::NotFoundError(absl::StrCat("there is no policy ", Quote(call.arguments()[0]))));
-  }
+  if (!policy) return call.Fail(UnknownPolicy(call.arguments()[0]));
   call.Charge(WriteOverrides(call.reply, *policy));
 }
 

@@ -27,6 +27,9 @@ void Role(Call& call) {
   call.reply.Array(0);
 }
 
+// Cluster-aware clients look for this text.
+void NoCluster(Call& call) { call.Fail("This instance has cluster support disabled"); }
+
 void ModuleList(Call& call) { call.reply.Array(0); }
 
 // A transaction's reply has no room for what comes later.
@@ -34,16 +37,6 @@ void MonitorCommands(Call& call) {
   if (call.queued) return call.Fail("MONITOR isn't allowed for DENY BLOCKING client");
   call.session.StartMonitoring();
   call.reply.SimpleString("OK");
-}
-
-void Lolwut(Call& call) {
-  ArgReader arguments(call.arguments());
-  if (arguments.TryKeyword("VERSION") && !arguments.AtEnd() &&
-      !ParseInteger(arguments.Word("version"))) {
-    return call.Fail("value is not an integer or out of range");
-  }
-  call.reply.Verbatim(absl::StrCat("  \\~~~~~~~/\n   \\~~~~~/   weir ", AbslView(kVersion),
-                                   "\n    \\~~~/    what is too much flows over\n"));
 }
 
 // SCAN and its like.
@@ -73,7 +66,7 @@ void Shutdown(Call& call) {
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   if (abort) return call.Fail("No shutdown in progress.");
   call.session.Close();
-  call.services().request_shutdown();
+  call.services().request_shutdown(!no_save);
 }
 
 void Time(Call& call) {

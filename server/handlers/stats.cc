@@ -1,4 +1,4 @@
-// RL.STATS and RL.TOP: which limit says no, and to whom.
+// RL.STATS and RL.TOP: which limits deny, and which keys.
 #include <vector>
 
 #include "core/commands/replies.h"
@@ -11,9 +11,10 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kTopRowsDefault = 10;
-std::vector<const Tally*> TalliesOf(const Services& services) {
-  std::vector<const Tally*> tallies;
-  for (const Worker* worker : services.workers) tallies.push_back(&worker->tally);
+
+std::vector<Tally*> TalliesOf(const Services& services) {
+  std::vector<Tally*> tallies;
+  for (Worker* worker : services.workers) tallies.push_back(&worker->tally);
   return tallies;
 }
 
@@ -25,10 +26,9 @@ void RlStats(Call& call) {
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   Services& services = call.services();
   call.Charge(kWholeTableWork * services.workers.size());
-  const std::vector<const Tally*> tallies = TalliesOf(services);
+  const std::vector<Tally*> tallies = TalliesOf(services);
   if (reset) {
     services.limit_report.Reset(tallies);
-    for (Worker* worker : services.workers) worker->tally.denied_keys.Clear();
     return call.reply.SimpleString("OK");
   }
   WriteStats(call.reply, services.limit_report.Total(tallies),

@@ -1,4 +1,4 @@
-// MULTI and what belongs to it: several requests that nobody else's comes between.
+// MULTI, EXEC and their like: several requests that run as one.
 #include "server/session/transaction.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
     const auto named = KeysIn(*queued[i], requests[i]);
     keys.insert(keys.end(), named.begin(), named.end());
   }
-  // Who changes a policy holds all keys, so that any key keeps it out.
+  // A change of a policy holds all keys, so that any key keeps it out.
   if (keys.empty()) keys.emplace_back();
   return {limiter, keys, transaction.watched()};
 }
@@ -58,6 +58,7 @@ void Watch(Call& call) {
   Transaction& transaction = call.session.transaction();
   if (transaction.is_open()) return call.Fail("WATCH inside MULTI is not allowed");
   call.Charge(call.arguments().size());
+  if (!call.MayLookAt(call.arguments())) return;
   for (const std::string_view key : call.arguments()) {
     const absl::Status watched = transaction.Watch(call.services().limiter.Watch(key));
     if (!watched.ok()) return call.Fail(watched);
@@ -80,6 +81,7 @@ void Exec(Call& call) {
   call.Charge(transaction.units() + transaction.watched_size());
   const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
   Limiter& limiter = call.services().limiter;
+  limiter.MakeRoomForLimits();
   const Limiter::Isolation isolation = Isolate(limiter, transaction, requests);
   const Instant view = call.services().explicit_time.View(call.now);
   const bool unchanged = std::ranges::all_of(

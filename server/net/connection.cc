@@ -59,7 +59,7 @@ void Connection::Drain() {
     return ExecutePending();
   }
   if (state_ != State::kReading) return;  // Proceed() goes on from here.
-  // Who is idle has got all its replies, so nothing is lost by closing at once.
+  // An idle client has all its replies, so nothing is lost by closing at once.
   if (drain_bytes_left_ == 0 || transport_.is_handshaking()) return Close();
   Receive();
 }
@@ -172,7 +172,7 @@ void Connection::ExecuteTurn(std::span<char> unread) {
   NoteMemory();
 }
 
-// What does not say that something was changed leaves at once, as far as the kernel takes it.
+// Sends replies that report no change at once, as far as the kernel takes them.
 void Connection::SendWhenSaved(std::string_view replies) {
   const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.unsaved_from));
   if (!sent) return Close();
@@ -264,8 +264,11 @@ void Connection::LetGo() {
 }
 
 void Connection::NoteMemory() {
-  thread_.worker().services.client_memory.Note(
-      *record_, HeapBytes(pending_input_) + HeapBytes(pending_output_) + session_.held_bytes());
+  const std::size_t input = HeapBytes(pending_input_);
+  const std::size_t output = HeapBytes(pending_output_);
+  record_->input_bytes.store(input, std::memory_order_relaxed);
+  record_->output_bytes.store(output, std::memory_order_relaxed);
+  thread_.worker().services.client_memory.Note(*record_, input + output + session_.held_bytes());
 }
 
 std::optional<std::size_t> Connection::Write(std::string_view bytes) {
@@ -305,10 +308,10 @@ void Connection::Postpone(void (Connection::*step)()) {
   });
 }
 
-// Its thread forgets by itself who is not stalled any more: input that comes in large pieces ends
-// in half a request again and again.
+// A connection that is no longer stalled stays in its thread's list until the next tick: large
+// input often ends in half a request.
 void Connection::NoteStall(bool stalled) {
-  // A stranger has to log in, however much he says.
+  // A client that has not logged in counts as stalled, whatever it sends.
   stalled = stalled || !session_.user();
   if (stalled == stalled_since_.has_value()) return;
   stalled_since_.reset();

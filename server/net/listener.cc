@@ -94,7 +94,7 @@ bool AsksForPassword(const Services& services) {
   return services.access.ForNewConnection() == nullptr;
 }
 
-// What can be said to a client that is not served; TLS has not begun, so there nothing.
+// The last words to a client that is not served; TLS has not begun, so there nothing.
 void Say(StreamSocket& socket, std::string_view farewell, bool plain) {
   std::error_code ignored;
   socket.non_blocking(true, ignored);
@@ -198,11 +198,11 @@ void Listener::Start() {
 void Listener::AnnounceReach(const Door& door, const std::string& place) const {
   const Guards guards = GuardsOf(door);
   if (IsProtected(guards)) {
-    spdlog::warn("other hosts can reach {}, but only clients of this one are served, see {}", place,
+    spdlog::warn("other hosts can reach {}, but only clients on loopback are served, see {}", place,
                  "--protected-mode");
   } else if (!guards.asks_for_password && !guards.asks_for_certificate) {
-    spdlog::warn("other hosts can reach {}, and nobody is asked who he is: {}", place,
-                 "let only those whom you trust");
+    spdlog::warn("other hosts can reach {}, and authentication is off: {}", place,
+                 "restrict access to trusted hosts");
   }
 }
 
@@ -230,7 +230,7 @@ void Listener::Wait(Door& door) {
 }
 
 void Listener::AcceptSome(Door& door) {
-  reserve_.Take();  // where it was not to be had the last time
+  reserve_.Take();  // where there was none the last time
   for (int accepts = 0; accepts < kAcceptsPerTurn; ++accepts) {
     IoThread& thread = *threads_[next_thread_];
     StreamSocket socket(thread.context());

@@ -1,6 +1,6 @@
 #include "server/observe/client_memory.h"
 
-#include <memory>
+#include <algorithm>
 
 #include <spdlog/spdlog.h>
 
@@ -23,7 +23,7 @@ void ClientMemory::Enforce() {
 
 void ClientMemory::Change(ClientRecord& record, std::size_t bytes) {
   MutexLock lock(mutex_);
-  // Who is closed gives all of it back, on his own thread; nobody else is to go for it.
+  // A killed client frees its memory on its own thread, so it no longer counts here.
   if (record.killed.load(std::memory_order_relaxed)) bytes = 0;
   const bool grows = bytes > record.held_bytes.load(std::memory_order_relaxed);
   Hold(record, bytes);
@@ -31,32 +31,31 @@ void ClientMemory::Change(ClientRecord& record, std::size_t bytes) {
 }
 
 void ClientMemory::Hold(ClientRecord& record, std::size_t bytes) {
-  held_bytes_ -= record.held_bytes.load(std::memory_order_relaxed);
-  held_bytes_ += bytes;
+  const std::size_t before = record.held_bytes.load(std::memory_order_relaxed);
+  if (before != 0) holders_.erase({before, &record});
+  if (bytes != 0) holders_.insert({bytes, &record});
+  held_bytes_ = held_bytes_ - before + bytes;
   record.held_bytes.store(bytes, std::memory_order_relaxed);
 }
 
 void ClientMemory::Evict() {
   const auto most = static_cast<std::size_t>(settings_.max_clients_memory());
   while (most != 0 && held_bytes_ > most) {
-    std::shared_ptr<ClientRecord> largest;
-    for (const auto& record : clients_.All()) {
-      const std::size_t bytes = record->held_bytes.load(std::memory_order_relaxed);
-      if (bytes == 0 || record->stays.load(std::memory_order_relaxed)) continue;
-      if (!largest || bytes > largest->held_bytes.load(std::memory_order_relaxed)) largest = record;
-    }
-    if (!largest) return;
-    const std::size_t held = largest->held_bytes.load(std::memory_order_relaxed);
-    largest->killed.store(true, std::memory_order_relaxed);
-    Hold(*largest, 0);
+    const auto largest = std::find_if(holders_.rbegin(), holders_.rend(), [](const auto& holder) {
+      return !holder.second->stays.load(std::memory_order_relaxed);
+    });
+    if (largest == holders_.rend()) return;
+    const auto [held, record] = *largest;
+    record->killed.store(true, std::memory_order_relaxed);
+    Hold(*record, 0);
     ++evicted_;
     if (const auto held_back = throttle_.Admit()) {
       spdlog::warn(
           "closed client {}: it holds {} bytes, and all together more than max-clients-memory ({} "
           "such lines held back)",
-          largest->address, held, *held_back);
+          record->address, held, *held_back);
     }
-    largest->Wake();
+    record->Wake();
   }
 }
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
-#include "server/session/call.h"
+#include "core/commands/command_spec.h"
 
 namespace weir {
 namespace {
@@ -75,8 +75,6 @@ std::string ClientRecord::Line(Instant now) const {
   const bool is_blocked = blocked.load(std::memory_order_relaxed) != Blocked::kNo;
   std::string flags = is_blocked ? "b" : in_queue >= 0 ? "x" : "";  // never both
   if (monitors.load(std::memory_order_relaxed)) flags.insert(0, "O");
-  const bool is_tracking = tracks.load(std::memory_order_relaxed);
-  if (is_tracking) flags += 't';
   if (is_local()) flags += 'U';
   if (stays.load(std::memory_order_relaxed)) flags += 'e';
   if (flags.empty()) flags = "N";
@@ -85,10 +83,11 @@ std::string ClientRecord::Line(Instant now) const {
       "id=", id, " addr=", address, " laddr=", local_address, " fd=", descriptor, " name=", name_,
       " age=", seconds_since(connected), " idle=", seconds_since(active), " flags=", flags,
       " db=0 sub=0 psub=0 ssub=0 multi=", in_queue,
-      " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0"
-      " tot-mem=",
-      held_bytes.load(std::memory_order_relaxed), " events=r cmd=", command_name, " user=", user_,
-      " redir=", is_tracking ? 0 : -1, " resp=", protocol.load(std::memory_order_relaxed),
+      " qbuf=", input_bytes.load(std::memory_order_relaxed),
+      " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=",
+      output_bytes.load(std::memory_order_relaxed),
+      " tot-mem=", held_bytes.load(std::memory_order_relaxed), " events=r cmd=", command_name,
+      " user=", user_, " redir=-1 resp=", protocol.load(std::memory_order_relaxed),
       " lib-name=", library_, " lib-ver=", library_version_);
 }
 

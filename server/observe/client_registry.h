@@ -1,5 +1,4 @@
-// Who is connected: what CLIENT LIST and INFO show of a connection, kept where every thread can
-// read it.
+// The connected clients, with what CLIENT LIST and INFO show of each, readable by every thread.
 #pragma once
 
 #include <atomic>
@@ -41,22 +40,24 @@ class ClientRecord {
   enum class Blocked : std::uint8_t { kNo, kYes, kEndedAsTimeout, kEndedAsError };
   std::atomic<Blocked> blocked{Blocked::kNo};
   std::atomic<bool> monitors{false};  // it sees all commands (MONITOR)
-  std::atomic<bool> tracks{false};    // CLIENT TRACKING ON
   std::atomic<bool> stays{false};     // it is not closed to save memory (CLIENT NO-EVICT)
-  // What its connection holds for it (client_memory.h).
+  // Memory that its connection holds for it (client_memory.h), and parts of it.
   std::atomic<std::size_t> held_bytes{0};
-  // Its session executes nothing more, and nobody finds it in the registry.
+  std::atomic<std::size_t> input_bytes{0};   // of requests that are not complete
+  std::atomic<std::size_t> output_bytes{0};  // of replies that wait
+  // Its session executes nothing more, and the registry no longer finds it.
   std::atomic<bool> killed{false};
 
   // What another thread does that has changed `blocked` or `killed`, ended what holds the session
   // up, or has news for it: lets its own thread look.
   void Wake() const;
-  // Called by Wake, on any thread, with a lock held: it may only post. Empty: nobody is there.
+  // Called by Wake, on any thread, with a lock held: it may only post. Empty: the connection is
+  // gone.
   void set_on_wake(std::function<void()> on_wake);
 
   void set_name(std::string name);
   [[nodiscard]] std::string name() const;
-  void set_user(std::string name);  // that of new connections, where nobody has logged in
+  void set_user(std::string name);  // of a new connection: that of a client that need not log in
   [[nodiscard]] std::string user() const;
   void set_library(std::string name);
   void set_library_version(std::string version);

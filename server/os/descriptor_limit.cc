@@ -7,9 +7,10 @@
 #include "core/base/check.h"
 
 namespace weir {
-std::int64_t DescriptorsFor(std::int64_t clients, std::int64_t threads) noexcept {
+std::int64_t DescriptorsFor(std::int64_t clients, std::int64_t threads, bool keeps_state) noexcept {
   const std::int64_t more_threads = std::max<std::int64_t>(0, threads - kThreadsInReserve);
-  return kDescriptorsReserved + more_threads * kDescriptorsPerThread + clients;
+  return kDescriptorsReserved + more_threads * kDescriptorsPerThread + clients +
+         (keeps_state ? kDescriptorsForState : 0);
 }
 
 std::int64_t ClientsWithin(std::int64_t limit, std::int64_t wanted, std::int64_t threads) noexcept {

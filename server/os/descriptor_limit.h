@@ -13,11 +13,12 @@ inline constexpr std::int64_t kDescriptorsForState = 64;  // RocksDB's, where th
 inline constexpr std::int64_t kThreadsInReserve =
     8;  // whose loops are counted in kDescriptorsReserved
 
-// The limit that so many clients need.
-[[nodiscard]] std::int64_t DescriptorsFor(std::int64_t clients, std::int64_t threads) noexcept;
+// The limit that so many clients need, besides the state on disk where some is kept.
+[[nodiscard]] std::int64_t DescriptorsFor(std::int64_t clients, std::int64_t threads,
+                                          bool keeps_state = false) noexcept;
 
-// What of `limit` descriptors is left for clients, `wanted` at most; 0 or less if it is too low for
-// any.
+// The part of `limit` descriptors that is left for clients, at most `wanted`; 0 or less if it is
+// too low for any.
 [[nodiscard]] std::int64_t ClientsWithin(std::int64_t limit, std::int64_t wanted,
                                          std::int64_t threads) noexcept;
 

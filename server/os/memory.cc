@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 
@@ -56,18 +55,6 @@ MemoryUse MeasureMemory() {
           .heap_held = heap.arena + heap.hblkhd,
           .resident = resident,
           .resident_peak = std::max(ResidentPeakBytes(), resident)};
-}
-
-std::string HeapReport() {
-  char* text = nullptr;
-  std::size_t size = 0;
-  std::FILE* stream = open_memstream(&text, &size);
-  if (stream == nullptr) return {};
-  malloc_info(0, stream);
-  std::fclose(stream);
-  std::string report(text, size);
-  std::free(text);
-  return report;
 }
 
 }  // namespace weir

@@ -18,7 +18,7 @@ void ConfigureHeap();
 // about a microsecond for each stretch of free pages.
 void ReturnFreeMemory();
 
-// What the process has, in bytes.
+// The process's memory, in bytes.
 struct MemoryUse {
   std::uint64_t heap = 0;           // handed out by malloc
   std::uint64_t heap_held = 0;      // that malloc has from the system
@@ -27,8 +27,5 @@ struct MemoryUse {
 };
 // Cost: a look at every free chunk of the heap, and two system calls.
 [[nodiscard]] MemoryUse MeasureMemory();
-
-// What malloc tells of itself: XML, of some 10 KiB. Cost: as above.
-[[nodiscard]] std::string HeapReport();
 
 }  // namespace weir

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
@@ -10,20 +9,22 @@
 
 namespace weir {
 
-std::string LowerName(const CommandSpec& spec) {
-  return absl::AsciiStrToLower(AbslView(spec.name));
-}
-
-std::string WrongArity(const CommandSpec& spec) {
-  return absl::StrCat("ERR wrong number of arguments for '", LowerName(spec), "' command");
-}
-
 std::string CannotSave(std::string_view reason) {
   return absl::StrCat("MISCONF cannot save to disk: ", AbslView(reason));
 }
 
 std::span<const std::string_view> Call::arguments() const {
   return words.subspan(IsSubcommand(spec) ? 2 : 1);
+}
+
+bool Call::MayLookAt(std::span<const std::string_view> names) {
+  if (names.size() == 1 && !queued) return true;
+  std::uint64_t slots = session.slots_visited();
+  for (const std::string_view name : names) slots += services().limiter.CountSlots(name);
+  if (slots <= kSlotsPerCommand) return true;
+  Fail(absl::StrCat("too many keys at once: ", slots, " buckets would be visited, at most ",
+                    kSlotsPerCommand, " may be"));
+  return false;
 }
 
 void Call::Fail(std::string_view message) { FailAs(absl::StrCat("ERR ", AbslView(message))); }

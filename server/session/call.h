@@ -35,6 +35,10 @@ struct Call {
   [[nodiscard]] std::span<const std::string_view> arguments() const;
   // Says that the command is more work than one unit (kWorkPerTurn), so that the turn ends sooner.
   void Charge(std::size_t units) const { session.Charge(units); }
+  // Whether the buckets of these keys may be looked for: that is a visit of their partitions, and a
+  // command of several keys, or one of a transaction, must not visit more than kSlotsPerCommand
+  // slots. Answers an error where it may not.
+  [[nodiscard]] bool MayLookAt(std::span<const std::string_view> names);
   // Says that the command may have changed what is kept on disk: where every change has to be there
   // before it is answered, the reply waits for that.
   void Changed() const { session.AwaitSaveOfChange(); }
@@ -52,10 +56,6 @@ struct Call {
   [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time);
 };
 
-// "config|get", as Redis spells it.
-[[nodiscard]] std::string LowerName(const CommandSpec& spec);
-// The error of a request with too few or too many words.
-[[nodiscard]] std::string WrongArity(const CommandSpec& spec);
 // The error of whatever may not be answered because it cannot be saved.
 [[nodiscard]] std::string CannotSave(std::string_view reason);
 

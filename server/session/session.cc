@@ -60,14 +60,15 @@ Session::~Session() = default;
 void Session::set_user(std::shared_ptr<const User> user, const std::string& password_hash) {
   password_hash_ = user ? password_hash : "";
   user_ = std::move(user);
+  introducer_ = worker_.services.access.IntroducerOf(user_.get());
   record_->set_user(user_ ? user_->name() : std::string(kDefaultUser));
   DropReadAhead();
   parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
   if (monitor_ && !MayMonitor(user_.get())) Close();
 }
 
-// After users were loaded: the client is who he was, if there is still such a user and he would get
-// in with what he gave then.
+// After users were loaded: the client keeps its user, if that user still exists and would be let in
+// with the password given then.
 void Session::RefreshUser() {
   const AccessList& access = worker_.services.access;
   const std::uint64_t version = access.version();
@@ -84,14 +85,8 @@ void Session::Reset() {
   record_->protocol.store(2, std::memory_order_relaxed);
   record_->stays.store(false, std::memory_order_relaxed);
   replies_ = Replies::kOn;
-  set_tracking({});
   monitor_.reset();
   set_user(worker_.services.access.ForNewConnection());
-}
-
-void Session::set_tracking(const Tracking& tracking) {
-  tracking_ = tracking;
-  record_->tracks.store(tracking.on, std::memory_order_relaxed);
 }
 
 void Session::StartMonitoring() {
@@ -105,10 +100,14 @@ void Session::OnSent() {
   parser_.GiveBack();
 }
 
-// The connection may linger; nobody is to wait for it.
+// The connection may linger; no command waits for it.
 void Session::Close() {
   closing_ = true;
   monitor_.reset();
+}
+
+std::size_t Session::held_bytes() const {
+  return transaction_.held_bytes() + (waiter_ ? waiter_->held_bytes() : 0);
 }
 
 void Session::Wait(std::unique_ptr<Waiter> waiter) {
@@ -170,7 +169,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   StartLap();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
-    if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused asks what he may do
+    if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused asks what the user may do
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
@@ -193,7 +192,9 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     const ReadAhead::Command command = ahead.Pop(worker_.services.limiter);
     turn.consumed += command.bytes;
     const std::size_t begin = out.size();
+    slots_before_command_ = Limiter::SlotsVisited();
     ExecuteUnlessSilent(command, now, out, reply);
+    Charge(slots_visited() / kSlotsPerUnit);
     NoteUnsaved(begin, out.size());
     if (!waiter_ && now >= held_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kHold;
@@ -295,7 +296,7 @@ bool Session::IsPaused(Instant now) const {
   const Pause& pause = worker_.services.pause;
   if (now >= pause.until() || ending_) return false;
   const auto& [words, spec, bytes, keys] = worker_.read_ahead.next();
-  // Who is to end it, or the server, must get in.
+  // Commands that end the pause, or the server, must run.
   if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
     return false;
   }
@@ -410,7 +411,7 @@ std::string Session::WhyNotNow(const Call& call) {
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
     return CannotSave(services.state->status().error);
   }
-  // What was allowed when it was queued need not be any more.
+  // A command that was allowed when it was queued may be forbidden by now.
   return call.queued ? WhyNot(call.spec, call.words, call.now, true) : std::string();
 }
 

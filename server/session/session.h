@@ -36,15 +36,21 @@ class Waiter;
 // A turn ends after so much work, or when so many bytes of replies wait to be sent: then other
 // clients have theirs, and a client that does not read its replies cannot make us hold more than
 // these and one reply. A command is one unit of work, about a microsecond; those that do the same
-// again and again charge more (Call::Charge): a unit a key or a name, kWholeTableWork if they visit
-// every partition. The command that goes over is the turn's last.
+// again and again charge more (Call::Charge): a unit a key or a name, a unit a word of a decision
+// beyond its first limit, kWholeTableWork if they visit every partition. The command that goes over
+// is the turn's last.
 inline constexpr std::size_t kWorkPerTurn = 1024;
+// Slots that are visited to find a key's buckets (Limiter::SlotsVisited) are work, too. One
+// command, and all of a transaction, visits at most so many (Call::MayLookAt), so a turn visits
+// fewer than 100,000: about 2 ms.
+inline constexpr std::size_t kSlotsPerUnit = 32;
+inline constexpr std::size_t kSlotsPerCommand = 50'000;
 inline constexpr std::size_t kWholeTableWork = 64;
 inline constexpr std::size_t kReplyBytesPerTurn = 64 * 1024;
 
 class Session {
  public:
-  // What the connection does when it has sent the output.
+  // The connection's next step when it has sent the output.
   enum class Next {
     kRead,      // receive more
     kContinue,  // the turn is over, but the input is not: call Execute again
@@ -81,8 +87,8 @@ class Session {
   // no more input, too.
   [[nodiscard]] bool has_news() const noexcept { return monitor_ && monitor_->has_lines(); }
 
-  // Of the heap, for what has been said and is not done yet.
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return transaction_.held_bytes(); }
+  // Heap bytes of requests that are not done yet: a transaction, one that waits.
+  [[nodiscard]] std::size_t held_bytes() const;
 
   // The client has gone, or is about to.
   void DropTransaction() { transaction_ = Transaction(); }
@@ -98,9 +104,11 @@ class Session {
   // Runs one command of a transaction. Requires: ExecuteCommand has let it be queued.
   void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
                  RespWriter& reply);
-  // Who the client is; null: nobody yet.
+  // The client's user; null before it has logged in.
   [[nodiscard]] const std::shared_ptr<const User>& user() const noexcept { return user_; }
-  // `password_hash`: of what he gave for it, as User::HashOf makes it; empty: nothing.
+  // The user, for the registry of limits.
+  [[nodiscard]] Introducer introducer() const noexcept { return introducer_; }
+  // `password_hash`: of the password given, as User::HashOf makes it; empty: none was.
   void set_user(std::shared_ptr<const User> user, const std::string& password_hash = {});
   // Executes nothing more of the client's until then.
   void Hold(Instant until) noexcept { held_until_ = until; }
@@ -108,27 +116,20 @@ class Session {
   enum class Replies : std::uint8_t { kOn, kOff, kSkipThis, kSkipThisAndNext };
   void set_replies(Replies replies) noexcept { replies_ = replies; }
   [[nodiscard]] Replies replies() const noexcept { return replies_; }
-  // CLIENT TRACKING: what the client has asked for. There is nothing here that it could cache, so
-  // nothing is ever invalid, and nothing is done about it.
-  struct Tracking {
-    bool on = false;
-    bool broadcasts = false;
-    bool opt_in = false;
-    bool opt_out = false;
-    bool no_loop = false;
-  };
-  [[nodiscard]] const Tracking& tracking() const noexcept { return tracking_; }
-  void set_tracking(const Tracking& tracking);
   // MONITOR: from now on the client sees all commands, until RESET.
   void StartMonitoring();
-  // What RESET does: everything as on a new connection, but for its number.
+  // Makes everything as on a new connection, except its number. Called by RESET.
   void Reset();
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
   // Ends the conversation after the present command's reply.
   void Close();
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
-  // What Call::Changed and Call::AwaitSave do.
+  // The slots that the present command, or transaction, has visited.
+  [[nodiscard]] std::uint64_t slots_visited() const noexcept {
+    return Limiter::SlotsVisited() - slots_before_command_;
+  }
+  // The implementation of Call::Changed and Call::AwaitSave.
   void AwaitSaveOfChange() noexcept;
   void AwaitSave() noexcept { awaited_ = Awaited::kSave; }
   // Answers the present command when the waiter is ready; later commands have to wait, too.
@@ -158,7 +159,7 @@ class Session {
   void RefreshUser();
   // Why it may not run now, or nothing.
   [[nodiscard]] std::string WhyNotNow(const Call& call);
-  // Counts the call, and shows it to whoever looks.
+  // Counts the call, and shows it to the observers.
   void RunHandler(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
   void AppendNews(std::string& out);
@@ -173,11 +174,11 @@ class Session {
   RespParser parser_;
   Transaction transaction_;
   std::shared_ptr<const User> user_;
+  Introducer introducer_ = kSoleIntroducer;
   std::string password_hash_;
   std::uint64_t users_version_;  // of the access list when user_ was looked up
   Instant held_until_{};
   Replies replies_ = Replies::kOn;
-  Tracking tracking_;
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<Waiter> waiter_;
   bool wait_ended_ = false;   // by EndWait, and not answered yet
@@ -188,7 +189,8 @@ class Session {
   Awaited awaited_ = Awaited::kNothing;  // by the present command's reply
   std::vector<Unsaved> unsaved_;         // of the last turn
   std::size_t work_ = 0;                 // of the present turn
-  Nanos lap_{0};                         // the stopwatch when the last command of the turn ended
+  std::uint64_t slots_before_command_ = 0;
+  Nanos lap_{0};  // the stopwatch when the last command of the turn ended
 };
 
 }  // namespace weir

@@ -69,11 +69,13 @@ absl::Status Transaction::Watch(Limiter::Watched watched) {
       watched_, [&](const Limiter::Watched& one) { return one.key == watched.key; });
   if (again) return absl::OkStatus();
   const std::size_t size = watched_size_ + 1 + watched.buckets.size();
-  if (size > kWatchedMax) {
+  const std::size_t visits = watched_visits_ + watched.visits;
+  if (size > kWatchedMax || visits > kWatchedVisitsMax) {
     return absl::ResourceExhaustedError(
         absl::StrCat("too much is watched: at most ", kWatchedMax, " keys and buckets of theirs"));
   }
   watched_size_ = size;
+  watched_visits_ = visits;
   watched_.push_back(std::move(watched));
   return absl::OkStatus();
 }
@@ -81,6 +83,7 @@ absl::Status Transaction::Watch(Limiter::Watched watched) {
 void Transaction::Unwatch() {
   watched_ = std::vector<Limiter::Watched>();  // {} would keep the memory
   watched_size_ = 0;
+  watched_visits_ = 0;
 }
 
 std::size_t Transaction::held_bytes() const noexcept {

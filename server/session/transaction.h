@@ -1,10 +1,10 @@
-// What a client has queued since MULTI, and the keys that it watches.
+// A client's commands since MULTI, and the keys that it watches.
 //
 //     transaction.Open();
 //     absl::Status queued = transaction.Queue(spec, words);  // instead of running the command
-//     ... EXEC takes all of it and runs it (cmd_transaction.cc)
+//     ... EXEC takes all of it and runs it (handlers/transaction.cc)
 //
-// Bounded, since it is a client's memory, and since nobody else decides on these keys while it
+// Bounded, since it is a client's memory, and since no other client decides on these keys while it
 // runs: by kUnitsMax units of work, of which a fast command is one and another one kWholeTableWork,
 // or as many as it has words, and by the bytes of the words. Those of all commands lie in one text:
 // a few large arrays, which cost little more than the words and leave the heap whole when they go.
@@ -29,7 +29,8 @@ class Transaction {
  public:
   static constexpr std::size_t kUnitsMax = 4096;
   static constexpr std::size_t kBytesMax = 1024 * 1024;
-  static constexpr std::size_t kWatchedMax = 4096;  // keys, and buckets of theirs
+  static constexpr std::size_t kWatchedMax = 4096;          // keys, and buckets of theirs
+  static constexpr std::size_t kWatchedVisitsMax = 25'000;  // slots, to see whether they changed
 
   using Words = std::vector<std::string_view>;
 
@@ -47,7 +48,7 @@ class Transaction {
   [[nodiscard]] const std::vector<const CommandSpec*>& queued() const noexcept {
     return queued_.specs;
   }
-  // Of each command its words: views into this object.
+  // The words of each command: views into this object.
   [[nodiscard]] std::vector<Words> WordsOfAll() const;
   [[nodiscard]] std::size_t units() const noexcept { return units_; }
 
@@ -77,6 +78,7 @@ class Transaction {
   std::size_t bytes_ = 0;
   std::vector<Limiter::Watched> watched_;
   std::size_t watched_size_ = 0;
+  std::size_t watched_visits_ = 0;
 };
 
 }  // namespace weir

@@ -2,8 +2,8 @@
 // they are there.
 //
 // It owns what it needs of the request, whose words have gone by then. It is counted when it is
-// served. A waiter that goes without having been gives back what nobody has built on
-// (Limiter::GiveBack), and counts for nothing. Belongs to its worker's thread.
+// served. A waiter that ends without being served gives its tokens back (Limiter::GiveBack) and is
+// not counted. Belongs to its worker's thread.
 #pragma once
 
 #include "core/base/instant.h"
@@ -26,6 +26,9 @@ class Waiter {
   Waiter& operator=(const Waiter&) = delete;
 
   [[nodiscard]] Instant ready() const noexcept { return request_.reservation().ready; }
+
+  // Its own bytes and those that it has of the heap.
+  [[nodiscard]] std::size_t held_bytes() const { return sizeof(*this) + request_.held_bytes(); }
 
   // Answers: admitted, with the numbers of `now`. Requires: now >= ready().
   void Serve(RespWriter& reply, Instant now);

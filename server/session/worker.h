@@ -1,42 +1,18 @@
-// What the sessions of one I/O thread share, and what all threads share.
+// The state of one I/O thread, which its sessions share.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "absl/status/status.h"
-
-#include "core/base/clock.h"
 #include "core/base/counter.h"
-#include "core/base/mutex.h"
-#include "core/commands/explicit_time.h"
-#include "core/commands/limit_report.h"
 #include "core/commands/tally.h"
-#include "core/limiter/limiter.h"
-#include "core/limiter/sweeper.h"
+#include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
-#include "core/words/policies.h"
 #include "protocol/resp_writer.h"
-#include "server/access/access_list.h"
-#include "server/access/access_log.h"
-#include "server/config/options.h"
-#include "server/config/settings.h"
-#include "server/observe/client_memory.h"
-#include "server/observe/client_registry.h"
 #include "server/observe/command_stats.h"
 #include "server/observe/error_stats.h"
 #include "server/observe/rate.h"
-#include "server/os/log.h"
-#include "server/session/observers.h"
-#include "server/session/pause.h"
 #include "server/session/read_ahead.h"
-#include "server/session/stats_report.h"
-#include "server/state/state_on_disk.h"
+#include "server/session/services.h"
 
 namespace weir {
 
@@ -55,67 +31,7 @@ struct Rates {
   Rate output_bytes;
 };
 
-// A browser or a scanner tries again and again, and one line says it all.
-inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
-
-struct Worker;
-
-// What all threads share. Every member is immutable or thread-safe, but for `workers`, which is
-// filled before the first session starts.
-struct Services {
-  Services(const Options& server_options, const Clock& server_clock, Limiter& server_limiter);
-
-  // The buckets that DBSIZE and INFO tell: those stored, full ones that are not swept yet included.
-  // Where requests bring their own time nothing is swept, so there it is those that are not full.
-  // Cost: locks every partition, about 100 us; there a scan of the table.
-  [[nodiscard]] std::size_t CountBuckets(Instant now) const;
-
-  // Reads the policy file anew. Fails, with nothing changed, if there is none or it is not all
-  // right.
-  absl::Status ReloadPolicies();
-
-  // The state is being loaded: most commands have to wait.
-  [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
-  // It cannot be saved, and has to be: nothing may be changed.
-  [[nodiscard]] bool refuses_changes() const noexcept {
-    return state && state->must_and_cannot_save() && !settings.serves_unsaved();
-  }
-
-  Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force
-
-  const Options options;  // of the start
-  Settings settings;      // those that may have changed since
-  const Clock& clock;
-  Limiter& limiter;
-  Policies policies;
-  ExplicitTime explicit_time;
-  LimitReport limit_report;
-  StatsReport stats_report;
-  Observers observers;
-  ClientRegistry clients;
-  ClientMemory client_memory;
-  AccessList access;
-  AccessLog access_log;
-  Pause pause;
-  Sweeper sweeper;
-  const Instant started;
-  const std::string run_id;  // 40 hex digits
-  std::uint16_t port = 0;    // in use, set before the first session
-  // Both set before the first session; any thread may call them.
-  std::function<void()> request_shutdown = [] {};
-  std::function<Nanos()> wall_clock_offset = [] {
-    return Nanos{0};
-  };                             // how far the wall clock is ahead of ours
-  StateOnDisk* state = nullptr;  // null: nothing is kept; set before the first session
-  std::vector<Worker*> workers;
-  std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
-  std::atomic<std::uint64_t> connections_received{0};
-  std::atomic<std::uint64_t> connections_rejected{0};
-  LogThrottle login_throttle;    // of the lines about passwords that were wrong
-  LogThrottle foreign_throttle;  // of the lines about clients that speak another protocol
-};
-
-// One I/O thread's own. Its counters may be read by any thread.
+// Its counters may be read by any thread.
 struct Worker {
   explicit Worker(Services& shared) : services(shared), memo(&shared.policies) {
     services.workers.push_back(this);

@@ -22,11 +22,13 @@ bool SweepSlice(Sweeper& sweeper, Instant now) {
   return lap_ended;
 }
 
-void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, const Clock& clock) {
+void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& policies,
+                       const Clock& clock) {
   std::mutex mutex;
-  std::condition_variable_any wake;  // notified by nobody but the stop token
+  std::condition_variable_any wake;  // notified by the stop token only
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
+    policies.FreeDeleted();
     if (SweepSlice(sweeper, clock.Now())) ReturnFreeMemory();
     wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
   }
@@ -34,10 +36,10 @@ void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, const Cloc
 
 }  // namespace
 
-SweeperThread::SweeperThread(Sweeper& sweeper, const Clock& clock)
-    : thread_([&sweeper, &clock](const std::stop_token& stop) {
+SweeperThread::SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock)
+    : thread_([&sweeper, &policies, &clock](const std::stop_token& stop) {
         pthread_setname_np(pthread_self(), "weir-sweeper");
-        SweepUntilStopped(stop, sweeper, clock);
+        SweepUntilStopped(stop, sweeper, policies, clock);
       }) {}
 
 }  // namespace weir

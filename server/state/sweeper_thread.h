@@ -1,6 +1,6 @@
 // The thread that drives the Sweeper: a lap over the table in the time that the sweeper asks for,
-// in small slices. At its end the heap's free memory goes back to the system: what buckets, clients
-// and their requests have left.
+// in small slices. Between slices it frees the overrides of deleted policies. At a lap's end the
+// heap's free memory goes back to the system.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/limiter/sweeper.h"
+#include "core/words/policies.h"
 
 namespace weir {
 
@@ -17,8 +18,8 @@ inline constexpr std::size_t kPartitionsPerSlice = 64;
 
 class SweeperThread {
  public:
-  // Starts the thread. Both must outlive it; nobody else calls sweeper.Step().
-  SweeperThread(Sweeper& sweeper, const Clock& clock);
+  // Starts the thread. All three must outlive it; no other thread calls sweeper.Step().
+  SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock);
   // Stops it at once: a wait is interrupted, a slice is finished.
   ~SweeperThread() = default;
 

@@ -102,8 +102,9 @@ inline constexpr std::array kInput = {
         .elsewhere = "The stored time is read with the new numbers, so a client may be locked out "
                      "for long.",
         .here = "A limit written in the request is another limit: it starts full. In a policy the "
-                "debt stays, in time. CL.THROTTLE keeps one bucket a key, and a debt lasts as long "
-                "under lower numbers as under those that made it, as in redis-cell.",
+                "debt stays, in time. CL.THROTTLE keeps one bucket a key. Under lower numbers a "
+                "debt lasts as long as under those that made it, as in redis-cell, so raising "
+                "them again forgives nothing.",
         .transcript = R"(> RL.ALLOW k 10/h COST 10
 1) (integer) 1
 2) (integer) 0
@@ -308,7 +309,7 @@ inline constexpr std::array kTime = {
 5) (integer) 0
 )"},
     ConformanceCase{
-        .title = "Buckets that nobody asks for",
+        .title = "Buckets that are no longer asked for",
         .elsewhere = "Entries that live as long as the process, or are swept while they are used "
                      "(clipperhouse/rate), or have no time to live (upstash/ratelimit's issue 95).",
         .here = "A full bucket is the same as none, and exists no more.",

@@ -8,12 +8,12 @@
 namespace weir::conformance {
 
 inline constexpr std::array kCosts = {
-    ConformanceCase{
-        .title = "A cost above the burst",
-        .elsewhere = "It is denied with a time to retry after which it is denied again, for ever "
-                     "(clipperhouse/rate, throttlecrab, redis_rate).",
-        .here = "-1 says never. The tokens stay.",
-        .transcript = R"(> RL.ALLOW k 5/s COST 6
+    ConformanceCase{.title = "A cost above the burst",
+                    .elsewhere =
+                        "It is denied with a time to retry after which it is denied again, forever "
+                        "(clipperhouse/rate, throttlecrab, redis_rate).",
+                    .here = "-1 says never. The tokens stay.",
+                    .transcript = R"(> RL.ALLOW k 5/s COST 6
 1) (integer) 0
 2) (integer) 5
 3) (integer) -1
@@ -135,7 +135,7 @@ inline constexpr std::array kCosts = {
     ConformanceCase{
         .title = "As many as there are",
         .elsewhere = "Clients ask again and again with smaller costs; or a fraction of a token is "
-                     "charged that nobody got (redis_rate).",
+                     "charged that no client got (redis_rate).",
         .here = "RL.TAKE grants whole tokens. The half that is left over stays in the bucket.",
         .transcript = R"(> RL.TAKE k 10/s UPTO 99
 1) (integer) 10

@@ -44,8 +44,8 @@ own, and in a redis-server that has weir's module; `./dev docs` makes this page 
 the test fails when the page is stale.
 
 What is said of other projects was read in their sources and issues in 2026; they may have changed
-since. Where no project is named, several do so. Restarts are not among the cases: this version
-keeps its buckets in memory.
+since. Where no project is named, several do so. Restarts are not among the cases:
+[persistence.md](persistence.md) says what they forget.
 
 The table is followed by the transcripts, in the same order: `>` is what one types into redis-cli,
 below it is the reply, and time passes only where it says so. [commands.md](commands.md) says what

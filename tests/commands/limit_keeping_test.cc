@@ -45,6 +45,28 @@ TEST(RlPeekTest, ChangesAndCreatesNothing) {
   }
 }
 
+// --- The bound of a key -------------------------------------------------------------------------
+
+TEST(KeyBoundTest, AKeyHasAtMost1024Buckets) {
+  Client client;
+  for (int request = 0; request < 16; ++request) {
+    std::string line = "RL.ALLOW k";
+    for (int i = 1; i <= 64; ++i) line += " " + std::to_string(64 * request + i) + "/d";
+    ASSERT_EQ(client.Ask(line).elements[0].number, 1) << line;
+  }
+  const std::string refused = "-ERR too many limits on one key: at most 1024\r\n";
+  EXPECT_EQ(client.Run("RL.ALLOW k 2000/d"), refused);
+  EXPECT_EQ(client.Run("RL.TAKE k 1000/d 2000/d UPTO 5"), refused);
+  EXPECT_EQ(client.Run("RL.WAIT k 2000/d TIMEOUT 10"), refused);
+  EXPECT_EQ(client.Run("CL.THROTTLE k 10 5 60"), refused);
+  EXPECT_EQ(client.Run("RL.PEEK k 1000/d COST 0"), Five("1 999 0 86400 0"));
+  EXPECT_EQ(client.Ask("RL.ALLOW k 1000/d").elements[0].number, 1);
+  EXPECT_EQ(client.Ask("RL.ALLOW l 2000/d").elements[0].number, 1);
+  EXPECT_EQ(client.Run("RL.RESET k 7/d"), ":1\r\n");
+  EXPECT_EQ(client.Ask("RL.ALLOW k 2000/d").elements[0].number, 1);
+  EXPECT_EQ(client.Run("RL.ALLOW k 2001/d"), refused);
+}
+
 TEST(RlPeekTest, CountsAsNoDecision) {
   Client client;
   client.Run("RL.PEEK k 10/s");

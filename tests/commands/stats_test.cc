@@ -1,5 +1,5 @@
-// Goal: RL.STATS counts what each limit said, once, and RL.TOP lists whom they said no to. Method:
-// requests; the counts after each.
+// Goal: RL.STATS counts what each limit said, once, and RL.TOP lists the keys that they denied.
+// Method: requests; the counts after each.
 #include <chrono>
 #include <string>
 
@@ -60,6 +60,26 @@ TEST(RlStatsTest, ALabelIsNotTheTotal) {
   client.Run("RL.ALLOW a 9/s,name=total");
   client.Run("RL.ALLOW a 9/s,name=total COST 10");
   EXPECT_EQ(StatsText(client), "(total) 1 1 0 0;total 1 1 0 0;");
+}
+
+// Else its counts would be in the row of CL.THROTTLE. A name that only looks like one is its own.
+TEST(RlStatsTest, ALabelIsNotTheNameOfACommand) {
+  Client client;
+  for (const std::string label : {"cl.throttle", "CL.Throttle", "rl.allow", "rl.x"}) {
+    const auto error = [&label](const std::string& limit) {
+      return "-ERR invalid limit '" + limit + "': name '" + label +
+             "' must not begin with rl. or cl., as commands do\r\n";
+    };
+    const std::string spelled = "9/s,name=" + label;
+    EXPECT_EQ(client.Run("RL.ALLOW a " + spelled), error(spelled));
+    EXPECT_EQ(client.Run("RL.POLICY SET p " + spelled), error(spelled));
+    EXPECT_EQ(client.Run("RL.POLICY SET p 9/s"), "+OK\r\n");
+    EXPECT_EQ(client.Run("RL.ALLOW a @p,name=" + label), error("@p,name=" + label));
+    EXPECT_EQ(client.Run("RL.POLICY OVERRIDE p k " + spelled), error(spelled));
+  }
+  client.Run("RL.ALLOW a 9/s,name=cl");
+  client.Run("RL.ALLOW a 9/s,name=url.x");
+  EXPECT_EQ(StatsText(client), "(total) 2 0 0 0;cl 1 0 0 0;url.x 1 0 0 0;");
 }
 
 // It is one check, by the name that it has first. Another key's is another bucket.

@@ -21,13 +21,13 @@ class ConfigTest(ServerTest):
         self.assertEqual(self.info(clients[0])["maxclients"], 2)
         self.assertEqual(self.connect(server).rest(), TOO_MANY)
         for client in clients:
-            self.assertEqual(client.call("PING"), "PONG", "nobody is closed")
+            self.assertEqual(client.call("PING"), "PONG", "no client is closed")
         self.set(clients[0], "max-clients", 4)
         self.assertEqual(self.connect(server).call("PING"), "PONG")
         self.assertEqual(self.connect(server).rest(), TOO_MANY)
 
-    # Goal: nobody is promised a place that the system has not. Method: a hard limit on descriptors
-    # that leaves room for fewer clients than are asked for.
+    # Goal: no client is promised a place that the system does not have. Method: a hard limit on
+    # descriptors that leaves room for fewer clients than are asked for.
     def test_no_more_clients_than_descriptors(self):
         for options in ((), ("--data-dir", "data")):
             with self.subTest(options=options):
@@ -66,7 +66,7 @@ class ConfigTest(ServerTest):
         self.assertNotIn("to 600s", server.log())
 
     # Goal: a new interval counts. Method: a server that would save in an hour; after a save that is
-    # asked for, the next one comes by itself.
+    # asked for, the next one comes in its time.
     def test_a_snapshot_interval_counts_from_the_next_save_on(self):
         client = self.connect(self.start("--data-dir", "data", "--snapshot-interval", "1h"))
         self.await_equal(lambda: self.info(client)["loading"], 0)

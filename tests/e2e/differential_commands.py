@@ -324,19 +324,21 @@ OBSERVERS = Group(
         case("LATENCY HELP", Like("LATENCY HELP", help_text)),
         case("LATENCY GRAPH", "LATENCY GRAPH", "LATENCY GRAPH command"),
         case("MEMORY", "MEMORY USAGE k", "MEMORY USAGE k SAMPLES 5", "memory usage k samples 0",
-             "MEMORY PURGE", Like("MEMORY STATS", kind), Like("MEMORY DOCTOR", kind)),
+             "MEMORY PURGE", Like("MEMORY STATS", kind)),
         case("MEMORY's errors", "MEMORY", "MEMORY FOO", "MEMORY USAGE", "MEMORY USAGE k SAMPLES",
              "MEMORY USAGE k SAMPLES x", "MEMORY USAGE k SAMPLES -1", "MEMORY USAGE k FOO 1",
-             "MEMORY DOCTOR x", "MEMORY STATS x", "MEMORY PURGE x", "MEMORY HELP x"),
+             "MEMORY STATS x", "MEMORY PURGE x", "MEMORY HELP x"),
         case("MEMORY HELP", Like("MEMORY HELP", help_text)),
     ],
 )
 
 SMALL = Group(
-    "ROLE, LOLWUT, UNLINK, MODULE",
+    "ROLE, UNLINK, MODULE, CLUSTER",
     [
         case("ROLE", "ROLE", "role", "ROLE x"),
-        case("LOLWUT", Like("LOLWUT", kind), Like("LOLWUT VERSION 5", kind), "LOLWUT VERSION x"),
+        case("without a cluster", "CLUSTER INFO", "CLUSTER SLOTS", "CLUSTER SHARDS",
+             "cluster nodes", "CLUSTER KEYSLOT k", "CLUSTER", "READONLY", "READWRITE", "ASKING",
+             "READONLY x"),
         case("UNLINK", "UNLINK k", "UNLINK a b a", "UNLINK"),
         case("MODULE", "MODULE LIST", "MODULE LIST x", "MODULE FOO", "MODULE"),
         case("MODULE HELP", Like("MODULE HELP", help_text)),

@@ -225,40 +225,12 @@ DIFFERENCES = [
         ("GET k",),
         [b"-ERR unknown command 'GET', with args beginning with: 'k' \r\n"],
     ),
-    # Nothing is ever cached, so tracking remembers what it must and no more.
     Difference(
-        "there is nothing to redirect, and no prefix to track",
-        ("CLIENT TRACKING ON REDIRECT x", "CLIENT TRACKING ON BCAST PREFIX a"),
-        [b"-ERR syntax error\r\n", b"-ERR syntax error\r\n"],
-    ),
-    Difference(
-        "BCAST without a prefix shows none",
-        ("CLIENT TRACKING ON BCAST", "CLIENT TRACKINGINFO"),
+        "no reply may be cached",
+        ("CLIENT TRACKING ON", "CLIENT GETREDIR"),
         [
-            b"+OK\r\n",
-            b"*6\r\n$5\r\nflags\r\n*2\r\n$2\r\non\r\n$5\r\nbcast\r\n$8\r\nredirect\r\n:0\r\n"
-            b"$8\r\nprefixes\r\n*0\r\n",
-        ],
-        [
-            b"+OK\r\n",
-            b"%3\r\n$5\r\nflags\r\n~2\r\n$2\r\non\r\n$5\r\nbcast\r\n$8\r\nredirect\r\n:0\r\n"
-            b"$8\r\nprefixes\r\n*0\r\n",
-        ],
-    ),
-    Difference(
-        "CACHING leaves no flag",
-        ("CLIENT TRACKING ON OPTIN", "CLIENT CACHING YES", "CLIENT TRACKINGINFO"),
-        [
-            b"+OK\r\n",
-            b"+OK\r\n",
-            b"*6\r\n$5\r\nflags\r\n*2\r\n$2\r\non\r\n$5\r\noptin\r\n$8\r\nredirect\r\n:0\r\n"
-            b"$8\r\nprefixes\r\n*0\r\n",
-        ],
-        [
-            b"+OK\r\n",
-            b"+OK\r\n",
-            b"%3\r\n$5\r\nflags\r\n~2\r\n$2\r\non\r\n$5\r\noptin\r\n$8\r\nredirect\r\n:0\r\n"
-            b"$8\r\nprefixes\r\n*0\r\n",
+            b"-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP.\r\n",
+            b"-ERR unknown subcommand 'GETREDIR'. Try CLIENT HELP.\r\n",
         ],
     ),
     # Else a transaction would try thousands of passwords without the delay between two.

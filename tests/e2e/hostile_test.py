@@ -1,6 +1,8 @@
 """Clients that want too much: the server goes on, serves the others, and keeps to its caps."""
 
+import os
 import random
+import re
 import resource
 import select
 import string
@@ -44,9 +46,9 @@ class ConnectionsTest(ServerTest):
     def await_greeting(self, server):
         self.await_equal(lambda: self.greet(server)[1], "PONG")
 
-    # Goal: out of descriptors, who is connected is served, who comes is told, nobody makes the
-    # server spin, and when clients leave others can come. Method: the limit is lowered while it
-    # runs, since at the start it would lower max-clients.
+    # Goal: out of descriptors, connected clients are served, new ones are told, the server does not
+    # spin, and when clients leave others can come. Method: the limit is lowered while it runs,
+    # since at the start it would lower max-clients.
     def test_out_of_descriptors(self):
         server = self.start()
         first, greeting = self.greet(server)
@@ -153,7 +155,9 @@ class ConnectionsTest(ServerTest):
 class MemoryTest(ServerTest):
     def start_warm(self, *options):
         """A server that has been used, a client of it, and its resident bytes."""
-        server = self.start(*options)
+        # Else AddressSanitizer keeps up to 256 MiB of what is freed.
+        asan = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=16"
+        server = self.start(*options, environment={"ASAN_OPTIONS": asan})
         other = self.connect(server)
         for _ in range(4):  # threads, as a rule
             client = self.connect(server)
@@ -267,6 +271,21 @@ class MemoryTest(ServerTest):
             answers += other.call("PING") == "PONG"
         self.assertEqual(answers, count // 1000)
 
+    def test_client_list_shows_half_a_request(self):
+        server = self.start()
+        other = self.connect(server)
+        client = self.connect(server)
+        client.send(b"*2\r\n$4\r\nPING\r\n$60000\r\n" + b"x" * 50_000)
+
+        def pending():
+            lines = other.call("CLIENT", "LIST").decode().splitlines()
+            return max(int(re.search(r" qbuf=(\d+) ", line)[1]) for line in lines) >= 50_000
+
+        self.await_equal(pending, True)
+        client.send(b"x" * 10_000 + b"\r\n")
+        self.assertEqual(len(client.reply()), 60_000)
+        self.await_equal(pending, False)
+
     # Goal: a number that a client declares allocates nothing. Method: the largest that are allowed,
     # of many clients, and larger ones.
     def test_declared_sizes_allocate_nothing(self):
@@ -312,15 +331,16 @@ class MemoryTest(ServerTest):
     # of a key is to cost nothing; enough of them for any sweep to give memory back.
     def test_a_flood_of_keys_is_forgotten(self):
         server, other, rss = self.start_warm()
-        filler, batch = "x" * 1000, 1000
+        filler, batch, peak = "x" * 1000, 1000, 0
         for i in range(0, scaled(300_000), batch):
             other.send(
-                b"".join(encode("RL.ALLOW", f"{filler}{i + j}", "1/3s") for j in range(batch))
+                b"".join(encode("RL.ALLOW", f"{filler}{i + j}", "1/6s") for j in range(batch))
             )
             for _ in range(batch):
                 self.assertEqual(other.reply()[0], 1)
-        if not sanitized():
-            self.assertGreater(server.rss_bytes() - rss, 2 * RSS_GROWTH_MAX)
+            peak = max(peak, server.rss_bytes())
+        if not sanitized():  # A slow machine sweeps the first before the last have come.
+            self.assertGreater(peak - rss, 2 * RSS_GROWTH_MAX)
         self.await_equal(lambda: other.call("DBSIZE"), 0)
         self.await_equal(lambda: server.rss_bytes() - rss < RSS_GROWTH_MAX, True)
 

@@ -66,6 +66,21 @@ class PersistenceTest(ServerTest):
         self.assertEqual(self.remaining(client, "u"), 70)
         self.assertEqual(self.persistence(client)["unclean_restart"], "1")
 
+    def test_shutdown_nosave_leaves_what_the_last_save_left(self):
+        for how, remaining in (("NOSAVE", 70), ("SAVE", 40)):
+            server = self.start_loaded("--snapshot-interval", "1h")
+            client = self.connect(server)
+            client.call("RL.RESET", "u")
+            client.call("RL.ALLOW", "u", LIMIT, "COST", "30")
+            self.assertEqual(client.call("SAVE"), "OK")
+            client.call("RL.ALLOW", "u", LIMIT, "COST", "30")
+            client.send(encode("SHUTDOWN", how))
+            self.assertEqual(client.rest(), b"")
+            self.assertEqual(server.wait(), 0)
+            server = self.start_loaded()
+            self.assertEqual(self.remaining(self.connect(server), "u"), remaining, how)
+            self.assertEqual(server.stop(), 0)
+
     def test_bgsave_saves_and_lastsave_says_when(self):
         server = self.start_loaded("--snapshot-interval", "1h")
         client = self.connect(server)

@@ -53,7 +53,7 @@ class PolicyTest(ServerTest):
                 self.assertEqual(len(lines), 1, server.log())
                 self.assertRegex(lines[0], "^weir-server: .*" + why)
 
-    # Goal: both ways of reading it anew do the same, and are in force on every thread. Method: many
+    # Goal: both ways of reloading it do the same, and are in force on every thread. Method: many
     # connections, so that each thread has some, which have all used the policy before.
     def test_it_is_read_anew(self):
         for how in ("SIGHUP", "RELOAD"):
@@ -65,13 +65,13 @@ class PolicyTest(ServerTest):
                 self.write(OTHER)
                 if how == "SIGHUP":
                     server.process.send_signal(signal.SIGHUP)
-                    server.wait_for_log("received SIGHUP: read the policy file anew")
+                    server.wait_for_log("received SIGHUP: read the policy file again")
                 else:
                     self.assertEqual(clients[0].call("RL.POLICY", "RELOAD"), "OK")
                 for i, client in enumerate(clients):
                     self.assertEqual(client.call("RL.ALLOW", i, "@free")[:2], [1, 6])
                     self.assertEqual(client.call("RL.ALLOW", i, "@paid")[:2], [1, 49])
-                    self.assertRegex(client.call("RL.ALLOW", i, "@internal"), "unknown policy")
+                    self.assertRegex(client.call("RL.ALLOW", i, "@internal"), "is retired")
 
     def test_a_bad_file_changes_nothing_and_says_why(self):
         server = self.start("--policies", self.write(GOOD))
@@ -86,7 +86,28 @@ class PolicyTest(ServerTest):
         # As soon as it is right again, it counts.
         self.write(OTHER)
         self.assertEqual(client.call("RL.POLICY", "RELOAD"), "OK")
-        self.assertEqual(self.names(client), [b"free", b"paid"])
+        self.assertEqual(self.names(client), [b"free", b"internal", b"paid"])
+
+    # Goal: one start without the file takes no ban and no debt away.
+    def test_a_start_without_the_file_retires_its_policies(self):
+        path = self.write(GOOD)
+        data = ("--data-dir", os.path.join(self.directory, "data"))
+
+        def start(*options):
+            server = self.start(*data, *options)
+            server.wait_for_log(r"loaded \d+ buckets")
+            return server, self.connect(server)
+
+        server, client = start("--policies", path)
+        client.call("RL.POLICY", "OVERRIDE", "free", "banned", "none")
+        client.call("RL.ALLOW", "k", "@internal")
+        self.assertEqual(server.stop(), 0)
+        server, client = start()
+        server.wait_for_log("policy 'free' is retired, with 1 overrides")
+        self.assertRegex(client.call("RL.ALLOW", "banned", "@free"), "policy 'free' is retired")
+        self.assertEqual(server.stop(), 0)
+        server, client = start("--policies", path)
+        self.assertEqual(client.call("RL.ALLOW", "banned", "@free")[:3], [0, 0, -1])
 
     # Four clients ask while a fifth changes what they ask for. Each answer is by one version: a
     # look leaves 7 or 9 tokens, 2 by the override, and is an error while the policy is gone.

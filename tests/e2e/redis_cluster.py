@@ -134,6 +134,16 @@ class Cluster:
         for node in (target, source, *self.primaries):
             if node.redis.process.poll() is None:
                 node.call("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+        # The next move raises an epoch: two nodes that raise to the same one may both lose a slot.
+        await_true(self.primaries_agree, "the primaries agree on their epochs")
+
+    def primaries_agree(self):
+        views = set()
+        for node in self.primaries:
+            lines = node.call("CLUSTER", "NODES").decode().splitlines()
+            epochs = {line.split()[0]: line.split()[6] for line in lines if "master" in line}
+            views.add(tuple(sorted(epochs.items())))
+        return len(views) == 1
 
 
 class ClusterClient:

@@ -27,7 +27,7 @@ def memory(server):
             try:
                 memory_file.seek(begin)
                 contents.append(memory_file.read(end - begin) or b"")
-            except OSError:  # what nobody may read
+            except OSError:  # not readable
                 continue
     return b"\0".join(contents)
 

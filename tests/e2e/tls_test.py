@@ -15,7 +15,7 @@ REFUSED = 1  # the exit status of redis-cli that cannot talk to its server
 
 
 def free_port():
-    """A port that nobody has now; who else may take it, is told by the error of its use."""
+    """A port that is free now; should another process take it, the error of its use says so."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -185,7 +185,7 @@ class ReloadTest(TlsServerTest):
         self.authority.issue("server", prefix="server")
         self.assertEqual(self.shown_serial(server), before)
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("received SIGHUP: read the TLS files anew")
+        server.wait_for_log("received SIGHUP: read the TLS files again")
         self.assertNotEqual(self.shown_serial(server), before)
         self.assertEqual(connected.call("PING"), "PONG")
 
@@ -200,10 +200,10 @@ class ReloadTest(TlsServerTest):
         self.assertEqual(self.shown_serial(server), before)
         os.replace(certificate, self.server_files[0])
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("received SIGHUP: read the TLS files anew")
+        server.wait_for_log("received SIGHUP: read the TLS files again")
         self.assertNotEqual(self.shown_serial(server), before)
 
-    # Who was trusted is asked anew by the next connection: nothing of the old one is resumed.
+    # The next connection has to show its certificate again: nothing of the old one is resumed.
     def test_an_authority_can_be_replaced(self):
         server = self.start_tls("--tls-auth-clients", "yes")
         context = self.context(self.client_files)
@@ -213,7 +213,7 @@ class ReloadTest(TlsServerTest):
         other = Authority(self.directory, "other")
         os.replace(other.certificate, self.authority.certificate)
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("received SIGHUP: read the TLS files anew")
+        server.wait_for_log("received SIGHUP: read the TLS files again")
         client = Client(server.tls_port)
         self.addCleanup(client.close)
         with self.assertRaises((ssl.SSLError, OSError, EOFError)):

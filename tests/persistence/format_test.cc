@@ -143,7 +143,7 @@ TEST(FormatTest, BucketsAreReadOnlyWhole) {
   EXPECT_FALSE(ReadBucketKey(KeyOf({1, kPartitionCount, 1, Algorithm::kTokenBucket, 1})));
   EXPECT_FALSE(ReadBucketKey(KeyOf({1, 1, 1, Algorithm::kUnlimited, 1})));
   EXPECT_FALSE(ReadBucketKey(KeyOf({1, 1, 1, static_cast<Algorithm>(255), 1})));
-  EXPECT_FALSE(ReadBucketValue(ValueOf(Marked({1, 2, 3})))) << "nobody writes the mark";
+  EXPECT_FALSE(ReadBucketValue(ValueOf(Marked({1, 2, 3})))) << "the mark is never written";
 }
 
 // A bucket is full when it certainly is, and a token bucket 1 ns before it need not be.
@@ -192,12 +192,15 @@ TEST(FormatTest, PoliciesAndOverridesRoundTrip) {
     policy.name = *rc::gen::element<std::string>("a", "free", std::string(kLabelBytesMax, 'x'));
     policy.from_file = *rc::gen::arbitrary<bool>();
     policy.limits = *AnyPolicyLimits();
+    if (*rc::gen::arbitrary<bool>())
+      policy.greatest_capacities = {Nanos{0}, kCapacityMax, Nanos{7}};
     const std::optional<Policy> read = ReadPolicy(PolicyKey(policy.id), PolicyValue(policy));
     RC_ASSERT(read.has_value());
     RC_ASSERT(read->id == policy.id);
     RC_ASSERT(read->name == policy.name);
     RC_ASSERT(read->from_file == policy.from_file);
     RC_ASSERT(read->limits == policy.limits);
+    RC_ASSERT(read->greatest_capacities == policy.greatest_capacities);
 
     const std::string whose = *AnyBytes();
     const std::string key = OverrideKey(policy.id, whose);
@@ -218,8 +221,8 @@ TEST(FormatTest, PoliciesAndOverridesAreReadOnlyWhole) {
     EXPECT_FALSE(ReadPolicy(PolicyKey(5), value.substr(0, length))) << length;
   }
   std::string flags = value;
-  flags[0] = 2;
-  EXPECT_FALSE(ReadPolicy(PolicyKey(5), flags)) << "flags that nobody knows";
+  flags[0] = 4;
+  EXPECT_FALSE(ReadPolicy(PolicyKey(5), flags)) << "unknown flags";
   std::string name = value;
   name[1] = static_cast<char>(0xFF);
   EXPECT_FALSE(ReadPolicy(PolicyKey(5), name)) << "a name longer than the value";

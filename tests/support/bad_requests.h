@@ -50,7 +50,7 @@ inline BadRequest BadNumber(const std::string& keyword, const std::string& numbe
               "': value is not an integer or out of range (0 to " + std::to_string(max) + ")"};
 }
 
-inline BadRequest UnknownPolicy(const std::string& limit) {
+inline BadRequest OfUnknownPolicy(const std::string& limit) {
   return {{"k", "10/s", limit}, "unknown policy 'free': RL.POLICY SET makes one"};
 }
 
@@ -159,8 +159,8 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
   const std::string units = " (us, ms, s, m, h, d, w)";
   const std::string shape = ": expected count/period, as in 10/s";
   return {
-      UnknownPolicy("@free"),
-      UnknownPolicy("@free,cost=5,shadow,name=x"),
+      OfUnknownPolicy("@free"),
+      OfUnknownPolicy("@free,cost=5,shadow,name=x"),
       Bad("k 10/s unlimited,shadow",
           "invalid limit 'unlimited,shadow': unlimited takes no options"),
       Bad("k 10/s 10/s,fixed,burst=5",

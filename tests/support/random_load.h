@@ -146,7 +146,7 @@ class RandomUse {
 
   std::string Sweep() {
     for (std::size_t i = 0; sweeps_ && i < kPartitionCount; ++i) {
-      limiter_.Sweep(i, now_, SIZE_MAX);
+      limiter_.Sweep(i, now_);
     }
     while (limiter_.ReclaimLimits(1, 100) > 0) {
     }

@@ -1,6 +1,7 @@
 // Goal: under --max-memory a table keeps within its bytes and forgets what matters least: what is
-// full, then what is nearest to it; what is exhausted stays denied. Method: one partition filled
-// with random buckets and looked at after each insert; a flood of new keys over the whole table.
+// full, then what has used the smallest share of its limit; what is exhausted stays denied. Method:
+// one partition filled with random buckets and looked at after each insert; a flood of new keys
+// over the whole table.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "core/rules/rule.h"
 #include "core/table/table_bound.h"
+#include "core/words/policies.h"
 #include "tests/core/limiter/limiter_fixture.h"
 #include "tests/support/test_scale.h"
 
@@ -45,10 +47,21 @@ class LimiterBoundTest : public LimiterFixture {
       : LimiterFixture(options),
         bound_(TableBound::Within(TableBound::kBytesMin, options.notes_changes)) {}
 
-  // Nothing if the key has no bucket that is not full.
-  std::optional<Nanos> UntilFull(const std::string& key) {
+  // True if the key has a bucket that is not full.
+  bool IsThere(const std::string& key) { return !limiter_->Inspect(key, now_).empty(); }
+
+  // The share that the key's one bucket has used, from what a client is told; nothing where it has
+  // none. A window's is of whole tokens, and so exact.
+  std::optional<double> UsedOf(const std::string& key) {
     const std::vector<LiveBucket> live = limiter_->Inspect(key, now_);
-    return live.empty() ? std::nullopt : std::optional(live.front().reset_after);
+    if (live.empty()) return std::nullopt;
+    const Limit& limit = live.front().limit;
+    if (limit.shape().algorithm != Algorithm::kTokenBucket) {
+      return 1 - static_cast<double>(live.front().remaining) /
+                     static_cast<double>(limit.capacity_tokens());
+    }
+    return static_cast<double>(live.front().reset_after.count()) /
+           static_cast<double>(limit.emission().capacity.whole);
   }
   std::vector<std::string> Fill(std::size_t keys, std::string_view limit) {
     std::vector<std::string> filled;
@@ -65,40 +78,79 @@ class LimiterBoundTest : public LimiterFixture {
   KeysOf keys_{kPartition};
 };
 
-TEST_F(LimiterBoundTest, NothingGoesThatIsFartherFromFullThanWhatStays) {
+TEST_F(LimiterBoundTest, NothingGoesThatHasUsedMoreOfItsLimitThanWhatStays) {
   constexpr std::array<std::string_view, 6> kLimits = {
       "10/s", "100/m", "1000/h,burst=50", "50/h,fixed", "20/m,sliding", "7/d"};
   std::mt19937_64 random(1);
   std::vector<std::string> present;
-  std::map<std::string, Nanos> before;
+  std::map<std::string, double> before;
   std::uint64_t evicted = 0;
   for (std::int64_t i = 0; i < Scaled(3'000); ++i) {
     now_ += microseconds(random() % 20'000);
     before.clear();
     for (const std::string& key : present) {
-      if (const auto until_full = UntilFull(key)) before.emplace(key, *until_full);
+      if (const auto used = UsedOf(key)) before.emplace(key, *used);
     }
     const std::string key = keys_.Next();
     const auto cost = static_cast<std::int64_t>(1 + random() % 7);
     ASSERT_TRUE(Decide({{key, kLimits[random() % kLimits.size()], cost}}).allowed);
-    Nanos last_gone{0};
-    Nanos first_kept = Nanos::max();
+    double last_gone = 0;
+    double first_kept = 1;
     present.assign({key});
-    for (const auto& [other, until_full] : before) {
-      if (UntilFull(other)) {
-        first_kept = std::min(first_kept, until_full);
+    for (const auto& [other, used] : before) {
+      if (IsThere(other)) {
+        first_kept = std::min(first_kept, used);
         present.push_back(other);
       } else {
-        last_gone = std::max(last_gone, until_full);
+        last_gone = std::max(last_gone, used);
         ++evicted;
       }
     }
-    ASSERT_LE(last_gone, first_kept);
-    ASSERT_TRUE(UntilFull(key)) << "the new one stays";
+    ASSERT_LE(last_gone, first_kept + 1e-9);
+    ASSERT_TRUE(IsThere(key)) << "the new one stays";
     ASSERT_LE(buckets(), slots_max_);
     ASSERT_EQ(limiter_->evicted(), evicted);
   }
   EXPECT_GE(buckets(), slots_max_ - slots_max_ / 32);
+}
+
+// A key that has used up a short limit is nearer to full than a fresh key of a long one.
+TEST_F(LimiterBoundTest, FreshKeysOfAnyLimitDriveOutNoneThatHasUsedUpAnother) {
+  constexpr std::array<std::string_view, 4> kUsedUp = {"5/m", "10/h,fixed", "20/m,sliding", "1/2s"};
+  constexpr std::array<std::string_view, 4> kFresh = {"1000/30d", "10/d", "100/30d,fixed",
+                                                      "10/d,sliding"};
+  std::vector<std::string> used_up;
+  for (std::size_t i = 0; i < slots_max_ / 2; ++i) {
+    const std::string_view limit = kUsedUp[i % kUsedUp.size()];
+    used_up.push_back(keys_.Next());
+    Decide({{used_up.back(), limit, LimitOf(limit).capacity_tokens()}});
+  }
+  for (std::size_t i = 0; i < 20 * slots_max_; ++i) {
+    now_ += microseconds(1);
+    Decide({{keys_.Next(), kFresh[i % kFresh.size()]}});
+  }
+  EXPECT_GT(limiter_->evicted(), slots_max_);
+  for (const std::string& key : used_up) EXPECT_TRUE(IsThere(key));
+}
+
+// They belong to no one limit, so they go after what has used less than half of its own and before
+// what has used more.
+TEST_F(LimiterBoundTest, BucketsOfThrottleCountAsHalfUsed) {
+  const std::vector<std::string> less = Fill(slots_max_ / 4, "10/d");
+  std::vector<std::string> more;
+  for (std::size_t i = 0; i < slots_max_ / 4; ++i) {
+    more.push_back(keys_.Next());
+    Decide({{more.back(), "10/h", 6}});
+  }
+  const Limit throttle = LimitOf("1/m").OwnedBy(kThrottleOwner);
+  std::vector<std::string> throttled;
+  for (std::size_t i = 0; i < slots_max_; ++i) {
+    throttled.push_back(keys_.Next());
+    const Request request = {{.key = throttled.back(), .limit = &throttle}};
+    ASSERT_TRUE(limiter_->Decide(request, now_).ok());
+  }
+  for (const std::string& key : less) EXPECT_FALSE(IsThere(key));
+  for (const std::string& key : more) EXPECT_TRUE(IsThere(key));
 }
 
 TEST_F(LimiterBoundTest, WhatIsFullGoesFirst) {
@@ -108,7 +160,7 @@ TEST_F(LimiterBoundTest, WhatIsFullGoesFirst) {
   Fill(slots_max_ - live.size(), "10/s");
   EXPECT_EQ(limiter_->evicted(), 0U);
   EXPECT_EQ(buckets(), slots_max_);
-  for (const std::string& key : live) EXPECT_TRUE(UntilFull(key));
+  for (const std::string& key : live) EXPECT_TRUE(IsThere(key));
 }
 
 TEST_F(LimiterBoundTest, AFloodOfNewKeysKeepsWithinTheBytesAndForgetsNoExhaustedOne) {
@@ -123,8 +175,8 @@ TEST_F(LimiterBoundTest, AFloodOfNewKeysKeepsWithinTheBytesAndForgetsNoExhausted
     ASSERT_FALSE(Peek({{"exhausted:" + std::to_string(i), "10/h"}}).allowed) << i;
   }
   const Limiter::Size size = limiter_->size();
-  EXPECT_LE(size.table_bytes, TableBound::kBytesMin);
-  EXPECT_GE(size.table_bytes, TableBound::kBytesMin / 6 * 5) << "it uses what it may";
+  EXPECT_LE(size.table_bytes, TableBound::kBytesMin / 4 * 3);
+  EXPECT_GE(size.table_bytes, TableBound::kBytesMin / 10 * 7) << "it uses what it may";
   EXPECT_EQ(size.buckets + limiter_->evicted(), static_cast<std::size_t>(flood) + kExhausted);
 }
 
@@ -142,22 +194,22 @@ TEST_F(LimiterBoundTest, ARequestDoesNotDriveOutItsOwn) {
 
 TEST_F(LimiterBoundTest, SweepsBringTheTableBelowALoweredBound) {
   limiter_->set_memory_max(0);
-  const std::vector<std::string> near = Fill(2 * slots_max_, "10/m");
-  const std::vector<std::string> far = Fill(slots_max_, "10/h");
+  const std::vector<std::string> near = Fill(2 * slots_max_, "10/h");
+  const std::vector<std::string> far = Fill(slots_max_, "5/m");
   EXPECT_EQ(buckets(), 3 * slots_max_);
   limiter_->set_memory_max(TableBound::kBytesMin);
   EXPECT_EQ(SweepAll(), 0U) << "of what is full";
   EXPECT_EQ(buckets(), slots_max_);
   EXPECT_EQ(limiter_->evicted(), 2 * slots_max_);
   EXPECT_LE(limiter_->size().table_bytes, bound_.Capacity(kPartition) * 25);
-  for (const std::string& key : far) EXPECT_TRUE(UntilFull(key));
+  for (const std::string& key : far) EXPECT_TRUE(IsThere(key));
 
   limiter_->set_memory_max(0);
   Fill(slots_max_, "10/m");
   EXPECT_EQ(buckets(), 2 * slots_max_);
 }
 
-TEST_F(LimiterBoundTest, OfARestoredPartitionThoseStayThatAreFarthestFromFull) {
+TEST_F(LimiterBoundTest, OfARestoredPartitionThoseStayThatHaveUsedMost) {
   const Limit limit = LimitOf("10000/h");
   ASSERT_TRUE(limiter_->RestoreLimit(0, limit));
   std::vector<Limiter::RestoredBucket> restored;
@@ -172,8 +224,82 @@ TEST_F(LimiterBoundTest, OfARestoredPartitionThoseStayThatAreFarthestFromFull) {
   EXPECT_EQ(buckets(), slots_max_);
   EXPECT_LE(limiter_->size().table_bytes, bound_.Capacity(kPartition) * 25);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    EXPECT_EQ(UntilFull(keys[i]).has_value(), i >= slots_max_) << i;
+    EXPECT_EQ(IsThere(keys[i]), i >= slots_max_) << i;
   }
+}
+
+// The registry of limits has a quarter of the bound.
+TEST_F(LimiterBoundTest, LimitsAreWithinTheBoundToo) {
+  std::size_t admitted = 0;
+  for (std::size_t i = 1; i <= 100'000; ++i) {
+    const Limit limit = LimitOf(std::to_string(i) + "/d");
+    const Request request = {{.key = std::to_string(i), .limit = &limit}};
+    if (limiter_->Decide(request, now_).ok()) ++admitted;
+  }
+  EXPECT_EQ(admitted,
+            TableBound::RegistryBytes(TableBound::kBytesMin) / LimitRegistry::BytesPerLimit());
+  EXPECT_GT(admitted, 50'000U);
+}
+
+// The numbers that count are the policy's present ones.
+class PolicyBoundTest : public ::testing::Test {
+ protected:
+  void Charge(const std::string& key, std::string_view policy, std::int64_t cost) {
+    const Request request = {
+        {.key = key, .limit = &policies_.Find(policy)->limits.front().limit, .cost = cost}};
+    EXPECT_TRUE(limiter_.Decide(request, FakeClock::kStart)->allowed);
+  }
+  void Set(std::string_view policy, std::string_view limit) {
+    ASSERT_TRUE(policies_.Set(policy, *ParsePolicyLimits({{limit}})).ok());
+  }
+  std::size_t CountOf(const std::vector<std::string>& keys) {
+    return static_cast<std::size_t>(std::ranges::count_if(keys, [this](const std::string& key) {
+      return !limiter_.Inspect(key, FakeClock::kStart).empty();
+    }));
+  }
+  std::vector<std::string> Fill(std::size_t count, std::string_view policy, std::int64_t cost) {
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < count; ++i) {
+      keys.push_back(keys_.Next());
+      Charge(keys.back(), policy, cost);
+    }
+    return keys;
+  }
+
+  static constexpr std::size_t kPartition = kPartitionCount - 1;
+  const std::size_t slots_max_ =
+      TableBound::Within(TableBound::kBytesMin, false).SlotsMax(kPartition);
+  Policies policies_;
+  Limiter limiter_{{.memory_max = TableBound::kBytesMin, .present = [this](const Limit& interned) {
+                      return policies_.PresentLimit(interned);
+                    }}};
+  KeysOf keys_{kPartition};
+};
+
+TEST_F(PolicyBoundTest, TheShareIsOfThePresentNumbers) {
+  Set("raised", "10/h");
+  Set("lowered", "1000/h");
+  const auto raised = Fill(slots_max_ / 2, "raised", 9);
+  const auto lowered = Fill(slots_max_ - raised.size(), "lowered", 10);
+  Set("raised", "10/h,burst=1000");
+  Set("lowered", "1000/h,burst=10");
+  Set("other", "10/h");
+  const auto other = Fill(slots_max_ / 4, "other", 5);
+  EXPECT_LE(CountOf(raised), raised.size() - other.size());
+  EXPECT_EQ(CountOf(lowered), lowered.size());
+  EXPECT_EQ(CountOf(other), other.size());
+}
+
+TEST_F(PolicyBoundTest, BucketsOfNoPolicyAnyMoreGoFirst) {
+  Set("gone", "10/h");
+  const auto gone = Fill(slots_max_ / 2, "gone", 10);
+  Set("other", "1000/h");
+  const auto other = Fill(slots_max_ - gone.size(), "other", 1);
+  ASSERT_TRUE(policies_.Delete("gone").ok());
+  const auto more = Fill(slots_max_ / 4, "other", 1);
+  EXPECT_LE(CountOf(gone), gone.size() - more.size());
+  EXPECT_EQ(CountOf(other), other.size());
+  EXPECT_EQ(CountOf(more), more.size());
 }
 
 class SavedLimiterBoundTest : public LimiterBoundTest {

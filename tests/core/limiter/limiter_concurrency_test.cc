@@ -137,7 +137,7 @@ TEST_F(LimiterConcurrencyTest, SweepingAndTakingBackIdsShowInNoReply) {
 
   const auto decide = [&](std::size_t self) {
     std::minstd_rand random(static_cast<unsigned>(self + 1));
-    // Until ids were taken back often enough, but not for ever.
+    // Until ids were taken back often enough, but not forever.
     for (std::int64_t round = 0; reclaimed < enough && round < 1'000'000; ++round) {
       const Limit limit = TokenBucketOf(1 + round / 10 % 50, microseconds{100}, 3);
       LogOracle oracle(limit);
@@ -157,7 +157,7 @@ TEST_F(LimiterConcurrencyTest, SweepingAndTakingBackIdsShowInNoReply) {
     for (std::size_t i = 0; i < kDeciders; ++i) {
       // The decider asks at no earlier instant any more.
       const Instant now = FakeClock::kStart + Nanos{elapsed[i]};
-      limiter_->Sweep(KeyHasher(HashSecret{})(keys[i]).partition, now, 2);
+      static_cast<void>(limiter_->SweepSome(KeyHasher(HashSecret{})(keys[i]).partition, now, 0, 2));
     }
   };
   InThreads(kDeciders + 2, [&](std::size_t i) {

@@ -77,7 +77,7 @@ class LimiterFixture : public testing::Test {
 
   std::size_t SweepAll() {
     std::size_t dropped = 0;
-    for (std::size_t i = 0; i < kPartitionCount; ++i) dropped += limiter_->Sweep(i, now_, SIZE_MAX);
+    for (std::size_t i = 0; i < kPartitionCount; ++i) dropped += limiter_->Sweep(i, now_);
     return dropped;
   }
 

@@ -173,8 +173,8 @@ TEST_F(LimiterKeepingTest, SweepThatDropsNothingOvertakesNobody) {
 TEST_F(LimiterKeepingTest, OfTwoSweepsTheLaterCounts) {
   const std::size_t partition = KeyHasher(HashSecret{})("a").partition;
   Decide({{"a", "10/s"}, {"a", "20/s"}});
-  EXPECT_EQ(limiter_->Sweep(partition, now_ + seconds{6}, 1), 1u);
-  EXPECT_EQ(limiter_->Sweep(partition, now_ + seconds{1}, 1), 1u);
+  EXPECT_EQ(limiter_->SweepSome(partition, now_ + seconds{6}, 0, 1).erased, 1u);
+  EXPECT_EQ(limiter_->SweepSome(partition, now_ + seconds{1}, 0, 1).erased, 1u);
   now_ += seconds{1};
   Decide({{"a", "10/s", 10}});
   now_ += seconds{5};
@@ -225,16 +225,17 @@ TEST_F(LimiterFreeTimeTest, WhereClientsBringTheTimeItMayGoBack) {
   EXPECT_EQ(Decide({{"b", "10/s"}, {"a", "10/s", 0}}).reset_after, seconds{1});
 }
 
-TEST_F(LimiterKeepingTest, SweepStopsAtItsMost) {
+TEST_F(LimiterKeepingTest, SweepSomeStopsAfterItsVisits) {
   UseLimits(1, 11);  // All of one key, so in one partition.
   now_ += seconds{1};
   const std::size_t partition = KeyHasher(HashSecret{})("a").partition;
-  EXPECT_EQ(limiter_->Sweep(partition + 1, now_, 4), 0u);
-  EXPECT_EQ(limiter_->Sweep(partition, now_, 0), 0u);
-  EXPECT_EQ(limiter_->Sweep(partition, now_, 4), 4u);
+  EXPECT_EQ(limiter_->SweepSome(partition + 1, now_, 0, 4).next, Partition::kNoMore);
+  EXPECT_EQ(limiter_->SweepSome(partition, now_, 0, 4).erased, 4u);
   EXPECT_EQ(buckets(), 6u);
-  EXPECT_EQ(limiter_->Sweep(partition, now_, 4), 4u);
-  EXPECT_EQ(limiter_->Sweep(partition, now_, 4), 2u);
+  EXPECT_EQ(limiter_->SweepSome(partition, now_, 0, 4).next, 0u);
+  const Partition::Erased last = limiter_->SweepSome(partition, now_, 0, 4);
+  EXPECT_EQ(last.erased, 2u);
+  EXPECT_EQ(last.next, Partition::kNoMore);
   EXPECT_EQ(buckets(), 0u);
 }
 

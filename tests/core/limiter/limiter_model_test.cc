@@ -156,7 +156,7 @@ class Pair {
     const Instant full = now_ + 2 * limit.shape().period;
     for (const std::string& key : keys_) {
       const std::size_t partition = KeyHasher(HashSecret{})(key).partition;
-      static_cast<void>(limiter_->Sweep(partition, full, SIZE_MAX));
+      static_cast<void>(limiter_->Sweep(partition, full));
     }
   }
 
@@ -320,7 +320,7 @@ class Pair {
 
   void Sweep(std::size_t key) {
     const std::size_t partition = KeyHasher(HashSecret{})(keys_[key]).partition;
-    static_cast<void>(limiter_->Sweep(partition, now_, SIZE_MAX));
+    static_cast<void>(limiter_->Sweep(partition, now_));
   }
 
   static constexpr Nanos kMaxWait = kMaxWaitMax;

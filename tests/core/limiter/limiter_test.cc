@@ -95,7 +95,7 @@ TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
   }
 }
 
-// Whoever knows a key's hash may say it.
+// A caller that knows a key's hash may pass it.
 TEST_F(LimiterTest, AKeysHashMayBeKnown) {
   Limiter limiter({.secret = {1}});
   const KeyHash hash = limiter.PrefetchPartition("a");
@@ -383,8 +383,23 @@ TEST_F(LimiterOfTwoLimitsTest, LimitsWithoutBucketsMakeRoom) {
   Decide({{"a", "1/s"}, {"a", "2/s"}});
   now_ += seconds{1};
   SweepAll();
-  EXPECT_FALSE(Refusal({{"a", "3/s"}}).ok());
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 2), 2u);
+  EXPECT_TRUE(Decide({{"a", "3/s"}, {"a", "4/s"}}).allowed);
+  EXPECT_EQ(limits(), 2u);
+  EXPECT_FALSE(Refusal({{"a", "5/s"}}).ok());
+}
+
+// An isolation holds locks that taking ids back needs, so the server makes room before it.
+TEST_F(LimiterOfTwoLimitsTest, AnIsolationTakesNoIdsBack) {
+  Decide({{"a", "1/s"}, {"a", "2/s"}});
+  now_ += seconds{1};
+  SweepAll();
+  const std::vector<std::string_view> keys = {"a"};
+  {
+    const Limiter::Isolation isolation(*limiter_, keys);
+    EXPECT_FALSE(Refusal({{"a", "3/s"}}).ok());
+  }
+  limiter_->MakeRoomForLimits();
+  const Limiter::Isolation isolation(*limiter_, keys);
   EXPECT_TRUE(Decide({{"a", "3/s"}, {"a", "4/s"}}).allowed);
 }
 

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/check.h"
+#include "core/table/key_bound.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
 #include "tests/support/test_scale.h"
@@ -82,11 +83,17 @@ TEST_F(SweeperTest, ChangesNoAnswer) {
   EXPECT_GT(sweeper.dropped(), 0U);
 }
 
-// More than one hold of the lock may drop: the step takes it again until nothing full is left.
+// A step takes the lock again and again until it has visited the whole partition.
 TEST_F(SweeperTest, OneStepEmptiesAPartitionOfAnySize) {
-  const std::size_t count = 2 * Sweeper::kDropsPerHold + 1;
-  for (std::size_t i = 1; i <= count; ++i) {
-    Ask("one key, so one partition", LimitOf(std::to_string(i) + "/h"), start_);
+  const KeyHasher hasher({7});
+  const std::size_t partition = hasher("0").partition;
+  std::size_t count = 0;
+  for (std::size_t i = 0; count <= 2 * Sweeper::kVisitsPerHold; ++i) {
+    const std::string key = std::to_string(i);
+    if (hasher(key).partition != partition) continue;
+    for (std::size_t rate = 1; rate <= kKeyBucketsMax; ++rate, ++count) {
+      Ask(key, LimitOf(std::to_string(rate) + "/h"), start_);
+    }
   }
   EXPECT_EQ(buckets(), count);
   const Instant later = start_ + std::chrono::hours{1};
@@ -128,7 +135,7 @@ TEST_F(SweeperTest, TakesIdsOfLimitsBackOnceManyAreIdle) {
 // Many more than are taken back at a time.
 TEST_F(SweeperTest, TakesAllIdleIdsBackInOneLap) {
   for (std::size_t i = 1; i <= 3 * Sweeper::kReclaimsPerStop + 5; ++i) {
-    Ask("k", LimitOf(std::to_string(i) + "/h"), start_);
+    Ask(std::to_string(i), LimitOf(std::to_string(i) + "/h"), start_);
   }
   Lap(start_ + std::chrono::hours{1});
   EXPECT_LT(limiter_->size().limits, Sweeper::kIdleLimitsMin);

@@ -115,29 +115,43 @@ TEST_F(PartitionTest, ForEachVisitsEverySlotOnce) {
 TEST_F(PartitionTest, EraseIfErasesWhatItIsToldTo) {
   Fill(1000);
   const auto even = [](const SlotKey&, Bucket bucket) { return bucket.low % 2 == 0; };
-  EXPECT_EQ(partition_.EraseIf(SIZE_MAX, even), 500u);
-  EXPECT_EQ(partition_.EraseIf(SIZE_MAX, even), 0u);
+  EXPECT_EQ(partition_.EraseIf(even), 500u);
+  EXPECT_EQ(partition_.EraseIf(even), 0u);
   for (std::uint32_t i = 0; i < 1000; ++i)
     EXPECT_EQ(partition_.Find(KeyOf(i)) != nullptr, i % 2 == 1);
 }
 
-TEST_F(PartitionTest, EraseIfStopsAtItsMost) {
+// Whatever is erased on the way, each slot is visited once.
+TEST_F(PartitionTest, EraseSomeGoesOnWhereItStopped) {
   Fill(1000);
-  int visits = 0;
-  const auto all = [&](const SlotKey&, Bucket) {
-    ++visits;
-    return true;
-  };
-  EXPECT_EQ(partition_.EraseIf(0, all), 0u);
-  EXPECT_EQ(partition_.EraseIf(300, all), 300u);
-  EXPECT_EQ(visits, 300);
-  EXPECT_EQ(partition_.size(), 700u);
+  std::set<std::uint32_t> visited;
+  std::size_t erased = 0;
+  std::size_t calls = 0;
+  for (std::size_t next = 0; next != Partition::kNoMore; ++calls) {
+    std::size_t visits = 0;
+    const Partition::Erased part =
+        partition_.EraseSome(next, 300, [&](const SlotKey&, Bucket bucket) {
+          ++visits;
+          EXPECT_TRUE(visited.insert(bucket.low).second);
+          return bucket.low % 3 == 0;
+        });
+    EXPECT_LE(visits, 300u);
+    erased += part.erased;
+    next = part.next;
+  }
+  EXPECT_EQ(calls, 4u);
+  EXPECT_EQ(visited.size(), 1000u);
+  EXPECT_EQ(erased, 334u);
+  EXPECT_EQ(partition_.size(), 666u);
+  const auto never = [](const SlotKey&, Bucket) { return ADD_FAILURE(), true; };
+  EXPECT_EQ(partition_.EraseSome(666, 10, never).next, Partition::kNoMore);
+  EXPECT_EQ(partition_.EraseSome(5, 0, never).next, 5u);
 }
 
 TEST_F(PartitionTest, ShrinkGivesMemoryBackAndKeepsEverySlot) {
   Fill(10'000);
   const std::size_t before = partition_.capacity();
-  partition_.EraseIf(SIZE_MAX, [](const SlotKey&, Bucket bucket) { return bucket.low >= 100; });
+  partition_.EraseIf([](const SlotKey&, Bucket bucket) { return bucket.low >= 100; });
   EXPECT_EQ(partition_.capacity(), before);
   partition_.Shrink();
   EXPECT_LE(partition_.capacity(), 400u);
@@ -149,8 +163,7 @@ TEST_F(PartitionTest, ShrinkLeavesAloneWhatIsAQuarterFull) {
   Fill(10'000);
   const std::size_t before = partition_.capacity();
   const std::size_t quarter = before / 4;
-  partition_.EraseIf(SIZE_MAX,
-                     [&](const SlotKey&, Bucket bucket) { return bucket.low >= quarter; });
+  partition_.EraseIf([&](const SlotKey&, Bucket bucket) { return bucket.low >= quarter; });
   partition_.Shrink();
   EXPECT_EQ(partition_.capacity(), before);
   partition_.Erase(KeyOf(0));
@@ -166,7 +179,7 @@ TEST_F(PartitionTest, ShrinkOfTheSmallestDoesNothing) {
   EXPECT_EQ(partition_.capacity(), 0u);
   Fill(10);
   const std::size_t before = partition_.capacity();
-  partition_.EraseIf(SIZE_MAX, [](const SlotKey&, Bucket) { return true; });
+  partition_.EraseIf([](const SlotKey&, Bucket) { return true; });
   partition_.Shrink();
   EXPECT_EQ(partition_.capacity(), before);
 }
@@ -232,7 +245,7 @@ TEST_F(TableLockTest, SamePartitionManyTimesIsLockedOnce) {
   const TableLock again(*table_, keys);
 }
 
-// A fetch changes nothing and waits for nobody: not even where the lock is taken.
+// A fetch changes nothing and never waits, not even for a lock that is taken.
 TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
   const KeyHash key = In(7);
   {
@@ -284,7 +297,7 @@ TEST_F(TableLockTest, OneExcludesOne) {
   EXPECT_EQ(CountUnder([&](int) { return PartitionLock(*table_, 5); }), 4 * rounds_);
 }
 
-// Pairs in a ring, so that somebody would wait for somebody for ever were they not taken in order.
+// Pairs in a ring, so that threads would wait for one another forever were they not taken in order.
 TEST_F(TableLockTest, StacksExcludeWhereTheyMeet) {
   const auto take = [&](int i) {
     const auto mine = static_cast<std::uint16_t>(i);

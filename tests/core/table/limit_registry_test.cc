@@ -106,7 +106,7 @@ TEST_F(LimitRegistryTest, StaleHintFindsNothingAndThenTheNewId) {
   EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), next);
 }
 
-// The id comes back to the same limit: the old hint must be learned anew, but is right.
+// The id comes back to the same limit: the old hint must be learned again, but is right.
 TEST_F(LimitRegistryTest, HintOfALimitThatCameBack) {
   LimitHint hint;
   const LimitId id = registry_->Intern(LimitOf("1/s"), hint).value();
@@ -199,6 +199,79 @@ TEST_F(LimitRegistryTest, OneMoreThanTheMostIsAnError) {
   EXPECT_EQ(registry_->Intern(Numbered(1), hint).value(), 1u);
   EXPECT_EQ(Reclaim({0}), 1u);
   EXPECT_EQ(Intern(Numbered(2)), 0u);
+}
+
+// --- Users --------------------------------------------------------------------------------------
+
+class IntroducerTest : public LimitRegistryTest {
+ protected:
+  IntroducerTest() { registry_ = std::make_unique<LimitRegistry>(100); }
+
+  // Interns so many new limits, or as many as it may.
+  std::size_t Introduce(Introducer who, std::size_t count) {
+    std::size_t interned = 0;
+    for (; interned < count; ++interned, ++next_) {
+      LimitHint hint;
+      const absl::StatusOr<LimitId> id = registry_->Intern(Numbered(next_), hint, who);
+      if (!id.ok()) {
+        refusal_ = std::string(id.status().message());
+        break;
+      }
+      registry_->AddBucket(*id);
+    }
+    return interned;
+  }
+
+  static constexpr Introducer kAnn = 7;
+  std::int64_t next_ = 0;
+  std::string refusal_;
+};
+
+TEST_F(IntroducerTest, AUserHasATenthAndAllOfThemNineTenths) {
+  EXPECT_EQ(Introduce(kAnn, 100), 10U);
+  EXPECT_EQ(refusal_, "too many distinct limits (10 that this user has introduced are in use)");
+  for (Introducer other = kAnn + 1; other < kAnn + 9; ++other) {
+    EXPECT_EQ(Introduce(other, 100), 10U);
+  }
+  EXPECT_EQ(Introduce(kAnn + 20, 100), 0U);
+  EXPECT_EQ(refusal_, "too many distinct limits (90 of users are in use)");
+  EXPECT_EQ(Introduce(kNoIntroducer, 100), 10U);
+  EXPECT_EQ(refusal_, "too many distinct limits (100 are in use)");
+}
+
+TEST_F(IntroducerTest, ASoleUserHasNineTenths) {
+  EXPECT_EQ(Introduce(kSoleIntroducer, 100), 90U);
+  EXPECT_EQ(Introduce(kNoIntroducer, 100), 10U);
+}
+
+// A limit that is there already costs nothing. Limits of policies count for no user.
+TEST_F(IntroducerTest, KnownLimitsAndPolicysCountForNoUser) {
+  EXPECT_EQ(Introduce(kAnn, 10), 10U);
+  LimitHint hint;
+  EXPECT_TRUE(registry_->Intern(Numbered(3), hint, kAnn).ok());
+  for (std::uint32_t position = 0; position < 90; ++position) {
+    const Limit owned = LimitOf("5/s").OwnedBy({1, position});
+    EXPECT_TRUE(registry_->Intern(owned, hint = {}, kAnn).ok());
+  }
+}
+
+TEST_F(IntroducerTest, LimitsTakenBackCountNoMore) {
+  EXPECT_EQ(Introduce(kAnn, 100), 10U);
+  for (LimitId id = 0; id < 4; ++id) registry_->RemoveBucket(id);
+  EXPECT_EQ(registry_->idle(), 4U);
+  EXPECT_EQ(Introduce(kAnn, 100), 0U);
+  EXPECT_EQ(registry_->Reclaim(registry_->Idle(100)), 4U);
+  EXPECT_EQ(registry_->idle(), 0U);
+  EXPECT_EQ(Introduce(kAnn, 100), 4U);
+}
+
+TEST_F(IntroducerTest, ALowerBoundRefusesNewOnesOnly) {
+  EXPECT_EQ(Introduce(kSoleIntroducer, 50), 50U);
+  registry_->set_limits_max(40);
+  EXPECT_EQ(Introduce(kNoIntroducer, 1), 0U);
+  EXPECT_EQ(registry_->size(), 50U);
+  registry_->set_limits_max(100);
+  EXPECT_EQ(Introduce(kNoIntroducer, 1), 1U);
 }
 
 TEST_F(LimitRegistryTest, MostLimitsThatThereCanBe) {

@@ -1,6 +1,6 @@
-// Goal: whoever changes policies while others decide tears nothing apart: every verdict is by the
-// limits of one version. Method: four threads, each with its memo, decide on @p while another sets,
-// deletes and overrides p in turn; the versions are chosen so that no two have a limit in common.
+// Goal: changes of policies while others decide are atomic: every verdict is by the limits of one
+// version. Method: four threads, each with its memo, decide on @p while another sets, deletes and
+// overrides p in turn; the versions are chosen so that no two have a limit in common.
 // ThreadSanitizer watches (the preset tsan).
 #include <atomic>
 #include <cstdint>
@@ -121,8 +121,8 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
   };
   InThreads(decide, change);
 
-  // Who decided on an old version while that was deleted may have left a bucket of it. It is
-  // nobody's: a new policy starts full, and the bucket is swept when it is full.
+  // A decision on an old version may have left a bucket of the deleted policy. No request reads it:
+  // a new policy starts full, and the bucket is swept when it is full.
   EXPECT_TRUE(policies_.ReplaceFile({}).ok());
   if (policies_.Find("p")) Delete();
   Set({"10/s"});
@@ -130,7 +130,7 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
   const std::vector<std::string_view> words = {"shared", "@p"};
   EXPECT_EQ(limiter_->Peek(ParseRequest(words, memo)->checks, clock_.Now()).remaining, 9);
   clock_.Advance(std::chrono::hours{1});
-  for (std::size_t i = 0; i < kPartitionCount; ++i) limiter_->Sweep(i, clock_.Now(), SIZE_MAX);
+  for (std::size_t i = 0; i < kPartitionCount; ++i) limiter_->Sweep(i, clock_.Now());
   EXPECT_EQ(limiter_->size().buckets, 0U);
 }
 
@@ -179,7 +179,7 @@ TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
         EXPECT_TRUE(!present || present->SharesBucketsWith(limit));
       }
       const absl::StatusOr<std::uint32_t> gone = policies_.Delete(name);
-      if (gone.ok() && round % 16 == 0) limiter_->ForgetPolicies({{*gone}});
+      if (gone.ok()) limiter_->ForgetPolicies({{*gone}});
     }
   };
   InThreads(decide, [&](std::int64_t) { EXPECT_LE(policies_.All().size(), 2U); });

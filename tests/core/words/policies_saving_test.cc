@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "core/words/policies.h"
 #include "tests/support/generators.h"
@@ -97,11 +98,38 @@ TEST_F(PoliciesSavingTest, TakesWhatIsNoMore) {
   EXPECT_EQ(changes.next_id, 3U);
 }
 
+// Goal: each override of a deleted policy is taken once, those that went before it too. Method: one
+// that is saved, one that is saved and removed, and one that is not saved.
+TEST_F(PoliciesSavingTest, TakesEachOverrideOfADeletedPolicyOnce) {
+  Set("free", "10/s");
+  Override("free", "saved", "30/s");
+  Override("free", "removed", "30/s");
+  static_cast<void>(policies_.TakeChanges());
+  Override("free", "saved", "31/s");
+  Override("free", "new", "30/s");
+  EXPECT_TRUE(*policies_.RemoveOverride("free", "removed"));
+  EXPECT_TRUE(policies_.Delete("free").ok());
+  policies_.FreeDeleted();
+  const PolicyChanges changes = policies_.TakeChanges();
+  std::vector<std::string> keys;
+  for (const OverrideChange& change : changes.overrides) {
+    EXPECT_EQ(change.policy, 1U);
+    EXPECT_EQ(change.limits, nullptr);
+    keys.push_back(change.key);
+  }
+  EXPECT_THAT(keys, testing::UnorderedElementsAre("saved", "removed", "new"));
+  EXPECT_TRUE(policies_.TakeChanges().empty());
+}
+
 TEST_F(PoliciesSavingTest, TakesTheFilesPoliciesToo) {
   ASSERT_TRUE(policies_.ReplaceFile({{"a", LimitsOf({"1/s"})}, {"b", LimitsOf({"2/s"})}}).ok());
   EXPECT_EQ(policies_.TakeChanges().policies.size(), 2U);
   ASSERT_TRUE(policies_.ReplaceFile({{"b", LimitsOf({"2/s"})}}).ok());
-  const PolicyChanges changes = policies_.TakeChanges();
+  PolicyChanges changes = policies_.TakeChanges();
+  EXPECT_EQ(std::ranges::count(changes.policies, nullptr, &PolicyChanges::One::policy), 0)
+      << "a retired policy stays";
+  ASSERT_TRUE(policies_.Delete("a").ok());
+  changes = policies_.TakeChanges();
   EXPECT_EQ(std::ranges::count(changes.policies, nullptr, &PolicyChanges::One::policy), 1);
 }
 

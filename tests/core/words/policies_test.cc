@@ -43,10 +43,13 @@ class PoliciesTest : public testing::Test {
     const absl::Status set = policies_.Override(name, key, LimitsOf(words));
     EXPECT_TRUE(set.ok()) << set;
   }
-  std::vector<std::uint32_t> Replace(const File& file) {
-    const auto gone = policies_.ReplaceFile(file);
-    EXPECT_TRUE(gone.ok()) << gone.status();
-    return gone.value_or(std::vector<std::uint32_t>{});
+  // The names of those that it retires.
+  std::vector<std::string> Replace(const File& file) {
+    const auto retired = policies_.ReplaceFile(file);
+    EXPECT_TRUE(retired.ok()) << retired.status();
+    std::vector<std::string> names;
+    for (const auto& policy : *retired) names.push_back(policy->name);
+    return names;
   }
 
   std::uint32_t IdOf(std::string_view name) {
@@ -54,11 +57,12 @@ class PoliciesTest : public testing::Test {
     return policy ? policy->id : 0;
   }
 
-  // All policies and overrides, in words: "a*: 10/s, 5/m [k: 1/s]"; a star is the file's.
+  // All policies and overrides, in words: "a*: 10/s, 5/m [k: 1/s]"; a star is the file's, a
+  // dash a retired one's.
   std::vector<std::string> State() {
     std::vector<std::string> state;
     for (const auto& policy : policies_.All()) {
-      std::string text = policy->name + (policy->from_file ? "*:" : ":");
+      std::string text = policy->name + (policy->retired ? "-:" : policy->from_file ? "*:" : ":");
       for (const PolicyLimit& limit : policy->limits) text += " " + PolicyLimitText(limit);
       policy->overrides->ForEach([&text](const std::string& key, const PolicyLimits& limits) {
         text += " [" + key + ":";
@@ -114,7 +118,7 @@ TEST_F(PoliciesTest, SetKeepsTheId) {
   Set("a", {"20/s", "5/m"});
   EXPECT_EQ(IdOf("a"), before->id);
   EXPECT_THAT(State(), ElementsAre("a: 20/s 5/m [k: 1/s]"));
-  // Whoever still has the old version sees it as it was.
+  // A holder of the old version sees it as it was.
   EXPECT_EQ(before->limits.size(), 1U);
   EXPECT_EQ(before->overrides, policies_.Find("a")->overrides);
 }
@@ -133,6 +137,7 @@ TEST_F(PoliciesTest, IdsAreNeverUsedAgain) {
     Replace({{"c", LimitsOf({"1/s"})}});
     EXPECT_TRUE(ids.insert(IdOf("c")).second);
     Replace({});
+    EXPECT_TRUE(policies_.Delete("c").ok());
   }
 }
 
@@ -141,6 +146,7 @@ TEST_F(PoliciesTest, DeletionTakesTheOverridesAlong) {
   for (const char* key : {"1", "2", "3"}) Override("a", key, {"1/s"});
   const std::shared_ptr<Overrides> kept = policies_.Find("a")->overrides;  // as by a memo
   EXPECT_TRUE(policies_.Delete("a").ok());
+  policies_.FreeDeleted();
   EXPECT_TRUE(kept->empty());
   Set("a", {"10/s"});
   EXPECT_THAT(State(), ElementsAre("a: 10/s"));
@@ -173,7 +179,7 @@ TEST_F(PoliciesTest, VersionMovesWithEveryChange) {
 TEST_F(PoliciesTest, WhatIsNotThereIsNotFound) {
   Set("a", {"10/s"});
   const auto state = State();
-  const std::string error = "there is no policy 'b'";
+  const std::string error = "unknown policy 'b': RL.POLICY SET makes one";
   ExpectError(policies_.Delete("b").status(), absl::StatusCode::kNotFound, error, state);
   ExpectError(policies_.Override("b", "k", LimitsOf({"1/s"})), absl::StatusCode::kNotFound, error,
               state);
@@ -215,8 +221,11 @@ TEST_F(PoliciesTest, AreBounded) {
                 .code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(LimitText(policies_.Find("p1")->limits[0].limit), "1/s");
-  // What a file no longer has makes room for what it has.
-  EXPECT_EQ(Replace({{"more", LimitsOf({"1/s"})}}).size(), 1U);
+  // A retired policy takes its place until it is deleted.
+  EXPECT_THAT(Replace({}), ElementsAre("p1"));
+  EXPECT_FALSE(policies_.ReplaceFile({{"more", LimitsOf({"1/s"})}}).ok());
+  EXPECT_TRUE(policies_.Delete("p1").ok());
+  EXPECT_THAT(Replace({{"more", LimitsOf({"1/s"})}}), IsEmpty());
   EXPECT_EQ(policies_.All().size(), kPoliciesMax);
 }
 
@@ -236,6 +245,35 @@ TEST_F(PoliciesTest, OverridesAreBoundedOverAllPolicies) {
   EXPECT_TRUE(policies_.RemoveOverride("a", "1").value());
   Override("b", "3", {"1/s"});
   EXPECT_THAT(State(), ElementsAre("a: 10/s", "b: 10/s [1: 1/s] [2: 2/s] [3: 1/s]"));
+}
+
+// --- Capacities ---------------------------------------------------------------------------------
+
+TEST_F(PoliciesTest, RememberTheGreatestCapacityOfEachPosition) {
+  const auto outgrown = [this](std::size_t position) {
+    return policies_.Find("a")->limits[position].limit.outgrown();
+  };
+  using std::chrono::minutes;
+  Set("a", {"10/m", "10/h"});
+  EXPECT_EQ(outgrown(0), Nanos{0});
+  Set("a", {"1/h"});
+  EXPECT_EQ(outgrown(0), Nanos{0}) << "it holds more now";
+  Set("a", {"10/m", "10/m"});
+  EXPECT_EQ(outgrown(0), minutes{59});
+  EXPECT_EQ(outgrown(1), minutes{59}) << "from before it was away";
+  Set("a", {"10/m,fixed", "3/s"});
+  EXPECT_EQ(outgrown(0), Nanos{0}) << "a window has no capacity";
+  Set("a", {"3/m", "10/m"});
+  EXPECT_EQ(outgrown(0), minutes{59});
+  const std::uint64_t version = policies_.version();
+  Override("a", "k", {"1/d"});
+  EXPECT_NE(policies_.version(), version) << "or threads would go on with the former";
+  EXPECT_EQ(outgrown(0), minutes{60 * 24 - 1});
+  EXPECT_TRUE(HasHeldMore(*policies_.Find("a")));
+  ASSERT_TRUE(policies_.Delete("a").ok());
+  Set("a", {"10/m"});
+  EXPECT_EQ(outgrown(0), Nanos{0}) << "it is another policy";
+  EXPECT_FALSE(HasHeldMore(*policies_.Find("a")));
 }
 
 // --- Overrides ----------------------------------------------------------------------------------
@@ -275,26 +313,55 @@ TEST_F(PoliciesTest, TheFilesNamesAreTheFiles) {
 }
 
 TEST_F(PoliciesTest, ANewFileReplacesTheOldOneAsAWhole) {
-  EXPECT_THAT(Replace({{"gone", LimitsOf({"1/s"})}, {"stays", LimitsOf({"2/s"})}}), IsEmpty());
+  EXPECT_THAT(Replace({{"left", LimitsOf({"1/s"})}, {"stays", LimitsOf({"2/s"})}}), IsEmpty());
   Set("own", {"3/s"});
   Set("taken", {"4/s"});
-  Override("gone", "k", {"9/s"});
+  Override("left", "k", {"9/s"});
   Override("stays", "k", {"9/s"});
   Override("taken", "k", {"9/s"});
-  const std::uint32_t gone = IdOf("gone");
   const std::uint32_t stays = IdOf("stays");
   const std::uint32_t taken = IdOf("taken");
   EXPECT_THAT(Replace({{"new", LimitsOf({"5/s"})},
                        {"stays", LimitsOf({"20/s", "1/m"})},
                        {"taken", LimitsOf({"40/s"})}}),
-              ElementsAre(gone));
-  EXPECT_THAT(State(), ElementsAre("new*: 5/s", "own: 3/s", "stays*: 20/s 1/m [k: 9/s]",
-                                   "taken*: 40/s [k: 9/s]"));
+              ElementsAre("left"));
+  EXPECT_THAT(State(), ElementsAre("left-: 1/s [k: 9/s]", "new*: 5/s", "own: 3/s",
+                                   "stays*: 20/s 1/m [k: 9/s]", "taken*: 40/s [k: 9/s]"));
   EXPECT_EQ(IdOf("stays"), stays);
   EXPECT_EQ(IdOf("taken"), taken);
-  Override("own", "k", {"9/s"});  // in the room of the one that has gone
-  // What the file gives up is gone; it does not fall back to what SET once made.
-  EXPECT_THAT(Replace({}), testing::UnorderedElementsAre(IdOf("new"), stays, taken));
+  // A policy that the file had does not fall back to what SET once made.
+  EXPECT_THAT(Replace({}), ElementsAre("new", "stays", "taken"));
+  EXPECT_THAT(Replace({}), IsEmpty()) << "they are retired";
+}
+
+// A file that was cut short, or not given at one start, must not lift a ban.
+TEST_F(PoliciesTest, ARetiredPolicyComesBackWithItsOverridesAndBuckets) {
+  Replace({{"a", LimitsOf({"10/s"})}});
+  Override("a", "banned", {"none"});
+  const std::uint32_t id = IdOf("a");
+  Replace({});
+  EXPECT_THAT(State(), ElementsAre("a-: 10/s [banned: none]"));
+  EXPECT_EQ(policies_.PresentLimit(LimitOf("10/s").OwnedBy({id, 0}), "k"),
+            LimitOf("10/s").OwnedBy({id, 0}));
+  Override("a", "k", {"1/s"});
+  Replace({{"a", LimitsOf({"20/s"})}});
+  EXPECT_THAT(State(), ElementsAre("a*: 20/s [banned: none] [k: 1/s]"));
+  EXPECT_EQ(IdOf("a"), id);
+}
+
+TEST_F(PoliciesTest, SetTakesARetiredPolicyOverAndDeleteForgetsIt) {
+  Replace({{"a", LimitsOf({"10/s"})}, {"b", LimitsOf({"10/s"})}});
+  Override("a", "k", {"none"});
+  Override("b", "k", {"none"});
+  const std::uint32_t a = IdOf("a");
+  const std::uint32_t b = IdOf("b");
+  Replace({});
+  Set("a", {"5/s"});
+  EXPECT_EQ(IdOf("a"), a);
+  EXPECT_THAT(policies_.Delete("b"), testing::Eq(absl::StatusOr<std::uint32_t>(b)));
+  EXPECT_THAT(State(), ElementsAre("a: 5/s [k: none]"));
+  Set("b", {"10/s"});
+  EXPECT_NE(IdOf("b"), b);
 }
 
 // --- Present limits -----------------------------------------------------------------------------

@@ -35,7 +35,7 @@ namespace {
 // The longest reply is that of a transaction that asks COMMAND INFO of as many names as it may.
 constexpr std::size_t kOneReplyBytesMax = 40 * 1024 * 1024;
 
-// So many limits may be left over: nobody sees their ids, and to take them back takes long.
+// That many idle limits may remain: taking their ids back takes long.
 constexpr std::size_t kLimitsKept = 1000;
 
 // How the client's bytes arrive.
@@ -55,7 +55,7 @@ Arrival ReadInput(std::string_view input) {
 }
 
 // One table for all inputs, because it takes long to make; emptied behind each. The next one's
-// clock begins anew.
+// clock starts again.
 Limiter& EmptyLimiter() {
   static Limiter* const kLimiter = new Limiter({.secret = {1, 2, 3}, .time_is_ordered = false});
   return *kLimiter;
@@ -68,7 +68,7 @@ class Client {
       : services_(OptionsWith(explicit_time), clock_, EmptyLimiter()),
         worker_(services_),
         session_(worker_, services_.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, clock_.Now())) {
-    services_.request_shutdown = [this] { ++shutdowns_; };
+    services_.request_shutdown = [this](bool) { ++shutdowns_; };
   }
 
   ~Client() {

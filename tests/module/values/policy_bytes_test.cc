@@ -2,6 +2,7 @@
 // refused. Method: nodes that write and read.
 #include "module/values/policy_bytes.h"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
@@ -43,7 +44,7 @@ TEST(PolicyBytesTest, WhatWasThereBeforeGoesAndWhatStaysKeepsItsBuckets) {
   ASSERT_TRUE(policies.Set("free", LimitsOf({"9/s"})).ok());
   ASSERT_TRUE(policies.Set("new", LimitsOf({"9/s"})).ok());
   ASSERT_TRUE(policies.Override("free", "user:2", LimitsOf({"1/s"})).ok());
-  ASSERT_TRUE(policies.Override("paid", "user:2", LimitsOf({"1/s"})).ok());
+  ASSERT_TRUE(policies.Override("paid", "user:2", LimitsOf({"1/s,fixed"})).ok());
   const std::uint32_t id = policies.Find("free")->id;
   ASSERT_TRUE(ReadPolicyBytes(bytes, policies));
   EXPECT_EQ(PolicyBytes(policies), bytes);
@@ -52,9 +53,22 @@ TEST(PolicyBytesTest, WhatWasThereBeforeGoesAndWhatStaysKeepsItsBuckets) {
   EXPECT_TRUE(policies.All().empty());
 }
 
+TEST(PolicyBytesTest, CapacitiesThatWereGreaterAreKept) {
+  Policies policies;
+  Fill(policies);
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/d"})).ok());
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s"})).ok());
+  Policies other;
+  ASSERT_TRUE(ReadPolicyBytes(PolicyBytes(policies), other));
+  EXPECT_EQ(other.Find("free")->greatest_capacities, policies.Find("free")->greatest_capacities);
+  EXPECT_EQ(other.Find("free")->limits.front().limit.outgrown(),
+            std::chrono::days{1} - std::chrono::seconds{1});
+}
+
 TEST(PolicyBytesTest, WhatIsCutOffIsRefused) {
   Policies policies;
   Fill(policies);
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"1/s"})).ok());
   const std::string bytes = PolicyBytes(policies);
   const std::size_t first = bytes.find("paid");  // the whole of the first policy is before it
   for (std::size_t size = 1; size < bytes.size(); ++size) {

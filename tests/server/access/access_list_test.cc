@@ -53,7 +53,7 @@ TEST_F(AccessListTest, AFileSaysWhoThereIs) {
   EXPECT_TRUE(list_.Find("app")->Accepts("secret"));
   EXPECT_TRUE(list_.Find("admin")->needs_no_password());
   EXPECT_EQ(list_.Find("nobody"), nullptr);
-  EXPECT_FALSE(list_.Find("default")->is_on()) << "the file does not name him";
+  EXPECT_FALSE(list_.Find("default")->is_on()) << "the file does not name it";
   EXPECT_EQ(list_.ForNewConnection(), nullptr);
   EXPECT_EQ(list_.All().size(), 3U);
 }

@@ -59,7 +59,7 @@ std::string Listed(std::size_t count) {
 }
 
 TEST_F(PolicyFileTest, GoodFiles) {
-  EXPECT_THAT(Read("# Whom we let in.\n\n[policies]\n"
+  EXPECT_THAT(Read("# Our plans.\n\n[policies]\n"
                    "free       = [\"10/s\", \"1000/h,name=hourly,cost=2\"]  # most of them\n"
                    "enterprise = [\n  \"1000/s,burst=2000\",  # so far\n]\n"
                    "internal   = \"unlimited\"\n"

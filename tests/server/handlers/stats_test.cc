@@ -30,7 +30,8 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   Conversation client(*server);
   client.Run("RL.ALLOW a 1/s");
   client.Run("RL.ALLOW a 1/s");
-  other.tally.limits.Of("1/s")->denied.Add(5);
+  CountsHint hint;
+  other.tally.limits.Of("1/s", hint).denied.Add(5);
   other.tally.denied.Add(5);
   const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
   for (int i = 0; i < 5; ++i) other.tally.denied_keys.Add("a", a);
@@ -42,7 +43,8 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
 TEST(CmdStatsTest, NamesAreBounded) {
   LimitStats stats;
   for (std::size_t i = 0; i < 2 * kCountedLimitsMax; ++i) {
-    stats.Of(std::to_string(i) + "/s")->denied.Add();
+    CountsHint hint;
+    stats.Of(std::to_string(i) + "/s", hint).denied.Add();
   }
   std::size_t names = 0;
   std::uint64_t denied = 0;
@@ -53,6 +55,45 @@ TEST(CmdStatsTest, NamesAreBounded) {
   });
   EXPECT_EQ(names, kCountedLimitsMax + 1);
   EXPECT_EQ(denied, 2 * kCountedLimitsMax);
+}
+
+// Goal: names that were counted once do not keep others from being counted. Method: all places of
+// two threads, taken by one client's labels; both count again after a reset.
+TEST(CmdStatsTest, AResetGivesAllPlacesBack) {
+  auto server = std::make_unique<TestServer>();
+  Worker second(server->services);
+  Conversation one(*server);
+  Conversation two(*server, second);
+  for (std::size_t i = 0; i <= kCountedLimitsMax; ++i) {
+    const std::string line = "RL.ALLOW k 1/s,name=l" + std::to_string(i);
+    one.Run(line);
+    two.Run(line);
+  }
+  one.Run("RL.ALLOW a 77/s");
+  EXPECT_EQ(StatsText(one).find("77/s"), std::string::npos) << "there is no place";
+  EXPECT_EQ(one.Run("RL.STATS RESET"), "+OK\r\n");
+  EXPECT_EQ(StatsText(one), "(total) 0 0 0 0;");
+  one.Run("RL.POLICY SET free 5/s");
+  one.Run("RL.ALLOW z @free");
+  one.Run("RL.ALLOW x 77/s");
+  EXPECT_EQ(StatsText(one), "(total) 2 0 0 0;77/s 1 0 0 0;@free#0 1 0 0 0;");
+  two.Run("RL.ALLOW y 77/s");
+  two.Run("CL.THROTTLE y 5 10 1");
+  EXPECT_EQ(StatsText(two), "(total) 4 0 0 0;77/s 2 0 0 0;@free#0 1 0 0 0;cl.throttle 1 0 0 0;");
+}
+
+// Whatever else is counted, and also after a reset.
+TEST(CmdStatsTest, ThrottlesHaveAPlaceOfTheirOwn) {
+  Conversation client;
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i <= kCountedLimitsMax; ++i) {
+      client.Run("RL.ALLOW k 1/s,name=l" + std::to_string(i));
+    }
+    client.Run("CL.THROTTLE y 5 10 1");
+    EXPECT_NE(StatsText(client).find("cl.throttle 1 0 0 0;"), std::string::npos) << round;
+    client.Run("RL.STATS RESET");
+    client.Run("DEL y");
+  }
 }
 
 }  // namespace

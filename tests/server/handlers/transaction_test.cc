@@ -158,6 +158,37 @@ TEST_F(CmdTransactionTest, NobodyComesHalfwayBetween) {
   }
 }
 
+// The list is about keys that the transaction does not name.
+TEST_F(CmdTransactionTest, NoOverrideComesBetweenTwoListsOfThem) {
+  TestServer& server = client_.server();
+  Worker second(server.services);
+  client_.Run("RL.POLICY SET p 5/h");
+  std::atomic<bool> done{false};
+  std::thread disturber([&] {
+    Conversation disturber_client(server, second);
+    while (!done) {
+      for (int i = 0; i < 8; ++i) {
+        const std::string key = " p k" + std::to_string(i);
+        EXPECT_EQ(disturber_client.Run("RL.POLICY OVERRIDE" + key + " 7/h"), "+OK\r\n");
+        EXPECT_EQ(disturber_client.Run("RL.POLICY UNOVERRIDE" + key), ":1\r\n");
+      }
+    }
+  });
+  for (std::int64_t i = 0; i < Scaled(1000); ++i) {
+    Multi();
+    Queue("RL.POLICY OVERRIDES p");
+    for (int ping = 0; ping < 20; ++ping) Queue("PING");
+    Queue("RL.POLICY OVERRIDES p");
+    const auto replies = ReadRespValues(Exec());
+    const std::vector<RespValue>& of = replies->front().elements;
+    EXPECT_EQ(of.front().elements.size(), of.back().elements.size());
+    if (of.front().elements.empty() || of.back().elements.empty()) continue;
+    EXPECT_EQ(of.front().elements[0].text, of.back().elements[0].text);
+  }
+  done = true;
+  disturber.join();
+}
+
 TEST_F(CmdTransactionTest, AKeyIsWatchedOnce) {
   for (int i = 0; i < 5000; ++i) ASSERT_EQ(client_.Run("WATCH k"), kOk);
 }

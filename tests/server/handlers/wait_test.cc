@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/words/limit_grammar.h"
+#include "server/session/waiter.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
@@ -49,6 +51,28 @@ TEST(CmdWaitTest, VerdictsAreCounted) {
   client.Receive();
   EXPECT_EQ(tally.allowed.value(), 2U);
   EXPECT_EQ(tally.denied.value(), 1U);
+}
+
+// It holds what its answer needs, which counts towards --max-clients-memory.
+TEST(CmdWaitTest, AWaitHoldsMemoryUntilItIsOver) {
+  Conversation client;
+  std::string line = "RL.WAIT k 1/s";
+  for (int i = 100; i < 160; ++i) {
+    line += " " + std::to_string(i) + "/h,name=" + std::string(kLabelBytesMax, 'x');
+  }
+  client.Run("RL.ALLOW k 1/s");
+  EXPECT_EQ(client.session().held_bytes(), 0U);
+  client.Run("RL.WAIT k 1/s TIMEOUT 1000");
+  const std::size_t least = client.session().held_bytes();
+  EXPECT_GE(least, sizeof(Waiter));
+  client.server().clock.Advance(std::chrono::seconds{1});
+  EXPECT_NE(client.Receive(), "");
+  EXPECT_EQ(client.session().held_bytes(), 0U);
+  client.Run(line + " WITHLIMITS TIMEOUT 1000");
+  const std::size_t parts_and_names = 60 * (sizeof(Reservation::Part) + 2 * kLabelBytesMax);
+  EXPECT_GT(client.session().held_bytes(), least + parts_and_names);
+  client.EndWait();
+  EXPECT_EQ(client.session().held_bytes(), 0U);
 }
 
 }  // namespace

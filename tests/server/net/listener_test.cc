@@ -1,5 +1,6 @@
-// Goal: whoever cannot be served is told so, and the listener outlives every shortage. Method: more
-// clients than allowed, and a limit on descriptors that is lowered while the server runs.
+// Goal: a client that cannot be served is told so, and the listener outlives every shortage.
+// Method: more clients than allowed, and a limit on descriptors that is lowered while the server
+// runs.
 #include "server/net/listener.h"
 
 #include <sys/resource.h>
@@ -188,9 +189,9 @@ std::string LogOfListeningOn(const std::string& address, bool protected_mode = t
 TEST(ListenerTest, AnAddressThatOthersCanReachIsWarnedOf) {
   constexpr std::string_view kReach = "other hosts can reach 0\\.0\\.0\\.0:[0-9]+, ";
   EXPECT_THAT(LogOfListeningOn("0.0.0.0"),
-              testing::ContainsRegex(std::string(kReach) + "but only clients of this one"));
+              testing::ContainsRegex(std::string(kReach) + "but only clients on loopback"));
   EXPECT_THAT(LogOfListeningOn("0.0.0.0", false),
-              testing::ContainsRegex(std::string(kReach) + "and nobody is asked who he is"));
+              testing::ContainsRegex(std::string(kReach) + "and authentication is off"));
   for (const bool protected_mode : {true, false}) {
     EXPECT_EQ(LogOfListeningOn("127.0.0.1", protected_mode), "");
     EXPECT_EQ(LogOfListeningOn("127.1.2.3", protected_mode), "");

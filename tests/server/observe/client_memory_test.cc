@@ -50,7 +50,7 @@ class ClientMemoryTest : public testing::Test {
   FakeClock clock_;
   Settings settings_{DefaultOptions()};
   ClientRegistry clients_;
-  ClientMemory memory_{settings_, clients_, clock_};
+  ClientMemory memory_{settings_, clock_};
 };
 
 TEST_F(ClientMemoryTest, CountsWhatIsHeldNow) {
@@ -102,7 +102,7 @@ TEST_F(ClientMemoryTest, AsManyGoAsHaveTo) {
   const std::vector<std::shared_ptr<ClientRecord>> all = Connect(9);
   for (const auto& record : all) memory_.Note(*record, kMegabyte);
   SetMost(4 * kMegabyte);
-  EXPECT_EQ(memory_.evicted(), 0U) << "until somebody wants more";
+  EXPECT_EQ(memory_.evicted(), 0U) << "until a client needs more";
   memory_.Note(*all[8], kMegabyte + 1);
   EXPECT_EQ(memory_.evicted(), 5U);
   EXPECT_THAT(Ids(), testing::SizeIs(4));
@@ -117,7 +117,7 @@ TEST_F(ClientMemoryTest, WhoStaysIsLeftAlone) {
   memory_.Note(*other, 2 * kMegabyte);
   EXPECT_THAT(Ids(), ElementsAre(1));
   memory_.Note(*largest, 20 * kMegabyte);
-  EXPECT_THAT(Ids(), ElementsAre(1)) << "there is nobody else";
+  EXPECT_THAT(Ids(), ElementsAre(1)) << "there is no other";
 }
 
 TEST_F(ClientMemoryTest, WithoutABoundAllStay) {

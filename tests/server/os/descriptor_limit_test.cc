@@ -56,5 +56,21 @@ TEST(DescriptorLimitTest, RoomIsMadeForClientsAndTheState) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
+// The limit that the error names is one that will do.
+TEST(DescriptorLimitTest, WhatOneClientNeedsIsEnough) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const bool keeps_state : {false, true}) {
+    for (const std::int64_t missing : {0, 1}) {
+      rlimit limit = before;
+      limit.rlim_cur = static_cast<rlim_t>(DescriptorsFor(1, 1, keeps_state) - missing);
+      ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+      // No more clients are wanted, so that the limit is not raised.
+      EXPECT_EQ(MakeRoomForClients(1 - missing, 1, keeps_state).clients, 1 - missing);
+    }
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
 }  // namespace
 }  // namespace weir

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/table/key_bound.h"
 #include "server/commands/command_table.h"
 #include "server/os/log.h"
 #include "tests/support/conversation.h"
@@ -33,6 +34,71 @@ TEST(SessionTest, NothingYetIsNoTurnsWork) {
   EXPECT_EQ(turn.consumed, 0U);
   EXPECT_EQ(turn.next, Session::Next::kRead);
   EXPECT_EQ(out, "");
+}
+
+// Goal: requests of many new limits, each of which has to be read, are as much work as they take.
+TEST(SessionTest, ManyLimitsAreMoreWork) {
+  Conversation client;
+  std::string requests;
+  for (int request = 0; request < 100; ++request) {
+    requests += "RL.PEEK k";
+    for (int i = 1; i <= 64; ++i) requests += " " + std::to_string(64 * request + i) + "/d";
+    requests += "\r\n";
+  }
+  std::string out;
+  const Session::Turn turn = client.session().Execute(requests, out);
+  EXPECT_EQ(turn.next, Session::Next::kContinue);
+  EXPECT_EQ(std::ranges::count(out, '*'), kWorkPerTurn / 64);
+}
+
+// Goal: a client that makes the server look for the buckets of keys in a crowded table holds no
+// other client up. Method: one partition with 30,000 buckets of as many limits, and the slots that
+// a turn visits.
+TEST(SessionTest, ATurnVisitsFewerThan100000Slots) {
+  Conversation client;
+  Limiter& limiter = client.server().services.limiter;
+  const KeyHasher hasher(TestServer::kSecret);
+  std::string key;
+  std::size_t filled = 0;
+  for (int i = 0; filled < 30'000; ++i) {
+    key = std::to_string(i);
+    if (hasher(key).partition != hasher("0").partition) continue;
+    for (std::size_t rate = 1; rate <= kKeyBucketsMax; ++rate, ++filled) {
+      const Limit limit = LimitOf(std::to_string(filled + 1) + "/30d");
+      ASSERT_TRUE(limiter.Decide({{.key = key, .limit = &limit}}, FakeClock::kStart).ok());
+    }
+  }
+  const auto most_of_a_turn = [&](const std::string& input) {
+    std::string_view unread = input;
+    std::uint64_t most = 0;
+    for (bool goes_on = true; goes_on;) {
+      std::string out;
+      const std::uint64_t before = Limiter::SlotsVisited();
+      const Session::Turn turn = client.session().Execute(unread, out);
+      most = std::max(most, Limiter::SlotsVisited() - before);
+      unread.remove_prefix(turn.consumed);
+      goes_on = turn.next == Session::Next::kContinue;
+    }
+    EXPECT_EQ(unread, "");
+    EXPECT_GT(most, 0U);
+    return most;
+  };
+  for (const std::string command : {"EXISTS $", "TTL $", "PTTL $", "TYPE $", "RL.INSPECT $",
+                                    "MEMORY USAGE $", "RL.RESET $ 1/s"}) {
+    const std::size_t place = command.find('$');
+    const std::string line = command.substr(0, place) + key + command.substr(place + 1) + "\r\n";
+    EXPECT_LT(most_of_a_turn(Repeated(line, 20)), 100'000U) << command;
+    EXPECT_LT(most_of_a_turn("MULTI\r\n" + Repeated(line, 20) + "EXEC\r\n"), 100'000U) << command;
+  }
+  EXPECT_LT(most_of_a_turn(Repeated("WATCH " + key + "\r\n", 20)), 100'000U);
+  EXPECT_LT(most_of_a_turn("MULTI\r\nTTL " + key + "\r\nEXEC\r\n"), 100'000U);
+  const std::string many = Repeated(key + " ", 20);
+  for (const char* command : {"EXISTS ", "WATCH ", "DEL "}) {
+    const std::string line = command + many + "\r\n";
+    EXPECT_LT(most_of_a_turn(line + "TTL " + key + "\r\n"), 100'000U);
+    EXPECT_THAT(client.Run(command + many), testing::StartsWith("-ERR too many keys at once: "));
+  }
+  EXPECT_EQ(client.Run("DEL " + key), ":1\r\n") << "an operator gets rid of one";
 }
 
 TEST(SessionTest, ConsumesWholeRequestsAndLeavesTheRest) {
@@ -336,7 +402,7 @@ TEST(SessionTest, EveryRequestHasExactlyOneReply) {
     Conversation alone(TestServer::WithExplicitTime());     // a request at a time
     Conversation pipeline(TestServer::WithExplicitTime());  // all of them, in random pieces
     int shutdowns = 0;
-    alone.server().services.request_shutdown = [&] { ++shutdowns; };
+    alone.server().services.request_shutdown = [&](bool) { ++shutdowns; };
     std::string requests;
     std::size_t replies = 0;
     for (int i = *Between(1, 60); i > 0 && !alone.closed(); --i) {

@@ -53,7 +53,24 @@ TEST(StatsReportTest, AResetForgetsAllThatIsCounted) {
   EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kCommands], 1U);
 }
 
-// Under ThreadSanitizer: nobody waits for anybody, and no count is ever more than was counted.
+TEST(StatsReportTest, EvictedClientsAreForgottenByAReset) {
+  Conversation client;
+  Services& services = client.server().services;
+  EXPECT_EQ(client.Run("CONFIG SET max-clients-memory 1mb"), "+OK\r\n");
+  const auto evict_one = [&] {
+    services.client_memory.Note(*services.clients.Add("1.2.3.4:5", "1.2.3.4:6", 7, Instant{}),
+                                2'000'000);
+  };
+  evict_one();
+  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kEvictedClients], 1U);
+  services.stats_report.Reset(services);
+  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kEvictedClients], 0U);
+  evict_one();
+  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kEvictedClients], 1U);
+  EXPECT_EQ(services.client_memory.evicted(), 2U);
+}
+
+// Under ThreadSanitizer: no thread waits for another, and no count is ever more than was counted.
 TEST(StatsReportTest, ResetsWhileOthersCount) {
   TestServer server;
   std::atomic<bool> done{false};

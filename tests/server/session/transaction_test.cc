@@ -86,6 +86,20 @@ TEST_F(TransactionTest, WhatIsWatchedIsBounded) {
   EXPECT_TRUE(transaction_.Watch({}).ok());
 }
 
+// EXEC visits the slots of all watched keys again.
+TEST_F(TransactionTest, SlotsThatExecWillVisitAreBounded) {
+  Limiter::Watched one;
+  one.visits = Transaction::kWatchedVisitsMax - 5;
+  one.key.hash = 1;
+  ASSERT_TRUE(transaction_.Watch(one).ok());
+  Limiter::Watched two;
+  two.visits = 6;
+  two.key.hash = 2;
+  EXPECT_FALSE(transaction_.Watch(two).ok());
+  two.visits = 5;
+  EXPECT_TRUE(transaction_.Watch(two).ok()) << "the refused one is not watched";
+}
+
 TEST(TransactionAbortTest, OnlyAnOpenOneAborts) {
   Transaction transaction;
   transaction.Abort();

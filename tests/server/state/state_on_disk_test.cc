@@ -101,7 +101,8 @@ TEST_F(StateOnDiskTest, UntilItIsLoadedCommandsThatNeedItAreRefused) {
   Conversation client(*server_);
   EXPECT_THAT(client.Run("RL.ALLOW u 10/s"), StartsWith("-LOADING "));
   EXPECT_THAT(client.Run("LASTSAVE"), StartsWith("-LOADING "));
-  EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
+  EXPECT_THAT(client.Run("PING"), StartsWith("-LOADING ")) << "or a probe takes it for ready";
+  EXPECT_EQ(client.Run("ECHO x"), "$1\r\nx\r\n");
   EXPECT_THAT(client.Run("INFO"), HasSubstr("loading:1\r\n"));
   Load();
   EXPECT_EQ(client.Ask("RL.ALLOW u 10/s").elements.size(), 5U);
@@ -209,7 +210,7 @@ TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
 }
 
 // Goal: a new interval counts from the next save on. Method: one of an hour is replaced while the
-// thread waits; the save that is asked for is followed by one that nobody asks for.
+// thread waits; the save that is asked for is followed by one that is not asked for.
 TEST_F(StateOnDiskTest, ANewIntervalCountsFromTheNextSaveOn) {
   Open(With("snapshot"));
   Load();

@@ -1,7 +1,8 @@
-// Goal: full buckets go away by themselves, and the thread that sees to it stops when it is told
-// to. Method: a real thread, over a table whose buckets become full by a fake clock.
+// Goal: full buckets are dropped without a request, and the thread that drops them stops when it is
+// told to. Method: a real thread, over a table whose buckets become full by a fake clock.
 #include "server/state/sweeper_thread.h"
 
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -18,6 +19,7 @@ TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
   Sweeper sweeper(limiter);
+  Policies policies;
   const Limit minute = LimitOf("1/m");
   const Limit hour = LimitOf("1/h");
   constexpr std::size_t kKeys = 10'000;
@@ -27,10 +29,24 @@ TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
     ASSERT_TRUE(limiter.Decide(request, clock.Now()).ok());
   }
   clock.Advance(std::chrono::minutes{1});
-  const SweeperThread thread(sweeper, clock);
+  const SweeperThread thread(sweeper, policies, clock);
   EXPECT_TRUE(Eventually([&] { return sweeper.laps() >= 1; }));
   EXPECT_EQ(sweeper.dropped(), kKeys);
   EXPECT_EQ(limiter.size().buckets, kKeys);
+}
+
+// Memos of limits may still hold them.
+TEST(SweeperThreadTest, FreesTheOverridesOfDeletedPolicies) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  Policies policies;
+  const SweeperThread thread(sweeper, policies, clock);
+  ASSERT_TRUE(policies.Set("p", {{LimitOf("1/h"), {}, ""}}).ok());
+  ASSERT_TRUE(policies.Override("p", "k", {{LimitOf("2/h"), {}, ""}}).ok());
+  const std::shared_ptr<Overrides> overrides = policies.Find("p")->overrides;
+  ASSERT_TRUE(policies.Delete("p").ok());
+  EXPECT_TRUE(Eventually([&] { return overrides->empty(); }));
 }
 
 // Goal: many that become full at one instant are no event for the others. Method: two thousand of
@@ -39,6 +55,7 @@ TEST(SweeperThreadTest, WhatExpiresTogetherDisturbsNoDecision) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
   Sweeper sweeper(limiter);
+  Policies policies;
   const Limit minute = LimitOf("1/m");
   constexpr std::size_t kKeys = 2'000;
   for (std::size_t i = 0; i < kKeys; ++i) {
@@ -48,7 +65,7 @@ TEST(SweeperThreadTest, WhatExpiresTogetherDisturbsNoDecision) {
   clock.Advance(std::chrono::minutes{1});
   const Limit year = LimitOf("1000000000/365d");
   std::int64_t left = 1'000'000'000;
-  const SweeperThread thread(sweeper, clock);
+  const SweeperThread thread(sweeper, policies, clock);
   while (sweeper.laps() < 1) {
     const absl::StatusOr<Verdict> verdict =
         limiter.Decide({{.key = "other", .limit = &year}}, clock.Now());
@@ -63,7 +80,8 @@ TEST(SweeperThreadTest, StopsInTheMiddleOfALap) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
   Sweeper sweeper(limiter);
-  for (int i = 0; i < 100; ++i) const SweeperThread thread(sweeper, clock);
+  Policies policies;
+  for (int i = 0; i < 100; ++i) const SweeperThread thread(sweeper, policies, clock);
   EXPECT_LT(sweeper.laps(), 100U);
 }
 

@@ -1,0 +1,80 @@
+#include "server/session/services.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <sodium.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/check.h"
+#include "server/os/wipe.h"
+
+namespace weir {
+namespace {
+
+std::string RandomRunId() {
+  WEIR_CHECK(sodium_init() >= 0);
+  std::array<unsigned char, 20> bytes;
+  randombytes_buf(bytes.data(), bytes.size());
+  std::array<char, 2 * bytes.size() + 1> hex;
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
+  return hex.data();
+}
+
+// It is in `access` as a hash; readers of the options must not see it.
+Options WithoutPassword(Options options) {
+  Wipe(options.requirepass);
+  return options;
+}
+
+}  // namespace
+
+Services::Services(const Options& server_options, const Clock& server_clock,
+                   Limiter& server_limiter)
+    : options(WithoutPassword(server_options)),
+      settings(options),
+      clock(server_clock),
+      limiter(server_limiter),
+      explicit_time(server_options.allow_explicit_time),
+      observers(server_options, server_clock),
+      client_memory(settings, server_clock),
+      sweeper(server_limiter),
+      started(server_clock.Now()),
+      run_id(RandomRunId()),
+      login_throttle(server_clock),
+      foreign_throttle(server_clock, kForeignLogInterval) {}
+
+std::size_t Services::CountBuckets(Instant now) const {
+  return explicit_time.allowed() ? limiter.CountLive(explicit_time.View(now))
+                                 : limiter.size().buckets;
+}
+
+absl::Status Services::ReloadPolicies() {
+  if (options.policies.empty()) {
+    return absl::FailedPreconditionError("there is no policy file: start with --policies FILE");
+  }
+  MutexLock lock(reload_mutex);
+  absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
+  if (!file.ok()) return file.status();
+  if (file->empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(options.policies, ": it has no policy"));
+  }
+  return ReplacePolicyFile(*file);
+}
+
+absl::Status Services::ReplacePolicyFile(const PolicyFile& file) {
+  const auto retired = [&] {
+    const Limiter::Isolation isolation(limiter);
+    return policies.ReplaceFile(file);
+  }();
+  if (!retired.ok()) return retired.status();
+  for (const std::shared_ptr<const Policy>& policy : *retired) {
+    spdlog::warn("policy '{}' is retired, with {} overrides: the policy file does not have it",
+                 policy->name, policy->overrides->size());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir
