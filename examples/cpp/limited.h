@@ -10,10 +10,13 @@
 //
 //     if (const Answer answer = gate.Ask("user:42", {"10/s"}); answer.retry_after) ...
 //
+// A mistake in the request is no outage: a limited action throws Mistake, and Ask returns the
+// error.
+//
 // weir has 50 ms to answer: half for connecting, where there is no connection, half for the reply.
-// If it does not, the action is run (kOpen) or not (kClosed). The next call connects anew. Nothing
-// is sent twice: a request whose reply was lost may have been charged, and a second one would be
-// charged again.
+// If it does not, or if it says that it cannot (IsAway below), the action is run (kOpen) or not
+// (kClosed). The next call connects again. Nothing is sent twice: a request whose reply was lost
+// may have been charged, and a second one would be charged again.
 //
 // A Gate has one connection: give each thread its own. As hiredis may write to a connection that
 // has been closed, the program ignores SIGPIPE: signal(SIGPIPE, SIG_IGN).
@@ -22,13 +25,17 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -55,6 +62,27 @@ struct Answer {
   std::string error{};                        // weir's, about the words of the request
 };
 
+// What is wrong with the request, in weir's words.
+struct Mistake : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+// True for an error of a server that is there and cannot limit.
+inline bool IsAway(std::string_view error) {
+  constexpr std::array<std::string_view, 11> kAway = {"LOADING ",
+                                                      "MISCONF ",
+                                                      "READONLY ",
+                                                      "NOREPLICAS ",
+                                                      "NOACK ",
+                                                      "MASTERDOWN ",
+                                                      "CLUSTERDOWN ",
+                                                      "BUSY ",
+                                                      "OOM ",
+                                                      "NOAUTH ",
+                                                      "ERR max number of clients reached"};
+  return std::ranges::any_of(kAway, [&](auto away) { return error.starts_with(away); });
+}
+
 class Gate {
  public:
   explicit Gate(GateOptions options) : options_(std::move(options)) {}
@@ -75,7 +103,9 @@ class Gate {
       return NoAnswer();
     }
     if (reply->type == REDIS_REPLY_ERROR) {
-      return {.answered = true, .error = {reply->str, static_cast<std::size_t>(reply->len)}};
+      std::string error(reply->str, reply->len);
+      if (IsAway(error)) return NoAnswer();
+      return {.answered = true, .error = std::move(error)};
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3) return NoAnswer();
     Answer answer{.passes = reply->element[0]->integer == 1, .answered = true};
@@ -92,7 +122,9 @@ class Gate {
     return [this, action = std::move(action), key = std::move(key),
             limits = std::move(limits)](auto&&... arguments) mutable {
       using Result = std::invoke_result_t<Action&, decltype(arguments)...>;
-      const bool passes = Ask(KeyOf(key, arguments...), limits).passes;
+      const Answer answer = Ask(KeyOf(key, arguments...), limits);
+      if (!answer.error.empty()) throw Mistake(answer.error);
+      const bool passes = answer.passes;
       if constexpr (std::is_void_v<Result>) {
         if (passes) action(std::forward<decltype(arguments)>(arguments)...);
         return passes;

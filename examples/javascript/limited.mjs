@@ -8,9 +8,10 @@
 //
 //     const mail = gate.limited(sendMail, (to) => `mail:${to}`, "3/h"); // a key from the arguments
 //
-// weir has 50 ms to answer. If it does not, the action is run (failOpen: true) or Limited is thrown
-// (failOpen: false). The client connects anew by itself. Nothing is sent twice: a request whose
-// reply was lost may have been charged, and a second one would be charged again.
+// weir has 50 ms to answer. If it does not, or if it says that it cannot (AWAY below), the action
+// is run (failOpen: true) or Limited is thrown (failOpen: false). The client connects again.
+// Nothing is sent twice: a request whose reply was lost may have been charged, and a second one
+// would be charged again.
 //
 // A mistake in the limit's words is no outage: the error says what is wrong.
 import * as redis from "redis";
@@ -21,6 +22,11 @@ const { ErrorReply, createClient } = redis.default ?? redis;
 const DEADLINE_MS = 50;
 const RECONNECT_MS = 100;
 const QUEUE_MAX = 1000;
+// Errors of a server that is there and cannot limit.
+const AWAY = new RegExp(
+  "^(LOADING|MISCONF|READONLY|NOREPLICAS|NOACK|MASTERDOWN|CLUSTERDOWN|BUSY|OOM|NOAUTH) " +
+    "|^ERR max number of clients reached",
+);
 
 export class Limited extends Error {
   // retryAfterMs: undefined for never, or if weir does not answer.
@@ -61,7 +67,7 @@ export class Gate {
     try {
       reply = await this.#inTime(this.#ask(["RL.ALLOW", key, ...limits]));
     } catch (error) {
-      if (error instanceof ErrorReply) throw error;
+      if (error instanceof ErrorReply && !AWAY.test(error.message)) throw error;
       if (this.#failOpen) return;
       throw new Limited(key, undefined);
     }
@@ -78,7 +84,7 @@ export class Gate {
   }
 
   close() {
-    // Without a word: whoever waits for a reply gets an error.
+    // No log line: a caller that waits for a reply gets an error.
     if (this.#weir.destroy) this.#weir.destroy();
     else this.#weir.disconnect();
   }

@@ -7,10 +7,10 @@
 
     mail = gate.limited(send_mail, lambda to: f"mail:{to}", "3/h")      # a key from the arguments
 
-weir has 50 ms to answer: half for connecting, where there is no connection, half for the reply. If
-it does not, the action is run (`fail_open=True`) or Limited is raised (`fail_open=False`). The next
-call connects anew. Nothing is sent twice: a request whose reply was lost may have been charged, and
-a second one would be charged again.
+weir has 50 ms to answer: half for connecting, where there is no connection, half for the reply.
+If it does not, or if it says that it cannot (AWAY below), the action is run (`fail_open=True`) or
+Limited is raised (`fail_open=False`). The next call connects again. Nothing is sent twice: a
+request whose reply was lost may have been charged, and a second one would be charged again.
 
 A mistake in the limit's words is no outage: redis.ResponseError says what is wrong. Thread-safe.
 
@@ -24,6 +24,17 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 DEADLINE_SECONDS = 0.050
+
+# Errors of a server that is there and cannot limit. redis-py makes classes of some of them and cuts
+# the first word off those; which ones depends on its version.
+AWAY = ("LOADING ", "MISCONF ", "READONLY ", "NOREPLICAS ", "NOACK ", "MASTERDOWN ",
+        "CLUSTERDOWN ", "BUSY ", "OOM ", "NOAUTH ", "max number of clients reached")
+AWAY_CLASSES = tuple(
+    getattr(redis.exceptions, name)
+    for name in ("ConnectionError", "TimeoutError", "ReadOnlyError", "MasterDownError",
+                 "ClusterDownError", "OutOfMemoryError")
+    if hasattr(redis.exceptions, name)
+)
 
 
 class Limited(Exception):
@@ -52,7 +63,9 @@ class Gate:
         """Takes a token of each limit, or raises Limited."""
         try:
             reply = self._weir.execute_command("RL.ALLOW", key, *limits)
-        except (redis.ConnectionError, redis.TimeoutError) as error:
+        except redis.RedisError as error:
+            if not isinstance(error, AWAY_CLASSES) and not str(error).startswith(AWAY):
+                raise
             if self.fail_open:
                 return
             raise Limited(key, None) from error

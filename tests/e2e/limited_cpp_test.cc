@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -77,6 +79,69 @@ TEST_F(LimitedTest, AMistakeIsNoOutage) {
   EXPECT_FALSE(answer.passes);
   EXPECT_TRUE(answer.answered);
   EXPECT_THAT(answer.error, HasSubstr("unknown unit 'x'"));
+}
+
+// Answers every request of one client after another with a line.
+class OneReplyServer {
+ public:
+  explicit OneReplyServer(const std::string& line)
+      : thread_([this, reply = line + "\r\n"] { Serve(reply); }) {}
+  ~OneReplyServer() {
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+  [[nodiscard]] int port() const { return port_; }
+
+ private:
+  int Listen() {
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    EXPECT_EQ(listen(listener, 16), 0);
+    port_ = ntohs(address.sin_port);
+    return listener;
+  }
+  void Serve(const std::string& reply) const {
+    for (int client = 0; (client = accept(listener_, nullptr, nullptr)) >= 0; close(client)) {
+      char byte = 0;
+      if (recv(client, &byte, 1, 0) != 1) continue;
+      EXPECT_EQ(send(client, reply.data(), reply.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(reply.size()));
+    }
+  }
+
+  int port_ = 0;
+  const int listener_ = Listen();
+  std::thread thread_;
+};
+
+// One request on one connection: is the action called?
+bool IsCalled(const std::string& reply, WhenDown when_down) {
+  const OneReplyServer server(reply);
+  Gate gate = PatientGate(server.port(), when_down);
+  return gate.Limited([] {}, "k", {"1/h"})();
+}
+
+TEST_F(LimitedTest, EveryErrorIsAnOutageOrAMistake) {
+  std::ifstream cases(WEIR_SOURCE_DIR "/tests/e2e/limited_cases.txt");
+  std::string kind;
+  std::size_t count = 0;
+  for (std::string line; std::getline(cases >> kind >> std::ws, line);) {
+    if (kind == "#") continue;
+    ++count;
+    if (kind == "away") {
+      EXPECT_TRUE(IsCalled(line, WhenDown::kOpen)) << line;
+      EXPECT_FALSE(IsCalled(line, WhenDown::kClosed)) << line;
+    } else {
+      EXPECT_THROW(IsCalled(line, WhenDown::kOpen), Mistake) << line;
+      EXPECT_THROW(IsCalled(line, WhenDown::kClosed), Mistake) << line;
+    }
+  }
+  EXPECT_GE(count, 10U);
 }
 
 void ExpectFailsAsChosen(int port) {

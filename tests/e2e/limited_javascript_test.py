@@ -11,6 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
+from limited_cases import limited_cases, one_reply_server
 from weir_e2e import DEADLINE, ServerTest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "javascript" / "limited.mjs"
@@ -58,6 +59,14 @@ await say(newGate({ failOpen: true }).limited((i) => i + 1, "k", "1/h")(7));
 await say(newGate({ failOpen: false }).limited(() => "called", "k", "1/h")());
 """
 
+# Says of each reply whether the action ran, was limited, or what was thrown.
+REPLIES = """
+const closed = newGate({ failOpen: false, deadlineMs });
+const open = newGate({ failOpen: true, deadlineMs });
+await say(open.limited(() => "ran", "k", "1/h")());
+await say(closed.limited(() => "ran", "k", "1/h")());
+"""
+
 # Reads a line whenever the server is another.
 COMES_BACK = """
 import { createInterface } from "node:readline";
@@ -100,6 +109,13 @@ class LimitedTest(ServerTest):
                 "error ERR invalid limit '2/x': unknown unit 'x' (us, ms, s, m, h, d, w)",
             ],
         )
+
+    def test_every_error_is_an_outage_or_a_mistake(self):
+        for kind, line in limited_cases():
+            with self.subTest(line), one_reply_server(line) as port:
+                mistake = [f"error {line[1:]}"] * 2
+                wanted = ["ran", "limited k undefined"] if kind == "away" else mistake
+                self.assertEqual(self.run_program(REPLIES, port), wanted)
 
     def assert_fails_as_chosen(self, port):
         begin = time.monotonic()

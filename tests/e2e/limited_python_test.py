@@ -8,6 +8,7 @@ import unittest
 import redis
 
 from limited import DEADLINE_SECONDS, Gate, Limited
+from limited_cases import limited_cases, one_reply_server
 from weir_e2e import DEADLINE, ServerTest, scaled
 
 # What a call may take where the deadline is 50 ms and the machine is busy.
@@ -37,7 +38,7 @@ class LimitedTest(ServerTest):
         self.assertGreater(raised.exception.retry_after, 1000)
         self.assertLessEqual(raised.exception.retry_after, 1800)
 
-    # Five replicas of a service share one bucket: whoever asks first, two calls of a window pass.
+    # Five replicas of a service share one bucket: two calls of a window pass, of any replicas.
     def test_replicas_share_the_bucket(self):
         server = self.start()
         calls, denials = [], []
@@ -74,6 +75,21 @@ class LimitedTest(ServerTest):
         gate = self.patient_gate(self.start().port, fail_open=True)
         with self.assertRaisesRegex(redis.ResponseError, "unknown unit 'x'"):
             gate.check("k", "2/x")
+
+    def test_every_error_is_an_outage_or_a_mistake(self):
+        for kind, line in limited_cases():
+            with self.subTest(line), one_reply_server(line) as port:
+                calls = []
+                opened = self.patient_gate(port, fail_open=True).limited(calls.append, "k", "1/h")
+                closed = self.patient_gate(port, fail_open=False).limited(calls.append, "k", "1/h")
+                if kind == "away":
+                    opened(1)
+                    self.assertRaises(Limited, closed, 2)
+                    self.assertEqual(calls, [1])
+                else:
+                    self.assertRaises(redis.ResponseError, opened, 1)
+                    self.assertRaises(redis.ResponseError, closed, 2)
+                    self.assertEqual(calls, [])
 
     def assert_fails_as_chosen(self, port):
         self.assertEqual(DEADLINE_SECONDS, 0.050)
