@@ -30,7 +30,13 @@ TEST(TidyTest, TheTreeIsFound) { EXPECT_GT(Tree().size(), 50U); }
 
 TEST(TidyTest, FoldersIncludeOnlyAlongTheArrows) { ExpectKept(IncludeArrows); }
 
+TEST(TidyTest, RoomsAreSmall) { ExpectNone(SmallRooms(Tree())); }
+
 TEST(TidyTest, NoBannedWordIsUsed) { ExpectKept(BannedWords); }
+
+TEST(TidyTest, NoBannedPhraseIsUsed) { ExpectKept(BannedPhrases); }
+
+TEST(TidyTest, HeadersBeginWithANounOrAVerb) { ExpectKept(HeaderOpening); }
 
 TEST(TidyTest, NothingIsLeftOver) { ExpectKept(Leftovers); }
 

@@ -1,5 +1,6 @@
 // Rules about #include lines.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,6 +21,25 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
   };
   return kArrows;
 }
+
+// The rooms of a folder, each after all that it may include.
+const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
+  static const std::map<std::string_view, std::vector<std::string_view>> kRooms = {
+      {"core", {"base", "rules", "table", "words", "limiter", "commands"}},
+      {"module", {"api", "values", "handlers"}},
+      {"server",
+       {"os", "config", "commands", "state", "observe", "access", "session", "handlers", "net"}},
+  };
+  return kRooms;
+}
+
+// Rooms of the server that stand side by side.
+constexpr std::array<std::array<std::string_view, 2>, 4> kNeighbours = {{
+    {"access", "observe"},
+    {"access", "state"},
+    {"observe", "state"},
+    {"handlers", "net"},
+}};
 
 // A library that only one folder, and its tests, may know.
 struct Confined {
@@ -43,6 +63,24 @@ std::string_view Included(const SourceFile& file, std::size_t index) {
   return name.empty() ? name : name.substr(1);
 }
 
+// "rules" of "core/rules/limit.h"; "" of "server/main.cc".
+std::string_view Room(std::string_view path) {
+  const std::size_t first = path.find('/');
+  const std::size_t second = path.find('/', first + 1);
+  return second == std::string_view::npos ? "" : path.substr(first + 1, second - first - 1);
+}
+
+// Of two files of one folder. A file beside the rooms, like main.cc, may include all of them.
+bool RoomMayInclude(std::string_view folder, std::string_view from, std::string_view to) {
+  if (from.empty() || from == to || !Rooms().contains(folder)) return true;
+  const auto& rooms = Rooms().at(folder);
+  const auto place = [&](std::string_view room) { return std::ranges::find(rooms, room); };
+  if (place(from) == rooms.end() || place(to) >= place(from)) return false;
+  return std::ranges::none_of(kNeighbours, [&](const auto& pair) {
+    return std::ranges::count(pair, from) > 0 && std::ranges::count(pair, to) > 0;
+  });
+}
+
 bool MayInclude(std::string_view from, std::string_view included) {
   const std::string_view to = included.substr(0, included.find('/'));
   if (from == to) return true;
@@ -64,6 +102,12 @@ Findings IncludeArrows(const SourceFile& file) {
                               ": the arrows are server -> persistence, protocol, core; "
                               "persistence -> core; module -> core"});
     }
+    const bool same_folder = included.substr(0, included.find('/')) == folder;
+    if (same_folder && !RoomMayInclude(folder, Room(file.path), Room(included))) {
+      findings.push_back({file.path, i + 1,
+                          std::string(Room(file.path)) + " may not include " +
+                              std::string(included) + ": see Rooms in include_rules.cc"});
+    }
     for (const auto& [prefix, owner] : kConfined) {
       const bool at_home =
           folder == owner || file.path.starts_with("tests/" + std::string(owner) + "/");
@@ -73,6 +117,28 @@ Findings IncludeArrows(const SourceFile& file) {
                                 "/: give it an interface there"});
       }
     }
+  }
+  return findings;
+}
+
+Findings SmallRooms(const std::vector<SourceFile>& tree) {
+  std::map<std::string, std::size_t> files;
+  for (const SourceFile& file : tree) {
+    const std::string folder = file.path.substr(0, file.path.rfind('/') + 1);
+    if (IsCpp(file) || (folder.starts_with("tests/") && file.path.ends_with(".py"))) {
+      ++files[folder];
+    }
+  }
+  Findings findings;
+  for (const auto& [folder, count] : files) {
+    const bool is_test = folder.starts_with("tests/");
+    const std::size_t most = is_test ? kTestFolderFilesMax : kRoomFilesMax;
+    if (count <= most || !(is_test || Rooms().contains(folder.substr(0, folder.find('/'))))) {
+      continue;
+    }
+    findings.push_back({folder, 0,
+                        std::to_string(count) + " source files, at most " + std::to_string(most) +
+                            ": find the two rooms that it is"});
   }
   return findings;
 }

@@ -1,5 +1,5 @@
-// The rules of the tree that no compiler knows: who may include whom, which calls are banned and
-// what to use instead, how long things may get, and that nothing lies about unused.
+// The rules of the tree that no compiler knows: which folder may include which, which calls are
+// banned and what to use instead, how long things may get, and that nothing lies about unused.
 //
 // Each rule is a function from files to findings. It sees a file as text, so it is a heuristic: it
 // knows comments and literals (SourceFile::code), but no types and no macros.
@@ -15,15 +15,28 @@ namespace weir::tidy {
 inline constexpr std::size_t kColumnsMax = 100;
 inline constexpr std::size_t kFileLinesMax = 500;
 inline constexpr std::size_t kFunctionLinesMax = 70;
+inline constexpr std::size_t kRoomFilesMax = 30;  // C++ files
+inline constexpr std::size_t kTestFolderFilesMax = 45;
 
-// The arrows between folders, and the folder that alone may know Asio, RocksDB or the module API.
+// The arrows between folders and between the rooms of a folder, and the folder that alone may know
+// Asio, RocksDB or the module API.
 [[nodiscard]] Findings IncludeArrows(const SourceFile& file);
 
 // Calls and words that have no place in (a part of) the tree, each with its replacement.
 [[nodiscard]] Findings BannedWords(const SourceFile& file);
 
+// Words and phrases that make a reader stop, in comments, string literals and pages, each with its
+// replacement.
+[[nodiscard]] Findings BannedPhrases(const SourceFile& file);
+
+// The first sentence of a header begins with a noun or a verb, not with What, Who or Of.
+[[nodiscard]] Findings HeaderOpening(const SourceFile& file);
+
 // Notes to self that should be an issue or done: TO DO, FIX ME, written as one word.
 [[nodiscard]] Findings Leftovers(const SourceFile& file);
+
+// Rooms of core/, module/ and server/, and folders of tests/, have few files.
+[[nodiscard]] Findings SmallRooms(const std::vector<SourceFile>& tree);
 
 // Behind its opening comment a header says `#pragma once`.
 [[nodiscard]] Findings PragmaOnce(const SourceFile& file);

@@ -49,6 +49,61 @@ TEST(TidyRulesTest, TheServerIncludesWhatIsBelowIt) {
   EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", "#include \"bench/y.h\"\n"), ElementsAre(1));
 }
 
+TEST(TidyRulesTest, RoomsIncludeOnlyDownwards) {
+  const auto lines = [](const char* path, const std::string& included) {
+    return Lines(IncludeArrows, path, "#include \"" + included + "\"\n");
+  };
+  EXPECT_THAT(lines("core/table/x.h", "core/rules/y.h"), IsEmpty());
+  EXPECT_THAT(lines("core/table/x.h", "core/table/y.h"), IsEmpty());
+  EXPECT_THAT(lines("core/rules/x.h", "core/table/y.h"), ElementsAre(1));
+  EXPECT_THAT(lines("core/attic/x.h", "core/base/y.h"), ElementsAre(1)) << "no such room";
+  EXPECT_THAT(lines("core/rules/x.h", "core/y.h"), ElementsAre(1));
+  EXPECT_THAT(lines("server/handlers/x.cc", "core/commands/y.h"), IsEmpty());
+  EXPECT_THAT(lines("server/handlers/x.cc", "server/session/y.h"), IsEmpty());
+  EXPECT_THAT(lines("server/session/x.cc", "server/handlers/y.h"), ElementsAre(1));
+  EXPECT_THAT(lines("server/net/x.cc", "server/handlers/y.h"), ElementsAre(1)) << "side by side";
+  EXPECT_THAT(lines("server/main.cc", "server/net/y.h"), IsEmpty());
+  EXPECT_THAT(lines("tests/server/net/x.cc", "server/handlers/y.h"), IsEmpty());
+}
+
+TEST(TidyRulesTest, RoomsHaveFewFiles) {
+  std::vector<SourceFile> tree;
+  const auto add = [&tree](const std::string& folder, std::size_t files) {
+    for (std::size_t i = 0; i < files; ++i) {
+      tree.push_back(MakeSourceFile(folder + std::to_string(i) + ".h", ""));
+    }
+  };
+  add("core/rules/", kRoomFilesMax);
+  add("tests/core/", kTestFolderFilesMax);
+  add("bench/", 100);
+  EXPECT_THAT(SmallRooms(tree), IsEmpty());
+  add("core/rules/x", 1);
+  add("tests/core/x", 1);
+  EXPECT_EQ(SmallRooms(tree).size(), 2U);
+}
+
+TEST(TidyRulesTest, PhrasesAreBannedInProse) {
+  EXPECT_THAT(Lines(BannedPhrases, "core/x.h", "// Made anew.\nint anew;\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "Log(\"read anew\");\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "int x;  // Goes on for\n// ever.\n"),
+              ElementsAre(1));
+  EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "// The other, this one, whose.\n"), IsEmpty());
+  EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "Run(\"AUTH nobody x\");  // nobody\n"),
+              ElementsAre(1));
+  EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "Run(\"AUTH nobody x\");\n"), IsEmpty());
+  EXPECT_THAT(Lines(BannedPhrases, "a.md", "By itself it\ndoes, by\nthemselves.\n"),
+              ElementsAre(1, 2));
+  EXPECT_THAT(Lines(BannedPhrases, "x.py", "nobody = 1  # of nobody\nnobody = 2\n"),
+              ElementsAre(1));
+}
+
+TEST(TidyRulesTest, HeadersOpenWithANounOrAVerb) {
+  EXPECT_THAT(Lines(HeaderOpening, "core/x.h", "// What it is.\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(HeaderOpening, "core/x.h", "// Whatever.\n"), IsEmpty());
+  EXPECT_THAT(Lines(HeaderOpening, "core/x.h", "// The limit.\n// What\n"), IsEmpty());
+  EXPECT_THAT(Lines(HeaderOpening, "core/x.cc", "// What it is.\n"), IsEmpty());
+}
+
 TEST(TidyRulesTest, AsioAndRocksDbHaveOneHome) {
   EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", "#include <asio.hpp>\n"), IsEmpty());
   EXPECT_THAT(Lines(IncludeArrows, "tests/server/x.cc", "#include <asio.hpp>\n"), IsEmpty());
@@ -77,6 +132,7 @@ TEST(TidyRulesTest, NothingSleeps) {
 TEST(TidyRulesTest, BannedCallsAreFound) {
   EXPECT_THAT(Lines(BannedWords, "core/x.cc", "throw 1;\nassert(x);\nx = rand();\natoi(x);\n"),
               ElementsAre(3, 1, 2, 4));
+  EXPECT_THAT(Lines(BannedWords, "examples/x.h", "throw 1;\n"), IsEmpty());
   EXPECT_THAT(Lines(BannedWords, "core/x.cc", "static_assert(x);\nf(\"throw\");\n"), IsEmpty());
   EXPECT_THAT(Lines(BannedWords, "core/x.cc", "absl::Mutex mutex;\n"), ElementsAre(1));
   EXPECT_THAT(Lines(BannedWords, "server/x.cc", "std::cout << x;\nprintf(x);\n"),

@@ -1,0 +1,115 @@
+// Rules about the English of comments, string literals and pages.
+#include <array>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+#include "tests/tidy/rules.h"
+
+namespace weir::tidy {
+namespace {
+
+struct BannedPhrase {
+  std::string_view words;  // in lower case
+  std::string_view instead;
+  bool in_literals = true;  // else it may be a name there
+};
+
+constexpr std::array kBannedPhrases = {
+    BannedPhrase{"anew", "again"},
+    BannedPhrase{"for ever", "forever"},
+    BannedPhrase{"whom", "a noun: the client that, the keys that"},
+    BannedPhrase{"whoever", "a client that, a caller that"},
+    BannedPhrase{"by itself", "automatically, by default, alone"},
+    BannedPhrase{"by themselves", "automatically, alone"},
+    BannedPhrase{"in vain", "needlessly, without success"},
+    BannedPhrase{"to be had", "available"},
+    BannedPhrase{"is no more", "no longer exists, is gone"},
+    BannedPhrase{"are no more", "no longer exist, are gone"},
+    BannedPhrase{"that there is not", "missing, unknown"},
+    BannedPhrase{"he", "they, or the client: it"},
+    BannedPhrase{"his", "their, or the client's: its"},
+    BannedPhrase{"him", "them, or the client: it"},
+    BannedPhrase{"nobody", "no client, no thread, none", false},
+    BannedPhrase{"somebody", "a client, another thread", false},
+};
+
+// A line's comment and literals in lower case; of another file than C++ and
+// Markdown its comment.
+struct Prose {
+  std::string comment;
+  std::string literals;
+};
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+Prose ProseOf(const SourceFile& file, std::size_t index) {
+  const std::string line = Lower(file.lines[index]);
+  if (file.path.ends_with(".md")) return {line, ""};
+  if (file.path.ends_with(".py")) {
+    const std::size_t comment = line.find("# ");
+    return {comment == std::string::npos ? "" : line.substr(comment), ""};
+  }
+  if (!IsCpp(file)) return {};
+  const std::string& code = file.code[index];
+  std::size_t comment = line.find("//");
+  while (comment != std::string::npos && code[comment] != ' ')
+    comment = line.find("//", comment + 1);
+  Prose prose;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool hidden = code[i] == ' ';
+    std::string& text = i >= comment ? prose.comment : prose.literals;
+    text.push_back(hidden ? line[i] : '|');
+  }
+  return prose;
+}
+
+// A phrase may go on in the next line.
+bool HasPhrase(std::string_view text, std::string_view next, std::string_view words) {
+  if (ContainsWord(text, words)) return true;
+  const std::size_t space = words.find(' ');
+  if (space == std::string_view::npos) return false;
+  while (!next.empty() && (next.front() == ' ' || next.front() == '/' || next.front() == '|')) {
+    next.remove_prefix(1);
+  }
+  const std::string joined = std::string(text) + " " + std::string(next.substr(0, words.size()));
+  return ContainsWord(joined, words);
+}
+
+}  // namespace
+
+Findings BannedPhrases(const SourceFile& file) {
+  if (file.path.starts_with("tests/tidy/") || file.path.starts_with("bench/results/")) return {};
+  Findings findings;
+  Prose next = file.lines.empty() ? Prose{} : ProseOf(file, 0);
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    const Prose prose = std::move(next);
+    next = i + 1 < file.lines.size() ? ProseOf(file, i + 1) : Prose{};
+    for (const BannedPhrase& phrase : kBannedPhrases) {
+      const bool banned =
+          HasPhrase(prose.comment, next.comment, phrase.words) ||
+          (phrase.in_literals && HasPhrase(prose.literals, next.literals, phrase.words));
+      if (!banned) continue;
+      findings.push_back(
+          {file.path, i + 1,
+           "\"" + std::string(phrase.words) + "\": say " + std::string(phrase.instead)});
+    }
+  }
+  return findings;
+}
+
+Findings HeaderOpening(const SourceFile& file) {
+  if (!IsHeader(file) || file.lines.empty()) return {};
+  for (const std::string_view word : {"What", "Who", "Whom", "Whoever", "Of"}) {
+    if (file.lines.front().starts_with("// " + std::string(word) + " ")) {
+      return {{file.path, 1, "a header's first sentence begins with a noun or a verb"}};
+    }
+  }
+  return {};
+}
+
+}  // namespace weir::tidy
