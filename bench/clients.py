@@ -6,12 +6,15 @@
     slow       1,000 connections that send a byte every 5 s; load beside them
     hostile    200 clients that make the server keep what they can (hostile_clients.py)
     fair       a client of a million pipelined requests; beside it one that sends a PING every 10 ms
+    limits     a user of a million distinct limits, on one key and on many, and looks at keys that
+               have many; beside it the same PINGs
 
 Load is RL.ALLOW from 50 connections over a million keys, at pipeline 1 and 64, in turn with and
 without the others; medians of RUNS. How the server is run and measured: subject.py.
 """
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import resource
@@ -19,12 +22,13 @@ import select
 import socket
 import statistics
 import struct
+import tempfile
 import threading
 import time
 
 import hostile_clients
 import subject
-from resp import encode
+from resp import Client, encode
 
 RUNS = 5
 LIMIT = "1M/3285d"  # no bucket is full again meanwhile
@@ -38,6 +42,9 @@ FLOODS = 10
 FLOOD_REQUESTS = 1_000_000
 FLOOD_KEYS = 1_000
 PING_INTERVAL = 0.01
+
+FLOOD_LIMITS = 1_000_000
+LIMITS_PER_REQUEST = 50
 
 
 def connected(server):
@@ -144,23 +151,34 @@ def load(server, pipeline):
     )
 
 
-def flood(server):
-    """Sends FLOOD_REQUESTS as fast as they are taken, and reads the replies."""
-    requests = b"".join(encode("RL.ALLOW", f"key:{i}", LIMIT) for i in range(FLOOD_KEYS))
-    unsent = len(requests) * (FLOOD_REQUESTS // FLOOD_KEYS)
-    unread = FLOOD_REQUESTS
+def rush(server, requests):
+    """Sends an iterable's chunks of requests as fast as they are taken, and reads the replies."""
+    chunks = itertools.chain(requests, [encode("ECHO", "the end")])
+    unsent, tail = memoryview(next(chunks)), b""
     with connected(server) as client:
         client.setblocking(False)
         events = select.poll()
         events.register(client, select.POLLIN | select.POLLOUT)
-        while unread:
+        while not tail.endswith(b"the end\r\n"):
             for _, event in events.poll():
                 if event & select.POLLIN:
-                    unread -= client.recv(1 << 20).count(b"*")
+                    tail = (tail + client.recv(1 << 20))[-64:]
                 if event & select.POLLOUT and unsent:
-                    unsent -= client.send(requests[-unsent % len(requests) :])
+                    unsent = unsent[client.send(unsent) :] or memoryview(next(chunks, b""))
                 if not unsent:
                     events.modify(client, select.POLLIN)
+
+
+def rush_beside(server, requests):
+    """Rushes in a process of its own, which leaves the core to the PINGs that it shares it with."""
+    os.nice(19)
+    rush(server, requests)
+
+
+def flood(server):
+    """Rushes FLOOD_REQUESTS over FLOOD_KEYS."""
+    requests = b"".join(encode("RL.ALLOW", f"key:{i}", LIMIT) for i in range(FLOOD_KEYS))
+    rush_beside(server, itertools.repeat(requests, FLOOD_REQUESTS // FLOOD_KEYS))
 
 
 def pings(server, go_on):
@@ -206,12 +224,52 @@ def fair(path):
     print_pings("PING alone", alone)
 
 
+def limit_floods():
+    """Each flood's name, and its requests: three times a million limits, then looks."""
+    limits = [f"{i + 1}/3000d" for i in range(FLOOD_LIMITS)]
+    firsts = range(0, FLOOD_LIMITS, LIMITS_PER_REQUEST)
+    groups = [limits[first : first + LIMITS_PER_REQUEST] for first in firsts]
+    yield "on one key", [encode("RL.ALLOW", "app:x", *group) for group in groups]
+    yield "on many keys", [encode("RL.ALLOW", f"app:{i}", *g) for i, g in enumerate(groups)]
+    yield "the same again", [encode("RL.ALLOW", f"app:{i}", *g) for i, g in enumerate(groups)]
+    watch = encode("WATCH", "app:x") * 1024 + encode("UNWATCH")
+    exists = encode("EXISTS", *["app:x"] * 300)
+    transaction = encode("MULTI") + encode("TTL", "app:x") * 500 + encode("EXEC")
+    inspect = encode("RL.INSPECT", "app:x") * 100
+    yield "looks", [watch, exists, transaction, inspect] * 20
+    yield "deletions", [encode("DEL", f"app:{i}") for i in range(len(groups))]
+
+
+def limits(path):
+    print(f"\n{FLOOD_LIMITS:,} distinct limits of one user, one I/O thread:")
+    with tempfile.NamedTemporaryFile("w", encoding="ascii") as users:
+        users.write("user default on nopass ~* +@all\nuser app on >a ~app:* +@all -@admin\n")
+        users.flush()
+        _limits(subject.weir("--users-file", users.name, server=path))
+
+
+def _limits(command):
+    with subject.Subject(command) as server:
+        for name, requests in limit_floods():
+            chunks = [encode("AUTH", "app", "a") + b"".join(requests)]
+            flooder = multiprocessing.Process(target=rush_beside, args=(server, chunks))
+            flooder.start()
+            print_pings(name, pings(server, lambda seen: flooder.is_alive() or len(seen) < 100))
+            flooder.join()
+        with Client(server.port) as other:
+            admitted = other.ask("RL.ALLOW", "other:1", "77/s")[0]
+            admitted += 1 - other.ask("CL.THROTTLE", "other:1", 5, 1, 1)[0]
+        print(f"  {admitted} of 2 new limits of another user admitted")
+        print(f"  {server.resident_bytes() / 1e6:.0f} MB resident")
+
+
 def main():
     sections = {
         "idle": lambda path: beside(path, IdleClients),
         "slow": lambda path: beside(path, SlowClients),
         "hostile": hostile_clients.measure,
         "fair": fair,
+        "limits": limits,
     }
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument(
