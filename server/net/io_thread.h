@@ -64,7 +64,7 @@ class IoThread {
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
 
   // Serves a connection that was accepted with context().
-  void Adopt(Transport transport, std::shared_ptr<ClientRecord> record);
+  void Adopt(Transport transport, ClientArrival arrival);
 
   // Closes a connection whose farewell has been written; `owner` is let go when that is done.
   void Dismiss(StreamSocket socket, std::shared_ptr<const void> owner);

@@ -297,7 +297,7 @@ void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer, const Door
   const std::string address = EndpointText(IsUnix(own) ? own : peer);
   thread.Adopt(
       Transport(std::move(socket), std::move(session)),
-      services_.clients.Add(address, EndpointText(own), descriptor, services_.clock.Now()));
+      services_.clients.Announce(address, EndpointText(own), descriptor, services_.clock.Now()));
 }
 
 void Listener::Refuse(StreamSocket socket, std::string_view farewell, const Door& door,

@@ -15,14 +15,13 @@ bool IsKilled(const ClientRecord& record) { return record.killed.load(std::memor
 
 }  // namespace
 
-ClientRecord::ClientRecord(std::uint64_t client_id, std::string peer_address,
-                           std::string own_address, int file_descriptor, Instant connected_at)
-    : id(client_id),
-      address(std::move(peer_address)),
-      local_address(std::move(own_address)),
-      descriptor(file_descriptor),
-      connected(connected_at),
-      last_active_ns(connected_at.time_since_epoch().count()) {}
+ClientRecord::ClientRecord(ClientArrival arrival)
+    : id(arrival.id),
+      address(std::move(arrival.address)),
+      local_address(std::move(arrival.local_address)),
+      descriptor(arrival.descriptor),
+      connected(arrival.connected),
+      last_active_ns(arrival.connected.time_since_epoch().count()) {}
 
 void ClientRecord::set_name(std::string name) {
   MutexLock lock(mutex_);
@@ -91,13 +90,18 @@ std::string ClientRecord::Line(Instant now) const {
       " lib-name=", library_, " lib-ver=", library_version_);
 }
 
-std::shared_ptr<ClientRecord> ClientRegistry::Add(std::string peer_address, std::string own_address,
-                                                  int descriptor, Instant connected) {
+ClientArrival ClientRegistry::Announce(std::string address, std::string local_address,
+                                       int descriptor, Instant connected) {
   MutexLock lock(mutex_);
-  const std::uint64_t id = next_id_++;
-  auto record = std::make_shared<ClientRecord>(id, std::move(peer_address), std::move(own_address),
-                                               descriptor, connected);
-  records_.emplace(id, record);
+  ++announced_;
+  return {next_id_++, std::move(address), std::move(local_address), descriptor, connected};
+}
+
+std::shared_ptr<ClientRecord> ClientRegistry::Add(ClientArrival arrival) {
+  auto record = std::make_shared<ClientRecord>(std::move(arrival));
+  MutexLock lock(mutex_);
+  --announced_;
+  records_.emplace(record->id, record);
   return record;
 }
 
@@ -108,7 +112,7 @@ void ClientRegistry::Remove(const ClientRecord& record) {
 
 std::size_t ClientRegistry::size() const {
   MutexLock lock(mutex_);
-  return records_.size();
+  return announced_ + records_.size();
 }
 
 std::shared_ptr<ClientRecord> ClientRegistry::Find(std::uint64_t id) const {

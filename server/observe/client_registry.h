@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -19,11 +20,19 @@ namespace weir {
 
 struct CommandSpec;
 
+// A connection that was accepted and has no record yet.
+struct ClientArrival {
+  std::uint64_t id;
+  std::string address;        // as ClientRecord's
+  std::string local_address;  // the same
+  int descriptor;
+  Instant connected;
+};
+
 // One connection. Written by its session's thread, read by any.
 class ClientRecord {
  public:
-  ClientRecord(std::uint64_t id, std::string peer_address, std::string own_address, int descriptor,
-               Instant connected);
+  explicit ClientRecord(ClientArrival arrival);
 
   const std::uint64_t id;
   const std::string address;        // of the client, "127.0.0.1:50000"
@@ -78,11 +87,22 @@ class ClientRecord {
 // All connections. Thread-safe.
 class ClientRegistry {
  public:
-  // A record with the next id, listed until it is removed.
-  [[nodiscard]] std::shared_ptr<ClientRecord> Add(std::string peer_address, std::string own_address,
-                                                  int descriptor, Instant connected);
+  // Gives the next id to a connection, which is counted from now on and listed once it is added.
+  // The thread that serves it adds it, so that its memory lies with the rest of that connection:
+  // with Asio's memory of sockets in between, which is kept, none of it would go back to the
+  // system.
+  [[nodiscard]] ClientArrival Announce(std::string address, std::string local_address,
+                                       int descriptor, Instant connected);
+  // Makes the record, listed until it is removed.
+  [[nodiscard]] std::shared_ptr<ClientRecord> Add(ClientArrival arrival);
+  // Both, for a caller that has a connection of its own.
+  [[nodiscard]] std::shared_ptr<ClientRecord> Add(std::string address, std::string local_address,
+                                                  int descriptor, Instant connected) {
+    return Add(Announce(std::move(address), std::move(local_address), descriptor, connected));
+  }
   void Remove(const ClientRecord& record);
 
+  // Connections that were announced and not removed.
   [[nodiscard]] std::size_t size() const;
   // Null if there is none, or it was killed.
   [[nodiscard]] std::shared_ptr<ClientRecord> Find(std::uint64_t id) const;
@@ -92,6 +112,7 @@ class ClientRegistry {
  private:
   mutable Mutex mutex_;
   absl::btree_map<std::uint64_t, std::shared_ptr<ClientRecord>> records_ ABSL_GUARDED_BY(mutex_);
+  std::size_t announced_ ABSL_GUARDED_BY(mutex_) = 0;  // and not added
   std::uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 

@@ -84,7 +84,8 @@ class LoopbackServer {
 
   // Waits until so many clients are connected.
   [[nodiscard]] bool AwaitClients(std::size_t count) {
-    return Eventually([&] { return server_.services().clients.size() == count; });
+    const ClientRegistry& clients = server_.services().clients;
+    return Eventually([&] { return clients.size() == count && clients.All().size() == count; });
   }
 
   // Bytes of replies that its threads have written, or tried to.

@@ -54,7 +54,7 @@ class IoThreadTest : public testing::Test {
     }
     const int descriptor = socket.native_handle();
     thread_.Adopt(Transport(std::move(socket)),
-                  services_.clients.Add("peer", "own", descriptor, clock_.Now()));
+                  services_.clients.Announce("peer", "own", descriptor, clock_.Now()));
   }
 
   // Sends a ping and these bytes; returns when the server has read all of them.

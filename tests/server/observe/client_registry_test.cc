@@ -46,6 +46,21 @@ TEST(ClientRegistryTest, ListsWhatIsOpenOldestFirst) {
   EXPECT_EQ(registry.Add("127.0.0.1:4", "127.0.0.1:7379", 12, kNow)->id, 4U);
 }
 
+// A connection counts from its announcement, so that those of a burst are not too many together.
+TEST(ClientRegistryTest, AnAnnouncedClientCountsAndIsListedOnceItIsAdded) {
+  ClientRegistry registry;
+  ClientArrival first = registry.Announce("127.0.0.1:1", "127.0.0.1:7379", 10, kNow);
+  ClientArrival second = registry.Announce("127.0.0.1:2", "127.0.0.1:7379", 11, kNow);
+  EXPECT_EQ(registry.size(), 2U);
+  EXPECT_THAT(Ids(registry), ElementsAre());
+  const auto two = registry.Add(std::move(second));  // by another thread than the first, and sooner
+  const auto one = registry.Add(std::move(first));
+  EXPECT_EQ(registry.size(), 2U);
+  EXPECT_THAT(Ids(registry), ElementsAre(1, 2));
+  registry.Remove(*one);
+  EXPECT_EQ(registry.size(), 1U);
+}
+
 // Its connection may take a while to end, and counts until then.
 TEST(ClientRegistryTest, NobodyFindsWhoWasKilled) {
   ClientRegistry registry;
@@ -69,7 +84,7 @@ TEST(ClientRegistryTest, ARecordOutlivesItsRemoval) {
 }
 
 TEST(ClientRecordTest, TheLineHasTheFieldsOfRedis) {
-  ClientRecord record(42, "10.0.0.1:50000", "10.0.0.2:7379", 9, kNow);
+  ClientRecord record({42, "10.0.0.1:50000", "10.0.0.2:7379", 9, kNow});
   EXPECT_EQ(record.Line(kNow),
             "id=42 addr=10.0.0.1:50000 laddr=10.0.0.2:7379 fd=9 name= age=0 idle=0 flags=N db=0 "
             "sub=0 psub=0 ssub=0 "
@@ -97,7 +112,7 @@ TEST(ClientRecordTest, TheLineHasTheFieldsOfRedis) {
 }
 
 TEST(ClientRecordTest, TheFlagsTellWhatAClientIs) {
-  ClientRecord record(42, "/run/weir.sock:0", "/run/weir.sock:0", 9, kNow);
+  ClientRecord record({42, "/run/weir.sock:0", "/run/weir.sock:0", 9, kNow});
   EXPECT_THAT(record.Line(kNow), testing::HasSubstr(" flags=U "));
   record.stays = true;
   record.monitors = true;
@@ -106,7 +121,7 @@ TEST(ClientRecordTest, TheFlagsTellWhatAClientIs) {
 
 // Another thread's clock reading may be a little later than ours.
 TEST(ClientRecordTest, ALittleInTheFutureIsNow) {
-  ClientRecord record(1, "a", "b", 1, kNow);
+  ClientRecord record({1, "a", "b", 1, kNow});
   record.last_active_ns = (kNow + std::chrono::milliseconds{900}).time_since_epoch().count();
   EXPECT_THAT(record.Line(kNow), testing::HasSubstr(" idle=0 "));
 }

@@ -23,7 +23,7 @@ using Words = std::vector<std::string_view>;
 constexpr Instant kNow{Nanos{1'339'518'083'107'412'999}};
 
 std::shared_ptr<ClientRecord> NewRecord() {
-  return std::make_shared<ClientRecord>(1, "127.0.0.1:60866", "own", 7, kNow);
+  return std::make_shared<ClientRecord>(ClientArrival{1, "127.0.0.1:60866", "own", 7, kNow});
 }
 
 TEST(MonitorsTest, WritesALineAsRedisDoes) {
