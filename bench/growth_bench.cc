@@ -112,7 +112,10 @@ void InsertKeys(std::int64_t keys, std::size_t key_bytes) {
     }
     std::string key = "user:" + std::to_string(i);
     key.resize(std::max(key.size(), key_bytes), '.');
-    WEIR_CHECK(limiter.Decide({{.key = key, .limit = &limit, .hint = &hint}}, now)->allowed);
+    WEIR_CHECK(
+        limiter
+            .Decide({{.key = key, .limit = &limit, .hint = &hint, .hash = limiter.Hash(key)}}, now)
+            ->allowed);
     const auto after = steady_clock::now();
     longest = std::max(longest, Millis(after - last));
     last = after;

@@ -51,8 +51,10 @@ void Run(benchmark::State& state, const std::vector<std::string>& keys,
 
   const auto request_for = [&](const std::string& key, std::int64_t tokens) {
     Request request;
+    const KeyHash hash = limiter.Hash(key);
     for (std::size_t i = 0; i < limits.size(); ++i) {
-      request.push_back({.key = key, .limit = &limits[i], .cost = tokens, .hint = &hints[i]});
+      request.push_back(
+          {.key = key, .limit = &limits[i], .cost = tokens, .hint = &hints[i], .hash = hash});
     }
     return request;
   };
@@ -80,7 +82,7 @@ void BM_NewKeyAtTheBound(benchmark::State& state) {
   std::uint64_t next = 0;
   const auto ask = [&] {
     std::string key = "user:" + std::to_string(next++);
-    return limiter.Decide({{.key = key, .limit = &limit, .hint = &hint}},
+    return limiter.Decide({{.key = key, .limit = &limit, .hint = &hint, .hash = limiter.Hash(key)}},
                           kStart + Nanos{static_cast<std::int64_t>(next)});
   };
   while (limiter.evicted() < limiter.size().buckets) {

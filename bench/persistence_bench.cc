@@ -53,7 +53,7 @@ class Buckets {
   // Charges the next key: of each `keys` calls every key has one.
   void Touch() {
     const std::string_view key(reinterpret_cast<const char*>(&next_), sizeof(next_));
-    const auto verdict = limiter_->Decide({{key, &limit_, 1, &hint_}}, kNow);
+    const auto verdict = limiter_->Decide({{key, &limit_, 1, &hint_, limiter_->Hash(key)}}, kNow);
     WEIR_CHECK(verdict.ok() && verdict->allowed);
     constexpr std::uint64_t kStride = 7'919;  // prime, and no divisor of the sizes here
     next_ = (next_ + kStride) % keys_;

@@ -12,14 +12,15 @@ void Tally::Count(const ParsedRequest& request, const Verdict& verdict) {
   }
   CountRequest(verdict.allowed);
   if (verdict.allowed) return;
-  denied_keys.Add(request.checks[verdict.limit_index].key, verdict.key_hash);
+  const Check& decider = request.checks[verdict.limit_index];
+  denied_keys.Add(decider.key, decider.hash.hash);
 }
 
-void Tally::CountThrottle(std::string_view key, const Limit& limit, const Verdict& verdict) {
-  CountDecision(limits.Of(kThrottleName, throttle_), limit, verdict.decisions.front(),
+void Tally::CountThrottle(const Check& check, const Verdict& verdict) {
+  CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict.decisions.front(),
                 verdict.allowed);
   CountRequest(verdict.allowed);
-  if (!verdict.allowed) denied_keys.Add(key, verdict.key_hash);
+  if (!verdict.allowed) denied_keys.Add(check.key, check.hash.hash);
 }
 
 }  // namespace weir

@@ -24,7 +24,7 @@ class Tally {
   // Counts a verdict that changed something, or that was refused.
   void Count(const ParsedRequest& request, const Verdict& verdict);
   // The same of a request of CL.THROTTLE for one key.
-  void CountThrottle(std::string_view key, const Limit& limit, const Verdict& verdict);
+  void CountThrottle(const Check& check, const Verdict& verdict);
   // One request.
   void CountRequest(bool passed) noexcept { (passed ? allowed : denied).Add(); }
 

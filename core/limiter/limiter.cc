@@ -1,72 +1,49 @@
 #include "core/limiter/limiter.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/base/attributes.h"
-#include "absl/container/fixed_array.h"
 #include "absl/utility/utility.h"
 
 #include "core/base/check.h"
 #include "core/limiter/plan.h"
-#include "core/rules/join_decisions.h"
 #include "core/rules/rule.h"
 #include "core/table/key_bound.h"
 
 namespace weir {
-namespace {
 
-constexpr std::size_t kFewChecks = 4;
-
-// The keys of a request's checks, hashed: one a check.
-void HashKeys(const KeyHasher& hasher, std::span<const Check> request, std::span<KeyHash> hashes) {
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Check& check = request[i];
-    const bool same_key = i > 0 && check.key.data() == request[i - 1].key.data() &&
-                          check.key.size() == request[i - 1].key.size();
-    hashes[i] = same_key ? hashes[i - 1] : check.hash ? *check.hash : hasher(check.key);
-  }
-}
-
-struct HashedKeys {
-  HashedKeys(const KeyHasher& hasher, std::span<const Check> request) : of_check(request.size()) {
-    HashKeys(hasher, request, {of_check.data(), of_check.size()});
-  }
-
-  absl::FixedArray<KeyHash, kFewChecks> of_check;
-};
-
-}  // namespace
-
-// Where a check's bucket is.
-struct Limiter::Place {
+// The bucket of a check.
+struct Limiter::FoundBucket {
   std::optional<LimitId> id;  // unset: not interned, so there is no bucket
-  Bucket* bucket = nullptr;   // null: absent
-  Bucket present;             // its value without marks; Bucket{}, which is full, where absent
+  Bucket* slot = nullptr;     // null: absent
 };
 
 // A request whose partitions are locked and whose buckets are found, while this lives.
-struct Limiter::Hearing {
-  Hearing(Limiter& limiter, std::span<const Check> checks, Instant asked)
-      : request(checks),
-        hashed(limiter.hasher_, checks),
-        keys(hashed.of_check),
-        places(checks.size()),
-        plan(checks, limiter.max_wait_,
-             [this](std::size_t i, std::size_t j) { return keys[i] == keys[j]; }),
-        lock(limiter.table_, keys),
-        now(limiter.ExecutionTime(keys, asked)) {
-    limiter.FindBuckets(*this);
+template <std::size_t kChecks>
+struct Limiter::LockedRequest {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE LockedRequest(Limiter& limiter, std::span<const Check> request,
+                                             Instant asked)
+      : checks(request),
+        plan(request, limiter.max_wait_),
+        lock(limiter.table_, request.size(),
+             [request](std::size_t i) { return request[i].hash.partition; }),
+        now(limiter.ExecutionTime(lock, asked)) {
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      WEIR_DCHECK(checks[i].hash == limiter.Hash(checks[i].key));
+      found.Make(i);
+      if (!plan.AsksBucket(i)) continue;
+      limiter.FindBucket(checks[i], found[i]);
+      if (found[i].slot) plan.bucket(i).SetStored(Unmarked(*found[i].slot));
+    }
   }
 
-  const std::span<const Check> request;
-  const HashedKeys hashed;
-  const std::span<const KeyHash> keys;         // one a check
-  absl::FixedArray<Place, kFewChecks> places;  // one a check
-  Plan plan;
-  const TableLock lock;
+  const std::span<const Check> checks;
+  PerCheck<FoundBucket, kChecks> found;
+  Plan<kChecks> plan;
+  const KeysLock<kChecks> lock;
   const Instant now;
 };
 
@@ -81,18 +58,6 @@ Limiter::Limiter(const LimiterOptions& options)
   WEIR_CHECK(max_wait_ >= Nanos{0} && max_wait_ <= kMaxWaitMax);
   if (notes_changes_) registry_.NoteChanges();
   set_memory_max(options.memory_max);
-}
-
-// Gives a bucket that is there another value.
-void Limiter::Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot,
-                      Bucket value) {
-  if (!notes_changes_) {
-    slot = value;
-    return;
-  }
-  Partition& partition = table_.partition(key.partition);
-  partition.ReplaceNoted({key.hash, id}, limit.shape().algorithm, slot, value);
-  NoteChanged(key.partition);
 }
 
 void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket) {
@@ -116,35 +81,22 @@ void Limiter::NoteChanged(std::size_t partition) {
 // decide as of before it would be to take a bucket for full that is absent because it became so
 // since. By another thread: its charge would seem to lie too far ahead, and the clamp would cut it.
 // Requires: the partitions are locked.
-Instant Limiter::ExecutionTime(std::span<const KeyHash> keys, Instant now) {
-  for (const KeyHash& key : keys) {
-    now = std::max(now, table_.partition(key.partition).latest());
-  }
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLock<kChecks>& lock,
+                                                                   Instant now) {
+  lock.ForEach([&](const Partition& partition) { now = std::max(now, partition.latest()); });
   return now;
 }
 
-// Where the bucket of a check is, and what it says. Requires: its partition is locked. Inline, for
-// a call would make a decision dearer by 4 %.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline Limiter::Place Limiter::FindPlace(const KeyHash& key,
-                                                                      const Check& check) {
-  Place place;
+// Finds the bucket of a check. Requires: its partition is locked. Inline, for a call would make a
+// decision dearer by 4 %.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::FindBucket(const Check& check,
+                                                             FoundBucket& found) {
   LimitHint no_hint;
-  place.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
-  if (!place.id) return place;
-  place.bucket = table_.partition(key.partition).Find({key.hash, *place.id});
-  place.present = place.bucket ? Unmarked(*place.bucket) : Bucket{};
-  return place;
-}
-
-// Requires: the partitions are locked.
-void Limiter::FindBuckets(Hearing& hearing) {
-  for (std::size_t i = 0; i < hearing.request.size(); ++i) {
-    if (!hearing.plan.AsksBucket(i)) continue;
-    Place& place = hearing.places[i];
-    place = FindPlace(hearing.keys[i], hearing.request[i]);
-    Plan::Seat& seat = hearing.plan.seat(i);
-    place.bucket ? seat.Find(place.present) : seat.Take(place.present);
-  }
+  found.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
+  if (!found.id) return;
+  const KeyHash& key = check.hash;
+  found.slot = table_.partition(key.partition).Find({key.hash, *found.id});
 }
 
 // Whether the key may have so many buckets more; nothing if that takes a count. It has no more than
@@ -162,7 +114,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline std::optional<bool> Limiter::KnownRoom(const
 
 // The same, counted where it has to be. The full buckets of the key make room, but for `asked`.
 inline bool Limiter::HasRoom(const KeyHash& key, std::size_t added, Instant now,
-                             std::span<const Place> asked) {
+                             std::span<const FoundBucket> asked) {
   const std::optional<bool> known = KnownRoom(key, added, now);
   return known ? *known : MakeRoomOnKey(key, added, now, asked);
 }
@@ -170,7 +122,7 @@ inline bool Limiter::HasRoom(const KeyHash& key, std::size_t added, Instant now,
 // Counts the buckets of every key in the partition. Where this key has too many, drops its full
 // ones but for those of `asked`. Cost: about 20 ns a slot.
 bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
-                            std::span<const Place> asked) {
+                            std::span<const FoundBucket> asked) {
   Partition& partition = table_.partition(key.partition);
   slots_visited_ += partition.size();
   CrowdedKeys::Counts counts;
@@ -182,7 +134,7 @@ bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
       if (slot.key_hash() != key.hash) return false;
       const Nanos wait = TimeToFull(registry_.Get(slot.limit), bucket, now);
       const bool is_asked =
-          std::ranges::find(asked, std::optional(slot.limit), &Place::id) != asked.end();
+          std::ranges::find(asked, std::optional(slot.limit), &FoundBucket::id) != asked.end();
       if (wait > Nanos{0} || is_asked) {
         until_full = std::min(until_full, wait);
         return false;
@@ -199,258 +151,205 @@ bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
   return false;
 }
 
-// Keeps what the plan has changed. Whatever can fail comes before the first write.
-absl::Status Limiter::Keep(Hearing& hearing, Introducer introducer) {
-  const std::size_t checks = hearing.request.size();
-  bool any_new = false;
-  for (std::size_t i = 0; i < checks; ++i) {
-    if (!hearing.plan.IsNew(i)) continue;
-    any_new = true;
+// Stores what the plan has changed. Whatever can fail comes before the first write.
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<kChecks>& locked,
+                                                                 Introducer introducer) {
+  const Plan<kChecks>& plan = locked.plan;
+  if (plan.any_new() && !IsRoomKnown(locked)) {
+    absl::Status room = MakeRoomForNew(locked, introducer);
+    if (!room.ok()) return room;
+  }
+  // Present buckets before new ones: those may move a map's slots, or drop some.
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const FoundBucket& found = locked.found[i];
+    if (!found.slot) continue;
+    if (const std::optional<Bucket> bucket = plan.Change(i)) {
+      Replace(locked.checks[i].hash, *found.id, *locked.checks[i].limit, *found.slot, *bucket);
+    }
+  }
+  if (plan.any_new()) InsertNew(locked);
+  return absl::OkStatus();
+}
+
+// True if the new buckets of a request may be inserted, as far as that is known without a count of
+// some key's buckets: their keys have room, their limits have ids.
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Limiter::IsRoomKnown(
+    const LockedRequest<kChecks>& locked) {
+  const Plan<kChecks>& plan = locked.plan;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (!plan.IsNew(i)) continue;
+    if (!locked.found[i].id) return false;
+    if (!KnownRoom(locked.checks[i].hash, plan.size(), locked.now).value_or(false)) return false;
+  }
+  return true;
+}
+
+// Makes sure that the new buckets of a request may be inserted: their keys have room, their limits
+// have ids. A request that is refused for its key gives no ids out.
+template <std::size_t kChecks>
+absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer introducer) {
+  const Plan<kChecks>& plan = locked.plan;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (!plan.IsNew(i)) continue;
     std::size_t added = 1;
     for (std::size_t j = 0; j < i; ++j) {
-      if (hearing.plan.IsNew(j) && hearing.keys[j] == hearing.keys[i]) ++added;
+      if (plan.IsNew(j) && locked.checks[j].hash == locked.checks[i].hash) ++added;
     }
-    if (!HasRoom(hearing.keys[i], added, hearing.now, hearing.places)) return TooManyBucketsOfKey();
+    if (!HasRoom(locked.checks[i].hash, added, locked.now, locked.found.first(plan.size())))
+      return TooManyBucketsOfKey();
   }
-  // A request that is refused for its key gives no ids out.
-  for (std::size_t i = 0; any_new && i < checks; ++i) {
-    if (!hearing.plan.IsNew(i)) continue;
-    std::optional<LimitId>& id = hearing.places[i].id;
-    if (id) continue;
-    const Check& check = hearing.request[i];
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    std::optional<LimitId>& id = locked.found[i].id;
+    if (id || !plan.IsNew(i)) continue;
+    const Check& check = locked.checks[i];
     LimitHint no_hint;
     const absl::StatusOr<LimitId> interned =
         registry_.Intern(*check.limit, check.hint ? *check.hint : no_hint, introducer);
     if (!interned.ok()) return interned.status();
     id = *interned;
   }
-  // Present buckets before new ones: those may move a map's slots, or drop some.
-  for (std::size_t i = 0; i < checks; ++i) {
-    const Place& place = hearing.places[i];
-    if (!place.bucket) continue;
-    if (const std::optional<Bucket> bucket = hearing.plan.Change(i)) {
-      Replace(hearing.keys[i], *place.id, *hearing.request[i].limit, *place.bucket, *bucket);
-    }
-  }
-  for (std::size_t i = 0; any_new && i < checks; ++i) {
-    if (hearing.plan.IsNew(i)) MakeRoomFor(checks, hearing.keys[i].partition, hearing.now);
-  }
-  for (std::size_t i = 0; any_new && i < checks; ++i) {
-    if (!hearing.plan.IsNew(i)) continue;
-    Insert(hearing.keys[i], *hearing.places[i].id, *hearing.request[i].limit,
-           *hearing.plan.Change(i));
-  }
   return absl::OkStatus();
 }
 
-void Limiter::RaiseLatest(std::span<const KeyHash> keys, Instant now) {
+// Makes room for all new buckets of a request, so that they do not drive out one another. (It may
+// be one of its old ones that goes, if that has the smallest used share.) Requires: the partition
+// is locked, at most kChecksMax buckets.
+inline void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
+  const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
+  if (table_.partition(partition).size() + buckets <= slots_max) return;
+  DropDownTo(slots_max - std::max(buckets, slots_max / 32), partition, now);
+}
+
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<kChecks>& locked) {
+  const Plan<kChecks>& plan = locked.plan;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (plan.IsNew(i)) MakeRoomFor(plan.size(), locked.checks[i].hash.partition, locked.now);
+  }
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (!plan.IsNew(i)) continue;
+    Insert(locked.checks[i].hash, *locked.found[i].id, *locked.checks[i].limit,
+           plan.bucket(i).step.bucket);
+  }
+}
+
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::RaiseLatest(const KeysLock<kChecks>& lock,
+                                                              Instant now) {
   if (!time_is_ordered_) return;
-  for (const KeyHash& key : keys) table_.partition(key.partition).RaiseLatest(now);
+  lock.ForEach([now](Partition& partition) { partition.RaiseLatest(now); });
 }
 
-void Limiter::Join(const Hearing& hearing, Verdict& verdict) const {
-  hearing.plan.Join(hearing.now, verdict);
-  verdict.key_hash = hearing.keys[verdict.limit_index].hash;
+// The second half of a request, after the decision: the writes, and the verdict.
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Conclude(LockedRequest<kChecks>& locked,
+                                                                   Introducer introducer,
+                                                                   Verdict& verdict) {
+  absl::Status committed = Commit(locked, introducer);
+  if (!committed.ok()) return committed;
+  RaiseLatest(locked.lock, locked.now);
+  locked.plan.Join(locked.now, verdict);
+  return absl::OkStatus();
 }
 
-// The second half of a request, after the decision: the verdict, and the writes.
-absl::StatusOr<Verdict> Limiter::Conclude(Hearing& hearing, Introducer introducer) {
-  absl::StatusOr<Verdict> verdict(absl::in_place);
-  Join(hearing, *verdict);
-  absl::Status kept = Keep(hearing, introducer);
-  if (!kept.ok()) {
-    verdict = std::move(kept);
-  } else {
-    RaiseLatest(hearing.keys, hearing.now);
-  }
-  return verdict;
-}
-
-// The usual request, one limit of one key, the same as all others are decided: for a third of what
-// a plan costs. Returns false, with nothing changed, where the limit has to be interned
-// or the key's buckets have to be counted: that is the plan's.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Limiter::DecideOne(const Check& check, Instant now,
-                                                            Verdict& verdict) {
-  const Limit& limit = *check.limit;
-  const KeyHash key = check.hash ? *check.hash : hasher_(check.key);
-  const PartitionLock lock(table_, key.partition);
-  Partition& partition = table_.partition(key.partition);
-  now = std::max(now, partition.latest());
-  Place place;
-  if (limit.has_bucket()) place = FindPlace(key, check);
-  const auto cost = static_cast<std::uint64_t>(check.cost);
-  const Step step = DecideLimit(limit, place.present, now, cost, max_wait_);
-  if (place.bucket) {
-    Replace(key, *place.id, limit, *place.bucket, step.bucket);
-  } else if (step.decision.allowed && cost > 0 && limit.has_bucket()) {
-    if (!place.id || !KnownRoom(key, 1, now).value_or(false)) return false;
-    MakeRoomFor(1, key.partition, now);
-    Insert(key, *place.id, limit, step.bucket);
-  }
-  if (time_is_ordered_) partition.RaiseLatest(now);
-
-  verdict.allowed = step.decision.allowed || limit.shape().shadow;
-  verdict.remaining = step.decision.remaining;
-  if (!verdict.allowed) verdict.retry_after = step.decision.retry_after;
-  verdict.reset_after = step.decision.reset_after;
-  verdict.key_hash = key.hash;
-  verdict.decisions.push_back(step.decision);
-  return true;
-}
-
-// Some limits of the usual kind: each interned, none on trial, each with a bucket of its own. The
-// same as all others are decided, for half of what a plan costs. Returns false, with nothing
-// changed, where one is of another kind.
-bool Limiter::DecideFew(std::span<const Check> request, Instant now, Verdict& verdict) {
-  if (request.size() > kFewChecks) return false;
-  std::array<KeyHash, kFewChecks> hashes{};
-  const std::span<KeyHash> keys = std::span(hashes).first(request.size());
-  HashKeys(hasher_, request, keys);
-  const std::uint16_t partition = hashes[0].partition;
-  const bool is_one_partition = std::ranges::all_of(
-      keys, [partition](const KeyHash& key) { return key.partition == partition; });
-  if (is_one_partition) {
-    const PartitionLock lock(table_, partition);
-    return DecideFewLocked(request, keys, now, verdict);
-  }
-  const TableLock lock(table_, keys);
-  return DecideFewLocked(request, keys, now, verdict);
-}
-
-bool Limiter::DecideFewLocked(std::span<const Check> request, std::span<const KeyHash> keys,
-                              Instant now, Verdict& verdict) {
-  std::array<Place, kFewChecks> places;
-  std::array<Bucket, kFewChecks> after;
-  verdict.decisions.resize(request.size());
-  const std::span<Decision> decisions(verdict.decisions);
-  verdict.allowed = true;
-  bool any_new = false;
-  now = ExecutionTime(keys, now);
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Check& check = request[i];
-    const Limit& limit = *check.limit;
-    if (limit.shape().shadow || !limit.has_bucket()) return false;
-    places[i] = FindPlace(keys[i], check);
-    if (!places[i].id) return false;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (places[j].id == places[i].id && keys[j] == keys[i]) return false;
-    }
-    const Step step = DecideLimit(limit, places[i].present, now,
-                                  static_cast<std::uint64_t>(check.cost), max_wait_);
-    after[i] = step.bucket;
-    decisions[i] = step.decision;
-    verdict.allowed = verdict.allowed && step.decision.allowed;
-    any_new = any_new || (!places[i].bucket && check.cost > 0);
-  }
-  any_new = any_new && verdict.allowed;
-
-  const auto is_new = [&](std::size_t i) {
-    return verdict.allowed && !places[i].bucket && request[i].cost > 0;
-  };
-  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
-    // A count of the key's buckets is the plan's.
-    if (is_new(i) && !KnownRoom(keys[i], request.size(), now).value_or(false)) return false;
-  }
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const Place& place = places[i];
-    const Limit& limit = *request[i].limit;
-    if (decisions[i].allowed && !verdict.allowed) {
-      decisions[i] = DecideLimit(limit, place.present, now, 0, max_wait_).decision;
-    } else if (place.bucket && after[i] != place.present) {
-      Replace(keys[i], *place.id, limit, *place.bucket, after[i]);
-    }
-  }
-  // Behind those that are there: it moves a map's slots, or drops some.
-  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
-    if (is_new(i)) MakeRoomFor(request.size(), keys[i].partition, now);
-  }
-  for (std::size_t i = 0; any_new && i < request.size(); ++i) {
-    if (is_new(i)) Insert(keys[i], *places[i].id, *request[i].limit, after[i]);
-  }
-  RaiseLatest(keys, now);
-  JoinDecisions([](std::size_t) { return false; }, verdict);
-  verdict.key_hash = keys[verdict.limit_index].hash;
-  return true;
-}
-
-// Returns what attempt() returns. Where that is refused for a new limit, takes ids of idle limits
+// Returns the status of attempt(). Where that is refused for a new limit, takes ids of idle limits
 // back and tries again, until none are left: an attempt leaves fewer idle ones than are taken back
 // at once. Not inside an Isolation, whose locks are in the way.
-template <typename Result, typename Try>
-absl::StatusOr<Result> Limiter::WithRoomForLimits(Try attempt) {
-  absl::StatusOr<Result> result = attempt();
+template <typename Try>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::WithRoomForLimits(Try attempt) {
+  absl::Status status = attempt();
+  if (ABSL_PREDICT_TRUE(status.ok())) return status;
+  return TryWithRoom(std::move(status), attempt);
+}
+
+absl::Status Limiter::TryWithRoom(absl::Status status, absl::FunctionRef<absl::Status()> attempt) {
   const auto is_refused = [&] {
-    return absl::IsResourceExhausted(result.status()) && !TableHold::IsHeldByThisThread(table_);
+    return absl::IsResourceExhausted(status) && !TableHold::IsHeldByThisThread(table_);
   };
   for (std::size_t taken = kReclaimsAtOnce; taken == kReclaimsAtOnce && is_refused();) {
     taken = ReclaimLimits(1, kReclaimsAtOnce);
-    if (taken > 0) result = attempt();
+    if (taken > 0) status = attempt();
   }
-  return result;
+  return status;
 }
 
-absl::StatusOr<Verdict> Limiter::DecidePlanned(const Request& request, Instant now,
-                                               Introducer introducer) {
-  return WithRoomForLimits<Verdict>([&] {
-    Hearing hearing(*this, request, now);
-    hearing.plan.Decide(hearing.now);
-    return Conclude(hearing, introducer);
-  });
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::DecideChecks(const Request& request,
+                                                                       Instant now,
+                                                                       Introducer introducer,
+                                                                       Verdict& verdict) {
+  LockedRequest<kChecks> locked(*this, request, now);
+  locked.plan.Decide(locked.now);
+  return Conclude(locked, introducer, verdict);
 }
 
-// All ways return one variable, so that the verdict is made in its place.
+absl::Status Limiter::DecideMany(const Request& request, Instant now, Introducer introducer,
+                                 Verdict& verdict) {
+  return DecideChecks<kManyChecks>(request, now, introducer, verdict);
+}
+
+// The usual request has one check: its own instance, without loops, takes a third of the
+// instructions.
 absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now,
                                         Introducer introducer) {
   absl::StatusOr<Verdict> verdict(absl::in_place);
-  const bool is_decided = request.size() == 1 ? DecideOne(request.front(), now, *verdict)
-                                              : DecideFew(request, now, *verdict);
-  if (!is_decided) verdict = DecidePlanned(request, now, introducer);
+  absl::Status status = request.size() == 1
+                            ? DecideChecks<kOneCheck>(request, now, introducer, *verdict)
+                            : DecideMany(request, now, introducer, *verdict);
+  if (ABSL_PREDICT_FALSE(!status.ok())) {
+    status = TryWithRoom(std::move(status),
+                         [&] { return DecideMany(request, now, introducer, *verdict); });
+    if (!status.ok()) verdict = std::move(status);
+  }
   return verdict;
 }
 
 Verdict Limiter::Peek(const Request& request, Instant now) {
-  Hearing hearing(*this, request, now);
-  hearing.plan.Decide(hearing.now);
+  LockedRequest<kManyChecks> locked(*this, request, now);
+  locked.plan.Decide(locked.now);
   Verdict verdict;
-  Join(hearing, verdict);
+  locked.plan.Join(locked.now, verdict);
   return verdict;
 }
 
 absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_t upto, Instant now,
                                              Introducer introducer) {
-  return WithRoomForLimits<Grant>([&]() -> absl::StatusOr<Grant> {
-    Hearing hearing(*this, request, now);
-    const std::int64_t granted = hearing.plan.DecideUpTo(upto, hearing.now);
-    absl::StatusOr<Verdict> verdict = Conclude(hearing, introducer);
-    if (!verdict.ok()) return verdict.status();
-    return Grant{granted, *std::move(verdict)};
+  Grant grant;
+  absl::Status status = WithRoomForLimits([&] {
+    LockedRequest<kManyChecks> locked(*this, request, now);
+    grant.granted = locked.plan.DecideUpTo(upto, locked.now);
+    return Conclude(locked, introducer, grant.verdict);
   });
+  if (!status.ok()) return status;
+  return grant;
 }
 
 Verdict Limiter::Refund(const Request& request, Instant now) {
-  Hearing hearing(*this, request, now);
-  Verdict verdict = hearing.plan.Refund(hearing.now);
-  verdict.key_hash = hearing.keys[verdict.limit_index].hash;
-  const absl::Status kept = Keep(hearing, kNoIntroducer);
-  WEIR_CHECK(kept.ok());  // There are no new buckets in it.
-  RaiseLatest(hearing.keys, hearing.now);
+  LockedRequest<kManyChecks> locked(*this, request, now);
+  Verdict verdict = locked.plan.Refund(locked.now);
+  const absl::Status committed = Commit(locked, kNoIntroducer);
+  WEIR_CHECK(committed.ok());  // There are no new buckets in it.
+  RaiseLatest(locked.lock, locked.now);
   return verdict;
 }
 
 absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nanos patience,
                                                     Instant now, Introducer introducer) {
-  return WithRoomForLimits<Admission>([&]() -> absl::StatusOr<Admission> {
-    Hearing hearing(*this, request, now);
-    Reservation reservation = hearing.plan.Reserve(hearing.now, patience);
-    reservation.key = hearing.keys.front();
-    absl::StatusOr<Verdict> verdict = Conclude(hearing, introducer);
-    if (!verdict.ok()) return verdict.status();
-    Admission admission{*std::move(verdict), std::nullopt};
-    if (admission.verdict.allowed && reservation.ready > hearing.now) {
+  Admission admission;
+  absl::Status status = WithRoomForLimits([&] {
+    LockedRequest<kManyChecks> locked(*this, request, now);
+    Reservation reservation = locked.plan.Reserve(locked.now, patience);
+    reservation.key = locked.checks.front().hash;
+    absl::Status concluded = Conclude(locked, introducer, admission.verdict);
+    if (admission.verdict.allowed && reservation.ready > locked.now) {
       admission.reservation = std::move(reservation);
     }
-    return admission;
+    return concluded;
   });
+  if (!status.ok()) return status;
+  return admission;
 }
 
 }  // namespace weir

@@ -2,8 +2,9 @@
 //
 //     Limiter limiter({.secret = RandomHashSecret()});
 //     const Limit limit = *ParseLimitWord("10/s")->limit;
-//     const Request request = {{.key = "user:42", .limit = &limit}};
-//     absl::StatusOr<Verdict> verdict = limiter.Decide(request, clock.Now());
+//     const Request request = {{.key = "user:42", .limit = &limit, .hash =
+//     limiter.Hash("user:42")}}; absl::StatusOr<Verdict> verdict = limiter.Decide(request,
+//     clock.Now());
 //
 // It never reads a clock: `now` is an argument everywhere, in [Instant{}, kInstantMax].
 // Thread-safe: a call locks the partitions of its keys, in ascending order, for its whole length;
@@ -22,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -99,6 +101,10 @@ class Limiter {
   // cut what an early one has just charged.
   [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now,
                                                Introducer introducer = kNoIntroducer);
+
+  // What hashes the keys of checks.
+  [[nodiscard]] const KeyHasher& hasher() const noexcept { return hasher_; }
+  [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher_(key); }
 
   // Fetches what a later call about this key will look at into the cache of this core, in two
   // steps: some hundred ns apart each finds there what it needs. For callers that have several
@@ -291,33 +297,44 @@ class Limiter {
   [[nodiscard]] std::size_t CountLive(Instant now);
 
  private:
-  struct Hearing;
-  struct Place;
+  struct FoundBucket;
+  template <std::size_t kChecks>
+  struct LockedRequest;
   static constexpr std::size_t kReclaimsAtOnce = 1024;
 
-  template <typename Result, typename Try>
-  [[nodiscard]] absl::StatusOr<Result> WithRoomForLimits(Try attempt);
-  [[nodiscard]] bool DecideOne(const Check& check, Instant now, Verdict& verdict);
-  [[nodiscard]] absl::StatusOr<Verdict> DecidePlanned(const Request& request, Instant now,
-                                                      Introducer introducer);
-  [[nodiscard]] bool DecideFew(std::span<const Check> request, Instant now, Verdict& verdict);
-  [[nodiscard]] bool DecideFewLocked(std::span<const Check> request, std::span<const KeyHash> keys,
-                                     Instant now, Verdict& verdict);
-  [[nodiscard]] Instant ExecutionTime(std::span<const KeyHash> keys, Instant now);
-  [[nodiscard]] Place FindPlace(const KeyHash& key, const Check& check);
-  void FindBuckets(Hearing& hearing);
-  absl::Status Keep(Hearing& hearing, Introducer introducer);
+  template <typename Try>
+  [[nodiscard]] absl::Status WithRoomForLimits(Try attempt);
+  [[nodiscard]] absl::Status TryWithRoom(absl::Status status,
+                                         absl::FunctionRef<absl::Status()> attempt);
+  template <std::size_t kChecks>
+  [[nodiscard]] absl::Status DecideChecks(const Request& request, Instant now,
+                                          Introducer introducer, Verdict& verdict);
+  [[nodiscard]] absl::Status DecideMany(const Request& request, Instant now, Introducer introducer,
+                                        Verdict& verdict);
+  template <std::size_t kChecks>
+  [[nodiscard]] static Instant ExecutionTime(const KeysLock<kChecks>& lock, Instant now);
+  void FindBucket(const Check& check, FoundBucket& found);
+  template <std::size_t kChecks>
+  [[nodiscard]] absl::Status Conclude(LockedRequest<kChecks>& locked, Introducer introducer,
+                                      Verdict& verdict);
+  template <std::size_t kChecks>
+  [[nodiscard]] absl::Status Commit(LockedRequest<kChecks>& locked, Introducer introducer);
+  template <std::size_t kChecks>
+  [[nodiscard]] absl::Status MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer introducer);
+  template <std::size_t kChecks>
+  [[nodiscard]] bool IsRoomKnown(const LockedRequest<kChecks>& locked);
+  template <std::size_t kChecks>
+  void InsertNew(const LockedRequest<kChecks>& locked);
   template <typename Visit>
   void VisitKey(const KeyHash& key, Visit visit);
   [[nodiscard]] std::size_t SlotsOf(const KeyHash& key);
   [[nodiscard]] std::optional<bool> KnownRoom(const KeyHash& key, std::size_t added, Instant now);
   [[nodiscard]] bool HasRoom(const KeyHash& key, std::size_t added, Instant now,
-                             std::span<const Place> asked);
+                             std::span<const FoundBucket> asked);
   [[nodiscard]] bool MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
-                                   std::span<const Place> asked);
-  void RaiseLatest(std::span<const KeyHash> keys, Instant now);
-  void Join(const Hearing& hearing, Verdict& verdict) const;
-  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing, Introducer introducer);
+                                   std::span<const FoundBucket> asked);
+  template <std::size_t kChecks>
+  void RaiseLatest(const KeysLock<kChecks>& lock, Instant now);
   [[nodiscard]] Verdict LookAgain(const Reservation& reservation, bool allowed, Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
@@ -349,5 +366,18 @@ class Limiter {
   LimitRegistry registry_;
   BucketTable table_;
 };
+
+// Gives a bucket that is there another value.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::Replace(const KeyHash& key, LimitId id,
+                                                          const Limit& limit, Bucket& slot,
+                                                          Bucket value) {
+  if (!notes_changes_) {
+    slot = value;
+    return;
+  }
+  Partition& partition = table_.partition(key.partition);
+  partition.ReplaceNoted({key.hash, id}, limit.shape().algorithm, slot, value);
+  NoteChanged(key.partition);
+}
 
 }  // namespace weir

@@ -232,15 +232,6 @@ void Limiter::set_memory_max(std::size_t bytes) noexcept {
   registry_.set_limits_max(bytes == 0 ? limits_max_ : std::min(limits_max_, limits));
 }
 
-// Makes room for all new buckets of a request, so that they do not drive out one another. (It may
-// be one of its old ones that goes, if that has the smallest used share.)
-// Requires: the partition is locked, at most kChecksMax buckets.
-void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
-  const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
-  if (table_.partition(partition).size() + buckets <= slots_max) return;
-  DropDownTo(slots_max - std::max(buckets, slots_max / 32), partition, now);
-}
-
 // Drops all that is full, and more until only so many are left. Requires: the partition is locked.
 void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now) {
   struct Slot {

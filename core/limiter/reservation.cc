@@ -1,5 +1,7 @@
 #include "core/limiter/reservation.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
 #include "core/rules/join_decisions.h"
 #include "core/rules/rule.h"
@@ -23,7 +25,6 @@ Verdict LookAgain(const Reservation& reservation, std::span<const Bucket> bucket
   }
   Verdict verdict;
   verdict.allowed = allowed;
-  verdict.key_hash = reservation.key.hash;
   std::size_t parts_seen = 0;
   for (std::size_t i = 0; i < reservation.part_of_check.size(); ++i) {
     const std::uint8_t part = reservation.part_of_check[i];
@@ -34,7 +35,10 @@ Verdict LookAgain(const Reservation& reservation, std::span<const Bucket> bucket
     }
     verdict.decisions.push_back(looks[part]);
   }
+  const bool all_shadow = std::ranges::all_of(
+      reservation.parts, [](const Reservation::Part& part) { return part.limit.shape().shadow; });
   JoinDecisions(
+      verdict.decisions.size(), all_shadow,
       [&](std::size_t i) {
         return reservation.parts[reservation.part_of_check[i]].limit.shape().shadow;
       },

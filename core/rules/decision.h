@@ -32,7 +32,6 @@ struct Verdict {
   Nanos reset_after{0};        // until every bucket is full: the longest
   std::size_t limit_index =
       0;  // the check that decided: the longest wait, else the fewest remaining; first of equals
-  std::uint64_t key_hash = 0;  // of that check's key, as the table has it (key_hash.h)
   // A bit a check, the first one's the lowest: it asks the bucket of an earlier one, with which it
   // was decided as one.
   std::uint64_t repeated = 0;

@@ -4,20 +4,20 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/base/attributes.h"
+
 #include "core/rules/decision.h"
 
 namespace weir {
 
 // Joins the decisions that count: those of shadow limits only where there are no others. Requires:
-// verdict.decisions is complete, verdict.allowed is set.
+// verdict.decisions has `count`, of which `all_shadow` are or not, and verdict.allowed is set.
 template <typename IsShadow>
-void JoinDecisions(IsShadow is_shadow, Verdict& verdict) {
-  const std::size_t count = verdict.decisions.size();
-  bool all_shadow = true;
-  for (std::size_t i = 0; i < count; ++i) all_shadow = all_shadow && is_shadow(i);
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void JoinDecisions(std::size_t count, bool all_shadow,
+                                                       IsShadow is_shadow, Verdict& verdict) {
   bool first = true;
   for (std::size_t i = 0; i < count; ++i) {
-    if (is_shadow(i) && !all_shadow) continue;
+    if (!all_shadow && is_shadow(i)) continue;
     const Decision& decision = verdict.decisions[i];
     const bool decides = verdict.allowed ? decision.remaining < verdict.remaining
                                          : decision.retry_after > verdict.retry_after;

@@ -38,12 +38,6 @@ std::int64_t TokensIn(const Emission& emission, ExactNanos room) noexcept {
 
 }  // namespace
 
-ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
-  const std::uint64_t high = bucket.high & ~kBucketMark;
-  return {static_cast<std::int64_t>(high << 32 | bucket.low),
-          std::min(bucket.extra, denominator - 1)};
-}
-
 Bucket BucketOfTat(ExactNanos tat) noexcept {
   WEIR_DCHECK(tat.whole >= 0);
   const auto whole = static_cast<std::uint64_t>(tat.whole);
@@ -80,10 +74,13 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
     step.decision.allowed = true;
   } else {
     const ExactNanos next = Add(base, CostInTime(emission, cost), denominator);
-    if (next > horizon) {
-      step.decision.retry_after = Nanos{Ceil(Subtract(next, horizon, denominator))};
+    bool is_soon = next <= horizon;
+    if (!is_soon) {
+      const ExactNanos wait = Subtract(next, horizon, denominator);
+      step.decision.retry_after = Nanos{Ceil(wait)};
+      is_soon = wait <= ExactNanos{patience.count(), 0};
     }
-    if (next <= Add(horizon, {patience.count(), 0}, denominator)) {
+    if (is_soon) {
       step.decision.allowed = true;
       step.bucket = BucketOfTat(next);
       base = next;

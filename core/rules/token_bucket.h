@@ -22,6 +22,7 @@
 // token_bucket_law_test.cc and token_bucket_model_test.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/base/exact_nanos.h"
@@ -59,7 +60,11 @@ inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
 
 // The TAT in a bucket, and the bucket of a TAT. A fraction that the denominator does not reach (the
 // limit changed under the bucket) reads as the greatest that it has: less than 1 ns, once.
-[[nodiscard]] ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept;
+[[nodiscard]] inline ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
+  const std::uint64_t high = bucket.high & ~kBucketMark;
+  return {static_cast<std::int64_t>(high << 32 | bucket.low),
+          std::min(bucket.extra, denominator - 1)};
+}
 [[nodiscard]] Bucket BucketOfTat(ExactNanos tat) noexcept;
 
 }  // namespace weir

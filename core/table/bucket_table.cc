@@ -82,28 +82,6 @@ void BucketTable::PrefetchBuckets(const KeyHash& key) noexcept {
   guarded.mutex.Unlock();
 }
 
-PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
-    : mutex_(TableHold::Covers(table, partition) ? nullptr : &table.partitions_[partition].mutex) {
-  if (mutex_) mutex_->Lock();
-}
-
-PartitionLock::~PartitionLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  if (mutex_) mutex_->Unlock();
-}
-
-TableLock::TableLock(BucketTable& table, std::span<const KeyHash> keys) : table_(table) {
-  for (const KeyHash& key : keys) {
-    if (partitions_.empty() || partitions_.back() != key.partition) {
-      partitions_.push_back(key.partition);
-    }
-  }
-  if (partitions_.size() > 1) {
-    std::ranges::sort(partitions_);
-    partitions_.erase(std::unique(partitions_.begin(), partitions_.end()), partitions_.end());
-  }
-  Acquire();
-}
-
 TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table_(table) {
   partitions.ForEach([this](std::size_t partition) {
     partitions_.push_back(static_cast<std::uint16_t>(partition));
@@ -112,11 +90,10 @@ TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table
 }
 
 void TableLock::Acquire() {
-  const auto covered = [this](std::uint16_t partition) {
-    return TableHold::Covers(table_, partition);
-  };
-  partitions_.erase(std::remove_if(partitions_.begin(), partitions_.end(), covered),
-                    partitions_.end());
+  if (TableHold::IsHeldByThisThread(table_)) {
+    for (const std::uint16_t partition : partitions_) TableHold::Covers(table_, partition);
+    partitions_.clear();
+  }
   for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Lock();
 }
 
@@ -125,13 +102,6 @@ TableLock::~TableLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 constinit thread_local const TableHold* TableHold::of_this_thread_ = nullptr;
-
-bool TableHold::Covers(const BucketTable& table, std::size_t partition) {
-  const TableHold* const hold = of_this_thread_;
-  if (!hold || &hold->table_ != &table) return false;
-  WEIR_CHECK(hold->partitions_.Contains(partition));
-  return true;
-}
 
 TableHold::TableHold(BucketTable& table, const PartitionSet& partitions)
     : table_(table), partitions_(partitions) {

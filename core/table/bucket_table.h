@@ -25,6 +25,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 
+#include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/rules/bucket.h"
@@ -169,6 +170,8 @@ class BucketTable {
   friend class PartitionLock;
   friend class TableLock;
   friend class TableHold;
+  template <std::size_t kKeys>
+  friend class KeysLock;
   struct alignas(
       64) Guarded {  // a cache line each: threads on neighbours do not disturb one another
     Mutex mutex;
@@ -177,11 +180,13 @@ class BucketTable {
   std::array<Guarded, kPartitionCount> partitions_;
 };
 
-// Holds the lock of one partition: 97 instructions, where a TableLock of one takes 174.
+// Holds the lock of one partition.
 class PartitionLock {
  public:
   PartitionLock(BucketTable& table, std::size_t partition) ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  ~PartitionLock();
+  ~PartitionLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (mutex_) mutex_->Unlock();
+  }
   PartitionLock(const PartitionLock&) = delete;
   PartitionLock& operator=(const PartitionLock&) = delete;
 
@@ -189,11 +194,36 @@ class PartitionLock {
   Mutex* const mutex_;  // null: a TableHold of this thread has it
 };
 
-// Holds the locks of some partitions, taken in ascending order, each once, so that two requests
-// never wait for each other in a circle. Released when it goes.
+// Holds the locks of the partitions of at most kKeys keys, taken in ascending order, each once, so
+// that two requests never wait for each other in a circle. Released when it goes.
+template <std::size_t kKeys>
+class KeysLock {
+ public:
+  // `partition_of(i)`: the partition of the i-th key. Requires: 1 to kKeys keys.
+  template <typename PartitionOf>
+  KeysLock(BucketTable& table, std::size_t keys,
+           PartitionOf partition_of) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  ~KeysLock() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  KeysLock(const KeysLock&) = delete;
+  KeysLock& operator=(const KeysLock&) = delete;
+
+  // Calls visit(Partition&) for each partition.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (std::size_t i = 0; i < count(); ++i) visit(guarded_[i]->partition);
+  }
+
+ private:
+  [[nodiscard]] std::size_t count() const noexcept { return kKeys == 1 ? 1 : count_; }
+
+  std::size_t count_ = 1;
+  BucketTable::Guarded* guarded_[kKeys];  // the first count_ are set: ascending, distinct
+  const bool held_;                       // a TableHold of this thread has the locks
+};
+
+// Holds the locks of a set of partitions, in the same order.
 class TableLock {
  public:
-  TableLock(BucketTable& table, std::span<const KeyHash> keys);
   TableLock(BucketTable& table, const PartitionSet& partitions);
   // All of them: the world stops. About 50 us without other threads.
   static TableLock All(BucketTable& table) { return {table, PartitionSet::All()}; }
@@ -225,13 +255,55 @@ class TableHold {
  private:
   friend class PartitionLock;
   friend class TableLock;
+  template <std::size_t kKeys>
+  friend class KeysLock;
   // Whether this thread has the lock already. Aborts where it has others: a circle, one day.
-  static bool Covers(const BucketTable& table, std::size_t partition);
+  static bool Covers(const BucketTable& table, std::size_t partition) {
+    if (!IsHeldByThisThread(table)) return false;
+    WEIR_CHECK(of_this_thread_->partitions_.Contains(partition));
+    return true;
+  }
   static constinit thread_local const TableHold* of_this_thread_;
 
   const BucketTable& table_;
   const PartitionSet partitions_;
   std::optional<TableLock> lock_;  // none where another hold of this thread has them
 };
+
+template <std::size_t kKeys>
+template <typename PartitionOf>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::KeysLock(BucketTable& table, std::size_t keys,
+                                                              PartitionOf partition_of)
+    : held_(TableHold::IsHeldByThisThread(table)) {
+  WEIR_DCHECK(keys > 0 && keys <= kKeys);
+  guarded_[0] = &table.partitions_[partition_of(0)];
+  // Sorted by insertion: a request has few partitions, mostly one.
+  for (std::size_t i = 1; i < (kKeys == 1 ? 1 : keys); ++i) {
+    BucketTable::Guarded* const guarded = &table.partitions_[partition_of(i)];
+    std::size_t place = count_;
+    while (place > 0 && guarded_[place - 1] > guarded) --place;
+    if (place > 0 && guarded_[place - 1] == guarded) continue;
+    for (std::size_t j = count_++; j > place; --j) guarded_[j] = guarded_[j - 1];
+    guarded_[place] = guarded;
+  }
+  if (ABSL_PREDICT_FALSE(held_)) {
+    for (std::size_t i = 0; i < count(); ++i) {
+      TableHold::Covers(table, static_cast<std::size_t>(guarded_[i] - table.partitions_.data()));
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < count(); ++i) guarded_[i]->mutex.Lock();
+}
+
+template <std::size_t kKeys>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::~KeysLock() {
+  if (held_) return;
+  for (std::size_t i = 0; i < count(); ++i) guarded_[i]->mutex.Unlock();
+}
+
+inline PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
+    : mutex_(TableHold::Covers(table, partition) ? nullptr : &table.partitions_[partition].mutex) {
+  if (mutex_) mutex_->Lock();
+}
 
 }  // namespace weir

@@ -9,7 +9,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+
+#include "core/base/check.h"
 
 namespace weir {
 
@@ -36,6 +39,33 @@ class KeyHasher {
 
  private:
   HashSecret secret_;
+};
+
+// A key with its hash.
+struct HashedKey {
+  std::string_view text;
+  KeyHash hash;
+};
+
+// The hashes of a command's keys, asked for from left to right.
+class KeyHashes {
+ public:
+  // `known`: the first of the keys, in their order, hashed already. Both are to outlive this.
+  explicit KeyHashes(const KeyHasher& hasher, std::span<const HashedKey> known = {}) noexcept
+      : hasher_(hasher), known_(known) {}
+
+  // Requires: `key` is the next one, the same bytes as in `known`.
+  [[nodiscard]] KeyHash Next(std::string_view key) noexcept {
+    if (known_.empty()) return hasher_(key);
+    const HashedKey& next = known_.front();
+    WEIR_CHECK(next.text.data() == key.data());
+    known_ = known_.subspan(1);
+    return next.hash;
+  }
+
+ private:
+  const KeyHasher& hasher_;
+  std::span<const HashedKey> known_;
 };
 
 }  // namespace weir

@@ -22,22 +22,13 @@ bool LimitRegistry::IsGivenOut(const Entry& entry) noexcept {
   return entry.generation.load(std::memory_order_acquire) % 2 == 1;
 }
 
-LimitRegistry::Entry& LimitRegistry::EntryOf(LimitId id) const noexcept {
-  Chunk* chunk = chunks_[id / kChunkEntries].load(std::memory_order_acquire);
-  return (*chunk)[id % kChunkEntries];
-}
-
 const Limit& LimitRegistry::Get(LimitId id) const noexcept {
   const Entry& entry = EntryOf(id);
   WEIR_DCHECK(entry.limit.has_value());
   return *entry.limit;
 }
 
-std::optional<LimitId> LimitRegistry::Find(const Limit& limit, LimitHint& hint) const {
-  if (hint.generation != LimitHint{}.generation &&
-      EntryOf(hint.id).generation.load(std::memory_order_relaxed) == hint.generation) {
-    return hint.id;
-  }
+std::optional<LimitId> LimitRegistry::FindWithoutHint(const Limit& limit, LimitHint& hint) const {
   MutexLock lock(mutex_);
   return FindLocked(limit, hint);
 }

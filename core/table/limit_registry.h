@@ -80,7 +80,12 @@ class LimitRegistry {
 
   // The id of an interned limit, or nothing; brings the hint up to date. One hint belongs to one
   // limit and one thread.
-  [[nodiscard]] std::optional<LimitId> Find(const Limit& limit, LimitHint& hint) const;
+  [[nodiscard]] std::optional<LimitId> Find(const Limit& limit, LimitHint& hint) const {
+    const bool is_known =
+        hint.generation != LimitHint{}.generation &&
+        EntryOf(hint.id).generation.load(std::memory_order_relaxed) == hint.generation;
+    return is_known ? hint.id : FindWithoutHint(limit, hint);
+  }
 
   // Finds the limit or gives it an id. Fails with kResourceExhausted, and names the bound.
   [[nodiscard]] absl::StatusOr<LimitId> Intern(const Limit& limit, LimitHint& hint,
@@ -176,7 +181,11 @@ class LimitRegistry {
   };
 
   [[nodiscard]] static bool IsGivenOut(const Entry& entry) noexcept;
-  [[nodiscard]] Entry& EntryOf(LimitId id) const noexcept;
+  [[nodiscard]] Entry& EntryOf(LimitId id) const noexcept {
+    Chunk* const chunk = chunks_[id / kChunkEntries].load(std::memory_order_acquire);
+    return (*chunk)[id % kChunkEntries];
+  }
+  [[nodiscard]] std::optional<LimitId> FindWithoutHint(const Limit& limit, LimitHint& hint) const;
   void EnsureChunks(LimitId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::Status CheckRoom(Introducer introducer) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

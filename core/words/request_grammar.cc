@@ -54,9 +54,9 @@ std::shared_ptr<const PolicyLimits> OverrideOf(const LimitMemo::Entry& entry,
 // Walks over the words once, from left to right.
 class RequestReader {
  public:
-  RequestReader(std::span<const std::string_view> words, LimitMemo& memo, RequestKind kind,
-                ParsedRequest& parsed)
-      : words_(words), memo_(memo), kind_(kind), parsed_(parsed) {}
+  RequestReader(std::span<const std::string_view> words, LimitMemo& memo, KeyHashes hashes,
+                RequestKind kind, ParsedRequest& parsed)
+      : words_(words), memo_(memo), hashes_(hashes), kind_(kind), parsed_(parsed) {}
 
   absl::Status Read() {
     do {
@@ -80,9 +80,10 @@ class RequestReader {
   absl::Status ReadGroup() {
     if (next_ == words_.size()) return absl::InvalidArgumentError("expected a key after AND");
     const std::string_view key = words_[next_++];
+    const KeyHash hash = hashes_.Next(key);
     const std::size_t first = parsed_.checks.size();
     while (next_ < words_.size() && KeywordOf(words_[next_]) == Keyword::kNone) {
-      WEIR_RETURN_IF_ERROR(ReadChecks(key));
+      WEIR_RETURN_IF_ERROR(ReadChecks(key, hash));
     }
     if (parsed_.checks.size() == first) {
       return absl::InvalidArgumentError(
@@ -98,7 +99,7 @@ class RequestReader {
   }
 
   // One word: a check, or those of a policy.
-  absl::Status ReadChecks(std::string_view key) {
+  absl::Status ReadChecks(std::string_view key, const KeyHash& hash) {
     if (parsed_.checks.size() == kChecksMax) return TooManyLimits();
     const std::string_view text = words_[next_];
     absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(text);
@@ -118,7 +119,7 @@ class RequestReader {
             "limit ", Quote(text), ": a window cannot be waited for, use a token bucket"));
       }
       parsed_.checks.push_back(
-          {key, &known.limit, known.cost.value_or(1), HintOf(**entry, known, i)});
+          {key, &known.limit, known.cost.value_or(1), HintOf(**entry, known, i), hash});
       parsed_.limits.push_back(&known);
     }
     return absl::OkStatus();
@@ -214,6 +215,7 @@ class RequestReader {
 
   const std::span<const std::string_view> words_;
   LimitMemo& memo_;
+  KeyHashes hashes_;
   const RequestKind kind_;
   std::size_t next_ = 0;
   unsigned seen_ = 0;  // options, by Keyword
@@ -227,10 +229,10 @@ absl::Status TooManyLimits() {
 }  // namespace
 
 absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words, LimitMemo& memo,
-                                           RequestKind kind) {
+                                           KeyHashes hashes, RequestKind kind) {
   memo.BeginRequest();
   absl::StatusOr<ParsedRequest> parsed(absl::in_place);
-  absl::Status read = RequestReader(words, memo, kind, *parsed).Read();
+  absl::Status read = RequestReader(words, memo, hashes, kind, *parsed).Read();
   if (!read.ok()) parsed = std::move(read);
   return parsed;
 }

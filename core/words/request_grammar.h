@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
+#include "core/table/key_hash.h"
 #include "core/words/limit_memo.h"
 #include "core/words/request.h"
 
@@ -48,11 +49,12 @@ struct ParsedRequest {
   std::vector<std::unique_ptr<absl::InlinedVector<KnownLimit, 1>>> overridden;
 };
 
-// Reads the words after the command's name. Errors are kInvalidArgument, and kNotFound for a policy
-// that is not there; they name the word and what would be right. The result is good until the
-// memo's next BeginRequest, which this calls, and as long as the words' bytes.
+// Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,
+// and kNotFound for a policy that is not there; they name the word and what would be right. The
+// result is good until the memo's next BeginRequest, which this calls, and as long as the words'
+// bytes.
 [[nodiscard]] absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words,
-                                                         LimitMemo& memo,
+                                                         LimitMemo& memo, KeyHashes hashes,
                                                          RequestKind kind = RequestKind::kDecide);
 
 // Reads words that are only limits, of which only the limit matters (RL.RESET key limit ...), for

@@ -20,10 +20,9 @@ LimitHint& HintOf(const Check& check, LimitHint& no_hint) {
 }  // namespace
 
 // A request whose keys are open and whose buckets are found.
-struct KeyLimiter::Hearing {
-  Hearing(KeyLimiter& limiter, std::span<const Check> request, int mode)
-      : plan(request, limiter.module_.options.max_wait,
-             [&](std::size_t i, std::size_t j) { return request[i].key == request[j].key; }) {
+struct KeyLimiter::OpenedRequest {
+  OpenedRequest(KeyLimiter& limiter, std::span<const Check> request, int mode)
+      : plan(request, limiter.module_.options.max_wait) {
     limiter.module_.ReclaimLimits();  // before ids are found that no value carries yet
     for (std::size_t i = 0; i < request.size(); ++i) {
       key_of_check.push_back(FindOrOpen(limiter, request, i, mode));
@@ -37,13 +36,13 @@ struct KeyLimiter::Hearing {
       LimitHint no_hint;
       ids[i] = limiter.module_.registry.Find(*request[i].limit, HintOf(request[i], no_hint));
       const Bucket* const bucket = ids[i] ? key.Find(*ids[i]) : nullptr;
-      if (bucket != nullptr) plan.seat(i).Find(*bucket);
+      if (bucket != nullptr) plan.bucket(i).SetStored(*bucket);
     }
   }
 
   [[nodiscard]] OpenKey& KeyOf(std::size_t check) { return keys[key_of_check[check]]; }
 
-  Plan plan;
+  Plan<kManyChecks> plan;
   absl::InlinedVector<OpenKey, 2> keys;
   absl::InlinedVector<std::size_t, 4> key_of_check;
   absl::InlinedVector<std::optional<LimitId>, 4> ids;  // one a check; unset: not interned
@@ -63,12 +62,12 @@ struct KeyLimiter::Hearing {
 };
 
 // Whether the key has room for so many buckets more; full ones make it, but for the request's own.
-bool KeyLimiter::HasRoom(Hearing& hearing, std::size_t key, std::size_t added, Instant now) {
-  OpenKey& open = hearing.keys[key];
+bool KeyLimiter::HasRoom(OpenedRequest& opened, std::size_t key, std::size_t added, Instant now) {
+  OpenKey& open = opened.keys[key];
   if (open.buckets().size() + added <= kKeyBucketsMax) return true;
   open.EraseIf([&](LimitId id, const Bucket& bucket) {
     return open.TimeToFull({id, bucket}, now) == Nanos{0} &&
-           std::ranges::find(hearing.ids, std::optional(id)) == hearing.ids.end();
+           std::ranges::find(opened.ids, std::optional(id)) == opened.ids.end();
   });
   return open.buckets().size() + added <= kKeyBucketsMax;
 }
@@ -87,102 +86,99 @@ Introducer KeyLimiter::Caller() const {
 }
 
 // Gives ids to the limits of new buckets.
-absl::Status KeyLimiter::Intern(Hearing& hearing, const Request& request) {
+absl::Status KeyLimiter::Intern(OpenedRequest& opened, const Request& request) {
   for (std::size_t i = 0; i < request.size(); ++i) {
-    if (!hearing.plan.IsNew(i) || hearing.ids[i]) continue;
+    if (!opened.plan.IsNew(i) || opened.ids[i]) continue;
     LimitHint no_hint;
     const absl::StatusOr<LimitId> id =
         module_.registry.Intern(*request[i].limit, HintOf(request[i], no_hint), Caller());
     if (!id.ok()) return id.status();
-    hearing.ids[i] = *id;
+    opened.ids[i] = *id;
   }
   return absl::OkStatus();
 }
 
 // Keeps what has changed. Whatever can fail comes before the first write.
-absl::Status KeyLimiter::Keep(Hearing& hearing, const Request& request, Instant now) {
-  absl::Status interned = Intern(hearing, request);
+absl::Status KeyLimiter::Keep(OpenedRequest& opened, const Request& request, Instant now) {
+  absl::Status interned = Intern(opened, request);
   if (!interned.ok() && module_.registry.idle() > 0) {
     module_.ReclaimIdleLimits();
     for (std::size_t i = 0; i < request.size(); ++i) {
       LimitHint no_hint;
-      if (hearing.ids[i]) hearing.ids[i] = module_.registry.Find(*request[i].limit, no_hint);
+      if (opened.ids[i]) opened.ids[i] = module_.registry.Find(*request[i].limit, no_hint);
     }
-    interned = Intern(hearing, request);
+    interned = Intern(opened, request);
   }
   if (!interned.ok()) return interned;
-  absl::InlinedVector<std::size_t, 2> added(hearing.keys.size());
+  absl::InlinedVector<std::size_t, 2> added(opened.keys.size());
   for (std::size_t i = 0; i < request.size(); ++i) {
-    if (!hearing.plan.IsNew(i)) continue;
-    const std::size_t key = hearing.key_of_check[i];
-    if (!HasRoom(hearing, key, ++added[key], now)) {
-      for (OpenKey& open : hearing.keys) open.Commit(now);
+    if (!opened.plan.IsNew(i)) continue;
+    const std::size_t key = opened.key_of_check[i];
+    if (!HasRoom(opened, key, ++added[key], now)) {
+      for (OpenKey& open : opened.keys) open.Commit(now);
       return TooManyBucketsOfKey();
     }
   }
   for (std::size_t i = 0; i < request.size(); ++i) {
-    if (const std::optional<Bucket> bucket = hearing.plan.Change(i)) {
-      hearing.KeyOf(i).Keep(*hearing.ids[i], *bucket);
+    if (const std::optional<Bucket> bucket = opened.plan.Change(i)) {
+      opened.KeyOf(i).Keep(*opened.ids[i], *bucket);
     }
   }
-  for (OpenKey& key : hearing.keys) key.Commit(now);
+  for (OpenKey& key : opened.keys) key.Commit(now);
   return absl::OkStatus();
 }
 
 // The second half of a request, after the decision: the verdict, and the writes.
-absl::StatusOr<Verdict> KeyLimiter::Conclude(Hearing& hearing, const Request& request,
+absl::StatusOr<Verdict> KeyLimiter::Conclude(OpenedRequest& opened, const Request& request,
                                              Instant now) {
   absl::StatusOr<Verdict> verdict(absl::in_place);
-  hearing.plan.Join(now, *verdict);
-  if (!verdict->allowed) {  // for RL.TOP
-    verdict->key_hash = module_.hasher(request[verdict->limit_index].key).hash;
-  }
-  absl::Status kept = Keep(hearing, request, now);
+  opened.plan.Join(now, *verdict);
+  absl::Status kept = Keep(opened, request, now);
   if (!kept.ok()) verdict = std::move(kept);
   return verdict;
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Decide(const Request& request, Instant now) {
-  Hearing hearing(*this, request, redis::kWrite);
-  if (hearing.wrong_type) return WrongType();
-  hearing.plan.Decide(now);
-  return Conclude(hearing, request, now);
+  OpenedRequest opened(*this, request, redis::kWrite);
+  if (opened.wrong_type) return WrongType();
+  opened.plan.Decide(now);
+  return Conclude(opened, request, now);
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
-  Hearing hearing(*this, request, redis::kRead);
-  if (hearing.wrong_type) return WrongType();
-  hearing.plan.Decide(now);
+  OpenedRequest opened(*this, request, redis::kRead);
+  if (opened.wrong_type) return WrongType();
+  opened.plan.Decide(now);
   absl::StatusOr<Verdict> verdict(absl::in_place);
-  hearing.plan.Join(now, *verdict);
+  opened.plan.Join(now, *verdict);
   return verdict;
 }
 
 absl::StatusOr<KeyLimiter::Grant> KeyLimiter::Take(const Request& request, std::int64_t upto,
                                                    Instant now) {
-  Hearing hearing(*this, request, redis::kWrite);
-  if (hearing.wrong_type) return WrongType();
-  const std::int64_t granted = hearing.plan.DecideUpTo(upto, now);
-  absl::StatusOr<Verdict> verdict = Conclude(hearing, request, now);
+  OpenedRequest opened(*this, request, redis::kWrite);
+  if (opened.wrong_type) return WrongType();
+  const std::int64_t granted = opened.plan.DecideUpTo(upto, now);
+  absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
   if (!verdict.ok()) return verdict.status();
   return Grant{granted, *std::move(verdict)};
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Refund(const Request& request, Instant now) {
-  Hearing hearing(*this, request, redis::kWrite);
-  if (hearing.wrong_type) return WrongType();
-  absl::StatusOr<Verdict> verdict = hearing.plan.Refund(now);
-  absl::Status kept = Keep(hearing, request, now);
+  OpenedRequest opened(*this, request, redis::kWrite);
+  if (opened.wrong_type) return WrongType();
+  absl::StatusOr<Verdict> verdict = opened.plan.Refund(now);
+  absl::Status kept = Keep(opened, request, now);
   if (!kept.ok()) verdict = std::move(kept);
   return verdict;
 }
 
 absl::StatusOr<KeyLimiter::Admission> KeyLimiter::Reserve(const Request& request, Nanos patience,
                                                           Instant now) {
-  Hearing hearing(*this, request, redis::kWrite);
-  if (hearing.wrong_type) return WrongType();
-  Reservation reservation = hearing.plan.Reserve(now, patience);
-  absl::StatusOr<Verdict> verdict = Conclude(hearing, request, now);
+  OpenedRequest opened(*this, request, redis::kWrite);
+  if (opened.wrong_type) return WrongType();
+  Reservation reservation = opened.plan.Reserve(now, patience);
+  absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
   if (!verdict.ok()) return verdict.status();
   return Admission{*std::move(verdict), std::move(reservation)};
 }

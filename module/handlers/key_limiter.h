@@ -4,8 +4,6 @@
 //     KeyLimiter limiter(TheModule(), call);
 //     absl::StatusOr<Verdict> verdict = limiter.Decide(request, now);
 //
-// A verdict's key_hash is that of the module's hasher, and set where it is denied.
-//
 // It lives for one command. Every function opens the request's keys, decides, and commits what has
 // changed (open_key.h) before it returns. They fail, with nothing changed, with
 // kFailedPrecondition, where a key has a value of another type, and with kResourceExhausted: too
@@ -58,15 +56,15 @@ class KeyLimiter {
   [[nodiscard]] absl::StatusOr<std::vector<LiveBucket>> Inspect(std::string_view key, Instant now);
 
  private:
-  struct Hearing;
+  struct OpenedRequest;
 
-  [[nodiscard]] static bool HasRoom(Hearing& hearing, std::size_t key, std::size_t added,
+  [[nodiscard]] static bool HasRoom(OpenedRequest& opened, std::size_t key, std::size_t added,
                                     Instant now);
   // The user who calls, as an introducer of limits.
   [[nodiscard]] Introducer Caller() const;
-  absl::Status Intern(Hearing& hearing, const Request& request);
-  absl::Status Keep(Hearing& hearing, const Request& request, Instant now);
-  [[nodiscard]] absl::StatusOr<Verdict> Conclude(Hearing& hearing, const Request& request,
+  absl::Status Intern(OpenedRequest& opened, const Request& request);
+  absl::Status Keep(OpenedRequest& opened, const Request& request, Instant now);
+  [[nodiscard]] absl::StatusOr<Verdict> Conclude(OpenedRequest& opened, const Request& request,
                                                  Instant now);
 
   Module& module_;

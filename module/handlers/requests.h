@@ -16,7 +16,8 @@ namespace weir {
 // Fails as ParseRequest does, and where the client gives the time and may not.
 [[nodiscard]] inline absl::StatusOr<ParsedRequest> ReadRequest(const Call& call, RequestKind kind) {
   Module& module = TheModule();
-  absl::StatusOr<ParsedRequest> request = ParseRequest(call.arguments(), module.memo, kind);
+  absl::StatusOr<ParsedRequest> request =
+      ParseRequest(call.arguments(), module.memo, KeyHashes(module.hasher), kind);
   if (request.ok() && request->at && !module.explicit_time.allowed()) {
     request =
         absl::PermissionDeniedError("AT needs a module that was loaded with allow-explicit-time");

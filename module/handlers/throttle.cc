@@ -12,11 +12,11 @@ void Throttle(Call& call) {
   Module& module = TheModule();
   const absl::StatusOr<ThrottleRequest> request = ParseThrottle(call.arguments());
   if (!request.ok()) return call.Fail(request.status());
-  const Request checks = {
-      {request->key, &request->limit, request->quantity, &module.throttle_hint}};
+  const Request checks = {{request->key, &request->limit, request->quantity, &module.throttle_hint,
+                           module.hasher(request->key)}};
   const absl::StatusOr<Verdict> verdict = KeyLimiter(module, call).Decide(checks, WallTime());
   if (!verdict.ok()) return call.Fail(verdict.status());
-  module.tally.CountThrottle(request->key, request->limit, *verdict);
+  module.tally.CountThrottle(checks.front(), *verdict);
   WriteThrottle(call.reply, *request, *verdict);
 }
 

@@ -26,20 +26,12 @@ absl::StatusOr<ParsedRequest> ReadRequest(const Call& call,
   const std::size_t words = call.arguments().size();
   if (words > kWordsOfOneLimit) call.Charge(words - kWordsOfOneLimit);
   absl::StatusOr<ParsedRequest> request =
-      ParseRequest(call.arguments(), call.session.worker().memo, kind);
+      ParseRequest(call.arguments(), call.session.worker().memo,
+                   KeyHashes(call.services().limiter.hasher(), call.keys), kind);
   if (!request.ok()) return request;
   if (request->at && !call.services().explicit_time.allowed()) {
     request = absl::PermissionDeniedError("AT needs a server that runs with --allow-explicit-time");
     return request;
-  }
-  auto fetched = call.keys.begin();  // in the order of the checks
-  for (Check& check : request->checks) {
-    const auto is_it = [key = check.key](const FetchedKey& one) {
-      return one.text.data() == key.data() && one.text.size() == key.size();
-    };
-    fetched = std::find_if(fetched, call.keys.end(), is_it);
-    if (fetched == call.keys.end()) break;
-    check.hash = &fetched->hash;
   }
   return request;
 }

@@ -26,9 +26,9 @@ struct Call {
   Instant now;                              // the execution time
   Session& session;
   RespWriter& reply;
-  std::span<const FetchedKey> keys = {};  // as ReadAhead::Command's
-  bool queued = false;                    // it is one of a transaction's, so it may not wait
-  bool failed = false;                    // it has answered an error
+  std::span<const HashedKey> keys = {};  // as ReadAhead::Command's
+  bool queued = false;                   // it is one of a transaction's, so it may not wait
+  bool failed = false;                   // it has answered an error
 
   [[nodiscard]] Services& services() const { return session.worker().services; }
   // The words behind the command's name, or behind that and the subcommand's.

@@ -49,7 +49,7 @@ void ReadAhead::NoteKeys(const CommandSpec* spec, std::span<const std::string_vi
 void ReadAhead::FetchAhead(std::size_t key, Limiter& limiter) {
   const std::size_t partitions = std::min(keys_.size(), key + 2 * kKeysAhead);
   for (; partitions_fetched_ < partitions; ++partitions_fetched_) {
-    FetchedKey& next = keys_[partitions_fetched_];
+    HashedKey& next = keys_[partitions_fetched_];
     next.hash = limiter.PrefetchPartition(next.text);
   }
   const std::size_t buckets = std::min(keys_.size(), key + kKeysAhead);
@@ -64,7 +64,7 @@ ReadAhead::Command ReadAhead::next() const {
   const Parsed& parsed = commands_[next_];
   return {std::span<const std::string_view>(words_).subspan(words, parsed.words_end - words),
           parsed.spec, parsed.bytes,
-          std::span<const FetchedKey>(keys_).subspan(keys, parsed.keys_end - keys)};
+          std::span<const HashedKey>(keys_).subspan(keys, parsed.keys_end - keys)};
 }
 
 ReadAhead::Command ReadAhead::Pop(Limiter& limiter) {

@@ -26,12 +26,6 @@ namespace weir {
 
 struct CommandSpec;
 
-// A key whose buckets are on their way. What was computed for that need not be again.
-struct FetchedKey {
-  std::string_view text;  // where it stands in the input
-  KeyHash hash;
-};
-
 class ReadAhead {
  public:
   static constexpr std::size_t kCommandsMax = 64;
@@ -43,8 +37,8 @@ class ReadAhead {
   struct Command {
     std::span<const std::string_view> words;  // good until the next Fill, as `keys`
     const CommandSpec* spec;                  // null: there is no such command
-    std::size_t bytes;                 // of the input, with those of empty requests around it
-    std::span<const FetchedKey> keys;  // of its keys, in their order; perhaps not all
+    std::size_t bytes;                // of the input, with those of empty requests around it
+    std::span<const HashedKey> keys;  // whose buckets are on their way: the first of its keys
   };
 
   // Parses the next commands. kCommand: there are some; else what the parser says, with
@@ -72,7 +66,7 @@ class ReadAhead {
 
   std::vector<Parsed> commands_;
   std::vector<std::string_view> words_;
-  std::vector<FetchedKey> keys_;
+  std::vector<HashedKey> keys_;
   std::size_t next_ = 0;
   std::size_t partitions_fetched_ = 0;  // of so many keys
   std::size_t buckets_fetched_ = 0;

@@ -90,7 +90,9 @@ class Recorded {
     if (what < 60) {
       server_.Decide(key, word, 1 + Draw(random_, 2));
     } else if (what < 72) {
-      server_.limiter().Refund({{.key = key, .limit = &limit, .cost = 2}}, clock_.Now());
+      server_.limiter().Refund(
+          {{.key = key, .limit = &limit, .cost = 2, .hash = server_.limiter().Hash(key)}},
+          clock_.Now());
     } else if (what < 82) {
       server_.limiter().Reset(key, {}, clock_.Now());
     } else if (what < 84) {

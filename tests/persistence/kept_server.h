@@ -82,16 +82,25 @@ class KeptServer {
 
   bool Decide(std::string_view key, std::string_view word, std::int64_t cost = 1) {
     const Limit limit = LimitOf(word);
-    return limiter_->Decide({{.key = key, .limit = &limit, .cost = cost}}, clock_.Now())->allowed;
+    return limiter_
+        ->Decide({{.key = key, .limit = &limit, .cost = cost, .hash = limiter_->Hash(key)}},
+                 clock_.Now())
+        ->allowed;
   }
   // By the first limit of a policy.
   bool DecideBy(std::string_view policy, std::string_view key, std::int64_t cost = 1) {
     const Limit limit = policies_->Find(policy)->limits.front().limit;
-    return limiter_->Decide({{.key = key, .limit = &limit, .cost = cost}}, clock_.Now())->allowed;
+    return limiter_
+        ->Decide({{.key = key, .limit = &limit, .cost = cost, .hash = limiter_->Hash(key)}},
+                 clock_.Now())
+        ->allowed;
   }
   std::int64_t Remaining(std::string_view key, std::string_view word) {
     const Limit limit = LimitOf(word);
-    return limiter_->Peek({{.key = key, .limit = &limit, .cost = 0}}, clock_.Now()).remaining;
+    return limiter_
+        ->Peek({{.key = key, .limit = &limit, .cost = 0, .hash = limiter_->Hash(key)}},
+               clock_.Now())
+        .remaining;
   }
   void SetPolicy(std::string_view name, std::string_view word) {
     EXPECT_TRUE(policies_->Set(name, LimitsOf(word)).ok());

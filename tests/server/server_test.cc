@@ -47,7 +47,10 @@ TEST(ServerTest, ANewBoundOfMemoryIsKept) {
   std::int64_t count = 0;
   const auto add_bucket = [&] {
     const Limit limit = LimitOf(std::to_string(++count) + "/d");
-    WEIR_CHECK(services.limiter.Decide({{.key = "k", .limit = &limit}}, services.clock.Now()).ok());
+    WEIR_CHECK(services.limiter
+                   .Decide({{.key = "k", .limit = &limit, .hash = services.limiter.Hash("k")}},
+                           services.clock.Now())
+                   .ok());
   };
   while (count < 1'000) add_bucket();
   EXPECT_EQ(services.limiter.evicted(), 0U);

@@ -195,8 +195,6 @@ class ModelLimiter {
     const std::size_t fewest = *std::ranges::min_element(joined, {}, remaining);
     const std::size_t longest = *std::ranges::max_element(joined, {}, retry_after);
     verdict.limit_index = verdict.allowed ? fewest : longest;
-    const std::size_t decider = checks[verdict.limit_index].bucket.first;
-    verdict.key_hash = KeyHasher(HashSecret{})(KeyNames()[decider]).hash;
     verdict.remaining = all[fewest].remaining;
     verdict.retry_after = only_shadows ? Nanos{0} : all[longest].retry_after;
     for (const std::size_t i : joined) {

@@ -104,7 +104,8 @@ class RandomUse {
     }
     Request request;
     for (const Limit& limit : limits_) {
-      request.push_back({.key = key_, .limit = &limit, .cost = Draw(random_, 3)});
+      request.push_back(
+          {.key = key_, .limit = &limit, .cost = Draw(random_, 3), .hash = limiter_.Hash(key_)});
     }
     return request;
   }

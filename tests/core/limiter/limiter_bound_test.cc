@@ -146,7 +146,8 @@ TEST_F(LimiterBoundTest, BucketsOfThrottleCountAsHalfUsed) {
   std::vector<std::string> throttled;
   for (std::size_t i = 0; i < slots_max_; ++i) {
     throttled.push_back(keys_.Next());
-    const Request request = {{.key = throttled.back(), .limit = &throttle}};
+    const Request request = {
+        {.key = throttled.back(), .limit = &throttle, .hash = limiter_->Hash(throttled.back())}};
     ASSERT_TRUE(limiter_->Decide(request, now_).ok());
   }
   for (const std::string& key : less) EXPECT_FALSE(IsThere(key));
@@ -233,7 +234,8 @@ TEST_F(LimiterBoundTest, LimitsAreWithinTheBoundToo) {
   std::size_t admitted = 0;
   for (std::size_t i = 1; i <= 100'000; ++i) {
     const Limit limit = LimitOf(std::to_string(i) + "/d");
-    const Request request = {{.key = std::to_string(i), .limit = &limit}};
+    const std::string key = std::to_string(i);
+    const Request request = {{.key = key, .limit = &limit, .hash = limiter_->Hash(key)}};
     if (limiter_->Decide(request, now_).ok()) ++admitted;
   }
   EXPECT_EQ(admitted,
@@ -245,8 +247,10 @@ TEST_F(LimiterBoundTest, LimitsAreWithinTheBoundToo) {
 class PolicyBoundTest : public ::testing::Test {
  protected:
   void Charge(const std::string& key, std::string_view policy, std::int64_t cost) {
-    const Request request = {
-        {.key = key, .limit = &policies_.Find(policy)->limits.front().limit, .cost = cost}};
+    const Request request = {{.key = key,
+                              .limit = &policies_.Find(policy)->limits.front().limit,
+                              .cost = cost,
+                              .hash = limiter_.Hash(key)}};
     EXPECT_TRUE(limiter_.Decide(request, FakeClock::kStart)->allowed);
   }
   void Set(std::string_view policy, std::string_view limit) {

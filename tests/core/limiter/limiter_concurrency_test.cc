@@ -55,7 +55,7 @@ class LimiterConcurrencyTest : public testing::Test {
   }
 
   std::int64_t Remaining(std::string_view key, const Limit& limit, Instant now) {
-    return limiter_->Peek({{key, &limit, 0}}, now).remaining;
+    return limiter_->Peek({{key, &limit, 0, nullptr, limiter_->Hash(key)}}, now).remaining;
   }
 
   const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
@@ -70,7 +70,8 @@ TEST_F(LimiterConcurrencyTest, L18FrozenClockGivesExactlyTheBurst) {
   InThreads(kThreads, [&](std::size_t i) {
     LimitHint hint;
     for (int ask = 0; ask < kAsks; ++ask) {
-      const Verdict verdict = Decide({{"shared", &limit, 1, &hint}}, clock_.Now());
+      const Verdict verdict =
+          Decide({{"shared", &limit, 1, &hint, limiter_->Hash("shared")}}, clock_.Now());
       if (verdict.allowed) remaining[i].push_back(verdict.remaining);
     }
   });
@@ -90,8 +91,8 @@ TEST_F(LimiterConcurrencyTest, StacksInOppositeOrderLoseTheSameAmount) {
   const Limit plenty = LimitOf("1/m,burst=100000");
   std::atomic<std::int64_t> admitted = 0;
   InThreads(8, [&](std::size_t i) {
-    const Check a{"a", &scarce, 1, nullptr};
-    const Check b{"b", &plenty, 3, nullptr};
+    const Check a{"a", &scarce, 1, nullptr, limiter_->Hash("a")};
+    const Check b{"b", &plenty, 3, nullptr, limiter_->Hash("b")};
     const Request request = i % 2 == 0 ? Request{a, b} : Request{b, a};
     for (std::int64_t ask = 0; ask < Scaled(20'000) / 8; ++ask) {
       if (Decide(request, clock_.Now()).allowed) ++admitted;
@@ -113,8 +114,10 @@ TEST_F(LimiterConcurrencyTest, OverlappingStacksAreTransactions) {
     for (std::size_t k = 0; k < kKeys; ++k) keys[k] = std::to_string(k);
     for (std::int64_t ask = 0; ask < Scaled(2'000); ++ask) {
       Request request;
-      for (const std::size_t step : {0, 4, 8})
-        request.push_back({keys[(i + step) % kKeys], &limit, 1, nullptr});
+      for (const std::size_t step : {0, 4, 8}) {
+        const std::string& key = keys[(i + step) % kKeys];
+        request.push_back({key, &limit, 1, nullptr, limiter_->Hash(key)});
+      }
       EXPECT_TRUE(Decide(request, clock_.Now()).allowed);
       for (const std::size_t step : {0, 4, 8}) ++taken[(i + step) % kKeys];
     }
@@ -146,7 +149,9 @@ TEST_F(LimiterConcurrencyTest, SweepingAndTakingBackIdsShowInNoReply) {
       for (int ask = 0; ask < 10; ++ask) {
         now += Nanos{random() % 50'000};
         const Decision want = oracle.Ask(now, 1);
-        EXPECT_EQ(Decide({{keys[self], &limit, 1, &hint}}, now).decisions.front(), want);
+        EXPECT_EQ(Decide({{keys[self], &limit, 1, &hint, limiter_->Hash(keys[self])}}, now)
+                      .decisions.front(),
+                  want);
       }
       now += milliseconds{1};  // Full again, at whatever rate.
       elapsed[self] = (now - FakeClock::kStart).count();
@@ -180,7 +185,8 @@ TEST_F(LimiterConcurrencyTest, ClearWhileOthersDecide) {
   InThreads(4, [&](std::size_t i) {
     if (i < 3) {
       for (std::int64_t ask = 0; ask < Scaled(100'000); ++ask) {
-        const Verdict verdict = Decide({{"shared", &limit, 1, nullptr}}, clock_.Now());
+        const Verdict verdict =
+            Decide({{"shared", &limit, 1, nullptr, limiter_->Hash("shared")}}, clock_.Now());
         if (verdict.allowed) ++admitted;
         EXPECT_LT(verdict.remaining, kBurst);
       }
@@ -209,8 +215,9 @@ TEST_F(LimiterConcurrencyTest, LookingWhileOthersDecideAndReset) {
     const std::string key = i % 2 == 0 ? "a" : "b";
     if (i < 2) {
       for (std::int64_t ask = 0; ask < Scaled(20'000); ++ask) {
-        if (Decide({{"a", &limit, 1, nullptr}, {"b", &limit, 1, nullptr}}, clock_.Now()).allowed)
-          ++admitted;
+        const Request request = {{"a", &limit, 1, nullptr, limiter_->Hash("a")},
+                                 {"b", &limit, 1, nullptr, limiter_->Hash("b")}};
+        if (Decide(request, clock_.Now()).allowed) ++admitted;
         if (ask % 100 == 0) limiter_->Reset(key, {}, clock_.Now());
       }
       --working;
@@ -241,8 +248,8 @@ TEST_F(LimiterConcurrencyTest, ACutHasARequestWholeOrNotAtAll) {
       for (std::int64_t ask = 0; ask < Scaled(20'000); ++ask) {
         const std::size_t one = random() % keys.size();
         const std::size_t other = (one + 1 + random() % (keys.size() - 1)) % keys.size();
-        const Request request = {{keys[one], &limit, 1, nullptr},
-                                 {keys[other], &limit, 1, nullptr}};
+        const Request request = {{keys[one], &limit, 1, nullptr, limiter.Hash(keys[one])},
+                                 {keys[other], &limit, 1, nullptr, limiter.Hash(keys[other])}};
         EXPECT_TRUE(limiter.Decide(request, clock_.Now())->allowed);
       }
       --working;

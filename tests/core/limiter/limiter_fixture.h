@@ -52,7 +52,10 @@ class LimiterFixture : public testing::Test {
   Request Of(const std::vector<Asked>& asked) {
     Request request;
     for (const Asked& check : asked) {
-      request.push_back({check.key, &Named(check.limit), check.cost});
+      request.push_back({.key = check.key,
+                         .limit = &Named(check.limit),
+                         .cost = check.cost,
+                         .hash = limiter_->Hash(check.key)});
     }
     return request;
   }

@@ -101,14 +101,15 @@ TEST_F(LimiterIsolationTest, NobodyComesBetween) {
   const std::vector<std::string_view> keys = {"a", "b"};
   std::atomic<int> working = 2;
   const auto left = [&](std::string_view key) {
-    return limiter_->Peek({{key, &limit, 0}}, now_).remaining;
+    return limiter_->Peek({{key, &limit, 0, nullptr, limiter_->Hash(key)}}, now_).remaining;
   };
   const auto charge = [&](bool backwards) {
     for (std::int64_t i = 0; i < Scaled(20'000); ++i) {
       const Limiter::Isolation isolation(*limiter_, keys, {});
       EXPECT_EQ(left("a"), left("b"));
       for (const std::string_view key : {keys[backwards ? 1 : 0], keys[backwards ? 0 : 1]}) {
-        EXPECT_TRUE(limiter_->Decide({{key, &limit, 1}}, now_)->allowed);
+        EXPECT_TRUE(
+            limiter_->Decide({{key, &limit, 1, nullptr, limiter_->Hash(key)}}, now_)->allowed);
       }
     }
     --working;

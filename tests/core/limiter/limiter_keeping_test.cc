@@ -287,14 +287,15 @@ TEST_F(LimiterKeepingTest, StaleHintNeverFindsTheNewLimitsBucket) {
   const Limit old_limit = LimitOf("1/s");
   const Limit new_limit = LimitOf("5/m");
   LimitHint hint;
-  const Request with_hint = {{"a", &old_limit, 1, &hint}};
+  const Request with_hint = {{"a", &old_limit, 1, &hint, limiter_->Hash("a")}};
   EXPECT_TRUE(limiter_->Decide(with_hint, now_)->allowed);
   EXPECT_FALSE(limiter_->Decide(with_hint, now_)->allowed);
   now_ += seconds{1};
   SweepAll();
   EXPECT_EQ(limiter_->ReclaimLimits(1, 1), 1u);
   const LimitHint stale = hint;
-  EXPECT_TRUE(limiter_->Decide({{"a", &new_limit, 5}}, now_)->allowed);
+  EXPECT_TRUE(
+      limiter_->Decide({{"a", &new_limit, 5, nullptr, limiter_->Hash("a")}}, now_)->allowed);
 
   EXPECT_TRUE(limiter_->Peek(with_hint, now_).allowed);
   hint = stale;
@@ -302,7 +303,8 @@ TEST_F(LimiterKeepingTest, StaleHintNeverFindsTheNewLimitsBucket) {
   EXPECT_EQ(limits(), 2u);
   hint = stale;
   EXPECT_FALSE(limiter_->Decide(with_hint, now_)->allowed);
-  EXPECT_FALSE(limiter_->Decide({{"a", &new_limit, 1}}, now_)->allowed);
+  EXPECT_FALSE(
+      limiter_->Decide({{"a", &new_limit, 1, nullptr, limiter_->Hash("a")}}, now_)->allowed);
 }
 
 }  // namespace

@@ -169,7 +169,8 @@ class Pair {
     for (const auto& [bucket, cost] : checks) {
       // A hint now and then, so that ids are found in both ways.
       LimitHint* const hint = cost % 2 == 0 ? &hints_[bucket.second] : nullptr;
-      request.push_back({keys_[bucket.first], &limits_[bucket.second], cost, hint});
+      const std::string_view key = keys_[bucket.first];
+      request.push_back({key, &limits_[bucket.second], cost, hint, limiter_->Hash(key)});
     }
     return request;
   }

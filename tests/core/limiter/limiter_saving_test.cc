@@ -140,9 +140,15 @@ TEST_F(LimiterSavingTest, ErasesWhatWasReset) {
 TEST_F(LimiterSavingTest, WritesWhatTheClampHasCut) {
   const Limit paid = LimitOf("10/h").OwnedBy({1, 0});
   const Limit free = LimitOf("10/m").OwnedBy({1, 0});
-  ASSERT_TRUE(limiter_->Decide({{.key = "a", .limit = &paid, .cost = 10}}, now_).ok());
+  ASSERT_TRUE(
+      limiter_
+          ->Decide({{.key = "a", .limit = &paid, .cost = 10, .hash = limiter_->Hash("a")}}, now_)
+          .ok());
   static_cast<void>(Changes());
-  EXPECT_FALSE(limiter_->Decide({{.key = "a", .limit = &free, .cost = 10}}, now_)->allowed);
+  EXPECT_FALSE(
+      limiter_
+          ->Decide({{.key = "a", .limit = &free, .cost = 10, .hash = limiter_->Hash("a")}}, now_)
+          ->allowed);
   const BucketChange change = Only();
   EXPECT_TRUE(change.went_back);
   EXPECT_FALSE(change.erased);

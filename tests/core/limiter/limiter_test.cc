@@ -62,10 +62,12 @@ TEST_F(LimiterTest, LimitSpelledOtherwiseIsTheSame) {
 
 TEST_F(LimiterTest, SecretDecidesWhereKeysLieAndNothingElse) {
   Limiter other({.secret = {1, 2, 3}});
-  EXPECT_EQ(other.Decide(Of({{"a", "3/s"}}), now_)->remaining, Decide({{"a", "3/s"}}).remaining);
+  ASSERT_NE(other.Hash("a"), limiter_->Hash("a"));
+  const Check check{.key = "a", .limit = &Named("3/s"), .hash = other.Hash("a")};
+  EXPECT_EQ(other.Decide({check}, now_)->remaining, Decide({{"a", "3/s"}}).remaining);
 }
 
-// A request of one check goes another way than those of several, to the same end: here beside one
+// A request of one check is decided by another instance of the plan than several: here beside one
 // that never matters, in another limiter, through every kind of limit, cost and time.
 TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
   constexpr std::string_view kLimits[] = {"3/s",  "7/11ms,burst=2", "4/s,fixed", "5/2s,sliding",
@@ -76,18 +78,21 @@ TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
     std::mt19937 random(7);
     for (int step = 0; step < 4'000; ++step) {
       const Limit& limit = Named(kLimits[random() % std::size(kLimits)]);
-      const Check check{random() % 2 == 0 ? "a" : "b", &limit,
-                        static_cast<std::int64_t>(random() % 5)};
+      const std::string_view key = random() % 2 == 0 ? "a" : "b";
+      const Check check{.key = key,
+                        .limit = &limit,
+                        .cost = static_cast<std::int64_t>(random() % 5),
+                        .hash = one.Hash(key)};
       now_ += milliseconds{static_cast<int>(random() % 500) - 100};
       const Verdict alone = *one.Decide({check}, now_);
-      const Check shadow{check.key, &Named("1000000/s,shadow"), 0};
+      const Check shadow{
+          .key = key, .limit = &Named("1000000/s,shadow"), .cost = 0, .hash = check.hash};
       const Verdict beside = *several.Decide({check, shadow}, now_);
       ASSERT_EQ(alone.allowed, beside.allowed) << step;
       ASSERT_EQ(alone.decisions.front(), beside.decisions.front()) << step;
       ASSERT_EQ(alone.retry_after, beside.retry_after) << step;
       ASSERT_EQ(alone.reset_after, beside.reset_after) << step;
       ASSERT_EQ(alone.remaining, beside.remaining) << step;
-      ASSERT_EQ(alone.key_hash, beside.key_hash) << step;
       ASSERT_EQ(alone.limit_index, beside.limit_index) << step;
       ASSERT_EQ(one.size().buckets, several.size().buckets) << step;
       ASSERT_EQ(one.size().changes, several.size().changes) << step;
@@ -95,23 +100,17 @@ TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
   }
 }
 
-// A caller that knows a key's hash may pass it.
-TEST_F(LimiterTest, AKeysHashMayBeKnown) {
+// A fetch returns the hash that checks need, and changes nothing.
+TEST_F(LimiterTest, FetchesReturnTheKeysHash) {
   Limiter limiter({.secret = {1}});
   const KeyHash hash = limiter.PrefetchPartition("a");
+  EXPECT_EQ(hash, limiter.Hash("a"));
   limiter.PrefetchBuckets(hash);
   const Limit& limit = Named("3/s");
-  EXPECT_EQ(limiter.Decide({{.key = "a", .limit = &limit}}, now_)->remaining, 2);
+  EXPECT_EQ(limiter.Decide({{.key = "a", .limit = &limit, .hash = hash}}, now_)->remaining, 2);
   limiter.PrefetchBuckets(hash);
-  EXPECT_EQ(limiter.Decide({{.key = "a", .limit = &limit, .hash = &hash}}, now_)->remaining, 1);
-  EXPECT_EQ(
-      limiter
-          .Decide({{.key = "a", .limit = &limit, .hash = &hash}, {.key = "b", .limit = &limit}},
-                  now_)
-          ->decisions[0]
-          .remaining,
-      0);
-  EXPECT_EQ(limiter.size().buckets, 2u);
+  EXPECT_EQ(limiter.Decide({{.key = "a", .limit = &limit, .hash = hash}}, now_)->remaining, 1);
+  EXPECT_EQ(limiter.size().buckets, 1u);
 }
 
 // --- Cost ---------------------------------------------------------------------------------------

@@ -132,7 +132,9 @@ class Waiters {
 
   void Reserve(std::int64_t cost, Nanos patience) {
     Request request;
-    for (const Limit& limit : limits_) request.push_back({"k", &limit, cost});
+    for (const Limit& limit : limits_) {
+      request.push_back({"k", &limit, cost, nullptr, limiter_->Hash("k")});
+    }
     Nanos longest{0};
     for (const Promises& promises : promises_) {
       longest = std::max(longest, promises.Wait(now_, static_cast<std::uint64_t>(cost)));

@@ -23,8 +23,8 @@ using std::chrono::seconds;
 class SweeperTest : public testing::Test {
  protected:
   Verdict Ask(const std::string& key, const Limit& limit, Instant now, std::int64_t cost = 1) {
-    const absl::StatusOr<Verdict> verdict =
-        limiter_->Decide({{.key = key, .limit = &limit, .cost = cost}}, now);
+    const absl::StatusOr<Verdict> verdict = limiter_->Decide(
+        {{.key = key, .limit = &limit, .cost = cost, .hash = limiter_->Hash(key)}}, now);
     WEIR_CHECK(verdict.ok());
     return *verdict;
   }
@@ -72,7 +72,8 @@ TEST_F(SweeperTest, ChangesNoAnswer) {
   for (std::int64_t step = 0; step < Scaled(20'000); ++step) {
     const std::string key = std::to_string(step * 7 % 13);
     const Limit& limit = limits[static_cast<std::size_t>(step % 3)];
-    const Request request = {{.key = key, .limit = &limit, .cost = step % 4}};
+    const Request request = {
+        {.key = key, .limit = &limit, .cost = step % 4, .hash = limiter_->Hash(key)}};
     const absl::StatusOr<Verdict> expected = limiter_->Decide(request, now);
     const absl::StatusOr<Verdict> verdict = swept->Decide(request, now);
     ASSERT_TRUE(expected.ok() && verdict.ok());

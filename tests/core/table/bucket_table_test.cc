@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -216,6 +217,10 @@ TEST_F(PartitionTest, BehavesAsAMap) {
 class TableLockTest : public testing::Test {
  protected:
   static KeyHash In(std::uint16_t partition) { return {0, partition}; }
+  // The lock of at most eight keys' partitions.
+  KeysLock<8> Lock(std::span<const KeyHash> keys) {
+    return {*table_, keys.size(), [keys](std::size_t i) { return keys[i].partition; }};
+  }
 
   // Counts in plain memory under a lock that `take` returns; a race loses counts (and
   // ThreadSanitizer tells).
@@ -241,8 +246,8 @@ class TableLockTest : public testing::Test {
 
 TEST_F(TableLockTest, SamePartitionManyTimesIsLockedOnce) {
   const std::vector<KeyHash> keys = {In(7), In(7), In(3), In(7), In(3), In(4095), In(0)};
-  { const TableLock lock(*table_, keys); }
-  const TableLock again(*table_, keys);
+  { const auto lock = Lock(keys); }
+  const auto again = Lock(keys);
 }
 
 // A fetch changes nothing and never waits, not even for a lock that is taken.
@@ -268,7 +273,7 @@ TEST_F(TableLockTest, AHoldCoversLocksOfItsThread) {
   const PartitionLock one(*table_, 3);
   const PartitionLock again(*table_, 3);
   const std::vector<KeyHash> keys = {In(5), In(3)};
-  const TableLock both(*table_, keys);
+  const auto both = Lock(keys);
 }
 
 TEST_F(TableLockTest, AHoldInsideAnotherAddsAndReleasesNothing) {
@@ -304,14 +309,16 @@ TEST_F(TableLockTest, StacksExcludeWhereTheyMeet) {
     const auto next = static_cast<std::uint16_t>((i + 1) % 4);
     const std::array<KeyHash, 3> keys = {i % 2 == 0 ? In(mine) : In(next),
                                          i % 2 == 0 ? In(next) : In(mine), In(9)};
-    return TableLock(*table_, keys);
+    return Lock(keys);
   };
   EXPECT_EQ(CountUnder(take), 4 * rounds_);
 }
 
 TEST_F(TableLockTest, AllExcludesEveryPartition) {
   const auto take = [&](int i) {
-    return i == 0 ? TableLock::All(*table_) : TableLock(*table_, std::array{In(1234)});
+    PartitionSet one;
+    one.Add(1234);
+    return i == 0 ? TableLock::All(*table_) : TableLock(*table_, one);
   };
   EXPECT_EQ(CountUnder(take), 4 * rounds_);
 }

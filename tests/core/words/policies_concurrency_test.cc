@@ -94,7 +94,8 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
     const std::string key = self % 2 == 0 ? "shared" : "k" + std::to_string(self);
     const std::vector<std::string_view> words = {key, "@p"};
     for (std::int64_t verdicts = 0; GoOn(verdicts);) {
-      const absl::StatusOr<ParsedRequest> request = ParseRequest(words, memo);
+      const absl::StatusOr<ParsedRequest> request =
+          ParseRequest(words, memo, KeyHashes(limiter_->hasher()));
       if (!request.ok()) {
         ASSERT_EQ(request.status().code(), absl::StatusCode::kNotFound);
         continue;
@@ -128,7 +129,10 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
   Set({"10/s"});
   LimitMemo memo(&policies_);
   const std::vector<std::string_view> words = {"shared", "@p"};
-  EXPECT_EQ(limiter_->Peek(ParseRequest(words, memo)->checks, clock_.Now()).remaining, 9);
+  EXPECT_EQ(
+      limiter_->Peek(ParseRequest(words, memo, KeyHashes(limiter_->hasher()))->checks, clock_.Now())
+          .remaining,
+      9);
   clock_.Advance(std::chrono::hours{1});
   for (std::size_t i = 0; i < kPartitionCount; ++i) limiter_->Sweep(i, clock_.Now());
   EXPECT_EQ(limiter_->size().buckets, 0U);
@@ -144,7 +148,8 @@ TEST_F(PoliciesConcurrencyTest, ChangesGiveNothingBack) {
     LimitMemo memo(&policies_);
     const std::vector<std::string_view> words = {"k", "@p"};
     for (std::int64_t asked = 0; GoOn(asked); ++asked) {
-      const absl::StatusOr<ParsedRequest> request = ParseRequest(words, memo);
+      const absl::StatusOr<ParsedRequest> request =
+          ParseRequest(words, memo, KeyHashes(limiter_->hasher()));
       ASSERT_TRUE(request.ok());
       if (limiter_->Decide(request->checks, clock_.Now())->allowed) ++admitted;
     }
@@ -171,7 +176,8 @@ TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
       EXPECT_TRUE(policies_.Set(name, LimitsOf(limits)).ok());
       const absl::Status overridden = policies_.Override(name, "k", LimitsOf(limits));
       EXPECT_TRUE(overridden.ok() || absl::IsNotFound(overridden));
-      const absl::StatusOr<ParsedRequest> request = ParseRequest(words, memo);
+      const absl::StatusOr<ParsedRequest> request =
+          ParseRequest(words, memo, KeyHashes(limiter_->hasher()));
       if (request.ok()) {
         EXPECT_TRUE(limiter_->Decide(request->checks, clock_.Now()).ok());
         const Limit& limit = *request->checks[0].limit;

@@ -28,7 +28,7 @@ class RequestGrammarTest : public testing::Test {
   const ParsedRequest& Parse(std::vector<std::string> words) {
     words_ = std::move(words);
     views_.assign(words_.begin(), words_.end());
-    absl::StatusOr<ParsedRequest> parsed = ParseRequest(views_, memo_);
+    absl::StatusOr<ParsedRequest> parsed = ParseRequest(views_, memo_, KeyHashes(hasher_));
     WEIR_CHECK(parsed.ok());
     parsed_ = *std::move(parsed);
     WEIR_CHECK(parsed_.checks.size() == parsed_.limits.size());
@@ -53,6 +53,8 @@ class RequestGrammarTest : public testing::Test {
     for (const Check& check : parsed_.checks) limits.push_back(LimitText(*check.limit));
     return limits;
   }
+
+  const KeyHasher hasher_{HashSecret{}};
 
   LimitMemo memo_;
   std::vector<std::string> words_;
@@ -141,7 +143,7 @@ TEST_F(RequestGrammarTest, SixtyFourChecksAreARequest) {
 TEST_F(RequestGrammarTest, WhatIsNoRequestSaysWhy) {
   for (const BadRequest& bad : BadRequests()) {
     const std::vector<std::string_view> words(bad.words.begin(), bad.words.end());
-    const absl::StatusOr<ParsedRequest> parsed = ParseRequest(words, memo_);
+    const absl::StatusOr<ParsedRequest> parsed = ParseRequest(words, memo_, KeyHashes(hasher_));
     ASSERT_FALSE(parsed.ok()) << testing::PrintToString(bad.words);
     EXPECT_EQ(StdView(parsed.status().message()), bad.error);
   }
@@ -149,7 +151,8 @@ TEST_F(RequestGrammarTest, WhatIsNoRequestSaysWhy) {
 
 TEST_F(RequestGrammarTest, APolicyThatIsNotThereIsNotInvalid) {
   const std::vector<std::string_view> words = {"k", "@free"};
-  EXPECT_EQ(ParseRequest(words, memo_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ParseRequest(words, memo_, KeyHashes(hasher_)).status().code(),
+            absl::StatusCode::kNotFound);
   EXPECT_EQ(ParseLimits("k", std::span(words).subspan(1), memo_).status().code(),
             absl::StatusCode::kNotFound);
 }
@@ -157,7 +160,7 @@ TEST_F(RequestGrammarTest, APolicyThatIsNotThereIsNotInvalid) {
 // A key alone is refused by the arity of every command; here it has an error of its own.
 TEST_F(RequestGrammarTest, AKeyAloneIsNoRequest) {
   const std::vector<std::string_view> words = {"k"};
-  EXPECT_EQ(StdView(ParseRequest(words, memo_).status().message()),
+  EXPECT_EQ(StdView(ParseRequest(words, memo_, KeyHashes(hasher_)).status().message()),
             "expected a limit as in 10/s after the key 'k'");
 }
 

@@ -24,7 +24,7 @@ class ReadAheadTest : public testing::Test {
   // The keys whose hashes the next command brings.
   std::vector<std::string> Keys() {
     std::vector<std::string> keys;
-    for (const FetchedKey& key : Pop().keys) {
+    for (const HashedKey& key : Pop().keys) {
       keys.emplace_back(key.text);
       EXPECT_EQ(key.hash, limiter_->PrefetchPartition(key.text));
     }

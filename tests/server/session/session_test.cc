@@ -65,7 +65,10 @@ TEST(SessionTest, ATurnVisitsFewerThan100000Slots) {
     if (hasher(key).partition != hasher("0").partition) continue;
     for (std::size_t rate = 1; rate <= kKeyBucketsMax; ++rate, ++filled) {
       const Limit limit = LimitOf(std::to_string(filled + 1) + "/30d");
-      ASSERT_TRUE(limiter.Decide({{.key = key, .limit = &limit}}, FakeClock::kStart).ok());
+      ASSERT_TRUE(
+          limiter
+              .Decide({{.key = key, .limit = &limit, .hash = limiter.Hash(key)}}, FakeClock::kStart)
+              .ok());
     }
   }
   const auto most_of_a_turn = [&](const std::string& input) {

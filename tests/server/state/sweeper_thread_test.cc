@@ -25,7 +25,8 @@ TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
   constexpr std::size_t kKeys = 10'000;
   for (std::size_t i = 0; i < kKeys; ++i) {
     const std::string key = std::to_string(i);
-    const Request request = {{.key = key, .limit = &minute}, {.key = key, .limit = &hour}};
+    const Request request = {{.key = key, .limit = &minute, .hash = limiter.Hash(key)},
+                             {.key = key, .limit = &hour, .hash = limiter.Hash(key)}};
     ASSERT_TRUE(limiter.Decide(request, clock.Now()).ok());
   }
   clock.Advance(std::chrono::minutes{1});
@@ -60,15 +61,17 @@ TEST(SweeperThreadTest, WhatExpiresTogetherDisturbsNoDecision) {
   constexpr std::size_t kKeys = 2'000;
   for (std::size_t i = 0; i < kKeys; ++i) {
     const std::string key = std::to_string(i);
-    ASSERT_TRUE(limiter.Decide({{.key = key, .limit = &minute}}, clock.Now()).ok());
+    ASSERT_TRUE(
+        limiter.Decide({{.key = key, .limit = &minute, .hash = limiter.Hash(key)}}, clock.Now())
+            .ok());
   }
   clock.Advance(std::chrono::minutes{1});
   const Limit year = LimitOf("1000000000/365d");
   std::int64_t left = 1'000'000'000;
   const SweeperThread thread(sweeper, policies, clock);
   while (sweeper.laps() < 1) {
-    const absl::StatusOr<Verdict> verdict =
-        limiter.Decide({{.key = "other", .limit = &year}}, clock.Now());
+    const absl::StatusOr<Verdict> verdict = limiter.Decide(
+        {{.key = "other", .limit = &year, .hash = limiter.Hash("other")}}, clock.Now());
     ASSERT_TRUE(verdict.ok());
     ASSERT_EQ(verdict->decisions[0].remaining, --left);
   }
