@@ -28,6 +28,7 @@ ROWS = {
     "PING, all of it": ("session_bench", "BM_Ping", 500, COMMANDS),
     "RL.ALLOW, 1 limit": ("session_bench", "BM_AllowOneLimit", 500, COMMANDS),
     "RL.ALLOW, 3 limits": ("session_bench", "BM_AllowThreeLimits", 500, COMMANDS),
+    "RL.ALLOW, 3 keys": ("session_bench", "BM_AllowThreeKeys", 500, COMMANDS),
     "RL.ALLOW, denied": ("session_bench", "BM_DenyOneLimit/keys:2000", 500, COMMANDS),
 }
 

@@ -73,6 +73,13 @@ void BM_AllowThreeLimits(benchmark::State& state) {
   });
 }
 
+void BM_AllowThreeKeys(benchmark::State& state) {
+  Run(state, [](std::size_t i) {
+    return Request({"RL.ALLOW", KeyOf(i), "1M/s", "AND", "tenant:" + KeyOf(i % 1000), "10M/m",
+                    "AND", "all", "100M/h"});
+  });
+}
+
 // Of a million keys every denial is another new one to the sketch of RL.TOP, of two thousand each
 // second one; a single one is in every cache.
 void BM_DenyOneLimit(benchmark::State& state) {
@@ -85,6 +92,7 @@ void BM_DenyOneLimit(benchmark::State& state) {
 BENCHMARK(BM_Ping)->Apply(Iterations);
 BENCHMARK(BM_AllowOneLimit)->Apply(Iterations);
 BENCHMARK(BM_AllowThreeLimits)->Apply(Iterations);
+BENCHMARK(BM_AllowThreeKeys)->Apply(Iterations);
 BENCHMARK(BM_DenyOneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(2000)->Arg(kKeys);
 
 }  // namespace
