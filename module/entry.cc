@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kVersion = 1;
 
-void TellInfo(redis::Info* info, int for_crash) noexcept {
+void AddInfoFields(redis::Info* info, int for_crash) noexcept {
   if (for_crash != 0) return;
   const Module& module = TheModule();
   redis::InfoAddSection(info, "");
@@ -40,7 +40,7 @@ bool Start(redis::Context* context, std::span<redis::String*> words) {
   SetTheModule(module);
   module.type = CreateDataType(context);
   if (module.type == nullptr || !CreateCommands(context)) return false;
-  return redis::RegisterInfoFunc(context, TellInfo) == redis::kOk;
+  return redis::RegisterInfoFunc(context, AddInfoFields) == redis::kOk;
 }
 
 }  // namespace

@@ -306,7 +306,7 @@ absl::Status Database::Finish() {
 }
 
 absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
-                             Place place) {
+                             WriteMode mode) {
   if (may_have_stop_file_) {
     rocksdb::Env& env = *db_->GetEnv();
     rocksdb::Status removed = RemoveFile(env, absl::StrCat(directory_, "/", AbslView(kStopFile)));
@@ -314,7 +314,7 @@ absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&
     if (!removed.ok()) return Translate(directory_, removed);
     may_have_stop_file_ = false;
   }
-  const bool is_small = records < kLargeWriteMin && place == Place::kBySize;
+  const bool is_small = records < kLargeWriteMin && mode == WriteMode::kBySize;
   return is_small ? WriteThroughLog(write) : WriteSortedFile(write);
 }
 

@@ -70,7 +70,7 @@ class Database {
 
   // A file of its own is named in RocksDB's manifest, so that it is missed when it is lost. The end
   // of a log is not: where a log is damaged, RocksDB takes it to end there.
-  enum class Place { kBySize, kOwnFile };
+  enum class WriteMode { kBySize, kOwnFile };
 
   // Fails with one line that names the directory: it cannot be used, another process uses it
   // (kFailedPrecondition), it holds something else, or its files are damaged (kDataLoss). A torn
@@ -82,7 +82,7 @@ class Database {
 
   // `records`: how many will be written. Fails with kUnavailable or kDataLoss, and RocksDB's words.
   absl::Status Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
-                     Place place = Place::kBySize);
+                     WriteMode mode = WriteMode::kBySize);
 
   // kNotFound where there is no such record.
   [[nodiscard]] absl::StatusOr<std::string> Get(std::string_view key) const;

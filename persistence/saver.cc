@@ -60,8 +60,9 @@ absl::Status Saver::SaveNow() {
 absl::StatusOr<Saver::Part> Saver::SavePart(std::size_t first_partition) {
   const Instant begun = clock_.Now();
   // In this order: then the limit of each bucket is known, and the policy of each limit.
-  const LimiterChanges changes = limiter_.TakeChanges(
-      options_.drops_full ? std::optional(begun) : std::nullopt, options_.one_cut, first_partition);
+  const LimiterChanges changes =
+      limiter_.TakeChanges(options_.drops_full ? std::optional(begun) : std::nullopt,
+                           options_.consistent_snapshot, first_partition);
   const PolicyChanges policies = policies_.TakeChanges();
   const Instant mark = clock_.Now();
   const bool starts_over = changes.generation != storage_->generation();

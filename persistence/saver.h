@@ -29,7 +29,7 @@ namespace weir {
 struct SaverOptions {
   DatabaseOptions database;  // to reopen it
   // A request is saved whole or not at all: what has changed is locked all at once.
-  bool one_cut = false;
+  bool consistent_snapshot = false;
   // Full buckets need not be written, and may be dropped. False where clients bring the time.
   bool drops_full = true;
 };

@@ -50,7 +50,7 @@ absl::Status Storage::Begin() {
     writer.Put(MetaKey(kMetaSecret), SecretValue(secret_));
     writer.Put(MetaKey(kMetaStopped), NumberValue(1));
   };
-  return database_->Write(3, write, Database::Place::kOwnFile);
+  return database_->Write(3, write, Database::WriteMode::kOwnFile);
 }
 
 absl::Status Storage::ReadMeta() {
@@ -79,7 +79,7 @@ absl::Status Storage::ReadMeta() {
   std::uint32_t stopped = 0;
   WEIR_RETURN_IF_ERROR(get(kMetaSecret, kRequired, ReadSecret, secret_));
   WEIR_RETURN_IF_ERROR(get(kMetaStopped, kRequired, ReadNumber, stopped));
-  was_cut_short_ = stopped == 0;
+  unclean_restart_ = stopped == 0;
   const absl::Status exhausted = database_->Get(MetaKey(kMetaExhausted)).status();
   if (!exhausted.ok() && !absl::IsNotFound(exhausted)) return exhausted;
   had_exhausted_record_ = exhausted.ok();
@@ -220,7 +220,7 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   };
   // In a file of its own: then a log that is damaged later cannot take it back, and with it the
   // knowledge that something may be lost.
-  WEIR_RETURN_IF_ERROR(database_->Write(4, write, Database::Place::kOwnFile));
+  WEIR_RETURN_IF_ERROR(database_->Write(4, write, Database::WriteMode::kOwnFile));
   clock_allowance_ = options.clock_allowance.value_or(Nanos{0});
   return absl::OkStatus();
 }
@@ -244,7 +244,7 @@ absl::Status Storage::MarkStopped(Instant mark) {
 absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& policies,
                            Instant mark, Instant drop_mark) {
   const auto write_buckets = [&](Database::Writer& writer) {
-    for (const std::uint16_t partition : limiter.partitions_anew) {
+    for (const std::uint16_t partition : limiter.rewritten_partitions) {
       const auto next = static_cast<std::uint16_t>(partition + 1);
       writer.EraseRange(PartitionPrefix(limiter.generation, partition),
                         PartitionPrefix(limiter.generation, next));
@@ -276,7 +276,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   if (ends_allowance) others.emplace_back(MetaKey(kMetaClockAllowance), std::nullopt);
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(policies.next_id));
-  for (const PolicyChanges::One& change : policies.policies) {
+  for (const PolicyChanges::PolicyChange& change : policies.policies) {
     others.emplace_back(PolicyKey(change.id), std::nullopt);
     if (change.policy) others.back().second = PolicyValue(*change.policy);
   }
@@ -286,7 +286,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   }
   std::ranges::sort(others, {}, [](const auto& record) { return std::string_view(record.first); });
   const std::size_t records =
-      limiter.partitions_anew.size() + limiter.buckets.size() + others.size();
+      limiter.rewritten_partitions.size() + limiter.buckets.size() + others.size();
   WEIR_RETURN_IF_ERROR(database_->Write(records, [&](Database::Writer& writer) {
     write_buckets(writer);
     for (const auto& [key, value] : others) {

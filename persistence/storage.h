@@ -57,7 +57,7 @@ class Storage {
   // How far past the mark the last use began, where it has saved nothing since; else 0.
   [[nodiscard]] Nanos clock_allowance() const noexcept { return clock_allowance_; }
   // The server that used it last did not come to MarkStopped.
-  [[nodiscard]] bool was_cut_short() const noexcept { return was_cut_short_; }
+  [[nodiscard]] bool unclean_restart() const noexcept { return unclean_restart_; }
   // A 0.1.0 server with `--unclean-restart empty` used it last. The first Load erases the record of
   // that: a bucket without a record is full.
   [[nodiscard]] bool had_exhausted_record() const noexcept { return had_exhausted_record_; }
@@ -96,7 +96,7 @@ class Storage {
   Nanos clock_allowance_{0};      // on disk
   std::uint32_t generation_ = 0;  // on disk
   std::uint32_t next_policy_ = 0;
-  bool was_cut_short_ = false;
+  bool unclean_restart_ = false;
   bool had_exhausted_record_ = false;
 };
 

@@ -36,7 +36,7 @@ namespace {
 constexpr unsigned kDefaultThreadsMax = 8;
 
 // How far the wall clock has to be behind for the log to say so.
-constexpr std::chrono::minutes kWorthALine{1};
+constexpr std::chrono::minutes kClockLagLoggedMin{1};
 
 // The options with their "as many as there are" filled in.
 Options EffectiveOptions(Options options, bool keeps_state) {
@@ -44,7 +44,8 @@ Options EffectiveOptions(Options options, bool keeps_state) {
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
-  const ClientRoom room = MakeRoomForClients(options.max_clients, options.threads, keeps_state);
+  const DescriptorBudget room =
+      FitClientsToDescriptors(options.max_clients, options.threads, keeps_state);
   if (room.clients < options.max_clients && room.clients > 0) {
     spdlog::warn("max-clients is {} instead of {}: the limit on open files (ulimit -n) is {}",
                  room.clients, options.max_clients, room.limit);
@@ -80,7 +81,7 @@ class Server::Impl {
         signals_(control_),
         deadline_(control_),
         state_(StateOnDisk::Open(options)),
-        clock_(has_state() ? (*state_)->clock_past() : SystemClock::Past{}),
+        clock_(has_state() ? (*state_)->previous_run() : SystemClock::PreviousRun{}),
         limiter_({.secret = has_state() ? (*state_)->secret() : RandomHashSecret(),
                   .max_wait = options.max_wait,
                   .time_is_ordered = !options.allow_explicit_time,
@@ -178,7 +179,7 @@ absl::Status Server::Impl::Start() {
   if (options.allow_explicit_time) {
     spdlog::warn("clients may name the time of a decision: nothing is dropped as full");
   }
-  if (const Nanos behind = -clock_.OffsetToWallClock(); behind > kWorthALine) {
+  if (const Nanos behind = -clock_.OffsetToWallClock(); behind > kClockLagLoggedMin) {
     spdlog::warn("the wall clock is {} s behind the data directory's: going on from that time",
                  std::chrono::floor<std::chrono::seconds>(behind).count());
   }
@@ -233,7 +234,7 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
   const LoadReport& report = (*state_)->load_report();
   spdlog::info("loaded {} buckets in {} ms{}; {} were full or of no policy, {} records were bad",
                report.loaded.load(), CeilMillis((*state_)->load_time()),
-               (*state_)->was_cut_short() ? " after an unclean stop" : "", report.dropped.load(),
+               (*state_)->unclean_restart() ? " after an unclean stop" : "", report.dropped.load(),
                report.bad.load());
   (*state_)->StartSaving(services_.settings,
                          [this](std::uint64_t ticket, const absl::Status& saved) {

@@ -1,4 +1,4 @@
-// The one door to the outside's time.
+// The only source of time: code asks a Clock, never the system.
 #pragma once
 
 #include "core/base/instant.h"

@@ -6,7 +6,7 @@ namespace weir {
 void Tally::Count(const ParsedRequest& request, const Verdict& verdict) {
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
-    KnownLimit& limit = *request.limits[i];
+    CachedLimit& limit = *request.limits[i];
     CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict.decisions[i],
                   verdict.allowed);
   }

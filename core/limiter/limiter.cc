@@ -84,7 +84,7 @@ void Limiter::NoteChanged(std::size_t partition) {
 template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLock<kChecks>& lock,
                                                                    Instant now) {
-  lock.ForEach([&](const Partition& partition) { now = std::max(now, partition.latest()); });
+  lock.ForEach([&](const Partition& partition) { now = std::max(now, partition.decision_time()); });
   return now;
 }
 
@@ -142,7 +142,7 @@ bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
       ForgetFull(key.partition, slot);
       return true;
     });
-    if (dropped > 0) partition.RaiseLatest(now);
+    if (dropped > 0) partition.AdvanceDecisionTime(now);
     own -= dropped;
   }
   partition.crowded_keys().Count(counts);
@@ -236,10 +236,10 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<
 }
 
 template <std::size_t kChecks>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::RaiseLatest(const KeysLock<kChecks>& lock,
-                                                              Instant now) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::AdvanceDecisionTime(const KeysLock<kChecks>& lock,
+                                                                      Instant now) {
   if (!time_is_ordered_) return;
-  lock.ForEach([now](Partition& partition) { partition.RaiseLatest(now); });
+  lock.ForEach([now](Partition& partition) { partition.AdvanceDecisionTime(now); });
 }
 
 // The second half of a request, after the decision: the writes, and the verdict.
@@ -249,7 +249,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Conclude(LockedRequest
                                                                    Verdict& verdict) {
   absl::Status committed = Commit(locked, introducer);
   if (!committed.ok()) return committed;
-  RaiseLatest(locked.lock, locked.now);
+  AdvanceDecisionTime(locked.lock, locked.now);
   locked.plan.Join(locked.now, verdict);
   return absl::OkStatus();
 }
@@ -266,7 +266,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::WithRoomForLimits(Try 
 
 absl::Status Limiter::TryWithRoom(absl::Status status, absl::FunctionRef<absl::Status()> attempt) {
   const auto is_refused = [&] {
-    return absl::IsResourceExhausted(status) && !TableHold::IsHeldByThisThread(table_);
+    return absl::IsResourceExhausted(status) && !TableIsolation::IsHeldByThisThread(table_);
   };
   for (std::size_t taken = kReclaimsAtOnce; taken == kReclaimsAtOnce && is_refused();) {
     taken = ReclaimLimits(1, kReclaimsAtOnce);
@@ -331,7 +331,7 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   Verdict verdict = locked.plan.Refund(locked.now);
   const absl::Status committed = Commit(locked, kNoIntroducer);
   WEIR_CHECK(committed.ok());  // There are no new buckets in it.
-  RaiseLatest(locked.lock, locked.now);
+  AdvanceDecisionTime(locked.lock, locked.now);
   return verdict;
 }
 

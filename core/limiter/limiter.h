@@ -76,14 +76,14 @@ struct LimiterChanges {
   std::vector<LimitChange> limits;
   // Partitions of which `buckets` has all that there are, in ascending order: what else an earlier
   // save wrote of them is to go.
-  std::vector<std::uint16_t> partitions_anew;
+  std::vector<std::uint16_t> rewritten_partitions;
   // Moves when everything is forgotten at once: buckets of another generation than this are gone.
   std::uint32_t generation = 0;
   // Where the next call is to go on, as there were too many for one; kPartitionCount: that was all.
   std::size_t next_partition = kPartitionCount;
 
   [[nodiscard]] bool empty() const noexcept {
-    return buckets.empty() && limits.empty() && partitions_anew.empty();
+    return buckets.empty() && limits.empty() && rewritten_partitions.empty();
   }
 };
 
@@ -182,13 +182,13 @@ class Limiter {
 
   // A key's buckets as they were at some time, by the ids of their limits.
   struct Watched {
-    struct One {
+    struct WatchedBucket {
       LimitId id;
       Limit limit;
       Bucket bucket;
     };
     KeyHash key;
-    std::vector<One> buckets;
+    std::vector<WatchedBucket> buckets;
     std::size_t visits = 0;  // slots that Watch has visited; IsUnchanged will visit as many
   };
   [[nodiscard]] Watched Watch(std::string_view key);
@@ -209,7 +209,7 @@ class Limiter {
    private:
     // Set where all keys are held: Clear takes it before the partitions' locks, too.
     std::optional<MutexLock<RecursiveMutex>> saving_;
-    TableHold hold_;
+    TableIsolation hold_;
   };
 
   // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does.
@@ -254,12 +254,12 @@ class Limiter {
   // partition boundary after kTakenMax changes. A bucket that is full at `now` is erased, if it has
   // to be written at all. Without `now`, where clients bring the time and may go back, only one is
   // full that nothing was ever taken from. Locks those partitions that have changed, one after the
-  // other; with `one_cut` all that has changed at once, so that a request is in it whole or not at
-  // all (unless the list of some partition has overflowed or more than kTakenMax has changed: that
-  // would hold the locks for too long). Cost: about 100 ns a change and a lock a changed partition.
-  // Requires: LimiterOptions::notes_changes.
+  // other; with `consistent_snapshot` all that has changed at once, so that a request is in it
+  // whole or not at all (unless the list of some partition has overflowed or more than kTakenMax
+  // has changed: that would hold the locks for too long). Cost: about 100 ns a change and a lock a
+  // changed partition. Requires: LimiterOptions::notes_changes.
   static constexpr std::size_t kTakenMax = 256 * 1024;
-  [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool one_cut,
+  [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                            std::size_t first_partition = 0);
   // Notes them again: the save failed.
   void NoteAgain(const LimiterChanges& changes);
@@ -334,8 +334,8 @@ class Limiter {
   [[nodiscard]] bool MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
                                    std::span<const FoundBucket> asked);
   template <std::size_t kChecks>
-  void RaiseLatest(const KeysLock<kChecks>& lock, Instant now);
-  [[nodiscard]] Verdict LookAgain(const Reservation& reservation, bool allowed, Instant now);
+  void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
+  [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
   void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);

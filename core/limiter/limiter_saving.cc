@@ -34,7 +34,7 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
   };
   if (!partition.everything_changed()) return partition.TakeChanges(add);
   // It is not known which buckets have gone.
-  changes.partitions_anew.push_back(static_cast<std::uint16_t>(index));
+  changes.rewritten_partitions.push_back(static_cast<std::uint16_t>(index));
   std::vector<NotedChange> all;
   partition.TakeEverything([&](const SlotKey& key, const Bucket&) {
     all.push_back({key, registry_.Get(key.limit).shape().algorithm, false});
@@ -43,7 +43,7 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
   for (const NotedChange& noted : all) add(noted, partition.Find(noted.key));
 }
 
-LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
+LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                     std::size_t first_partition) {
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
@@ -55,7 +55,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool one_cut,
   PartitionSet overflowed;
   const bool in_parts = overflowed_partitions_.TakeInto(overflowed) || first_partition > 0;
   std::optional<TableLock> cut;
-  if (one_cut && !in_parts) {
+  if (consistent_snapshot && !in_parts) {
     // Any request that changed a locked partition has reported its other partitions by now. The
     // loop ends, since the locked set only grows.
     do {
@@ -99,9 +99,9 @@ void Limiter::NoteEverything() {
 
 void Limiter::NoteAgain(const LimiterChanges& changes) {
   registry_.NoteAgain(changes.limits);
-  for (const std::uint16_t partition : changes.partitions_anew) NotePartition(partition);
+  for (const std::uint16_t partition : changes.rewritten_partitions) NotePartition(partition);
   for (const BucketChange& change : changes.buckets) {
-    if (std::ranges::binary_search(changes.partitions_anew, change.partition)) continue;
+    if (std::ranges::binary_search(changes.rewritten_partitions, change.partition)) continue;
     PartitionLock lock(table_, change.partition);
     Partition& partition = table_.partition(change.partition);
     partition.NoteAgain({change.key, change.algorithm, change.went_back});

@@ -16,24 +16,24 @@ Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit, LimitId& id)
   return table_.partition(key.partition).Find({key.hash, id});
 }
 
-Verdict Limiter::LookAgain(const Reservation& reservation, bool allowed, Instant now) {
+Verdict Limiter::VerdictNow(const Reservation& reservation, bool allowed, Instant now) {
   PartitionLock lock(table_, reservation.key.partition);
-  now = std::max(now, table_.partition(reservation.key.partition).latest());
+  now = std::max(now, table_.partition(reservation.key.partition).decision_time());
   absl::InlinedVector<Bucket, 2> buckets;
   for (const Reservation::Part& part : reservation.parts) {
     LimitId id = 0;
     const Bucket* found = FindBucket(reservation.key, part.limit, id);
     buckets.push_back(found ? Unmarked(*found) : Bucket{});
   }
-  return weir::LookAgain(reservation, buckets, allowed, now, max_wait_);
+  return weir::ReservationVerdict(reservation, buckets, allowed, now, max_wait_);
 }
 
 Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
-  return LookAgain(reservation, true, now);
+  return VerdictNow(reservation, true, now);
 }
 
 Verdict Limiter::Withdraw(const Reservation& reservation, Instant now) {
-  return LookAgain(reservation, false, now);
+  return VerdictNow(reservation, false, now);
 }
 
 void Limiter::GiveBack(const Reservation& reservation) {

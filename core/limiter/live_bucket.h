@@ -21,8 +21,9 @@ struct LiveBucket {
 };
 
 // How a bucket stands; nothing if it is full. `limit`: with its present numbers.
-[[nodiscard]] inline std::optional<LiveBucket> LookAt(const Limit& limit, const Bucket& bucket,
-                                                      Instant now, Nanos max_wait) {
+[[nodiscard]] inline std::optional<LiveBucket> InspectBucket(const Limit& limit,
+                                                             const Bucket& bucket, Instant now,
+                                                             Nanos max_wait) {
   LiveBucket live{limit, -1, Nanos{0}};
   if (limit.owner() == kThrottleOwner) {  // Its numbers come with each request.
     live.reset_after = TimeToFull(limit, bucket, now);

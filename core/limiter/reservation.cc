@@ -8,8 +8,8 @@
 
 namespace weir {
 
-Verdict LookAgain(const Reservation& reservation, std::span<const Bucket> buckets, bool allowed,
-                  Instant now, Nanos max_wait) {
+Verdict ReservationVerdict(const Reservation& reservation, std::span<const Bucket> buckets,
+                           bool allowed, Instant now, Nanos max_wait) {
   WEIR_DCHECK(buckets.size() == reservation.parts.size());
   absl::InlinedVector<Decision, 2> looks;
   for (std::size_t i = 0; i < buckets.size(); ++i) {

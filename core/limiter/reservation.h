@@ -37,7 +37,8 @@ struct Reservation {
 
 // What the limits say at `now` to the buckets of the parts as they are: where the reservation is
 // `allowed`, how much is left; else when the same request would pass. Pure; a decision a part.
-[[nodiscard]] Verdict LookAgain(const Reservation& reservation, std::span<const Bucket> buckets,
-                                bool allowed, Instant now, Nanos max_wait);
+[[nodiscard]] Verdict ReservationVerdict(const Reservation& reservation,
+                                         std::span<const Bucket> buckets, bool allowed, Instant now,
+                                         Nanos max_wait);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// The rules of all algorithms behind one door: what a limit says to a bucket.
+// Decides a bucket by the rule of its limit, whatever the algorithm.
 //
 // Each algorithm has a file of its own (token_bucket.h, fixed_window.h, sliding_window.h) with its
 // rule and its laws; here is only the choice between them, and the two limits that have no bucket.

@@ -63,7 +63,7 @@ void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash)
     return;
   }
   const std::uint64_t error = std::max<std::uint64_t>(cell.count, least.count.value());
-  LetGo(least);
+  Evict(least);
   Count(least, error, key, hash);
 }
 
@@ -79,7 +79,7 @@ void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
 }
 
 // From now on the key is counted by its cell.
-void TopKeys::LetGo(const Counted& counted) {
+void TopKeys::Evict(const Counted& counted) {
   Cell& cell = CellOf(counted.hash);
   cell.count = std::max(cell.count, Capped(counted.count.value()));
   --cell.counted;

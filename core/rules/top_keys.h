@@ -86,7 +86,7 @@ class TopKeys {
   void AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash);
   void Count(Counted& counted, std::uint64_t error, std::string_view key, std::uint64_t hash)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LetGo(const Counted& counted);
+  void Evict(const Counted& counted);
   [[nodiscard]] std::size_t PlaceOfLeast() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::uint64_t UnseenMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget();

@@ -90,8 +90,8 @@ TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table
 }
 
 void TableLock::Acquire() {
-  if (TableHold::IsHeldByThisThread(table_)) {
-    for (const std::uint16_t partition : partitions_) TableHold::Covers(table_, partition);
+  if (TableIsolation::IsHeldByThisThread(table_)) {
+    for (const std::uint16_t partition : partitions_) TableIsolation::Covers(table_, partition);
     partitions_.clear();
   }
   for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Lock();
@@ -101,11 +101,11 @@ TableLock::~TableLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Unlock();
 }
 
-constinit thread_local const TableHold* TableHold::of_this_thread_ = nullptr;
+constinit thread_local const TableIsolation* TableIsolation::of_this_thread_ = nullptr;
 
-TableHold::TableHold(BucketTable& table, const PartitionSet& partitions)
+TableIsolation::TableIsolation(BucketTable& table, const PartitionSet& partitions)
     : table_(table), partitions_(partitions) {
-  if (const TableHold* const outer = of_this_thread_) {
+  if (const TableIsolation* const outer = of_this_thread_) {
     WEIR_CHECK(&outer->table_ == &table_ && outer->partitions_.Contains(partitions_));
     return;
   }
@@ -113,7 +113,7 @@ TableHold::TableHold(BucketTable& table, const PartitionSet& partitions)
   of_this_thread_ = this;
 }
 
-TableHold::~TableHold() {
+TableIsolation::~TableIsolation() {
   if (lock_) of_this_thread_ = nullptr;
 }
 

@@ -82,9 +82,9 @@ absl::Status LimitMemo::Fill(Entry& entry) {
   return absl::OkStatus();
 }
 
-absl::InlinedVector<KnownLimit, 1> LimitMemo::Expand(const LimitWord& word,
-                                                     const PolicyLimits& limits) const {
-  absl::InlinedVector<KnownLimit, 1> known;
+absl::InlinedVector<CachedLimit, 1> LimitMemo::Expand(const LimitWord& word,
+                                                      const PolicyLimits& limits) const {
+  absl::InlinedVector<CachedLimit, 1> known;
   known.reserve(limits.size());
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const PolicyLimit& own = limits[i];

@@ -31,7 +31,7 @@ namespace weir {
 inline constexpr std::size_t kMemoLimitsMax = 4096;
 
 // One limit that a word stands for.
-struct KnownLimit {
+struct CachedLimit {
   Limit limit;
   std::optional<std::int64_t> cost;  // the word's, else the policy's
   std::string name;                  // for WITHLIMITS
@@ -44,7 +44,7 @@ class LimitMemo {
  public:
   struct Entry {
     LimitWord word;
-    absl::InlinedVector<KnownLimit, 1> limits;
+    absl::InlinedVector<CachedLimit, 1> limits;
     std::shared_ptr<Overrides> overrides;  // of a policy that has a word
     std::uint64_t version = 0;             // of the policies when `limits` was filled
   };
@@ -63,8 +63,8 @@ class LimitMemo {
   [[nodiscard]] absl::StatusOr<Entry*> Read(std::string_view text);
 
   // The limits that a policy's word stands for where it has these: an override's.
-  [[nodiscard]] absl::InlinedVector<KnownLimit, 1> Expand(const LimitWord& word,
-                                                          const PolicyLimits& limits) const;
+  [[nodiscard]] absl::InlinedVector<CachedLimit, 1> Expand(const LimitWord& word,
+                                                           const PolicyLimits& limits) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 

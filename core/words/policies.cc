@@ -352,7 +352,7 @@ PolicyChanges Policies::TakeChanges() {
 
 void Policies::NoteAgain(const PolicyChanges& changes) {
   MutexLock lock(mutex_);
-  for (const PolicyChanges::One& change : changes.policies) NotePolicy(change.id);
+  for (const PolicyChanges::PolicyChange& change : changes.policies) NotePolicy(change.id);
   for (const OverrideChange& change : changes.overrides) NoteOverride(change.policy, change.key);
 }
 

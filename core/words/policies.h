@@ -74,11 +74,11 @@ struct OverrideChange {
 
 // The changes since the last save.
 struct PolicyChanges {
-  struct One {
+  struct PolicyChange {
     std::uint32_t id = 0;
     std::shared_ptr<const Policy> policy;  // null: it no longer exists
   };
-  std::vector<One> policies;
+  std::vector<PolicyChange> policies;
   std::vector<OverrideChange> overrides;
   std::uint32_t next_id = 0;  // of the next policy that is made
 

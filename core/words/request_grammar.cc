@@ -105,15 +105,15 @@ class RequestReader {
     absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(text);
     if (!entry.ok()) return entry.status();
     ++next_;
-    std::span<KnownLimit> limits = (*entry)->limits;
+    std::span<CachedLimit> limits = (*entry)->limits;
     if (const auto own = OverrideOf(**entry, key)) {
-      parsed_.overridden.push_back(
-          std::make_unique<absl::InlinedVector<KnownLimit, 1>>(memo_.Expand((*entry)->word, *own)));
+      parsed_.overridden.push_back(std::make_unique<absl::InlinedVector<CachedLimit, 1>>(
+          memo_.Expand((*entry)->word, *own)));
       limits = *parsed_.overridden.back();
     }
     if (parsed_.checks.size() + limits.size() > kChecksMax) return TooManyLimits();
     for (std::size_t i = 0; i < limits.size(); ++i) {
-      KnownLimit& known = limits[i];
+      CachedLimit& known = limits[i];
       if (kind_ == RequestKind::kWait && IsWindow(known.limit)) {
         return absl::InvalidArgumentError(absl::StrCat(
             "limit ", Quote(text), ": a window cannot be waited for, use a token bucket"));
@@ -137,9 +137,9 @@ class RequestReader {
 
   // Where the id of a limit is remembered. An override's has mostly the id of the limit in whose
   // position it stands.
-  static LimitHint* HintOf(LimitMemo::Entry& entry, KnownLimit& known, std::size_t position) {
+  static LimitHint* HintOf(LimitMemo::Entry& entry, CachedLimit& known, std::size_t position) {
     if (position >= entry.limits.size() || &entry.limits[position] == &known) return &known.hint;
-    KnownLimit& regular = entry.limits[position];
+    CachedLimit& regular = entry.limits[position];
     return regular.limit.SharesBucketsWith(known.limit) ? &regular.hint : &known.hint;
   }
 
@@ -246,9 +246,9 @@ absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,
   for (const std::string_view word : words) {
     absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(word);
     if (!entry.ok()) return entry.status();
-    for (const KnownLimit& known : (*entry)->limits) limits.push_back(known.limit);
+    for (const CachedLimit& known : (*entry)->limits) limits.push_back(known.limit);
     if (const auto own = OverrideOf(**entry, key)) {
-      for (const KnownLimit& known : memo.Expand((*entry)->word, *own)) {
+      for (const CachedLimit& known : memo.Expand((*entry)->word, *own)) {
         limits.push_back(known.limit);
       }
     }

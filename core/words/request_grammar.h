@@ -38,15 +38,15 @@ enum class RequestKind {
 };
 
 struct ParsedRequest {
-  Request checks;                              // views into the command's words and the memo
-  absl::InlinedVector<KnownLimit*, 4> limits;  // one a check
+  Request checks;                               // views into the command's words and the memo
+  absl::InlinedVector<CachedLimit*, 4> limits;  // one a check
   bool with_limits = false;
   std::optional<Instant> at;
   std::int64_t upto = 0;  // >= 1 in a taking request
   Nanos timeout{0};       // 0 .. kMaxWaitMax
 
   // Limits of overrides, which no memo holds. The request views them.
-  std::vector<std::unique_ptr<absl::InlinedVector<KnownLimit, 1>>> overridden;
+  std::vector<std::unique_ptr<absl::InlinedVector<CachedLimit, 1>>> overridden;
 };
 
 // Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,

@@ -60,8 +60,8 @@ std::string FlagsOf(const CommandSpec& row) {
 }
 
 // Says where the keys are: behind the name, and behind each AND.
-void TellKeys(redis::Context* context, const CommandSpec& row,
-              std::span<const std::string_view> words) {
+void ReportKeyPositions(redis::Context* context, const CommandSpec& row,
+                        std::span<const std::string_view> words) {
   const int flags = row.Is(kReadOnly) ? redis::kReadsKey : redis::kChangesKey;
   if (words.size() > 1) redis::KeyAtPosWithFlags(context, 1, flags);
   for (std::size_t i = 2; i + 1 < words.size(); ++i) {
@@ -81,7 +81,7 @@ int Run(redis::Context* context, redis::String** words, int count) noexcept {
   }
   Call call(kSpec, context, {words, static_cast<std::size_t>(count)});
   if (asks_for_keys) {
-    TellKeys(context, kSpec, call.words);
+    ReportKeyPositions(context, kSpec, call.words);
     return redis::kOk;
   }
   kSpec.handler(call);

@@ -203,11 +203,11 @@ absl::StatusOr<std::vector<LiveBucket>> KeyLimiter::Inspect(std::string_view nam
   const OpenKey key(module_, call_.context, call_.NameOf(name), redis::kRead);
   if (key.is_of_another_type()) return WrongType();
   std::vector<LiveBucket> live;
-  for (const KeyBuckets::One& one : key.buckets()) {
+  for (const KeyBuckets::KeyBucket& one : key.buckets()) {
     const std::optional<Limit> limit =
         module_.policies.PresentLimit(module_.registry.Get(one.limit), name);
     if (!limit) continue;
-    if (const auto bucket = LookAt(*limit, one.bucket, now, module_.options.max_wait)) {
+    if (const auto bucket = InspectBucket(*limit, one.bucket, now, module_.options.max_wait)) {
       live.push_back(*bucket);
     }
   }

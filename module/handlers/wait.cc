@@ -13,7 +13,7 @@
 
 #include "core/base/check.h"
 #include "core/commands/limit_handlers.h"
-#include "core/commands/waited_request.h"
+#include "core/commands/pending_request.h"
 #include "core/words/request_grammar.h"
 #include "module/api/wall_time.h"
 #include "module/handlers/call.h"
@@ -29,13 +29,13 @@ constexpr redis::Millis kPauseMillis = 100;
 
 using Buckets = absl::InlinedVector<Bucket, 2>;  // one a part of a reservation
 
-struct Waiter {
-  Waiter(const ParsedRequest& parsed, Reservation reservation, redis::Context* context)
+struct ModuleWaiter {
+  ModuleWaiter(const ParsedRequest& parsed, Reservation reservation, redis::Context* context)
       : request(parsed, std::move(reservation)),
         db(redis::GetSelectedDb(context)),
         key(parsed.checks.front().key) {}
 
-  const WaitedRequest request;
+  const PendingRequest request;
   const int db;
   const std::string key;
   redis::BlockedClient* client = nullptr;
@@ -43,7 +43,7 @@ struct Waiter {
 };
 
 // By the handle that Redis knows the client by.
-using Waiters = absl::flat_hash_map<redis::BlockedClient*, Waiter*>;
+using Waiters = absl::flat_hash_map<redis::BlockedClient*, ModuleWaiter*>;
 Waiters& TheWaiters() {
   static Waiters waiters;
   return waiters;
@@ -57,7 +57,7 @@ std::optional<LimitId> IdOf(const Limit& limit) {
 // The buckets of the waiter's parts: as they are, and as the key's name is found again.
 class WaitedKey {
  public:
-  WaitedKey(redis::Context* context, const Waiter& waiter, int mode)
+  WaitedKey(redis::Context* context, const ModuleWaiter& waiter, int mode)
       : context_(context),
         name_(redis::CreateString(context, waiter.key.data(), waiter.key.size())),
         key_(std::in_place, TheModule(), context, name_, mode) {}
@@ -83,22 +83,24 @@ class WaitedKey {
   std::optional<OpenKey> key_;
 };
 
-void AnswerWaiter(Call& call, const Waiter& waiter, std::span<const Bucket> buckets, bool allowed) {
-  const Verdict verdict = LookAgain(waiter.request.reservation(), buckets, allowed, WallTime(),
-                                    TheModule().options.max_wait);
+void AnswerWaiter(Call& call, const ModuleWaiter& waiter, std::span<const Bucket> buckets,
+                  bool allowed) {
+  const Verdict verdict = ReservationVerdict(waiter.request.reservation(), buckets, allowed,
+                                             WallTime(), TheModule().options.max_wait);
   waiter.request.Count(verdict, TheModule().tally);
   waiter.request.Answer(call.reply, verdict);
 }
 
-// The tokens are there: Redis answers the client, by Serve.
-void Wake(redis::Context* /*context*/, void* data) {
-  auto* const waiter = static_cast<Waiter*>(data);
+// The tokens are there: Redis answers the client, by OnUnblocked.
+void OnReady(redis::Context* /*context*/, void* data) {
+  auto* const waiter = static_cast<ModuleWaiter*>(data);
   TheWaiters().erase(waiter->client);
   redis::UnblockClient(waiter->client, waiter);
 }
 
-int Serve(redis::Context* context, redis::String** words, int count) noexcept {
-  const auto& waiter = *static_cast<const Waiter*>(redis::GetBlockedClientPrivateData(context));
+int OnUnblocked(redis::Context* context, redis::String** words, int count) noexcept {
+  const auto& waiter =
+      *static_cast<const ModuleWaiter*>(redis::GetBlockedClientPrivateData(context));
   Call call(WaitRow(), context, {words, static_cast<std::size_t>(count)});
   Buckets buckets;
   const WaitedKey key(context, waiter, redis::kRead);
@@ -111,7 +113,7 @@ int Serve(redis::Context* context, redis::String** words, int count) noexcept {
 
 // The waiter's client has gone or been answered; by a timer, so that replicas are told.
 void GiveBack(redis::Context* context, void* data) {
-  auto* const waiter = static_cast<Waiter*>(data);
+  auto* const waiter = static_cast<ModuleWaiter*>(data);
   if (redis::AvoidReplicaTraffic() != 0) {  // a failover is under way
     waiter->timer = redis::CreateTimer(context, kPauseMillis, GiveBack, waiter);
     return;
@@ -134,24 +136,24 @@ void GiveBack(redis::Context* context, void* data) {
 }
 
 // Takes a waiter out of the line whose client does not wait any more; null if it was out already.
-Waiter* TakeOut(redis::Context* context, redis::BlockedClient* client) {
+ModuleWaiter* Detach(redis::Context* context, redis::BlockedClient* client) {
   const auto found = TheWaiters().find(client);
   if (found == TheWaiters().end()) return nullptr;
-  Waiter* const waiter = found->second;
+  ModuleWaiter* const waiter = found->second;
   TheWaiters().erase(found);
   redis::StopTimer(context, waiter->timer, nullptr);
   waiter->timer = redis::CreateTimer(context, 0, GiveBack, waiter);
   return waiter;
 }
 
-void Leave(redis::Context* context, redis::BlockedClient* client) noexcept {
-  TakeOut(context, client);
+void OnDisconnect(redis::Context* context, redis::BlockedClient* client) noexcept {
+  Detach(context, client);
 }
 
 // CLIENT UNBLOCK: denied, as if its time had run out, with the buckets as they are about to be.
-int SendOn(redis::Context* context, redis::String** words, int count) noexcept {
+int OnUnblockCommand(redis::Context* context, redis::String** words, int count) noexcept {
   Call call(WaitRow(), context, {words, static_cast<std::size_t>(count)});
-  const Waiter* const waiter = TakeOut(context, redis::GetBlockedClientHandle(context));
+  const ModuleWaiter* const waiter = Detach(context, redis::GetBlockedClientHandle(context));
   if (waiter == nullptr) {
     call.reply.Error("ERR the wait was over already");
     return redis::kOk;
@@ -165,17 +167,19 @@ int SendOn(redis::Context* context, redis::String** words, int count) noexcept {
   return redis::kOk;
 }
 
-void Free(redis::Context* /*context*/, void* data) noexcept { delete static_cast<Waiter*>(data); }
+void Free(redis::Context* /*context*/, void* data) noexcept {
+  delete static_cast<ModuleWaiter*>(data);
+}
 
 void Wait(Call& call, const ParsedRequest& request, Reservation reservation) {
   // Timers begin at a whole microsecond, the last one.
   const Nanos span = reservation.ready - std::chrono::floor<std::chrono::microseconds>(WallTime());
-  auto waiter = std::make_unique<Waiter>(request, std::move(reservation), call.context);
-  waiter->client = redis::BlockClient(call.context, Serve, SendOn, Free, 0);
+  auto waiter = std::make_unique<ModuleWaiter>(request, std::move(reservation), call.context);
+  waiter->client = redis::BlockClient(call.context, OnUnblocked, OnUnblockCommand, Free, 0);
   WEIR_CHECK(waiter->client != nullptr);
-  redis::SetDisconnectCallback(waiter->client, Leave);
+  redis::SetDisconnectCallback(waiter->client, OnDisconnect);
   waiter->timer = redis::CreateTimer(call.context, std::max<std::int64_t>(CeilMillis(span), 0),
-                                     Wake, waiter.get());
+                                     OnReady, waiter.get());
   TheWaiters().emplace(waiter->client, waiter.get());
   static_cast<void>(waiter.release());  // Redis's to free, when the client is unblocked
 }

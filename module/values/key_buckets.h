@@ -27,7 +27,7 @@ namespace weir {
 // Those of one key that are not full, at most kKeyBucketsMax: every change writes all of them.
 class KeyBuckets {
  public:
-  struct One {
+  struct KeyBucket {
     LimitId limit;
     Bucket bucket;
   };
@@ -46,15 +46,15 @@ class KeyBuckets {
 
   [[nodiscard]] std::size_t size() const noexcept { return buckets_.size(); }
   [[nodiscard]] bool empty() const noexcept { return buckets_.empty(); }
-  [[nodiscard]] const One* begin() const noexcept { return buckets_.data(); }
-  [[nodiscard]] const One* end() const noexcept { return buckets_.data() + buckets_.size(); }
+  [[nodiscard]] const KeyBucket* begin() const noexcept { return buckets_.data(); }
+  [[nodiscard]] const KeyBucket* end() const noexcept { return buckets_.data() + buckets_.size(); }
 
   // Bytes in use, the object's own included.
   [[nodiscard]] std::size_t memory() const noexcept;
 
  private:
   LimitRegistry& registry_;
-  absl::InlinedVector<One, 1, RedisAllocator<One>> buckets_;
+  absl::InlinedVector<KeyBucket, 1, RedisAllocator<KeyBucket>> buckets_;
 };
 
 }  // namespace weir

@@ -61,11 +61,12 @@ const Bucket* OpenKey::Find(LimitId limit) const noexcept {
   return value_ ? value_->Find(limit) : nullptr;
 }
 
-std::span<const KeyBuckets::One> OpenKey::buckets() const noexcept {
-  return value_ ? std::span(value_->begin(), value_->end()) : std::span<const KeyBuckets::One>();
+std::span<const KeyBuckets::KeyBucket> OpenKey::buckets() const noexcept {
+  return value_ ? std::span(value_->begin(), value_->end())
+                : std::span<const KeyBuckets::KeyBucket>();
 }
 
-Nanos OpenKey::TimeToFull(const KeyBuckets::One& one, Instant now) const {
+Nanos OpenKey::TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const {
   const Limit& limit = module_.registry.Get(one.limit);
   const LimitOwner owner = limit.owner();
   const bool is_of_policy = owner != LimitOwner{} && owner != kThrottleOwner;

@@ -42,10 +42,10 @@ class OpenKey {
 
   // The bucket, or null. Requires: it is of our type, or not there.
   [[nodiscard]] const Bucket* Find(LimitId limit) const noexcept;
-  [[nodiscard]] std::span<const KeyBuckets::One> buckets() const noexcept;
+  [[nodiscard]] std::span<const KeyBuckets::KeyBucket> buckets() const noexcept;
 
   // Until a bucket is full; 0 as well if its policy no longer exists.
-  [[nodiscard]] Nanos TimeToFull(const KeyBuckets::One& one, Instant now) const;
+  [[nodiscard]] Nanos TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const;
 
   // Changes, for Commit to make known. Requires: opened to write.
   void Keep(LimitId limit, const Bucket& bucket);

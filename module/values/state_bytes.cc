@@ -52,7 +52,7 @@ std::optional<LimitOwner> TakeOwner(std::string_view& text, const Policies& poli
 std::string StateBytes(const KeyBuckets& buckets, LimitTexts& texts) {
   using Named = std::pair<std::string_view, Bucket>;
   absl::InlinedVector<Named, 4> named;
-  for (const KeyBuckets::One& one : buckets) {
+  for (const KeyBuckets::KeyBucket& one : buckets) {
     const std::string_view text = texts.Of(one.limit);
     if (!text.empty()) named.emplace_back(text, one.bucket);
   }

@@ -102,7 +102,7 @@ void AclDryRun(Call& call) {
   const auto words = arguments.subspan(1);
   const CommandSpec* spec = FindRequested(words);
   if (!spec) return call.Fail(absl::StrCat("Command ", Quote(words[0]), " not found"));
-  if (!spec->arity.Allows(words.size())) return call.FailAs(WrongArity(*spec));
+  if (!spec->arity.Allows(words.size())) return call.ReplyError(WrongArity(*spec));
   const std::optional<Denial> denial = FindDenial(*user, *spec, words);
   if (!denial) return call.reply.SimpleString("OK");
   const std::string what = denial->of == Denial::Of::kKey

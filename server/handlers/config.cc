@@ -130,7 +130,8 @@ absl::Status Assign(const Assignment& assignment, bool keeps_state, Options& opt
     return CannotSet(name, absl::StrCat("argument must be ", ExpectedText(*spec)));
   }
   if (spec->name != "max-clients") return absl::OkStatus();
-  const ClientRoom room = MakeRoomForClients(options.max_clients, options.threads, keeps_state);
+  const DescriptorBudget room =
+      FitClientsToDescriptors(options.max_clients, options.threads, keeps_state);
   if (room.clients >= options.max_clients) return absl::OkStatus();
   return CannotSet(name, absl::StrCat("The operating system is not able to handle the specified "
                                       "number of clients, try with ",

@@ -76,9 +76,9 @@ void Quit(Call& call) {
 
 void Hello(Call& call) {
   const absl::StatusOr<Greeting> greeting = ReadGreeting(call.arguments());
-  if (!greeting.ok()) return call.FailAs(StdView(greeting.status().message()));
+  if (!greeting.ok()) return call.ReplyError(StdView(greeting.status().message()));
   if (greeting->user && !LogIn(call, *greeting->user, greeting->password)) return;
-  if (!call.session.user()) return call.FailAs(kHelloNeedsAuth);
+  if (!call.session.user()) return call.ReplyError(kHelloNeedsAuth);
   ClientRecord& record = call.session.record();
   if (greeting->client_name) record.set_name(std::string(*greeting->client_name));
   if (greeting->protocol) {

@@ -150,7 +150,7 @@ void AddPersistence(Lines& lines, Services& services, Instant now) {
   lines.Add("durability", services.state ? services.options.durability : "none");
   if (!services.state) return lines.Add("rdb_bgsave_in_progress", 0);
   const LoadReport& report = services.state->load_report();
-  lines.Add("unclean_restart", services.state->was_cut_short() ? 1 : 0);
+  lines.Add("unclean_restart", services.state->unclean_restart() ? 1 : 0);
   lines.Add("loaded_buckets", report.loaded.load());
   lines.Add("dropped_buckets", report.dropped.load());
   lines.Add("bad_records", report.bad.load());

@@ -32,7 +32,7 @@ void Del(Call& call) {
   const Instant now = call.services().explicit_time.View(call.now);
   call.Charge(call.arguments().size());
   if (!call.MayLookAt(call.arguments())) return;
-  call.Changed();
+  call.MarkDirty();
   const Limiter::Isolation isolation(call.services().limiter, call.arguments());
   std::int64_t forgotten = 0;
   for (const std::string_view key : call.arguments()) {
@@ -61,7 +61,7 @@ void Flush(Call& call) {
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   call.Charge(kWholeTableWork);
   call.services().limiter.Clear();
-  call.Changed();
+  call.MarkDirty();
   call.reply.SimpleString("OK");
 }
 

@@ -46,7 +46,7 @@ void Answer(Call& call, const ParsedRequest& request, std::int64_t first, const 
 // Counts a verdict that changed something, or that was refused.
 void Count(Call& call, const ParsedRequest& request, const Verdict& verdict) {
   call.session.worker().tally.Count(request, verdict);
-  if (verdict.allowed) call.Changed();
+  if (verdict.allowed) call.MarkDirty();
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ void RlRefund(Call& call) {
   const absl::StatusOr<ParsedRequest> request = ReadRequest(call);
   if (!request.ok()) return call.Fail(request.status());
   const Instant now = request->at.value_or(call.now);
-  call.Changed();
+  call.MarkDirty();
   Answer(call, *request, 1, call.services().limiter.Refund(request->checks, now));
 }
 
@@ -110,8 +110,8 @@ void RlWait(Call& call) {
     return call.FailUnsaved();
   }
   if (admission->reservation) {
-    return call.session.Wait(std::make_unique<Waiter>(call.session.worker(), request,
-                                                      *std::move(admission->reservation)));
+    return call.session.Wait(std::make_unique<ServerWaiter>(call.session.worker(), request,
+                                                            *std::move(admission->reservation)));
   }
   Count(call, request, admission->verdict);
   Answer(call, request, admission->verdict.allowed ? 1 : 0, admission->verdict);
@@ -123,7 +123,7 @@ void RlReset(Call& call) {
   if (!limits.ok()) return call.Fail(limits.status());
   call.Charge(limits->size());
   if (!call.MayLookAt(arguments.first(1))) return;
-  call.Changed();
+  call.MarkDirty();
   const Instant now = call.services().explicit_time.View(call.now);
   const std::size_t live = call.services().limiter.Reset(arguments[0], *limits, now);
   call.reply.Integer(static_cast<std::int64_t>(live));

@@ -32,7 +32,7 @@ bool LogIn(Call& call, std::string_view user, std::string_view password) {
                  call.session.record().address,
                  found ? "user '" + found->name() + "'" : "an unknown user", *held_back);
   }
-  call.FailAs("WRONGPASS invalid username-password pair or user is disabled.");
+  call.ReplyError("WRONGPASS invalid username-password pair or user is disabled.");
   return false;
 }
 

@@ -16,7 +16,7 @@ using Isolation = Limiter::Isolation;
 
 void Acknowledge(Call& call, const absl::Status& status) {
   if (!status.ok()) return call.Fail(status);
-  call.Changed();
+  call.MarkDirty();
   call.reply.SimpleString("OK");
 }
 
@@ -72,7 +72,7 @@ void PolicyUnoverride(Call& call) {
   const absl::StatusOr<bool> removed =
       call.services().policies.RemoveOverride(arguments[0], arguments[1]);
   if (!removed.ok()) return call.Fail(removed.status());
-  call.Changed();
+  call.MarkDirty();
   call.reply.Integer(*removed ? 1 : 0);
 }
 

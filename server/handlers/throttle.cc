@@ -16,7 +16,7 @@ void Throttle(Call& call) {
   if (call.RefusedUnsaved(checks, call.now)) return;
   const absl::StatusOr<Verdict> verdict = call.services().limiter.Decide(checks, call.now);
   if (!verdict.ok()) return call.Fail(verdict.status());
-  if (verdict->allowed) call.Changed();
+  if (verdict->allowed) call.MarkDirty();
   worker.tally.CountThrottle(checks.front(), *verdict);
   WriteThrottle(call.reply, *request, *verdict);
 }

@@ -76,7 +76,7 @@ void Exec(Call& call) {
   if (!call.session.transaction().is_open()) return call.Fail("EXEC without MULTI");
   const Transaction transaction = std::exchange(call.session.transaction(), Transaction());
   if (transaction.is_aborted()) {
-    return call.FailAs("EXECABORT Transaction discarded because of previous errors.");
+    return call.ReplyError("EXECABORT Transaction discarded because of previous errors.");
   }
   call.Charge(transaction.units() + transaction.watched_size());
   const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
@@ -90,7 +90,7 @@ void Exec(Call& call) {
   if (!unchanged) return call.reply.NullArray();
   const std::size_t begin = call.reply.size();
   call.reply.Array(requests.size());
-  call.session.StartLap();
+  call.session.RestartStopwatch();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t before = call.reply.size();
     call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);

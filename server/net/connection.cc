@@ -256,7 +256,7 @@ void Connection::SendPending() {
 }
 
 // Its farewell may take a while, and needs none of it.
-void Connection::LetGo() {
+void Connection::ReleaseBuffers() {
   DropInput();
   std::string().swap(pending_output_);
   session_.DropTransaction();
@@ -323,10 +323,10 @@ void Connection::NoteStall(bool stalled) {
 // The replies are with the kernel; now see that the client gets them.
 void Connection::Finish() {
   state_ = State::kClosed;
-  LetGo();
+  ReleaseBuffers();
   transport_.CancelWaits();  // Drain() comes while the socket waits.
   thread_.Remove(shared_from_this());
-  CloseLingering(transport_.TakeLeave(), thread_.input(), shared_from_this());
+  CloseLingering(transport_.ReleaseSocket(), thread_.input(), shared_from_this());
 }
 
 // What TLS has to say of it is with the kernel.

@@ -113,7 +113,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<std::size_t> Write(std::string_view bytes);
   // Tells how much it keeps for the client; and keeps nothing any more.
   void NoteMemory();
-  void LetGo();
+  void ReleaseBuffers();
   // Continues after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());

@@ -95,7 +95,7 @@ bool AsksForPassword(const Services& services) {
 }
 
 // The last words to a client that is not served; TLS has not begun, so there nothing.
-void Say(StreamSocket& socket, std::string_view farewell, bool plain) {
+void SendFinalError(StreamSocket& socket, std::string_view farewell, bool plain) {
   std::error_code ignored;
   socket.non_blocking(true, ignored);
   if (plain) socket.write_some(asio::buffer(farewell), ignored);
@@ -123,7 +123,7 @@ Listener::Listener(asio::io_context& control, Services& services,
       error_throttle_(services.clock) {}
 
 absl::Status Listener::Listen(const std::vector<std::string>& addresses, std::uint16_t port) {
-  const absl::StatusOr<std::uint16_t> used = ListenOnAll(addresses, port, Speech::kPlain);
+  const absl::StatusOr<std::uint16_t> used = ListenOnAll(addresses, port, Security::kPlain);
   if (!used.ok()) return used.status();
   port_ = *used;
   return absl::OkStatus();
@@ -132,31 +132,31 @@ absl::Status Listener::Listen(const std::vector<std::string>& addresses, std::ui
 absl::Status Listener::ListenForTls(const std::vector<std::string>& addresses, std::uint16_t port,
                                     TlsContext context) {
   ReplaceTls(std::move(context));
-  return ListenOnAll(addresses, port, Speech::kTls).status();
+  return ListenOnAll(addresses, port, Security::kTls).status();
 }
 
 absl::StatusOr<std::uint16_t> Listener::ListenOnAll(const std::vector<std::string>& addresses,
-                                                    std::uint16_t port, Speech speech) {
-  const std::size_t doors_before = doors_.size();
+                                                    std::uint16_t port, Security security) {
+  const std::size_t sockets_before = listening_sockets_.size();
   absl::StatusOr<std::uint16_t> used = port;
   for (int tries = 0; tries < (port == 0 ? kFreePortTries : 1); ++tries) {
     used = port;
     for (const std::string& address : addresses) {
-      used = ListenOn(address, *used, speech);
+      used = ListenOn(address, *used, security);
       if (!used.ok()) break;
     }
     if (used.ok()) return used;
-    doors_.resize(doors_before);
+    listening_sockets_.resize(sockets_before);
   }
   return used;
 }
 
 absl::StatusOr<std::uint16_t> Listener::ListenOn(const std::string& address, std::uint16_t port,
-                                                 Speech speech) {
+                                                 Security security) {
   std::error_code error;
   const tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
-  auto door = std::make_unique<Door>(control_, speech);
-  StreamAcceptor& acceptor = door->acceptor;
+  auto listening = std::make_unique<ListeningSocket>(control_, security);
+  StreamAcceptor& acceptor = listening->acceptor;
   if (!error) acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(StreamAcceptor::reuse_address(true), error);
   if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
@@ -166,37 +166,38 @@ absl::StatusOr<std::uint16_t> Listener::ListenOn(const std::string& address, std
   StreamEndpoint bound = endpoint;
   if (!error) bound = acceptor.local_endpoint(error);
   if (error) return CannotListen(EndpointText(endpoint), error.message());
-  doors_.push_back(std::move(door));
+  listening_sockets_.push_back(std::move(listening));
   return PortOf(bound);
 }
 
 absl::Status Listener::ListenOnUnixSocket(const std::string& path, mode_t mode) {
-  auto door = std::make_unique<Door>(control_, Speech::kPlain);
+  auto listening = std::make_unique<ListeningSocket>(control_, Security::kPlain);
   std::error_code error;
-  door->acceptor.open(asio::local::stream_protocol(), error);
+  listening->acceptor.open(asio::local::stream_protocol(), error);
   if (!error) {
-    const absl::Status bound = unix_socket_.Bind(door->acceptor.native_handle(), path, mode);
+    const absl::Status bound = unix_socket_.Bind(listening->acceptor.native_handle(), path, mode);
     if (!bound.ok()) return CannotListen(Quote(path), StdView(bound.message()));
-    error = BeginListening(door->acceptor);
+    error = BeginListening(listening->acceptor);
   }
   if (error) return CannotListen(Quote(path), error.message());
-  doors_.push_back(std::move(door));
+  listening_sockets_.push_back(std::move(listening));
   return absl::OkStatus();
 }
 
 void Listener::Start() {
-  for (const std::unique_ptr<Door>& door : doors_) {
+  for (const std::unique_ptr<ListeningSocket>& listening : listening_sockets_) {
     std::error_code ignored;
-    const StreamEndpoint endpoint = door->acceptor.local_endpoint(ignored);
+    const StreamEndpoint endpoint = listening->acceptor.local_endpoint(ignored);
     const std::string place = EscapedForLog(EndpointText(endpoint));
-    spdlog::info("listening on {}{}", place, door->speech == Speech::kTls ? " for TLS" : "");
-    if (!IsLocal(endpoint)) AnnounceReach(*door, place);
-    Wait(*door);
+    spdlog::info("listening on {}{}", place,
+                 listening->security == Security::kTls ? " for TLS" : "");
+    if (!IsLocal(endpoint)) WarnIfExposed(*listening, place);
+    Wait(*listening);
   }
 }
 
-void Listener::AnnounceReach(const Door& door, const std::string& place) const {
-  const Guards guards = GuardsOf(door);
+void Listener::WarnIfExposed(const ListeningSocket& listening, const std::string& place) const {
+  const AccessRequirements guards = AccessRequirementsOf(listening);
   if (IsProtected(guards)) {
     spdlog::warn("other hosts can reach {}, but only clients on loopback are served, see {}", place,
                  "--protected-mode");
@@ -207,38 +208,39 @@ void Listener::AnnounceReach(const Door& door, const std::string& place) const {
 }
 
 // Asked for when it matters, as passwords may come and go, and the mode may change.
-Guards Listener::GuardsOf(const Door& door) const {
+AccessRequirements Listener::AccessRequirementsOf(const ListeningSocket& listening) const {
   const bool asks = services_.options.tls_auth_clients == "yes";
   return {.protected_mode = services_.settings.protected_mode(),
           .asks_for_password = AsksForPassword(services_),
-          .asks_for_certificate = door.speech == Speech::kTls && asks};
+          .asks_for_certificate = listening.security == Security::kTls && asks};
 }
 
 void Listener::Close() {
-  for (const std::unique_ptr<Door>& door : doors_) {
+  for (const std::unique_ptr<ListeningSocket>& listening : listening_sockets_) {
     std::error_code ignored;
-    door->acceptor.close(ignored);
-    door->pause.cancel();
+    listening->acceptor.close(ignored);
+    listening->pause.cancel();
   }
   unix_socket_.Remove();
 }
 
-void Listener::Wait(Door& door) {
-  door.acceptor.async_wait(StreamAcceptor::wait_read, [this, &door](std::error_code error) {
-    if (!error && door.acceptor.is_open()) AcceptSome(door);
-  });
+void Listener::Wait(ListeningSocket& listening) {
+  listening.acceptor.async_wait(StreamAcceptor::wait_read,
+                                [this, &listening](std::error_code error) {
+                                  if (!error && listening.acceptor.is_open()) AcceptSome(listening);
+                                });
 }
 
-void Listener::AcceptSome(Door& door) {
+void Listener::AcceptSome(ListeningSocket& listening) {
   reserve_.Take();  // where there was none the last time
   for (int accepts = 0; accepts < kAcceptsPerTurn; ++accepts) {
     IoThread& thread = *threads_[next_thread_];
     StreamSocket socket(thread.context());
     StreamEndpoint peer;
     std::error_code error;
-    door.acceptor.accept(socket, peer, error);
+    listening.acceptor.accept(socket, peer, error);
     if (!error) {
-      Admit(std::move(socket), peer, door, thread);
+      Admit(std::move(socket), peer, listening, thread);
       continue;
     }
     if (error == asio::error::would_block) break;
@@ -247,30 +249,30 @@ void Listener::AcceptSome(Door& door) {
       spdlog::error("cannot accept: {} ({} such lines held back)", error.message(), *held_back);
     }
     const Accepted accepted =
-        IsExhaustion(error) ? AcceptWithReserve(door, thread) : Accepted::kFailed;
-    if (accepted == Accepted::kFailed) return Pause(door);
+        IsExhaustion(error) ? AcceptWithReserve(listening, thread) : Accepted::kFailed;
+    if (accepted == Accepted::kFailed) return Pause(listening);
     if (accepted == Accepted::kNobodyThere) break;
   }
-  Wait(door);
+  Wait(listening);
 }
 
-void Listener::Pause(Door& door) {
-  door.pause.expires_after(kAcceptPause);
-  door.pause.async_wait([this, &door](std::error_code error) {
-    if (!error && door.acceptor.is_open()) Wait(door);
+void Listener::Pause(ListeningSocket& listening) {
+  listening.pause.expires_after(kAcceptPause);
+  listening.pause.async_wait([this, &listening](std::error_code error) {
+    if (!error && listening.acceptor.is_open()) Wait(listening);
   });
 }
 
-void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer, const Door& door,
-                     IoThread& thread) {
+void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer,
+                     const ListeningSocket& listening, IoThread& thread) {
   next_thread_ = (next_thread_ + 1) % threads_.size();
   services_.connections_received.fetch_add(1, std::memory_order_relaxed);
-  if (!IsLocal(peer) && IsProtected(GuardsOf(door))) {
+  if (!IsLocal(peer) && IsProtected(AccessRequirementsOf(listening))) {
     if (const auto held_back = denial_throttle_.Admit()) {
       spdlog::warn("refused {}: protected mode ({} such lines held back)", EndpointText(peer),
                    *held_back);
     }
-    return Refuse(std::move(socket), kDenied, door, thread);
+    return Refuse(std::move(socket), kDenied, listening, thread);
   }
   const auto clients = static_cast<std::int64_t>(services_.clients.size());
   if (clients >= services_.settings.max_clients()) {
@@ -278,16 +280,16 @@ void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer, const Door
       spdlog::warn("refused {}: {} clients are connected ({} such lines held back)",
                    EscapedForLog(EndpointText(peer)), clients, *held_back);
     }
-    return Refuse(std::move(socket), kTooManyClients, door, thread);
+    return Refuse(std::move(socket), kTooManyClients, listening, thread);
   }
-  Serve(std::move(socket), peer, door, thread);
+  Serve(std::move(socket), peer, listening, thread);
 }
 
-void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer, const Door& door,
-                     IoThread& thread) {
+void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer,
+                     const ListeningSocket& listening, IoThread& thread) {
   const int descriptor = socket.native_handle();
   TlsSession session;
-  if (door.speech == Speech::kTls) {
+  if (listening.security == Security::kTls) {
     session = tls_->NewSession(descriptor);
     if (!session) return;  // no memory: the client is closed
   }
@@ -300,10 +302,10 @@ void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer, const Door
       services_.clients.Announce(address, EndpointText(own), descriptor, services_.clock.Now()));
 }
 
-void Listener::Refuse(StreamSocket socket, std::string_view farewell, const Door& door,
-                      IoThread& thread) {
+void Listener::Refuse(StreamSocket socket, std::string_view farewell,
+                      const ListeningSocket& listening, IoThread& thread) {
   services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
-  Say(socket, farewell, door.speech == Speech::kPlain);
+  SendFinalError(socket, farewell, listening.security == Security::kPlain);
   if (refusals_.use_count() > kRefusalsMax) return;
   thread.Dismiss(std::move(socket), refusals_);
 }
@@ -311,23 +313,23 @@ void Listener::Refuse(StreamSocket socket, std::string_view farewell, const Door
 // Refuses a client for want of a descriptor; where there is one again by now, it is a client like
 // any other. Else the reserve's is needed back at once, so the close cannot linger: what the client
 // has sent by now is read, and no more.
-Listener::Accepted Listener::AcceptWithReserve(Door& door, IoThread& thread) {
+Listener::Accepted Listener::AcceptWithReserve(ListeningSocket& listening, IoThread& thread) {
   reserve_.Release();
   Accepted accepted = Accepted::kFailed;
   {
     StreamSocket socket(thread.context());
     StreamEndpoint peer;
     std::error_code error;
-    door.acceptor.accept(socket, peer, error);
+    listening.acceptor.accept(socket, peer, error);
     if (!error) {
       accepted = Accepted::kOne;
       if (reserve_.Take()) {
-        Admit(std::move(socket), peer, door, thread);
+        Admit(std::move(socket), peer, listening, thread);
         return accepted;
       }
       services_.connections_received.fetch_add(1, std::memory_order_relaxed);
       services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
-      Say(socket, kTooManyClients, door.speech == Speech::kPlain);
+      SendFinalError(socket, kTooManyClients, listening.security == Security::kPlain);
       socket.shutdown(StreamSocket::shutdown_send, error);
       std::array<char, 4096> sent_by_client;
       socket.read_some(asio::buffer(sent_by_client), error);

@@ -81,35 +81,38 @@ class Listener {
   void Close();
 
  private:
-  enum class Speech { kPlain, kTls };
-  struct Door {
-    Door(asio::io_context& control, Speech spoken)
-        : acceptor(control), pause(control), speech(spoken) {}
+  enum class Security { kPlain, kTls };
+  struct ListeningSocket {
+    ListeningSocket(asio::io_context& control, Security chosen)
+        : acceptor(control), pause(control), security(chosen) {}
     StreamAcceptor acceptor;
     asio::steady_timer pause;
-    const Speech speech;
+    const Security security;
   };
   enum class Accepted { kOne, kNobodyThere, kFailed };
 
   absl::StatusOr<std::uint16_t> ListenOnAll(const std::vector<std::string>& addresses,
-                                            std::uint16_t port, Speech speech);
+                                            std::uint16_t port, Security security);
   absl::StatusOr<std::uint16_t> ListenOn(const std::string& address, std::uint16_t port,
-                                         Speech speech);
-  void AnnounceReach(const Door& door, const std::string& place) const;
-  [[nodiscard]] Guards GuardsOf(const Door& door) const;
-  void Wait(Door& door);
-  void AcceptSome(Door& door);
-  void Pause(Door& door);
-  void Admit(StreamSocket socket, const StreamEndpoint& peer, const Door& door, IoThread& thread);
-  void Serve(StreamSocket socket, const StreamEndpoint& peer, const Door& door, IoThread& thread);
-  void Refuse(StreamSocket socket, std::string_view farewell, const Door& door, IoThread& thread);
-  Accepted AcceptWithReserve(Door& door, IoThread& thread);
+                                         Security security);
+  void WarnIfExposed(const ListeningSocket& listening, const std::string& place) const;
+  [[nodiscard]] AccessRequirements AccessRequirementsOf(const ListeningSocket& listening) const;
+  void Wait(ListeningSocket& listening);
+  void AcceptSome(ListeningSocket& listening);
+  void Pause(ListeningSocket& listening);
+  void Admit(StreamSocket socket, const StreamEndpoint& peer, const ListeningSocket& listening,
+             IoThread& thread);
+  void Serve(StreamSocket socket, const StreamEndpoint& peer, const ListeningSocket& listening,
+             IoThread& thread);
+  void Refuse(StreamSocket socket, std::string_view farewell, const ListeningSocket& listening,
+              IoThread& thread);
+  Accepted AcceptWithReserve(ListeningSocket& listening, IoThread& thread);
 
   asio::io_context& control_;
   Services& services_;
   const std::span<const std::unique_ptr<IoThread>> threads_;
   std::size_t next_thread_ = 0;
-  std::vector<std::unique_ptr<Door>> doors_;
+  std::vector<std::unique_ptr<ListeningSocket>> listening_sockets_;
   std::uint16_t port_ = 0;
   std::optional<TlsContext> tls_;
   UnixSocketFile unix_socket_;

@@ -8,13 +8,13 @@
 namespace weir {
 
 // The requirements for access to the server.
-struct Guards {
+struct AccessRequirements {
   bool protected_mode = true;         // the option
   bool asks_for_password = false;     // of every client, before anything else
   bool asks_for_certificate = false;  // of every client of this address, by TLS
 };
 
-[[nodiscard]] constexpr bool IsProtected(const Guards& guards) noexcept {
+[[nodiscard]] constexpr bool IsProtected(const AccessRequirements& guards) noexcept {
   return guards.protected_mode && !guards.asks_for_password && !guards.asks_for_certificate;
 }
 

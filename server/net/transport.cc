@@ -43,14 +43,14 @@ std::size_t Transport::ReadTls(std::span<char> room, std::error_code& error) {
     const int result = SSL_read_ex(session_.get(), rest.data(), rest.size(), &bytes);
     if (!has_shaken_hands_) has_shaken_hands_ = SSL_is_init_finished(session_.get()) != 0;
     if (result <= 0) {
-      error = WhyNot(result, read_wait_);
+      error = LastTlsError(result, read_wait_);
       break;
     }
     total += bytes;
     has_more_ = SSL_has_pending(session_.get()) != 0;
   } while (has_more_ && total < room.size());
   if (has_shaken_too_often()) {
-    error = WhyNot(0, read_wait_);
+    error = LastTlsError(0, read_wait_);
     total = 0;
   }
   if (error) has_more_ = false;
@@ -67,11 +67,11 @@ std::size_t Transport::WriteTls(std::string_view bytes, std::error_code& error) 
   std::size_t written = 0;
   const int result = SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &written);
   if (result > 0) return written;
-  error = WhyNot(result, write_wait_);
+  error = LastTlsError(result, write_wait_);
   return 0;
 }
 
-std::error_code Transport::WhyNot(int result, StreamSocket::wait_type& wait) {
+std::error_code Transport::LastTlsError(int result, StreamSocket::wait_type& wait) {
   const int system_error = errno;
   if (has_shaken_too_often()) {
     is_broken_ = true;
@@ -119,20 +119,20 @@ std::size_t Transport::Available() {
   return in_kernel + SSL3_RT_MAX_PLAIN_LENGTH;
 }
 
-StreamSocket Transport::TakeLeave() {
-  SayGoodbye();
+StreamSocket Transport::ReleaseSocket() {
+  SendCloseNotify();
   session_.reset();
   return std::move(socket_);
 }
 
 void Transport::Close() {
-  SayGoodbye();
+  SendCloseNotify();
   std::error_code ignored;
   socket_.close(ignored);
 }
 
 // If the kernel has no room for it the client sees the end of the stream alone.
-void Transport::SayGoodbye() {
+void Transport::SendCloseNotify() {
   if (!session_ || !has_shaken_hands_ || is_broken_) return;
   ERR_clear_error();
   SSL_shutdown(session_.get());

@@ -57,7 +57,7 @@ class Transport {
   [[nodiscard]] const std::string& tls_failure() const noexcept { return tls_failure_; }
 
   // Says that nothing more is sent, as far as TLS has a word for it, and gives the socket away.
-  [[nodiscard]] StreamSocket TakeLeave();
+  [[nodiscard]] StreamSocket ReleaseSocket();
   // The same, and closes.
   void Close();
 
@@ -65,11 +65,11 @@ class Transport {
   std::size_t ReadTls(std::span<char> room, std::error_code& error);
   std::size_t WriteTls(std::string_view bytes, std::error_code& error);
   // Why the last call for `wait` has failed.
-  std::error_code WhyNot(int result, StreamSocket::wait_type& wait);
+  std::error_code LastTlsError(int result, StreamSocket::wait_type& wait);
   [[nodiscard]] bool has_shaken_too_often() const noexcept {
     return HandshakeRecords(session_.get()) > kHandshakeRecordsMax;
   }
-  void SayGoodbye();
+  void SendCloseNotify();
 
   StreamSocket socket_;
   TlsSession session_;  // null: a bare socket

@@ -14,14 +14,14 @@ CommandStats::~CommandStats() {
   for (std::size_t i = 0; i < rows_; ++i) delete places_[i].load(std::memory_order_relaxed);
 }
 
-std::atomic<CommandCounts*>& CommandStats::Place(const CommandSpec& spec) const noexcept {
+std::atomic<CommandCounts*>& CommandStats::CountsOf(const CommandSpec& spec) const noexcept {
   const auto row = static_cast<std::size_t>(&spec - first_row_);
   WEIR_DCHECK(row < rows_);
   return places_[row];
 }
 
 CommandCounts& CommandStats::Of(const CommandSpec& spec) {
-  std::atomic<CommandCounts*>& place = Place(spec);
+  std::atomic<CommandCounts*>& place = CountsOf(spec);
   CommandCounts* counts = place.load(std::memory_order_relaxed);
   if (counts == nullptr) {
     counts = std::make_unique<CommandCounts>().release();
@@ -31,7 +31,7 @@ CommandCounts& CommandStats::Of(const CommandSpec& spec) {
 }
 
 const CommandCounts* CommandStats::Find(const CommandSpec& spec) const noexcept {
-  return Place(spec).load(std::memory_order_acquire);
+  return CountsOf(spec).load(std::memory_order_acquire);
 }
 
 }  // namespace weir

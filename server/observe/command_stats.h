@@ -38,7 +38,7 @@ class CommandStats {
   [[nodiscard]] const CommandCounts* Find(const CommandSpec& spec) const noexcept;
 
  private:
-  [[nodiscard]] std::atomic<CommandCounts*>& Place(const CommandSpec& spec) const noexcept;
+  [[nodiscard]] std::atomic<CommandCounts*>& CountsOf(const CommandSpec& spec) const noexcept;
 
   const CommandSpec* const first_row_;
   const std::size_t rows_;

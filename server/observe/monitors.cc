@@ -9,7 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
-#include "server/commands/shown_words.h"
+#include "server/commands/redaction.h"
 
 namespace weir {
 namespace {
@@ -74,10 +74,10 @@ std::string Monitors::Line(Instant now, std::string_view address,
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::size_t begin = line.size();
     line += ' ';
-    AppendQuoted(line, CutWord(words[i], kWordBytesMax));
+    AppendQuoted(line, Truncated(words[i], kWordBytesMax));
     if (line.size() - words_begin <= kLineBytesMax) continue;
     line.resize(begin);
-    absl::StrAppend(&line, " \"", MoreWords(words.size() - i), "\"");
+    absl::StrAppend(&line, " \"", OmittedWordsText(words.size() - i), "\"");
     break;
   }
   return line;

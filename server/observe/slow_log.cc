@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "server/commands/shown_words.h"
+#include "server/commands/redaction.h"
 
 namespace weir {
 namespace {
@@ -69,9 +69,9 @@ std::vector<std::string> SlowLog::Cut(std::span<const std::string_view> words) {
   std::vector<std::string> arguments;
   arguments.reserve(kept + 1);
   for (const std::string_view word : words.first(kept)) {
-    arguments.push_back(CutWord(word, kArgumentBytesMax));
+    arguments.push_back(Truncated(word, kArgumentBytesMax));
   }
-  if (is_cut) arguments.push_back(MoreWords(words.size() - kept));
+  if (is_cut) arguments.push_back(OmittedWordsText(words.size() - kept));
   return arguments;
 }
 

@@ -28,7 +28,8 @@ std::int64_t RaiseDescriptorLimit(std::int64_t wanted, std::int64_t threads) {
   return static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
 }
 
-ClientRoom MakeRoomForClients(std::int64_t wanted, std::int64_t threads, bool keeps_state) {
+DescriptorBudget FitClientsToDescriptors(std::int64_t wanted, std::int64_t threads,
+                                         bool keeps_state) {
   const std::int64_t for_state = keeps_state ? kDescriptorsForState : 0;
   const std::int64_t limit = RaiseDescriptorLimit(wanted + for_state, threads);
   return {.clients = ClientsWithin(limit - for_state, wanted, threads), .limit = limit};

@@ -28,10 +28,11 @@ std::int64_t RaiseDescriptorLimit(std::int64_t wanted, std::int64_t threads);
 
 // What RaiseDescriptorLimit and ClientsWithin make of a number of clients, where the state on disk
 // may need its share, too.
-struct ClientRoom {
+struct DescriptorBudget {
   std::int64_t clients = 0;  // of those wanted; 0 or less: the limit is too low for any
   std::int64_t limit = 0;
 };
-ClientRoom MakeRoomForClients(std::int64_t wanted, std::int64_t threads, bool keeps_state);
+DescriptorBudget FitClientsToDescriptors(std::int64_t wanted, std::int64_t threads,
+                                         bool keeps_state);
 
 }  // namespace weir

@@ -21,19 +21,19 @@ Nanos ReadOs(clockid_t id) {
 
 }  // namespace
 
-SystemClock::SystemClock(Past past)
+SystemClock::SystemClock(PreviousRun previous)
     : SystemClock({.wall = [] { return ReadOs(CLOCK_REALTIME); },
                    .boot = [] { return ReadOs(CLOCK_BOOTTIME); }},
-                  past) {
+                  previous) {
   ticks_ = TickCounter::Calibrate([] { return ReadOs(CLOCK_BOOTTIME); });
 }
 
-SystemClock::SystemClock(Source source, Past past)
+SystemClock::SystemClock(Source source, PreviousRun previous)
     : source_(std::move(source)), boot_at_start_(Boot()), wall_at_start_([&] {
         const Nanos wall = Wall();
-        const Nanos mark = past.mark.time_since_epoch();
-        began_past_wall_clock_ = wall < mark;
-        return began_past_wall_clock_ ? mark + past.unknown : wall;
+        const Nanos last_time = previous.last_time.time_since_epoch();
+        began_past_wall_clock_ = wall < last_time;
+        return began_past_wall_clock_ ? last_time + previous.uncertainty : wall;
       }()) {}
 
 Instant SystemClock::Now() const {

@@ -30,21 +30,22 @@ class SystemClock final : public Clock {
     std::function<Nanos()> boot;
   };
 
-  // The times that the previous run's clock has handed out: up to `mark`, and up to `unknown` more.
-  struct Past {
-    Instant mark{};
-    Nanos unknown{0};
+  // The times that the previous run's clock has handed out: up to `last_time`, and perhaps up to
+  // `uncertainty` more.
+  struct PreviousRun {
+    Instant last_time{};
+    Nanos uncertainty{0};
   };
 
-  // Begins at the wall clock's time; where that went back behind the past's mark, at the latest
-  // time that the past may have known. Takes a millisecond, for the ticks to be counted.
-  explicit SystemClock(Past past);
-  SystemClock() : SystemClock(Past{}) {}
+  // Begins at the wall clock's time; where that is before the last time of the previous run, at the
+  // latest time that the run may have handed out. Takes a millisecond, in which ticks are counted.
+  explicit SystemClock(PreviousRun previous);
+  SystemClock() : SystemClock(PreviousRun{}) {}
   // Of other clocks, for tests. They may say anything.
-  SystemClock(Source source, Past past);
-  explicit SystemClock(Source source) : SystemClock(std::move(source), Past{}) {}
+  SystemClock(Source source, PreviousRun previous);
+  explicit SystemClock(Source source) : SystemClock(std::move(source), PreviousRun{}) {}
 
-  // The wall clock was behind the past's mark at the start, so the clock began past both.
+  // True if the wall clock was behind the previous run at the start, so the clock began past both.
   [[nodiscard]] bool began_past_wall_clock() const noexcept { return began_past_wall_clock_; }
 
   // Never decreases, on any thread, whatever the source does.

@@ -27,14 +27,14 @@ bool Call::MayLookAt(std::span<const std::string_view> names) {
   return false;
 }
 
-void Call::Fail(std::string_view message) { FailAs(absl::StrCat("ERR ", AbslView(message))); }
+void Call::Fail(std::string_view message) { ReplyError(absl::StrCat("ERR ", AbslView(message))); }
 
-void Call::FailAs(std::string_view error) {
+void Call::ReplyError(std::string_view error) {
   failed = true;
   session.worker().Fail(reply, error);
 }
 
-void Call::FailUnsaved() { FailAs(CannotSave(services().state->status().error)); }
+void Call::FailUnsaved() { ReplyError(CannotSave(services().state->status().error)); }
 
 bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {
   if (!services().refuses_changes()) return false;

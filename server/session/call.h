@@ -41,14 +41,14 @@ struct Call {
   [[nodiscard]] bool MayLookAt(std::span<const std::string_view> names);
   // Says that the command may have changed what is kept on disk: where every change has to be there
   // before it is answered, the reply waits for that.
-  void Changed() const { session.AwaitSaveOfChange(); }
+  void MarkDirty() const { session.DelayReplyUntilSaved(); }
   // The reply waits for a save, however the server is set.
   void AwaitSave() const { session.AwaitSave(); }
   // "ERR <message>"; returns so that a handler can say `return call.Fail(...)`.
   void Fail(std::string_view message);
   void Fail(const absl::Status& status);
   // An error with a prefix of its own: "NOPROTO ...".
-  void FailAs(std::string_view error);
+  void ReplyError(std::string_view error);
   // The error of what may not be answered because it cannot be saved.
   void FailUnsaved();
   // While nothing may be changed: answers a request that would be admitted with that error, and

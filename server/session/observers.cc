@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/commands/shown_words.h"
+#include "server/commands/redaction.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -33,7 +33,7 @@ void Observers::Configure(const Options& options) {
 void Observers::Show(const Call& call, Nanos duration) {
   using Event = LatencyMonitor::Event;
   const ClientRecord& client = call.session.record();
-  const std::vector<std::string_view> words = ShownWords(call.spec, call.words);
+  const std::vector<std::string_view> words = RedactedWords(call.spec, call.words);
   const bool runs_others = call.spec.name == "EXEC";
   if (slow_log.IsSlow(duration) && !runs_others) {
     slow_log.Add({.at = call.now,

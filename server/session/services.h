@@ -57,7 +57,7 @@ struct Services {
   [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
   // It cannot be saved, and has to be: nothing may be changed.
   [[nodiscard]] bool refuses_changes() const noexcept {
-    return state && state->must_and_cannot_save() && !settings.serves_unsaved();
+    return state && state->writes_blocked() && !settings.serves_unsaved();
   }
 
   Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force

@@ -110,7 +110,7 @@ std::size_t Session::held_bytes() const {
   return transaction_.held_bytes() + (waiter_ ? waiter_->held_bytes() : 0);
 }
 
-void Session::Wait(std::unique_ptr<Waiter> waiter) {
+void Session::Wait(std::unique_ptr<ServerWaiter> waiter) {
   waiter_ = std::move(waiter);
   record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
 }
@@ -142,7 +142,7 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
       waiter_->Serve(reply, now);
     }
     waiter_.reset();
-    AwaitSaveOfChange();
+    DelayReplyUntilSaved();
   } else if (std::exchange(wait_ended_, false)) {
     worker_.Fail(reply, "UNBLOCKED the server is shutting down");
   }
@@ -166,7 +166,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   NoteUnsaved(out_begin, out.size());
-  StartLap();
+  RestartStopwatch();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
     if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused asks what the user may do
@@ -245,7 +245,7 @@ void Session::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
   worker_.rates.output_bytes.Add(output_bytes, now);
 }
 
-void Session::AwaitSaveOfChange() noexcept {
+void Session::DelayReplyUntilSaved() noexcept {
   const StateOnDisk* state = worker_.services.state;
   if (state && state->always()) awaited_ = std::max(awaited_, Awaited::kSaveOfChange);
 }
@@ -333,12 +333,13 @@ void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWrit
     transaction_.Abort();
     worker_.Fail(reply, error);
   }
-  StartLap();
+  RestartStopwatch();
 }
 
 // Why the client may not run that, or nothing. What is not for its user goes into the access log.
-std::string Session::WhyNot(const CommandSpec& spec, std::span<const std::string_view> words,
-                            Instant now, bool in_transaction) {
+std::string Session::PermissionError(const CommandSpec& spec,
+                                     std::span<const std::string_view> words, Instant now,
+                                     bool in_transaction) {
   if (spec.Is(kNoAuth)) return {};
   if (!user_) return "NOAUTH Authentication required.";
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
@@ -374,7 +375,7 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   }
   if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
-  const std::string why = WhyNot(*spec, words, now, transaction_.is_open());
+  const std::string why = PermissionError(*spec, words, now, transaction_.is_open());
   if (!why.empty()) return Refuse(spec, why, reply);
   if (!transaction_.is_open() || spec->Is(kAtOnce)) {
     Call call{*spec, words, now, *this, reply, keys};
@@ -386,7 +387,7 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   const absl::Status queued = transaction_.Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
-  StartLap();
+  RestartStopwatch();
 }
 
 void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_view> words,
@@ -396,14 +397,14 @@ void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_vie
 }
 
 void Session::Run(Call& call) {
-  const std::string why = WhyNotNow(call);
+  const std::string why = StateError(call);
   if (why.empty()) return RunHandler(call);
   worker_.command_stats.Of(call.spec).rejected.Add();
-  call.FailAs(why);
-  StartLap();
+  call.ReplyError(why);
+  RestartStopwatch();
 }
 
-std::string Session::WhyNotNow(const Call& call) {
+std::string Session::StateError(const Call& call) {
   const Services& services = worker_.services;
   if (services.loading() && !call.spec.Is(kLoading)) {
     return "LOADING weir is loading its state from disk";
@@ -412,15 +413,15 @@ std::string Session::WhyNotNow(const Call& call) {
     return CannotSave(services.state->status().error);
   }
   // A command that was allowed when it was queued may be forbidden by now.
-  return call.queued ? WhyNot(call.spec, call.words, call.now, true) : std::string();
+  return call.queued ? PermissionError(call.spec, call.words, call.now, true) : std::string();
 }
 
 // The clock is read once: where a command ends the next one begins.
 void Session::RunHandler(Call& call) {
-  const Nanos begin = lap_;
+  const Nanos begin = command_begin_;
   call.spec.handler(call);
-  StartLap();
-  const Nanos duration = std::max(lap_ - begin, Nanos{0});
+  RestartStopwatch();
+  const Nanos duration = std::max(command_begin_ - begin, Nanos{0});
   CommandCounts& counts = worker_.command_stats.Of(call.spec);
   counts.times.Count(duration);
   counts.nanos.Add(static_cast<std::uint64_t>(duration.count()));

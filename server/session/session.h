@@ -31,7 +31,7 @@ namespace weir {
 
 struct Call;
 struct CommandSpec;
-class Waiter;
+class ServerWaiter;
 
 // A turn ends after so much work, or when so many bytes of replies wait to be sent: then other
 // clients have theirs, and a client that does not read its replies cannot make us hold more than
@@ -100,7 +100,7 @@ class Session {
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
   // The next command's time begins now, and not when the last one ended.
-  void StartLap() noexcept { lap_ = worker_.services.clock.Stopwatch(); }
+  void RestartStopwatch() noexcept { command_begin_ = worker_.services.clock.Stopwatch(); }
   // Runs one command of a transaction. Requires: ExecuteCommand has let it be queued.
   void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
                  RespWriter& reply);
@@ -130,10 +130,10 @@ class Session {
     return Limiter::SlotsVisited() - slots_before_command_;
   }
   // The implementation of Call::Changed and Call::AwaitSave.
-  void AwaitSaveOfChange() noexcept;
+  void DelayReplyUntilSaved() noexcept;
   void AwaitSave() noexcept { awaited_ = Awaited::kSave; }
   // Answers the present command when the waiter is ready; later commands have to wait, too.
-  void Wait(std::unique_ptr<Waiter> waiter);
+  void Wait(std::unique_ptr<ServerWaiter> waiter);
 
  private:
   // A reply of the turn that waits for a save: where it lies, counted from `unsaved_from`.
@@ -153,12 +153,13 @@ class Session {
   void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
   // The commands that were read ahead have to be parsed again.
   void DropReadAhead();
-  [[nodiscard]] std::string WhyNot(const CommandSpec& spec, std::span<const std::string_view> words,
-                                   Instant now, bool in_transaction);
+  [[nodiscard]] std::string PermissionError(const CommandSpec& spec,
+                                            std::span<const std::string_view> words, Instant now,
+                                            bool in_transaction);
   void Run(Call& call);
   void RefreshUser();
   // Why it may not run now, or nothing.
-  [[nodiscard]] std::string WhyNotNow(const Call& call);
+  [[nodiscard]] std::string StateError(const Call& call);
   // Counts the call, and shows it to the observers.
   void RunHandler(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
@@ -180,7 +181,7 @@ class Session {
   Instant held_until_{};
   Replies replies_ = Replies::kOn;
   std::unique_ptr<Monitor> monitor_;
-  std::unique_ptr<Waiter> waiter_;
+  std::unique_ptr<ServerWaiter> waiter_;
   bool wait_ended_ = false;   // by EndWait, and not answered yet
   bool silent_wait_ = false;  // what it waits for is not to be answered
   bool said_secret_ = false;
@@ -190,7 +191,7 @@ class Session {
   std::vector<Unsaved> unsaved_;         // of the last turn
   std::size_t work_ = 0;                 // of the present turn
   std::uint64_t slots_before_command_ = 0;
-  Nanos lap_{0};  // the stopwatch when the last command of the turn ended
+  Nanos command_begin_{0};  // the stopwatch when the last command of the turn ended
 };
 
 }  // namespace weir

@@ -90,7 +90,7 @@ std::size_t Transaction::held_bytes() const noexcept {
   const std::size_t watched_buckets = watched_size_ - watched_.size();
   return HeapBytes(queued_.specs) + HeapBytes(queued_.text) + HeapBytes(queued_.word_ends) +
          HeapBytes(queued_.command_ends) + HeapBytes(watched_) +
-         watched_buckets * sizeof(Limiter::Watched::One);
+         watched_buckets * sizeof(Limiter::Watched::WatchedBucket);
 }
 
 }  // namespace weir

@@ -7,29 +7,29 @@
 
 namespace weir {
 
-Waiter::Waiter(Worker& worker, const ParsedRequest& request, Reservation reservation)
+ServerWaiter::ServerWaiter(Worker& worker, const ParsedRequest& request, Reservation reservation)
     : worker_(worker), request_(request, std::move(reservation)) {
   worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
 }
 
-Waiter::~Waiter() {
+ServerWaiter::~ServerWaiter() {
   worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
   if (!over_) worker_.services.limiter.GiveBack(request_.reservation());
 }
 
-void Waiter::Serve(RespWriter& reply, Instant now) {
+void ServerWaiter::Serve(RespWriter& reply, Instant now) {
   WEIR_DCHECK(now >= ready());
   over_ = true;
   Answer(reply, worker_.services.limiter.Settle(request_.reservation(), now));
 }
 
-void Waiter::Withdraw(RespWriter& reply, Instant now) {
+void ServerWaiter::Withdraw(RespWriter& reply, Instant now) {
   over_ = true;
   worker_.services.limiter.GiveBack(request_.reservation());
   Answer(reply, worker_.services.limiter.Withdraw(request_.reservation(), now));
 }
 
-void Waiter::Answer(RespWriter& reply, const Verdict& verdict) {
+void ServerWaiter::Answer(RespWriter& reply, const Verdict& verdict) {
   request_.Count(verdict, worker_.tally);
   request_.Answer(reply, verdict);
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "core/base/instant.h"
-#include "core/commands/waited_request.h"
+#include "core/commands/pending_request.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
 #include "core/words/request_grammar.h"
@@ -17,13 +17,13 @@ namespace weir {
 
 struct Worker;
 
-class Waiter {
+class ServerWaiter {
  public:
-  Waiter(Worker& worker, const ParsedRequest& request, Reservation reservation);
+  ServerWaiter(Worker& worker, const ParsedRequest& request, Reservation reservation);
   // Gives back, unless it was served.
-  ~Waiter();
-  Waiter(const Waiter&) = delete;
-  Waiter& operator=(const Waiter&) = delete;
+  ~ServerWaiter();
+  ServerWaiter(const ServerWaiter&) = delete;
+  ServerWaiter& operator=(const ServerWaiter&) = delete;
 
   [[nodiscard]] Instant ready() const noexcept { return request_.reservation().ready; }
 
@@ -40,7 +40,7 @@ class Waiter {
   void Answer(RespWriter& reply, const Verdict& verdict);
 
   Worker& worker_;
-  const WaitedRequest request_;
+  const PendingRequest request_;
   bool over_ = false;  // served, or given back
 };
 

@@ -17,12 +17,13 @@ namespace {
 // way, and of the interval before it. With `always` no answer depends on such a time.
 constexpr int kIntervalsUnknown = 2;
 
-SystemClock::Past ClockPast(const Storage& storage, const Options& options) {
+SystemClock::PreviousRun PreviousRunOf(const Storage& storage, const Options& options) {
   if (options.reset_clock) return {};
-  const bool may_be_later = storage.was_cut_short() && options.durability != "always";
+  const bool may_be_later = storage.unclean_restart() && options.durability != "always";
   const Nanos unknown =
       may_be_later ? kIntervalsUnknown * Nanos{options.snapshot_interval} : Nanos{0};
-  return {.mark = storage.clock_mark(), .unknown = std::max(unknown, storage.clock_allowance())};
+  return {.last_time = storage.clock_mark(),
+          .uncertainty = std::max(unknown, storage.clock_allowance())};
 }
 
 }  // namespace
@@ -46,12 +47,12 @@ absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& op
 
 StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storage)
     : saver_options_{.database = {.directory = options.data_dir},
-                     .one_cut = options.durability == "always",
+                     .consistent_snapshot = options.durability == "always",
                      .drops_full = !options.allow_explicit_time},
       always_(options.durability == "always"),
       secret_(storage->secret()),
-      was_cut_short_(storage->was_cut_short()),
-      clock_past_(ClockPast(*storage, options)),
+      unclean_restart_(storage->unclean_restart()),
+      previous_run_(PreviousRunOf(*storage, options)),
       storage_(std::move(storage)) {}
 
 StateOnDisk::~StateOnDisk() { Halt(); }
@@ -79,10 +80,11 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
         "the state was kept with --unclean-restart empty, which no longer exists: buckets that are "
         "not on disk are full");
   }
-  const LoadOptions options{
-      .now = begun,
-      .drops_full = saver_options_.drops_full,
-      .clock_allowance = keeps_clock_past_ ? std::optional(clock_past_.unknown) : std::nullopt};
+  const LoadOptions options{.now = begun,
+                            .drops_full = saver_options_.drops_full,
+                            .clock_allowance = keeps_clock_past_
+                                                   ? std::optional(previous_run_.uncertainty)
+                                                   : std::nullopt};
   absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
   load_time_ = clock.Now() - begun;
   if (loaded.ok()) {

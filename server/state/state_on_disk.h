@@ -43,10 +43,10 @@ class StateOnDisk {
 
   [[nodiscard]] const HashSecret& secret() const noexcept { return secret_; }
   // What the server's clock has to go on from: what was full must not be less full again.
-  [[nodiscard]] SystemClock::Past clock_past() const noexcept { return clock_past_; }
+  [[nodiscard]] SystemClock::PreviousRun previous_run() const noexcept { return previous_run_; }
 
-  // The server's clock began at clock_past() because the wall clock is behind it. The next start is
-  // then to begin there, too, until something is saved. Before StartLoading.
+  // The server's clock began at previous_run() because the wall clock is behind it. The next start
+  // is then to begin there, too, until something is saved. Before StartLoading.
   void KeepClockPast() noexcept { keeps_clock_past_ = true; }
 
   // Loads in a thread of its own, which calls `on_loaded` at its end.
@@ -66,7 +66,7 @@ class StateOnDisk {
   // Replies to what has changed something have to wait for a save.
   [[nodiscard]] bool always() const noexcept { return always_; }
   // Every change has to be saved before it is answered, and nothing can be just now.
-  [[nodiscard]] bool must_and_cannot_save() const noexcept {
+  [[nodiscard]] bool writes_blocked() const noexcept {
     return always_ && !loading() && save_thread_->failing();
   }
   // The ticket of a save that begins later. Requires: !loading().
@@ -74,7 +74,7 @@ class StateOnDisk {
 
   [[nodiscard]] const LoadReport& load_report() const noexcept { return load_report_; }
   [[nodiscard]] Nanos load_time() const noexcept { return load_time_.load(); }
-  [[nodiscard]] bool was_cut_short() const noexcept { return was_cut_short_; }
+  [[nodiscard]] bool unclean_restart() const noexcept { return unclean_restart_; }
   [[nodiscard]] bool saving() const noexcept { return !loading() && save_thread_->saving(); }
   // Requires: !loading().
   [[nodiscard]] Saver::Status status() const { return saver_->status(); }
@@ -87,8 +87,8 @@ class StateOnDisk {
   const SaverOptions saver_options_;
   const bool always_;
   const HashSecret secret_;
-  const bool was_cut_short_;
-  const SystemClock::Past clock_past_;
+  const bool unclean_restart_;
+  const SystemClock::PreviousRun previous_run_;
   bool keeps_clock_past_ = false;
 
   const Clock* clock_ = nullptr;      // set by StartLoading

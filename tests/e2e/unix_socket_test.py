@@ -1,4 +1,4 @@
-"""A Unix socket as a door: redis-cli -s, its mode, its file."""
+"""Clients on a Unix socket: redis-cli -s, the mode of the file, and its end."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ class UnixSocketTest(ServerTest):
         server = self.start_unix()
         self.assertEqual(self.ask("RL.ALLOW", "k", "10/h").split(), ["1", "9", "0", "360000", "0"])
         self.assertIn(f"addr={self.path}:0 laddr={self.path}:0 ", self.ask("CLIENT", "LIST"))
-        # One table behind both doors.
+        # TCP and the Unix socket share one table.
         self.assertIn("(integer) 8", self.redis_cli(server, "RL.ALLOW", "k", "10/h"))
 
     def test_only_the_owner_may_connect_unless_said(self):

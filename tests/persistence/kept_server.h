@@ -28,7 +28,7 @@ namespace weir {
 class KeptServer {
  public:
   struct Found {  // when it started
-    bool was_cut_short = false;
+    bool unclean_restart = false;
     bool had_exhausted_record = false;
     Instant clock_mark;
     std::uint32_t generation = 0;
@@ -50,7 +50,7 @@ class KeptServer {
         std::make_unique<Limiter>(LimiterOptions{.secret = kept.secret(), .notes_changes = true});
     policies_ = std::make_unique<Policies>();
     policies_->NoteChanges();
-    found_ = {.was_cut_short = kept.was_cut_short(),
+    found_ = {.unclean_restart = kept.unclean_restart(),
               .had_exhausted_record = kept.had_exhausted_record(),
               .clock_mark = kept.clock_mark(),
               .generation = kept.generation(),

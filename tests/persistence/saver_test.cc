@@ -89,7 +89,7 @@ TEST_F(SaverTest, TheLastSaveIsTriedAtOnce) {
   files_.StopFailing();
   EXPECT_TRUE(server_.Stop().ok());
   ASSERT_TRUE(server_.Start().ok());
-  EXPECT_FALSE(server_.found().was_cut_short);
+  EXPECT_FALSE(server_.found().unclean_restart);
   EXPECT_EQ(server_.found().loaded, 1U);
 }
 

@@ -69,7 +69,7 @@ class StorageTest : public testing::Test {
 
 TEST_F(StorageTest, ANewDirectoryHasNothing) {
   Start();
-  EXPECT_FALSE(server_.found().was_cut_short);
+  EXPECT_FALSE(server_.found().unclean_restart);
   EXPECT_EQ(server_.found().clock_mark, Instant{});
   EXPECT_EQ(server_.found().loaded, 0U);
 }
@@ -106,16 +106,16 @@ TEST_F(StorageTest, TellsACleanStopFromACutOne) {
   Start();
   EXPECT_TRUE(server_.Stop().ok());
   Start();
-  EXPECT_FALSE(server_.found().was_cut_short);
+  EXPECT_FALSE(server_.found().unclean_restart);
   EXPECT_EQ(server_.found().clock_mark, clock_.Now());
   server_.End();
   Start();
-  EXPECT_TRUE(server_.found().was_cut_short);
+  EXPECT_TRUE(server_.found().unclean_restart);
   server_.Decide("a", "10/h");
   Save();
   EXPECT_TRUE(server_.Stop().ok());
   Start();
-  EXPECT_FALSE(server_.found().was_cut_short);
+  EXPECT_FALSE(server_.found().unclean_restart);
 }
 
 TEST_F(StorageTest, WhatWasNotSavedIsForgotten) {
@@ -342,7 +342,7 @@ TEST_F(DamagedLogTest, DamageBeforeTheEndIsRefusedUnlessItIsAccepted) {
 TEST_F(DamagedLogTest, ATornEndIsRead) {
   directory_.Write(name_, log_.substr(0, log_.size() - 5));
   Start();
-  EXPECT_TRUE(server_.found().was_cut_short);
+  EXPECT_TRUE(server_.found().unclean_restart);
   EXPECT_EQ(server_.found().loaded, 299U);
 }
 
@@ -432,7 +432,7 @@ TEST_F(StorageTest, LoadsFormatOne) {
     ASSERT_TRUE((*database)->Write(12, write).ok());
   }
   Start();
-  EXPECT_FALSE(server_.found().was_cut_short);
+  EXPECT_FALSE(server_.found().unclean_restart);
   EXPECT_EQ(server_.found().clock_mark, FakeClock::kStart);
   EXPECT_EQ(server_.found().generation, 2U);
   EXPECT_EQ(server_.found().loaded, 1U);

@@ -317,7 +317,7 @@ TEST_F(SavedLimiterBoundTest, WhatGoesIsErasedFromWhatWasSaved) {
   std::map<std::uint64_t, Bucket> saved;  // by the key's hash
   const auto save = [&] {
     const LimiterChanges changes = limiter_->TakeChanges(now_, false);
-    ASSERT_TRUE(changes.partitions_anew.empty());
+    ASSERT_TRUE(changes.rewritten_partitions.empty());
     for (const BucketChange& change : changes.buckets) {
       change.erased ? saved.erase(change.key.key_hash())
                     : saved.insert_or_assign(change.key.key_hash(), change.bucket).second;

@@ -23,7 +23,9 @@ class LimiterSavingTest : public LimiterFixture {
  protected:
   LimiterSavingTest() : LimiterFixture({.notes_changes = true}) {}
 
-  LimiterChanges Changes(bool one_cut = false) { return limiter_->TakeChanges(now_, one_cut); }
+  LimiterChanges Changes(bool consistent_snapshot = false) {
+    return limiter_->TakeChanges(now_, consistent_snapshot);
+  }
   std::size_t Noted() { return limiter_->size().changes; }
   void Refund(std::string_view key, std::string_view limit, std::int64_t cost) {
     limiter_->Refund(Of({{key, limit, cost}}), now_);
@@ -32,7 +34,7 @@ class LimiterSavingTest : public LimiterFixture {
   BucketChange Only() {
     const LimiterChanges changes = Changes();
     EXPECT_EQ(changes.buckets.size(), 1U);
-    EXPECT_TRUE(changes.partitions_anew.empty());
+    EXPECT_TRUE(changes.rewritten_partitions.empty());
     return changes.buckets.empty() ? BucketChange{{0, 0}, 0, {}, false, false, {}}
                                    : changes.buckets.front();
   }
@@ -68,8 +70,8 @@ TEST_F(LimiterSavingTest, TakesThemSortedAndDistinct) {
     Decide({{key, "10/m"}, {key, "10/h,fixed"}, {key, "20/h,sliding"}});
     if (i % 3 == 0) Refund(key, "10/m", 1);
   }
-  for (const bool one_cut : {false, true}) {
-    LimiterChanges changes = Changes(one_cut);
+  for (const bool consistent_snapshot : {false, true}) {
+    LimiterChanges changes = Changes(consistent_snapshot);
     ASSERT_EQ(changes.buckets.size(), 2100U);
     const auto order = [](const BucketChange& change) {
       return std::tuple(change.partition, change.key.key_hash(), change.algorithm,
@@ -276,7 +278,7 @@ TEST_F(LimiterSavingTest, ClearMovesTheGenerationAndForgetsTheChanges) {
   Decide({{"b", "10/s"}});
   const LimiterChanges changes = Changes();
   EXPECT_EQ(changes.generation, before + 1);
-  EXPECT_TRUE(changes.partitions_anew.empty());
+  EXPECT_TRUE(changes.rewritten_partitions.empty());
   EXPECT_EQ(changes.buckets.size(), 1U);
   limiter_->Clear();
   EXPECT_EQ(Changes().generation, before + 2) << "even if nothing else has changed";
@@ -298,7 +300,7 @@ TEST_F(LimiterSavingTest, AnOverflowMakesItsPartitionAnew) {
   }
   Decide({{"gone", "7/h"}});
   LimiterChanges changes = Changes(true);
-  EXPECT_THAT(changes.partitions_anew, ElementsAre(here.partition));
+  EXPECT_THAT(changes.rewritten_partitions, ElementsAre(here.partition));
   EXPECT_EQ(changes.generation, generation);
   const auto hashes = [&] {
     std::vector<std::uint64_t> all;
@@ -313,7 +315,7 @@ TEST_F(LimiterSavingTest, AnOverflowMakesItsPartitionAnew) {
   limiter_->NoteAgain(changes);
   Decide({{"other", "10/h"}});
   changes = Changes();
-  EXPECT_THAT(changes.partitions_anew, ElementsAre(here.partition));
+  EXPECT_THAT(changes.rewritten_partitions, ElementsAre(here.partition));
   EXPECT_EQ(changes.buckets.size(), 4U);
   Decide({{neighbour, "10/h"}});
   EXPECT_EQ(Only().key.key_hash(), hash_of(neighbour)) << "marks were taken off";
@@ -332,7 +334,7 @@ TEST_F(LimiterSavingTest, EverythingIsTakenInPartsToo) {
     const LimiterChanges changes = limiter_->TakeChanges(now_, true, partition);
     EXPECT_LT(changes.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
     taken += changes.buckets.size();
-    anew += changes.partitions_anew.size();
+    anew += changes.rewritten_partitions.size();
     partition = changes.next_partition;
   }
   EXPECT_EQ(taken, buckets);
@@ -346,10 +348,10 @@ class LimiterSavingInPartsTest : public LimiterSavingTest,
 INSTANTIATE_TEST_SUITE_P(OneCut, LimiterSavingInPartsTest, testing::Bool());
 
 TEST_P(LimiterSavingInPartsTest, TooManyChangesAreTakenInParts) {
-  const bool one_cut = GetParam();
+  const bool consistent_snapshot = GetParam();
   const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
   for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
-  const LimiterChanges first = limiter_->TakeChanges(now_, one_cut);
+  const LimiterChanges first = limiter_->TakeChanges(now_, consistent_snapshot);
   EXPECT_GE(first.buckets.size(), Limiter::kTakenMax);
   EXPECT_LT(first.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
   ASSERT_LT(first.next_partition, kPartitionCount);
@@ -360,7 +362,8 @@ TEST_P(LimiterSavingInPartsTest, TooManyChangesAreTakenInParts) {
   while (KeyHasher({})(early).partition >= first.next_partition) early += ".";
   Decide({{early, "10/h"}});
 
-  const LimiterChanges second = limiter_->TakeChanges(now_, one_cut, first.next_partition);
+  const LimiterChanges second =
+      limiter_->TakeChanges(now_, consistent_snapshot, first.next_partition);
   EXPECT_EQ(second.next_partition, kPartitionCount);
   EXPECT_EQ(first.buckets.size() + second.buckets.size(), buckets);
   for (const BucketChange& change : second.buckets) {

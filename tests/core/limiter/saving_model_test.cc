@@ -35,7 +35,7 @@ class ModelDisk {
   void Save(const LimiterChanges& limiter, const PolicyChanges& policies) {
     if (limiter.generation != generation_) buckets_.clear();
     generation_ = limiter.generation;
-    for (const std::uint16_t partition : limiter.partitions_anew) {
+    for (const std::uint16_t partition : limiter.rewritten_partitions) {
       std::erase_if(buckets_, [=](const auto& one) { return std::get<0>(one.first) == partition; });
     }
     for (const BucketChange& change : limiter.buckets) {
@@ -48,7 +48,7 @@ class ModelDisk {
       limits_.erase(change.id);
       if (change.limit) limits_.emplace(change.id, *change.limit);
     }
-    for (const PolicyChanges::One& change : policies.policies) {
+    for (const PolicyChanges::PolicyChange& change : policies.policies) {
       policies_[change.id] = change.policy;
     }
     for (const OverrideChange& change : policies.overrides) {
@@ -127,9 +127,9 @@ class Lives {
   }
 
   void Tick(bool fails) {
-    const bool one_cut = Draw(random_, 1) == 0;
+    const bool consistent_snapshot = Draw(random_, 1) == 0;
     if (Draw(random_, 9) == 0) state_->limiter.NoteEverything();
-    const LimiterChanges changes = state_->limiter.TakeChanges(DropsBefore(), one_cut);
+    const LimiterChanges changes = state_->limiter.TakeChanges(DropsBefore(), consistent_snapshot);
     Use(2);
     const PolicyChanges policies = state_->policies.TakeChanges();
     Use(2);

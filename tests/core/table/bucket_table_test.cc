@@ -269,7 +269,7 @@ TEST_F(TableLockTest, AHoldCoversLocksOfItsThread) {
   PartitionSet partitions;
   partitions.Add(3);
   partitions.Add(5);
-  const TableHold hold(*table_, partitions);
+  const TableIsolation hold(*table_, partitions);
   const PartitionLock one(*table_, 3);
   const PartitionLock again(*table_, 3);
   const std::vector<KeyHash> keys = {In(5), In(3)};
@@ -283,9 +283,9 @@ TEST_F(TableLockTest, AHoldInsideAnotherAddsAndReleasesNothing) {
   PartitionSet inner;
   inner.Add(5);
   EXPECT_EQ(CountUnder([&](int) {
-              auto hold = std::make_unique<TableHold>(*table_, outer);
-              { const TableHold part(*table_, inner); }
-              { const TableHold all_of_it(*table_, outer); }
+              auto hold = std::make_unique<TableIsolation>(*table_, outer);
+              { const TableIsolation part(*table_, inner); }
+              { const TableIsolation all_of_it(*table_, outer); }
               return hold;
             }),
             4 * rounds_);

@@ -71,7 +71,7 @@ std::vector<std::string> NamesOf(LimitMemo& memo, std::string_view text) {
   const absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(text);
   std::vector<std::string> names;
   if (!entry.ok()) return names;
-  for (const KnownLimit& known : (*entry)->limits) names.push_back(known.name);
+  for (const CachedLimit& known : (*entry)->limits) names.push_back(known.name);
   return names;
 }
 

@@ -89,7 +89,7 @@ TEST_F(PoliciesSavingTest, TakesWhatIsNoMore) {
   Set("free", "11/s");
   const PolicyChanges changes = policies_.TakeChanges();
   ASSERT_EQ(changes.policies.size(), 2U);
-  for (const PolicyChanges::One& change : changes.policies) {
+  for (const PolicyChanges::PolicyChange& change : changes.policies) {
     EXPECT_EQ(change.policy == nullptr, change.id == 1);
   }
   ASSERT_EQ(changes.overrides.size(), 1U) << "the policy's overrides go with it";
@@ -126,11 +126,11 @@ TEST_F(PoliciesSavingTest, TakesTheFilesPoliciesToo) {
   EXPECT_EQ(policies_.TakeChanges().policies.size(), 2U);
   ASSERT_TRUE(policies_.ReplaceFile({{"b", LimitsOf({"2/s"})}}).ok());
   PolicyChanges changes = policies_.TakeChanges();
-  EXPECT_EQ(std::ranges::count(changes.policies, nullptr, &PolicyChanges::One::policy), 0)
+  EXPECT_EQ(std::ranges::count(changes.policies, nullptr, &PolicyChanges::PolicyChange::policy), 0)
       << "a retired policy stays";
   ASSERT_TRUE(policies_.Delete("a").ok());
   changes = policies_.TakeChanges();
-  EXPECT_EQ(std::ranges::count(changes.policies, nullptr, &PolicyChanges::One::policy), 1);
+  EXPECT_EQ(std::ranges::count(changes.policies, nullptr, &PolicyChanges::PolicyChange::policy), 1);
 }
 
 TEST_F(PoliciesSavingTest, NoteAgainBringsEverythingBack) {
@@ -158,7 +158,7 @@ TEST_F(PoliciesSavingTest, RestoreMakesThemAsTheyWere) {
 
   Policies restored;
   restored.NoteChanges();
-  for (const PolicyChanges::One& one : changes.policies) {
+  for (const PolicyChanges::PolicyChange& one : changes.policies) {
     EXPECT_EQ(one.policy && restored.Restore(*one.policy), one.policy != nullptr);
   }
   for (const OverrideChange& change : changes.overrides) {

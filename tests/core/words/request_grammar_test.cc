@@ -120,7 +120,7 @@ TEST_F(RequestGrammarTest, KeysMaySpellKeywords) {
 TEST_F(RequestGrammarTest, NamesComeFromTheWord) {
   const ParsedRequest& request = Parse("k 1000/24h 10/s,name=login,cost=2 10/s,burst=20,cost=3");
   std::vector<std::string> names;
-  for (const KnownLimit* limit : request.limits) names.push_back(limit->name);
+  for (const CachedLimit* limit : request.limits) names.push_back(limit->name);
   EXPECT_THAT(names, ElementsAre("1000/d", "login", "10/s,burst=20"));
 }
 

@@ -27,7 +27,7 @@ LimitId Intern(LimitRegistry& registry, std::uint32_t number) {
 std::map<LimitId, Bucket> Contents(const KeyBuckets& buckets) {
   std::map<LimitId, Bucket> contents;
   LimitId before = 0;
-  for (const KeyBuckets::One& one : buckets) {
+  for (const KeyBuckets::KeyBucket& one : buckets) {
     RC_ASSERT(contents.empty() || one.limit > before);
     before = one.limit;
     contents[one.limit] = one.bucket;
@@ -78,7 +78,7 @@ TEST(KeyBucketsTest, OneBucketNeedsNoOtherMemory) {
   EXPECT_EQ(buckets.memory(), sizeof(KeyBuckets));
   EXPECT_LE(sizeof(KeyBuckets), 32U);
   buckets.Keep(Intern(registry, 1), {.low = 1});
-  EXPECT_GE(buckets.memory(), sizeof(KeyBuckets) + 2 * sizeof(KeyBuckets::One));
+  EXPECT_GE(buckets.memory(), sizeof(KeyBuckets) + 2 * sizeof(KeyBuckets::KeyBucket));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(StateBytesTest, AreReadAsTheyWereWritten) {
     RC_ASSERT(other.Read(bytes));
     RC_ASSERT(other.buckets.size() == node.buckets.size());
     RC_ASSERT(other.Bytes() == bytes);
-    for (const KeyBuckets::One& one : node.buckets) {
+    for (const KeyBuckets::KeyBucket& one : node.buckets) {
       const Limit& limit = node.registry.Get(one.limit);
       const bool of_policy = limit.owner() == node.PolicyLimitAt(0).owner() ||
                              limit.owner() == node.PolicyLimitAt(1).owner();

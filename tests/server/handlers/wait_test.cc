@@ -64,7 +64,7 @@ TEST(CmdWaitTest, AWaitHoldsMemoryUntilItIsOver) {
   EXPECT_EQ(client.session().held_bytes(), 0U);
   client.Run("RL.WAIT k 1/s TIMEOUT 1000");
   const std::size_t least = client.session().held_bytes();
-  EXPECT_GE(least, sizeof(Waiter));
+  EXPECT_GE(least, sizeof(ServerWaiter));
   client.server().clock.Advance(std::chrono::seconds{1});
   EXPECT_NE(client.Receive(), "");
   EXPECT_EQ(client.session().held_bytes(), 0U);

@@ -49,8 +49,8 @@ TEST(DescriptorLimitTest, RoomIsMadeForClientsAndTheState) {
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   for (const bool keeps_state : {false, true}) {
     const std::int64_t others = kDescriptorsReserved + (keeps_state ? kDescriptorsForState : 0);
-    EXPECT_EQ(MakeRoomForClients(1, 1, keeps_state).clients, 1);
-    const ClientRoom room = MakeRoomForClients(1'000'000'000, 1, keeps_state);
+    EXPECT_EQ(FitClientsToDescriptors(1, 1, keeps_state).clients, 1);
+    const DescriptorBudget room = FitClientsToDescriptors(1'000'000'000, 1, keeps_state);
     EXPECT_EQ(room.clients, std::min<std::int64_t>(room.limit - others, 1'000'000'000));
   }
   setrlimit(RLIMIT_NOFILE, &before);
@@ -66,7 +66,7 @@ TEST(DescriptorLimitTest, WhatOneClientNeedsIsEnough) {
       limit.rlim_cur = static_cast<rlim_t>(DescriptorsFor(1, 1, keeps_state) - missing);
       ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
       // No more clients are wanted, so that the limit is not raised.
-      EXPECT_EQ(MakeRoomForClients(1 - missing, 1, keeps_state).clients, 1 - missing);
+      EXPECT_EQ(FitClientsToDescriptors(1 - missing, 1, keeps_state).clients, 1 - missing);
     }
   }
   setrlimit(RLIMIT_NOFILE, &before);

@@ -113,19 +113,19 @@ TEST(SystemClockTest, TheOperatingSystemsIsNearTheWallClock) {
 // Goal: a wall clock that went back unnoticed makes no token and locks no key out, and one that did
 // not is believed, however short the time between two lives.
 TEST(SystemClockTest, GoesOnFromThePastOnlyWhereTheWallClockIsBehindIt) {
-  const auto start = [](Nanos wall, SystemClock::Past past) {
+  const auto start = [](Nanos wall, SystemClock::PreviousRun past) {
     return SystemClock({.wall = [wall] { return wall; }, .boot = [] { return Nanos{5}; }}, past)
         .Now()
         .time_since_epoch();
   };
-  const SystemClock::Past past{.mark = Instant{Nanos{1000}}, .unknown = Nanos{20}};
+  const SystemClock::PreviousRun past{.last_time = Instant{Nanos{1000}}, .uncertainty = Nanos{20}};
   EXPECT_EQ(start(Nanos{999}, past), Nanos{1020});
   EXPECT_EQ(start(Nanos{1000}, past), Nanos{1000});
   EXPECT_EQ(start(Nanos{1001}, past), Nanos{1001});
   EXPECT_EQ(start(Nanos{7}, {}), Nanos{7});
   OsClocks os;
-  EXPECT_TRUE(SystemClock(os.source(), {.mark = At(hours{600'000})}).began_past_wall_clock());
-  EXPECT_FALSE(SystemClock(os.source(), {.mark = At(hours{400'000})}).began_past_wall_clock());
+  EXPECT_TRUE(SystemClock(os.source(), {.last_time = At(hours{600'000})}).began_past_wall_clock());
+  EXPECT_FALSE(SystemClock(os.source(), {.last_time = At(hours{400'000})}).began_past_wall_clock());
 }
 
 // Goal: nor does it, an hour back, move a bucket by more than the time that is unknown. Method: an
@@ -138,7 +138,7 @@ TEST(SystemClockTest, AWallClockThatWentBackFreesNobodyAndLocksNobodyOut) {
   const Bucket bucket = DecideTokenBucket(limit, Bucket(), stopped, 1, Nanos{0}).bucket;
 
   os.wall = os.wall.load() - hours{1};
-  const SystemClock after(os.source(), {.mark = stopped, .unknown = seconds{2}});
+  const SystemClock after(os.source(), {.last_time = stopped, .uncertainty = seconds{2}});
   const auto allowed = [&] {
     return DecideTokenBucket(limit, bucket, after.Now(), 1, Nanos{0}).decision.allowed;
   };

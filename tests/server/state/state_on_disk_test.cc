@@ -232,7 +232,7 @@ TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
   EXPECT_TRUE(state_->Stop().ok());
   state_.reset();
   Open(With("snapshot"));
-  EXPECT_FALSE(state_->was_cut_short());
+  EXPECT_FALSE(state_->unclean_restart());
   Load();
   Conversation later(*server_);
   EXPECT_THAT(later.Show("RL.INSPECT u"), HasSubstr("7"));
@@ -242,18 +242,18 @@ TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
 TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
   Options options = With("snapshot");
   Open(options);
-  EXPECT_EQ(state_->clock_past().mark, Instant{});
+  EXPECT_EQ(state_->previous_run().last_time, Instant{});
   Load();
   const Instant mark = server_->clock.Now();
   state_.reset();  // without a stop
-  const SystemClock::Past past = Opened(options)->clock_past();
-  EXPECT_EQ(past.mark, mark);
-  EXPECT_EQ(past.unknown, 2 * Nanos{options.snapshot_interval});
+  const SystemClock::PreviousRun past = Opened(options)->previous_run();
+  EXPECT_EQ(past.last_time, mark);
+  EXPECT_EQ(past.uncertainty, 2 * Nanos{options.snapshot_interval});
   Options always = options;
   always.durability = "always";
-  EXPECT_EQ(Opened(always)->clock_past().unknown, Nanos{0});
+  EXPECT_EQ(Opened(always)->previous_run().uncertainty, Nanos{0});
   options.reset_clock = true;
-  EXPECT_EQ(Opened(options)->clock_past().mark, Instant{});
+  EXPECT_EQ(Opened(options)->previous_run().last_time, Instant{});
 }
 
 // Goal: crashes in a row while the wall clock is behind move the clock on by one allowance, and a
@@ -268,8 +268,8 @@ TEST_F(StateOnDiskTest, CrashesInARowAddUpToOneAllowance) {
   state_.reset();
   const auto crash = [&] {
     Open(options);
-    const SystemClock::Past past = state_->clock_past();
-    server_->clock.Set(past.mark + past.unknown);
+    const SystemClock::PreviousRun past = state_->previous_run();
+    server_->clock.Set(past.last_time + past.uncertainty);
     state_->KeepClockPast();
     Load();
   };
@@ -287,8 +287,8 @@ TEST_F(StateOnDiskTest, CrashesInARowAddUpToOneAllowance) {
   AwaitSave(state_->RequestSave());
   state_.reset();
   Open(options);
-  EXPECT_EQ(state_->clock_past().mark, mark + allowance);
-  EXPECT_EQ(state_->clock_past().unknown, allowance);
+  EXPECT_EQ(state_->previous_run().last_time, mark + allowance);
+  EXPECT_EQ(state_->previous_run().uncertainty, allowance);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 
 namespace weir {
 
-class WaitedRequest {
+class PendingRequest {
  public:
-  WaitedRequest(const ParsedRequest& request, Reservation reserved);
+  PendingRequest(const ParsedRequest& request, Reservation reserved);
 
   [[nodiscard]] const Reservation& reservation() const noexcept { return reservation_; }
 

@@ -1,4 +1,4 @@
-#include "core/commands/waited_request.h"
+#include "core/commands/pending_request.h"
 
 #include <utility>
 
@@ -6,10 +6,10 @@
 
 namespace weir {
 
-WaitedRequest::WaitedRequest(const ParsedRequest& request, Reservation reserved)
+PendingRequest::PendingRequest(const ParsedRequest& request, Reservation reserved)
     : reservation_(std::move(reserved)) {
   if (request.with_limits) {
-    for (const KnownLimit* limit : request.limits) names_.push_back(limit->name);
+    for (const CachedLimit* limit : request.limits) names_.push_back(limit->name);
   }
   for (std::size_t i = 0; i < request.limits.size(); ++i) {
     if (reservation_.part_of_check[i] < counted_as_.size()) continue;  // repeated
@@ -17,12 +17,12 @@ WaitedRequest::WaitedRequest(const ParsedRequest& request, Reservation reserved)
   }
 }
 
-std::size_t WaitedRequest::held_bytes() const {
+std::size_t PendingRequest::held_bytes() const {
   return HeapBytes(reservation_.parts) + HeapBytes(reservation_.part_of_check) + HeapBytes(names_) +
          HeapBytes(counted_as_);
 }
 
-void WaitedRequest::Count(const Verdict& verdict, Tally& tally) const {
+void PendingRequest::Count(const Verdict& verdict, Tally& tally) const {
   std::size_t part = 0;
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;

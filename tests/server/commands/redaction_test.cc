@@ -1,5 +1,5 @@
 // Goal: no password is shown to others, and everything else is. Method: each way to say one.
-#include "server/commands/shown_words.h"
+#include "server/commands/redaction.h"
 
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ namespace {
 std::string Shown(const CommandSpec& spec, const std::vector<std::string>& words) {
   const std::vector<std::string_view> views(words.begin(), words.end());
   std::string shown;
-  for (const std::string_view word : ShownWords(spec, views)) {
+  for (const std::string_view word : RedactedWords(spec, views)) {
     absl::StrAppend(&shown, shown.empty() ? "" : " ", AbslView(word));
   }
   return shown;

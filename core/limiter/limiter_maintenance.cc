@@ -1,4 +1,4 @@
-// The limiter's work besides deciding: it looks, forgets, sweeps and counts.
+// The limiter's maintenance: it inspects, resets, watches, sweeps, evicts and counts buckets.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -98,7 +98,7 @@ std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, Pres
   for (const auto& [id, bucket] : live) {
     const std::optional<Limit> limit = present(registry_.Get(id));
     if (!limit) continue;
-    if (const auto look = LookAt(*limit, bucket, now, max_wait_)) buckets.push_back(*look);
+    if (const auto look = InspectBucket(*limit, bucket, now, max_wait_)) buckets.push_back(*look);
   }
   return buckets;
 }
@@ -134,7 +134,7 @@ Limiter::Watched Limiter::Watch(std::string_view key) {
     watched.buckets.push_back({slot.limit, registry_.Get(slot.limit), Unmarked(bucket)});
   });
   slots_visited_ += kSlotsPerReturned * watched.buckets.size();
-  std::ranges::sort(watched.buckets, {}, &Watched::One::id);
+  std::ranges::sort(watched.buckets, {}, &Watched::WatchedBucket::id);
   return watched;
 }
 
@@ -145,7 +145,7 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
   VisitKey(watched.key, [&](const SlotKey& slot, Bucket bucket) {
     const bool is_full = IsFull(registry_.Get(slot.limit), bucket, now);
     const auto before =
-        std::ranges::lower_bound(watched.buckets, slot.limit, {}, &Watched::One::id);
+        std::ranges::lower_bound(watched.buckets, slot.limit, {}, &Watched::WatchedBucket::id);
     if (before == watched.buckets.end() || before->id != slot.limit) {
       unchanged = unchanged && is_full;
       return;
@@ -155,7 +155,7 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
     unchanged = unchanged && (before->bucket == Unmarked(bucket) || (is_full && was_full));
   });
   for (std::size_t i = 0; i < is_there.size(); ++i) {
-    const Watched::One& one = watched.buckets[i];
+    const Watched::WatchedBucket& one = watched.buckets[i];
     unchanged = unchanged && (is_there[i] || IsFull(one.limit, one.bucket, now));
   }
   return unchanged;
@@ -216,7 +216,7 @@ Partition::Erased Limiter::SweepSome(std::size_t partition, Instant now, std::si
     return true;
   };
   const Partition::Erased part = swept.EraseSome(first, visits_max, is_full);
-  if (part.erased > 0) swept.RaiseLatest(now);
+  if (part.erased > 0) swept.AdvanceDecisionTime(now);
   if (part.next != Partition::kNoMore) return part;
   const TableBound bound = bound_.load(std::memory_order_relaxed);
   if (swept.size() > bound.SlotsMax(partition))
@@ -266,7 +266,7 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
     slot < first_live ? ForgetFull(index, slot->key) : Forget(index, slot->key);
     partition.Erase(slot->key);
   }
-  if (first_live != slots.begin()) partition.RaiseLatest(now);
+  if (first_live != slots.begin()) partition.AdvanceDecisionTime(now);
   evicted_.fetch_add(static_cast<std::uint64_t>(first_kept - first_live),
                      std::memory_order_relaxed);
 }

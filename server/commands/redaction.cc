@@ -1,4 +1,4 @@
-#include "server/commands/shown_words.h"
+#include "server/commands/redaction.h"
 
 #include <algorithm>
 #include <array>
@@ -33,8 +33,8 @@ constexpr std::array<std::string_view, 2> kPasswordOptions = {"requirepass", "ma
 
 }  // namespace
 
-std::vector<std::string_view> ShownWords(const CommandSpec& spec,
-                                         std::span<const std::string_view> words) {
+std::vector<std::string_view> RedactedWords(const CommandSpec& spec,
+                                            std::span<const std::string_view> words) {
   std::vector<std::string_view> shown(words.begin(), words.end());
   if (spec.name == "AUTH") {
     Redact(Words(shown).subspan(1));
@@ -48,13 +48,13 @@ std::vector<std::string_view> ShownWords(const CommandSpec& spec,
   return shown;
 }
 
-std::string CutWord(std::string_view word, std::size_t bytes_max) {
+std::string Truncated(std::string_view word, std::size_t bytes_max) {
   if (word.size() <= bytes_max) return std::string(word);
   return absl::StrCat(AbslView(word.substr(0, bytes_max)), "... (", word.size() - bytes_max,
                       " more bytes)");
 }
 
-std::string MoreWords(std::size_t count) {
+std::string OmittedWordsText(std::size_t count) {
   return absl::StrCat("... (", count, " more arguments)");
 }
 
