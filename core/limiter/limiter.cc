@@ -76,10 +76,10 @@ void Limiter::NoteChanged(std::size_t partition) {
   }
 }
 
-// The execution time of a request that came with `now`: no earlier than the changes that its keys
-// have seen. A thread reads its clock once per batch and may be overtaken. By the sweeper: to
-// decide as of before it would be to take a bucket for full that is absent because it became so
-// since. By another thread: its charge would seem to lie too far ahead, and the clamp would cut it.
+// Returns the execution time of a request that came with `now`: no earlier than the last change in
+// its partitions. A thread reads its clock once per batch, so the sweeper or another thread may
+// decide with a later time first. An earlier time would treat a bucket that the sweeper dropped as
+// full although it became full only later, and the clamp would cut what the other thread charged.
 // Requires: the partitions are locked.
 template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLock<kChecks>& lock,
@@ -99,9 +99,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::FindBucket(const Check& check,
   found.slot = table_.partition(key.partition).Find({key.hash, *found.id});
 }
 
-// Whether the key may have so many buckets more; nothing if that takes a count. It has no more than
-// its partition, and no more than there are limits. Requires: the partition is locked, and the
-// limits of the new buckets have ids.
+// Returns whether the key may have `added` more buckets; nothing if that takes a count. A key has
+// no more buckets than its partition, and no more than there are limits. Requires: the partition is
+// locked.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline std::optional<bool> Limiter::KnownRoom(const KeyHash& key,
                                                                            std::size_t added,
                                                                            Instant now) {
@@ -112,7 +112,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline std::optional<bool> Limiter::KnownRoom(const
   return partition.crowded_keys().HasRoom(key.hash, added, now);
 }
 
-// The same, counted where it has to be. The full buckets of the key make room, but for `asked`.
+// Like KnownRoom, with a count where one is needed. Full buckets of the key make room, except for
+// those of `asked`.
 inline bool Limiter::HasRoom(const KeyHash& key, std::size_t added, Instant now,
                              std::span<const FoundBucket> asked) {
   const std::optional<bool> known = KnownRoom(key, added, now);
@@ -120,7 +121,7 @@ inline bool Limiter::HasRoom(const KeyHash& key, std::size_t added, Instant now,
 }
 
 // Counts the buckets of every key in the partition. Where this key has too many, drops its full
-// ones but for those of `asked`. Cost: about 20 ns a slot.
+// ones, except for those of `asked`. Cost: about 20 ns a slot.
 bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
                             std::span<const FoundBucket> asked) {
   Partition& partition = table_.partition(key.partition);

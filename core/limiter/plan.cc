@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// How many times over, `most` at most, the request would pass at once.
+// Returns how many times over the request would pass at once, at most `most`.
 template <std::size_t kChecks>
 std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) const {
   for (std::size_t i = 0; i < size(); ++i) {

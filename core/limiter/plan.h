@@ -126,8 +126,8 @@ class Plan {
     }
     if (!allowed_) any_new_ = false;
   }
-  // Decides the request as many times over as it passes, `upto` at most; returns how many. Where
-  // that is 0 it is decided once, to learn when it would pass. Requires: upto >= 1.
+  // Decides the request as many times over as it passes, at most `upto`; returns that number. A
+  // request that does not pass is decided once, to learn when it would. Requires: upto >= 1.
   std::int64_t DecideUpTo(std::int64_t upto, Instant now);
   // Gives every bucket its cost back. The verdict is an admission with the numbers after it.
   [[nodiscard]] Verdict Refund(Instant now);
@@ -136,8 +136,8 @@ class Plan {
   [[nodiscard]] Reservation Reserve(Instant now, Nanos patience);
 
   [[nodiscard]] bool allowed() const noexcept { return allowed_; }
-  // Writes the verdict. Where the request is denied, a limit that would have
-  // admitted shows its untouched bucket. Requires: `verdict` is a new one.
+  // Writes the verdict. In a denial, a limit that would have admitted shows its untouched bucket.
+  // Requires: `verdict` is a new one.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Join(Instant now, Verdict& verdict) const {
     verdict.allowed = allowed_;
     for (std::size_t i = 0; i < size(); ++i) {

@@ -21,7 +21,7 @@ struct Check {
   const Limit* limit;         // not null; not owned
   std::int64_t cost = 1;      // tokens; >= 0
   LimitHint* hint = nullptr;  // where the limit's id is remembered between requests; may be null
-  KeyHash hash = {};          // of the key, by the hasher of those who keep the buckets
+  KeyHash hash = {};          // of the key, by the hasher of the limiter that decides
 };
 
 // At least one check and at most kChecksMax. Several may share a key, and several may name the same

@@ -329,16 +329,16 @@ TEST_F(LimiterSavingTest, EverythingIsTakenInPartsToo) {
   }
   limiter_->NoteEverything();
   std::size_t taken = 0;
-  std::size_t anew = 0;
+  std::size_t rewritten = 0;
   for (std::size_t partition = 0; partition < kPartitionCount;) {
     const LimiterChanges changes = limiter_->TakeChanges(now_, true, partition);
     EXPECT_LT(changes.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
     taken += changes.buckets.size();
-    anew += changes.rewritten_partitions.size();
+    rewritten += changes.rewritten_partitions.size();
     partition = changes.next_partition;
   }
   EXPECT_EQ(taken, buckets);
-  EXPECT_EQ(anew, kPartitionCount);
+  EXPECT_EQ(rewritten, kPartitionCount);
 }
 
 // Goal: what is taken at once has a bound, and all parts together are what has changed, each bucket
