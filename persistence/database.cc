@@ -172,6 +172,23 @@ class KeepingFileSystem final : public rocksdb::FileSystemWrapper {
 
 thread_local bool KeepingFileSystem::keeping_ = false;
 
+// An environment with the files of a KeepingFileSystem over those of `base`, and the clock of
+// `base`.
+class KeepingEnv final : public rocksdb::EnvWrapper {
+ public:
+  explicit KeepingEnv(const rocksdb::Env& base)
+      : KeepingEnv(std::make_shared<KeepingFileSystem>(base.GetFileSystem()),
+                   base.GetSystemClock()) {}
+
+ private:
+  KeepingEnv(const std::shared_ptr<rocksdb::FileSystem>& files,
+             const std::shared_ptr<rocksdb::SystemClock>& clock)
+      : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
+    file_system_ = files;
+    system_clock_ = clock;
+  }
+};
+
 // Hands every compaction a filter of its own.
 class FilterFactory final : public rocksdb::CompactionFilterFactory {
  public:
@@ -259,8 +276,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   }
   WEIR_RETURN_IF_ERROR(CheckTables(options.directory));
   auto rule = std::make_shared<DropRule>();
-  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<KeepingFileSystem>(
-      options.env ? options.env->GetFileSystem() : rocksdb::FileSystem::Default()));
+  auto env = std::make_unique<KeepingEnv>(options.env ? *options.env : *rocksdb::Env::Default());
   absl::StatusOr<std::vector<std::string>> damages = FindDamagedLogs(*env, options.directory);
   if (!damages.ok()) return damages.status();
   if (!damages->empty() && !options.accept_damage) {

@@ -9,6 +9,9 @@
 // Nothing is ever really synced: a sync notes how long the file is, and a crash cuts it to that. A
 // file whose sync has failed keeps no more than it had before, whatever later syncs say. Names
 // (files made, renamed, linked) outlive a crash at once, as they may.
+//
+// RocksDB's threads sleep for a second after each fault, so as not to try a broken disk all the
+// time. Here they go on at once.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +19,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/system_clock.h>
 
 #include "core/base/mutex.h"
 
@@ -29,7 +34,7 @@ class FaultyFileSystem {
  public:
   FaultyFileSystem()
       : state_(std::make_shared<State>()),
-        env_(rocksdb::NewCompositeEnv(std::make_shared<Files>(state_))) {}
+        env_(std::make_unique<FaultyEnv>(std::make_shared<Files>(state_))) {}
 
   [[nodiscard]] rocksdb::Env* env() const { return env_.get(); }
 
@@ -251,6 +256,22 @@ class FaultyFileSystem {
       return rocksdb::IOStatus::OK();
     }
     const std::shared_ptr<State> state_;
+  };
+
+  class SleeplessClock final : public rocksdb::SystemClockWrapper {
+   public:
+    using SystemClockWrapper::SystemClockWrapper;
+    [[nodiscard]] const char* Name() const override { return "weir.SleeplessClock"; }
+    void SleepForMicroseconds(int /*micros*/) override { std::this_thread::yield(); }
+  };
+
+  class FaultyEnv final : public rocksdb::EnvWrapper {
+   public:
+    explicit FaultyEnv(const std::shared_ptr<Files>& files)
+        : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
+      file_system_ = files;
+      system_clock_ = std::make_shared<SleeplessClock>(rocksdb::SystemClock::Default());
+    }
   };
 
   const std::shared_ptr<State> state_;
