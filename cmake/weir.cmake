@@ -35,11 +35,11 @@ if(WEIR_COVERAGE)
   target_link_options(weir_options INTERFACE --coverage)
 endif()
 
-# weir_library(core SOURCES a.cc HEADERS a.h b.h DEPS absl::status)
+# weir_library(core SOURCES a.cc HEADERS b.h DEPS absl::status)
 #
-# Target weir_core, alias weir::core; without SOURCES it is headers only. Where WEIR_TREE_CHECKS is
-# on, every header is also compiled alone, so that each one includes what it needs; where there is
-# a.cc, that does it, as its own header is the first that it includes (tests/tidy).
+# Target weir_core, alias weir::core; without SOURCES it is headers only. HEADERS lists the headers
+# without a source of their own. Target header_checks compiles each of them alone, so that it
+# includes what it needs; for a.h, a.cc shows that, as it includes a.h first (tests/tidy).
 function(weir_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPS")
   if(arg_SOURCES)
@@ -50,14 +50,8 @@ function(weir_library name)
     target_link_libraries(weir_${name} INTERFACE weir::options ${arg_DEPS})
   endif()
   add_library(weir::${name} ALIAS weir_${name})
-  foreach(header ${arg_HEADERS})
-    cmake_path(REPLACE_EXTENSION header cc OUTPUT_VARIABLE own_source)
-    if(NOT own_source IN_LIST arg_SOURCES)
-      list(APPEND without_source ${header})
-    endif()
-  endforeach()
-  if(WEIR_TREE_CHECKS AND without_source)
-    weir_header_check(${name} ${without_source})
+  if(WEIR_TREE_CHECKS AND arg_HEADERS)
+    weir_header_check(${name} ${arg_HEADERS})
   endif()
 endfunction()
 
@@ -70,8 +64,13 @@ function(weir_header_check name)
     file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${folder}/${header}\"\n")
     list(APPEND sources ${source})
   endforeach()
-  add_library(weir_header_check_${name} OBJECT ${sources})
+  add_library(weir_header_check_${name} OBJECT EXCLUDE_FROM_ALL ${sources})
   target_link_libraries(weir_header_check_${name} PRIVATE weir::${name})
+  set_target_properties(weir_header_check_${name} PROPERTIES UNITY_BUILD OFF)
+  if(NOT TARGET header_checks)
+    add_custom_target(header_checks)
+  endif()
+  add_dependencies(header_checks weir_header_check_${name})
 endfunction()
 
 # weir_executable(weir-server SOURCES main.cc DEPS weir::server): build/<preset>/weir-server
@@ -82,20 +81,47 @@ function(weir_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
-# weir_test(core/rules/token_bucket_test DEPS weir::core weir::test_support)
+# weir_tests(core/rules SOURCES limit_test.cc token_bucket_test.cc DEPS weir::core [SHARDS 2])
 #
-# One executable and one ctest entry a file, here tests/core/rules/token_bucket_test.cc. The entry
-# has the file's name, and its outermost folder as label: `ctest -L core`.
-function(weir_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
-  string(REGEX REPLACE "/.*" "" label ${name})
-  string(REPLACE / _ target ${name})
-  add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${name}.cc)
+# One executable a folder, here build/<preset>/tests/core_rules_tests of tests/core/rules/, and one
+# ctest entry, core/rules, labelled with the outermost folder: `ctest -L core`. A folder whose tests
+# take long is run as SHARDS entries, core/rules/1 and so on, so that all cores have work. Target
+# all_core_tests builds the tests of every folder below tests/core (`./dev test -L core`).
+function(weir_tests folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS" "SOURCES;DEPS")
+  string(REPLACE / _ target ${folder})
+  set(target ${target}_tests)
+  list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/tests/${folder}/)
+  add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE weir::options ${arg_DEPS} GTest::gmock_main)
-  set_target_properties(${target} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test_binaries)
-  add_test(NAME ${name} COMMAND ${target})
-  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 900)
+  target_compile_definitions(${target} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  weir_test_entries(${folder} ${target} "${arg_SHARDS}")
+endfunction()
+
+# weir_test_entries(core/rules core_rules_tests 2): the ctest entries of one test executable.
+function(weir_test_entries name target shards)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  string(REGEX REPLACE "/.*" "" label ${name})
+  weir_needed_by_tests(${label} ${target})
+  if(NOT shards)
+    add_test(NAME ${name} COMMAND ${target})
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
+    return()
+  endif()
+  foreach(shard RANGE 1 ${shards})
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${name}/${shard} COMMAND ${target})
+    set_tests_properties(${name}/${shard} PROPERTIES LABELS ${label} TIMEOUT 900
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
+
+# weir_needed_by_tests(e2e weir-server): target all_e2e_tests builds weir-server, too.
+function(weir_needed_by_tests label)
+  if(NOT TARGET all_${label}_tests)
+    add_custom_target(all_${label}_tests)
+  endif()
+  add_dependencies(all_${label}_tests ${ARGN})
 endfunction()
 
 # weir_fuzz(fuzz/protocol/resp_parser_fuzz DEPS weir::protocol)
@@ -130,6 +156,7 @@ function(weir_bench name)
   add_executable(${name} ${PROJECT_SOURCE_DIR}/bench/${name}.cc)
   target_link_libraries(${name} PRIVATE weir::options ${arg_DEPS} benchmark::benchmark_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  weir_needed_by_tests(bench ${name})
   add_test(NAME bench/${name} COMMAND ${name} --benchmark_min_time=0.001)
   set_tests_properties(bench/${name} PROPERTIES LABELS bench)
 endfunction()

@@ -30,7 +30,7 @@ absl::Status Wrong(const std::string& path, const toml::source_region& where,
       absl::StrCat(path, ":", where.begin.line, ": ", AbslView(what)));
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::StatusOr<std::string> ReadPolicyFileText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text;
   std::array<char, 64 * 1024> piece;
@@ -79,7 +79,7 @@ absl::StatusOr<PolicyLimits> ReadLimits(const std::string& path, const std::stri
 }  // namespace
 
 absl::StatusOr<PolicyFile> ReadPolicyFile(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
+  const absl::StatusOr<std::string> text = ReadPolicyFileText(path);
   if (!text.ok()) return text.status();
   const toml::parse_result parsed = toml::parse(*text);
   if (!parsed) return Wrong(path, parsed.error().source(), parsed.error().description());

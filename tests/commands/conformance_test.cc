@@ -58,7 +58,7 @@ std::string Seen(const ConformanceCase& row) {
   return Replay(client, client.clock(), row.transcript);
 }
 
-std::string Page() {
+std::string ConformancePage() {
   std::string page(kHead);
   absl::StrAppend(&page, "| case | elsewhere | weir |\n| --- | --- | --- |\n");
   for (const Section& section : kSections) {
@@ -104,7 +104,7 @@ std::string CaseName(const testing::TestParamInfo<const ConformanceCase*>& row) 
 INSTANTIATE_TEST_SUITE_P(Each, ConformanceTest, testing::ValuesIn(Cases()), CaseName);
 
 TEST(ConformancePageTest, IsUpToDate) {
-  const std::string page = Page();
+  const std::string page = ConformancePage();
   if (const char* path = std::getenv("WEIR_CONFORMANCE_PAGE")) {
     std::ofstream(path, std::ios::binary) << page;
     return;

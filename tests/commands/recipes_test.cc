@@ -28,7 +28,7 @@ std::string Read(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string Page() { return Read("docs/recipes.md"); }
+std::string RecipesPage() { return Read("docs/recipes.md"); }
 
 std::string Seen(std::string_view block) {
   const bool explicit_time = block.find(" AT ") != std::string_view::npos;
@@ -38,7 +38,7 @@ std::string Seen(std::string_view block) {
 
 TEST(RecipesTest, ThePageShowsWhatHappens) {
   const char* const path = std::getenv("WEIR_RECIPES_PAGE");
-  const std::string page = Page();
+  const std::string page = RecipesPage();
   std::string seen;
   std::string_view rest = page;
   for (std::size_t at = rest.find(kBegin); at != std::string_view::npos; at = rest.find(kBegin)) {
@@ -56,7 +56,7 @@ TEST(RecipesTest, ThePageShowsWhatHappens) {
 }
 
 TEST(RecipesTest, EveryRecipeHasCommandsAndAClient) {
-  const std::string page = Page();
+  const std::string page = RecipesPage();
   std::string_view rest = page;
   int recipes = 0;
   for (std::size_t at = rest.find("\n## "); at != std::string_view::npos; ++recipes) {

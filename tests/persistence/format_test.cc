@@ -17,6 +17,7 @@
 #include "core/rules/rule.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
+#include "tests/support/policy_limits.h"
 #include "tests/support/windows.h"
 
 namespace weir {
@@ -32,12 +33,6 @@ std::string ValueOf(const Bucket& bucket) {
   std::string bytes;
   AppendBucketValue(bucket, bytes);
   return bytes;
-}
-
-PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-  WEIR_CHECK(limits.ok());
-  return *std::move(limits);
 }
 
 // `read` takes these bytes, and no others that are shorter, longer or begin otherwise.

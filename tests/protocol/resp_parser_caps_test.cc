@@ -10,17 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "protocol/resp_parser.h"
+#include "tests/protocol/multibulk.h"
 #include "tests/protocol/resp_transcript.h"
 
 namespace weir {
 namespace {
-
-std::string Multibulk(const std::vector<std::string>& words) {
-  std::string bytes = absl::StrCat("*", words.size(), "\r\n");
-  for (const std::string& word : words)
-    absl::StrAppend(&bytes, "$", word.size(), "\r\n", word, "\r\n");
-  return bytes;
-}
 
 // A multibulk request of exactly `bytes` bytes, its words as long as they may be but the last.
 std::string MultibulkOfBytes(std::size_t bytes, std::size_t word_bytes_max) {

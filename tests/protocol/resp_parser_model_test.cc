@@ -14,6 +14,7 @@
 
 #include "protocol/resp_parser.h"
 #include "protocol/resp_writer.h"
+#include "tests/protocol/multibulk.h"
 #include "tests/protocol/naive_resp_parser.h"
 #include "tests/protocol/resp_transcript.h"
 #include "tests/support/property.h"
@@ -88,14 +89,6 @@ rc::Gen<std::string> AnyBytes(std::size_t bytes_max) {
 }
 
 std::string Joined(const std::vector<std::string>& pieces) { return absl::StrJoin(pieces, ""); }
-
-std::string Multibulk(const std::vector<std::string>& words) {
-  std::string bytes;
-  RespWriter writer(bytes);
-  writer.Array(words.size());
-  for (const std::string& word : words) writer.Bulk(word);
-  return bytes;
-}
 
 rc::Gen<std::string> AnyMultibulk() {
   const auto word = rc::gen::weightedOneOf<std::string>({{8, AnyBytes(4)}, {1, AnyBytes(17)}});

@@ -116,7 +116,7 @@ std::vector<Case> Types() {
   };
 }
 
-std::vector<Case> Words() {
+std::vector<Case> WordCases() {
   return {
       {"Multibulk",
        Bytes("*3\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n"),
@@ -285,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(EmptyRequests, RespParserCaseTest, testing::ValuesIn(Em
 INSTANTIATE_TEST_SUITE_P(Counts, RespParserCaseTest, testing::ValuesIn(Counts()), CaseName);
 INSTANTIATE_TEST_SUITE_P(Lengths, RespParserCaseTest, testing::ValuesIn(Lengths()), CaseName);
 INSTANTIATE_TEST_SUITE_P(Types, RespParserCaseTest, testing::ValuesIn(Types()), CaseName);
-INSTANTIATE_TEST_SUITE_P(Words, RespParserCaseTest, testing::ValuesIn(Words()), CaseName);
+INSTANTIATE_TEST_SUITE_P(Words, RespParserCaseTest, testing::ValuesIn(WordCases()), CaseName);
 INSTANTIATE_TEST_SUITE_P(InlineRequests, RespParserCaseTest, testing::ValuesIn(InlineRequests()),
                          CaseName);
 INSTANTIATE_TEST_SUITE_P(ForeignProtocols, RespParserCaseTest,

@@ -9,14 +9,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
 #include "tests/support/generators.h"
 
 namespace weir {
 namespace {
-
-constexpr std::string_view kPing = "PING\r\n";
-constexpr std::string_view kPong = "+PONG\r\n";
 
 TEST(ServerTest, AStopAnswersWhatHasBeenReceived) {
   const Pipeline pipeline(500);

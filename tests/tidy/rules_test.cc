@@ -252,13 +252,16 @@ std::vector<std::string> Dead(std::string list_path, std::string_view list, std:
 }
 
 TEST(TidyRulesTest, FilesAreListedByNameOrAsATest) {
-  constexpr std::string_view kList = "weir_library(core SOURCES x.cc # y.cc\n HEADERS x.h)\n";
+  constexpr std::string_view kList = "weir_library(core SOURCES x.cc # y.cc\n HEADERS z.h)\n";
   EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/x.cc"), IsEmpty());
   EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/x.h"), IsEmpty());
+  EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/z.h"), IsEmpty());
+  EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/y.h"), SizeIs(1));
   EXPECT_THAT(Dead("core/CMakeLists.txt", kList, "core/y.cc"), ElementsAre("core/y.cc"));
   EXPECT_THAT(Dead("CMakeLists.txt", kList, "core/ax.cc"), ElementsAre("core/ax.cc"));
-  EXPECT_THAT(Dead("tests/CMakeLists.txt", "weir_test(core/x_test)\n", "tests/core/x_test.cc"),
-              IsEmpty());
+  constexpr std::string_view kTests = "weir_tests(core/a SOURCES x_test.cc)\n";
+  EXPECT_THAT(Dead("tests/core/CMakeLists.txt", kTests, "tests/core/a/x_test.cc"), IsEmpty());
+  EXPECT_THAT(Dead("tests/core/CMakeLists.txt", kTests, "tests/core/b/x_test.cc"), SizeIs(1));
   EXPECT_THAT(Dead("bench/CMakeLists.txt", "weir_bench(x_bench)\n", "bench/x_bench.cc"), IsEmpty());
   EXPECT_THAT(
       Dead("tests/fuzz/CMakeLists.txt", "weir_fuzz(fuzz/a/x_fuzz)\n", "tests/fuzz/a/x_fuzz.cc"),
@@ -266,9 +269,9 @@ TEST(TidyRulesTest, FilesAreListedByNameOrAsATest) {
 }
 
 TEST(TidyRulesTest, AHeaderOfTheTestsMayBeIncludedInstead) {
-  const SourceFile list = MakeSourceFile("CMakeLists.txt", "weir_test(a_test)\n");
-  const SourceFile test = MakeSourceFile("tests/a_test.cc", "#include \"tests/a.h\"\n");
-  const SourceFile header = MakeSourceFile("tests/a.h", "#pragma once\n");
+  const SourceFile list = MakeSourceFile("CMakeLists.txt", "weir_tests(a SOURCES a_test.cc)\n");
+  const SourceFile test = MakeSourceFile("tests/a/a_test.cc", "#include \"tests/a/a.h\"\n");
+  const SourceFile header = MakeSourceFile("tests/a/a.h", "#pragma once\n");
   EXPECT_THAT(DeadFiles({list, test, header}), IsEmpty());
   EXPECT_THAT(DeadFiles({list, header}), SizeIs(1));
 }

@@ -35,13 +35,21 @@ bool IsOfTests(const SourceFile& file) {
   return Folder(file) == "tests" || Folder(file) == "bench";
 }
 
-// The names under which the CMakeLists.txt in `folder` may list `file`: seen from there; without
-// the extension if it is a test or a benchmark; as weir_test() has it, seen from tests/.
-std::vector<std::string_view> ListedNames(const SourceFile& file, std::string_view folder) {
+// Whether the CMakeLists.txt in `folder` lists `file`: by its path from there; a header by that of
+// its source; a test by its name behind its folder's, as weir_tests() takes them; a fuzz target or
+// a benchmark without the extension.
+bool IsListed(const SourceFile& file, std::string_view folder, const Words& list) {
   const std::string_view path = file.path;
   const std::string_view from_folder = path.substr(folder.empty() ? 0 : folder.size() + 1);
-  if (!IsOfTests(file)) return {from_folder};
-  return {from_folder, Stem(from_folder), Stem(path.substr(path.find('/') + 1))};
+  if (list.contains(from_folder)) return true;
+  if (IsHeader(file) && list.contains(std::string(Stem(from_folder)) + ".cc")) return true;
+  if (!IsOfTests(file)) return false;
+  const std::string_view from_top = path.substr(path.find('/') + 1);
+  const std::size_t slash = std::min(from_top.rfind('/'), from_top.size());
+  if (list.contains(from_top.substr(0, slash)) && list.contains(path.substr(path.rfind('/') + 1))) {
+    return true;
+  }
+  return list.contains(Stem(from_folder)) || list.contains(Stem(from_top));
 }
 
 // Whether some file includes `header`.
@@ -90,11 +98,8 @@ Findings DeadFiles(const std::vector<SourceFile>& tree) {
     do {
       folder = std::filesystem::path(folder).parent_path().generic_string();
     } while (!folder.empty() && !lists.contains(folder));
-    const std::vector<std::string_view> names = ListedNames(file, folder);
-    const bool listed = std::ranges::any_of(
-        names, [&](std::string_view name) { return lists[folder].contains(name); });
     const bool included = IsHeader(file) && IsOfTests(file) && IsIncluded(tree, file.path);
-    if (!listed && !included) {
+    if (!IsListed(file, folder, lists[folder]) && !included) {
       findings.push_back({file.path, 0, "not named in " + folder + "/CMakeLists.txt"});
     }
   }

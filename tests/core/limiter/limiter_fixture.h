@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -61,9 +62,10 @@ class LimiterFixture : public testing::Test {
   }
 
   Verdict Verdicts(const std::vector<Asked>& asked) {
-    const absl::StatusOr<Verdict> verdict = limiter_->Decide(Of(asked), now_);
+    absl::StatusOr<Verdict> verdict = limiter_->Decide(Of(asked), now_);
     EXPECT_TRUE(verdict.ok()) << verdict.status();
-    return verdict.value_or(Verdict{});
+    if (!verdict.ok()) return {};
+    return *std::move(verdict);
   }
 
   Told Decide(const std::vector<Asked>& asked) { return TellOf(Verdicts(asked)); }

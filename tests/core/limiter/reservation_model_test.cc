@@ -72,7 +72,7 @@ class Promises {
   std::size_t last_ = 0;
 };
 
-struct Turn {
+struct WaitTurn {
   enum class What { kReserve, kDecide, kLeave, kSettle };
 
   What what = What::kReserve;
@@ -81,7 +81,7 @@ struct Turn {
   std::int64_t cost = 1;
   std::size_t pick = 0;
 
-  friend std::ostream& operator<<(std::ostream& out, const Turn& turn) {
+  friend std::ostream& operator<<(std::ostream& out, const WaitTurn& turn) {
     constexpr const char* kNames[] = {"reserve", "decide", "leave", "settle"};
     return out << "\n"
                << turn.wait_ms << " ms later " << kNames[static_cast<int>(turn.what)] << " cost "
@@ -89,18 +89,18 @@ struct Turn {
   }
 };
 
-rc::Gen<Turn> AnyTurn() {
-  using What = Turn::What;
+rc::Gen<WaitTurn> AnyWaitTurn() {
+  using What = WaitTurn::What;
   const auto any_ms = rc::gen::oneOf(rc::gen::just(std::int64_t{0}), Between<std::int64_t>(0, 50),
                                      Between<std::int64_t>(0, 3000));
-  return rc::gen::build<Turn>(
+  return rc::gen::build<WaitTurn>(
       rc::gen::set(
-          &Turn::what,
+          &WaitTurn::what,
           rc::gen::weightedElement<What>(
               {{6, What::kReserve}, {3, What::kDecide}, {2, What::kLeave}, {2, What::kSettle}})),
-      rc::gen::set(&Turn::wait_ms, any_ms), rc::gen::set(&Turn::patience_ms, any_ms),
-      rc::gen::set(&Turn::cost, Between<std::int64_t>(0, 6)),
-      rc::gen::set(&Turn::pick, Between<std::size_t>(0, 9)));
+      rc::gen::set(&WaitTurn::wait_ms, any_ms), rc::gen::set(&WaitTurn::patience_ms, any_ms),
+      rc::gen::set(&WaitTurn::cost, Between<std::int64_t>(0, 6)),
+      rc::gen::set(&WaitTurn::pick, Between<std::size_t>(0, 9)));
 }
 
 class Waiters {
@@ -110,16 +110,16 @@ class Waiters {
     for (const Limit& limit : limits_) promises_.emplace_back(limit);
   }
 
-  void Take(const Turn& turn) {
+  void Take(const WaitTurn& turn) {
     now_ += std::chrono::milliseconds{turn.wait_ms};
     switch (turn.what) {
-      case Turn::What::kReserve:
+      case WaitTurn::What::kReserve:
         return Reserve(turn.cost, std::chrono::milliseconds{turn.patience_ms});
-      case Turn::What::kDecide:
+      case WaitTurn::What::kDecide:
         return Reserve(turn.cost, Nanos{0});
-      case Turn::What::kLeave:
+      case WaitTurn::What::kLeave:
         return Leave(turn.pick);
-      case Turn::What::kSettle:
+      case WaitTurn::What::kSettle:
         return Settle(turn.pick);
     }
   }
@@ -199,8 +199,8 @@ TEST(ReservationModelTest, RandomWaiters) {
     const auto texts =
         *rc::gen::unique<std::vector<std::string>>(count, rc::gen::elementOf(choices));
     Waiters waiters(texts);
-    const auto turns = rc::gen::container<std::vector<Turn>>(AnyTurn());
-    for (const Turn& turn : *rc::gen::resize(rc::kNominalSize, turns)) waiters.Take(turn);
+    const auto turns = rc::gen::container<std::vector<WaitTurn>>(AnyWaitTurn());
+    for (const WaitTurn& turn : *rc::gen::resize(rc::kNominalSize, turns)) waiters.Take(turn);
   });
 }
 

@@ -15,6 +15,7 @@
 #include <rapidcheck.h>
 
 #include "core/base/status.h"
+#include "tests/support/limit_shapes.h"
 #include "tests/support/property.h"
 
 namespace weir {
@@ -32,16 +33,6 @@ using Rational = boost::multiprecision::cpp_rational;
 
 constexpr std::int64_t kTwoTo32 = std::int64_t{1} << 32;
 
-LimitShape Bucket(std::int64_t count, Nanos period, std::int64_t burst) {
-  return {.count = count, .period = period, .burst = burst};
-}
-LimitShape Fixed(std::int64_t count, Nanos period) {
-  return {.algorithm = Algorithm::kFixedWindow, .count = count, .period = period};
-}
-LimitShape Sliding(std::int64_t count, Nanos period) {
-  return {.algorithm = Algorithm::kSlidingWindow, .count = count, .period = period};
-}
-
 // "" where there is such a limit.
 std::string ErrorOf(const LimitShape& shape) {
   const absl::StatusOr<Limit> limit = Limit::Create(shape);
@@ -53,29 +44,29 @@ std::string ErrorOf(const LimitShape& shape) {
 Emission EmissionOf(const LimitShape& shape) { return Limit::Create(shape).value().emission(); }
 
 TEST(LimitTest, KeepsItsShape) {
-  const LimitShape shape = Bucket(10, seconds{1}, 50);
+  const LimitShape shape = BucketShape(10, seconds{1}, 50);
   const Limit limit = Limit::Create(shape).value();
   EXPECT_EQ(limit.shape(), shape);
   EXPECT_EQ(limit.capacity_tokens(), 50);
-  EXPECT_EQ(Limit::Create(Fixed(10, seconds{1})).value().capacity_tokens(), 10);
-  EXPECT_EQ(Limit::Create(Sliding(10, seconds{1})).value().capacity_tokens(), 10);
+  EXPECT_EQ(Limit::Create(FixedShape(10, seconds{1})).value().capacity_tokens(), 10);
+  EXPECT_EQ(Limit::Create(SlidingShape(10, seconds{1})).value().capacity_tokens(), 10);
 }
 
 TEST(LimitTest, EmissionIsTheFractionInLowestTerms) {
-  const Emission three_a_second = EmissionOf(Bucket(3, seconds{1}, 5));
+  const Emission three_a_second = EmissionOf(BucketShape(3, seconds{1}, 5));
   EXPECT_EQ(three_a_second.period, 1'000'000'000);
   EXPECT_EQ(three_a_second.denominator, 3U);
   EXPECT_EQ(three_a_second.interval, (ExactNanos{333'333'333, 1}));
   EXPECT_EQ(three_a_second.capacity, (ExactNanos{1'666'666'666, 2}));
 
-  const Emission ten_a_second = EmissionOf(Bucket(10, seconds{1}, 10));
+  const Emission ten_a_second = EmissionOf(BucketShape(10, seconds{1}, 10));
   EXPECT_EQ(ten_a_second.period, 100'000'000);
   EXPECT_EQ(ten_a_second.denominator, 1U);
   EXPECT_EQ(ten_a_second.interval, (ExactNanos{100'000'000, 0}));
   EXPECT_EQ(ten_a_second.capacity, (ExactNanos{1'000'000'000, 0}));
 
   // Faster than a token a nanosecond.
-  const Emission seven_a_nano = EmissionOf(Bucket(7'000, microseconds{1}, 1));
+  const Emission seven_a_nano = EmissionOf(BucketShape(7'000, microseconds{1}, 1));
   EXPECT_EQ(seven_a_nano.period, 1);
   EXPECT_EQ(seven_a_nano.denominator, 7U);
   EXPECT_EQ(seven_a_nano.interval, (ExactNanos{0, 1}));
@@ -83,10 +74,11 @@ TEST(LimitTest, EmissionIsTheFractionInLowestTerms) {
 }
 
 TEST(LimitTest, CountIsAtLeastOneAndAtMostWhatTheAlgorithmHolds) {
-  EXPECT_EQ(ErrorOf(Bucket(0, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
-  EXPECT_EQ(ErrorOf(Bucket(-1, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
-  EXPECT_EQ(ErrorOf(Bucket(INT64_MIN, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
-  for (const auto& window : {Fixed, Sliding}) {
+  EXPECT_EQ(ErrorOf(BucketShape(0, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
+  EXPECT_EQ(ErrorOf(BucketShape(-1, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
+  EXPECT_EQ(ErrorOf(BucketShape(INT64_MIN, seconds{1}, 1)),
+            "count must be 1 to 9223372036854775807");
+  for (const auto& window : {FixedShape, SlidingShape}) {
     EXPECT_EQ(ErrorOf(window(0, seconds{1})), "count must be 1 to 2147483647 for a window");
     EXPECT_EQ(ErrorOf(window(1, seconds{1})), "");
     EXPECT_EQ(ErrorOf(window(2'147'483'647, seconds{1})), "");
@@ -99,11 +91,11 @@ TEST(LimitTest, CountIsAtLeastOneAndAtMostWhatTheAlgorithmHolds) {
 // shares its factors.
 TEST(LimitTest, TheLargestCountIsALimitWhereItsIntervalIsExact) {
   const Nanos period{INT64_MAX / 49};
-  const Emission emission = EmissionOf(Bucket(INT64_MAX, period, INT64_MAX));
+  const Emission emission = EmissionOf(BucketShape(INT64_MAX, period, INT64_MAX));
   EXPECT_EQ(emission.period, 1);
   EXPECT_EQ(emission.denominator, 49U);
   EXPECT_EQ(emission.capacity, (ExactNanos{period.count(), 0}));
-  EXPECT_THAT(ErrorOf(Bucket(INT64_MAX, hours{168}, 1)), StartsWith("limit is too fine"));
+  EXPECT_THAT(ErrorOf(BucketShape(INT64_MAX, hours{168}, 1)), StartsWith("limit is too fine"));
 }
 
 TEST(LimitTest, PeriodIsAMicrosecondTo2To58Nanoseconds) {
@@ -111,24 +103,24 @@ TEST(LimitTest, PeriodIsAMicrosecondTo2To58Nanoseconds) {
   const std::int64_t longest = std::int64_t{1} << 58;
   for (const std::int64_t period :
        {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, std::int64_t{999}, longest + 1, INT64_MAX}) {
-    EXPECT_EQ(ErrorOf(Bucket(1, Nanos{period}, 1)), error) << period;
-    EXPECT_EQ(ErrorOf(Fixed(1, Nanos{period})), error) << period;
-    EXPECT_EQ(ErrorOf(Sliding(1, Nanos{period})), error) << period;
+    EXPECT_EQ(ErrorOf(BucketShape(1, Nanos{period}, 1)), error) << period;
+    EXPECT_EQ(ErrorOf(FixedShape(1, Nanos{period})), error) << period;
+    EXPECT_EQ(ErrorOf(SlidingShape(1, Nanos{period})), error) << period;
   }
   for (const std::int64_t period : {std::int64_t{1'000}, std::int64_t{1'001}, longest}) {
-    EXPECT_EQ(ErrorOf(Bucket(1, Nanos{period}, 1)), "") << period;
-    EXPECT_EQ(ErrorOf(Fixed(1, Nanos{period})), "") << period;
+    EXPECT_EQ(ErrorOf(BucketShape(1, Nanos{period}, 1)), "") << period;
+    EXPECT_EQ(ErrorOf(FixedShape(1, Nanos{period})), "") << period;
   }
-  EXPECT_EQ(ErrorOf(Sliding(1, Nanos{longest})), "");
-  EXPECT_EQ(ErrorOf(Sliding(1, milliseconds{1})), "");
-  EXPECT_EQ(ErrorOf(Sliding(1, milliseconds{1} - Nanos{1})),
+  EXPECT_EQ(ErrorOf(SlidingShape(1, Nanos{longest})), "");
+  EXPECT_EQ(ErrorOf(SlidingShape(1, milliseconds{1})), "");
+  EXPECT_EQ(ErrorOf(SlidingShape(1, milliseconds{1} - Nanos{1})),
             "period of a sliding window must be at least 1ms");
 }
 
 TEST(LimitTest, BurstIsATokenBucketsAndAtLeastOne) {
-  EXPECT_EQ(ErrorOf(Bucket(1, seconds{1}, 0)), "burst must be 1 to 9223372036854775807");
-  EXPECT_EQ(ErrorOf(Bucket(1, seconds{1}, -1)), "burst must be 1 to 9223372036854775807");
-  for (LimitShape window : {Fixed(1, seconds{1}), Sliding(1, seconds{1})}) {
+  EXPECT_EQ(ErrorOf(BucketShape(1, seconds{1}, 0)), "burst must be 1 to 9223372036854775807");
+  EXPECT_EQ(ErrorOf(BucketShape(1, seconds{1}, -1)), "burst must be 1 to 9223372036854775807");
+  for (LimitShape window : {FixedShape(1, seconds{1}), SlidingShape(1, seconds{1})}) {
     for (const std::int64_t burst : {std::int64_t{1}, std::int64_t{-1}, INT64_MAX}) {
       window.burst = burst;
       EXPECT_EQ(ErrorOf(window), "burst is for the token bucket only");
@@ -138,7 +130,7 @@ TEST(LimitTest, BurstIsATokenBucketsAndAtLeastOne) {
 
 TEST(LimitTest, OnlyFixedWindowsAreAligned) {
   for (LimitShape shape :
-       {Bucket(1, seconds{1}, 1), Sliding(1, seconds{1}), Fixed(1, seconds{1})}) {
+       {BucketShape(1, seconds{1}, 1), SlidingShape(1, seconds{1}), FixedShape(1, seconds{1})}) {
     shape.aligned = true;
     EXPECT_EQ(ErrorOf(shape), shape.algorithm == Algorithm::kFixedWindow
                                   ? ""
@@ -148,31 +140,33 @@ TEST(LimitTest, OnlyFixedWindowsAreAligned) {
 
 TEST(LimitTest, TheDenominatorIsBelow2To32) {
   const Nanos odd{1'000'000'007};  // a prime: nothing cancels
-  EXPECT_EQ(EmissionOf(Bucket(kTwoTo32 - 1, odd, 1)).denominator, UINT32_MAX);
-  EXPECT_EQ(ErrorOf(Bucket(kTwoTo32, odd, 1)),
+  EXPECT_EQ(EmissionOf(BucketShape(kTwoTo32 - 1, odd, 1)).denominator, UINT32_MAX);
+  EXPECT_EQ(ErrorOf(BucketShape(kTwoTo32, odd, 1)),
             "limit is too fine: period / count in lowest terms must have a denominator below 2^32 "
             "(here 4294967296)");
   // It is that of the lowest terms that counts.
-  EXPECT_EQ(EmissionOf(Bucket(kTwoTo32, 2 * odd, 1)).denominator, 1U << 31);
-  EXPECT_EQ(ErrorOf(Fixed(INT32_MAX, odd)), "");
+  EXPECT_EQ(EmissionOf(BucketShape(kTwoTo32, 2 * odd, 1)).denominator, 1U << 31);
+  EXPECT_EQ(ErrorOf(FixedShape(INT32_MAX, odd)), "");
 }
 
 TEST(LimitTest, TheCapacityIsAtMost2To61Nanoseconds) {
   const std::string error =
       "limit is too long: burst times period per token must be at most 2^61 ns (73 years)";
   const Nanos longest{std::int64_t{1} << 58};
-  EXPECT_EQ(EmissionOf(Bucket(1, longest, 8)).capacity, (ExactNanos{std::int64_t{1} << 61, 0}));
-  EXPECT_EQ(ErrorOf(Bucket(1, longest, 9)), error);
-  EXPECT_EQ(EmissionOf(Bucket(3, longest, 24)).capacity, (ExactNanos{std::int64_t{1} << 61, 0}));
-  EXPECT_EQ(ErrorOf(Bucket(3, longest, 25)), error);
+  EXPECT_EQ(EmissionOf(BucketShape(1, longest, 8)).capacity,
+            (ExactNanos{std::int64_t{1} << 61, 0}));
+  EXPECT_EQ(ErrorOf(BucketShape(1, longest, 9)), error);
+  EXPECT_EQ(EmissionOf(BucketShape(3, longest, 24)).capacity,
+            (ExactNanos{std::int64_t{1} << 61, 0}));
+  EXPECT_EQ(ErrorOf(BucketShape(3, longest, 25)), error);
   // A third of a nanosecond a token: the first burst beyond is beyond by that third.
   const std::int64_t thirds = 3 * (std::int64_t{1} << 61);
-  EXPECT_EQ(EmissionOf(Bucket(3'000, microseconds{1}, thirds)).capacity,
+  EXPECT_EQ(EmissionOf(BucketShape(3'000, microseconds{1}, thirds)).capacity,
             (ExactNanos{std::int64_t{1} << 61, 0}));
-  EXPECT_EQ(EmissionOf(Bucket(3'000, microseconds{1}, thirds - 1)).capacity,
+  EXPECT_EQ(EmissionOf(BucketShape(3'000, microseconds{1}, thirds - 1)).capacity,
             (ExactNanos{(std::int64_t{1} << 61) - 1, 2}));
-  EXPECT_EQ(ErrorOf(Bucket(3'000, microseconds{1}, thirds + 1)), error);
-  EXPECT_EQ(ErrorOf(Bucket(1, longest, INT64_MAX)), error);
+  EXPECT_EQ(ErrorOf(BucketShape(3'000, microseconds{1}, thirds + 1)), error);
+  EXPECT_EQ(ErrorOf(BucketShape(1, longest, INT64_MAX)), error);
 }
 
 // The compiler refuses a constant that overflows.
@@ -182,7 +176,7 @@ TEST(LimitTest, NoSumOfTheRulesLeaves63Bits) {
 }
 
 TEST(LimitTest, EqualityAndHashTakeEveryField) {
-  const LimitShape shape = Fixed(10, seconds{1});
+  const LimitShape shape = FixedShape(10, seconds{1});
   LimitShape aligned = shape;
   aligned.aligned = true;
   LimitShape shadow = shape;
@@ -190,11 +184,11 @@ TEST(LimitTest, EqualityAndHashTakeEveryField) {
   const std::vector<LimitShape> shapes = {shape,
                                           aligned,
                                           shadow,
-                                          Fixed(11, seconds{1}),
-                                          Fixed(10, seconds{2}),
-                                          Sliding(10, seconds{1}),
-                                          Bucket(10, seconds{1}, 10),
-                                          Bucket(10, seconds{1}, 11)};
+                                          FixedShape(11, seconds{1}),
+                                          FixedShape(10, seconds{2}),
+                                          SlidingShape(10, seconds{1}),
+                                          BucketShape(10, seconds{1}, 10),
+                                          BucketShape(10, seconds{1}, 11)};
   EXPECT_TRUE(absl::VerifyTypeImplementsAbslHashCorrectly(shapes));
   for (const LimitShape& a : shapes) {
     for (const LimitShape& b : shapes) {
@@ -221,7 +215,7 @@ TEST(LimitPropertyTest, ABucketExistsExactlyWhereItIsExact) {
     const Rational interval(period, count);
     const Rational capacity = interval * burst;
     const bool exact = denominator(interval) <= kDenominatorMax && capacity <= kCapacityMax.count();
-    const absl::StatusOr<Limit> limit = Limit::Create(Bucket(count, Nanos{period}, burst));
+    const absl::StatusOr<Limit> limit = Limit::Create(BucketShape(count, Nanos{period}, burst));
     RC_ASSERT(limit.ok() == exact);
     if (!exact) return;
 

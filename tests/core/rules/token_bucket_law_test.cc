@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kCases = 20'000;
-constexpr std::int64_t kHistories = 1'000;
+constexpr std::int64_t kBucketCases = 20'000;
+constexpr std::int64_t kBucketHistories = 1'000;
 
 __extension__ using Int128 = __int128;
 
@@ -69,7 +69,7 @@ class Life {
 };
 
 TEST(TokenBucketLawTest, L1NoWindowHoldsMoreThanBurstAndRate) {
-  CheckLaw(kHistories, [] {
+  CheckLaw(kBucketHistories, [] {
     Life life;
     std::vector<std::pair<Instant, Int128>> taken;  // with the sum of all costs up to and with it
     Int128 total = 0;
@@ -89,7 +89,7 @@ TEST(TokenBucketLawTest, L1NoWindowHoldsMoreThanBurstAndRate) {
 // Greedy: takes all that remains, again and again, and never waits until the bucket is full, which
 // would be to waste time.
 TEST(TokenBucketLawTest, L1GreedGetsExactlyBurstAndRate) {
-  CheckLaw(kHistories, [] {
+  CheckLaw(kBucketHistories, [] {
     const Limit limit = *AnyLimit();
     const Instant start = *AnyInstant();
     Bucket bucket;
@@ -111,7 +111,7 @@ TEST(TokenBucketLawTest, L1GreedGetsExactlyBurstAndRate) {
 }
 
 TEST(TokenBucketLawTest, L2AtOneInstantExactlyTheBurstPasses) {
-  CheckLaw(kHistories, [] {
+  CheckLaw(kBucketHistories, [] {
     const Limit limit = *AnyLimit();
     const Instant now = *AnyInstant();
     // A great burst is shortened by all but the last few hundred tokens, in one go.
@@ -129,7 +129,7 @@ TEST(TokenBucketLawTest, L2AtOneInstantExactlyTheBurstPasses) {
 }
 
 TEST(TokenBucketLawTest, L3DenialChangesNothing) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const Step step = a.Decide(a.bucket, a.now, *AnyCost(a.limit));
     if (step.decision.allowed) return;
@@ -141,7 +141,7 @@ TEST(TokenBucketLawTest, L3DenialChangesNothing) {
 }
 
 TEST(TokenBucketLawTest, L4AdmissionChargesExactlyTheCost) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step step = a.Decide(a.bucket, a.now, cost);
@@ -157,7 +157,7 @@ TEST(TokenBucketLawTest, L4AdmissionChargesExactlyTheCost) {
 }
 
 TEST(TokenBucketLawTest, L5RetryAfterIsTight) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step step = a.Decide(a.bucket, a.now, cost);
@@ -170,7 +170,7 @@ TEST(TokenBucketLawTest, L5RetryAfterIsTight) {
 }
 
 TEST(TokenBucketLawTest, L6MoreThanTheBurstNeverPasses) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t excess =
         *rc::gen::element<std::uint64_t>(1, 2, INT64_MAX, UINT64_MAX - a.burst());
@@ -181,7 +181,7 @@ TEST(TokenBucketLawTest, L6MoreThanTheBurstNeverPasses) {
 }
 
 TEST(TokenBucketLawTest, L6AtMostTheBurstPassesAtSomeTime) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const Decision decision = a.Decide(a.bucket, a.now, a.burst()).decision;
     RC_ASSERT(decision.retry_after < kNever);
@@ -190,7 +190,7 @@ TEST(TokenBucketLawTest, L6AtMostTheBurstPassesAtSomeTime) {
 }
 
 TEST(TokenBucketLawTest, L7RemainingIsTight) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const Step step = a.Decide(a.bucket, a.now, *AnyCost(a.limit));
     RC_ASSERT(step.decision.remaining >= 0);
@@ -202,7 +202,7 @@ TEST(TokenBucketLawTest, L7RemainingIsTight) {
 }
 
 TEST(TokenBucketLawTest, L8ResetAfterIsTight) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const Step step = a.Decide(a.bucket, a.now, *AnyCost(a.limit));
     RC_ASSERT(step.decision.reset_after >= Nanos{0});
@@ -215,7 +215,7 @@ TEST(TokenBucketLawTest, L8ResetAfterIsTight) {
 }
 
 TEST(TokenBucketLawTest, L9FullBucketIsAsGoodAsNone) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     if (!IsTokenBucketFull(a.bucket, a.now)) return;
     const std::uint64_t cost = *AnyCost(a.limit);
@@ -228,7 +228,7 @@ TEST(TokenBucketLawTest, L9FullBucketIsAsGoodAsNone) {
 }
 
 TEST(TokenBucketLawTest, L10StoredTimeOnlyGrows) {
-  CheckLaw(kHistories, [] {
+  CheckLaw(kBucketHistories, [] {
     Life life;
     ExactNanos before = life.tat();
     for (const Move& move : *AnyHistory()) {
@@ -241,7 +241,7 @@ TEST(TokenBucketLawTest, L10StoredTimeOnlyGrows) {
 }
 
 TEST(TokenBucketLawTest, L11ReplayOfAnyEarlierValueByMaxChangesNothing) {
-  CheckLaw(kHistories, [] {
+  CheckLaw(kBucketHistories, [] {
     Life life;
     std::vector<ExactNanos> values;
     for (const Move& move : *AnyHistory()) {
@@ -254,7 +254,7 @@ TEST(TokenBucketLawTest, L11ReplayOfAnyEarlierValueByMaxChangesNothing) {
 }
 
 TEST(TokenBucketLawTest, L12WhatPassesNowPassesLater) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
     if (!a.Passes(a.bucket, a.now, cost)) return;
@@ -264,7 +264,7 @@ TEST(TokenBucketLawTest, L12WhatPassesNowPassesLater) {
 }
 
 TEST(TokenBucketLawTest, L13WhatIsDeniedIsDeniedForMore) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t one = *AnyCost(a.limit);
     const std::uint64_t other = *AnyCost(a.limit);
@@ -276,7 +276,7 @@ TEST(TokenBucketLawTest, L13WhatIsDeniedIsDeniedForMore) {
 }
 
 TEST(TokenBucketLawTest, L14CostsMaySplit) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step whole = a.Decide(a.bucket, a.now, cost);
@@ -292,7 +292,7 @@ TEST(TokenBucketLawTest, L14CostsMaySplit) {
 }
 
 TEST(TokenBucketLawTest, L14CostsMaySplitIntoSingleTokens) {
-  CheckLaw(kHistories, [] {
+  CheckLaw(kBucketHistories, [] {
     const Situation a;
     const auto remaining =
         static_cast<std::uint64_t>(a.Decide(a.bucket, a.now, 0).decision.remaining);
@@ -307,7 +307,7 @@ TEST(TokenBucketLawTest, L14CostsMaySplitIntoSingleTokens) {
 }
 
 TEST(TokenBucketLawTest, L15WhoWaitsTheMillisecondsToldPasses) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step step = a.Decide(a.bucket, a.now, cost);
@@ -322,7 +322,7 @@ TEST(TokenBucketLawTest, L15WhoWaitsTheMillisecondsToldPasses) {
 // A clock that steps back and forth by no more than the longest wait makes no token: over any
 // history at most the burst and what the whole span of its instants is worth.
 TEST(TokenBucketLawTest, TimeThatGoesBackMakesNoToken) {
-  CheckLaw(kHistories, [] {
+  CheckLaw(kBucketHistories, [] {
     const Limit limit = *AnyLimit();
     const Nanos max_wait = *AnyMaxWait();
     const Instant start = *AnyInstant(max_wait);
@@ -343,7 +343,7 @@ TEST(TokenBucketLawTest, TimeThatGoesBackMakesNoToken) {
 // Whatever the twelve bytes and the instant, the answer keeps its ranges: a foreign time delays and
 // never locks out.
 TEST(TokenBucketLawTest, EveryBucketIsDecided) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Limit limit = *AnyLimit();
     const Instant now = *AnyInstant();
     const Nanos max_wait = *AnyMaxWait();
@@ -360,7 +360,7 @@ TEST(TokenBucketLawTest, EveryBucketIsDecided) {
 }
 
 TEST(TokenBucketLawTest, MarkBitMeansNothing) {
-  CheckLaw(kCases, [] {
+  CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
     Bucket marked = a.bucket;

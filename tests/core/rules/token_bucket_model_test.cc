@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 
 #include "core/rules/token_bucket.h"
+#include "tests/core/rules/difference.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
 #include "tests/support/histories.h"
@@ -15,12 +16,6 @@
 
 namespace weir {
 namespace {
-
-std::string Difference(Instant now, std::uint64_t cost, const Decision& got, const Decision& want) {
-  std::ostringstream text;
-  text << "cost " << cost << " at " << now << "\n  got  " << got << "\n  want " << want;
-  return text.str();
-}
 
 TEST(TokenBucketModelTest, RandomHistories) {
   CheckLaw(50'000, [] {

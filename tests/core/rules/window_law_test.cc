@@ -13,14 +13,14 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kCases = 10'000;
-constexpr std::int64_t kHistories = 2'000;
+constexpr std::int64_t kWindowCases = 10'000;
+constexpr std::int64_t kWindowHistories = 2'000;
 
 __extension__ using Int128 = __int128;
 
 // One random situation. Constructed inside a law.
 template <typename Windows>
-struct Situation {
+struct WindowSituation {
   Limit limit = *Windows::AnyLimit();
   Instant now = *AnyWindowInstant(limit);
   Bucket bucket = *Windows::AnyBucket(limit, now);
@@ -45,9 +45,9 @@ struct Situation {
 
 // A bucket living through a history that starts full.
 template <typename Windows>
-class Life {
+class WindowLife {
  public:
-  Life() : now_(*AnyWindowInstant(limit_)) { last_.remaining = limit_.shape().count; }
+  WindowLife() : now_(*AnyWindowInstant(limit_)) { last_.remaining = limit_.shape().count; }
 
   // Returns the tokens admitted.
   std::int64_t Make(const Move& move) {
@@ -84,8 +84,8 @@ class WindowLawTest : public testing::Test {};
 TYPED_TEST_SUITE(WindowLawTest, EveryWindows, WindowsName);
 
 TYPED_TEST(WindowLawTest, L1NoPeriodHoldsTwiceTheCount) {
-  CheckLaw(kHistories, [] {
-    Life<TypeParam> life;
+  CheckLaw(kWindowHistories, [] {
+    WindowLife<TypeParam> life;
     const std::int64_t most = 2 * life.count() - (life.limit().shape().aligned ? 0 : 1);
     std::vector<std::pair<Instant, std::int64_t>> taken;
     for (const Move& move : *AnyHistory()) {
@@ -102,8 +102,8 @@ TYPED_TEST(WindowLawTest, L1NoPeriodHoldsTwiceTheCount) {
 }
 
 TYPED_TEST(WindowLawTest, L2AtOneInstantExactlyTheCountPasses) {
-  CheckLaw(kHistories, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowHistories, [] {
+    const WindowSituation<TypeParam> a;
     // A great count is shortened by all but the last few tokens, in one go.
     const std::uint64_t singles = std::min<std::uint64_t>(a.count(), 100);
     Bucket bucket = a.Decide(Bucket{}, a.now, a.count() - singles).bucket;
@@ -118,8 +118,8 @@ TYPED_TEST(WindowLawTest, L2AtOneInstantExactlyTheCountPasses) {
 }
 
 TYPED_TEST(WindowLawTest, L3DenialChangesNothing) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const Step step = a.Decide(a.bucket, a.now, *AnyCost(a.limit));
     RC_PRE(!step.decision.allowed);
     RC_ASSERT(step.bucket == a.bucket);
@@ -130,8 +130,8 @@ TYPED_TEST(WindowLawTest, L3DenialChangesNothing) {
 }
 
 TYPED_TEST(WindowLawTest, L4AdmissionTakesExactlyTheCost) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step step = a.Decide(a.bucket, a.now, cost);
     RC_PRE(step.decision.allowed);
@@ -142,8 +142,8 @@ TYPED_TEST(WindowLawTest, L4AdmissionTakesExactlyTheCost) {
 }
 
 TYPED_TEST(WindowLawTest, L5RetryAfterIsTight) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step step = a.Decide(a.bucket, a.now, cost);
     RC_PRE(!step.decision.allowed && step.decision.retry_after != kNever);
@@ -155,8 +155,8 @@ TYPED_TEST(WindowLawTest, L5RetryAfterIsTight) {
 }
 
 TYPED_TEST(WindowLawTest, L6MoreThanTheCountNeverPassesAndTheCountDoes) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t excess =
         *rc::gen::element<std::uint64_t>(1, 2, INT64_MAX, UINT64_MAX - a.count());
     const Step step = a.Decide(a.bucket, a.now, a.count() + excess);
@@ -169,8 +169,8 @@ TYPED_TEST(WindowLawTest, L6MoreThanTheCountNeverPassesAndTheCountDoes) {
 }
 
 TYPED_TEST(WindowLawTest, L7RemainingIsTight) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const Step step = a.Decide(a.bucket, a.now, *AnyCost(a.limit));
     RC_ASSERT(step.decision.remaining >= 0);
     RC_ASSERT(step.decision.remaining <= a.limit.shape().count);
@@ -181,8 +181,8 @@ TYPED_TEST(WindowLawTest, L7RemainingIsTight) {
 }
 
 TYPED_TEST(WindowLawTest, L8ResetAfterIsTight) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const Step step = a.Decide(a.bucket, a.now, *AnyCost(a.limit));
     RC_PRE(step.decision.reset_after > Nanos{0});
     const Instant full = a.now + step.decision.reset_after;
@@ -194,8 +194,8 @@ TYPED_TEST(WindowLawTest, L8ResetAfterIsTight) {
 }
 
 TYPED_TEST(WindowLawTest, L8FullBucketResetsAtOnce) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     RC_PRE(a.IsFull(a.bucket, a.now));
     const Decision look = a.Look(a.bucket, a.now);
     RC_ASSERT(look.reset_after == Nanos{0});
@@ -204,8 +204,8 @@ TYPED_TEST(WindowLawTest, L8FullBucketResetsAtOnce) {
 }
 
 TYPED_TEST(WindowLawTest, L9FullBucketIsAsGoodAsNone) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     RC_PRE(a.IsFull(a.bucket, a.now));
     const std::uint64_t cost = *AnyCost(a.limit);
     // A number comes round after 2^31 windows; a sweeper has been by then.
@@ -222,8 +222,8 @@ TYPED_TEST(WindowLawTest, L9FullBucketIsAsGoodAsNone) {
 // Read backwards, it is that of time that goes back: the earlier instant admits no more. For the
 // bucket may be one that an instant up to a period later has left.
 TYPED_TEST(WindowLawTest, L12WhatPassesNowPassesLater) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     RC_PRE(a.Passes(a.bucket, a.now, cost));
     const Nanos some = *rc::gen::element(a.limit.shape().period, LongestWait(a.limit));
@@ -233,8 +233,8 @@ TYPED_TEST(WindowLawTest, L12WhatPassesNowPassesLater) {
 }
 
 TYPED_TEST(WindowLawTest, L13WhatIsDeniedIsDeniedForMore) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t one = *AnyCost(a.limit);
     const std::uint64_t other = *AnyCost(a.limit);
     RC_PRE(one != other);
@@ -246,8 +246,8 @@ TYPED_TEST(WindowLawTest, L13WhatIsDeniedIsDeniedForMore) {
 }
 
 TYPED_TEST(WindowLawTest, L14CostsMaySplit) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step whole = a.Decide(a.bucket, a.now, cost);
     RC_PRE(whole.decision.allowed && cost > 1);
@@ -261,8 +261,8 @@ TYPED_TEST(WindowLawTest, L14CostsMaySplit) {
 }
 
 TYPED_TEST(WindowLawTest, CostOfZeroIsALook) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const Bucket bucket = *rc::gen::oneOf(rc::gen::just(a.bucket), ForeignBucket());
     const Step step = a.Decide(bucket, a.now, 0);
     RC_ASSERT(step.decision.allowed);
@@ -274,8 +274,8 @@ TYPED_TEST(WindowLawTest, CostOfZeroIsALook) {
 // --- Refunds ------------------------------------------------------------------------------------
 
 TYPED_TEST(WindowLawTest, RefundUndoesAnAdmission) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step step = a.Decide(a.bucket, a.now, cost);
     RC_PRE(step.decision.allowed && cost > 0);
@@ -284,8 +284,8 @@ TYPED_TEST(WindowLawTest, RefundUndoesAnAdmission) {
 }
 
 TYPED_TEST(WindowLawTest, RefundGivesAtMostTheCostAndNeverPastFull) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     const Decision before = a.Look(a.bucket, a.now);
     const Decision after = a.Look(a.Refund(a.bucket, cost), a.now);
@@ -298,8 +298,8 @@ TYPED_TEST(WindowLawTest, RefundGivesAtMostTheCostAndNeverPastFull) {
 }
 
 TYPED_TEST(WindowLawTest, RefundsMaySplit) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const auto one = static_cast<std::uint64_t>(*NumberUpTo(a.limit.shape().count));
     const auto other = static_cast<std::uint64_t>(*NumberUpTo(a.limit.shape().count));
     RC_ASSERT(a.Refund(a.Refund(a.bucket, one), other) == a.Refund(a.bucket, one + other));
@@ -307,8 +307,8 @@ TYPED_TEST(WindowLawTest, RefundsMaySplit) {
 }
 
 TYPED_TEST(WindowLawTest, RefundOfNothingAndToAFullBucketChangesNothing) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     RC_PRE(cost == 0 || a.IsFull(a.bucket, a.now));
     RC_ASSERT(a.Refund(a.bucket, cost) == a.bucket);
@@ -320,8 +320,8 @@ TYPED_TEST(WindowLawTest, RefundOfNothingAndToAFullBucketChangesNothing) {
 // Whatever the twelve bytes and the instant, the answer keeps its ranges, and who is told to wait
 // passes then: a foreign bucket delays and never locks out.
 TYPED_TEST(WindowLawTest, EveryBucketIsDecided) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const Bucket bucket = *ForeignBucket();
     const std::uint64_t cost = *AnyCost(a.limit);
     const Step step = a.Decide(bucket, a.now, cost);
@@ -340,8 +340,8 @@ TYPED_TEST(WindowLawTest, EveryBucketIsDecided) {
 }
 
 TYPED_TEST(WindowLawTest, MarkBitMeansNothingAndIsWrittenAsZero) {
-  CheckLaw(kCases, [] {
-    const Situation<TypeParam> a;
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     Bucket marked = a.bucket;
     marked.high |= kBucketMark;
@@ -356,8 +356,8 @@ TYPED_TEST(WindowLawTest, MarkBitMeansNothingAndIsWrittenAsZero) {
 // Asks for all there is at instants that step back and forth within one period, both ends included.
 // Time can only reach a second window at the very end of the first.
 TEST(FixedWindowLawTest, TimeThatGoesBackMakesNoToken) {
-  CheckLaw(kHistories, [] {
-    Life<FixedWindows> life;
+  CheckLaw(kWindowHistories, [] {
+    WindowLife<FixedWindows> life;
     std::map<Instant, std::int64_t> taken;  // of the window with that end
     for (const Move& move : *AnyHistory()) {
       life.AskForAll(life.now() + Nanos{PartOf(life.period().count(), move.part)});
@@ -374,8 +374,8 @@ TEST(FixedWindowLawTest, TimeThatGoesBackMakesNoToken) {
 
 // The same. What fades of one window while the next lasts is all that can pass on top of the count.
 TEST(SlidingWindowLawTest, TimeThatGoesBackMakesNoToken) {
-  CheckLaw(kHistories, [] {
-    Life<SlidingWindows> life;
+  CheckLaw(kWindowHistories, [] {
+    WindowLife<SlidingWindows> life;
     const Int128 elapsed_max = (life.now().time_since_epoch() % life.period()).count();
     const Int128 most = life.count() + life.count() * elapsed_max / life.period().count();
     Int128 total = 0;
@@ -388,8 +388,8 @@ TEST(SlidingWindowLawTest, TimeThatGoesBackMakesNoToken) {
 }
 
 TEST(FixedWindowLawTest, L1EachWindowAdmitsTheCountAndNoMore) {
-  CheckLaw(kHistories, [] {
-    Life<FixedWindows> life;
+  CheckLaw(kWindowHistories, [] {
+    WindowLife<FixedWindows> life;
     std::map<Instant, std::int64_t> taken;  // of the window with that end
     for (const Move& move : *AnyHistory()) {
       const std::int64_t tokens = life.Make(move);
@@ -411,8 +411,8 @@ TEST(FixedWindowLawTest, L1EachWindowAdmitsTheCountAndNoMore) {
 }
 
 TEST(SlidingWindowLawTest, L1EachWindowAdmitsTheCountAndNoMore) {
-  CheckLaw(kHistories, [] {
-    Life<SlidingWindows> life;
+  CheckLaw(kWindowHistories, [] {
+    WindowLife<SlidingWindows> life;
     std::map<std::int64_t, std::int64_t> taken;
     for (const Move& move : *AnyHistory()) {
       const std::int64_t tokens = life.Make(move);

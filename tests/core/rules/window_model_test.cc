@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 
+#include "tests/core/rules/difference.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/histories.h"
 #include "tests/support/window_oracle.h"
@@ -13,12 +14,6 @@
 
 namespace weir {
 namespace {
-
-std::string Difference(Instant now, std::uint64_t cost, const Decision& got, const Decision& want) {
-  std::ostringstream text;
-  text << "cost " << cost << " at " << now << "\n  got  " << got << "\n  want " << want;
-  return text.str();
-}
 
 // How often the histories came to what.
 struct Tally {
@@ -93,9 +88,9 @@ TYPED_TEST(WindowModelTest, RandomHistories) {
 // All histories of `depth` more steps: waits around the edges of a window; costs of 0 to one more
 // than the count, or a refund of a token.
 template <typename Windows>
-class EveryHistory {
+class EveryWindowHistory {
  public:
-  explicit EveryHistory(const Limit& limit) : limit_(limit) {
+  explicit EveryWindowHistory(const Limit& limit) : limit_(limit) {
     const Nanos period = limit.shape().period;
     waits_ = {Nanos{0},          Nanos{1}, period / 3,           period / 2,
               period - Nanos{1}, period,   2 * period - Nanos{1}};
@@ -141,7 +136,7 @@ template <typename Windows>
 void CheckEveryHistory(Algorithm algorithm, Nanos period, bool aligned) {
   const int depth = Scaled(10) < 10 ? 2 : 3;
   for (std::int64_t count = 1; count <= 3; ++count) {
-    EveryHistory<Windows> every(WindowOf(algorithm, count, period, aligned));
+    EveryWindowHistory<Windows> every(WindowOf(algorithm, count, period, aligned));
     ASSERT_TRUE(every.Check(depth, FakeClock::kStart));
     ASSERT_TRUE(every.Check(depth, FakeClock::kStart + period / 3 + Nanos{1}));
     EXPECT_GT(every.steps(), 1'000);

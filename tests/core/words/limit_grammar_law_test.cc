@@ -14,6 +14,7 @@
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
+#include "tests/core/words/limit_word_text.h"
 #include "tests/support/property.h"
 
 namespace weir {
@@ -35,12 +36,6 @@ using Kind = LimitWord::Kind;
 
 // With the whole word and one part of it quoted, no error is longer.
 constexpr std::size_t kErrorBytesMax = 511;
-
-std::string ErrorOf(std::string_view word) {
-  return std::string(StdView(ParseLimitWord(word).status().message()));
-}
-
-std::string TextOf(const LimitShape& shape) { return LimitText(Limit::Create(shape).value()); }
 
 // What is wrong with how `word` is treated; empty if nothing is.
 std::string ComplaintAbout(std::string_view word) {

@@ -16,6 +16,8 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "tests/core/words/limit_word_text.h"
+#include "tests/support/limit_shapes.h"
 
 namespace weir {
 
@@ -38,34 +40,18 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using Kind = LimitWord::Kind;
 
-LimitShape Bucket(std::int64_t count, Nanos period, std::int64_t burst) {
-  return {.count = count, .period = period, .burst = burst};
-}
-LimitShape Bucket(std::int64_t count, Nanos period) { return Bucket(count, period, count); }
-LimitShape Fixed(std::int64_t count, Nanos period) {
-  return {.algorithm = Algorithm::kFixedWindow, .count = count, .period = period};
-}
 LimitShape Aligned(std::int64_t count, Nanos period) {
-  LimitShape shape = Fixed(count, period);
+  LimitShape shape = FixedShape(count, period);
   shape.aligned = true;
   return shape;
-}
-LimitShape Sliding(std::int64_t count, Nanos period) {
-  return {.algorithm = Algorithm::kSlidingWindow, .count = count, .period = period};
 }
 LimitShape Shadow(LimitShape shape) {
   shape.shadow = true;
   return shape;
 }
 
-std::string ErrorOf(std::string_view word) {
-  return std::string(StdView(ParseLimitWord(word).status().message()));
-}
-
 // Requires: a word that reads.
 LimitWord Read(std::string_view word) { return ParseLimitWord(word).value(); }
-
-std::string TextOf(const LimitShape& shape) { return LimitText(Limit::Create(shape).value()); }
 
 // --- words that read ---
 
@@ -75,48 +61,48 @@ struct GoodWord {
 };
 
 const GoodWord kGoodWords[] = {
-    {"10/s", Bucket(10, seconds{1})},
-    {"100/m", Bucket(100, minutes{1})},
-    {"1000/24h", Bucket(1000, hours{24})},
-    {"1/h", Bucket(1, hours{1})},
-    {"1/d", Bucket(1, hours{24})},
-    {"1/w", Bucket(1, hours{168})},
-    {"1/us", Bucket(1, microseconds{1})},
-    {"7/11ms", Bucket(7, milliseconds{11})},
-    {"1/3285d", Bucket(1, hours{24 * 3285})},
-    {"999999937/s", Bucket(999'999'937, seconds{1})},
-    {"300M/s", Bucket(300'000'000, seconds{1})},
+    {"10/s", BucketShape(10, seconds{1})},
+    {"100/m", BucketShape(100, minutes{1})},
+    {"1000/24h", BucketShape(1000, hours{24})},
+    {"1/h", BucketShape(1, hours{1})},
+    {"1/d", BucketShape(1, hours{24})},
+    {"1/w", BucketShape(1, hours{168})},
+    {"1/us", BucketShape(1, microseconds{1})},
+    {"7/11ms", BucketShape(7, milliseconds{11})},
+    {"1/3285d", BucketShape(1, hours{24 * 3285})},
+    {"999999937/s", BucketShape(999'999'937, seconds{1})},
+    {"300M/s", BucketShape(300'000'000, seconds{1})},
     // Multipliers.
-    {"100k/m", Bucket(100'000, minutes{1})},
-    {"1M/d", Bucket(1'000'000, hours{24})},
-    {"4G/s", Bucket(4'000'000'000, seconds{1})},
+    {"100k/m", BucketShape(100'000, minutes{1})},
+    {"1M/d", BucketShape(1'000'000, hours{24})},
+    {"4G/s", BucketShape(4'000'000'000, seconds{1})},
     // Options of each algorithm.
-    {"10/s,bucket", Bucket(10, seconds{1})},
-    {"10/s,burst=50", Bucket(10, seconds{1}, 50)},
-    {"10/s,burst=1", Bucket(10, seconds{1}, 1)},
-    {"10/s,burst=5k", Bucket(10, seconds{1}, 5'000)},
-    {"10/s,burst=50,bucket", Bucket(10, seconds{1}, 50)},
-    {"10/s,shadow", Shadow(Bucket(10, seconds{1}))},
-    {"10/s,fixed", Fixed(10, seconds{1})},
-    {"10/s,fixed,shadow", Shadow(Fixed(10, seconds{1}))},
+    {"10/s,bucket", BucketShape(10, seconds{1})},
+    {"10/s,burst=50", BucketShape(10, seconds{1}, 50)},
+    {"10/s,burst=1", BucketShape(10, seconds{1}, 1)},
+    {"10/s,burst=5k", BucketShape(10, seconds{1}, 5'000)},
+    {"10/s,burst=50,bucket", BucketShape(10, seconds{1}, 50)},
+    {"10/s,shadow", Shadow(BucketShape(10, seconds{1}))},
+    {"10/s,fixed", FixedShape(10, seconds{1})},
+    {"10/s,fixed,shadow", Shadow(FixedShape(10, seconds{1}))},
     {"10/s,fixed,aligned", Aligned(10, seconds{1})},
     {"10/s,aligned,fixed", Aligned(10, seconds{1})},
-    {"10/s,sliding", Sliding(10, seconds{1})},
-    {"10/ms,sliding", Sliding(10, milliseconds{1})},
+    {"10/s,sliding", SlidingShape(10, seconds{1})},
+    {"10/ms,sliding", SlidingShape(10, milliseconds{1})},
     // What says something about the request is no part of the limit.
-    {"100k/m,cost=1500", Bucket(100'000, minutes{1})},
-    {"10/s,name=login", Bucket(10, seconds{1})},
+    {"100k/m,cost=1500", BucketShape(100'000, minutes{1})},
+    {"10/s,name=login", BucketShape(10, seconds{1})},
     // The ends of the ranges. 2^58 ns is no whole number of microseconds: the longest word is 744
     // ns shorter.
-    {"1/288230376151711us", Bucket(1, microseconds{288'230'376'151'711})},
-    {"1/288230376151711us,burst=8", Bucket(1, microseconds{288'230'376'151'711}, 8)},
-    {"1/3335d", Bucket(1, hours{24 * 3335})},
-    {"4G/us", Bucket(4'000'000'000, microseconds{1})},
-    {"9223372036800000000/w", Bucket(9'223'372'036'800'000'000, hours{168})},
-    {"2147483647/s,fixed", Fixed(2'147'483'647, seconds{1})},
-    {"2147483647/us,fixed", Fixed(2'147'483'647, microseconds{1})},
-    {"2147483647/ms,sliding", Sliding(2'147'483'647, milliseconds{1})},
-    {"1/288230376151711us,fixed", Fixed(1, microseconds{288'230'376'151'711})},
+    {"1/288230376151711us", BucketShape(1, microseconds{288'230'376'151'711})},
+    {"1/288230376151711us,burst=8", BucketShape(1, microseconds{288'230'376'151'711}, 8)},
+    {"1/3335d", BucketShape(1, hours{24 * 3335})},
+    {"4G/us", BucketShape(4'000'000'000, microseconds{1})},
+    {"9223372036800000000/w", BucketShape(9'223'372'036'800'000'000, hours{168})},
+    {"2147483647/s,fixed", FixedShape(2'147'483'647, seconds{1})},
+    {"2147483647/us,fixed", FixedShape(2'147'483'647, microseconds{1})},
+    {"2147483647/ms,sliding", SlidingShape(2'147'483'647, milliseconds{1})},
+    {"1/288230376151711us,fixed", FixedShape(1, microseconds{288'230'376'151'711})},
 };
 
 TEST(LimitGrammarTest, ReadsEveryFormOfALimit) {
@@ -228,7 +214,7 @@ TEST(LimitGrammarTest, PrintsTheCanonicalText) {
 
 // No word has such a period, but a limit may be made of numbers.
 TEST(LimitGrammarTest, PrintsAPeriodThatIsNoWholeNumberOfMicroseconds) {
-  EXPECT_EQ(TextOf(Bucket(3, Nanos{1'000'000'007})), "3/1000000007ns");
+  EXPECT_EQ(TextOf(BucketShape(3, Nanos{1'000'000'007})), "3/1000000007ns");
 }
 
 // --- words that are refused ---

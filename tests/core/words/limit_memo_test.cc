@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/words/request.h"
+#include "tests/support/policy_limits.h"
 
 namespace weir {
 namespace {
@@ -58,12 +59,6 @@ TEST(LimitMemoTest, AHintStaysWithItsWord) {
 }
 
 // --- Policies -----------------------------------------------------------------------------------
-
-PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-  WEIR_CHECK(limits.ok());
-  return *std::move(limits);
-}
 
 // The names of the limits that a word stands for; empty if there is no such policy.
 std::vector<std::string> NamesOf(LimitMemo& memo, std::string_view text) {

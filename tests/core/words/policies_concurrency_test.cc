@@ -20,6 +20,7 @@
 #include "core/words/policies.h"
 #include "core/words/request_grammar.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/policy_limits.h"
 #include "tests/support/printing.h"
 #include "tests/support/test_scale.h"
 
@@ -27,12 +28,6 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kDeciders = 4;
-
-PolicyLimits LimitsOf(std::span<const std::string_view> words) {
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-  WEIR_CHECK(limits.ok());
-  return *std::move(limits);
-}
 
 class PoliciesConcurrencyTest : public testing::Test {
  protected:

@@ -11,15 +11,10 @@
 
 #include "core/words/policies.h"
 #include "tests/support/generators.h"
+#include "tests/support/policy_limits.h"
 
 namespace weir {
 namespace {
-
-PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-  WEIR_CHECK(limits.ok());
-  return *std::move(limits);
-}
 
 std::string TextOf(const PolicyLimits& limits) {
   std::string text;

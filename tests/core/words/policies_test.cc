@@ -16,6 +16,7 @@
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "tests/support/generators.h"
+#include "tests/support/policy_limits.h"
 #include "tests/support/printing.h"
 
 namespace weir {
@@ -25,12 +26,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 using File = std::vector<std::pair<std::string, PolicyLimits>>;
-
-PolicyLimits LimitsOf(const std::vector<std::string_view>& words) {
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-  WEIR_CHECK(limits.ok());
-  return *std::move(limits);
-}
 
 class PoliciesTest : public testing::Test {
  protected:

@@ -10,12 +10,12 @@
 
 #include "gtest/gtest.h"
 
+#include "tests/support/policy_limits.h"
+
 namespace weir {
 namespace {
 
 using namespace std::string_literals;
-
-PolicyLimits LimitsOf(std::vector<std::string_view> words) { return *ParsePolicyLimits(words); }
 
 void Fill(Policies& policies) {
   ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s,name=a", "7/h,fixed,cost=3"})).ok());

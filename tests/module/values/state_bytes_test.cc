@@ -14,6 +14,7 @@
 
 #include "core/rules/rule.h"
 #include "tests/support/generators.h"
+#include "tests/support/policy_limits.h"
 #include "tests/support/property.h"
 
 namespace weir {
@@ -21,8 +22,6 @@ namespace {
 
 using namespace std::string_literals;
 using namespace std::string_view_literals;
-
-PolicyLimits LimitsOf(std::vector<std::string_view> words) { return *ParsePolicyLimits(words); }
 
 // A node: the ids of its policies and limits begin where they like.
 struct Node {

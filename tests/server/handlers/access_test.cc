@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "server/handlers/login.h"
+#include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 #include "tests/support/temporary_directory.h"
 
@@ -23,10 +24,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr std::string_view kOk = "+OK\r\n";
 constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
-constexpr std::string_view kWrongPassword =
-    "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
 class CmdAccessTest : public testing::Test {
  protected:

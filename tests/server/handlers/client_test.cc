@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
@@ -15,9 +16,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-constexpr std::string_view kBadName =
-    "-ERR Client names cannot contain spaces, newlines or special characters.\r\n";
 
 TEST(ClientTest, LaterConnectionsHaveGreaterNumbers) {
   Conversation one;

@@ -18,6 +18,7 @@
 #include "core/base/status.h"
 #include "server/config/options.h"
 #include "server/os/log.h"
+#include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
@@ -26,8 +27,6 @@ namespace {
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
-
-constexpr std::string_view kOk = "+OK\r\n";
 
 TEST(ConfigGetTest, WhatEveryToolAsksFor) {
   Options options = DefaultOptions();

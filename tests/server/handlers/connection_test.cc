@@ -8,15 +8,11 @@
 
 #include "server/config/version.h"
 #include "server/handlers/login.h"
+#include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
 namespace {
-
-constexpr std::string_view kWrongPassword =
-    "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
-constexpr std::string_view kBadName =
-    "-ERR Client names cannot contain spaces, newlines or special characters.\r\n";
 
 // The greeting of connection `id`.
 std::string Greeting(int protocol, int id) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 #include "tests/support/policy_changes.h"
 #include "tests/support/temporary_directory.h"
@@ -16,8 +17,6 @@ namespace weir {
 namespace {
 
 using testing::StartsWith;
-
-constexpr char kOk[] = "+OK\r\n";
 
 class CmdPolicyTest : public testing::Test {
  protected:

@@ -13,13 +13,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {
 
-constexpr std::string_view kOk = "+OK\r\n";
 constexpr std::string_view kQueued = "+QUEUED\r\n";
 constexpr std::string_view kAborted =
     "-EXECABORT Transaction discarded because of previous errors.\r\n";

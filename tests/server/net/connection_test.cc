@@ -12,14 +12,12 @@
 
 #include "server/net/lingering_close.h"
 #include "server/session/session.h"
+#include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {
-
-constexpr std::string_view kPing = "PING\r\n";
-constexpr std::string_view kPong = "+PONG\r\n";
 
 TEST(ConnectionTest, RequestsMayArriveInAnyPieces) {
   LoopbackServer server;

@@ -16,6 +16,7 @@
 
 #include "core/limiter/limiter.h"
 #include "server/net/connection.h"
+#include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
 #include "tests/server/net/io_thread_steps.h"
 #include "tests/support/fake_clock.h"
@@ -26,8 +27,6 @@ namespace {
 using asio::ip::tcp;
 using std::chrono::seconds;
 
-constexpr std::string_view kPing = "PING\r\n";
-constexpr std::string_view kPong = "+PONG\r\n";
 constexpr std::string_view kHalf = "*2\r\n$4\r\nEC";
 constexpr std::string_view kOtherHalf = "HO\r\n$1\r\nx\r\n";
 constexpr std::string_view kEcho = "$1\r\nx\r\n";

@@ -19,6 +19,7 @@
 #include <spdlog/spdlog.h>
 
 #include "server/net/protected_mode.h"
+#include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
 #include "tests/support/temporary_directory.h"
 
@@ -26,8 +27,6 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kTooMany = "-ERR max number of clients reached\r\n";
-constexpr std::string_view kPing = "PING\r\n";
-constexpr std::string_view kPong = "+PONG\r\n";
 
 bool IsServed(LoopbackClient& client) {
   return client.Send(kPing) && client.Receive(kPong.size()) == kPong;
@@ -261,7 +260,6 @@ TEST_F(ProtectedModeTest, WhoHasToLogInIsServed) {
   options_.requirepass = "secret";
   LoopbackServer server(options_);
   LoopbackClient stranger(server.port(), outside_);
-  constexpr std::string_view kOk = "+OK\r\n";
   EXPECT_TRUE(stranger.Send("AUTH secret\r\n"));
   EXPECT_EQ(stranger.Receive(kOk.size()), kOk);
   EXPECT_TRUE(IsServed(stranger));

@@ -19,6 +19,7 @@
 #include "core/limiter/limiter.h"
 #include "server/net/connection.h"
 #include "server/net/io_thread.h"
+#include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
 #include "tests/server/net/io_thread_steps.h"
 #include "tests/server/net/tls_peer.h"
@@ -29,9 +30,6 @@ namespace weir {
 namespace {
 
 using asio::ip::tcp;
-
-constexpr std::string_view kPing = "PING\r\n";
-constexpr std::string_view kPong = "+PONG\r\n";
 
 class TransportTest : public testing::Test {
  protected:

@@ -20,15 +20,15 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-constexpr Instant kNow{Nanos{1'339'518'083'107'412'999}};
+constexpr Instant kShown{Nanos{1'339'518'083'107'412'999}};
 
 std::shared_ptr<ClientRecord> NewRecord() {
-  return std::make_shared<ClientRecord>(ClientArrival{1, "127.0.0.1:60866", "own", 7, kNow});
+  return std::make_shared<ClientRecord>(ClientArrival{1, "127.0.0.1:60866", "own", 7, kShown});
 }
 
 TEST(MonitorsTest, WritesALineAsRedisDoes) {
   using namespace std::string_view_literals;
-  EXPECT_EQ(Monitors::Line(kNow, "127.0.0.1:60866", Words{"keys", "*"}),
+  EXPECT_EQ(Monitors::Line(kShown, "127.0.0.1:60866", Words{"keys", "*"}),
             R"(1339518083.107412 [0 127.0.0.1:60866] "keys" "*")");
   EXPECT_EQ(
       Monitors::Line(Instant{Nanos{5'000}}, "unix:/x", Words{"a\"\\\n\r\t\a\b\0\x7f\xff z"sv, ""}),
@@ -46,8 +46,8 @@ TEST(MonitorsTest, EverybodyGetsEveryLineAndIsWokenUpOnce) {
   Monitor two(monitors, NewRecord());
   EXPECT_TRUE(monitors.any());
   EXPECT_TRUE(record->monitors.load());
-  monitors.Show(kNow, "x", Words{"PING"});
-  monitors.Show(kNow, "x", Words{"ECHO"});
+  monitors.Show(kShown, "x", Words{"PING"});
+  monitors.Show(kShown, "x", Words{"ECHO"});
   EXPECT_EQ(wakes, 1);
   const std::string lines =
       "+1339518083.107412 [0 x] \"PING\"\r\n+1339518083.107412 [0 x] \"ECHO\"\r\n";
@@ -72,7 +72,7 @@ TEST(MonitorsTest, WhoDoesNotReadIsClosed) {
   ConfigureLog("warning");
   std::size_t bytes_max = 0;
   for (std::size_t sent = 0; sent < 4 * Monitors::kBytesOfOneMax; sent += word.size()) {
-    monitors.Show(kNow, "x", Words{word});
+    monitors.Show(kShown, "x", Words{word});
     const std::size_t taken = quick.Take().size();
     quick.OnSent();
     if (!deaf->killed) bytes_max += taken;
@@ -95,7 +95,7 @@ TEST(MonitorsTest, WhatWasTakenIsHeldUntilItIsSent) {
   const std::string word(400, 'x');
   std::size_t taken = 0;
   while (!deaf->killed && taken <= Monitors::kBytesOfOneMax) {
-    monitors.Show(kNow, "x", Words{word});
+    monitors.Show(kShown, "x", Words{word});
     taken += slow.Take().size();
   }
   EXPECT_TRUE(deaf->killed.load());
@@ -114,7 +114,7 @@ TEST(MonitorsTest, AllTogetherHoldNoMoreThanTheyMay) {
   }
   const std::string word(400, 'x');
   for (std::size_t sent = 0; sent < Monitors::kBytesOfOneMax / 2; sent += word.size()) {
-    monitors.Show(kNow, "x", Words{word});
+    monitors.Show(kShown, "x", Words{word});
     EXPECT_FALSE(quick.Take().empty());
     quick.OnSent();
   }
@@ -128,16 +128,16 @@ TEST(MonitorsTest, AllTogetherHoldNoMoreThanTheyMay) {
 }
 
 TEST(MonitorsTest, ALineIsBounded) {
-  EXPECT_THAT(Monitors::Line(kNow, "x", Words{"ECHO", std::string(600, 'y')}),
+  EXPECT_THAT(Monitors::Line(kShown, "x", Words{"ECHO", std::string(600, 'y')}),
               testing::EndsWith(" \"ECHO\" \"" + std::string(512, 'y') + "... (88 more bytes)\""));
   const std::string word(512, '\0');
-  const std::string line = Monitors::Line(kNow, "x", Words(100, word));
+  const std::string line = Monitors::Line(kShown, "x", Words(100, word));
   EXPECT_LE(line.size(), Monitors::kLineBytesMax + 100);
   EXPECT_THAT(line, testing::EndsWith("\\x00\" \"... (99 more arguments)\""));
 }
 
 TEST(MonitorsTest, AUnixSocketIsSpelledAsRedisDoes) {
-  EXPECT_THAT(Monitors::Line(kNow, "/run/weir.sock:0", Words{"PING"}),
+  EXPECT_THAT(Monitors::Line(kShown, "/run/weir.sock:0", Words{"PING"}),
               testing::EndsWith(" [0 unix:/run/weir.sock] \"PING\""));
 }
 
@@ -146,7 +146,7 @@ TEST(MonitorsTest, MonitorsComeAndGoWhileOthersExecute) {
   Monitors monitors(clock);
   std::thread other([&monitors] {
     for (int i = 0; i < 2000; ++i) {
-      if (monitors.any()) monitors.Show(kNow, "x", Words{"PING"});
+      if (monitors.any()) monitors.Show(kShown, "x", Words{"PING"});
     }
   });
   for (int i = 0; i < 200; ++i) {

@@ -1,0 +1,24 @@
+// Limits as a test writes them down, before Limit::Create has looked at them.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/instant.h"
+#include "core/rules/limit.h"
+
+namespace weir {
+
+[[nodiscard]] inline LimitShape BucketShape(std::int64_t count, Nanos period, std::int64_t burst) {
+  return {.count = count, .period = period, .burst = burst};
+}
+[[nodiscard]] inline LimitShape BucketShape(std::int64_t count, Nanos period) {
+  return BucketShape(count, period, count);
+}
+[[nodiscard]] inline LimitShape FixedShape(std::int64_t count, Nanos period) {
+  return {.algorithm = Algorithm::kFixedWindow, .count = count, .period = period};
+}
+[[nodiscard]] inline LimitShape SlidingShape(std::int64_t count, Nanos period) {
+  return {.algorithm = Algorithm::kSlidingWindow, .count = count, .period = period};
+}
+
+}  // namespace weir
