@@ -11,7 +11,12 @@ STEPS = {
     "error": "a limit that is misspelt is the library's error, and the connection stays",
     "reconnect": "CLIENT KILL from another connection, then RL.ALLOW on a new one",
     "once": "a request whose reply is lost is an error, and is not sent again",
+    "limits": "WITHLIMITS of a denial, whose limits are arrays, or maps in RESP3",
+    "bytes": "keys of any bytes",
+    "threads": "many connections share a bucket, and each request is decided once",
+    "tools": "the library's own calls for INFO, CLIENT LIST, COMMAND, EXISTS and their like",
 }
+COMMON = ("connect", "allow", "pipeline", "transaction", "error", "reconnect", "once")
 
 
 class Unavailable(Exception):
@@ -25,7 +30,7 @@ class Client:
     package: str = ""  # Debian's
     npm: str = ""  # what `npm install` is given
     node_min: int = 18
-    steps: tuple = tuple(STEPS)
+    steps: tuple = COMMON
 
 
 def _redis_cli(name, mode, steps):
@@ -33,19 +38,21 @@ def _redis_cli(name, mode, steps):
 
 
 CLIENTS = (
-    _redis_cli("redis-cli", "arguments", "connect allow error once"),
-    _redis_cli("redis-cli, typed to", "interactive", "connect allow transaction error reconnect"),
-    _redis_cli("redis-cli -3", "resp3", "connect allow transaction error"),
+    _redis_cli("redis-cli", "arguments", "connect allow error once limits bytes"),
+    _redis_cli(
+        "redis-cli, typed to", "interactive", "connect allow transaction error reconnect tools"
+    ),
+    _redis_cli("redis-cli -3", "resp3", "connect allow transaction error limits"),
     _redis_cli("redis-cli --pipe", "pipe", "allow pipeline transaction error"),
     _redis_cli("redis-cli --stat", "stat", "connect"),
     Client(
         "redis-benchmark",
         "redis_benchmark.py",
         package="redis-tools",
-        steps=("connect", "allow", "pipeline", "error", "reconnect"),
+        steps=("connect", "allow", "pipeline", "error", "reconnect", "threads"),
     ),
-    Client("redis-py", "python_redis.py", package="python3-redis"),
-    Client("hiredis", "hiredis.cc", package="libhiredis-dev"),
+    Client("redis-py", "python_redis.py", package="python3-redis", steps=tuple(STEPS)),
+    Client("hiredis", "hiredis.cc", package="libhiredis-dev", steps=(*COMMON, "limits", "bytes")),
     Client("redis-rb", "ruby_redis.rb", package="ruby-redis"),
     Client("phpredis", "php_redis.php", package="php-redis"),
     Client("Redis.pm", "perl_redis.pl", package="libredis-perl"),

@@ -80,8 +80,11 @@ std::string TakeAllow(Context& context) {
 }
 
 std::string TakePipeline(Context& weir) {
-  for (int i = 0; i < 3; ++i) redisAppendCommand(weir.get(), "RL.ALLOW pipeline 10/h");
-  for (const long long wanted : {9, 8, 7}) {
+  constexpr long long kCount = 5000;
+  for (int i = 0; i < kCount; ++i) {
+    redisAppendCommand(weir.get(), "RL.ALLOW pipeline %lld/w", kCount);
+  }
+  for (long long wanted = kCount - 1; wanted >= 0; --wanted) {
     void* reply = nullptr;
     redisGetReply(weir.get(), &reply);
     const Reply owned(static_cast<redisReply*>(reply));
@@ -110,7 +113,16 @@ std::string TakeError(Context& weir) {
   const std::string answer = Text(reply);
   if (!reply || reply->type != REDIS_REPLY_ERROR) return "no error but " + answer;
   if (!std::string_view(answer).starts_with("ERR invalid limit '10/x'")) return answer;
-  return before > 0 && Id(weir) == before ? "" : "not the same connection";
+  if (before <= 0 || Id(weir) != before) return "not the same connection";
+
+  const Context broken = Connect("WEIR_PORT");
+  constexpr std::string_view kBroken = "*1\r\n$blabla\r\n";
+  redisAppendFormattedCommand(broken.get(), kBroken.data(), kBroken.size());
+  void* told = nullptr;
+  redisGetReply(broken.get(), &told);
+  const std::string error = Text(Reply(static_cast<redisReply*>(told)));
+  if (error != "ERR Protocol error: invalid bulk length") return error;
+  return redisGetReply(broken.get(), &told) == REDIS_ERR ? "" : "more after a protocol error";
 }
 
 // A context whose connection has ended is of no use any more.
@@ -131,6 +143,29 @@ std::string TakeOnce(Context& weir) {
   return RemainingOf(reply.get()) == 8 ? "" : "not 8 remain";
 }
 
+std::string TakeLimits(Context& weir) {
+  const Reply reply = Command(weir, "RL.PEEK limits 10/s 100/m,name=mine COST 11 WITHLIMITS");
+  if (!reply || reply->elements != 6 || reply->element[0]->integer != 0) return "no denial";
+  const redisReply* limits = reply->element[5];
+  if (limits->elements != 2) return "not two limits";
+  const std::string_view name = limits->element[1]->element[0]->str;
+  const bool right = name == "mine" && limits->element[0]->element[4]->integer == -1;
+  return right ? "" : "not what the limits say";
+}
+
+// Keys of which each is a beginning of the next, with the bytes that text protocols and C strings
+// end at.
+std::string TakeBytes(Context& weir) {
+  constexpr std::string_view kBytes("a\0\r\n$1\r\n\xff\0", 10);
+  for (const long long wanted : {1, 0}) {
+    for (std::size_t size = 0; size <= kBytes.size(); ++size) {
+      const Reply reply = Command(weir, "RL.ALLOW %b 2/w", kBytes.data(), size);
+      if (RemainingOf(reply.get()) != wanted) return "not " + std::to_string(wanted) + " remain";
+    }
+  }
+  return {};
+}
+
 struct Step {
   const char* name;
   std::string (*take)(Context& weir);
@@ -140,7 +175,8 @@ constexpr Step kSteps[] = {
     {"connect", TakeConnect},   {"allow", TakeAllow},
     {"pipeline", TakePipeline}, {"transaction", TakeTransaction},
     {"error", TakeError},       {"reconnect", TakeReconnect},
-    {"once", TakeOnce},
+    {"once", TakeOnce},         {"limits", TakeLimits},
+    {"bytes", TakeBytes},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@ import subprocess
 from steps import PASSWORD, PORT, USER, check, printed_by, run
 
 LOGIN = ["--user", USER, "-a", PASSWORD] if USER else []
-REQUESTS = 1000
+REQUESTS = 1024  # whole pipelines of 64
 
 
 def redis_benchmark(*words, status=0):
@@ -14,12 +14,28 @@ def redis_benchmark(*words, status=0):
     return printed_by("redis-benchmark", *options, *words, status=status)
 
 
+def decisions():
+    login = ["--user", USER, "--pass", PASSWORD, "--no-auth-warning"] if USER else []
+    info = printed_by("redis-cli", "-p", str(PORT), *login, "INFO", "weir")
+    return sum(int(count) for count in re.findall(r"(?:allowed|denied):(\d+)", info))
+
+
+def check_decided(*options):
+    """Each request is decided once."""
+    before = decisions()
+    check_measured(redis_benchmark("-P", "64", "-r", "100", *options))
+    check(decisions() - before, REQUESTS)
+
+
 def check_measured(printed):
     check(bool(re.search(r"[1-9][\d.]* requests per second", printed)), True)
 
 
 def connect():
-    check_measured(redis_benchmark("-t", "ping"))
+    printed = redis_benchmark("-P", "16", "-t", "ping_inline,ping_mbulk")
+    check_measured(printed)
+    check("PING_INLINE: " in printed and "PING_MBULK: " in printed, True)
+    check("WARNING" in printed, bool(USER))  # of a user who may not CONFIG GET
 
 
 def allow():
@@ -27,7 +43,13 @@ def allow():
 
 
 def pipeline():
-    check_measured(redis_benchmark("-P", "16", "RL.ALLOW", "user:42", "10/s", "1000/h"))
+    check_decided("RL.ALLOW", "user:__rand_int__", "10/s", "1000/h")
+    check_decided("-3", "RL.ALLOW", "user:__rand_int__", "10/s", "1000/h", "WITHLIMITS")
+
+
+def threads():
+    request = "RL.ALLOW user:__rand_int__ 10/s AND tenant:__rand_int__ 100/m COST 2"
+    check_decided("--threads", "2", *request.split())
 
 
 def error():
@@ -41,4 +63,4 @@ def reconnect():
 
 
 version = subprocess.check_output(["redis-benchmark", "--version"], text=True).split()[1]
-run(version, connect, allow, pipeline, error, reconnect)
+run(version, connect, allow, pipeline, error, reconnect, threads)

@@ -18,6 +18,7 @@ from steps import (
     run,
 )
 from terminal import Terminal
+from weir_e2e import encode
 
 LOGIN = ["--user", USER] if USER else []
 if PASSWORD:
@@ -32,6 +33,14 @@ redis-cli -p "$port" $login RL.ALLOW user:42 10/s 1000/h
 """
 
 NUMBERS = "1\n9\n0\n3600\n0\n"  # of an answer that is not printed to a terminal
+DENIAL = "RL.PEEK limits 10/s COST 11 WITHLIMITS".split()
+DENIED = """\
+1) (integer) 0
+2) (integer) 10
+3) (integer) -1
+4) (integer) 0
+5) (integer) 0
+6) 1) """
 
 
 def redis_cli(*words, port=PORT, stdin=None, status=0, login=tuple(LOGIN)):
@@ -43,7 +52,9 @@ class Arguments:
     """A command is the arguments; each is a process and a connection of its own."""
 
     def connect(self):
-        check(redis_cli("PING"), "PONG\n")
+        check(redis_cli("-n", "0", "-r", "3", "PING"), "PONG\n" * 3)
+        sampled = redis_cli("--raw", "--latency", "-i", "0.1")
+        check(bool(re.fullmatch(r"\d+ \d+ [\d.]+ \d+\n", sampled)), True)
 
     def allow(self):
         environment = {**os.environ, "port": str(PORT), "login": " ".join(LOGIN)}
@@ -51,6 +62,7 @@ class Arguments:
             ["sh", "-c", IN_A_SHELL], env=environment, text=True, timeout=DEADLINE
         )
         check(printed, NUMBERS)
+        check(redis_cli("--csv", "RL.PEEK", "csv", "10/s"), "1,9,0,100,0\n")
 
     def error(self):
         printed = redis_cli("-e", "RL.ALLOW", "error", "10/x", status=1)
@@ -59,6 +71,17 @@ class Arguments:
     def once(self):
         redis_cli("RL.ALLOW", "lost", "10/h", port=LOSSY_PORT, status=1)
         check(redis_cli("RL.ALLOW", "lost", "10/h").split()[1], "8")
+
+    def limits(self):
+        values = ['"10/s"', *(f"(integer) {number}" for number in (0, 10, 10, -1, 0))]
+        rows = "\n      ".join(f"{i}) {value}" for i, value in enumerate(values, 1))
+        check(redis_cli("--no-raw", *DENIAL), f"{DENIED}{rows}\n")
+
+    def bytes(self):
+        for left in ("2", "1"):
+            for key in ("", "a", r"a\x00b\r\n\xff"):
+                printed = redis_cli("--quoted-input", "RL.ALLOW", f'"{key}"', "3/w")
+                check(printed.split()[1], left)
 
 
 class Interactive:
@@ -93,6 +116,15 @@ class Interactive:
         self._type("PING", closed, "not connected> ")
         self._type("RL.ALLOW reconnect 10/h", r"\n2\) \(integer\) 9\r\n")
 
+    def tools(self):
+        """It knows our commands, by COMMAND DOCS: a hint stands behind the cursor, and HELP."""
+        self._terminal.type("RL.ALLOW ")
+        self._terminal.shows(re.escape("RL.ALLOW key limit [limit ...] [COST cost] [AND "))
+        self._terminal.type("tools ")
+        self._terminal.shows(re.escape("RL.ALLOW tools limit [limit ...] [COST cost] [AND "))
+        self._type("10/s", r"\n2\) \(integer\) 9\r\n")
+        self._type("help RL.ALLOW", r"\n +RL\.ALLOW key limit .*\r\n +summary: .*tokens.*\r\n")
+
     def _type(self, line, answer, prompt=None):
         self._terminal.type(line + "\r")
         self._terminal.shows(answer)
@@ -118,6 +150,13 @@ class Resp3:
         check(printed.startswith("(error) ERR invalid limit '10/x'"), True)
         check(printed.endswith("PONG\n"), True)
 
+    def limits(self):
+        names = "name allowed limit remaining retry_after_ms reset_after_ms".split()
+        values = ['"10/s"', *(f"(integer) {number}" for number in (0, 10, 10, -1, 0))]
+        fields = enumerate(zip(names, values), 1)
+        rows = "\n      ".join(f'{i}# "{name}" => {value}' for i, (name, value) in fields)
+        check(redis_cli("-3", "--no-raw", *DENIAL), f"{DENIED}{rows}\n")
+
 
 class Pipe:
     """Requests are its input, as they stand, and it counts the replies."""
@@ -126,7 +165,9 @@ class Pipe:
         self._check("RL.ALLOW user:42 10/s 1000/h\n", errors=0, replies=1)
 
     def pipeline(self):
-        self._check(3000 * "RL.ALLOW pipeline 10/s\n", errors=0, replies=3000)
+        """Nothing is lost or answered twice, in either form and with empty lines between."""
+        array = encode("RL.ALLOW", "pipeline", "10/s").decode()
+        self._check(3000 * ("RL.ALLOW pipeline 10/s\r\n\r\n" + array), errors=0, replies=6000)
 
     def transaction(self):
         requests = "MULTI\n" + 2 * "RL.ALLOW transaction 10/h\n" + "EXEC\n"
