@@ -69,7 +69,8 @@ TRANSACTIONS = Group(
              Like("EXEC", transaction_of(client_lines))),
         case("client fields of who is inside", By("b", "MULTI"), By("b", "PING"),
              By("b", "ECHO x"), Like("CLIENT LIST ID {b.id}", client_lines), By("b", "EXEC"),
-             Like("CLIENT LIST ID {b.id}", client_lines)),
+             Like("CLIENT LIST ID {b.id}", client_lines), By("b", "MULTI"), By("b", "EXEC x"),
+             By("b", "PING"), Like("CLIENT LIST ID {b.id}", client_lines)),
     ],
 )
 
@@ -314,7 +315,7 @@ MONITORS = Group(
              By("b", ("ECHO", b"\x80\xff\"\\ ")), LINE, By("b", ("ECHO", "")), LINE),
         case("no errors, no operators", "MONITOR", By("b", "FOO"), By("b", "ECHO"),
              By("b", "CONFIG GET save"), By("b", "SLOWLOG LEN"), By("b", "LATENCY LATEST"),
-             By("b", "ECHO x"), LINE),
+             By("b", "ACL USERS"), By("b", "FLUSHALL"), LINE),
         case("no passwords", "MONITOR", By("b", "AUTH default x"), LINE, By("b", "AUTH x"), LINE,
              By("b", "HELLO 2 AUTH nobody x"), LINE),
         case("a transaction", "MONITOR", By("b", "MULTI"), LINE, By("b", "PING 1"),

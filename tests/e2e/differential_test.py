@@ -20,7 +20,7 @@ PASSWORD = "secret"
 # Strangers may do everything, as elsewhere; Redis has channels besides.
 USERS = """\
 user default on nopass ~* &* +@all
-user bob on >secret ~a* -@all +del +unlink +exists +multi +exec +acl|whoami
+user bob on >secret ~a* -@all +del +unlink +exists +watch +multi +exec +acl|whoami
 user off off >secret ~* +@all
 """
 CLIENTS_MAX = "200"  # few enough for any limit on open files, which else lowers it
