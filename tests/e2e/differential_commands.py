@@ -214,7 +214,7 @@ SERVER = Group(
              "COMMAND GETKEYS PING x", "COMMAND GETKEYS EXISTS a", "COMMAND GETKEYS client|id k",
              "COMMAND GETKEYS CLIENT FOO"),
         case("COMMAND LIST", "COMMAND LIST FILTERBY PATTERN pin?",
-             "COMMAND LIST filterby pattern x", "COMMAND LIST FOO",
+             "COMMAND LIST filterby pattern ?ING", "COMMAND LIST FOO",
              "COMMAND LIST PATTERN *",
              "COMMAND LIST FILTERBY PATTERN client|i?", "COMMAND LIST FILTERBY MODULE x",
              "COMMAND LIST FILTERBY ACLCAT nonesuch"),
