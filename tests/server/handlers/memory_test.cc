@@ -2,16 +2,12 @@
 #include <map>
 #include <string>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/conversation.h"
 
 namespace weir {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
 
 TEST(MemoryTest, AKeyTakesWhatItsBucketsTake) {
   Conversation client;
@@ -22,15 +18,6 @@ TEST(MemoryTest, AKeyTakesWhatItsBucketsTake) {
   EXPECT_EQ(client.Run("memory usage k samples 0"), ":75\r\n");
   client.server().clock.Advance(std::chrono::hours{1});
   EXPECT_EQ(client.Run("MEMORY USAGE k SAMPLES 5"), "$-1\r\n");
-}
-
-TEST(MemoryTest, UsageSaysWhatIsWrong) {
-  Conversation client;
-  for (const char* bad : {"SAMPLES", "SAMPLES -1", "FOO 1", "SAMPLES 1 SAMPLES"}) {
-    EXPECT_EQ(client.Run(std::string("MEMORY USAGE k ") + bad), "-ERR syntax error\r\n") << bad;
-  }
-  EXPECT_EQ(client.Run("MEMORY USAGE k SAMPLES x"),
-            "-ERR value is not an integer or out of range\r\n");
 }
 
 TEST(MemoryTest, StatsAreTrueOfTheBuckets) {
@@ -46,11 +33,6 @@ TEST(MemoryTest, StatsAreTrueOfTheBuckets) {
   EXPECT_GE(figures["peak.allocated"], figures["allocator.resident"]);
   EXPECT_GE(figures["allocator.active"], figures["allocator.allocated"]);
   for (const auto& [name, bytes] : figures) EXPECT_GE(bytes, 0) << name;
-}
-
-TEST(MemoryTest, PurgeAnswersOk) {
-  Conversation client;
-  EXPECT_EQ(client.Run("MEMORY PURGE"), "+OK\r\n");
 }
 
 }  // namespace

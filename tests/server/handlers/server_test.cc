@@ -51,12 +51,5 @@ TEST_F(ShutdownTest, TakesTheOptionsOfRedis) {
   }
 }
 
-TEST_F(ShutdownTest, WhatIsRefusedEndsNothing) {
-  EXPECT_EQ(client_.Run("SHUTDOWN ABORT"), "-ERR No shutdown in progress.\r\n");
-  EXPECT_EQ(client_.Run("SHUTDOWN NOW PLEASE"), "-ERR syntax error\r\n");
-  EXPECT_EQ(client_.Run("PING"), "+PONG\r\n");
-  EXPECT_EQ(requests_, 0);
-}
-
 }  // namespace
 }  // namespace weir
