@@ -34,7 +34,7 @@ import npm
 from clients import CLIENTS, STEPS, Unavailable
 from lossy import LossyPort
 from weir_e2e import Client as Connection
-from weir_e2e import Server
+from weir_e2e import Server, client_environment
 
 FOLDER = Path(__file__).parent
 
@@ -124,17 +124,12 @@ def _installed(package):
 
 
 def _environment(directory):
-    """None of the user's settings, and nothing written outside the directory."""
-    ours = {
-        "HOME": directory,
-        "LC_ALL": "C",
+    return {
+        **client_environment(directory),
         "NODE_PATH": str(DEBIAN_MODULES),  # where packages of Debian's find each other
         "PYTHONDONTWRITEBYTECODE": "1",
-        "TERM": "xterm",
         "WEIR_DEADLINE": str(DEADLINE_SECONDS),
     }
-    others = {name: os.environ[name] for name in os.environ if not name.startswith("REDISCLI_")}
-    return {**others, **ours}
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ differential_cases.py lists the cases, differential_differences.py what is meant
 """
 
 import contextlib
-import os
 import re
 import threading
 import unittest
@@ -149,9 +148,7 @@ class DifferentialTest(ServerTest):
             options += SLOW
         users_of = {"redis": [], "weir": []}
         if users:
-            path = os.path.join(self.directory, "users")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(USERS)
+            path = self.write("users", USERS)
             users_of = {"redis": ["--aclfile", path], "weir": ["--users-file", path]}
         redis = start_redis(self, "--maxclients", CLIENTS_MAX, *options, *users_of["redis"])
         weir = self.start("--max-clients", CLIENTS_MAX, *options, *users_of["weir"])

@@ -1,7 +1,7 @@
 """examples/python/limited.py, against a server that answers, one that is stopped, and none."""
 
+import functools
 import socket
-import threading
 import time
 import unittest
 
@@ -9,7 +9,7 @@ import redis
 
 from limited import DEADLINE_SECONDS, Gate, Limited
 from limited_cases import limited_cases, one_reply_server
-from weir_e2e import DEADLINE, ServerTest, scaled
+from weir_e2e import DEADLINE, ServerTest, run_all, scaled
 
 # What a call may take where the deadline is 50 ms and the machine is busy.
 BOUND_SECONDS = 2
@@ -51,11 +51,7 @@ class LimitedTest(ServerTest):
                 except Limited:
                     denials.append(number)
 
-        threads = [threading.Thread(target=replica, args=(i,)) for i in range(5)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_all(*[functools.partial(replica, i) for i in range(5)])
         self.assertEqual(len(calls), 2)
         self.assertEqual(len(denials), 5 * scaled(20) - 2)
 

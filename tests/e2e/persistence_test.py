@@ -97,25 +97,22 @@ class PersistenceTest(ServerTest):
 
     def test_a_second_server_is_refused_with_its_reason(self):
         self.start_loaded()
-        second = self.launch("--port", "0", "--data-dir", self.data)
-        self.assertEqual(second.wait(), 1)
-        self.assertRegex(second.log(), "data directory .*: another server uses it")
+        line = self.refused("--data-dir", self.data)
+        self.assertRegex(line, "data directory .*: another server uses it")
 
     def test_a_directory_of_something_else_is_refused(self):
         os.mkdir(self.data)
         with open(os.path.join(self.data, "letters.txt"), "w", encoding="ascii"):
             pass
-        server = self.launch("--port", "0", "--data-dir", self.data)
-        self.assertEqual(server.wait(), 1)
-        self.assertRegex(server.log(), "it holds 'letters.txt' and no database")
+        line = self.refused("--data-dir", self.data)
+        self.assertRegex(line, "it holds 'letters.txt' and no database")
 
     def test_without_a_directory_nothing_is_kept_and_the_log_says_so(self):
         server = self.start()
         server.wait_for_log("nothing is kept on disk")
         client = self.connect(server)
         self.assertIsInstance(client.call("SAVE"), Error)
-        always = self.launch("--port", "0", "--durability", "always")
-        self.assertEqual(always.wait(), 1)
+        self.refused("--durability", "always")
 
     def test_none_leaves_the_directory_alone(self):
         server = self.start("--data-dir", self.data, "--durability", "none")

@@ -12,8 +12,8 @@ import subprocess
 import tempfile
 import time
 
-from redis_host import RedisWithModule, free_port, start
-from weir_e2e import DEADLINE, Client, Error
+from redis_host import RedisWithModule, start
+from weir_e2e import DEADLINE, Client, Error, free_port
 
 SLOTS = 16384
 PATIENT_MS = 15_000  # Redis's own timeout of a node

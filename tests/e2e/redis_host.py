@@ -6,21 +6,14 @@ Environment:
 """
 
 import os
-import socket
 import subprocess
 import sys
 import threading
 import unittest
 
-from weir_e2e import DEADLINE, SKIPPED
+from weir_e2e import DEADLINE, SKIPPED, free_port
 
 START_TRIES = 10
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Redis:

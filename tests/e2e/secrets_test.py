@@ -4,7 +4,6 @@ Method: all memory that the process may write is read, as a dump would; what cli
 found there as long as it is no secret, so that the search is known to find something.
 """
 
-import os
 import re
 import unittest
 
@@ -45,10 +44,8 @@ class SecretsTest(ServerTest):
             self.await_equal(lambda tail=tail: memory(server).count(tail), 0)
 
     def launch_with(self, password):
-        path = os.path.join(self.directory, "weir.conf")
-        with open(path, "w", encoding="ascii") as config:
-            config.write(f'requirepass = "{password}"\n')
-        return self.start("--config", path)
+        config = self.write("weir.conf", f'requirepass = "{password}"\n')
+        return self.start("--config", config)
 
     def test_password_of_the_options(self):
         for password in (SHORT, LONG):

@@ -158,21 +158,6 @@ def send_until_closed(client):
 
 
 class StartTest(ServerTest):
-    def refused(self, *options, status, **settings):
-        """The one line with which it ends."""
-        server = self.launch(*options, **settings)
-        self.assertEqual(server.wait(), status)
-        lines = [line for line in server.log().splitlines() if " info " not in line]
-        self.assertEqual(len(lines), 1, server.log())
-        self.assertTrue(lines[0].startswith("weir-server: "), lines[0])
-        return lines[0]
-
-    def write(self, text):
-        path = os.path.join(self.directory, "weir.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
     def test_a_port_in_use_is_said(self):
         first = self.start()
         line = self.refused("--port", str(first.port), status=1)
@@ -219,8 +204,9 @@ class StartTest(ServerTest):
 
     def test_a_file_is_read_and_the_command_line_wins(self):
         path = self.write(
+            "weir.toml",
             '# comments too\nport = 1\nbind = ["127.0.0.1", "::1"]\nmax-wait = "5s"\n'
-            "allow-explicit-time = true\nthreads = 2\nmax-clients = 77\n"
+            "allow-explicit-time = true\nthreads = 2\nmax-clients = 77\n",
         )
         server = self.start("--config", path, "--threads", "3")
         client = self.connect(server)
@@ -245,7 +231,7 @@ class StartTest(ServerTest):
             ("\0\xff = \n", []),
         ):
             with self.subTest(text):
-                line = self.refused("--config", self.write(text), status=2)
+                line = self.refused("--config", self.write("weir.toml", text), status=2)
                 for word in ["weir.toml", *words]:
                     self.assertIn(word, line)
 

@@ -8,17 +8,10 @@ import ssl
 import subprocess
 import unittest
 
-from weir_e2e import DEADLINE, Client, ServerTest, encode
+from weir_e2e import DEADLINE, Client, ServerTest, encode, free_port
 
 MAPPING_BYTES_MAX = 2**30  # of a server's memory that is searched
 REFUSED = 1  # the exit status of redis-cli that cannot talk to its server
-
-
-def free_port():
-    """A port that is free now; should another process take it, the error of its use says so."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Authority:
@@ -224,14 +217,6 @@ class ReloadTest(TlsServerTest):
 
 
 class StartTest(TlsServerTest):
-    def refused(self, *options):
-        """The one line with which it ends."""
-        server = self.launch("--port=0", *options)
-        self.assertEqual(server.wait(), 1)
-        lines = [line for line in server.log().splitlines() if " info " not in line]
-        self.assertEqual(len(lines), 1, server.log())
-        return lines[0]
-
     def test_what_is_missing_or_wrong_is_said(self):
         port = free_port()
         options = self.tls_options(port)

@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from weir_e2e import NEVER, Client, Error, ServerTest, encode, scaled
+from weir_e2e import NEVER, Client, Error, ServerTest, encode, run_all, scaled
 
 SLOW = "1/50s"  # a wait for the next token outlasts the test
 AT_ONCE_SECONDS_MAX = 10.0  # generous: machines are busy; what must not happen takes a minute
@@ -47,24 +47,6 @@ class TransactionTest(ServerTest):
         client.send(transaction(*requests))
         return executed(client, len(requests))
 
-    def run_all(self, *jobs):
-        """Runs each in a thread of its own; the first error of any is the test's."""
-        errors = []
-
-        def guarded(job):
-            try:
-                job()
-            except Exception as error:  # pylint: disable=broad-except
-                errors.append(error)
-
-        threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if errors:
-            raise errors[0]
-
     # Goal: what is in EXEC is decided on one state, and no two wait for each other forever. Method:
     # clients take of two keys in opposite orders; each key is always asked after the same history,
     # so both answers of an EXEC are the same, and a look at both sees the same of both. The keys
@@ -84,7 +66,7 @@ class TransactionTest(ServerTest):
         takers = [self.connect(server) for _ in range(4)]
         lookers = [self.connect(server) for _ in range(2)]
         looker_at_both = self.connect(server)
-        self.run_all(
+        run_all(
             lambda: exchange(takers[0], between(*take) * count),
             lambda: exchange(takers[1], between(*take[::-1]) * count),
             lambda: exchange(takers[2], between(*take) * count),
@@ -133,7 +115,7 @@ class TransactionTest(ServerTest):
             finally:
                 done.set()
 
-        self.run_all(flush, lambda: make_keys("x"), lambda: make_keys("y"))
+        run_all(flush, lambda: make_keys("x"), lambda: make_keys("y"))
 
     def test_a_policy_of_the_transaction(self):
         client = self.connect(self.start("--threads", "4"))
@@ -269,7 +251,7 @@ class TransactionTest(ServerTest):
                     self.assertEqual(replies[0][1], before - 1)
                     won.append(before)
 
-        self.run_all(compete, compete, compete, compete)
+        run_all(compete, compete, compete, compete)
         left = self.connect(server).call("RL.PEEK", "k", f"{limit},cost=0")[1]
         self.assertEqual(1_000_000 - left, len(won))
         self.assertEqual(len(set(won)), len(won))

@@ -41,6 +41,38 @@ def sanitized():
     return bool(os.environ.get("WEIR_SANITIZE"))
 
 
+def free_port():
+    """A port that is free now; should another process take it, the error of its use says so."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def client_environment(directory):
+    """None of the user's settings, and nothing written outside the directory."""
+    others = {name: os.environ[name] for name in os.environ if not name.startswith("REDISCLI_")}
+    return {**others, "HOME": directory, "LC_ALL": "C", "TERM": "xterm"}
+
+
+def run_all(*jobs):
+    """Runs each in a thread of its own; the first error of any is the caller's."""
+    errors = []
+
+    def guarded(job):
+        try:
+            job()
+        except Exception as error:  # pylint: disable=broad-except
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
 class Server:
     """The server's process. Its log is read all the time, so that it never waits for us."""
 
@@ -294,6 +326,23 @@ class ServerTest(unittest.TestCase):
         self.addCleanup(self._check_end, server)
         return server
 
+    def refused(self, *options, status=1, **settings):
+        """The one line with which a server ends that does not start."""
+        port = () if "--port" in options else ("--port", "0")
+        server = self.launch(*port, *options, **settings)
+        self.assertEqual(server.wait(), status)
+        lines = [line for line in server.log().splitlines() if " info " not in line]
+        self.assertEqual(len(lines), 1, server.log())
+        self.assertTrue(lines[0].startswith("weir-server: "), lines[0])
+        return lines[0]
+
+    def write(self, name, text):
+        """A file of the test's directory; returns its path."""
+        path = os.path.join(self.directory, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
     def connect(self, server, **settings):
         client = Client(server.port, **settings)
         self.addCleanup(client.close)
@@ -319,7 +368,7 @@ class ServerTest(unittest.TestCase):
         done = subprocess.run(
             command,
             cwd=self.directory,
-            env=self.client_environment(),
+            env=client_environment(self.directory),
             input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -336,12 +385,6 @@ class ServerTest(unittest.TestCase):
             "redis-cli", "-p", str(server.port), "--no-raw", *words, stdin=stdin, status=status
         )
         return stdout
-
-    def client_environment(self):
-        """None of the user's settings, and nothing written outside the test's directory."""
-        ours = {"HOME": self.directory, "LC_ALL": "C", "TERM": "xterm"}
-        others = {name: os.environ[name] for name in os.environ if not name.startswith("REDISCLI_")}
-        return {**others, **ours}
 
     def _check_end(self, server):
         if server.process.poll() is None:
