@@ -347,18 +347,6 @@ TEST(SessionTest, ReadingAheadLosesNothingWhereATurnEnds) {
             "+PONG\r\n$3\r\na b\r\n$1\r\nc\r\n+OK\r\n");
 }
 
-TEST(SessionTest, UnknownCommandsAreEchoedWithinBounds) {
-  Conversation client;
-  EXPECT_EQ(client.Call({""}), "-ERR unknown command '', with args beginning with: \r\n");
-  EXPECT_EQ(
-      client.Call({std::string(200, 'N'), "a"}),
-      "-ERR unknown command '" + std::string(128, 'N') + "', with args beginning with: 'a' \r\n");
-  // As Redis does: arguments until 128 bytes of them are there, quotes and blanks counted.
-  EXPECT_EQ(client.Call({"N", std::string(100, 'a'), std::string(100, 'b'), "c"}),
-            "-ERR unknown command 'N', with args beginning with: '" + std::string(100, 'a') +
-                "' '" + std::string(25, 'b') + "' \r\n");
-}
-
 // One random request: a row's name or not, with words that it may know or not; now and then one
 // that has to wait. None is MONITOR, whose client gets more than replies.
 std::vector<std::string> AnyRequest() {
