@@ -13,7 +13,6 @@ Load is RL.ALLOW from 50 connections over a million keys, at pipeline 1 and 64, 
 without the others; medians of RUNS. How the server is run and measured: subject.py.
 """
 
-import argparse
 import itertools
 import multiprocessing
 import os
@@ -271,19 +270,11 @@ def main():
         "fair": fair,
         "limits": limits,
     }
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument(
-        "sections", nargs="*", choices=[*sections, "all"], default="all", metavar="SECTION"
-    )
-    parser.add_argument("--server", default=subject.SERVER)
-    asked = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     if os.cpu_count() > 1:
         os.sched_setaffinity(0, {subject.LOAD_CORE})
-    for name, measure in sections.items():
-        if name in asked.sections or "all" in asked.sections:
-            measure(asked.server)
+    subject.measure_sections(__doc__, sections)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ load is open_loop's, which does not wait for replies; the others' is redis-bench
 server is run and measured: subject.py.
 """
 
-import argparse
 import statistics
 import subprocess
 import time
@@ -133,15 +132,7 @@ def tail(path):
 
 def main():
     sections = {"start": start, "buckets": buckets, "churn": churn, "tail": tail}
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument(
-        "sections", nargs="*", choices=[*sections, "all"], default="all", metavar="SECTION"
-    )
-    parser.add_argument("--server", default=subject.SERVER)
-    asked = parser.parse_args()
-    for name, measure in sections.items():
-        if name in asked.sections or "all" in asked.sections:
-            measure(asked.server)
+    subject.measure_sections(__doc__, sections)
 
 
 if __name__ == "__main__":

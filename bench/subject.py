@@ -5,6 +5,7 @@ are those of all the server's threads, from /proc/PID/stat; bytes are those resi
 /proc/PID/status, so what the kernel holds in its sockets is not among them.
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -67,6 +68,19 @@ def free_port():
 
 def pinned(core, command):
     return ["taskset", "-c", str(core), *command] if os.cpu_count() > 1 else command
+
+
+def measure_sections(usage, sections):
+    """Measures the server that the command line names, in the sections that it names, or in all."""
+    parser = argparse.ArgumentParser(usage=usage)
+    parser.add_argument(
+        "sections", nargs="*", choices=[*sections, "all"], default="all", metavar="SECTION"
+    )
+    parser.add_argument("--server", default=SERVER)
+    asked = parser.parse_args()
+    for name, measure in sections.items():
+        if name in asked.sections or "all" in asked.sections:
+            measure(asked.server)
 
 
 class Subject:
