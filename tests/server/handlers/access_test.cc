@@ -19,6 +19,9 @@
 namespace weir {
 namespace {
 
+constexpr std::string_view kWrongPassword =
+    "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;

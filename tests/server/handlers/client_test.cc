@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
