@@ -315,8 +315,8 @@ Verdict Limiter::Peek(const Request& request, Instant now) {
   return verdict;
 }
 
-absl::StatusOr<Limiter::Grant> Limiter::Take(const Request& request, std::int64_t upto, Instant now,
-                                             Introducer introducer) {
+absl::StatusOr<Grant> Limiter::Take(const Request& request, std::int64_t upto, Instant now,
+                                    Introducer introducer) {
   Grant grant;
   absl::Status status = WithRoomForLimits([&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
@@ -336,8 +336,8 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   return verdict;
 }
 
-absl::StatusOr<Limiter::Admission> Limiter::Reserve(const Request& request, Nanos patience,
-                                                    Instant now, Introducer introducer) {
+absl::StatusOr<Admission> Limiter::Reserve(const Request& request, Nanos patience, Instant now,
+                                           Introducer introducer) {
   Admission admission;
   absl::Status status = WithRoomForLimits([&] {
     LockedRequest<kManyChecks> locked(*this, request, now);

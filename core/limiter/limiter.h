@@ -120,10 +120,6 @@ class Limiter {
   // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
   [[nodiscard]] Verdict Peek(const Request& request, Instant now);
 
-  struct Grant {
-    std::int64_t granted = 0;
-    Verdict verdict;  // allowed: something was granted; retry_after: else, until one could be
-  };
   // Takes the request as many times over as all limits have tokens for, `upto` at most: each time
   // costs every limit its own cost. What costs nothing, a shadow and "unlimited" do not bound it.
   // Fails as Decide does. Requires: upto >= 1.
@@ -134,10 +130,6 @@ class Limiter {
   // an admission with the numbers after it.
   Verdict Refund(const Request& request, Instant now);
 
-  struct Admission {
-    Verdict verdict;
-    std::optional<Reservation> reservation;  // set where the verdict is to be waited for
-  };
   // As Decide, but where the tokens will be there within `patience` it charges them now, so that
   // waiting is first come, first served. A shadow admits where its tokens will be there by then: no
   // client waits longer for it. Otherwise a denial as Decide's. Requires: one key, limits that are

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "absl/container/inlined_vector.h"
@@ -33,6 +34,12 @@ struct Reservation {
   absl::InlinedVector<Part, 2> parts;  // one a check, but for repeated ones
   absl::InlinedVector<std::uint8_t, 4> part_of_check;
   Instant ready;  // when the last of its tokens is there
+};
+
+// The answer to a request that may wait.
+struct Admission {
+  Verdict verdict;
+  std::optional<Reservation> reservation;  // set where the verdict is to be waited for
 };
 
 // What the limits say at `now` to the buckets of the parts as they are: where the reservation is

@@ -42,4 +42,10 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+// The answer to a request for as many tokens as there are.
+struct Grant {
+  std::int64_t granted = 0;
+  Verdict verdict;  // allowed: something was granted; retry_after: else, until one could be
+};
+
 }  // namespace weir

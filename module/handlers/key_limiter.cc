@@ -154,8 +154,7 @@ absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
   return verdict;
 }
 
-absl::StatusOr<KeyLimiter::Grant> KeyLimiter::Take(const Request& request, std::int64_t upto,
-                                                   Instant now) {
+absl::StatusOr<Grant> KeyLimiter::Take(const Request& request, std::int64_t upto, Instant now) {
   OpenedRequest opened(*this, request, redis::kWrite);
   if (opened.wrong_type) return WrongType();
   const std::int64_t granted = opened.plan.DecideUpTo(upto, now);
@@ -173,14 +172,17 @@ absl::StatusOr<Verdict> KeyLimiter::Refund(const Request& request, Instant now) 
   return verdict;
 }
 
-absl::StatusOr<KeyLimiter::Admission> KeyLimiter::Reserve(const Request& request, Nanos patience,
-                                                          Instant now) {
+absl::StatusOr<Admission> KeyLimiter::Reserve(const Request& request, Nanos patience, Instant now) {
   OpenedRequest opened(*this, request, redis::kWrite);
   if (opened.wrong_type) return WrongType();
   Reservation reservation = opened.plan.Reserve(now, patience);
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
   if (!verdict.ok()) return verdict.status();
-  return Admission{*std::move(verdict), std::move(reservation)};
+  Admission admission{*std::move(verdict), std::nullopt};
+  if (admission.verdict.allowed && reservation.ready > now) {
+    admission.reservation = std::move(reservation);
+  }
+  return admission;
 }
 
 absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<const Limit> limits,

@@ -36,16 +36,8 @@ class KeyLimiter {
 
   [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Verdict> Peek(const Request& request, Instant now);
-  struct Grant {
-    std::int64_t granted = 0;
-    Verdict verdict;
-  };
   [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now);
   [[nodiscard]] absl::StatusOr<Verdict> Refund(const Request& request, Instant now);
-  struct Admission {
-    Verdict verdict;
-    Reservation reservation;  // to be waited for until `ready`, if the verdict is allowed
-  };
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
                                                   Instant now);
 

@@ -41,7 +41,7 @@ void RlPeek(Call& call) {
 void RlTake(Call& call) {
   const absl::StatusOr<ParsedRequest> request = ReadRequest(call, RequestKind::kTake);
   if (!request.ok()) return call.Fail(request.status());
-  const absl::StatusOr<KeyLimiter::Grant> grant =
+  const absl::StatusOr<Grant> grant =
       KeyLimiter(TheModule(), call).Take(request->checks, request->upto, TimeOf(*request));
   if (!grant.ok()) return call.Fail(grant.status());
   TheModule().tally.Count(*request, grant->verdict);

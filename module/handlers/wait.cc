@@ -197,12 +197,12 @@ void RlWait(Call& call) {
   }
   const bool may_wait = (redis::GetContextFlags(call.context) & redis::kDenyBlocking) == 0;
   const Instant now = WallTime();
-  absl::StatusOr<KeyLimiter::Admission> admission =
+  absl::StatusOr<Admission> admission =
       KeyLimiter(module, call)
           .Reserve(request->checks, may_wait ? request->timeout : Nanos{0}, now);
   if (!admission.ok()) return call.Fail(admission.status());
-  if (admission->verdict.allowed && admission->reservation.ready > now) {
-    return Wait(call, *request, std::move(admission->reservation));
+  if (admission->reservation) {
+    return Wait(call, *request, *std::move(admission->reservation));
   }
   module.tally.Count(*request, admission->verdict);
   Answer(call, *request, admission->verdict.allowed ? 1 : 0, admission->verdict);

@@ -76,7 +76,7 @@ void RlTake(Call& call) {
   if (!request.ok()) return call.Fail(request.status());
   const Instant now = request->at.value_or(call.now);
   if (call.RefusedUnsaved(request->checks, now)) return;
-  const absl::StatusOr<Limiter::Grant> grant =
+  const absl::StatusOr<Grant> grant =
       call.services().limiter.Take(request->checks, request->upto, now, call.session.introducer());
   if (!grant.ok()) return call.Fail(grant.status());
   Count(call, *request, grant->verdict);
@@ -101,7 +101,7 @@ void RlWait(Call& call) {
                                   call.services().options.max_wait.count(), " ms"));
   }
   if (call.RefusedUnsaved(request.checks, call.now)) return;
-  absl::StatusOr<Limiter::Admission> admission =
+  absl::StatusOr<Admission> admission =
       call.services().limiter.Reserve(request.checks, call.queued ? Nanos{0} : request.timeout,
                                       call.now, call.session.introducer());
   if (!admission.ok()) return call.Fail(admission.status());

@@ -214,7 +214,7 @@ class Pair {
     const auto [upto, checks] = PricedTake(Price(turn));
     std::vector<std::string> words = Words("RL.TAKE", checks);
     words.insert(words.end(), {"UPTO", std::to_string(upto)});
-    const Limiter::Grant want = model_.Take(checks, upto, now());
+    const Grant want = model_.Take(checks, upto, now());
     RC_ASSERT(Say(words, turn) == Reply(want.granted, want.verdict, checks, WithLimits(turn)));
   }
 

@@ -46,7 +46,7 @@ class ModelLimiter {
   }
 
   // As many times over as passes, found by halving; once, if nothing does.
-  Limiter::Grant Take(const std::vector<Priced>& checks, std::int64_t upto, Instant now) {
+  Grant Take(const std::vector<Priced>& checks, std::int64_t upto, Instant now) {
     const auto passes = [&](std::int64_t times) {
       return Join(checks, Sum(checks, times), now).allowed;
     };

@@ -191,8 +191,8 @@ class Pair {
 
   void TakeUpTo(const Turn& turn) {
     const auto [upto, checks] = PricedTake(Price(turn));
-    const Limiter::Grant got = *limiter_->Take(RequestOf(checks), upto, now_);
-    const Limiter::Grant want = model_.Take(checks, upto, now_);
+    const Grant got = *limiter_->Take(RequestOf(checks), upto, now_);
+    const Grant want = model_.Take(checks, upto, now_);
     RC_ASSERT(got.granted == want.granted);
     Compare(got.verdict, want.verdict);
   }
@@ -217,7 +217,7 @@ class Pair {
       if (turn.asks[i].move.part % 2 == 0) checks[i].cost = CostToWaitFor(checks[i].bucket);
     }
     const Nanos patience = PatienceOf(turn, model_.Wait(checks, now_));
-    Limiter::Admission got = *limiter_->Reserve(RequestOf(checks), patience, now_);
+    Admission got = *limiter_->Reserve(RequestOf(checks), patience, now_);
     ModelLimiter::Admission want = model_.Reserve(checks, patience, now_);
     Compare(got.verdict, want.verdict);
     RC_ASSERT(got.reservation.has_value() == want.reservation.has_value());

@@ -21,8 +21,8 @@ using std::chrono::seconds;
 
 class LimiterWaitTest : public LimiterFixture {
  protected:
-  Limiter::Admission Reserve(const std::vector<Asked>& asked, Nanos patience) {
-    absl::StatusOr<Limiter::Admission> admission = limiter_->Reserve(Of(asked), patience, now_);
+  Admission Reserve(const std::vector<Asked>& asked, Nanos patience) {
+    absl::StatusOr<Admission> admission = limiter_->Reserve(Of(asked), patience, now_);
     EXPECT_TRUE(admission.ok()) << admission.status();
     return *std::move(admission);
   }
@@ -40,12 +40,12 @@ class LimiterWaitTest : public LimiterFixture {
 
 TEST_F(LimiterWaitTest, ReservesWhatIsNotThereYet) {
   EXPECT_FALSE(Reserve({{"k", "2/s", 2}}, seconds{1}).reservation.has_value());
-  const Limiter::Admission first = Reserve({{"k", "2/s"}}, seconds{1});
+  const Admission first = Reserve({{"k", "2/s"}}, seconds{1});
   ASSERT_TRUE(first.reservation.has_value());
   EXPECT_EQ(first.reservation->ready, now_ + milliseconds{500});
-  const Limiter::Admission second = Reserve({{"k", "2/s"}}, seconds{1});
+  const Admission second = Reserve({{"k", "2/s"}}, seconds{1});
   EXPECT_EQ(second.reservation->ready, now_ + seconds{1});
-  const Limiter::Admission third = Reserve({{"k", "2/s"}}, seconds{1});
+  const Admission third = Reserve({{"k", "2/s"}}, seconds{1});
   EXPECT_FALSE(third.verdict.allowed);
   EXPECT_EQ(third.verdict.retry_after, milliseconds{1500});
   now_ += milliseconds{500};
@@ -60,7 +60,7 @@ TEST_F(LimiterWaitTest, AReservationOwnsWhatItNeeds) {
   Reserve({{"key", "2/s", 2}}, Nanos{0});
   const Verdict before = Look({{"key", "2/s"}});
   auto key = std::make_unique<std::string>("key");
-  const Limiter::Admission admission = Reserve({{*key, "2/s"}}, seconds{1});
+  const Admission admission = Reserve({{*key, "2/s"}}, seconds{1});
   key.reset();
   limiter_->GiveBack(*admission.reservation);
   EXPECT_EQ(Look({{"key", "2/s"}}), before);
@@ -108,7 +108,7 @@ TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
       const Nanos patience = AnyPatience();
       const Verdict told = limiter_->Peek(Of(asked), now_);
       const Verdict before = Look(asked);
-      const Limiter::Admission admission = Reserve(asked, patience);
+      const Admission admission = Reserve(asked, patience);
       RC_ASSERT(admission.verdict.allowed == (told.retry_after <= patience));
       RC_ASSERT(admission.reservation.has_value() ==
                 (admission.verdict.allowed && told.retry_after > Nanos{0}));
@@ -136,7 +136,7 @@ TEST_F(LimiterWaitTest, GivenBackInTheOppositeOrderNothingIsLeft) {
     for (int i = *Between(1, 20); i > 0; --i) {
       std::vector<Asked> asked = both;
       if (*Between(0, 2) == 0) asked.erase(asked.begin() + *Between(0, 1));
-      Limiter::Admission admission = Reserve(asked, seconds{60});
+      Admission admission = Reserve(asked, seconds{60});
       RC_ASSERT(admission.reservation.has_value());
       reservations.push_back(*std::move(admission.reservation));
     }

@@ -141,7 +141,7 @@ class Waiters {
     }
     // Without patience it is Decide's answer, too; asked of one or the other in turn.
     const bool decide = patience == Nanos{0} && (++asked_ % 2 == 0);
-    Limiter::Admission got;
+    Admission got;
     if (decide) {
       got.verdict = *limiter_->Decide(request, now_);
     } else {
