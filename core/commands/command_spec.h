@@ -19,6 +19,9 @@ struct Call;
 
 using Handler = void (*)(Call& call);
 
+// Lists the subcommands of the row's container. Each host defines it, as it does with Call.
+void ContainerHelp(Call& call);
+
 // How many words a command has, its own name(s) counted.
 struct Arity {
   std::size_t min;

@@ -11,6 +11,8 @@
 
 namespace weir::rows {
 
+using Handlers = LimitHandlers<LimitHost>;
+
 inline constexpr KeyPositions kOneKey = {.first = 1, .last = 1, .step = 1};
 inline constexpr KeyPositions kPolicyKey = {.first = 3, .last = 3, .step = 1};
 
@@ -26,7 +28,7 @@ inline constexpr std::array kLimitCommands = {
                     "seconds until full.",
                 .arguments = arguments::kThrottle,
                 .examples = examples::kThrottle,
-                .handler = Throttle},
+                .handler = Handlers::Throttle},
     CommandSpec{
         .name = "RL.ALLOW",
         .arity = AtLeast(3),
@@ -38,13 +40,13 @@ inline constexpr std::array kLimitCommands = {
                    "tokens, retry_after_ms (-1: never), reset_after_ms, and which limit decided.",
         .arguments = arguments::kDecide,
         .examples = examples::kAllow,
-        .handler = RlAllow},
+        .handler = Handlers::Allow},
     CommandSpec{.name = "RL.HELP",
                 .arity = Exactly(1),
                 .flags = kLoading | kApplication,
                 .group = "limit",
                 .summary = "Lists the RL commands.",
-                .handler = RlHelp},
+                .handler = Handlers::Help},
     CommandSpec{.name = "RL.INSPECT",
                 .arity = Exactly(2),
                 .flags = kReadOnly | kApplication,
@@ -56,7 +58,7 @@ inline constexpr std::array kLimitCommands = {
                     "reset_after_ms.",
                 .arguments = arguments::kOneKey,
                 .examples = examples::kInspect,
-                .handler = RlInspect},
+                .handler = Handlers::Inspect},
     CommandSpec{.name = "RL.PEEK",
                 .arity = AtLeast(3),
                 .flags = kReadOnly | kFast | kAndKeys | kApplication,
@@ -66,7 +68,7 @@ inline constexpr std::array kLimitCommands = {
                 .summary = "Answers what RL.ALLOW would answer, and changes nothing.",
                 .arguments = arguments::kDecide,
                 .examples = examples::kPeek,
-                .handler = RlPeek},
+                .handler = Handlers::Peek},
     CommandSpec{.name = "RL.POLICY",
                 .arity = AtLeast(2),
                 .flags = kContainer,
@@ -79,14 +81,14 @@ inline constexpr std::array kLimitCommands = {
                 .complexity = "O(buckets)",
                 .summary = "Deletes a policy, its overrides and its buckets.",
                 .arguments = arguments::kPolicy,
-                .handler = PolicyDel},
+                .handler = Handlers::PolicyDel},
     CommandSpec{.name = "RL.POLICY|GET",
                 .arity = Exactly(3),
                 .flags = kReadOnly | kFast | kApplication,
                 .group = "limit",
                 .summary = "Returns the limits of a policy, null if there is none.",
                 .arguments = arguments::kPolicy,
-                .handler = PolicyGet},
+                .handler = Handlers::PolicyGet},
     CommandSpec{.name = "RL.POLICY|HELP",
                 .arity = Exactly(2),
                 .flags = kLoading,
@@ -99,7 +101,7 @@ inline constexpr std::array kLimitCommands = {
                 .group = "limit",
                 .complexity = "O(policies)",
                 .summary = "Returns the names of the policies, retired ones included.",
-                .handler = PolicyList},
+                .handler = Handlers::PolicyList},
     CommandSpec{.name = "RL.POLICY|OVERRIDE",
                 .arity = AtLeast(5),
                 .flags = kWrite | kAdmin | kAlwaysChanges,
@@ -110,7 +112,7 @@ inline constexpr std::array kLimitCommands = {
                     "position.",
                 .arguments = arguments::kPolicyOverride,
                 .examples = examples::kPolicyOverride,
-                .handler = PolicyOverride},
+                .handler = Handlers::PolicyOverride},
     CommandSpec{.name = "RL.POLICY|OVERRIDES",
                 .arity = Exactly(3),
                 .flags = kReadOnly | kAdmin | kWholeTable,
@@ -120,7 +122,7 @@ inline constexpr std::array kLimitCommands = {
                     "Lists the keys that have other limits, with them; the first by key, 1,000 or "
                     "about 256 KiB of them at most.",
                 .arguments = arguments::kPolicy,
-                .handler = PolicyOverrides},
+                .handler = Handlers::PolicyOverrides},
     CommandSpec{.name = "RL.POLICY|RELOAD",
                 .arity = Exactly(2),
                 .flags = kWrite | kAdmin | kAlwaysChanges | kNotInTransaction,
@@ -131,7 +133,7 @@ inline constexpr std::array kLimitCommands = {
                     "a policy changes nothing. A policy that the file no longer has is retired: "
                     "requests may not use it, and its overrides and buckets stay until "
                     "RL.POLICY DEL.",
-                .handler = PolicyReload},
+                .handler = Handlers::PolicyReload},
     CommandSpec{
         .name = "RL.POLICY|SET",
         .arity = AtLeast(4),
@@ -140,7 +142,7 @@ inline constexpr std::array kLimitCommands = {
         .summary = "Makes a policy, or gives it other limits; every key's debts stay, in time.",
         .arguments = arguments::kPolicySet,
         .examples = examples::kPolicySet,
-        .handler = PolicySet},
+        .handler = Handlers::PolicySet},
     CommandSpec{
         .name = "RL.POLICY|UNOVERRIDE",
         .arity = Exactly(4),
@@ -150,7 +152,7 @@ inline constexpr std::array kLimitCommands = {
         .summary = "Gives a key the policy's limits again. Returns 1 if it had others, else 0.",
         .arguments = arguments::kPolicyKey,
         .examples = examples::kPolicyUnoverride,
-        .handler = PolicyUnoverride},
+        .handler = Handlers::PolicyUnoverride},
     CommandSpec{.name = "RL.REFUND",
                 .arity = AtLeast(3),
                 .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
@@ -162,7 +164,7 @@ inline constexpr std::array kLimitCommands = {
                     "current window holds.",
                 .arguments = arguments::kDecide,
                 .examples = examples::kRefund,
-                .handler = RlRefund},
+                .handler = Handlers::Refund},
     CommandSpec{
         .name = "RL.RESET",
         .arity = AtLeast(2),
@@ -175,7 +177,7 @@ inline constexpr std::array kLimitCommands = {
             "full.",
         .arguments = arguments::kReset,
         .examples = examples::kReset,
-        .handler = RlReset},
+        .handler = Handlers::Reset},
     CommandSpec{
         .name = "RL.STATS",
         .arity = Between(1, 2),
@@ -187,7 +189,7 @@ inline constexpr std::array kLimitCommands = {
             "denied, shadow-denied, near-limit (80 % used). RESET forgets them and RL.TOP.",
         .arguments = arguments::kStats,
         .examples = examples::kStats,
-        .handler = RlStats},
+        .handler = Handlers::Stats},
     CommandSpec{
         .name = "RL.TAKE",
         .arity = AtLeast(5),
@@ -200,7 +202,7 @@ inline constexpr std::array kLimitCommands = {
             "and the tokens granted in the place of allowed.",
         .arguments = arguments::kTake,
         .examples = examples::kTake,
-        .handler = RlTake},
+        .handler = Handlers::Take},
     CommandSpec{.name = "RL.THROTTLE",
                 .arity = Between(5, 6),
                 .flags = kWrite | kDenyOom | kFast | kApplication,
@@ -209,7 +211,7 @@ inline constexpr std::array kLimitCommands = {
                 .summary = "The same as CL.THROTTLE.",
                 .arguments = arguments::kThrottle,
                 .examples = examples::kRlThrottle,
-                .handler = Throttle},
+                .handler = Handlers::Throttle},
     CommandSpec{.name = "RL.TOP",
                 .arity = Between(1, 2),
                 .flags = kReadOnly | kAdmin,
@@ -219,7 +221,7 @@ inline constexpr std::array kLimitCommands = {
                            "bytes), estimated denials, and maximum overestimate.",
                 .arguments = arguments::kTop,
                 .examples = examples::kTop,
-                .handler = RlTop},
+                .handler = Handlers::Top},
     CommandSpec{
         .name = "RL.WAIT",
         .arity = AtLeast(5),
@@ -232,7 +234,7 @@ inline constexpr std::array kLimitCommands = {
             "there: first come, first served. More than TIMEOUT ms away: a denial at once.",
         .arguments = arguments::kWait,
         .examples = examples::kWait,
-        .handler = RlWait},
+        .handler = Handlers::Wait},
 };
 
 }  // namespace weir::rows

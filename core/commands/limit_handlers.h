@@ -1,40 +1,399 @@
-// The functions behind the rows of the commands that limit. Server and module define them, each in
-// its own handlers/: a handler reads its arguments, makes one call and writes one reply. None
-// fails: errors are replies. Each runs on the thread of its session.
+// The handlers of the commands that limit, written once for both hosts: the server, and the module
+// inside Redis.
+//
+// A handler reads its arguments, makes one call and writes one reply. None fails: errors are
+// replies. The rows (limit_commands.h) name LimitHandlers<LimitHost>. Each host defines that class
+// in its handlers/limit_host.cc, with the interface HostsLimits, and instantiates the handlers
+// there. All that the hosts do differently is in these two classes.
 #pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/instant.h"
+#include "core/base/status.h"
+#include "core/commands/command_spec.h"
+#include "core/commands/explicit_time.h"
+#include "core/commands/limit_report.h"
+#include "core/commands/replies.h"
+#include "core/commands/tally.h"
+#include "core/limiter/live_bucket.h"
+#include "core/limiter/reservation.h"
+#include "core/rules/decision.h"
+#include "core/rules/top_keys.h"
+#include "core/table/key_hash.h"
+#include "core/words/limit_memo.h"
+#include "core/words/number_word.h"
+#include "core/words/policies.h"
+#include "core/words/request.h"
+#include "core/words/request_grammar.h"
+#include "core/words/throttle_request.h"
 
 namespace weir {
 
+// Decides requests and looks at the buckets of keys, for the user who calls. core/limiter/limiter.h
+// explains the functions. One that cannot fail on its host may return the value alone.
+template <typename Limiter>
+concept DecidesRequests = requires(Limiter limiter, const Request& request, Instant now,
+                                   std::string_view key, std::span<const Limit> limits) {
+  { limiter.Decide(request, now) } -> std::convertible_to<absl::StatusOr<Verdict>>;
+  { limiter.Peek(request, now) } -> std::convertible_to<absl::StatusOr<Verdict>>;
+  { limiter.Take(request, 1, now) } -> std::convertible_to<absl::StatusOr<Grant>>;
+  { limiter.Refund(request, now) } -> std::convertible_to<absl::StatusOr<Verdict>>;
+  { limiter.Reserve(request, Nanos{}, now) } -> std::convertible_to<absl::StatusOr<Admission>>;
+  { limiter.Reset(key, limits, now) } -> std::convertible_to<absl::StatusOr<std::size_t>>;
+  { limiter.Inspect(key, now) } -> std::convertible_to<absl::StatusOr<std::vector<LiveBucket>>>;
+};
+
+// A host, made from a Call for one command, on the thread of its client.
+template <typename Host>
+concept HostsLimits = requires(Host host, const Request& request, const ParsedRequest& parsed,
+                               Reservation reservation, std::span<const std::string_view> keys,
+                               absl::Status (*change)()) {
+  // The words behind the command's name, or behind that and the subcommand's.
+  { host.arguments() } -> std::convertible_to<std::span<const std::string_view>>;
+  { host.key_hashes() } -> std::same_as<KeyHashes>;  // of the keys among them
+  host.reply();                                      // what replies.h writes to
+  host.Fail(absl::Status());                         // answers an error
+
+  // The state of the thread, and what all threads share; in the module the two are one.
+  { host.thread().memo } -> std::same_as<LimitMemo&>;
+  { host.thread().tally } -> std::same_as<Tally&>;
+  { host.thread().throttle_hint } -> std::same_as<LimitHint&>;  // of the one limit of CL.THROTTLE
+  { host.Tallies() } -> std::same_as<std::vector<Tally*>>;      // of all threads; charges for them
+  { host.shared().policies } -> std::same_as<Policies&>;
+  { host.shared().explicit_time } -> std::same_as<ExplicitTime&>;
+  { host.shared().limit_report } -> std::same_as<LimitReport&>;
+  { host.shared().options.max_wait } -> std::convertible_to<Nanos>;
+  { host.commands() } -> std::convertible_to<std::span<const CommandSpec>>;  // all of the host
+
+  { host.now() } -> std::same_as<Instant>;
+  // The error of a request that brings its time where it may not.
+  { Host::kNoExplicitTime } -> std::convertible_to<std::string_view>;
+  { host.limiter() } -> DecidesRequests;
+  // True, and an error is answered, where the request would be admitted and cannot be saved.
+  { host.RefusedUnsaved(request, host.now()) } -> std::same_as<bool>;
+  // False, and an error is answered, where these keys have too many buckets to be looked for.
+  { host.MayLookAt(keys) } -> std::same_as<bool>;
+  host.MarkDirty();  // the command has changed buckets
+  host.Charge(1);    // the command is that many units more work than one
+
+  { host.may_wait() } -> std::same_as<bool>;
+  // Answers the client when the reservation is ready; gives it back if the client leaves before.
+  host.Wait(parsed, reservation);
+
+  // Makes a change about all keys, or these, in the middle of no transaction.
+  { host.Isolated(change) } -> std::same_as<absl::Status>;
+  { host.Isolated(keys, change) } -> std::same_as<absl::Status>;
+  host.ForgetPolicy(std::uint32_t{});  // drops what is left of a deleted policy, by its id
+  { host.ReloadPolicies() } -> std::same_as<absl::Status>;
+  host.MarkPoliciesDirty(true);  // whether the command, which was to change policies, has
+};
+
+// Each host defines its own.
 struct Call;
+class LimitHost;
 
-// handlers/limit.cc
-void RlAllow(Call& call);
-void RlPeek(Call& call);
-void RlTake(Call& call);
-void RlRefund(Call& call);
-void RlWait(Call& call);
-void RlReset(Call& call);
-void RlInspect(Call& call);
-void RlHelp(Call& call);
+template <typename Host>
+class LimitHandlers {
+ public:
+  static void Allow(Call& call);
+  static void Help(Call& call);
+  static void Inspect(Call& call);
+  static void Peek(Call& call);
+  static void PolicyDel(Call& call);
+  static void PolicyGet(Call& call);
+  static void PolicyList(Call& call);
+  static void PolicyOverride(Call& call);
+  static void PolicyOverrides(Call& call);
+  static void PolicyReload(Call& call);
+  static void PolicySet(Call& call);
+  static void PolicyUnoverride(Call& call);
+  static void Refund(Call& call);
+  static void Reset(Call& call);
+  static void Stats(Call& call);
+  static void Take(Call& call);
+  static void Throttle(Call& call);
+  static void Top(Call& call);
+  static void Wait(Call& call);
 
-// handlers/policy.cc
-void PolicyDel(Call& call);
-void PolicyGet(Call& call);
-void PolicyList(Call& call);
-void PolicyOverride(Call& call);
-void PolicyOverrides(Call& call);
-void PolicyReload(Call& call);
-void PolicySet(Call& call);
-void PolicyUnoverride(Call& call);
+ private:
+  // Reads the request. An execution time of the client's own is one that it may give.
+  static absl::StatusOr<ParsedRequest> ReadRequest(Host& host,
+                                                   RequestKind kind = RequestKind::kDecide) {
+    // A key and one limit are the unit that every command is charged; each new word takes as long.
+    constexpr std::size_t kWordsOfOneLimit = 2;
+    const std::size_t words = host.arguments().size();
+    if (words > kWordsOfOneLimit) host.Charge(words - kWordsOfOneLimit);
+    absl::StatusOr<ParsedRequest> request =
+        ParseRequest(host.arguments(), host.thread().memo, host.key_hashes(), kind);
+    if (request.ok() && request->at && !host.shared().explicit_time.allowed()) {
+      request = absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime));
+    }
+    return request;
+  }
 
-// handlers/stats.cc
-void RlStats(Call& call);
-void RlTop(Call& call);
+  static Instant TimeOf(const Host& host, const ParsedRequest& request) {
+    return request.at ? *request.at : host.now();
+  }
 
-// handlers/throttle.cc
-void Throttle(Call& call);
+  // Counts a verdict that changed something, or that was refused.
+  static void Count(Host& host, const ParsedRequest& request, const Verdict& verdict) {
+    host.thread().tally.Count(request, verdict);
+    if (verdict.allowed) host.MarkDirty();
+  }
 
-// Lists the subcommands of the row's container.
-void ContainerHelp(Call& call);
+  // `first`: 0 or 1, or what RL.TAKE has granted.
+  static void Answer(Host& host, const ParsedRequest& request, std::int64_t first,
+                     const Verdict& verdict) {
+    if (request.at) host.shared().explicit_time.Record(*request.at);
+    WriteVerdict(host.reply(), first, verdict, request.with_limits, [&](std::size_t i) {
+      return NamedLimit{request.limits[i]->name, &request.limits[i]->limit};
+    });
+  }
+
+  static void AcknowledgePolicy(Host& host, const absl::Status& status) {
+    if (!status.ok()) return host.Fail(status);
+    host.MarkPoliciesDirty(true);
+    host.reply().SimpleString("OK");
+  }
+};
+
+// So that the rows may name the handlers where the host is not defined.
+extern template class LimitHandlers<LimitHost>;
+
+template <typename Host>
+void LimitHandlers<Host>::Allow(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host);
+  if (!request.ok()) return host.Fail(request.status());
+  const Instant now = TimeOf(host, *request);
+  if (host.RefusedUnsaved(request->checks, now)) return;
+  const absl::StatusOr<Verdict> verdict = host.limiter().Decide(request->checks, now);
+  if (!verdict.ok()) return host.Fail(verdict.status());
+  Count(host, *request, *verdict);
+  Answer(host, *request, verdict->allowed ? 1 : 0, *verdict);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Peek(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host);
+  if (!request.ok()) return host.Fail(request.status());
+  const absl::StatusOr<Verdict> verdict =
+      host.limiter().Peek(request->checks, TimeOf(host, *request));
+  if (!verdict.ok()) return host.Fail(verdict.status());
+  Answer(host, *request, verdict->allowed ? 1 : 0, *verdict);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Refund(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host);
+  if (!request.ok()) return host.Fail(request.status());
+  const absl::StatusOr<Verdict> verdict =
+      host.limiter().Refund(request->checks, TimeOf(host, *request));
+  if (!verdict.ok()) return host.Fail(verdict.status());
+  host.MarkDirty();
+  Answer(host, *request, 1, *verdict);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Take(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host, RequestKind::kTake);
+  if (!request.ok()) return host.Fail(request.status());
+  const Instant now = TimeOf(host, *request);
+  if (host.RefusedUnsaved(request->checks, now)) return;
+  const absl::StatusOr<Grant> grant = host.limiter().Take(request->checks, request->upto, now);
+  if (!grant.ok()) return host.Fail(grant.status());
+  Count(host, *request, grant->verdict);
+  Answer(host, *request, grant->granted, grant->verdict);
+}
+
+// CL.THROTTLE and RL.THROTTLE.
+template <typename Host>
+void LimitHandlers<Host>::Throttle(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ThrottleRequest> request = ParseThrottle(host.arguments());
+  if (!request.ok()) return host.Fail(request.status());
+  const Instant now = host.now();
+  const Request checks = {{request->key, &request->limit, request->quantity,
+                           &host.thread().throttle_hint, host.key_hashes().Next(request->key)}};
+  if (host.RefusedUnsaved(checks, now)) return;
+  const absl::StatusOr<Verdict> verdict = host.limiter().Decide(checks, now);
+  if (!verdict.ok()) return host.Fail(verdict.status());
+  host.thread().tally.CountThrottle(checks.front(), *verdict);
+  if (verdict->allowed) host.MarkDirty();
+  WriteThrottle(host.reply(), *request, *verdict);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Wait(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host, RequestKind::kWait);
+  if (!request.ok()) return host.Fail(request.status());
+  if (request->timeout > host.shared().options.max_wait) {
+    return host.Fail(absl::InvalidArgumentError(absl::StrCat(
+        "invalid TIMEOUT '", CeilMillis(request->timeout), "': above the server's max-wait, ",
+        CeilMillis(host.shared().options.max_wait), " ms")));
+  }
+  const Instant now = host.now();
+  if (host.RefusedUnsaved(request->checks, now)) return;
+  const Nanos patience = host.may_wait() ? request->timeout : Nanos{0};
+  absl::StatusOr<Admission> admission = host.limiter().Reserve(request->checks, patience, now);
+  if (!admission.ok()) return host.Fail(admission.status());
+  if (admission->reservation) return host.Wait(*request, *std::move(admission->reservation));
+  Count(host, *request, admission->verdict);
+  Answer(host, *request, admission->verdict.allowed ? 1 : 0, admission->verdict);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Inspect(Call& call) {
+  Host host(call);
+  if (!host.MayLookAt(host.arguments())) return;
+  const absl::StatusOr<std::vector<LiveBucket>> buckets =
+      host.limiter().Inspect(host.arguments()[0], host.shared().explicit_time.View(host.now()));
+  if (!buckets.ok()) return host.Fail(buckets.status());
+  WriteLiveBuckets(host.reply(), *buckets, host.shared().policies);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Reset(Call& call) {
+  Host host(call);
+  const auto arguments = host.arguments();
+  const auto limits = ParseLimits(arguments[0], arguments.subspan(1), host.thread().memo);
+  if (!limits.ok()) return host.Fail(limits.status());
+  host.Charge(limits->size());
+  if (!host.MayLookAt(arguments.first(1))) return;
+  const absl::StatusOr<std::size_t> live =
+      host.limiter().Reset(arguments[0], *limits, host.shared().explicit_time.View(host.now()));
+  if (!live.ok()) return host.Fail(live.status());
+  host.MarkDirty();
+  host.reply().Integer(static_cast<std::int64_t>(*live));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyDel(Call& call) {
+  Host host(call);
+  const absl::StatusOr<std::uint32_t> deleted =
+      host.Isolated([&] { return host.shared().policies.Delete(host.arguments()[0]); });
+  if (deleted.ok()) host.ForgetPolicy(*deleted);
+  AcknowledgePolicy(host, deleted.status());
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyGet(Call& call) {
+  Host host(call);
+  const std::shared_ptr<const Policy> policy = host.shared().policies.Find(host.arguments()[0]);
+  if (!policy) return host.reply().Null();
+  WritePolicy(host.reply(), *policy);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyList(Call& call) {
+  Host host(call);
+  const auto policies = host.shared().policies.All();
+  host.Charge(policies.size());
+  WritePolicyNames(host.reply(), policies);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyOverride(Call& call) {
+  Host host(call);
+  const auto arguments = host.arguments();
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(2));
+  if (!limits.ok()) return host.Fail(limits.status());
+  AcknowledgePolicy(host, host.Isolated(arguments.subspan(1, 1), [&] {
+    return host.shared().policies.Override(arguments[0], arguments[1], *std::move(limits));
+  }));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyOverrides(Call& call) {
+  Host host(call);
+  const std::string_view name = host.arguments()[0];
+  const std::shared_ptr<const Policy> policy = host.shared().policies.Find(name);
+  if (!policy) return host.Fail(UnknownPolicy(name));
+  host.Charge(WriteOverrides(host.reply(), *policy));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyReload(Call& call) {
+  Host host(call);
+  AcknowledgePolicy(host, host.ReloadPolicies());
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicySet(Call& call) {
+  Host host(call);
+  const auto arguments = host.arguments();
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(1));
+  if (!limits.ok()) return host.Fail(limits.status());
+  AcknowledgePolicy(host, host.Isolated([&] {
+    return host.shared().policies.Set(arguments[0], *std::move(limits));
+  }));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyUnoverride(Call& call) {
+  Host host(call);
+  const auto arguments = host.arguments();
+  const absl::StatusOr<bool> removed = host.Isolated(arguments.subspan(1, 1), [&] {
+    return host.shared().policies.RemoveOverride(arguments[0], arguments[1]);
+  });
+  if (!removed.ok()) return host.Fail(removed.status());
+  host.MarkPoliciesDirty(*removed);
+  host.reply().Integer(*removed ? 1 : 0);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Help(Call& call) {
+  Host host(call);
+  WriteHelp(host.reply(), host.commands());
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Stats(Call& call) {
+  Host host(call);
+  const auto arguments = host.arguments();
+  const bool reset = !arguments.empty();
+  if (reset && !absl::EqualsIgnoreCase(AbslView(arguments[0]), "RESET")) {
+    return host.Fail(absl::InvalidArgumentError("syntax error"));
+  }
+  const std::vector<Tally*> tallies = host.Tallies();
+  if (reset) {
+    host.shared().limit_report.Reset(tallies);
+    return host.reply().SimpleString("OK");
+  }
+  WriteStats(host.reply(), host.shared().limit_report.Total(tallies),
+             host.shared().limit_report.Since(tallies));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Top(Call& call) {
+  constexpr std::int64_t kRowsDefault = 10;
+  Host host(call);
+  const auto arguments = host.arguments();
+  absl::StatusOr<std::int64_t> rows_max = kRowsDefault;
+  if (!arguments.empty()) {
+    rows_max = ReadNumber("rows", arguments[0], 1, static_cast<std::int64_t>(kTopKeysMax));
+  }
+  if (!rows_max.ok()) return host.Fail(rows_max.status());
+  std::vector<const TopKeys*> sketches;
+  for (const Tally* tally : host.Tallies()) sketches.push_back(&tally->denied_keys);
+  WriteTop(host.reply(), TopKeys::Merge(sketches, static_cast<std::size_t>(*rows_max)));
+}
 
 }  // namespace weir

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -13,6 +15,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/commands/limit_commands.h"
+#include "core/commands/replies.h"
 #include "module/handlers/call.h"
 #include "module/handlers/command_info.h"
 
@@ -114,6 +117,15 @@ bool Create(redis::Context* context, const CommandSpec& row, redis::Command run)
 // The name by which GetCommand finds it: "rl.policy|set".
 std::string FullName(const CommandSpec& row) { return absl::AsciiStrToLower(AbslView(row.name)); }
 
+// "RL.POLICY" -> its rows.
+std::span<const CommandSpec> SubcommandsOf(std::string_view container) {
+  const auto is_one = [container](const CommandSpec& row) {
+    return row.name.starts_with(container) && row.name.substr(container.size()).starts_with('|');
+  };
+  const auto* const first = std::ranges::find_if(kRows, is_one);
+  return {first, std::find_if_not(first, kRows.end(), is_one)};
+}
+
 }  // namespace
 
 const CommandSpec& WaitRow() {
@@ -122,12 +134,9 @@ const CommandSpec& WaitRow() {
   return row;
 }
 
-std::span<const CommandSpec> SubcommandsOf(std::string_view container) {
-  const auto is_one = [container](const CommandSpec& row) {
-    return row.name.starts_with(container) && row.name.substr(container.size()).starts_with('|');
-  };
-  const auto* const first = std::ranges::find_if(kRows, is_one);
-  return {first, std::find_if_not(first, kRows.end(), is_one)};
+void ContainerHelp(Call& call) {
+  const std::string_view container = call.spec.name.substr(0, call.spec.name.find('|'));
+  WriteContainerHelp(call.reply, container, SubcommandsOf(container));
 }
 
 bool CreateCommands(redis::Context* context) {

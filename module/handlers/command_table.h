@@ -2,9 +2,6 @@
 // server has (core/commands/limit_commands.h), and RL.STATE, which replicas are told.
 #pragma once
 
-#include <span>
-#include <string_view>
-
 #include "core/commands/command_spec.h"
 #include "module/api/redis_api.h"
 
@@ -15,9 +12,6 @@ void RlState(Call& call);
 
 // The row that RL.WAIT's late answers are given by.
 [[nodiscard]] const CommandSpec& WaitRow();
-
-// "RL.POLICY" -> its rows.
-[[nodiscard]] std::span<const CommandSpec> SubcommandsOf(std::string_view container);
 
 // Adds all of them. Returns false, and logs, where the server does not take one.
 [[nodiscard]] bool CreateCommands(redis::Context* context);

@@ -4,22 +4,25 @@
 // RL.ALLOW does. A client that leaves before its time, or that CLIENT UNBLOCK sends on, gives back
 // its tokens, unless a later request changed the bucket. Giving back is a change that replicas have
 // to hear of, which only a command or a timer can tell them: a timer of its own does it, at once.
+#include "module/handlers/wait.h"
+
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
-#include "core/commands/limit_handlers.h"
 #include "core/commands/pending_request.h"
-#include "core/words/request_grammar.h"
+#include "core/rules/bucket.h"
+#include "core/rules/decision.h"
 #include "module/api/wall_time.h"
-#include "module/handlers/call.h"
 #include "module/handlers/command_table.h"
-#include "module/handlers/key_limiter.h"
-#include "module/handlers/requests.h"
+#include "module/values/module.h"
 #include "module/values/open_key.h"
 
 namespace weir {
@@ -171,7 +174,9 @@ void Free(redis::Context* /*context*/, void* data) noexcept {
   delete static_cast<ModuleWaiter*>(data);
 }
 
-void Wait(Call& call, const ParsedRequest& request, Reservation reservation) {
+}  // namespace
+
+void WaitFor(Call& call, const ParsedRequest& request, Reservation reservation) {
   // Timers begin at a whole microsecond, the last one.
   const Nanos span = reservation.ready - std::chrono::floor<std::chrono::microseconds>(WallTime());
   auto waiter = std::make_unique<ModuleWaiter>(request, std::move(reservation), call.context);
@@ -182,30 +187,6 @@ void Wait(Call& call, const ParsedRequest& request, Reservation reservation) {
                                      OnReady, waiter.get());
   TheWaiters().emplace(waiter->client, waiter.get());
   static_cast<void>(waiter.release());  // Redis's to free, when the client is unblocked
-}
-
-}  // namespace
-
-void RlWait(Call& call) {
-  Module& module = TheModule();
-  const absl::StatusOr<ParsedRequest> request = ReadRequest(call, RequestKind::kWait);
-  if (!request.ok()) return call.Fail(request.status());
-  if (request->timeout > module.options.max_wait) {
-    return call.Fail(absl::StrCat("invalid TIMEOUT '", CeilMillis(request->timeout),
-                                  "': above the server's max-wait, ",
-                                  CeilMillis(module.options.max_wait), " ms"));
-  }
-  const bool may_wait = (redis::GetContextFlags(call.context) & redis::kDenyBlocking) == 0;
-  const Instant now = WallTime();
-  absl::StatusOr<Admission> admission =
-      KeyLimiter(module, call)
-          .Reserve(request->checks, may_wait ? request->timeout : Nanos{0}, now);
-  if (!admission.ok()) return call.Fail(admission.status());
-  if (admission->reservation) {
-    return Wait(call, *request, *std::move(admission->reservation));
-  }
-  module.tally.Count(*request, admission->verdict);
-  Answer(call, *request, admission->verdict.allowed ? 1 : 0, admission->verdict);
 }
 
 }  // namespace weir

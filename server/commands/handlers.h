@@ -1,10 +1,10 @@
-// The functions behind the rows of the command table, by group. Each reads its arguments, makes one
-// call and writes one reply.
+// The functions behind the rows that only the server has, by group. Each reads its arguments, makes
+// one call and writes one reply.
 #pragma once
 
-#include "core/commands/limit_handlers.h"
-
 namespace weir {
+
+struct Call;
 
 // server/handlers/keys.cc
 void Dbsize(Call& call);

@@ -1,0 +1,121 @@
+// The server as a host of the commands that limit.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/commands/limit_handlers.h"
+#include "server/commands/command_table.h"
+#include "server/session/call.h"
+#include "server/session/waiter.h"
+
+namespace weir {
+namespace {
+
+// The limiter as one user calls it.
+class UserLimiter {
+ public:
+  UserLimiter(Services& services, Introducer user) : services_(services), user_(user) {}
+
+  absl::StatusOr<Verdict> Decide(const Request& request, Instant now) {
+    return services_.limiter.Decide(request, now, user_);
+  }
+  Verdict Peek(const Request& request, Instant now) { return services_.limiter.Peek(request, now); }
+  absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now) {
+    return services_.limiter.Take(request, upto, now, user_);
+  }
+  Verdict Refund(const Request& request, Instant now) {
+    return services_.limiter.Refund(request, now);
+  }
+  absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience, Instant now) {
+    return services_.limiter.Reserve(request, patience, now, user_);
+  }
+  std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now) {
+    return services_.limiter.Reset(key, limits, now);
+  }
+  std::vector<LiveBucket> Inspect(std::string_view key, Instant now) {
+    return services_.limiter.Inspect(
+        key, now, [&](const Limit& limit) { return services_.policies.PresentLimit(limit, key); });
+  }
+
+ private:
+  Services& services_;
+  const Introducer user_;
+};
+
+}  // namespace
+
+class LimitHost {
+ public:
+  static constexpr std::string_view kNoExplicitTime =
+      "AT needs a server that runs with --allow-explicit-time";
+
+  explicit LimitHost(Call& call) : call_(call) {}
+
+  std::span<const std::string_view> arguments() const { return call_.arguments(); }
+  // The keys of most requests were hashed when they were read ahead.
+  KeyHashes key_hashes() const { return KeyHashes(shared().limiter.hasher(), call_.keys); }
+  RespWriter& reply() { return call_.reply; }
+  void Fail(const absl::Status& status) { call_.Fail(status); }
+
+  Worker& thread() const { return call_.session.worker(); }
+  Services& shared() const { return call_.services(); }
+  std::vector<Tally*> Tallies() {
+    std::vector<Tally*> tallies;
+    for (Worker* worker : shared().workers) tallies.push_back(&worker->tally);
+    Charge(kWholeTableWork * tallies.size());
+    return tallies;
+  }
+  std::span<const CommandSpec> commands() const { return CommandTable(); }
+
+  Instant now() const { return call_.now; }
+  UserLimiter limiter() { return {shared(), call_.session.introducer()}; }
+  bool RefusedUnsaved(const Request& request, Instant at) {
+    return call_.RefusedUnsaved(request, at);
+  }
+  bool MayLookAt(std::span<const std::string_view> keys) { return call_.MayLookAt(keys); }
+  void MarkDirty() { call_.MarkDirty(); }
+  void Charge(std::size_t units) { call_.Charge(units); }
+
+  bool may_wait() const { return !call_.queued; }
+  void Wait(const ParsedRequest& request, Reservation reservation) {
+    if (shared().refuses_changes()) {
+      shared().limiter.GiveBack(reservation);
+      return call_.FailUnsaved();
+    }
+    call_.session.Wait(std::make_unique<ServerWaiter>(thread(), request, std::move(reservation)));
+  }
+
+  auto Isolated(auto change) {
+    const Limiter::Isolation isolation(shared().limiter);
+    return change();
+  }
+  auto Isolated(std::span<const std::string_view> keys, auto change) {
+    const Limiter::Isolation isolation(shared().limiter, keys);
+    return change();
+  }
+  void ForgetPolicy(std::uint32_t policy) {
+    // Otherwise the sweeper's thread frees its overrides.
+    if (shared().options.allow_explicit_time) shared().policies.FreeDeleted();
+    shared().limiter.ForgetPolicies({{policy}});
+    Charge(kWholeTableWork);
+  }
+  absl::Status ReloadPolicies() {
+    Charge(kWholeTableWork);
+    return shared().ReloadPolicies();
+  }
+  // The reply waits for a save even where there was nothing to change: another client's change may
+  // be the reason, and not saved yet.
+  void MarkPoliciesDirty(bool /*changed*/) { call_.MarkDirty(); }
+
+ private:
+  Call& call_;
+};
+
+static_assert(HostsLimits<LimitHost>);
+template class LimitHandlers<LimitHost>;
+
+}  // namespace weir
