@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -54,11 +55,9 @@ Options EffectiveOptions(Options options, bool keeps_state) {
   return options;
 }
 
-// 0700 of "700".
-mode_t ModeOf(std::string_view octal) {
-  mode_t mode = 0;
-  for (const char digit : octal) mode = mode * 8 + static_cast<mode_t>(digit - '0');
-  return mode;
+mode_t ModeOf(UnixSocketPerm perm) {
+  constexpr std::array<mode_t, 3> kModes = {0700, 0770, 0777};
+  return kModes[static_cast<std::size_t>(perm)];
 }
 
 absl::StatusOr<TlsContext> LoadTls(const Options& options) {

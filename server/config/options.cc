@@ -42,7 +42,7 @@ const OptionSpec* FindOption(std::string_view name) {
   return found == kOptionRows.end() ? nullptr : &*found;
 }
 
-// --- One type of value after the other: Parse* gives the value or nothing, Print* the text ------
+// --- One type of value after the other: Parse* gives the value or nothing, Print the text -------
 
 // The address in its usual spelling.
 std::optional<std::string> ParseAddress(const std::string& text) {
@@ -119,24 +119,33 @@ std::optional<milliseconds> ParseDuration(const OptionSpec& spec, std::string_vi
   return duration;
 }
 
-std::string PrintDuration(milliseconds duration) {
-  const std::int64_t millis = duration.count();
-  if (millis % 1000 != 0) return absl::StrCat(millis, "ms");
-  return absl::StrCat(millis / 1000, "s");
-}
-
 std::optional<bool> ParseFlag(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
   return std::nullopt;
 }
 
-std::optional<std::string> ParseWord(const OptionSpec& spec, std::string_view text) {
-  if (!spec.choices.empty()) {
-    const std::vector<std::string> choices = absl::StrSplit(AbslView(spec.choices), '|');
-    if (std::ranges::find(choices, text) == choices.end()) return std::nullopt;
-  }
-  return std::string(text);
+template <typename Enum>
+std::optional<Enum> ParseWord(std::string_view text) {
+  const std::vector<std::string> words = absl::StrSplit(AbslView(OptionWords(Enum{})), '|');
+  const auto found = std::ranges::find(words, text);
+  if (found == words.end()) return std::nullopt;
+  return static_cast<Enum>(found - words.begin());
+}
+
+std::string Print(const AddressList& addresses) { return absl::StrJoin(addresses, ","); }
+std::string Print(std::int64_t number) { return absl::StrCat(number); }
+std::string Print(ByteCount size) { return absl::StrCat(size.bytes); }
+std::string Print(milliseconds duration) {
+  const std::int64_t millis = duration.count();
+  if (millis % 1000 != 0) return absl::StrCat(millis, "ms");
+  return absl::StrCat(millis / 1000, "s");
+}
+std::string Print(bool flag) { return flag ? "true" : "false"; }
+std::string Print(const std::string& text) { return text; }
+template <typename Enum>
+std::string Print(Enum word) {
+  return std::string(WordOf(word));
 }
 
 // --- What would be right -------------------------------------------------------------------------
@@ -153,28 +162,26 @@ std::string Expected(const OptionSpec& spec, ByteCount Options::*) {
                       "gb with a unit (kb, mb, gb)");
 }
 std::string Expected(const OptionSpec& spec, milliseconds Options::*) {
-  return absl::StrCat("a time from ", PrintDuration(milliseconds{spec.min}), " to ",
-                      PrintDuration(milliseconds{spec.max}), " with a unit (ms, s, m, h)");
+  return absl::StrCat("a time from ", Print(milliseconds{spec.min}), " to ",
+                      Print(milliseconds{spec.max}), " with a unit (ms, s, m, h)");
 }
 std::string Expected(const OptionSpec&, bool Options::*) { return "true or false"; }
-std::string Expected(const OptionSpec& spec, std::string Options::*) {
-  return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(spec.choices), {{"|", ", "}}));
+std::string Expected(const OptionSpec&, std::string Options::*) { return "any text"; }
+template <typename Enum>
+std::string Expected(const OptionSpec&, Enum Options::*) {
+  return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(OptionWords(Enum{})), {{"|", ", "}}));
 }
 
 // --- The command line and the file ---------------------------------------------------------------
 
 // How --help shows the value, and what it is if nothing is said.
 std::string ValueText(const OptionSpec& spec) {
-  struct TypeName {
-    const char* operator()(AddressList Options::*) const { return "ADDRESSES"; }
-    const char* operator()(std::int64_t Options::*) const { return "NUMBER"; }
-    const char* operator()(ByteCount Options::*) const { return "SIZE"; }
-    const char* operator()(milliseconds Options::*) const { return "TIME"; }
-    const char* operator()(bool Options::*) const { return ""; }
-    const char* operator()(std::string Options::*) const { return "WORD"; }
-  };
-  return absl::StrCat(std::visit(TypeName(), spec.field), spec.fallback.empty() ? "" : "=",
-                      AbslView(spec.fallback));
+  const char* type = "WORD";
+  if (std::holds_alternative<AddressList Options::*>(spec.field)) type = "ADDRESSES";
+  if (std::holds_alternative<std::int64_t Options::*>(spec.field)) type = "NUMBER";
+  if (std::holds_alternative<ByteCount Options::*>(spec.field)) type = "SIZE";
+  if (std::holds_alternative<milliseconds Options::*>(spec.field)) type = "TIME";
+  return absl::StrCat(type, spec.fallback.empty() ? "" : "=", AbslView(spec.fallback));
 }
 
 // A missing value arrives as an empty one, so that the same error says what would be right.
@@ -290,7 +297,8 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
       if constexpr (std::is_same_v<Value, ByteCount>) return ParseSize(spec, text);
       if constexpr (std::is_same_v<Value, milliseconds>) return ParseDuration(spec, text);
       if constexpr (std::is_same_v<Value, bool>) return ParseFlag(text);
-      if constexpr (std::is_same_v<Value, std::string>) return ParseWord(spec, text);
+      if constexpr (std::is_same_v<Value, std::string>) return std::optional<std::string>(text);
+      if constexpr (std::is_enum_v<Value>) return ParseWord<Value>(text);
     }();
     if (!value) {
       return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),
@@ -312,25 +320,7 @@ std::string OptionHelp(const OptionSpec& spec) {
 }
 
 std::string OptionText(const OptionSpec& spec, const Options& options) {
-  struct Printer {
-    std::string operator()(AddressList Options::*field) const {
-      return absl::StrJoin(options.*field, ",");
-    }
-    std::string operator()(std::int64_t Options::*field) const {
-      return absl::StrCat(options.*field);
-    }
-    std::string operator()(ByteCount Options::*field) const {
-      return absl::StrCat((options.*field).bytes);
-    }
-    std::string operator()(milliseconds Options::*field) const {
-      return PrintDuration(options.*field);
-    }
-    std::string operator()(bool Options::*field) const { return options.*field ? "true" : "false"; }
-    std::string operator()(std::string Options::*field) const { return options.*field; }
-
-    const Options& options;
-  };
-  return std::visit(Printer{options}, spec.field);
+  return std::visit([&](auto field) { return Print(options.*field); }, spec.field);
 }
 
 // CLI11 splits the command line, words --help and reads the file's syntax; the values are ours. It

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,6 +24,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
+#include "server/os/log.h"
 
 namespace weir {
 
@@ -40,6 +43,25 @@ struct ByteCount {
   return max_memory.bytes == 0 ? "noeviction" : "volatile-ttl";
 }
 
+// Options that are one of several words: the words of a type, in the order of its enumerators.
+enum class Durability { kSnapshot, kAlways, kNone };
+constexpr std::string_view OptionWords(Durability) { return "snapshot|always|none"; }
+constexpr std::string_view OptionWords(LogLevel) { return "debug|info|warning|error"; }
+enum class OnPersistError { kRefuse, kServe };
+constexpr std::string_view OptionWords(OnPersistError) { return "refuse|serve"; }
+enum class TlsAuthClients { kYes, kNo, kOptional };
+constexpr std::string_view OptionWords(TlsAuthClients) { return "yes|no|optional"; }
+enum class UnixSocketPerm { kOwner, kGroup, kAll };
+constexpr std::string_view OptionWords(UnixSocketPerm) { return "700|770|777"; }
+
+// The word of an enumerator.
+template <typename Enum>
+[[nodiscard]] constexpr std::string_view WordOf(Enum value) {
+  std::string_view words = OptionWords(value);
+  for (auto i = static_cast<int>(value); i > 0; --i) words.remove_prefix(words.find('|') + 1);
+  return words.substr(0, words.find('|'));
+}
+
 struct Options {
   AddressList bind;          // never empty
   std::int64_t port = 0;     // 0: any free one
@@ -49,30 +71,30 @@ struct Options {
   ByteCount max_memory;          // 0: no bound
   std::chrono::milliseconds max_wait{0};
   bool allow_explicit_time = false;
-  std::string data_dir;    // empty: nothing is kept
-  std::string durability;  // snapshot, always, none
+  std::string data_dir;  // empty: nothing is kept
+  Durability durability{};
   std::chrono::milliseconds snapshot_interval{0};
-  std::string on_persist_error;  // refuse, serve
+  OnPersistError on_persist_error{};
   bool reset_clock = false;
   bool accept_damaged_state = false;
   std::string requirepass;  // empty: none; not among those that the server keeps
   std::string users_file;   // path; empty: none
   std::string policies;     // path of the policy file; empty: none
-  std::string log_level;
+  LogLevel log_level{};
   std::string config;  // path of the file; empty: none
   bool protected_mode = true;
   std::chrono::milliseconds timeout{0};        // 0: none
   std::int64_t slowlog_log_slower_than = 0;    // microseconds; 0: all, -1: none
   std::int64_t slowlog_max_len = 0;            // entries
   std::int64_t latency_monitor_threshold = 0;  // milliseconds; 0: off
-  std::string tls_auth_clients;                // yes, no, optional
-  std::string tls_ca;                          // paths of PEM files; empty: none
+  TlsAuthClients tls_auth_clients{};
+  std::string tls_ca;  // paths of PEM files; empty: none
   std::string tls_cert;
   std::string tls_key;
   bool tls_only = false;
-  std::int64_t tls_port = 0;     // 0: no TLS
-  std::string unix_socket;       // path; empty: none
-  std::string unix_socket_perm;  // 700, 770, 777
+  std::int64_t tls_port = 0;  // 0: no TLS
+  std::string unix_socket;    // path; empty: none
+  UnixSocketPerm unix_socket_perm{};
 };
 
 inline constexpr std::size_t kBindAddressesMax = 16;
@@ -81,7 +103,9 @@ inline constexpr std::size_t kBindAddressesMax = 16;
 struct OptionSpec {
   using Field =
       std::variant<AddressList Options::*, std::int64_t Options::*, ByteCount Options::*,
-                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*>;
+                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
+                   Durability Options::*, LogLevel Options::*, OnPersistError Options::*,
+                   TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   Field field;
@@ -89,7 +113,6 @@ struct OptionSpec {
   // Of a number, of a size in bytes (which may be 0, too), and of a duration in milliseconds.
   std::int64_t min = 0;
   std::int64_t max = 0;
-  std::string_view choices = {};      // of a word, separated by '|'; empty: any
   std::string_view redis_alias = {};  // the name under which tools ask CONFIG for it
   bool live = false;                  // CONFIG SET may change it (settings.h)
   std::string_view summary;           // a sentence: the meaning, and the cost of larger values
@@ -109,7 +132,8 @@ struct OptionSpec {
 //     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
 //     duration       0 | digits (ms|s|m|h)
 //     flag           true | false
-//     word           one of the row's choices
+//     word           one of the words of its type
+//     text           any
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
 // The values that SetOption accepts, in words: "an integer from 0 to 65535".

@@ -17,7 +17,7 @@ void Settings::Publish() {
   max_clients_memory.value_ = options_.max_clients_memory.bytes;
   max_memory.value_ = options_.max_memory.bytes;
   protected_mode.value_ = options_.protected_mode;
-  serves_unsaved.value_ = options_.on_persist_error == "serve";
+  serves_unsaved.value_ = options_.on_persist_error == OnPersistError::kServe;
   snapshot_interval.value_ = options_.snapshot_interval;
   timeout.value_ = options_.timeout;
 }

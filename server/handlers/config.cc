@@ -38,15 +38,15 @@ constexpr std::array<FixedSetting, 5> FixedSettings(ByteCount max_memory) {
 }
 
 // Redis's words for levels of the log, under Redis's name for the option. The first one counts.
-struct LogLevel {
+struct RedisLogLevel {
   std::string_view redis;
   std::string_view ours;
 };
-constexpr std::array<LogLevel, 5> kLogLevels = {{{"debug", "debug"},
-                                                 {"notice", "info"},
-                                                 {"verbose", "info"},
-                                                 {"warning", "warning"},
-                                                 {"warning", "error"}}};
+constexpr std::array<RedisLogLevel, 5> kLogLevels = {{{"debug", "debug"},
+                                                      {"notice", "info"},
+                                                      {"verbose", "info"},
+                                                      {"warning", "warning"},
+                                                      {"warning", "error"}}};
 
 // CONFIG spells values as the command line does, but for what clients know from Redis. A timeout is
 // in whole seconds there, and 0 is never.
@@ -57,7 +57,7 @@ std::string SettingText(const OptionSpec& spec, std::string_view name, const Opt
   }
   if (name == "protected-mode") return options.protected_mode ? "yes" : "no";
   if (name != "loglevel") return text;
-  return std::string(std::ranges::find(kLogLevels, text, &LogLevel::ours)->redis);
+  return std::string(std::ranges::find(kLogLevels, text, &RedisLogLevel::ours)->redis);
 }
 
 // The same value, as the command line spells it. It takes that spelling, too.
@@ -69,7 +69,7 @@ std::string OptionTextOf(const OptionSpec& spec, std::string_view name, std::str
   if (spec.name == "protected-mode" && EqualsIgnoreCase(value, "no")) return "false";
   if (!EqualsIgnoreCase(name, "loglevel")) return std::string(value);
   const auto* const level = std::ranges::find_if(
-      kLogLevels, [&](const LogLevel& one) { return EqualsIgnoreCase(one.redis, value); });
+      kLogLevels, [&](const RedisLogLevel& one) { return EqualsIgnoreCase(one.redis, value); });
   return std::string(level == kLogLevels.end() ? value : level->ours);
 }
 

@@ -147,7 +147,8 @@ void AddPersistence(Lines& lines, Services& services, Instant now) {
   lines.Add("loading", services.loading() ? 1 : 0);
   lines.Add("aof_enabled", 0);
   lines.Add("aof_rewrite_in_progress", 0);
-  lines.Add("durability", services.state ? services.options.durability : "none");
+  const Durability durability = services.state ? services.options.durability : Durability::kNone;
+  lines.Add("durability", AbslView(WordOf(durability)));
   if (!services.state) return lines.Add("rdb_bgsave_in_progress", 0);
   const LoadReport& report = services.state->load_report();
   lines.Add("unclean_restart", services.state->unclean_restart() ? 1 : 0);

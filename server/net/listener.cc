@@ -209,7 +209,7 @@ void Listener::WarnIfExposed(const ListeningSocket& listening, const std::string
 
 // Asked for when it matters, as passwords may come and go, and the mode may change.
 AccessRequirements Listener::AccessRequirementsOf(const ListeningSocket& listening) const {
-  const bool asks = services_.options.tls_auth_clients == "yes";
+  const bool asks = services_.options.tls_auth_clients == TlsAuthClients::kYes;
   return {.protected_mode = services_.settings.protected_mode(),
           .asks_for_password = AsksForPassword(services_),
           .asks_for_certificate = listening.security == Security::kTls && asks};

@@ -140,10 +140,10 @@ absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
 }
 
 absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
-  if (options.tls_auth_clients == "no") return absl::OkStatus();
+  if (options.tls_auth_clients == TlsAuthClients::kNo) return absl::OkStatus();
   if (options.tls_ca.empty()) {
     return Missing("tls-auth-clients",
-                   absl::StrCat(options.tls_auth_clients,
+                   absl::StrCat(AbslView(WordOf(options.tls_auth_clients)),
                                 " needs the authority whose clients to trust: --tls-ca (or say no, "
                                 "and serve any client)"));
   }
@@ -153,7 +153,7 @@ absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
   if (STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(options.tls_ca.c_str())) {
     SSL_CTX_set_client_CA_list(context, names);
   }
-  const bool is_optional = options.tls_auth_clients == "optional";
+  const bool is_optional = options.tls_auth_clients == TlsAuthClients::kOptional;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (is_optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT),
                      nullptr);
   return absl::OkStatus();

@@ -1,14 +1,11 @@
 #include "server/os/log.h"
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-
-#include "core/base/check.h"
 
 namespace weir {
 namespace {
@@ -32,30 +29,23 @@ std::string Escaped(char byte) {
   return {'\\', 'x', kDigits[value >> 4], kDigits[value & 15]};
 }
 
-spdlog::level::level_enum LevelOf(std::string_view name) {
-  using Level = std::pair<std::string_view, spdlog::level::level_enum>;
-  constexpr std::array<Level, 4> kLevels = {{{"debug", spdlog::level::debug},
-                                             {"info", spdlog::level::info},
-                                             {"warning", spdlog::level::warn},
-                                             {"error", spdlog::level::err}}};
-  const auto* const found = std::ranges::find(kLevels, name, &Level::first);
-  WEIR_CHECK(found != kLevels.end());
-  return found->second;
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  constexpr std::array kLevels = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                  spdlog::level::err};
+  return kLevels[static_cast<std::size_t>(level)];
 }
 
 }  // namespace
 
-void ConfigureLog(std::string_view level) {
+void ConfigureLog(LogLevel level) {
   auto logger =
       std::make_shared<spdlog::logger>("weir", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
-  logger->set_level(LevelOf(level));
+  logger->set_level(SpdlogLevel(level));
   spdlog::set_default_logger(std::move(logger));
 }
 
-void SetLogLevel(std::string_view level) {
-  spdlog::default_logger_raw()->set_level(LevelOf(level));
-}
+void SetLogLevel(LogLevel level) { spdlog::default_logger_raw()->set_level(SpdlogLevel(level)); }
 
 std::string EscapedForLog(std::string_view bytes) {
   std::string text;

@@ -21,11 +21,12 @@
 
 namespace weir {
 
-// From now on lines of `level` and above are written. Requires: one of the choices of the option
-// log-level.
-void ConfigureLog(std::string_view level);
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// From now on lines of `level` and above are written.
+void ConfigureLog(LogLevel level);
 // The same, while other threads write lines. Requires: ConfigureLog was called.
-void SetLogLevel(std::string_view level);
+void SetLogLevel(LogLevel level);
 
 inline constexpr std::size_t kLogBytesMax = 256;
 

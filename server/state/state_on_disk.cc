@@ -19,7 +19,7 @@ constexpr int kIntervalsUnknown = 2;
 
 SystemClock::PreviousRun PreviousRunOf(const Storage& storage, const Options& options) {
   if (options.reset_clock) return {};
-  const bool may_be_later = storage.unclean_restart() && options.durability != "always";
+  const bool may_be_later = storage.unclean_restart() && options.durability != Durability::kAlways;
   const Nanos unknown =
       may_be_later ? kIntervalsUnknown * Nanos{options.snapshot_interval} : Nanos{0};
   return {.last_time = storage.clock_mark(),
@@ -29,9 +29,9 @@ SystemClock::PreviousRun PreviousRunOf(const Storage& storage, const Options& op
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& options) {
-  if (options.durability == "none") return nullptr;
+  if (options.durability == Durability::kNone) return nullptr;
   if (options.data_dir.empty()) {
-    if (options.durability == "always") {
+    if (options.durability == Durability::kAlways) {
       return absl::InvalidArgumentError("--durability always needs a --data-dir");
     }
     return nullptr;
@@ -47,9 +47,9 @@ absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& op
 
 StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storage)
     : saver_options_{.database = {.directory = options.data_dir},
-                     .consistent_snapshot = options.durability == "always",
+                     .consistent_snapshot = options.durability == Durability::kAlways,
                      .drops_full = !options.allow_explicit_time},
-      always_(options.durability == "always"),
+      always_(options.durability == Durability::kAlways),
       secret_(storage->secret()),
       unclean_restart_(storage->unclean_restart()),
       previous_run_(PreviousRunOf(*storage, options)),

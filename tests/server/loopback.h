@@ -99,7 +99,7 @@ class LoopbackServer {
 
  private:
   static const Options& Quietly(const Options& options) {
-    ConfigureLog("error");
+    ConfigureLog(LogLevel::kError);
     return options;
   }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +41,7 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
     {"latency-monitor-threshold", {{"0", "0", "0"}, {"3600000", "3600000", "3600000"}}},
     {"log-level",
      {{"debug", "\"debug\"", "debug"},
+      {"info", "info", "info"},
       {"warning", "'warning'", "warning"},
       {"error", "error", "error"}}},
     {"max-clients", {{"1", "1", "1"}, {"1000000", "1000000", "1000000"}}},
@@ -211,6 +213,29 @@ TEST(OptionsTest, EveryOptionIsReadBackAsItWasSet) {
       EXPECT_EQ(OptionText(spec, options), example.read_back);
     }
   }
+}
+
+TEST(OptionsTest, AWordIsItsEnumerator) {
+  using testing::ElementsAre;
+  const auto values_of = [](std::string_view name, auto field) {
+    std::vector<std::remove_cvref_t<decltype(Options().*field)>> values;
+    for (const Example& example : kGood.at(name)) {
+      const auto line = Parse({absl::StrCat("--", AbslView(name), "=", example.text)});
+      EXPECT_TRUE(line.ok()) << line.status();
+      if (line.ok()) values.push_back(line->options.*field);
+    }
+    return values;
+  };
+  EXPECT_THAT(values_of("durability", &Options::durability),
+              ElementsAre(Durability::kSnapshot, Durability::kAlways, Durability::kNone));
+  EXPECT_THAT(values_of("log-level", &Options::log_level),
+              ElementsAre(LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError));
+  EXPECT_THAT(values_of("on-persist-error", &Options::on_persist_error),
+              ElementsAre(OnPersistError::kRefuse, OnPersistError::kServe));
+  EXPECT_THAT(values_of("tls-auth-clients", &Options::tls_auth_clients),
+              ElementsAre(TlsAuthClients::kYes, TlsAuthClients::kNo, TlsAuthClients::kOptional));
+  EXPECT_THAT(values_of("unix-socket-perm", &Options::unix_socket_perm),
+              ElementsAre(UnixSocketPerm::kOwner, UnixSocketPerm::kGroup, UnixSocketPerm::kAll));
 }
 
 TEST(OptionsTest, EveryMistakeSaysWhatWouldBeRight) {

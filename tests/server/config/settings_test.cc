@@ -16,7 +16,7 @@ TEST(SettingsTest, BeginsWithTheOptionsOfTheStart) {
   Options options = DefaultOptions();
   options.max_clients = 7;
   options.timeout = std::chrono::seconds{8};
-  options.on_persist_error = "serve";
+  options.on_persist_error = OnPersistError::kServe;
   const Settings settings(options);
   EXPECT_EQ(settings.max_clients(), 7);
   EXPECT_EQ(settings.timeout(), std::chrono::seconds{8});
@@ -33,7 +33,7 @@ TEST(SettingsTest, AChangeIsInForceAtOnce) {
     options.max_memory = {100'000'000};
     options.timeout = std::chrono::seconds{8};
     options.snapshot_interval = std::chrono::milliseconds{9};
-    options.on_persist_error = "serve";
+    options.on_persist_error = OnPersistError::kServe;
     options.protected_mode = false;
     return absl::OkStatus();
   });

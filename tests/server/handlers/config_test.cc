@@ -242,7 +242,7 @@ TEST(ConfigSetTest, RedissLevelsAreOurs) {
 // An operator's changes are in the log, with who has made them; what stays as it is is no change.
 TEST(ConfigSetTest, ChangesAreLogged) {
   testing::internal::CaptureStderr();
-  ConfigureLog("info");
+  ConfigureLog(LogLevel::kInfo);
   Conversation client;
   client.Run("CONFIG SET maxclients 10000 timeout 300 protected-mode false");
   client.Run("CONFIG SET timeout 300 port 1");
@@ -255,7 +255,7 @@ TEST(ConfigSetTest, ChangesAreLogged) {
 TEST(ConfigSetTest, TheLogsLevelChangesAtOnce) {
   testing::internal::CaptureStderr();
   Options options = DefaultOptions();
-  options.log_level = "error";
+  options.log_level = LogLevel::kError;
   ConfigureLog(options.log_level);
   Conversation client(std::make_unique<TestServer>(options));
   client.Run("CONFIG SET timeout 1");

@@ -38,7 +38,7 @@ class IoThreadTest : public testing::Test {
  protected:
   explicit IoThreadTest(const Options& options = DefaultOptions())
       : services_(options, clock_, *limiter_) {
-    ConfigureLog("error");
+    ConfigureLog(LogLevel::kError);
     thread_.Start("io", [this] { ended_.set_value(); });
   }
 

@@ -176,7 +176,7 @@ TEST(ListenerTest, AllAddressesShareOnePort) {
 
 std::string LogOfListeningOn(const std::string& address, bool protected_mode = true) {
   testing::internal::CaptureStderr();
-  ConfigureLog("warning");
+  ConfigureLog(LogLevel::kWarning);
   Options options = LoopbackOptions();
   options.bind = {address};
   options.protected_mode = protected_mode;
@@ -268,7 +268,7 @@ TEST_F(ProtectedModeTest, WhoHasToLogInIsServed) {
 TEST_F(ProtectedModeTest, ALineASecondIsLogged) {
   LoopbackServer server(options_);
   testing::internal::CaptureStderr();
-  ConfigureLog("warning");
+  ConfigureLog(LogLevel::kWarning);
   for (int i = 0; i < 200; ++i) LoopbackClient(server.port(), outside_).ReceiveAll();
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, testing::HasSubstr(absl::StrCat("refused ", outside_, ":")));

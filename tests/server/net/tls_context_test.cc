@@ -40,11 +40,11 @@ class TlsContextTest : public testing::Test {
 
 TEST_F(TlsContextTest, GoodFilesLoad) {
   EXPECT_EQ(ErrorOfLoad(), "no error");
-  for (const char* const word : {"yes", "optional"}) {
-    options_.tls_auth_clients = word;
+  for (const TlsAuthClients asked : {TlsAuthClients::kYes, TlsAuthClients::kOptional}) {
+    options_.tls_auth_clients = asked;
     EXPECT_EQ(ErrorOfLoad(), "no error");
   }
-  options_.tls_auth_clients = "no";
+  options_.tls_auth_clients = TlsAuthClients::kNo;
   options_.tls_ca.clear();
   EXPECT_EQ(ErrorOfLoad(), "no error");
 }

@@ -35,13 +35,13 @@ class TransportTest : public testing::Test {
  protected:
   TransportTest() {
     signal(SIGPIPE, SIG_IGN);  // as the server does
-    ConfigureLog("error");
-    LoadTls("yes");
+    ConfigureLog(LogLevel::kError);
+    LoadTls(TlsAuthClients::kYes);
     thread_.Start("io", [this] { ended_.set_value(); });
   }
 
   // Who comes from now on is asked so for a certificate.
-  void LoadTls(const std::string& auth_clients) {
+  void LoadTls(TlsAuthClients auth_clients) {
     Options options = DefaultOptions();
     options.tls_cert = server_.path;
     options.tls_key = server_.key;
@@ -258,12 +258,12 @@ TEST_F(TransportTest, OnlyTheAuthoritysClientsAreServed) {
   EXPECT_EQ(Outcome(options), "tlsv1 alert unknown ca");
   EXPECT_TRUE(AwaitClients(0));
 
-  LoadTls("optional");
+  LoadTls(TlsAuthClients::kOptional);
   EXPECT_EQ(Outcome(options), "tlsv1 alert unknown ca");
   options.certificate = {};
   EXPECT_EQ(Outcome(options), "served");
 
-  LoadTls("no");
+  LoadTls(TlsAuthClients::kNo);
   EXPECT_EQ(Outcome(options), "served");
   options.certificate = foreign;
   EXPECT_EQ(Outcome(options), "served");

@@ -69,7 +69,7 @@ TEST(MonitorsTest, WhoDoesNotReadIsClosed) {
   Monitor quick(monitors, reader);
   const std::string word(1000, 'x');
   testing::internal::CaptureStderr();
-  ConfigureLog("warning");
+  ConfigureLog(LogLevel::kWarning);
   std::size_t bytes_max = 0;
   for (std::size_t sent = 0; sent < 4 * Monitors::kBytesOfOneMax; sent += word.size()) {
     monitors.Show(kShown, "x", Words{word});

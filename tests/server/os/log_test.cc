@@ -15,7 +15,7 @@ namespace {
 
 TEST(LogTest, LinesHaveUtcTimeAndLevel) {
   testing::internal::CaptureStderr();
-  ConfigureLog("info");
+  ConfigureLog(LogLevel::kInfo);
   spdlog::debug("not this");
   spdlog::info("listening on {}", "127.0.0.1:7379");
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
@@ -24,7 +24,7 @@ TEST(LogTest, LinesHaveUtcTimeAndLevel) {
 }
 
 TEST(LogTest, ALevelHidesThoseBelow) {
-  const auto lines_at = [](std::string_view level) {
+  const auto lines_at = [](LogLevel level) {
     testing::internal::CaptureStderr();
     ConfigureLog(level);
     spdlog::debug("d");
@@ -34,10 +34,10 @@ TEST(LogTest, ALevelHidesThoseBelow) {
     const std::string text = testing::internal::GetCapturedStderr();
     return std::ranges::count(text, '\n');
   };
-  EXPECT_EQ(lines_at("debug"), 4);
-  EXPECT_EQ(lines_at("info"), 3);
-  EXPECT_EQ(lines_at("warning"), 2);
-  EXPECT_EQ(lines_at("error"), 1);
+  EXPECT_EQ(lines_at(LogLevel::kDebug), 4);
+  EXPECT_EQ(lines_at(LogLevel::kInfo), 3);
+  EXPECT_EQ(lines_at(LogLevel::kWarning), 2);
+  EXPECT_EQ(lines_at(LogLevel::kError), 1);
 }
 
 TEST(LogTest, BytesFromOutsideArePrintedInAscii) {

@@ -217,7 +217,7 @@ TEST(SessionTest, AnErrorEndsTheTurnForGood) {
 // client's can pass for the log's own.
 TEST(SessionTest, AForeignProtocolIsLoggedOnceAMinute) {
   testing::internal::CaptureStderr();
-  ConfigureLog("info");
+  ConfigureLog(LogLevel::kInfo);
   TestServer server;
   const auto meet = [&server](const std::string& request) {
     Conversation stranger(server);

@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 // A server without sockets that keeps its state in a directory of the test's.
 class StateOnDiskTest : public ::testing::Test {
  protected:
-  Options With(const std::string& durability) {
+  Options With(Durability durability) {
     Options options = DefaultOptions();
     options.data_dir = directory_.path() + "/data";
     options.durability = durability;
@@ -83,21 +83,21 @@ class StateOnDiskTest : public ::testing::Test {
 };
 
 TEST_F(StateOnDiskTest, IsNotKeptWhereTheOptionsWantNone) {
-  EXPECT_EQ(Opened(With("none")), nullptr);
-  Options options = With("snapshot");
+  EXPECT_EQ(Opened(With(Durability::kNone)), nullptr);
+  Options options = With(Durability::kSnapshot);
   options.data_dir.clear();
   EXPECT_EQ(Opened(options), nullptr);
 }
 
 TEST_F(StateOnDiskTest, AlwaysNeedsADirectory) {
-  Options options = With("always");
+  Options options = With(Durability::kAlways);
   options.data_dir.clear();
   EXPECT_THAT(std::string(StateOnDisk::Open(options).status().message()),
               HasSubstr("needs a --data-dir"));
 }
 
 TEST_F(StateOnDiskTest, UntilItIsLoadedCommandsThatNeedItAreRefused) {
-  Open(With("snapshot"));
+  Open(With(Durability::kSnapshot));
   Conversation client(*server_);
   EXPECT_THAT(client.Run("RL.ALLOW u 10/s"), StartsWith("-LOADING "));
   EXPECT_THAT(client.Run("LASTSAVE"), StartsWith("-LOADING "));
@@ -110,7 +110,7 @@ TEST_F(StateOnDiskTest, UntilItIsLoadedCommandsThatNeedItAreRefused) {
 }
 
 TEST_F(StateOnDiskTest, SnapshotLetsNoReplyWaitButThatOfSave) {
-  Open(With("snapshot"));
+  Open(With(Durability::kSnapshot));
   Load();
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
   std::string replies;
@@ -122,7 +122,7 @@ TEST_F(StateOnDiskTest, SnapshotLetsNoReplyWaitButThatOfSave) {
 // Goal: with `always` what changed something waits, and nothing else does. Method: one turn of
 // each.
 TEST_F(StateOnDiskTest, AlwaysLetsRepliesToChangesWait) {
-  Open(With("always"));
+  Open(With(Durability::kAlways));
   Load();
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
   const auto waits = [&](const std::vector<std::string>& words) {
@@ -153,7 +153,7 @@ TEST_F(StateOnDiskTest, AlwaysLetsRepliesToChangesWait) {
 // Goal: what is said before the first change leaves at once, and when the save fails an error
 // stands in the place of what may not be said, and of nothing else.
 TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
-  Open(With("always"));
+  Open(With(Durability::kAlways));
   Load();
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
   std::string replies;
@@ -176,7 +176,7 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
 
 // Giving back what an ended wait had reserved is a change, and its reply is an error already.
 TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
-  Open(With("always"));
+  Open(With(Durability::kAlways));
   Load();
   const auto record = server_->services.clients.Add("a", "b", 7, Instant{});
   Session session(server_->worker, record);
@@ -195,7 +195,7 @@ TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
 
 // Goal: when the save of a ticket has ended, what was changed before it was asked for is on disk.
 TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
-  Open(With("always"));
+  Open(With(Durability::kAlways));
   Load();
   {
     Conversation client(*server_);
@@ -203,7 +203,7 @@ TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
     AwaitSave(state_->RequestSave());
   }
   state_.reset();  // without a stop
-  Open(With("always"));
+  Open(With(Durability::kAlways));
   Load();
   Conversation later(*server_);
   EXPECT_EQ(later.Ask("RL.PEEK u 10/d COST 0").elements.at(1).number, 7);
@@ -212,7 +212,7 @@ TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
 // Goal: a new interval counts from the next save on. Method: one of an hour is replaced while the
 // thread waits; the save that is asked for is followed by one that is not asked for.
 TEST_F(StateOnDiskTest, ANewIntervalCountsFromTheNextSaveOn) {
-  Open(With("snapshot"));
+  Open(With(Durability::kSnapshot));
   Load();
   Conversation client(*server_);
   EXPECT_EQ(client.Run("CONFIG SET snapshot-interval 10ms"), "+OK\r\n");
@@ -222,7 +222,7 @@ TEST_F(StateOnDiskTest, ANewIntervalCountsFromTheNextSaveOn) {
 }
 
 TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
-  Open(With("snapshot"));
+  Open(With(Durability::kSnapshot));
   Load();
   {
     Conversation client(*server_);
@@ -231,7 +231,7 @@ TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
   }
   EXPECT_TRUE(state_->Stop().ok());
   state_.reset();
-  Open(With("snapshot"));
+  Open(With(Durability::kSnapshot));
   EXPECT_FALSE(state_->unclean_restart());
   Load();
   Conversation later(*server_);
@@ -240,7 +240,7 @@ TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
 }
 
 TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
-  Options options = With("snapshot");
+  Options options = With(Durability::kSnapshot);
   Open(options);
   EXPECT_EQ(state_->previous_run().last_time, Instant{});
   Load();
@@ -250,7 +250,7 @@ TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
   EXPECT_EQ(past.last_time, mark);
   EXPECT_EQ(past.uncertainty, 2 * Nanos{options.snapshot_interval});
   Options always = options;
-  always.durability = "always";
+  always.durability = Durability::kAlways;
   EXPECT_EQ(Opened(always)->previous_run().uncertainty, Nanos{0});
   options.reset_clock = true;
   EXPECT_EQ(Opened(options)->previous_run().last_time, Instant{});
@@ -259,7 +259,7 @@ TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
 // Goal: crashes in a row while the wall clock is behind move the clock on by one allowance, and a
 // save ends that. Method: lives that end without a stop; each begins where its clock's past says.
 TEST_F(StateOnDiskTest, CrashesInARowAddUpToOneAllowance) {
-  const Options options = With("snapshot");
+  const Options options = With(Durability::kSnapshot);
   const Nanos allowance = 2 * Nanos{options.snapshot_interval};
   Open(options);
   Load();
