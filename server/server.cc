@@ -40,13 +40,13 @@ constexpr unsigned kDefaultThreadsMax = 8;
 constexpr std::chrono::minutes kClockLagLoggedMin{1};
 
 // The options with their "as many as there are" filled in.
-Options EffectiveOptions(Options options, bool keeps_state) {
+Options EffectiveOptions(Options options) {
   Wipe(options.requirepass);
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
   const DescriptorBudget room =
-      FitClientsToDescriptors(options.max_clients, options.threads, keeps_state);
+      FitClientsToDescriptors(options.max_clients, options.threads, options.keeps_state());
   if (room.clients < options.max_clients && room.clients > 0) {
     spdlog::warn("max-clients is {} instead of {}: the limit on open files (ulimit -n) is {}",
                  room.clients, options.max_clients, room.limit);
@@ -90,7 +90,7 @@ class Server::Impl {
                       [this](const Limit& interned) {
                         return services_.policies.PresentLimit(interned);
                       }}),
-        services_(EffectiveOptions(options, has_state()), clock_, limiter_) {
+        services_(EffectiveOptions(options), clock_, limiter_) {
     if (has_state()) {
       services_.state = state_->get();
       services_.policies.NoteChanges();

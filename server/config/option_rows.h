@@ -6,11 +6,33 @@
 #include <chrono>
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
 #include "core/base/instant.h"
 #include "core/table/table_bound.h"
 #include "server/config/options.h"
+#include "server/os/descriptor_limit.h"
 
 namespace weir {
+
+inline constexpr auto kRedisFlag = std::to_array<RedisWord>({{"yes", "true"}, {"no", "false"}});
+inline constexpr auto kRedisLogLevels = std::to_array<RedisWord>({{"debug", "debug"},
+                                                                  {"notice", "info"},
+                                                                  {"verbose", "info"},
+                                                                  {"warning", "warning"},
+                                                                  {"warning", "error"}});
+
+// Raises the limit on open files if it has to.
+inline absl::Status CheckClientsFit(const Options& options) {
+  const DescriptorBudget room =
+      FitClientsToDescriptors(options.max_clients, options.threads, options.keeps_state());
+  if (room.clients >= options.max_clients) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("The operating system is not able to handle the specified number of clients, "
+                   "try with ",
+                   room.clients));
+}
 
 inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
     {.name = "accept-damaged-state",
@@ -53,6 +75,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::log_level,
      .fallback = "info",
      .redis_alias = "loglevel",
+     .redis_words = kRedisLogLevels,
      .live = true,
      .summary = "The lowest level of log lines that are written to standard error."},
     {.name = "max-clients",
@@ -62,6 +85,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = 1'000'000,
      .redis_alias = "maxclients",
      .live = true,
+     .check = CheckClientsFit,
      .summary = "The maximum number of connections; each needs a file descriptor and 2 KiB."},
     {.name = "max-clients-memory",
      .field = &Options::max_clients_memory,
@@ -109,6 +133,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
     {.name = "protected-mode",
      .field = &Options::protected_mode,
      .fallback = "true",
+     .redis_words = kRedisFlag,
      .live = true,
      .summary = "While clients need neither a password nor a certificate, serves only those that "
                 "come over loopback or a Unix socket."},
@@ -155,6 +180,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "0s",
      .min = 0,
      .max = 2'592'000'000,
+     .redis_seconds = true,
      .live = true,
      .summary = "Closes connections that have been idle for this long; 0 never does."},
     {.name = "tls-auth-clients",

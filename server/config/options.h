@@ -95,9 +95,20 @@ struct Options {
   std::int64_t tls_port = 0;  // 0: no TLS
   std::string unix_socket;    // path; empty: none
   UnixSocketPerm unix_socket_perm{};
+
+  // Whether there is a state on disk.
+  [[nodiscard]] bool keeps_state() const {
+    return !data_dir.empty() && durability != Durability::kNone;
+  }
 };
 
 inline constexpr std::size_t kBindAddressesMax = 16;
+
+// A value in Redis's word, and in ours.
+struct RedisWord {
+  std::string_view redis;
+  std::string_view ours;
+};
 
 // One option.
 struct OptionSpec {
@@ -114,8 +125,14 @@ struct OptionSpec {
   std::int64_t min = 0;
   std::int64_t max = 0;
   std::string_view redis_alias = {};  // the name under which tools ask CONFIG for it
-  bool live = false;                  // CONFIG SET may change it (settings.h)
-  std::string_view summary;           // a sentence: the meaning, and the cost of larger values
+  // The words of CONFIG under Redis's name, which is the alias if there is one. The first word of a
+  // value is shown; all are taken, and so are ours.
+  std::span<const RedisWord> redis_words = {};
+  bool redis_seconds = false;  // of a duration: CONFIG has whole seconds without a unit
+  bool live = false;           // CONFIG SET may change it (settings.h)
+  // Fails where the system cannot give what CONFIG SET asks for; may make room for it first.
+  absl::Status (*check)(const Options& options) = nullptr;
+  std::string_view summary;  // a sentence: the meaning, and the cost of larger values
 };
 
 // Sorted by name.

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +16,6 @@
 #include "server/access/glob.h"
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
-#include "server/os/descriptor_limit.h"
 #include "server/os/ignore_case.h"
 #include "server/os/log.h"
 #include "server/session/call.h"
@@ -37,40 +37,31 @@ constexpr std::array<FixedSetting, 5> FixedSettings(ByteCount max_memory) {
   }};
 }
 
-// Redis's words for levels of the log, under Redis's name for the option. The first one counts.
-struct RedisLogLevel {
-  std::string_view redis;
-  std::string_view ours;
-};
-constexpr std::array<RedisLogLevel, 5> kLogLevels = {{{"debug", "debug"},
-                                                      {"notice", "info"},
-                                                      {"verbose", "info"},
-                                                      {"warning", "warning"},
-                                                      {"warning", "error"}}};
+// Whether it is Redis's name for the option.
+bool IsRedisName(const OptionSpec& spec, std::string_view name) {
+  return spec.redis_alias.empty() || EqualsIgnoreCase(name, spec.redis_alias);
+}
 
-// CONFIG spells values as the command line does, but for what clients know from Redis. A timeout is
-// in whole seconds there, and 0 is never.
+// CONFIG spells values as the command line does, but for what clients know from Redis.
 std::string SettingText(const OptionSpec& spec, std::string_view name, const Options& options) {
   std::string text = OptionText(spec, options);
-  if (name == "timeout") {
-    return absl::StrCat(std::chrono::ceil<std::chrono::seconds>(options.timeout).count());
+  if (!IsRedisName(spec, name)) return text;
+  if (spec.redis_seconds) {
+    const auto field = std::get<std::chrono::milliseconds Options::*>(spec.field);
+    return absl::StrCat(std::chrono::ceil<std::chrono::seconds>(options.*field).count());
   }
-  if (name == "protected-mode") return options.protected_mode ? "yes" : "no";
-  if (name != "loglevel") return text;
-  return std::string(std::ranges::find(kLogLevels, text, &RedisLogLevel::ours)->redis);
+  const auto word = std::ranges::find(spec.redis_words, text, &RedisWord::ours);
+  return word == spec.redis_words.end() ? text : std::string(word->redis);
 }
 
 // The same value, as the command line spells it. It takes that spelling, too.
 std::string OptionTextOf(const OptionSpec& spec, std::string_view name, std::string_view value) {
+  if (!IsRedisName(spec, name)) return std::string(value);
   const bool is_number = value.find_first_not_of("0123456789") == std::string_view::npos;
-  if (spec.name == "timeout" && is_number && !value.empty())
-    return absl::StrCat(AbslView(value), "s");
-  if (spec.name == "protected-mode" && EqualsIgnoreCase(value, "yes")) return "true";
-  if (spec.name == "protected-mode" && EqualsIgnoreCase(value, "no")) return "false";
-  if (!EqualsIgnoreCase(name, "loglevel")) return std::string(value);
-  const auto* const level = std::ranges::find_if(
-      kLogLevels, [&](const RedisLogLevel& one) { return EqualsIgnoreCase(one.redis, value); });
-  return std::string(level == kLogLevels.end() ? value : level->ours);
+  if (spec.redis_seconds && is_number && !value.empty()) return absl::StrCat(AbslView(value), "s");
+  const auto word = std::ranges::find_if(
+      spec.redis_words, [&](const RedisWord& one) { return EqualsIgnoreCase(one.redis, value); });
+  return std::string(word == spec.redis_words.end() ? value : word->ours);
 }
 
 std::vector<Setting> AllSettings(const Services& services) {
@@ -124,18 +115,13 @@ absl::StatusOr<std::vector<Assignment>> ReadAssignments(std::span<const std::str
   return assignments;
 }
 
-absl::Status Assign(const Assignment& assignment, bool keeps_state, Options& options) {
+absl::Status Assign(const Assignment& assignment, Options& options) {
   const auto& [spec, name, value] = assignment;
   if (!SetOption(*spec, OptionTextOf(*spec, name, value), options).ok()) {
     return CannotSet(name, absl::StrCat("argument must be ", ExpectedText(*spec)));
   }
-  if (spec->name != "max-clients") return absl::OkStatus();
-  const DescriptorBudget room =
-      FitClientsToDescriptors(options.max_clients, options.threads, keeps_state);
-  if (room.clients >= options.max_clients) return absl::OkStatus();
-  return CannotSet(name, absl::StrCat("The operating system is not able to handle the specified "
-                                      "number of clients, try with ",
-                                      room.clients));
+  const absl::Status checked = spec->check ? spec->check(options) : absl::OkStatus();
+  return checked.ok() ? checked : CannotSet(name, StdView(checked.message()));
 }
 
 void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
@@ -178,11 +164,10 @@ void ConfigSet(Call& call) {
   call.Charge(call.arguments().size());
   const absl::StatusOr<std::vector<Assignment>> assignments = ReadAssignments(call.arguments());
   if (!assignments.ok()) return call.Fail(assignments.status());
-  const bool keeps_state = call.services().state != nullptr;
   const absl::Status changed = call.services().settings.Change([&](Options& options) {
     const Options before = options;
     for (const Assignment& assignment : *assignments) {
-      WEIR_RETURN_IF_ERROR(Assign(assignment, keeps_state, options));
+      WEIR_RETURN_IF_ERROR(Assign(assignment, options));
     }
     for (const Assignment& one : *assignments) LogChange(call, *one.spec, before, options);
     Apply(call.services(), options);
