@@ -98,7 +98,8 @@ class Server::Impl {
     access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
     services_.request_shutdown = [this](bool saves) { RequestShutdown(saves); };
-    services_.settings.set_on_change([this] { asio::post(control_, [this] { OnNewSettings(); }); });
+    services_.settings.OnChange(
+        [this](const Options&) { asio::post(control_, [this] { OnNewSettings(); }); });
   }
 
   // The threads end before what their connections use goes.

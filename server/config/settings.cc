@@ -1,26 +1,22 @@
 #include "server/config/settings.h"
 
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "core/base/status.h"
-#include "server/os/log.h"
 
 namespace weir {
+namespace {
 
-Settings::Settings(Options options) : options_(std::move(options)) {
-  MutexLock lock(mutex_);
-  Publish();
+template <typename T>
+void Publish(T value, T& in_force) {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    std::atomic_ref(in_force).store(value, std::memory_order_relaxed);
+  }
 }
 
-void Settings::Publish() {
-  max_clients.value_ = options_.max_clients;
-  max_clients_memory.value_ = options_.max_clients_memory.bytes;
-  max_memory.value_ = options_.max_memory.bytes;
-  protected_mode.value_ = options_.protected_mode;
-  serves_unsaved.value_ = options_.on_persist_error == OnPersistError::kServe;
-  snapshot_interval.value_ = options_.snapshot_interval;
-  timeout.value_ = options_.timeout;
-}
+}  // namespace
 
 Options Settings::All() const {
   MutexLock lock(mutex_);
@@ -31,16 +27,18 @@ absl::Status Settings::Change(absl::FunctionRef<absl::Status(Options& options)> 
   MutexLock lock(mutex_);
   Options changed = options_;
   WEIR_RETURN_IF_ERROR(change(changed));
-  std::swap(options_, changed);
-  Publish();
-  if (options_.log_level != changed.log_level) SetLogLevel(options_.log_level);
-  on_change_();
+  for (const OptionSpec& spec : OptionTable()) {
+    if (!spec.live) continue;
+    std::visit([&](auto field) { Publish(changed.*field, in_force_.*field); }, spec.field);
+  }
+  for (const Listener& listener : listeners_) listener(changed);
+  options_ = std::move(changed);
   return absl::OkStatus();
 }
 
-void Settings::set_on_change(std::function<void()> on_change) {
+void Settings::OnChange(Listener listener) {
   MutexLock lock(mutex_);
-  on_change_ = std::move(on_change);
+  listeners_.push_back(std::move(listener));
 }
 
 }  // namespace weir

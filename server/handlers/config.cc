@@ -135,12 +135,6 @@ void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
                EscapedForLog(old));
 }
 
-// What is told of its settings, and does not read them in Settings.
-void Apply(Services& services, const Options& options) {
-  services.limiter.set_memory_max(static_cast<std::size_t>(options.max_memory.bytes));
-  services.observers.Configure(options);
-}
-
 }  // namespace
 
 void ConfigGet(Call& call) {
@@ -170,11 +164,9 @@ void ConfigSet(Call& call) {
       WEIR_RETURN_IF_ERROR(Assign(assignment, options));
     }
     for (const Assignment& one : *assignments) LogChange(call, *one.spec, before, options);
-    Apply(call.services(), options);
     return absl::OkStatus();
   });
   if (!changed.ok()) return call.Fail(changed);
-  call.services().client_memory.Enforce();
   call.reply.SimpleString("OK");
 }
 

@@ -71,7 +71,7 @@ void AddServer(Lines& lines, Services& services, Instant now) {
 void AddClients(Lines& lines, Services& services, Instant) {
   lines.Add("connected_clients", services.clients.size());
   lines.Add("blocked_clients", services.waiters.load());
-  lines.Add("maxclients", services.settings.max_clients());
+  lines.Add("maxclients", services.settings.Get(&Options::max_clients));
 }
 
 // As Redis prints it: "1.50M".
@@ -106,9 +106,9 @@ void AddMemory(Lines& lines, Services& services, Instant) {
   add("used_memory_rss", memory.resident);
   add("used_memory_peak", memory.resident_peak);
   add("total_system_memory", SystemMemory());
-  const std::int64_t memory_max = services.settings.max_memory();
-  add("maxmemory", static_cast<std::uint64_t>(memory_max));
-  lines.Add("maxmemory_policy", AbslView(EvictionPolicy({memory_max})));
+  const ByteCount memory_max = services.settings.Get(&Options::max_memory);
+  add("maxmemory", static_cast<std::uint64_t>(memory_max.bytes));
+  lines.Add("maxmemory_policy", AbslView(EvictionPolicy(memory_max)));
   lines.Add("mem_clients_normal", services.client_memory.held_bytes());
   lines.Add("mem_fragmentation_ratio", Ratio(memory.resident, memory.heap));
   lines.Add("mem_allocator", absl::StrCat("glibc-", gnu_get_libc_version()));

@@ -31,7 +31,9 @@ Connection::~Connection() {
 }
 
 void Connection::Start() {
-  if (thread_.worker().services.settings.timeout().count() > 0) thread_.Watch(shared_from_this());
+  if (thread_.worker().services.settings.Get(&Options::timeout).count() > 0) {
+    thread_.Watch(shared_from_this());
+  }
   record_->set_on_wake([weak = weak_from_this(), executor = transport_.executor()] {
     asio::post(executor, [weak] {
       if (const std::shared_ptr<Connection> self = weak.lock()) self->OnWake();
@@ -69,7 +71,7 @@ bool Connection::CloseIfStalled(Instant now) {
     Close();
     return false;
   }
-  if (!stalled_since_) return thread_.worker().services.settings.timeout().count() > 0;
+  if (!stalled_since_) return thread_.worker().services.settings.Get(&Options::timeout).count() > 0;
   const bool is_handshaking = transport_.is_handshaking();
   if (now - *stalled_since_ < (is_handshaking ? kHandshakeTime : kStalledTime)) return true;
   if (const auto held_back = thread_.stall_throttle().Admit()) {
@@ -87,7 +89,7 @@ bool Connection::CloseIfStalled(Instant now) {
 }
 
 bool Connection::IsIdleTooLong(Instant now) const {
-  const Nanos timeout = thread_.worker().services.settings.timeout();
+  const Nanos timeout = thread_.worker().services.settings.Get(&Options::timeout);
   if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
   const Instant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
   return now - active >= timeout;
@@ -191,8 +193,9 @@ void Connection::OnSaved(const absl::Status& saved) {
   replies.swap(pending_output_);
   if (!saved.ok()) {
     std::string unsaved = replies.substr(*turn_.unsaved_from);
-    session_.ReplaceUnsaved(unsaved, StdView(saved.message()),
-                            !thread_.worker().services.settings.serves_unsaved());
+    const OnPersistError reaction =
+        thread_.worker().services.settings.Get(&Options::on_persist_error);
+    session_.ReplaceUnsaved(unsaved, StdView(saved.message()), reaction == OnPersistError::kRefuse);
     replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);

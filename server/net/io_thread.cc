@@ -91,7 +91,7 @@ void IoThread::AskForSave() {
 
 void IoThread::WatchIdle() {
   asio::post(context_, [this] {
-    if (worker_.services.settings.timeout().count() == 0) return;
+    if (worker_.services.settings.Get(&Options::timeout).count() == 0) return;
     for (const std::shared_ptr<Connection>& connection : connections_) Watch(connection);
   });
 }

@@ -210,7 +210,7 @@ void Listener::WarnIfExposed(const ListeningSocket& listening, const std::string
 // Asked for when it matters, as passwords may come and go, and the mode may change.
 AccessRequirements Listener::AccessRequirementsOf(const ListeningSocket& listening) const {
   const bool asks = services_.options.tls_auth_clients == TlsAuthClients::kYes;
-  return {.protected_mode = services_.settings.protected_mode(),
+  return {.protected_mode = services_.settings.Get(&Options::protected_mode),
           .asks_for_password = AsksForPassword(services_),
           .asks_for_certificate = listening.security == Security::kTls && asks};
 }
@@ -275,7 +275,7 @@ void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer,
     return Refuse(std::move(socket), kDenied, listening, thread);
   }
   const auto clients = static_cast<std::int64_t>(services_.clients.size());
-  if (clients >= services_.settings.max_clients()) {
+  if (clients >= services_.settings.Get(&Options::max_clients)) {
     if (const auto held_back = refusal_throttle_.Admit()) {
       spdlog::warn("refused {}: {} clients are connected ({} such lines held back)",
                    EscapedForLog(EndpointText(peer)), clients, *held_back);

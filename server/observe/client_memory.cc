@@ -39,7 +39,7 @@ void ClientMemory::Hold(ClientRecord& record, std::size_t bytes) {
 }
 
 void ClientMemory::Evict() {
-  const auto most = static_cast<std::size_t>(settings_.max_clients_memory());
+  const auto most = static_cast<std::size_t>(settings_.Get(&Options::max_clients_memory).bytes);
   while (most != 0 && held_bytes_ > most) {
     const auto largest = std::find_if(holders_.rbegin(), holders_.rend(), [](const auto& holder) {
       return !holder.second->stays.load(std::memory_order_relaxed);

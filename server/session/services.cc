@@ -44,7 +44,15 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       started(server_clock.Now()),
       run_id(RandomRunId()),
       login_throttle(server_clock),
-      foreign_throttle(server_clock, kForeignLogInterval) {}
+      foreign_throttle(server_clock, kForeignLogInterval) {
+  // Parts that keep a copy of a live option, or have to act on a new value at once.
+  settings.OnChange([this](const Options& now) {
+    SetLogLevel(now.log_level);
+    limiter.set_memory_max(static_cast<std::size_t>(now.max_memory.bytes));
+    observers.Configure(now);
+    client_memory.Enforce();
+  });
+}
 
 std::size_t Services::CountBuckets(Instant now) const {
   return explicit_time.allowed() ? limiter.CountLive(explicit_time.View(now))

@@ -57,7 +57,8 @@ struct Services {
   [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
   // It cannot be saved, and has to be: nothing may be changed.
   [[nodiscard]] bool refuses_changes() const noexcept {
-    return state && state->writes_blocked() && !settings.serves_unsaved();
+    return state && state->writes_blocked() &&
+           settings.Get(&Options::on_persist_error) == OnPersistError::kRefuse;
   }
 
   Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force

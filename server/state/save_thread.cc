@@ -43,7 +43,7 @@ void SaveThread::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     // A tick that takes longer than the interval is followed by the next at once.
     // One that failed is tried again soon, however long the interval.
-    const Nanos interval = settings_.snapshot_interval();
+    const Nanos interval = settings_.Get(&Options::snapshot_interval);
     const Nanos period = failing() ? std::min(interval, Saver::kRetryMin) : interval;
     const Nanos rest = std::max(begun + period - clock_.Now(), Nanos{0});
     wake_.wait_for(lock, stop, rest, [this] { return wanted_ > finished_; });

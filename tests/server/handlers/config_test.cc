@@ -215,7 +215,8 @@ TEST(ConfigSetTest, ATimeoutIsInSecondsOrHasAUnit) {
   for (const auto& [value, seconds] : {std::pair("0", 0), std::pair("60", 60), std::pair("5m", 300),
                                        std::pair("2592000", 2'592'000)}) {
     EXPECT_EQ(client.Call({"CONFIG", "SET", "timeout", value}), kOk) << value;
-    EXPECT_EQ(client.server().services.settings.timeout(), std::chrono::seconds{seconds});
+    EXPECT_EQ(client.server().services.settings.Get(&Options::timeout),
+              std::chrono::seconds{seconds});
     EXPECT_EQ(Get(client, "timeout"), std::to_string(seconds));
   }
   for (const char* value : {"", "-1", "x", "1.5", "2592001", "9223372036854775807"}) {
