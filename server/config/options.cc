@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -28,7 +26,6 @@
 #include "protocol/integer.h"
 #include "server/config/option_rows.h"
 #include "server/config/version.h"
-#include "server/os/ignore_case.h"
 
 namespace weir {
 namespace {
@@ -42,7 +39,7 @@ const OptionSpec* FindOption(std::string_view name) {
   return found == kOptionRows.end() ? nullptr : &*found;
 }
 
-// --- One type of value after the other: Parse* gives the value or nothing, Print the text -------
+// --- One type of value after the other: Parse gives the value or nothing, Print the text --------
 
 // The address in its usual spelling.
 std::optional<std::string> ParseAddress(const std::string& text) {
@@ -55,7 +52,7 @@ std::optional<std::string> ParseAddress(const std::string& text) {
   return std::nullopt;
 }
 
-std::optional<AddressList> ParseAddresses(std::string_view text) {
+std::optional<AddressList> Parse(const OptionSpec&, std::string_view text, AddressList Options::*) {
   AddressList addresses;
   for (const absl::string_view word :
        absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
@@ -68,69 +65,62 @@ std::optional<AddressList> ParseAddresses(std::string_view text) {
   return addresses;
 }
 
-std::optional<std::int64_t> ParseNumber(const OptionSpec& spec, std::string_view text) {
+std::optional<std::int64_t> Parse(const OptionSpec& spec, std::string_view text,
+                                  std::int64_t Options::*) {
   const std::optional<std::int64_t> number = ParseInteger(text);
   if (!number || *number < spec.min || *number > spec.max) return std::nullopt;
   return number;
 }
 
-struct SizeUnit {
+struct Unit {
   std::string_view name;
-  std::int64_t bytes;
+  std::int64_t factor;
 };
-constexpr std::array<SizeUnit, 8> kSizeUnits = {{{"", 1},
-                                                 {"b", 1},
-                                                 {"k", 1'000},
-                                                 {"kb", 1 << 10},
-                                                 {"m", 1'000'000},
-                                                 {"mb", 1 << 20},
-                                                 {"g", 1'000'000'000},
-                                                 {"gb", 1 << 30}}};
 
-std::optional<ByteCount> ParseSize(const OptionSpec& spec, std::string_view text) {
+// Digits and a unit, as a number of the unit whose factor is 1; nothing if that is over `max`.
+std::optional<std::int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units,
+                                          std::int64_t max) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto unit = std::ranges::find_if(kSizeUnits, [&](const SizeUnit& known) {
-    return EqualsIgnoreCase(known.name, text.substr(digits));
-  });
+  const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
   const std::optional<std::int64_t> number = ParseInteger(text.substr(0, digits));
-  if (unit == kSizeUnits.end() || !number || *number > spec.max / unit->bytes) return std::nullopt;
-  const std::int64_t bytes = *number * unit->bytes;
-  if (bytes != 0 && bytes < spec.min) return std::nullopt;
-  return ByteCount{bytes};
+  if (unit == units.end() || !number || *number > max / unit->factor) return std::nullopt;
+  return *number * unit->factor;
 }
 
-struct TimeUnit {
-  std::string_view name;
-  std::int64_t millis;
-};
-constexpr std::array<TimeUnit, 4> kTimeUnits = {
-    {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
-
-std::optional<milliseconds> ParseDuration(const OptionSpec& spec, std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::string_view unit = text.substr(digits);
-  const auto found = std::ranges::find(kTimeUnits, unit, &TimeUnit::name);
-  if (found == kTimeUnits.end() && text != "0") return std::nullopt;
-  const std::int64_t unit_millis = text == "0" ? 1 : found->millis;
-  const std::optional<std::int64_t> number = ParseInteger(text.substr(0, digits));
-  if (!number || *number > spec.max / unit_millis) return std::nullopt;
-  const milliseconds duration{*number * unit_millis};
-  if (duration.count() < spec.min) return std::nullopt;
-  return duration;
+std::optional<ByteCount> Parse(const OptionSpec& spec, std::string_view text,
+                               ByteCount Options::*) {
+  constexpr auto kUnits = std::to_array<Unit>({{"", 1},
+                                               {"b", 1},
+                                               {"k", 1'000},
+                                               {"kb", 1 << 10},
+                                               {"m", 1'000'000},
+                                               {"mb", 1 << 20},
+                                               {"g", 1'000'000'000},
+                                               {"gb", 1 << 30}});
+  const auto bytes = ParseQuantity(absl::AsciiStrToLower(AbslView(text)), kUnits, spec.max);
+  if (!bytes || (*bytes != 0 && *bytes < spec.min)) return std::nullopt;
+  return ByteCount{*bytes};
 }
 
-std::optional<bool> ParseFlag(std::string_view text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
-  return std::nullopt;
+std::optional<milliseconds> Parse(const OptionSpec& spec, std::string_view text,
+                                  milliseconds Options::*) {
+  constexpr auto kUnits =
+      std::to_array<Unit>({{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}});
+  const auto millis = ParseQuantity(text == "0" ? "0s" : text, kUnits, spec.max);
+  if (!millis || *millis < spec.min) return std::nullopt;
+  return milliseconds{*millis};
 }
 
-template <typename Enum>
-std::optional<Enum> ParseWord(std::string_view text) {
-  const std::vector<std::string> words = absl::StrSplit(AbslView(OptionWords(Enum{})), '|');
+std::optional<std::string> Parse(const OptionSpec&, std::string_view text, std::string Options::*) {
+  return std::string(text);
+}
+
+template <typename Word>
+std::optional<Word> Parse(const OptionSpec&, std::string_view text, Word Options::*) {
+  const std::vector<std::string> words = absl::StrSplit(AbslView(OptionWords(Word{})), '|');
   const auto found = std::ranges::find(words, text);
   if (found == words.end()) return std::nullopt;
-  return static_cast<Enum>(found - words.begin());
+  return static_cast<Word>(found - words.begin());
 }
 
 std::string Print(const AddressList& addresses) { return absl::StrJoin(addresses, ","); }
@@ -141,10 +131,9 @@ std::string Print(milliseconds duration) {
   if (millis % 1000 != 0) return absl::StrCat(millis, "ms");
   return absl::StrCat(millis / 1000, "s");
 }
-std::string Print(bool flag) { return flag ? "true" : "false"; }
 std::string Print(const std::string& text) { return text; }
-template <typename Enum>
-std::string Print(Enum word) {
+template <typename Word>
+std::string Print(Word word) {
   return std::string(WordOf(word));
 }
 
@@ -167,9 +156,9 @@ std::string Expected(const OptionSpec& spec, milliseconds Options::*) {
 }
 std::string Expected(const OptionSpec&, bool Options::*) { return "true or false"; }
 std::string Expected(const OptionSpec&, std::string Options::*) { return "any text"; }
-template <typename Enum>
-std::string Expected(const OptionSpec&, Enum Options::*) {
-  return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(OptionWords(Enum{})), {{"|", ", "}}));
+template <typename Word>
+std::string Expected(const OptionSpec&, Word Options::*) {
+  return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(OptionWords(Word{})), {{"|", ", "}}));
 }
 
 // --- The command line and the file ---------------------------------------------------------------
@@ -289,26 +278,15 @@ Options DefaultOptions() {
 }
 
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options) {
-  const auto set = [&](auto field) -> absl::Status {
-    auto value = [&] {
-      using Value = std::remove_cvref_t<decltype(options.*field)>;
-      if constexpr (std::is_same_v<Value, AddressList>) return ParseAddresses(text);
-      if constexpr (std::is_same_v<Value, std::int64_t>) return ParseNumber(spec, text);
-      if constexpr (std::is_same_v<Value, ByteCount>) return ParseSize(spec, text);
-      if constexpr (std::is_same_v<Value, milliseconds>) return ParseDuration(spec, text);
-      if constexpr (std::is_same_v<Value, bool>) return ParseFlag(text);
-      if constexpr (std::is_same_v<Value, std::string>) return std::optional<std::string>(text);
-      if constexpr (std::is_enum_v<Value>) return ParseWord<Value>(text);
-    }();
-    if (!value) {
-      return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),
-                                                     "': invalid value ", Quote(text), ": must be ",
-                                                     ExpectedText(spec)));
-    }
-    options.*field = *std::move(value);
-    return absl::OkStatus();
+  const auto set = [&](auto field) {
+    auto value = Parse(spec, text, field);
+    if (value) options.*field = *std::move(value);
+    return value.has_value();
   };
-  return std::visit(set, spec.field);
+  if (std::visit(set, spec.field)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),
+                                                 "': invalid value ", Quote(text), ": must be ",
+                                                 ExpectedText(spec)));
 }
 
 std::string ExpectedText(const OptionSpec& spec) {

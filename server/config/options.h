@@ -44,6 +44,7 @@ struct ByteCount {
 }
 
 // Options that are one of several words: the words of a type, in the order of its enumerators.
+constexpr std::string_view OptionWords(bool) { return "false|true"; }
 enum class Durability { kSnapshot, kAlways, kNone };
 constexpr std::string_view OptionWords(Durability) { return "snapshot|always|none"; }
 constexpr std::string_view OptionWords(LogLevel) { return "debug|info|warning|error"; }
