@@ -86,8 +86,9 @@ struct ArgumentSpec {
   std::span<const ArgumentSpec> parts = {};  // of kOneOf and kBlock
 };
 
-// Something to type, and what redis-cli then shows. All examples of a row run in order against a
-// fresh server whose clock stands still; docs/commands.md shows them, and a test runs them.
+// A command to type, and its reply in the short form of the docs. All examples of a row run in
+// order against a fresh server whose clock stands still; docs/commands.md shows them, and a test
+// runs them.
 struct Example {
   std::string_view command;
   std::string_view reply;

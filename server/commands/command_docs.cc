@@ -80,6 +80,13 @@ the limit's place, so that a changed policy keeps what every key owes, in time. 
 most 64 limits, those of its policies included. [recipes.md](recipes.md) shows what they are good
 for, [conformance.md](conformance.md) what they answer where others err.
 
+## How replies are printed here
+
+redis-cli prints every value of a reply on a line of its own ([README](../README.md#start-in-a-minute)
+has one). These pages print the reply to `> RL.ALLOW user:42 10/s` on one line, `1 9 0 100 0`. An
+array inside of another begins a line of its own, in brackets; strings are in quotes; `nil` is the
+null reply, and an error is printed as it is sent, `ERR ...`.
+
 ## How a request is decided
 
 All limits are decided at one time. If all admit (shadows aside), all are charged; else none is, and

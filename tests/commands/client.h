@@ -1,7 +1,7 @@
 // A client of a host, and often the host as well.
 //
 //     Client client;                                    // a host, and a client of it
-//     client.Show("RL.ALLOW user:42 10/s")              // the reply as redis-cli prints it
+//     client.Show("RL.ALLOW user:42 10/s")              // the reply in the short form of the docs
 //     client.clock().Advance(std::chrono::seconds{1});
 //     Client other(client.host());                      // another client of the same host
 #pragma once

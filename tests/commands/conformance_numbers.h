@@ -15,39 +15,19 @@ inline constexpr std::array kNumbers = {
         .here = "It is an exact fraction. Of `3/s` each third of a second gives one token, and "
                 "nothing of it is ever rounded away.",
         .transcript = R"(> RL.ALLOW k 3/s COST 3
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 # 333 ms later
 > RL.ALLOW k 3/s
-1) (integer) 0
-2) (integer) 0
-3) (integer) 1
-4) (integer) 667
-5) (integer) 0
+0 0 1 667 0
 # 1 ms later
 > RL.ALLOW k 3/s
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 # 332 ms later
 > RL.ALLOW k 3/s
-1) (integer) 0
-2) (integer) 0
-3) (integer) 1
-4) (integer) 668
-5) (integer) 0
+0 0 1 668 0
 # 1 ms later
 > RL.ALLOW k 3/s
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 )"},
     ConformanceCase{
         .title = "A rate of which a token is worth little more than a nanosecond",
@@ -56,31 +36,15 @@ inline constexpr std::array kNumbers = {
         .here = "It is worth 1.000000063 ns: the bucket is empty after 1 ns and has its token "
                 "after 2 ns.",
         .transcript = R"(> CL.THROTTLE k 0 999999937 1
-1) (integer) 0
-2) (integer) 1
-3) (integer) 0
-4) (integer) -1
-5) (integer) 1
+0 1 0 -1 1
 > CL.THROTTLE k 0 999999937 1
-1) (integer) 1
-2) (integer) 1
-3) (integer) 0
-4) (integer) 1
-5) (integer) 1
+1 1 0 1 1
 # 1 ns later
 > CL.THROTTLE k 0 999999937 1
-1) (integer) 1
-2) (integer) 1
-3) (integer) 0
-4) (integer) 1
-5) (integer) 1
+1 1 0 1 1
 # 1 ns later
 > CL.THROTTLE k 0 999999937 1
-1) (integer) 0
-2) (integer) 1
-3) (integer) 0
-4) (integer) -1
-5) (integer) 1
+0 1 0 -1 1
 )"},
     ConformanceCase{
         .title = "Remaining tokens at thousands a second",
@@ -88,23 +52,11 @@ inline constexpr std::array kNumbers = {
                      "shows 6024 of 6001.",
         .here = "6001 tokens less one are 6000.",
         .transcript = R"(> CL.THROTTLE k 6000 6000 1
-1) (integer) 0
-2) (integer) 6001
-3) (integer) 6000
-4) (integer) -1
-5) (integer) 1
+0 6001 6000 -1 1
 > CL.THROTTLE k 6000 6000 1 6000
-1) (integer) 0
-2) (integer) 6001
-3) (integer) 0
-4) (integer) -1
-5) (integer) 2
+0 6001 0 -1 2
 > CL.THROTTLE k 6000 6000 1
-1) (integer) 1
-2) (integer) 6001
-3) (integer) 0
-4) (integer) 1
-5) (integer) 2
+1 6001 0 1 2
 )"},
     ConformanceCase{.title = "More than a million a second",
                     .elsewhere =
@@ -112,29 +64,13 @@ inline constexpr std::array kNumbers = {
                         "(its issue 50). Others take the rate for a million.",
                     .here = "A count of thousands of millions a second is a limit like any other.",
                     .transcript = R"(> CL.THROTTLE k 2000000 2000000 1
-1) (integer) 0
-2) (integer) 2000001
-3) (integer) 2000000
-4) (integer) -1
-5) (integer) 1
+0 2000001 2000000 -1 1
 > RL.ALLOW k 3G/s
-1) (integer) 1
-2) (integer) 2999999999
-3) (integer) 0
-4) (integer) 1
-5) (integer) 0
+1 2999999999 0 1 0
 > RL.ALLOW k 3G/s COST 2999999999
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > RL.ALLOW k 3G/s
-1) (integer) 0
-2) (integer) 0
-3) (integer) 1
-4) (integer) 1000
-5) (integer) 0
+0 0 1 1000 0
 )"},
     ConformanceCase{
         .title = "A capacity of one",
@@ -142,31 +78,15 @@ inline constexpr std::array kNumbers = {
                      "never limits.",
         .here = "The second of two passes a second later.",
         .transcript = R"(> RL.ALLOW k 1/s
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > RL.ALLOW k 1/s
-1) (integer) 0
-2) (integer) 0
-3) (integer) 1000
-4) (integer) 1000
-5) (integer) 0
+0 0 1000 1000 0
 # 999 ms later
 > RL.ALLOW k 1/s
-1) (integer) 0
-2) (integer) 0
-3) (integer) 1
-4) (integer) 1
-5) (integer) 0
+0 0 1 1 0
 # 1 ms later
 > RL.ALLOW k 1/s
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 )"},
     ConformanceCase{
         .title = "After a long pause",
@@ -175,37 +95,17 @@ inline constexpr std::array kNumbers = {
                      "(governor before 0.8).",
         .here = "Full is full: the burst and no more, after any pause.",
         .transcript = R"(> RL.ALLOW k 5/s COST 5
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 # 2 s later
 > RL.ALLOW k 5/s COST 6
-1) (integer) 0
-2) (integer) 5
-3) (integer) -1
-4) (integer) 0
-5) (integer) 0
+0 5 -1 0 0
 > RL.ALLOW k 5/s COST 5
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 # 30 days later
 > RL.ALLOW k 5/s COST 5
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > RL.ALLOW k 5/s
-1) (integer) 0
-2) (integer) 0
-3) (integer) 200
-4) (integer) 1000
-5) (integer) 0
+0 0 200 1000 0
 )"},
     ConformanceCase{
         .title = "Waiting as long as one was told",
@@ -215,72 +115,32 @@ inline constexpr std::array kNumbers = {
         .here = "It is rounded up, in milliseconds: who waits so long is admitted, and 1 ms sooner "
                 "is not.",
         .transcript = R"(> RL.ALLOW k 7/s COST 7
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > RL.ALLOW k 7/s COST 2
-1) (integer) 0
-2) (integer) 0
-3) (integer) 286
-4) (integer) 1000
-5) (integer) 0
+0 0 286 1000 0
 # 285 ms later
 > RL.ALLOW k 7/s COST 2
-1) (integer) 0
-2) (integer) 1
-3) (integer) 1
-4) (integer) 715
-5) (integer) 0
+0 1 1 715 0
 # 1 ms later
 > RL.ALLOW k 7/s COST 2
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 )"},
     ConformanceCase{
         .title = "Seconds to wait, in CL.THROTTLE",
         .elsewhere = "10 s are shown as 11 (Dragonfly), less than a millisecond as 0 (redis-cell).",
         .here = "Seconds are rounded up, and whole seconds stay what they are.",
         .transcript = R"(> CL.THROTTLE k 2 3 1
-1) (integer) 0
-2) (integer) 3
-3) (integer) 2
-4) (integer) -1
-5) (integer) 1
+0 3 2 -1 1
 > CL.THROTTLE k 2 3 1
-1) (integer) 0
-2) (integer) 3
-3) (integer) 1
-4) (integer) -1
-5) (integer) 1
+0 3 1 -1 1
 > CL.THROTTLE k 2 3 1
-1) (integer) 0
-2) (integer) 3
-3) (integer) 0
-4) (integer) -1
-5) (integer) 1
+0 3 0 -1 1
 > CL.THROTTLE k 2 3 1
-1) (integer) 1
-2) (integer) 3
-3) (integer) 0
-4) (integer) 1
-5) (integer) 1
+1 3 0 1 1
 > CL.THROTTLE ten 0 1 10
-1) (integer) 0
-2) (integer) 1
-3) (integer) 0
-4) (integer) -1
-5) (integer) 10
+0 1 0 -1 10
 > CL.THROTTLE ten 0 1 10
-1) (integer) 1
-2) (integer) 1
-3) (integer) 0
-4) (integer) 10
-5) (integer) 10
+1 1 0 10 10
 )"},
     ConformanceCase{.title = "A cost so great that its time does not fit in 64 bits",
                     .elsewhere =
@@ -288,19 +148,11 @@ inline constexpr std::array kNumbers = {
                         "10^11 tokens of 10 a second).",
                     .here = "It is above the burst, so it never passes.",
                     .transcript = R"(> RL.ALLOW k 10/s COST 100000000000
-1) (integer) 0
-2) (integer) 10
-3) (integer) -1
-4) (integer) 0
-5) (integer) 0
+0 10 -1 0 0
 > RL.ALLOW k 10/s COST 9223372036854775807
-1) (integer) 0
-2) (integer) 10
-3) (integer) -1
-4) (integer) 0
-5) (integer) 0
+0 10 -1 0 0
 > DBSIZE
-(integer) 0
+0
 )"},
     ConformanceCase{
         .title = "Numbers that cannot be kept exactly",
@@ -310,20 +162,20 @@ inline constexpr std::array kNumbers = {
         .transcript =
             R"(> CL.THROTTLE k 9223372036854775807 1 1
 )"
-            "(error) ERR invalid max_burst '9223372036854775807': value is not an integer or out "
+            "ERR invalid max_burst '9223372036854775807': value is not an integer or out "
             "of range (0 to 9223372036854775806)\n"
             R"(> CL.THROTTLE k 1000000 1 9223372036
-(error) ERR invalid period '9223372036': value is not an integer or out of range (1 to 288230376)
+ERR invalid period '9223372036': value is not an integer or out of range (1 to 288230376)
 > RL.ALLOW k 9223372036854775807/s
 )"
-            "(error) ERR invalid limit '9223372036854775807/s': limit is too fine: period / count "
+            "ERR invalid limit '9223372036854775807/s': limit is too fine: period / count "
             "in lowest terms must have a denominator below 2^32 (here 9223372036854775807)\n"
             R"(> RL.ALLOW k 1/3285d,burst=10
 )"
-            "(error) ERR invalid limit '1/3285d,burst=10': limit is too long: burst times period "
+            "ERR invalid limit '1/3285d,burst=10': limit is too long: burst times period "
             "per token must be at most 2^61 ns (73 years)\n"
             R"(> DBSIZE
-(integer) 0
+0
 )"},
 };
 

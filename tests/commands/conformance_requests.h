@@ -14,55 +14,27 @@ inline constexpr std::array kCosts = {
                         "(clipperhouse/rate, throttlecrab, redis_rate).",
                     .here = "-1 says never. The tokens stay.",
                     .transcript = R"(> RL.ALLOW k 5/s COST 6
-1) (integer) 0
-2) (integer) 5
-3) (integer) -1
-4) (integer) 0
-5) (integer) 0
+0 5 -1 0 0
 > RL.ALLOW k 5/s COST 5
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > CL.THROTTLE k 4 1 60 6
-1) (integer) 1
-2) (integer) 5
-3) (integer) 5
-4) (integer) -1
-5) (integer) 0
+1 5 5 -1 0
 )"},
     ConformanceCase{.title = "A cost of zero",
                     .elsewhere = "It creates the key (redis-cell, throttlecrab), or is an error.",
                     .here = "It looks, always passes, writes nothing and creates nothing.",
                     .transcript = R"(> RL.ALLOW k 5/s COST 0
-1) (integer) 1
-2) (integer) 5
-3) (integer) 0
-4) (integer) 0
-5) (integer) 0
+1 5 0 0 0
 > CL.THROTTLE k 4 1 60 0
-1) (integer) 0
-2) (integer) 5
-3) (integer) 5
-4) (integer) -1
-5) (integer) 0
+0 5 5 -1 0
 > EXISTS k
-(integer) 0
+0
 > DBSIZE
-(integer) 0
+0
 > RL.ALLOW k 5/s COST 5
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > RL.ALLOW k 5/s COST 0
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 )"},
     ConformanceCase{
         .title = "A cost below zero",
@@ -71,35 +43,19 @@ inline constexpr std::array kCosts = {
         .here = "It is an error. Giving back has a command of its own, and never goes past full.",
         .transcript =
             R"(> RL.ALLOW k 5/s COST -1
-(error) ERR invalid COST '-1': value is not an integer or out of range (0 to 9223372036854775807)
+ERR invalid COST '-1': value is not an integer or out of range (0 to 9223372036854775807)
 > CL.THROTTLE k 4 1 60 -1
 )"
-            "(error) ERR invalid quantity '-1': value is not an integer or out of range (0 to "
+            "ERR invalid quantity '-1': value is not an integer or out of range (0 to "
             "9223372036854775807)\n"
             R"(> RL.ALLOW k 5/s COST 2
-1) (integer) 1
-2) (integer) 3
-3) (integer) 0
-4) (integer) 400
-5) (integer) 0
+1 3 0 400 0
 > RL.REFUND k 5/s COST 5
-1) (integer) 1
-2) (integer) 5
-3) (integer) 0
-4) (integer) 0
-5) (integer) 0
+1 5 0 0 0
 > RL.ALLOW k 5/s COST 6
-1) (integer) 0
-2) (integer) 5
-3) (integer) -1
-4) (integer) 0
-5) (integer) 0
+0 5 -1 0 0
 > RL.ALLOW k 5/s COST 5
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 )"},
     ConformanceCase{
         .title = "A denied request",
@@ -108,29 +64,13 @@ inline constexpr std::array kCosts = {
                      "left).",
         .here = "It takes nothing: what is left passes, and the time to retry does not grow.",
         .transcript = R"(> RL.ALLOW k 5/s 3/m,fixed COST 2
-1) (integer) 1
-2) (integer) 1
-3) (integer) 0
-4) (integer) 60000
-5) (integer) 1
+1 1 0 60000 1
 > RL.ALLOW k 5/s 3/m,fixed COST 2
-1) (integer) 0
-2) (integer) 1
-3) (integer) 60000
-4) (integer) 60000
-5) (integer) 1
+0 1 60000 60000 1
 > RL.ALLOW k 5/s 3/m,fixed COST 2
-1) (integer) 0
-2) (integer) 1
-3) (integer) 60000
-4) (integer) 60000
-5) (integer) 1
+0 1 60000 60000 1
 > RL.ALLOW k 5/s 3/m,fixed
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 60000
-5) (integer) 1
+1 0 0 60000 1
 )"},
     ConformanceCase{
         .title = "As many as there are",
@@ -138,31 +78,15 @@ inline constexpr std::array kCosts = {
                      "charged that no client got (redis_rate).",
         .here = "RL.TAKE grants whole tokens. The half that is left over stays in the bucket.",
         .transcript = R"(> RL.TAKE k 10/s UPTO 99
-1) (integer) 10
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+10 0 0 1000 0
 # 150 ms later
 > RL.TAKE k 10/s UPTO 99
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 950
-5) (integer) 0
+1 0 0 950 0
 # 50 ms later
 > RL.TAKE k 10/s UPTO 99
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > RL.TAKE k 10/s UPTO 99
-1) (integer) 0
-2) (integer) 0
-3) (integer) 100
-4) (integer) 1000
-5) (integer) 0
+0 0 100 1000 0
 )"},
 };
 
@@ -174,76 +98,36 @@ inline constexpr std::array kSeveral = {
                         "denied for nothing (Unkey).",
                     .here = "Nothing is charged anywhere. The reply names the limit that denied.",
                     .transcript = R"(> RL.ALLOW a 5/m
-1) (integer) 1
-2) (integer) 4
-3) (integer) 0
-4) (integer) 12000
-5) (integer) 0
+1 4 0 12000 0
 > RL.ALLOW b 1/s
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 1000
-5) (integer) 0
+1 0 0 1000 0
 > RL.ALLOW a 5/m AND b 1/s
-1) (integer) 0
-2) (integer) 0
-3) (integer) 1000
-4) (integer) 12000
-5) (integer) 1
+0 0 1000 12000 1
 > RL.PEEK a 5/m COST 0
-1) (integer) 1
-2) (integer) 4
-3) (integer) 0
-4) (integer) 12000
-5) (integer) 0
+1 4 0 12000 0
 )"},
     ConformanceCase{.title = "When all of them will admit",
                     .elsewhere = "The time to retry is that of the first limit that denied.",
                     .here = "It is that of the whole request, the longest: then it passes.",
                     .transcript = R"(> RL.ALLOW k 1/s 1/m
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 60000
-5) (integer) 0
+1 0 0 60000 0
 > RL.ALLOW k 1/s 1/m
-1) (integer) 0
-2) (integer) 0
-3) (integer) 60000
-4) (integer) 60000
-5) (integer) 1
+0 0 60000 60000 1
 # 59999 ms later
 > RL.ALLOW k 1/s 1/m
-1) (integer) 0
-2) (integer) 0
-3) (integer) 1
-4) (integer) 1
-5) (integer) 1
+0 0 1 1 1
 # 1 ms later
 > RL.ALLOW k 1/s 1/m
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 60000
-5) (integer) 0
+1 0 0 60000 0
 )"},
     ConformanceCase{
         .title = "Later for one limit, never for another",
         .elsewhere = "Clients are told to wait for the one, and then denied by the other.",
         .here = "Never wins.",
         .transcript = R"(> RL.ALLOW k 2/m COST 2
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 60000
-5) (integer) 0
+1 0 0 60000 0
 > RL.ALLOW k 2/m 5/m,cost=6
-1) (integer) 0
-2) (integer) 0
-3) (integer) -1
-4) (integer) 60000
-5) (integer) 1
+0 0 -1 60000 1
 )"},
     ConformanceCase{.title = "The same limit twice in a request",
                     .elsewhere =
@@ -251,29 +135,13 @@ inline constexpr std::array kSeveral = {
                         "though there is one token.",
                     .here = "It is one check with the summed cost.",
                     .transcript = R"(> RL.ALLOW k 3/m
-1) (integer) 1
-2) (integer) 2
-3) (integer) 0
-4) (integer) 20000
-5) (integer) 0
+1 2 0 20000 0
 > RL.ALLOW k 3/m 3/m
-1) (integer) 1
-2) (integer) 0
-3) (integer) 0
-4) (integer) 60000
-5) (integer) 0
+1 0 0 60000 0
 > RL.ALLOW k 3/m
-1) (integer) 0
-2) (integer) 0
-3) (integer) 20000
-4) (integer) 60000
-5) (integer) 0
+0 0 20000 60000 0
 > RL.ALLOW k 3/m 3/m COST 2
-1) (integer) 0
-2) (integer) 0
-3) (integer) -1
-4) (integer) 60000
-5) (integer) 0
+0 0 -1 60000 0
 )"},
     ConformanceCase{
         .title = "Another cost for each limit",
@@ -281,23 +149,9 @@ inline constexpr std::array kSeveral = {
                      "count something else (envoy-ratelimit's issue 1060).",
         .here = "Each has its own.",
         .transcript = R"(> RL.ALLOW k 10/s 100k/m,cost=1500,name=words WITHLIMITS
-1) (integer) 1
-2) (integer) 9
-3) (integer) 0
-4) (integer) 900
-5) (integer) 0
-6) 1) 1) "10/s"
-      2) (integer) 1
-      3) (integer) 10
-      4) (integer) 9
-      5) (integer) 0
-      6) (integer) 100
-   2) 1) "words"
-      2) (integer) 1
-      3) (integer) 100000
-      4) (integer) 98500
-      5) (integer) 0
-      6) (integer) 900
+1 9 0 900 0
+[["10/s" 1 10 9 0 100]
+ ["words" 1 100000 98500 0 900]]
 )"},
 };
 

@@ -47,9 +47,9 @@ What is said of other projects was read in their sources and issues in 2026; the
 since. Where no project is named, several do so. Restarts are not among the cases:
 [persistence.md](persistence.md) says what they forget.
 
-The table is followed by the transcripts, in the same order: `>` is what one types into redis-cli,
-below it is the reply, and time passes only where it says so. [commands.md](commands.md) says what
-the numbers mean.
+The table is followed by the transcripts, in the same order. `>` begins a command, its reply is
+below it, and time passes only where a line says so. [commands.md](commands.md) explains the numbers
+of a reply and how replies are printed here.
 
 )";
 

@@ -1,6 +1,6 @@
 // Goal: the examples of the documentation show what happens. Method: each row's are typed in, in
 // order, on a fresh host whose clock stands still at a realistic time; the replies are compared
-// as redis-cli prints them.
+// in the short form of the docs.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -120,16 +120,11 @@ TEST(RlInspectTest, ShowsEveryBucketThatIsNotFull) {
   EXPECT_EQ(client.Run("RL.INSPECT k"), "*0\r\n");
   client.Run("RL.ALLOW k 1000/24h,name=daily,cost=2");
   client.Run("RL.ALLOW k 10/s,burst=20 COST 20");
-  EXPECT_EQ(client.Show("RL.INSPECT k"),
-            "1) 1) \"1000/d\"\n   2) (integer) 998\n   3) (integer) 172800\n"
-            "2) 1) \"10/s,burst=20\"\n   2) (integer) 0\n   3) (integer) 2000");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[\"1000/d\" 998 172800]\n[\"10/s,burst=20\" 0 2000]");
   client.clock().Advance(Nanos{1'999'999'999});
-  EXPECT_EQ(client.Show("RL.INSPECT k"),
-            "1) 1) \"1000/d\"\n   2) (integer) 998\n   3) (integer) 170801\n"
-            "2) 1) \"10/s,burst=20\"\n   2) (integer) 19\n   3) (integer) 1");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[\"1000/d\" 998 170801]\n[\"10/s,burst=20\" 19 1]");
   client.clock().Advance(Nanos{1});
-  EXPECT_EQ(client.Show("RL.INSPECT k"),
-            "1) 1) \"1000/d\"\n   2) (integer) 998\n   3) (integer) 170800");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"1000/d\" 998 170800]]");
 }
 
 // A key with buckets exists, and its time to live is what the longest of them takes to be full.

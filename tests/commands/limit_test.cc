@@ -16,8 +16,7 @@ using std::chrono::milliseconds;
 // "user:42" may do 10 a second and 1000 an hour; one token of the slower is worth 3.6 s.
 TEST(RlAllowTest, TheFirstExample) {
   Client client;
-  EXPECT_EQ(client.Show("RL.ALLOW user:42 10/s 1000/h"),
-            "1) (integer) 1\n2) (integer) 9\n3) (integer) 0\n4) (integer) 3600\n5) (integer) 0");
+  EXPECT_EQ(client.Show("RL.ALLOW user:42 10/s 1000/h"), "1 9 0 3600 0");
 }
 
 TEST(RlAllowTest, ThreeKeysAndFourLimitsInOneRequest) {
@@ -25,35 +24,11 @@ TEST(RlAllowTest, ThreeKeysAndFourLimitsInOneRequest) {
   EXPECT_EQ(
       client.Show(
           "RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s 1000/h COST 3 AND tenant:7 1M/d WITHLIMITS"),
-      "1) (integer) 1\n"
-      "2) (integer) 7\n"
-      "3) (integer) 0\n"
-      "4) (integer) 10800\n"
-      "5) (integer) 1\n"
-      "6) 1) 1) \"100/s\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 100\n"
-      "      4) (integer) 99\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 10\n"
-      "   2) 1) \"10/s\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 10\n"
-      "      4) (integer) 7\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 300\n"
-      "   3) 1) \"1000/h\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 1000\n"
-      "      4) (integer) 997\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 10800\n"
-      "   4) 1) \"1M/d\"\n"
-      "      2) (integer) 1\n"
-      "      3) (integer) 1000000\n"
-      "      4) (integer) 999999\n"
-      "      5) (integer) 0\n"
-      "      6) (integer) 87");
+      "1 7 0 10800 1\n"
+      "[[\"100/s\" 1 100 99 0 10]\n"
+      " [\"10/s\" 1 10 7 0 300]\n"
+      " [\"1000/h\" 1 1000 997 0 10800]\n"
+      " [\"1M/d\" 1 1000000 999999 0 87]]");
 }
 
 TEST(RlAllowTest, CountsDownDeniesAndComesBack) {

@@ -161,9 +161,8 @@ TEST(RlStatsTest, TakesWaitsAndThrottlesCount) {
   client.Run("CL.THROTTLE c 0 1 60");
   EXPECT_EQ(StatsText(client), "(total) 4 3 0 3;1/s 1 1 0 1;10/s 2 1 0 1;cl.throttle 1 1 0 1;");
   EXPECT_EQ(client.Show("RL.TOP"),
-            "1) 1) \"a\"\n   2) (integer) 1\n   3) (integer) 0\n"
-            "2) 1) \"b\"\n   2) (integer) 1\n   3) (integer) 0\n"
-            "3) 1) \"c\"\n   2) (integer) 1\n   3) (integer) 0");
+            "[\"a\" 1 0]\n[\"b\" 1 0]\n"
+            "[\"c\" 1 0]");
 }
 
 TEST(RlStatsTest, ResetForgetsCountsAndKeys) {
@@ -182,9 +181,7 @@ TEST(RlStatsTest, TopBlamesTheKeyOfTheLimitThatDecided) {
   client.Run("RL.ALLOW ip 10/s AND user 1/s COST 2");
   client.Run("RL.ALLOW ip 10/s AND user 1/s COST 2");
   client.Run("RL.ALLOW ip none AND user 1/s");
-  EXPECT_EQ(client.Show("RL.TOP 10"),
-            "1) 1) \"user\"\n   2) (integer) 2\n   3) (integer) 0\n"
-            "2) 1) \"ip\"\n   2) (integer) 1\n   3) (integer) 0");
+  EXPECT_EQ(client.Show("RL.TOP 10"), "[\"user\" 2 0]\n[\"ip\" 1 0]");
   EXPECT_EQ(client.Ask("RL.TOP 1").elements.size(), 1U);
 }
 

@@ -2,7 +2,7 @@
 // worker, and any number of sessions.
 //
 //     Conversation client;                                   // a server, and a client of it
-//     client.Show("RL.ALLOW user:42 10/s")                   // the reply as redis-cli prints it
+//     client.Show("RL.ALLOW user:42 10/s")                   // the reply, reply_text.h
 //     client.server().clock.Advance(std::chrono::seconds{1});
 //     Conversation other(client.server());                   // another client of the same server
 //

@@ -1,4 +1,4 @@
-// One client's dialogue with a server, in bytes or as redis-cli shows it.
+// One client's dialogue with a server, in bytes or in the short form of the docs.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 #include "protocol/inline_words.h"
-#include "tests/support/redis_cli_text.h"
+#include "tests/support/reply_text.h"
 #include "tests/support/resp_value.h"
 
 namespace weir {
@@ -46,8 +46,8 @@ class Dialogue {
     return replies->front();
   }
 
-  // The one reply, as redis-cli prints it.
-  std::string Show(std::string_view line) { return RedisCliText(Ask(line)); }
+  // The one reply, in the short form.
+  std::string Show(std::string_view line) { return ReplyText(Ask(line)); }
 };
 
 }  // namespace weir

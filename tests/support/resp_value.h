@@ -34,6 +34,7 @@ struct RespValue {
   std::vector<RespValue> elements;  // of '*', '~', and '%' (keys and values)
 
   [[nodiscard]] bool is_error() const { return type == '-'; }
+  [[nodiscard]] bool is_aggregate() const { return type == '*' || type == '~' || type == '%'; }
   friend bool operator==(const RespValue&, const RespValue&) = default;
 };
 

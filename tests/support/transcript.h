@@ -1,8 +1,8 @@
-// Transcripts: what a person types into redis-cli, what it answers, and how time goes on between.
+// Transcripts: commands, their replies, and the time that passes between them.
 //
 //     > RL.ALLOW user:42 2/s                  a command, behind "> "
-//     1) (integer) 1                          its reply, as redis-cli prints it, to the next
-//     ...                                     command or comment
+//     1 1 0 500 0                             its reply (reply_text.h), to the next command or
+//                                             comment
 //     # 500 ms later                          time that passes: a whole number of ns, us, ms, s,
 //                                             min, h or days
 //     # Anything else is a comment.

@@ -1,6 +1,6 @@
 // Goal: the examples of the documentation show what happens. Method: each row's are typed in, in
 // order, on a fresh server whose clock stands still at a realistic time; the replies are compared
-// as redis-cli prints them. Those of the commands that limit are in tests/commands/.
+// in the short form of the docs. Those of the commands that limit are in tests/commands/.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -115,7 +115,7 @@ TEST_F(CmdAccessTest, WhoGaveNoPasswordHasToWhenOneIsAskedFor) {
 
 TEST_F(CmdAccessTest, AclSaysWhoThereIsAndWhatTheyMay) {
   Run("AUTH admin root");
-  EXPECT_EQ(client_->Show("ACL USERS"), "1) \"admin\"\n2) \"app\"\n3) \"default\"\n4) \"off\"");
+  EXPECT_EQ(client_->Show("ACL USERS"), "\"admin\" \"app\" \"default\" \"off\"");
   EXPECT_THAT(Run("ACL LIST"), HasSubstr(" ~app:* -@all +@limit\r\n"));
   EXPECT_THAT(Run("ACL GETUSER app"), HasSubstr("$13\r\n-@all +@limit\r\n"));
   EXPECT_THAT(Run("ACL CAT transaction"), StartsWith("*5\r\n$7\r\ndiscard\r\n"));

@@ -39,13 +39,8 @@ TEST_F(LatencyTest, NotesWhatTookTheThreshold) {
   RunSlowly("PING", milliseconds{120});
   RunSlowly("DEL k", milliseconds{500});
   EXPECT_EQ(client_.Show("LATENCY LATEST"),
-            "1) 1) \"command\"\n   2) (integer) 1767225603\n   3) (integer) 500\n"
-            "   4) (integer) 500\n"
-            "2) 1) \"fast-command\"\n   2) (integer) 1767225603\n   3) (integer) 120\n"
-            "   4) (integer) 150");
-  EXPECT_EQ(client_.Show("LATENCY HISTORY fast-command"),
-            "1) 1) (integer) 1767225600\n   2) (integer) 150\n"
-            "2) 1) (integer) 1767225603\n   2) (integer) 120");
+            "[\"command\" 1767225603 500 500]\n[\"fast-command\" 1767225603 120 150]");
+  EXPECT_EQ(client_.Show("LATENCY HISTORY fast-command"), "[1767225600 150]\n[1767225603 120]");
   EXPECT_EQ(client_.Run("LATENCY RESET fast-command fork"), ":1\r\n");
   EXPECT_EQ(client_.Run("LATENCY RESET"), ":1\r\n");
   EXPECT_EQ(client_.Run("LATENCY RESET"), ":0\r\n");

@@ -119,12 +119,10 @@ TEST(PolicyFileTest, ReloadReadsItAnew) {
 
   directory.Write("p.toml", "[policies]\na = \"100/s,burst=200\"\nown = \"1/s\"\n");
   EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);
-  EXPECT_EQ(client.Show("RL.POLICY LIST"), "1) \"a\"\n2) \"b\"\n3) \"own\"");
+  EXPECT_EQ(client.Show("RL.POLICY LIST"), "\"a\" \"b\" \"own\"");
   EXPECT_EQ(client.Run("RL.PEEK k @a COST 0"), Five("1 100 0 1000 0"));
   EXPECT_EQ(client.Run("RL.ALLOW l @a"), Five("0 0 -1 0 0"));
-  EXPECT_EQ(client.Show("RL.INSPECT k"),
-            "1) 1) \"@a#0\"\n   2) (integer) 100\n   3) (integer) 1000\n"
-            "2) 1) \"@b#0\"\n   2) (integer) 0\n   3) (integer) 1000");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[\"@a#0\" 100 1000]\n[\"@b#0\" 0 1000]");
 }
 
 TEST(PolicyFileTest, NothingIsDeletedByAbsence) {
@@ -145,7 +143,7 @@ TEST(PolicyFileTest, NothingIsDeletedByAbsence) {
   EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);
   EXPECT_EQ(client.Run("RL.ALLOW user:2 @free"),
             "-ERR policy 'free' is retired: the policy file does not have it\r\n");
-  EXPECT_EQ(client.Show("RL.POLICY OVERRIDES free"), "1) 1) \"user:13\"\n   2) \"none\"");
+  EXPECT_EQ(client.Show("RL.POLICY OVERRIDES free"), "[[\"user:13\" \"none\"]]");
 
   directory.Write("p.toml", both);
   EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);

@@ -34,12 +34,12 @@ TEST_F(SlowlogTest, HasWhatTookTenMilliseconds) {
   client_.server().clock.Advance(std::chrono::seconds{5});
   RunSlowly("RL.ALLOW k 10/x");  // errors are slow, too
   EXPECT_EQ(client_.Show("SLOWLOG GET"),
-            "1) 1) (integer) 1\n   2) (integer) 1767225605\n   3) (integer) 12000\n"
-            "   4) 1) \"RL.ALLOW\"\n      2) \"k\"\n      3) \"10/x\"\n"
-            "   5) \"127.0.0.1:50000\"\n   6) \"me\"\n"
-            "2) 1) (integer) 0\n   2) (integer) 1767225600\n   3) (integer) 10000\n"
-            "   4) 1) \"PING\"\n      2) \"slow\"\n"
-            "   5) \"127.0.0.1:50000\"\n   6) \"\"");
+            "[1 1767225605 12000\n"
+            " [\"RL.ALLOW\" \"k\" \"10/x\"]\n"
+            " \"127.0.0.1:50000\" \"me\"]\n"
+            "[0 1767225600 10000\n"
+            " [\"PING\" \"slow\"]\n"
+            " \"127.0.0.1:50000\" \"\"]");
 }
 
 TEST_F(SlowlogTest, GivesTenOrSoManyOrAll) {

@@ -36,7 +36,7 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
   for (int i = 0; i < 5; ++i) other.tally.denied_keys.Add("a", a);
   EXPECT_EQ(StatsText(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
-  EXPECT_EQ(client.Show("RL.TOP 1"), "1) 1) \"a\"\n   2) (integer) 6\n   3) (integer) 0");
+  EXPECT_EQ(client.Show("RL.TOP 1"), "[[\"a\" 6 0]]");
 }
 
 // However many limits are made up, so many names are counted, and the rest together.

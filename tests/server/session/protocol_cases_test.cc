@@ -232,12 +232,12 @@ TEST(KeyBytesTest, KeysOfAnyBytesAreDistinct) {
   Conversation client;
   for (const std::string& key : StrangeKeys()) {
     EXPECT_EQ(client.Call({"RL.ALLOW", key, "1/h"}), "*5\r\n:1\r\n:0\r\n:0\r\n:3600000\r\n:0\r\n")
-        << RedisCliQuoted(key);
+        << QuotedBytes(key);
   }
   for (const std::string& key : StrangeKeys()) {
     EXPECT_EQ(client.Call({"RL.PEEK", key, "1/h"}),
               "*5\r\n:0\r\n:0\r\n:3600000\r\n:3600000\r\n:0\r\n")
-        << RedisCliQuoted(key);
+        << QuotedBytes(key);
   }
   EXPECT_EQ(client.server().limiter->size().buckets, StrangeKeys().size());
 }
@@ -279,8 +279,8 @@ TEST(KeyBytesTest, BytesComeBackCountedOrEscaped) {
       Conversation client;
       const std::string reply = client.Call(request);
       const auto values = ReadRespValues(reply);
-      ASSERT_TRUE(values.has_value()) << RedisCliQuoted(reply);
-      EXPECT_EQ(values->size(), 1U) << RedisCliQuoted(reply);
+      ASSERT_TRUE(values.has_value()) << QuotedBytes(reply);
+      EXPECT_EQ(values->size(), 1U) << QuotedBytes(reply);
       EXPECT_FALSE(client.closed());
     }
   }
