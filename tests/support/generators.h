@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <rapidcheck.h>
 
@@ -34,6 +36,12 @@ namespace weir {
   return *limit;
 }
 
+// One of the limits that these words spell.
+[[nodiscard]] inline rc::Gen<Limit> LimitAmong(std::vector<std::string_view> words) {
+  return rc::gen::map(rc::gen::elementOf(std::move(words)),
+                      [](std::string_view word) { return LimitOf(word); });
+}
+
 // The rc::gen functions, without the growth of cases from small to large: all are about edges from
 // the first on.
 template <typename T>
@@ -43,20 +51,26 @@ template <typename T>
 
 // Limits of everyday, limits whose arithmetic is awkward, and the ends of what is accepted.
 [[nodiscard]] inline rc::Gen<Limit> NotableLimit() {
-  return rc::gen::map(rc::gen::elementOf(std::vector<std::string_view>{
-                          "3/s",                   // 333,333,333 1/3 ns a token
-                          "7/11ms",                // 1,571,428 4/7 ns
-                          "10/s",                  // whole nanoseconds
-                          "10/s,burst=1",          // nothing saved up
-                          "3/s,burst=1000",        // much saved up
-                          "300M/s",                // 3 1/3 ns a token
-                          "999999937/s,burst=1",   // a prime: the fraction has nine digits
-                          "4294967291/s,burst=7",  // the greatest prime below 2^32
-                          "1000000007/us",         // less than 1/1000 ns a token
-                          "1/3285d",               // the slowest
-                          "1/3285d,burst=8",       // the longest
-                      }),
-                      [](std::string_view text) { return LimitOf(text); });
+  return LimitAmong({
+      "3/s",                   // 333,333,333 1/3 ns a token
+      "7/11ms",                // 1,571,428 4/7 ns
+      "10/s",                  // whole nanoseconds
+      "10/s,burst=1",          // nothing saved up
+      "3/s,burst=1000",        // much saved up
+      "300M/s",                // 3 1/3 ns a token
+      "999999937/s,burst=1",   // a prime: the fraction has nine digits
+      "4294967291/s,burst=7",  // the greatest prime below 2^32
+      "1000000007/us",         // less than 1/1000 ns a token
+      "1/3285d",               // the slowest
+      "1/3285d,burst=8",       // the longest
+  });
+}
+
+// One limit in four as a shadow.
+[[nodiscard]] inline rc::Gen<Limit> SometimesShadow(const rc::Gen<Limit>& limit) {
+  return rc::gen::map(rc::gen::pair(limit, Between(0, 3)), [](const std::pair<Limit, int>& drawn) {
+    return drawn.second == 0 ? drawn.first.AsShadow() : drawn.first;
+  });
 }
 
 // Any token bucket that there can be: E = p / n of all magnitudes, burst from 1 to what the

@@ -1,8 +1,9 @@
-// Random use of a limiter and its policies, the same for the same seed: what two limiters answer to
-// it can be compared.
+// Random use of a limiter and its policies: what two limiters answer to the same turns can be
+// compared.
 //
 //     std::mt19937_64 random(seed);
-//     const std::string answer = RandomTurn(random, limiter, policies, now);
+//     const Turn turn = RandomUse::AnyTurn(random);
+//     const std::string answer = RandomUse(limiter, policies, now, true).Answer(turn);
 //
 // Few keys and limits of every kind, so that buckets, ids and policies come, go and come again.
 #pragma once
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <span>
 #include <sstream>
@@ -21,6 +23,7 @@
 #include "core/words/policies.h"
 #include "tests/support/generators.h"
 #include "tests/support/printing.h"
+#include "tests/support/random_turns.h"
 
 namespace weir {
 
@@ -36,26 +39,133 @@ template <typename T, std::size_t kCount>
 
 class RandomUse {
  public:
-  RandomUse(std::mt19937_64& random, Limiter& limiter, Policies& policies, Instant now, bool sweeps)
-      : random_(random), limiter_(limiter), policies_(policies), now_(now), sweeps_(sweeps) {}
+  // Where clients bring the time nothing may be swept.
+  RandomUse(Limiter& limiter, Policies& policies, Instant now, bool sweeps)
+      : limiter_(limiter), policies_(policies), now_(now), sweeps_(sweeps) {}
 
-  std::string Turn() {
-    const std::int64_t what = Draw(random_, 99);
-    if (what < 50) return Decide();
-    if (what < 56) return Take();
-    if (what < 64) return Refund();
-    if (what < 70) return Reset();
-    if (what < 76) return Reserve();
-    if (what < 82) return Inspect();
-    if (what < 88) return Sweep();
-    if (what < 99) return ChangePolicies();
-    limiter_.Clear();
-    return "clear";
+  // One of those that Answer() understands.
+  static Turn AnyTurn(std::mt19937_64& random) {
+    using What = Turn::What;
+    static const rc::Gen<Turn> turn = weir::AnyTurn({{50, What::kDecide},
+                                                     {6, What::kTake},
+                                                     {8, What::kRefund},
+                                                     {3, What::kReset},
+                                                     {3, What::kResetAll},
+                                                     {6, What::kReserve},
+                                                     {6, What::kInspect},
+                                                     {6, What::kSweep},
+                                                     {11, What::kChangePolicy},
+                                                     {1, What::kClear}},
+                                                    kUsers, kLimitNumbers);
+    return turn(rc::Random(random()), rc::kNominalSize).value();
+  }
+
+  // What the limiter and the policies answer.
+  std::string Answer(const Turn& turn) {
+    const Ask& first = turn.asks.front();
+    const std::string key = "user:" + std::to_string(first.key);
+    switch (turn.what) {
+      case Turn::What::kDecide:
+        return "decide " + Told(limiter_.Decide(RequestOf(turn, key), now_));
+      case Turn::What::kRefund:
+        return "refund " + Told(limiter_.Refund(RequestOf(turn, key), now_));
+      case Turn::What::kTake:
+        return Take(RequestOf(turn, key), 1 + first.move.part % 6);
+      case Turn::What::kReserve:
+        return Reserve(RequestOf(turn, key), turn.patience == Turn::Patience::kNone);
+      case Turn::What::kReset:
+      case Turn::What::kResetAll:
+        return Reset(turn, key);
+      case Turn::What::kInspect:
+        return Inspect(key);
+      case Turn::What::kSweep:
+        return Sweep();
+      case Turn::What::kChangePolicy:
+        return ChangePolicy(turn, key);
+      default:
+        limiter_.Clear();
+        return "clear";
+    }
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 4> kPolicies = {"free", "paid", "beta", "ban"};
+  static constexpr std::array<std::string_view, 12> kWords = {
+      "3/s",           "10/m,burst=3",  "7/11ms",          "2/s,fixed", "5/m,fixed,aligned",
+      "3/10s,sliding", "4/7ms,sliding", "2/300ms,sliding", "9/h",       "4/s,shadow",
+      "6/d,sliding",   "unlimited"};
+  static constexpr std::size_t kUsers = 6;
+  // A limit's number: one of kWords, then CL.THROTTLE's bucket twice, then a policy six times.
+  static constexpr std::size_t kThrottle = kWords.size();
+  static constexpr std::size_t kPolicy = kThrottle + 2;
+  static constexpr std::size_t kLimitNumbers = kPolicy + 6;
+
+  static std::string_view PolicyOf(const Ask& ask) {
+    return kPolicies[static_cast<std::size_t>(ask.move.part) % kPolicies.size()];
+  }
+
+  // The limits that the policy has for the key; none if there is no such policy.
+  void AddPolicy(std::string_view name, std::string_view key) {
+    const std::shared_ptr<const Policy> policy = policies_.Find(name);
+    if (!policy) return;
+    const std::shared_ptr<const PolicyLimits> own = policy->overrides->Find(key);
+    for (const PolicyLimit& limit : own ? *own : policy->limits) limits_.push_back(limit.limit);
+  }
+
+  // The first ask says whether it is CL.THROTTLE, a policy, or words: one for each ask.
+  Request RequestOf(const Turn& turn, std::string_view key) {
+    const Ask& first = turn.asks.front();
+    // Only the first three words can be waited for.
+    const bool waits = turn.what == Turn::What::kReserve;
+    limits_.clear();
+    if (first.limit >= kPolicy && !waits) {
+      AddPolicy(PolicyOf(first), key);
+    } else if (first.limit >= kThrottle && !waits) {
+      limits_.push_back(LimitOf("5/s,burst=4").OwnedBy(kThrottleOwner));
+    }
+    const bool spells = limits_.empty();
+    for (const Ask& ask : turn.asks) {
+      if (spells) limits_.push_back(LimitOf(kWords[ask.limit % (waits ? 3 : kWords.size())]));
+    }
+    Request request;
+    for (const Limit& limit : limits_) {
+      const std::int64_t cost = (first.move.part + std::ssize(request)) % 4;
+      request.push_back({.key = key, .limit = &limit, .cost = cost, .hash = limiter_.Hash(key)});
+    }
+    return request;
+  }
+
+  static std::string Told(const absl::StatusOr<Verdict>& verdict) {
+    std::ostringstream text;
+    if (verdict.ok()) text << *verdict;
+    if (!verdict.ok()) text << verdict.status();
+    return text.str();
+  }
+
+  std::string Take(const Request& request, std::int64_t upto) {
+    const auto grant = limiter_.Take(request, upto, now_);
+    if (!grant.ok()) return grant.status().ToString();
+    return "take " + std::to_string(grant->granted) + " " + Told(grant->verdict);
+  }
+
+  std::string Reserve(const Request& request, bool gives_back) {
+    const auto admission = limiter_.Reserve(request, std::chrono::seconds{5}, now_);
+    if (!admission.ok()) return admission.status().ToString();
+    std::string text = "reserve " + Told(admission->verdict);
+    if (admission->reservation && gives_back) limiter_.GiveBack(*admission->reservation);
+    if (admission->reservation) text += Told(limiter_.Settle(*admission->reservation, now_));
+    return text;
+  }
+
+  std::string Reset(const Turn& turn, std::string_view key) {
+    static_cast<void>(RequestOf(turn, key));
+    const bool all = turn.what == Turn::What::kResetAll;
+    const std::span<const Limit> limits(limits_);
+    return "reset " + std::to_string(limiter_.Reset(key, limits.first(all ? 0 : 1), now_));
   }
 
   // What is known of a key.
-  std::string Inspect() {
-    const std::string key = AnyKey();
+  std::string Inspect(const std::string& key) {
     const auto present = [&](const Limit& limit) { return policies_.PresentLimit(limit, key); };
     std::vector<std::string> lines;
     for (const LiveBucket& bucket : limiter_.Inspect(key, now_, present)) {
@@ -71,80 +181,6 @@ class RandomUse {
     return text.str();
   }
 
- private:
-  static constexpr std::array<std::string_view, 4> kPolicies = {"free", "paid", "beta", "ban"};
-  static constexpr std::array<std::string_view, 12> kWords = {
-      "3/s",           "10/m,burst=3",  "7/11ms",          "2/s,fixed", "5/m,fixed,aligned",
-      "3/10s,sliding", "4/7ms,sliding", "2/300ms,sliding", "9/h",       "4/s,shadow",
-      "6/d,sliding",   "unlimited"};
-
-  std::string AnyKey() { return "user:" + std::to_string(Draw(random_, 5)); }
-
-  // The limits of a policy for a key; none where there is no such policy.
-  void AddPolicy(std::string_view name, std::string_view key) {
-    const std::shared_ptr<const Policy> policy = policies_.Find(name);
-    if (!policy) return;
-    const std::shared_ptr<const PolicyLimits> own = policy->overrides->Find(key);
-    for (const PolicyLimit& limit : own ? *own : policy->limits) limits_.push_back(limit.limit);
-  }
-
-  Request AnyRequest(bool for_wait = false) {
-    key_ = AnyKey();
-    limits_.clear();
-    const std::int64_t kind = Draw(random_, 9);
-    if (kind == 0 && !for_wait) {
-      limits_.push_back(LimitOf("5/s,burst=4").OwnedBy(kThrottleOwner));
-    } else if (kind < 4 && !for_wait) {
-      AddPolicy(DrawOne(random_, kPolicies), key_);
-    }
-    const std::int64_t words = limits_.empty() ? 1 + Draw(random_, 2) : 0;
-    for (std::int64_t i = 0; i < words; ++i) {
-      limits_.push_back(LimitOf(for_wait ? kWords[static_cast<std::size_t>(Draw(random_, 2))]
-                                         : DrawOne(random_, kWords)));
-    }
-    Request request;
-    for (const Limit& limit : limits_) {
-      request.push_back(
-          {.key = key_, .limit = &limit, .cost = Draw(random_, 3), .hash = limiter_.Hash(key_)});
-    }
-    return request;
-  }
-
-  static std::string Told(const absl::StatusOr<Verdict>& verdict) {
-    std::ostringstream text;
-    if (verdict.ok()) text << *verdict;
-    if (!verdict.ok()) text << verdict.status();
-    return text.str();
-  }
-
-  std::string Decide() { return "decide " + Told(limiter_.Decide(AnyRequest(), now_)); }
-  std::string Refund() { return "refund " + Told(limiter_.Refund(AnyRequest(), now_)); }
-
-  std::string Take() {
-    const Request request = AnyRequest();
-    const auto grant = limiter_.Take(request, 1 + Draw(random_, 5), now_);
-    if (!grant.ok()) return grant.status().ToString();
-    return "take " + std::to_string(grant->granted) + " " + Told(grant->verdict);
-  }
-
-  std::string Reserve() {
-    const Request request = AnyRequest(true);
-    const bool gives_back = Draw(random_, 1) == 0;
-    const auto admission = limiter_.Reserve(request, std::chrono::seconds{5}, now_);
-    if (!admission.ok()) return admission.status().ToString();
-    std::string text = "reserve " + Told(admission->verdict);
-    if (admission->reservation && gives_back) limiter_.GiveBack(*admission->reservation);
-    if (admission->reservation) text += Told(limiter_.Settle(*admission->reservation, now_));
-    return text;
-  }
-
-  std::string Reset() {
-    static_cast<void>(AnyRequest());
-    const bool all = Draw(random_, 1) == 0;
-    const std::span<const Limit> limits(limits_);
-    return "reset " + std::to_string(limiter_.Reset(key_, limits.first(all ? 0 : 1), now_));
-  }
-
   std::string Sweep() {
     for (std::size_t i = 0; sweeps_ && i < kPartitionCount; ++i) {
       limiter_.Sweep(i, now_);
@@ -154,44 +190,37 @@ class RandomUse {
     return "sweep";
   }
 
-  PolicyLimits AnyPolicyLimits() {
+  // One or two limits, as many as there are asks.
+  static PolicyLimits PolicyLimitsOf(const Turn& turn) {
     PolicyLimits limits;
-    const std::int64_t count = 1 + Draw(random_, 1);
-    for (std::int64_t i = 0; i < count; ++i) {
-      limits.push_back({.limit = LimitOf(DrawOne(random_, kWords)), .cost = {}, .label = {}});
+    for (const Ask& ask : turn.asks) {
+      const std::string_view word = kWords[ask.limit % kWords.size()];
+      if (limits.size() < 2) limits.push_back({.limit = LimitOf(word), .cost = {}, .label = {}});
     }
     return limits;
   }
 
-  std::string ChangePolicies() {
-    const std::string_view name = DrawOne(random_, kPolicies);
-    const std::string key = AnyKey();
-    const std::int64_t what = Draw(random_, 5);
-    if (what < 2) return "set " + policies_.Set(name, AnyPolicyLimits()).ToString();
+  std::string ChangePolicy(const Turn& turn, const std::string& key) {
+    const std::string_view name = PolicyOf(turn.asks.front());
+    const std::int64_t what = turn.move.part % 6;
+    if (what < 2) return "set " + policies_.Set(name, PolicyLimitsOf(turn)).ToString();
     if (what == 2) {
       const absl::StatusOr<std::uint32_t> gone = policies_.Delete(name);
       if (gone.ok()) limiter_.ForgetPolicies(std::span(&*gone, 1));
       return "delete " + gone.status().ToString();
     }
-    if (what < 5) return "override " + policies_.Override(name, key, AnyPolicyLimits()).ToString();
+    if (what < 5) {
+      return "override " + policies_.Override(name, key, PolicyLimitsOf(turn)).ToString();
+    }
     return "remove " + policies_.RemoveOverride(name, key).status().ToString();
   }
 
-  std::mt19937_64& random_;
   Limiter& limiter_;
   Policies& policies_;
   const Instant now_;
   const bool sweeps_;
-  std::string key_;
-  std::vector<Limit> limits_;
+  std::vector<Limit> limits_;  // of the last request
 };
-
-// One random thing that is asked of them; returns what they answered. Where clients bring the time
-// nothing may be swept.
-inline std::string RandomTurn(std::mt19937_64& random, Limiter& limiter, Policies& policies,
-                              Instant now, bool sweeps = true) {
-  return RandomUse(random, limiter, policies, now, sweeps).Turn();
-}
 
 // How far time goes on between two turns: not at all, a little, or until most is full again.
 [[nodiscard]] inline Nanos RandomPause(std::mt19937_64& random) {

@@ -122,7 +122,7 @@ class Lives {
 
   void Use(std::int64_t turns) {
     for (std::int64_t i = Draw(random_, turns); i > 0; --i) {
-      Turn(random_, *state_, NextInstant());
+      Answer(RandomUse::AnyTurn(random_), *state_, NextInstant());
     }
   }
 
@@ -153,17 +153,16 @@ class Lives {
     disk_.Load(restored, DropsBefore());
     for (int i = 0; i < 60 && !testing::Test::HasFailure(); ++i) {
       const Instant now = NextInstant();
-      std::mt19937_64 same = random_;
-      const std::string first = Turn(same, *state_, now);
-      const std::string second = Turn(random_, restored, now);
-      ASSERT_EQ(first, second) << "turn " << i << " after the restart, at " << now;
+      const Turn turn = RandomUse::AnyTurn(random_);
+      ASSERT_EQ(Answer(turn, *state_, now), Answer(turn, restored, now))
+          << "turn " << i << " after the restart, at " << now << turn;
     }
     Begin();
   }
 
  private:
-  std::string Turn(std::mt19937_64& random, State& state, Instant now) const {
-    return RandomTurn(random, state.limiter, state.policies, now, options_.time_is_ordered);
+  std::string Answer(const Turn& turn, State& state, Instant now) const {
+    return RandomUse(state.limiter, state.policies, now, options_.time_is_ordered).Answer(turn);
   }
   std::optional<Instant> DropsBefore() const {
     return options_.time_is_ordered ? std::optional(now_) : std::nullopt;

@@ -1,0 +1,92 @@
+// Random histories of a limiter: turns that are drawn before the limits and their state are known.
+//
+//     const rc::Gen<Turn> turn =
+//         AnyTurn({{50, Turn::What::kDecide}, {5, Turn::What::kInspect}}, kKeys, kLimits);
+//
+// A turn says how long to wait and what to cost as a Move (histories.h), in relation to the state
+// that it meets, so most turns hit an edge of the rule. Keys and limits are numbers; the reader of
+// a turn gives them a meaning (model_history.h, random_load.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include <rapidcheck.h>
+
+#include "tests/support/generators.h"
+#include "tests/support/histories.h"
+
+namespace weir {
+
+// One limit that is asked of one key.
+struct Ask {
+  std::size_t key = 0;
+  std::size_t limit = 0;
+  Move move;  // says what it costs
+
+  friend std::ostream& operator<<(std::ostream& out, const Ask& ask) {
+    return out << "key " << ask.key << " limit " << ask.limit << ask.move;
+  }
+};
+
+struct Turn {
+  enum class What {
+    kDecide,
+    kPeek,
+    kTake,
+    kRefund,
+    kReserve,
+    kServe,
+    kGiveBack,
+    kReset,
+    kResetAll,
+    kInspect,
+    kSweep,
+    kReclaim,
+    kChangePolicy,
+    kClear
+  };
+  // How long a reservation may wait, in relation to how long it would have to.
+  enum class Patience { kNone, kTooShort, kJust, kLong };
+
+  What what = What::kDecide;
+  Move move;  // says how long to wait before
+  Patience patience = Patience::kNone;
+  std::vector<Ask> asks;  // one to five; some ask the same
+
+  friend std::ostream& operator<<(std::ostream& out, const Turn& turn) {
+    constexpr std::array kNames = {"decide", "peek",      "take",          "refund",    "reserve",
+                                   "serve",  "give back", "reset",         "reset all", "inspect",
+                                   "sweep",  "reclaim",   "change policy", "clear"};
+    constexpr std::array kPatience = {"none", "too short", "just enough", "all there is"};
+    out << "\n"
+        << kNames[static_cast<std::size_t>(turn.what)] << turn.move << ", patience "
+        << kPatience[static_cast<std::size_t>(turn.patience)] << ":";
+    for (const Ask& ask : turn.asks) out << "\n    " << ask;
+    return out;
+  }
+};
+
+// How often each kind of turn comes, among all of them.
+using TurnWeights = std::vector<std::pair<std::size_t, Turn::What>>;
+
+inline rc::Gen<Turn> AnyTurn(const TurnWeights& weights, std::size_t keys, std::size_t limits) {
+  std::vector<Turn::What> kinds;
+  for (const auto& [weight, what] : weights) kinds.insert(kinds.end(), weight, what);
+  const auto ask =
+      rc::gen::build<Ask>(rc::gen::set(&Ask::key, Between<std::size_t>(0, keys - 1)),
+                          rc::gen::set(&Ask::limit, Between<std::size_t>(0, limits - 1)),
+                          rc::gen::set(&Ask::move, AnyMove()));
+  const auto asks = rc::gen::mapcat(Between<std::size_t>(1, 5), [ask](std::size_t count) {
+    return rc::gen::container<std::vector<Ask>>(count, ask);
+  });
+  return rc::gen::build<Turn>(
+      rc::gen::set(&Turn::what, rc::gen::elementOf(kinds)), rc::gen::set(&Turn::move, AnyMove()),
+      rc::gen::set(&Turn::patience, rc::gen::cast<Turn::Patience>(Between(0, 3))),
+      rc::gen::set(&Turn::asks, asks));
+}
+
+}  // namespace weir
