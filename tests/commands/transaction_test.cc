@@ -7,20 +7,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/commands/client.h"
+#include "tests/support/transaction_fixture.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kOk = "+OK\r\n";
-constexpr std::string_view kQueued = "+QUEUED\r\n";
 
-class RlTransactionTest : public testing::Test {
+class RlTransactionTest : public TransactionFixture<Client> {
  protected:
-  void Queue(std::string_view line) { EXPECT_EQ(client_.Run(line), kQueued) << line; }
-  void Multi() { EXPECT_EQ(client_.Run("MULTI"), kOk); }
-  std::string Exec() { return client_.Run("EXEC"); }
-
-  Client client_;
   Client other_{client_.host()};
 };
 
