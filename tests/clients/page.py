@@ -17,25 +17,26 @@ FOLDER = Path(__file__).parent
 BEGIN = """\
 # Clients
 
-`./dev docs` writes this page, and a test compares it with the programs that its code comes from:
-tests/clients has one for each client library here, and `./dev clients` runs them all.
+`./dev docs` writes this page from the programs in tests/clients, one for each client library. A
+test fails when the page is stale, and `./dev clients` runs the programs.
 
 RL.ALLOW is a command like any other, and every client library has a call for commands that it does
-not know by name. `port`, `user`, `password` and `deadline` are yours: 7379, no user and no password
-where the server has none, and, say, 50 ms. The answer is the same five integers in RESP2 and RESP3;
-a denial is an answer, and a limit that is misspelt is what the library has for errors.
+not know by name. In the code below, `port`, `user`, `password` and `deadline` are yours: 7379, no
+user and no password if the server has none, and, say, 50 ms. The reply is the same five integers in
+RESP2 and RESP3. A denial is a reply like any other; a misspelt limit is an error, raised or
+returned as the library does it.
 
-**No reply may be cached**: time alone changes a bucket. A library's client-side caching stays off,
-and CLIENT TRACKING is an unknown command.
+**Do not cache replies**: time alone changes a bucket. Leave the library's client-side caching off;
+weir does not know CLIENT TRACKING.
 
-**A request that is sent twice is charged twice.** Some libraries repeat automatically what got no
-reply. Below they are told not to; it is tested with a connection that loses one reply.
+**A request that is sent twice is charged twice.** Some libraries send a request again if it got no
+reply. The code below turns that off, and a test checks it with a connection that loses one reply.
 
-[examples](../examples) has wrappers that have a deadline and that fail open or closed, as you
-choose; [recipes.md](recipes.md) says what to ask for.
+[examples](../examples) has wrappers with a deadline that fail open or closed, as you choose;
+[recipes.md](recipes.md) shows requests for common uses.
 
-A user of `--users-file` needs no more than @limit: besides the commands that decide, it has all
-that the libraries send on their own, such as HELLO, CLIENT SETINFO, INFO and MULTI.
+A user of `--users-file` needs only the category @limit: it has the commands that decide, and those
+that libraries send on their own, such as HELLO, CLIENT SETINFO, INFO and MULTI.
 
 ```
 user app on >secret ~* +@limit
@@ -57,9 +58,9 @@ SECTIONS = (
         "apt-get install redis-tools",
         "redis_cli.py",
         """\
-At its prompt it shows the words of each command while they are typed, and reconnects with the
-next command. `-e` makes an error of an answer an exit status of 1; `--pipe` sends a file of
-requests. redis-benchmark ends at the first error:
+At its prompt redis-cli shows the words of each command while you type, and reconnects with the next
+command. With `-e` an error reply exits with status 1; `--pipe` sends a file of requests.
+redis-benchmark ends at the first error:
 `redis-benchmark -p 7379 -P 16 -r 100000 RL.ALLOW user:__rand_int__ 10/s`.""",
     ),
     Section(
@@ -76,8 +77,8 @@ into MULTI; `pipeline(transaction=False)` does not.""",
         "apt-get install libhiredis-dev",
         "hiredis.cc",
         """\
-A context without a reply is of no use any more: free it, connect and log in again. It is for one
-thread.""",
+After a call without a reply the context cannot be used again: free it, connect and log in. A
+context is for one thread.""",
     ),
     Section(
         "Ruby: redis-rb",
@@ -93,17 +94,17 @@ Within `pipelined` and `multi` the call is `batch.call(...)`.""",
         "apt-get install php-redis",
         "php_redis.php",
         """\
-A bad limit is no exception: the answer is `false`, and `getLastError()` has the text. A lost reply
-is a `RedisException`. The next call reconnects and logs in.""",
+A bad limit raises no exception: the call returns `false`, and `getLastError()` has the text. A lost
+reply is a `RedisException`. The next call reconnects and logs in.""",
     ),
     Section(
         "Perl: Redis.pm",
         "apt-get install libredis-perl",
         "perl_redis.pl",
         """\
-`reconnect` reconnects before a request, for as long as it says, and repeats none. A bad limit
-and a lost reply die. With a function as the last argument the request is one of a pipeline, and
-`wait_all_responses` calls the functions.""",
+With `reconnect` a call first reconnects if it has to, within that time, and repeats no request. A
+bad limit or a lost reply is a `die`. With a function as its last argument a call is one of a
+pipeline, and `wait_all_responses` calls the functions.""",
     ),
     Section(
         "JavaScript: node-redis 4, 5 and 6",
