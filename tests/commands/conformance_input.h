@@ -10,10 +10,9 @@ namespace weir::conformance {
 inline constexpr std::array kInput = {
     ConformanceCase{
         .title = "A count or a period of zero",
-        .elsewhere = "A division by zero ends the program, or everything passes "
-                     "(clipperhouse/rate).",
-        .here = "It is an error. `none` is the limit that never admits, `unlimited` the one that "
-                "always does.",
+        .elsewhere =
+            "A division by zero ends the program, or every request passes (clipperhouse/rate).",
+        .here = "It is an error. The limit `none` never admits, `unlimited` always does.",
         .transcript =
             R"(> RL.ALLOW k 0/s
 ERR invalid limit '0/s': count must be 1 to 9223372036854775807
@@ -33,8 +32,8 @@ ERR invalid period '0': value is not an integer or out of range (1 to 288230376)
 0
 )"},
     ConformanceCase{
-        .title = "Numbers below zero, and words that are none",
-        .elsewhere = "Values below zero are computed with (redis-cell).",
+        .title = "Negative numbers, and words that are not numbers",
+        .elsewhere = "Negative numbers are computed with (redis-cell).",
         .here = "The error names the word and what would be right.",
         .transcript =
             R"(> CL.THROTTLE k -1 1 60
@@ -57,17 +56,17 @@ ERR invalid COST '01': value is not an integer or out of range (0 to 92233720368
 0
 )"},
     ConformanceCase{.title = "A mistake in the last of several limits",
-                    .elsewhere = "Those before it are charged by then.",
-                    .here = "Everything is read before anything is decided.",
+                    .elsewhere = "The limits before it are already charged.",
+                    .here = "The whole request is read before anything is decided.",
                     .transcript = R"(> RL.ALLOW a 5/s AND b 5/s 0/s
 ERR invalid limit '0/s': count must be 1 to 9223372036854775807
 > EXISTS a b
 0
 )"},
     ConformanceCase{
-        .title = "A key that is no text",
+        .title = "A key that is not text",
         .elsewhere = "The connection is closed (throttlecrab), or the module panics (redis-cell).",
-        .here = "A key is any bytes, none at all included.",
+        .here = "A key is any string of bytes, the empty one included.",
         .transcript = R"(> RL.ALLOW "\xff\x00\r\n" 5/s
 1 4 0 200 0
 > RL.ALLOW "" 5/s
@@ -80,11 +79,11 @@ ERR invalid limit '0/s': count must be 1 to 9223372036854775807
     ConformanceCase{
         .title = "A limit that is changed",
         .elsewhere = "The stored time is read with the new numbers, so a client may be locked out "
-                     "for long.",
-        .here = "A limit written in the request is another limit: it starts full. In a policy the "
-                "debt stays, in time. CL.THROTTLE keeps one bucket a key. Under lower numbers a "
-                "debt lasts as long as under those that made it, as in redis-cell, so raising "
-                "them again forgives nothing.",
+                     "for a long time.",
+        .here = "A changed limit in a request is another limit, and starts full. A changed policy "
+                "keeps every debt, in time. CL.THROTTLE keeps one bucket a key, whatever the "
+                "numbers: as in redis-cell, a debt lasts as long as it did under the numbers that "
+                "made it, so lowering them and raising them again forgives nothing.",
         .transcript = R"(> RL.ALLOW k 10/h COST 10
 1 0 0 3600000 0
 > RL.ALLOW k 11/h
@@ -112,8 +111,8 @@ inline constexpr std::array kTime = {
         .title = "A clock that goes back",
         .elsewhere = "Tokens are made from nothing, or clients are denied for as long as the wall "
                      "clock was set back.",
-        .here = "The server's clock is the boot time and never goes back. Where the time comes "
-                "with the request and goes back, no token is made.",
+        .here = "The server's time is the machine's boot-time clock, which never goes back. Where "
+                "requests bring the time and it goes back, no token is made.",
         .transcript = R"(> RL.ALLOW k 2/s COST 2 AT 1700000010000000000
 1 0 0 1000 0
 > RL.ALLOW k 2/s AT 1700000009500000000
@@ -128,13 +127,13 @@ inline constexpr std::array kTime = {
         .explicit_time = true},
     ConformanceCase{
         .title = "A stored time that cannot be right",
-        .elsewhere =
-            "A wrong entry locks its key out, for 115 days in one case (upstash/ratelimit's "
-            "pull request 156).",
+        .elsewhere = "A wrong entry locks its key out, for 115 days in one case "
+                     "(upstash/ratelimit's pull request 156).",
         .here =
-            "No token bucket is believed to owe more than its capacity and the longest wait that "
-            "the server allows (60 s), and no window to end later than in two periods. A time "
-            "beyond that delays, and does not lock out.",
+            "It is cut to what the limit can have produced: a token bucket owes at most its "
+            "capacity (in a policy, the greatest that it has had) and the server's longest wait "
+            "(60 s), a window ends within two periods. So it delays, and never locks out. Only "
+            "CL.THROTTLE, whose numbers come with each request, believes a debt of up to 36 years.",
         .transcript = R"(> RL.ALLOW k 2/s AT 1800000000000000000
 1 1 0 500 0
 > RL.ALLOW k 2/s AT 1700000000000000000
@@ -145,13 +144,12 @@ inline constexpr std::array kTime = {
 1 0 0 1000 0
 )",
         .explicit_time = true},
-    ConformanceCase{
-        .title = "The end of a fixed window",
-        .elsewhere = "Denied requests count on (rate-limiter-flexible), and windows end at times "
-                     "that are rounded.",
-        .here = "A window begins with its first request and ends to the nanosecond; then the whole "
-                "count is back.",
-        .transcript = R"(> RL.ALLOW k 2/s,fixed
+    ConformanceCase{.title = "The end of a fixed window",
+                    .elsewhere = "Denied requests are counted as well (rate-limiter-flexible), or "
+                                 "windows end at rounded times.",
+                    .here = "A window begins with its first request and ends one period later, to "
+                            "the nanosecond; then the whole count is back.",
+                    .transcript = R"(> RL.ALLOW k 2/s,fixed
 1 1 0 1000 0
 # 900 ms later
 > RL.ALLOW k 2/s,fixed
@@ -165,12 +163,12 @@ inline constexpr std::array kTime = {
 > RL.ALLOW k 2/s,fixed COST 2
 1 0 0 1000 0
 )"},
-    ConformanceCase{
-        .title = "A sliding window of one",
-        .elsewhere = "It is rounded to nothing, or never admits again (upstash/ratelimit's issue "
-                     "39).",
-        .here = "The window before counts in proportion to its overlap, compared as a fraction.",
-        .transcript = R"(> RL.ALLOW k 1/s,sliding
+    ConformanceCase{.title = "A sliding window of one",
+                    .elsewhere = "The count is rounded to nothing, or the limit never admits again "
+                                 "(upstash/ratelimit's issue 39).",
+                    .here = "The previous window counts in proportion to its overlap with the last "
+                            "period, compared as a fraction.",
+                    .transcript = R"(> RL.ALLOW k 1/s,sliding
 1 0 0 2000 0
 > RL.ALLOW k 1/s,sliding
 0 0 2000 2000 0
@@ -185,10 +183,10 @@ inline constexpr std::array kTime = {
 1 0 0 2000 0
 )"},
     ConformanceCase{
-        .title = "Buckets that are no longer asked for",
-        .elsewhere = "Entries that live as long as the process, or are swept while they are used "
+        .title = "Buckets that are no longer used",
+        .elsewhere = "Entries stay as long as the process, are removed while they are used "
                      "(clipperhouse/rate), or have no time to live (upstash/ratelimit's issue 95).",
-        .here = "A full bucket is the same as none, and exists no more.",
+        .here = "A full bucket is the same as no bucket, and its key is gone.",
         .transcript = R"(> RL.ALLOW k 10/s COST 10
 1 0 0 1000 0
 > PTTL k

@@ -10,10 +10,10 @@ namespace weir::conformance {
 inline constexpr std::array kNumbers = {
     ConformanceCase{
         .title = "A rate that does not divide a second",
-        .elsewhere = "The time that a token is worth is cut to whole nanoseconds or microseconds, "
-                     "or kept in a floating-point number, so a rate drifts from what was asked.",
-        .here = "It is an exact fraction. Of `3/s` each third of a second gives one token, and "
-                "nothing of it is ever rounded away.",
+        .elsewhere = "The time of one token is rounded to whole nanoseconds or microseconds, or "
+                     "kept as a floating-point number, so the rate drifts from what was asked.",
+        .here = "The time of a token is an exact fraction: `3/s` gives one token each third of a "
+                "second, and nothing is ever rounded away.",
         .transcript = R"(> RL.ALLOW k 3/s COST 3
 1 0 0 1000 0
 # 333 ms later
@@ -29,13 +29,12 @@ inline constexpr std::array kNumbers = {
 > RL.ALLOW k 3/s
 1 0 0 1000 0
 )"},
-    ConformanceCase{
-        .title = "A rate of which a token is worth little more than a nanosecond",
-        .elsewhere = "A token is worth a whole number of nanoseconds; where that is none, "
-                     "everything passes (clipperhouse/rate).",
-        .here = "It is worth 1.000000063 ns: the bucket is empty after 1 ns and has its token "
-                "after 2 ns.",
-        .transcript = R"(> CL.THROTTLE k 0 999999937 1
+    ConformanceCase{.title = "A rate of nearly one token a nanosecond",
+                    .elsewhere = "The time of one token is cut to whole nanoseconds; if that "
+                                 "leaves 0, every request passes (clipperhouse/rate).",
+                    .here = "A token takes 1.000000063 ns: after 1 ns the bucket is still empty, "
+                            "after 2 ns it has its token.",
+                    .transcript = R"(> CL.THROTTLE k 0 999999937 1
 0 1 0 -1 1
 > CL.THROTTLE k 0 999999937 1
 1 1 0 1 1
@@ -46,12 +45,11 @@ inline constexpr std::array kNumbers = {
 > CL.THROTTLE k 0 999999937 1
 0 1 0 -1 1
 )"},
-    ConformanceCase{
-        .title = "Remaining tokens at thousands a second",
-        .elsewhere = "Dividing by a time that was cut to microseconds gives too many: redis-cell "
-                     "shows 6024 of 6001.",
-        .here = "6001 tokens less one are 6000.",
-        .transcript = R"(> CL.THROTTLE k 6000 6000 1
+    ConformanceCase{.title = "Remaining tokens at thousands a second",
+                    .elsewhere = "Dividing by a time that was cut to microseconds shows too many: "
+                                 "redis-cell shows 6024 of 6001.",
+                    .here = "6001 tokens less one are 6000.",
+                    .transcript = R"(> CL.THROTTLE k 6000 6000 1
 0 6001 6000 -1 1
 > CL.THROTTLE k 6000 6000 1 6000
 0 6001 0 -1 2
@@ -59,10 +57,9 @@ inline constexpr std::array kNumbers = {
 1 6001 0 1 2
 )"},
     ConformanceCase{.title = "More than a million a second",
-                    .elsewhere =
-                        "redis-cell divides by a time that has become 0 and shows 2^63-1 remaining "
-                        "(its issue 50). Others take the rate for a million.",
-                    .here = "A count of thousands of millions a second is a limit like any other.",
+                    .elsewhere = "redis-cell divides by a time that was cut to 0 and shows 2^63-1 "
+                                 "remaining (its issue 50). Others treat the rate as a million.",
+                    .here = "A count of billions a second is a limit like any other.",
                     .transcript = R"(> CL.THROTTLE k 2000000 2000000 1
 0 2000001 2000000 -1 1
 > RL.ALLOW k 3G/s
@@ -74,9 +71,9 @@ inline constexpr std::array kNumbers = {
 )"},
     ConformanceCase{
         .title = "A capacity of one",
-        .elsewhere = "throttlecrab keeps a bucket that holds one token for no time at all, so it "
-                     "never limits.",
-        .here = "The second of two passes a second later.",
+        .elsewhere =
+            "throttlecrab keeps a bucket of one token for no time at all, so it never limits.",
+        .here = "The second of two requests passes one second later.",
         .transcript = R"(> RL.ALLOW k 1/s
 1 0 0 1000 0
 > RL.ALLOW k 1/s
@@ -90,10 +87,10 @@ inline constexpr std::array kNumbers = {
 )"},
     ConformanceCase{
         .title = "After a long pause",
-        .elsewhere = "An idle bucket is counted as fuller than full, and lets through nearly twice "
-                     "its burst (throttlecrab), or one too many when the clock first moves "
-                     "(governor before 0.8).",
-        .here = "Full is full: the burst and no more, after any pause.",
+        .elsewhere = "An idle bucket counts as fuller than full and passes nearly twice its burst "
+                     "(throttlecrab), or one request too many when the clock first moves (governor "
+                     "before 0.8).",
+        .here = "A full bucket stays full: after any pause it passes its burst and no more.",
         .transcript = R"(> RL.ALLOW k 5/s COST 5
 1 0 0 1000 0
 # 2 s later
@@ -107,14 +104,13 @@ inline constexpr std::array kNumbers = {
 > RL.ALLOW k 5/s
 0 0 200 1000 0
 )"},
-    ConformanceCase{
-        .title = "Waiting as long as one was told",
-        .elsewhere = "The time to retry is rounded down, down to 0 for less than a second "
-                     "(throttlecrab), so the client comes back too early and is denied again; or "
-                     "it is a second too long (Dragonfly's issue 1008).",
-        .here = "It is rounded up, in milliseconds: who waits so long is admitted, and 1 ms sooner "
-                "is not.",
-        .transcript = R"(> RL.ALLOW k 7/s COST 7
+    ConformanceCase{.title = "A retry after the time in the reply",
+                    .elsewhere = "The time to retry is rounded down, to 0 if it is under a second "
+                                 "(throttlecrab), so the client comes back too early and is denied "
+                                 "again; or it is a second too long (Dragonfly's issue 1008).",
+                    .here = "The time to retry is rounded up to milliseconds: a client that waits "
+                            "that long is admitted, and 1 ms sooner it is denied.",
+                    .transcript = R"(> RL.ALLOW k 7/s COST 7
 1 0 0 1000 0
 > RL.ALLOW k 7/s COST 2
 0 0 286 1000 0
@@ -128,7 +124,7 @@ inline constexpr std::array kNumbers = {
     ConformanceCase{
         .title = "Seconds to wait, in CL.THROTTLE",
         .elsewhere = "10 s are shown as 11 (Dragonfly), less than a millisecond as 0 (redis-cell).",
-        .here = "Seconds are rounded up, and whole seconds stay what they are.",
+        .here = "Seconds are rounded up, and whole seconds stay as they are.",
         .transcript = R"(> CL.THROTTLE k 2 3 1
 0 3 2 -1 1
 > CL.THROTTLE k 2 3 1
@@ -143,10 +139,9 @@ inline constexpr std::array kNumbers = {
 1 1 0 10 10
 )"},
     ConformanceCase{.title = "A cost so great that its time does not fit in 64 bits",
-                    .elsewhere =
-                        "The product wraps around, and the request is allowed (clipperhouse/rate, "
-                        "10^11 tokens of 10 a second).",
-                    .here = "It is above the burst, so it never passes.",
+                    .elsewhere = "The product wraps around, and the request is allowed "
+                                 "(clipperhouse/rate, 10^11 tokens of 10 a second).",
+                    .here = "The cost is above the burst, so it never passes.",
                     .transcript = R"(> RL.ALLOW k 10/s COST 100000000000
 0 10 -1 0 0
 > RL.ALLOW k 10/s COST 9223372036854775807
@@ -156,9 +151,9 @@ inline constexpr std::array kNumbers = {
 )"},
     ConformanceCase{
         .title = "Numbers that cannot be kept exactly",
-        .elsewhere = "They are cut to what fits, or wrap, without a word (redis-cell, "
+        .elsewhere = "They are cut to what fits, or wrap around, without an error (redis-cell, "
                      "throttlecrab).",
-        .here = "They are an error before anything changes.",
+        .here = "They are an error, and nothing changes.",
         .transcript =
             R"(> CL.THROTTLE k 9223372036854775807 1 1
 )"

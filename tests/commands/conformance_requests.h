@@ -9,10 +9,9 @@ namespace weir::conformance {
 
 inline constexpr std::array kCosts = {
     ConformanceCase{.title = "A cost above the burst",
-                    .elsewhere =
-                        "It is denied with a time to retry after which it is denied again, forever "
-                        "(clipperhouse/rate, throttlecrab, redis_rate).",
-                    .here = "-1 says never. The tokens stay.",
+                    .elsewhere = "It is denied with a time to retry, after which it is denied "
+                                 "again, forever (clipperhouse/rate, throttlecrab, redis_rate).",
+                    .here = "The time to retry is -1, never, and the tokens stay.",
                     .transcript = R"(> RL.ALLOW k 5/s COST 6
 0 5 -1 0 0
 > RL.ALLOW k 5/s COST 5
@@ -22,7 +21,7 @@ inline constexpr std::array kCosts = {
 )"},
     ConformanceCase{.title = "A cost of zero",
                     .elsewhere = "It creates the key (redis-cell, throttlecrab), or is an error.",
-                    .here = "It looks, always passes, writes nothing and creates nothing.",
+                    .here = "It always passes, and writes and creates nothing.",
                     .transcript = R"(> RL.ALLOW k 5/s COST 0
 1 5 0 0 0
 > CL.THROTTLE k 4 1 60 0
@@ -36,19 +35,18 @@ inline constexpr std::array kCosts = {
 > RL.ALLOW k 5/s COST 0
 1 0 0 1000 0
 )"},
-    ConformanceCase{
-        .title = "A cost below zero",
-        .elsewhere = "It is computed with unchecked (redis-cell), or gives back beyond the limit "
-                     "(gubernator).",
-        .here = "It is an error. Giving back has a command of its own, and never goes past full.",
-        .transcript =
-            R"(> RL.ALLOW k 5/s COST -1
+    ConformanceCase{.title = "A cost below zero",
+                    .elsewhere = "It is computed with unchecked (redis-cell), or gives tokens back "
+                                 "beyond the limit (gubernator).",
+                    .here = "It is an error. RL.REFUND gives tokens back, and never past full.",
+                    .transcript =
+                        R"(> RL.ALLOW k 5/s COST -1
 ERR invalid COST '-1': value is not an integer or out of range (0 to 9223372036854775807)
 > CL.THROTTLE k 4 1 60 -1
 )"
-            "ERR invalid quantity '-1': value is not an integer or out of range (0 to "
-            "9223372036854775807)\n"
-            R"(> RL.ALLOW k 5/s COST 2
+                        "ERR invalid quantity '-1': value is not an integer or out of range (0 to "
+                        "9223372036854775807)\n"
+                        R"(> RL.ALLOW k 5/s COST 2
 1 3 0 400 0
 > RL.REFUND k 5/s COST 5
 1 5 0 0 0
@@ -59,10 +57,10 @@ ERR invalid COST '-1': value is not an integer or out of range (0 to 92233720368
 )"},
     ConformanceCase{
         .title = "A denied request",
-        .elsewhere = "It is counted all the same (rate-limiter-flexible, envoy-ratelimit), or "
-                     "empties the bucket (upstash/ratelimit, when the cost is more than what is "
-                     "left).",
-        .here = "It takes nothing: what is left passes, and the time to retry does not grow.",
+        .elsewhere = "It is counted anyway (rate-limiter-flexible, envoy-ratelimit), or empties "
+                     "the bucket if it costs more than what is left (upstash/ratelimit).",
+        .here = "It takes nothing: a request for what is left passes, and the time to retry does "
+                "not grow.",
         .transcript = R"(> RL.ALLOW k 5/s 3/m,fixed COST 2
 1 1 0 60000 1
 > RL.ALLOW k 5/s 3/m,fixed COST 2
@@ -73,10 +71,11 @@ ERR invalid COST '-1': value is not an integer or out of range (0 to 92233720368
 1 0 0 60000 1
 )"},
     ConformanceCase{
-        .title = "As many as there are",
-        .elsewhere = "Clients ask again and again with smaller costs; or a fraction of a token is "
-                     "charged that no client got (redis_rate).",
-        .here = "RL.TAKE grants whole tokens. The half that is left over stays in the bucket.",
+        .title = "As many tokens as there are",
+        .elsewhere = "Clients ask again and again with smaller costs, or a fraction of a token is "
+                     "charged that no client gets (redis_rate).",
+        .here =
+            "RL.TAKE grants whole tokens. The half token that is left over stays in the bucket.",
         .transcript = R"(> RL.TAKE k 10/s UPTO 99
 10 0 0 1000 0
 # 150 ms later
@@ -92,10 +91,9 @@ ERR invalid COST '-1': value is not an integer or out of range (0 to 92233720368
 
 inline constexpr std::array kSeveral = {
     ConformanceCase{.title = "One of two limits denies",
-                    .elsewhere =
-                        "The other one has been charged (envoy-ratelimit, gubernator, "
-                        "rate-limiter-flexible), or is charged for a moment, in which others are "
-                        "denied for nothing (Unkey).",
+                    .elsewhere = "The other limit has been charged (envoy-ratelimit, gubernator, "
+                                 "rate-limiter-flexible), or is charged for a moment in which it "
+                                 "denies requests without need (Unkey).",
                     .here = "Nothing is charged anywhere. The reply names the limit that denied.",
                     .transcript = R"(> RL.ALLOW a 5/m
 1 4 0 12000 0
@@ -106,9 +104,9 @@ inline constexpr std::array kSeveral = {
 > RL.PEEK a 5/m COST 0
 1 4 0 12000 0
 )"},
-    ConformanceCase{.title = "When all of them will admit",
-                    .elsewhere = "The time to retry is that of the first limit that denied.",
-                    .here = "It is that of the whole request, the longest: then it passes.",
+    ConformanceCase{.title = "The time to retry under several limits",
+                    .elsewhere = "It is that of the first limit that denied.",
+                    .here = "It is the longest of all limits: after it the whole request passes.",
                     .transcript = R"(> RL.ALLOW k 1/s 1/m
 1 0 0 60000 0
 > RL.ALLOW k 1/s 1/m
@@ -122,18 +120,17 @@ inline constexpr std::array kSeveral = {
 )"},
     ConformanceCase{
         .title = "Later for one limit, never for another",
-        .elsewhere = "Clients are told to wait for the one, and then denied by the other.",
-        .here = "Never wins.",
+        .elsewhere = "Clients are told to wait for one limit, and are then denied by the other.",
+        .here = "Never wins: the time to retry is -1.",
         .transcript = R"(> RL.ALLOW k 2/m COST 2
 1 0 0 60000 0
 > RL.ALLOW k 2/m 5/m,cost=6
 0 0 -1 60000 1
 )"},
     ConformanceCase{.title = "The same limit twice in a request",
-                    .elsewhere =
-                        "The request locks itself out for good (clipperhouse/rate), or both pass "
-                        "though there is one token.",
-                    .here = "It is one check with the summed cost.",
+                    .elsewhere = "The request locks itself out forever (clipperhouse/rate), or "
+                                 "both pass though there is one token.",
+                    .here = "They are one check with the sum of the costs.",
                     .transcript = R"(> RL.ALLOW k 3/m
 1 2 0 20000 0
 > RL.ALLOW k 3/m 3/m
@@ -145,9 +142,9 @@ inline constexpr std::array kSeveral = {
 )"},
     ConformanceCase{
         .title = "Another cost for each limit",
-        .elsewhere = "One number is charged to all (clipperhouse/rate), which pollutes limits that "
-                     "count something else (envoy-ratelimit's issue 1060).",
-        .here = "Each has its own.",
+        .elsewhere = "One cost is charged to all limits (clipperhouse/rate), which spoils those "
+                     "that count something else (envoy-ratelimit's issue 1060).",
+        .here = "Each limit has its own cost.",
         .transcript = R"(> RL.ALLOW k 10/s 100k/m,cost=1500,name=words WITHLIMITS
 1 9 0 900 0
 [["10/s" 1 10 9 0 100]

@@ -38,14 +38,14 @@ constexpr Section kSections[] = {
 
 constexpr std::string_view kHead = R"(# Conformance
 
-Rate limiters ship wrong numbers more often than any other mistake. These are the edge cases in
-which others do, each with what weir answers. A test replays every transcript on a server of its
-own, and in a redis-server that has weir's module; `./dev docs` makes this page of what it saw, and
-the test fails when the page is stale.
+Wrong numbers are the commonest bug of rate limiters. This page lists cases that other limiters get
+wrong, each with the answer of weir. A test replays every transcript on a server of its own, and in
+a redis-server that has weir's module; `./dev docs` writes this page from the replies, and the test
+fails when the page is stale.
 
-What is said of other projects was read in their sources and issues in 2026; they may have changed
-since. Where no project is named, several do so. Restarts are not among the cases:
-[persistence.md](persistence.md) says what they forget.
+The column "elsewhere" is from the sources and issues of other projects, read in 2026; they may have
+changed since. Where no project is named, several do so. Restarts are not among the cases:
+[persistence.md](persistence.md) says what a crash forgets.
 
 The table is followed by the transcripts, in the same order. `>` begins a command, its reply is
 below it, and time passes only where a line says so. [commands.md](commands.md) explains the numbers
