@@ -21,31 +21,30 @@ struct Group {
 };
 
 constexpr std::array<Group, 5> kGroups = {{
-    {"limit", "Limits", "What this server exists for."},
+    {"limit", "Limits", "The commands that decide, and those that manage limits."},
     {"keys", "Keys",
-     "Redis's commands on keys, for tools that know nothing of limits. A key exists while one of "
-     "its "
-     "buckets is not full."},
-    {"connection", "Connection", "What clients send about their connection."},
+     "Redis's commands on keys, for tools that know nothing of limits. A key exists while one "
+     "of its buckets is not full."},
+    {"connection", "Connection", "What a client sends about its connection."},
     {"transaction", "Transactions",
-     "Between MULTI and EXEC commands are queued; EXEC runs them, and no other decision about "
-     "their keys, and no change of a policy, comes between. WATCH makes EXEC do nothing if a key's "
-     "buckets are not what they were; it looks at what they are, not at how often they changed, "
-     "nor at policies. At most 4,096 commands are queued, of which those that are not `fast` count "
-     "as 64, and 1 MiB. Of the replies EXEC returns 4 MiB; what is longer is done all the same, "
-     "and "
-     "answered by an error that says so."},
+     "MULTI queues the commands that follow. EXEC runs them, and no other decision about their "
+     "keys and no change of a policy comes between them. WATCH makes EXEC do nothing if the "
+     "buckets of a watched key differ from those at WATCH: it compares buckets, so it does not "
+     "see a change that was undone, nor a change of a policy. A queue holds 1 MiB and 4,096 "
+     "commands at most; a command that is not `fast` or is about the whole table counts as 64, "
+     "or as its number of words if that is greater. EXEC returns 4 MiB of replies at most: a "
+     "reply beyond that is replaced by an error that says so, and its command is done."},
     {"server", "Server", "For tools and operators."},
 }};
 
 constexpr std::string_view kHead = R"(# Commands
 
-This page is made from the server's command table by `./dev docs`; a test fails when it is stale,
-and runs the examples: those of each command against a fresh server, on which no time passes.
+`./dev docs` writes this page from the server's command table, and a test fails when it is stale.
+Another test runs the examples of each command, in order, on a fresh server on which no time passes.
 
-Names of commands and options are case-insensitive; limits are not. Times in replies are
-milliseconds, rounded up: a client that waits that long is admitted, if no other took the tokens.
-Errors name the offending word and change nothing.
+Names of commands and options are case-insensitive; limits are not. Times in replies are rounded up,
+in milliseconds (CL.THROTTLE: seconds): a client that waits that long is admitted, if no other took
+the tokens. An error names the offending word, and the command has changed nothing.
 
 ## The language of limits
 
@@ -56,62 +55,71 @@ limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=5
 count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
 option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
-       | "burst=" count                   bucket: tokens that a full one holds; by default count
+       | "burst=" count                   bucket: the tokens of a full bucket; by default count
        | "aligned"                        fixed: windows start at multiples of the period since 1970
        | "cost=" digits                   tokens that this request takes from this limit
-       | "shadow"                         is decided and counted, never denies
-       | "name=" label                    1 to 64 of letters, digits, _ - . : shown in replies;
-                                          it begins with neither rl. nor cl.
+       | "shadow"                         is decided and counted, but never denies
+       | "name=" label                    its name in replies: 1 to 64 of letters, digits, _ - . :
+                                          but not rl. or cl. at the beginning
 ```
 
 - **bucket**, a token bucket, is exact to a fraction of a nanosecond: in any time t it admits at
   most burst + floor(t * count / period) tokens, and a greedy caller gets exactly that. So `3/s`
-  passes 3 at once and 3 in each later second: up to 5 in the first full second of greed, 2 of them
-  refilled. `3/s,burst=1` is the strict form, one each 333.3 ms.
+  passes 3 at once and 3 in each later second: at most 5 in the first second, 2 of them refilled.
+  `3/s,burst=1` is the strict form, one every 333.3 ms.
 - **fixed**, a window that opens with the first request and lasts one period; at its end the whole
   count is back. Nearly twice the count can pass around that end (`aligned`: twice).
-- **sliding**, two windows, of which the earlier one counts in proportion to its overlap with the
-  last period. It bounds that estimate: nearly twice the count can fall in some one period. Periods
-  from 1 ms on.
+- **sliding**, two aligned windows: the previous one counts in proportion to its overlap with the
+  last period. That bounds an estimate, so nearly twice the count can fall into one period. The
+  shortest period is 1 ms.
 
-A bucket belongs to its key and to the limit's algorithm, count, period, burst and alignment, and
-apart if it is on trial (`shadow`): a changed limit is a new, full bucket. In a policy it belongs to
-the limit's place, so that a changed policy keeps what every key owes, in time. One request has at
-most 64 limits, those of its policies included. [recipes.md](recipes.md) shows what they are good
-for, [conformance.md](conformance.md) what they answer where others err.
+A bucket belongs to its key and to the limit's algorithm, count, period, burst and alignment; a
+shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket. The bucket
+of a policy's limit belongs to its position in the policy, so other numbers keep what every key
+owes, in time; another algorithm, or another period or alignment of a window, starts full. A request
+has at most 64 limits, those of its policies included. [recipes.md](recipes.md) shows uses of
+limits, [conformance.md](conformance.md) cases that other limiters get wrong.
 
 ## How replies are printed here
 
-redis-cli prints every value of a reply on a line of its own ([README](../README.md#start-in-a-minute)
-has one). These pages print the reply to `> RL.ALLOW user:42 10/s` on one line, `1 9 0 100 0`. An
-array inside of another begins a line of its own, in brackets; strings are in quotes; `nil` is the
-null reply, and an error is printed as it is sent, `ERR ...`.
+redis-cli prints each value of a reply on a line of its own, as in
+[README](../README.md#start-in-a-minute). Here `>` begins a command, and its reply is below it, an
+array on one line: `1 9 0 100 0`. An array inside of another has brackets and begins a line of its
+own. Strings have quotes, `nil` is the null reply, and an error is printed as it is sent, `ERR ...`.
 
 ## How a request is decided
 
-All limits are decided at one time. If all admit (shadows aside), all are charged; else none is, and
-nothing is created. The cost of a limit is the `cost=` of its word, else that of the policy, else
-the COST of its group, else 1. A limit named twice for one key is asked once for both costs.
+All limits of a request are decided at one instant. If all of them admit, all are charged; else none
+is, and nothing is created. (A shadow limit never denies, and is charged only if it would admit.)
+The cost of a limit is the `cost=` of its word, else that of the policy, else the COST of its group,
+else one token. A limit that a request names twice for one key is decided once, with the sum of the
+costs.
 
-The reply is `[allowed, remaining, retry_after_ms, reset_after_ms, limit_index]`. `remaining` is the
-fewest tokens of any limit; `retry_after_ms` is 0 if allowed, else the time until this request would
-pass all limits, -1 if never; `reset_after_ms` the time until all its buckets are full;
-`limit_index` the position, from 0 and with policies expanded, of the limit that decided: the one
-that makes it wait longest, else the one with the fewest tokens. Shadows are in none of these,
-unless all limits are shadows. WITHLIMITS adds for each limit its name (its label, else its text),
-what it said (1 or 0), its burst or count, and its own three numbers: a map with their names in
-RESP3.
+The reply is `[allowed, remaining, retry_after_ms, reset_after_ms, limit_index]`:
 
-- RL.TAKE has in the place of `allowed` how many tokens it got of the UPTO asked for. Each of them
-  costs every limit its own cost; a cost of 0, a shadow and `unlimited` do not bound it.
-- RL.REFUND answers 1 and the numbers after it. A window gets back what its current window holds.
+- `allowed`: 1 or 0.
+- `remaining`: the tokens that are left, the fewest of any limit.
+- `retry_after_ms`: 0 if allowed; else the time until all limits admit this request, -1 if never.
+- `reset_after_ms`: the time until all its buckets are full.
+- `limit_index`: the position of the limit that decided, from 0, with policies expanded: the one
+  with the longest wait, or if allowed, the one with the fewest tokens left.
+
+Shadow limits are in none of these numbers, unless all limits are shadows. WITHLIMITS adds a row for
+each limit: its name (its label, else its text), its own answer (1 or 0), its burst or count, and
+its own three numbers. In RESP3 a row is a map with their names.
+
+- RL.TAKE replies in place of `allowed` the number of tokens that it took, UPTO at most. Each of
+  them costs every limit its own cost; a cost of 0, a shadow and `unlimited` do not bound the
+  number.
+- RL.REFUND replies 1, and the numbers after the refund. A window gets back at most what its current
+  window holds.
 - RL.WAIT has one key and token buckets; AND and windows are errors. A TIMEOUT above `--max-wait` is
-  an error, one that is too short a denial at once. The answer leaves when the tokens are there,
-  with the numbers of that instant. Later commands of the connection wait their turn. A client that
-  leaves gives its tokens back, unless a later request changed the bucket.
+  an error, a TIMEOUT that is too short is a denial at once. The reply leaves when the tokens are
+  there, with the numbers of that instant; later commands of the connection wait for it. A client
+  that disconnects returns its tokens, unless a later request changed the bucket.
 - AT needs a server that runs with `--allow-explicit-time`.
-- RL.STATS lists `(total)` first, then limits by name, a policy's as `@name#position` and its label.
-  Names beyond 4,096 a thread are counted together as `(others)`.
+- RL.STATS lists `(total)` first, then limits by name. A policy's limit is `@name#position` and its
+  label. Each thread counts 4,096 names, and all others together as `(others)`.
 )";
 
 void AppendCommand(std::string& page, const CommandSpec& spec) {
@@ -133,9 +141,9 @@ void AppendCommand(std::string& page, const CommandSpec& spec) {
 constexpr std::string_view kOptionsHead = R"(
 ## Options
 
-On the command line, in the file that `--config` names, and in CONFIG GET. What CONFIG SET changes
-holds until the server ends. CONFIG spells values as the command line does, but `timeout` in whole
-seconds, and `loglevel`, Redis's name for `log-level`, in Redis's words.
+On the command line, in the file that `--config` names, and in CONFIG GET. A change by CONFIG SET
+lasts until the server ends. CONFIG spells values as the command line does, with two exceptions:
+`timeout` is in whole seconds, and `loglevel` is Redis's name for `log-level`, with Redis's words.
 
 )";
 
