@@ -198,7 +198,7 @@ inline constexpr std::array kLimitCommands = {
         .group = "limit",
         .complexity = "O(limits)",
         .summary =
-            "Takes as many tokens as all limits have, UPTO so many. Answers as RL.ALLOW does, "
+            "Takes as many tokens as all limits have, UPTO at most. Answers as RL.ALLOW does, "
             "and the tokens granted in the place of allowed.",
         .arguments = arguments::kTake,
         .examples = examples::kTake,
@@ -230,7 +230,7 @@ inline constexpr std::array kLimitCommands = {
         .group = "limit",
         .complexity = "O(limits)",
         .summary =
-            "Takes tokens as RL.ALLOW does, future ones if need be, and answers when they are "
+            "Takes tokens as RL.ALLOW does, future ones if necessary, and answers when they are "
             "there: first come, first served. More than TIMEOUT ms away: a denial at once.",
         .arguments = arguments::kWait,
         .examples = examples::kWait,

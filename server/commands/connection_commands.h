@@ -205,8 +205,8 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kGreeting | kAtOnce,
                 .group = "connection",
                 .summary =
-                    "Makes the connection as a new one is: RESP2, no name, no transaction, not "
-                    "authenticated.",
+                    "Resets the connection to its initial state: RESP2, no name, no transaction, "
+                    "not authenticated.",
                 .handler = Reset},
     CommandSpec{.name = "SELECT",
                 .arity = Exactly(2),

@@ -123,8 +123,8 @@ inline constexpr std::array kObserverCommands = {
                 .group = "server",
                 .complexity = "O(entries)",
                 .summary =
-                    "Returns the latest commands that took slowlog-log-slower-than, 10 or so "
-                    "many: number, Unix time, microseconds, words, address and name of the "
+                    "Returns the latest commands that took slowlog-log-slower-than, 10 or the "
+                    "given number: id, Unix time, microseconds, words, address and name of the "
                     "client.",
                 .arguments = arguments::kSlowlogGet,
                 .handler = SlowlogGet},
