@@ -82,38 +82,35 @@ absl::StatusOr<AccessList::Users> AccessList::ReadFile(const std::string& path) 
     return absl::InvalidArgumentError(
         absl::StrCat("users file ", path, ": larger than ", kFileBytesMax, " bytes"));
   }
+  absl::StatusOr<Users> users = ParseUsers(text, path);
+  Wipe(text);
+  return users;
+}
+
+absl::StatusOr<AccessList::Users> AccessList::ParseUsers(std::string_view text,
+                                                         const std::string& path) {
   Users users;
   std::size_t number = 0;
-  absl::Status failure;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+  for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
     ++number;
     const std::vector<std::string_view> words = WordsOf(StdView(line));
     if (words.empty()) continue;
-    const auto fail = [&](const std::string& what) {
+    const auto failure = [&](absl::string_view what) {
       return absl::InvalidArgumentError(
           absl::StrCat("users file ", path, ", line ", number, ": ", what));
     };
-    if (words.size() < 2 || words[0] != "user") {
-      failure = fail("expected: user NAME RULE ...");
-      break;
-    }
+    if (words.size() < 2 || words[0] != "user") return failure("expected: user NAME RULE ...");
     absl::StatusOr<User> user = User::Create(words[1], std::span(words).subspan(2));
-    if (!user.ok()) {
-      failure = fail(std::string(user.status().message()));
-      break;
-    }
+    if (!user.ok()) return failure(user.status().message());
     const std::string name = user->name();
     if (!users.emplace(name, std::make_shared<const User>(*std::move(user))).second) {
-      failure = fail(absl::StrCat("user '", name, "' is there twice"));
-      break;
+      return failure(absl::StrCat("user '", name, "' is there twice"));
     }
   }
-  if (failure.ok() && users.empty()) {
-    failure = absl::InvalidArgumentError(absl::StrCat("users file ", path, ": no user is in it"));
+  if (users.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("users file ", path, ": no user is in it"));
   }
   users.emplace(kDefaultUser, DefaultUser({}));  // unless the file names it
-  Wipe(text);
-  if (!failure.ok()) return failure;
   return users;
 }
 

@@ -21,6 +21,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/mutex.h"
 #include "core/table/limit_registry.h"
@@ -33,6 +34,12 @@ inline constexpr std::string_view kDefaultUser = "default";
 class AccessList {
  public:
   static constexpr std::size_t kFileBytesMax = 1024 * 1024;
+  using Users = absl::btree_map<std::string, std::shared_ptr<const User>>;  // by their names
+
+  // Reads the text of a users file; the default user is always among the users. Fails with
+  // kInvalidArgument and one line that never quotes a password; `path` is the file's name in it.
+  [[nodiscard]] static absl::StatusOr<Users> ParseUsers(std::string_view text,
+                                                        const std::string& path);
 
   AccessList();
 
@@ -58,7 +65,6 @@ class AccessList {
   }
 
  private:
-  using Users = absl::btree_map<std::string, std::shared_ptr<const User>>;
   static absl::StatusOr<Users> ReadFile(const std::string& path);
   void Replace(Users users);
 

@@ -253,14 +253,10 @@ absl::Status CheckGivenOnce(std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyFile(const std::string& path, Options& options) {
+absl::Status ReadOptionsFile(const std::string& path, Options& options) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  std::istringstream stream(*text);
-  absl::Status applied = CheckGivenOnce(*text);
-  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
-    if (applied.ok()) applied = ApplyConfigItem(item, options);
-  }
+  const absl::Status applied = ApplyOptionsFile(*text, options);
   if (applied.ok()) return applied;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", applied.message()));
 }
@@ -301,6 +297,15 @@ std::string OptionText(const OptionSpec& spec, const Options& options) {
   return std::visit([&](auto field) { return Print(options.*field); }, spec.field);
 }
 
+absl::Status ApplyOptionsFile(std::string_view text, Options& options) {
+  WEIR_RETURN_IF_ERROR(CheckGivenOnce(text));
+  std::istringstream stream{std::string(text)};
+  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
+    WEIR_RETURN_IF_ERROR(ApplyConfigItem(item, options));
+  }
+  return absl::OkStatus();
+}
+
 // CLI11 splits the command line, words --help and reads the file's syntax; the values are ours. It
 // throws, so this is where its exceptions end.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
@@ -335,7 +340,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   const auto config = std::ranges::find(given, std::string_view("config"),
                                         [](const auto& pair) { return pair.first->name; });
   if (!config->second->results().empty()) {
-    WEIR_RETURN_IF_ERROR(ApplyFile(config->second->results().back(), line.options));
+    WEIR_RETURN_IF_ERROR(ReadOptionsFile(config->second->results().back(), line.options));
   }
   for (const auto& [spec, option] : given) {
     if (option->results().empty()) continue;

@@ -163,6 +163,10 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
 // The summary, and whether CONFIG SET may change it.
 [[nodiscard]] std::string OptionHelp(const OptionSpec& spec);
 
+// Sets the options that the text of a file gives. Fails with kInvalidArgument and one line that
+// names the option, the value and what would be right; the options before it are set then.
+absl::Status ApplyOptionsFile(std::string_view text, Options& options);
+
 // The command line's request: to serve, or to print something and leave.
 struct CommandLine {
   Options options;

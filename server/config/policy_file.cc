@@ -81,7 +81,11 @@ absl::StatusOr<PolicyLimits> ReadLimits(const std::string& path, const std::stri
 absl::StatusOr<PolicyFile> ReadPolicyFile(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadPolicyFileText(path);
   if (!text.ok()) return text.status();
-  const toml::parse_result parsed = toml::parse(*text);
+  return ParsePolicyFile(*text, path);
+}
+
+absl::StatusOr<PolicyFile> ParsePolicyFile(std::string_view text, const std::string& path) {
+  const toml::parse_result parsed = toml::parse(text);
   if (!parsed) return Wrong(path, parsed.error().source(), parsed.error().description());
   PolicyFile file;
   for (const auto& [section, node] : parsed.table()) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,5 +26,9 @@ using PolicyFile = std::vector<std::pair<std::string, PolicyLimits>>;
 // Fails with kInvalidArgument, or kUnavailable if it cannot be read, and one line that begins with
 // the place: "policies.toml:3: policy 'free': invalid limit '10/x': unknown unit 'x' (...)".
 [[nodiscard]] absl::StatusOr<PolicyFile> ReadPolicyFile(const std::string& path);
+
+// Reads the text of a policy file; `path` is its name in errors.
+[[nodiscard]] absl::StatusOr<PolicyFile> ParsePolicyFile(std::string_view text,
+                                                         const std::string& path);
 
 }  // namespace weir
