@@ -27,10 +27,10 @@ bool LogIn(Call& call, std::string_view user, std::string_view password) {
                                    .user = found ? found->name() : "(unknown)",
                                    .client = call.session.record().Line(call.now),
                                    .last = call.now});
-  if (const auto held_back = call.services().login_throttle.Admit()) {
-    spdlog::warn("refused client {} as {}: wrong password, or off ({} such lines held back)",
+  if (const auto suppressed = call.services().login_throttle.Admit()) {
+    spdlog::warn("refused client {} as {}: wrong password, or off ({} similar lines suppressed)",
                  call.session.record().address,
-                 found ? "user '" + found->name() + "'" : "an unknown user", *held_back);
+                 found ? "user '" + found->name() + "'" : "an unknown user", *suppressed);
   }
   call.ReplyError("WRONGPASS invalid username-password pair or user is disabled.");
   return false;

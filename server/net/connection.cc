@@ -74,15 +74,15 @@ bool Connection::CloseIfStalled(Instant now) {
   if (!stalled_since_) return thread_.worker().services.settings.Get(&Options::timeout).count() > 0;
   const bool is_handshaking = transport_.is_handshaking();
   if (now - *stalled_since_ < (is_handshaking ? kHandshakeTime : kStalledTime)) return true;
-  if (const auto held_back = thread_.stall_throttle().Admit()) {
+  if (const auto suppressed = thread_.stall_throttle().Admit()) {
     std::string_view reason = "it reads its replies too slowly";
     if (state_ == State::kReading) reason = "its request is not complete";
     if (!session_.user()) reason = "it has not logged in";
     if (is_handshaking) reason = "its TLS handshake is not complete";
-    spdlog::warn("closed client {}: {} for {} s ({} such lines held back)", record_->address,
+    spdlog::warn("closed client {}: {} for {} s ({} similar lines suppressed)", record_->address,
                  reason,
                  std::chrono::duration_cast<std::chrono::seconds>(now - *stalled_since_).count(),
-                 *held_back);
+                 *suppressed);
   }
   Close();
   return false;
@@ -231,9 +231,10 @@ void Connection::Send(std::string_view replies) {
 }
 
 void Connection::CloseSlowReader(std::size_t pending_bytes) {
-  if (const auto held_back = thread_.output_throttle().Admit()) {
-    spdlog::warn("closed client {}: it does not read, and {} bytes wait ({} such lines held back)",
-                 record_->address, pending_bytes, *held_back);
+  if (const auto suppressed = thread_.output_throttle().Admit()) {
+    spdlog::warn(
+        "closed client {}: it does not read, and {} bytes wait ({} similar lines suppressed)",
+        record_->address, pending_bytes, *suppressed);
   }
   Close();
 }
@@ -334,9 +335,9 @@ void Connection::Finish() {
 
 // What TLS has to say of it is with the kernel.
 void Connection::RefuseTls() {
-  if (const auto held_back = thread_.tls_throttle().Admit()) {
-    spdlog::warn("closed client {}: TLS says: {} ({} such lines held back)", record_->address,
-                 transport_.tls_failure(), *held_back);
+  if (const auto suppressed = thread_.tls_throttle().Admit()) {
+    spdlog::warn("closed client {}: TLS says: {} ({} similar lines suppressed)", record_->address,
+                 transport_.tls_failure(), *suppressed);
   }
   Finish();
 }

@@ -245,8 +245,9 @@ void Listener::AcceptSome(ListeningSocket& listening) {
     }
     if (error == asio::error::would_block) break;
     if (IsPassing(error)) continue;
-    if (const auto held_back = error_throttle_.Admit()) {
-      spdlog::error("cannot accept: {} ({} such lines held back)", error.message(), *held_back);
+    if (const auto suppressed = error_throttle_.Admit()) {
+      spdlog::error("cannot accept: {} ({} similar lines suppressed)", error.message(),
+                    *suppressed);
     }
     const Accepted accepted =
         IsExhaustion(error) ? AcceptWithReserve(listening, thread) : Accepted::kFailed;
@@ -268,17 +269,17 @@ void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer,
   next_thread_ = (next_thread_ + 1) % threads_.size();
   services_.connections_received.fetch_add(1, std::memory_order_relaxed);
   if (!IsLocal(peer) && IsProtected(AccessRequirementsOf(listening))) {
-    if (const auto held_back = denial_throttle_.Admit()) {
-      spdlog::warn("refused {}: protected mode ({} such lines held back)", EndpointText(peer),
-                   *held_back);
+    if (const auto suppressed = denial_throttle_.Admit()) {
+      spdlog::warn("refused {}: protected mode ({} similar lines suppressed)", EndpointText(peer),
+                   *suppressed);
     }
     return Refuse(std::move(socket), kDenied, listening, thread);
   }
   const auto clients = static_cast<std::int64_t>(services_.clients.size());
   if (clients >= services_.settings.Get(&Options::max_clients)) {
-    if (const auto held_back = refusal_throttle_.Admit()) {
-      spdlog::warn("refused {}: {} clients are connected ({} such lines held back)",
-                   EscapedForLog(EndpointText(peer)), clients, *held_back);
+    if (const auto suppressed = refusal_throttle_.Admit()) {
+      spdlog::warn("refused {}: {} clients are connected ({} similar lines suppressed)",
+                   EscapedForLog(EndpointText(peer)), clients, *suppressed);
     }
     return Refuse(std::move(socket), kTooManyClients, listening, thread);
   }

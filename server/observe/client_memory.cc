@@ -49,11 +49,11 @@ void ClientMemory::Evict() {
     record->killed.store(true, std::memory_order_relaxed);
     Hold(*record, 0);
     ++evicted_;
-    if (const auto held_back = throttle_.Admit()) {
+    if (const auto suppressed = throttle_.Admit()) {
       spdlog::warn(
           "closed client {}: it holds {} bytes, and all together more than max-clients-memory ({} "
-          "such lines held back)",
-          record->address, held, *held_back);
+          "similar lines suppressed)",
+          record->address, held, *suppressed);
     }
     record->Wake();
   }

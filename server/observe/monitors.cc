@@ -109,9 +109,9 @@ void Monitors::Release(Monitor& monitor, std::size_t bytes) {
 
 void Monitors::Close(Monitor& monitor) {
   ClientRecord& record = *monitor.record_;
-  if (const auto held_back = throttle_.Admit()) {
-    spdlog::warn("closed client {}: it monitors, and does not read ({} such lines held back)",
-                 record.address, *held_back);
+  if (const auto suppressed = throttle_.Admit()) {
+    spdlog::warn("closed client {}: it monitors, and does not read ({} similar lines suppressed)",
+                 record.address, *suppressed);
   }
   std::string().swap(monitor.lines_);
   Release(monitor, monitor.held_bytes_);

@@ -1,19 +1,20 @@
-// How many clients the system's limit on open files (RLIMIT_NOFILE) leaves room for.
+// The number of clients that the system's limit on open files (RLIMIT_NOFILE) leaves room for.
 #pragma once
 
 #include <cstdint>
 
 namespace weir {
 
-// Descriptors that are not for clients: standard streams, log, listeners, lingering refusals; and
-// those of a thread's event loop.
+// Descriptors that are not for clients: standard streams, the log, listeners, refused connections
+// that linger, and the event loops of kThreadsInReserve threads.
 inline constexpr std::int64_t kDescriptorsReserved = 64;
+inline constexpr std::int64_t kThreadsInReserve = 8;
+// Descriptors of the event loop of each further thread.
 inline constexpr std::int64_t kDescriptorsPerThread = 3;
-inline constexpr std::int64_t kDescriptorsForState = 64;  // RocksDB's, where there is a --data-dir
-inline constexpr std::int64_t kThreadsInReserve =
-    8;  // whose loops are counted in kDescriptorsReserved
+// Descriptors of RocksDB, with a --data-dir.
+inline constexpr std::int64_t kDescriptorsForState = 64;
 
-// The limit that so many clients need, besides the state on disk where some is kept.
+// The limit that this many clients and threads need. `keeps_state`: the server has a --data-dir.
 [[nodiscard]] std::int64_t DescriptorsFor(std::int64_t clients, std::int64_t threads,
                                           bool keeps_state = false) noexcept;
 
@@ -26,12 +27,12 @@ inline constexpr std::int64_t kThreadsInReserve =
 // returns it.
 std::int64_t RaiseDescriptorLimit(std::int64_t wanted, std::int64_t threads);
 
-// What RaiseDescriptorLimit and ClientsWithin make of a number of clients, where the state on disk
-// may need its share, too.
+// The number of clients that can be served, and the limit on open files behind it.
 struct DescriptorBudget {
-  std::int64_t clients = 0;  // of those wanted; 0 or less: the limit is too low for any
+  std::int64_t clients = 0;  // at most as many as wanted; 0 or less: the limit is too low for any
   std::int64_t limit = 0;
 };
+// Raises the limit for `wanted` clients and the state on disk, and says how many clients fit.
 DescriptorBudget FitClientsToDescriptors(std::int64_t wanted, std::int64_t threads,
                                          bool keeps_state);
 

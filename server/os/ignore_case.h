@@ -1,4 +1,4 @@
-// Whether two words of the protocol are the same: names and keywords have no case there.
+// Comparison of two words of the protocol, whose names and keywords have no case.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// ASCII letters only; other bytes are compared as they are.
+// Only ASCII letters have a case; other bytes are compared as they are.
 [[nodiscard]] inline bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
   return absl::EqualsIgnoreCase(AbslView(a), AbslView(b));
 }

@@ -61,11 +61,11 @@ std::optional<std::uint64_t> LogThrottle::Admit() {
   const Instant now = clock_.Now();
   MutexLock lock(mutex_);
   if (last_ && now - *last_ < interval_) {
-    ++held_back_;
+    ++suppressed_;
     return std::nullopt;
   }
   last_ = now;
-  return std::exchange(held_back_, 0);
+  return std::exchange(suppressed_, 0);
 }
 
 }  // namespace weir

@@ -1,10 +1,10 @@
-// The log: lines on standard error, each with its UTC time and level. Written with spdlog:
+// The log: lines on standard error, each with its UTC time and level. spdlog writes them:
 //
 //     spdlog::info("listening on {}:{}", address, port);
 //     2026-01-01T12:00:00.000Z info listening on 127.0.0.1:7379
 //
-// Nothing of the client's reaches it but through EscapedForLog, and no line that a client can
-// provoke but through a LogThrottle; an operator's changes are all there.
+// Bytes that a client sent pass through EscapedForLog, and lines that a client can cause pass
+// through a LogThrottle. Every change that an operator makes is logged.
 #pragma once
 
 #include <cstddef>
@@ -23,22 +23,22 @@ namespace weir {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// From now on lines of `level` and above are written.
+// Starts the log: lines of `level` and above are written.
 void ConfigureLog(LogLevel level);
-// The same, while other threads write lines. Requires: ConfigureLog was called.
+// Changes the level, also while other threads write lines. Requires: ConfigureLog was called.
 void SetLogLevel(LogLevel level);
 
 inline constexpr std::size_t kLogBytesMax = 256;
 
-// Bytes from outside as printable ASCII: \n, \r, \t, \\ and \x7f. What is longer than kLogBytesMax
-// is cut there, and ends in "...".
+// Returns bytes from outside as printable ASCII, with the escapes \n, \r, \t, \\ and \x7f. A result
+// longer than kLogBytesMax is cut there and ends in "...".
 [[nodiscard]] std::string EscapedForLog(std::string_view bytes);
 
-// Lets one line an interval through, a second if nothing is said. One object for each place that
-// logs; thread-safe.
+// Lets one line an interval through, by default one a second. Each place that logs has its own
+// throttle. Thread-safe.
 //
-//     if (const auto held_back = throttle_.Admit()) {
-//       spdlog::warn("cannot accept: {} ({} more such lines held back)", error, *held_back);
+//     if (const auto suppressed = throttle_.Admit()) {
+//       spdlog::warn("cannot accept: {} ({} similar lines suppressed)", error, *suppressed);
 //     }
 class LogThrottle {
  public:
@@ -47,8 +47,8 @@ class LogThrottle {
   explicit LogThrottle(const Clock& clock, Nanos interval = kInterval)
       : clock_(clock), interval_(interval) {}
 
-  // The number of lines held back since the last one that was let through; nothing: hold this one
-  // back, too.
+  // Returns the number of lines suppressed since the last one that passed, or nothing if this line
+  // must be suppressed, too.
   [[nodiscard]] std::optional<std::uint64_t> Admit();
 
  private:
@@ -56,7 +56,7 @@ class LogThrottle {
   const Nanos interval_;
   Mutex mutex_;
   std::optional<Instant> last_ ABSL_GUARDED_BY(mutex_);
-  std::uint64_t held_back_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t suppressed_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weir

@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-// A chunk that is freed can be used again only by the threads of its arena, so each arena keeps
-// holes of its own. The request path hardly allocates, so a few arenas are enough for all threads.
+// Only the threads of an arena can use its freed chunks again, so each arena has unused holes. The
+// request path hardly allocates, so all threads can share a few arenas.
 constexpr int kArenasMax = 4;
 
 std::uint64_t ResidentBytes() {
@@ -33,21 +33,22 @@ std::uint64_t ResidentPeakBytes() {
 }  // namespace
 
 void ConfigureHeap() {
-  // Without this glibc raises its threshold to the size of the largest mapped array ever freed (up
-  // to 32 MiB), and then the arrays of a table that has shrunk stay in the heap, with something
-  // small behind each. The heap of a sanitizer refuses all settings, and does not need them.
-  // NOLINTBEGIN(concurrency-mt-unsafe): called before there are threads.
+  // By default, glibc raises this threshold to the size of the largest mapped array freed so far
+  // (up to 32 MiB). The arrays of a table that has shrunk would then stay in the heap, each pinned
+  // by a small chunk behind it. The heap of a sanitizer refuses all settings and does not need
+  // them. NOLINTBEGIN(concurrency-mt-unsafe): called before there are threads.
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(kMappedBytesMin));
   mallopt(M_ARENA_MAX, kArenasMax);
-  // No fast bins: a chunk in one is not joined with its free neighbours, and at the end of an arena
-  // it keeps them all, as malloc_trim() leaves the ends of arenas alone. Each thread has its cache.
+  // No fast bins: a chunk in a fast bin is not joined with its free neighbours. At the end of an
+  // arena it pins all of them, because malloc_trim() does not release the end of an arena. Each
+  // thread still has its own cache.
   mallopt(M_MXFAST, 0);
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
 void ReturnFreeMemory() { malloc_trim(0); }
 
-// The kernel counts the peak more coarsely than the present.
+// The kernel counts the peak more coarsely than the present value, so the peak can be below it.
 MemoryUse MeasureMemory() {
   const struct mallinfo2 heap = mallinfo2();
   const std::uint64_t resident = ResidentBytes();

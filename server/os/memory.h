@@ -1,4 +1,4 @@
-// How the process uses glibc's heap.
+// The process's use of glibc's heap.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +7,26 @@
 
 namespace weir {
 
-// Arrays from this size on are mapped alone, and given back to the system when they are freed.
+// Arrays of this size and more have a mapping of their own, which returns to the system when they
+// are freed.
 inline constexpr std::size_t kMappedBytesMin = 16 * 1024;
 
-// Sets the heap up so that memory which the table frees leaves the process. Call it first in
+// Sets up the heap so that memory which the table frees returns to the system. Call it first in
 // main().
 void ConfigureHeap();
 
-// Gives whole free pages of the heap back to the system. Holds the lock of one arena at a time:
-// about a microsecond for each stretch of free pages.
+// Returns whole free pages of the heap to the system. Locks one arena at a time, for about a
+// microsecond per stretch of free pages.
 void ReturnFreeMemory();
 
 // The process's memory, in bytes.
 struct MemoryUse {
   std::uint64_t heap = 0;           // handed out by malloc
-  std::uint64_t heap_held = 0;      // that malloc has from the system
-  std::uint64_t resident = 0;       // in memory, by the kernel's count
-  std::uint64_t resident_peak = 0;  // the most that ever was
+  std::uint64_t heap_held = 0;      // that malloc has got from the system
+  std::uint64_t resident = 0;       // in memory, as the kernel counts it
+  std::uint64_t resident_peak = 0;  // the highest `resident` so far
 };
-// Cost: a look at every free chunk of the heap, and two system calls.
+// Cost: visits every free chunk of the heap, and makes two system calls.
 [[nodiscard]] MemoryUse MeasureMemory();
 
 }  // namespace weir

@@ -31,7 +31,7 @@ void BlockSignals() {
 absl::Status SignalReader::Read(std::function<void(int)> on_signal) {
   const sigset_t signals = Handled();
   const int descriptor = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, "cannot take signals");
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, "cannot read signals");
   std::error_code error;
   descriptor_.assign(descriptor, error);
   if (error) {
@@ -43,7 +43,7 @@ absl::Status SignalReader::Read(std::function<void(int)> on_signal) {
   return absl::OkStatus();
 }
 
-// SIGINT may have been ignored since before the process began, as that of a shell's background job.
+// The process may have inherited an ignored SIGINT, as a background job of a shell does.
 void SignalReader::Close() {
   if (!descriptor_.is_open()) return;
   while (read(descriptor_.native_handle(), &read_, sizeof read_) > 0) {
@@ -57,7 +57,7 @@ void SignalReader::Close() {
   pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
 }
 
-// A read from a signalfd takes whole entries only, so each is a signal.
+// A read from a signalfd returns whole entries only, so each read is one signal.
 void SignalReader::ReadNext() {
   descriptor_.async_read_some(asio::buffer(&read_, sizeof read_),
                               [this](std::error_code error, std::size_t) {

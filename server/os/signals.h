@@ -1,4 +1,5 @@
-// The signals that the server acts on, read like input (signalfd(2)): none interrupts a thread.
+// The signals that the server acts on. They are read like input (signalfd(2)) and interrupt no
+// thread.
 #pragma once
 
 #include <sys/signalfd.h>
@@ -11,25 +12,25 @@
 
 namespace weir {
 
-// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and in all that it starts from then on.
-// One that came to a thread which does not block it would end the process. To be called before any
-// thread is started. From then on they wait until they are read, however long that takes.
+// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and in all threads that it starts later;
+// the signals then wait until they are read. Call it before any thread starts: a signal delivered
+// to a thread that does not block it would end the process.
 void BlockSignals();
 
-// Not thread-safe: used on its context's thread.
+// Not thread-safe: used on the thread of its context.
 class SignalReader {
  public:
   explicit SignalReader(asio::io_context& context) : descriptor_(context) {}
 
-  // Calls `on_signal` with the number of each that comes, until Close(). Several of a kind that
-  // came before are one. Fails if the system has no descriptor for it. Requires: BlockSignals().
-  // Called once.
+  // Calls `on_signal` with the number of each signal that arrives, until Close(). Several signals
+  // of one kind that arrived before the call count as one. Fails if the system has no descriptor
+  // left. Requires: BlockSignals() was called. Call it once.
   absl::Status Read(std::function<void(int signal)> on_signal);
 
-  // Reads no more: those that have come and were not read are forgotten, the next SIGINT ends the
-  // process, and the others come to nothing. The context has nothing to wait for here. May be
-  // called from `on_signal`. Does nothing if Read() was not called. Requires: the thread of
-  // BlockSignals().
+  // Stops reading. Signals that have not been read are dropped, later ones have no effect, except
+  // that the next SIGINT ends the process. The context no longer waits for signals. May be called
+  // from `on_signal`; does nothing if Read() was not called. Requires: runs on the thread that
+  // called BlockSignals().
   void Close();
 
  private:

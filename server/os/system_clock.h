@@ -2,12 +2,12 @@
 //
 //     now = wall clock at the start + boot time passed since
 //
-// So it is Unix time, but setting or slewing the wall clock does not move it: an hour's step
-// neither refills buckets nor empties them. CLOCK_BOOTTIME counts while the machine is suspended,
-// as the callers' time does. This file is the only reader of the operating system's clocks.
+// The result is Unix time that setting or slewing the wall clock does not move: a step of one hour
+// neither refills buckets nor empties them. CLOCK_BOOTTIME continues while the machine is
+// suspended, as the time of the clients does. No other file reads the operating system's clocks.
 //
-// The stopwatch is the processor's counter of ticks (tick_counter.h) where that is to be trusted,
-// at half the cost of a clock or less; else CLOCK_BOOTTIME.
+// The stopwatch is the processor's tick counter (tick_counter.h) if it can be trusted, for at most
+// half the cost of a clock, and CLOCK_BOOTTIME otherwise.
 #pragma once
 
 #include <atomic>
@@ -37,22 +37,24 @@ class SystemClock final : public Clock {
     Nanos uncertainty{0};
   };
 
-  // Begins at the wall clock's time; where that is before the last time of the previous run, at the
-  // latest time that the run may have handed out. Takes a millisecond, in which ticks are counted.
+  // Begins at the wall clock's time. If that is before the last time of the previous run, begins at
+  // the latest time that the previous run may have handed out. Takes a millisecond to calibrate the
+  // tick counter.
   explicit SystemClock(PreviousRun previous);
   SystemClock() : SystemClock(PreviousRun{}) {}
-  // Of other clocks, for tests. They may say anything.
+  // Reads other clocks, for tests. They may return any time.
   SystemClock(Source source, PreviousRun previous);
   explicit SystemClock(Source source) : SystemClock(std::move(source), PreviousRun{}) {}
 
   // True if the wall clock was behind the previous run at the start, so the clock began past both.
   [[nodiscard]] bool began_past_wall_clock() const noexcept { return began_past_wall_clock_; }
 
-  // Never decreases, on any thread, whatever the source does.
+  // Never decreases, on any thread, even if the source does.
   [[nodiscard]] Instant Now() const override;
   [[nodiscard]] Nanos Stopwatch() const override;
 
-  // How far the wall clock is ahead of this one now: what has been set and slewed since the start.
+  // The time by which the wall clock is ahead of this clock: the sum of all steps and slews since
+  // the start.
   [[nodiscard]] Nanos OffsetToWallClock() const;
 
  private:
@@ -63,8 +65,8 @@ class SystemClock final : public Clock {
   const Nanos boot_at_start_;
   bool began_past_wall_clock_ = false;
   const Nanos wall_at_start_;
-  std::optional<TickCounter> ticks_;           // of the operating system's clocks only
-  mutable std::atomic<Nanos::rep> latest_{0};  // the highest that was handed out
+  std::optional<TickCounter> ticks_;           // only with the operating system's clocks
+  mutable std::atomic<Nanos::rep> latest_{0};  // the highest time handed out
 };
 
 }  // namespace weir

@@ -41,8 +41,8 @@ struct Reading {
   std::uint64_t tick;
 };
 
-// Both at one instant: of several readings that with the least time around it, as this thread may
-// be stopped between the two.
+// Reads clock and counter at one instant. The thread may be stopped between the two, so this takes
+// several readings and keeps the one that took the least time.
 Reading ReadBoth(const std::function<Nanos()>& clock) {
   Reading best{};
   Nanos least = Nanos::max();
@@ -70,7 +70,7 @@ std::optional<TickCounter> TickCounter::Calibrate(const std::function<Nanos()>& 
   return TickCounter(first.tick, static_cast<std::uint64_t>(fixed));
 }
 
-// Ticks of a processor that is behind the first one's count as none.
+// Returns 0 on a processor whose counter is behind the first tick.
 Nanos TickCounter::Elapsed() const noexcept {
   const std::uint64_t now = Tick();
   const std::uint64_t ticks = now > first_tick_ ? now - first_tick_ : 0;

@@ -1,9 +1,9 @@
-// The processor's counter of ticks as a stopwatch: 10 ns a reading, where a clock of the operating
-// system takes 25.
+// A stopwatch on the processor's tick counter. A reading takes 10 ns; a reading of an operating
+// system's clock takes 25 ns.
 //
-// Only where the counter runs at one rate whatever the processor does ("invariant"); that rate is
-// measured against a clock once, to about one part in 10,000. For durations, not for times: it is
-// not corrected, and those of two processors may differ by a little.
+// It needs a counter whose rate does not depend on what the processor does ("invariant"). The rate
+// is measured once against a clock, to about one part in 10,000. It measures durations and tells no
+// time: it is never corrected, and the counters of two processors may differ slightly.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace weir {
 
 class TickCounter {
  public:
-  // Counts ticks for kCalibrationTime of `clock`, without a pause. Nothing: there is no such
-  // counter here, or it stands still.
+  // Counts ticks for kCalibrationTime of `clock`, spinning. Returns nothing if the processor has no
+  // such counter or the counter stands still.
   [[nodiscard]] static std::optional<TickCounter> Calibrate(const std::function<Nanos()>& clock);
 
-  // Time since it was made. Any thread.
+  // The time since the counter was made. Thread-safe.
   [[nodiscard]] Nanos Elapsed() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Overwrites secrets, so that what is dumped of the process later does not have them.
+// Overwrites secrets, so that a later dump of the process does not have them.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@ namespace weir {
 
 inline void Wipe(std::span<char> bytes) noexcept { explicit_bzero(bytes.data(), bytes.size()); }
 
-// And leaves it empty.
+// Wipes the text and leaves it empty.
 inline void Wipe(std::string& text) noexcept {
   Wipe(std::span(text));
   text.clear();

@@ -284,11 +284,11 @@ void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool
 }
 
 void Session::LogForeign(std::string_view request) {
-  const auto held_back = worker_.services.foreign_throttle.Admit();
-  if (!held_back) return;
+  const auto suppressed = worker_.services.foreign_throttle.Admit();
+  if (!suppressed) return;
   spdlog::warn(
-      "closed client {}: it does not speak the Redis protocol: '{}' ({} such lines held back)",
-      record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *held_back);
+      "closed client {}: it does not speak the Redis protocol: '{}' ({} similar lines suppressed)",
+      record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *suppressed);
 }
 
 // Whether the next command has to wait for the end of a CLIENT PAUSE.

@@ -232,9 +232,9 @@ TEST(SessionTest, AForeignProtocolIsLoggedOnceAMinute) {
   EXPECT_EQ(std::ranges::count(log, '\n'), 2);
   const std::string line = "closed client 127.0.0.1:50000: it does not speak the Redis protocol: ";
   EXPECT_THAT(log, testing::HasSubstr(line + "'GET /\\x1b[31m'\\\\ HTTP/1.1\\r\\nHost: x\\r\\n' "
-                                             "(0 such lines held back)\n"));
+                                             "(0 similar lines suppressed)\n"));
   EXPECT_THAT(log, testing::HasSubstr(line + "'GET /" + std::string(59, 'x') +
-                                      "' (1000 such lines held back)\n"));
+                                      "' (1000 similar lines suppressed)\n"));
 }
 
 // A clock on which every look costs a second.
