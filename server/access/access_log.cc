@@ -15,7 +15,7 @@ bool AccessLog::Entry::IsLike(const Entry& other) const {
          object == other.object && user == other.user;
 }
 
-void AccessLog::Note(Entry entry) {
+void AccessLog::Add(Entry entry) {
   if (entry.object.size() > kObjectBytesMax) {
     entry.object.resize(kObjectBytesMax);
     entry.object += "...";

@@ -44,7 +44,7 @@ class AccessLog {
     [[nodiscard]] bool IsLike(const Entry& other) const;
   };
 
-  void Note(Entry entry);
+  void Add(Entry entry);
   // The latest first, `max` at most.
   [[nodiscard]] std::vector<Entry> Latest(std::size_t max) const;
   void Clear();

@@ -44,7 +44,7 @@ std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& client
 void Kill(Call& call, ClientRecord& record) {
   if (&record == &call.session.record()) return call.session.Close();
   record.killed.store(true, std::memory_order_relaxed);
-  call.services().client_memory.Note(record, 0);
+  call.services().client_memory.Set(record, 0);
   record.Wake();
 }
 

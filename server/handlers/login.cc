@@ -20,13 +20,13 @@ bool LogIn(Call& call, std::string_view user, std::string_view password) {
     call.session.set_user(std::move(found), hash);
     return true;
   }
-  call.session.Hold(call.now + kLoginDelay);
+  call.session.PauseUntil(call.now + kLoginDelay);
   // An unknown name is not logged: it may be a password.
-  call.services().access_log.Note({.reason = AccessLog::Reason::kPassword,
-                                   .object = std::string(call.words[0]),
-                                   .user = found ? found->name() : "(unknown)",
-                                   .client = call.session.record().Line(call.now),
-                                   .last = call.now});
+  call.services().access_log.Add({.reason = AccessLog::Reason::kPassword,
+                                  .object = std::string(call.words[0]),
+                                  .user = found ? found->name() : "(unknown)",
+                                  .client = call.session.record().Line(call.now),
+                                  .last = call.now});
   if (const auto suppressed = call.services().login_throttle.Admit()) {
     spdlog::warn("refused client {} as {}: wrong password, or off ({} similar lines suppressed)",
                  call.session.record().address,

@@ -26,7 +26,7 @@ Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<Cl
 Connection::~Connection() {
   DropInput();
   record_->set_on_wake({});
-  thread_.worker().services.client_memory.Note(*record_, 0);
+  thread_.worker().services.client_memory.Set(*record_, 0);
   thread_.worker().services.clients.Remove(*record_);
 }
 
@@ -47,7 +47,7 @@ void Connection::OnWake() {
   if (state_ == State::kClosed) return;
   if (record_->killed.load(std::memory_order_relaxed)) return Close();
   if (state_ == State::kReading && session_.has_news()) return ExecutePending();
-  if (state_ != State::kWaiting && state_ != State::kHeld) return;
+  if (state_ != State::kWaiting && state_ != State::kPaused) return;
   wait_timer_->cancel();
   ExecutePending();
 }
@@ -55,7 +55,7 @@ void Connection::OnWake() {
 void Connection::Drain() {
   if (state_ == State::kClosed || drain_bytes_left_) return;
   drain_bytes_left_ = transport_.Available();
-  if (state_ == State::kWaiting || state_ == State::kHeld) {
+  if (state_ == State::kWaiting || state_ == State::kPaused) {
     wait_timer_->cancel();  // Else the thread would not end before it.
     session_.EndWait();
     return ExecutePending();
@@ -97,7 +97,7 @@ bool Connection::IsIdleTooLong(Instant now) const {
 
 void Connection::WaitForInput() {
   state_ = State::kReading;
-  NoteStall(!pending_input_.empty() || transport_.is_handshaking());
+  SetStalled(!pending_input_.empty() || transport_.is_handshaking());
   WatchInput();
 }
 
@@ -106,13 +106,13 @@ void Connection::WaitForTime() {
     session_.EndWait();
     return Postpone(&Connection::ExecutePending);
   }
-  state_ = turn_.next == Session::Next::kHold ? State::kHeld : State::kWaiting;
-  NoteStall(false);
+  state_ = turn_.next == Session::Next::kPause ? State::kPaused : State::kWaiting;
+  SetStalled(false);
   if (!wait_timer_) wait_timer_.emplace(transport_.executor());
   wait_timer_->expires_after(turn_.wake - thread_.worker().services.clock.Now());
   wait_timer_->async_wait([self = shared_from_this()](std::error_code error) {
     if (error) return;
-    if (self->state_ == State::kWaiting || self->state_ == State::kHeld) self->ExecutePending();
+    if (self->state_ == State::kWaiting || self->state_ == State::kPaused) self->ExecutePending();
   });
   if (state_ == State::kWaiting) WatchInput();
 }
@@ -133,7 +133,7 @@ void Connection::ReceiveMeanwhile() {
   if (error && error != asio::error::would_block) return Close();
   pending_input_.append(thread_.input().data(), received);
   Wipe(thread_.input().first(received));
-  NoteMemory();
+  ReportMemory();
   if (pending_input_.size() < kWaitingInputBytesMax) WatchInput();
 }
 
@@ -146,7 +146,7 @@ void Connection::Receive() {
   std::error_code error;
   const bool was_handshaking = transport_.is_handshaking();
   const std::size_t received = transport_.Read({space, room}, error);
-  if (was_handshaking && !transport_.is_handshaking()) NoteStall(false);
+  if (was_handshaking && !transport_.is_handshaking()) SetStalled(false);
   if (error == asio::error::would_block) return drain_bytes_left_ ? Finish() : WaitForInput();
   if (!transport_.tls_failure().empty()) return RefuseTls();
   if (error) return Close();  // At the end of its input (eof) the client has got every reply.
@@ -165,13 +165,13 @@ void Connection::Receive() {
 void Connection::ExecuteTurn(std::span<char> unread) {
   std::string& replies = thread_.EmptyOutput();
   turn_ = session_.Execute({unread.data(), unread.size()}, replies);
-  if (turn_.consumed > 0) NoteStall(false);  // What is left is the beginning of another request.
+  if (turn_.consumed > 0) SetStalled(false);  // What is left is the beginning of another request.
   const bool closes = turn_.next == Session::Next::kClose;
   const std::size_t consumed = closes ? unread.size() : turn_.consumed;
   if (turn_.had_secret || closes) Wipe(unread.first(consumed));
   KeepInput(unread, consumed);
   turn_.unsaved_from ? SendWhenSaved(replies) : Send(replies);
-  NoteMemory();
+  ReportMemory();
 }
 
 // Sends replies that report no change at once, as far as the kernel takes them.
@@ -183,7 +183,7 @@ void Connection::SendWhenSaved(std::string_view replies) {
   pending_output_ = replies.substr(*sent);
   *turn_.unsaved_from -= *sent;
   state_ = State::kSaving;
-  NoteStall(false);
+  SetStalled(false);
   thread_.Park(shared_from_this());
 }
 
@@ -199,7 +199,7 @@ void Connection::OnSaved(const absl::Status& saved) {
     replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);
-  NoteMemory();
+  ReportMemory();
 }
 
 // What is kept is nowhere else: it may be half a password.
@@ -241,7 +241,7 @@ void Connection::CloseSlowReader(std::size_t pending_bytes) {
 
 void Connection::WaitForRoom() {
   state_ = State::kWriting;
-  NoteStall(pending_output_.size() - pending_output_sent_ > kSlowOutputBytesMax);
+  SetStalled(pending_output_.size() - pending_output_sent_ > kSlowOutputBytesMax);
   transport_.WaitToWrite([self = shared_from_this()](std::error_code error) {
     if (!error && self->state_ == State::kWriting) self->SendPending();
   });
@@ -254,8 +254,8 @@ void Connection::SendPending() {
   pending_output_sent_ += *sent;
   if (*sent < unsent.size()) return WaitForRoom();
   std::string().swap(pending_output_);
-  NoteStall(false);
-  NoteMemory();
+  SetStalled(false);
+  ReportMemory();
   Proceed();
 }
 
@@ -264,15 +264,15 @@ void Connection::ReleaseBuffers() {
   DropInput();
   std::string().swap(pending_output_);
   session_.DropTransaction();
-  NoteMemory();
+  ReportMemory();
 }
 
-void Connection::NoteMemory() {
+void Connection::ReportMemory() {
   const std::size_t input = HeapBytes(pending_input_);
   const std::size_t output = HeapBytes(pending_output_);
   record_->input_bytes.store(input, std::memory_order_relaxed);
   record_->output_bytes.store(output, std::memory_order_relaxed);
-  thread_.worker().services.client_memory.Note(*record_, input + output + session_.held_bytes());
+  thread_.worker().services.client_memory.Set(*record_, input + output + session_.held_bytes());
 }
 
 std::optional<std::size_t> Connection::Write(std::string_view bytes) {
@@ -292,7 +292,7 @@ void Connection::Proceed() {
     case Session::Next::kClose:
       return Finish();
     case Session::Next::kWait:
-    case Session::Next::kHold:
+    case Session::Next::kPause:
       return WaitForTime();
     case Session::Next::kContinue:
       return Postpone(&Connection::ExecutePending);
@@ -314,7 +314,7 @@ void Connection::Postpone(void (Connection::*step)()) {
 
 // A connection that is no longer stalled stays in its thread's list until the next tick: large
 // input often ends in half a request.
-void Connection::NoteStall(bool stalled) {
+void Connection::SetStalled(bool stalled) {
   // A client that has not logged in counts as stalled, whatever it sends.
   stalled = stalled || !session_.user();
   if (stalled == stalled_since_.has_value()) return;

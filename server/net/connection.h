@@ -87,7 +87,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class State {
     kReading,    // waits for input
-    kHeld,       // its session executes nothing until some time
+    kPaused,     // its session executes nothing until some time
     kWaiting,    // its session waits for tokens (RL.WAIT); what comes meanwhile is kept
     kPostponed,  // gave the turn to the others; its next is in the thread's queue
     kSaving,     // its replies wait until what they say is on disk
@@ -112,14 +112,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Writes what the kernel takes; returns how many bytes, or nothing if the connection is broken.
   std::optional<std::size_t> Write(std::string_view bytes);
   // Tells how much it keeps for the client; and keeps nothing any more.
-  void NoteMemory();
+  void ReportMemory();
   void ReleaseBuffers();
   // Continues after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());
   // Notes whether it now waits with something of the client's in hand; if it does already, the time
   // since when stays.
-  void NoteStall(bool stalled);
+  void SetStalled(bool stalled);
   [[nodiscard]] bool IsIdleTooLong(Instant now) const;
   // TLS has found something wrong with what the client sends.
   void RefuseTls();

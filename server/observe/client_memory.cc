@@ -26,11 +26,11 @@ void ClientMemory::Change(ClientRecord& record, std::size_t bytes) {
   // A killed client frees its memory on its own thread, so it no longer counts here.
   if (record.killed.load(std::memory_order_relaxed)) bytes = 0;
   const bool grows = bytes > record.held_bytes.load(std::memory_order_relaxed);
-  Hold(record, bytes);
+  Store(record, bytes);
   if (grows) Evict();
 }
 
-void ClientMemory::Hold(ClientRecord& record, std::size_t bytes) {
+void ClientMemory::Store(ClientRecord& record, std::size_t bytes) {
   const std::size_t before = record.held_bytes.load(std::memory_order_relaxed);
   if (before != 0) holders_.erase({before, &record});
   if (bytes != 0) holders_.insert({bytes, &record});
@@ -47,7 +47,7 @@ void ClientMemory::Evict() {
     if (largest == holders_.rend()) return;
     const auto [held, record] = *largest;
     record->killed.store(true, std::memory_order_relaxed);
-    Hold(*record, 0);
+    Store(*record, 0);
     ++evicted_;
     if (const auto suppressed = throttle_.Admit()) {
       spdlog::warn(

@@ -3,7 +3,7 @@
 // option max-clients-memory: where they hold more, the client that holds the most is closed, but
 // for those that have asked not to be (CLIENT NO-EVICT).
 //
-//     memory.Note(record, bytes);  // a connection, after each of its steps, and 0 at its end
+//     memory.Set(record, bytes);  // a connection, after each of its steps, and 0 at its end
 //
 // A client between two requests, with nothing watched, counts for nothing. Thread-safe.
 #pragma once
@@ -31,7 +31,7 @@ class ClientMemory {
   // The client holds so many bytes now. For its own thread, and for the one that has killed it:
   // then it holds nothing that another client is to be closed for. Cost: a load where that is as it
   // was, else a lock and O(log(clients that hold something)), and as much for each that is closed.
-  void Note(ClientRecord& record, std::size_t bytes) {
+  void Set(ClientRecord& record, std::size_t bytes) {
     if (record.held_bytes.load(std::memory_order_relaxed) != bytes) Change(record, bytes);
   }
 
@@ -45,7 +45,7 @@ class ClientMemory {
 
  private:
   void Change(ClientRecord& record, std::size_t bytes);
-  void Hold(ClientRecord& record, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Store(ClientRecord& record, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Evict() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Settings& settings_;

@@ -22,7 +22,7 @@ ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter
     const CommandSpec* const spec = FindRequested(words);
     // Words in the parser are gone with the next request; behind a wait everything is read again.
     goes_on = parser.words_are_in_input() && !(spec && spec->Is(kBlocking));
-    NoteKeys(spec, words);
+    AddKeys(spec, words);
     words_.insert(words_.end(), words.begin(), words.end());
     commands_.push_back({spec, parser.consumed(), words_.size(), keys_.size()});
   }
@@ -38,7 +38,7 @@ ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter
   return ParseResult::kCommand;
 }
 
-void ReadAhead::NoteKeys(const CommandSpec* spec, std::span<const std::string_view> words) {
+void ReadAhead::AddKeys(const CommandSpec* spec, std::span<const std::string_view> words) {
   if (!spec || !spec->arity.Allows(words.size())) return;
   ForEachKey(*spec, words, [this](std::string_view key) {
     if (keys_.size() < kKeysMax) keys_.push_back({key, {}});

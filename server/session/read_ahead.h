@@ -61,7 +61,7 @@ class ReadAhead {
     std::size_t keys_end;   // in keys_, likewise
   };
 
-  void NoteKeys(const CommandSpec* spec, std::span<const std::string_view> words);
+  void AddKeys(const CommandSpec* spec, std::span<const std::string_view> words);
   void FetchAhead(std::size_t key, Limiter& limiter);
 
   std::vector<Parsed> commands_;

@@ -116,7 +116,7 @@ void Session::Wait(std::unique_ptr<ServerWaiter> waiter) {
 }
 
 void Session::EndWait() {
-  held_until_ = Instant{};
+  paused_until_ = Instant{};
   ending_ = true;
   if (!waiter_) return;
   waiter_.reset();
@@ -162,10 +162,10 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (closing_) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
   const std::uint64_t commands_before = worker_.counters.commands.value();
-  if (now < held_until_) return {.next = Next::kHold, .wake = held_until_};
+  if (now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
-  NoteUnsaved(out_begin, out.size());
+  AddUnsaved(out_begin, out.size());
   RestartStopwatch();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
@@ -195,10 +195,10 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     slots_before_command_ = Limiter::SlotsVisited();
     ExecuteUnlessSilent(command, now, out, reply);
     Charge(slots_visited() / kSlotsPerUnit);
-    NoteUnsaved(begin, out.size());
-    if (!waiter_ && now >= held_until_) continue;
-    turn.next = waiter_ ? Next::kWait : Next::kHold;
-    turn.wake = waiter_ ? waiter_->ready() : held_until_;
+    AddUnsaved(begin, out.size());
+    if (!waiter_ && now >= paused_until_) continue;
+    turn.next = waiter_ ? Next::kWait : Next::kPause;
+    turn.wake = waiter_ ? waiter_->ready() : paused_until_;
     break;
   }
   if (!ahead.empty()) DropReadAhead();
@@ -251,7 +251,7 @@ void Session::DelayReplyUntilSaved() noexcept {
 }
 
 // An empty one is that of a command that has no reply yet.
-void Session::NoteUnsaved(std::size_t begin, std::size_t end) {
+void Session::AddUnsaved(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
   if (awaited == Awaited::kNothing || begin == end) return;
   unsaved_.push_back({begin, end, awaited, record_->last_command.load(std::memory_order_relaxed)});
@@ -346,7 +346,7 @@ std::string Session::PermissionError(const CommandSpec& spec,
   if (!denial) return {};
   const bool of_key = denial->of == Denial::Of::kKey;
   const std::string name = LowerName(spec);
-  worker_.services.access_log.Note(
+  worker_.services.access_log.Add(
       {.reason = of_key ? AccessLog::Reason::kKey : AccessLog::Reason::kCommand,
        .in_transaction = in_transaction,
        .object = of_key ? std::string(denial->key) : name,

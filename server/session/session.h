@@ -55,13 +55,13 @@ class Session {
     kRead,      // receive more
     kContinue,  // the turn is over, but the input is not: call Execute again
     kWait,      // call Execute again at `wake`, with what has been received meanwhile
-    kHold,      // the same, but need not receive: a client that sends no more still gets replies
+    kPause,     // the same, but need not receive: a client that sends no more still gets replies
     kClose,     // close; nothing after this is executed
   };
   struct Turn {
     std::size_t consumed = 0;  // bytes at the front of the input that are done with
     Next next = Next::kRead;
-    Instant wake{};  // of kWait and kHold
+    Instant wake{};  // of kWait and kPause
     // Set: the output from there on has to wait for a save that begins after the turn.
     std::optional<std::size_t> unsaved_from = {};
     bool had_secret = false;  // what was consumed may have a password in it
@@ -111,7 +111,7 @@ class Session {
   // `password_hash`: of the password given, as User::HashOf makes it; empty: none was.
   void set_user(std::shared_ptr<const User> user, const std::string& password_hash = {});
   // Executes nothing more of the client's until then.
-  void Hold(Instant until) noexcept { held_until_ = until; }
+  void PauseUntil(Instant until) noexcept { paused_until_ = until; }
   // CLIENT REPLY: whether and which replies are sent, that to the present command included.
   enum class Replies : std::uint8_t { kOn, kOff, kSkipThis, kSkipThisAndNext };
   void set_replies(Replies replies) noexcept { replies_ = replies; }
@@ -144,7 +144,7 @@ class Session {
     Awaited awaited;
     const CommandSpec* spec;
   };
-  void NoteUnsaved(std::size_t begin, std::size_t end);
+  void AddUnsaved(std::size_t begin, std::size_t end);
   void MarkUnsaved(Turn& turn);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
   [[nodiscard]] bool IsPaused(Instant now) const;
@@ -178,7 +178,7 @@ class Session {
   Introducer introducer_ = kSoleIntroducer;
   std::string password_hash_;
   std::uint64_t users_version_;  // of the access list when user_ was looked up
-  Instant held_until_{};
+  Instant paused_until_{};
   Replies replies_ = Replies::kOn;
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<ServerWaiter> waiter_;

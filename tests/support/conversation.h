@@ -89,7 +89,7 @@ class Conversation : public Dialogue {
       unread_.remove_prefix(turn.consumed);
       next = turn.next;
       closed_ = next == Session::Next::kClose;
-      const bool waits = next == Session::Next::kWait || next == Session::Next::kHold;
+      const bool waits = next == Session::Next::kWait || next == Session::Next::kPause;
       wake_ = waits ? std::optional(turn.wake) : std::nullopt;
       ++turns_;
     }

@@ -96,7 +96,7 @@ class Client {
     }
     const Session::Turn peeked = Peeked();
     closed_ = peeked.next == Session::Next::kClose;
-    waiting_ = peeked.next == Session::Next::kWait || peeked.next == Session::Next::kHold;
+    waiting_ = peeked.next == Session::Next::kWait || peeked.next == Session::Next::kPause;
     wake_ = peeked.wake;
     WEIR_CHECK(closed_ || waiting_ || unread_.size() < kRespCaps.request_bytes_max);
     WEIR_CHECK(worker_.memo.size() <= kMemoLimitsMax + kChecksMax);

@@ -21,10 +21,10 @@ class AccessLogTest : public testing::Test {
     return {
         .reason = AccessLog::Reason::kKey, .object = key, .user = "app", .client = {}, .last = {}};
   }
-  void Note(AccessLog::Entry entry) {
+  void Add(AccessLog::Entry entry) {
     entry.last = now_;
     entry.client = "id=" + std::to_string(++clients_);
-    log_.Note(std::move(entry));
+    log_.Add(std::move(entry));
   }
   // "key*count", the latest first.
   std::vector<std::string> Shown(std::size_t max = AccessLog::kEntriesMax) {
@@ -42,7 +42,7 @@ class AccessLogTest : public testing::Test {
 
 TEST_F(AccessLogTest, TheLatestComesFirst) {
   EXPECT_THAT(Shown(), IsEmpty());
-  for (const char* key : {"a", "b", "c"}) Note(Of(key));
+  for (const char* key : {"a", "b", "c"}) Add(Of(key));
   EXPECT_THAT(Shown(), ElementsAre("c*1", "b*1", "a*1"));
   EXPECT_THAT(Shown(2), ElementsAre("c*1", "b*1"));
   EXPECT_THAT(Shown(0), IsEmpty());
@@ -51,64 +51,64 @@ TEST_F(AccessLogTest, TheLatestComesFirst) {
 }
 
 TEST_F(AccessLogTest, EqualOnesAreOneThatCountsAndComesFirst) {
-  for (const char* key : {"a", "b", "a", "a"}) Note(Of(key));
+  for (const char* key : {"a", "b", "a", "a"}) Add(Of(key));
   EXPECT_THAT(Shown(), ElementsAre("a*3", "b*1"));
   EXPECT_EQ(log_.Latest(1)[0].client, "id=4") << "who was the last";
 }
 
 TEST_F(AccessLogTest, WhatDiffersInAnythingIsAnother) {
-  Note(Of("a"));
+  Add(Of("a"));
   AccessLog::Entry entry = Of("a");
   entry.user = "other";
-  Note(entry);
+  Add(entry);
   entry = Of("a");
   entry.in_transaction = true;
-  Note(entry);
+  Add(entry);
   entry = Of("a");
   entry.reason = AccessLog::Reason::kCommand;
-  Note(entry);
+  Add(entry);
   EXPECT_THAT(Shown(), ElementsAre("a*1", "a*1", "a*1", "a*1"));
 }
 
 // Counted from the last of them.
 TEST_F(AccessLogTest, WhatComesLaterIsAnother) {
-  Note(Of("a"));
+  Add(Of("a"));
   now_ += AccessLog::kSameTime;
-  Note(Of("a"));
+  Add(Of("a"));
   EXPECT_THAT(Shown(), ElementsAre("a*2"));
   now_ += AccessLog::kSameTime;
-  Note(Of("a"));
+  Add(Of("a"));
   EXPECT_THAT(Shown(), ElementsAre("a*3"));
   now_ += AccessLog::kSameTime + Nanos{1};
-  Note(Of("a"));
+  Add(Of("a"));
   EXPECT_THAT(Shown(), ElementsAre("a*1", "a*3"));
 }
 
 TEST_F(AccessLogTest, OnlyTheLatestAreLookedAt) {
-  const auto note_others = [&](std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) Note(Of("other" + std::to_string(i)));
+  const auto add_others = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) Add(Of("other" + std::to_string(i)));
   };
-  Note(Of("a"));
-  note_others(AccessLog::kLookedAtMax - 1);
-  Note(Of("a"));
+  Add(Of("a"));
+  add_others(AccessLog::kLookedAtMax - 1);
+  Add(Of("a"));
   EXPECT_EQ(Shown(1), std::vector<std::string>{"a*2"});
   log_.Clear();
-  Note(Of("a"));
-  note_others(AccessLog::kLookedAtMax);
-  Note(Of("a"));
+  Add(Of("a"));
+  add_others(AccessLog::kLookedAtMax);
+  Add(Of("a"));
   EXPECT_EQ(Shown(1), std::vector<std::string>{"a*1"});
 }
 
 TEST_F(AccessLogTest, HasABound) {
-  for (std::size_t i = 0; i <= AccessLog::kEntriesMax; ++i) Note(Of(std::to_string(i)));
+  for (std::size_t i = 0; i <= AccessLog::kEntriesMax; ++i) Add(Of(std::to_string(i)));
   const std::vector<std::string> shown = Shown(1000);
   EXPECT_THAT(shown, SizeIs(AccessLog::kEntriesMax));
   EXPECT_EQ(shown.front(), "128*1");
   EXPECT_EQ(shown.back(), "1*1") << "the oldest went";
   const std::string fits(AccessLog::kObjectBytesMax, 'x');
-  Note(Of(fits));
+  Add(Of(fits));
   EXPECT_EQ(Shown(1)[0], fits + "*1");
-  Note(Of(fits + "y"));
+  Add(Of(fits + "y"));
   EXPECT_EQ(Shown(1)[0], fits + "...*1");
 }
 

@@ -113,11 +113,11 @@ TEST(ClientKillTest, AKilledClientHoldsNothing) {
   Conversation one;
   Conversation two(one.server());
   ClientMemory& memory = one.server().services.client_memory;
-  memory.Note(two.record(), 5000);
+  memory.Set(two.record(), 5000);
   EXPECT_EQ(memory.held_bytes(), 5000U);
   EXPECT_EQ(one.Run("CLIENT KILL ID 2"), ":1\r\n");
   EXPECT_EQ(memory.held_bytes(), 0U);
-  memory.Note(two.record(), 6000);
+  memory.Set(two.record(), 6000);
   EXPECT_EQ(memory.held_bytes(), 0U);
 }
 

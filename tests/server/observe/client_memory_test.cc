@@ -56,13 +56,13 @@ class ClientMemoryTest : public testing::Test {
 TEST_F(ClientMemoryTest, CountsWhatIsHeldNow) {
   const auto one = Connect();
   const auto two = Connect();
-  memory_.Note(*one, 500);
-  memory_.Note(*two, 300);
-  memory_.Note(*one, 100);
+  memory_.Set(*one, 500);
+  memory_.Set(*two, 300);
+  memory_.Set(*one, 100);
   EXPECT_EQ(memory_.held_bytes(), 400U);
   EXPECT_EQ(one->held_bytes, 100U);
-  memory_.Note(*one, 0);
-  memory_.Note(*two, 0);
+  memory_.Set(*one, 0);
+  memory_.Set(*two, 0);
   EXPECT_EQ(memory_.held_bytes(), 0U);
   EXPECT_EQ(memory_.evicted(), 0U);
 }
@@ -71,16 +71,16 @@ TEST_F(ClientMemoryTest, WhoHoldsTheMostGoes) {
   const std::vector<std::shared_ptr<ClientRecord>> all = Connect(4);
   int woken = 0;
   all[1]->set_on_wake([&] { ++woken; });
-  memory_.Note(*all[0], 2 * kMegabyte);
-  memory_.Note(*all[1], 5 * kMegabyte);
-  memory_.Note(*all[2], 3 * kMegabyte);
+  memory_.Set(*all[0], 2 * kMegabyte);
+  memory_.Set(*all[1], 5 * kMegabyte);
+  memory_.Set(*all[2], 3 * kMegabyte);
   EXPECT_EQ(memory_.evicted(), 0U) << "as much as there may be";
-  memory_.Note(*all[3], 1);
+  memory_.Set(*all[3], 1);
   EXPECT_THAT(Ids(), ElementsAre(1, 3, 4));
   EXPECT_EQ(woken, 1);
   EXPECT_EQ(memory_.held_bytes(), 5 * kMegabyte + 1);
   // Its connection tells it when it has gone.
-  memory_.Note(*all[1], 0);
+  memory_.Set(*all[1], 0);
   EXPECT_EQ(memory_.held_bytes(), 5 * kMegabyte + 1);
 }
 
@@ -88,11 +88,11 @@ TEST_F(ClientMemoryTest, WhoHoldsTheMostGoes) {
 TEST_F(ClientMemoryTest, NobodyElseGoesForWhoIsGoing) {
   const auto largest = Connect();
   const auto other = Connect();
-  memory_.Note(*largest, 9 * kMegabyte);
-  memory_.Note(*other, 2 * kMegabyte);
+  memory_.Set(*largest, 9 * kMegabyte);
+  memory_.Set(*other, 2 * kMegabyte);
   ASSERT_THAT(Ids(), ElementsAre(2));
-  memory_.Note(*largest, 9 * kMegabyte);
-  memory_.Note(*other, 3 * kMegabyte);
+  memory_.Set(*largest, 9 * kMegabyte);
+  memory_.Set(*other, 3 * kMegabyte);
   EXPECT_THAT(Ids(), ElementsAre(2));
   EXPECT_EQ(memory_.held_bytes(), 3 * kMegabyte);
   EXPECT_EQ(memory_.evicted(), 1U);
@@ -100,10 +100,10 @@ TEST_F(ClientMemoryTest, NobodyElseGoesForWhoIsGoing) {
 
 TEST_F(ClientMemoryTest, AsManyGoAsHaveTo) {
   const std::vector<std::shared_ptr<ClientRecord>> all = Connect(9);
-  for (const auto& record : all) memory_.Note(*record, kMegabyte);
+  for (const auto& record : all) memory_.Set(*record, kMegabyte);
   SetMost(4 * kMegabyte);
   EXPECT_EQ(memory_.evicted(), 0U) << "until a client needs more";
-  memory_.Note(*all[8], kMegabyte + 1);
+  memory_.Set(*all[8], kMegabyte + 1);
   EXPECT_EQ(memory_.evicted(), 5U);
   EXPECT_THAT(Ids(), testing::SizeIs(4));
   EXPECT_EQ(all[8]->killed, true);
@@ -113,31 +113,31 @@ TEST_F(ClientMemoryTest, WhoStaysIsLeftAlone) {
   const auto largest = Connect();
   const auto other = Connect();
   largest->stays = true;
-  memory_.Note(*largest, 9 * kMegabyte);
-  memory_.Note(*other, 2 * kMegabyte);
+  memory_.Set(*largest, 9 * kMegabyte);
+  memory_.Set(*other, 2 * kMegabyte);
   EXPECT_THAT(Ids(), ElementsAre(1));
-  memory_.Note(*largest, 20 * kMegabyte);
+  memory_.Set(*largest, 20 * kMegabyte);
   EXPECT_THAT(Ids(), ElementsAre(1)) << "there is no other";
 }
 
 TEST_F(ClientMemoryTest, WithoutABoundAllStay) {
   SetMost(0);
-  memory_.Note(*Connect(), std::size_t{1} << 40);
+  memory_.Set(*Connect(), std::size_t{1} << 40);
   EXPECT_EQ(memory_.evicted(), 0U);
 }
 
 TEST_F(ClientMemoryTest, ManyThreadsAtOnce) {
   SetMost(kMegabyte);
   const auto small = Connect();
-  memory_.Note(*small, 1);
+  memory_.Set(*small, 1);
   std::array<std::thread, 4> threads;
   for (std::thread& thread : threads) {
     thread = std::thread([&] {
       for (int round = 0; round < 500; ++round) {
         const auto record = Connect();
-        memory_.Note(*record, 700'000);
-        memory_.Note(*record, 900'000);
-        memory_.Note(*record, 0);
+        memory_.Set(*record, 700'000);
+        memory_.Set(*record, 900'000);
+        memory_.Set(*record, 0);
         clients_.Remove(*record);
       }
     });

@@ -58,8 +58,8 @@ TEST(StatsReportTest, EvictedClientsAreForgottenByAReset) {
   Services& services = client.server().services;
   EXPECT_EQ(client.Run("CONFIG SET max-clients-memory 1mb"), "+OK\r\n");
   const auto evict_one = [&] {
-    services.client_memory.Note(*services.clients.Add("1.2.3.4:5", "1.2.3.4:6", 7, Instant{}),
-                                2'000'000);
+    services.client_memory.Set(*services.clients.Add("1.2.3.4:5", "1.2.3.4:6", 7, Instant{}),
+                               2'000'000);
   };
   evict_one();
   EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kEvictedClients], 1U);
