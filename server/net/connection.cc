@@ -40,7 +40,7 @@ void Connection::Start() {
     });
   });
   WaitForInput();
-  OnWake();  // for what came before there was anybody to wake
+  OnWake();  // for changes that came before set_on_wake()
 }
 
 void Connection::OnWake() {
@@ -56,12 +56,12 @@ void Connection::Drain() {
   if (state_ == State::kClosed || drain_bytes_left_) return;
   drain_bytes_left_ = transport_.Available();
   if (state_ == State::kWaiting || state_ == State::kPaused) {
-    wait_timer_->cancel();  // Else the thread would not end before it.
+    wait_timer_->cancel();  // The thread would not end before it.
     session_.EndWait();
     return ExecutePending();
   }
   if (state_ != State::kReading) return;  // Proceed() goes on from here.
-  // An idle client has all its replies, so nothing is lost by closing at once.
+  // An idle client has all its replies, so closing at once loses nothing.
   if (drain_bytes_left_ == 0 || transport_.is_handshaking()) return Close();
   Receive();
 }
@@ -137,8 +137,8 @@ void Connection::ReceiveMeanwhile() {
   if (pending_input_.size() < kWaitingInputBytesMax) WatchInput();
 }
 
-// The thread's buffer has room in front of where it reads to, so that the beginning of a request is
-// put before its end and the session sees both as one.
+// The thread's buffer has room in front of the part that is read into. The beginning of a request
+// is copied there, so that the session sees the whole request in one piece.
 void Connection::Receive() {
   char* const space = thread_.input().data() + kInputHeadroomBytes;
   std::size_t room = kInputBytes;
@@ -149,7 +149,7 @@ void Connection::Receive() {
   if (was_handshaking && !transport_.is_handshaking()) SetStalled(false);
   if (error == asio::error::would_block) return drain_bytes_left_ ? Finish() : WaitForInput();
   if (!transport_.tls_failure().empty()) return RefuseTls();
-  if (error) return Close();  // At the end of its input (eof) the client has got every reply.
+  if (error) return Close();  // At the end of the input (eof) all replies have been sent.
   if (drain_bytes_left_) *drain_bytes_left_ -= received;
   const std::size_t pending = pending_input_.size();
   if (pending > kInputHeadroomBytes) {
@@ -174,7 +174,7 @@ void Connection::ExecuteTurn(std::span<char> unread) {
   ReportMemory();
 }
 
-// Sends replies that report no change at once, as far as the kernel takes them.
+// Sends the replies in front of the first unsaved one at once, as far as the kernel takes them.
 void Connection::SendWhenSaved(std::string_view replies) {
   const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.unsaved_from));
   if (!sent) return Close();
@@ -202,7 +202,7 @@ void Connection::OnSaved(const absl::Status& saved) {
   ReportMemory();
 }
 
-// What is kept is nowhere else: it may be half a password.
+// The input may be half a password, so no copy of it stays in another buffer.
 void Connection::KeepInput(std::span<char> unread, std::size_t consumed) {
   const bool is_kept = unread.data() == pending_input_.data();
   if (is_kept && consumed == 0) return;
@@ -233,7 +233,8 @@ void Connection::Send(std::string_view replies) {
 void Connection::CloseSlowReader(std::size_t pending_bytes) {
   if (const auto suppressed = thread_.output_throttle().Admit()) {
     spdlog::warn(
-        "closed client {}: it does not read, and {} bytes wait ({} similar lines suppressed)",
+        "closed client {}: it does not read its replies, and {} bytes wait ({} similar lines "
+        "suppressed)",
         record_->address, pending_bytes, *suppressed);
   }
   Close();
@@ -259,7 +260,7 @@ void Connection::SendPending() {
   Proceed();
 }
 
-// Its farewell may take a while, and needs none of it.
+// Closing may linger; the buffers are released before.
 void Connection::ReleaseBuffers() {
   DropInput();
   std::string().swap(pending_output_);
@@ -312,8 +313,8 @@ void Connection::Postpone(void (Connection::*step)()) {
   });
 }
 
-// A connection that is no longer stalled stays in its thread's list until the next tick: large
-// input often ends in half a request.
+// A connection that is no longer stalled stays in its thread's list until the next tick, because
+// large input often ends in half a request.
 void Connection::SetStalled(bool stalled) {
   // A client that has not logged in counts as stalled, whatever it sends.
   stalled = stalled || !session_.user();
@@ -324,19 +325,19 @@ void Connection::SetStalled(bool stalled) {
   thread_.Watch(shared_from_this());
 }
 
-// The replies are with the kernel; now see that the client gets them.
+// The kernel has all replies. The lingering close makes sure that the client receives them.
 void Connection::Finish() {
   state_ = State::kClosed;
   ReleaseBuffers();
-  transport_.CancelWaits();  // Drain() comes while the socket waits.
+  transport_.CancelWaits();  // Drain() may have come while the socket was waiting.
   thread_.Remove(shared_from_this());
   CloseLingering(transport_.ReleaseSocket(), thread_.input(), shared_from_this());
 }
 
-// What TLS has to say of it is with the kernel.
+// The kernel already has the alert of TLS that tells the client.
 void Connection::RefuseTls() {
   if (const auto suppressed = thread_.tls_throttle().Admit()) {
-    spdlog::warn("closed client {}: TLS says: {} ({} similar lines suppressed)", record_->address,
+    spdlog::warn("closed client {}: TLS error: {} ({} similar lines suppressed)", record_->address,
                  transport_.tls_failure(), *suppressed);
   }
   Finish();

@@ -1,24 +1,24 @@
-// A client's socket around its Session: it moves bytes, and knows no command.
+// The socket of a client and its Session. It moves bytes and knows no command.
 //
 //     wait until readable -> read -> execute a turn -> write -> wait until readable ...
 //
-// An idle connection is cheap, and a request takes two system calls on data: the connection waits
-// for readability and only then reads, into a buffer of its thread's, so it owns no buffer while it
-// waits; the session executes right on that buffer; the replies of the whole turn are written at
-// once. Only what is left over is copied to the connection's own memory: the beginning of a request
-// that has not come completely, replies that the kernel does not take.
+// An idle connection is cheap: it waits until the socket is readable and only then reads, into a
+// buffer of its thread, so it owns no buffer while it waits. A request takes two system calls on
+// data: the session executes on that buffer, and the replies of the whole turn are written at once.
+// Only the rest is copied to memory of the connection: the beginning of a request that has not
+// arrived completely, and replies that the kernel does not take yet.
 //
-// Other clients are protected: one turn of a connection is bounded (kWorkPerTurn,
-// kReplyBytesPerTurn), and then the next connection has its turn. While replies wait to be sent
-// nothing is read or executed, so a client that does not read makes us hold one turn's replies, and
-// TCP slows it down. A client that makes the server keep half a request or many replies may do so
-// for kStalledTime; one that is idle between two requests may stay forever, or for the option
-// timeout.
+// Other clients are protected. One turn of a connection is bounded (kWorkPerTurn,
+// kReplyBytesPerTurn); then the next connection has its turn. While replies wait to be sent,
+// nothing is read or executed, so a client that does not read costs the replies of one turn, and
+// TCP slows it down. A client that makes the server keep half a request or many replies is closed
+// after kStalledTime. A client that is idle between two requests may stay forever, or for the
+// option timeout.
 //
-// While the session waits for tokens the socket is watched: what comes is kept for later, up to
-// kWaitingInputBytesMax, and a client that goes (or says that it sends no more) ends its wait.
+// While the session waits for tokens, the socket is watched: up to kWaitingInputBytesMax of input
+// is kept for later, and a client that closes its end of the connection ends its wait.
 //
-// Lives on the thread of its IoThread; every handler that waits holds a shared_ptr to it.
+// Lives on the thread of its IoThread; every handler that waits has a shared_ptr to it.
 #pragma once
 
 #include <chrono>
@@ -42,28 +42,28 @@ namespace weir {
 
 class IoThread;
 
-// Replies that wait to be sent, at most; a turn's are kReplyBytesPerTurn and one reply more. Who is
-// over it is closed. The longest reply is CLIENT LIST's: 10,000 clients, each a name, a library and
-// its version of 256 bytes and 300 bytes more.
+// The most replies that may wait to be sent; a client above it is closed. A turn writes up to
+// kReplyBytesPerTurn and one reply more. The longest reply is that of CLIENT LIST: 10,000 clients,
+// each with a name, a library and a version of 256 bytes, and 300 bytes more.
 inline constexpr std::size_t kPendingOutputBytesMax = 16 * 1024 * 1024;
 
-// How long a request may take from its first byte to its last, and how long more than
-// kSlowOutputBytesMax of replies may wait to be sent. Who takes longer is closed, at the next tick
-// of its thread.
+// The time that a request may take from its first byte to its last, and for which more than
+// kSlowOutputBytesMax of replies may wait to be sent. A client that takes longer is closed at the
+// next tick of its thread.
 inline constexpr Nanos kStalledTime = std::chrono::seconds{10};
 inline constexpr std::size_t kSlowOutputBytesMax = 256 * 1024;
 static_assert(kSlowOutputBytesMax < kPendingOutputBytesMax);
 
-// How long a TLS handshake may take.
+// The time that a TLS handshake may take.
 inline constexpr Nanos kHandshakeTime = std::chrono::seconds{5};
 
-// What a client that waits for tokens may send ahead; beyond it, and what came with it, TCP slows
-// it down, and its leaving is seen only when the wait is over.
+// The input after which a client that waits for tokens is no longer read from: then TCP slows it
+// down, and its disconnection is seen only when the wait is over. The last read may exceed it.
 inline constexpr std::size_t kWaitingInputBytesMax = 16 * 1024;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `record` is taken off the registry with this object.
+  // The destructor removes `record` from the registry.
   Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -71,33 +71,33 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Start();
 
-  // Executes what has been received up to now, sends the replies and closes.
+  // Executes the requests received so far, sends the replies and closes.
   void Drain();
 
-  // The save that its replies wait for has ended.
+  // Sends the replies that waited for a save: it has ended, with `saved`.
   void OnSaved(const absl::Status& saved);
 
-  // Another thread has something for the session to see (ClientRecord::Wake).
+  // Looks at what another thread has changed (ClientRecord::Wake).
   void OnWake();
 
-  // Closes if it has been stalled for kStalledTime, or idle for the option timeout. Returns whether
-  // this has to be asked again.
+  // Closes if it has been stalled for kStalledTime, or idle for the option timeout. Returns true if
+  // it must be called again at the next tick.
   bool CloseIfStalled(Instant now);
 
  private:
   enum class State {
     kReading,    // waits for input
-    kPaused,     // its session executes nothing until some time
-    kWaiting,    // its session waits for tokens (RL.WAIT); what comes meanwhile is kept
-    kPostponed,  // gave the turn to the others; its next is in the thread's queue
-    kSaving,     // its replies wait until what they say is on disk
+    kPaused,     // its session executes nothing until a given time
+    kWaiting,    // its session waits for tokens (RL.WAIT); further input is kept
+    kPostponed,  // let other connections have a turn; its next step is in the thread's queue
+    kSaving,     // its replies wait until the changes that they report are on disk
     kWriting,    // waits until the kernel takes more of pending_output_
-    kClosed,     // or closing, which is no longer our business
+    kClosed,     // closed, or handed over to CloseLingering
   };
 
   void WaitForInput();
   void WaitForTime();
-  // Has Receive() or ReceiveMeanwhile() called when there is input, as the state is then.
+  // Calls Receive() or ReceiveMeanwhile(), depending on the state, once there is input.
   void WatchInput();
   void Receive();
   void ReceiveMeanwhile();
@@ -109,19 +109,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void CloseSlowReader(std::size_t pending_bytes);
   void WaitForRoom();
   void SendPending();
-  // Writes what the kernel takes; returns how many bytes, or nothing if the connection is broken.
+  // Writes the bytes that the kernel takes. Returns their number, or nothing if the connection is
+  // broken.
   std::optional<std::size_t> Write(std::string_view bytes);
-  // Tells how much it keeps for the client; and keeps nothing any more.
+  // Updates the memory that counts as this client's.
   void ReportMemory();
   void ReleaseBuffers();
   // Continues after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());
-  // Notes whether it now waits with something of the client's in hand; if it does already, the time
-  // since when stays.
+  // Sets whether half a request or slow output waits for the client. A connection that was stalled
+  // already keeps the time at which that began.
   void SetStalled(bool stalled);
   [[nodiscard]] bool IsIdleTooLong(Instant now) const;
-  // TLS has found something wrong with what the client sends.
+  // Closes after a TLS error in the client's bytes.
   void RefuseTls();
   void ExecutePending() { ExecuteTurn(pending_input_); }
   void Finish();
@@ -135,13 +136,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Session::Turn turn_;  // the last one
   bool watching_input_ = false;
   std::optional<asio::steady_timer> wait_timer_;  // made by the first wait
-  std::optional<std::size_t>
-      drain_bytes_left_;  // set while draining: received before, not read yet
-  std::optional<Instant>
-      stalled_since_;           // set while half a request or slow output waits for the client
-  std::string pending_input_;   // not consumed by the session; without capacity when empty
-  std::string pending_output_;  // likewise
-  std::size_t pending_output_sent_ = 0;  // of it
+  // Set while draining: the bytes that were received before and are not read yet.
+  std::optional<std::size_t> drain_bytes_left_;
+  // Set while half a request or slow output waits for the client.
+  std::optional<Instant> stalled_since_;
+  // Input that the session has not consumed, and replies that are not sent; both without capacity
+  // when empty.
+  std::string pending_input_;
+  std::string pending_output_;
+  std::size_t pending_output_sent_ = 0;  // bytes of pending_output_
 };
 
 }  // namespace weir

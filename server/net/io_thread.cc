@@ -20,8 +20,8 @@ IoThread::IoThread(Services& services)
       context_(1),  // the number of threads that run it
       work_(context_.get_executor()),
       stall_timer_(context_) {
-  // The first socket of a context makes Asio open the descriptors of its loop, and throw if there
-  // are none: that is to happen here, where it keeps the server from starting, and not in the
+  // With the first socket of a context, Asio opens the descriptors of its loop, and throws if there
+  // are none left. That must happen here, where it keeps the server from starting, and not in the
   // middle of an accept().
   const asio::ip::tcp::socket first(context_);
 }
@@ -59,8 +59,8 @@ void IoThread::Drain() {
   asio::post(context_, [this] {
     work_.reset();
     draining_ = true;
-    stall_timer_.cancel();  // Else the thread would not end before the next tick.
-    // A copy: those that close leave the set.
+    stall_timer_.cancel();  // The thread would not end before the next tick.
+    // A copy, because a connection that closes leaves the set.
     const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
     for (const std::shared_ptr<Connection>& connection : all) connection->Drain();
   });
@@ -110,14 +110,14 @@ void IoThread::Remove(const std::shared_ptr<Connection>& connection) {
 
 void IoThread::CloseStalled() {
   const Instant now = worker_.services.clock.Now();
-  // A copy: those that close leave the set.
+  // A copy, because a connection that closes leaves the set.
   const std::vector<std::shared_ptr<Connection>> all(watched_.begin(), watched_.end());
   for (const std::shared_ptr<Connection>& connection : all) {
     if (!connection->CloseIfStalled(now)) watched_.erase(connection);
   }
 }
 
-// A thread that drains has a deadline of its own (kDrainTime).
+// A draining thread needs no ticks: its deadline is kDrainTime.
 void IoThread::ArmStallTimer() {
   if (draining_) return;
   stall_timer_armed_ = true;

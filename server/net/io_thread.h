@@ -1,13 +1,13 @@
 // A thread that serves connections: an event loop, its Worker, its connections, and the two buffers
 // that they share.
 //
-// A connection stays on its thread for life, so nothing of it needs a lock. One buffer to read into
-// and one to collect replies in are enough for all of them, since a connection uses them only
-// within one step of the loop.
+// A connection stays on its thread for life, so it needs no lock. All connections share one buffer
+// to read into and one to collect replies in, because a connection uses them only within one step
+// of the loop.
 //
-// Connections that wait in the middle of something are watched: while there is one, a timer looks
-// every kStallTick whether it has waited too long. Nothing ticks for idle connections, unless the
-// option timeout bounds how long they may be so.
+// Stalled connections are watched: while there are any, a timer checks every kStallTick whether one
+// has been stalled for too long. No timer runs for idle connections, unless the option timeout
+// limits the time that they may be idle.
 #pragma once
 
 #include <chrono>
@@ -37,70 +37,70 @@ namespace weir {
 
 class Connection;
 
-// Read at a time. More is no faster, and would make others wait longer for their turn, and us keep
-// more for a client that does not read.
+// The most that is read at a time. More is no faster; it would make other clients wait longer for
+// their turn, and a client that does not read would cost more memory.
 inline constexpr std::size_t kInputBytes = 16 * 1024;
-inline constexpr std::size_t kInputHeadroomBytes =
-    4 * 1024;  // before them: the beginning of a request
-inline constexpr std::size_t kOutputBytesKept =
-    256 * 1024;  // memory of the replies' buffer; more is given back
+// Room in front of it for the beginning of a request.
+inline constexpr std::size_t kInputHeadroomBytes = 4 * 1024;
+// Capacity of the reply buffer that is kept between turns; a larger buffer is freed.
+inline constexpr std::size_t kOutputBytesKept = 256 * 1024;
 inline constexpr std::chrono::milliseconds kStallTick{500};
 
 class IoThread {
  public:
   explicit IoThread(Services& services);
-  // Cuts what is left.
+  // Cuts the connections that are still open.
   ~IoThread();
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
   // --- From any thread ---
 
-  // `on_end` is called on this thread at its end: after Drain() when the last connection is closed,
-  // or after Stop().
+  // Starts the thread. It calls `on_end` at its end: after Drain() once the last connection is
+  // closed, or after Stop().
   void Start(const std::string& name, std::function<void()> on_end);
 
-  // Sockets made with it belong to this thread.
+  // The context of the event loop. Sockets made with it belong to this thread.
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
 
   // Serves a connection that was accepted with context().
   void Adopt(Transport transport, ClientArrival arrival);
 
-  // Closes a connection whose farewell has been written; `owner` is let go when that is done.
+  // Closes a connection after its final error was written. Releases `owner` once it is closed.
   void Dismiss(StreamSocket socket, std::shared_ptr<const void> owner);
 
   // Every connection executes the requests received, sends its replies and closes; then the thread
   // ends.
   void Drain();
 
-  // The saves up to this ticket have ended so: sends the replies that wait for them.
+  // Sends the replies that wait for saves up to this ticket, which have ended with `saved`.
   void OnSaved(std::uint64_t ticket, const absl::Status& saved);
 
-  // The option timeout was set: looks at those that are idle, too.
+  // Watches idle connections, too, if the option timeout is set.
   void WatchIdle();
 
-  // Ends the thread after the present step; open connections are cut when the object goes.
+  // Ends the thread after the present step. The destructor cuts open connections.
   void Stop();
 
   // --- For its connections, on this thread ---
 
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
-  // kInputHeadroomBytes, then kInputBytes. Holds anything at the beginning of a step.
+  // kInputHeadroomBytes, then kInputBytes. Its content at the beginning of a step is unspecified.
   [[nodiscard]] std::span<char> input() noexcept { return input_; }
-  // The buffer for replies, empty.
+  // The buffer for replies, emptied.
   [[nodiscard]] std::string& EmptyOutput();
   [[nodiscard]] LogThrottle& output_throttle() noexcept { return output_throttle_; }
   [[nodiscard]] LogThrottle& stall_throttle() noexcept { return stall_throttle_; }
   [[nodiscard]] LogThrottle& tls_throttle() noexcept { return tls_throttle_; }
-  // Calls connection->OnSaved() when a save that begins later has ended. It is asked for when all
-  // who are ready now have had their turn, so that it serves them all.
+  // Calls connection->OnSaved() when a save that begins later has ended. The save is requested
+  // after all connections that are ready now have had their turn, so that they share it.
   void Park(std::shared_ptr<Connection> connection);
-  // Asks the connection at each tick whether it is stalled, until it says that it is not.
+  // Calls connection->CloseIfStalled() at each tick until it returns false.
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
 
   // Closes the connections that have been stalled or idle for too long by the server's clock.
-  // Called by a tick.
+  // Called at each tick.
   void CloseStalled();
 
  private:
@@ -124,11 +124,11 @@ class IoThread {
   bool stall_timer_armed_ = false;
   bool draining_ = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
-  absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a part of them
-  // Those that wait for a save: not asked for yet, and asked for, by ticket.
+  absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a subset of connections_
+  // Connections that wait for a save: one not requested yet, and requested ones by ticket.
   std::vector<std::shared_ptr<Connection>> arriving_;
   std::deque<ParkedGroup> parked_;
-  // Held while some are: they wait for nothing that the loop knows.
+  // Set while parked_ is not empty, because the loop knows nothing that those connections wait for.
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_;
   std::thread thread_;
 };

@@ -40,7 +40,7 @@ class LingeringClose : public std::enable_shared_from_this<LingeringClose> {
     const std::size_t bytes =
         socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), error);
     if (error && error != asio::error::would_block) return Close();
-    Wipe(scratch_.first(bytes));  // who was refused may have said a password
+    Wipe(scratch_.first(bytes));  // A refused client may have sent a password.
     if (bytes >= bytes_left_) return Close();
     bytes_left_ -= bytes;
     WaitForInput();

@@ -1,9 +1,9 @@
-// Closes a connection so that the peer gets all that was written to it.
+// Closes a connection so that the peer receives everything that was written to it.
 //
-// A close() while bytes of the peer's are unread, or still on their way, makes the kernel answer
-// them with a reset, and that destroys what the peer has not read yet: just the error that says why
-// it is closed. So we say that we send no more, and then read and throw away until the peer closes
-// too; at most kLingerBytesMax bytes and for kLingerTime.
+// If bytes of the peer are unread or still on their way when a socket is closed, the kernel answers
+// them with a reset. The reset destroys what the peer has not read yet, which is often the error
+// that says why it is closed. So the server shuts down its own direction, then reads and discards
+// until the peer closes too: at most kLingerBytesMax bytes, for at most kLingerTime.
 #pragma once
 
 #include <chrono>
@@ -18,9 +18,9 @@ namespace weir {
 inline constexpr std::size_t kLingerBytesMax = 16 * 1024 * 1024;
 inline constexpr std::chrono::seconds kLingerTime{1};
 
-// Takes the socket, which must be non-blocking and have nothing outstanding, and returns at once.
-// `scratch` is written to by the thread of the socket's executor, and outlives it; `owner` is let
-// go when the socket is closed. Call it on the thread of the socket's executor.
+// Takes over the socket and returns at once. Call it on the thread of the socket's executor.
+// `scratch` is overwritten by that thread and must outlive the socket; `owner` is released when the
+// socket is closed. Requires: the socket is non-blocking and has no operation outstanding.
 void CloseLingering(StreamSocket socket, std::span<char> scratch,
                     std::shared_ptr<const void> owner);
 

@@ -29,11 +29,11 @@ using asio::ip::tcp;
 
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
 
-// How often a port that is free on the first address is looked for when it is taken on another one.
+// The number of free ports of the first address that are tried until one is free on all addresses.
 constexpr int kFreePortTries = 16;
 
-// The client's fault, or the network's: the next accept() may well succeed (accept(2), "Error
-// handling").
+// True for errors of the client or the network: the next accept() may well succeed (accept(2),
+// "Error handling").
 bool IsPassing(const std::error_code& error) {
   constexpr std::array kPassing = {ECONNABORTED, EINTR,       EPROTO, ENETDOWN,
                                    ENOPROTOOPT,  EHOSTDOWN,   ENONET, EHOSTUNREACH,
@@ -41,17 +41,17 @@ bool IsPassing(const std::error_code& error) {
   return std::ranges::find(kPassing, error.value()) != kPassing.end();
 }
 
-// Ours: no descriptor or memory is left.
+// True if the process or the system has no descriptor or memory left.
 bool IsExhaustion(const std::error_code& error) {
   constexpr std::array kExhaustion = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
   return std::ranges::find(kExhaustion, error.value()) != kExhaustion.end();
 }
 
-// Bytes of replies that the kernel takes and has not sent yet. What a client does not read waits
-// there: without a bound up to the largest buffer that Linux gives a socket, as a rule 4 MB.
+// The most bytes of replies that the kernel accepts before it has sent them. Without it, a client
+// that does not read fills the largest buffer that Linux gives a socket, usually 4 MB.
 constexpr int kUnsentBytesMax = 64 * 1024;
 
-// Accepted sockets inherit these, which saves seven system calls each.
+// Accepted sockets inherit these options, which saves seven system calls per connection.
 std::error_code SetConnectionOptions(int descriptor) {
   struct Option {
     int level;
@@ -61,11 +61,11 @@ std::error_code SetConnectionOptions(int descriptor) {
   constexpr std::array<Option, 7> kConnectionOptions = {{
       {IPPROTO_TCP, TCP_NODELAY, 1},  // a reply leaves at once
       {IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytesMax},
-      {SOL_SOCKET, SO_KEEPALIVE, 1},           // who vanished without a word is found out
+      {SOL_SOCKET, SO_KEEPALIVE, 1},           // finds clients that vanished silently:
       {IPPROTO_TCP, TCP_KEEPIDLE, 60},         // after 60 s without a byte
       {IPPROTO_TCP, TCP_KEEPINTVL, 20},        // and probes 20 s apart,
       {IPPROTO_TCP, TCP_KEEPCNT, 3},           // three of them,
-      {IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000}  // or 30 s after it stopped taking replies
+      {IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000}  // or 30 s without an acknowledgement
   }};
   for (const Option& option : kConnectionOptions) {
     const int set =
@@ -75,12 +75,12 @@ std::error_code SetConnectionOptions(int descriptor) {
   return {};
 }
 
-// What every acceptor of ours is.
+// Sets the options of every acceptor and listens.
 std::error_code BeginListening(StreamAcceptor& acceptor) {
   std::error_code error;
   acceptor.listen(StreamAcceptor::max_listen_connections, error);
   if (!error) acceptor.non_blocking(true, error);
-  // Else Asio would wait for the next one, within accept().
+  // Without it, Asio would wait for the next client within accept().
   if (!error) acceptor.set_option(StreamAcceptor::enable_connection_aborted(true), error);
   return error;
 }
@@ -89,16 +89,17 @@ absl::Status CannotListen(const std::string& place, std::string_view reason) {
   return absl::UnavailableError(absl::StrCat("cannot listen on ", place, ": ", AbslView(reason)));
 }
 
-// Whether every client has to log in before anything else.
+// True if every client must log in first.
 bool AsksForPassword(const Services& services) {
   return services.access.ForNewConnection() == nullptr;
 }
 
-// The last words to a client that is not served; TLS has not begun, so there nothing.
-void SendFinalError(StreamSocket& socket, std::string_view farewell, bool plain) {
+// Sends an error to a client that is not served. A TLS client gets none, as its handshake has not
+// begun.
+void SendFinalError(StreamSocket& socket, std::string_view error, bool plain) {
   std::error_code ignored;
   socket.non_blocking(true, ignored);
-  if (plain) socket.write_some(asio::buffer(farewell), ignored);
+  if (plain) socket.write_some(asio::buffer(error), ignored);
 }
 
 }  // namespace
@@ -197,17 +198,17 @@ void Listener::Start() {
 }
 
 void Listener::WarnIfExposed(const ListeningSocket& listening, const std::string& place) const {
-  const AccessRequirements guards = AccessRequirementsOf(listening);
-  if (IsProtected(guards)) {
+  const AccessRequirements required = AccessRequirementsOf(listening);
+  if (IsProtected(required)) {
     spdlog::warn("other hosts can reach {}, but only clients on loopback are served, see {}", place,
                  "--protected-mode");
-  } else if (!guards.asks_for_password && !guards.asks_for_certificate) {
+  } else if (!required.asks_for_password && !required.asks_for_certificate) {
     spdlog::warn("other hosts can reach {}, and authentication is off: {}", place,
                  "restrict access to trusted hosts");
   }
 }
 
-// Asked for when it matters, as passwords may come and go, and the mode may change.
+// Computed for each client, because users and the protected mode may change at run time.
 AccessRequirements Listener::AccessRequirementsOf(const ListeningSocket& listening) const {
   const bool asks = services_.options.tls_auth_clients == TlsAuthClients::kYes;
   return {.protected_mode = services_.settings.Get(&Options::protected_mode),
@@ -232,7 +233,7 @@ void Listener::Wait(ListeningSocket& listening) {
 }
 
 void Listener::AcceptSome(ListeningSocket& listening) {
-  reserve_.Take();  // where there was none the last time
+  reserve_.Take();  // No descriptor may have been left the last time.
   for (int accepts = 0; accepts < kAcceptsPerTurn; ++accepts) {
     IoThread& thread = *threads_[next_thread_];
     StreamSocket socket(thread.context());
@@ -252,7 +253,7 @@ void Listener::AcceptSome(ListeningSocket& listening) {
     const Accepted accepted =
         IsExhaustion(error) ? AcceptWithReserve(listening, thread) : Accepted::kFailed;
     if (accepted == Accepted::kFailed) return Pause(listening);
-    if (accepted == Accepted::kNobodyThere) break;
+    if (accepted == Accepted::kNone) break;
   }
   Wait(listening);
 }
@@ -270,16 +271,20 @@ void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer,
   services_.connections_received.fetch_add(1, std::memory_order_relaxed);
   if (!IsLocal(peer) && IsProtected(AccessRequirementsOf(listening))) {
     if (const auto suppressed = denial_throttle_.Admit()) {
-      spdlog::warn("refused {}: protected mode ({} similar lines suppressed)", EndpointText(peer),
-                   *suppressed);
+      spdlog::warn(
+          "refused client {}: protected mode serves only local clients ({} similar lines "
+          "suppressed)",
+          EndpointText(peer), *suppressed);
     }
     return Refuse(std::move(socket), kDenied, listening, thread);
   }
   const auto clients = static_cast<std::int64_t>(services_.clients.size());
   if (clients >= services_.settings.Get(&Options::max_clients)) {
     if (const auto suppressed = refusal_throttle_.Admit()) {
-      spdlog::warn("refused {}: {} clients are connected ({} similar lines suppressed)",
-                   EscapedForLog(EndpointText(peer)), clients, *suppressed);
+      spdlog::warn(
+          "refused client {}: {} clients are connected, as many as max-clients allows ({} similar "
+          "lines suppressed)",
+          EscapedForLog(EndpointText(peer)), clients, *suppressed);
     }
     return Refuse(std::move(socket), kTooManyClients, listening, thread);
   }
@@ -292,28 +297,28 @@ void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer,
   TlsSession session;
   if (listening.security == Security::kTls) {
     session = tls_->NewSession(descriptor);
-    if (!session) return;  // no memory: the client is closed
+    if (!session) return;  // No memory is left, so the client is closed.
   }
   std::error_code ignored;
   const StreamEndpoint own = socket.local_endpoint(ignored);
-  // The client's end of a Unix socket has no name, so it goes by that of ours.
+  // The client's end of a Unix socket has no name, so it is known by that of the server's end.
   const std::string address = EndpointText(IsUnix(own) ? own : peer);
   thread.Adopt(
       Transport(std::move(socket), std::move(session)),
       services_.clients.Announce(address, EndpointText(own), descriptor, services_.clock.Now()));
 }
 
-void Listener::Refuse(StreamSocket socket, std::string_view farewell,
-                      const ListeningSocket& listening, IoThread& thread) {
+void Listener::Refuse(StreamSocket socket, std::string_view error, const ListeningSocket& listening,
+                      IoThread& thread) {
   services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
-  SendFinalError(socket, farewell, listening.security == Security::kPlain);
+  SendFinalError(socket, error, listening.security == Security::kPlain);
   if (refusals_.use_count() > kRefusalsMax) return;
   thread.Dismiss(std::move(socket), refusals_);
 }
 
-// Refuses a client for want of a descriptor; where there is one again by now, it is a client like
-// any other. Else the reserve's is needed back at once, so the close cannot linger: what the client
-// has sent by now is read, and no more.
+// Refuses a client because no descriptor is left; if one has become free, serves the client as any
+// other. A refused client's descriptor goes back to the reserve at once, so its close cannot
+// linger: only the bytes that the client has sent so far are read.
 Listener::Accepted Listener::AcceptWithReserve(ListeningSocket& listening, IoThread& thread) {
   reserve_.Release();
   Accepted accepted = Accepted::kFailed;
@@ -335,7 +340,7 @@ Listener::Accepted Listener::AcceptWithReserve(ListeningSocket& listening, IoThr
       std::array<char, 4096> sent_by_client;
       socket.read_some(asio::buffer(sent_by_client), error);
     } else if (error == asio::error::would_block) {
-      accepted = Accepted::kNobodyThere;
+      accepted = Accepted::kNone;
     }
   }
   reserve_.Take();

@@ -1,10 +1,11 @@
-// Accepts connections and hands them to the I/O threads in turn: by TCP, by TLS on another port,
-// and by a Unix socket.
+// Accepts connections by TCP, by TLS on another port and by a Unix socket, and hands them to the
+// I/O threads in turn.
 //
-// It must never be the part that fails: an accept() that fails for the client's sake is forgotten;
-// when the process has no descriptor left it closes one that it keeps for the purpose, accepts,
-// says why it closes, and closes, unless there is one again by then; and when even that fails it
-// pauses. It never spins: accept() is called only after the loop has said that a client is waiting.
+// It survives every failure of accept(). A failure that only concerns one client is ignored. When
+// the process has no descriptor left, it closes a descriptor that it keeps in reserve, accepts with
+// it, sends the client an error and closes the connection, unless a descriptor has become free. If
+// even that fails, it pauses for kAcceptPause. It never spins: accept() is called only after the
+// loop has reported a waiting client.
 #pragma once
 
 #include <chrono>
@@ -32,13 +33,13 @@
 
 namespace weir {
 
-// Accepted in one go; then the loop sees to other things.
+// The most connections accepted in one go; then the loop handles other events.
 inline constexpr int kAcceptsPerTurn = 64;
-// Refused connections that are closed with care at a time; those above are just closed.
+// The most refused connections that linger at a time; further ones are closed at once.
 inline constexpr int kRefusalsMax = 32;
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
 
-// A descriptor that is kept for the time when there is no other.
+// A descriptor that is kept in reserve for when the process has no other left.
 class ReserveDescriptor {
  public:
   ReserveDescriptor() { Take(); }
@@ -46,7 +47,7 @@ class ReserveDescriptor {
   ReserveDescriptor(const ReserveDescriptor&) = delete;
   ReserveDescriptor& operator=(const ReserveDescriptor&) = delete;
 
-  // Returns whether it is held now.
+  // Opens it if it is not open. Returns whether it is open now.
   bool Take();
   void Release();
 
@@ -61,23 +62,24 @@ class Listener {
   Listener(asio::io_context& control, Services& services,
            std::span<const std::unique_ptr<IoThread>> threads);
 
-  // Binds all addresses to one port, 0 being any that is free on all of them. On failure nothing is
-  // bound: "cannot listen on 127.0.0.1:7379: Address already in use".
+  // Listens on one port of all addresses; 0 is any port that is free on all of them. On failure it
+  // listens on none: "cannot listen on 127.0.0.1:7379: Address already in use".
   absl::Status Listen(const std::vector<std::string>& addresses, std::uint16_t port);
-  // The same, for clients that speak TLS.
+  // Like Listen(), for clients that speak TLS.
   absl::Status ListenForTls(const std::vector<std::string>& addresses, std::uint16_t port,
                             TlsContext context);
-  // On a Unix socket, with a mode such as 0700: "cannot listen on '/run/weir.sock': ...".
+  // Listens on a Unix socket with a mode such as 0700. Fails with "cannot listen on
+  // '/run/weir.sock': ...".
   absl::Status ListenOnUnixSocket(const std::string& path, mode_t mode);
-  // Of Listen(); 0: not called.
+  // The port of Listen(), or 0 if it was not called.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // Clients that connect from now on use this one.
+  // Replaces the context for clients that connect from now on.
   void ReplaceTls(TlsContext context) { tls_ = std::move(context); }
 
-  // Begins to accept; says what other hosts can do with addresses that they can reach.
+  // Begins to accept, and logs which addresses other hosts can reach.
   void Start();
-  // Ends it; who has not been accepted is refused by the kernel.
+  // Stops accepting. The kernel refuses clients that were not accepted.
   void Close();
 
  private:
@@ -89,7 +91,7 @@ class Listener {
     asio::steady_timer pause;
     const Security security;
   };
-  enum class Accepted { kOne, kNobodyThere, kFailed };
+  enum class Accepted { kOne, kNone, kFailed };
 
   absl::StatusOr<std::uint16_t> ListenOnAll(const std::vector<std::string>& addresses,
                                             std::uint16_t port, Security security);
@@ -104,7 +106,7 @@ class Listener {
              IoThread& thread);
   void Serve(StreamSocket socket, const StreamEndpoint& peer, const ListeningSocket& listening,
              IoThread& thread);
-  void Refuse(StreamSocket socket, std::string_view farewell, const ListeningSocket& listening,
+  void Refuse(StreamSocket socket, std::string_view error, const ListeningSocket& listening,
               IoThread& thread);
   Accepted AcceptWithReserve(ListeningSocket& listening, IoThread& thread);
 
@@ -120,8 +122,8 @@ class Listener {
   LogThrottle refusal_throttle_;
   LogThrottle denial_throttle_;
   LogThrottle error_throttle_;
-  const std::shared_ptr<const int> refusals_ =
-      std::make_shared<int>();  // held by each lingering one
+  // Shared with each lingering refusal, to count them.
+  const std::shared_ptr<const int> refusals_ = std::make_shared<int>();
 };
 
 }  // namespace weir

@@ -1,6 +1,6 @@
-// Protected mode: a server without authentication serves only clients that come over loopback or a
-// Unix socket, however it is bound. It guards against the one mistake that puts an open server on a
-// network: another --bind.
+// Protected mode: a server without authentication serves only clients on loopback or a Unix socket,
+// whatever addresses it listens on. It guards against a changed --bind that puts an open server on
+// a network.
 #pragma once
 
 #include <string_view>
@@ -10,20 +10,20 @@ namespace weir {
 // The requirements for access to the server.
 struct AccessRequirements {
   bool protected_mode = true;         // the option
-  bool asks_for_password = false;     // of every client, before anything else
-  bool asks_for_certificate = false;  // of every client of this address, by TLS
+  bool asks_for_password = false;     // every client must log in first
+  bool asks_for_certificate = false;  // every client of this address must show one, by TLS
 };
 
-[[nodiscard]] constexpr bool IsProtected(const AccessRequirements& guards) noexcept {
-  return guards.protected_mode && !guards.asks_for_password && !guards.asks_for_certificate;
+// True if only local clients are served.
+[[nodiscard]] constexpr bool IsProtected(const AccessRequirements& required) noexcept {
+  return required.protected_mode && !required.asks_for_password && !required.asks_for_certificate;
 }
 
 // The error for a client of another host, before the connection is closed.
 inline constexpr std::string_view kDenied =
-    "-DENIED weir is in protected mode: it has no password, so it serves only clients of its own "
-    "host. To serve others, set a password (--requirepass, --users-file); or let clients come by "
-    "TLS and show a certificate (--tls-port, --tls-auth-clients); or, where every host that "
-    "reaches "
-    "it is trusted, start it with --protected-mode=false.\r\n";
+    "-DENIED weir is in protected mode: it has no password, so it serves only clients on its own "
+    "host. To serve other hosts, set a password (--requirepass, --users-file), or require TLS "
+    "certificates of clients (--tls-port, --tls-auth-clients). If all hosts that can reach it are "
+    "trusted, start it with --protected-mode=false.\r\n";
 
 }  // namespace weir

@@ -14,7 +14,7 @@ namespace {
 
 using asio::ip::tcp;
 
-// The same endpoint as what it is. Requires: its family is the one of `Endpoint`.
+// Converts to the endpoint type of its family. Requires: its family is that of `Endpoint`.
 template <typename Endpoint>
 Endpoint As(const StreamEndpoint& endpoint) {
   Endpoint same;

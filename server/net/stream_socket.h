@@ -1,4 +1,4 @@
-// Sockets that carry a stream of bytes, whatever the family: TCP over IPv4 and IPv6, and Unix.
+// Stream sockets of all families: TCP over IPv4 and IPv6, and Unix.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ using StreamSocket = StreamProtocol::socket;
 using StreamEndpoint = StreamProtocol::endpoint;
 using StreamAcceptor = asio::basic_socket_acceptor<StreamProtocol>;
 
-// "127.0.0.1:7379", "[::1]:7379"; of a Unix socket "/run/weir.sock:0", as Redis has it.
+// "127.0.0.1:7379" or "[::1]:7379"; for a Unix socket "/run/weir.sock:0", as in Redis.
 [[nodiscard]] std::string EndpointText(const StreamEndpoint& endpoint);
 
 [[nodiscard]] bool IsUnix(const StreamEndpoint& endpoint);
 
-// Requires: not of a Unix socket.
+// Requires: `endpoint` is not a Unix socket.
 [[nodiscard]] std::uint16_t PortOf(const StreamEndpoint& endpoint);
 
-// No other host can be, or can reach, what is there.
+// True for loopback addresses and Unix sockets, which no other host can reach.
 [[nodiscard]] bool IsLocal(const StreamEndpoint& endpoint);
 
 }  // namespace weir

@@ -28,12 +28,13 @@ namespace {
 
 constexpr const char* kCiphersOfTls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-// Room for the file of a key and the numbers of hundreds: an old one stays while connections do
-// that were made with it. Or what a process may lock everywhere, of dozens.
+// Room for the file of one key and the numbers of hundreds of keys: an old key stays as long as the
+// connections that were made with it. If that much memory cannot be locked, room for dozens of
+// keys, which every process may lock.
 constexpr std::size_t kSecureBytes = 256 * 1024;
 constexpr std::size_t kFewSecureBytes = 64 * 1024;
-constexpr std::size_t kSecureBytesMin = 32;  // of one piece
-constexpr int kKeyBytesMax = 16 * 1024;      // of the file
+constexpr std::size_t kSecureBytesMin = 32;  // the smallest piece
+constexpr int kKeyBytesMax = 16 * 1024;      // the largest file
 
 struct Free {
   void operator()(BIO* bio) const noexcept { BIO_free_all(bio); }
@@ -41,7 +42,7 @@ struct Free {
   void operator()(std::FILE* file) const noexcept { std::fclose(file); }
 };
 
-// Memory that is not dumped, and is wiped at the end.
+// Memory that is not dumped and is wiped when it is freed.
 class SecureBuffer {
  public:
   SecureBuffer() : bytes_(static_cast<char*>(OPENSSL_secure_zalloc(kKeyBytesMax))) {}
@@ -54,7 +55,7 @@ class SecureBuffer {
   char* const bytes_;
 };
 
-// OpenSSL frees copies of what it decodes as they are.
+// Needed because OpenSSL frees copies of decoded keys without wiping them.
 void WipeAndFree(void* memory, const char* /*file*/, int /*line*/) {
   if (memory != nullptr) explicit_bzero(memory, malloc_usable_size(memory));
   std::free(memory);
@@ -90,12 +91,13 @@ absl::Status Missing(std::string_view option, std::string_view reason) {
       absl::StrCat("option '", AbslView(option), "': ", AbslView(reason)));
 }
 
-// A server has no terminal on which to ask for the key's password.
+// Fails, because a server has no terminal on which to ask for the key's password.
 int NoPassword(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /*context*/) {
   return -1;
 }
 
-// What OpenSSL says of a key that does not fit in is that it is none.
+// OpenSSL reports a key that does not fit into the secure memory as no key; this tells the two
+// apart.
 bool IsSecureMemoryUsedUp() {
   constexpr std::size_t kBytesOfKey = 4096;  // more than RSA needs for 4,096 bits
   void* const room = OPENSSL_secure_malloc(kBytesOfKey);
@@ -103,19 +105,19 @@ bool IsSecureMemoryUsedUp() {
   return room == nullptr;
 }
 
-// Whether it could be locked, too.
+// Returns whether the memory could be reserved and locked.
 bool ReserveSecureMemory(std::size_t bytes) {
   if (CRYPTO_secure_malloc_init(bytes, kSecureBytesMin) == 1) return true;
   CRYPTO_secure_malloc_done();
   return false;
 }
 
-// Without the buffer of a stream, which would keep a copy.
+// Reads without the buffer of a stream, which would keep a copy of the key.
 absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
   constexpr std::string_view kOption = "tls-key";
   const SecureBuffer text;
   constexpr std::string_view kNoMemory =
-      "there is no memory left that is not dumped: old connections keep the keys of old files";
+      "no secure memory is left for its key: connections made with earlier keys still use it";
   if (text.data() == nullptr) return Unusable(kOption, path, kNoMemory);
   const std::unique_ptr<std::FILE, Free> file(std::fopen(path.c_str(), "rbe"));
   if (!file) return Unusable(kOption, path, std::generic_category().message(errno));
@@ -130,9 +132,10 @@ absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
   if (!key) {
     return Unusable(
         kOption, path,
-        IsSecureMemoryUsedUp() ? kNoMemory : "it holds no private key without a password");
+        IsSecureMemoryUsedUp() ? kNoMemory : "it has no private key, or one with a password");
   }
-  // A key of another kind than the certificate's is used, and missed by the check alone.
+  // SSL_CTX_use_PrivateKey accepts a key of another kind than the certificate's; only the check
+  // finds it.
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
     return Unusable(kOption, path, "it is not the key of the certificate in tls-cert");
   }
@@ -144,8 +147,8 @@ absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
   if (options.tls_ca.empty()) {
     return Missing("tls-auth-clients",
                    absl::StrCat(AbslView(WordOf(options.tls_auth_clients)),
-                                " needs the authority whose clients to trust: --tls-ca (or say no, "
-                                "and serve any client)"));
+                                " needs the authority of the clients' certificates: --tls-ca (or "
+                                "use 'no' to serve any client)"));
   }
   if (SSL_CTX_load_verify_locations(context, options.tls_ca.c_str(), nullptr) != 1) {
     return Unusable("tls-ca", options.tls_ca, FirstError());
@@ -159,8 +162,9 @@ absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
   return absl::OkStatus();
 }
 
-// Called of each record. Those that are not data are read in one call, for as long as they come, so
-// that a client could hold its thread up with them: after too many there is nothing more to read.
+// Called for each record. OpenSSL reads all records that are not data within one call, so a client
+// could block its thread with them. After too many, the socket is taken away from OpenSSL, which
+// then finds nothing more to read.
 void CountRecord(int is_written, int /*version*/, int content_type, const void* bytes,
                  std::size_t /*size*/, SSL* session, void* /*argument*/) {
   const bool is_type = content_type == SSL3_RT_HEADER || content_type == SSL3_RT_INNER_CONTENT_TYPE;
@@ -175,7 +179,7 @@ bool Configure(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // An idle connection keeps no buffer of 16 KiB; what is pending may have moved by the next write.
+  // An idle connection keeps no buffer of 16 KiB, and a write may be repeated from another address.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_msg_callback(context, CountRecord);

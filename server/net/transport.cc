@@ -13,7 +13,7 @@ namespace weir {
 
 Transport::Transport(StreamSocket socket, TlsSession session)
     : socket_(std::move(socket)), session_(std::move(session)) {
-  std::error_code ignored;  // there is none on Linux
+  std::error_code ignored;  // cannot fail on Linux
   socket_.non_blocking(true, ignored);
 }
 
@@ -27,9 +27,8 @@ std::size_t Transport::Write(std::string_view bytes, std::error_code& error) {
   return socket_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
 }
 
-// Goes on until the room is full or TLS has nothing left, so that what is left, if anything, is
-// with the kernel, and the socket wakes us for it. What goes wrong after some bytes is told by the
-// next read.
+// Reads until the room is full or TLS has no bytes left. Any further bytes are then in the kernel,
+// so the socket becomes readable for them. An error after some bytes is returned by the next read.
 std::size_t Transport::ReadTls(std::span<char> room, std::error_code& error) {
   std::size_t total = 0;
   error.clear();
@@ -96,7 +95,7 @@ std::error_code Transport::LastTlsError(int result, StreamSocket::wait_type& wai
   }
   is_broken_ = true;
   const unsigned long reason = ERR_peek_error();
-  // A request says itself where it ends, so a truncated stream gains an attacker nothing.
+  // Every request has its own length, so an attacker gains nothing by truncating the stream.
   if (ERR_GET_REASON(reason) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return asio::error::eof;
   const char* const text = ERR_reason_error_string(reason);
   tls_failure_ = text != nullptr ? text : "unknown error";
@@ -131,7 +130,7 @@ void Transport::Close() {
   socket_.close(ignored);
 }
 
-// If the kernel has no room for it the client sees the end of the stream alone.
+// If the kernel has no room for it, the client sees only the end of the stream.
 void Transport::SendCloseNotify() {
   if (!session_ || !has_shaken_hands_ || is_broken_) return;
   ERR_clear_error();

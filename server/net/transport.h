@@ -1,15 +1,15 @@
-// A client's socket, and what is spoken on it: the bytes as they are, or TLS.
+// A client's socket, either bare or with TLS.
 //
-// It never blocks, and reads and writes as a non-blocking socket does: what moves is counted, and
-// asio::error::would_block means to wait. TLS differs from a bare socket in three ways, and all of
-// them end here:
+// It never blocks. It reads and writes as a non-blocking socket does: it returns the number of
+// bytes moved, and asio::error::would_block means to wait. TLS differs from a bare socket in three
+// ways, which this class hides:
 //
-//     to read it may have to write, and the other way round    WaitToRead(), WaitToWrite()
-//     it may hold bytes of the client's that the socket has
-//     given away already, and will not wake anybody for        WaitToRead()
+//     a read may have to write, and a write to read            WaitToRead(), WaitToWrite()
+//     it may buffer bytes that the socket has delivered, for
+//     which the socket will not become readable again          WaitToRead()
 //     it begins with a handshake, which the first reads do     is_handshaking()
 //
-// Costs: one test of a pointer for a read or a write of a bare socket.
+// Cost: a read or a write of a bare socket tests one pointer more.
 #pragma once
 
 #include <cstddef>
@@ -28,43 +28,45 @@ namespace weir {
 
 class Transport {
  public:
-  // Makes the socket non-blocking. With a `session`, which must have been made for it, this is the
-  // server's side of TLS.
+  // Makes the socket non-blocking. With a `session`, this is the server's side of TLS. Requires:
+  // the session was made for this socket.
   explicit Transport(StreamSocket socket, TlsSession session = nullptr);
 
   [[nodiscard]] StreamSocket::executor_type executor() { return socket_.get_executor(); }
 
-  // The bytes read, 0 with an error: would_block, eof, or what has broken the connection.
+  // Returns the number of bytes read, or 0 and an error: would_block, eof, or the failure of the
+  // connection.
   std::size_t Read(std::span<char> room, std::error_code& error);
 
-  // The bytes written, 0 with an error. After would_block the next write has to begin with the same
-  // bytes, as many or more.
+  // Returns the number of bytes written, or 0 and an error. After would_block, the next write must
+  // begin with the same bytes and be at least as long.
   std::size_t Write(std::string_view bytes, std::error_code& error);
 
-  // Calls handler(error) when Read (Write) may get further. One of each at a time.
+  // Calls handler(error) when Read (Write) may make progress. At most one wait of each kind at a
+  // time.
   template <typename Handler>
   void WaitToRead(Handler handler);
   template <typename Handler>
   void WaitToWrite(Handler handler);
   void CancelWaits();
 
-  // How many bytes a reader would get now, or a few more; 0: none.
+  // The number of bytes that can be read now, or slightly more; 0 if there are none.
   [[nodiscard]] std::size_t Available();
 
-  // Nothing of the client's can have been read yet.
+  // True until the TLS handshake is complete; no data can have been read before.
   [[nodiscard]] bool is_handshaking() const noexcept { return session_ && !has_shaken_hands_; }
   // The reason of the last TLS failure: "http request"; empty: none.
   [[nodiscard]] const std::string& tls_failure() const noexcept { return tls_failure_; }
 
-  // Says that nothing more is sent, as far as TLS has a word for it, and gives the socket away.
+  // Ends TLS, if it is used, with a close_notify, and returns the socket.
   [[nodiscard]] StreamSocket ReleaseSocket();
-  // The same, and closes.
+  // Ends TLS likewise and closes the socket.
   void Close();
 
  private:
   std::size_t ReadTls(std::span<char> room, std::error_code& error);
   std::size_t WriteTls(std::string_view bytes, std::error_code& error);
-  // Why the last call for `wait` has failed.
+  // The reason why the last call failed. Sets `wait` if it is would_block.
   std::error_code LastTlsError(int result, StreamSocket::wait_type& wait);
   [[nodiscard]] bool has_shaken_too_often() const noexcept {
     return HandshakeRecords(session_.get()) > kHandshakeRecordsMax;
@@ -74,8 +76,8 @@ class Transport {
   StreamSocket socket_;
   TlsSession session_;  // null: a bare socket
   bool has_shaken_hands_ = false;
-  bool is_broken_ = false;  // TLS must not be spoken any more
-  bool has_more_ = false;   // to read, though the socket may have nothing
+  bool is_broken_ = false;  // after a fatal error; TLS must not be used any more
+  bool has_more_ = false;   // TLS has bytes to read, even if the socket has none
   StreamSocket::wait_type read_wait_ = StreamSocket::wait_read;
   StreamSocket::wait_type write_wait_ = StreamSocket::wait_write;
   std::string tls_failure_;

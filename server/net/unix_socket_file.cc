@@ -35,7 +35,7 @@ int BindTo(int descriptor, const sockaddr_un& address) {
   return bind(descriptor, any, sizeof address) == 0 ? 0 : errno;
 }
 
-// A socket without a listener: its server has died. One whose queue is full is alive.
+// True if no server listens on the socket any more. A server whose queue is full still does.
 bool IsAbandoned(const sockaddr_un& address) {
   const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (probe < 0) return false;
@@ -51,16 +51,17 @@ absl::Status UnixSocketFile::Bind(int descriptor, const std::string& path, mode_
   WEIR_CHECK(path_.empty());
   if (path.size() > kPathBytesMax) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the path has ", path.size(), " bytes, and a Unix socket's at most ", kPathBytesMax));
+        "the path has ", path.size(), " bytes; that of a Unix socket has at most ", kPathBytesMax));
   }
   const sockaddr_un address = AddressOf(path);
-  // Linux makes the file with the socket's mode, less what the umask takes away; chmod() gives that
-  // back while no client can connect yet. So its mode is never wider than it should be.
+  // Linux makes the file with the socket's mode without the bits of the umask; chmod() adds those
+  // while no client can connect yet. So the file never has a wider mode than `mode`.
   if (fchmod(descriptor, mode) != 0) return Failure(errno);
   int error = BindTo(descriptor, address);
   struct stat file {};
   if (error == EADDRINUSE && lstat(path.c_str(), &file) == 0) {
-    if (!S_ISSOCK(file.st_mode)) return absl::UnavailableError("there is a file that is no socket");
+    if (!S_ISSOCK(file.st_mode))
+      return absl::UnavailableError("the file exists and is not a socket");
     if (IsAbandoned(address)) {
       if (unlink(path.c_str()) != 0) return Failure(errno);
       error = BindTo(descriptor, address);

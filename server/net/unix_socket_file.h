@@ -1,5 +1,5 @@
-// The file of a Unix socket: there with its mode before anybody can connect, taken over from a
-// server that has died, never from one that lives, and removed at the end.
+// The file of a Unix socket. It has its mode before a client can connect. A file that a dead server
+// left is replaced, that of a running server never; the destructor removes the file.
 #pragma once
 
 #include <sys/types.h>
@@ -18,10 +18,10 @@ class UnixSocketFile {
   UnixSocketFile& operator=(const UnixSocketFile&) = delete;
 
   // Binds a Unix socket, which must not listen yet. Fails with the reason alone: "Address already
-  // in use". Requires: holds no file.
+  // in use". Requires: this object has no file yet.
   absl::Status Bind(int descriptor, const std::string& path, mode_t mode);
 
-  // Unless another file has its name by now.
+  // Removes the file, unless another file has taken its name.
   void Remove();
 
  private:

@@ -117,7 +117,7 @@ class TlsTest(TlsServerTest):
             with self.subTest(reason):
                 server = self.start_tls()
                 self.ping(server, *files, status=REFUSED)
-                server.wait_for_log(f"TLS says: {reason}")
+                server.wait_for_log(f"TLS error: {reason}")
                 self.assertEqual(self.ping(server, *self.client_files), "PONG\n")
 
     def test_clients_may_need_no_certificate(self):
@@ -143,7 +143,7 @@ class TlsTest(TlsServerTest):
         with Client(server.tls_port) as browser:
             browser.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             self.assertNotIn(b"HTTP", browser.rest())
-        server.wait_for_log("TLS says: ")
+        server.wait_for_log("TLS error: ")
         self.assertEqual(self.ping(server, *self.client_files), "PONG\n")
 
     def test_many_requests_at_once(self):

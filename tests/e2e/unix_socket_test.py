@@ -56,8 +56,8 @@ class UnixSocketTest(ServerTest):
             pass
         for path, said in (
             (self.path, "Address already in use"),
-            (file, "there is a file that is no socket"),
-            (self.directory + "/" + "x" * 108, "and a Unix socket's at most 107"),
+            (file, "the file exists and is not a socket"),
+            (self.directory + "/" + "x" * 108, "that of a Unix socket has at most 107"),
             (self.directory + "/none/s", "No such file or directory"),
         ):
             with self.subTest(said):

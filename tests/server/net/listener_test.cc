@@ -271,7 +271,7 @@ TEST_F(ProtectedModeTest, ALineASecondIsLogged) {
   ConfigureLog(LogLevel::kWarning);
   for (int i = 0; i < 200; ++i) LoopbackClient(server.port(), outside_).ReceiveAll();
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, testing::HasSubstr(absl::StrCat("refused ", outside_, ":")));
+  EXPECT_THAT(log, testing::HasSubstr(absl::StrCat("refused client ", outside_, ":")));
   EXPECT_LT(std::ranges::count(log, '\n'), 30) << log;
 }
 

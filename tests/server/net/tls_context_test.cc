@@ -52,8 +52,8 @@ TEST_F(TlsContextTest, GoodFilesLoad) {
 TEST_F(TlsContextTest, WhatIsMissingIsNamed) {
   options_.tls_ca.clear();
   EXPECT_EQ(ErrorOfLoad(),
-            "option 'tls-auth-clients': yes needs the authority whose clients to trust: --tls-ca "
-            "(or say no, and serve any client)");
+            "option 'tls-auth-clients': yes needs the authority of the clients' certificates: "
+            "--tls-ca (or use 'no' to serve any client)");
   options_.tls_key.clear();
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-key': TLS needs the certificate's key");
   options_.tls_cert.clear();
@@ -75,7 +75,8 @@ TEST_F(TlsContextTest, AFileOfSomethingElseIsNamed) {
   options_.tls_ca = garbage_;
   EXPECT_TRUE(ErrorOfLoad().starts_with("option 'tls-ca" + rest)) << ErrorOfLoad();
   options_.tls_key = garbage_;
-  EXPECT_EQ(ErrorOfLoad(), "option 'tls-key" + rest + "it holds no private key without a password");
+  EXPECT_EQ(ErrorOfLoad(),
+            "option 'tls-key" + rest + "it has no private key, or one with a password");
   options_.tls_cert = garbage_;
   EXPECT_TRUE(ErrorOfLoad().starts_with("option 'tls-cert" + rest)) << ErrorOfLoad();
 }
@@ -101,7 +102,7 @@ TEST_F(TlsContextTest, AnotherCertificatesKeyIsRefused) {
 TEST_F(TlsContextTest, AKeyWithAPasswordIsRefused) {
   options_.tls_key = authority_.Issue("locked", {.password = "secret"}).key;
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-key': cannot use '" + options_.tls_key +
-                               "': it holds no private key without a password");
+                               "': it has no private key, or one with a password");
 }
 
 TEST_F(TlsContextTest, AnExpiredCertificateLoadsAndIsKnown) {
@@ -131,8 +132,8 @@ TEST_F(TlsContextTest, ThereIsRoomForTheKeysOfManyReloads) {
   EXPECT_GT(contexts.size(), 40U);
   EXPECT_EQ(StdView(contexts.back().status().message()),
             "option 'tls-key': cannot use '" + rsa.key +
-                "': there is no memory left that is not dumped: old connections keep the keys of "
-                "old files");
+                "': no secure memory is left for its key: connections made with earlier keys still "
+                "use it");
   contexts.clear();
   EXPECT_TRUE(TlsContext::Load(options_).ok());
 }

@@ -128,7 +128,7 @@ TEST_F(UnixSocketFileTest, WhatIsNoSocketStays) {
   const Socket socket;
   UnixSocketFile file;
   EXPECT_EQ(file.Bind(socket.descriptor(), path_, 0700).message(),
-            "there is a file that is no socket");
+            "the file exists and is not a socket");
   EXPECT_TRUE(IsThere());
 }
 
@@ -136,7 +136,7 @@ TEST_F(UnixSocketFileTest, ReasonsAreSaid) {
   const Socket socket;
   UnixSocketFile file;
   EXPECT_EQ(file.Bind(socket.descriptor(), std::string(108, 'x'), 0700).message(),
-            "the path has 108 bytes, and a Unix socket's at most 107");
+            "the path has 108 bytes; that of a Unix socket has at most 107");
   EXPECT_EQ(file.Bind(socket.descriptor(), directory_.path() + "/none/s", 0700).message(),
             "No such file or directory");
 }
