@@ -51,8 +51,8 @@ void ClientMemory::Evict() {
     ++evicted_;
     if (const auto suppressed = throttle_.Admit()) {
       spdlog::warn(
-          "closed client {}: it holds {} bytes, and all together more than max-clients-memory ({} "
-          "similar lines suppressed)",
+          "closed client {}: it used the most memory, {} bytes, when all clients used more than "
+          "max-clients-memory ({} similar lines suppressed)",
           record->address, held, *suppressed);
     }
     record->Wake();

@@ -1,11 +1,11 @@
-// Memory that connections hold for their clients: beginnings of requests, replies that wait,
-// transactions, watched keys, requests that wait for tokens. It has a bound for all together, the
-// option max-clients-memory: where they hold more, the client that holds the most is closed, but
-// for those that have asked not to be (CLIENT NO-EVICT).
+// The memory that connections use for their clients: incomplete requests, replies that wait,
+// transactions, watched keys, requests that wait for tokens. The option max-clients-memory bounds
+// the sum. Above it, the client that uses the most is closed, except for clients that have asked
+// not to be (CLIENT NO-EVICT).
 //
 //     memory.Set(record, bytes);  // a connection, after each of its steps, and 0 at its end
 //
-// A client between two requests, with nothing watched, counts for nothing. Thread-safe.
+// A client between two requests that watches no key counts 0. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -28,19 +28,20 @@ class ClientMemory {
   ClientMemory(const Settings& settings, const Clock& clock)
       : settings_(settings), throttle_(clock) {}
 
-  // The client holds so many bytes now. For its own thread, and for the one that has killed it:
-  // then it holds nothing that another client is to be closed for. Cost: a load where that is as it
-  // was, else a lock and O(log(clients that hold something)), and as much for each that is closed.
+  // Sets the bytes that the client uses. Called on its own thread, and with 0 by a thread that
+  // kills it, so that no other client is closed for its memory. Cost: a load if the number is
+  // unchanged, else a lock and O(log(clients that use memory)), and as much for each client that is
+  // closed.
   void Set(ClientRecord& record, std::size_t bytes) {
     if (record.held_bytes.load(std::memory_order_relaxed) != bytes) Change(record, bytes);
   }
 
-  // The bound may have become less.
+  // Closes clients until the bound holds; called when the bound has changed.
   void Enforce();
 
-  // The bytes of all clients that are not about to be closed.
+  // The bytes of all clients, except those about to be closed.
   [[nodiscard]] std::size_t held_bytes() const;
-  // How many clients were closed.
+  // The number of clients that were closed.
   [[nodiscard]] std::uint64_t evicted() const;
 
  private:
@@ -52,7 +53,7 @@ class ClientMemory {
   LogThrottle throttle_;
   mutable Mutex mutex_;
   std::size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Those that hold something, by how much.
+  // The clients that use memory, sorted by its size.
   absl::btree_set<std::pair<std::size_t, ClientRecord*>> holders_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
 };

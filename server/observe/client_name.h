@@ -11,7 +11,7 @@ inline constexpr std::size_t kClientNameBytesMax = 256;
 inline constexpr const char* kBadClientName =
     "Client names cannot contain spaces, newlines or special characters.";
 
-// It fits in a line of CLIENT LIST: printable, no space.
+// True if the name fits in a line of CLIENT LIST: printable characters, no space.
 [[nodiscard]] inline bool IsClientName(std::string_view name) {
   return name.size() <= kClientNameBytesMax &&
          std::ranges::all_of(name, [](char c) { return c >= '!' && c <= '~'; });

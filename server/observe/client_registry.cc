@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Its connection may take a while to end, on its own thread.
+// A killed client stays in the registry until its connection ends on its own thread.
 bool IsKilled(const ClientRecord& record) { return record.killed.load(std::memory_order_relaxed); }
 
 }  // namespace

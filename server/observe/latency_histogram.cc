@@ -7,8 +7,8 @@ namespace {
 
 constexpr Nanos::rep kFirstStep = 1024;  // nanoseconds
 
-// What Redis calls the microseconds of such a step: its histogram's classes there are 1/128 wide,
-// and it tells the last nanosecond of the one that the step begins.
+// The microseconds that Redis shows for a step. The classes of its histogram are 1/128 of the step
+// wide there, and it shows the last nanosecond of the class that begins at the step.
 std::int64_t MicrosOf(Nanos::rep step) noexcept { return (step + step / 128 - 1) / 1000; }
 
 }  // namespace
@@ -34,13 +34,13 @@ Nanos Percentile(const LatencyHistogram::Counts& counts, std::uint64_t permille)
 std::vector<CumulativeCount> CumulativeCounts(const LatencyHistogram::Counts& counts) {
   std::vector<CumulativeCount> rows;
   std::uint64_t seen = 0;
-  std::uint64_t told = 0;
+  std::uint64_t shown = 0;
   Nanos::rep step = kFirstStep;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     seen += counts[i];
     if (LatencyHistogram::EndOf(i).count() < step) continue;
-    if (seen > told) rows.push_back({MicrosOf(step), seen});
-    told = seen;
+    if (seen > shown) rows.push_back({MicrosOf(step), seen});
+    shown = seen;
     step *= 2;
   }
   return rows;

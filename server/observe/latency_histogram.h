@@ -1,9 +1,9 @@
-// How often something took how long: a count for each class of durations.
+// A histogram of durations: a count for each class of durations.
 //
-// A class is an eighth of an octave, so a duration read back is at most an eighth too great:
+// A class is an eighth of an octave, so a duration read back is at most an eighth too large:
 //
 //     class 0        1        2       ...   9         10       ...
-//     [0, 64) ns   [64, 72) [72, 80)      [128, 144) [144, 160)        up to 17 s, and all above
+//     [0, 64) ns   [64, 72) [72, 80)      [128, 144) [144, 160)        up to 17 s, and longer
 //
 // One thread counts, any thread may read. Memory: 1.8 KiB. Cost of counting: a shift and an
 // addition.
@@ -29,7 +29,8 @@ class LatencyHistogram {
   void Count(Nanos duration) noexcept { counts_[ClassOf(duration)].Add(); }
   [[nodiscard]] Counts counts() const noexcept;
 
-  // The class that a duration is counted in, and where it ends: what is less is in it or a lower.
+  // The class of a duration, and the end of a class: the class and those before it have all shorter
+  // durations.
   [[nodiscard]] static constexpr std::size_t ClassOf(Nanos duration) noexcept {
     if (duration < Nanos{kLeast}) return 0;
     const auto nanos = static_cast<std::uint64_t>(duration.count());
@@ -44,7 +45,7 @@ class LatencyHistogram {
 
  private:
   static constexpr Nanos::rep kLeast = 64;
-  static constexpr std::size_t kLeastBits = 7;  // of 64
+  static constexpr std::size_t kLeastBits = 7;  // the bit width of kLeast
   static_assert(std::bit_width(static_cast<std::uint64_t>(kLeast)) == kLeastBits);
 
   std::array<Counter, kClasses> counts_;
@@ -52,13 +53,13 @@ class LatencyHistogram {
 
 [[nodiscard]] std::uint64_t TotalOf(const LatencyHistogram::Counts& counts) noexcept;
 
-// The longest duration of the class in which the `permille`th thousandth of all durations lies,
-// counted from the shortest. Requires: a count, permille in [0, 1000].
+// The duration that `permille` thousandths of all durations do not exceed: the longest one of its
+// class. Requires: at least one count; permille is in [0, 1000].
 [[nodiscard]] Nanos Percentile(const LatencyHistogram::Counts& counts,
                                std::uint64_t permille) noexcept;
 
-// As Redis tells a histogram: for each power of two of about a microsecond that has durations of
-// its own, the microseconds, and how many durations are at most so long.
+// A row of a histogram as Redis shows it: the number of durations up to a power of two of about a
+// microsecond. A row that would repeat the count of the row before is left out.
 struct CumulativeCount {
   std::int64_t micros;
   std::uint64_t count;

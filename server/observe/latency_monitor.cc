@@ -42,7 +42,7 @@ void LatencyMonitor::Add(Event event, Instant now, Nanos duration) {
   MutexLock lock(mutex_);
   History& history = histories_[static_cast<std::size_t>(event)];
   history.millis_max = std::max(history.millis_max, millis);
-  // Threads that end in a second may come here in the next one, and later than others of that.
+  // A thread whose event ended in one second may get here in the next, after events of that second.
   if (!history.samples.empty() && history.samples.back().second >= second) {
     std::int64_t& longest = history.samples.back().millis;
     longest = std::max(longest, millis);

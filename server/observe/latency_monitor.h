@@ -1,10 +1,10 @@
-// LATENCY: what has held up those who wait for it, by kind of event, in bounded memory.
+// LATENCY: events that took long, by kind, in bounded memory.
 //
 //     LatencyMonitor monitor(std::chrono::milliseconds{100});
 //     if (monitor.IsSlow(elapsed)) monitor.Add(LatencyMonitor::Event::kCommand, now, elapsed);
 //
-// For each kind, the latest kSamplesMax seconds in which there was one are kept, with the longest
-// of the second. Thread-safe. IsSlow costs one relaxed load.
+// For each kind, it keeps the latest kSamplesMax seconds that had such an event, with the longest
+// event of the second. Thread-safe. IsSlow costs one relaxed load.
 #pragma once
 
 #include <array>
@@ -27,25 +27,25 @@ class LatencyMonitor {
  public:
   static constexpr std::size_t kSamplesMax = 160;
 
-  // A command, and one of those that are meant to be fast (the flag in COMMAND).
+  // The execution of a command, and of a command that should be fast (the flag `fast` in COMMAND).
   enum class Event : std::uint8_t { kCommand, kFastCommand };
   static constexpr std::array<std::string_view, 2> kEventNames = {"command", "fast-command"};
-  // Nothing: there is no such event.
+  // Returns nothing if there is no such event.
   [[nodiscard]] static std::optional<Event> FindEvent(std::string_view name);
 
   struct Sample {
     std::int64_t second = 0;  // since the Unix epoch
-    std::int64_t millis = 0;  // the longest of the second
+    std::int64_t millis = 0;  // of the longest event in the second
 
     friend bool operator==(const Sample&, const Sample&) = default;
   };
   struct History {
     Event event;
     std::deque<Sample> samples;   // oldest first; not empty
-    std::int64_t millis_max = 0;  // of all since the last reset
+    std::int64_t millis_max = 0;  // of the longest event since the last reset
   };
 
-  // `threshold`: what takes so long is noted; 0: nothing is.
+  // Records events that take `threshold` or longer; with 0, none.
   explicit LatencyMonitor(Nanos threshold);
 
   void set_threshold(Nanos threshold) noexcept;
@@ -55,10 +55,10 @@ class LatencyMonitor {
   }
   void Add(Event event, Instant now, Nanos duration);
 
-  // The events that have occurred.
+  // The histories of the events that have occurred.
   [[nodiscard]] std::vector<History> All() const;
   [[nodiscard]] std::optional<History> Of(Event event) const;
-  // Forgets the event. Returns whether there was something to forget.
+  // Clears the event's history. Returns false if it was empty.
   bool Reset(Event event);
 
  private:

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// As redis-cli and its like expect it: printable ASCII as it is, the rest as in C.
+// Quotes a word as redis-cli expects it: printable ASCII unchanged, other bytes escaped as in C.
 void AppendQuoted(std::string& line, std::string_view word) {
   line += '"';
   for (const char byte : word) {
@@ -65,7 +65,7 @@ std::string Monitors::Line(Instant now, std::string_view address,
                            std::span<const std::string_view> words) {
   const auto micros = std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count();
   std::string line = absl::StrFormat("%d.%06d [0 ", micros / 1'000'000, micros % 1'000'000);
-  if (address.starts_with('/')) {  // "/path:0", which Redis spells like this here
+  if (address.starts_with('/')) {  // Redis writes "/path:0" as "unix:/path" here.
     absl::StrAppend(&line, "unix:", absl::StripSuffix(AbslView(address), ":0"), "]");
   } else {
     absl::StrAppend(&line, AbslView(address), "]");
@@ -110,8 +110,9 @@ void Monitors::Release(Monitor& monitor, std::size_t bytes) {
 void Monitors::Close(Monitor& monitor) {
   ClientRecord& record = *monitor.record_;
   if (const auto suppressed = throttle_.Admit()) {
-    spdlog::warn("closed client {}: it monitors, and does not read ({} similar lines suppressed)",
-                 record.address, *suppressed);
+    spdlog::warn(
+        "closed client {}: it does not read what it monitors ({} similar lines suppressed)",
+        record.address, *suppressed);
   }
   std::string().swap(monitor.lines_);
   Release(monitor, monitor.held_bytes_);

@@ -4,11 +4,11 @@
 //     if (monitors.any()) monitors.Show(now, address, words);          // a session that executes
 //     out += monitor->Take();                                          // the session, woken up
 //
-// A line goes to each monitor's own queue, and its own thread is asked to send it. What the kernel
-// has not taken yet, in the queue or in the connection's output, is bounded: a client that holds
-// kBytesOfOneMax of it is closed (ClientRecord::killed), and if all together hold kBytesOfAllMax,
-// the one that holds the most. While there is no monitor all this costs one relaxed load a command.
-// Thread-safe.
+// A line goes to the queue of each monitor, and the monitor's own thread is woken to send it. The
+// bytes that the kernel has not taken yet, in the queue or in the connection's output, are bounded:
+// a client above kBytesOfOneMax is closed (ClientRecord::killed), and if all monitors together
+// exceed kBytesOfAllMax, the one with the most bytes is closed. Without a monitor, a command costs
+// one relaxed load. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ namespace weir {
 
 class Monitors;
 
-// One client that monitors, until it goes. For its session's thread.
+// One client that monitors, for as long as this object lives. For its session's thread.
 class Monitor {
  public:
   Monitor(Monitors& monitors, std::shared_ptr<ClientRecord> record);
@@ -42,9 +42,10 @@ class Monitor {
   [[nodiscard]] bool has_lines() const noexcept {
     return has_lines_.load(std::memory_order_relaxed);
   }
-  // The lines that wait, each a simple string of the protocol. Until OnSent() they count as held.
+  // Takes the lines that wait, each a simple string of the protocol. They count against the bounds
+  // until OnSent().
   [[nodiscard]] std::string Take();
-  // What was taken is with the kernel.
+  // Called when the kernel has all lines that were taken.
   void OnSent();
 
  private:
@@ -55,26 +56,26 @@ class Monitor {
   std::atomic<bool> has_lines_{false};
   // Guarded by the monitors' mutex.
   std::string lines_;
-  std::size_t held_bytes_ = 0;  // of lines_, and of those taken that are not sent yet
+  std::size_t held_bytes_ = 0;  // of lines_, and of taken lines that are not sent yet
 };
 
 class Monitors {
  public:
-  // A queue's memory is up to twice its lines: 12 MiB of all.
+  // A queue takes up to twice the memory of its lines, so all queues take up to 12 MiB.
   static constexpr std::size_t kBytesOfOneMax = 512 * 1024;
   static constexpr std::size_t kBytesOfAllMax = 6 * 1024 * 1024;
-  // Of a line's words, quoted, and of one of them, as it is.
+  // Bytes of all words of a line, quoted, and of one word before it is quoted.
   static constexpr std::size_t kLineBytesMax = 4096;
   static constexpr std::size_t kWordBytesMax = 512;
 
   explicit Monitors(const Clock& clock) : throttle_(clock) {}
 
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
-  // Shows everybody a command that was executed at `now` for the client at `address`.
+  // Shows all monitors a command that was executed at `now` for the client at `address`.
   void Show(Instant now, std::string_view address, std::span<const std::string_view> words);
 
-  // 1339518083.107412 [0 127.0.0.1:60866] "keys" "*"
-  // Long words are cut; the last says how many more there were, if they are too many.
+  // The line of a command: 1339518083.107412 [0 127.0.0.1:60866] "keys" "*"
+  // Long words are cut. If there are too many, the last one says how many are left out.
   [[nodiscard]] static std::string Line(Instant now, std::string_view address,
                                         std::span<const std::string_view> words);
 
@@ -82,7 +83,7 @@ class Monitors {
   friend class Monitor;
 
   void Append(Monitor& monitor, std::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes them from what the monitor holds.
+  // Subtracts bytes of the monitor that were sent or dropped.
   void Release(Monitor& monitor, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Close(Monitor& monitor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -90,7 +91,7 @@ class Monitors {
   LogThrottle throttle_;
   Mutex mutex_;
   std::vector<Monitor*> monitors_ ABSL_GUARDED_BY(mutex_);
-  std::size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all
+  std::size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all monitors
 };
 
 }  // namespace weir

@@ -1,9 +1,9 @@
-// Counts events, and tells how many there were in the last whole second.
+// Counts events and returns their number in the last whole second.
 //
 //     rate.Add(7, now);                  // one thread
 //     rate.InLastSecond(later)           // any thread
 //
-// Nothing ticks: an event adds to the count of its second, and a reader takes the count of the
+// It needs no timer: an event adds to the count of its second, and a reader takes the count of the
 // second before its own, which no longer changes. (A turn that began in that second and still runs
 // adds its events when it ends.)
 #pragma once

@@ -4,7 +4,7 @@
 //     if (log.IsSlow(elapsed)) log.Add({.at = now, .duration = elapsed, ...});
 //     log.Latest(10)                                            // newest first
 //
-// Thread-safe. IsSlow costs one relaxed load; an entry a lock, and 6 KiB at most.
+// Thread-safe. IsSlow costs one relaxed load; an entry costs a lock and at most 6 KiB.
 #pragma once
 
 #include <atomic>
@@ -27,24 +27,24 @@ namespace weir {
 
 class SlowLog {
  public:
-  // As Redis has them.
-  static constexpr std::size_t kArgumentsMax = 32;  // the last says how many more there were
+  // The bounds of Redis.
+  static constexpr std::size_t kArgumentsMax = 32;  // the last one says how many are left out
   static constexpr std::size_t kArgumentBytesMax = 128;
 
   struct Entry {
-    std::uint64_t id = 0;  // from 0 on, in the order of their ends; Add gives it
+    std::uint64_t id = 0;  // set by Add: 0, 1, ... in the order in which the commands ended
     Instant at{};
     Nanos duration{0};
     std::vector<std::string> arguments;  // the command's name first; cut
     std::string address;                 // of the client
-    std::string client_name;             // empty: it has none
+    std::string client_name;             // empty: the client has none
   };
 
-  // `threshold`: what takes so long is slow; nothing: nothing is.
+  // A command is slow if it takes `threshold` or longer; without a threshold, none is.
   SlowLog(std::optional<Nanos> threshold, std::size_t length_max);
 
   void set_threshold(std::optional<Nanos> threshold) noexcept;
-  // Drops the oldest entries, where there are more.
+  // Drops the oldest entries if there are more than `length_max`.
   void set_length_max(std::size_t length_max);
 
   [[nodiscard]] bool IsSlow(Nanos duration) const noexcept {
@@ -52,11 +52,12 @@ class SlowLog {
   }
   void Add(Entry entry);
 
-  // Newest first, `count` at most; the one that goes over `bytes_max` of a reply is the last.
+  // At most `count` entries, newest first. Ends with the entry that makes the reply exceed
+  // `bytes_max`.
   [[nodiscard]] std::vector<Entry> Latest(
       std::size_t count, std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) const;
   [[nodiscard]] std::size_t size() const;
-  // Forgets all entries; ids go on.
+  // Removes all entries; ids continue.
   void Reset();
 
   // The arguments of an entry: the first kArgumentsMax, each cut to kArgumentBytesMax.

@@ -31,7 +31,7 @@ void SaveThread::Stop() {
 
 std::uint64_t SaveThread::Request() {
   const std::lock_guard lock(mutex_);
-  // The tick under way may have passed the caller's change already.
+  // The tick under way may have missed the caller's change.
   wanted_ = started_ + 1;
   wake_.notify_one();
   return wanted_;
@@ -41,8 +41,8 @@ void SaveThread::Run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   Instant begun = clock_.Now();
   while (!stop.stop_requested()) {
-    // A tick that takes longer than the interval is followed by the next at once.
-    // One that failed is tried again soon, however long the interval.
+    // A tick that takes longer than the interval is followed by the next one at once. After a
+    // failure the next tick comes soon, however long the interval is.
     const Nanos interval = settings_.Get(&Options::snapshot_interval);
     const Nanos period = failing() ? std::min(interval, Saver::kRetryMin) : interval;
     const Nanos rest = std::max(begun + period - clock_.Now(), Nanos{0});
@@ -68,9 +68,9 @@ absl::Status SaveThread::Tick() {
   saving_.store(false, std::memory_order_relaxed);
   const bool failed_before = failing_.exchange(!saved.ok(), std::memory_order_relaxed);
   if (!saved.ok() && !failed_before) {
-    spdlog::error("cannot save, and try again: {}", EscapedForLog(StdView(saved.message())));
+    spdlog::error("cannot save the state, will retry: {}", EscapedForLog(StdView(saved.message())));
   } else if (saved.ok() && failed_before) {
-    spdlog::info("saving again");
+    spdlog::info("saving the state works again");
   }
   return saved;
 }

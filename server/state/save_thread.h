@@ -1,9 +1,9 @@
-// The thread that drives the Saver: a tick every snapshot-interval, and at once when a client waits
-// for one. A new interval counts from the next tick on.
+// The thread that drives the Saver: one tick every snapshot-interval, and a tick at once when a
+// client waits for one. A changed interval takes effect after the next tick.
 //
-// A session that must know that its change is on disk asks for a ticket: the number of a tick that
-// begins later. Sessions that ask while a tick is under way share the next one, so the disk syncs
-// once for all of them (group commit).
+// A session that must know that its change is on disk requests a ticket: the number of a tick that
+// begins later. Sessions that request one while a tick is under way share the next tick, so the
+// disk syncs once for all of them (group commit).
 #pragma once
 
 #include <atomic>
@@ -25,22 +25,22 @@ namespace weir {
 
 class SaveThread {
  public:
-  // Called on the thread after a tick that was waited for: the tickets up to this one have ended
-  // so.
+  // Called on the thread after a tick that clients waited for: all tickets up to this one have
+  // ended, with `saved`.
   using OnSaved = std::function<void(std::uint64_t ticket, const absl::Status& saved)>;
 
-  // Starts it. No other thread uses the saver until Stop().
+  // Starts the thread. Requires: no other thread uses the saver until Stop().
   SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved);
   ~SaveThread();
 
   // Ends the thread after the present tick.
   void Stop();
 
-  // From any thread.
+  // Requests a tick at once and returns its ticket. Thread-safe.
   [[nodiscard]] std::uint64_t Request();
-  // The last tick failed.
+  // True if the last tick failed.
   [[nodiscard]] bool failing() const noexcept { return failing_.load(std::memory_order_relaxed); }
-  // A tick is under way.
+  // True while a tick is under way.
   [[nodiscard]] bool saving() const noexcept { return saving_.load(std::memory_order_relaxed); }
 
  private:
@@ -54,11 +54,11 @@ class SaveThread {
   std::atomic<bool> failing_{false};
   std::atomic<bool> saving_{false};
 
-  std::mutex mutex_;  // of the three counts, and what `wake_` waits with
+  std::mutex mutex_;  // guards the three counts
   std::condition_variable_any wake_;
-  std::uint64_t wanted_ = 0;   // the highest ticket given out
-  std::uint64_t started_ = 0;  // ticks
-  std::uint64_t finished_ = 0;
+  std::uint64_t wanted_ = 0;    // the highest ticket given out
+  std::uint64_t started_ = 0;   // the number of ticks that have begun
+  std::uint64_t finished_ = 0;  // the number of ticks that have ended
   std::jthread thread_;
 };
 

@@ -13,8 +13,8 @@
 namespace weir {
 namespace {
 
-// After a crash times may have been handed out that are not on disk: those of a tick that was under
-// way, and of the interval before it. With `always` no answer depends on such a time.
+// After a crash, the clock may have handed out later times than the one on disk: those of the tick
+// under way, and of the interval before it. With `always`, no answer depends on such a time.
 constexpr int kIntervalsUnknown = 2;
 
 SystemClock::PreviousRun PreviousRunOf(const Storage& storage, const Options& options) {
@@ -74,8 +74,9 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
   const Instant begun = clock.Now();
   if (storage_->had_exhausted_record()) {
     spdlog::warn(
-        "the state was kept with --unclean-restart empty, which no longer exists: buckets that are "
-        "not on disk are full");
+        "the state was saved with --unclean-restart empty, an option that no longer exists: "
+        "buckets "
+        "that are not on disk are full");
   }
   const LoadOptions options{.now = begun,
                             .drops_full = saver_options_.drops_full,
@@ -99,7 +100,7 @@ void StateOnDisk::StartSaving(const Settings& settings, SaveThread::OnSaved on_s
 
 absl::Status StateOnDisk::Stop() {
   Halt();
-  // There is no saver where the load was cut short: then the database was not in use yet.
+  // A load that was interrupted has made no saver and has changed nothing on disk.
   return saver_ ? saver_->SaveAndStop() : absl::OkStatus();
 }
 

@@ -1,12 +1,12 @@
 // The server's state on disk, from the opening of the directory to the clean stop.
 //
-//     auto state = StateOnDisk::Open(options);         // its secret and clock are needed first
+//     auto state = StateOnDisk::Open(options);         // gives the secret and the clock's start
 //     (*state)->StartLoading(limiter, policies, clock, on_loaded);
 //     (*state)->StartSaving(settings, on_saved);       // once it is loaded
 //     (*state)->Stop();                                // saves the rest
 //
-// The functions of a life are for the thread that owns it, in that order; those that sessions and
-// INFO ask are for any.
+// The thread that owns the object calls these functions, in this order. Sessions and INFO call the
+// others, from any thread.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ namespace weir {
 
 class StateOnDisk {
  public:
-  // Null where the options want none.
+  // Opens the data directory. Null if the options keep no state on disk.
   static absl::StatusOr<std::unique_ptr<StateOnDisk>> Open(const Options& options);
   // Ends the threads, without a last save.
   ~StateOnDisk();
@@ -42,34 +42,34 @@ class StateOnDisk {
   StateOnDisk& operator=(const StateOnDisk&) = delete;
 
   [[nodiscard]] const HashSecret& secret() const noexcept { return secret_; }
-  // What the server's clock has to go on from: what was full must not be less full again.
+  // The time that the server's clock must not precede, so that full buckets stay full.
   [[nodiscard]] SystemClock::PreviousRun previous_run() const noexcept { return previous_run_; }
 
-  // The server's clock began at previous_run() because the wall clock is behind it. The next start
-  // is then to begin there, too, until something is saved. Before StartLoading.
+  // Says that the server's clock began at previous_run(), because the wall clock is behind that.
+  // Until something is saved, the next start must begin there, too. Requires: StartLoading() was
+  // not called.
   void KeepClockPast() noexcept { keeps_clock_past_ = true; }
 
-  // Loads in a thread of its own, which calls `on_loaded` at its end.
+  // Starts a thread that loads the state and calls `on_loaded` at its end.
   void StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
                     std::function<void(const absl::Status&)> on_loaded);
   void StartSaving(const Settings& settings, SaveThread::OnSaved on_saved);
-  // Ends the threads: no callback comes any more.
+  // Ends the threads; no callback is called afterwards.
   void Halt();
-  // Halts. What was loaded is saved and the stop is noted to be a clean one; fails if
-  // that is not possible.
+  // Halts, saves what is not saved yet and records a clean stop. Fails if that is not possible.
   absl::Status Stop();
 
   // --- From any thread ---
 
   // True until StartSaving.
   [[nodiscard]] bool loading() const noexcept { return loading_.load(std::memory_order_acquire); }
-  // Replies to what has changed something have to wait for a save.
+  // True if the reply to every change must wait for a save (--durability always).
   [[nodiscard]] bool always() const noexcept { return always_; }
-  // Every change has to be saved before it is answered, and nothing can be just now.
+  // True if every change must be saved before it is answered, and the last save failed.
   [[nodiscard]] bool writes_blocked() const noexcept {
     return always_ && !loading() && save_thread_->failing();
   }
-  // The ticket of a save that begins later. Requires: !loading().
+  // Requests a save that begins later, and returns its ticket. Requires: !loading().
   [[nodiscard]] std::uint64_t RequestSave() { return save_thread_->Request(); }
 
   [[nodiscard]] const LoadReport& load_report() const noexcept { return load_report_; }
@@ -92,7 +92,7 @@ class StateOnDisk {
   bool keeps_clock_past_ = false;
 
   const Clock* clock_ = nullptr;      // set by StartLoading
-  std::unique_ptr<Storage> storage_;  // until the saver has it
+  std::unique_ptr<Storage> storage_;  // moves to the saver once it is loaded
   std::atomic<bool> loading_{true};
   std::atomic<bool> stop_{false};
   LoadReport load_report_;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSlicesPerLap = kPartitionCount / kPartitionsPerSlice;
 static_assert(kPartitionCount % kPartitionsPerSlice == 0);
 
-// Returns true if that was the end of a lap.
+// Returns true if a lap has ended.
 bool SweepSlice(Sweeper& sweeper, Instant now) {
   bool lap_ended = false;
   for (std::size_t i = 0; i < kPartitionsPerSlice; ++i) lap_ended = sweeper.Step(now);
@@ -25,7 +25,7 @@ bool SweepSlice(Sweeper& sweeper, Instant now) {
 void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& policies,
                        const Clock& clock) {
   std::mutex mutex;
-  std::condition_variable_any wake;  // notified by the stop token only
+  std::condition_variable_any wake;  // only the stop token notifies it
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
     policies.FreeDeleted();

@@ -1,6 +1,6 @@
-// The thread that drives the Sweeper: a lap over the table in the time that the sweeper asks for,
-// in small slices. Between slices it frees the overrides of deleted policies. At a lap's end the
-// heap's free memory goes back to the system.
+// The thread that drives the Sweeper: it sweeps the table in small slices, one lap in the time that
+// the sweeper asks for. Between slices, it frees the overrides of deleted policies. At the end of a
+// lap, it returns the heap's free memory to the system.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace weir {
 
-// Partitions swept between two waits. A slice takes under a millisecond of work in a table of ten
-// million buckets, and a lap of a second wakes the thread 64 times.
+// The partitions of a slice. In a table of ten million buckets a slice takes less than a
+// millisecond, and a lap of one second wakes the thread 64 times.
 inline constexpr std::size_t kPartitionsPerSlice = 64;
 
 class SweeperThread {
  public:
   // Starts the thread. All three must outlive it; no other thread calls sweeper.Step().
   SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock);
-  // Stops it at once: a wait is interrupted, a slice is finished.
+  // Stops the thread: interrupts a wait, finishes a slice.
   ~SweeperThread() = default;
 
  private:

@@ -78,7 +78,7 @@ TEST(MonitorsTest, WhoDoesNotReadIsClosed) {
     if (!deaf->killed) bytes_max += taken;
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::HasSubstr("it monitors, and does not read"));
+              testing::HasSubstr("it does not read what it monitors"));
   EXPECT_TRUE(deaf->killed.load());
   EXPECT_FALSE(reader->killed.load());
   EXPECT_LE(bytes_max, Monitors::kBytesOfOneMax);
