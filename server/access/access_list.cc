@@ -22,7 +22,7 @@ std::shared_ptr<const User> DefaultUser(std::vector<std::string_view> rules) {
   return std::make_shared<const User>(*std::move(user));
 }
 
-// The words of "user NAME RULE ..."; none where there is nothing on the line.
+// The words of "user NAME RULE ..."; none for an empty line or a comment.
 std::vector<std::string_view> WordsOf(std::string_view line) {
   std::vector<std::string_view> words;
   for (const absl::string_view word :
@@ -42,8 +42,8 @@ AccessList::AccessList() {
 absl::Status AccessList::Configure(std::string_view password, const std::string& users_file) {
   if (!password.empty() && !users_file.empty()) {
     return absl::InvalidArgumentError(
-        "requirepass and users-file: give one of them; a file says the default user's password, "
-        "too");
+        "requirepass and users-file: give one of them; the file can set the default user's "
+        "password");
   }
   if (password.empty() && users_file.empty()) return absl::OkStatus();
   if (!users_file.empty()) {
@@ -104,11 +104,11 @@ absl::StatusOr<AccessList::Users> AccessList::ParseUsers(std::string_view text,
     if (!user.ok()) return failure(user.status().message());
     const std::string name = user->name();
     if (!users.emplace(name, std::make_shared<const User>(*std::move(user))).second) {
-      return failure(absl::StrCat("user '", name, "' is there twice"));
+      return failure(absl::StrCat("user '", name, "' is defined twice"));
     }
   }
   if (users.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("users file ", path, ": no user is in it"));
+    return absl::InvalidArgumentError(absl::StrCat("users file ", path, ": it has no user"));
   }
   users.emplace(kDefaultUser, DefaultUser({}));  // unless the file names it
   return users;

@@ -1,14 +1,14 @@
-// All users: of the option requirepass, or of the file that users-file names.
+// All users: those of the file that the option users-file names, or the one of requirepass.
 //
-//     user app on >secret ~app:* +@limit          a line a user, its rules as user.h says them
+//     user app on >secret ~app:* +@limit          one user a line, with the rules of user.h
 //     # a comment; empty lines are skipped
 //
-// Without either there is one user, `default`, who needs no password and may do everything. With
-// requirepass, `default` needs that password. With a file, `default` is as the file says, and off
-// if it does not name it. A connection begins as `default` if that user needs no password, else
-// without a user.
+// Without both options there is one user, `default`, which needs no password and may do everything.
+// With requirepass, `default` needs that password. With a file, `default` has the rules of the
+// file, and is off if the file does not name it. A connection begins as `default` if that user is
+// on and needs no password, otherwise without a user.
 //
-// Thread-safe. A user is immutable: a session keeps its copy until it looks again (version).
+// Thread-safe. A user is immutable: a session keeps its copy until version() moves.
 #pragma once
 
 #include <atomic>
@@ -43,23 +43,23 @@ class AccessList {
 
   AccessList();
 
-  // Sets the default user's password, or reads the file. Empty ones are not there.
-  // Fails with one line, with nothing changed.
+  // Sets the default user's password, or reads the file; an empty argument is an option that is not
+  // set. Fails with one line and changes nothing.
   absl::Status Configure(std::string_view password, const std::string& users_file);
 
-  // Reads the file again: all of it, or nothing is changed. Fails with kFailedPrecondition where
-  // there is none.
+  // Reads the file again. A failure changes nothing; it is kFailedPrecondition if users-file is not
+  // set.
   absl::Status Load();
 
-  // Null if there is none.
+  // Null if there is no such user.
   [[nodiscard]] std::shared_ptr<const User> Find(std::string_view name) const;
-  // By their names.
+  // Sorted by name.
   [[nodiscard]] std::vector<std::shared_ptr<const User>> All() const;
-  // The user as an introducer of limits; kSoleIntroducer where there is no other user.
+  // The user as an introducer of limits; kSoleIntroducer if there is no other user.
   [[nodiscard]] Introducer IntroducerOf(const User* user) const;
-  // The user that a connection begins as; null: it has to log in.
+  // The user that a connection begins as; null if it must log in.
   [[nodiscard]] std::shared_ptr<const User> ForNewConnection() const;
-  // Moves whenever users may have changed.
+  // Grows whenever users may have changed.
   [[nodiscard]] std::uint64_t version() const noexcept {
     return version_.load(std::memory_order_acquire);
   }
@@ -68,7 +68,7 @@ class AccessList {
   static absl::StatusOr<Users> ReadFile(const std::string& path);
   void Replace(Users users);
 
-  std::string users_file_;  // set before any other thread looks
+  std::string users_file_;  // set before another thread reads it
   mutable Mutex mutex_;
   Users users_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> version_{1};

@@ -1,12 +1,11 @@
-// The last refusals, for ACL LOG: passwords that were wrong, commands and keys that a user may not
-// use.
+// The last refusals, for ACL LOG: wrong passwords, and commands and keys that a user may not use.
 //
-// Those of the same user, for the same reason, of the same thing and in the same context are one
-// entry that counts, while they come within kSameTime of each other; they are looked for among the
-// kLookedAtMax latest, as Redis does. No password is in an entry, and it has a bound: the object is
-// cut to kObjectBytesMax, all else is bounded where it comes from (about 1 KiB).
+// Refusals with the same user, reason, object and context within kSameTime of each other are one
+// entry with a count. As in Redis, only the kLookedAtMax latest entries are compared. An entry has
+// no password and is bounded: the object is cut to kObjectBytesMax, and the other fields are
+// bounded where they come from (about 1 KiB).
 //
-// Thread-safe. To note one costs a lock and about a microsecond.
+// Thread-safe. Adding an entry costs a lock and about a microsecond.
 #pragma once
 
 #include <chrono>
@@ -37,15 +36,15 @@ class AccessLog {
     bool in_transaction = false;
     std::string object;  // the command's name, or the key
     std::string user;
-    std::string client;  // its line of CLIENT LIST, the last time
-    Instant last;        // when that was
+    std::string client;  // the client's line of CLIENT LIST at the last refusal
+    Instant last;        // the time of the last refusal
     std::uint64_t count = 1;
 
     [[nodiscard]] bool IsLike(const Entry& other) const;
   };
 
   void Add(Entry entry);
-  // The latest first, `max` at most.
+  // At most `max` entries, the latest first.
   [[nodiscard]] std::vector<Entry> Latest(std::size_t max) const;
   void Clear();
 

@@ -13,10 +13,10 @@ class User;
 struct Denial {
   enum class Of { kCommand, kKey };
   Of of;
-  std::string_view key = {};  // the first that the user may not use; one of the words
+  std::string_view key = {};  // the first key that the user may not use; one of the words
 };
 
-// Nothing if the user may run it. Requires: as many words as the command has. O(keys).
+// Returns nothing if the user may run the command. Requires: the number of words is right. O(keys).
 [[nodiscard]] std::optional<Denial> FindDenial(const User& user, const CommandSpec& spec,
                                                std::span<const std::string_view> words);
 

@@ -10,14 +10,15 @@ namespace {
 
 char Fold(char c) { return absl::ascii_tolower(static_cast<unsigned char>(c)); }
 
-// One element of a pattern but for '*': what it spans in the pattern, and whether it takes `c`.
+// One element of a pattern other than '*': its length in the pattern, and whether it matches a
+// byte.
 struct Element {
   std::size_t bytes;
   bool matches;
 };
 
-// "[...]" at the front of `pattern`; without an end it reaches to the end of the pattern. As with
-// Redis a range may run backwards, and ']' may be the end of one.
+// Matches the set "[...]" at the front of `pattern`. A set without ']' reaches to the end of the
+// pattern. As in Redis, a range may run backwards, and ']' may be the end of a range.
 Element MatchSet(std::string_view pattern, char c) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && pattern[i] == '^';
@@ -54,8 +55,8 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept {
   if (pattern.size() > kGlobPatternBytesMax) return false;
   std::size_t p = 0;
   std::size_t t = 0;
-  // Where to go on when nothing fits: behind the last '*', which then takes one byte more. An
-  // earlier '*' need not be tried again: whatever it could take, the last one can.
+  // The place to continue from after a mismatch: behind the last '*', which then takes one byte
+  // more. Earlier '*' need not take more: the last one can take the same bytes.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {

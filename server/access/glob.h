@@ -1,4 +1,5 @@
-// Redis's patterns for names: * any run, ? any byte, [a-z] [^a] a set, \ the next byte literally.
+// Redis's patterns for names: * is any run of bytes, ? any byte, [a-z] and [^a] a set, and \ takes
+// the next byte literally.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +7,11 @@
 
 namespace weir {
 
-// A longer pattern matches nothing: no name that it could be meant for is that long.
+// A longer pattern matches nothing: no name is that long.
 inline constexpr std::size_t kGlobPatternBytesMax = 64;
 
-// True if the whole of `text` matches, in any case. Cost: the product of the two lengths, at most,
-// however the pattern is made: there is no recursion.
+// True if the whole text matches; letters match in both cases. Cost: at most the product of the two
+// lengths, for every pattern, and no recursion.
 [[nodiscard]] bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept;
 
 }  // namespace weir

@@ -40,7 +40,7 @@ bool IsPrintable(std::string_view text) {
 }  // namespace
 
 absl::StatusOr<User> User::Create(std::string_view name, std::span<const std::string_view> rules) {
-  // A password in the wrong place: it is not said.
+  // The word may be a password in the wrong place, so it is not quoted.
   if (name.starts_with('>') || name.starts_with('#')) {
     return absl::InvalidArgumentError("a user's name does not begin with '>' or '#'");
   }
@@ -61,7 +61,7 @@ absl::StatusOr<User> User::Create(std::string_view name, std::span<const std::st
 }
 
 absl::Status User::Apply(std::string_view rule) {
-  // No copy of a password.
+  // Makes no copy of a password.
   const std::string word =
       rule.starts_with('>') ? std::string() : absl::AsciiStrToLower(AbslView(rule));
   if (word == "on" || word == "off") {
@@ -99,7 +99,7 @@ absl::Status User::Apply(std::string_view rule) {
   } else if (rule.starts_with('+') || rule.starts_with('-')) {
     return ApplyToCommands(rule);
   } else {
-    // It is not said, since it may be a password that lacks its '>'.
+    // The word may be a password without its '>', so it is not quoted.
     return absl::InvalidArgumentError(
         "unknown (on, off, >password, #sha256, nopass, resetpass, ~prefix*, allkeys, resetkeys, "
         "+command, -command, +@category, -@category, allcommands, nocommands, reset)");
@@ -112,9 +112,9 @@ absl::Status User::ApplyToKeys(std::string_view rule) {
   const bool is_prefix = key.ends_with('*');
   if (is_prefix) key.remove_suffix(1);
   if (key.find_first_of("*?[\\") != std::string_view::npos) {
-    return BadRule(rule, "keys are a prefix and one '*' at its end, or one key");
+    return BadRule(rule, "a key rule is one key, or a prefix with '*' at its end");
   }
-  if (!is_prefix && key.empty()) return BadRule(rule, "no key");
+  if (!is_prefix && key.empty()) return BadRule(rule, "the key is empty");
   if (is_prefix && key.empty()) {
     keys_.clear();
     all_keys_ = true;
@@ -157,8 +157,8 @@ std::string User::HashOf(std::string_view password) {
   return absl::BytesToHexString(hash);
 }
 
-// All are compared, and each to its end, so that the time says neither which is right nor how much
-// of it.
+// Compares all hashes, each to its end, so that the time reveals neither which password is right
+// nor how much of it.
 bool User::AcceptsHash(std::string_view hash) const {
   bool right = no_password_;
   for (const std::string& one : password_hashes_) {

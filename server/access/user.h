@@ -1,25 +1,25 @@
-// One user of the server: whether and how they log in, which commands they may run, and on which
-// keys.
+// One user of the server: its passwords, the commands that it may run, and the keys that it may
+// use.
 //
 //     absl::StatusOr<User> user = User::Create("app", {"on", ">secret", "~app:*", "+@limit"});
 //
-// The rules are Redis's, as far as there is something for them to rule:
+// The rules are those of Redis that apply to this server:
 //
-//     on | off                      may log in, or not; a new user may not
-//     >password | #sha256           adds a password, said or as the 64 hex digits of its SHA-256
-//     nopass | resetpass            any password is right; none is
-//     ~prefix* | ~key | allkeys     adds keys: all that begin so, one, all (~*)
-//     resetkeys                     no keys
-//     +command | -command           may run it, or not; with all its subcommands
-//     +command|subcommand           one of them
-//     +@category | -@category       all of a category (command_category.h)
+//     on | off                      may log in or not; a new user is off
+//     >password | #sha256           adds a password: as it is, or its SHA-256 as 64 hex digits
+//     nopass | resetpass            accepts any password; accepts none
+//     ~prefix* | ~key | allkeys     adds the keys with a prefix, one key, all keys (~*)
+//     resetkeys                     removes all keys
+//     +command | -command           allows or forbids a command with all its subcommands
+//     +command|subcommand           allows one subcommand
+//     +@category | -@category       allows or forbids a category (command_category.h)
 //     allcommands | nocommands      the same as +@all and -@all
-//     reset                         as new
+//     reset                         removes all rules
 //     allchannels | resetchannels | &pattern | sanitize-payload | skip-sanitize-payload
-//                                   nothing: lines that Redis writes have them
+//                                   no effect; accepted because Redis writes them
 //
-// Later rules win over earlier ones. Immutable once made. A password is kept as its SHA-256 only,
-// and compared in a time that does not depend on it.
+// Later rules win over earlier ones. A user is immutable. Of a password only its SHA-256 is kept,
+// and comparing it takes the same time for every password.
 #pragma once
 
 #include <bitset>
@@ -40,7 +40,7 @@ class User {
  public:
   static constexpr std::size_t kNameBytesMax = 256;
 
-  // Fails with kInvalidArgument and a text that names the rule and what would be right; it never
+  // Fails with kInvalidArgument and a text that names the rule and the correct form. The text never
   // quotes a password.
   [[nodiscard]] static absl::StatusOr<User> Create(std::string_view name,
                                                    std::span<const std::string_view> rules);
@@ -48,8 +48,9 @@ class User {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] bool is_on() const noexcept { return is_on_; }
   [[nodiscard]] bool needs_no_password() const noexcept { return no_password_; }
-  // The SHA-256 of a password as 64 hex digits, and whether a password of that hash is right.
+  // The SHA-256 of a password as 64 hex digits.
   [[nodiscard]] static std::string HashOf(std::string_view password);
+  // True if a password with this hash is right.
   [[nodiscard]] bool AcceptsHash(std::string_view hash) const;
   [[nodiscard]] bool Accepts(std::string_view password) const {
     return AcceptsHash(HashOf(password));
@@ -67,7 +68,7 @@ class User {
   [[nodiscard]] const std::string& command_rules() const noexcept {  // "-@all +@limit"
     return command_rules_;
   }
-  // "user app on #... ~app:* -@all +@limit": what makes the same user.
+  // The line of a users file that makes the same user: "user app on #... ~app:* -@all +@limit".
   [[nodiscard]] std::string Line() const;
 
  private:
@@ -87,7 +88,7 @@ class User {
   std::vector<std::string> password_hashes_;
   bool all_keys_ = false;
   std::vector<KeyRule> keys_;
-  std::bitset<256> commands_;  // by their rows
+  std::bitset<256> commands_;  // by row of the command table
   std::string command_rules_ = "-@all";
 };
 

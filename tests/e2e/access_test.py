@@ -62,8 +62,8 @@ BAD_FILES = (
     (f"user app on <{SECRET}\n", r"line 1: user 'app': rule 2: unknown "),
     (f"user app on > {SECRET}\n", r"line 1: user 'app': rule 3: unknown "),
     (f"user app on #{SECRET}\n", r"line 1: user 'app': rule 2: '#' needs the 64 hex digits"),
-    (f"user app on >{SECRET} ~a*b\n", r"line 1: user 'app': rule 3: '~a\*b': keys are a prefix "),
-    (f"user app >{SECRET}\nuser app on\n", r"line 2: user 'app' is there twice"),
+    (f"user app on >{SECRET} ~a*b\n", r"line 1: user 'app': rule 3: '~a\*b': a key rule is "),
+    (f"user app >{SECRET}\nuser app on\n", r"line 2: user 'app' is defined twice"),
     ("user\n", r"line 1: expected: user NAME RULE \.\.\."),
     (f"#\n\nusers app >{SECRET}\n", r"line 3: expected: user NAME RULE \.\.\."),
     (f"# {SECRET}\n" * 110_000, r"larger than 1048576 bytes"),
@@ -314,7 +314,7 @@ class AccessTest(ServerTest):
         self.assertEqual(
             self.refused("--requirepass", SECRET, "--users-file", path),
             "weir-server: requirepass and users-file: give one of them; "
-            "a file says the default user's password, too",
+            "the file can set the default user's password",
         )
         self.assertEqual(
             self.refused("--users-file", path + ".absent"),

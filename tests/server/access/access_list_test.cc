@@ -87,10 +87,10 @@ TEST_F(AccessListTest, ErrorsSayWhereAndNoPassword) {
   EXPECT_THAT(Refused("user b on >secret ill\n"), Not(HasSubstr("secret")));
   EXPECT_THAT(Refused("user a\nusr b\n"), HasSubstr("line 2: expected: user NAME RULE"));
   EXPECT_THAT(Refused("user\n"), HasSubstr("line 1: expected: user NAME RULE"));
-  EXPECT_THAT(Refused("user a\nuser a\n"), HasSubstr("line 2: user 'a' is there twice"));
+  EXPECT_THAT(Refused("user a\nuser a\n"), HasSubstr("line 2: user 'a' is defined twice"));
   EXPECT_THAT(Refused(std::string(AccessList::kFileBytesMax + 1, '\n')), HasSubstr("larger than"));
-  EXPECT_THAT(Refused(""), HasSubstr("no user is in it"));
-  EXPECT_THAT(Refused("# user a\n"), HasSubstr("no user is in it"));
+  EXPECT_THAT(Refused(""), HasSubstr("it has no user"));
+  EXPECT_THAT(Refused("# user a\n"), HasSubstr("it has no user"));
   const absl::Status absent = list_.Configure("", directory_.path() + "/none");
   EXPECT_THAT(absent.message(), HasSubstr("No such file"));
   const absl::Status both = list_.Configure("secret", directory_.Write("users", "user a\n"));

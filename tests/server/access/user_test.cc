@@ -165,9 +165,10 @@ TEST(UserTest, BadRulesAreNamedAndPasswordsAreNot) {
   EXPECT_THAT(Refused({"+nonesuch"}), HasSubstr("'+nonesuch': unknown command"));
   EXPECT_THAT(Refused({"+client|nonesuch"}), HasSubstr("unknown command"));
   EXPECT_THAT(Refused({"+@nonesuch"}), HasSubstr("unknown category (@all, @read, @write"));
-  EXPECT_THAT(Refused({"~a*b"}), HasSubstr("'~a*b': keys are a prefix and one '*' at its end"));
-  EXPECT_THAT(Refused({"~a?"}), HasSubstr("keys are a prefix"));
-  EXPECT_THAT(Refused({"~"}), HasSubstr("no key"));
+  EXPECT_THAT(Refused({"~a*b"}),
+              HasSubstr("'~a*b': a key rule is one key, or a prefix with '*' at its end"));
+  EXPECT_THAT(Refused({"~a?"}), HasSubstr("a key rule is"));
+  EXPECT_THAT(Refused({"~"}), HasSubstr("the key is empty"));
   EXPECT_THAT(Refused({"+"}), HasSubstr("unknown command"));
   EXPECT_THAT(Refused({""}), HasSubstr("rule 1: unknown"));
   EXPECT_THAT(Refused({}, ""), HasSubstr("1 to 256 printable"));
