@@ -1,5 +1,5 @@
-// A command that is being executed: a row of the table (core/commands/command_spec.h), the words,
-// the session that sent them, and where the reply goes.
+// A command that is being executed: its row of the table (core/commands/command_spec.h), its words,
+// the session that sent it, and the writer of the reply.
 #pragma once
 
 #include <cstddef>
@@ -26,37 +26,37 @@ struct Call {
   Instant now;                              // the execution time
   Session& session;
   RespWriter& reply;
-  std::span<const HashedKey> keys = {};  // as ReadAhead::Command's
-  bool queued = false;                   // it is one of a transaction's, so it may not wait
-  bool failed = false;                   // it has answered an error
+  std::span<const HashedKey> keys = {};  // see ReadAhead::Command
+  bool queued = false;                   // it belongs to a transaction, so it may not wait
+  bool failed = false;                   // its reply is an error
 
   [[nodiscard]] Services& services() const { return session.worker().services; }
-  // The words behind the command's name, or behind that and the subcommand's.
+  // The words behind the command's name and, if it has one, the subcommand's.
   [[nodiscard]] std::span<const std::string_view> arguments() const;
-  // Says that the command is more work than one unit (kWorkPerTurn), so that the turn ends sooner.
+  // Adds units of work (kWorkPerTurn) to the one of every command, so that the turn ends sooner.
   void Charge(std::size_t units) const { session.Charge(units); }
-  // Whether the buckets of these keys may be looked for: that is a visit of their partitions, and a
-  // command of several keys, or one of a transaction, must not visit more than kSlotsPerCommand
-  // slots. Answers an error where it may not.
+  // Returns whether the buckets of these keys may be looked for; if not, answers an error. The
+  // look-up visits whole partitions, and a command with several keys, or in a transaction, must not
+  // visit more than kSlotsPerCommand slots.
   [[nodiscard]] bool MayLookAt(std::span<const std::string_view> names);
-  // Says that the command may have changed what is kept on disk: where every change has to be there
-  // before it is answered, the reply waits for that.
+  // Says that the command may have changed the state on disk. With --durability always, its reply
+  // waits for a save.
   void MarkDirty() const { session.DelayReplyUntilSaved(); }
-  // The reply waits for a save, however the server is set.
+  // Makes the reply wait for a save, with any durability.
   void AwaitSave() const { session.AwaitSave(); }
-  // "ERR <message>"; returns so that a handler can say `return call.Fail(...)`.
+  // Answers "ERR <message>". Returns nothing, so that a handler can write `return call.Fail(...)`.
   void Fail(std::string_view message);
   void Fail(const absl::Status& status);
-  // An error with a prefix of its own: "NOPROTO ...".
+  // Answers an error with a prefix of its own: "NOPROTO ...".
   void ReplyError(std::string_view error);
-  // The error of what may not be answered because it cannot be saved.
+  // Answers the error for a change that cannot be saved.
   void FailUnsaved();
-  // While nothing may be changed: answers a request that would be admitted with that error, and
+  // While changes are refused, answers a request that would be admitted with that error, and
   // changes nothing. Returns whether it did.
   [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time);
 };
 
-// The error of whatever may not be answered because it cannot be saved.
+// The error for a change that cannot be saved.
 [[nodiscard]] std::string CannotSave(std::string_view reason);
 
 }  // namespace weir

@@ -15,15 +15,15 @@ struct Call;
 struct Observers {
   Observers(const Options& options, const Clock& clock);
 
-  // Takes the thresholds of these options. Any thread.
+  // Applies the thresholds of these options. Thread-safe.
   void Configure(const Options& options);
 
-  // Whether Show() would do something. Cost: three relaxed loads.
+  // True if Show() would record or show the call. Cost: three relaxed loads.
   [[nodiscard]] bool AreInterested(Nanos duration) const noexcept {
     return slow_log.IsSlow(duration) || latency_monitor.IsSlow(duration) || monitors.any();
   }
-  // A call that took so long and is over: no wait is part of it. What an EXEC runs is shown call by
-  // call; it is not slow itself.
+  // Shows a finished call and the time that its handler took, without waits. The commands of a
+  // transaction are shown one by one; EXEC itself never counts as slow.
   void Show(const Call& call, Nanos duration);
 
   SlowLog slow_log;

@@ -1,4 +1,4 @@
-// CLIENT PAUSE: no commands, or no commands that write, are executed until some time. Thread-safe.
+// CLIENT PAUSE: until a given time no commands are executed, or none that write. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class Pause {
  public:
   enum class What { kChanges, kEverything };
 
-  // If two overlap, the stronger holds until the later end.
+  // If two pauses overlap, the stronger one applies until the later end.
   void Begin(What what, Instant now, Instant until) noexcept {
     if (this->until() > now) {
       what = std::max(what, this->what());
@@ -23,7 +23,7 @@ class Pause {
   }
   void End() noexcept { until_ns_.store(0, std::memory_order_release); }
 
-  // When it ends.
+  // The end of the pause.
   [[nodiscard]] Instant until() const noexcept {
     return Instant{Nanos{until_ns_.load(std::memory_order_acquire)}};
   }

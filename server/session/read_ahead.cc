@@ -20,7 +20,7 @@ ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter
     if (result != ParseResult::kCommand) break;
     const std::span<const std::string_view> words = parser.words();
     const CommandSpec* const spec = FindRequested(words);
-    // Words in the parser are gone with the next request; behind a wait everything is read again.
+    // The next request overwrites words in the parser, and after a wait everything is parsed again.
     goes_on = parser.words_are_in_input() && !(spec && spec->Is(kBlocking));
     AddKeys(spec, words);
     words_.insert(words_.end(), words.begin(), words.end());
@@ -28,7 +28,7 @@ ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter
   }
   if (commands_.empty()) return result;
   if (result != ParseResult::kCommand) commands_.back().bytes += parser.consumed();
-  if (commands_.size() == 1) {  // There is nothing to do meanwhile.
+  if (commands_.size() == 1) {  // A prefetch would not overlap with other work.
     keys_.clear();
     commands_.front().keys_end = 0;
   }
@@ -45,7 +45,7 @@ void ReadAhead::AddKeys(const CommandSpec* spec, std::span<const std::string_vie
   });
 }
 
-// `key`: the first of the commands behind the one that is executed next.
+// `key`: the first key of the commands behind the one that is executed next.
 void ReadAhead::FetchAhead(std::size_t key, Limiter& limiter) {
   const std::size_t partitions = std::min(keys_.size(), key + 2 * kKeysAhead);
   for (; partitions_fetched_ < partitions; ++partitions_fetched_) {

@@ -23,7 +23,7 @@ std::string RandomRunId() {
   return hex.data();
 }
 
-// It is in `access` as a hash; readers of the options must not see it.
+// `access` has the password's hash; readers of the options must not see the password.
 Options WithoutPassword(Options options) {
   Wipe(options.requirepass);
   return options;

@@ -34,37 +34,37 @@ namespace weir {
 
 struct Worker;
 
-// A browser or a scanner tries again and again, and one line says it all.
+// A browser or a scanner tries again and again, so one log line in this time is enough.
 inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
 
-// Every member is immutable or thread-safe, but for `workers`, which is
-// filled before the first session starts.
+// Every member is immutable or thread-safe, except `workers`, which is filled before the first
+// session starts.
 struct Services {
   Services(const Options& server_options, const Clock& server_clock, Limiter& server_limiter);
 
-  // The buckets that DBSIZE and INFO tell: those stored, full ones that are not swept yet included.
-  // Where requests bring their own time nothing is swept, so there it is those that are not full.
-  // Cost: locks every partition, about 100 us; there a scan of the table.
+  // The number of buckets for DBSIZE and INFO: all stored buckets, including full ones that are not
+  // swept yet. With --allow-explicit-time nothing is swept, so only buckets that are not full
+  // count. Cost: locks every partition, about 100 us; with --allow-explicit-time, scans the table.
   [[nodiscard]] std::size_t CountBuckets(Instant now) const;
 
-  // Reads the policy file again. Fails, with nothing changed, if there is none, if it has no policy
+  // Reads the policy file again. Fails and changes nothing if there is no file, if it has no policy
   // (it may be half written), or if it has a mistake.
   absl::Status ReloadPolicies();
-  // Makes the file's policies just these, and logs which ones are retired thereby.
+  // Replaces the file's policies by these, and logs which policies are retired.
   absl::Status ReplacePolicyFile(const PolicyFile& file);
 
-  // The state is being loaded: most commands have to wait.
+  // True while the state is being loaded: most commands are refused.
   [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
-  // It cannot be saved, and has to be: nothing may be changed.
+  // True while changes are refused, because they must be saved and cannot be.
   [[nodiscard]] bool refuses_changes() const noexcept {
     return state && state->writes_blocked() &&
            settings.Get(&Options::on_persist_error) == OnPersistError::kRefuse;
   }
 
-  Mutex reload_mutex;  // so that of two reloads the later one's file is the one in force
+  Mutex reload_mutex;  // orders reloads, so that the file read last is in force
 
-  const Options options;  // of the start
-  Settings settings;      // those that may have changed since
+  const Options options;  // as they were at the start
+  Settings settings;      // the options that may change while the server runs
   const Clock& clock;
   Limiter& limiter;
   Policies policies;
@@ -81,18 +81,17 @@ struct Services {
   const Instant started;
   const std::string run_id;  // 40 hex digits
   std::uint16_t port = 0;    // in use, set before the first session
-  // Both set before the first session; any thread may call them.
+  // Both are set before the first session; any thread may call them.
   std::function<void(bool saves)> request_shutdown = [](bool) {};
-  std::function<Nanos()> wall_clock_offset = [] {
-    return Nanos{0};
-  };                             // how far the wall clock is ahead of ours
-  StateOnDisk* state = nullptr;  // null: nothing is kept; set before the first session
+  // The time by which the wall clock is ahead of `clock`.
+  std::function<Nanos()> wall_clock_offset = [] { return Nanos{0}; };
+  StateOnDisk* state = nullptr;  // null: nothing is kept on disk; set before the first session
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
   std::atomic<std::uint64_t> connections_received{0};
   std::atomic<std::uint64_t> connections_rejected{0};
-  LogThrottle login_throttle;    // of the lines about passwords that were wrong
-  LogThrottle foreign_throttle;  // of the lines about clients that speak another protocol
+  LogThrottle login_throttle;    // for lines about wrong passwords
+  LogThrottle foreign_throttle;  // for lines about clients that use another protocol
 };
 
 }  // namespace weir

@@ -20,11 +20,11 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kUnsavedKept = 64;                // replies that waited for a save
-constexpr std::size_t kForeignBytesMax = 64;            // of another protocol's that are logged
-constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // of an unknown command's that are echoed
+constexpr std::size_t kUnsavedKept = 64;                // capacity of unsaved_ between turns
+constexpr std::size_t kForeignBytesMax = 64;            // logged bytes of another protocol
+constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // echoed bytes of an unknown command
 
-// As Redis words it; clients match on the beginning.
+// The text of Redis; clients match on its beginning.
 std::string UnknownCommand(std::span<const std::string_view> words) {
   std::string arguments;
   for (const std::string_view word : words.subspan(1)) {
@@ -67,8 +67,8 @@ void Session::set_user(std::shared_ptr<const User> user, const std::string& pass
   if (monitor_ && !MayMonitor(user_.get())) Close();
 }
 
-// After users were loaded: the client keeps its user, if that user still exists and would be let in
-// with the password given then.
+// After the users were loaded again, the client keeps its user if that user still exists and
+// accepts the password with which the client has logged in.
 void Session::RefreshUser() {
   const AccessList& access = worker_.services.access;
   const std::uint64_t version = access.version();
@@ -93,14 +93,14 @@ void Session::StartMonitoring() {
   if (!monitor_) monitor_ = std::make_unique<Monitor>(worker_.services.observers.monitors, record_);
 }
 
-// A client that is idle is to cost little, whatever it has sent before.
+// An idle client must cost little memory, even after large commands.
 void Session::OnSent() {
   if (monitor_) monitor_->OnSent();
   if (unsaved_.capacity() > kUnsavedKept) unsaved_ = std::vector<Unsaved>();
   parser_.GiveBack();
 }
 
-// The connection may linger; no command waits for it.
+// Stops monitoring at once, because the connection may linger.
 void Session::Close() {
   closing_ = true;
   monitor_.reset();
@@ -124,7 +124,7 @@ void Session::EndWait() {
   wait_ended_ = true;
 }
 
-// Answers the command that has been waited for. Returns false if it has to be waited for still.
+// Answers the waiting command. Returns false if it must wait longer.
 bool Session::FinishWait(Instant now, RespWriter& reply) {
   using Blocked = ClientRecord::Blocked;
   if (waiter_) {
@@ -169,7 +169,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   RestartStopwatch();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
-    if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused asks what the user may do
+    if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused uses the user's rights
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
@@ -210,7 +210,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   return turn;
 }
 
-// What follows is not a request.
+// Closes the conversation, because the next bytes are not a request.
 void Session::EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply) {
   worker_.counters.protocol_errors.Add();
   if (parsed == ParseResult::kForeignProtocol) {
@@ -250,7 +250,7 @@ void Session::DelayReplyUntilSaved() noexcept {
   if (state && state->always()) awaited_ = std::max(awaited_, Awaited::kSaveOfChange);
 }
 
-// An empty one is that of a command that has no reply yet.
+// An empty range belongs to a command that has no reply yet.
 void Session::AddUnsaved(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
   if (awaited == Awaited::kNothing || begin == end) return;
@@ -275,7 +275,7 @@ void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool
     if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
     replaced.append(replies, copied, reply.begin - copied);
     worker_.Fail(writer, CannotSave(reason));
-    const bool is_error = replies[reply.begin] == '-';  // which was counted when it was written
+    const bool is_error = replies[reply.begin] == '-';  // It has counted as failed already.
     if (!is_error) worker_.command_stats.Of(*reply.spec).failed.Add();
     copied = reply.end;
   }
@@ -291,7 +291,7 @@ void Session::LogForeign(std::string_view request) {
       record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *suppressed);
 }
 
-// Whether the next command has to wait for the end of a CLIENT PAUSE.
+// True if the next command must wait for the end of a CLIENT PAUSE.
 bool Session::IsPaused(Instant now) const {
   const Pause& pause = worker_.services.pause;
   if (now >= pause.until() || ending_) return false;
@@ -309,7 +309,7 @@ bool Session::IsPaused(Instant now) const {
          (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));
 }
 
-// The reply that CLIENT REPLY does not want is written, and taken back.
+// A reply that CLIENT REPLY suppresses is written and then removed.
 void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                                   RespWriter& reply) {
   const std::size_t begin = out.size();
@@ -336,7 +336,8 @@ void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWrit
   RestartStopwatch();
 }
 
-// Why the client may not run that, or nothing. What is not for its user goes into the access log.
+// Returns the error if the client may not run the command, or an empty text. A command or key that
+// is not permitted goes into the access log.
 std::string Session::PermissionError(const CommandSpec& spec,
                                      std::span<const std::string_view> words, Instant now,
                                      bool in_transaction) {
@@ -364,7 +365,7 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   Charge(1);
   RefreshUser();
   const auto& [words, spec, bytes, keys] = command;
-  // Also of what is refused, or AUTH with a slip in it.
+  // Refused commands may contain a password, too, as does a misspelled AUTH.
   said_secret_ = said_secret_ || !spec || spec->Is(kSecret);
   if (!spec) {
     const CommandSpec* container = FindCommand(words[0]);
@@ -412,11 +413,11 @@ std::string Session::StateError(const Call& call) {
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
     return CannotSave(services.state->status().error);
   }
-  // A command that was allowed when it was queued may be forbidden by now.
+  // A command that was permitted when it was queued may be forbidden now.
   return call.queued ? PermissionError(call.spec, call.words, call.now, true) : std::string();
 }
 
-// The clock is read once: where a command ends the next one begins.
+// Reads the stopwatch once a command: the end of a command is the beginning of the next.
 void Session::RunHandler(Call& call) {
   const Nanos begin = command_begin_;
   call.spec.handler(call);

@@ -3,8 +3,7 @@
 //
 //     Session session(worker, record);
 //     const Session::Turn turn = session.Execute(unread, out);
-//     unread.remove_prefix(turn.consumed);                  // then send `out`; close if turn.next
-//     says so
+//     unread.remove_prefix(turn.consumed);    // then send `out`, and do as turn.next says
 //
 // The clock is read once a turn, so all commands of one chunk of input have the same execution
 // time. A session belongs to one thread, that of its worker.
@@ -33,16 +32,16 @@ struct Call;
 struct CommandSpec;
 class ServerWaiter;
 
-// A turn ends after so much work, or when so many bytes of replies wait to be sent: then other
-// clients have theirs, and a client that does not read its replies cannot make us hold more than
-// these and one reply. A command is one unit of work, about a microsecond; those that do the same
-// again and again charge more (Call::Charge): a unit a key or a name, a unit a word of a decision
-// beyond its first limit, kWholeTableWork if they visit every partition. The command that goes over
-// is the turn's last.
+// A turn ends after kWorkPerTurn units of work or kReplyBytesPerTurn bytes of replies; then other
+// clients have their turn. So a client that does not read costs at most these bytes and one reply.
+// A command is one unit of work, about a microsecond. Commands that repeat a step charge more units
+// (Call::Charge): one per key or name, one per word of a decision beyond its first limit, and
+// kWholeTableWork if they visit every partition. The command that exceeds the bound is the last one
+// of the turn.
 inline constexpr std::size_t kWorkPerTurn = 1024;
-// Slots that are visited to find a key's buckets (Limiter::SlotsVisited) are work, too. One
-// command, and all of a transaction, visits at most so many (Call::MayLookAt), so a turn visits
-// fewer than 100,000: about 2 ms.
+// Slots visited to find a key's buckets (Limiter::SlotsVisited) are work, too: kSlotsPerUnit are
+// one unit. A command, or a whole transaction, visits at most kSlotsPerCommand slots
+// (Call::MayLookAt), so a turn visits fewer than 100,000, which takes about 2 ms.
 inline constexpr std::size_t kSlotsPerUnit = 32;
 inline constexpr std::size_t kSlotsPerCommand = 50'000;
 inline constexpr std::size_t kWholeTableWork = 64;
@@ -50,93 +49,95 @@ inline constexpr std::size_t kReplyBytesPerTurn = 64 * 1024;
 
 class Session {
  public:
-  // The connection's next step when it has sent the output.
+  // The connection's next step after it has sent the output.
   enum class Next {
     kRead,      // receive more
-    kContinue,  // the turn is over, but the input is not: call Execute again
-    kWait,      // call Execute again at `wake`, with what has been received meanwhile
-    kPause,     // the same, but need not receive: a client that sends no more still gets replies
+    kContinue,  // the turn is over, but input is left: call Execute again
+    kWait,      // call Execute again at `wake`; receive until then
+    kPause,     // call Execute again at `wake`; without receiving, so that the end of the input is
+                // not seen before the replies are sent
     kClose,     // close; nothing after this is executed
   };
   struct Turn {
-    std::size_t consumed = 0;  // bytes at the front of the input that are done with
+    std::size_t consumed = 0;  // bytes at the front of the input that are no longer needed
     Next next = Next::kRead;
-    Instant wake{};  // of kWait and kPause
-    // Set: the output from there on has to wait for a save that begins after the turn.
+    Instant wake{};  // for kWait and kPause
+    // If set, the output from this byte on must wait for a save that begins after the turn.
     std::optional<std::size_t> unsaved_from = {};
-    bool had_secret = false;  // what was consumed may have a password in it
+    bool had_secret = false;  // the consumed bytes may contain a password
   };
 
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);
   ~Session();
 
-  // Executes the complete commands at the front of `unread`, which is what was left unconsumed plus
-  // what came since, and appends their replies to `out`.
+  // Executes the complete commands at the front of `unread`, the bytes that no turn has consumed,
+  // and appends their replies to `out`.
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out);
 
-  // The save that the last turn's replies have waited for has failed: puts an error in the place of
-  // each reply that may not say what it does: SAVE's, and if `changes` those to changes. Their
-  // commands count as failed. `replies`: those from `unsaved_from` on.
+  // Called if the save that replies of the last turn wait for has failed. Replaces the reply of
+  // SAVE, and with `changes` each reply to a change, by an error with the reason; their commands
+  // count as failed. `replies`: the output from `unsaved_from` on.
   void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const;
 
-  // Ends a wait, and whatever holds the client up: it has gone, or the server is about to. What was
-  // reserved for it is given back; the next Execute answers with an error.
+  // Ends a wait or a pause, because the client has gone or the server is shutting down. Returns
+  // reserved tokens; the next Execute answers the waiting command with an error.
   void EndWait();
 
-  // There is something for the client that it has not asked for: the next Execute appends it, with
-  // no more input, too.
+  // True if there is output that the client has not asked for. The next Execute appends it, even
+  // without input.
   [[nodiscard]] bool has_news() const noexcept { return monitor_ && monitor_->has_lines(); }
 
-  // Heap bytes of requests that are not done yet: a transaction, one that waits.
+  // Heap bytes of unfinished requests: a transaction, and a request that waits.
   [[nodiscard]] std::size_t held_bytes() const;
 
-  // The client has gone, or is about to.
+  // Frees the transaction, before the connection closes.
   void DropTransaction() { transaction_ = Transaction(); }
 
-  // All output up to now is with the kernel.
+  // Called when the kernel has all output so far.
   void OnSent();
 
-  // For the commands.
+  // --- For the commands ---
+
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
-  // The next command's time begins now, and not when the last one ended.
+  // Makes the next command's time begin now instead of at the end of the last command.
   void RestartStopwatch() noexcept { command_begin_ = worker_.services.clock.Stopwatch(); }
-  // Runs one command of a transaction. Requires: ExecuteCommand has let it be queued.
+  // Runs one command of a transaction. Requires: ExecuteCommand has queued it.
   void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
                  RespWriter& reply);
   // The client's user; null before it has logged in.
   [[nodiscard]] const std::shared_ptr<const User>& user() const noexcept { return user_; }
-  // The user, for the registry of limits.
+  // The user as an introducer of limits.
   [[nodiscard]] Introducer introducer() const noexcept { return introducer_; }
-  // `password_hash`: of the password given, as User::HashOf makes it; empty: none was.
+  // `password_hash`: User::HashOf of the password that the client gave; empty if it gave none.
   void set_user(std::shared_ptr<const User> user, const std::string& password_hash = {});
-  // Executes nothing more of the client's until then.
+  // Executes no further commands of the client until then.
   void PauseUntil(Instant until) noexcept { paused_until_ = until; }
-  // CLIENT REPLY: whether and which replies are sent, that to the present command included.
+  // CLIENT REPLY: which replies are sent, including the one to the present command.
   enum class Replies : std::uint8_t { kOn, kOff, kSkipThis, kSkipThisAndNext };
   void set_replies(Replies replies) noexcept { replies_ = replies; }
   [[nodiscard]] Replies replies() const noexcept { return replies_; }
-  // MONITOR: from now on the client sees all commands, until RESET.
+  // MONITOR: shows the client all commands until RESET.
   void StartMonitoring();
-  // Makes everything as on a new connection, except its number. Called by RESET.
+  // RESET: returns to the state of a new connection, except for its number.
   void Reset();
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
   // Ends the conversation after the present command's reply.
   void Close();
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
-  // The slots that the present command, or transaction, has visited.
+  // The number of slots that the present command, or transaction, has visited.
   [[nodiscard]] std::uint64_t slots_visited() const noexcept {
     return Limiter::SlotsVisited() - slots_before_command_;
   }
-  // The implementation of Call::Changed and Call::AwaitSave.
+  // The implementation of Call::MarkDirty and Call::AwaitSave.
   void DelayReplyUntilSaved() noexcept;
   void AwaitSave() noexcept { awaited_ = Awaited::kSave; }
-  // Answers the present command when the waiter is ready; later commands have to wait, too.
+  // Answers the present command when the waiter is ready; later commands wait, too.
   void Wait(std::unique_ptr<ServerWaiter> waiter);
 
  private:
-  // A reply of the turn that waits for a save: where it lies, counted from `unsaved_from`.
+  // A reply of the turn that waits for a save, as a range of bytes counted from `unsaved_from`.
   enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave };
   struct Unsaved {
     std::size_t begin;
@@ -151,23 +152,23 @@ class Session {
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                            RespWriter& reply);
   void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
-  // The commands that were read ahead have to be parsed again.
+  // Drops the commands that were read ahead; they will be parsed again.
   void DropReadAhead();
   [[nodiscard]] std::string PermissionError(const CommandSpec& spec,
                                             std::span<const std::string_view> words, Instant now,
                                             bool in_transaction);
   void Run(Call& call);
   void RefreshUser();
-  // Why it may not run now, or nothing.
+  // The error if the command may not run now, or an empty text.
   [[nodiscard]] std::string StateError(const Call& call);
-  // Counts the call, and shows it to the observers.
+  // Runs the command's handler, counts the call and shows it to the observers.
   void RunHandler(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
   void AppendNews(std::string& out);
   void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
                  Instant now);
   void Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply);
-  // Says in the log, and not to the client, why it is closed.
+  // Logs that a client is closed because it uses another protocol; the client gets no reply.
   void LogForeign(std::string_view request);
 
   Worker& worker_;
@@ -182,16 +183,16 @@ class Session {
   Replies replies_ = Replies::kOn;
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<ServerWaiter> waiter_;
-  bool wait_ended_ = false;   // by EndWait, and not answered yet
-  bool silent_wait_ = false;  // what it waits for is not to be answered
-  bool said_secret_ = false;
+  bool wait_ended_ = false;   // EndWait has ended a wait that is not answered yet
+  bool silent_wait_ = false;  // the reply after the wait is not sent (CLIENT REPLY)
+  bool said_secret_ = false;  // a command of the present turn may contain a password
   bool closing_ = false;
-  bool ending_ = false;                  // EndWait was called: nothing holds the client up any more
-  Awaited awaited_ = Awaited::kNothing;  // by the present command's reply
+  bool ending_ = false;                  // EndWait was called: no pause delays the client any more
+  Awaited awaited_ = Awaited::kNothing;  // the save that the present command's reply waits for
   std::vector<Unsaved> unsaved_;         // of the last turn
-  std::size_t work_ = 0;                 // of the present turn
+  std::size_t work_ = 0;                 // units of the present turn
   std::uint64_t slots_before_command_ = 0;
-  Nanos command_begin_{0};  // the stopwatch when the last command of the turn ended
+  Nanos command_begin_{0};  // the stopwatch at the end of the last command
 };
 
 }  // namespace weir

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// What a word costs besides its bytes: where it ends here, and EXEC's view of it.
+// The memory of a word besides its bytes: its end in word_ends, and EXEC's view of it.
 constexpr std::size_t kBytesPerWord = 32;
 
 }  // namespace
@@ -72,7 +72,7 @@ absl::Status Transaction::Watch(Limiter::Watched watched) {
   const std::size_t visits = watched_visits_ + watched.visits;
   if (size > kWatchedMax || visits > kWatchedVisitsMax) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("too much is watched: at most ", kWatchedMax, " keys and buckets of theirs"));
+        absl::StrCat("too many watched keys: at most ", kWatchedMax, " keys and buckets of them"));
   }
   watched_size_ = size;
   watched_visits_ = visits;

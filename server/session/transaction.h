@@ -1,14 +1,14 @@
-// A client's commands since MULTI, and the keys that it watches.
+// The commands of a client since MULTI, and the keys that it watches.
 //
 //     transaction.Open();
 //     absl::Status queued = transaction.Queue(spec, words);  // instead of running the command
 //     ... EXEC takes all of it and runs it (handlers/transaction.cc)
 //
-// Bounded, since it is a client's memory, and since no other client decides on these keys while it
-// runs: by kUnitsMax units of work, of which a fast command is one and another one kWholeTableWork,
-// or as many as it has words, and by the bytes of the words. Those of all commands lie in one text:
-// a few large arrays, which cost little more than the words and leave the heap whole when they go.
-// Belongs to its session's thread.
+// It is bounded, because it takes memory, and because no other client can decide on these keys
+// while it runs. It has at most kUnitsMax units of work: a fast command is one unit, any other
+// command kWholeTableWork units or its number of words, whichever is more. Its words have at most
+// kBytesMax bytes. The words of all commands lie in a few large arrays, which take little more
+// memory than the words and do not fragment the heap. Belongs to its session's thread.
 #pragma once
 
 #include <cstddef>
@@ -29,44 +29,44 @@ class Transaction {
  public:
   static constexpr std::size_t kUnitsMax = 4096;
   static constexpr std::size_t kBytesMax = 1024 * 1024;
-  static constexpr std::size_t kWatchedMax = 4096;          // keys, and buckets of theirs
-  static constexpr std::size_t kWatchedVisitsMax = 25'000;  // slots, to see whether they changed
+  static constexpr std::size_t kWatchedMax = 4096;          // watched keys and their buckets
+  static constexpr std::size_t kWatchedVisitsMax = 25'000;  // slots visited to see their changes
 
   using Words = std::vector<std::string_view>;
 
-  // Between MULTI and EXEC or DISCARD.
+  // True between MULTI and EXEC or DISCARD.
   [[nodiscard]] bool is_open() const noexcept { return open_; }
   void Open() noexcept { open_ = true; }
 
-  // EXEC will refuse, as a request that should have been queued was not: what was is let go.
+  // Drops the queued commands and makes EXEC refuse, because a command could not be queued.
   void Abort();
   [[nodiscard]] bool is_aborted() const noexcept { return aborted_; }
 
-  // Fails with kResourceExhausted, and aborts, where it would be too much. Keeps nothing if it is
-  // aborted.
+  // Adds a command. Fails with kResourceExhausted, and aborts, if it would exceed a bound. An
+  // aborted transaction keeps no command.
   absl::Status Queue(const CommandSpec& spec, std::span<const std::string_view> words);
   [[nodiscard]] const std::vector<const CommandSpec*>& queued() const noexcept {
     return queued_.specs;
   }
-  // The words of each command: views into this object.
+  // The words of each command, as views into this object.
   [[nodiscard]] std::vector<Words> WordsOfAll() const;
   [[nodiscard]] std::size_t units() const noexcept { return units_; }
 
-  // EXEC will do nothing if the key has changed since the first time. Fails with
+  // Watches a key: EXEC will do nothing if it has changed since its first Watch. Fails with
   // kResourceExhausted.
   absl::Status Watch(Limiter::Watched watched);
   void Unwatch();
   [[nodiscard]] const std::vector<Limiter::Watched>& watched() const noexcept { return watched_; }
   [[nodiscard]] std::size_t watched_size() const noexcept { return watched_size_; }
 
-  // Of the heap.
+  // The heap bytes of this object.
   [[nodiscard]] std::size_t held_bytes() const noexcept;
 
  private:
-  // No string among them: one that another is assigned to keeps its memory.
+  // It has no std::string, because a string keeps its memory when another one is assigned to it.
   struct Queued {
     std::vector<const CommandSpec*> specs;
-    std::vector<char> text;                   // the words, without anything between them
+    std::vector<char> text;                   // all words, without separators
     std::vector<std::uint32_t> word_ends;     // in `text`
     std::vector<std::uint32_t> command_ends;  // in `word_ends`
   };

@@ -1,9 +1,9 @@
-// A session that waits for its tokens: RL.WAIT has charged them already, and its answer leaves when
-// they are there.
+// A request that waits for its tokens: RL.WAIT has charged them already, and its answer is sent
+// when they are available.
 //
-// It owns what it needs of the request, whose words have gone by then. It is counted when it is
-// served. A waiter that ends without being served gives its tokens back (Limiter::GiveBack) and is
-// not counted. Belongs to its worker's thread.
+// The waiter keeps a copy of the request, because the words are gone when it is answered. It counts
+// when it is served. A waiter that ends without being served returns its tokens (Limiter::GiveBack)
+// and does not count. Belongs to its worker's thread.
 #pragma once
 
 #include "core/base/instant.h"
@@ -20,20 +20,20 @@ struct Worker;
 class ServerWaiter {
  public:
   ServerWaiter(Worker& worker, const ParsedRequest& request, Reservation reservation);
-  // Gives back, unless it was served.
+  // Returns the tokens, unless the waiter was served.
   ~ServerWaiter();
   ServerWaiter(const ServerWaiter&) = delete;
   ServerWaiter& operator=(const ServerWaiter&) = delete;
 
   [[nodiscard]] Instant ready() const noexcept { return request_.reservation().ready; }
 
-  // Its own bytes and those that it has of the heap.
+  // The bytes of this object and of its heap memory.
   [[nodiscard]] std::size_t held_bytes() const { return sizeof(*this) + request_.held_bytes(); }
 
-  // Answers: admitted, with the numbers of `now`. Requires: now >= ready().
+  // Answers that the request is admitted, with the numbers of `now`. Requires: now >= ready().
   void Serve(RespWriter& reply, Instant now);
 
-  // Answers: denied, as if its time had run out; gives back.
+  // Answers that the request is denied, as after its maximum wait, and returns the tokens.
   void Withdraw(RespWriter& reply, Instant now);
 
  private:
@@ -41,7 +41,7 @@ class ServerWaiter {
 
   Worker& worker_;
   const PendingRequest request_;
-  bool over_ = false;  // served, or given back
+  bool over_ = false;  // served or withdrawn
 };
 
 }  // namespace weir
