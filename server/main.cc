@@ -1,5 +1,5 @@
-// weir-server: exits with 0 after a shutdown, 1 if it cannot start, load or save its state, 2 if
-// the command line is wrong.
+// The program weir-server. It exits with 0 after a shutdown, with 1 if it cannot start, load its
+// state or save it, and with 2 if the command line is wrong.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -33,7 +33,7 @@ int Serve(Options& options) {
   Server server(options);
   absl::Status started = server.HandleSignals();
   if (started.ok()) started = server.Start();
-  Wipe(options.requirepass);  // of which the server has the hash
+  Wipe(options.requirepass);  // The server has its hash.
   if (!started.ok()) return Fail(kFailed, StdView(started.message()));
   if (const absl::Status ran = server.Run(); !ran.ok()) {
     return Fail(kFailed, StdView(ran.message()));
@@ -44,8 +44,8 @@ int Serve(Options& options) {
 
 int Main(int argc, const char* const* argv) {
   ConfigureHeap();
-  // A client or a reader of the log that goes away, and a file that may not grow, are errors of the
-  // write.
+  // Writing to a client or a log reader that has gone, or to a file that may not grow, must return
+  // an error instead of raising a signal.
   for (const int error : {SIGPIPE, SIGXFSZ}) signal(error, SIG_IGN);
   absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Fail(kWrongCommandLine, StdView(line.status().message()));
@@ -53,8 +53,7 @@ int Main(int argc, const char* const* argv) {
     std::fputs(line->print_and_exit.c_str(), stdout);
     return kDone;
   }
-  // Nothing of ours throws; what makes an event loop or a thread does where the system has none to
-  // give.
+  // Only the libraries throw: when the system has no descriptor or thread left for an event loop.
   try {
     return Serve(line->options);
   } catch (const std::exception& error) {

@@ -36,22 +36,22 @@ namespace {
 
 constexpr unsigned kDefaultThreadsMax = 8;
 
-// How far the wall clock has to be behind for the log to say so.
+// The lag of the wall clock from which on it is logged.
 constexpr std::chrono::minutes kClockLagLoggedMin{1};
 
-// The options with their "as many as there are" filled in.
+// Returns the options with the real numbers of threads and clients, and without the password.
 Options EffectiveOptions(Options options) {
   Wipe(options.requirepass);
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
-  const DescriptorBudget room =
+  const DescriptorBudget budget =
       FitClientsToDescriptors(options.max_clients, options.threads, options.keeps_state());
-  if (room.clients < options.max_clients && room.clients > 0) {
+  if (budget.clients < options.max_clients && budget.clients > 0) {
     spdlog::warn("max-clients is {} instead of {}: the limit on open files (ulimit -n) is {}",
-                 room.clients, options.max_clients, room.limit);
+                 budget.clients, options.max_clients, budget.limit);
   }
-  options.max_clients = room.clients;
+  options.max_clients = budget.clients;
   return options;
 }
 
@@ -70,7 +70,7 @@ absl::StatusOr<TlsContext> LoadTls(const Options& options) {
 
 }  // namespace
 
-// The members are in the order in which they may go.
+// The members are declared in an order that is safe for their destruction.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 class Server::Impl {
  public:
@@ -102,7 +102,7 @@ class Server::Impl {
         [this](const Options&) { asio::post(control_, [this] { OnNewSettings(); }); });
   }
 
-  // The threads end before what their connections use goes.
+  // Ends the threads before the members that their connections use are destroyed.
   ~Impl() {
     sweeper_thread_.reset();
     if (has_state()) (*state_)->Halt();
@@ -136,16 +136,16 @@ class Server::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   SignalReader signals_;
   asio::steady_timer deadline_;
-  absl::StatusOr<std::unique_ptr<StateOnDisk>> state_;  // null: nothing is kept
+  absl::StatusOr<std::unique_ptr<StateOnDisk>> state_;  // null: nothing is kept on disk
   const SystemClock clock_;
   Limiter limiter_;
   Services services_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
-  std::optional<PolicyFile> policy_file_;  // read at the start, in force when the state is loaded
-  absl::Status access_;                    // whether the users are known
-  absl::Status failure_;                   // that ends the server
+  std::optional<PolicyFile> policy_file_;  // read at the start, in force once the state is loaded
+  absl::Status access_;                    // the result of reading the users
+  absl::Status failure_;                   // the reason why the server ends, if it is a failure
   std::size_t threads_running_ = 0;
   bool draining_ = false;
   bool saves_at_end_ = true;
@@ -177,14 +177,19 @@ absl::Status Server::Impl::Start() {
                           [this] { asio::post(control_, [this] { OnThreadEnd(); }); });
   }
   if (options.allow_explicit_time) {
-    spdlog::warn("clients may name the time of a decision: nothing is dropped as full");
+    spdlog::warn(
+        "clients may set the time of a decision (--allow-explicit-time): full buckets are never "
+        "dropped");
   }
   if (const Nanos behind = -clock_.OffsetToWallClock(); behind > kClockLagLoggedMin) {
-    spdlog::warn("the wall clock is {} s behind the data directory's: going on from that time",
-                 std::chrono::floor<std::chrono::seconds>(behind).count());
+    spdlog::warn(
+        "the wall clock is {} s behind the time in the data directory: continuing from that time, "
+        "see --reset-clock",
+        std::chrono::floor<std::chrono::seconds>(behind).count());
   }
   if (!has_state()) {
-    spdlog::info("nothing is kept on disk, a restart forgets all: see --data-dir and --durability");
+    spdlog::info(
+        "the state is not saved to disk and is lost at a restart: see --data-dir and --durability");
     WEIR_RETURN_IF_ERROR(BeginService());
   } else {
     if (clock_.began_past_wall_clock()) (*state_)->KeepClockPast();
@@ -217,9 +222,9 @@ absl::Status Server::Impl::Listen() {
   return listener_->ListenOnUnixSocket(options.unix_socket, ModeOf(options.unix_socket_perm));
 }
 
-// Starts to serve commands that need the state.
+// Starts to serve the commands that need the state.
 absl::Status Server::Impl::BeginService() {
-  // Also without a file: an earlier run may have had one.
+  // Without a file, this retires the policies of an earlier run's file.
   WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
   if (!services_.options.allow_explicit_time) {
     sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_);
@@ -232,10 +237,12 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
   failure_ = loaded.ok() ? BeginService() : loaded;
   if (!failure_.ok()) return BeginDrain();
   const LoadReport& report = (*state_)->load_report();
-  spdlog::info("loaded {} buckets in {} ms{}; {} were full or of no policy, {} records were bad",
-               report.loaded.load(), CeilMillis((*state_)->load_time()),
-               (*state_)->unclean_restart() ? " after an unclean stop" : "", report.dropped.load(),
-               report.bad.load());
+  spdlog::info(
+      "loaded {} buckets in {} ms{}; dropped {} that were full or without a policy, and {} "
+      "bad records",
+      report.loaded.load(), CeilMillis((*state_)->load_time()),
+      (*state_)->unclean_restart() ? " after an unclean stop" : "", report.dropped.load(),
+      report.bad.load());
   (*state_)->StartSaving(services_.settings,
                          [this](std::uint64_t ticket, const absl::Status& saved) {
                            for (const std::unique_ptr<IoThread>& thread : io_threads_)
@@ -243,7 +250,7 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
                          });
 }
 
-// Applies the settings that are not read at each use.
+// Applies the settings that are not read at each use of them.
 void Server::Impl::OnNewSettings() {
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->WatchIdle();
 }
@@ -270,14 +277,17 @@ void Server::Impl::OnSignal(int signal) {
 }
 
 void Server::Impl::ReloadPolicies() {
-  if (services_.loading()) return spdlog::warn("received SIGHUP: still loading");
+  if (services_.loading()) {
+    return spdlog::warn("received SIGHUP: the policy file is not read while the state is loading");
+  }
   const absl::Status reloaded = services_.ReloadPolicies();
   if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file again");
-  spdlog::error("received SIGHUP: the policies stay as they are: {}",
+  spdlog::error("received SIGHUP: the policies are unchanged: {}",
                 EscapedForLog(StdView(reloaded.message())));
 }
 
-// All of it or nothing; connected clients stay as they are.
+// Replaces the certificate, key and authority together, or none of them. Connected clients keep the
+// old ones.
 void Server::Impl::ReloadTls() {
   if (services_.options.tls_port == 0) return;
   absl::StatusOr<TlsContext> context = LoadTls(services_.options);
@@ -285,7 +295,7 @@ void Server::Impl::ReloadTls() {
     listener_->ReplaceTls(*std::move(context));
     return spdlog::info("received SIGHUP: read the TLS files again");
   }
-  spdlog::error("received SIGHUP: the TLS certificate stays as it is: {}",
+  spdlog::error("received SIGHUP: the TLS certificate is unchanged: {}",
                 EscapedForLog(StdView(context.status().message())));
 }
 
@@ -294,13 +304,13 @@ void Server::Impl::BeginDrain() {
   draining_ = true;
   listener_->Close();
   signals_.Close();
-  // A reader of this line may send the next signal.
+  // A process that waits for this line may send the next signal.
   spdlog::info("shutting down, {} clients are connected", services_.clients.size());
   for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Drain();
   deadline_.expires_after(kDrainTime);
   deadline_.async_wait([this](std::error_code error) {
     if (error) return;
-    spdlog::warn("cutting the {} clients that have not taken their replies",
+    spdlog::warn("closing {} clients that have not read their replies in time",
                  services_.clients.size());
     for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Stop();
   });
@@ -309,7 +319,7 @@ void Server::Impl::BeginDrain() {
 void Server::Impl::OnThreadEnd() {
   if (--threads_running_ > 0) return;
   deadline_.cancel();
-  work_.reset();  // Nothing is left to wait for, so Run() returns.
+  work_.reset();  // The context has no more work, so Run() returns.
 }
 
 Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}

@@ -1,13 +1,12 @@
 // The whole server: the limiter, its clock, the threads that serve connections, the listener, the
-// sweeper.
+// sweeper and the state on disk.
 //
 //     Server server(options);
-//     absl::Status started = server.Start();       // listens
-//     server.Run();                                // until RequestShutdown() or a signal, then
-//     drains
+//     absl::Status started = server.Start();   // listens
+//     server.Run();                            // until RequestShutdown() or a signal; then drains
 //
-// Threads: the one that calls Run() accepts and handles signals, N I/O threads serve connections,
-// one sweeps.
+// Threads: the one that calls Run() accepts connections and handles signals, N I/O threads serve
+// connections, one sweeps, and with a data directory one loads and then one saves.
 #pragma once
 
 #include <chrono>
@@ -21,35 +20,35 @@
 
 namespace weir {
 
-// A shutdown waits so long for replies to be sent; then it cuts, so that the process ends within 5
-// s.
+// The time that a shutdown waits for replies to be sent. Then it cuts connections, so that the
+// process ends within 5 s.
 inline constexpr std::chrono::seconds kDrainTime{4};
 
 class Server {
  public:
-  // Throws what the system's refusal of a descriptor makes Asio throw (std::system_error).
+  // Asio throws std::system_error if the system has no descriptor left.
   explicit Server(const Options& options);
-  // Cuts what is still connected.
+  // Cuts the connections that are still open.
   ~Server();
 
   // Listens and starts the threads. Fails with one line that says what is not possible and why; the
-  // server is then of no use. Throws std::system_error if the system has no thread to give.
+  // server must not be used then. Throws std::system_error if the system cannot start a thread.
   absl::Status Start();
 
-  // Lets SIGTERM and SIGINT end the server as RequestShutdown() does, and SIGHUP read the policy
-  // file again. While it drains SIGTERM does nothing, since those who manage processes send
-  // several, and SIGINT ends the process at once. Fails if the system has no descriptor for it.
-  // Requires: BlockSignals() before this was made.
+  // Makes SIGTERM and SIGINT end the server as RequestShutdown() does, and SIGHUP read the policy
+  // file and the TLS files again. While the server drains, SIGTERM has no effect, because process
+  // managers send several, and SIGINT ends the process at once. Fails if the system has no
+  // descriptor left. Requires: BlockSignals() was called before the server was made.
   absl::Status HandleSignals();
 
-  // Serves until it is asked to stop, then drains: no client is accepted; every connection executes
-  // the requests received, sends its replies and closes; those left after kDrainTime are cut. Then
-  // saves what is not saved yet. Fails if that is not possible, or if the state could not be
-  // loaded. Requires: Start() was fine.
+  // Serves until a shutdown is requested, then drains: it accepts no client, and every connection
+  // executes the requests received, sends its replies and closes; connections that are left after
+  // kDrainTime are cut. Then saves what is not saved yet. Fails if that is not possible, or if the
+  // state could not be loaded. Requires: Start() returned OK.
   absl::Status Run();
 
-  // Thread-safe, returns at once. Unless it `saves`, the next start finds what the last save left,
-  // as after a crash.
+  // Ends Run(). Thread-safe; returns at once. Without `saves`, the next start finds the state of
+  // the last save, as after a crash.
   void RequestShutdown(bool saves = true);
 
   // The port in use, after Start().

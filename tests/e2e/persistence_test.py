@@ -109,7 +109,7 @@ class PersistenceTest(ServerTest):
 
     def test_without_a_directory_nothing_is_kept_and_the_log_says_so(self):
         server = self.start()
-        server.wait_for_log("nothing is kept on disk")
+        server.wait_for_log("the state is not saved to disk")
         client = self.connect(server)
         self.assertIsInstance(client.call("SAVE"), Error)
         self.refused("--durability", "always")

@@ -68,7 +68,7 @@ class PolicyTest(ServerTest):
         self.write("policies.toml", BAD)
         self.assertRegex(client.call("RL.POLICY", "RELOAD"), WHY)
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("received SIGHUP: the policies stay as they are: .*" + WHY)
+        server.wait_for_log("received SIGHUP: the policies are unchanged: .*" + WHY)
         self.assertEqual(self.names(client), [b"free", b"internal"])
         self.assertEqual(client.call("RL.ALLOW", "k", "@free")[:2], [1, 3])
         # As soon as it is right again, it counts.
@@ -131,7 +131,7 @@ class PolicyTest(ServerTest):
         client = self.connect(server)
         client.call("RL.POLICY", "SET", "own", "5/s")
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("the policies stay as they are: there is no policy file")
+        server.wait_for_log("the policies are unchanged: there is no policy file")
         self.assertEqual(self.names(client), [b"own"])
 
 

@@ -189,7 +189,7 @@ class ReloadTest(TlsServerTest):
         certificate, key = self.authority.issue("other")
         os.replace(key, self.server_files[1])
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("the TLS certificate stays as it is: .*it is not the key of the cert")
+        server.wait_for_log("the TLS certificate is unchanged: .*it is not the key of the cert")
         self.assertEqual(self.shown_serial(server), before)
         os.replace(certificate, self.server_files[0])
         server.process.send_signal(signal.SIGHUP)
