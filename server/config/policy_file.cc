@@ -11,6 +11,9 @@
 #include "absl/strings/str_cat.h"
 #define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): the library's name
 #define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
+// toml++ 3.3 asserts that a table's name begins as a name, and then reports the error if it does
+// not.
+#define TOML_ASSERT(expression) static_assert(true)  // NOLINT(readability-identifier-naming)
 #include <toml++/toml.h>
 
 #include "core/base/quote.h"

@@ -85,6 +85,7 @@ TEST_F(PolicyFileTest, BadSyntaxIsToldWithItsLine) {
   EXPECT_THAT(ErrorOf("[policies]\nfree = [\"10/s\"\nother = \"1/s\"\n"), StartsWith(":3: "));
   EXPECT_THAT(ErrorOf("[policies]\n\n\nfree\n"), StartsWith(":4: "));
   EXPECT_THAT(ErrorOf("[policies\n"), StartsWith(":1: "));
+  EXPECT_THAT(ErrorOf("[policies]\n[`x]\n"), StartsWith(":2: "));
   EXPECT_THAT(ErrorOf("[policies]\nfree = 10/s\n"), StartsWith(":2: "));
   EXPECT_THAT(ErrorOf("[policies]\nfree = \"10/s\"\nfree = \"20/s\"\n"), StartsWith(":3: "));
   EXPECT_THAT(ErrorOf("[policies]\n[policies]\n"), StartsWith(":2: "));
