@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -236,12 +237,36 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   return SetOption(*spec, absl::StrJoin(item.inputs, ","), options);
 }
 
+// The text without its comments. CLI11 would also end a value at a '#' in quotes. A quoted value
+// begins a line, or stands behind one of "=[,".
+std::string WithoutComments(std::string_view text) {
+  std::string kept;
+  bool in_comment = false;
+  char quote = '\0';  // 0: outside of quotes
+  char last = '\n';   // the last character that is no blank
+  for (const char c : text) {
+    if (c == '\n') {
+      in_comment = false;
+      quote = '\0';
+    } else if (quote == '\0') {
+      in_comment = in_comment || c == '#';
+      if ((c == '"' || c == '\'') && absl::StrContains("\n=[,", last)) quote = c;
+    } else if (c == quote) {
+      quote = '\0';
+    }
+    if (in_comment) continue;
+    kept += c;
+    if (c != ' ' && c != '\t') last = c;
+  }
+  return kept;
+}
+
 // CLI11 makes one list of two values in a row, so this is told from the lines. Those inside of a
 // list begin with no option's name.
 absl::Status CheckGivenOnce(std::string_view text) {
   std::vector<const OptionSpec*> seen;
   for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
-    std::string name(absl::StripAsciiWhitespace(line.substr(0, line.find_first_of("=#"))));
+    std::string name(absl::StripAsciiWhitespace(line.substr(0, line.find('='))));
     const OptionSpec* spec = FindOption(CLI::detail::remove_quotes(name));
     if (spec == nullptr) continue;
     if (std::ranges::find(seen, spec) != seen.end()) {
@@ -298,9 +323,12 @@ std::string OptionText(const OptionSpec& spec, const Options& options) {
 }
 
 absl::Status ApplyOptionsFile(std::string_view text, Options& options) {
-  WEIR_RETURN_IF_ERROR(CheckGivenOnce(text));
-  std::istringstream stream{std::string(text)};
-  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
+  const std::string settings = WithoutComments(text);
+  WEIR_RETURN_IF_ERROR(CheckGivenOnce(settings));
+  std::istringstream stream(settings);
+  CLI::ConfigTOML reader;
+  reader.comment('\n');  // in no line: there are no comments left
+  for (const CLI::ConfigItem& item : reader.from_config(stream)) {
     WEIR_RETURN_IF_ERROR(ApplyConfigItem(item, options));
   }
   return absl::OkStatus();

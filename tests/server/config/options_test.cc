@@ -330,6 +330,21 @@ TEST(OptionsTest, TheFilesMistakesNameTheFile) {
             "commas, as in 127.0.0.1,::1");
 }
 
+TEST(OptionsTest, AValueInQuotesMayHaveAnyCharacterOfAComment) {
+  const ConfigFile file(
+      "requirepass = \"se#cret\"  # a \"comment\"\n"
+      "data-dir = '/var/#1, or #2'\n"
+      "bind = [\"127.0.0.1\",  # the 'first'\n"
+      "        \"::1\"]  # \"two\"\n"
+      "users-file = it's#a comment\n");
+  const auto line = Parse({"--config", file.path()});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->options.requirepass, "se#cret");
+  EXPECT_EQ(line->options.data_dir, "/var/#1, or #2");
+  EXPECT_EQ(line->options.bind, (AddressList{"127.0.0.1", "::1"}));
+  EXPECT_EQ(line->options.users_file, "it's");
+}
+
 // No mistake: a comment names an option, and a list goes over lines.
 TEST(OptionsTest, AFileMayHaveCommentsAndListsOverLines) {
   const ConfigFile file(
