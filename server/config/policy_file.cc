@@ -1,5 +1,6 @@
 #include "server/config/policy_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
@@ -8,7 +9,9 @@
 #include <system_error>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): the library's name
 #define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
 // toml++ 3.3 asserts that a table's name begins as a name, and then reports the error if it does
@@ -52,6 +55,17 @@ absl::StatusOr<std::string> ReadPolicyFileText(const std::string& path) {
   return text;
 }
 
+// The text with a '?' for every byte that is not ASCII. Names and limits are ASCII, so only
+// comments may have others, and at some of them, outside of comments, toml++ 3.3 reaches a place
+// that it calls unreachable (is_non_ascii_horizontal_whitespace).
+std::string InAscii(std::string_view text) {
+  constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string ascii(absl::StripPrefix(AbslView(text), kByteOrderMark));
+  std::ranges::replace_if(
+      ascii, [](unsigned char c) { return !absl::ascii_isascii(c); }, '?');
+  return ascii;
+}
+
 // One policy: a string, or an array of strings.
 absl::StatusOr<PolicyLimits> ReadLimits(const std::string& path, const std::string& name,
                                         const toml::node& value) {
@@ -88,7 +102,7 @@ absl::StatusOr<PolicyFile> ReadPolicyFile(const std::string& path) {
 }
 
 absl::StatusOr<PolicyFile> ParsePolicyFile(std::string_view text, const std::string& path) {
-  const toml::parse_result parsed = toml::parse(text);
+  const toml::parse_result parsed = toml::parse(InAscii(text));
   if (!parsed) return Wrong(path, parsed.error().source(), parsed.error().description());
   PolicyFile file;
   for (const auto& [section, node] : parsed.table()) {

@@ -89,8 +89,16 @@ TEST_F(PolicyFileTest, BadSyntaxIsToldWithItsLine) {
   EXPECT_THAT(ErrorOf("[policies]\nfree = 10/s\n"), StartsWith(":2: "));
   EXPECT_THAT(ErrorOf("[policies]\nfree = \"10/s\"\nfree = \"20/s\"\n"), StartsWith(":3: "));
   EXPECT_THAT(ErrorOf("[policies]\n[policies]\n"), StartsWith(":2: "));
-  EXPECT_THAT(ErrorOf("[policies]\n# \xff\xfe\n"), StartsWith(":2: "));
   EXPECT_THAT(ErrorOf(std::string_view("[policies]\n\0", 12)), StartsWith(":2: "));
+}
+
+TEST_F(PolicyFileTest, OnlyCommentsMayHaveOtherCharactersThanAscii) {
+  EXPECT_THAT(Read("\xEF\xBB\xBF# Für \xEF\xBA\xBA\n[policies]  # \xff\nfree = \"1/s\"  # ü\n"),
+              ElementsAre("free: 1/s"));
+  EXPECT_THAT(ErrorOf("[policies]\né = \"1/s\"\n"), StartsWith(":2: "));
+  EXPECT_THAT(ErrorOf("[policies]\nfree = \"#\" \xEF\xBA\xBA\n"), StartsWith(":2: "));
+  EXPECT_THAT(ErrorOf("[policies]\nfree = \"1/é\"\n"),
+              StartsWith(":2: policy 'free': invalid limit '1/?\?': "));
 }
 
 TEST_F(PolicyFileTest, WhatIsNoPolicyIsTold) {
