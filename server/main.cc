@@ -21,8 +21,12 @@ namespace {
 
 enum ExitCode { kDone = 0, kFailed = 1, kWrongCommandLine = 2 };
 
+// Longer than any reason, which quotes words and names files.
+constexpr std::size_t kReasonBytesMax = 16 * 1024;
+
+// Reports the reason in one line, whatever words of a file or an argument it quotes.
 int Fail(ExitCode code, std::string_view reason) {
-  std::fprintf(stderr, "weir-server: %.*s\n", static_cast<int>(reason.size()), reason.data());
+  std::fprintf(stderr, "weir-server: %s\n", EscapedForLog(reason, kReasonBytesMax).c_str());
   return code;
 }
 

@@ -47,11 +47,11 @@ void ConfigureLog(LogLevel level) {
 
 void SetLogLevel(LogLevel level) { spdlog::default_logger_raw()->set_level(SpdlogLevel(level)); }
 
-std::string EscapedForLog(std::string_view bytes) {
+std::string EscapedForLog(std::string_view bytes, std::size_t bytes_max) {
   std::string text;
   for (const char byte : bytes) {
     const std::string escaped = Escaped(byte);
-    if (text.size() + escaped.size() > kLogBytesMax) return text.append("...");
+    if (text.size() + escaped.size() > bytes_max) return text.append("...");
     text += escaped;
   }
   return text;

@@ -31,8 +31,9 @@ void SetLogLevel(LogLevel level);
 inline constexpr std::size_t kLogBytesMax = 256;
 
 // Returns bytes from outside as printable ASCII, with the escapes \n, \r, \t, \\ and \x7f. A result
-// longer than kLogBytesMax is cut there and ends in "...".
-[[nodiscard]] std::string EscapedForLog(std::string_view bytes);
+// longer than `bytes_max` is cut there and ends in "...".
+[[nodiscard]] std::string EscapedForLog(std::string_view bytes,
+                                        std::size_t bytes_max = kLogBytesMax);
 
 // Lets one line an interval through, by default one a second. Each place that logs has its own
 // throttle. Thread-safe.

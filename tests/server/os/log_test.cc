@@ -52,6 +52,7 @@ TEST(LogTest, BytesFromOutsideAreCut) {
   EXPECT_EQ(EscapedForLog(std::string(kLogBytesMax + 1, 'x')),
             std::string(kLogBytesMax, 'x') + "...");
   EXPECT_EQ(EscapedForLog(std::string(1'000'000, '\0')).size(), kLogBytesMax + 3);
+  EXPECT_EQ(EscapedForLog("a\nb", 3), "a\\n...");
 }
 
 TEST(LogThrottleTest, LetsOneLineASecondThroughAndCountsTheOthers) {
