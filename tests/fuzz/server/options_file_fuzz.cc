@@ -1,0 +1,80 @@
+// Any bytes are an options file, or an error of one line that names the option. Options that were
+// read print as texts, and as a file, that set the same options. Any line is a value if it stands
+// in quotes.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "server/config/options.h"
+
+namespace weir {
+namespace {
+
+constexpr std::array<std::string_view, 3> kErrors = {"option '", "unknown option '",
+                                                     "unknown section '"};
+
+void CheckSame(const Options& options, const Options& others) {
+  for (const OptionSpec& spec : OptionTable()) {
+    WEIR_CHECK(OptionText(spec, options) == OptionText(spec, others));
+  }
+}
+
+// A value in quotes; nothing in it is special but the quotes and the backslash.
+bool IsPlain(std::string_view value) {
+  return value.find_first_of("\"'`\\\n") == std::string_view::npos;
+}
+
+void CheckPrinted(const Options& options) {
+  Options by_text = DefaultOptions();
+  Options by_file = DefaultOptions();
+  std::string file;
+  for (const OptionSpec& spec : OptionTable()) {
+    const std::string text = OptionText(spec, options);
+    WEIR_CHECK(SetOption(spec, text, by_text).ok());
+    if (spec.name == "config") continue;
+    if (!IsPlain(text)) {
+      WEIR_CHECK(SetOption(spec, text, by_file).ok());
+      continue;
+    }
+    file += std::string(spec.name) + " = \"" + text + "\"  # a comment\n";
+  }
+  CheckSame(options, by_text);
+  WEIR_CHECK(ApplyOptionsFile(file, by_file).ok());
+  CheckSame(options, by_file);
+}
+
+void TryValue(std::string_view line) {
+  if (!IsPlain(line)) return;
+  Options options = DefaultOptions();
+  const std::string file = "requirepass = \"" + std::string(line) + "\"  # a comment\n";
+  WEIR_CHECK(ApplyOptionsFile(file, options).ok());
+  WEIR_CHECK(options.requirepass == line);
+}
+
+void FuzzOne(std::string_view text) {
+  TryValue(text.substr(0, text.find('\n')));
+  Options options = DefaultOptions();
+  const absl::Status applied = ApplyOptionsFile(text, options);
+  if (!applied.ok()) {
+    const std::string_view error = StdView(applied.message());
+    WEIR_CHECK(error.find('\n') == std::string_view::npos);
+    WEIR_CHECK(error.size() < 1024);
+    WEIR_CHECK(std::ranges::any_of(
+        kErrors, [error](std::string_view begin) { return error.starts_with(begin); }));
+  }
+  // An error leaves the options valid, too.
+  CheckPrinted(options);
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  weir::FuzzOne({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
