@@ -6,7 +6,8 @@
 //     internal   = "unlimited"
 //
 // TOML; a table "policies" and nothing else, in it a limit or a list of limits for each name, in
-// the language of limit_grammar.h. It is read as a whole or not at all.
+// the language of limit_grammar.h. All of it is ASCII, except comments. It is read as a whole or
+// not at all.
 #pragma once
 
 #include <string>
