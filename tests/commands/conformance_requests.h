@@ -140,12 +140,12 @@ inline constexpr std::array kSeveral = {
 > RL.ALLOW k 3/m 3/m COST 2
 0 0 -1 60000 0
 )"},
-    ConformanceCase{
-        .title = "Another cost for each limit",
-        .elsewhere = "One cost is charged to all limits (clipperhouse/rate), which spoils those "
-                     "that count something else (envoy-ratelimit's issue 1060).",
-        .here = "Each limit has its own cost.",
-        .transcript = R"(> RL.ALLOW k 10/s 100k/m,cost=1500,name=words WITHLIMITS
+    ConformanceCase{.title = "Another cost for each limit",
+                    .elsewhere =
+                        "One cost is charged to all limits (clipperhouse/rate), which spoils those "
+                        "that count something else (envoy-ratelimit's issue 1060).",
+                    .here = "Each limit has its own cost.",
+                    .transcript = R"(> RL.ALLOW k 10/s 100k/m,cost=1500,name=words WITHLIMITS
 1 9 0 900 0
 [["10/s" 1 10 9 0 100]
  ["words" 1 100000 98500 0 900]]
