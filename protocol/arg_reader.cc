@@ -6,15 +6,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 
+#include "core/base/check.h"
+#include "core/base/status.h"
 #include "protocol/integer.h"
 
 namespace weir {
 namespace {
-
-// Debian's abseil has a string_view of its own.
-absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
 
 std::string Quoted(std::string_view word) {
   return absl::StrCat("'", AbslView(word.substr(0, kArgQuotedBytesMax)),
@@ -34,6 +32,7 @@ std::string_view ArgReader::Word(std::string_view name) {
 }
 
 std::int64_t ArgReader::Integer(std::string_view name, std::int64_t min, std::int64_t max) {
+  WEIR_CHECK(min <= max);
   const std::string_view word = Word(name);
   if (!failure_.ok()) return min;
   const std::optional<std::int64_t> number = ParseInteger(word);
@@ -52,11 +51,13 @@ bool ArgReader::TryKeyword(std::string_view keyword) {
 std::span<const std::string_view> ArgReader::Rest() noexcept { return std::exchange(rest_, {}); }
 
 void ArgReader::Fail(std::string_view text) {
+  WEIR_CHECK(!text.empty());
   if (failure_.ok()) failure_ = absl::InvalidArgumentError(AbslView(text));
   rest_ = {};
 }
 
 absl::Status ArgReader::Finish() {
+  WEIR_CHECK(failure_.ok() || AtEnd());
   if (!AtEnd()) Fail("syntax error");
   return failure_;
 }

@@ -1,5 +1,5 @@
-// Reads a command's arguments from left to right, and keeps the first failure: a handler reads all
-// it wants and looks for an error once.
+// A reader of a command's arguments, from left to right, that keeps its first failure. So a handler
+// reads all that it needs and looks for an error once, at the end.
 //
 //     // HELLO [protover [AUTH username password] [SETNAME name]]
 //     ArgReader args(words);                            // without the command's name
@@ -17,16 +17,16 @@
 //     }
 //     if (absl::Status read = args.Finish(); !read.ok()) return ReplyError(read);
 //
-// After a failure the reader is at its end and hands out harmless values (an empty word, the least
-// integer), so loops like this one end and nothing needs a check in between. Nothing may be acted
-// on before Finish() has said that all is well.
+// After a failure the reader is at its end and returns harmless values (an empty word, the least
+// integer), so a loop like this one ends and needs no check of its own. A handler must not act on
+// any value before Finish() has returned ok.
 //
-// Failures are InvalidArgument; the texts begin as those that clients of Redis match on, without
-// the prefix "ERR ". A client's word is quoted with at most kArgQuotedBytesMax of its bytes,
+// Failures are kInvalidArgument. Their texts begin as those of Redis, which clients match on,
+// without the prefix "ERR ". They quote at most kArgQuotedBytesMax bytes of a client's word,
 // unescaped: RespWriter::Error() escapes.
 //
-// Copyable, cheap, not thread safe. The words must outlive the reader, and are where its views
-// point. Allocates only for a failure.
+// Copyable, cheap, not thread safe. The returned words are views: the arguments must outlive them.
+// Allocates only for a failure.
 #pragma once
 
 #include <cstddef>
@@ -38,33 +38,34 @@
 
 namespace weir {
 
-inline constexpr std::size_t kArgQuotedBytesMax = 128;  // what is longer ends in "..."
+inline constexpr std::size_t kArgQuotedBytesMax = 128;  // a longer word ends in "..."
 
 class ArgReader {
  public:
   explicit ArgReader(std::span<const std::string_view> words) noexcept : rest_(words) {}
 
-  // No argument is left, or reading has failed.
+  // True if no argument is left, or reading has failed.
   [[nodiscard]] bool AtEnd() const noexcept { return rest_.empty(); }
 
-  // Takes the next word. None is left: "syntax error, <name> is missing". `name` is what the
-  // documentation calls it.
+  // Takes the next word. `name` is its name in the documentation. Fails if no word is left:
+  // "syntax error, <name> is missing".
   std::string_view Word(std::string_view name);
 
-  // Takes the next word as an integer (see integer.h) between `min` and `max`, both included. It is
-  // none: "invalid <name> '<word>': value is not an integer or out of range (<min> to <max>)".
+  // Takes the next word as an integer (see integer.h) from `min` to `max`, both included. Fails if
+  // it is no such integer: "invalid <name> '<word>': value is not an integer or out of range (<min>
+  // to <max>)". Requires: min <= max.
   std::int64_t Integer(std::string_view name, std::int64_t min, std::int64_t max);
 
-  // Takes the next word if it spells `keyword`, in any case.
+  // Takes the next word if it is `keyword`, in upper or lower case. Returns whether it was.
   bool TryKeyword(std::string_view keyword);
 
   // Takes all words that are left, perhaps none.
   std::span<const std::string_view> Rest() noexcept;
 
-  // Fails with a text of the handler's own, unless something failed before.
+  // Fails with a text of the handler's, unless reading has failed before. Requires: a text.
   void Fail(std::string_view text);
 
-  // The first failure; "syntax error" if there was none but arguments are left.
+  // Returns the first failure. Where nothing has failed but arguments are left: "syntax error".
   [[nodiscard]] absl::Status Finish();
 
  private:

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "core/base/check.h"
+
 namespace weir {
 namespace {
 
@@ -12,7 +14,7 @@ std::optional<unsigned> HexDigit(char digit) {
   return std::nullopt;
 }
 
-// Returns the byte that a letter after a backslash stands for; any other byte stands for itself.
+// Returns the byte that "\n", "\t" and so on stand for; any other letter stands for itself.
 char EscapedByte(char letter) {
   switch (letter) {
     case 'n':
@@ -30,9 +32,10 @@ char EscapedByte(char letter) {
   }
 }
 
-// Reads the escape at the front of `rest`, a backslash and at least one byte more, and appends what
-// it stands for.
+// Takes the escape at the front of `rest` and appends the byte that it stands for. Requires: a
+// backslash and at least one more byte.
 void UnescapeOne(std::string_view& rest, std::string& unquoted) {
+  WEIR_CHECK(rest.size() >= 2);
   if (rest.size() >= 4 && rest[1] == 'x') {
     const std::optional<unsigned> high = HexDigit(rest[2]);
     const std::optional<unsigned> low = HexDigit(rest[3]);
@@ -46,9 +49,10 @@ void UnescapeOne(std::string_view& rest, std::string& unquoted) {
   rest.remove_prefix(2);
 }
 
-// Reads the quoted part at the front of `rest`, its quotes included, and appends what is between
+// Takes the quoted part at the front of `rest`, with its quotes, and appends the bytes between
 // them. False if the closing quote is missing, or is followed by something other than a blank.
 bool UnquoteOne(std::string_view& rest, std::string& unquoted) {
+  WEIR_CHECK(!rest.empty());
   const char quote = rest.front();
   rest.remove_prefix(1);
   while (!rest.empty() && rest.front() != quote) {
@@ -64,7 +68,7 @@ bool UnquoteOne(std::string_view& rest, std::string& unquoted) {
   return rest.empty() || IsBlank(rest.front());
 }
 
-// The bytes up to the next quote or blank.
+// The number of bytes before the next quote or blank.
 std::size_t BareBytes(std::string_view rest) {
   std::size_t bytes = 0;
   while (bytes < rest.size() && !IsBlank(rest[bytes]) && rest[bytes] != '"' &&
@@ -96,14 +100,15 @@ absl::Status SplitInlineWords(std::string_view line, std::size_t words_max,
       words.push_back(bare);
       continue;
     }
-    // A quote. Unquoting never makes a line longer, so `unquoted` does not move once it has this
-    // room, and views into it stay good.
+    // A quote follows. Unquoted text is never longer than its line, so with this room `unquoted`
+    // does not move, and views into it stay valid.
     unquoted.reserve(line.size());
     const std::size_t begin = unquoted.size();
     unquoted += bare;
     if (!UnquoteOne(rest, unquoted)) {
       return absl::InvalidArgumentError("unbalanced quotes in request");
     }
+    WEIR_CHECK(unquoted.size() <= line.size());
     words.push_back(std::string_view(unquoted).substr(begin));
   }
   return absl::OkStatus();

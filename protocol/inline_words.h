@@ -1,4 +1,5 @@
-// The words of an inline request: the line that a human types into `nc`, or a health check sends.
+// The words of an inline request: a line of text that a person types into `nc`, or that a health
+// check sends.
 //
 //     line    = blank* [word (blank+ word)*] blank*
 //     word    = bare+ | bare* (double | single)       the closing quote ends the word
@@ -9,8 +10,8 @@
 //             | "\" any other byte, which then stands for itself
 //     blank   = space | tab | CR | vertical tab | form feed
 //
-// The rules are those of Redis, except that NUL is a byte like any other, and that every blank ends
-// a bare word. A carriage return before the newline needs no rule of its own: it is a blank.
+// Redis has the same rules, except that here NUL is a byte like any other and every blank ends a
+// bare word. The carriage return before the newline needs no rule: it is a blank.
 #pragma once
 
 #include <cstddef>
@@ -22,19 +23,21 @@
 
 namespace weir {
 
-// Whether `byte` separates the words of a line (which itself holds no newline).
+// True if `byte` separates the words of a line. (A line contains no newline.)
 [[nodiscard]] inline bool IsBlank(char byte) noexcept {
   return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\v' || byte == '\f';
 }
 
-// Splits `line` into `words`, which is replaced. A word without quotes is a view into `line`; one
-// with quotes is a view into `unquoted`, which is replaced too, and reserves no more than the line
-// has bytes. Words may be empty ("").
+// Splits `line` and replaces `words` and `unquoted` by the result. A word without quotes is a view
+// into `line`. A word with quotes is a view into `unquoted`, which never gets longer than the line.
+// Words may be empty ("").
 //
-// InvalidArgument "unbalanced quotes in request" for a quote that is not closed, or whose end
-// touches the next word; "too many arguments in inline request" for more than `words_max`: the
-// leftmost mistake counts. `words` is then unspecified. O(line), allocates nothing once the two
-// containers have grown to what such lines need.
+// Fails with kInvalidArgument and the text of the leftmost mistake: "unbalanced quotes in request"
+// for a quote that is not closed or that the next word follows without a blank, "too many arguments
+// in inline request" for more than `words_max` words. `words` is then unspecified.
+//
+// Cost: O(bytes of the line). Allocates nothing once both containers have the room that such lines
+// need.
 [[nodiscard]] absl::Status SplitInlineWords(std::string_view line, std::size_t words_max,
                                             std::vector<std::string_view>& words,
                                             std::string& unquoted);

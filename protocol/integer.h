@@ -1,17 +1,17 @@
-// How the protocol spells a number, in length fields as in arguments:
+// The spelling of an integer in the protocol, in length fields and in arguments alike:
 //
 //     integer = "0" | ["-"] nonzero digit*        from -2^63 to 2^63-1
 //
-// One number has one spelling: no "+", no leading zero, no "-0", no blank. So two programs on the
-// way of a request cannot read different lengths out of the same bytes. These are the rules of
-// Redis, whose clients we serve.
+// Each number has one spelling: no "+", no leading zero, no "-0", no blank. So two programs that a
+// request passes through cannot read different lengths from the same bytes. Redis has these rules.
 //
-// Pure. Costs O(1): what is longer than kIntegerBytesMax is no integer, whatever it says.
+// Pure. Cost: O(1), as a text of more than kIntegerBytesMax bytes is not read.
 #pragma once
 
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -19,8 +19,9 @@
 namespace weir {
 
 inline constexpr std::size_t kIntegerBytesMax = 20;  // "-9223372036854775808"
+static_assert(kIntegerBytesMax == 1 + 1 + std::numeric_limits<std::int64_t>::digits10);
 
-// The number that `text` spells from its first byte to its last, or nothing.
+// The integer that all of `text` spells, or nothing.
 [[nodiscard]] inline std::optional<std::int64_t> ParseInteger(std::string_view text) noexcept {
   if (text == "0") return 0;
   if (text.size() > kIntegerBytesMax) return std::nullopt;

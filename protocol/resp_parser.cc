@@ -4,31 +4,38 @@
 #include <cstring>
 #include <limits>
 
-#include "absl/base/macros.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/string_view.h"
 
+#include "core/base/check.h"
+#include "core/base/status.h"
 #include "protocol/inline_words.h"
 #include "protocol/integer.h"
 
 namespace weir {
 namespace {
 
-// Of a request, between two.
+// The room that stays allocated between two requests (GiveBack): words, and bytes of unquoted text.
 constexpr std::size_t kWordsKept = 32;
 constexpr std::size_t kUnquotedKept = 256;
 
+// The largest numbers that Redis accepts from an authenticated client.
 constexpr std::int64_t kRedisCountMax = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kRedisLengthMax = std::int64_t{512} * 1024 * 1024;
 
+// Our caps decide only about numbers that Redis would accept, and less is allowed before AUTH.
+static_assert(kRespCaps.args_max <= kRedisCountMax);
+static_assert(kRespCaps.arg_bytes_max <= kRedisLengthMax);
+static_assert(kRespCapsBeforeAuth.args_max <= kRespCaps.args_max);
+static_assert(kRespCapsBeforeAuth.arg_bytes_max <= kRespCaps.arg_bytes_max);
+static_assert(kRespCapsBeforeAuth.request_bytes_max <= kRespCaps.request_bytes_max);
+
 bool EqualsIgnoreCase(std::string_view left, std::string_view right) {
-  return absl::EqualsIgnoreCase(absl::string_view(left.data(), left.size()),
-                                absl::string_view(right.data(), right.size()));
+  return absl::EqualsIgnoreCase(AbslView(left), AbslView(right));
 }
 
-// Whether an HTTP client sent this line: a request line, or the header that ends up in front after
-// an unknown method.
+// True if an HTTP client sent this line: a request line, or the header that comes first after an
+// unknown method.
 bool IsForeign(std::string_view line) {
   const auto begin = std::find_if_not(line.begin(), line.end(), IsBlank);
   const std::string_view first_word(begin, std::find_if(begin, line.end(), IsBlank));
@@ -36,15 +43,16 @@ bool IsForeign(std::string_view line) {
          line.find(" HTTP/1") != std::string_view::npos;
 }
 
-// Reads a length line whose number has one to three digits: "*3" CRLF. Returns where it ends, or
-// null where there is none. Looks at kShortLineBytesMax bytes at most, which must be there.
-constexpr std::size_t kShortLineBytesMax = 6;
+// Reads a length line whose number has one to three digits: "*3" CRLF. Returns its end, or null if
+// it is no such line. Requires: kShortLineBytesMax bytes at `at`; it reads no more than these.
+constexpr std::size_t kShortDigitsMax = 3;
+constexpr std::size_t kShortLineBytesMax = 1 + kShortDigitsMax + 2;
 const char* ReadShortLine(const char* at, char type, std::size_t& number) noexcept {
   const auto digit = [](char byte) { return static_cast<std::size_t>(byte - '0'); };
   if (*at++ != type) return nullptr;
   std::size_t value = digit(*at++);
   if (value > 9) return nullptr;
-  for (int more = 0; more < 2 && *at != '\r'; ++more) {
+  for (std::size_t digits = 1; digits < kShortDigitsMax && *at != '\r'; ++digits) {
     if (value == 0 || digit(*at) > 9) return nullptr;
     value = value * 10 + digit(*at++);
   }
@@ -86,12 +94,13 @@ constexpr RespParser::LengthLine RespParser::kBulkLength = {
 };
 
 RespParser::RespParser(const RespCaps& caps) noexcept : caps_(caps) {
-  ABSL_ASSERT(IsConsistent(caps));
+  WEIR_CHECK(IsConsistent(caps));
 }
 
 void RespParser::set_caps(const RespCaps& caps) noexcept {
-  ABSL_ASSERT(IsConsistent(caps));
-  ABSL_ASSERT(position_ == 0 && scanned_ == 0);
+  WEIR_CHECK(IsConsistent(caps));
+  WEIR_CHECK(position_ == 0);
+  WEIR_CHECK(scanned_ == 0);
   caps_ = caps;
 }
 
@@ -114,7 +123,7 @@ void RespParser::GiveBack() noexcept {
 
 void RespParser::Wipe() noexcept {
   words_.clear();
-  unquoted_.resize(unquoted_.capacity());  // Behind its end may be words of earlier requests.
+  unquoted_.resize(unquoted_.capacity());  // Words of earlier requests may lie behind its end.
   explicit_bzero(unquoted_.data(), unquoted_.size());
   unquoted_.clear();
 }
@@ -129,14 +138,16 @@ ParseResult RespParser::Parse(std::string_view unread) {
     if (request.empty()) return ParseResult::kNeedMore;
     const ParseResult result =
         request.front() == '*' ? ParseMultibulk(request) : ParseInline(request);
+    WEIR_DCHECK(consumed_ <= unread.size());
     const bool is_empty_request = result == ParseResult::kCommand && words_.empty();
     if (!is_empty_request) return result;
   }
 }
 
 ParseResult RespParser::ParseInline(std::string_view request) {
-  ABSL_ASSERT(request.size() >= scanned_);
-  // The LF must be in here.
+  WEIR_CHECK(scanned_ <= request.size());
+  WEIR_DCHECK(position_ == 0);
+  // The line must end within these bytes.
   const std::string_view window = request.substr(0, caps_.line_bytes_max + 1);
   const std::size_t end = window.find('\n', scanned_);
   if (end == std::string_view::npos) {
@@ -144,7 +155,7 @@ ParseResult RespParser::ParseInline(std::string_view request) {
       return Fail(ParseResult::kProtocolError, "too big inline request");
     }
     scanned_ = window.size();
-    return ParseResult::kNeedMore;
+    return NeedMore(request);
   }
   const std::string_view line = request.substr(0, end);
   if (IsForeign(line)) return Fail(ParseResult::kForeignProtocol, "");
@@ -152,16 +163,17 @@ ParseResult RespParser::ParseInline(std::string_view request) {
   const absl::Status split =
       SplitInlineWords(line, static_cast<std::size_t>(caps_.args_max), words_, unquoted_);
   if (!split.ok()) {
-    return Fail(ParseResult::kProtocolError, {split.message().data(), split.message().size()});
+    return Fail(ParseResult::kProtocolError, StdView(split.message()));
   }
   return FinishRequest(end + 1);
 }
 
-// Reads the request if all of it is there, its numbers are short and its caps are kept, as almost
-// always. Else it leaves everything as it was: what is to be said then, others know. (A request of
-// three words: 60 instructions a word instead of 240.)
+// The fast path: reads a request that has arrived whole, has short numbers and keeps the caps, as
+// almost every request does. Otherwise returns false and changes nothing; the general path then
+// says what is missing or wrong. (A request of three words costs 60 instructions a word, not 240.)
 bool RespParser::ReadPlain(std::string_view request) {
-  // Behind each length line of a whole request there are two bytes more, or another line.
+  // In a whole request every length line is followed by two more bytes or by another line, so
+  // ReadShortLine finds the bytes that it requires.
   const char* const end = request.data() + std::min(request.size(), caps_.request_bytes_max);
   const char* at = request.data();
   const auto left = [&at, end] { return static_cast<std::size_t>(end - at); };
@@ -185,9 +197,9 @@ bool RespParser::ReadPlain(std::string_view request) {
 }
 
 ParseResult RespParser::ParseMultibulk(std::string_view request) {
-  ABSL_ASSERT(request.size() >= position_);
   const bool is_new = position_ == 0 && scanned_ == 0;
   if (is_new && ReadPlain(request)) return FinishRequest(position_);
+  WEIR_CHECK(position_ <= request.size());
   if (position_ == 0) {
     if (const Stop stop = ReadLength(request, kCount, words_missing_)) return *stop;
   }
@@ -201,11 +213,12 @@ ParseResult RespParser::ParseMultibulk(std::string_view request) {
   return FinishRequest(position_);
 }
 
-// Reads the line at position_, moves behind it and sets `length`, which is left alone otherwise.
+// Reads the length line at position_: sets `length` and moves position_ behind the line. Where it
+// stops instead, both stay as they were.
 RespParser::Stop RespParser::ReadLength(std::string_view request, const LengthLine& kind,
                                         std::int64_t& length) {
-  // The CR must lie before `bound`, and may where both caps allow it: its LF is a byte of the
-  // request, too.
+  // The CR must lie before `bound`: within the cap on lines, and with room for its LF within the
+  // cap on requests.
   const std::size_t line_bound = position_ + caps_.line_bytes_max + 1;
   const std::size_t bound = std::min(line_bound, caps_.request_bytes_max - 1);
   const std::size_t available = std::min(request.size(), bound);
@@ -220,9 +233,9 @@ RespParser::Stop RespParser::ReadLength(std::string_view request, const LengthLi
     return Fail(ParseResult::kProtocolError,
                 bound == line_bound ? kind.too_long : "too big request");
   }
-  if (end == request.size()) return ParseResult::kNeedMore;
+  if (end == request.size()) return NeedMore(request);
   if (request[end] == '\n') return Fail(ParseResult::kProtocolError, kind.invalid);
-  if (end + 1 == request.size()) return ParseResult::kNeedMore;
+  if (end + 1 == request.size()) return NeedMore(request);
 
   const std::optional<std::int64_t> number =
       ParseInteger(request.substr(position_ + 1, end - position_ - 1));
@@ -239,13 +252,15 @@ RespParser::Stop RespParser::ReadLength(std::string_view request, const LengthLi
   return std::nullopt;
 }
 
-// Reads the bulk of `bytes` bytes at position_, and moves behind its line end.
+// Reads the bulk of `bytes` bytes at position_, and moves position_ behind its CRLF.
 RespParser::Stop RespParser::ReadBulk(std::string_view request, std::size_t bytes) {
+  WEIR_DCHECK(words_missing_ > 0);
+  WEIR_DCHECK(std::cmp_less_equal(bytes, caps_.arg_bytes_max));
   const std::size_t end = position_ + bytes;
   if (end + 2 > caps_.request_bytes_max) {
     return Fail(ParseResult::kProtocolError, "too big request");
   }
-  if (request.size() < end + 2) return ParseResult::kNeedMore;
+  if (request.size() < end + 2) return NeedMore(request);
   if (request.substr(end, 2) != "\r\n") {
     return Fail(ParseResult::kProtocolError, kBulkLength.invalid);
   }
@@ -257,6 +272,10 @@ RespParser::Stop RespParser::ReadBulk(std::string_view request, std::size_t byte
 }
 
 ParseResult RespParser::FinishRequest(std::size_t request_bytes) {
+  WEIR_DCHECK(request_bytes > 0);  // so that Parse() comes to an end
+  WEIR_CHECK(request_bytes <= caps_.request_bytes_max);
+  WEIR_DCHECK(std::cmp_less_equal(words_.size(), caps_.args_max));
+  WEIR_DCHECK(bulk_bytes_ < 0);
   consumed_ += request_bytes;
   position_ = 0;
   scanned_ = 0;
@@ -264,9 +283,17 @@ ParseResult RespParser::FinishRequest(std::size_t request_bytes) {
   return ParseResult::kCommand;
 }
 
-// `what` is empty for a foreign protocol, which gets no reply.
+// Leaves `request` unconsumed: it fills no buffer of request_bytes_max bytes.
+ParseResult RespParser::NeedMore(std::string_view request) const {
+  WEIR_CHECK(request.size() < caps_.request_bytes_max);
+  return ParseResult::kNeedMore;
+}
+
+// Ends the stream. `what` is empty for a foreign protocol, which gets no reply.
 ParseResult RespParser::Fail(ParseResult result, std::string_view what) {
+  WEIR_CHECK(!failure_.has_value());
   if (!what.empty()) error_ = std::string("Protocol error: ").append(what);
+  WEIR_CHECK(error_.size() <= kProtocolErrorBytesMax);
   words_.clear();
   failure_ = result;
   return result;

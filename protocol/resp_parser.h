@@ -1,4 +1,5 @@
-// Reads a client's requests out of the bytes that its connection delivers, however they are cut.
+// An incremental parser of Redis requests: takes the bytes that a connection delivers, in pieces of
+// any size, and returns the words of one request after the other.
 //
 // Grammar
 //
@@ -29,12 +30,12 @@
 //       }
 //     }
 //
-// A command may change the caps (AUTH, RESET): what was parsed behind it has to be parsed again
-// then, after Restart().
+// A command may change the caps (AUTH, RESET). A caller that has parsed further requests by then
+// calls Restart() and parses those again.
 //
 // Caps
 //
-//     going over         is the error "Protocol error: ..."          decided at
+//     exceeding          is the error "Protocol error: ..."          decided at
 //     line_bytes_max     too big inline request                      the first byte too many
 //                        too big mbulk count string                  "
 //                        too big bulk count string                   "
@@ -45,26 +46,26 @@
 //                        unauthenticated bulk length                 " (before AUTH)
 //     request_bytes_max  too big request                             the length that leads there
 //
-// Before AUTH, numbers that Redis would refuse from anybody (a count above 2^31-1, a length above
-// 512 MiB) are "invalid", smaller ones "unauthenticated": the order of Redis' own checks.
+// Before AUTH, a number above the cap is "unauthenticated", unless it is one that Redis refuses
+// from every client (a count above 2^31-1, a length above 512 MiB): that is "invalid". Redis checks
+// in this order.
 //
-// Other errors: invalid multibulk length, invalid bulk length (not an integer, or a line that is
-// not ended by CRLF), expected '$', got 'x', unbalanced quotes in request. An error ends the
-// stream: every later Parse() repeats it.
+// Other errors: invalid multibulk length, invalid bulk length (not an integer, or a line that does
+// not end in CRLF), expected '$', got 'x', unbalanced quotes in request. An error ends the stream:
+// every later Parse() repeats it.
 //
-// What holds
+// Guarantees
 //
-//   * Cutting changes nothing. The commands, their order, the error and the bytes consumed depend
-//     on the bytes alone, not on how many of them are there at a call: whatever is decided for some
-//     bytes is decided for all their continuations.
-//   * A buffer of request_bytes_max bytes is enough: kNeedMore leaves fewer bytes than that
+//   * The pieces do not matter. The commands, their order, the error and the bytes consumed depend
+//     on the bytes of the stream alone, not on how they are divided among calls.
+//   * A buffer of request_bytes_max bytes suffices: kNeedMore leaves fewer bytes than that
 //     unconsumed.
-//   * A number that a client declares allocates nothing. Memory grows with the bytes received, and
-//     a parser that has seen a request of some shape, whole and in pieces, allocates nothing for
-//     further ones. It keeps at most 24 bytes for each word of its largest request and as many
-//     bytes as its longest quoted inline line.
-//   * Bytes are looked at once, in whatever pieces they come: each call goes on where the last one
-//     stopped. (What is there when the first byte of a request is first seen, twice at most.)
+//   * A number that a client declares allocates nothing. Memory grows with the bytes received. A
+//     parser that has seen a request of some shape, whole and in pieces, allocates nothing for
+//     further ones. It keeps at most 24 bytes for each word of its largest request, and as many
+//     bytes as its longest quoted inline line has.
+//   * Each byte is read once, as each call continues where the last one stopped. (Bytes that arrive
+//     together with the first byte of their request are read twice at most.)
 //
 // Not thread safe. Tests: resp_parser_test.cc (cases, in every cut), resp_parser_caps_test.cc,
 // resp_parser_memory_test.cc, resp_parser_model_test.cc (against a naive parser of the whole),
@@ -89,11 +90,11 @@ struct RespCaps {
   std::int64_t args_max;          // words of a request, the command's name counted
   std::int64_t arg_bytes_max;     // bytes of one of them
   std::size_t request_bytes_max;  // all bytes of a request, from its first to its last line end
-  bool authenticated;             // how going over is worded
+  bool authenticated;             // selects the error of a number above a cap
 };
 
-// Whether `caps` make sense together: going over a cap always has that cap's error, and no offset
-// overflows. Required of all caps given to a parser.
+// True if exceeding a cap always gives that cap's error, and no offset overflows. Required of all
+// caps given to a parser.
 [[nodiscard]] constexpr bool IsConsistent(const RespCaps& caps) noexcept {
   return caps.line_bytes_max >= 4 && caps.args_max > 0 &&
          std::cmp_less_equal(caps.line_bytes_max, caps.arg_bytes_max) &&
@@ -101,14 +102,14 @@ struct RespCaps {
          caps.request_bytes_max <= std::numeric_limits<std::uint32_t>::max();
 }
 
-// Our largest sensible request has less than 400 words, and a key up to 64 KiB.
+// The largest request that makes sense has fewer than 400 words, and a key of up to 64 KiB.
 inline constexpr RespCaps kRespCaps = {.line_bytes_max = 64 * 1024,
                                        .args_max = 1024,
                                        .arg_bytes_max = 64 * 1024,
                                        .request_bytes_max = 256 * 1024,
                                        .authenticated = true};
 
-// Strangers get what AUTH and HELLO need.
+// A client that has not authenticated gets what AUTH and HELLO need.
 inline constexpr RespCaps kRespCapsBeforeAuth = {.line_bytes_max = 8 * 1024,
                                                  .args_max = 10,
                                                  .arg_bytes_max = 16 * 1024,
@@ -116,6 +117,8 @@ inline constexpr RespCaps kRespCapsBeforeAuth = {.line_bytes_max = 8 * 1024,
                                                  .authenticated = false};
 
 static_assert(IsConsistent(kRespCaps) && IsConsistent(kRespCapsBeforeAuth));
+
+inline constexpr std::size_t kProtocolErrorBytesMax = 64;
 
 enum class ParseResult {
   kNeedMore,         // no complete request is left
@@ -128,44 +131,45 @@ class RespParser {
  public:
   explicit RespParser(const RespCaps& caps = kRespCaps) noexcept;
 
-  // Applies to the next request. Requires: not in the middle of one, that is Parse() was not called
-  // yet or has just returned kCommand.
+  // Sets the caps of the requests that follow. Requires: no request is half read: Parse() was not
+  // called yet or has just returned kCommand.
   void set_caps(const RespCaps& caps) noexcept;
 
-  // Forgets what it has read of an unfinished request, and a failure: the next Parse() begins with
-  // the first byte of a request.
+  // Forgets a half-read request and a failure: the next Parse() begins with the first byte of a
+  // request.
   void Restart() noexcept;
 
-  // Gives memory back, where there is much, of a request that is done with. Ends words().
+  // Frees the memory of a large request that was executed. Invalidates words().
   void GiveBack() noexcept;
 
-  // Overwrites what it has kept of requests' words. Ends words().
+  // Overwrites the copies of words that it holds. Invalidates words().
   void Wipe() noexcept;
 
-  // Reads on to the end of the next request. `unread` begins with the first byte not consumed, and
-  // is what the last call left unconsumed plus what has arrived since; it may have moved in memory.
+  // Reads on to the end of the next request. `unread` begins with the first byte that is not
+  // consumed: it is what the last call left unconsumed, followed by what has arrived since. It may
+  // have moved in memory. Requires: it is not shorter than the last call left it.
   //
-  // A request is foreign if it is an inline one whose first word is POST or Host: in any case, or
-  // that has " HTTP/1" in it.
+  // kForeignProtocol: an inline request whose first word is POST or Host: in any case, or that has
+  // " HTTP/1" in it.
   [[nodiscard]] ParseResult Parse(std::string_view unread);
 
-  // After kCommand: the words, views into `unread` or, for those with quotes, into this parser.
-  // Good until the next Parse() and while `unread` stays. Otherwise empty.
+  // After kCommand: the words. They are views into `unread` or, for words with quotes, into this
+  // parser, and valid until the next Parse() and while `unread` stays in place. Otherwise empty.
   [[nodiscard]] std::span<const std::string_view> words() const noexcept { return words_; }
 
-  // Whether all words() are views into `unread`.
+  // True if all words() are views into `unread`.
   [[nodiscard]] bool words_are_in_input() const noexcept { return words_are_in_input_; }
 
-  // Bytes at the front of `unread` that are done with: the command's and those of the empty
-  // requests before it; with kNeedMore or an error only the latter.
+  // The number of bytes at the front of `unread` that are not needed any more: those of the command
+  // and of the empty requests before it. With kNeedMore or an error only those of empty requests.
   [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
 
-  // After kProtocolError: "Protocol error: ...", at most 64 bytes. It may quote one byte of the
-  // client's, a control byte for example. Otherwise empty.
+  // After kProtocolError: "Protocol error: ...", at most kProtocolErrorBytesMax bytes. It may quote
+  // one byte of the client's, for example a control byte. Otherwise empty.
   [[nodiscard]] std::string_view error() const noexcept { return error_; }
 
  private:
-  struct LengthLine;  // what tells "*3" from "$3"
+  struct LengthLine;  // the caps and errors by which "*3" differs from "$3"
 
   // A word of the multibulk request being read, relative to the request's first byte.
   struct Extent {
@@ -173,16 +177,17 @@ class RespParser {
     std::uint32_t bytes;
   };
 
-  // What Parse() must return now, or nothing: go on reading.
+  // The result that Parse() must return now; nothing: reading goes on.
   using Stop = std::optional<ParseResult>;
 
-  // `request` is `unread` from the request's first byte on. All offsets below count from there.
+  // `request` is `unread` from the request's first byte on. All offsets below count from it.
   ParseResult ParseInline(std::string_view request);
   bool ReadPlain(std::string_view request);
   ParseResult ParseMultibulk(std::string_view request);
   Stop ReadLength(std::string_view request, const LengthLine& kind, std::int64_t& length);
   Stop ReadBulk(std::string_view request, std::size_t bytes);
   ParseResult FinishRequest(std::size_t request_bytes);
+  [[nodiscard]] ParseResult NeedMore(std::string_view request) const;
   ParseResult Fail(ParseResult result, std::string_view what);
 
   static const LengthLine kCount;
@@ -191,13 +196,13 @@ class RespParser {
   RespCaps caps_;
 
   // The request being read. Between requests the offsets are 0.
-  std::size_t position_ = 0;  // the length line or bulk that is next
+  std::size_t position_ = 0;  // of the next length line or bulk
   std::size_t scanned_ = 0;   // no line end lies between position_ and here
   std::int64_t words_missing_ = 0;
-  std::int64_t bulk_bytes_ = -1;  // of the bulk at position_; -1: a length line is there
+  std::int64_t bulk_bytes_ = -1;  // of the bulk at position_; -1: a length line is at position_
   std::vector<Extent> extents_;   // the words so far
 
-  // The answer.
+  // The results of Parse().
   std::vector<std::string_view> words_;
   bool words_are_in_input_ = true;
   std::string unquoted_;  // the words with quotes of an inline request

@@ -4,9 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <system_error>
 
-#include "absl/base/macros.h"
-
+#include "core/base/check.h"
 #include "protocol/integer.h"
 
 namespace weir {
@@ -16,7 +17,7 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::size_t kNumberLineBytesMax = 1 + kIntegerBytesMax + kLineEnd.size();
 constexpr std::size_t kDoubleBytesMax = 24;  // -1.2345678901234567e-308
 
-// Writes `type`, the number and CRLF, kNumberLineBytesMax bytes at most; returns where they end.
+// Writes `type`, the number and CRLF, at most kNumberLineBytesMax bytes; returns their end.
 char* WriteNumberLine(char* at, char type, std::int64_t number) noexcept {
   *at++ = type;
   if (number >= 0 && number <= 9) {
@@ -32,12 +33,12 @@ bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || by
 }  // namespace
 
 void RespWriter::set_protocol(int version) noexcept {
-  ABSL_ASSERT(version == 2 || version == 3);
+  WEIR_CHECK(version == 2 || version == 3);
   version_ = version;
 }
 
 void RespWriter::SimpleString(std::string_view text) {
-  ABSL_ASSERT(text.find_first_of(kLineEnd) == std::string_view::npos);
+  WEIR_DCHECK(std::ranges::none_of(text, IsControl));
   out_.push_back('+');
   out_.append(text).append(kLineEnd);
 }
@@ -48,6 +49,11 @@ void RespWriter::Error(std::string_view text) {
   out_.append(text.substr(0, kErrorBytesMax));
   std::replace_if(out_.begin() + static_cast<std::ptrdiff_t>(begin), out_.end(), IsControl, ' ');
   out_.append(kLineEnd);
+}
+
+void RespWriter::TakeBack(std::size_t size) {
+  WEIR_CHECK(size <= out_.size());
+  out_.resize(size);
 }
 
 void RespWriter::Integer(std::int64_t number) { Header(':', number); }
@@ -65,10 +71,11 @@ void RespWriter::Integers(std::span<const std::int64_t> numbers) {
 }
 
 void RespWriter::Double(double number) {
-  ABSL_ASSERT(std::isfinite(number));
+  WEIR_CHECK(std::isfinite(number));
   std::array<char, kDoubleBytesMax> digits;
-  const char* const end = std::to_chars(digits.begin(), digits.end(), number).ptr;
-  const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  const std::to_chars_result written = std::to_chars(digits.begin(), digits.end(), number);
+  WEIR_CHECK(written.ec == std::errc());
+  const std::string_view text(digits.data(), static_cast<std::size_t>(written.ptr - digits.data()));
   if (version_ == 2) return Bulk(text);
   out_.push_back(',');
   out_.append(text).append(kLineEnd);
@@ -87,6 +94,7 @@ void RespWriter::Set(std::size_t values) {
 }
 
 void RespWriter::Map(std::size_t pairs) {
+  WEIR_CHECK(pairs <= std::numeric_limits<std::size_t>::max() / 2);
   if (version_ == 2) return Array(2 * pairs);
   Header('%', static_cast<std::int64_t>(pairs));
 }
@@ -97,6 +105,7 @@ void RespWriter::Verbatim(std::string_view text) {
 }
 
 void RespWriter::Header(char type, std::int64_t number) {
+  WEIR_DCHECK(number >= 0 || type == ':');
   std::array<char, kNumberLineBytesMax> line;
   const char* const end = WriteNumberLine(line.data(), type, number);
   out_.append(line.data(), static_cast<std::size_t>(end - line.data()));

@@ -1,5 +1,4 @@
-// Writes replies in RESP2 or RESP3 to the end of a string, which the connection sends when it
-// likes.
+// A writer of replies in RESP2 or RESP3, which appends them to a string: the connection's output.
 //
 //     value          RESP2                              RESP3
 //     SimpleString   "+" text CRLF                      same
@@ -11,14 +10,14 @@
 //     NullArray      "*-1" CRLF                         "_" CRLF
 //     Array(n)       "*" n CRLF, then n values          same
 //     Set(n)         as Array(n)                        "~" n CRLF, then n values
-//     Map(pairs)     as Array(2 * pairs)                "%" pairs CRLF, then so often key and value
+//     Map(pairs)     as Array(2 * pairs)                "%" pairs CRLF, then key, value, key, ...
 //     Verbatim       as Bulk                            "=" (length + 4) CRLF "txt:" text CRLF
 //
-// An aggregate is only its header: the caller writes as many values after it as it announced, and
-// they may be aggregates themselves. Nothing checks that, except the tests of the commands.
+// Array, Set and Map write only a header: the caller then writes the announced number of values,
+// which may be aggregates themselves. Only the tests of the commands check that number.
 //
-// No byte from a client can end a reply early: Bulk and Verbatim carry any bytes behind their
-// length, Error replaces control bytes, and SimpleString is for texts of ours.
+// No byte from a client can end a reply early: Bulk and Verbatim say their length first, Error
+// replaces control bytes, and SimpleString is for our own texts only.
 //
 // Not thread safe. Each call is one or two appends; nothing else is allocated.
 #pragma once
@@ -31,37 +30,37 @@
 
 namespace weir {
 
-// Bytes of an error's text; the rest is cut off. Enough for the longest of ours with what it may
+// Bytes of an error's text; the rest is cut off. Our longest text fits, with the words that it may
 // quote.
 inline constexpr std::size_t kErrorBytesMax = 512;
 
 class RespWriter {
  public:
-  // Appends to `out`, which must outlive the writer. Speaks RESP2 until told otherwise.
+  // Appends to `out`, which must outlive the writer. Writes RESP2 until set_protocol.
   explicit RespWriter(std::string& out) noexcept : out_(out) {}
   RespWriter(const RespWriter&) = delete;
   RespWriter& operator=(const RespWriter&) = delete;
 
-  // The version of the protocol: 2 or 3.
+  // The version of the protocol. Requires: 2 or 3.
   void set_protocol(int version) noexcept;
   [[nodiscard]] int protocol() const noexcept { return version_; }
 
-  // What has been written so far, and a way to take the end of it back.
+  // The size of the output so far, and a return to an earlier size. Requires: size <= size().
   [[nodiscard]] std::size_t size() const noexcept { return out_.size(); }
-  void TakeBack(std::size_t size) { out_.resize(size); }
+  void TakeBack(std::size_t size);
 
-  // Requires: `text` has neither CR nor LF.
+  // Requires: `text` has no control bytes.
   void SimpleString(std::string_view text);
 
-  // `text` begins with its prefix, "ERR invalid limit 'x'", and may hold anything: bytes below 0x20
-  // and 0x7f become spaces, and only the first kErrorBytesMax bytes are sent. The one place where
-  // errors are escaped.
+  // `text` begins with its prefix, as in "ERR invalid limit 'x'", and may contain any bytes:
+  // control bytes (below 0x20, and 0x7f) become spaces, and only the first kErrorBytesMax bytes are
+  // sent. Errors are escaped here and nowhere else.
   void Error(std::string_view text);
 
   void Integer(std::int64_t number);
-  // One after the other: what Integer does, for less.
+  // Writes what a call of Integer for each number would, at a lower cost.
   void Integers(std::span<const std::int64_t> numbers);
-  // In the fewest digits that are this number and no other: 0.021. Requires: it is finite.
+  // Writes the shortest text that reads as this number: 0.021. Requires: a finite number.
   void Double(double number);
   void Bulk(std::string_view bytes);
   void Null();
@@ -71,7 +70,7 @@ class RespWriter {
   void Set(std::size_t values);
   void Map(std::size_t pairs);
 
-  // Text for humans: INFO, CLIENT LIST, RL.HELP.
+  // Text for people: INFO, CLIENT LIST, RL.HELP.
   void Verbatim(std::string_view text);
 
  private:

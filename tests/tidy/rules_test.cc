@@ -30,11 +30,14 @@ std::vector<std::size_t> Lines(Rule rule, std::string path, std::string_view tex
   return lines;
 }
 
-TEST(TidyRulesTest, CoreAndProtocolIncludeNoneOfOurs) {
+TEST(TidyRulesTest, CoreIncludesNoneOfOursAndProtocolItsBase) {
   EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "#include \"core/y.h\"\n"), IsEmpty());
   EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "#include <vector>\n"), IsEmpty());
   EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "\n#include \"protocol/y.h\"\n"), ElementsAre(2));
   EXPECT_THAT(Lines(IncludeArrows, "protocol/x.h", "#include \"core/y.h\"\n"), ElementsAre(1));
+  constexpr std::string_view kBaseAndRules =
+      "#include \"core/base/y.h\"\n#include \"core/rules/y.h\"\n#include \"core/basement/y.h\"\n";
+  EXPECT_THAT(Lines(IncludeArrows, "protocol/x.h", kBaseAndRules), ElementsAre(2, 3));
   EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "#include \"tests/y.h\"\n"), ElementsAre(1));
   EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "// #include \"server/y.h\"\n"), IsEmpty());
 }
