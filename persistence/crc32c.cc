@@ -16,6 +16,8 @@ constexpr std::array<std::uint32_t, 256> kTable = [] {
   }
   return table;
 }();
+static_assert(kTable[1] == 0xF26B8303);  // from RFC 3720's table
+static_assert(kTable[255] == 0xAD7D5351);
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The checksum CRC-32C (Castagnoli) of some bytes: that of RocksDB's log, and of the stop file.
+// The checksum CRC-32C (Castagnoli), which RocksDB's logs and the stop file carry.
 //
 // Source: RFC 3720, appendix B.4. Cost: about 2 ns a byte.
 #pragma once
@@ -8,7 +8,8 @@
 
 namespace weir {
 
-// The checksum of what `crc` is the checksum of, followed by `bytes`; 0: of nothing.
+// Returns the checksum of `bytes`. A checksum of earlier bytes as `crc` gives that of both
+// together.
 [[nodiscard]] std::uint32_t Crc32c(std::string_view bytes, std::uint32_t crc = 0) noexcept;
 
 }  // namespace weir

@@ -23,6 +23,7 @@
 #include <rocksdb/universal_compaction.h>
 #include <rocksdb/write_batch.h>
 
+#include "core/base/check.h"
 #include "core/base/status.h"
 #include "persistence/full_bucket_filter.h"
 #include "persistence/log_check.h"
@@ -33,11 +34,11 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kMegabyte = 1024 * 1024;
-constexpr std::string_view kSortedFile = "/next.sst";  // a large write on its way
+constexpr std::string_view kSortedFile = "/next.sst";  // a large write before RocksDB has it
 
 rocksdb::Slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-// RocksDB's words, with what they are about.
+// RocksDB's words, after the name of the directory.
 absl::Status Translate(const std::string& directory, const rocksdb::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const std::string text = absl::StrCat("data directory ", directory, ": ", status.ToString());
@@ -48,7 +49,9 @@ absl::Status Translate(const std::string& directory, const rocksdb::Status& stat
 
 absl::Status TranslateOpen(const std::string& directory, const rocksdb::Status& status) {
   const std::string words = status.ToString();
-  // Of another process, and of this one.
+  // The words of a lock that another process holds, and of one that this process holds. RocksDB
+  // gives both the code and subcode of every other failure of a file, so only words tell them
+  // apart.
   if (status.IsIOError() &&
       (absl::StrContains(words, "While lock file") || absl::StrContains(words, "lock hold by"))) {
     return absl::FailedPreconditionError(
@@ -57,29 +60,28 @@ absl::Status TranslateOpen(const std::string& directory, const rocksdb::Status& 
   return Translate(directory, status);
 }
 
-// Fails where the file is still there afterwards.
+// Removes the file if it exists.
 rocksdb::Status RemoveFile(rocksdb::Env& env, const std::string& path) {
   if (env.FileExists(path).IsNotFound()) return rocksdb::Status::OK();
   return env.DeleteFile(path);
 }
 
-// Makes it certain which files a directory has.
+// Makes the names of a directory's files durable.
 rocksdb::Status SyncDirectory(rocksdb::Env& env, const std::string& directory) {
   std::unique_ptr<rocksdb::Directory> opened;
   const rocksdb::Status status = env.NewDirectory(directory, &opened);
   return status.ok() ? opened->Fsync() : status;
 }
 
-// Whether a file may be there that RocksDB left when its first open was cut short, before it made
-// CURRENT: then nothing of ours was in there yet. Of a database that was ever open there are
-// others.
+// True for a file that RocksDB leaves if its first open stops before it has made CURRENT. A
+// database that was ever open has other files, too; in this one was no record yet.
 bool IsOfFirstOpen(std::string_view name) {
   return name == "LOCK" || name == "IDENTITY" || name == "MANIFEST-000001" ||
          name == "000000.dbtmp" || name == "000001.dbtmp";
 }
 
-// Makes the directory, or sees that what is there is a database: RocksDB would begin a new one
-// beside any files, and so forget a database whose file CURRENT is lost.
+// Makes the directory, or checks that an existing one is empty or has a database. RocksDB would
+// begin a new database beside any files, and so forget one whose file CURRENT is lost.
 absl::Status PrepareDirectory(const std::string& directory) {
   std::error_code error;
   std::filesystem::path path(directory);
@@ -107,8 +109,8 @@ absl::Status PrepareDirectory(const std::string& directory) {
   return absl::OkStatus();
 }
 
-// Damage that would make RocksDB forget synced writes, as a sentence, in each log. A torn end is
-// none.
+// A sentence for each log whose damage would make RocksDB forget synced writes. A torn end is no
+// damage.
 absl::StatusOr<std::vector<std::string>> FindDamagedLogs(rocksdb::Env& env,
                                                          const std::string& directory) {
   std::vector<std::string> names;
@@ -134,26 +136,30 @@ absl::Status RefuseDamage(const std::string& directory, std::string_view damage)
                                           "; --accept-damaged-state starts without them"));
 }
 
-// RocksDB's own log goes nowhere. As a file in the directory it would end the process when the disk
-// is full: RocksDB 7.8 asserts that a file whose write has failed is not written again, and its
-// logger does so.
+// A log of RocksDB's messages that drops them. As a file in the directory it would end the process
+// when the disk is full: RocksDB 7.8 asserts that a file is not written after a failed write, and
+// its logger does that.
 class NoLog final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
   void Logv(const char*, va_list) override {}
 };
 
-// Files that are not deleted while a sorted file is being moved in.
+// A file system that deletes nothing while RocksDB takes over a sorted file.
 //
-// RocksDB deletes the file when that fails, even if only the sync of the manifest did, which may
-// name the file all the same; then no open would succeed any more (7.8, IngestExternalFile). As it
-// is, an open deletes what its manifest does not name.
+// When IngestExternalFile fails, RocksDB 7.8 deletes the file, even if only the sync of the
+// manifest has failed. The manifest on disk may then name a file that is gone, and no open would
+// succeed any more. A file that is kept needlessly does no harm: an open deletes files that the
+// manifest does not name.
 class KeepingFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  // While one of these is there, this thread deletes nothing.
+  // While a Keep exists, its thread deletes nothing. Requires: one at a time.
   class Keep {
    public:
-    Keep() { keeping_ = true; }
+    Keep() {
+      WEIR_CHECK(!keeping_);
+      keeping_ = true;
+    }
     ~Keep() { keeping_ = false; }
     Keep(const Keep&) = delete;
     Keep& operator=(const Keep&) = delete;
@@ -189,7 +195,7 @@ class KeepingEnv final : public rocksdb::EnvWrapper {
   }
 };
 
-// Hands every compaction a filter of its own.
+// A factory of the filters of compactions.
 class FilterFactory final : public rocksdb::CompactionFilterFactory {
  public:
   explicit FilterFactory(std::shared_ptr<const DropRule> rule) : rule_(std::move(rule)) {}
@@ -209,19 +215,20 @@ rocksdb::Options RocksOptions(rocksdb::Env* env, std::shared_ptr<const DropRule>
   options.create_if_missing = true;
   options.compaction_filter_factory = std::make_shared<FilterFactory>(std::move(rule));
   options.compression = rocksdb::kNoCompression;  // Hashes and times do not compress.
-  // Each save is a sorted run over all keys; merging runs of like size writes each record a few
-  // times, while levels would rewrite the whole database for every few saves.
+  // Each save is a sorted run over all keys. Universal compaction merges runs of similar size,
+  // which writes each record a few times; levels would rewrite the whole database for every few
+  // saves.
   options.compaction_style = rocksdb::kCompactionStyleUniversal;
   options.compaction_options_universal.size_ratio = 10;
   options.write_buffer_size = 16 * kMegabyte;
   options.max_write_buffer_number = 2;
-  // What is written is read again only after a restart: so it is appended, and sorted when it goes
-  // to a file. (A third of the CPU of a save for 25 waiting clients was a skip list's.)
+  // Records are read only after a restart, so the memtable appends them and sorts them when they go
+  // to a file. (A skip list took a third of the CPU of a save for 25 waiting clients.)
   options.memtable_factory = std::make_shared<rocksdb::VectorRepFactory>();
-  options.allow_concurrent_memtable_write = false;  // It cannot, and there is one writer.
+  options.allow_concurrent_memtable_write = false;  // A vector cannot; there is one writer.
   options.max_total_wal_size = 64 * kMegabyte;
   options.track_and_verify_wals_in_manifest = true;
-  options.max_bgerror_resume_count = 0;  // The saver reopens it; nothing else may go on.
+  options.max_bgerror_resume_count = 0;  // After an error only a new open may write: see Saver.
   options.max_open_files = 32;
   options.info_log = std::make_shared<NoLog>();
   rocksdb::BlockBasedTableOptions table;
@@ -231,24 +238,42 @@ rocksdb::Options RocksOptions(rocksdb::Env* env, std::shared_ptr<const DropRule>
   return options;
 }
 
-// Writes to a WriteBatch or an SstFileWriter, and keeps the first failure.
+// A writer to a WriteBatch or an SstFileWriter, which keeps its first failure. The order of the
+// keys matters to sorted files only; it is required of all writes because any may become large.
 template <typename Sink>
 class SinkWriter final : public Database::Writer {
  public:
-  explicit SinkWriter(Sink& sink) : sink_(sink) {}
+  SinkWriter(Sink& sink, std::size_t records_max) : sink_(sink), records_left_(records_max) {}
   void Put(std::string_view key, std::string_view value) override {
+    AddKey(key);
     if (status_.ok()) status_ = sink_.Put(SliceOf(key), SliceOf(value));
   }
   void Erase(std::string_view key) override {
+    AddKey(key);
     if (status_.ok()) status_ = sink_.Delete(SliceOf(key));
   }
   void EraseRange(std::string_view first, std::string_view end) override {
+    WEIR_CHECK(first < end);
+    WEIR_CHECK(last_key_.empty());
+    AddRecord();
     if (status_.ok()) status_ = sink_.DeleteRange(SliceOf(first), SliceOf(end));
   }
   [[nodiscard]] const rocksdb::Status& status() const { return status_; }
 
  private:
+  void AddKey(std::string_view key) {
+    WEIR_CHECK(std::string_view(last_key_) < key);
+    last_key_.assign(key);
+    AddRecord();
+  }
+  void AddRecord() {
+    WEIR_CHECK(records_left_ > 0);
+    --records_left_;
+  }
+
   Sink& sink_;
+  std::size_t records_left_;
+  std::string last_key_;
   rocksdb::Status status_;
 };
 
@@ -259,7 +284,9 @@ Database::Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
     : directory_(std::move(directory)),
       drop_rule_(std::move(drop_rule)),
       env_(std::move(env)),
-      db_(std::move(db)) {}
+      db_(std::move(db)) {
+  WEIR_CHECK(db_ != nullptr);
+}
 
 Database::~Database() = default;
 
@@ -286,7 +313,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   rocksdb::DB* db = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(rocks, options.directory, &db);
   if (!opened.ok()) return TranslateOpen(options.directory, opened);
-  // Of a write that was cut short, to give its space back; the next write tries again.
+  // The rest of an interrupted write only takes space; if it stays, the next write removes it.
   RemoveFile(*rocks.env, options.directory + std::string(kSortedFile)).PermitUncheckedError();
   std::unique_ptr<Database> database(new Database(
       options.directory, std::move(rule), std::move(env), std::unique_ptr<rocksdb::DB>(db)));
@@ -298,7 +325,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
 absl::Status Database::CheckStopFile(bool accept_damage) {
   std::string text;
   const std::string path = absl::StrCat(directory_, "/", AbslView(kStopFile));
-  if (!rocksdb::ReadFileToString(db_->GetEnv(), path, &text).ok()) return absl::OkStatus();
+  const rocksdb::Status read = rocksdb::ReadFileToString(db_->GetEnv(), path, &text);
+  if (read.IsPathNotFound()) return absl::OkStatus();
+  if (!read.ok()) return Translate(directory_, read);
   const std::optional<std::uint64_t> stopped_at = ReadStopFile(text);
   const std::uint64_t found = db_->GetLatestSequenceNumber();
   if (!stopped_at || found >= *stopped_at) return absl::OkStatus();
@@ -311,32 +340,43 @@ absl::Status Database::CheckStopFile(bool accept_damage) {
 }
 
 absl::Status Database::Finish() {
+  WEIR_CHECK(!write_failed_);
   const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions());
   if (!flushed.ok()) return Translate(directory_, flushed);
   const std::string path = absl::StrCat(directory_, "/", AbslView(kStopFile));
   may_have_stop_file_ = true;
-  rocksdb::Status written = rocksdb::WriteStringToFile(
-      db_->GetEnv(), StopFileText(db_->GetLatestSequenceNumber()), path, true);
+  const std::string text = StopFileText(db_->GetLatestSequenceNumber());
+  WEIR_CHECK(ReadStopFile(text) == db_->GetLatestSequenceNumber());
+  rocksdb::Status written = rocksdb::WriteStringToFile(db_->GetEnv(), text, path, true);
   if (written.ok()) written = SyncDirectory(*db_->GetEnv(), directory_);
   return Translate(directory_, written);
 }
 
 absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
                              WriteMode mode) {
-  if (may_have_stop_file_) {
-    rocksdb::Env& env = *db_->GetEnv();
-    rocksdb::Status removed = RemoveFile(env, absl::StrCat(directory_, "/", AbslView(kStopFile)));
-    if (removed.ok()) removed = SyncDirectory(env, directory_);
-    if (!removed.ok()) return Translate(directory_, removed);
-    may_have_stop_file_ = false;
+  WEIR_CHECK(!write_failed_);
+  absl::Status written = RemoveStopFile();
+  if (written.ok()) {
+    const bool is_small = records < kLargeWriteMin && mode == WriteMode::kBySize;
+    written = is_small ? WriteThroughLog(records, write) : WriteSortedFile(records, write);
   }
-  const bool is_small = records < kLargeWriteMin && mode == WriteMode::kBySize;
-  return is_small ? WriteThroughLog(write) : WriteSortedFile(write);
+  write_failed_ = !written.ok();
+  return written;
 }
 
-absl::Status Database::WriteThroughLog(absl::FunctionRef<void(Writer&)> write) {
+absl::Status Database::RemoveStopFile() {
+  if (!may_have_stop_file_) return absl::OkStatus();
+  rocksdb::Env& env = *db_->GetEnv();
+  rocksdb::Status removed = RemoveFile(env, absl::StrCat(directory_, "/", AbslView(kStopFile)));
+  if (removed.ok()) removed = SyncDirectory(env, directory_);
+  may_have_stop_file_ = !removed.ok();
+  return Translate(directory_, removed);
+}
+
+absl::Status Database::WriteThroughLog(std::size_t records,
+                                       absl::FunctionRef<void(Writer&)> write) {
   rocksdb::WriteBatch batch;
-  SinkWriter writer(batch);
+  SinkWriter writer(batch, records);
   write(writer);
   if (!writer.status().ok()) return Translate(directory_, writer.status());
   rocksdb::WriteOptions options;
@@ -344,15 +384,16 @@ absl::Status Database::WriteThroughLog(absl::FunctionRef<void(Writer&)> write) {
   return Translate(directory_, db_->Write(options, &batch));
 }
 
-absl::Status Database::WriteSortedFile(absl::FunctionRef<void(Writer&)> write) {
+absl::Status Database::WriteSortedFile(std::size_t records,
+                                       absl::FunctionRef<void(Writer&)> write) {
   const std::string path = directory_ + std::string(kSortedFile);
-  // What is left of an earlier one may be a file of the database by another name (it is moved in by
-  // a link), so it must go and not be written over.
+  // A file that an earlier write has left may be a second name of a table file, as RocksDB takes
+  // files over by a link. So it is removed and never overwritten.
   const rocksdb::Status removed = RemoveFile(*db_->GetEnv(), path);
   if (!removed.ok()) return Translate(directory_, removed);
   rocksdb::SstFileWriter file(rocksdb::EnvOptions(), db_->GetOptions());
   WEIR_RETURN_IF_ERROR(Translate(directory_, file.Open(path)));
-  SinkWriter writer(file);
+  SinkWriter writer(file, records);
   write(writer);
   WEIR_RETURN_IF_ERROR(Translate(directory_, writer.status()));
   WEIR_RETURN_IF_ERROR(Translate(directory_, file.Finish()));  // synced

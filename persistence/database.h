@@ -1,4 +1,5 @@
-// RocksDB, as far as weir needs it: sorted records in a directory, written all or nothing.
+// A database of sorted records in a directory, over RocksDB. A write happens as a whole or not at
+// all.
 //
 //     absl::StatusOr<std::unique_ptr<Database>> database = Database::Open({.directory = "data"});
 //     absl::Status written = (*database)->Write(2, [](Database::Writer& writer) {
@@ -6,13 +7,14 @@
 //       writer.Erase("b");
 //     });
 //
-// A write is on disk, synced, when Write returns ok. A small one goes through RocksDB's log; a
-// large one becomes a sorted file of its own, which costs a quarter of the CPU (measured: 1.2 us
-// against 4 us a record, compactions included). When one fails nothing more can be written: the
-// object has to go, and the directory to be opened again (a failed sync must never be believed
-// later).
+// When Write returns ok, the records are on disk, synced. A small write goes through RocksDB's log.
+// A large one becomes a sorted file of its own, which costs less CPU (measured: 1.2 us instead of 4
+// us a record, compactions included).
 //
-// Not thread-safe. The only files of weir's that know RocksDB are in this folder.
+// After a failed write nothing more can be written: destroy the object and open the directory
+// again. (After a failed sync the system may report success although the bytes are lost.)
+//
+// Not thread-safe. Only the files of this folder include RocksDB.
 #pragma once
 
 #include <atomic>
@@ -36,80 +38,83 @@ class Env;
 
 namespace weir {
 
-// What compactions may leave out: buckets that were full before `mark`, which must be no later than
-// the clock mark on disk, and those of generations before `generation`.
+// The rule by which compactions drop buckets: those that were full before `mark`, which must be no
+// later than the clock mark on disk, and those of a generation before `generation`.
 struct DropRule {
   std::atomic<Instant> mark{Instant{}};
   std::atomic<std::uint32_t> generation{0};
 };
 
 struct DatabaseOptions {
-  std::string directory;  // made with mode 0700 if it is not there
-  bool create = true;     // false: fails with kNotFound where there is no database
-  // Opens files with damage that would forget what was synced: accepted_losses() says what.
+  std::string directory;  // is made with mode 0700 if it does not exist
+  bool create = true;     // false: Open fails with kNotFound if there is no database
+  // Opens a database although damage has lost synced writes; accepted_losses() describes them.
   bool accept_damage = false;
-  rocksdb::Env* env = nullptr;  // of tests: files that fail
+  rocksdb::Env* env = nullptr;  // for tests: a file system whose calls fail
 };
 
 class Database {
  public:
+  // The records of one write. Requires: Put and Erase with ascending keys, each once.
   class Writer {
    public:
     virtual void Put(std::string_view key, std::string_view value) = 0;
     virtual void Erase(std::string_view key) = 0;
-    // All records from `first` on and before `end` that earlier writes have made. Before the other
-    // calls of this write.
+    // Erases all records from `first` on and before `end` that earlier writes have made. Requires:
+    // first < end, and no Put or Erase before it in this write.
     virtual void EraseRange(std::string_view first, std::string_view end) = 0;
 
    protected:
     ~Writer() = default;
   };
 
-  // So many records make a write a large one.
+  // The number of records from which on a write is a large one.
   static constexpr std::size_t kLargeWriteMin = 4096;
 
-  // A file of its own is named in RocksDB's manifest, so that it is missed when it is lost. The end
-  // of a log is not: where a log is damaged, RocksDB takes it to end there.
+  // kOwnFile makes even a small write a sorted file. RocksDB's manifest names such a file, so its
+  // loss is noticed; the loss of the end of a log is not.
   enum class WriteMode { kBySize, kOwnFile };
 
-  // Fails with one line that names the directory: it cannot be used, another process uses it
-  // (kFailedPrecondition), it holds something else, or its files are damaged (kDataLoss). A torn
-  // end of RocksDB's log is no damage: a crash leaves it.
+  // Fails with one line that names the directory: it cannot be used (kUnavailable), another process
+  // uses it or it holds other files (kFailedPrecondition), or the database is damaged (kDataLoss).
+  // A torn end of RocksDB's log is not damage: a crash leaves it.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const DatabaseOptions& options);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // `records`: how many will be written. Fails with kUnavailable or kDataLoss, and RocksDB's words.
+  // Writes the records that `write` hands to the Writer, `records` of them at most. Fails with
+  // kUnavailable or kDataLoss, and RocksDB's words. Requires: no write has failed before.
   absl::Status Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
                      WriteMode mode = WriteMode::kBySize);
 
-  // kNotFound where there is no such record.
+  // Returns the record's value. Fails with kNotFound if there is no such record.
   [[nodiscard]] absl::StatusOr<std::string> Get(std::string_view key) const;
 
-  // Calls visit(key, value) for the records from `first` on, until it returns false. Checksums are
-  // verified on the way: fails with kDataLoss, or kUnavailable where the files cannot be read.
+  // Calls visit(key, value) for the records from `first` on, until it returns false. Verifies the
+  // checksums of what it reads: fails with kDataLoss, or with kUnavailable if it cannot be read.
   absl::Status Scan(std::string_view first,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) const;
 
-  // Moves everything from the log into table files, where each byte is under a checksum, and notes
-  // how far the writes go in the stop file (stop_file.h). After the last write. Fails as Write
-  // does.
+  // Moves all records from the log into table files, where a checksum covers each byte, and writes
+  // the stop file (stop_file.h). To be called after the last write. Fails as Write does.
   absl::Status Finish();
 
-  // A sentence for each damage that DatabaseOptions::accept_damage let pass.
+  // A sentence for each loss that DatabaseOptions::accept_damage has accepted.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
     return accepted_losses_;
   }
 
+  [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
   [[nodiscard]] DropRule& drop_rule() noexcept { return *drop_rule_; }
 
  private:
   Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
            std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db);
   absl::Status CheckStopFile(bool accept_damage);
-  absl::Status WriteThroughLog(absl::FunctionRef<void(Writer&)> write);
-  absl::Status WriteSortedFile(absl::FunctionRef<void(Writer&)> write);
+  absl::Status RemoveStopFile();
+  absl::Status WriteThroughLog(std::size_t records, absl::FunctionRef<void(Writer&)> write);
+  absl::Status WriteSortedFile(std::size_t records, absl::FunctionRef<void(Writer&)> write);
 
   const std::string directory_;
   const std::shared_ptr<DropRule> drop_rule_;  // RocksDB's threads share it
@@ -117,6 +122,7 @@ class Database {
   const std::unique_ptr<rocksdb::DB> db_;
   std::vector<std::string> accepted_losses_;
   bool may_have_stop_file_ = true;
+  bool write_failed_ = false;
 };
 
 }  // namespace weir

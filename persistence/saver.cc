@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/base/status.h"
 
 namespace weir {
+
+static_assert(Saver::kRetryMin > Nanos{0});
+static_assert(Saver::kRetryMin <= Saver::kRetryMax);
 
 Saver::Saver(Limiter& limiter, Policies& policies, const Clock& clock,
              std::unique_ptr<Storage> storage, const SaverOptions& options)
@@ -30,7 +34,7 @@ absl::Status Saver::SaveAndStop() {
 
 absl::Status Saver::Reopen() {
   DatabaseOptions options = options_.database;
-  // A directory that is empty now, for example because its disk is gone, must not be started from.
+  // An empty directory, for example because its disk is gone, must not become a new database.
   options.create = false;
   absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options);
   if (!opened.ok()) return opened.status();
@@ -41,7 +45,7 @@ absl::Status Saver::Reopen() {
   return absl::OkStatus();
 }
 
-// In parts, each of which is whole: what lies in memory to be written must not grow with the table.
+// Saves in parts, so that the memory for changes does not grow with the table.
 absl::Status Saver::SaveNow() {
   if (!storage_) WEIR_RETURN_IF_ERROR(Reopen());
   const Instant begun = clock_.Now();
@@ -49,6 +53,8 @@ absl::Status Saver::SaveNow() {
   for (std::size_t partition = 0; partition < kPartitionCount;) {
     const absl::StatusOr<Part> part = SavePart(partition);
     if (!part.ok()) return part.status();
+    WEIR_CHECK(part->next_partition > partition);
+    WEIR_CHECK(part->next_partition <= kPartitionCount);
     if (part->written) written = written.value_or(0) + *part->written;
     partition = part->next_partition;
   }
@@ -59,12 +65,13 @@ absl::Status Saver::SaveNow() {
 
 absl::StatusOr<Saver::Part> Saver::SavePart(std::size_t first_partition) {
   const Instant begun = clock_.Now();
-  // In this order: then the limit of each bucket is known, and the policy of each limit.
+  // In this order, each bucket that is saved has its limit on disk, and each limit its policy.
   const LimiterChanges changes =
       limiter_.TakeChanges(options_.drops_full ? std::optional(begun) : std::nullopt,
                            options_.consistent_snapshot, first_partition);
   const PolicyChanges policies = policies_.TakeChanges();
   const Instant mark = clock_.Now();
+  WEIR_CHECK(mark >= begun);
   const bool starts_over = changes.generation != storage_->generation();
   const bool writes = !changes.empty() || !policies.empty() || starts_over;
   if (writes) {
@@ -81,6 +88,7 @@ absl::StatusOr<Saver::Part> Saver::SavePart(std::size_t first_partition) {
 }
 
 void Saver::NoteSuccess(Instant begun, std::optional<std::size_t> written) {
+  WEIR_CHECK(storage_ != nullptr);
   failure_ = absl::OkStatus();
   retry_after_ = kRetryMin;
   MutexLock lock(mutex_);
@@ -92,6 +100,7 @@ void Saver::NoteSuccess(Instant begun, std::optional<std::size_t> written) {
 }
 
 absl::Status Saver::NoteFailure(const absl::Status& failure) {
+  WEIR_CHECK(!failure.ok());
   storage_.reset();
   failure_ = failure;
   retry_at_ = clock_.Now() + retry_after_;

@@ -1,12 +1,12 @@
-// Saves what changes, tick after tick, and goes on after a tick that failed.
+// A saver: at each tick it writes the changes since the last one, and it recovers from failures.
 //
-// A tick takes what has changed from the limiter and the policies and writes it, in parts if it is
-// much, each of them whole or not at all. When a write fails, all of it is noted again and the
-// database is closed: after a failed sync nothing that it says can be believed. The next tick that
-// is due reopens it, after 1, 2, 4 and then every 8 seconds. Requests are decided meanwhile as
-// always.
+// A tick takes the changes from the limiter and the policies and writes them: many changes in
+// several parts, each of which is written as a whole or not at all. When a write fails, its changes
+// are noted again and the database is closed, since after a failed sync its reports cannot be
+// trusted. The next try reopens the database: 1 s after the first failure, then after 2, 4 and from
+// then on 8 s. Ticks before that time fail at once. Requests are decided all the time.
 //
-// One thread drives it; status() is for any.
+// One thread calls Save; any thread may call status().
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@
 namespace weir {
 
 struct SaverOptions {
-  DatabaseOptions database;  // to reopen it
-  // A request is saved whole or not at all: what has changed is locked all at once.
+  DatabaseOptions database;  // with which to reopen it
+  // Locks all changed partitions at once, so that a request is saved as a whole or not at all.
   bool consistent_snapshot = false;
-  // Full buckets need not be written, and may be dropped. False where clients bring the time.
+  // Full buckets are not written, and are dropped from disk. False where clients bring the time.
   bool drops_full = true;
 };
 
@@ -40,22 +40,22 @@ class Saver {
   static constexpr Nanos kRetryMax = std::chrono::seconds{8};
 
   struct Status {
-    std::string error;                 // why the last tick failed; empty: it did not
-    std::optional<Instant> last_save;  // when the last tick began that did not fail
+    std::string error;                 // of the last tick; empty: it succeeded
+    std::optional<Instant> last_save;  // the beginning of the last tick that succeeded
     Nanos last_save_duration{0};
     std::uint64_t last_save_records = 0;  // buckets
-    std::uint64_t saves = 0;              // ticks that had something to write, and did
+    std::uint64_t saves = 0;              // ticks that have written changes
     std::uint64_t failures = 0;
   };
 
   Saver(Limiter& limiter, Policies& policies, const Clock& clock, std::unique_ptr<Storage> storage,
         const SaverOptions& options);
 
-  // One tick. Ok: whatever was changed before the call is on disk. While the time to try again has
-  // not come, fails with what failed last, at once.
+  // A tick. When it returns ok, all changes made before the call are on disk. Before the time of
+  // the next try it returns the last failure at once.
   absl::Status Save();
 
-  // The last tick, at once whatever failed before, and the note that all was saved.
+  // The last tick, which tries at once even after a failure, and MarkStopped. The last call.
   absl::Status SaveAndStop();
 
   [[nodiscard]] Status status() const;
@@ -64,11 +64,11 @@ class Saver {
   absl::Status Reopen();
   absl::Status SaveNow();
   struct Part {
-    std::optional<std::size_t> written;  // buckets; nothing where there was nothing to write
-    std::size_t next_partition;          // where the next part begins
+    std::optional<std::size_t> written;  // buckets; nothing if there were no changes
+    std::size_t next_partition;          // at which the next part begins
   };
   absl::StatusOr<Part> SavePart(std::size_t first_partition);
-  // `written`: buckets; nothing where there was nothing to write.
+  // `written` as in Part.
   void NoteSuccess(Instant begun, std::optional<std::size_t> written);
   absl::Status NoteFailure(const absl::Status& failure);
 

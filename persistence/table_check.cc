@@ -13,10 +13,11 @@
 namespace weir {
 namespace {
 
-// From the end of a table file: the kind of checksum, two handles and what fills them up, the
-// version of the format, and what marks a table.
-constexpr std::size_t kFooterBytes = 1 + 40 + 4 + 8;
+// A table file ends in a footer: the kind of checksum, two padded handles, the version of the
+// format, and the mark of a table.
 constexpr std::string_view kMark = "\xf7\xcf\xf4\x85\xb7\x41\xe2\x88";
+constexpr std::size_t kFooterBytes = 1 + 40 + 4 + 8;
+static_assert(kMark.size() == 8);
 constexpr std::string_view kProperties = "rocksdb.properties";
 constexpr std::uint64_t kMetaIndexBytesMax = 64 * 1024;  // of the block that names the others
 
@@ -25,7 +26,7 @@ struct Handle {
   std::uint64_t bytes;
 };
 
-// 7 bits a byte, the lowest first; the last byte is below 0x80.
+// Takes a number of 7 bits a byte, the lowest first; the last byte is below 0x80.
 std::optional<std::uint64_t> TakeVarint(std::string_view& bytes) {
   std::uint64_t number = 0;
   for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
@@ -53,7 +54,8 @@ std::optional<std::string> Read(std::ifstream& file, std::uint64_t offset, std::
   return read;
 }
 
-// In a block whose records are {shared, unshared, value's bytes, key's rest, value}.
+// Finds the handle of the properties in a block of records {shared, unshared, value's bytes, key's
+// rest, value}.
 std::optional<Handle> FindProperties(std::string_view block) {
   while (!block.empty()) {
     const auto shared = TakeVarint(block);
@@ -70,8 +72,8 @@ std::optional<Handle> FindProperties(std::string_view block) {
   return std::nullopt;
 }
 
-// Whether the properties of the table, if they can be found, say that they have a hash index: the
-// highest bit of their block.
+// True if the properties of the table can be found and say that they have a hash index: the highest
+// bit of the block's last byte.
 bool ClaimsHashIndex(const std::string& path) {
   std::error_code error;
   const std::uint64_t size = std::filesystem::file_size(path, error);

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -35,9 +36,11 @@ class DatabaseTest : public testing::Test {
   }
   absl::Status Refused() { return Database::Open({.directory = path_}).status(); }
 
-  // Puts these and erases those that have no value.
+  // Puts these and erases those that have no value, in a write that is announced as one of at least
+  // `as_many` records.
   static void Write(Database& database, const Records& records, std::size_t as_many) {
-    const absl::Status written = database.Write(as_many, [&](Database::Writer& to) {
+    const std::size_t announced = std::max(as_many, records.size());
+    const absl::Status written = database.Write(announced, [&](Database::Writer& to) {
       for (const auto& [key, value] : records) {
         value.empty() ? to.Erase(key) : to.Put(key, value);
       }
@@ -103,7 +106,7 @@ TEST_F(DatabaseTest, SmallAndLargeWritesAreInOrder) {
 
 // A range goes, and what the same write puts into it stays.
 TEST_F(DatabaseTest, ErasesWhatEarlierWritesHaveInARange) {
-  for (const std::size_t as_many : {std::size_t{1}, Database::kLargeWriteMin}) {
+  for (const std::size_t as_many : {std::size_t{3}, Database::kLargeWriteMin}) {
     auto database = Open();
     Write(*database, {{"a", "1"}, {"b", "1"}, {"bb", "1"}, {"c", "1"}, {"d", "1"}}, 1);
     Write(*database, {{"ba", "1"}}, Database::kLargeWriteMin);
@@ -197,8 +200,8 @@ TEST_F(DatabaseTest, MergingDropsByTheMarkAndTheGenerationOnly) {
       {KeyOf(2, 6, kTokenBucket), "no value"},
       {LimitKey(0), "x"},
       {MetaKey(kMetaClock), "x"},
-      {OverrideKey(0, ""), "x"},
-      {PolicyKey(0), "x"},
+      {OverrideKey(1, ""), "x"},
+      {PolicyKey(1), "x"},
       {"Bus", "x"},
   };
   Records all = kept;
