@@ -1,10 +1,13 @@
 #include "persistence/format.h"
 
 #include <algorithm>
+#include <array>
 #include <concepts>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policy_text.h"
@@ -12,9 +15,23 @@
 namespace weir {
 namespace {
 
-// Flags of a policy.
+// The flags of a policy.
 constexpr std::uint8_t kFromFile = 1;
 constexpr std::uint8_t kHasCapacities = 2;
+
+// Each number fits into the bytes that a record has for it.
+static_assert(kBucketKeyBytes == 1 + sizeof(BucketKey::generation) + sizeof(BucketKey::partition) +
+                                     sizeof(BucketKey::hash) + sizeof(std::uint8_t) +
+                                     sizeof(LimitId));
+static_assert(kBucketValueBytes == sizeof(Bucket));
+static_assert(kPartitionCount <= UINT16_MAX);
+static_assert(kLabelBytesMax <= UINT8_MAX);
+static_assert(kPolicyLimitsMax <= UINT8_MAX);
+
+// A write names its records in ascending order.
+static_assert(std::ranges::is_sorted(std::to_array({kMetaClock, kMetaClockAllowance, kMetaExhausted,
+                                                    kMetaFormat, kMetaGeneration, kMetaNextPolicy,
+                                                    kMetaSecret, kMetaStopped})));
 
 template <std::unsigned_integral Number>
 void AppendNumber(Number number, std::string& out) {
@@ -23,7 +40,7 @@ void AppendNumber(Number number, std::string& out) {
   }
 }
 
-// Takes the front of the bytes; reading too much, or not all, shows in Complete().
+// A cursor over bytes. Taking more than there is, or leaving some, shows in Complete().
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -59,6 +76,22 @@ std::string NumberedKey(char prefix, std::uint32_t number) {
   return key;
 }
 
+bool IsPolicyId(std::uint32_t id) { return id != 0 && id != kThrottleOwner.policy; }
+
+// True for no owner, for CL.THROTTLE and for a position of a policy.
+bool IsOwner(const LimitOwner& owner) {
+  if (!IsPolicyId(owner.policy)) return owner.position == 0;
+  return owner.position < kPolicyLimitsMax;
+}
+
+// True for a limit that buckets can have: CL.THROTTLE's is a token bucket.
+bool HasRecord(const Limit& limit) {
+  const bool is_throttles = limit.owner().policy == kThrottleOwner.policy;
+  const LimitShape& shape = limit.shape();
+  return limit.has_bucket() && IsOwner(limit.owner()) &&
+         !(is_throttles && (shape.algorithm != Algorithm::kTokenBucket || shape.shadow));
+}
+
 bool TakeCapacities(Reader& reader, std::vector<Nanos>& capacities) {
   const auto count = reader.Take<std::uint8_t>();
   if (count > kPolicyLimitsMax) return false;
@@ -70,18 +103,32 @@ bool TakeCapacities(Reader& reader, std::vector<Nanos>& capacities) {
   return true;
 }
 
+// True if each limit of the policy has its greatest capacity, which is no less than its present
+// one.
+bool CoversLimits(const std::vector<Nanos>& greatest_capacities, const PolicyLimits& limits) {
+  if (greatest_capacities.size() < limits.size()) return false;
+  return std::ranges::equal(
+      limits, std::span(greatest_capacities).first(limits.size()),
+      [](const PolicyLimit& limit, Nanos greatest) { return limit.limit.capacity() <= greatest; });
+}
+
 }  // namespace
 
 void AppendBucketKey(const BucketKey& key, std::string& out) {
+  WEIR_CHECK(key.partition < kPartitionCount);
+  WEIR_CHECK(key.algorithm < Algorithm::kUnlimited);
+  const std::size_t begin = out.size();
   out.push_back(kBucketPrefix);
   AppendNumber(key.generation, out);
   AppendNumber(key.partition, out);
   AppendNumber(key.hash, out);
   AppendNumber(static_cast<std::uint8_t>(key.algorithm), out);
   AppendNumber(key.limit, out);
+  WEIR_CHECK(out.size() - begin == kBucketKeyBytes);
 }
 
 void AppendBucketValue(const Bucket& bucket, std::string& out) {
+  WEIR_CHECK(!IsMarked(bucket));
   AppendNumber(bucket.high, out);
   AppendNumber(bucket.low, out);
   AppendNumber(bucket.extra, out);
@@ -117,12 +164,14 @@ std::string GenerationPrefix(std::uint32_t generation) {
 }
 
 std::string PartitionPrefix(std::uint32_t generation, std::uint16_t partition) {
+  WEIR_CHECK(partition <= kPartitionCount);
   std::string prefix = GenerationPrefix(generation);
   AppendNumber(partition, prefix);
   return prefix;
 }
 
-// A token bucket is full less than 1 ns after its whole nanoseconds, a fixed window at its end.
+// The two words hold the end of a fixed window, and of a token bucket the whole nanoseconds of its
+// TAT, which is less than 1 ns later.
 std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bucket) {
   if (key.algorithm == Algorithm::kSlidingWindow) return std::nullopt;
   const std::uint64_t nanos = std::uint64_t{Unmarked(bucket).high} << 32 | bucket.low;
@@ -132,6 +181,7 @@ std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bu
 std::string LimitKey(LimitId id) { return NumberedKey(kLimitPrefix, id); }
 
 std::string LimitValue(const Limit& limit) {
+  WEIR_CHECK(HasRecord(limit));
   std::string value;
   AppendNumber(limit.owner().policy, value);
   AppendNumber(limit.owner().position, value);
@@ -155,14 +205,22 @@ std::optional<Limit> ReadLimitValue(std::string_view bytes) {
   if (!reader.Complete() || !word.ok() || word->kind != LimitWord::Kind::kLimit) {
     return std::nullopt;
   }
-  if (!word->limit->has_bucket()) return std::nullopt;
-  return word->limit->OwnedBy(owner);
+  if (word->cost || !word->label.empty()) return std::nullopt;
+  const Limit limit = word->limit->OwnedBy(owner);
+  if (!HasRecord(limit)) return std::nullopt;
+  return limit;
 }
 
-std::string PolicyKey(std::uint32_t id) { return NumberedKey(kPolicyPrefix, id); }
+std::string PolicyKey(std::uint32_t id) {
+  WEIR_CHECK(IsPolicyId(id));
+  return NumberedKey(kPolicyPrefix, id);
+}
 
-// Capacities that are those of the limits need not be kept.
+// Capacities are kept only where they exceed those of the limits.
 std::string PolicyValue(const Policy& policy) {
+  WEIR_CHECK(IsLabel(policy.name));
+  WEIR_CHECK(!policy.limits.empty());
+  WEIR_CHECK(policy.limits.size() <= kPolicyLimitsMax);
   std::string value;
   const bool has_capacities = HasHeldMore(policy);
   const unsigned flags =
@@ -171,6 +229,8 @@ std::string PolicyValue(const Policy& policy) {
   AppendNumber(static_cast<std::uint8_t>(policy.name.size()), value);
   value += policy.name;
   if (has_capacities) {
+    WEIR_CHECK(policy.greatest_capacities.size() <= kPolicyLimitsMax);
+    WEIR_CHECK(CoversLimits(policy.greatest_capacities, policy.limits));
     AppendNumber(static_cast<std::uint8_t>(policy.greatest_capacities.size()), value);
     for (const Nanos capacity : policy.greatest_capacities) {
       AppendNumber(static_cast<std::uint64_t>(capacity.count()), value);
@@ -189,23 +249,29 @@ std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
   const auto flags = reader.Take<std::uint8_t>();
   policy.from_file = (flags & kFromFile) != 0;
   policy.name = reader.TakeBytes(reader.Take<std::uint8_t>());
-  if ((flags & kHasCapacities) != 0 && !TakeCapacities(reader, policy.greatest_capacities)) {
-    return std::nullopt;
-  }
+  const bool has_capacities = (flags & kHasCapacities) != 0;
+  if (has_capacities && !TakeCapacities(reader, policy.greatest_capacities)) return std::nullopt;
   std::optional<PolicyLimits> limits = ReadPolicyLimits(reader.TakeRest());
   if (!key_reader.Complete() || !reader.Complete() || flags > (kFromFile | kHasCapacities) ||
       !limits) {
     return std::nullopt;
   }
   policy.limits = *std::move(limits);
+  if (!IsPolicyId(policy.id) || !IsLabel(policy.name)) return std::nullopt;
+  if (has_capacities != HasHeldMore(policy)) return std::nullopt;
+  if (has_capacities && !CoversLimits(policy.greatest_capacities, policy.limits)) {
+    return std::nullopt;
+  }
   return policy;
 }
 
 std::string OverrideKey(std::uint32_t policy, std::string_view key) {
+  WEIR_CHECK(IsPolicyId(policy));
   return NumberedKey(kOverridePrefix, policy).append(key);
 }
 
 std::string OverrideValue(const PolicyLimits& limits) {
+  WEIR_CHECK(!limits.empty());
   std::string value;
   AppendPolicyLimits(limits, value);
   return value;
@@ -217,7 +283,7 @@ std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view
   const auto policy = reader.Take<std::uint32_t>();
   const std::string_view whose = reader.TakeRest();
   std::optional<PolicyLimits> limits = ReadPolicyLimits(value);
-  if (!reader.Complete() || !limits) return std::nullopt;
+  if (!reader.Complete() || !IsPolicyId(policy) || !limits) return std::nullopt;
   return SavedOverride{policy, whose, *std::move(limits)};
 }
 
@@ -237,6 +303,8 @@ std::optional<std::uint32_t> ReadNumber(std::string_view bytes) {
 }
 
 std::string ClockValue(Instant mark) {
+  WEIR_CHECK(mark >= Instant{});
+  WEIR_CHECK(mark <= kInstantMax);
   std::string value;
   AppendNumber(static_cast<std::uint64_t>(mark.time_since_epoch().count()), value);
   return value;

@@ -1,16 +1,19 @@
-// The records of a database: what a server keeps on disk, byte by byte. docs/persistence-format.md
-// says the same for readers of the files, with a worked example.
+// The records of a data directory, byte by byte. docs/persistence-format.md describes them for
+// authors of other tools, with worked examples.
 //
-//     "B" generation partition hash algorithm limit  ->  bucket          one bucket
-//     "L" limit                                      ->  owner text      what a bucket's limit is
+//     "B" generation partition hash algorithm limit  ->  bucket          a bucket
+//     "L" limit                                      ->  owner text      the limit of that number
 //     "M" name                                       ->  value           one of kMeta*
-//     "O" policy key                                 ->  limits          one override
+//     "O" policy key                                 ->  limits          an override
 //     "P" policy                                     ->  flags name limits
 //
-// Numbers are big-endian, so that records sort as the table does: by partition, then by hash. A
-// record that does not read as one is Bad: the reader counts it and goes on.
+// Numbers are big-endian, so records sort as the table does: by partition, then by hash.
 //
-// Pure functions on bytes, no RocksDB; any bytes may be read.
+// The functions that make bytes assert that their argument is one that a server can have; those
+// that read bytes take any, and return nothing for bytes that no server has written. The caller
+// counts such a record as bad and goes on.
+//
+// Pure functions on bytes, without RocksDB.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +39,14 @@ inline constexpr char kMetaPrefix = 'M';
 inline constexpr char kOverridePrefix = 'O';
 inline constexpr char kPolicyPrefix = 'P';
 
-// The names of what there is one of, in the order of their keys.
-inline constexpr std::string_view kMetaClock = "clock";  // i64: the highest time handed out
-// i64: how far past `clock` the server that runs began; absent where it began at the wall clock
+// The names of the meta records, in the order of their keys.
+inline constexpr std::string_view kMetaClock = "clock";  // u64 ns: the highest time handed out
+// u64 ns: the time past `clock` at which the last start began; absent if it began at the wall clock
 inline constexpr std::string_view kMetaClockAllowance = "clock-allowance";
 inline constexpr std::string_view kMetaExhausted = "exhausted";     // of 0.1.0: erased, not read
 inline constexpr std::string_view kMetaFormat = "format";           // u32
 inline constexpr std::string_view kMetaGeneration = "generation";   // u32: of the live buckets
-inline constexpr std::string_view kMetaNextPolicy = "next-policy";  // u32: ids below are used
+inline constexpr std::string_view kMetaNextPolicy = "next-policy";  // u32: above all policies' ids
 inline constexpr std::string_view kMetaSecret = "secret";           // 16 bytes: of the key hashes
 inline constexpr std::string_view kMetaStopped = "stopped";  // u32: 1 after a clean stop, else 0
 
@@ -62,18 +65,19 @@ struct BucketKey {
 inline constexpr std::size_t kBucketKeyBytes = 20;
 inline constexpr std::size_t kBucketValueBytes = 12;
 
-// Appends the bytes to a buffer, which a writer of millions clears and uses again.
+// Appends the bytes to a buffer, which a writer of millions of records clears and reuses.
 void AppendBucketKey(const BucketKey& key, std::string& out);
 void AppendBucketValue(const Bucket& bucket, std::string& out);
 [[nodiscard]] std::optional<BucketKey> ReadBucketKey(std::string_view bytes);
 [[nodiscard]] std::optional<Bucket> ReadBucketValue(std::string_view bytes);
 
-// The bytes before the first bucket of a generation, and of a partition in it.
+// The beginning of the keys of a generation's buckets, and of those in one of its partitions.
+// Requires: partition <= kPartitionCount, which is the end of the last one.
 [[nodiscard]] std::string GenerationPrefix(std::uint32_t generation);
 [[nodiscard]] std::string PartitionPrefix(std::uint32_t generation, std::uint16_t partition);
 
-// When the bucket of these bytes is certainly full, as far as that can be told without its limit.
-// Nothing for sliding windows.
+// The time after which this bucket is full, whatever its limit is. Nothing for sliding windows,
+// which do not say it.
 [[nodiscard]] std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bucket);
 
 // --- Limits, policies, overrides ---
@@ -85,20 +89,20 @@ void AppendBucketValue(const Bucket& bucket, std::string& out);
 
 [[nodiscard]] std::string PolicyKey(std::uint32_t id);
 [[nodiscard]] std::string PolicyValue(const Policy& policy);
-// Without its overrides.
+// Returns the policy without its overrides.
 [[nodiscard]] std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value);
 
 [[nodiscard]] std::string OverrideKey(std::uint32_t policy, std::string_view key);
 [[nodiscard]] std::string OverrideValue(const PolicyLimits& limits);
 struct SavedOverride {
   std::uint32_t policy;
-  std::string_view key;  // in the bytes read
+  std::string_view key;  // a view into the record's key
   PolicyLimits limits;   // without an owner yet
 };
 [[nodiscard]] std::optional<SavedOverride> ReadOverride(std::string_view key,
                                                         std::string_view value);
 
-// --- What there is one of ---
+// --- Meta records ---
 
 [[nodiscard]] std::string MetaKey(std::string_view name);
 [[nodiscard]] std::string NumberValue(std::uint32_t number);

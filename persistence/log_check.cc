@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/base/check.h"
 #include "persistence/crc32c.h"
 
 namespace weir {
@@ -14,9 +15,12 @@ constexpr unsigned kWhole = 1;
 constexpr unsigned kFirst = 2;
 constexpr unsigned kLast = 4;
 
+static_assert(kBlockBytes - kHeaderBytes <= UINT16_MAX);  // A length has two bytes.
+
 struct LogRecord {
   std::size_t bytes;  // header and payload
   bool begins_write;
+  bool ends_write;
 };
 
 // RocksDB masks the checksums that it stores.
@@ -24,7 +28,7 @@ constexpr std::uint32_t Masked(std::uint32_t crc) { return (crc >> 15 | crc << 1
 
 std::size_t BlockEnd(std::size_t offset) { return (offset / kBlockBytes + 1) * kBlockBytes; }
 
-// The record at an offset, if one is there that reads.
+// The record at an offset, if it is readable.
 std::optional<LogRecord> ReadRecord(std::string_view log, std::size_t offset) {
   const std::size_t end = std::min(log.size(), BlockEnd(offset));
   if (offset >= end || end - offset < kHeaderBytes) return std::nullopt;
@@ -36,17 +40,19 @@ std::optional<LogRecord> ReadRecord(std::string_view log, std::size_t offset) {
   const unsigned type = byte(6);
   if (type < kWhole || type > kLast || length > end - offset - kHeaderBytes) return std::nullopt;
   if (Masked(Crc32c(log.substr(offset + 6, 1 + length))) != crc) return std::nullopt;
-  return LogRecord{kHeaderBytes + length, type == kWhole || type == kFirst};
+  return LogRecord{kHeaderBytes + length, type == kWhole || type == kFirst,
+                   type == kWhole || type == kLast};
 }
 
-// Where the record behind one that ends at `offset` begins.
+// The beginning of the record that follows one that ends at `offset`.
 std::size_t SkipBlockEnd(std::size_t offset) {
   const std::size_t end = BlockEnd(offset);
   return end - offset < kHeaderBytes ? end : offset;
 }
 
+// True if a write begins behind the unreadable record at `bad`.
 bool HasWriteBehind(std::string_view log, std::size_t bad) {
-  // The length of a bad record may be what is bad, so the next one may begin at any byte.
+  // If the length of the record is damaged, the next record may begin at any byte of the block.
   const std::size_t next_block = BlockEnd(bad);
   for (std::size_t offset = bad + 1; offset < std::min(next_block, log.size()); ++offset) {
     const std::optional<LogRecord> record = ReadRecord(log, offset);
@@ -67,12 +73,17 @@ bool HasWriteBehind(std::string_view log, std::size_t bad) {
 
 std::optional<std::size_t> FindLogDamage(std::string_view log) {
   std::size_t offset = 0;
+  bool is_inside_write = false;
   while (offset < log.size()) {
     const std::optional<LogRecord> record = ReadRecord(log, offset);
     if (!record) {
       return HasWriteBehind(log, offset) ? std::optional(offset) : std::nullopt;
     }
-    offset = SkipBlockEnd(offset + record->bytes);
+    if (record->begins_write == is_inside_write) return offset;
+    is_inside_write = !record->ends_write;
+    const std::size_t next = SkipBlockEnd(offset + record->bytes);
+    WEIR_CHECK(next > offset);
+    offset = next;
   }
   return std::nullopt;
 }

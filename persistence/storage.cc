@@ -13,14 +13,15 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/rules/rule.h"
+#include "persistence/bucket_check.h"
 #include "persistence/format.h"
 
 namespace weir {
 namespace {
 
-// A time later than this cannot have come from a rule: the greatest of them is an instant, a wait
-// and an empty bucket.
+// The latest time in a bucket: that of an empty one after the longest wait at the last instant.
 constexpr Instant kTimeMax = kInstantMax + kMaxWaitMax + kCapacityMax;
+static_assert(kTimeMax.time_since_epoch() > kInstantMax.time_since_epoch() + kPeriodMax);
 
 constexpr std::size_t kErasedAtOnce = 1 << 16;
 
@@ -37,10 +38,15 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(const DatabaseOptions& op
     is_new = false;
     return false;
   }));
-  const absl::Status ready = is_new ? storage->Begin() : storage->ReadMeta();
-  if (ready.ok()) return storage;
-  return absl::Status(ready.code(),
-                      absl::StrCat("data directory ", options.directory, ": ", ready.message()));
+  WEIR_RETURN_IF_ERROR(is_new ? storage->Begin() : storage->ReadMeta());
+  return storage;
+}
+
+// The error of a meta record.
+absl::Status Storage::RecordIs(std::string_view how, std::string_view name) const {
+  return absl::DataLossError(absl::StrCat("data directory ", database_->directory(),
+                                          ": the record '", AbslView(name), "' is ",
+                                          AbslView(how)));
 }
 
 absl::Status Storage::Begin() {
@@ -60,13 +66,11 @@ absl::Status Storage::ReadMeta() {
     const absl::StatusOr<std::string> value = database_->Get(MetaKey(name));
     if (absl::IsNotFound(value.status())) {
       if (presence == kOptional) return absl::OkStatus();
-      return absl::DataLossError(absl::StrCat("the record '", AbslView(name), "' is missing"));
+      return RecordIs("missing", name);
     }
     if (!value.ok()) return value.status();
     const auto decoded = read(*value);
-    if (!decoded) {
-      return absl::DataLossError(absl::StrCat("the record '", AbslView(name), "' is damaged"));
-    }
+    if (!decoded) return RecordIs("damaged", name);
     into = *decoded;
     return absl::OkStatus();
   };
@@ -74,34 +78,47 @@ absl::Status Storage::ReadMeta() {
   WEIR_RETURN_IF_ERROR(get(kMetaFormat, kRequired, ReadNumber, format));
   if (format != kFormatVersion) {
     return absl::FailedPreconditionError(
-        absl::StrCat("it has format ", format, ", and this server reads format ", kFormatVersion));
+        absl::StrCat("data directory ", database_->directory(), ": it has format ", format,
+                     ", and this server reads format ", kFormatVersion));
   }
   std::uint32_t stopped = 0;
   WEIR_RETURN_IF_ERROR(get(kMetaSecret, kRequired, ReadSecret, secret_));
   WEIR_RETURN_IF_ERROR(get(kMetaStopped, kRequired, ReadNumber, stopped));
+  if (stopped > 1) return RecordIs("damaged", kMetaStopped);
   unclean_restart_ = stopped == 0;
   const absl::Status exhausted = database_->Get(MetaKey(kMetaExhausted)).status();
   if (!exhausted.ok() && !absl::IsNotFound(exhausted)) return exhausted;
   had_exhausted_record_ = exhausted.ok();
-  // Written by the first use and the first save only.
+  // A database that was never loaded or saved does not have these.
   WEIR_RETURN_IF_ERROR(get(kMetaClock, kOptional, ReadClock, clock_mark_));
   Instant allowance{};
   WEIR_RETURN_IF_ERROR(get(kMetaClockAllowance, kOptional, ReadClock, allowance));
   clock_allowance_ = allowance.time_since_epoch();
+  const bool has_clock = clock_mark_ > Instant{};
+  if (clock_allowance_ > Nanos{0} && !has_clock) return RecordIs("missing", kMetaClock);
   WEIR_RETURN_IF_ERROR(get(kMetaNextPolicy, kOptional, ReadNumber, next_policy_));
   return get(kMetaGeneration, kOptional, ReadNumber, generation_);
 }
 
-// Reads the records of one load into the limiter and the policies.
+// A load: takes one record after the other and hands it to the limiter or the policies.
 class Storage::Loading {
  public:
-  Loading(Limiter& limiter, Policies& policies, const LoadOptions& options, LoadReport& report)
-      : limiter_(limiter), policies_(policies), options_(options), report_(report) {}
+  Loading(const Storage& storage, Limiter& limiter, Policies& policies, const LoadOptions& options,
+          LoadReport& report)
+      : storage_(storage),
+        limiter_(limiter),
+        policies_(policies),
+        options_(options),
+        report_(report) {}
 
   void AddPolicy(std::string_view key, std::string_view value) {
     const std::optional<Policy> policy = ReadPolicy(key, value);
-    // Of a damaged one at least the buckets stay.
+    // The buckets of a damaged policy stay.
     if (const std::optional<std::uint32_t> id = ReadNumber(key.substr(1))) policy_ids_.insert(*id);
+    if (policy && policy->id >= storage_.next_policy_) {
+      damage_ = storage_.RecordIs("damaged", kMetaNextPolicy);
+      return;
+    }
     if (!policy || !policies_.Restore(*policy)) return CountBad();
   }
 
@@ -118,7 +135,7 @@ class Storage::Loading {
     if (!id || !limit) return CountBad();
     const std::uint32_t owner = limit->owner().policy;
     const bool has_owner = owner != 0 && limit->owner() != kThrottleOwner;
-    // Deleted, and the server ended before it forgot the rest: its buckets are dropped.
+    // The policy was deleted, and the server ended before it had erased the rest.
     if (has_owner && !policy_ids_.contains(owner)) {
       gone_.emplace_back(key);
       return;
@@ -127,27 +144,39 @@ class Storage::Loading {
     limits_.emplace(*id, *limit);
   }
 
-  // In the order of their keys.
+  // Requires: buckets in the order of their keys.
   void AddBucket(std::string_view key, std::string_view value) {
     const std::optional<BucketKey> bucket_key = ReadBucketKey(key);
     const std::optional<Bucket> bucket = ReadBucketValue(value);
     if (!bucket_key || !bucket) return CountBad();
+    if (bucket_key->generation != storage_.generation_) {
+      damage_ = storage_.RecordIs("damaged", kMetaGeneration);
+      return;
+    }
     const std::optional<Instant> full = CertainlyFullAfter(*bucket_key, *bucket);
     if (full && *full > kTimeMax) return CountBad();
     const auto limit = limits_.find(bucket_key->limit);
-    // A limit of another algorithm: the id was given out again after this bucket was full.
+    // If the algorithms differ, the id was given out again after this bucket was full.
     if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
       return Drop(key, full);
     }
-    if (options_.drops_full && IsFull(limit->second, *bucket, options_.now)) {
-      return Drop(key, full);
+    const bool is_full = IsFull(limit->second, *bucket, options_.now);
+    if (is_full && options_.drops_full) return Drop(key, full);
+    // A full one may be of a limit that had the id before.
+    if (!is_full && !CanHaveLeft(limit->second, *bucket)) {
+      // It is erased, since the id may come to stand for a limit that can have left it.
+      gone_.emplace_back(key);
+      return CountBad();
     }
     if (bucket_key->partition != partition_) FlushPartition();
     partition_ = bucket_key->partition;
     buckets_.push_back({{bucket_key->hash, bucket_key->limit}, *bucket});
   }
 
-  // The records of the last scan that are not to be there any more, in the order of their keys.
+  // Ok, or the damage to a meta record that another record has shown.
+  [[nodiscard]] const absl::Status& damage() const { return damage_; }
+
+  // Records from the last scan to erase, in key order.
   [[nodiscard]] std::size_t gone() const { return gone_.size(); }
   [[nodiscard]] std::vector<std::string> TakeGone() { return std::exchange(gone_, {}); }
 
@@ -159,8 +188,8 @@ class Storage::Loading {
   }
 
  private:
-  // A number may stand for another limit one day: what has been left of the one before must be
-  // full for good by then, or gone.
+  // The id of a limit may be given out again. By then each record of the earlier limit must be of a
+  // bucket that stays full under every limit, or must be erased.
   void Drop(std::string_view key, std::optional<Instant> full) {
     report_.dropped.fetch_add(1, std::memory_order_relaxed);
     const bool stays_full = options_.drops_full && full && *full < options_.now;
@@ -168,10 +197,12 @@ class Storage::Loading {
   }
   void CountBad() { report_.bad.fetch_add(1, std::memory_order_relaxed); }
 
+  const Storage& storage_;
   Limiter& limiter_;
   Policies& policies_;
   const LoadOptions options_;
   LoadReport& report_;
+  absl::Status damage_;
   absl::flat_hash_set<std::uint32_t> policy_ids_;
   absl::flat_hash_map<LimitId, Limit> limits_;
   std::uint16_t partition_ = 0;
@@ -181,7 +212,11 @@ class Storage::Loading {
 
 absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
                            LoadReport& report, const std::atomic<bool>& stop) {
-  Loading loading(limiter, policies, options, report);
+  WEIR_CHECK(limiter.size().buckets == 0);
+  WEIR_CHECK(policies.All().empty());
+  WEIR_CHECK(options.now <= kInstantMax);
+  WEIR_CHECK(!options.clock_allowance || clock_mark_ > Instant{});
+  Loading loading(*this, limiter, policies, options, report);
   const auto scan = [&](const std::string& first, const std::string& end,
                         void (Loading::*add)(std::string_view, std::string_view)) -> absl::Status {
     absl::Status erased;
@@ -189,9 +224,10 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
       if (key >= end || stop.load(std::memory_order_relaxed)) return false;
       (loading.*add)(key, value);
       if (loading.gone() >= kErasedAtOnce) erased = Erase(loading.TakeGone());
-      return erased.ok();
+      return erased.ok() && loading.damage().ok();
     }));
     WEIR_RETURN_IF_ERROR(erased);
+    WEIR_RETURN_IF_ERROR(loading.damage());
     if (stop) return absl::CancelledError("the load was stopped");
     return Erase(loading.TakeGone());
   };
@@ -201,10 +237,10 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   WEIR_RETURN_IF_ERROR(scan_all(kPolicyPrefix, &Loading::AddPolicy));
   WEIR_RETURN_IF_ERROR(scan_all(kOverridePrefix, &Loading::AddOverride));
   WEIR_RETURN_IF_ERROR(scan_all(kLimitPrefix, &Loading::AddLimit));
-  const std::string end =
-      generation_ == UINT32_MAX ? EndOfPrefix(kBucketPrefix) : GenerationPrefix(generation_ + 1);
-  WEIR_RETURN_IF_ERROR(scan(GenerationPrefix(generation_), end, &Loading::AddBucket));
+  WEIR_RETURN_IF_ERROR(
+      scan(GenerationPrefix(generation_), EndOfPrefix(kBucketPrefix), &Loading::AddBucket));
   loading.FlushPartition();
+  WEIR_CHECK(limiter.evicted() <= report.loaded);
   report.loaded -= limiter.evicted();  // for want of room
   policies.RestoreNextId(next_policy_);
   limiter.EndRestore(generation_);
@@ -218,8 +254,8 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
     if (had_exhausted_record_) writer.Erase(MetaKey(kMetaExhausted));
     writer.Put(MetaKey(kMetaStopped), NumberValue(0));
   };
-  // In a file of its own: then a log that is damaged later cannot take it back, and with it the
-  // knowledge that something may be lost.
+  // In a file of its own: a log that is damaged later would lose this record, and with it the fact
+  // that the server has not stopped cleanly.
   WEIR_RETURN_IF_ERROR(database_->Write(4, write, Database::WriteMode::kOwnFile));
   clock_allowance_ = options.clock_allowance.value_or(Nanos{0});
   return absl::OkStatus();
@@ -243,6 +279,7 @@ absl::Status Storage::MarkStopped(Instant mark) {
 
 absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& policies,
                            Instant mark, Instant drop_mark) {
+  WEIR_CHECK(drop_mark <= mark);
   const auto write_buckets = [&](Database::Writer& writer) {
     for (const std::uint16_t partition : limiter.rewritten_partitions) {
       const auto next = static_cast<std::uint16_t>(partition + 1);
@@ -253,19 +290,21 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     std::string value;
     for (const BucketChange& change : limiter.buckets) {
       key.clear();
-      AppendBucketKey({limiter.generation, change.partition, change.key.key_hash(),
-                       change.algorithm, change.key.limit},
-                      key);
+      const BucketKey bucket_key{limiter.generation, change.partition, change.key.key_hash(),
+                                 change.algorithm, change.key.limit};
+      AppendBucketKey(bucket_key, key);
       if (change.erased) {
         writer.Erase(key);
         continue;
       }
+      const std::optional<Instant> full = CertainlyFullAfter(bucket_key, change.bucket);
+      WEIR_CHECK(!full || *full <= kTimeMax);
       value.clear();
       AppendBucketValue(change.bucket, value);
       writer.Put(key, value);
     }
   };
-  // Few, so that they may be strings that are sorted.
+  // The other records are few, so they are kept as strings and sorted.
   std::vector<std::pair<std::string, std::optional<std::string>>> others;
   for (const LimitChange& change : limiter.limits) {
     others.emplace_back(LimitKey(change.id), std::nullopt);
@@ -277,10 +316,12 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(policies.next_id));
   for (const PolicyChanges::PolicyChange& change : policies.policies) {
+    WEIR_CHECK(change.id < policies.next_id);
     others.emplace_back(PolicyKey(change.id), std::nullopt);
     if (change.policy) others.back().second = PolicyValue(*change.policy);
   }
   for (const OverrideChange& change : policies.overrides) {
+    WEIR_CHECK(change.policy < policies.next_id);
     others.emplace_back(OverrideKey(change.policy, change.key), std::nullopt);
     if (change.limits) others.back().second = OverrideValue(*change.limits);
   }

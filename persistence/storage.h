@@ -1,12 +1,12 @@
-// The state of a limiter and its policies on disk: loaded once, then written as it changes.
+// The state of a limiter and its policies on disk: loaded once, then saved as it changes.
 //
 //     auto storage = Storage::Open({.directory = "data"});          // the secret, the clock's mark
-//     auto report = (*storage)->Load(limiter, policies, {.now = clock.Now()});
-//     (*storage)->Save(limiter.TakeChanges(now, false), policies.TakeChanges(), clock.Now());
+//     (*storage)->Load(limiter, policies, {.now = clock.Now()}, report, stop);
+//     (*storage)->Save(limiter.TakeChanges(now, false), policies.TakeChanges(), mark, mark);
 //     (*storage)->MarkStopped(clock.Now());
 //
-// It decides nothing about when to save and what to do when that fails: saver.h does. Not
-// thread-safe: one thread uses it.
+// When to save, and what to do after a failure, is decided in saver.h. Not thread-safe: one thread
+// uses it.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,63 +29,71 @@
 
 namespace weir {
 
-// How a load goes. Any thread may read it.
+// The progress of a load. Any thread may read it.
 struct LoadReport {
   std::atomic<std::uint64_t> loaded{0};   // buckets
-  std::atomic<std::uint64_t> dropped{0};  // buckets: full by now, or their limit or policy is gone
-  std::atomic<std::uint64_t> bad{0};      // records that do not read as any, or say what cannot be
+  std::atomic<std::uint64_t> dropped{0};  // buckets that are full, or whose limit or policy is gone
+  std::atomic<std::uint64_t> bad{0};      // records that no server has written
 };
 
 struct LoadOptions {
   Instant now{};
-  bool drops_full = true;  // buckets that are full by now; false where clients bring the time
-  // Set where the wall clock is behind the mark on disk and the clock began so far past the mark.
-  // Both stay on disk until the first save, so that restarts in a row add up to one allowance.
+  bool drops_full = true;  // buckets that are full at `now`; false where clients bring the time
+  // Set if the wall clock is behind the mark on disk: the time past the mark at which the clock
+  // began instead. Mark and allowance stay on disk until the first save, so that several restarts
+  // in a row use one allowance.
   std::optional<Nanos> clock_allowance = std::nullopt;
 };
 
 class Storage {
  public:
-  // Opens a directory, or begins a new database there. Fails as Database::Open does, and with
-  // kFailedPrecondition where the format is another than ours, naming both versions.
+  // Opens a directory, or begins a new database there. Fails as Database::Open does, with
+  // kFailedPrecondition if the format is not ours (the text has both versions), and with kDataLoss
+  // if a meta record is missing or damaged.
   static absl::StatusOr<std::unique_ptr<Storage>> Open(const DatabaseOptions& options);
 
-  // --- What the database was found to have ---
+  // --- What Open has found ---
 
   [[nodiscard]] const HashSecret& secret() const noexcept { return secret_; }
-  // The highest time that had been handed out when it was written last; the epoch if it is new.
+  // The highest time that had been handed out at the last write; the epoch in a new database.
   [[nodiscard]] Instant clock_mark() const noexcept { return clock_mark_; }
-  // How far past the mark the last use began, where it has saved nothing since; else 0.
+  // The time past the mark at which the last server's clock began, if that server has saved
+  // nothing; else 0.
   [[nodiscard]] Nanos clock_allowance() const noexcept { return clock_allowance_; }
-  // The server that used it last did not come to MarkStopped.
+  // True if the last server that used it has not called MarkStopped.
   [[nodiscard]] bool unclean_restart() const noexcept { return unclean_restart_; }
-  // A 0.1.0 server with `--unclean-restart empty` used it last. The first Load erases the record of
-  // that: a bucket without a record is full.
+  // True if a 0.1.0 server with `--unclean-restart empty` used it last. The first Load erases the
+  // record of that option: a bucket without a record is full.
   [[nodiscard]] bool had_exhausted_record() const noexcept { return had_exhausted_record_; }
   // As Database::accepted_losses.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
     return database_->accepted_losses();
   }
-  // Of the buckets on disk now.
+  // The generation of the buckets on disk.
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
 
-  // Fills a limiter and policies that are empty, and notes on disk that a server uses it. Returns
-  // kCancelled as soon as `stop` is true. Cost: about 0.5 us a bucket.
+  // Fills the limiter and the policies, and writes that a server uses the directory. Counts a bad
+  // record in the report and goes on. Fails with kDataLoss if a record contradicts a meta record,
+  // with kCancelled as soon as `stop` is true, and as Database does. Cost: about 0.5 us a bucket.
+  // Requires: an empty limiter, no policies.
   absl::Status Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
                     LoadReport& report, const std::atomic<bool>& stop);
 
-  // Writes what has changed: all of it is on disk afterwards, or none. `mark`: no earlier than any
-  // time that was handed out before. What is full before `drop_mark` may be left out from now on.
+  // Writes the changes, all or none. From then on buckets that were full before `drop_mark` may be
+  // dropped from disk. Requires: `mark` is no earlier than any time handed out before, and no
+  // earlier than `drop_mark`; no Save has failed before.
   absl::Status Save(const LimiterChanges& limiter, const PolicyChanges& policies, Instant mark,
                     Instant drop_mark);
 
-  // Notes that all was saved, and leaves every byte under a checksum. The last call.
+  // Writes that the server has saved all changes and stops, and moves all records into files whose
+  // every byte a checksum covers. The last call.
   absl::Status MarkStopped(Instant mark);
 
  private:
   class Loading;
 
   explicit Storage(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  [[nodiscard]] absl::Status RecordIs(std::string_view how, std::string_view name) const;
   absl::Status Begin();
   absl::Status ReadMeta();
   absl::Status Erase(const std::vector<std::string>& keys);

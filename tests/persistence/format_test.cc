@@ -23,6 +23,8 @@
 namespace weir {
 namespace {
 
+using namespace std::string_literals;
+
 std::string KeyOf(const BucketKey& key) {
   std::string bytes;
   AppendBucketKey(key, bytes);
@@ -80,6 +82,13 @@ rc::Gen<Limit> AnyKeptLimit() {
   return rc::gen::map(any, in_words);
 }
 
+// Any limit that CL.THROTTLE can have.
+rc::Gen<Limit> AnyThrottleLimit() {
+  return rc::gen::suchThat(AnyKeptLimit(), [](const Limit& limit) {
+    return limit.shape().algorithm == Algorithm::kTokenBucket && !limit.shape().shadow;
+  });
+}
+
 rc::Gen<PolicyLimits> AnyPolicyLimits() {
   return rc::gen::mapcat(Between<std::size_t>(1, 5), [](std::size_t count) {
     return rc::gen::exec([count] {
@@ -135,10 +144,17 @@ TEST(FormatTest, BucketsAreReadOnlyWhole) {
   const BucketKey key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kSlidingWindow, 7};
   ExpectOnlyWhole(KeyOf(key), true, ReadBucketKey);
   ExpectOnlyWhole(ValueOf({1, 2, 3}), false, ReadBucketValue);
-  EXPECT_FALSE(ReadBucketKey(KeyOf({1, kPartitionCount, 1, Algorithm::kTokenBucket, 1})));
-  EXPECT_FALSE(ReadBucketKey(KeyOf({1, 1, 1, Algorithm::kUnlimited, 1})));
-  EXPECT_FALSE(ReadBucketKey(KeyOf({1, 1, 1, static_cast<Algorithm>(255), 1})));
-  EXPECT_FALSE(ReadBucketValue(ValueOf(Marked({1, 2, 3})))) << "the mark is never written";
+  const auto key_with = [&](std::size_t at, std::uint8_t byte) {
+    std::string bytes = KeyOf(key);
+    bytes[at] = static_cast<char>(byte);
+    return bytes;
+  };
+  EXPECT_FALSE(ReadBucketKey(key_with(5, kPartitionCount >> 8))) << "partition 0x10bc";
+  EXPECT_FALSE(ReadBucketKey(key_with(15, static_cast<std::uint8_t>(Algorithm::kUnlimited))));
+  EXPECT_FALSE(ReadBucketKey(key_with(15, 255))) << "no such algorithm";
+  std::string marked = ValueOf({1, 2, 3});
+  marked[0] = '\x80';
+  EXPECT_FALSE(ReadBucketValue(marked)) << "the mark is never written";
 }
 
 // A bucket is full when it certainly is, and a token bucket 1 ns before it need not be.
@@ -159,9 +175,11 @@ TEST(FormatTest, CertainlyFullMeansFull) {
 TEST(FormatTest, LimitsRoundTrip) {
   CheckLaw(2'000, [] {
     const auto id = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<LimitId>());
-    const LimitOwner owner{*rc::gen::element<std::uint32_t>(0, 1, 77, UINT32_MAX),
-                           *rc::gen::element<std::uint32_t>(0, 1, 63)};
-    const Limit limit = (*AnyKeptLimit()).OwnedBy(owner);
+    const LimitOwner owner = *rc::gen::element(LimitOwner{}, LimitOwner{1, 0}, LimitOwner{77, 63},
+                                               LimitOwner{UINT32_MAX - 1, 1});
+    const bool is_throttles = *Between(0, 4) == 0;
+    const Limit limit = is_throttles ? (*AnyThrottleLimit()).OwnedBy(kThrottleOwner)
+                                     : (*AnyKeptLimit()).OwnedBy(owner);
     RC_ASSERT(ReadLimitKey(LimitKey(id)).value() == id);
     RC_ASSERT(ReadLimitValue(LimitValue(limit)).value() == limit);
   });
@@ -171,10 +189,21 @@ TEST(FormatTest, LimitsAreReadOnlyWhole) {
   ExpectOnlyWhole(LimitKey(7), true, ReadLimitKey);
   const std::string owner(8, '\0');
   EXPECT_TRUE(ReadLimitValue(owner + "10/s"));
-  for (const std::string_view word : {"", "10", "10/", "@free", "unlimited", "none", "10/s 10/s",
-                                      "10/s,cost=x", "1/s\n", "10/s,burst=0"}) {
+  for (const std::string_view word :
+       {"", "10", "10/", "@free", "unlimited", "none", "10/s 10/s", "10/s,cost=x", "1/s\n",
+        "10/s,burst=0", "10/s,cost=1", "10/s,name=a"}) {
     EXPECT_FALSE(ReadLimitValue(owner + std::string(word))) << word;
   }
+  const auto owned_by = [](const LimitOwner& other, std::string_view word) {
+    return ReadLimitValue((NumberValue(other.policy) + NumberValue(other.position)).append(word));
+  };
+  EXPECT_TRUE(owned_by({5, 63}, "10/s"));
+  EXPECT_FALSE(owned_by({5, 64}, "10/s")) << "a policy has 64 limits";
+  EXPECT_FALSE(owned_by({0, 1}, "10/s")) << "no policy has the number 0";
+  EXPECT_TRUE(owned_by(kThrottleOwner, "10/s"));
+  EXPECT_FALSE(owned_by({kThrottleOwner.policy, 1}, "10/s"));
+  EXPECT_FALSE(owned_by(kThrottleOwner, "10/s,fixed"));
+  EXPECT_FALSE(owned_by(kThrottleOwner, "10/s,shadow"));
   for (std::size_t length = 0; length < owner.size(); ++length) {
     EXPECT_FALSE(ReadLimitValue(owner.substr(0, length) + "10/s")) << length;
   }
@@ -183,12 +212,16 @@ TEST(FormatTest, LimitsAreReadOnlyWhole) {
 TEST(FormatTest, PoliciesAndOverridesRoundTrip) {
   CheckLaw(1'000, [] {
     Policy policy;
-    policy.id = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>());
+    policy.id = *Between<std::uint32_t>(1, UINT32_MAX - 1);
     policy.name = *rc::gen::element<std::string>("a", "free", std::string(kLabelBytesMax, 'x'));
     policy.from_file = *rc::gen::arbitrary<bool>();
     policy.limits = *AnyPolicyLimits();
-    if (*rc::gen::arbitrary<bool>())
-      policy.greatest_capacities = {Nanos{0}, kCapacityMax, Nanos{7}};
+    if (*rc::gen::arbitrary<bool>()) {
+      for (const PolicyLimit& limit : policy.limits) {
+        policy.greatest_capacities.push_back(limit.limit.capacity());
+      }
+      policy.greatest_capacities.push_back(Nanos{7});  // of a limit that is gone
+    }
     const std::optional<Policy> read = ReadPolicy(PolicyKey(policy.id), PolicyValue(policy));
     RC_ASSERT(read.has_value());
     RC_ASSERT(read->id == policy.id);
@@ -221,15 +254,38 @@ TEST(FormatTest, PoliciesAndOverridesAreReadOnlyWhole) {
   std::string name = value;
   name[1] = static_cast<char>(0xFF);
   EXPECT_FALSE(ReadPolicy(PolicyKey(5), name)) << "a name longer than the value";
+  EXPECT_FALSE(ReadPolicy(PolicyKey(5), "\1\4f*ee3/s"s)) << "no label";
+  EXPECT_FALSE(ReadPolicy(PolicyKey(5), "\1\0003/s"s)) << "no name";
+  EXPECT_FALSE(ReadPolicy("P\0\0\0\0"s, value)) << "no policy has the number 0";
+  EXPECT_FALSE(ReadPolicy("P\xFF\xFF\xFF\xFF", value)) << "that of CL.THROTTLE";
 
   const std::string key = OverrideKey(5, "");
   for (std::size_t length = 0; length < key.size(); ++length) {
     EXPECT_FALSE(ReadOverride(key.substr(0, length), "3/s")) << length;
   }
   EXPECT_FALSE(ReadOverride("P" + key.substr(1), "3/s"));
+  EXPECT_FALSE(ReadOverride("O\0\0\0\0a"s, "3/s")) << "no policy has the number 0";
   for (const std::string_view words : {"", " ", "3/s ", " 3/s", "3/s  3/s", "@free"}) {
     EXPECT_FALSE(ReadOverride(key, words)) << words;
   }
+}
+
+// Goal: the capacities of a policy cover its limits, and say more than these. Method: a policy of
+// two limits of 5 s and 1 h, with capacities around those.
+TEST(FormatTest, CapacitiesAreReadOnlyWhereTheyCoverTheLimits) {
+  const auto read = [](const std::vector<Nanos>& capacities) {
+    std::string value = "\2\4free"s + static_cast<char>(capacities.size());
+    for (const Nanos capacity : capacities) value += ClockValue(Instant{capacity});
+    return ReadPolicy(PolicyKey(5), value + "50/10s,burst=25 10/h");
+  };
+  const std::chrono::seconds first{5};
+  const std::chrono::hours second{1};
+  EXPECT_TRUE(read({first, second + Nanos{1}}));
+  EXPECT_TRUE(read({first, second, Nanos{1}})) << "there was a third limit";
+  EXPECT_FALSE(read({first, second})) << "nothing that the limits do not say";
+  EXPECT_FALSE(read({first + Nanos{1}})) << "none of the second limit";
+  EXPECT_FALSE(read({first + Nanos{1}, second - Nanos{1}})) << "less than the second limit";
+  EXPECT_FALSE(read({}));
 }
 
 TEST(FormatTest, MetaValuesRoundTripAndAreReadOnlyWhole) {
@@ -239,7 +295,9 @@ TEST(FormatTest, MetaValuesRoundTripAndAreReadOnlyWhole) {
   for (const Instant mark : {Instant{}, FakeClock::kStart, kInstantMax}) {
     EXPECT_EQ(ReadClock(ClockValue(mark)), mark);
   }
-  EXPECT_FALSE(ReadClock(ClockValue(kInstantMax + Nanos{1})));
+  std::string too_late = ClockValue(kInstantMax);
+  ++too_late.front();
+  EXPECT_FALSE(ReadClock(too_late));
   EXPECT_FALSE(ReadClock(std::string(8, '\xFF')));
   const HashSecret secret{1, 2, 3, 0, 255};
   EXPECT_EQ(ReadSecret(SecretValue(secret)), secret);

@@ -91,6 +91,36 @@ TEST_F(LogCheckTest, ALastWriteOfWhichOnlyTheEndIsThereIsTorn) {
   EXPECT_EQ(FindLogDamage(torn), std::nullopt);
 }
 
+// A record as RocksDB writes it. Types: 1 a whole write, 2 its first piece, 3 a middle one, 4 the
+// last.
+std::string RecordOf(char type, const std::string& bytes) {
+  const std::uint32_t crc = Crc32c(bytes, Crc32c(std::string(1, type)));
+  const std::uint32_t masked = (crc >> 15 | crc << 17) + 0xA282EAD8U;
+  std::string record;
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    record.push_back(static_cast<char>(masked >> shift));
+  }
+  record.push_back(static_cast<char>(bytes.size()));
+  return (record + '\0' + type).append(bytes);
+}
+
+TEST(LogRecordsTest, AWriteWithoutItsBeginningOrItsEndIsDamage) {
+  const auto log_of = [](const std::vector<int>& types) {
+    std::string log;
+    for (const int type : types) log += RecordOf(static_cast<char>(type), "payload");
+    return log;
+  };
+  const std::size_t record = RecordOf(1, "payload").size();
+  EXPECT_EQ(FindLogDamage(log_of({1, 2, 4, 2, 3, 3, 4, 1})), std::nullopt);
+  EXPECT_EQ(FindLogDamage(log_of({1, 2})), std::nullopt) << "torn";
+  EXPECT_EQ(FindLogDamage(log_of({1, 2, 3})), std::nullopt) << "torn";
+  EXPECT_EQ(FindLogDamage(log_of({4, 1})), 0U);
+  EXPECT_EQ(FindLogDamage(log_of({1, 3, 4})), record);
+  EXPECT_EQ(FindLogDamage(log_of({1, 4})), record);
+  EXPECT_EQ(FindLogDamage(log_of({2, 1})), record);
+  EXPECT_EQ(FindLogDamage(log_of({2, 3, 2, 4})), 2 * record);
+}
+
 TEST(Crc32cTest, AgreesWithTheStandard) {
   EXPECT_EQ(Crc32c(""), 0U);
   EXPECT_EQ(Crc32c("123456789"), 0xE3069283U);

@@ -1,6 +1,5 @@
-// Goal: what was saved is there after a restart, what was deleted stays deleted, and what cannot be
-// read is counted and passed over. Method: servers that start, save and end on one directory; where
-// something must be wrong on disk, records written with the database alone.
+// Goal: what was saved is there after a restart, and what was deleted stays deleted. Method:
+// servers that start, save and end on one directory.
 #include "persistence/storage.h"
 
 #include <filesystem>
@@ -15,57 +14,13 @@
 
 #include "persistence/format.h"
 #include "persistence/stop_file.h"
-#include "tests/persistence/kept_server.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/persistence/storage_fixture.h"
 
 namespace weir {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class StorageTest : public testing::Test {
- protected:
-  void Start() {
-    const absl::Status started = server_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-  }
-  void Save() { EXPECT_TRUE(server_.Save().ok()); }
-
-  // Writes one record while no server uses the directory.
-  void Write(const std::string& key, const std::string& value) {
-    const auto database = Database::Open({.directory = directory_.path()});
-    ASSERT_TRUE(database.ok()) << database.status();
-    EXPECT_TRUE((*database)->Write(1, [&](Database::Writer& to) { to.Put(key, value); }).ok());
-  }
-  std::size_t CountRecords(char prefix) {
-    const auto database = Database::Open({.directory = directory_.path()});
-    std::size_t count = 0;
-    EXPECT_TRUE((*database)
-                    ->Scan(std::string(1, prefix),
-                           [&](std::string_view key, std::string_view) {
-                             if (key[0] != prefix) return false;
-                             ++count;
-                             return true;
-                           })
-                    .ok());
-    return count;
-  }
-  static std::string KeyOf(const BucketKey& key) {
-    std::string bytes;
-    AppendBucketKey(key, bytes);
-    return bytes;
-  }
-  static std::string ValueOf(const Bucket& bucket) {
-    std::string bytes;
-    AppendBucketValue(bucket, bytes);
-    return bytes;
-  }
-
-  TemporaryDirectory directory_;
-  FakeClock clock_;
-  KeptServer server_{clock_, {.directory = directory_.path()}};
-};
 
 TEST_F(StorageTest, ANewDirectoryHasNothing) {
   Start();
@@ -237,36 +192,6 @@ TEST_F(StorageTest, FullSlidingWindowsAreErasedWhenTheyAreDropped) {
   EXPECT_EQ(CountRecords(kBucketPrefix), 1U) << "the other is full for good";
 }
 
-TEST_F(StorageTest, CountsWhatCannotBeAndGoesOn) {
-  Start();
-  server_.Decide("a", "10/h", 4);
-  EXPECT_TRUE(server_.Stop().ok());
-  const BucketKey key{0, 5, 77, Algorithm::kTokenBucket, 0};
-  const auto at = [&](std::uint64_t hash) {
-    BucketKey other = key;
-    other.hash = hash;
-    return KeyOf(other);
-  };
-  const std::string value = ValueOf({1, 0x10000000, 0});
-  Write(at(1), value.substr(0, 7));
-  Write(at(2), value + "x");
-  Write(at(3), ValueOf({UINT32_MAX, 0x7FFFFFFF, 0}));           // 2^63 - 1
-  Write(at(4), ValueOf({UINT32_MAX, UINT32_MAX, UINT32_MAX}));  // marked: -1
-  Write(at(5) + "x", value);
-  Write(LimitKey(7), "short");
-  Write(PolicyKey(7), "");
-  Write(OverrideKey(7, "a"), "10/h");  // There is no policy 7.
-  Start();
-  EXPECT_EQ(server_.found().bad, 8U);
-  EXPECT_EQ(server_.found().loaded, 1U);
-  EXPECT_EQ(server_.Remaining("a", "10/h"), 6);
-  server_.End();
-  Write("X", "of a later version");
-  Write(MetaKey("later"), "of a later version");
-  Start();
-  EXPECT_EQ(server_.found().bad, 8U);
-}
-
 // Goal: a directory that a server with --unclean-restart empty has left is read as any other, and
 // the record of that option goes with the first load.
 TEST_F(StorageTest, ReadsAnExhaustedRecordAsFull) {
@@ -375,78 +300,6 @@ TEST_F(StorageTest, RefusesAnotherFormat) {
   EXPECT_THAT(started.message(), HasSubstr("format 77"));
   EXPECT_THAT(started.message(), HasSubstr("format 1"));
   EXPECT_THAT(started.message(), HasSubstr(directory_.path()));
-}
-
-TEST_F(StorageTest, RefusesDamagedMeta) {
-  for (const std::string_view name : {kMetaClock, kMetaClockAllowance, kMetaFormat, kMetaGeneration,
-                                      kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
-    TemporaryDirectory directory;
-    KeptServer server(clock_, {.directory = directory.path()});
-    ASSERT_TRUE(server.Start().ok());
-    server.Decide("a", "10/h");
-    EXPECT_TRUE(server.Stop().ok());
-    {
-      const auto database = Database::Open({.directory = directory.path()});
-      ASSERT_TRUE(database.ok());
-      const auto write = [&](Database::Writer& to) { to.Put(MetaKey(name), "x"); };
-      EXPECT_TRUE((*database)->Write(1, write).ok());
-    }
-    const absl::Status started = server.Start();
-    EXPECT_EQ(started.code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(started.message(), HasSubstr("'" + std::string(name) + "' is damaged"));
-  }
-}
-
-// --- Format 1, forever ---
-
-// A database of format 1 in literal bytes. What is written here must never change: every later
-// version has to load it.
-TEST_F(StorageTest, LoadsFormatOne) {
-  const auto bytes = [](std::string_view hex) {
-    std::string text;
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-      const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-      text.push_back(static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1])));
-    }
-    return text;
-  };
-  {
-    const auto database = Database::Open({.directory = directory_.path()});
-    ASSERT_TRUE(database.ok()) << database.status();
-    const auto write = [&](Database::Writer& to) {
-      // Of generation 2, key "user:42" under the secret below: 2 of "10/h" are used at
-      // 2026-01-01 00:00:00 UTC, so it is full 12 minutes later.
-      to.Put(bytes("420000000206941c0ecc9e601f6c1d0000000007"), bytes("188672f99152200000000000"));
-      to.Put(bytes("4200000002ffff0000000000000000000000000a"), "no such partition");
-      to.Put(bytes("4c00000007"), bytes("0000000000000000") + "10/h");
-      to.Put(bytes("4c00000008"), bytes("0000000500000000") + "3/s");
-      to.Put("Mclock", bytes("18867251edfa0000"));
-      to.Put("Mformat", bytes("00000001"));
-      to.Put("Mgeneration", bytes("00000002"));
-      to.Put("Mnext-policy", bytes("00000009"));
-      to.Put("Msecret", bytes("000102030405060708090a0b0c0d0e0f"));
-      to.Put("Mstopped", bytes("00000001"));
-      to.Put(bytes("4f00000005757365723a3432"), "20/s");
-      to.Put(bytes("5000000005"), bytes("0004") + "free3/s 1000/h,fixed");
-    };
-    ASSERT_TRUE((*database)->Write(12, write).ok());
-  }
-  Start();
-  EXPECT_FALSE(server_.found().unclean_restart);
-  EXPECT_EQ(server_.found().clock_mark, FakeClock::kStart);
-  EXPECT_EQ(server_.found().generation, 2U);
-  EXPECT_EQ(server_.found().loaded, 1U);
-  EXPECT_EQ(server_.found().bad, 1U);
-  EXPECT_EQ(server_.Remaining("user:42", "10/h"), 8);
-  const auto free = server_.policies().Find("free");
-  ASSERT_TRUE(free);
-  EXPECT_EQ(free->id, 5U);
-  EXPECT_FALSE(free->from_file);
-  ASSERT_EQ(free->limits.size(), 2U);
-  EXPECT_EQ(PolicyLimitText(free->limits[1]), "1000/h,fixed");
-  EXPECT_EQ(PolicyLimitText(free->overrides->Find("user:42")->front()), "20/s");
-  server_.SetPolicy("next", "1/s");
-  EXPECT_EQ(server_.policies().Find("next")->id, 9U);
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+// A check of a saved bucket against its limit.
+//
+// A bucket that fails the check is damaged in a way that no checksum shows, or was written by
+// another program. Buckets that the rules (core/rules/) leave pass, since they have
+//
+//     token bucket     TAT <= kInstantMax + capacity + kMaxWaitMax, its fraction < denominator
+//     fixed window     end <= kInstantMax + period; aligned: a multiple of the period
+//                      used <= count
+//     sliding window   number <= kInstantMax / period
+//                      used <= count, before <= count
+//
+// A bucket of a policy or of CL.THROTTLE stays when the numbers of its limit change. So its
+// capacity, denominator and count are taken to be the greatest that a limit can have. (A sliding
+// window keeps its number modulo 2^32, so the numbers for periods below 1.1 s are not checked.)
+//
+// Pure and thread-safe. Cost: a few comparisons and at most one division.
+#pragma once
+
+#include "core/rules/bucket.h"
+#include "core/rules/limit.h"
+
+namespace weir {
+
+// False for a bucket that the rule of `limit` cannot have left. Requires: a limit with a bucket.
+[[nodiscard]] bool CanHaveLeft(const Limit& limit, const Bucket& bucket) noexcept;
+
+}  // namespace weir

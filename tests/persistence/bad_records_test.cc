@@ -1,0 +1,170 @@
+// Goal: a record that no server has written is never believed: it is counted and passed over, or
+// the start fails with its name. Method: records written into the directory of a server that has
+// stopped.
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "core/rules/fixed_window.h"
+#include "core/rules/sliding_window.h"
+#include "core/rules/token_bucket.h"
+#include "persistence/stop_file.h"
+#include "tests/persistence/storage_fixture.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+using BadRecordsTest = StorageTest;
+
+TEST_F(BadRecordsTest, CountsWhatCannotBeAndGoesOn) {
+  Start();
+  server_.Decide("a", "10/h", 4);
+  EXPECT_TRUE(server_.Stop().ok());
+  const BucketKey key{0, 5, 77, Algorithm::kTokenBucket, 0};
+  const auto at = [&](std::uint64_t hash) {
+    BucketKey other = key;
+    other.hash = hash;
+    return KeyOf(other);
+  };
+  const std::string value = ValueOf({1, 0x10000000, 0});
+  Write(at(1), value.substr(0, 7));
+  Write(at(2), value + "x");
+  Write(at(3), ValueOf({UINT32_MAX, 0x7FFFFFFF, 0}));    // 2^63 - 1
+  Write(at(4), std::string(kBucketValueBytes, '\xFF'));  // marked: -1
+  Write(at(5) + "x", value);
+  Write(LimitKey(7), "short");
+  Write(PolicyKey(7), "");
+  Write(OverrideKey(7, "a"), "10/h");  // There is no policy 7.
+  Start();
+  EXPECT_EQ(server_.found().bad, 8U);
+  EXPECT_EQ(server_.found().loaded, 1U);
+  EXPECT_EQ(server_.Remaining("a", "10/h"), 6);
+  server_.End();
+  Write("X", "of a later version");
+  Write(MetaKey("later"), "of a later version");
+  Start();
+  EXPECT_EQ(server_.found().bad, 8U);
+}
+
+// Goal: a bucket that its limit cannot have left is counted as bad and erased, as its limit's
+// number may stand for another one later. Method: windows of "now" with more than there can be in
+// them.
+TEST_F(BadRecordsTest, CountsAndErasesWhatALimitCannotHaveLeft) {
+  Start();
+  server_.Decide("a", "10/h", 4);                // limit 0
+  server_.Decide("a", "10/h,fixed,aligned", 4);  // limit 1
+  server_.Decide("a", "10/h,sliding", 4);        // limit 2
+  EXPECT_TRUE(server_.Stop().ok());
+  const std::chrono::hours hour{1};
+  const Instant end = clock_.Now() + hour;
+  const auto number = static_cast<std::uint32_t>(clock_.Now().time_since_epoch() / hour);
+  std::uint64_t hash = 0;
+  const auto write = [&](Algorithm algorithm, const Bucket& bucket) {
+    Write(KeyOf({0, 5, ++hash, algorithm, static_cast<LimitId>(algorithm)}), ValueOf(bucket));
+  };
+  using enum Algorithm;
+  write(kFixedWindow, BucketOf(FixedWindow{end, 10}));
+  write(kSlidingWindow, BucketOf(SlidingWindow{number, 10, 10}));
+  Start();
+  EXPECT_EQ(server_.found().bad, 0U);
+  EXPECT_EQ(server_.found().loaded, 5U);
+  server_.End();
+  write(kTokenBucket, BucketOfTat({end.time_since_epoch().count(), 1}));  // 360 s a token
+  write(kFixedWindow, BucketOf(FixedWindow{end, 11}));
+  write(kFixedWindow, BucketOf(FixedWindow{end - Nanos{1}, 1}));
+  write(kSlidingWindow, BucketOf(SlidingWindow{number, 11, 0}));
+  write(kSlidingWindow, BucketOf(SlidingWindow{number, 0, 11}));
+  EXPECT_EQ(CountRecords(kBucketPrefix), 10U);
+  Start();
+  EXPECT_EQ(server_.found().bad, 5U);
+  EXPECT_EQ(server_.found().loaded, 5U);
+  server_.End();
+  EXPECT_EQ(CountRecords(kBucketPrefix), 5U);
+}
+
+// Goal: a bucket that was full when its limit's number was given out again is not bad, whatever its
+// bytes say under the new limit. Method: such a bucket, one nanosecond after it is full.
+TEST_F(BadRecordsTest, AFullBucketOfAnEarlierLimitIsDropped) {
+  Start();
+  server_.Decide("a", "10/h", 4);  // limit 0: no fractions of a nanosecond
+  EXPECT_TRUE(server_.Stop().ok());
+  const Instant full = clock_.Now() - Nanos{1};
+  Write(KeyOf({0, 5, 1, Algorithm::kTokenBucket, 0}),
+        ValueOf(BucketOfTat({full.time_since_epoch().count(), 2})));
+  Start();
+  EXPECT_EQ(server_.found().bad, 0U);
+  EXPECT_EQ(server_.found().dropped, 1U);
+}
+
+// Goal: a directory whose meta records contradict the others is refused, with the name of the
+// record. Method: each of them written so, in a directory with a policy and a bucket.
+TEST_F(BadRecordsTest, RefusesMetaThatOtherRecordsContradict) {
+  const auto expect_refused = [&](std::string_view words) {
+    const absl::Status started = server_.Start();
+    EXPECT_EQ(started.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(started.message(), HasSubstr(directory_.path()));
+    EXPECT_THAT(started.message(), HasSubstr(std::string(words)));
+  };
+  Start();
+  server_.SetPolicy("free", "10/h");  // its number is 1
+  server_.limiter().Clear();
+  server_.Decide("a", "10/h");
+  EXPECT_TRUE(server_.Stop().ok());
+  Write(MetaKey(kMetaGeneration), NumberValue(0));
+  expect_refused("'generation' is damaged");
+  Write(MetaKey(kMetaGeneration), NumberValue(1));
+  Write(MetaKey(kMetaNextPolicy), NumberValue(1));
+  expect_refused("'next-policy' is damaged");
+  Write(MetaKey(kMetaNextPolicy), NumberValue(2));
+  Write(MetaKey(kMetaStopped), NumberValue(2));
+  expect_refused("'stopped' is damaged");
+  Write(MetaKey(kMetaStopped), NumberValue(1));
+  Write(MetaKey(kMetaClock), ClockValue(Instant{}));
+  Write(MetaKey(kMetaClockAllowance), ClockValue(Instant{Nanos{1}}));
+  expect_refused("'clock' is missing");
+  Write(MetaKey(kMetaClock), ClockValue(clock_.Now()));
+  Start();
+  EXPECT_EQ(server_.found().loaded, 1U);
+  EXPECT_EQ(server_.found().bad, 0U);
+}
+
+TEST_F(BadRecordsTest, RefusesDamagedMeta) {
+  for (const std::string_view name : {kMetaClock, kMetaClockAllowance, kMetaFormat, kMetaGeneration,
+                                      kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
+    TemporaryDirectory directory;
+    KeptServer server(clock_, {.directory = directory.path()});
+    ASSERT_TRUE(server.Start().ok());
+    server.Decide("a", "10/h");
+    EXPECT_TRUE(server.Stop().ok());
+    {
+      const auto database = Database::Open({.directory = directory.path()});
+      ASSERT_TRUE(database.ok());
+      const auto write = [&](Database::Writer& to) { to.Put(MetaKey(name), "x"); };
+      EXPECT_TRUE((*database)->Write(1, write).ok());
+    }
+    const absl::Status started = server.Start();
+    EXPECT_EQ(started.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(started.message(), HasSubstr("'" + std::string(name) + "' is damaged"));
+  }
+}
+
+TEST_F(BadRecordsTest, RefusesAStopFileThatItCannotRead) {
+  Start();
+  EXPECT_TRUE(server_.Stop().ok());
+  const std::filesystem::path path = directory_.path() + "/" + std::string(kStopFile);
+  ASSERT_TRUE(std::filesystem::remove(path));
+  std::filesystem::create_directory(path);
+  EXPECT_EQ(server_.Start().code(), absl::StatusCode::kUnavailable);
+  std::filesystem::remove(path);
+  Start();
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,116 @@
+// Goal: every bucket that a rule can leave passes the check, and none beyond the rules' promises
+// does. Method: random histories under one limit, or under the changing limits of one owner, with
+// time that also goes back; then for each promise the last bucket that keeps it and the first that
+// does not.
+#include "persistence/bucket_check.h"
+
+#include <algorithm>
+
+#include "gtest/gtest.h"
+
+#include "core/rules/fixed_window.h"
+#include "core/rules/rule.h"
+#include "core/rules/sliding_window.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/generators.h"
+#include "tests/support/windows.h"
+
+namespace weir {
+namespace {
+
+constexpr LimitOwner kPolicysFirst{5, 0};
+
+// Any limit with a bucket. Those of one algorithm have one identity under an owner.
+rc::Gen<Limit> AnyLimitWithBucket(Algorithm algorithm, bool aligned, Nanos period) {
+  return rc::gen::exec([=] {
+    if (algorithm == Algorithm::kTokenBucket) return *AnyLimit();
+    const auto count = static_cast<std::int64_t>(*NumberUpTo(kWindowCountMax));
+    return WindowOf(algorithm, std::max<std::int64_t>(count, 1), period, aligned);
+  });
+}
+
+// Returns the bucket after a random request.
+Bucket After(const Limit& limit, Bucket bucket, Instant now) {
+  const auto cost = static_cast<std::uint64_t>(
+      *rc::gen::oneOf(Between<std::int64_t>(0, 3), NumberUpTo(limit.capacity_tokens())));
+  const Nanos max_wait{*rc::gen::element(std::int64_t{0}, kMaxWaitMax.count())};
+  if (*Between(0, 4) == 0) return RefundLimit(limit, bucket, now, cost, max_wait);
+  const bool is_patient = limit.shape().algorithm == Algorithm::kTokenBucket;
+  return DecideLimit(limit, bucket, now, cost, max_wait, is_patient ? max_wait : Nanos{0}).bucket;
+}
+
+TEST(BucketCheckTest, WhatARuleLeavesPasses) {
+  CheckLaw(3'000, [] {
+    const auto algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow,
+                                             Algorithm::kSlidingWindow);
+    const bool aligned = algorithm == Algorithm::kFixedWindow && *rc::gen::arbitrary<bool>();
+    const Nanos period{std::max(kSlidingPeriodMin.count(), *NumberUpTo(kPeriodMax.count()))};
+    const bool has_owner = *rc::gen::arbitrary<bool>();
+    Limit limit = *AnyLimitWithBucket(algorithm, aligned, period);
+    Bucket bucket;
+    for (int request = 0; request < 8; ++request) {
+      if (has_owner) {
+        limit = (*AnyLimitWithBucket(algorithm, aligned, period)).OwnedBy(kPolicysFirst);
+      }
+      bucket = After(limit, bucket, *AnyInstant());
+      RC_ASSERT(CanHaveLeft(limit, bucket));
+    }
+  });
+}
+
+Bucket BucketAt(Instant full, std::uint32_t fraction) {
+  return BucketOfTat({full.time_since_epoch().count(), fraction});
+}
+
+TEST(BucketCheckTest, ATokenBucketIsBoundedByItsLimit) {
+  const Limit limit = LimitOf("3/s,burst=7");  // 1/3 s a token
+  const Instant latest = kInstantMax + limit.capacity() + kMaxWaitMax;
+  EXPECT_TRUE(CanHaveLeft(limit, BucketAt(latest, 2)));
+  EXPECT_FALSE(CanHaveLeft(limit, BucketAt(latest + Nanos{1}, 0)));
+  EXPECT_FALSE(CanHaveLeft(limit, BucketAt(latest, 3)));
+  for (const LimitOwner owner : {kPolicysFirst, kThrottleOwner}) {
+    const Limit owned = limit.OwnedBy(owner);
+    const Instant latest_of_all = kInstantMax + kCapacityMax + kMaxWaitMax;
+    EXPECT_TRUE(CanHaveLeft(owned, BucketAt(latest_of_all, kDenominatorMax - 1)));
+    EXPECT_FALSE(CanHaveLeft(owned, BucketAt(latest_of_all + Nanos{1}, 0)));
+    EXPECT_FALSE(CanHaveLeft(owned, BucketAt(latest, kDenominatorMax)));
+  }
+}
+
+TEST(BucketCheckTest, AFixedWindowIsBoundedByItsLimit) {
+  const Limit limit = LimitOf("10/h,fixed");
+  const std::chrono::hours hour{1};
+  const auto window = [](Instant end, std::uint32_t used) {
+    return BucketOf(FixedWindow{end, used});
+  };
+  EXPECT_TRUE(CanHaveLeft(limit, window(kInstantMax + hour, 10)));
+  EXPECT_FALSE(CanHaveLeft(limit, window(kInstantMax + hour + Nanos{1}, 10)));
+  EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 11)));
+  const Limit owned = limit.OwnedBy(kPolicysFirst);
+  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, kWindowCountMax)));
+  EXPECT_FALSE(CanHaveLeft(owned, window(FakeClock::kStart, kWindowCountMax + 1U)));
+  EXPECT_FALSE(CanHaveLeft(owned, window(kInstantMax + hour + Nanos{1}, 10)));
+  for (const Limit& aligned :
+       {LimitOf("10/h,fixed,aligned"), LimitOf("10/h,fixed,aligned").OwnedBy(kPolicysFirst)}) {
+    EXPECT_TRUE(CanHaveLeft(aligned, window(FakeClock::kStart + hour, 1)));
+    EXPECT_FALSE(CanHaveLeft(aligned, window(FakeClock::kStart + hour + Nanos{1}, 1)));
+  }
+}
+
+TEST(BucketCheckTest, ASlidingWindowIsBoundedByItsLimit) {
+  const Limit limit = LimitOf("10/h,sliding");
+  const auto number =
+      static_cast<std::uint32_t>(kInstantMax.time_since_epoch() / std::chrono::hours{1});
+  const auto window = [](SlidingWindow bytes) { return BucketOf(bytes); };
+  EXPECT_TRUE(CanHaveLeft(limit, window({number, 10, 10})));
+  EXPECT_FALSE(CanHaveLeft(limit, window({number + 1, 1, 1})));
+  EXPECT_FALSE(CanHaveLeft(limit, window({number, 11, 1})));
+  EXPECT_FALSE(CanHaveLeft(limit, window({number, 1, 11})));
+  const Limit owned = limit.OwnedBy(kPolicysFirst);
+  EXPECT_TRUE(CanHaveLeft(owned, window({number, kWindowCountMax, kWindowCountMax})));
+  EXPECT_FALSE(CanHaveLeft(owned, window({number, 1, kWindowCountMax + 1U})));
+  EXPECT_TRUE(CanHaveLeft(LimitOf("10/s,sliding"), window({UINT32_MAX, 1, 1}))) << "modulo 2^32";
+}
+
+}  // namespace
+}  // namespace weir
