@@ -1,8 +1,11 @@
 // Goal: every later version loads what format 1 has kept, exactly. Method: records of format 1 in
-// literal bytes, which must never change.
+// literal bytes, and a directory that a server has left, both of which must never change.
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "tests/persistence/storage_fixture.h"
@@ -10,7 +13,31 @@
 namespace weir {
 namespace {
 
-using FormatOneTest = StorageTest;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class FormatOneTest : public StorageTest {
+ protected:
+  // The key's buckets, each as "<policy>#<position> <limit>: <remaining>".
+  std::vector<std::string> Buckets(std::string_view key) {
+    const auto present = [&](const Limit& limit) {
+      return server_.policies().PresentLimit(limit, key);
+    };
+    std::vector<std::string> lines;
+    for (const LiveBucket& bucket : server_.limiter().Inspect(key, clock_.Now(), present)) {
+      const LimitOwner owner = bucket.limit.owner();
+      lines.push_back(std::to_string(owner.policy) + "#" + std::to_string(owner.position) + " " +
+                      LimitText(bucket.limit) + ": " + std::to_string(bucket.remaining));
+    }
+    return lines;
+  }
+  static std::vector<std::string> Texts(const PolicyLimits& limits) {
+    std::vector<std::string> texts;
+    for (const PolicyLimit& limit : limits) texts.push_back(PolicyLimitText(limit));
+    return texts;
+  }
+};
 
 TEST_F(FormatOneTest, LoadsLiteralRecords) {
   const auto bytes = [](std::string_view hex) {
@@ -58,6 +85,47 @@ TEST_F(FormatOneTest, LoadsLiteralRecords) {
   EXPECT_EQ(PolicyLimitText(free->overrides->Find("user:42")->front()), "20/s");
   server_.SetPolicy("next", "1/s");
   EXPECT_EQ(server_.policies().Find("next")->id, 9U);
+}
+
+// tests/data/README.md has the commands that the server was given.
+TEST_F(FormatOneTest, LoadsADirectoryOfAServer) {
+  std::filesystem::copy(WEIR_SOURCE_DIR "/tests/data/format-1", directory_.path());
+  constexpr Instant kStopped{Nanos{1795563832437690236}};
+  clock_.Set(kStopped);
+  Start();
+  EXPECT_EQ(server_.found().clock_mark, kStopped);
+  EXPECT_FALSE(server_.found().unclean_restart);
+  EXPECT_EQ(server_.found().generation, 1U);
+  EXPECT_EQ(server_.found().loaded, 9U);
+  EXPECT_EQ(server_.found().dropped, 0U);
+  EXPECT_EQ(server_.found().bad, 0U);
+  EXPECT_THAT(Buckets("forgotten"), IsEmpty());
+  EXPECT_THAT(Buckets("user:1"),
+              UnorderedElementsAre("0#0 100/3000d: 97", "0#0 100/3000d,fixed: 96",
+                                   "0#0 100/3000d,fixed,aligned: 95", "0#0 100/3000d,sliding: 94",
+                                   "0#0 1/3000d,shadow: 0", "2#0 100/3000d: 98",
+                                   "2#1 7/3000d,fixed: 5", "4294967295#0 100/3000d: -1"));
+  const Limit throttle = LimitOf("100/3000d").OwnedBy(kThrottleOwner);
+  const KeyHash hash = server_.limiter().Hash("user:1");
+  EXPECT_EQ(server_.limiter()
+                .Peek({{.key = "user:1", .limit = &throttle, .cost = 0, .hash = hash}}, kStopped)
+                .remaining,
+            70);
+  EXPECT_THAT(Buckets("vip"), ElementsAre("2#0 500/3000d: 450"));
+
+  std::vector<std::string> names;
+  for (const auto& policy : server_.policies().All()) names.push_back(policy->name);
+  EXPECT_THAT(names, ElementsAre("ban", "free"));
+  EXPECT_THAT(Texts(server_.policies().Find("ban")->limits), ElementsAre("none"));
+  const auto free = server_.policies().Find("free");
+  EXPECT_EQ(free->id, 2U);
+  EXPECT_FALSE(free->from_file);
+  EXPECT_THAT(Texts(free->limits), ElementsAre("100/3000d", "7/3000d,fixed,name=daily"));
+  EXPECT_THAT(free->greatest_capacities, ElementsAre(std::chrono::hours{9000 * 24}, Nanos{0}));
+  EXPECT_THAT(free->overrides->Keys(), ElementsAre("vip"));
+  EXPECT_THAT(Texts(*free->overrides->Find("vip")), ElementsAre("500/3000d", "unlimited"));
+  server_.SetPolicy("next", "1/s");
+  EXPECT_EQ(server_.policies().Find("next")->id, 4U) << "3 was the last";
 }
 
 }  // namespace
