@@ -74,18 +74,6 @@ struct KeyPositions {
   int step = 0;
 };
 
-// One argument, as COMMAND DOCS describes it; a command's syntax line is made from these, too.
-struct ArgumentSpec {
-  enum class Type { kKey, kString, kInteger, kUnixTime, kPattern, kToken, kOneOf, kBlock };
-
-  std::string_view name;
-  Type type = Type::kString;
-  std::string_view token = {};  // the keyword that stands before it (for kToken: is it)
-  bool optional = false;
-  bool multiple = false;
-  std::span<const ArgumentSpec> parts = {};  // of kOneOf and kBlock
-};
-
 // A command to type, and its reply in the short form of the docs. All examples of a row run in
 // order against a fresh server whose clock stands still; docs/commands.md shows them, and a test
 // runs them.
@@ -103,15 +91,13 @@ struct CommandSpec {
   std::string_view since = "0.1.0";
   std::string_view complexity = "O(1)";
   std::string_view summary;
-  std::span<const ArgumentSpec> arguments = {};
+  std::string_view syntax = {};  // of the arguments: core/commands/command_syntax.h
   std::span<const Example> examples = {};
   Handler handler = nullptr;
 
   [[nodiscard]] bool Is(CommandFlags flag) const noexcept { return (flags & flag) != 0; }
 };
 
-// "RL.ALLOW key limit [limit ...] [COST cost] [AND ...] [WITHLIMITS] [AT unix-time]"
-[[nodiscard]] std::string CommandSyntax(const CommandSpec& spec);
 // "config|get", as Redis spells it.
 [[nodiscard]] std::string LowerName(const CommandSpec& spec);
 // The error of a request with too few or too many words.

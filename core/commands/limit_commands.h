@@ -3,9 +3,9 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "core/commands/command_spec.h"
-#include "core/commands/limit_arguments.h"
 #include "core/commands/limit_examples.h"
 #include "core/commands/limit_handlers.h"
 
@@ -15,6 +15,9 @@ using Handlers = LimitHandlers<LimitHost>;
 
 inline constexpr KeyPositions kOneKey = {.first = 1, .last = 1, .step = 1};
 inline constexpr KeyPositions kPolicyKey = {.first = 3, .last = 3, .step = 1};
+inline constexpr std::string_view kDecideSyntax =
+    "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] [WITHLIMITS] "
+    "[AT unix-time-ns]";
 
 inline constexpr std::array kLimitCommands = {
     CommandSpec{.name = "CL.THROTTLE",
@@ -26,7 +29,7 @@ inline constexpr std::array kLimitCommands = {
                     "Takes tokens as redis-cell does: one bucket a key. Answers limited (0 or 1), "
                     "the limit, remaining, seconds to retry (-1: no need, or never), and "
                     "seconds until full.",
-                .arguments = arguments::kThrottle,
+                .syntax = "key max-burst count-per-period period-seconds [quantity]",
                 .examples = examples::kThrottle,
                 .handler = Handlers::Throttle},
     CommandSpec{
@@ -38,7 +41,7 @@ inline constexpr std::array kLimitCommands = {
         .complexity = "O(limits)",
         .summary = "Takes tokens from all limits or from none. Answers allowed (0 or 1), remaining "
                    "tokens, retry_after_ms (-1: never), reset_after_ms, and which limit decided.",
-        .arguments = arguments::kDecide,
+        .syntax = kDecideSyntax,
         .examples = examples::kAllow,
         .handler = Handlers::Allow},
     CommandSpec{.name = "RL.HELP",
@@ -56,7 +59,7 @@ inline constexpr std::array kLimitCommands = {
                 .summary =
                     "Lists the key's buckets that are not full, 1,024 at most: limit, remaining, "
                     "reset_after_ms.",
-                .arguments = arguments::kOneKey,
+                .syntax = "key",
                 .examples = examples::kInspect,
                 .handler = Handlers::Inspect},
     CommandSpec{.name = "RL.PEEK",
@@ -66,7 +69,7 @@ inline constexpr std::array kLimitCommands = {
                 .group = "limit",
                 .complexity = "O(limits)",
                 .summary = "Answers what RL.ALLOW would answer, and changes nothing.",
-                .arguments = arguments::kDecide,
+                .syntax = kDecideSyntax,
                 .examples = examples::kPeek,
                 .handler = Handlers::Peek},
     CommandSpec{.name = "RL.POLICY",
@@ -80,14 +83,14 @@ inline constexpr std::array kLimitCommands = {
                 .group = "limit",
                 .complexity = "O(buckets)",
                 .summary = "Deletes a policy, its overrides and its buckets.",
-                .arguments = arguments::kPolicy,
+                .syntax = "policy",
                 .handler = Handlers::PolicyDel},
     CommandSpec{.name = "RL.POLICY|GET",
                 .arity = Exactly(3),
                 .flags = kReadOnly | kFast | kApplication,
                 .group = "limit",
                 .summary = "Returns the limits of a policy, null if there is none.",
-                .arguments = arguments::kPolicy,
+                .syntax = "policy",
                 .handler = Handlers::PolicyGet},
     CommandSpec{.name = "RL.POLICY|HELP",
                 .arity = Exactly(2),
@@ -110,7 +113,7 @@ inline constexpr std::array kLimitCommands = {
                 .summary =
                     "Gives one key other limits than the policy's. Its debts stay, position by "
                     "position.",
-                .arguments = arguments::kPolicyOverride,
+                .syntax = "policy key limit [limit ...]",
                 .examples = examples::kPolicyOverride,
                 .handler = Handlers::PolicyOverride},
     CommandSpec{.name = "RL.POLICY|OVERRIDES",
@@ -121,7 +124,7 @@ inline constexpr std::array kLimitCommands = {
                 .summary =
                     "Lists the keys that have other limits, with them; the first by key, 1,000 or "
                     "about 256 KiB of them at most.",
-                .arguments = arguments::kPolicy,
+                .syntax = "policy",
                 .handler = Handlers::PolicyOverrides},
     CommandSpec{.name = "RL.POLICY|RELOAD",
                 .arity = Exactly(2),
@@ -140,7 +143,7 @@ inline constexpr std::array kLimitCommands = {
         .flags = kWrite | kAdmin | kAlwaysChanges | kWholeTable,
         .group = "limit",
         .summary = "Makes a policy, or gives it other limits; every key's debts stay, in time.",
-        .arguments = arguments::kPolicySet,
+        .syntax = "policy limit [limit ...]",
         .examples = examples::kPolicySet,
         .handler = Handlers::PolicySet},
     CommandSpec{
@@ -150,7 +153,7 @@ inline constexpr std::array kLimitCommands = {
         .keys = kPolicyKey,
         .group = "limit",
         .summary = "Gives a key the policy's limits again. Returns 1 if it had others, else 0.",
-        .arguments = arguments::kPolicyKey,
+        .syntax = "policy key",
         .examples = examples::kPolicyUnoverride,
         .handler = Handlers::PolicyUnoverride},
     CommandSpec{.name = "RL.REFUND",
@@ -162,7 +165,7 @@ inline constexpr std::array kLimitCommands = {
                 .summary =
                     "Gives tokens back to all limits, never past full; a window gets back what its "
                     "current window holds.",
-                .arguments = arguments::kDecide,
+                .syntax = kDecideSyntax,
                 .examples = examples::kRefund,
                 .handler = Handlers::Refund},
     CommandSpec{
@@ -175,7 +178,7 @@ inline constexpr std::array kLimitCommands = {
         .summary =
             "Forgets the key's buckets: those of the limits, or all. Returns how many were not "
             "full.",
-        .arguments = arguments::kReset,
+        .syntax = "key [limit ...]",
         .examples = examples::kReset,
         .handler = Handlers::Reset},
     CommandSpec{
@@ -187,7 +190,7 @@ inline constexpr std::array kLimitCommands = {
         .summary =
             "Counts decisions since the last RESET, of all requests and of each limit: allowed, "
             "denied, shadow-denied, near-limit (80 % used). RESET forgets them and RL.TOP.",
-        .arguments = arguments::kStats,
+        .syntax = "[RESET]",
         .examples = examples::kStats,
         .handler = Handlers::Stats},
     CommandSpec{
@@ -200,7 +203,8 @@ inline constexpr std::array kLimitCommands = {
         .summary =
             "Takes as many tokens as all limits have, UPTO at most. Answers as RL.ALLOW does, "
             "and the tokens granted in the place of allowed.",
-        .arguments = arguments::kTake,
+        .syntax = "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
+                  "UPTO tokens [WITHLIMITS] [AT unix-time-ns]",
         .examples = examples::kTake,
         .handler = Handlers::Take},
     CommandSpec{.name = "RL.THROTTLE",
@@ -209,7 +213,7 @@ inline constexpr std::array kLimitCommands = {
                 .keys = kOneKey,
                 .group = "limit",
                 .summary = "The same as CL.THROTTLE.",
-                .arguments = arguments::kThrottle,
+                .syntax = "key max-burst count-per-period period-seconds [quantity]",
                 .examples = examples::kRlThrottle,
                 .handler = Handlers::Throttle},
     CommandSpec{.name = "RL.TOP",
@@ -219,7 +223,7 @@ inline constexpr std::array kLimitCommands = {
                 .complexity = "O(1000 * threads)",
                 .summary = "Lists the keys denied most (10, at most 1,000): key (its first 128 "
                            "bytes), estimated denials, and maximum overestimate.",
-                .arguments = arguments::kTop,
+                .syntax = "[rows]",
                 .examples = examples::kTop,
                 .handler = Handlers::Top},
     CommandSpec{
@@ -232,7 +236,7 @@ inline constexpr std::array kLimitCommands = {
         .summary =
             "Takes tokens as RL.ALLOW does, future ones if necessary, and answers when they are "
             "there: first come, first served. More than TIMEOUT ms away: a denial at once.",
-        .arguments = arguments::kWait,
+        .syntax = "key limit [limit ...] [COST cost] TIMEOUT milliseconds [WITHLIMITS]",
         .examples = examples::kWait,
         .handler = Handlers::Wait},
 };

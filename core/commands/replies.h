@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/commands/command_spec.h"
+#include "core/commands/command_syntax.h"
 #include "core/commands/limit_report.h"
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/live_bucket.h"

@@ -5,6 +5,8 @@
 #include <deque>
 #include <vector>
 
+#include "core/commands/command_syntax.h"
+
 namespace weir {
 namespace {
 
@@ -12,13 +14,13 @@ namespace {
 // literals.
 class Description {
  public:
-  explicit Description(const CommandSpec& row) {
+  explicit Description(const CommandSpec& row) : arguments_(ArgumentsOf(row)) {
     info_.version = &redis::kInfoVersion;
     info_.summary = Text(row.summary);
     info_.complexity = Text(row.complexity);
     info_.since = Text(row.since);
     info_.arity = static_cast<int>(row.arity.redis());
-    info_.arguments = List(row.arguments, row.keys.first != 0);
+    info_.arguments = List(arguments_, row.keys.first != 0);
     if (row.Is(kAndKeys) || !row.Is(kReadOnly) || row.keys.first == 0) return;
     // Else Redis takes its keys for changed.
     key_specs_[0] = {.flags = redis::kReadsKey,
@@ -36,46 +38,47 @@ class Description {
   static const char* Text(std::string_view text) { return text.empty() ? nullptr : text.data(); }
 
   // The arguments, with an empty one behind them; null if there are none.
-  redis::CommandArgument* List(std::span<const ArgumentSpec> specs, bool has_keys) {
-    if (specs.empty()) return nullptr;
-    std::vector<redis::CommandArgument>& list = lists_.emplace_back(specs.size() + 1);
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      const ArgumentSpec& spec = specs[i];
-      redis::CommandArgument& argument = list[i];
-      argument.name = Text(spec.name);
-      argument.type = TypeOf(spec, has_keys);
-      argument.key_spec = argument.type == redis::ArgumentType::kKey ? 0 : -1;
-      argument.token = Text(spec.token);
-      argument.flags = (spec.optional ? redis::kOptionalArgument : 0) |
-                       (spec.multiple ? redis::kMultipleArgument : 0);
-      argument.parts = List(spec.parts, has_keys);
+  redis::CommandArgument* List(std::span<const Argument> arguments, bool has_keys) {
+    if (arguments.empty()) return nullptr;
+    std::vector<redis::CommandArgument>& list = lists_.emplace_back(arguments.size() + 1);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& argument = arguments[i];
+      redis::CommandArgument& told = list[i];
+      told.name = Text(argument.name);
+      told.type = TypeOf(argument, has_keys);
+      told.key_spec = told.type == redis::ArgumentType::kKey ? 0 : -1;
+      told.token = Text(argument.token);
+      told.flags = (argument.optional ? redis::kOptionalArgument : 0) |
+                   (argument.multiple ? redis::kMultipleArgument : 0);
+      told.parts = List(argument.parts, has_keys);
     }
     return list.data();
   }
 
   // A key where the command has no positions of keys is a word like others.
-  static redis::ArgumentType TypeOf(const ArgumentSpec& spec, bool has_keys) {
-    switch (spec.type) {
-      case ArgumentSpec::Type::kKey:
+  static redis::ArgumentType TypeOf(const Argument& argument, bool has_keys) {
+    switch (argument.type) {
+      case Argument::Type::kKey:
         return has_keys ? redis::ArgumentType::kKey : redis::ArgumentType::kString;
-      case ArgumentSpec::Type::kString:
+      case Argument::Type::kString:
         return redis::ArgumentType::kString;
-      case ArgumentSpec::Type::kInteger:
+      case Argument::Type::kInteger:
         return redis::ArgumentType::kInteger;
-      case ArgumentSpec::Type::kUnixTime:
+      case Argument::Type::kUnixTime:
         return redis::ArgumentType::kUnixTime;
-      case ArgumentSpec::Type::kPattern:
+      case Argument::Type::kPattern:
         return redis::ArgumentType::kPattern;
-      case ArgumentSpec::Type::kToken:
+      case Argument::Type::kToken:
         return redis::ArgumentType::kToken;
-      case ArgumentSpec::Type::kOneOf:
+      case Argument::Type::kOneOf:
         return redis::ArgumentType::kOneOf;
-      case ArgumentSpec::Type::kBlock:
+      case Argument::Type::kBlock:
         return redis::ArgumentType::kBlock;
     }
     return redis::ArgumentType::kString;
   }
 
+  const std::vector<Argument> arguments_;
   redis::CommandInfo info_;
   std::array<redis::KeySpec, 2> key_specs_;  // the second ends the list
   std::deque<std::vector<redis::CommandArgument>> lists_;

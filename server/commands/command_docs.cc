@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 
 #include "core/base/status.h"
+#include "core/commands/command_syntax.h"
 #include "server/commands/command_table.h"
 #include "server/config/options.h"
 

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "core/commands/command_spec.h"
-#include "server/commands/command_arguments.h"
 #include "server/commands/command_examples.h"
 #include "server/commands/handlers.h"
 
@@ -29,7 +28,7 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kGreeting | kNotInTransaction | kSecret,
                 .group = "connection",
                 .summary = "Logs in as a user, or as the default user if none is named.",
-                .arguments = arguments::kAuth,
+                .syntax = "[username] password",
                 .handler = Auth},
     CommandSpec{.name = "CLIENT",
                 .arity = AtLeast(2),
@@ -66,7 +65,8 @@ inline constexpr std::array kConnectionCommands = {
                 .group = "connection",
                 .complexity = "O(connections)",
                 .summary = "Closes the connections that match all given filters. Returns how many.",
-                .arguments = arguments::kClientKill,
+                .syntax = "filter=(ip:port|filters=([ID client-id] [TYPE client-type] [USER "
+                          "username] [ADDR addr] [LADDR laddr] [SKIPME (YES|NO)]))",
                 .handler = ClientKill},
     CommandSpec{.name = "CLIENT|LIST",
                 .arity = AtLeast(2),
@@ -74,7 +74,7 @@ inline constexpr std::array kConnectionCommands = {
                 .group = "connection",
                 .complexity = "O(connections)",
                 .summary = "Lists the open connections, a line each.",
-                .arguments = arguments::kClientList,
+                .syntax = "[filter=(TYPE client-type|ID (client-id [client-id ...]))]",
                 .handler = ClientList},
     CommandSpec{
         .name = "CLIENT|NO-EVICT",
@@ -82,7 +82,7 @@ inline constexpr std::array kConnectionCommands = {
         .flags = kAboutOthers,
         .group = "connection",
         .summary = "Sets whether this client may be closed when clients hold too much memory.",
-        .arguments = arguments::kOnOrOff,
+        .syntax = "enabled=(ON|OFF)",
         .handler = ClientNoEvict},
     CommandSpec{.name = "CLIENT|PAUSE",
                 .arity = Between(3, 4),
@@ -90,7 +90,7 @@ inline constexpr std::array kConnectionCommands = {
                 .group = "connection",
                 .summary = "Pauses all commands, or those that may change buckets, for the given "
                            "milliseconds; CLIENT commands still run.",
-                .arguments = arguments::kPause,
+                .syntax = "milliseconds [what=(WRITE|ALL)]",
                 .handler = ClientPause},
     CommandSpec{
         .name = "CLIENT|REPLY",
@@ -98,21 +98,21 @@ inline constexpr std::array kConnectionCommands = {
         .flags = kAboutSelf | kNotInTransaction,
         .group = "connection",
         .summary = "Turns the connection's replies on or off; SKIP leaves out the next one.",
-        .arguments = arguments::kReplyMode,
+        .syntax = "mode=(ON|OFF|SKIP)",
         .handler = ClientReply},
     CommandSpec{.name = "CLIENT|SETINFO",
                 .arity = Exactly(4),
                 .flags = kAboutSelf,
                 .group = "connection",
                 .summary = "Notes the client's library and its version, for CLIENT LIST.",
-                .arguments = arguments::kSetInfo,
+                .syntax = "attr=(LIB-NAME libname|LIB-VER libver)",
                 .handler = ClientSetInfo},
     CommandSpec{.name = "CLIENT|SETNAME",
                 .arity = Exactly(3),
                 .flags = kAboutSelf,
                 .group = "connection",
                 .summary = "Names the connection, for CLIENT LIST.",
-                .arguments = arguments::kName,
+                .syntax = "connection-name",
                 .handler = ClientSetName},
     CommandSpec{.name = "CLIENT|UNBLOCK",
                 .arity = Between(3, 4),
@@ -121,7 +121,7 @@ inline constexpr std::array kConnectionCommands = {
                 .summary =
                     "Ends a connection's RL.WAIT: denied, as if its time had run out, or with an "
                     "error. Returns 1, or 0 if it did not wait.",
-                .arguments = arguments::kUnblock,
+                .syntax = "client-id [how=(TIMEOUT|ERROR)]",
                 .handler = ClientUnblock},
     CommandSpec{.name = "CLIENT|UNPAUSE",
                 .arity = Exactly(2),
@@ -135,7 +135,7 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kAboutSelf,
                 .group = "connection",
                 .summary = "Answers that cluster support is disabled.",
-                .arguments = arguments::kSubcommand,
+                .syntax = "subcommand [argument ...]",
                 .handler = NoCluster},
     CommandSpec{.name = "DISCARD",
                 .arity = Exactly(1),
@@ -149,7 +149,7 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kFast | kLoading | kApplication,
                 .group = "connection",
                 .summary = "Returns the message.",
-                .arguments = arguments::kMessage,
+                .syntax = "message",
                 .handler = Echo},
     CommandSpec{
         .name = "EXEC",
@@ -166,7 +166,7 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kGreeting | kNotInTransaction | kSecret,
                 .group = "connection",
                 .summary = "Greets the server and chooses RESP2 or RESP3.",
-                .arguments = arguments::kHello,
+                .syntax = "[arguments=(protover [AUTH (username password)] [SETNAME clientname])]",
                 .handler = Hello},
     CommandSpec{.name = "MULTI",
                 .arity = Exactly(1),
@@ -179,7 +179,7 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kFast | kApplication,
                 .group = "connection",
                 .summary = "Answers PONG, or the message.",
-                .arguments = arguments::kOptionalMessage,
+                .syntax = "[message]",
                 .examples = examples::kPing,
                 .handler = Ping},
     CommandSpec{.name = "QUIT",
@@ -213,7 +213,7 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kAboutSelf,
                 .group = "connection",
                 .summary = "Selects the database; 0 is the only one.",
-                .arguments = arguments::kIndex,
+                .syntax = "index",
                 .handler = Select},
     CommandSpec{.name = "UNWATCH",
                 .arity = Exactly(1),
@@ -231,7 +231,7 @@ inline constexpr std::array kConnectionCommands = {
         .complexity = "O(keys), each O(limits in use), at most a scan of 1/4096 of the table",
         .summary = "Makes EXEC do nothing if one of the keys has changed by then. A bucket that "
                    "fills up has not changed.",
-        .arguments = arguments::kManyKeys,
+        .syntax = "key [key ...]",
         .handler = Watch},
 };
 

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "core/commands/command_spec.h"
-#include "server/commands/command_arguments.h"
 #include "server/commands/command_examples.h"
 #include "server/commands/connection_commands.h"
 #include "server/commands/handlers.h"
@@ -31,7 +30,7 @@ inline constexpr std::array kObserverCommands = {
                 .flags = kAboutOthers,
                 .group = "server",
                 .summary = "Draws an event's history.",
-                .arguments = arguments::kEvent,
+                .syntax = "event",
                 .handler = LatencyGraph},
     CommandSpec{.name = "LATENCY|HELP",
                 .arity = Exactly(2),
@@ -46,7 +45,7 @@ inline constexpr std::array kObserverCommands = {
                 .complexity = "O(commands)",
                 .summary = "Returns the latencies of the given commands, or of all: for each, a "
                            "cumulative histogram in microseconds.",
-                .arguments = arguments::kHistogramOf,
+                .syntax = "[command ...]",
                 .handler = LatencyHistograms},
     CommandSpec{.name = "LATENCY|HISTORY",
                 .arity = Exactly(3),
@@ -54,7 +53,7 @@ inline constexpr std::array kObserverCommands = {
                 .group = "server",
                 .summary = "Returns the seconds in which an event was slow, each with its longest "
                            "time in milliseconds.",
-                .arguments = arguments::kEvent,
+                .syntax = "event",
                 .handler = LatencyHistory},
     CommandSpec{.name = "LATENCY|LATEST",
                 .arity = Exactly(2),
@@ -68,7 +67,7 @@ inline constexpr std::array kObserverCommands = {
                 .flags = kAboutOthers,
                 .group = "server",
                 .summary = "Deletes the given events, or all. Returns how many there were.",
-                .arguments = arguments::kEvents,
+                .syntax = "[event ...]",
                 .handler = LatencyReset},
     CommandSpec{.name = "MEMORY",
                 .arity = AtLeast(2),
@@ -101,7 +100,7 @@ inline constexpr std::array kObserverCommands = {
                 .group = "server",
                 .complexity = "O(limits in use), at most a scan of 1/4096 of the table",
                 .summary = "Returns the bytes that the key's buckets take; nil if all are full.",
-                .arguments = arguments::kMemoryUsage,
+                .syntax = "key [SAMPLES count]",
                 .examples = examples::kMemoryUsage,
                 .handler = MemoryUsage},
     CommandSpec{.name = "MONITOR",
@@ -126,7 +125,7 @@ inline constexpr std::array kObserverCommands = {
                     "Returns the latest commands that took slowlog-log-slower-than, 10 or the "
                     "given number: id, Unix time, microseconds, words, address and name of the "
                     "client.",
-                .arguments = arguments::kSlowlogGet,
+                .syntax = "[count]",
                 .handler = SlowlogGet},
     CommandSpec{.name = "SLOWLOG|HELP",
                 .arity = Exactly(2),

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
+#include "core/commands/command_syntax.h"
 #include "core/commands/replies.h"
 #include "protocol/arg_reader.h"
 #include "server/access/glob.h"
@@ -98,37 +99,37 @@ void WriteInfo(RespWriter& reply, const CommandSpec& spec) {
   for (const CommandSpec& subcommand : subcommands) WriteInfo(reply, subcommand);
 }
 
-std::string_view TypeName(ArgumentSpec::Type type) {
+std::string_view TypeName(Argument::Type type) {
   switch (type) {
-    case ArgumentSpec::Type::kKey:
+    case Argument::Type::kKey:
       return "key";
-    case ArgumentSpec::Type::kString:
+    case Argument::Type::kString:
       return "string";
-    case ArgumentSpec::Type::kInteger:
+    case Argument::Type::kInteger:
       return "integer";
-    case ArgumentSpec::Type::kUnixTime:
+    case Argument::Type::kUnixTime:
       return "unix-time";
-    case ArgumentSpec::Type::kPattern:
+    case Argument::Type::kPattern:
       return "pattern";
-    case ArgumentSpec::Type::kToken:
+    case Argument::Type::kToken:
       return "pure-token";
-    case ArgumentSpec::Type::kOneOf:
+    case Argument::Type::kOneOf:
       return "oneof";
-    case ArgumentSpec::Type::kBlock:
+    case Argument::Type::kBlock:
       break;
   }
   return "block";
 }
 
-void WriteArguments(RespWriter& reply, std::span<const ArgumentSpec> arguments) {
+void WriteArguments(RespWriter& reply, std::span<const Argument> arguments) {
   reply.Array(arguments.size());
-  for (const ArgumentSpec& argument : arguments) {
+  for (const Argument& argument : arguments) {
     std::vector<std::string_view> flags;
     if (argument.optional) flags.emplace_back("optional");
     if (argument.multiple) flags.emplace_back("multiple");
     // A block that repeats, repeats with its keyword: AND key limit AND key limit.
     if (argument.multiple && !argument.token.empty()) flags.emplace_back("multiple_token");
-    const bool key = argument.type == ArgumentSpec::Type::kKey;
+    const bool key = argument.type == Argument::Type::kKey;
     reply.Map(2 + (key ? 1 : 0) + (argument.token.empty() ? 0 : 1) + (flags.empty() ? 0 : 1) +
               (argument.parts.empty() ? 0 : 1));
     reply.Bulk("name");
@@ -157,7 +158,8 @@ void WriteArguments(RespWriter& reply, std::span<const ArgumentSpec> arguments) 
 void WriteDocs(RespWriter& reply, const CommandSpec& spec) {
   const auto subcommands = SubcommandsOf(spec);
   reply.Bulk(LowerName(spec));
-  reply.Map(4 + (spec.arguments.empty() ? 0 : 1) + (subcommands.empty() ? 0 : 1));
+  const std::vector<Argument> arguments = ArgumentsOf(spec);
+  reply.Map(4 + (arguments.empty() ? 0 : 1) + (subcommands.empty() ? 0 : 1));
   reply.Bulk("summary");
   reply.Bulk(spec.summary);
   reply.Bulk("since");
@@ -166,9 +168,9 @@ void WriteDocs(RespWriter& reply, const CommandSpec& spec) {
   reply.Bulk(spec.group);
   reply.Bulk("complexity");
   reply.Bulk(spec.complexity);
-  if (!spec.arguments.empty()) {
+  if (!arguments.empty()) {
     reply.Bulk("arguments");
-    WriteArguments(reply, spec.arguments);
+    WriteArguments(reply, arguments);
   }
   if (!subcommands.empty()) {
     reply.Bulk("subcommands");

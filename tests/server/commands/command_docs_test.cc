@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/commands/command_syntax.h"
 #include "server/commands/command_table.h"
 #include "tests/support/conversation.h"
 
@@ -34,7 +35,7 @@ TEST(CommandDocsTest, ThePageIsUpToDate) {
       << "docs/commands.md is stale or missing: run `./dev docs`";
 }
 
-TEST(CommandDocsTest, SyntaxLinesAreMadeOfTheArguments) {
+TEST(CommandDocsTest, SyntaxLinesHideTheNamesOfGroups) {
   const std::vector<std::pair<std::string_view, std::string_view>> lines = {
       {"RL.ALLOW",
        "RL.ALLOW key limit [limit ...] [COST cost] [AND key limit [limit ...] [COST cost] ...] "

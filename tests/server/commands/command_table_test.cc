@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "core/commands/command_syntax.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
@@ -102,16 +103,16 @@ TEST(CommandTableTest, ArityIsToldAsRedisTellsIt) {
 // The keys that a row announces are among its arguments, and the other way round.
 TEST(CommandTableTest, KeysAreArguments) {
   for (const CommandSpec& spec : CommandTable()) {
-    const bool has_key = std::ranges::any_of(spec.arguments, [](const ArgumentSpec& argument) {
-      return argument.type == ArgumentSpec::Type::kKey;
+    const bool has_key = std::ranges::any_of(ArgumentsOf(spec), [](const Argument& argument) {
+      return argument.type == Argument::Type::kKey;
     });
     EXPECT_EQ(has_key, spec.keys.first != 0) << spec.name;
   }
 }
 
-void ExpectWellFormed(const CommandSpec& spec, std::span<const ArgumentSpec> arguments) {
-  using Type = ArgumentSpec::Type;
-  for (const ArgumentSpec& argument : arguments) {
+void ExpectWellFormed(const CommandSpec& spec, std::span<const Argument> arguments) {
+  using Type = Argument::Type;
+  for (const Argument& argument : arguments) {
     EXPECT_FALSE(argument.name.empty()) << spec.name;
     EXPECT_EQ(argument.name, Lower(argument.name)) << spec.name;
     const bool nests = argument.type == Type::kOneOf || argument.type == Type::kBlock;
@@ -122,8 +123,32 @@ void ExpectWellFormed(const CommandSpec& spec, std::span<const ArgumentSpec> arg
   }
 }
 
+std::string Syntax(std::span<const Argument> arguments, const char* separator) {
+  std::string syntax;
+  for (const Argument& argument : arguments) {
+    std::string value = argument.token;
+    if (argument.type != Argument::Type::kToken) {
+      const char* between = argument.type == Argument::Type::kOneOf ? "|" : " ";
+      value += argument.token.empty() ? "" : " ";
+      value += argument.parts.empty() ? argument.name : Syntax(argument.parts, between);
+    }
+    if (argument.multiple) value += (argument.optional ? "" : " [" + value) + " ...";
+    if (argument.optional) value.insert(0, "[");
+    if (argument.optional || argument.multiple) value += "]";
+    syntax += (syntax.empty() ? "" : separator) + value;
+  }
+  return syntax;
+}
+
+// COMMAND DOCS and the syntax line say the same.
 TEST(CommandTableTest, ArgumentsAreWellFormed) {
-  for (const CommandSpec& spec : CommandTable()) ExpectWellFormed(spec, spec.arguments);
+  for (const CommandSpec& spec : CommandTable()) {
+    const std::vector<Argument> arguments = ArgumentsOf(spec);
+    ExpectWellFormed(spec, arguments);
+    std::string name(spec.name);
+    std::ranges::replace(name, '|', ' ');
+    EXPECT_EQ(CommandSyntax(spec), name + (arguments.empty() ? "" : " ") + Syntax(arguments, " "));
+  }
 }
 
 TEST(CommandTableTest, FindCommandFindsEveryRowInAnyCase) {
