@@ -12,14 +12,19 @@ LimitReport::Rows RowsOf(std::span<const Tally* const> tallies) {
   LimitReport::Rows rows;
   for (const Tally* tally : tallies) {
     tally->limits.ForEach([&rows](const std::string& name, const LimitCounts& counts) {
-      LimitReport::Numbers& row = rows[name];
-      row[0] += counts.allowed.value();
-      row[1] += counts.denied.value();
-      row[2] += counts.shadow_denied.value();
-      row[3] += counts.near_limit.value();
+      AddTotals(rows[name], counts.totals());
     });
   }
   return rows;
+}
+
+std::array<std::uint64_t, 2> RequestsOf(std::span<const Tally* const> tallies) {
+  std::array<std::uint64_t, 2> requests{};
+  for (const Tally* tally : tallies) {
+    requests[0] += tally->allowed.value();
+    requests[1] += tally->denied.value();
+  }
+  return requests;
 }
 
 }  // namespace
@@ -31,31 +36,15 @@ LimitReport::Rows LimitReport::Since(std::span<const Tally* const> tallies) cons
     const auto last = std::prev(rows.end());
     const Numbers numbers = last->second;
     rows.erase(last);
-    Numbers& others = rows[std::string(kOtherLimits)];
-    for (std::size_t i = 0; i < numbers.size(); ++i) others[i] += numbers[i];
+    AddTotals(rows[std::string(kOtherLimits)], numbers);
   }
   return rows;
 }
 
-LimitReport::Requests LimitReport::Count(std::span<const Tally* const> tallies) {
-  Requests requests;
-  for (const Tally* tally : tallies) {
-    requests.allowed += tally->allowed.value();
-    requests.denied += tally->denied.value();
-  }
-  return requests;
-}
-
 LimitReport::Numbers LimitReport::Total(std::span<const Tally* const> tallies) const {
   Numbers total{};
-  for (const auto& [name, row] : RowsOf(tallies)) {
-    total[2] += row[2];
-    total[3] += row[3];
-  }
-  const Requests requests = Count(tallies);
-  MutexLock lock(mutex_);
-  total[0] = requests.allowed - std::min(requests.allowed, at_reset_.allowed);
-  total[1] = requests.denied - std::min(requests.denied, at_reset_.denied);
+  for (const auto& [name, row] : RowsOf(tallies)) AddTotals(total, row);
+  std::ranges::copy(requests_.Of(RequestsOf(tallies)), total.begin());
   return total;
 }
 
@@ -64,9 +53,7 @@ void LimitReport::Reset(std::span<Tally* const> tallies) {
     tally->limits.Reset();
     tally->denied_keys.Clear();
   }
-  const Requests requests = Count(tallies);
-  MutexLock lock(mutex_);
-  at_reset_ = requests;
+  requests_.Reset(RequestsOf(tallies));
 }
 
 }  // namespace weir

@@ -2,28 +2,22 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
-
-#include "core/base/mutex.h"
+#include "core/base/since_reset.h"
 #include "core/rules/limit_stats.h"
 
 namespace weir {
 
 class Tally;
 
-// Thread-safe. A reset takes nothing from the counts of requests, which INFO tells, too: it
-// remembers them, and they are subtracted from then on.
+// Thread-safe. The counts of requests go on after a reset, as INFO tells them, too.
 class LimitReport {
  public:
-  static constexpr std::array<const char*, 4> kNumbers = {"allowed", "denied", "shadow_denied",
-                                                          "near_limit"};
-  using Numbers = std::array<std::uint64_t, kNumbers.size()>;
+  using Numbers = LimitCounts::Totals;
   using Rows = std::map<std::string, Numbers>;
 
   // By the name of the limit, only those that count something; of more than kCountedLimitsMax the
@@ -36,14 +30,7 @@ class LimitReport {
   void Reset(std::span<Tally* const> tallies);
 
  private:
-  struct Requests {
-    std::uint64_t allowed = 0;
-    std::uint64_t denied = 0;
-  };
-  static Requests Count(std::span<const Tally* const> tallies);
-
-  mutable Mutex mutex_;
-  Requests at_reset_ ABSL_GUARDED_BY(mutex_);
+  SinceReset<std::array<std::uint64_t, 2>> requests_;  // allowed, denied
 };
 
 }  // namespace weir

@@ -103,9 +103,9 @@ template <typename Reply>
 void WriteStats(Reply& reply, const LimitReport::Numbers& total, const LimitReport::Rows& rows) {
   constexpr std::string_view kTotal = "(total)";  // no label: those have no brackets
   reply.Array(1 + rows.size());
-  WriteNamedNumbers(reply, kTotal, LimitReport::kNumbers, total);
+  WriteNamedNumbers(reply, kTotal, LimitCounts::kNames, total);
   for (const auto& [name, numbers] : rows) {
-    WriteNamedNumbers(reply, name, LimitReport::kNumbers, numbers);
+    WriteNamedNumbers(reply, name, LimitCounts::kNames, numbers);
   }
 }
 

@@ -6,6 +6,7 @@
 // a reset gives all places back.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,13 @@ struct LimitCounts {
   Counter denied;         // said no
   Counter shadow_denied;  // would have said no
   Counter near_limit;     // of the allowed: after them at least 80 % of the limit were in use
+
+  using Totals = std::array<std::uint64_t, 4>;
+  static constexpr std::array<const char*, 4> kNames = {"allowed", "denied", "shadow_denied",
+                                                        "near_limit"};
+  [[nodiscard]] Totals totals() const noexcept {
+    return {allowed.value(), denied.value(), shadow_denied.value(), near_limit.value()};
+  }
 };
 
 // Counts what a limit said in a request that passed, or not. For the thread that owns `counts`.

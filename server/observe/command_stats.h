@@ -7,22 +7,47 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "core/base/counter.h"
 #include "core/base/instant.h"
+#include "core/base/since_reset.h"
 #include "server/observe/latency_histogram.h"
 
 namespace weir {
 
 struct CommandSpec;
 
-// The counts of one command.
+// The counts of one command, of one thread or summed over all.
+struct CommandTotals {
+  LatencyHistogram::Counts times{};
+  std::uint64_t nanos = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t rejected = 0;
+};
+
+template <typename Visit>
+void ForEachNumber(CommandTotals& totals, const CommandTotals& others, Visit visit) {
+  ForEachNumber(totals.times, others.times, visit);
+  visit(totals.nanos, others.nanos);
+  visit(totals.failed, others.failed);
+  visit(totals.rejected, others.rejected);
+}
+
+// The counters of one command.
 struct CommandCounts {
   LatencyHistogram times;  // of its calls
   Counter nanos;           // they took together
   Counter failed;          // of the calls: they answered an error
   Counter rejected;        // not called: wrong number of words, no permission, ...
+
+  [[nodiscard]] CommandTotals totals() const noexcept {
+    return {.times = times.counts(),
+            .nanos = nanos.value(),
+            .failed = failed.value(),
+            .rejected = rejected.value()};
+  }
 };
 
 class CommandStats {
