@@ -42,12 +42,6 @@ std::uint64_t Sum(const Services& services, Counter Tally::*counter) {
   return sum;
 }
 
-std::uint64_t Sum(const Services& services, Rate Rates::*rate, Instant now) {
-  std::uint64_t sum = 0;
-  for (const Worker* worker : services.workers) sum += (worker->rates.*rate).InLastSecond(now);
-  return sum;
-}
-
 void AddServer(Lines& lines, Services& services, Instant now) {
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(now - services.started);
   utsname system{};
@@ -159,28 +153,25 @@ void AddPersistence(Lines& lines, Services& services, Instant now) {
   if (!services.loading()) AddSaves(lines, services, now);
 }
 
-std::string KilobytesPerSecond(std::uint64_t bytes) {
-  return absl::StrFormat("%.2f", static_cast<double>(bytes) / 1024);
-}
-
 void AddStats(Lines& lines, Services& services, Instant now) {
-  using Report = StatsReport;
-  const Report::Totals totals = services.stats_report.TotalsOf(services);
-  lines.Add("total_connections_received", totals[Report::kConnections]);
-  lines.Add("total_commands_processed", totals[Report::kCommands]);
-  lines.Add("instantaneous_ops_per_sec", Sum(services, &Rates::commands, now));
-  lines.Add("total_net_input_bytes", totals[Report::kInputBytes]);
-  lines.Add("total_net_output_bytes", totals[Report::kOutputBytes]);
-  lines.Add("instantaneous_input_kbps",
-            KilobytesPerSecond(Sum(services, &Rates::input_bytes, now)));
-  lines.Add("instantaneous_output_kbps",
-            KilobytesPerSecond(Sum(services, &Rates::output_bytes, now)));
-  lines.Add("rejected_connections", totals[Report::kRejectedConnections]);
-  lines.Add("expired_keys", totals[Report::kExpired]);
-  lines.Add("evicted_keys", totals[Report::kEvicted]);
-  lines.Add("evicted_clients", totals[Report::kEvictedClients]);
-  lines.Add("total_error_replies", totals[Report::kErrors]);
-  lines.Add("protocol_errors", totals[Report::kProtocolErrors]);
+  const StatsNumbers counts = services.stats_report.CountersOf(services);
+  StatsNumbers rates{};
+  for (const Worker* worker : services.workers) {
+    AddTotals(rates, worker->counters.InLastSecond(now));
+  }
+  for (std::size_t i = 0; i < kStatsFieldCount; ++i) {
+    switch (kStatsFields[i].kind) {
+      case StatsField::Kind::kCounter:
+        lines.Add(kStatsFields[i].name, absl::StrCat(counts[i]));
+        break;
+      case StatsField::Kind::kRate:
+        lines.Add(kStatsFields[i].name, absl::StrCat(rates[i]));
+        break;
+      case StatsField::Kind::kKilobytesRate:
+        lines.Add(kStatsFields[i].name, Ratio(rates[i], 1024));
+        break;
+    }
+  }
 }
 
 void AddReplication(Lines& lines, Services&, Instant) {

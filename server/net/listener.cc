@@ -268,7 +268,7 @@ void Listener::Pause(ListeningSocket& listening) {
 void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer,
                      const ListeningSocket& listening, IoThread& thread) {
   next_thread_ = (next_thread_ + 1) % threads_.size();
-  services_.connections_received.fetch_add(1, std::memory_order_relaxed);
+  services_.main_counters["total_connections_received"].Add();
   if (!IsLocal(peer) && IsProtected(AccessRequirementsOf(listening))) {
     if (const auto suppressed = denial_throttle_.Admit()) {
       spdlog::warn(
@@ -310,7 +310,7 @@ void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer,
 
 void Listener::Refuse(StreamSocket socket, std::string_view error, const ListeningSocket& listening,
                       IoThread& thread) {
-  services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
+  services_.main_counters["rejected_connections"].Add();
   SendFinalError(socket, error, listening.security == Security::kPlain);
   if (refusals_.use_count() > kRefusalsMax) return;
   thread.Dismiss(std::move(socket), refusals_);
@@ -333,8 +333,8 @@ Listener::Accepted Listener::AcceptWithReserve(ListeningSocket& listening, IoThr
         Admit(std::move(socket), peer, listening, thread);
         return accepted;
       }
-      services_.connections_received.fetch_add(1, std::memory_order_relaxed);
-      services_.connections_rejected.fetch_add(1, std::memory_order_relaxed);
+      services_.main_counters["total_connections_received"].Add();
+      services_.main_counters["rejected_connections"].Add();
       SendFinalError(socket, kTooManyClients, listening.security == Security::kPlain);
       socket.shutdown(StreamSocket::shutdown_send, error);
       std::array<char, 4096> sent_by_client;

@@ -24,6 +24,7 @@
 #include "server/config/settings.h"
 #include "server/observe/client_memory.h"
 #include "server/observe/client_registry.h"
+#include "server/observe/thread_counters.h"
 #include "server/os/log.h"
 #include "server/session/observers.h"
 #include "server/session/pause.h"
@@ -88,8 +89,7 @@ struct Services {
   StateOnDisk* state = nullptr;  // null: nothing is kept on disk; set before the first session
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
-  std::atomic<std::uint64_t> connections_received{0};
-  std::atomic<std::uint64_t> connections_rejected{0};
+  ThreadCounters main_counters;           // of the thread that accepts connections
   LogThrottle login_throttle;    // for lines about wrong passwords
   LogThrottle foreign_throttle;  // for lines about clients that use another protocol
 };

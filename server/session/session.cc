@@ -161,7 +161,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (has_news()) AppendNews(out);
   if (closing_) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
-  const std::uint64_t commands_before = worker_.counters.commands.value();
+  const std::uint64_t commands_before = worker_.counters["total_commands_processed"].value();
   if (now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
@@ -212,7 +212,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
 
 // Closes the conversation, because the next bytes are not a request.
 void Session::EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply) {
-  worker_.counters.protocol_errors.Add();
+  worker_.counters["protocol_errors"].Add();
   if (parsed == ParseResult::kForeignProtocol) {
     LogForeign(unread);
   } else if (replies_ != Replies::kOff) {
@@ -231,18 +231,19 @@ void Session::AppendNews(std::string& out) {
   if (!monitor_) return;
   const std::string lines = monitor_->Take();
   if (replies_ == Replies::kOff) return;
-  worker_.counters.output_bytes.Add(lines.size());
+  worker_.counters["total_net_output_bytes"].Add(lines.size());
   out += lines;
 }
 
 void Session::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
                         std::size_t output_bytes, Instant now) {
-  Counters& counters = worker_.counters;
-  counters.input_bytes.Add(input_bytes);
-  counters.output_bytes.Add(output_bytes);
-  worker_.rates.commands.Add(counters.commands.value() - commands_before, now);
-  worker_.rates.input_bytes.Add(input_bytes, now);
-  worker_.rates.output_bytes.Add(output_bytes, now);
+  ThreadCounters& counters = worker_.counters;
+  counters["total_net_input_bytes"].Add(input_bytes);
+  counters["total_net_output_bytes"].Add(output_bytes);
+  const std::uint64_t commands = counters["total_commands_processed"].value() - commands_before;
+  counters.rate("instantaneous_ops_per_sec").Add(commands, now);
+  counters.rate("instantaneous_input_kbps").Add(input_bytes, now);
+  counters.rate("instantaneous_output_kbps").Add(output_bytes, now);
 }
 
 void Session::DelayReplyUntilSaved() noexcept {
@@ -361,7 +362,7 @@ std::string Session::PermissionError(const CommandSpec& spec,
 }
 
 void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply) {
-  worker_.counters.commands.Add();
+  worker_.counters["total_commands_processed"].Add();
   Charge(1);
   RefreshUser();
   const auto& [words, spec, bytes, keys] = command;

@@ -6,22 +6,14 @@
 namespace weir {
 namespace {
 
-StatsReport::Totals CountTotals(const Services& services) {
-  StatsReport::Totals totals{};
-  for (const Worker* worker : services.workers) {
-    const Counters& counters = worker->counters;
-    totals[StatsReport::kCommands] += counters.commands.value();
-    totals[StatsReport::kErrors] += counters.errors.value();
-    totals[StatsReport::kProtocolErrors] += counters.protocol_errors.value();
-    totals[StatsReport::kInputBytes] += counters.input_bytes.value();
-    totals[StatsReport::kOutputBytes] += counters.output_bytes.value();
-  }
-  totals[StatsReport::kConnections] = services.connections_received.load();
-  totals[StatsReport::kRejectedConnections] = services.connections_rejected.load();
-  totals[StatsReport::kExpired] = services.sweeper.dropped();
-  totals[StatsReport::kEvicted] = services.limiter.evicted();
-  totals[StatsReport::kEvictedClients] = services.client_memory.evicted();
-  return totals;
+StatsNumbers CountAll(const Services& services) {
+  StatsNumbers numbers = services.main_counters.counts();
+  for (const Worker* worker : services.workers) AddTotals(numbers, worker->counters.counts());
+  const auto add = [&numbers](StatsRow<false> row, std::uint64_t n) { numbers[row.index()] += n; };
+  add("expired_keys", services.sweeper.dropped());
+  add("evicted_keys", services.limiter.evicted());
+  add("evicted_clients", services.client_memory.evicted());
+  return numbers;
 }
 
 StatsReport::CommandRows CountCommands(const Services& services) {
@@ -43,8 +35,8 @@ ErrorStats::Counts CountErrors(const Services& services) {
 
 }  // namespace
 
-StatsReport::Totals StatsReport::TotalsOf(const Services& services) const {
-  return totals_.Of(CountTotals(services));
+StatsNumbers StatsReport::CountersOf(const Services& services) const {
+  return counters_.Of(CountAll(services));
 }
 
 StatsReport::CommandRows StatsReport::CommandsOf(const Services& services) const {
@@ -62,7 +54,7 @@ ErrorStats::Counts StatsReport::ErrorsOf(const Services& services) const {
 }
 
 void StatsReport::Reset(const Services& services) {
-  totals_.Reset(CountTotals(services));
+  counters_.Reset(CountAll(services));
   commands_.Reset(CountCommands(services));
   errors_.Reset(CountErrors(services));
 }

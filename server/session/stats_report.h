@@ -3,14 +3,12 @@
 // own reset: limit_report.h.)
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 
 #include "core/base/since_reset.h"
 #include "server/observe/command_stats.h"
 #include "server/observe/error_stats.h"
+#include "server/observe/thread_counters.h"
 
 namespace weir {
 
@@ -20,30 +18,17 @@ struct Services;
 // Thread-safe. Cost of each: a few microseconds a thread.
 class StatsReport {
  public:
-  enum Total : std::size_t {
-    kCommands,
-    kErrors,
-    kProtocolErrors,
-    kInputBytes,
-    kOutputBytes,
-    kConnections,
-    kRejectedConnections,
-    kExpired,
-    kEvicted,
-    kEvictedClients,
-    kTotals
-  };
-  using Totals = std::array<std::uint64_t, kTotals>;
   // By row of the command table; those that were called or rejected.
   using CommandRows = std::map<const CommandSpec*, CommandTotals>;
 
-  [[nodiscard]] Totals TotalsOf(const Services& services) const;
+  // The counters of kStatsFields; 0 in the rows of rates.
+  [[nodiscard]] StatsNumbers CountersOf(const Services& services) const;
   [[nodiscard]] CommandRows CommandsOf(const Services& services) const;
   [[nodiscard]] ErrorStats::Counts ErrorsOf(const Services& services) const;
   void Reset(const Services& services);
 
  private:
-  SinceReset<Totals> totals_;
+  SinceReset<StatsNumbers> counters_;
   SinceReset<CommandRows> commands_;
   SinceReset<ErrorStats::Counts> errors_;
 };

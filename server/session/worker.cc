@@ -3,7 +3,7 @@
 namespace weir {
 
 void Worker::Fail(RespWriter& reply, std::string_view error) {
-  counters.errors.Add();
+  counters["total_error_replies"].Add();
   error_stats.Count(error);
   reply.Error(error);
 }

@@ -3,33 +3,17 @@
 
 #include <string_view>
 
-#include "core/base/counter.h"
 #include "core/commands/tally.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
 #include "protocol/resp_writer.h"
 #include "server/observe/command_stats.h"
 #include "server/observe/error_stats.h"
-#include "server/observe/rate.h"
+#include "server/observe/thread_counters.h"
 #include "server/session/read_ahead.h"
 #include "server/session/services.h"
 
 namespace weir {
-
-struct Counters {
-  Counter commands;         // executed, errors included
-  Counter errors;           // error replies; only Worker::Fail raises it
-  Counter protocol_errors;  // connections ended for what they sent
-  Counter input_bytes;
-  Counter output_bytes;
-};
-
-// The same, of the last second.
-struct Rates {
-  Rate commands;
-  Rate input_bytes;
-  Rate output_bytes;
-};
 
 // Its counters may be read by any thread.
 struct Worker {
@@ -46,8 +30,7 @@ struct Worker {
   Tally tally;
   LimitMemo memo;
   LimitHint throttle_hint;  // of the one limit of CL.THROTTLE
-  Counters counters;
-  Rates rates;
+  ThreadCounters counters;
   CommandStats command_stats;
   ErrorStats error_stats;
   ReadAhead read_ahead;  // of the session whose turn it is

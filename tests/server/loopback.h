@@ -92,7 +92,7 @@ class LoopbackServer {
   [[nodiscard]] std::uint64_t output_bytes() {
     std::uint64_t sum = 0;
     for (const Worker* worker : server_.services().workers) {
-      sum += worker->counters.output_bytes.value();
+      sum += worker->counters["total_net_output_bytes"].value();
     }
     return sum;
   }

@@ -86,11 +86,11 @@ class Client {
     block_ = std::move(block);
     for (auto next = Session::Next::kContinue; next == Session::Next::kContinue;) {
       const std::size_t before = replies_.size();
-      const std::uint64_t commands = worker_.counters.commands.value();
+      const std::uint64_t commands = worker_.counters["total_commands_processed"].value();
       const Session::Turn turn = session_.Execute(unread_, replies_);
       WEIR_CHECK(turn.consumed <= unread_.size());
       WEIR_CHECK(replies_.size() - before < kReplyBytesPerTurn + kOneReplyBytesMax);
-      WEIR_CHECK(worker_.counters.commands.value() - commands <= kWorkPerTurn);
+      WEIR_CHECK(worker_.counters["total_commands_processed"].value() - commands <= kWorkPerTurn);
       unread_.remove_prefix(turn.consumed);
       next = turn.next;
     }
@@ -124,9 +124,9 @@ class Client {
     const std::string asked = absl::AsciiStrToLower(AbslView(sent));
     const bool asks_for_silence = absl::StrContains(asked, "reply");
     const bool asks_for_more = absl::StrContains(asked, "monitor");
-    const Counters& counters = worker_.counters;
-    const std::uint64_t executed = counters.commands.value();
-    const bool broken = counters.protocol_errors.value() > 0;
+    const ThreadCounters& counters = worker_.counters;
+    const std::uint64_t executed = counters["total_commands_processed"].value();
+    const bool broken = counters["protocol_errors"].value() > 0;
     // What another parser makes of the whole, up to the first request that was not executed.
     RespParser parser;
     ParseResult result = ParseResult::kCommand;
@@ -149,7 +149,7 @@ class Client {
     const std::uint64_t expected = executed - shutdowns_ + (broken && !silent ? 1 : 0);
     WEIR_CHECK(replies->size() <= expected || asks_for_more);
     WEIR_CHECK(replies->size() >= expected || asks_for_silence);
-    WEIR_CHECK(counters.output_bytes.value() == replies_.size());
+    WEIR_CHECK(counters["total_net_output_bytes"].value() == replies_.size());
   }
 
  private:

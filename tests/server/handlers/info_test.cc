@@ -178,8 +178,8 @@ TEST(InfoTest, EveryServerHasItsOwnRunId) {
 
 TEST(InfoTest, CountsConnections) {
   Conversation client;
-  client.server().services.connections_received = 5;
-  client.server().services.connections_rejected = 2;
+  client.server().services.main_counters["total_connections_received"].Add(5);
+  client.server().services.main_counters["rejected_connections"].Add(2);
   Conversation other(client.server());
   Info info = InfoOf(client);
   EXPECT_EQ(info.fields["connected_clients"], "2");
@@ -191,7 +191,7 @@ TEST(InfoTest, CountsConnections) {
 TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
   Conversation client;
   Worker second(client.server().services);
-  second.counters.commands.Add(100);
+  second.counters["total_commands_processed"].Add(100);
   second.tally.denied.Add(10);
   client.Run("RL.ALLOW k 2/h");
   client.Run("RL.ALLOW k 2/h COST 2");
@@ -214,11 +214,11 @@ TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
 TEST(InfoTest, CountsBytes) {
   Conversation client;
   client.Send("PING\r\nPI");
-  EXPECT_EQ(client.server().worker.counters.input_bytes.value(), 6U);
-  EXPECT_EQ(client.server().worker.counters.output_bytes.value(), 7U);
+  EXPECT_EQ(client.server().worker.counters["total_net_input_bytes"].value(), 6U);
+  EXPECT_EQ(client.server().worker.counters["total_net_output_bytes"].value(), 7U);
   client.Send("NG\r\n");
-  EXPECT_EQ(client.server().worker.counters.input_bytes.value(), 12U);
-  EXPECT_EQ(client.server().worker.counters.output_bytes.value(), 14U);
+  EXPECT_EQ(client.server().worker.counters["total_net_input_bytes"].value(), 12U);
+  EXPECT_EQ(client.server().worker.counters["total_net_output_bytes"].value(), 14U);
 }
 
 TEST(InfoTest, CountsBucketsAndSweeping) {

@@ -84,7 +84,7 @@ TEST(ListenerTest, OneClientTooManyIsToldSo) {
   EXPECT_TRUE(fourth.Send(kPing));  // what it asks must not become a reset that destroys the answer
   EXPECT_EQ(fourth.ReceiveAll(), kTooMany);
   EXPECT_FALSE(fourth.reset());
-  EXPECT_EQ(server->services().connections_rejected.load(), 1U);
+  EXPECT_EQ(server->services().main_counters["rejected_connections"].value(), 1U);
 
   clients.pop_back();
   ASSERT_TRUE(server.AwaitClients(2));
@@ -231,7 +231,7 @@ TEST_F(ProtectedModeTest, AClientOfAnotherHostIsToldHowToBeServed) {
   EXPECT_TRUE(stranger.Send(kPing));
   EXPECT_EQ(stranger.ReceiveAll(), kDenied);
   EXPECT_FALSE(stranger.reset());
-  EXPECT_EQ(server->services().connections_rejected.load(), 1U);
+  EXPECT_EQ(server->services().main_counters["rejected_connections"].value(), 1U);
   LoopbackClient local(server.port());
   EXPECT_TRUE(IsServed(local));
 }

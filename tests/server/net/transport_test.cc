@@ -163,11 +163,11 @@ TEST_F(TransportTest, NewKeysWithoutEndAreRefused) {
   ASSERT_TRUE(client.ShakeHands());
   ASSERT_TRUE(client.Send(kPing));
   ASSERT_EQ(client.Receive(kPong.size()), kPong);
-  const std::uint64_t commands = thread_.worker().counters.commands.value();
+  const std::uint64_t commands = thread_.worker().counters["total_commands_processed"].value();
   EXPECT_FALSE(client.ChangesKeys(Scaled(100'000)) && client.Send(kPing) &&
                client.Receive(kPong.size()) == kPong);
   EXPECT_TRUE(AwaitClients(0));
-  EXPECT_EQ(thread_.worker().counters.commands.value(), commands);
+  EXPECT_EQ(thread_.worker().counters["total_commands_processed"].value(), commands);
 }
 
 TEST_F(TransportTest, RenegotiationIsRefused) {

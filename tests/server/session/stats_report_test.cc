@@ -20,6 +20,10 @@ using testing::Pair;
 
 const CommandSpec& PingRow() { return *FindCommand("PING"); }
 
+std::uint64_t CountOf(StatsRow<false> row, const Services& services) {
+  return services.stats_report.CountersOf(services)[row.index()];
+}
+
 TEST(StatsReportTest, AddsUpTheThreads) {
   TestServer server;
   Worker second(server.services);
@@ -33,24 +37,46 @@ TEST(StatsReportTest, AddsUpTheThreads) {
   EXPECT_EQ(rows.at(&PingRow()).rejected, 1U);
   EXPECT_EQ(rows.at(FindCommand("AUTH")).failed, 1U);
   EXPECT_THAT(report.ErrorsOf(server.services), ElementsAre(Pair("ERR", 3)));
-  const StatsReport::Totals totals = report.TotalsOf(server.services);
-  EXPECT_EQ(totals[StatsReport::kCommands], 6U);
-  EXPECT_EQ(totals[StatsReport::kErrors], 3U);
+  EXPECT_EQ(CountOf("total_commands_processed", server.services), 6U);
+  EXPECT_EQ(CountOf("total_error_replies", server.services), 3U);
+}
+
+// The law of all counters, and so of one that is added.
+TEST(StatsReportTest, EveryCounterIsSummedOverTheThreadsAndReset) {
+  TestServer server;
+  Services& services = server.services;
+  Worker second(services);
+  for (std::size_t i = 0; i < kStatsFieldCount; ++i) {
+    if (IsRate(kStatsFields[i])) continue;
+    const StatsRow<false> row(i);
+    services.main_counters[row].Add(1);
+    server.worker.counters[row].Add(10);
+    second.counters[row].Add(100 * (i + 1));
+    StatsNumbers expected{};
+    expected[i] = 11 + 100 * (i + 1);
+    EXPECT_EQ(services.stats_report.CountersOf(services), expected) << kStatsFields[i].name;
+    services.stats_report.Reset(services);
+    EXPECT_EQ(services.stats_report.CountersOf(services), StatsNumbers{}) << kStatsFields[i].name;
+    second.counters[row].Add(7);
+    expected[i] = 7;
+    EXPECT_EQ(services.stats_report.CountersOf(services), expected) << kStatsFields[i].name;
+    services.stats_report.Reset(services);
+  }
 }
 
 TEST(StatsReportTest, AResetForgetsAllThatIsCounted) {
   Conversation client;
   Services& services = client.server().services;
-  services.connections_received = 5;
+  services.main_counters["total_connections_received"].Add(5);
   client.Send("PING\r\nNOSUCH\r\n*x\r\n");
   services.stats_report.Reset(services);
   EXPECT_THAT(services.stats_report.CommandsOf(services), IsEmpty());
   EXPECT_THAT(services.stats_report.ErrorsOf(services), IsEmpty());
-  EXPECT_EQ(services.stats_report.TotalsOf(services), StatsReport::Totals{});
+  EXPECT_EQ(services.stats_report.CountersOf(services), StatsNumbers{});
   Conversation other(client.server());
   other.Run("PING");
   EXPECT_EQ(TotalOf(services.stats_report.CommandsOf(services).at(&PingRow()).times), 1U);
-  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kCommands], 1U);
+  EXPECT_EQ(CountOf("total_commands_processed", services), 1U);
 }
 
 TEST(StatsReportTest, EvictedClientsAreForgottenByAReset) {
@@ -62,11 +88,11 @@ TEST(StatsReportTest, EvictedClientsAreForgottenByAReset) {
                                2'000'000);
   };
   evict_one();
-  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kEvictedClients], 1U);
+  EXPECT_EQ(CountOf("evicted_clients", services), 1U);
   services.stats_report.Reset(services);
-  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kEvictedClients], 0U);
+  EXPECT_EQ(CountOf("evicted_clients", services), 0U);
   evict_one();
-  EXPECT_EQ(services.stats_report.TotalsOf(services)[StatsReport::kEvictedClients], 1U);
+  EXPECT_EQ(CountOf("evicted_clients", services), 1U);
   EXPECT_EQ(services.client_memory.evicted(), 2U);
 }
 
@@ -86,7 +112,7 @@ TEST(StatsReportTest, ResetsWhileOthersCount) {
     if (const auto ping = rows.find(&PingRow()); ping != rows.end()) {
       EXPECT_LE(TotalOf(ping->second.times), 2000U);
     }
-    EXPECT_LE(report.TotalsOf(server.services)[StatsReport::kErrors], 2000U);
+    EXPECT_LE(CountOf("total_error_replies", server.services), 2000U);
   }
   counter.join();
 }
