@@ -6,66 +6,88 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <optional>
+#include <type_traits>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include <gnu/libc-version.h>
 
 #include "core/base/status.h"
+#include "core/commands/command_spec.h"
 #include "server/config/version.h"
 #include "server/os/ignore_case.h"
 #include "server/os/log.h"
 #include "server/os/memory.h"
-#include "server/session/call.h"
+#include "server/session/worker.h"
 
 namespace weir {
-namespace {
 
-// Writes one section.
-class Lines {
+// The server as one INFO sees it. What several fields need is measured once, when the first of them
+// asks for it.
+class InfoReader {
  public:
-  explicit Lines(std::string& text) : text_(text) {}
-  template <typename Value>
-  void Add(std::string_view field, const Value& value) {
-    absl::StrAppend(&text_, AbslView(field), ":", value, "\r\n");
+  InfoReader(Services& of_services, Instant of_now) : services(of_services), now(of_now) {}
+  InfoReader(const InfoReader&) = delete;
+  InfoReader& operator=(const InfoReader&) = delete;
+
+  [[nodiscard]] std::int64_t UptimeSeconds() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(now - services.started).count();
+  }
+  [[nodiscard]] std::int64_t TimeOffsetMillis() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset())
+        .count();
+  }
+  [[nodiscard]] const Limiter::Size& Size() {
+    if (!size_) size_ = services.limiter.size();
+    return *size_;
+  }
+  [[nodiscard]] const MemoryUse& Memory() {
+    if (!memory_) memory_ = MeasureMemory();
+    return *memory_;
+  }
+  [[nodiscard]] ByteCount MaxMemory() const { return services.settings.Get(&Options::max_memory); }
+  [[nodiscard]] std::string_view DurabilityWord() const {
+    return WordOf(services.state != nullptr ? services.options.durability : Durability::kNone);
+  }
+  // Requests of all threads since the start.
+  [[nodiscard]] std::uint64_t Requests(Counter Tally::*counter) const {
+    std::uint64_t sum = 0;
+    for (const Worker* worker : services.workers) sum += (worker->tally.*counter).value();
+    return sum;
   }
 
+  // Requires: IsKept.
+  [[nodiscard]] const StateOnDisk& state() const { return *services.state; }
+  // The others require: IsLoaded.
+  [[nodiscard]] const Saver::Status& Saves() {
+    if (!saves_) saves_ = state().status();
+    return *saves_;
+  }
+  [[nodiscard]] Instant LastSave() { return Saves().last_save.value_or(services.started); }
+  [[nodiscard]] Nanos SinceLastSave() { return std::max(now - LastSave(), Nanos{0}); }
+  // How much of what was admitted a crash now would forget: what came since the last save began, if
+  // anything did.
+  [[nodiscard]] Nanos LossBound() {
+    const bool never = state().always() && Saves().error.empty();
+    if (never || (Size().changes == 0 && !state().saving())) return Nanos{0};
+    return SinceLastSave();
+  }
+
+  Services& services;
+  const Instant now;
+
  private:
-  std::string& text_;
+  std::optional<Limiter::Size> size_;
+  std::optional<MemoryUse> memory_;
+  std::optional<Saver::Status> saves_;
 };
 
-std::uint64_t Sum(const Services& services, Counter Tally::*counter) {
-  std::uint64_t sum = 0;
-  for (const Worker* worker : services.workers) sum += (worker->tally.*counter).value();
-  return sum;
-}
+namespace {
 
-void AddServer(Lines& lines, Services& services, Instant now) {
-  const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(now - services.started);
-  utsname system{};
-  uname(&system);
-  lines.Add("redis_version", AbslView(kRedisVersion));
-  lines.Add("redis_mode", "standalone");
-  lines.Add("weir_version", AbslView(kVersion));
-  lines.Add("os", absl::StrCat(system.sysname, " ", system.release, " ", system.machine));
-  lines.Add("arch_bits", 64);
-  lines.Add("multiplexing_api", "epoll");
-  lines.Add("process_id", getpid());
-  lines.Add("run_id", services.run_id);
-  lines.Add("tcp_port", services.port);
-  lines.Add("io_threads_active", services.workers.size());
-  lines.Add("server_time_usec",
-            std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count());
-  lines.Add("uptime_in_seconds", uptime.count());
-  lines.Add("uptime_in_days", uptime.count() / 86'400);
-}
-
-void AddClients(Lines& lines, Services& services, Instant) {
-  lines.Add("connected_clients", services.clients.size());
-  lines.Add("blocked_clients", services.waiters.load());
-  lines.Add("maxclients", services.settings.Get(&Options::max_clients));
+void AddLine(std::string& text, std::string_view name, std::string_view value) {
+  absl::StrAppend(&text, AbslView(name), ":", AbslView(value), "\r\n");
 }
 
 // As Redis prints it: "1.50M".
@@ -78,9 +100,15 @@ std::string HumanBytes(std::uint64_t bytes) {
   return absl::StrFormat("%.2f%c", value, kUnits[unit]);
 }
 
-std::string Ratio(std::uint64_t a, std::uint64_t b) {
-  return absl::StrFormat(
-      "%.2f", static_cast<double>(a) / static_cast<double>(std::max<std::uint64_t>(b, 1)));
+std::string Ratio(std::uint64_t dividend, std::uint64_t divisor) {
+  return absl::StrFormat("%.2f", static_cast<double>(dividend) /
+                                     static_cast<double>(std::max<std::uint64_t>(divisor, 1)));
+}
+
+std::string SystemName() {
+  utsname system{};
+  uname(&system);
+  return absl::StrCat(system.sysname, " ", system.release, " ", system.machine);
 }
 
 std::uint64_t SystemMemory() {
@@ -89,187 +117,231 @@ std::uint64_t SystemMemory() {
   return std::uint64_t{system.totalram} * system.mem_unit;
 }
 
-// The peak is the process's: the most that it had in memory, by the kernel's count.
-void AddMemory(Lines& lines, Services& services, Instant) {
-  const MemoryUse memory = MeasureMemory();
-  const auto add = [&lines](std::string_view field, std::uint64_t bytes) {
-    lines.Add(field, bytes);
-    lines.Add(absl::StrCat(AbslView(field), "_human"), HumanBytes(bytes));
+std::string ProcessorSeconds(timeval rusage::*time) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return absl::StrFormat("%d.%06d", (usage.*time).tv_sec, (usage.*time).tv_usec);
+}
+
+template <typename Duration>
+std::int64_t Since1970(Instant time) {
+  return std::chrono::floor<Duration>(time.time_since_epoch()).count();
+}
+
+// A number, a bool ("0" or "1") or a text.
+template <typename Value>
+std::string InfoValue(const Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "1" : "0";
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    return absl::StrCat(value);
+  } else {
+    return std::string(value);
+  }
+}
+
+// A row; `Read` is a lambda that needs no captures.
+template <typename Read>
+constexpr InfoField FieldIf(bool (*exists)(const Services&), std::string_view name, Read /*read*/) {
+  return {.name = name,
+          .read = [](InfoReader& info) { return InfoValue(Read{}(info)); },
+          .exists = exists};
+}
+template <typename Read>
+constexpr InfoField Field(std::string_view name, Read read) {
+  return FieldIf(nullptr, name, read);
+}
+// Two fields, of which the second is for people.
+template <typename Read>
+constexpr InfoField BytesField(std::string_view name, Read read) {
+  InfoField field = Field(name, read);
+  field.read_human = [](InfoReader& info) {
+    return HumanBytes(static_cast<std::uint64_t>(Read{}(info)));
   };
-  add("used_memory", memory.heap);
-  add("used_memory_rss", memory.resident);
-  add("used_memory_peak", memory.resident_peak);
-  add("total_system_memory", SystemMemory());
-  const ByteCount memory_max = services.settings.Get(&Options::max_memory);
-  add("maxmemory", static_cast<std::uint64_t>(memory_max.bytes));
-  lines.Add("maxmemory_policy", AbslView(EvictionPolicy(memory_max)));
-  lines.Add("mem_clients_normal", services.client_memory.held_bytes());
-  lines.Add("mem_fragmentation_ratio", Ratio(memory.resident, memory.heap));
-  lines.Add("mem_allocator", absl::StrCat("glibc-", gnu_get_libc_version()));
+  return field;
 }
 
-// How much of what was admitted a crash just now would forget: what came since the last save began,
-// if anything did.
-Nanos LossBound(const Services& services, const Saver::Status& status, std::size_t changes,
-                Instant now) {
-  const bool never = services.state->always() && status.error.empty();
-  if (never || (changes == 0 && !services.state->saving())) return Nanos{0};
-  return std::max(now - status.last_save.value_or(services.started), Nanos{0});
-}
+bool IsKept(const Services& services) { return services.state != nullptr; }
+bool IsNotLoading(const Services& services) { return !services.loading(); }
+bool IsLoaded(const Services& services) { return IsKept(services) && IsNotLoading(services); }
 
-void AddSaves(Lines& lines, Services& services, Instant now) {
-  const Saver::Status status = services.state->status();
-  const std::size_t changes = services.limiter.size().changes;
-  const Instant last = status.last_save.value_or(services.started);
-  lines.Add("rdb_changes_since_last_save", changes);
-  lines.Add("rdb_bgsave_in_progress", services.state->saving() ? 1 : 0);
-  lines.Add("rdb_last_save_time",
-            std::chrono::floor<std::chrono::seconds>(last.time_since_epoch()).count());
-  lines.Add("rdb_last_bgsave_status", status.error.empty() ? "ok" : "err");
-  lines.Add("rdb_saves", status.saves);
-  lines.Add("persist_status", status.error.empty() ? "ok" : "failing");
-  lines.Add("persist_error", EscapedForLog(status.error));
-  lines.Add("persist_failures", status.failures);
-  lines.Add("last_save_age_ms", CeilMillis(std::max(now - last, Nanos{0})));
-  lines.Add("last_save_duration_ms", CeilMillis(status.last_save_duration));
-  lines.Add("last_save_buckets", status.last_save_records);
-  lines.Add("loss_bound_ms", CeilMillis(LossBound(services, status, changes, now)));
-  lines.Add("dirty_buckets", changes);
-}
+constexpr InfoField kServerFields[] = {
+    Field("redis_version", [](auto&) { return kRedisVersion; }),
+    Field("redis_mode", [](auto&) { return "standalone"; }),
+    Field("weir_version", [](auto&) { return kVersion; }),
+    Field("os", [](auto&) { return SystemName(); }),
+    Field("arch_bits", [](auto&) { return 64; }),
+    Field("multiplexing_api", [](auto&) { return "epoll"; }),
+    Field("process_id", [](auto&) { return getpid(); }),
+    Field("run_id", [](auto& info) { return info.services.run_id; }),
+    Field("tcp_port", [](auto& info) { return info.services.port; }),
+    Field("io_threads_active", [](auto& info) { return info.services.workers.size(); }),
+    Field("server_time_usec",
+          [](auto& info) { return Since1970<std::chrono::microseconds>(info.now); }),
+    Field("uptime_in_seconds", [](auto& info) { return info.UptimeSeconds(); }),
+    Field("uptime_in_days", [](auto& info) { return info.UptimeSeconds() / 86'400; }),
+};
 
-void AddPersistence(Lines& lines, Services& services, Instant now) {
-  lines.Add("loading", services.loading() ? 1 : 0);
-  lines.Add("aof_enabled", 0);
-  lines.Add("aof_rewrite_in_progress", 0);
-  const Durability durability = services.state ? services.options.durability : Durability::kNone;
-  lines.Add("durability", AbslView(WordOf(durability)));
-  if (!services.state) return lines.Add("rdb_bgsave_in_progress", 0);
-  const LoadReport& report = services.state->load_report();
-  lines.Add("unclean_restart", services.state->unclean_restart() ? 1 : 0);
-  lines.Add("loaded_buckets", report.loaded.load());
-  lines.Add("dropped_buckets", report.dropped.load());
-  lines.Add("bad_records", report.bad.load());
-  lines.Add("load_duration_ms", CeilMillis(services.state->load_time()));
-  if (!services.loading()) AddSaves(lines, services, now);
-}
+constexpr InfoField kClientsFields[] = {
+    Field("connected_clients", [](auto& info) { return info.services.clients.size(); }),
+    Field("blocked_clients", [](auto& info) { return info.services.waiters.load(); }),
+    Field("maxclients",
+          [](auto& info) { return info.services.settings.Get(&Options::max_clients); }),
+};
 
-void AddStats(Lines& lines, Services& services, Instant now) {
-  const StatsNumbers counts = services.stats_report.CountersOf(services);
+constexpr InfoField kMemoryFields[] = {
+    BytesField("used_memory", [](auto& info) { return info.Memory().heap; }),
+    BytesField("used_memory_rss", [](auto& info) { return info.Memory().resident; }),
+    BytesField("used_memory_peak", [](auto& info) { return info.Memory().resident_peak; }),
+    BytesField("total_system_memory", [](auto&) { return SystemMemory(); }),
+    BytesField("maxmemory", [](auto& info) { return info.MaxMemory().bytes; }),
+    Field("maxmemory_policy", [](auto& info) { return EvictionPolicy(info.MaxMemory()); }),
+    Field("mem_clients_normal",
+          [](auto& info) { return info.services.client_memory.held_bytes(); }),
+    Field("mem_fragmentation_ratio",
+          [](auto& info) { return Ratio(info.Memory().resident, info.Memory().heap); }),
+    Field("mem_allocator", [](auto&) { return absl::StrCat("glibc-", gnu_get_libc_version()); }),
+};
+
+constexpr InfoField kPersistenceFields[] = {
+    Field("loading", [](auto& info) { return info.services.loading(); }),
+    Field("aof_enabled", [](auto&) { return 0; }),
+    Field("aof_rewrite_in_progress", [](auto&) { return 0; }),
+    Field("durability", [](auto& info) { return info.DurabilityWord(); }),
+    FieldIf(IsKept, "unclean_restart", [](auto& info) { return info.state().unclean_restart(); }),
+    FieldIf(IsKept, "loaded_buckets",
+            [](auto& info) { return info.state().load_report().loaded.load(); }),
+    FieldIf(IsKept, "dropped_buckets",
+            [](auto& info) { return info.state().load_report().dropped.load(); }),
+    FieldIf(IsKept, "bad_records",
+            [](auto& info) { return info.state().load_report().bad.load(); }),
+    FieldIf(IsKept, "load_duration_ms",
+            [](auto& info) { return CeilMillis(info.state().load_time()); }),
+    FieldIf(IsLoaded, "rdb_changes_since_last_save",
+            [](auto& info) { return info.Size().changes; }),
+    FieldIf(IsNotLoading, "rdb_bgsave_in_progress",
+            [](auto& info) { return IsKept(info.services) && info.state().saving(); }),
+    FieldIf(IsLoaded, "rdb_last_save_time",
+            [](auto& info) { return Since1970<std::chrono::seconds>(info.LastSave()); }),
+    FieldIf(IsLoaded, "rdb_last_bgsave_status",
+            [](auto& info) { return info.Saves().error.empty() ? "ok" : "err"; }),
+    FieldIf(IsLoaded, "rdb_saves", [](auto& info) { return info.Saves().saves; }),
+    FieldIf(IsLoaded, "persist_status",
+            [](auto& info) { return info.Saves().error.empty() ? "ok" : "failing"; }),
+    FieldIf(IsLoaded, "persist_error",
+            [](auto& info) { return EscapedForLog(info.Saves().error); }),
+    FieldIf(IsLoaded, "persist_failures", [](auto& info) { return info.Saves().failures; }),
+    FieldIf(IsLoaded, "last_save_age_ms",
+            [](auto& info) { return CeilMillis(info.SinceLastSave()); }),
+    FieldIf(IsLoaded, "last_save_duration_ms",
+            [](auto& info) { return CeilMillis(info.Saves().last_save_duration); }),
+    FieldIf(IsLoaded, "last_save_buckets",
+            [](auto& info) { return info.Saves().last_save_records; }),
+    FieldIf(IsLoaded, "loss_bound_ms", [](auto& info) { return CeilMillis(info.LossBound()); }),
+    FieldIf(IsLoaded, "dirty_buckets", [](auto& info) { return info.Size().changes; }),
+};
+
+constexpr InfoField kReplicationFields[] = {
+    Field("role", [](auto&) { return "master"; }),
+    Field("connected_slaves", [](auto&) { return 0; }),
+};
+
+constexpr InfoField kCpuFields[] = {
+    Field("used_cpu_sys", [](auto&) { return ProcessorSeconds(&rusage::ru_stime); }),
+    Field("used_cpu_user", [](auto&) { return ProcessorSeconds(&rusage::ru_utime); }),
+};
+
+constexpr InfoField kClusterFields[] = {
+    Field("cluster_enabled", [](auto&) { return 0; }),
+};
+
+constexpr InfoField kWeirFields[] = {
+    Field("buckets", [](auto& info) { return info.Size().buckets; }),
+    Field("limits", [](auto& info) { return info.Size().limits; }),
+    Field("table_bytes", [](auto& info) { return info.Size().table_bytes; }),
+    Field("allowed", [](auto& info) { return info.Requests(&Tally::allowed); }),
+    Field("denied", [](auto& info) { return info.Requests(&Tally::denied); }),
+    Field("evicted", [](auto& info) { return info.services.limiter.evicted(); }),
+    Field("sweeper_laps", [](auto& info) { return info.services.sweeper.laps(); }),
+    Field("sweeper_dropped", [](auto& info) { return info.services.sweeper.dropped(); }),
+    Field("explicit_time", [](auto& info) { return info.services.explicit_time.allowed(); }),
+    Field("time_offset_ms", [](auto& info) { return info.TimeOffsetMillis(); }),
+};
+
+void ListCounters(InfoReader& info, std::string& text) {
+  const StatsNumbers counts = info.services.stats_report.CountersOf(info.services);
   StatsNumbers rates{};
-  for (const Worker* worker : services.workers) {
-    AddTotals(rates, worker->counters.InLastSecond(now));
+  for (const Worker* worker : info.services.workers) {
+    AddTotals(rates, worker->counters.InLastSecond(info.now));
   }
   for (std::size_t i = 0; i < kStatsFieldCount; ++i) {
     switch (kStatsFields[i].kind) {
       case StatsField::Kind::kCounter:
-        lines.Add(kStatsFields[i].name, absl::StrCat(counts[i]));
+        AddLine(text, kStatsFields[i].name, absl::StrCat(counts[i]));
         break;
       case StatsField::Kind::kRate:
-        lines.Add(kStatsFields[i].name, absl::StrCat(rates[i]));
+        AddLine(text, kStatsFields[i].name, absl::StrCat(rates[i]));
         break;
       case StatsField::Kind::kKilobytesRate:
-        lines.Add(kStatsFields[i].name, Ratio(rates[i], 1024));
+        AddLine(text, kStatsFields[i].name, Ratio(rates[i], 1024));
         break;
     }
   }
 }
 
-void AddReplication(Lines& lines, Services&, Instant) {
-  lines.Add("role", "master");
-  lines.Add("connected_slaves", 0);
-}
-
-void AddCpu(Lines& lines, Services&, Instant) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return absl::StrFormat("%d.%06d", time.tv_sec, time.tv_usec);
-  };
-  lines.Add("used_cpu_sys", seconds(usage.ru_stime));
-  lines.Add("used_cpu_user", seconds(usage.ru_utime));
-}
-
-// There are none.
-void AddModules(Lines&, Services&, Instant) {}
-
-std::string Lower(std::string_view name) { return absl::AsciiStrToLower(AbslView(name)); }
-
-void AddCommandStats(Lines& lines, Services& services, Instant) {
-  for (const auto& [spec, row] : services.stats_report.CommandsOf(services)) {
+void ListCommands(InfoReader& info, std::string& text) {
+  for (const auto& [spec, row] : info.services.stats_report.CommandsOf(info.services)) {
     const std::uint64_t calls = TotalOf(row.times);
     const double micros = static_cast<double>(row.nanos) / 1000;
     const double mean = calls == 0 ? 0 : micros / static_cast<double>(calls);
-    lines.Add(
-        absl::StrCat("cmdstat_", Lower(spec->name)),
-        absl::StrFormat("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
-                        calls, row.nanos / 1000, mean, row.rejected, row.failed));
+    AddLine(text, absl::StrCat("cmdstat_", LowerName(*spec)),
+            absl::StrFormat("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+                            calls, row.nanos / 1000, mean, row.rejected, row.failed));
   }
 }
 
-void AddErrorStats(Lines& lines, Services& services, Instant) {
-  for (const auto& [prefix, count] : services.stats_report.ErrorsOf(services)) {
-    lines.Add(absl::StrCat("errorstat_", prefix), absl::StrCat("count=", count));
+void ListErrors(InfoReader& info, std::string& text) {
+  for (const auto& [prefix, count] : info.services.stats_report.ErrorsOf(info.services)) {
+    AddLine(text, absl::StrCat("errorstat_", prefix), absl::StrCat("count=", count));
   }
 }
 
-void AddLatencyStats(Lines& lines, Services& services, Instant) {
-  for (const auto& [spec, row] : services.stats_report.CommandsOf(services)) {
+void ListLatencies(InfoReader& info, std::string& text) {
+  for (const auto& [spec, row] : info.services.stats_report.CommandsOf(info.services)) {
     if (TotalOf(row.times) == 0) continue;
     const auto micros = [&times = row.times](std::uint64_t permille) {
       return static_cast<double>(Percentile(times, permille).count()) / 1000;
     };
-    lines.Add(
-        absl::StrCat("latency_percentiles_usec_", Lower(spec->name)),
-        absl::StrFormat("p50=%.3f,p99=%.3f,p99.9=%.3f", micros(500), micros(990), micros(999)));
+    AddLine(text, absl::StrCat("latency_percentiles_usec_", LowerName(*spec)),
+            absl::StrFormat("p50=%.3f,p99=%.3f,p99.9=%.3f", micros(500), micros(990), micros(999)));
   }
 }
 
-void AddCluster(Lines& lines, Services&, Instant) { lines.Add("cluster_enabled", 0); }
-
-void AddKeyspace(Lines& lines, Services& services, Instant now) {
-  const std::size_t buckets = services.CountBuckets(now);
+void ListKeyspace(InfoReader& info, std::string& text) {
+  const std::size_t buckets = info.services.CountBuckets(info.now);
   if (buckets == 0) return;
-  lines.Add("db0", absl::StrCat("keys=", buckets, ",expires=", buckets, ",avg_ttl=0"));
+  AddLine(text, "db0", absl::StrCat("keys=", buckets, ",expires=", buckets, ",avg_ttl=0"));
 }
 
-void AddWeir(Lines& lines, Services& services, Instant) {
-  const Limiter::Size size = services.limiter.size();
-  lines.Add("buckets", size.buckets);
-  lines.Add("limits", size.limits);
-  lines.Add("table_bytes", size.table_bytes);
-  lines.Add("allowed", Sum(services, &Tally::allowed));
-  lines.Add("denied", Sum(services, &Tally::denied));
-  lines.Add("evicted", services.limiter.evicted());
-  lines.Add("sweeper_laps", services.sweeper.laps());
-  lines.Add("sweeper_dropped", services.sweeper.dropped());
-  lines.Add("explicit_time", services.explicit_time.allowed() ? 1 : 0);
-  lines.Add(
-      "time_offset_ms",
-      std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset()).count());
-}
-
-struct Section {
-  std::string_view name;
-  void (*add)(Lines&, Services&, Instant);
-  bool is_default = true;
+// In the order of the text.
+constexpr InfoSection kSections[] = {
+    {.name = "Server", .fields = kServerFields},
+    {.name = "Clients", .fields = kClientsFields},
+    {.name = "Memory", .fields = kMemoryFields},
+    {.name = "Persistence", .fields = kPersistenceFields},
+    {.name = "Stats", .list = ListCounters},
+    {.name = "Replication", .fields = kReplicationFields},
+    {.name = "CPU", .fields = kCpuFields},
+    {.name = "Modules"},  // of which there are none
+    {.name = "Commandstats", .list = ListCommands, .is_default = false},
+    {.name = "Errorstats", .list = ListErrors},
+    {.name = "Latencystats", .list = ListLatencies, .is_default = false},
+    {.name = "Cluster", .fields = kClusterFields},
+    {.name = "Keyspace", .list = ListKeyspace},
+    {.name = "Weir", .fields = kWeirFields},
 };
 
-constexpr std::array kSections = {Section{"Server", AddServer},
-                                  Section{"Clients", AddClients},
-                                  Section{"Memory", AddMemory},
-                                  Section{"Persistence", AddPersistence},
-                                  Section{"Stats", AddStats},
-                                  Section{"Replication", AddReplication},
-                                  Section{"CPU", AddCpu},
-                                  Section{"Modules", AddModules},
-                                  Section{"Commandstats", AddCommandStats, false},
-                                  Section{"Errorstats", AddErrorStats},
-                                  Section{"Latencystats", AddLatencyStats, false},
-                                  Section{"Cluster", AddCluster},
-                                  Section{"Keyspace", AddKeyspace},
-                                  Section{"Weir", AddWeir}};
-
-bool IsWanted(const Section& section, std::span<const std::string_view> wanted) {
+bool IsWanted(const InfoSection& section, std::span<const std::string_view> wanted) {
   if (wanted.empty()) return section.is_default;
   return std::ranges::any_of(wanted, [&](std::string_view name) {
     return EqualsIgnoreCase(name, section.name) || EqualsIgnoreCase(name, "all") ||
@@ -280,13 +352,21 @@ bool IsWanted(const Section& section, std::span<const std::string_view> wanted) 
 
 }  // namespace
 
+std::span<const InfoSection> InfoSections() { return kSections; }
+
 std::string InfoText(Services& services, Instant now, std::span<const std::string_view> sections) {
+  InfoReader info(services, now);
   std::string text;
-  for (const Section& section : kSections) {
+  for (const InfoSection& section : kSections) {
     if (!IsWanted(section, sections)) continue;
     absl::StrAppend(&text, text.empty() ? "" : "\r\n", "# ", AbslView(section.name), "\r\n");
-    Lines lines(text);
-    section.add(lines, services, now);
+    if (section.list != nullptr) section.list(info, text);
+    for (const InfoField& field : section.fields) {
+      if (field.exists != nullptr && !field.exists(services)) continue;
+      AddLine(text, field.name, field.read(info));
+      if (field.read_human == nullptr) continue;
+      AddLine(text, absl::StrCat(AbslView(field.name), "_human"), field.read_human(info));
+    }
   }
   return text;
 }

@@ -1,5 +1,8 @@
 // The text of INFO: sections of "field:value" lines, with the fields that tools for Redis read and
 // a section of ours.
+//
+// Each field is a row in info.cc, and the counters of Stats are rows in
+// server/observe/thread_counters.h.
 #pragma once
 
 #include <span>
@@ -7,13 +10,32 @@
 #include <string_view>
 
 #include "core/base/instant.h"
-#include "server/session/worker.h"
+#include "server/session/services.h"
 
 namespace weir {
 
+class InfoReader;
+
+struct InfoField {
+  std::string_view name;
+  std::string (*read)(InfoReader& info) = nullptr;
+  std::string (*read_human)(InfoReader& info) = nullptr;  // of "name_human"; null: there is none
+  bool (*exists)(const Services& services) = nullptr;     // null: always
+};
+
+struct InfoSection {
+  std::string_view name;
+  std::span<const InfoField> fields = {};
+  // In place of rows: adds a field for each counter, command or error.
+  void (*list)(InfoReader& info, std::string& text) = nullptr;
+  bool is_default = true;
+};
+
+[[nodiscard]] std::span<const InfoSection> InfoSections();
+
 // The sections with these names, in any case. None given, or "default": all but Commandstats and
 // Latencystats; "all" or "everything": these, too. An unknown name adds nothing. Lines end in CRLF.
-// Cost: locks every partition up to three times, about 100 us each, and a look at the heap
+// Cost: locks every partition up to twice, about 100 us each, and a look at the heap
 // (MeasureMemory).
 [[nodiscard]] std::string InfoText(Services& services, Instant now,
                                    std::span<const std::string_view> sections);

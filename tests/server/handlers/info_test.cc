@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "server/config/version.h"
+#include "server/state/state_on_disk.h"
 #include "tests/support/conversation.h"
+#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
@@ -72,6 +75,64 @@ Info Parse(std::string_view text) {
 
 Info InfoOf(Conversation& client, const std::string& sections = "") {
   return Parse(client.Ask("INFO " + sections).text);
+}
+
+// Every row of the tables is a line of its section, and no line has no row.
+void ExpectEveryRow(Conversation& client) {
+  std::size_t fields = 0;
+  for (const InfoSection& section : InfoSections()) {
+    std::vector<std::string> names;
+    for (const InfoField& field : section.fields) {
+      if (field.exists && !field.exists(client.server().services)) continue;
+      names.emplace_back(field.name);
+      if (field.read_human) names.push_back(std::string(field.name) + "_human");
+    }
+    if (section.name == "Stats") {
+      for (const StatsField& field : kStatsFields) names.emplace_back(field.name);
+    } else if (section.list) {
+      continue;  // named after commands, errors and databases
+    }
+    std::vector<std::string> shown;
+    for (const auto& [name, value] : InfoOf(client, std::string(section.name)).fields) {
+      shown.push_back(name);
+    }
+    EXPECT_THAT(shown, testing::UnorderedElementsAreArray(names)) << section.name;
+    fields += names.size();
+  }
+  EXPECT_GE(fields, 60U);
+}
+
+TEST(InfoTest, EveryRowIsAField) {
+  Conversation client;
+  ExpectEveryRow(client);
+  EXPECT_FALSE(InfoOf(client).fields.contains("loaded_buckets"));
+}
+
+// Where the state is kept, there are more.
+TEST(InfoTest, EveryRowIsAFieldWhileStateIsLoadedAndAfter) {
+  const TemporaryDirectory directory;
+  Options options = DefaultOptions();
+  options.data_dir = directory.path() + "/data";
+  options.snapshot_interval = std::chrono::hours{1};
+  absl::StatusOr<std::unique_ptr<StateOnDisk>> state = StateOnDisk::Open(options);
+  ASSERT_TRUE(state.ok()) << state.status();
+  TestServer server(options, {.secret = (*state)->secret(), .notes_changes = true});
+  server.services.state = state->get();
+  Conversation client(server);
+  ExpectEveryRow(client);
+  EXPECT_TRUE(InfoOf(client).fields.contains("loaded_buckets"));
+  EXPECT_FALSE(InfoOf(client).fields.contains("rdb_saves"));
+  (*state)->StartLoading(*server.limiter, server.services.policies, server.clock,
+                         [](const absl::Status& loaded) { EXPECT_TRUE(loaded.ok()) << loaded; });
+  (*state)->StartSaving(server.services.settings, [](std::uint64_t, const absl::Status&) {});
+  ExpectEveryRow(client);
+  client.server().clock.Advance(std::chrono::seconds{2});
+  Info info = InfoOf(client);
+  EXPECT_EQ(info.fields["rdb_saves"], "0");
+  EXPECT_EQ(info.fields["rdb_changes_since_last_save"], "0");
+  EXPECT_EQ(info.fields["loss_bound_ms"], "0");
+  EXPECT_EQ(info.fields["durability"], "snapshot");
+  (*state)->Halt();
 }
 
 TEST(InfoTest, HasItsOwnFieldsAndSections) {
