@@ -182,7 +182,7 @@ void ConfigRewrite(Call& call) {
 
 void ConfigResetStat(Call& call) {
   call.Charge(kWholeTableWork * call.services().workers.size());
-  call.services().stats_report.Reset(call.services());
+  call.services().totals.Reset(call.services());
   call.reply.SimpleString("OK");
 }
 

@@ -269,7 +269,7 @@ constexpr InfoField kWeirFields[] = {
 };
 
 void ListCounters(InfoReader& info, std::string& text) {
-  const StatsNumbers counts = info.services.stats_report.CountersOf(info.services);
+  const StatsNumbers counts = info.services.totals.CountersOf(info.services);
   StatsNumbers rates{};
   for (const Worker* worker : info.services.workers) {
     AddTotals(rates, worker->counters.InLastSecond(info.now));
@@ -290,7 +290,7 @@ void ListCounters(InfoReader& info, std::string& text) {
 }
 
 void ListCommands(InfoReader& info, std::string& text) {
-  for (const auto& [spec, row] : info.services.stats_report.CommandsOf(info.services)) {
+  for (const auto& [spec, row] : info.services.totals.CommandsOf(info.services)) {
     const std::uint64_t calls = TotalOf(row.times);
     const double micros = static_cast<double>(row.nanos) / 1000;
     const double mean = calls == 0 ? 0 : micros / static_cast<double>(calls);
@@ -301,13 +301,13 @@ void ListCommands(InfoReader& info, std::string& text) {
 }
 
 void ListErrors(InfoReader& info, std::string& text) {
-  for (const auto& [prefix, count] : info.services.stats_report.ErrorsOf(info.services)) {
+  for (const auto& [prefix, count] : info.services.totals.ErrorsOf(info.services)) {
     AddLine(text, absl::StrCat("errorstat_", prefix), absl::StrCat("count=", count));
   }
 }
 
 void ListLatencies(InfoReader& info, std::string& text) {
-  for (const auto& [spec, row] : info.services.stats_report.CommandsOf(info.services)) {
+  for (const auto& [spec, row] : info.services.totals.CommandsOf(info.services)) {
     if (TotalOf(row.times) == 0) continue;
     const auto micros = [&times = row.times](std::uint64_t permille) {
       return static_cast<double>(Percentile(times, permille).count()) / 1000;

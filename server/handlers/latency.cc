@@ -73,11 +73,9 @@ std::string Diagnosis(const std::vector<History>& histories, bool is_on) {
   return text;
 }
 
-using Report = StatsReport;
-
 // Of a container, the rows of its subcommands. Each once, however often it is asked for.
-void AddCalled(const Report::CommandRows& rows, const CommandSpec& spec,
-               std::vector<const Report::CommandRows::value_type*>& called) {
+void AddCalled(const CommandRows& rows, const CommandSpec& spec,
+               std::vector<const CommandRows::value_type*>& called) {
   const auto add = [&](const CommandSpec& one) {
     const auto row = rows.find(&one);
     if (row == rows.end() || TotalOf(row->second.times) == 0) return;
@@ -140,8 +138,8 @@ void LatencyDoctor(Call& call) {
 
 void LatencyHistograms(Call& call) {
   call.Charge(kWholeTableWork * call.services().workers.size() + call.arguments().size());
-  const Report::CommandRows rows = call.services().stats_report.CommandsOf(call.services());
-  std::vector<const Report::CommandRows::value_type*> called;
+  const CommandRows rows = call.services().totals.CommandsOf(call.services());
+  std::vector<const CommandRows::value_type*> called;
   for (const std::string_view name : call.arguments()) {
     if (const CommandSpec* spec = FindCommand(name)) AddCalled(rows, *spec, called);
   }

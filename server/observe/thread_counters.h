@@ -85,10 +85,10 @@ class ThreadCounters {
   [[nodiscard]] Rate& rate(StatsRow<true> row) noexcept { return rates_[row.index()]; }
 
   // Of the counters, and of the rates; 0 in the rows of the others.
-  [[nodiscard]] StatsNumbers counts() const noexcept {
-    StatsNumbers counts{};
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = counters_[i].value();
-    return counts;
+  [[nodiscard]] StatsNumbers totals() const noexcept {
+    StatsNumbers totals{};
+    for (std::size_t i = 0; i < totals.size(); ++i) totals[i] = counters_[i].value();
+    return totals;
   }
   [[nodiscard]] StatsNumbers InLastSecond(Instant now) const noexcept {
     StatsNumbers rates{};

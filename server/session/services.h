@@ -28,7 +28,7 @@
 #include "server/os/log.h"
 #include "server/session/observers.h"
 #include "server/session/pause.h"
-#include "server/session/stats_report.h"
+#include "server/session/server_totals.h"
 #include "server/state/state_on_disk.h"
 
 namespace weir {
@@ -71,7 +71,7 @@ struct Services {
   Policies policies;
   ExplicitTime explicit_time;
   LimitReport limit_report;
-  StatsReport stats_report;
+  ServerTotals totals;
   Observers observers;
   ClientRegistry clients;
   ClientMemory client_memory;

@@ -137,7 +137,7 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
       waiter_->Withdraw(reply, now);
     } else if (ended == Blocked::kEndedAsError) {
       worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
-      worker_.command_stats.Of(*record_->last_command.load()).failed.Add();
+      worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
     } else {
       waiter_->Serve(reply, now);
     }
@@ -277,7 +277,7 @@ void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool
     replaced.append(replies, copied, reply.begin - copied);
     worker_.Fail(writer, CannotSave(reason));
     const bool is_error = replies[reply.begin] == '-';  // It has counted as failed already.
-    if (!is_error) worker_.command_stats.Of(*reply.spec).failed.Add();
+    if (!is_error) worker_.command_counters.Of(*reply.spec).failed.Add();
     copied = reply.end;
   }
   replaced.append(replies, copied);
@@ -325,7 +325,7 @@ void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now
 }
 
 void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply) {
-  if (spec) worker_.command_stats.Of(*spec).rejected.Add();
+  if (spec) worker_.command_counters.Of(*spec).rejected.Add();
   if (spec && spec->name == "EXEC") {
     transaction_ = Transaction();
     const absl::string_view why = absl::StripPrefix(error, "ERR ");
@@ -401,7 +401,7 @@ void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_vie
 void Session::Run(Call& call) {
   const std::string why = StateError(call);
   if (why.empty()) return RunHandler(call);
-  worker_.command_stats.Of(call.spec).rejected.Add();
+  worker_.command_counters.Of(call.spec).rejected.Add();
   call.ReplyError(why);
   RestartStopwatch();
 }
@@ -424,10 +424,10 @@ void Session::RunHandler(Call& call) {
   call.spec.handler(call);
   RestartStopwatch();
   const Nanos duration = std::max(command_begin_ - begin, Nanos{0});
-  CommandCounts& counts = worker_.command_stats.Of(call.spec);
-  counts.times.Count(duration);
-  counts.nanos.Add(static_cast<std::uint64_t>(duration.count()));
-  if (call.failed) counts.failed.Add();
+  CommandCounters& counters = worker_.command_counters.Of(call.spec);
+  counters.times.Count(duration);
+  counters.nanos.Add(static_cast<std::uint64_t>(duration.count()));
+  if (call.failed) counters.failed.Add();
   Observers& observers = worker_.services.observers;
   if (observers.AreInterested(duration)) observers.Show(call, duration);
 }

@@ -4,7 +4,7 @@ namespace weir {
 
 void Worker::Fail(RespWriter& reply, std::string_view error) {
   counters["total_error_replies"].Add();
-  error_stats.Count(error);
+  error_counters.Count(error);
   reply.Error(error);
 }
 

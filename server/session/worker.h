@@ -7,8 +7,8 @@
 #include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
 #include "protocol/resp_writer.h"
-#include "server/observe/command_stats.h"
-#include "server/observe/error_stats.h"
+#include "server/observe/command_counters.h"
+#include "server/observe/error_counters.h"
 #include "server/observe/thread_counters.h"
 #include "server/session/read_ahead.h"
 #include "server/session/services.h"
@@ -31,8 +31,8 @@ struct Worker {
   LimitMemo memo;
   LimitHint throttle_hint;  // of the one limit of CL.THROTTLE
   ThreadCounters counters;
-  CommandStats command_stats;
-  ErrorStats error_stats;
+  CommandCounterTable command_counters;
+  ErrorCounters error_counters;
   ReadAhead read_ahead;  // of the session whose turn it is
 };
 

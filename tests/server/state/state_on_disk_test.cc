@@ -71,7 +71,7 @@ class StateOnDiskTest : public ::testing::Test {
   }
 
   std::uint64_t CallsFailed(std::string_view name) {
-    return server_->worker.command_stats.Of(*FindCommand(name)).failed.value();
+    return server_->worker.command_counters.Of(*FindCommand(name)).failed.value();
   }
 
   TemporaryDirectory directory_;

@@ -18,19 +18,21 @@
 
 namespace weir {
 
-class ErrorStats {
+// By prefix, of one thread or summed over all.
+using ErrorTotals = std::map<std::string, std::uint64_t, std::less<>>;
+
+class ErrorCounters {
  public:
   static constexpr std::size_t kPrefixesMax = 128;
   static constexpr std::string_view kOverflow = "ERRORSTATS_OVERFLOW";
-  using Counts = std::map<std::string, std::uint64_t, std::less<>>;
 
   // Counts the error with this text: "NOAUTH Authentication required."
   void Count(std::string_view error);
-  [[nodiscard]] Counts counts() const;
+  [[nodiscard]] ErrorTotals totals() const;
 
  private:
   mutable Mutex mutex_;
-  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  ErrorTotals counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

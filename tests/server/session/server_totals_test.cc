@@ -1,6 +1,6 @@
 // Goal: the report is the sum over the threads since the last reset, which takes nothing from
 // anybody and may come at any time. Method: two workers, and one that counts while others reset.
-#include "server/session/stats_report.h"
+#include "server/session/server_totals.h"
 
 #include <atomic>
 #include <thread>
@@ -21,18 +21,18 @@ using testing::Pair;
 const CommandSpec& PingRow() { return *FindCommand("PING"); }
 
 std::uint64_t CountOf(StatsRow<false> row, const Services& services) {
-  return services.stats_report.CountersOf(services)[row.index()];
+  return services.totals.CountersOf(services)[row.index()];
 }
 
-TEST(StatsReportTest, AddsUpTheThreads) {
+TEST(ServerTotalsTest, AddsUpTheThreads) {
   TestServer server;
   Worker second(server.services);
   Conversation one(server);
   Conversation two(server, second);
   one.Send("PING\r\nPING\r\nAUTH x y z\r\n");
   two.Send("PING\r\nPING a b\r\nNOSUCH\r\n");
-  const StatsReport& report = server.services.stats_report;
-  const StatsReport::CommandRows rows = report.CommandsOf(server.services);
+  const ServerTotals& report = server.services.totals;
+  const CommandRows rows = report.CommandsOf(server.services);
   EXPECT_EQ(TotalOf(rows.at(&PingRow()).times), 3U);
   EXPECT_EQ(rows.at(&PingRow()).rejected, 1U);
   EXPECT_EQ(rows.at(FindCommand("AUTH")).failed, 1U);
@@ -42,7 +42,7 @@ TEST(StatsReportTest, AddsUpTheThreads) {
 }
 
 // The law of all counters, and so of one that is added.
-TEST(StatsReportTest, EveryCounterIsSummedOverTheThreadsAndReset) {
+TEST(ServerTotalsTest, EveryCounterIsSummedOverTheThreadsAndReset) {
   TestServer server;
   Services& services = server.services;
   Worker second(services);
@@ -54,32 +54,32 @@ TEST(StatsReportTest, EveryCounterIsSummedOverTheThreadsAndReset) {
     second.counters[row].Add(100 * (i + 1));
     StatsNumbers expected{};
     expected[i] = 11 + 100 * (i + 1);
-    EXPECT_EQ(services.stats_report.CountersOf(services), expected) << kStatsFields[i].name;
-    services.stats_report.Reset(services);
-    EXPECT_EQ(services.stats_report.CountersOf(services), StatsNumbers{}) << kStatsFields[i].name;
+    EXPECT_EQ(services.totals.CountersOf(services), expected) << kStatsFields[i].name;
+    services.totals.Reset(services);
+    EXPECT_EQ(services.totals.CountersOf(services), StatsNumbers{}) << kStatsFields[i].name;
     second.counters[row].Add(7);
     expected[i] = 7;
-    EXPECT_EQ(services.stats_report.CountersOf(services), expected) << kStatsFields[i].name;
-    services.stats_report.Reset(services);
+    EXPECT_EQ(services.totals.CountersOf(services), expected) << kStatsFields[i].name;
+    services.totals.Reset(services);
   }
 }
 
-TEST(StatsReportTest, AResetForgetsAllThatIsCounted) {
+TEST(ServerTotalsTest, AResetForgetsAllThatIsCounted) {
   Conversation client;
   Services& services = client.server().services;
   services.main_counters["total_connections_received"].Add(5);
   client.Send("PING\r\nNOSUCH\r\n*x\r\n");
-  services.stats_report.Reset(services);
-  EXPECT_THAT(services.stats_report.CommandsOf(services), IsEmpty());
-  EXPECT_THAT(services.stats_report.ErrorsOf(services), IsEmpty());
-  EXPECT_EQ(services.stats_report.CountersOf(services), StatsNumbers{});
+  services.totals.Reset(services);
+  EXPECT_THAT(services.totals.CommandsOf(services), IsEmpty());
+  EXPECT_THAT(services.totals.ErrorsOf(services), IsEmpty());
+  EXPECT_EQ(services.totals.CountersOf(services), StatsNumbers{});
   Conversation other(client.server());
   other.Run("PING");
-  EXPECT_EQ(TotalOf(services.stats_report.CommandsOf(services).at(&PingRow()).times), 1U);
+  EXPECT_EQ(TotalOf(services.totals.CommandsOf(services).at(&PingRow()).times), 1U);
   EXPECT_EQ(CountOf("total_commands_processed", services), 1U);
 }
 
-TEST(StatsReportTest, EvictedClientsAreForgottenByAReset) {
+TEST(ServerTotalsTest, EvictedClientsAreForgottenByAReset) {
   Conversation client;
   Services& services = client.server().services;
   EXPECT_EQ(client.Run("CONFIG SET max-clients-memory 1mb"), "+OK\r\n");
@@ -89,7 +89,7 @@ TEST(StatsReportTest, EvictedClientsAreForgottenByAReset) {
   };
   evict_one();
   EXPECT_EQ(CountOf("evicted_clients", services), 1U);
-  services.stats_report.Reset(services);
+  services.totals.Reset(services);
   EXPECT_EQ(CountOf("evicted_clients", services), 0U);
   evict_one();
   EXPECT_EQ(CountOf("evicted_clients", services), 1U);
@@ -97,7 +97,7 @@ TEST(StatsReportTest, EvictedClientsAreForgottenByAReset) {
 }
 
 // Under ThreadSanitizer: no thread waits for another, and no count is ever more than was counted.
-TEST(StatsReportTest, ResetsWhileOthersCount) {
+TEST(ServerTotalsTest, ResetsWhileOthersCount) {
   TestServer server;
   std::atomic<bool> done{false};
   std::thread counter([&] {
@@ -105,10 +105,10 @@ TEST(StatsReportTest, ResetsWhileOthersCount) {
     for (int i = 0; i < 2000; ++i) client.Send("PING\r\nNOSUCH\r\n");
     done = true;
   });
-  const StatsReport& report = server.services.stats_report;
+  const ServerTotals& report = server.services.totals;
   while (!done) {
-    server.services.stats_report.Reset(server.services);
-    const StatsReport::CommandRows rows = report.CommandsOf(server.services);
+    server.services.totals.Reset(server.services);
+    const CommandRows rows = report.CommandsOf(server.services);
     if (const auto ping = rows.find(&PingRow()); ping != rows.end()) {
       EXPECT_LE(TotalOf(ping->second.times), 2000U);
     }

@@ -1,8 +1,8 @@
-#include "server/observe/error_stats.h"
+#include "server/observe/error_counters.h"
 
 namespace weir {
 
-void ErrorStats::Count(std::string_view error) {
+void ErrorCounters::Count(std::string_view error) {
   const std::string_view prefix = error.substr(0, error.find(' '));
   MutexLock lock(mutex_);
   auto found = counts_.find(prefix);
@@ -13,7 +13,7 @@ void ErrorStats::Count(std::string_view error) {
   ++found->second;
 }
 
-ErrorStats::Counts ErrorStats::counts() const {
+ErrorTotals ErrorCounters::totals() const {
   MutexLock lock(mutex_);
   return counts_;
 }

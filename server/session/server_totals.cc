@@ -1,4 +1,4 @@
-#include "server/session/stats_report.h"
+#include "server/session/server_totals.h"
 
 #include "server/commands/command_table.h"
 #include "server/session/worker.h"
@@ -7,8 +7,8 @@ namespace weir {
 namespace {
 
 StatsNumbers CountAll(const Services& services) {
-  StatsNumbers numbers = services.main_counters.counts();
-  for (const Worker* worker : services.workers) AddTotals(numbers, worker->counters.counts());
+  StatsNumbers numbers = services.main_counters.totals();
+  for (const Worker* worker : services.workers) AddTotals(numbers, worker->counters.totals());
   const auto add = [&numbers](StatsRow<false> row, std::uint64_t n) { numbers[row.index()] += n; };
   add("expired_keys", services.sweeper.dropped());
   add("evicted_keys", services.limiter.evicted());
@@ -16,30 +16,30 @@ StatsNumbers CountAll(const Services& services) {
   return numbers;
 }
 
-StatsReport::CommandRows CountCommands(const Services& services) {
-  StatsReport::CommandRows rows;
+CommandRows CountCommands(const Services& services) {
+  CommandRows rows;
   for (const Worker* worker : services.workers) {
     for (const CommandSpec& spec : CommandTable()) {
-      const CommandCounts* counts = worker->command_stats.Find(spec);
+      const CommandCounters* counts = worker->command_counters.Find(spec);
       if (counts != nullptr) AddTotals(rows[&spec], counts->totals());
     }
   }
   return rows;
 }
 
-ErrorStats::Counts CountErrors(const Services& services) {
-  ErrorStats::Counts errors;
-  for (const Worker* worker : services.workers) AddTotals(errors, worker->error_stats.counts());
+ErrorTotals CountErrors(const Services& services) {
+  ErrorTotals errors;
+  for (const Worker* worker : services.workers) AddTotals(errors, worker->error_counters.totals());
   return errors;
 }
 
 }  // namespace
 
-StatsNumbers StatsReport::CountersOf(const Services& services) const {
+StatsNumbers ServerTotals::CountersOf(const Services& services) const {
   return counters_.Of(CountAll(services));
 }
 
-StatsReport::CommandRows StatsReport::CommandsOf(const Services& services) const {
+CommandRows ServerTotals::CommandsOf(const Services& services) const {
   CommandRows rows = commands_.Of(CountCommands(services));
   std::erase_if(rows, [](const auto& row) {
     return row.second.rejected == 0 && TotalOf(row.second.times) == 0;
@@ -47,13 +47,13 @@ StatsReport::CommandRows StatsReport::CommandsOf(const Services& services) const
   return rows;
 }
 
-ErrorStats::Counts StatsReport::ErrorsOf(const Services& services) const {
-  ErrorStats::Counts errors = errors_.Of(CountErrors(services));
+ErrorTotals ServerTotals::ErrorsOf(const Services& services) const {
+  ErrorTotals errors = errors_.Of(CountErrors(services));
   std::erase_if(errors, [](const auto& error) { return error.second == 0; });
   return errors;
 }
 
-void StatsReport::Reset(const Services& services) {
+void ServerTotals::Reset(const Services& services) {
   counters_.Reset(CountAll(services));
   commands_.Reset(CountCommands(services));
   errors_.Reset(CountErrors(services));

@@ -36,7 +36,7 @@ void ForEachNumber(CommandTotals& totals, const CommandTotals& others, Visit vis
 }
 
 // The counters of one command.
-struct CommandCounts {
+struct CommandCounters {
   LatencyHistogram times;  // of its calls
   Counter nanos;           // they took together
   Counter failed;          // of the calls: they answered an error
@@ -50,24 +50,24 @@ struct CommandCounts {
   }
 };
 
-class CommandStats {
+class CommandCounterTable {
  public:
-  CommandStats();
-  ~CommandStats();
-  CommandStats(const CommandStats&) = delete;
-  CommandStats& operator=(const CommandStats&) = delete;
+  CommandCounterTable();
+  ~CommandCounterTable();
+  CommandCounterTable(const CommandCounterTable&) = delete;
+  CommandCounterTable& operator=(const CommandCounterTable&) = delete;
 
   // Requires: a row of the command table. For the owner.
-  [[nodiscard]] CommandCounts& Of(const CommandSpec& spec);
+  [[nodiscard]] CommandCounters& Of(const CommandSpec& spec);
   // Null: it was never called. For any thread.
-  [[nodiscard]] const CommandCounts* Find(const CommandSpec& spec) const noexcept;
+  [[nodiscard]] const CommandCounters* Find(const CommandSpec& spec) const noexcept;
 
  private:
-  [[nodiscard]] std::atomic<CommandCounts*>& CountsOf(const CommandSpec& spec) const noexcept;
+  [[nodiscard]] std::atomic<CommandCounters*>& CountersOf(const CommandSpec& spec) const noexcept;
 
   const CommandSpec* const first_row_;
   const std::size_t rows_;
-  const std::unique_ptr<std::atomic<CommandCounts*>[]> places_;  // by row
+  const std::unique_ptr<std::atomic<CommandCounters*>[]> places_;  // by row
 };
 
 }  // namespace weir

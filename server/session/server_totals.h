@@ -6,8 +6,8 @@
 #include <map>
 
 #include "core/base/since_reset.h"
-#include "server/observe/command_stats.h"
-#include "server/observe/error_stats.h"
+#include "server/observe/command_counters.h"
+#include "server/observe/error_counters.h"
 #include "server/observe/thread_counters.h"
 
 namespace weir {
@@ -15,22 +15,22 @@ namespace weir {
 struct CommandSpec;
 struct Services;
 
-// Thread-safe. Cost of each: a few microseconds a thread.
-class StatsReport {
- public:
-  // By row of the command table; those that were called or rejected.
-  using CommandRows = std::map<const CommandSpec*, CommandTotals>;
+// By row of the command table; those that were called or rejected.
+using CommandRows = std::map<const CommandSpec*, CommandTotals>;
 
+// Thread-safe. Cost of each: a few microseconds a thread.
+class ServerTotals {
+ public:
   // The counters of kStatsFields; 0 in the rows of rates.
   [[nodiscard]] StatsNumbers CountersOf(const Services& services) const;
   [[nodiscard]] CommandRows CommandsOf(const Services& services) const;
-  [[nodiscard]] ErrorStats::Counts ErrorsOf(const Services& services) const;
+  [[nodiscard]] ErrorTotals ErrorsOf(const Services& services) const;
   void Reset(const Services& services);
 
  private:
   SinceReset<StatsNumbers> counters_;
   SinceReset<CommandRows> commands_;
-  SinceReset<ErrorStats::Counts> errors_;
+  SinceReset<ErrorTotals> errors_;
 };
 
 }  // namespace weir
