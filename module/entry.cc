@@ -19,8 +19,8 @@ void AddInfoFields(redis::Info* info, int for_crash) noexcept {
   redis::InfoAddSection(info, "");
   redis::InfoAddFieldULongLong(info, "limits", module.registry.size());
   redis::InfoAddFieldULongLong(info, "policies", module.policies.All().size());
-  redis::InfoAddFieldULongLong(info, "allowed", module.tally.allowed.value());
-  redis::InfoAddFieldULongLong(info, "denied", module.tally.denied.value());
+  redis::InfoAddFieldULongLong(info, "allowed", module.request_counters.allowed.value());
+  redis::InfoAddFieldULongLong(info, "denied", module.request_counters.denied.value());
 }
 
 bool Start(redis::Context* context, std::span<redis::String*> words) {

@@ -25,9 +25,9 @@
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "core/commands/explicit_time.h"
-#include "core/commands/limit_report.h"
+#include "core/commands/limit_totals.h"
 #include "core/commands/replies.h"
-#include "core/commands/tally.h"
+#include "core/commands/request_counters.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
@@ -69,12 +69,13 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
 
   // The state of the thread, and what all threads share; in the module the two are one.
   { host.thread().memo } -> std::same_as<LimitMemo&>;
-  { host.thread().tally } -> std::same_as<Tally&>;
+  { host.thread().request_counters } -> std::same_as<RequestCounters&>;
   { host.thread().throttle_hint } -> std::same_as<LimitHint&>;  // of the one limit of CL.THROTTLE
-  { host.Tallies() } -> std::same_as<std::vector<Tally*>>;      // of all threads; charges for them
+  // Of all threads; charges for them.
+  { host.AllCounters() } -> std::same_as<std::vector<RequestCounters*>>;
   { host.shared().policies } -> std::same_as<Policies&>;
   { host.shared().explicit_time } -> std::same_as<ExplicitTime&>;
-  { host.shared().limit_report } -> std::same_as<LimitReport&>;
+  { host.shared().limit_totals } -> std::same_as<LimitTotals&>;
   { host.shared().options.max_wait } -> std::convertible_to<Nanos>;
   { host.commands() } -> std::convertible_to<std::span<const CommandSpec>>;  // all of the host
 
@@ -150,7 +151,7 @@ class LimitHandlers {
 
   // Counts a verdict that changed something, or that was refused.
   static void Count(Host& host, const ParsedRequest& request, const Verdict& verdict) {
-    host.thread().tally.Count(request, verdict);
+    host.thread().request_counters.Count(request, verdict);
     if (verdict.allowed) host.MarkDirty();
   }
 
@@ -234,7 +235,7 @@ void LimitHandlers<Host>::Throttle(Call& call) {
   if (host.RefusedUnsaved(checks, now)) return;
   const absl::StatusOr<Verdict> verdict = host.limiter().Decide(checks, now);
   if (!verdict.ok()) return host.Fail(verdict.status());
-  host.thread().tally.CountThrottle(checks.front(), *verdict);
+  host.thread().request_counters.CountThrottle(checks.front(), *verdict);
   if (verdict->allowed) host.MarkDirty();
   WriteThrottle(host.reply(), *request, *verdict);
 }
@@ -372,13 +373,13 @@ void LimitHandlers<Host>::Stats(Call& call) {
   if (reset && !absl::EqualsIgnoreCase(AbslView(arguments[0]), "RESET")) {
     return host.Fail(absl::InvalidArgumentError("syntax error"));
   }
-  const std::vector<Tally*> tallies = host.Tallies();
+  const std::vector<RequestCounters*> counters = host.AllCounters();
   if (reset) {
-    host.shared().limit_report.Reset(tallies);
+    host.shared().limit_totals.Reset(counters);
     return host.reply().SimpleString("OK");
   }
-  WriteStats(host.reply(), host.shared().limit_report.Total(tallies),
-             host.shared().limit_report.Since(tallies));
+  WriteStats(host.reply(), host.shared().limit_totals.Total(counters),
+             host.shared().limit_totals.Since(counters));
 }
 
 template <typename Host>
@@ -392,7 +393,9 @@ void LimitHandlers<Host>::Top(Call& call) {
   }
   if (!rows_max.ok()) return host.Fail(rows_max.status());
   std::vector<const TopKeys*> sketches;
-  for (const Tally* tally : host.Tallies()) sketches.push_back(&tally->denied_keys);
+  for (const RequestCounters* counters : host.AllCounters()) {
+    sketches.push_back(&counters->denied_keys);
+  }
   WriteTop(host.reply(), TopKeys::Merge(sketches, static_cast<std::size_t>(*rows_max)));
 }
 

@@ -22,16 +22,16 @@ std::size_t PendingRequest::held_bytes() const {
          HeapBytes(counted_as_);
 }
 
-void PendingRequest::Count(const Verdict& verdict, Tally& tally) const {
+void PendingRequest::Count(const Verdict& verdict, RequestCounters& request_counters) const {
   std::size_t part = 0;
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
-    CountsHint none;
-    CountDecision(tally.limits.Of(counted_as_[part], none), reservation_.parts[part].limit,
-                  verdict.decisions[i], verdict.allowed);
+    CountersHint none;
+    CountDecision(request_counters.limits.Of(counted_as_[part], none),
+                  reservation_.parts[part].limit, verdict.decisions[i], verdict.allowed);
     ++part;
   }
-  tally.CountRequest(verdict.allowed);
+  request_counters.CountRequest(verdict.allowed);
 }
 
 }  // namespace weir

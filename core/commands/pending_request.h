@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/commands/replies.h"
-#include "core/commands/tally.h"
+#include "core/commands/request_counters.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
 #include "core/words/request_grammar.h"
@@ -24,7 +24,7 @@ class PendingRequest {
   [[nodiscard]] std::size_t held_bytes() const;
 
   // Counts the verdict that it ended with.
-  void Count(const Verdict& verdict, Tally& tally) const;
+  void Count(const Verdict& verdict, RequestCounters& request_counters) const;
 
   template <typename Reply>
   void Answer(Reply& reply, const Verdict& verdict) const {

@@ -19,7 +19,7 @@
 
 #include "core/commands/command_spec.h"
 #include "core/commands/command_syntax.h"
-#include "core/commands/limit_report.h"
+#include "core/commands/limit_totals.h"
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/live_bucket.h"
 #include "core/rules/decision.h"
@@ -100,12 +100,12 @@ void WriteLiveBuckets(Reply& reply, std::span<const LiveBucket> buckets, const P
 
 // RL.STATS: the name and the numbers of all requests, then of each limit.
 template <typename Reply>
-void WriteStats(Reply& reply, const LimitReport::Numbers& total, const LimitReport::Rows& rows) {
+void WriteStats(Reply& reply, const LimitTotals::Numbers& total, const LimitTotals::Rows& rows) {
   constexpr std::string_view kTotal = "(total)";  // no label: those have no brackets
   reply.Array(1 + rows.size());
-  WriteNamedNumbers(reply, kTotal, LimitCounts::kNames, total);
+  WriteNamedNumbers(reply, kTotal, LimitCounters::kNames, total);
   for (const auto& [name, numbers] : rows) {
-    WriteNamedNumbers(reply, name, LimitCounts::kNames, numbers);
+    WriteNamedNumbers(reply, name, LimitCounters::kNames, numbers);
   }
 }
 

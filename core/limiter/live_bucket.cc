@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/rules/limit_stats.h"
+#include "core/rules/limit_counters.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policies.h"
 

@@ -20,7 +20,7 @@
 #include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
 
-#include "core/rules/limit_stats.h"
+#include "core/rules/limit_counters.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policies.h"
@@ -36,8 +36,8 @@ struct CachedLimit {
   std::optional<std::int64_t> cost;  // the word's, else the policy's
   std::string name;                  // for WITHLIMITS
   LimitHint hint;
-  std::string counted_as;  // for RL.STATS
-  CountsHint counts = {};  // of that name
+  std::string counted_as;    // for RL.STATS
+  CountersHint counts = {};  // of that name
 };
 
 class LimitMemo {

@@ -34,7 +34,7 @@ class LimitHost {
 
   Module& thread() const { return TheModule(); }
   Module& shared() const { return TheModule(); }
-  std::vector<Tally*> Tallies() { return {&TheModule().tally}; }
+  std::vector<RequestCounters*> AllCounters() { return {&TheModule().request_counters}; }
   std::span<const CommandSpec> commands() const { return rows::kLimitCommands; }
 
   Instant now() const { return WallTime(); }

@@ -90,7 +90,7 @@ void AnswerWaiter(Call& call, const ModuleWaiter& waiter, std::span<const Bucket
                   bool allowed) {
   const Verdict verdict = ReservationVerdict(waiter.request.reservation(), buckets, allowed,
                                              WallTime(), TheModule().options.max_wait);
-  waiter.request.Count(verdict, TheModule().tally);
+  waiter.request.Count(verdict, TheModule().request_counters);
   waiter.request.Answer(call.reply, verdict);
 }
 

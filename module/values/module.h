@@ -6,8 +6,8 @@
 
 #include "core/base/instant.h"
 #include "core/commands/explicit_time.h"
-#include "core/commands/limit_report.h"
-#include "core/commands/tally.h"
+#include "core/commands/limit_totals.h"
+#include "core/commands/request_counters.h"
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
@@ -38,8 +38,8 @@ class Module {
   Policies policies;
   LimitTexts limit_texts{registry, policies};
   LimitMemo memo{&policies};
-  Tally tally;
-  LimitReport limit_report;
+  RequestCounters request_counters;
+  LimitTotals limit_totals;
   LimitHint throttle_hint;
   bool has_users = false;                      // a user besides `default` has introduced a limit
   const KeyHasher hasher{RandomHashSecret()};  // of keys in RL.TOP

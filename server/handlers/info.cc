@@ -52,9 +52,10 @@ class InfoReader {
     return WordOf(services.state != nullptr ? services.options.durability : Durability::kNone);
   }
   // Requests of all threads since the start.
-  [[nodiscard]] std::uint64_t Requests(Counter Tally::*counter) const {
+  [[nodiscard]] std::uint64_t Requests(Counter RequestCounters::*counter) const {
     std::uint64_t sum = 0;
-    for (const Worker* worker : services.workers) sum += (worker->tally.*counter).value();
+    for (const Worker* worker : services.workers)
+      sum += (worker->request_counters.*counter).value();
     return sum;
   }
 
@@ -259,8 +260,8 @@ constexpr InfoField kWeirFields[] = {
     Field("buckets", [](auto& info) { return info.Size().buckets; }),
     Field("limits", [](auto& info) { return info.Size().limits; }),
     Field("table_bytes", [](auto& info) { return info.Size().table_bytes; }),
-    Field("allowed", [](auto& info) { return info.Requests(&Tally::allowed); }),
-    Field("denied", [](auto& info) { return info.Requests(&Tally::denied); }),
+    Field("allowed", [](auto& info) { return info.Requests(&RequestCounters::allowed); }),
+    Field("denied", [](auto& info) { return info.Requests(&RequestCounters::denied); }),
     Field("evicted", [](auto& info) { return info.services.limiter.evicted(); }),
     Field("sweeper_laps", [](auto& info) { return info.services.sweeper.laps(); }),
     Field("sweeper_dropped", [](auto& info) { return info.services.sweeper.dropped(); }),

@@ -63,11 +63,11 @@ class LimitHost {
 
   Worker& thread() const { return call_.session.worker(); }
   Services& shared() const { return call_.services(); }
-  std::vector<Tally*> Tallies() {
-    std::vector<Tally*> tallies;
-    for (Worker* worker : shared().workers) tallies.push_back(&worker->tally);
-    Charge(kWholeTableWork * tallies.size());
-    return tallies;
+  std::vector<RequestCounters*> AllCounters() {
+    std::vector<RequestCounters*> counters;
+    for (Worker* worker : shared().workers) counters.push_back(&worker->request_counters);
+    Charge(kWholeTableWork * counters.size());
+    return counters;
   }
   std::span<const CommandSpec> commands() const { return CommandTable(); }
 

@@ -1,6 +1,6 @@
 // The counts of all threads since the start or the last CONFIG RESETSTAT, for the sections Stats,
 // Commandstats, Errorstats and Latencystats of INFO, and for LATENCY HISTOGRAM. (RL.STATS has its
-// own reset: limit_report.h.)
+// own reset: limit_totals.h.)
 #pragma once
 
 #include <map>

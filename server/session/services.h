@@ -13,7 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/commands/explicit_time.h"
-#include "core/commands/limit_report.h"
+#include "core/commands/limit_totals.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/sweeper.h"
 #include "core/words/policies.h"
@@ -70,7 +70,7 @@ struct Services {
   Limiter& limiter;
   Policies policies;
   ExplicitTime explicit_time;
-  LimitReport limit_report;
+  LimitTotals limit_totals;
   ServerTotals totals;
   Observers observers;
   ClientRegistry clients;

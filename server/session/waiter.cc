@@ -30,7 +30,7 @@ void ServerWaiter::Withdraw(RespWriter& reply, Instant now) {
 }
 
 void ServerWaiter::Answer(RespWriter& reply, const Verdict& verdict) {
-  request_.Count(verdict, worker_.tally);
+  request_.Count(verdict, worker_.request_counters);
   request_.Answer(reply, verdict);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/commands/tally.h"
+#include "core/commands/request_counters.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
 #include "protocol/resp_writer.h"
@@ -27,7 +27,7 @@ struct Worker {
   void Fail(RespWriter& reply, std::string_view error);
 
   Services& services;
-  Tally tally;
+  RequestCounters request_counters;
   LimitMemo memo;
   LimitHint throttle_hint;  // of the one limit of CL.THROTTLE
   ThreadCounters counters;

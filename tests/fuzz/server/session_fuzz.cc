@@ -72,7 +72,7 @@ class Client {
   }
 
   ~Client() {
-    if (worker_.tally.allowed.value() == 0) return;
+    if (worker_.request_counters.allowed.value() == 0) return;
     EmptyLimiter().Clear();
     EmptyLimiter().ReclaimLimits(kLimitsKept, kLimitsMax);
   }

@@ -253,7 +253,7 @@ TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
   Conversation client;
   Worker second(client.server().services);
   second.counters["total_commands_processed"].Add(100);
-  second.tally.denied.Add(10);
+  second.request_counters.denied.Add(10);
   client.Run("RL.ALLOW k 2/h");
   client.Run("RL.ALLOW k 2/h COST 2");
   client.Run("RL.ALLOW k 2/x");

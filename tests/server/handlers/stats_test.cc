@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/rules/limit_stats.h"
+#include "core/rules/limit_counters.h"
 #include "core/rules/top_keys.h"
 #include "core/table/key_hash.h"
 #include "tests/support/conversation.h"
@@ -20,8 +20,8 @@ TEST(CmdStatsTest, WhoIsSentAwayCountsForNothing) {
   client.Run("RL.ALLOW k 2/s COST 2");
   client.Run("RL.WAIT k 2/s TIMEOUT 1000");
   client.EndWait();
-  EXPECT_EQ(client.server().worker.tally.allowed.value(), 1U);
-  EXPECT_EQ(client.server().worker.tally.denied.value(), 0U);
+  EXPECT_EQ(client.server().worker.request_counters.allowed.value(), 1U);
+  EXPECT_EQ(client.server().worker.request_counters.denied.value(), 0U);
 }
 
 TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
@@ -30,25 +30,25 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   Conversation client(*server);
   client.Run("RL.ALLOW a 1/s");
   client.Run("RL.ALLOW a 1/s");
-  CountsHint hint;
-  other.tally.limits.Of("1/s", hint).denied.Add(5);
-  other.tally.denied.Add(5);
+  CountersHint hint;
+  other.request_counters.limits.Of("1/s", hint).denied.Add(5);
+  other.request_counters.denied.Add(5);
   const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
-  for (int i = 0; i < 5; ++i) other.tally.denied_keys.Add("a", a);
+  for (int i = 0; i < 5; ++i) other.request_counters.denied_keys.Add("a", a);
   EXPECT_EQ(StatsText(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
   EXPECT_EQ(client.Show("RL.TOP 1"), "[[\"a\" 6 0]]");
 }
 
 // However many limits are made up, so many names are counted, and the rest together.
 TEST(CmdStatsTest, NamesAreBounded) {
-  LimitStats stats;
+  LimitCounterTable stats;
   for (std::size_t i = 0; i < 2 * kCountedLimitsMax; ++i) {
-    CountsHint hint;
+    CountersHint hint;
     stats.Of(std::to_string(i) + "/s", hint).denied.Add();
   }
   std::size_t names = 0;
   std::uint64_t denied = 0;
-  stats.ForEach([&](const std::string& name, const LimitCounts& counts) {
+  stats.ForEach([&](const std::string& name, const LimitCounters& counts) {
     ++names;
     denied += counts.denied.value();
     EXPECT_EQ(counts.denied.value(), name == kOtherLimits ? kCountedLimitsMax : 1);

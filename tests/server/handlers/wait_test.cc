@@ -42,15 +42,15 @@ TEST(CmdWaitTest, AnEndedWaitIsAnErrorAndTheConversationGoesOn) {
 // What is admitted with a promise counts as admitted, once.
 TEST(CmdWaitTest, VerdictsAreCounted) {
   Conversation client;
-  const Tally& tally = client.server().worker.tally;
+  const RequestCounters& request_counters = client.server().worker.request_counters;
   client.Run("RL.ALLOW k 10/s COST 10");
   client.Run("RL.WAIT k 10/s TIMEOUT 1");
-  EXPECT_EQ(tally.denied.value(), 1U);
+  EXPECT_EQ(request_counters.denied.value(), 1U);
   client.Run("RL.WAIT k 10/s TIMEOUT 1000");
   client.server().clock.Advance(milliseconds{100});
   client.Receive();
-  EXPECT_EQ(tally.allowed.value(), 2U);
-  EXPECT_EQ(tally.denied.value(), 1U);
+  EXPECT_EQ(request_counters.allowed.value(), 2U);
+  EXPECT_EQ(request_counters.denied.value(), 1U);
 }
 
 // It holds what its answer needs, which counts towards --max-clients-memory.

@@ -1,8 +1,8 @@
-#include "core/rules/limit_stats.h"
+#include "core/rules/limit_counters.h"
 
 namespace weir {
 
-void CountDecision(LimitCounts& counts, const Limit& limit, const Decision& decision,
+void CountDecision(LimitCounters& counts, const Limit& limit, const Decision& decision,
                    bool request_passed) noexcept {
   constexpr std::int64_t kNearFraction = 5;  // a fifth is left: 80 % are in use
   if (!decision.allowed) {
@@ -13,7 +13,7 @@ void CountDecision(LimitCounts& counts, const Limit& limit, const Decision& deci
   }
 }
 
-LimitCounts* LimitStats::Find(std::string_view name, std::uint64_t resets) {
+LimitCounters* LimitCounterTable::Find(std::string_view name, std::uint64_t resets) {
   MutexLock lock(mutex_);
   if (resets_done_ != resets) counts_.clear();
   resets_done_ = resets;
@@ -23,8 +23,8 @@ LimitCounts* LimitStats::Find(std::string_view name, std::uint64_t resets) {
   return &counts_[has_place ? text : std::string(kOtherLimits)];
 }
 
-void LimitStats::ForEach(
-    const std::function<void(const std::string&, const LimitCounts&)>& visit) const {
+void LimitCounterTable::ForEach(
+    const std::function<void(const std::string&, const LimitCounters&)>& visit) const {
   MutexLock lock(mutex_);
   if (resets_done_ != resets_.load(std::memory_order_relaxed)) return;
   for (const auto& [name, counts] : counts_) visit(name, counts);

@@ -31,7 +31,7 @@ inline constexpr std::string_view kThrottleName = "cl.throttle";
 
 // The counts of one limit. A request that another limit denied counts for none that would have
 // admitted.
-struct LimitCounts {
+struct LimitCounters {
   Counter allowed;        // admitted, and the request passed
   Counter denied;         // said no
   Counter shadow_denied;  // would have said no
@@ -46,40 +46,40 @@ struct LimitCounts {
 };
 
 // Counts what a limit said in a request that passed, or not. For the thread that owns `counts`.
-void CountDecision(LimitCounts& counts, const Limit& limit, const Decision& decision,
+void CountDecision(LimitCounters& counts, const Limit& limit, const Decision& decision,
                    bool request_passed) noexcept;
 
 // Where a name's counts were found, so that they need not be looked up again before a reset.
-struct CountsHint {
-  LimitCounts* counts = nullptr;
+struct CountersHint {
+  LimitCounters* counts = nullptr;
   std::uint64_t resets = 0;
 };
 
 // The counts of one thread, by name, since the last reset.
-class LimitStats {
+class LimitCounterTable {
  public:
   // The counts of a name, which live until the next call after a reset. For the owning thread.
   // Cost: a comparison if `hint` has them, else a search under a mutex.
-  [[nodiscard]] LimitCounts& Of(std::string_view name, CountsHint& hint) {
+  [[nodiscard]] LimitCounters& Of(std::string_view name, CountersHint& hint) {
     const std::uint64_t resets = resets_.load(std::memory_order_relaxed);
     if (!hint.counts || hint.resets != resets) hint = {Find(name, resets), resets};
     return *hint.counts;
   }
 
   // Calls visit(name, counts) for each name, in no order. For any thread.
-  void ForEach(const std::function<void(const std::string&, const LimitCounts&)>& visit) const;
+  void ForEach(const std::function<void(const std::string&, const LimitCounters&)>& visit) const;
 
   // Forgets all names and counts: at once for ForEach, and when it counts next for the owning
   // thread, which alone may free them. For any thread.
   void Reset() noexcept { resets_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  LimitCounts* Find(std::string_view name, std::uint64_t resets);
+  LimitCounters* Find(std::string_view name, std::uint64_t resets);
 
   std::atomic<std::uint64_t> resets_{0};
   mutable Mutex mutex_;  // of the map; a name's counts need none
   std::uint64_t resets_done_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::node_hash_map<std::string, LimitCounts> counts_ ABSL_GUARDED_BY(mutex_);
+  absl::node_hash_map<std::string, LimitCounters> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

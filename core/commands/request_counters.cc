@@ -1,9 +1,9 @@
-#include "core/commands/tally.h"
+#include "core/commands/request_counters.h"
 
 #include <cstddef>
 
 namespace weir {
-void Tally::Count(const ParsedRequest& request, const Verdict& verdict) {
+void RequestCounters::Count(const ParsedRequest& request, const Verdict& verdict) {
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
     CachedLimit& limit = *request.limits[i];
@@ -16,7 +16,7 @@ void Tally::Count(const ParsedRequest& request, const Verdict& verdict) {
   denied_keys.Add(decider.key, decider.hash.hash);
 }
 
-void Tally::CountThrottle(const Check& check, const Verdict& verdict) {
+void RequestCounters::CountThrottle(const Check& check, const Verdict& verdict) {
   CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict.decisions.front(),
                 verdict.allowed);
   CountRequest(verdict.allowed);

@@ -7,7 +7,7 @@
 #include "core/base/counter.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
-#include "core/rules/limit_stats.h"
+#include "core/rules/limit_counters.h"
 #include "core/rules/top_keys.h"
 #include "core/words/request_grammar.h"
 
@@ -15,11 +15,11 @@ namespace weir {
 
 // One thread owns it and counts; any thread may read. Cost of a count: an addition or two a limit,
 // and of a denial what TopKeys::Add costs.
-class Tally {
+class RequestCounters {
  public:
-  Tally() = default;
-  Tally(const Tally&) = delete;
-  Tally& operator=(const Tally&) = delete;
+  RequestCounters() = default;
+  RequestCounters(const RequestCounters&) = delete;
+  RequestCounters& operator=(const RequestCounters&) = delete;
 
   // Counts a verdict that changed something, or that was refused.
   void Count(const ParsedRequest& request, const Verdict& verdict);
@@ -30,11 +30,11 @@ class Tally {
 
   Counter allowed;  // requests
   Counter denied;
-  LimitStats limits;
+  LimitCounterTable limits;
   TopKeys denied_keys;
 
  private:
-  CountsHint throttle_;
+  CountersHint throttle_;
 };
 
 }  // namespace weir
