@@ -90,8 +90,8 @@ struct Services {
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections
-  LogThrottle login_throttle;    // for lines about wrong passwords
-  LogThrottle foreign_throttle;  // for lines about clients that use another protocol
+  LogThrottle login_throttle;             // for lines about wrong passwords
+  LogThrottle foreign_throttle;           // for lines about clients that use another protocol
 };
 
 }  // namespace weir
