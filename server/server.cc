@@ -93,7 +93,7 @@ class Server::Impl {
         services_(EffectiveOptions(options), clock_, limiter_) {
     if (has_state()) {
       services_.state = state_->get();
-      services_.policies.NoteChanges();
+      services_.policies.StartNoting();
     }
     access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };

@@ -56,7 +56,7 @@ Limiter::Limiter(const LimiterOptions& options)
       limits_max_(options.limits_max),
       registry_(options.limits_max) {
   WEIR_CHECK(max_wait_ >= Nanos{0} && max_wait_ <= kMaxWaitMax);
-  if (notes_changes_) registry_.NoteChanges();
+  if (notes_changes_) registry_.StartNoting();
   set_memory_max(options.memory_max);
 }
 
@@ -148,7 +148,7 @@ bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
   }
   partition.crowded_keys().Count(counts);
   if (own + added <= kKeyBucketsMax) return true;
-  partition.crowded_keys().NoteExact(key.hash, now + until_full);
+  partition.crowded_keys().SetExact(key.hash, now + until_full);
   return false;
 }
 

@@ -263,7 +263,11 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
     return std::tie(a.used_share, a.until_full) < std::tie(b.used_share, b.until_full);
   });
   for (auto slot = slots.begin(); slot != first_kept; ++slot) {
-    slot < first_live ? ForgetFull(index, slot->key) : Forget(index, slot->key);
+    if (slot < first_live) {
+      ForgetFull(index, slot->key);
+    } else {
+      Forget(index, slot->key);
+    }
     partition.Erase(slot->key);
   }
   if (first_live != slots.begin()) partition.AdvanceDecisionTime(now);

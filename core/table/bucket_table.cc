@@ -30,12 +30,12 @@ void Partition::Insert(SlotKey key, Bucket bucket) {
   const bool inserted = slots_.emplace(key, bucket).second;
   WEIR_DCHECK(inserted);
   static_cast<void>(inserted);
-  crowded_keys_.NoteInsert(key.key_hash());
+  crowded_keys_.CountInsert(key.key_hash());
 }
 
 void Partition::Erase(SlotKey key) {
   slots_.erase(key);
-  crowded_keys_.NoteErase();
+  crowded_keys_.CountErase();
 }
 
 void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {

@@ -78,7 +78,7 @@ class Partition {
       slots_.erase(current);
       ++result.erased;
     }
-    if (result.erased > 0) crowded_keys_.NoteErase();
+    if (result.erased > 0) crowded_keys_.CountErase();
     result.next = slot == slots_.end() ? kNoMore : first;
     return result;
   }
@@ -137,7 +137,7 @@ class Partition {
 
   [[nodiscard]] CrowdedKeys& crowded_keys() noexcept { return crowded_keys_; }
 
-  // A note of the limiter's: the latest time as of which something here was changed.
+  // The latest time as of which the limiter has changed something here.
   [[nodiscard]] Instant decision_time() const noexcept { return decision_time_; }
   void AdvanceDecisionTime(Instant now) noexcept { decision_time_ = std::max(decision_time_, now); }
 

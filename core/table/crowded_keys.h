@@ -1,4 +1,4 @@
-// The notes of a partition that tell, nearly always without a look at its slots, whether a key has
+// The counts of a partition that tell, nearly always without a look at its slots, whether a key has
 // room for more buckets (key_bound.h).
 //
 // A count of all slots finds the keys that have more than kCrowded buckets. After it each insert
@@ -27,7 +27,7 @@ class CrowdedKeys {
   static constexpr std::size_t kCrowded = kKeyBucketsMax / 4;
   using Counts = absl::flat_hash_map<std::uint64_t, std::size_t>;  // buckets, by the key's hash
 
-  void NoteInsert(std::uint64_t key) {
+  void CountInsert(std::uint64_t key) {
     if (!counted_) return;
     if (counted_->room > 0) --counted_->room;
     if (const auto found = counted_->crowded.find(key); found != counted_->crowded.end()) {
@@ -35,7 +35,7 @@ class CrowdedKeys {
       found->second.exact_until = Instant{};  // The new bucket may be full sooner.
     }
   }
-  void NoteErase() noexcept {
+  void CountErase() noexcept {
     if (counted_) ++counted_->erasures;
   }
 
@@ -62,7 +62,7 @@ class CrowdedKeys {
   }
   // None of the key's buckets is full before `until`, so its number stays exact until then, or
   // until one is inserted or erased. Requires: Count has just found the key to be crowded.
-  void NoteExact(std::uint64_t key, Instant until) {
+  void SetExact(std::uint64_t key, Instant until) {
     Key& exact = counted_->crowded.at(key);
     exact.exact_until = until;
     exact.erasures = counted_->erasures;

@@ -158,14 +158,18 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
       --introduced_by_all_;
       if (--own->second == 0) introduced_.erase(own);
     }
-    (notes_changes_ ? unsaved_ : free_).push_back(id);
-    if (notes_changes_) changed_.insert(id);
+    if (notes_changes_) {
+      unsaved_.push_back(id);
+      changed_.insert(id);
+    } else {
+      free_.push_back(id);
+    }
     ++reclaimed;
   }
   return reclaimed;
 }
 
-void LimitRegistry::NoteChanges() {
+void LimitRegistry::StartNoting() {
   MutexLock lock(mutex_);
   notes_changes_ = true;
 }

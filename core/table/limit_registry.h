@@ -130,7 +130,7 @@ class LimitRegistry {
   // --- Saving and loading ---
 
   // From now on the ids that are given out and taken back are noted for TakeChanges.
-  void NoteChanges();
+  void StartNoting();
   // A save begins, and all that has changed until now will be in it.
   void BeginSave();
   // It is complete: ids that were taken back before it began may be given out again.

@@ -318,7 +318,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
   return retired;
 }
 
-void Policies::NoteChanges() {
+void Policies::StartNoting() {
   MutexLock lock(mutex_);
   notes_changes_ = true;
 }

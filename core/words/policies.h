@@ -146,7 +146,7 @@ class Policies {
   // --- Saving and loading ---
 
   // From now on changes are noted for TakeChanges.
-  void NoteChanges();
+  void StartNoting();
   // Returns the changes since the last call.
   [[nodiscard]] PolicyChanges TakeChanges();
   // Notes it again: the save failed.

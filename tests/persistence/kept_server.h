@@ -49,7 +49,7 @@ class KeptServer {
     limiter_ =
         std::make_unique<Limiter>(LimiterOptions{.secret = kept.secret(), .notes_changes = true});
     policies_ = std::make_unique<Policies>();
-    policies_->NoteChanges();
+    policies_->StartNoting();
     found_ = {.unclean_restart = kept.unclean_restart(),
               .had_exhausted_record = kept.had_exhausted_record(),
               .clock_mark = kept.clock_mark(),

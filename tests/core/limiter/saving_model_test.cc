@@ -24,7 +24,7 @@ namespace {
 
 // A limiter and its policies.
 struct State {
-  explicit State(const LimiterOptions& options) : limiter(options) { policies.NoteChanges(); }
+  explicit State(const LimiterOptions& options) : limiter(options) { policies.StartNoting(); }
   Limiter limiter;
   Policies policies;
 };

@@ -42,7 +42,7 @@ class StateOnDiskTest : public ::testing::Test {
     server_ = std::make_unique<TestServer>(
         options, LimiterOptions{.secret = state_->secret(), .notes_changes = true});
     server_->services.state = state_.get();
-    server_->services.policies.NoteChanges();
+    server_->services.policies.StartNoting();
   }
 
   void Load() {
