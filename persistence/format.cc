@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/id_type.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policy_text.h"
@@ -123,7 +124,7 @@ void AppendBucketKey(const BucketKey& key, std::string& out) {
   AppendNumber(key.partition, out);
   AppendNumber(key.hash, out);
   AppendNumber(static_cast<std::uint8_t>(key.algorithm), out);
-  AppendNumber(key.limit, out);
+  AppendNumber(NumberOf(key.limit), out);
   WEIR_CHECK(out.size() - begin == kBucketKeyBytes);
 }
 
@@ -142,7 +143,7 @@ std::optional<BucketKey> ReadBucketKey(std::string_view bytes) {
   key.partition = reader.Take<std::uint16_t>();
   key.hash = reader.Take<std::uint64_t>();
   const auto algorithm = reader.Take<std::uint8_t>();
-  key.limit = reader.Take<std::uint32_t>();
+  key.limit = LimitId{reader.Take<std::uint32_t>()};
   if (!reader.Complete() || key.partition >= kPartitionCount) return std::nullopt;
   if (algorithm >= static_cast<std::uint8_t>(Algorithm::kUnlimited)) return std::nullopt;
   key.algorithm = static_cast<Algorithm>(algorithm);
@@ -178,7 +179,7 @@ std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bu
   return Instant{Nanos{static_cast<Nanos::rep>(nanos)}};
 }
 
-std::string LimitKey(LimitId id) { return NumberedKey(kLimitPrefix, id); }
+std::string LimitKey(LimitId id) { return NumberedKey(kLimitPrefix, NumberOf(id)); }
 
 std::string LimitValue(const Limit& limit) {
   WEIR_CHECK(HasRecord(limit));
@@ -191,7 +192,7 @@ std::string LimitValue(const Limit& limit) {
 std::optional<LimitId> ReadLimitKey(std::string_view bytes) {
   Reader reader(bytes);
   reader.Expect(kLimitPrefix);
-  const auto id = reader.Take<LimitId>();
+  const LimitId id{reader.Take<std::uint32_t>()};
   if (!reader.Complete()) return std::nullopt;
   return id;
 }

@@ -57,7 +57,7 @@ struct BucketKey {
   std::uint16_t partition = 0;
   std::uint64_t hash = 0;
   Algorithm algorithm = Algorithm::kTokenBucket;
-  LimitId limit = 0;
+  LimitId limit{};
 
   friend bool operator==(const BucketKey&, const BucketKey&) = default;
 };

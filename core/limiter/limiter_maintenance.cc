@@ -48,8 +48,8 @@ void Limiter::VisitKey(const KeyHash& key, Visit visit) {
   Partition& partition = table_.partition(key.partition);
   slots_visited_ += SlotsOf(key);
   if (registry_.used() < partition.size()) {
-    for (LimitId id = 0; id < registry_.used(); ++id) {
-      const SlotKey slot{key.hash, id};
+    for (std::uint32_t id = 0; id < registry_.used(); ++id) {
+      const SlotKey slot{key.hash, LimitId{id}};
       if (const Bucket* bucket = partition.Find(slot)) visit(slot, *bucket);
     }
     return;

@@ -21,7 +21,7 @@ Verdict Limiter::VerdictNow(const Reservation& reservation, bool allowed, Instan
   now = std::max(now, table_.partition(reservation.key.partition).decision_time());
   absl::InlinedVector<Bucket, 2> buckets;
   for (const Reservation::Part& part : reservation.parts) {
-    LimitId id = 0;
+    LimitId id{};
     const Bucket* found = FindBucket(reservation.key, part.limit, id);
     buckets.push_back(found ? Unmarked(*found) : Bucket{});
   }
@@ -39,7 +39,7 @@ Verdict Limiter::Withdraw(const Reservation& reservation, Instant now) {
 void Limiter::GiveBack(const Reservation& reservation) {
   PartitionLock lock(table_, reservation.key.partition);
   for (const Reservation::Part& part : reservation.parts) {
-    LimitId id = 0;
+    LimitId id{};
     Bucket* bucket = FindBucket(reservation.key, part.limit, id);
     if (!bucket) continue;
     const Bucket present = Unmarked(*bucket);

@@ -78,7 +78,7 @@ void BucketTable::PrefetchPartition(const KeyHash& key) const noexcept {
 void BucketTable::PrefetchBuckets(const KeyHash& key) noexcept {
   Guarded& guarded = partitions_[key.partition];
   if (!guarded.mutex.TryLock()) return;
-  guarded.partition.Prefetch({key.hash, 0});
+  guarded.partition.Prefetch({key.hash, LimitId{}});
   guarded.mutex.Unlock();
 }
 

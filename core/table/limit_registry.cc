@@ -73,11 +73,11 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
   MutexLock lock(mutex_);
   if (const std::optional<LimitId> id = FindLocked(limit, hint)) return *id;
   WEIR_RETURN_IF_ERROR(CheckRoom(introducer));
-  LimitId id = 0;
+  LimitId id{};
   if (free_.empty()) {
-    id = used_.load(std::memory_order_relaxed);
+    id = LimitId{used_.load(std::memory_order_relaxed)};
     EnsureChunks(id);
-    used_.store(id + 1, std::memory_order_release);
+    used_.store(NumberOf(id) + 1, std::memory_order_release);
   } else {
     id = free_.back();
     free_.pop_back();
@@ -88,7 +88,7 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
 }
 
 void LimitRegistry::EnsureChunks(LimitId id) {
-  while (storage_.size() <= id / kChunkEntries) {
+  while (storage_.size() <= NumberOf(id) / kChunkEntries) {
     storage_.push_back(std::make_unique<Chunk>());
     chunks_[storage_.size() - 1].store(storage_.back().get(), std::memory_order_release);
   }
@@ -129,11 +129,11 @@ std::size_t LimitRegistry::size() const {
 
 std::vector<LimitId> LimitRegistry::Idle(std::size_t ids_max) {
   std::vector<LimitId> idle;
-  const LimitId used = used_.load(std::memory_order_acquire);
-  LimitId cursor = idle_cursor_.load(std::memory_order_relaxed);
-  for (LimitId looked_at = 0; looked_at < used && idle.size() < ids_max; ++looked_at) {
-    const LimitId id = cursor % used;
-    cursor = id + 1;
+  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  std::uint32_t cursor = idle_cursor_.load(std::memory_order_relaxed);
+  for (std::uint32_t looked_at = 0; looked_at < used && idle.size() < ids_max; ++looked_at) {
+    const LimitId id{cursor % used};
+    cursor = NumberOf(id) + 1;
     const Entry& entry = EntryOf(id);
     if (!IsGivenOut(entry)) continue;
     if (entry.buckets.load(std::memory_order_relaxed) == 0) idle.push_back(id);
@@ -203,17 +203,19 @@ void LimitRegistry::NoteAgain(std::span<const LimitChange> changes) {
 bool LimitRegistry::Restore(LimitId id, const Limit& limit) {
   MutexLock lock(mutex_);
   LimitHint hint;
-  if (id >= kIdsMax || ids_.size() >= kLimitsMax || FindLocked(limit, hint)) return false;
+  if (NumberOf(id) >= kIdsMax || ids_.size() >= kLimitsMax || FindLocked(limit, hint)) return false;
   EnsureChunks(id);
   if (IsGivenOut(EntryOf(id))) return false;
   GiveOut(id, limit, kNoIntroducer, hint);
-  used_.store(std::max(used_.load(std::memory_order_relaxed), id + 1), std::memory_order_release);
+  used_.store(std::max(used_.load(std::memory_order_relaxed), NumberOf(id) + 1),
+              std::memory_order_release);
   return true;
 }
 
 void LimitRegistry::EndRestore() {
   MutexLock lock(mutex_);
-  for (LimitId id = used_.load(std::memory_order_relaxed); id-- > 0;) {
+  for (std::uint32_t number = used_.load(std::memory_order_relaxed); number-- > 0;) {
+    const LimitId id{number};
     if (!IsGivenOut(EntryOf(id))) free_.push_back(id);
   }
 }

@@ -39,12 +39,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/id_type.h"
 #include "core/base/mutex.h"
 #include "core/rules/limit.h"
 
 namespace weir {
 
-using LimitId = std::uint32_t;
+// An interned limit. The first ids that are given out are 0, 1, 2 and so on.
+enum class LimitId : std::uint32_t {};
 
 inline constexpr std::size_t kLimitsMax = 1'000'000;
 
@@ -61,13 +63,13 @@ inline constexpr Introducer kSoleIntroducer = 1;  // the only user, bounded with
 
 // A result of Find that makes the next call cheap. A default-constructed one is empty.
 struct LimitHint {
-  LimitId id = 0;
+  LimitId id{};
   std::uint32_t generation = 0;  // 0 is never an entry's
 };
 
 // An id that was given out, or (no limit) taken back.
 struct LimitChange {
-  LimitId id = 0;
+  LimitId id{};
   std::optional<Limit> limit;
 };
 
@@ -105,8 +107,10 @@ class LimitRegistry {
   void AddBucket(LimitId id) noexcept;
   void RemoveBucket(LimitId id) noexcept;
 
-  // Ids that were ever given out: every id in use is below it. Takes no lock.
-  [[nodiscard]] LimitId used() const noexcept { return used_.load(std::memory_order_acquire); }
+  // How many ids were ever given out: every id in use is below that. Takes no lock.
+  [[nodiscard]] std::uint32_t used() const noexcept {
+    return used_.load(std::memory_order_acquire);
+  }
 
   // Interned limits, with and without buckets.
   [[nodiscard]] std::size_t size() const;
@@ -182,8 +186,9 @@ class LimitRegistry {
 
   [[nodiscard]] static bool IsGivenOut(const Entry& entry) noexcept;
   [[nodiscard]] Entry& EntryOf(LimitId id) const noexcept {
-    Chunk* const chunk = chunks_[id / kChunkEntries].load(std::memory_order_acquire);
-    return (*chunk)[id % kChunkEntries];
+    const std::size_t place = NumberOf(id);
+    Chunk* const chunk = chunks_[place / kChunkEntries].load(std::memory_order_acquire);
+    return (*chunk)[place % kChunkEntries];
   }
   [[nodiscard]] std::optional<LimitId> FindWithoutHint(const Limit& limit, LimitHint& hint) const;
   void EnsureChunks(LimitId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -208,9 +213,9 @@ class LimitRegistry {
   std::size_t introduced_by_all_ ABSL_GUARDED_BY(mutex_) = 0;
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<LimitId> changed_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<LimitId> idle_cursor_{0};  // where Idle goes on
+  std::atomic<std::uint32_t> idle_cursor_{0};  // where Idle goes on
   std::atomic<std::size_t> idle_{0};
-  std::atomic<LimitId> used_{0};  // ids ever given out: 0 .. used_ - 1; written under mutex_
+  std::atomic<std::uint32_t> used_{0};  // ids ever given out: 0 .. used_ - 1; written under mutex_
 };
 
 }  // namespace weir

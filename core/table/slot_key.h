@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/id_type.h"
 #include "core/table/limit_registry.h"
 
 namespace weir {
@@ -12,7 +13,7 @@ namespace weir {
 struct SlotKey {
   std::uint32_t hash_low = 0;
   std::uint32_t hash_high = 0;
-  LimitId limit = 0;
+  LimitId limit{};
 
   SlotKey(std::uint64_t key_hash, LimitId limit_id) noexcept
       : hash_low(static_cast<std::uint32_t>(key_hash)),
@@ -30,13 +31,14 @@ struct SlotKey {
 // are one fetch from memory, not one a limit; but no more than kNeighbours of them, as the search
 // goes over all that begin in the same place.
 struct SlotHash {
-  static constexpr LimitId kNeighbours = 64;
+  static constexpr std::uint32_t kNeighbours = 64;
 
   std::size_t operator()(const SlotKey& key) const noexcept {
     constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // far from one block to the next
-    const std::uint64_t block = key.limit / kNeighbours;
+    const std::uint32_t limit = NumberOf(key.limit);
+    const std::uint64_t block = limit / kNeighbours;
     const std::uint64_t place = key.key_hash() + (block * kGoldenRatio << 7);
-    return place ^ (key.limit % kNeighbours << 1) ^ block % 2;
+    return place ^ (limit % kNeighbours << 1) ^ block % 2;
   }
 };
 

@@ -27,7 +27,7 @@ TEST_F(BadRecordsTest, CountsWhatCannotBeAndGoesOn) {
   Start();
   server_.Decide("a", "10/h", 4);
   EXPECT_TRUE(server_.Stop().ok());
-  const BucketKey key{0, 5, 77, Algorithm::kTokenBucket, 0};
+  const BucketKey key{0, 5, 77, Algorithm::kTokenBucket, LimitId{}};
   const auto at = [&](std::uint64_t hash) {
     BucketKey other = key;
     other.hash = hash;
@@ -39,7 +39,7 @@ TEST_F(BadRecordsTest, CountsWhatCannotBeAndGoesOn) {
   Write(at(3), ValueOf({UINT32_MAX, 0x7FFFFFFF, 0}));    // 2^63 - 1
   Write(at(4), std::string(kBucketValueBytes, '\xFF'));  // marked: -1
   Write(at(5) + "x", value);
-  Write(LimitKey(7), "short");
+  Write(LimitKey(LimitId{7}), "short");
   Write(PolicyKey(7), "");
   Write(OverrideKey(7, "a"), "10/h");  // There is no policy 7.
   Start();
@@ -96,7 +96,7 @@ TEST_F(BadRecordsTest, AFullBucketOfAnEarlierLimitIsDropped) {
   server_.Decide("a", "10/h", 4);  // limit 0: no fractions of a nanosecond
   EXPECT_TRUE(server_.Stop().ok());
   const Instant full = clock_.Now() - Nanos{1};
-  Write(KeyOf({0, 5, 1, Algorithm::kTokenBucket, 0}),
+  Write(KeyOf({0, 5, 1, Algorithm::kTokenBucket, LimitId{}}),
         ValueOf(BucketOfTat({full.time_since_epoch().count(), 2})));
   Start();
   EXPECT_EQ(server_.found().bad, 0U);

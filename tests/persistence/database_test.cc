@@ -177,7 +177,7 @@ constexpr Instant kMark = FakeClock::kStart;
 
 std::string KeyOf(std::uint32_t generation, std::uint64_t hash, Algorithm algorithm) {
   std::string key;
-  AppendBucketKey({generation, 1, hash, algorithm, 0}, key);
+  AppendBucketKey({generation, 1, hash, algorithm, LimitId{}}, key);
   return key;
 }
 
@@ -198,7 +198,7 @@ TEST_F(DatabaseTest, MergingDropsByTheMarkAndTheGenerationOnly) {
       {KeyOf(3, 4, kTokenBucket), FullAt(kMark)},
       {KeyOf(2, 5, kTokenBucket) + "x", FullAt(Instant{})},
       {KeyOf(2, 6, kTokenBucket), "no value"},
-      {LimitKey(0), "x"},
+      {LimitKey(LimitId{}), "x"},
       {MetaKey(kMetaClock), "x"},
       {OverrideKey(1, ""), "x"},
       {PolicyKey(1), "x"},

@@ -60,7 +60,7 @@ rc::Gen<BucketKey> AnyBucketKey() {
     key.hash = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>());
     key.algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow,
                                       Algorithm::kSlidingWindow);
-    key.limit = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>());
+    key.limit = LimitId{*rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>())};
     return key;
   });
 }
@@ -141,7 +141,7 @@ TEST(FormatTest, BucketsSortAsTheTableDoes) {
 }
 
 TEST(FormatTest, BucketsAreReadOnlyWhole) {
-  const BucketKey key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kSlidingWindow, 7};
+  const BucketKey key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kSlidingWindow, LimitId{7}};
   ExpectOnlyWhole(KeyOf(key), true, ReadBucketKey);
   ExpectOnlyWhole(ValueOf({1, 2, 3}), false, ReadBucketValue);
   const auto key_with = [&](std::size_t at, std::uint8_t byte) {
@@ -165,16 +165,16 @@ TEST(FormatTest, CertainlyFullMeansFull) {
     const Instant now = *AnyInstant(std::chrono::hours{1});
     const auto cost = static_cast<std::uint64_t>(*Between(1, 3));
     const Bucket bucket = DecideLimit(limit, Bucket{}, now, cost, Nanos{0}).bucket;
-    const Instant full = CertainlyFullAfter({0, 0, 0, algorithm, 0}, bucket).value();
+    const Instant full = CertainlyFullAfter({0, 0, 0, algorithm, LimitId{}}, bucket).value();
     RC_ASSERT(IsFull(limit, bucket, full + Nanos{1}));
     RC_ASSERT(!IsFull(limit, bucket, full - Nanos{1}));
   });
-  EXPECT_FALSE(CertainlyFullAfter({0, 0, 0, Algorithm::kSlidingWindow, 0}, Bucket{}));
+  EXPECT_FALSE(CertainlyFullAfter({0, 0, 0, Algorithm::kSlidingWindow, LimitId{}}, Bucket{}));
 }
 
 TEST(FormatTest, LimitsRoundTrip) {
   CheckLaw(2'000, [] {
-    const auto id = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<LimitId>());
+    const LimitId id{*rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>())};
     const LimitOwner owner = *rc::gen::element(LimitOwner{}, LimitOwner{1, 0}, LimitOwner{77, 63},
                                                LimitOwner{UINT32_MAX - 1, 1});
     const bool is_throttles = *Between(0, 4) == 0;
@@ -186,7 +186,7 @@ TEST(FormatTest, LimitsRoundTrip) {
 }
 
 TEST(FormatTest, LimitsAreReadOnlyWhole) {
-  ExpectOnlyWhole(LimitKey(7), true, ReadLimitKey);
+  ExpectOnlyWhole(LimitKey(LimitId{7}), true, ReadLimitKey);
   const std::string owner(8, '\0');
   EXPECT_TRUE(ReadLimitValue(owner + "10/s"));
   for (const std::string_view word :
@@ -356,12 +356,12 @@ TEST(FormatPageTest, ItsExamplesAreWhatIsWritten) {
   const Policy policy{"free", 5, false, LimitsOf({"3/s", "1000/h,fixed"}), nullptr};
   const Bucket bucket =
       DecideLimit(LimitOf("3/s"), Bucket{}, FakeClock::kStart, 1, Nanos{0}).bucket;
-  const BucketKey bucket_key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kTokenBucket, 7};
+  const BucketKey bucket_key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kTokenBucket, LimitId{7}};
   const Limit owned = LimitOf("10/s,burst=50").OwnedBy({5, 1});
   const std::vector<Example> written = {
       {"bucket", KeyOf(bucket_key), ValueOf(bucket)},
-      {"limit", LimitKey(7), LimitValue(LimitOf("3/s"))},
-      {"limit", LimitKey(8), LimitValue(owned)},
+      {"limit", LimitKey(LimitId{7}), LimitValue(LimitOf("3/s"))},
+      {"limit", LimitKey(LimitId{8}), LimitValue(owned)},
       {"meta", MetaKey(kMetaFormat), NumberValue(kFormatVersion)},
       {"meta", MetaKey(kMetaClock), ClockValue(FakeClock::kStart)},
       {"override", OverrideKey(5, "user:42"), OverrideValue(LimitsOf({"20/s"}))},

@@ -212,13 +212,13 @@ TEST_F(LimiterBoundTest, SweepsBringTheTableBelowALoweredBound) {
 
 TEST_F(LimiterBoundTest, OfARestoredPartitionThoseStayThatHaveUsedMost) {
   const Limit limit = LimitOf("10000/h");
-  ASSERT_TRUE(limiter_->RestoreLimit(0, limit));
+  ASSERT_TRUE(limiter_->RestoreLimit(LimitId{}, limit));
   std::vector<Limiter::RestoredBucket> restored;
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < 2 * slots_max_; ++i) {
     keys.push_back(keys_.Next());
     const Bucket bucket = DecideLimit(limit, Bucket{}, now_, i + 1, Nanos{0}).bucket;
-    restored.push_back({{KeyHasher({})(keys.back()).hash, 0}, bucket});
+    restored.push_back({{KeyHasher({})(keys.back()).hash, LimitId{}}, bucket});
   }
   limiter_->RestorePartition(kPartition, restored, now_);
   limiter_->EndRestore(0);

@@ -35,7 +35,7 @@ class LimiterSavingTest : public LimiterFixture {
     const LimiterChanges changes = Changes();
     EXPECT_EQ(changes.buckets.size(), 1U);
     EXPECT_TRUE(changes.rewritten_partitions.empty());
-    return changes.buckets.empty() ? BucketChange{{0, 0}, 0, {}, false, false, {}}
+    return changes.buckets.empty() ? BucketChange{{0, LimitId{}}, 0, {}, false, false, {}}
                                    : changes.buckets.front();
   }
 };
@@ -226,7 +226,7 @@ TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBa
   ASSERT_EQ(given.limits.size(), 2U);
   std::map<LimitId, std::string> meant;
   for (const LimitChange& change : given.limits) meant[change.id] = LimitText(*change.limit);
-  EXPECT_EQ(meant, (std::map<LimitId, std::string>{{0, "10/s"}, {1, "20/s"}}));
+  EXPECT_EQ(meant, (std::map<LimitId, std::string>{{LimitId{0}, "10/s"}, {LimitId{1}, "20/s"}}));
   for (const BucketChange& change : given.buckets) EXPECT_TRUE(meant.contains(change.key.limit));
 
   now_ += std::chrono::seconds{1};
@@ -235,7 +235,7 @@ TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBa
   EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
   const LimiterChanges taken = Changes();
   ASSERT_EQ(taken.limits.size(), 1U);
-  EXPECT_EQ(taken.limits[0].id, 1U);
+  EXPECT_EQ(taken.limits[0].id, LimitId{1});
   EXPECT_FALSE(taken.limits[0].limit);
   Decide({{"a", "30/s"}});
   EXPECT_EQ(LimitText(*Changes().limits.at(0).limit), "30/s");
@@ -245,7 +245,7 @@ TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBa
 // taken back before and during a save, and the next limit gets another id until the save is
 // complete.
 TEST_F(LimiterSavingTest, AnIdIsGivenOutAgainOnlyAfterACompleteSaveThatBeganLater) {
-  constexpr LimitId kIdOfNone = UINT32_MAX;
+  constexpr LimitId kIdOfNone{UINT32_MAX};
   const auto id_of = [&](const std::string& limit) {
     Decide({{"a", limit}});
     for (const BucketChange& change : Changes().buckets) {

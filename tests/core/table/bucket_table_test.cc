@@ -25,27 +25,27 @@ namespace {
 // --- Slots --------------------------------------------------------------------------------------
 
 TEST(SlotKeyTest, KeepsAllBitsOfTheHash) {
-  EXPECT_EQ(SlotKey(0x0123456789ABCDEF, 7).key_hash(), 0x0123456789ABCDEF);
-  EXPECT_EQ(SlotKey(UINT64_MAX, 7).key_hash(), UINT64_MAX);
+  EXPECT_EQ(SlotKey(0x0123456789ABCDEF, LimitId{7}).key_hash(), 0x0123456789ABCDEF);
+  EXPECT_EQ(SlotKey(UINT64_MAX, LimitId{7}).key_hash(), UINT64_MAX);
 }
 
 TEST(SlotKeyTest, EqualInHashAndLimit) {
-  const SlotKey key(0x0123456789ABCDEF, 7);
-  EXPECT_EQ(key, SlotKey(0x0123456789ABCDEF, 7));
-  EXPECT_NE(key, SlotKey(0x0123456789ABCDEF, 8));
-  EXPECT_NE(key, SlotKey(0x0123456789ABCDEE, 7));
-  EXPECT_NE(key, SlotKey(0x1123456789ABCDEF, 7));
+  const SlotKey key(0x0123456789ABCDEF, LimitId{7});
+  EXPECT_EQ(key, SlotKey(0x0123456789ABCDEF, LimitId{7}));
+  EXPECT_NE(key, SlotKey(0x0123456789ABCDEF, LimitId{8}));
+  EXPECT_NE(key, SlotKey(0x0123456789ABCDEE, LimitId{7}));
+  EXPECT_NE(key, SlotKey(0x1123456789ABCDEF, LimitId{7}));
 }
 
 // A million limits of one key, as a client may ask for, must not pile up in a few groups of the
 // map, which takes the lowest 7 bits of a hash to tell slots of a group apart and those above to
 // find the group.
 TEST(SlotHashTest, LimitsOfOneKeySpread) {
-  constexpr std::size_t kLimits = 1 << 16;
+  constexpr std::uint32_t kLimits = 1 << 16;
   std::vector<int> low(128);
   std::vector<int> group(1024);
-  for (LimitId limit = 0; limit < kLimits; ++limit) {
-    const std::size_t hash = SlotHash{}(SlotKey(0x0123456789ABCDEF, limit));
+  for (std::uint32_t limit = 0; limit < kLimits; ++limit) {
+    const std::size_t hash = SlotHash{}(SlotKey(0x0123456789ABCDEF, LimitId{limit}));
     ++low[hash & 127];
     ++group[hash >> 7 & 1023];
   }
@@ -56,15 +56,16 @@ TEST(SlotHashTest, LimitsOfOneKeySpread) {
 // A request about a key with several limits is one fetch from memory: the search for each begins in
 // the same group, where something tells them apart.
 TEST(SlotHashTest, FirstLimitsOfOneKeyAreNeighbours) {
-  const std::size_t first = SlotHash{}(SlotKey(0x0123456789ABCDEF, 0));
+  const std::size_t first = SlotHash{}(SlotKey(0x0123456789ABCDEF, LimitId{0}));
   std::set<std::size_t> hashes;
-  for (LimitId limit = 0; limit < SlotHash::kNeighbours; ++limit) {
-    const std::size_t hash = SlotHash{}(SlotKey(0x0123456789ABCDEF, limit));
+  for (std::uint32_t limit = 0; limit < SlotHash::kNeighbours; ++limit) {
+    const std::size_t hash = SlotHash{}(SlotKey(0x0123456789ABCDEF, LimitId{limit}));
     EXPECT_EQ(hash >> 7, first >> 7);
     hashes.insert(hash);
   }
   EXPECT_EQ(hashes.size(), SlotHash::kNeighbours);
-  EXPECT_NE(SlotHash{}(SlotKey(0x0123456789ABCDEF, SlotHash::kNeighbours)) >> 7, first >> 7);
+  EXPECT_NE(SlotHash{}(SlotKey(0x0123456789ABCDEF, LimitId{SlotHash::kNeighbours})) >> 7,
+            first >> 7);
 }
 
 // --- One partition ------------------------------------------------------------------------------
@@ -74,25 +75,25 @@ class PartitionTest : public testing::Test {
   void Fill(std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) partition_.Insert(KeyOf(i), {i, 0, 0});
   }
-  static SlotKey KeyOf(std::uint32_t i) { return {i * 0x9E3779B97F4A7C15, i % 3}; }
+  static SlotKey KeyOf(std::uint32_t i) { return {i * 0x9E3779B97F4A7C15, LimitId{i % 3}}; }
 
   Partition partition_;
 };
 
 TEST_F(PartitionTest, FindsWhatWasInserted) {
-  EXPECT_EQ(partition_.Find({1, 2}), nullptr);
-  partition_.Insert({1, 2}, {3, 4, 5});
-  ASSERT_NE(partition_.Find({1, 2}), nullptr);
-  EXPECT_EQ(*partition_.Find({1, 2}), (Bucket{3, 4, 5}));
-  EXPECT_EQ(partition_.Find({1, 3}), nullptr);
-  EXPECT_EQ(partition_.Find({2, 2}), nullptr);
+  EXPECT_EQ(partition_.Find({1, LimitId{2}}), nullptr);
+  partition_.Insert({1, LimitId{2}}, {3, 4, 5});
+  ASSERT_NE(partition_.Find({1, LimitId{2}}), nullptr);
+  EXPECT_EQ(*partition_.Find({1, LimitId{2}}), (Bucket{3, 4, 5}));
+  EXPECT_EQ(partition_.Find({1, LimitId{3}}), nullptr);
+  EXPECT_EQ(partition_.Find({2, LimitId{2}}), nullptr);
   EXPECT_EQ(partition_.size(), 1u);
 }
 
 TEST_F(PartitionTest, BucketIsChangedInPlace) {
-  partition_.Insert({1, 2}, {});
-  partition_.Find({1, 2})->low = 9;
-  EXPECT_EQ(partition_.Find({1, 2})->low, 9u);
+  partition_.Insert({1, LimitId{2}}, {});
+  partition_.Find({1, LimitId{2}})->low = 9;
+  EXPECT_EQ(partition_.Find({1, LimitId{2}})->low, 9u);
 }
 
 TEST_F(PartitionTest, EraseForgetsOneSlot) {
@@ -190,10 +191,12 @@ TEST_F(PartitionTest, BehavesAsAMap) {
     Partition partition;
     std::map<std::pair<std::uint64_t, LimitId>, std::uint32_t> map;
     const auto operation =
-        rc::gen::tuple(Between(0, 9), Between<std::uint64_t>(0, 20), Between<LimitId>(0, 2));
+        rc::gen::tuple(Between(0, 9), Between<std::uint64_t>(0, 20), Between<std::uint32_t>(0, 2));
     std::uint32_t value = 0;
-    for (const auto& [what, hash, limit] :
-         *rc::gen::container<std::vector<std::tuple<int, std::uint64_t, LimitId>>>(operation)) {
+    for (const auto& [what, hash, number] :
+         *rc::gen::container<std::vector<std::tuple<int, std::uint64_t, std::uint32_t>>>(
+             operation)) {
+      const LimitId limit{number};
       const auto known = map.find({hash, limit});
       const Bucket* const found = partition.Find({hash, limit});
       RC_ASSERT((found != nullptr) == (known != map.end()));
@@ -255,14 +258,14 @@ TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
   const KeyHash key = In(7);
   {
     const PartitionLock lock(*table_, 7);
-    table_->partition(7).Insert({key.hash, 3}, {1, 2, 3});
+    table_->partition(7).Insert({key.hash, LimitId{3}}, {1, 2, 3});
     std::thread([&] { table_->PrefetchBuckets(key); }).join();
   }
   table_->PrefetchPartition(key);
   table_->PrefetchBuckets(key);
   table_->PrefetchBuckets(In(8));
   const PartitionLock lock(*table_, 7);
-  EXPECT_EQ(*table_->partition(7).Find({key.hash, 3}), (Bucket{1, 2, 3}));
+  EXPECT_EQ(*table_->partition(7).Find({key.hash, LimitId{3}}), (Bucket{1, 2, 3}));
 }
 
 TEST_F(TableLockTest, AHoldCoversLocksOfItsThread) {

@@ -15,9 +15,9 @@
 namespace weir {
 namespace {
 
-NotedChange ChangeOf(std::uint64_t hash, LimitId limit, bool went_back = false,
+NotedChange ChangeOf(std::uint64_t hash, std::uint32_t limit, bool went_back = false,
                      Algorithm algorithm = Algorithm::kTokenBucket) {
-  return {{hash, limit}, algorithm, went_back};
+  return {{hash, LimitId{limit}}, algorithm, went_back};
 }
 
 std::vector<NotedChange> Take(ChangeList& list) {
@@ -26,9 +26,9 @@ std::vector<NotedChange> Take(ChangeList& list) {
   return taken;
 }
 
-using Name = std::tuple<std::uint64_t, Algorithm, LimitId>;
+using Name = std::tuple<std::uint64_t, Algorithm, std::uint32_t>;
 Name NameOf(const NotedChange& change) {
-  return {change.key.key_hash(), change.algorithm, change.key.limit};
+  return {change.key.key_hash(), change.algorithm, NumberOf(change.key.limit)};
 }
 
 TEST(ChangeListTest, TakesEachOnceAndSortedByHashAlgorithmAndLimit) {
@@ -113,8 +113,8 @@ TEST(ChangeListTest, SaysWhatWasNoted) {
     const std::uint64_t notes = random() % 3000;
     for (std::uint64_t i = 0; i < notes; ++i) {
       const auto algorithm = static_cast<Algorithm>(random() % 3);
-      const NotedChange change =
-          ChangeOf(random() % 40, static_cast<LimitId>(random() % 5), random() % 8 == 0, algorithm);
+      const NotedChange change = ChangeOf(random() % 40, static_cast<std::uint32_t>(random() % 5),
+                                          random() % 8 == 0, algorithm);
       list.Add(change, 600);
       noted[NameOf(change)] |= change.went_back;
     }

@@ -23,6 +23,7 @@ class LimitRegistryTest : public testing::Test {
   static Limit Numbered(std::int64_t number) {
     return TokenBucketOf(1, kPeriodMin + Nanos{number}, 1);
   }
+  static LimitId Id(std::int64_t number) { return static_cast<LimitId>(number); }
 
   LimitId Intern(const Limit& limit) {
     LimitHint hint;
@@ -72,11 +73,11 @@ TEST_F(LimitRegistryTest, FindInternsNothing) {
 TEST_F(LimitRegistryTest, GrowingMovesNoLimit) {
   constexpr std::int64_t kMany = 5'000;  // several chunks
   const Limit& first = registry_->Get(Intern(Numbered(0)));
-  for (std::int64_t i = 1; i < kMany; ++i) EXPECT_EQ(Intern(Numbered(i)), i);
-  EXPECT_EQ(&registry_->Get(0), &first);
+  for (std::int64_t i = 1; i < kMany; ++i) EXPECT_EQ(Intern(Numbered(i)), Id(i));
+  EXPECT_EQ(&registry_->Get(Id(0)), &first);
   for (std::int64_t i = 0; i < kMany; ++i) {
-    EXPECT_EQ(Find(Numbered(i)), i);
-    EXPECT_EQ(registry_->Get(static_cast<LimitId>(i)), Numbered(i));
+    EXPECT_EQ(Find(Numbered(i)), Id(i));
+    EXPECT_EQ(registry_->Get(Id(i)), Numbered(i));
   }
 }
 
@@ -121,35 +122,36 @@ TEST_F(LimitRegistryTest, HintOfALimitThatCameBack) {
 
 TEST_F(LimitRegistryTest, IdleAreTheInternedOnesWithoutBuckets) {
   for (std::int64_t i = 0; i < 6; ++i) Intern(Numbered(i));
-  registry_->AddBucket(1);
-  registry_->AddBucket(1);
-  registry_->AddBucket(3);
-  registry_->RemoveBucket(1);
-  EXPECT_THAT(registry_->Idle(100), testing::ElementsAre(0, 2, 4, 5));
-  EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(0, 2));
-  EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(4, 5));  // goes on where it stopped
-  registry_->RemoveBucket(1);
-  registry_->RemoveBucket(3);
-  EXPECT_EQ(Reclaim({2}), 1u);
-  EXPECT_THAT(registry_->Idle(100), testing::UnorderedElementsAre(0, 1, 3, 4, 5));
+  registry_->AddBucket(Id(1));
+  registry_->AddBucket(Id(1));
+  registry_->AddBucket(Id(3));
+  registry_->RemoveBucket(Id(1));
+  EXPECT_THAT(registry_->Idle(100), testing::ElementsAre(Id(0), Id(2), Id(4), Id(5)));
+  EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(Id(0), Id(2)));
+  EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(Id(4), Id(5)));  // goes on where it stopped
+  registry_->RemoveBucket(Id(1));
+  registry_->RemoveBucket(Id(3));
+  EXPECT_EQ(Reclaim({Id(2)}), 1u);
+  EXPECT_THAT(registry_->Idle(100),
+              testing::UnorderedElementsAre(Id(0), Id(1), Id(3), Id(4), Id(5)));
 }
 
 TEST_F(LimitRegistryTest, ReclaimLeavesLimitsWithBuckets) {
   for (std::int64_t i = 0; i < 4; ++i) Intern(Numbered(i));
-  registry_->AddBucket(2);
-  EXPECT_EQ(Reclaim({0, 2, 3}), 2u);
+  registry_->AddBucket(Id(2));
+  EXPECT_EQ(Reclaim({Id(0), Id(2), Id(3)}), 2u);
   EXPECT_EQ(registry_->size(), 2u);
   EXPECT_EQ(Find(Numbered(0)), std::nullopt);
-  EXPECT_EQ(Find(Numbered(1)), 1u);
-  EXPECT_EQ(Find(Numbered(2)), 2u);
+  EXPECT_EQ(Find(Numbered(1)), Id(1));
+  EXPECT_EQ(Find(Numbered(2)), Id(2));
 }
 
 TEST_F(LimitRegistryTest, ReclaimTakesAnIdBackOnce) {
   Intern(Numbered(0));
-  EXPECT_EQ(Reclaim({0, 0}), 1u);
-  EXPECT_EQ(Reclaim({0}), 0u);
-  EXPECT_EQ(Intern(Numbered(1)), 0u);
-  EXPECT_EQ(Intern(Numbered(2)), 1u);
+  EXPECT_EQ(Reclaim({Id(0), Id(0)}), 1u);
+  EXPECT_EQ(Reclaim({Id(0)}), 0u);
+  EXPECT_EQ(Intern(Numbered(1)), Id(0));
+  EXPECT_EQ(Intern(Numbered(2)), Id(1));
 }
 
 TEST_F(LimitRegistryTest, RandomHistoriesKeepEveryId) {
@@ -196,9 +198,9 @@ TEST_F(LimitRegistryTest, OneMoreThanTheMostIsAnError) {
   const absl::StatusOr<LimitId> refused = registry_->Intern(Numbered(2), hint);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(hint.generation, LimitHint{}.generation);
-  EXPECT_EQ(registry_->Intern(Numbered(1), hint).value(), 1u);
-  EXPECT_EQ(Reclaim({0}), 1u);
-  EXPECT_EQ(Intern(Numbered(2)), 0u);
+  EXPECT_EQ(registry_->Intern(Numbered(1), hint).value(), Id(1));
+  EXPECT_EQ(Reclaim({Id(0)}), 1u);
+  EXPECT_EQ(Intern(Numbered(2)), Id(0));
 }
 
 // --- Users --------------------------------------------------------------------------------------
@@ -257,7 +259,7 @@ TEST_F(IntroducerTest, KnownLimitsAndPolicysCountForNoUser) {
 
 TEST_F(IntroducerTest, LimitsTakenBackCountNoMore) {
   EXPECT_EQ(Introduce(kAnn, 100), 10U);
-  for (LimitId id = 0; id < 4; ++id) registry_->RemoveBucket(id);
+  for (int id = 0; id < 4; ++id) registry_->RemoveBucket(Id(id));
   EXPECT_EQ(registry_->idle(), 4U);
   EXPECT_EQ(Introduce(kAnn, 100), 0U);
   EXPECT_EQ(registry_->Reclaim(registry_->Idle(100)), 4U);
@@ -280,8 +282,8 @@ TEST_F(LimitRegistryTest, MostLimitsThatThereCanBe) {
   LimitHint hint;
   EXPECT_EQ(registry_->Intern(Numbered(kLimitsMax), hint).status().code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Find(Numbered(0)), 0u);
-  EXPECT_EQ(Find(Numbered(kLimitsMax - 1)), kLimitsMax - 1);
+  EXPECT_EQ(Find(Numbered(0)), Id(0));
+  EXPECT_EQ(Find(Numbered(kLimitsMax - 1)), Id(kLimitsMax - 1));
   EXPECT_EQ(registry_->Idle(SIZE_MAX).size(), kLimitsMax);
 }
 

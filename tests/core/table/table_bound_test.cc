@@ -52,7 +52,7 @@ TEST(TableBoundTest, WithoutABoundThereIsRoomForMoreThanAnyMachineHas) {
 TEST(TableBoundTest, AMapAtItsMostKeepsItsCapacity) {
   const TableBound bound = TableBound::Within(0, true);
   const std::size_t slots_max = bound.SlotsMax(0);
-  const auto slot = [](std::uint64_t i) { return SlotKey{i * 0x9e3779b97f4a7c15U, 0}; };
+  const auto slot = [](std::uint64_t i) { return SlotKey{i * 0x9e3779b97f4a7c15U, LimitId{}}; };
   Partition partition;
   std::uint64_t oldest = 0;
   for (std::uint64_t i = 0; i < 100 * slots_max; ++i) {

@@ -52,9 +52,9 @@ TEST(LimitMemoTest, AWordIsReadOnce) {
 
 TEST(LimitMemoTest, AHintStaysWithItsWord) {
   LimitMemo memo;
-  Read(memo, "10/s")->limits[0].hint = {.id = 7, .generation = 3};
+  Read(memo, "10/s")->limits[0].hint = {.id = LimitId{7}, .generation = 3};
   memo.BeginRequest();
-  EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, 7U);
+  EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, LimitId{7});
   EXPECT_EQ(Read(memo, "20/s")->limits[0].hint.generation, LimitHint{}.generation);
 }
 
@@ -92,10 +92,10 @@ TEST(LimitMemoTest, OtherWordsStayThroughAChange) {
   Policies policies;
   LimitMemo memo(&policies);
   memo.BeginRequest();
-  Read(memo, "10/s")->limits[0].hint = {.id = 7, .generation = 3};
+  Read(memo, "10/s")->limits[0].hint = {.id = LimitId{7}, .generation = 3};
   EXPECT_TRUE(policies.Set("p", LimitsOf({"20/s"})).ok());
   memo.BeginRequest();
-  EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, 7U);
+  EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, LimitId{7});
 }
 
 // What bounds it is the limits, and words of policies that are gone have none.

@@ -26,7 +26,7 @@ LimitId Intern(LimitRegistry& registry, std::uint32_t number) {
 
 std::map<LimitId, Bucket> Contents(const KeyBuckets& buckets) {
   std::map<LimitId, Bucket> contents;
-  LimitId before = 0;
+  LimitId before{};
   for (const KeyBuckets::KeyBucket& one : buckets) {
     RC_ASSERT(contents.empty() || one.limit > before);
     before = one.limit;
@@ -47,14 +47,16 @@ TEST(KeyBucketsTest, IsAMap) {
       switch (*Between(0, 5)) {
         case 0:
           RC_ASSERT(buckets->EraseIf([&](LimitId one, const Bucket&) {
-            return one % 3 == id % 3;
-          }) == std::erase_if(model, [&](const auto& one) { return one.first % 3 == id % 3; }));
+            return NumberOf(one) % 3 == NumberOf(id) % 3;
+          }) == std::erase_if(model, [&](const auto& one) {
+                      return NumberOf(one.first) % 3 == NumberOf(id) % 3;
+                    }));
           break;
         case 1:
           buckets = std::make_unique<KeyBuckets>(*buckets);  // and the other one goes
           break;
         default:
-          model[id] = {.low = *Between<std::uint32_t>(0, 9), .high = 1, .extra = id};
+          model[id] = {.low = *Between<std::uint32_t>(0, 9), .high = 1, .extra = NumberOf(id)};
           buckets->Keep(id, model[id]);
       }
       RC_ASSERT(Contents(*buckets) == model);

@@ -17,7 +17,7 @@ LimitId Intern(Module& module, std::size_t number) {
                                                      .burst = 1});
   const absl::StatusOr<LimitId> id = module.registry.Intern(*limit, hint);
   EXPECT_TRUE(id.ok()) << number;
-  return id.value_or(0);
+  return id.value_or(LimitId{});
 }
 
 TEST(ModuleTest, LimitsAreReclaimedNowAndThen) {
@@ -36,7 +36,7 @@ TEST(ModuleTest, LimitsAreReclaimedWhereThereIsRoomForNoMore) {
     module.ReclaimLimits();
     module.registry.AddBucket(Intern(module, i));
   }
-  for (LimitId id = 0; id < kLimitsMax; ++id) module.registry.RemoveBucket(id);
+  for (std::uint32_t id = 0; id < kLimitsMax; ++id) module.registry.RemoveBucket(LimitId{id});
   for (int i = 0; i < 100'000; ++i) module.ReclaimLimits();
   EXPECT_EQ(module.registry.size(), 0U);
   Intern(module, kLimitsMax);
