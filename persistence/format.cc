@@ -77,7 +77,7 @@ std::string NumberedKey(char prefix, std::uint32_t number) {
   return key;
 }
 
-bool IsPolicyId(std::uint32_t id) { return id != 0 && id != kThrottleOwner.policy; }
+bool IsPolicyId(PolicyId id) { return id != kNoPolicy && id != kThrottleOwner.policy; }
 
 // True for no owner, for CL.THROTTLE and for a position of a policy.
 bool IsOwner(const LimitOwner& owner) {
@@ -184,7 +184,7 @@ std::string LimitKey(LimitId id) { return NumberedKey(kLimitPrefix, NumberOf(id)
 std::string LimitValue(const Limit& limit) {
   WEIR_CHECK(HasRecord(limit));
   std::string value;
-  AppendNumber(limit.owner().policy, value);
+  AppendNumber(NumberOf(limit.owner().policy), value);
   AppendNumber(limit.owner().position, value);
   return value + LimitText(limit);
 }
@@ -200,7 +200,7 @@ std::optional<LimitId> ReadLimitKey(std::string_view bytes) {
 std::optional<Limit> ReadLimitValue(std::string_view bytes) {
   Reader reader(bytes);
   LimitOwner owner;
-  owner.policy = reader.Take<std::uint32_t>();
+  owner.policy = PolicyId{reader.Take<std::uint32_t>()};
   owner.position = reader.Take<std::uint32_t>();
   const absl::StatusOr<LimitWord> word = ParseLimitWord(reader.TakeRest());
   if (!reader.Complete() || !word.ok() || word->kind != LimitWord::Kind::kLimit) {
@@ -212,9 +212,9 @@ std::optional<Limit> ReadLimitValue(std::string_view bytes) {
   return limit;
 }
 
-std::string PolicyKey(std::uint32_t id) {
+std::string PolicyKey(PolicyId id) {
   WEIR_CHECK(IsPolicyId(id));
-  return NumberedKey(kPolicyPrefix, id);
+  return NumberedKey(kPolicyPrefix, NumberOf(id));
 }
 
 // Capacities are kept only where they exceed those of the limits.
@@ -245,7 +245,7 @@ std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
   Reader key_reader(key);
   Policy policy;
   key_reader.Expect(kPolicyPrefix);
-  policy.id = key_reader.Take<std::uint32_t>();
+  policy.id = PolicyId{key_reader.Take<std::uint32_t>()};
   Reader reader(value);
   const auto flags = reader.Take<std::uint8_t>();
   policy.from_file = (flags & kFromFile) != 0;
@@ -266,9 +266,9 @@ std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
   return policy;
 }
 
-std::string OverrideKey(std::uint32_t policy, std::string_view key) {
+std::string OverrideKey(PolicyId policy, std::string_view key) {
   WEIR_CHECK(IsPolicyId(policy));
-  return NumberedKey(kOverridePrefix, policy).append(key);
+  return NumberedKey(kOverridePrefix, NumberOf(policy)).append(key);
 }
 
 std::string OverrideValue(const PolicyLimits& limits) {
@@ -281,7 +281,7 @@ std::string OverrideValue(const PolicyLimits& limits) {
 std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view value) {
   Reader reader(key);
   reader.Expect(kOverridePrefix);
-  const auto policy = reader.Take<std::uint32_t>();
+  const PolicyId policy{reader.Take<std::uint32_t>()};
   const std::string_view whose = reader.TakeRest();
   std::optional<PolicyLimits> limits = ReadPolicyLimits(value);
   if (!reader.Complete() || !IsPolicyId(policy) || !limits) return std::nullopt;

@@ -87,15 +87,15 @@ void AppendBucketValue(const Bucket& bucket, std::string& out);
 [[nodiscard]] std::optional<LimitId> ReadLimitKey(std::string_view bytes);
 [[nodiscard]] std::optional<Limit> ReadLimitValue(std::string_view bytes);
 
-[[nodiscard]] std::string PolicyKey(std::uint32_t id);
+[[nodiscard]] std::string PolicyKey(PolicyId id);
 [[nodiscard]] std::string PolicyValue(const Policy& policy);
 // Returns the policy without its overrides.
 [[nodiscard]] std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value);
 
-[[nodiscard]] std::string OverrideKey(std::uint32_t policy, std::string_view key);
+[[nodiscard]] std::string OverrideKey(PolicyId policy, std::string_view key);
 [[nodiscard]] std::string OverrideValue(const PolicyLimits& limits);
 struct SavedOverride {
-  std::uint32_t policy;
+  PolicyId policy;
   std::string_view key;  // a view into the record's key
   PolicyLimits limits;   // without an owner yet
 };

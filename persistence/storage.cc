@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
+#include "core/base/id_type.h"
 #include "core/base/status.h"
 #include "core/rules/rule.h"
 #include "persistence/bucket_check.h"
@@ -114,8 +115,9 @@ class Storage::Loading {
   void AddPolicy(std::string_view key, std::string_view value) {
     const std::optional<Policy> policy = ReadPolicy(key, value);
     // The buckets of a damaged policy stay.
-    if (const std::optional<std::uint32_t> id = ReadNumber(key.substr(1))) policy_ids_.insert(*id);
-    if (policy && policy->id >= storage_.next_policy_) {
+    if (const std::optional<std::uint32_t> id = ReadNumber(key.substr(1)))
+      policy_ids_.insert(PolicyId{*id});
+    if (policy && policy->id >= PolicyId{storage_.next_policy_}) {
       damage_ = storage_.RecordIs("damaged", kMetaNextPolicy);
       return;
     }
@@ -133,8 +135,8 @@ class Storage::Loading {
     const std::optional<LimitId> id = ReadLimitKey(key);
     const std::optional<Limit> limit = ReadLimitValue(value);
     if (!id || !limit) return CountBad();
-    const std::uint32_t owner = limit->owner().policy;
-    const bool has_owner = owner != 0 && limit->owner() != kThrottleOwner;
+    const PolicyId owner = limit->owner().policy;
+    const bool has_owner = owner != kNoPolicy && limit->owner() != kThrottleOwner;
     // The policy was deleted, and the server ended before it had erased the rest.
     if (has_owner && !policy_ids_.contains(owner)) {
       gone_.emplace_back(key);
@@ -203,7 +205,7 @@ class Storage::Loading {
   const LoadOptions options_;
   LoadReport& report_;
   absl::Status damage_;
-  absl::flat_hash_set<std::uint32_t> policy_ids_;
+  absl::flat_hash_set<PolicyId> policy_ids_;
   absl::flat_hash_map<LimitId, Limit> limits_;
   std::uint16_t partition_ = 0;
   std::vector<Limiter::RestoredBucket> buckets_;  // of partition_
@@ -242,7 +244,7 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   loading.FlushPartition();
   WEIR_CHECK(limiter.evicted() <= report.loaded);
   report.loaded -= limiter.evicted();  // for want of room
-  policies.RestoreNextId(next_policy_);
+  policies.RestoreNextId(PolicyId{next_policy_});
   limiter.EndRestore(generation_);
   const auto write = [&](Database::Writer& writer) {
     if (options.clock_allowance) {
@@ -314,7 +316,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   const bool ends_allowance = clock_allowance_ > Nanos{0};
   if (ends_allowance) others.emplace_back(MetaKey(kMetaClockAllowance), std::nullopt);
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
-  others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(policies.next_id));
+  others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(NumberOf(policies.next_id)));
   for (const PolicyChanges::PolicyChange& change : policies.policies) {
     WEIR_CHECK(change.id < policies.next_id);
     others.emplace_back(PolicyKey(change.id), std::nullopt);

@@ -97,7 +97,7 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // Makes a change about all keys, or these, in the middle of no transaction.
   { host.Isolated(change) } -> std::same_as<absl::Status>;
   { host.Isolated(keys, change) } -> std::same_as<absl::Status>;
-  host.ForgetPolicy(std::uint32_t{});  // drops what is left of a deleted policy, by its id
+  host.ForgetPolicy(PolicyId{});  // drops what is left of a deleted policy, by its id
   { host.ReloadPolicies() } -> std::same_as<absl::Status>;
   host.MarkPoliciesDirty(true);  // whether the command, which was to change policies, has
 };
@@ -288,7 +288,7 @@ void LimitHandlers<Host>::Reset(Call& call) {
 template <typename Host>
 void LimitHandlers<Host>::PolicyDel(Call& call) {
   Host host(call);
-  const absl::StatusOr<std::uint32_t> deleted =
+  const absl::StatusOr<PolicyId> deleted =
       host.Isolated([&] { return host.shared().policies.Delete(host.arguments()[0]); });
   if (deleted.ok()) host.ForgetPolicy(*deleted);
   AcknowledgePolicy(host, deleted.status());

@@ -208,7 +208,7 @@ class Limiter {
   void Clear();
 
   // Forgets all buckets of these policies, one partition after the other: a scan of the table.
-  void ForgetPolicies(std::span<const std::uint32_t> policies);
+  void ForgetPolicies(std::span<const PolicyId> policies);
 
   // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on. At the
   // end of the partition gives memory back, and brings the partition below a lowered bound.

@@ -193,9 +193,9 @@ void Limiter::Clear() {
   }
 }
 
-void Limiter::ForgetPolicies(std::span<const std::uint32_t> policies) {
+void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
   if (policies.empty()) return;
-  const absl::flat_hash_set<std::uint32_t> gone(policies.begin(), policies.end());
+  const absl::flat_hash_set<PolicyId> gone(policies.begin(), policies.end());
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_, i);
     table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {

@@ -55,17 +55,21 @@ struct LimitShape {
   }
 };
 
+// A policy, by a number of its own.
+enum class PolicyId : std::uint32_t {};
+inline constexpr PolicyId kNoPolicy{0};
+
 // The owner of a limit. A limit that a request spells out has none. A policy's limits are known by
 // the policy and their position in it, whatever their present numbers.
 struct LimitOwner {
-  std::uint32_t policy = 0;  // 0: none
+  PolicyId policy = kNoPolicy;
   std::uint32_t position = 0;
 
   friend bool operator==(const LimitOwner&, const LimitOwner&) = default;
 };
 
 // The owner of the one limit that CL.THROTTLE keeps for each key, whatever its parameters.
-inline constexpr LimitOwner kThrottleOwner{UINT32_MAX, 0};
+inline constexpr LimitOwner kThrottleOwner{PolicyId{UINT32_MAX}, 0};
 
 // The identity of a bucket among those of its key. Of a limit without an owner all numbers belong
 // to it: a changed limit is a new, full bucket. Of an owned limit only what its bucket's meaning

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
+#include "core/base/id_type.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
@@ -24,8 +25,7 @@ std::vector<Nanos> Raised(std::vector<Nanos> capacities, const PolicyLimits& lim
 }
 
 // The same limits as the policy's own, each at its position. Requires: capacities raised to them.
-PolicyLimits OwnedBy(std::uint32_t policy, PolicyLimits limits,
-                     const std::vector<Nanos>& capacities) {
+PolicyLimits OwnedBy(PolicyId policy, PolicyLimits limits, const std::vector<Nanos>& capacities) {
   for (std::size_t i = 0; i < limits.size(); ++i) {
     limits[i].limit =
         limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)}, capacities[i]);
@@ -142,12 +142,12 @@ std::shared_ptr<const Policy> Policies::Find(std::string_view name) const {
   return found == policies_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<const Policy> Policies::FindById(std::uint32_t id) const {
+std::shared_ptr<const Policy> Policies::FindById(PolicyId id) const {
   MutexLock lock(mutex_);
   return FindByIdLocked(id);
 }
 
-std::shared_ptr<const Policy> Policies::FindByIdLocked(std::uint32_t id) const {
+std::shared_ptr<const Policy> Policies::FindByIdLocked(PolicyId id) const {
   const auto name = names_.find(id);
   return name == names_.end() ? nullptr : policies_.find(name->second)->second;
 }
@@ -176,11 +176,11 @@ std::optional<Limit> Policies::PresentLimit(const Limit& interned) const {
 
 void Policies::Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
 
-void Policies::NotePolicy(std::uint32_t id) {
+void Policies::NotePolicy(PolicyId id) {
   if (notes_changes_) changed_policies_.insert(id);
 }
 
-void Policies::NoteOverride(std::uint32_t policy, std::string_view key) {
+void Policies::NoteOverride(PolicyId policy, std::string_view key) {
   if (notes_changes_) changed_overrides_.emplace(policy, key);
 }
 
@@ -219,7 +219,12 @@ void Policies::RaiseCapacities(std::string_view name, std::span<const Nanos> cap
 
 void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file) {
   std::shared_ptr<const Policy>& policy = policies_[std::string(name)];
-  const std::uint32_t id = policy ? policy->id : next_id_++;
+  PolicyId id = next_id_;
+  if (policy) {
+    id = policy->id;
+  } else {
+    next_id_ = Next(next_id_);
+  }
   WEIR_CHECK(id != kThrottleOwner.policy);
   names_[id] = name;
   const auto capacities =
@@ -245,12 +250,12 @@ absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> Policies::Delete(std::string_view name) {
+absl::StatusOr<PolicyId> Policies::Delete(std::string_view name) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found == policies_.end()) return UnknownPolicy(name);
   if (IsTheFiles(*found->second)) return FromFile(name);
-  const std::uint32_t id = found->second->id;
+  const PolicyId id = found->second->id;
   NotePolicy(id);
   override_count_ -= found->second->overrides->size();
   deleted_.emplace_back(id, found->second->overrides);
@@ -330,7 +335,7 @@ PolicyChanges Policies::TakeChanges() {
   {
     MutexLock lock(mutex_);
     changes.next_id = next_id_;
-    for (const std::uint32_t id : changed_policies_) {
+    for (const PolicyId id : changed_policies_) {
       changes.policies.push_back({id, FindByIdLocked(id)});
     }
     for (const OverrideKey& changed : changed_overrides_) {
@@ -359,7 +364,7 @@ void Policies::NoteAgain(const PolicyChanges& changes) {
 bool Policies::Restore(const Policy& policy) {
   MutexLock lock(mutex_);
   const bool id_is_free =
-      policy.id != 0 && policy.id != kThrottleOwner.policy && !names_.contains(policy.id);
+      policy.id != kNoPolicy && policy.id != kThrottleOwner.policy && !names_.contains(policy.id);
   if (!id_is_free || !IsLabel(policy.name) || policies_.contains(policy.name) ||
       policies_.size() >= kPoliciesMax) {
     return false;
@@ -369,12 +374,12 @@ bool Policies::Restore(const Policy& policy) {
   policies_[policy.name] = std::make_shared<const Policy>(Policy{
       policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits, capacities),
       std::make_shared<Overrides>(), false, capacities});
-  next_id_ = std::max(next_id_, policy.id + 1);
+  next_id_ = std::max(next_id_, Next(policy.id));
   Changed();
   return true;
 }
 
-bool Policies::RestoreOverride(std::uint32_t policy, std::string_view key, PolicyLimits limits) {
+bool Policies::RestoreOverride(PolicyId policy, std::string_view key, PolicyLimits limits) {
   MutexLock lock(mutex_);
   const std::shared_ptr<const Policy> found = FindByIdLocked(policy);
   if (!found || override_count_ >= overrides_max_ || found->overrides->Find(key)) return false;
@@ -388,7 +393,7 @@ bool Policies::RestoreOverride(std::uint32_t policy, std::string_view key, Polic
   return true;
 }
 
-void Policies::RestoreNextId(std::uint32_t next_id) {
+void Policies::RestoreNextId(PolicyId next_id) {
   MutexLock lock(mutex_);
   next_id_ = std::max(next_id_, next_id);
 }

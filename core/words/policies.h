@@ -67,7 +67,7 @@ class Overrides {
 
 // An override that was made, changed, or (null) removed.
 struct OverrideChange {
-  std::uint32_t policy = 0;
+  PolicyId policy{};
   std::string key;
   std::shared_ptr<const PolicyLimits> limits;
 };
@@ -75,12 +75,12 @@ struct OverrideChange {
 // The changes since the last save.
 struct PolicyChanges {
   struct PolicyChange {
-    std::uint32_t id = 0;
+    PolicyId id{};
     std::shared_ptr<const Policy> policy;  // null: it no longer exists
   };
   std::vector<PolicyChange> policies;
   std::vector<OverrideChange> overrides;
-  std::uint32_t next_id = 0;  // of the next policy that is made
+  PolicyId next_id{};  // of the next policy that is made
 
   [[nodiscard]] bool empty() const noexcept { return policies.empty() && overrides.empty(); }
 };
@@ -102,7 +102,7 @@ class Policies {
 
   // Null if there is none. It may be retired.
   [[nodiscard]] std::shared_ptr<const Policy> Find(std::string_view name) const;
-  [[nodiscard]] std::shared_ptr<const Policy> FindById(std::uint32_t id) const;
+  [[nodiscard]] std::shared_ptr<const Policy> FindById(PolicyId id) const;
   // By name.
   [[nodiscard]] std::vector<std::shared_ptr<const Policy>> All() const;
 
@@ -120,7 +120,7 @@ class Policies {
   // Returns the id of the deleted policy: its buckets are to be forgotten
   // (Limiter::ForgetPolicies), its overrides to be freed (FreeDeleted). Fails with kNotFound, or
   // kFailedPrecondition if it is the file's. Cost: that of Find, however many overrides it has.
-  absl::StatusOr<std::uint32_t> Delete(std::string_view name);
+  absl::StatusOr<PolicyId> Delete(std::string_view name);
   // Frees the overrides of deleted policies, about 0.2 us each, unless changes are noted: then
   // TakeChanges does. To be called where nothing waits for the caller.
   void FreeDeleted();
@@ -155,24 +155,22 @@ class Policies {
   // Makes a policy as it was saved, without noting it. Returns false, with nothing changed, if its
   // name or id is no good or taken. `policy.overrides` is not read.
   [[nodiscard]] bool Restore(const Policy& policy);
-  [[nodiscard]] bool RestoreOverride(std::uint32_t policy, std::string_view key,
-                                     PolicyLimits limits);
+  [[nodiscard]] bool RestoreOverride(PolicyId policy, std::string_view key, PolicyLimits limits);
   // Ids below this one have been used.
-  void RestoreNextId(std::uint32_t next_id);
+  void RestoreNextId(PolicyId next_id);
 
  private:
   // Policy and key of an override.
-  using OverrideKey = std::pair<std::uint32_t, std::string>;
+  using OverrideKey = std::pair<PolicyId, std::string>;
 
   void Store(std::string_view name, PolicyLimits limits, bool from_file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NotePolicy(std::uint32_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteOverride(std::uint32_t policy, std::string_view key)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(std::uint32_t id) const
+  void NotePolicy(PolicyId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteOverride(PolicyId policy, std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(PolicyId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::size_t overrides_max_;
@@ -180,15 +178,14 @@ class Policies {
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies_
       ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::uint32_t, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
-  std::uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::flat_hash_map<PolicyId, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
+  PolicyId next_id_ ABSL_GUARDED_BY(mutex_){1};
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::flat_hash_set<std::uint32_t> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids
+  absl::flat_hash_set<PolicyId> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids
   absl::flat_hash_set<OverrideKey> changed_overrides_ ABSL_GUARDED_BY(mutex_);
   // The overrides of deleted policies, with the policies' ids: not freed yet, and noted as a whole.
-  std::vector<std::pair<std::uint32_t, std::shared_ptr<Overrides>>> deleted_
-      ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<PolicyId, std::shared_ptr<Overrides>>> deleted_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> version_{1};
 };
 

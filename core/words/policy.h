@@ -40,7 +40,7 @@ using PolicyLimits = std::vector<PolicyLimit>;
 
 struct Policy {
   std::string name;
-  std::uint32_t id = 0;    // of this policy since it was made; never 0, never used again
+  PolicyId id{};           // of this policy since it was made; not kNoPolicy, never used again
   bool from_file = false;  // the policy file's: SET and DEL are not for it
   PolicyLimits limits;     // 1 .. kPolicyLimitsMax
   std::shared_ptr<Overrides> overrides{};  // the same object in all versions of the policy

@@ -54,7 +54,7 @@ class LimitHost {
   auto Isolated(auto change) { return change(); }
   auto Isolated(std::span<const std::string_view> /*keys*/, auto change) { return change(); }
   // Its buckets are left in the keys, where they count as full and go with the next change.
-  void ForgetPolicy(std::uint32_t /*policy*/) { TheModule().policies.FreeDeleted(); }
+  void ForgetPolicy(PolicyId /*policy*/) { TheModule().policies.FreeDeleted(); }
   absl::Status ReloadPolicies() {
     return absl::UnimplementedError(
         "there is no policy file: the module keeps its policies with the data");

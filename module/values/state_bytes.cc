@@ -22,7 +22,7 @@ bool IsBeyondTime(const Limit& limit, const Bucket& bucket) {
 }
 
 // An owner that stands for a policy which is not here.
-constexpr LimitOwner kNowhere{UINT32_MAX, 1};
+constexpr LimitOwner kNowhere{PolicyId{UINT32_MAX}, 1};
 
 // Takes a limit's owner from the front of its text. Nothing if it is none of ours.
 std::optional<LimitOwner> TakeOwner(std::string_view& text, const Policies& policies) {

@@ -97,7 +97,7 @@ class LimitHost {
     const Limiter::Isolation isolation(shared().limiter, keys);
     return change();
   }
-  void ForgetPolicy(std::uint32_t policy) {
+  void ForgetPolicy(PolicyId policy) {
     // Otherwise the sweeper's thread frees its overrides.
     if (shared().options.allow_explicit_time) shared().policies.FreeDeleted();
     shared().limiter.ForgetPolicies({{policy}});

@@ -40,8 +40,8 @@ TEST_F(BadRecordsTest, CountsWhatCannotBeAndGoesOn) {
   Write(at(4), std::string(kBucketValueBytes, '\xFF'));  // marked: -1
   Write(at(5) + "x", value);
   Write(LimitKey(LimitId{7}), "short");
-  Write(PolicyKey(7), "");
-  Write(OverrideKey(7, "a"), "10/h");  // There is no policy 7.
+  Write(PolicyKey(PolicyId{7}), "");
+  Write(OverrideKey(PolicyId{7}, "a"), "10/h");  // There is no policy 7.
   Start();
   EXPECT_EQ(server_.found().bad, 8U);
   EXPECT_EQ(server_.found().loaded, 1U);

@@ -200,8 +200,8 @@ TEST_F(DatabaseTest, MergingDropsByTheMarkAndTheGenerationOnly) {
       {KeyOf(2, 6, kTokenBucket), "no value"},
       {LimitKey(LimitId{}), "x"},
       {MetaKey(kMetaClock), "x"},
-      {OverrideKey(1, ""), "x"},
-      {PolicyKey(1), "x"},
+      {OverrideKey(PolicyId{1}, ""), "x"},
+      {PolicyKey(PolicyId{1}), "x"},
       {"Bus", "x"},
   };
   Records all = kept;

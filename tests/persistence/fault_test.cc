@@ -104,7 +104,7 @@ class Recorded {
     } else if (what < 97) {
       static_cast<void>(server_.policies().Override("free", key, KeptServer::LimitsOf(word)));
     } else {
-      const absl::StatusOr<std::uint32_t> gone = server_.policies().Delete("free");
+      const absl::StatusOr<PolicyId> gone = server_.policies().Delete("free");
       if (gone.ok()) server_.limiter().ForgetPolicies({&*gone, 1});
     }
   }
@@ -113,8 +113,9 @@ class Recorded {
     std::vector<std::string> lines;
     for (const LiveBucket& bucket : server_.limiter().Inspect(key, clock_.Now())) {
       std::ostringstream line;
-      line << "\n  " << key << " " << bucket.limit << " of " << bucket.limit.owner().policy
-           << " full at " << clock_.Now() + bucket.reset_after;
+      line << "\n  " << key << " " << bucket.limit << " of "
+           << NumberOf(bucket.limit.owner().policy) << " full at "
+           << clock_.Now() + bucket.reset_after;
       if (bucket.limit.shape().algorithm != Algorithm::kTokenBucket) line << bucket.remaining;
       lines.push_back(line.str());
     }
@@ -129,7 +130,7 @@ class Recorded {
     for (std::int64_t i = 0; i < kKeys; ++i) AddKey("user:" + std::to_string(i), text);
     for (std::int64_t i = 0; i < kBulk; i += 997) AddKey("bulk:" + std::to_string(i), text);
     for (const auto& policy : server_.policies().All()) {
-      text << "\n  " << policy->id << " " << policy->name << " "
+      text << "\n  " << NumberOf(policy->id) << " " << policy->name << " "
            << PolicyLimitText(policy->limits.front());
       policy->overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
         text << " " << key << "=" << PolicyLimitText(limits.front());

@@ -27,8 +27,9 @@ class FormatOneTest : public StorageTest {
     std::vector<std::string> lines;
     for (const LiveBucket& bucket : server_.limiter().Inspect(key, clock_.Now(), present)) {
       const LimitOwner owner = bucket.limit.owner();
-      lines.push_back(std::to_string(owner.policy) + "#" + std::to_string(owner.position) + " " +
-                      LimitText(bucket.limit) + ": " + std::to_string(bucket.remaining));
+      lines.push_back(std::to_string(NumberOf(owner.policy)) + "#" +
+                      std::to_string(owner.position) + " " + LimitText(bucket.limit) + ": " +
+                      std::to_string(bucket.remaining));
     }
     return lines;
   }
@@ -78,13 +79,13 @@ TEST_F(FormatOneTest, LoadsLiteralRecords) {
   EXPECT_EQ(server_.Remaining("user:42", "10/h"), 8);
   const auto free = server_.policies().Find("free");
   ASSERT_TRUE(free);
-  EXPECT_EQ(free->id, 5U);
+  EXPECT_EQ(free->id, PolicyId{5});
   EXPECT_FALSE(free->from_file);
   ASSERT_EQ(free->limits.size(), 2U);
   EXPECT_EQ(PolicyLimitText(free->limits[1]), "1000/h,fixed");
   EXPECT_EQ(PolicyLimitText(free->overrides->Find("user:42")->front()), "20/s");
   server_.SetPolicy("next", "1/s");
-  EXPECT_EQ(server_.policies().Find("next")->id, 9U);
+  EXPECT_EQ(server_.policies().Find("next")->id, PolicyId{9});
 }
 
 // tests/data/README.md has the commands that the server was given.
@@ -118,14 +119,14 @@ TEST_F(FormatOneTest, LoadsADirectoryOfAServer) {
   EXPECT_THAT(names, ElementsAre("ban", "free"));
   EXPECT_THAT(Texts(server_.policies().Find("ban")->limits), ElementsAre("none"));
   const auto free = server_.policies().Find("free");
-  EXPECT_EQ(free->id, 2U);
+  EXPECT_EQ(free->id, PolicyId{2});
   EXPECT_FALSE(free->from_file);
   EXPECT_THAT(Texts(free->limits), ElementsAre("100/3000d", "7/3000d,fixed,name=daily"));
   EXPECT_THAT(free->greatest_capacities, ElementsAre(std::chrono::hours{9000 * 24}, Nanos{0}));
   EXPECT_THAT(free->overrides->Keys(), ElementsAre("vip"));
   EXPECT_THAT(Texts(*free->overrides->Find("vip")), ElementsAre("500/3000d", "unlimited"));
   server_.SetPolicy("next", "1/s");
-  EXPECT_EQ(server_.policies().Find("next")->id, 4U) << "3 was the last";
+  EXPECT_EQ(server_.policies().Find("next")->id, PolicyId{4}) << "3 was the last";
 }
 
 }  // namespace

@@ -175,8 +175,9 @@ TEST(FormatTest, CertainlyFullMeansFull) {
 TEST(FormatTest, LimitsRoundTrip) {
   CheckLaw(2'000, [] {
     const LimitId id{*rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>())};
-    const LimitOwner owner = *rc::gen::element(LimitOwner{}, LimitOwner{1, 0}, LimitOwner{77, 63},
-                                               LimitOwner{UINT32_MAX - 1, 1});
+    const LimitOwner owner =
+        *rc::gen::element(LimitOwner{}, LimitOwner{PolicyId{1}, 0}, LimitOwner{PolicyId{77}, 63},
+                          LimitOwner{PolicyId{UINT32_MAX - 1}, 1});
     const bool is_throttles = *Between(0, 4) == 0;
     const Limit limit = is_throttles ? (*AnyThrottleLimit()).OwnedBy(kThrottleOwner)
                                      : (*AnyKeptLimit()).OwnedBy(owner);
@@ -195,11 +196,12 @@ TEST(FormatTest, LimitsAreReadOnlyWhole) {
     EXPECT_FALSE(ReadLimitValue(owner + std::string(word))) << word;
   }
   const auto owned_by = [](const LimitOwner& other, std::string_view word) {
-    return ReadLimitValue((NumberValue(other.policy) + NumberValue(other.position)).append(word));
+    return ReadLimitValue(
+        (NumberValue(NumberOf(other.policy)) + NumberValue(other.position)).append(word));
   };
-  EXPECT_TRUE(owned_by({5, 63}, "10/s"));
-  EXPECT_FALSE(owned_by({5, 64}, "10/s")) << "a policy has 64 limits";
-  EXPECT_FALSE(owned_by({0, 1}, "10/s")) << "no policy has the number 0";
+  EXPECT_TRUE(owned_by({PolicyId{5}, 63}, "10/s"));
+  EXPECT_FALSE(owned_by({PolicyId{5}, 64}, "10/s")) << "a policy has 64 limits";
+  EXPECT_FALSE(owned_by({PolicyId{0}, 1}, "10/s")) << "no policy has the number 0";
   EXPECT_TRUE(owned_by(kThrottleOwner, "10/s"));
   EXPECT_FALSE(owned_by({kThrottleOwner.policy, 1}, "10/s"));
   EXPECT_FALSE(owned_by(kThrottleOwner, "10/s,fixed"));
@@ -212,7 +214,7 @@ TEST(FormatTest, LimitsAreReadOnlyWhole) {
 TEST(FormatTest, PoliciesAndOverridesRoundTrip) {
   CheckLaw(1'000, [] {
     Policy policy;
-    policy.id = *Between<std::uint32_t>(1, UINT32_MAX - 1);
+    policy.id = PolicyId{*Between<std::uint32_t>(1, UINT32_MAX - 1)};
     policy.name = *rc::gen::element<std::string>("a", "free", std::string(kLabelBytesMax, 'x'));
     policy.from_file = *rc::gen::arbitrary<bool>();
     policy.limits = *AnyPolicyLimits();
@@ -241,25 +243,25 @@ TEST(FormatTest, PoliciesAndOverridesRoundTrip) {
 }
 
 TEST(FormatTest, PoliciesAndOverridesAreReadOnlyWhole) {
-  const Policy policy{"free", 5, true, LimitsOf({"3/s"}), nullptr};
+  const Policy policy{"free", PolicyId{5}, true, LimitsOf({"3/s"}), nullptr};
   const std::string value = PolicyValue(policy);
-  ExpectOnlyWhole(PolicyKey(5), true,
+  ExpectOnlyWhole(PolicyKey(PolicyId{5}), true,
                   [&](std::string_view key) { return ReadPolicy(key, value).has_value(); });
   for (std::size_t length = 0; length < value.size(); ++length) {
-    EXPECT_FALSE(ReadPolicy(PolicyKey(5), value.substr(0, length))) << length;
+    EXPECT_FALSE(ReadPolicy(PolicyKey(PolicyId{5}), value.substr(0, length))) << length;
   }
   std::string flags = value;
   flags[0] = 4;
-  EXPECT_FALSE(ReadPolicy(PolicyKey(5), flags)) << "unknown flags";
+  EXPECT_FALSE(ReadPolicy(PolicyKey(PolicyId{5}), flags)) << "unknown flags";
   std::string name = value;
   name[1] = static_cast<char>(0xFF);
-  EXPECT_FALSE(ReadPolicy(PolicyKey(5), name)) << "a name longer than the value";
-  EXPECT_FALSE(ReadPolicy(PolicyKey(5), "\1\4f*ee3/s"s)) << "no label";
-  EXPECT_FALSE(ReadPolicy(PolicyKey(5), "\1\0003/s"s)) << "no name";
+  EXPECT_FALSE(ReadPolicy(PolicyKey(PolicyId{5}), name)) << "a name longer than the value";
+  EXPECT_FALSE(ReadPolicy(PolicyKey(PolicyId{5}), "\1\4f*ee3/s"s)) << "no label";
+  EXPECT_FALSE(ReadPolicy(PolicyKey(PolicyId{5}), "\1\0003/s"s)) << "no name";
   EXPECT_FALSE(ReadPolicy("P\0\0\0\0"s, value)) << "no policy has the number 0";
   EXPECT_FALSE(ReadPolicy("P\xFF\xFF\xFF\xFF", value)) << "that of CL.THROTTLE";
 
-  const std::string key = OverrideKey(5, "");
+  const std::string key = OverrideKey(PolicyId{5}, "");
   for (std::size_t length = 0; length < key.size(); ++length) {
     EXPECT_FALSE(ReadOverride(key.substr(0, length), "3/s")) << length;
   }
@@ -276,7 +278,7 @@ TEST(FormatTest, CapacitiesAreReadOnlyWhereTheyCoverTheLimits) {
   const auto read = [](const std::vector<Nanos>& capacities) {
     std::string value = "\2\4free"s + static_cast<char>(capacities.size());
     for (const Nanos capacity : capacities) value += ClockValue(Instant{capacity});
-    return ReadPolicy(PolicyKey(5), value + "50/10s,burst=25 10/h");
+    return ReadPolicy(PolicyKey(PolicyId{5}), value + "50/10s,burst=25 10/h");
   };
   const std::chrono::seconds first{5};
   const std::chrono::hours second{1};
@@ -353,19 +355,19 @@ std::vector<Example> ExamplesOfThePage() {
 }
 
 TEST(FormatPageTest, ItsExamplesAreWhatIsWritten) {
-  const Policy policy{"free", 5, false, LimitsOf({"3/s", "1000/h,fixed"}), nullptr};
+  const Policy policy{"free", PolicyId{5}, false, LimitsOf({"3/s", "1000/h,fixed"}), nullptr};
   const Bucket bucket =
       DecideLimit(LimitOf("3/s"), Bucket{}, FakeClock::kStart, 1, Nanos{0}).bucket;
   const BucketKey bucket_key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kTokenBucket, LimitId{7}};
-  const Limit owned = LimitOf("10/s,burst=50").OwnedBy({5, 1});
+  const Limit owned = LimitOf("10/s,burst=50").OwnedBy({PolicyId{5}, 1});
   const std::vector<Example> written = {
       {"bucket", KeyOf(bucket_key), ValueOf(bucket)},
       {"limit", LimitKey(LimitId{7}), LimitValue(LimitOf("3/s"))},
       {"limit", LimitKey(LimitId{8}), LimitValue(owned)},
       {"meta", MetaKey(kMetaFormat), NumberValue(kFormatVersion)},
       {"meta", MetaKey(kMetaClock), ClockValue(FakeClock::kStart)},
-      {"override", OverrideKey(5, "user:42"), OverrideValue(LimitsOf({"20/s"}))},
-      {"policy", PolicyKey(5), PolicyValue(policy)},
+      {"override", OverrideKey(PolicyId{5}, "user:42"), OverrideValue(LimitsOf({"20/s"}))},
+      {"policy", PolicyKey(PolicyId{5}), PolicyValue(policy)},
   };
   const std::vector<Example> page = ExamplesOfThePage();
   ASSERT_EQ(page.size(), written.size()) << "docs/persistence-format.md";

@@ -144,14 +144,14 @@ TEST_F(StorageTest, PoliciesAndOverridesSurviveAndDeletedOnesDoNot) {
   Start();
   const auto free = server_.policies().Find("free");
   ASSERT_TRUE(free);
-  EXPECT_EQ(free->id, 2U);
+  EXPECT_EQ(free->id, PolicyId{2});
   EXPECT_EQ(free->overrides->size(), 1U);
   EXPECT_EQ(PolicyLimitText(free->overrides->Find("vip")->front()), "99/h");
   EXPECT_FALSE(server_.policies().Find("gone"));
   EXPECT_FALSE(server_.DecideBy("free", "a", 7)) << "its debt is kept";
   EXPECT_TRUE(server_.DecideBy("free", "a", 6));
   server_.SetPolicy("gone", "10/h");
-  EXPECT_EQ(server_.policies().Find("gone")->id, 3U) << "ids are never used again";
+  EXPECT_EQ(server_.policies().Find("gone")->id, PolicyId{3}) << "ids are never used again";
   EXPECT_TRUE(server_.DecideBy("gone", "a", 10));
 }
 

@@ -170,8 +170,8 @@ class RandomUse {
     std::vector<std::string> lines;
     for (const LiveBucket& bucket : limiter_.Inspect(key, now_, present)) {
       std::ostringstream line;
-      line << bucket.limit << " of " << bucket.limit.owner().policy << ": " << bucket.remaining
-           << ", " << bucket.reset_after.count();
+      line << bucket.limit << " of " << NumberOf(bucket.limit.owner().policy) << ": "
+           << bucket.remaining << ", " << bucket.reset_after.count();
       lines.push_back(line.str());
     }
     std::ranges::sort(lines);  // Ids given out later may differ.
@@ -205,7 +205,7 @@ class RandomUse {
     const std::int64_t what = turn.move.part % 6;
     if (what < 2) return "set " + policies_.Set(name, PolicyLimitsOf(turn)).ToString();
     if (what == 2) {
-      const absl::StatusOr<std::uint32_t> gone = policies_.Delete(name);
+      const absl::StatusOr<PolicyId> gone = policies_.Delete(name);
       if (gone.ok()) limiter_.ForgetPolicies(std::span(&*gone, 1));
       return "delete " + gone.status().ToString();
     }

@@ -140,8 +140,8 @@ TEST_F(LimiterSavingTest, ErasesWhatWasReset) {
 }
 
 TEST_F(LimiterSavingTest, WritesWhatTheClampHasCut) {
-  const Limit paid = LimitOf("10/h").OwnedBy({1, 0});
-  const Limit free = LimitOf("10/m").OwnedBy({1, 0});
+  const Limit paid = LimitOf("10/h").OwnedBy({PolicyId{1}, 0});
+  const Limit free = LimitOf("10/m").OwnedBy({PolicyId{1}, 0});
   ASSERT_TRUE(
       limiter_
           ->Decide({{.key = "a", .limit = &paid, .cost = 10, .hash = limiter_->Hash("a")}}, now_)

@@ -63,7 +63,7 @@ class ModelDisk {
     std::map<LimitId, Limit> live;
     for (const auto& [id, limit] : limits_) {
       const LimitOwner owner = limit.owner();
-      const bool has_owner = owner.policy != 0 && owner != kThrottleOwner;
+      const bool has_owner = owner.policy != kNoPolicy && owner != kThrottleOwner;
       if (has_owner && !state.policies.FindById(owner.policy)) continue;
       EXPECT_TRUE(state.limiter.RestoreLimit(id, limit));
       live.emplace(id, limit);
@@ -102,10 +102,10 @@ class ModelDisk {
   using Name = std::tuple<std::uint16_t, std::uint64_t, Algorithm, LimitId>;
   std::map<Name, Bucket> buckets_;
   std::map<LimitId, Limit> limits_;
-  std::map<std::uint32_t, std::shared_ptr<const Policy>> policies_;
-  std::map<std::pair<std::uint32_t, std::string>, std::shared_ptr<const PolicyLimits>> overrides_;
+  std::map<PolicyId, std::shared_ptr<const Policy>> policies_;
+  std::map<std::pair<PolicyId, std::string>, std::shared_ptr<const PolicyLimits>> overrides_;
   std::uint32_t generation_ = 0;
-  std::uint32_t next_policy_ = 0;
+  PolicyId next_policy_{};
 };
 
 class Lives {

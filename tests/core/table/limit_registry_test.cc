@@ -252,7 +252,7 @@ TEST_F(IntroducerTest, KnownLimitsAndPolicysCountForNoUser) {
   LimitHint hint;
   EXPECT_TRUE(registry_->Intern(Numbered(3), hint, kAnn).ok());
   for (std::uint32_t position = 0; position < 90; ++position) {
-    const Limit owned = LimitOf("5/s").OwnedBy({1, position});
+    const Limit owned = LimitOf("5/s").OwnedBy({PolicyId{1}, position});
     EXPECT_TRUE(registry_->Intern(owned, hint = {}, kAnn).ok());
   }
 }

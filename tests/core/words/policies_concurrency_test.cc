@@ -38,7 +38,7 @@ class PoliciesConcurrencyTest : public testing::Test {
     EXPECT_TRUE(policies_.Override("p", key, LimitsOf(words)).ok());
   }
   void Delete() {
-    const absl::StatusOr<std::uint32_t> gone = policies_.Delete("p");
+    const absl::StatusOr<PolicyId> gone = policies_.Delete("p");
     ASSERT_TRUE(gone.ok());
     limiter_->ForgetPolicies({{*gone}});
   }
@@ -179,7 +179,7 @@ TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
         const std::optional<Limit> present = policies_.PresentLimit(limit, "k");
         EXPECT_TRUE(!present || present->SharesBucketsWith(limit));
       }
-      const absl::StatusOr<std::uint32_t> gone = policies_.Delete(name);
+      const absl::StatusOr<PolicyId> gone = policies_.Delete(name);
       if (gone.ok()) limiter_->ForgetPolicies({{*gone}});
     }
   };

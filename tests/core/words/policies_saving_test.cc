@@ -26,7 +26,7 @@ std::string TextOf(const PolicyLimits& limits) {
 std::vector<std::string> TextOf(const Policies& policies) {
   std::vector<std::string> lines;
   for (const std::shared_ptr<const Policy>& policy : policies.All()) {
-    lines.push_back(policy->name + " " + std::to_string(policy->id) +
+    lines.push_back(policy->name + " " + std::to_string(NumberOf(policy->id)) +
                     (policy->from_file ? " of the file " : " ") + TextOf(policy->limits));
     for (const PolicyLimit& limit : policy->limits) {
       EXPECT_EQ(limit.limit.owner().policy, policy->id);
@@ -65,7 +65,7 @@ TEST_F(PoliciesSavingTest, TakesWhatIsThereNow) {
   ASSERT_EQ(changes.overrides.size(), 1U);
   EXPECT_EQ(changes.overrides[0].key, "user:1");
   EXPECT_EQ(TextOf(*changes.overrides[0].limits), "40/s ");
-  EXPECT_EQ(changes.next_id, 2U);
+  EXPECT_EQ(changes.next_id, PolicyId{2});
   EXPECT_TRUE(policies_.TakeChanges().empty());
 }
 
@@ -85,12 +85,12 @@ TEST_F(PoliciesSavingTest, TakesWhatIsNoMore) {
   const PolicyChanges changes = policies_.TakeChanges();
   ASSERT_EQ(changes.policies.size(), 2U);
   for (const PolicyChanges::PolicyChange& change : changes.policies) {
-    EXPECT_EQ(change.policy == nullptr, change.id == 1);
+    EXPECT_EQ(change.policy == nullptr, change.id == PolicyId{1});
   }
   ASSERT_EQ(changes.overrides.size(), 1U) << "the policy's overrides go with it";
   EXPECT_EQ(changes.overrides[0].key, "user:2");
   EXPECT_EQ(changes.overrides[0].limits, nullptr);
-  EXPECT_EQ(changes.next_id, 3U);
+  EXPECT_EQ(changes.next_id, PolicyId{3});
 }
 
 // Goal: each override of a deleted policy is taken once, those that went before it too. Method: one
@@ -108,7 +108,7 @@ TEST_F(PoliciesSavingTest, TakesEachOverrideOfADeletedPolicyOnce) {
   const PolicyChanges changes = policies_.TakeChanges();
   std::vector<std::string> keys;
   for (const OverrideChange& change : changes.overrides) {
-    EXPECT_EQ(change.policy, 1U);
+    EXPECT_EQ(change.policy, PolicyId{1});
     EXPECT_EQ(change.limits, nullptr);
     keys.push_back(change.key);
   }
@@ -173,26 +173,27 @@ TEST_F(PoliciesSavingTest, IdsAreNeverUsedAgain) {
   Policies restored;
   restored.RestoreNextId(policies_.TakeChanges().next_id);
   ASSERT_TRUE(restored.Set("paid", LimitsOf({"1/s"})).ok());
-  EXPECT_EQ(restored.Find("paid")->id, 2U);
-  restored.RestoreNextId(1);
+  EXPECT_EQ(restored.Find("paid")->id, PolicyId{2});
+  restored.RestoreNextId(PolicyId{1});
   ASSERT_TRUE(restored.Set("more", LimitsOf({"1/s"})).ok());
-  EXPECT_EQ(restored.Find("more")->id, 3U) << "never back";
+  EXPECT_EQ(restored.Find("more")->id, PolicyId{3}) << "never back";
 }
 
 TEST_F(PoliciesSavingTest, RestoreRefusesWhatCannotBe) {
-  const auto policy = [](std::string name, std::uint32_t id) {
+  const auto policy = [](std::string name, PolicyId id) {
     return Policy{std::move(name), id, false, LimitsOf({"10/s"}), nullptr};
   };
-  EXPECT_TRUE(policies_.Restore(policy("free", 7)));
-  EXPECT_FALSE(policies_.Restore(policy("paid", 7))) << "the id is taken";
-  EXPECT_FALSE(policies_.Restore(policy("free", 8))) << "the name is taken";
-  EXPECT_FALSE(policies_.Restore(policy("", 8)));
-  EXPECT_FALSE(policies_.Restore(policy("a b", 8)));
-  EXPECT_FALSE(policies_.Restore(policy("paid", 0)));
+  EXPECT_TRUE(policies_.Restore(policy("free", PolicyId{7})));
+  EXPECT_FALSE(policies_.Restore(policy("paid", PolicyId{7}))) << "the id is taken";
+  EXPECT_FALSE(policies_.Restore(policy("free", PolicyId{8}))) << "the name is taken";
+  EXPECT_FALSE(policies_.Restore(policy("", PolicyId{8})));
+  EXPECT_FALSE(policies_.Restore(policy("a b", PolicyId{8})));
+  EXPECT_FALSE(policies_.Restore(policy("paid", PolicyId{0})));
   EXPECT_FALSE(policies_.Restore(policy("paid", kThrottleOwner.policy)));
-  EXPECT_FALSE(policies_.RestoreOverride(8, "user:1", LimitsOf({"10/s"})));
-  EXPECT_TRUE(policies_.RestoreOverride(7, "user:1", LimitsOf({"10/s"})));
-  EXPECT_FALSE(policies_.RestoreOverride(7, "user:1", LimitsOf({"11/s"}))) << "it is there";
+  EXPECT_FALSE(policies_.RestoreOverride(PolicyId{8}, "user:1", LimitsOf({"10/s"})));
+  EXPECT_TRUE(policies_.RestoreOverride(PolicyId{7}, "user:1", LimitsOf({"10/s"})));
+  EXPECT_FALSE(policies_.RestoreOverride(PolicyId{7}, "user:1", LimitsOf({"11/s"})))
+      << "it is there";
   EXPECT_EQ(policies_.All().size(), 1U);
 }
 

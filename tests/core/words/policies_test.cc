@@ -47,9 +47,9 @@ class PoliciesTest : public testing::Test {
     return names;
   }
 
-  std::uint32_t IdOf(std::string_view name) {
+  PolicyId IdOf(std::string_view name) {
     const auto policy = policies_.Find(name);
-    return policy ? policy->id : 0;
+    return policy ? policy->id : kNoPolicy;
   }
 
   // All policies and overrides, in words: "a*: 10/s, 5/m [k: 1/s]"; a star is the file's, a
@@ -89,7 +89,7 @@ TEST_F(PoliciesTest, AreFoundByNameAndById) {
   Set("b", {"1/s"});
   EXPECT_EQ(policies_.Find("a")->name, "a");
   EXPECT_EQ(policies_.FindById(IdOf("b"))->name, "b");
-  EXPECT_EQ(policies_.FindById(77), nullptr);
+  EXPECT_EQ(policies_.FindById(PolicyId{77}), nullptr);
   EXPECT_THAT(State(), ElementsAre("a: 10/s 5/m,name=slow", "b: 1/s"));
 }
 
@@ -119,13 +119,13 @@ TEST_F(PoliciesTest, SetKeepsTheId) {
 }
 
 TEST_F(PoliciesTest, IdsAreNeverUsedAgain) {
-  std::set<std::uint32_t> ids = {0, kThrottleOwner.policy};
+  std::set<PolicyId> ids = {kNoPolicy, kThrottleOwner.policy};
   for (int round = 0; round < 100; ++round) {
     for (const char* name : {"a", "b"}) {
       Set(name, {"10/s"});
       EXPECT_TRUE(ids.insert(IdOf(name)).second);
     }
-    const std::uint32_t id = IdOf("a");
+    const PolicyId id = IdOf("a");
     EXPECT_EQ(policies_.Delete("a").value(), id);
     EXPECT_EQ(policies_.FindById(id), nullptr);
     EXPECT_TRUE(policies_.Delete("b").ok());
@@ -314,8 +314,8 @@ TEST_F(PoliciesTest, ANewFileReplacesTheOldOneAsAWhole) {
   Override("left", "k", {"9/s"});
   Override("stays", "k", {"9/s"});
   Override("taken", "k", {"9/s"});
-  const std::uint32_t stays = IdOf("stays");
-  const std::uint32_t taken = IdOf("taken");
+  const PolicyId stays = IdOf("stays");
+  const PolicyId taken = IdOf("taken");
   EXPECT_THAT(Replace({{"new", LimitsOf({"5/s"})},
                        {"stays", LimitsOf({"20/s", "1/m"})},
                        {"taken", LimitsOf({"40/s"})}}),
@@ -333,7 +333,7 @@ TEST_F(PoliciesTest, ANewFileReplacesTheOldOneAsAWhole) {
 TEST_F(PoliciesTest, ARetiredPolicyComesBackWithItsOverridesAndBuckets) {
   Replace({{"a", LimitsOf({"10/s"})}});
   Override("a", "banned", {"none"});
-  const std::uint32_t id = IdOf("a");
+  const PolicyId id = IdOf("a");
   Replace({});
   EXPECT_THAT(State(), ElementsAre("a-: 10/s [banned: none]"));
   EXPECT_EQ(policies_.PresentLimit(LimitOf("10/s").OwnedBy({id, 0}), "k"),
@@ -348,12 +348,12 @@ TEST_F(PoliciesTest, SetTakesARetiredPolicyOverAndDeleteForgetsIt) {
   Replace({{"a", LimitsOf({"10/s"})}, {"b", LimitsOf({"10/s"})}});
   Override("a", "k", {"none"});
   Override("b", "k", {"none"});
-  const std::uint32_t a = IdOf("a");
-  const std::uint32_t b = IdOf("b");
+  const PolicyId a = IdOf("a");
+  const PolicyId b = IdOf("b");
   Replace({});
   Set("a", {"5/s"});
   EXPECT_EQ(IdOf("a"), a);
-  EXPECT_THAT(policies_.Delete("b"), testing::Eq(absl::StatusOr<std::uint32_t>(b)));
+  EXPECT_THAT(policies_.Delete("b"), testing::Eq(absl::StatusOr<PolicyId>(b)));
   EXPECT_THAT(State(), ElementsAre("a: 5/s [k: none]"));
   Set("b", {"10/s"});
   EXPECT_NE(IdOf("b"), b);
@@ -379,7 +379,7 @@ class PresentLimitTest : public PoliciesTest {
     id_ = IdOf("p");
   }
 
-  std::uint32_t id_ = 0;
+  PolicyId id_{};
 };
 
 TEST_F(PresentLimitTest, WhatIsNobodysIsWhatItIs) {

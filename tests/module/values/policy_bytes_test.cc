@@ -45,7 +45,7 @@ TEST(PolicyBytesTest, WhatWasThereBeforeGoesAndWhatStaysKeepsItsBuckets) {
   ASSERT_TRUE(policies.Set("new", LimitsOf({"9/s"})).ok());
   ASSERT_TRUE(policies.Override("free", "user:2", LimitsOf({"1/s"})).ok());
   ASSERT_TRUE(policies.Override("paid", "user:2", LimitsOf({"1/s,fixed"})).ok());
-  const std::uint32_t id = policies.Find("free")->id;
+  const PolicyId id = policies.Find("free")->id;
   ASSERT_TRUE(ReadPolicyBytes(bytes, policies));
   EXPECT_EQ(PolicyBytes(policies), bytes);
   EXPECT_EQ(policies.Find("free")->id, id);
