@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
+#include "core/table/table_generation.h"
 
 namespace rocksdb {
 class DB;
@@ -42,7 +43,7 @@ namespace weir {
 // later than the clock mark on disk, and those of a generation before `generation`.
 struct DropRule {
   std::atomic<Instant> mark{Instant{}};
-  std::atomic<std::uint32_t> generation{0};
+  std::atomic<TableGeneration> generation{};
 };
 
 struct DatabaseOptions {

@@ -120,7 +120,7 @@ void AppendBucketKey(const BucketKey& key, std::string& out) {
   WEIR_CHECK(key.algorithm < Algorithm::kUnlimited);
   const std::size_t begin = out.size();
   out.push_back(kBucketPrefix);
-  AppendNumber(key.generation, out);
+  AppendNumber(NumberOf(key.generation), out);
   AppendNumber(key.partition, out);
   AppendNumber(key.hash, out);
   AppendNumber(static_cast<std::uint8_t>(key.algorithm), out);
@@ -139,7 +139,7 @@ std::optional<BucketKey> ReadBucketKey(std::string_view bytes) {
   Reader reader(bytes);
   BucketKey key;
   reader.Expect(kBucketPrefix);
-  key.generation = reader.Take<std::uint32_t>();
+  key.generation = TableGeneration{reader.Take<std::uint32_t>()};
   key.partition = reader.Take<std::uint16_t>();
   key.hash = reader.Take<std::uint64_t>();
   const auto algorithm = reader.Take<std::uint8_t>();
@@ -160,11 +160,11 @@ std::optional<Bucket> ReadBucketValue(std::string_view bytes) {
   return bucket;
 }
 
-std::string GenerationPrefix(std::uint32_t generation) {
-  return NumberedKey(kBucketPrefix, generation);
+std::string GenerationPrefix(TableGeneration generation) {
+  return NumberedKey(kBucketPrefix, NumberOf(generation));
 }
 
-std::string PartitionPrefix(std::uint32_t generation, std::uint16_t partition) {
+std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition) {
   WEIR_CHECK(partition <= kPartitionCount);
   std::string prefix = GenerationPrefix(generation);
   AppendNumber(partition, prefix);

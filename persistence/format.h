@@ -27,6 +27,7 @@
 #include "core/rules/limit.h"
 #include "core/table/key_hash.h"
 #include "core/table/slot_key.h"
+#include "core/table/table_generation.h"
 #include "core/words/policies.h"
 
 namespace weir {
@@ -53,7 +54,7 @@ inline constexpr std::string_view kMetaStopped = "stopped";  // u32: 1 after a c
 // --- Buckets ---
 
 struct BucketKey {
-  std::uint32_t generation = 0;
+  TableGeneration generation{};
   std::uint16_t partition = 0;
   std::uint64_t hash = 0;
   Algorithm algorithm = Algorithm::kTokenBucket;
@@ -73,8 +74,8 @@ void AppendBucketValue(const Bucket& bucket, std::string& out);
 
 // The beginning of the keys of a generation's buckets, and of those in one of its partitions.
 // Requires: partition <= kPartitionCount, which is the end of the last one.
-[[nodiscard]] std::string GenerationPrefix(std::uint32_t generation);
-[[nodiscard]] std::string PartitionPrefix(std::uint32_t generation, std::uint16_t partition);
+[[nodiscard]] std::string GenerationPrefix(TableGeneration generation);
+[[nodiscard]] std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition);
 
 // The time after which this bucket is full, whatever its limit is. Nothing for sliding windows,
 // which do not say it.

@@ -98,7 +98,10 @@ absl::Status Storage::ReadMeta() {
   const bool has_clock = clock_mark_ > Instant{};
   if (clock_allowance_ > Nanos{0} && !has_clock) return RecordIs("missing", kMetaClock);
   WEIR_RETURN_IF_ERROR(get(kMetaNextPolicy, kOptional, ReadNumber, next_policy_));
-  return get(kMetaGeneration, kOptional, ReadNumber, generation_);
+  std::uint32_t generation = 0;
+  WEIR_RETURN_IF_ERROR(get(kMetaGeneration, kOptional, ReadNumber, generation));
+  generation_ = TableGeneration{generation};
+  return absl::OkStatus();
 }
 
 // A load: takes one record after the other and hands it to the limiter or the policies.
@@ -315,7 +318,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   others.emplace_back(MetaKey(kMetaClock), ClockValue(mark));
   const bool ends_allowance = clock_allowance_ > Nanos{0};
   if (ends_allowance) others.emplace_back(MetaKey(kMetaClockAllowance), std::nullopt);
-  others.emplace_back(MetaKey(kMetaGeneration), NumberValue(limiter.generation));
+  others.emplace_back(MetaKey(kMetaGeneration), NumberValue(NumberOf(limiter.generation)));
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(NumberOf(policies.next_id)));
   for (const PolicyChanges::PolicyChange& change : policies.policies) {
     WEIR_CHECK(change.id < policies.next_id);

@@ -23,6 +23,7 @@
 #include "core/base/instant.h"
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
+#include "core/table/table_generation.h"
 #include "core/words/policies.h"
 #include "persistence/database.h"
 #include "persistence/format.h"
@@ -70,7 +71,7 @@ class Storage {
     return database_->accepted_losses();
   }
   // The generation of the buckets on disk.
-  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
+  [[nodiscard]] TableGeneration generation() const noexcept { return generation_; }
 
   // Fills the limiter and the policies, and writes that a server uses the directory. Counts a bad
   // record in the report and goes on. Fails with kDataLoss if a record contradicts a meta record,
@@ -103,7 +104,7 @@ class Storage {
   HashSecret secret_{};
   Instant clock_mark_{};
   Nanos clock_allowance_{0};      // on disk
-  std::uint32_t generation_ = 0;  // on disk
+  TableGeneration generation_{};  // on disk
   std::uint32_t next_policy_ = 0;
   bool unclean_restart_ = false;
   bool had_exhausted_record_ = false;

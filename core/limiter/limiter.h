@@ -39,6 +39,7 @@
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
 #include "core/table/table_bound.h"
+#include "core/table/table_generation.h"
 #include "core/words/request.h"
 
 namespace weir {
@@ -77,8 +78,7 @@ struct LimiterChanges {
   // Partitions of which `buckets` has all that there are, in ascending order: what else an earlier
   // save wrote of them is to go.
   std::vector<std::uint16_t> rewritten_partitions;
-  // Moves when everything is forgotten at once: buckets of another generation than this are gone.
-  std::uint32_t generation = 0;
+  TableGeneration generation{};  // buckets of another one are gone
   // Where the next call is to go on, as there were too many for one; kPartitionCount: that was all.
   std::size_t next_partition = kPartitionCount;
 
@@ -272,7 +272,7 @@ class Limiter {
   // for, those stay that have the greatest used share at `now`.
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                         Instant now);
-  void EndRestore(std::uint32_t generation);
+  void EndRestore(TableGeneration generation);
   // The next save writes everything.
   void NoteEverything();
 
@@ -349,7 +349,7 @@ class Limiter {
   // Held while changes are taken, and by whatever must not come into the middle of that: what takes
   // an id back, and what forgets everything. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;
-  std::uint32_t generation_ ABSL_GUARDED_BY(saving_mutex_) = 0;
+  TableGeneration generation_ ABSL_GUARDED_BY(saving_mutex_){};
   const std::size_t limits_max_;
   ChangedPartitions changed_partitions_;     // a superset, where `notes_changes_`
   ChangedPartitions overflowed_partitions_;  // of them, whose list has

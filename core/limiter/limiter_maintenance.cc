@@ -182,7 +182,7 @@ void Limiter::ForgetFull(std::size_t partition, const SlotKey& slot) {
 void Limiter::Clear() {
   MutexLock saving(saving_mutex_);
   const Isolation everything(*this);
-  ++generation_;
+  generation_ = Next(generation_);
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     table_.partition(i).ForgetChanges();
     table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {

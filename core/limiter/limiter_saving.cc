@@ -125,7 +125,7 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
   restored.Shrink(bound.Capacity(partition));
 }
 
-void Limiter::EndRestore(std::uint32_t generation) {
+void Limiter::EndRestore(TableGeneration generation) {
   MutexLock saving(saving_mutex_);
   generation_ = generation;
   registry_.EndRestore();

@@ -19,7 +19,7 @@ std::size_t LimitRegistry::HashOf::operator()(const Limit& limit) const noexcept
 }
 
 bool LimitRegistry::IsGivenOut(const Entry& entry) noexcept {
-  return entry.generation.load(std::memory_order_acquire) % 2 == 1;
+  return NumberOf(entry.generation.load(std::memory_order_acquire)) % 2 == 1;
 }
 
 const Limit& LimitRegistry::Get(LimitId id) const noexcept {
@@ -105,7 +105,7 @@ void LimitRegistry::GiveOut(LimitId id, const Limit& limit, Introducer introduce
     ++introduced_by_all_;
   }
   idle_.fetch_add(1, std::memory_order_relaxed);
-  const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed) + 1;
+  const IdGeneration generation = Next(entry.generation.load(std::memory_order_relaxed));
   entry.generation.store(generation, std::memory_order_release);
   ids_.insert({id, static_cast<std::uint32_t>(HashOf{}(limit))});
   hint = {id, generation};
@@ -152,7 +152,8 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
     WEIR_CHECK(found != ids_.end() && found->id == id);
     ids_.erase(found);
     entry.limit.reset();
-    entry.generation.fetch_add(1, std::memory_order_release);
+    entry.generation.store(Next(entry.generation.load(std::memory_order_relaxed)),
+                           std::memory_order_release);
     idle_.fetch_sub(1, std::memory_order_relaxed);
     if (const auto own = introduced_.find(entry.introducer); own != introduced_.end()) {
       --introduced_by_all_;

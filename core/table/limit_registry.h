@@ -61,10 +61,14 @@ inline constexpr Introducer kSoleIntroducer = 1;  // the only user, bounded with
       kSoleIntroducer + 1);
 }
 
+// Moves when an id is given out and when it is taken back: odd while a limit has it. 0 is no
+// limit's.
+enum class IdGeneration : std::uint32_t {};
+
 // A result of Find that makes the next call cheap. A default-constructed one is empty.
 struct LimitHint {
   LimitId id{};
-  std::uint32_t generation = 0;  // 0 is never an entry's
+  IdGeneration generation{};
 };
 
 // An id that was given out, or (no limit) taken back.
@@ -153,8 +157,7 @@ class LimitRegistry {
  private:
   struct Entry {
     std::optional<Limit> limit;  // set while the id is given out
-    std::atomic<std::uint32_t> generation{
-        0};  // odd while the id is given out, even while it is free
+    std::atomic<IdGeneration> generation{};
     std::atomic<std::uint32_t> buckets{0};
     Introducer introducer = kNoIntroducer;
   };

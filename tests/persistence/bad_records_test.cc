@@ -27,7 +27,7 @@ TEST_F(BadRecordsTest, CountsWhatCannotBeAndGoesOn) {
   Start();
   server_.Decide("a", "10/h", 4);
   EXPECT_TRUE(server_.Stop().ok());
-  const BucketKey key{0, 5, 77, Algorithm::kTokenBucket, LimitId{}};
+  const BucketKey key{TableGeneration{}, 5, 77, Algorithm::kTokenBucket, LimitId{}};
   const auto at = [&](std::uint64_t hash) {
     BucketKey other = key;
     other.hash = hash;
@@ -67,7 +67,8 @@ TEST_F(BadRecordsTest, CountsAndErasesWhatALimitCannotHaveLeft) {
   const auto number = static_cast<std::uint32_t>(clock_.Now().time_since_epoch() / hour);
   std::uint64_t hash = 0;
   const auto write = [&](Algorithm algorithm, const Bucket& bucket) {
-    Write(KeyOf({0, 5, ++hash, algorithm, static_cast<LimitId>(algorithm)}), ValueOf(bucket));
+    Write(KeyOf({TableGeneration{0}, 5, ++hash, algorithm, static_cast<LimitId>(algorithm)}),
+          ValueOf(bucket));
   };
   using enum Algorithm;
   write(kFixedWindow, BucketOf(FixedWindow{end, 10}));
@@ -96,7 +97,7 @@ TEST_F(BadRecordsTest, AFullBucketOfAnEarlierLimitIsDropped) {
   server_.Decide("a", "10/h", 4);  // limit 0: no fractions of a nanosecond
   EXPECT_TRUE(server_.Stop().ok());
   const Instant full = clock_.Now() - Nanos{1};
-  Write(KeyOf({0, 5, 1, Algorithm::kTokenBucket, LimitId{}}),
+  Write(KeyOf({TableGeneration{}, 5, 1, Algorithm::kTokenBucket, LimitId{}}),
         ValueOf(BucketOfTat({full.time_since_epoch().count(), 2})));
   Start();
   EXPECT_EQ(server_.found().bad, 0U);

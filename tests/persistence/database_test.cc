@@ -177,7 +177,7 @@ constexpr Instant kMark = FakeClock::kStart;
 
 std::string KeyOf(std::uint32_t generation, std::uint64_t hash, Algorithm algorithm) {
   std::string key;
-  AppendBucketKey({generation, 1, hash, algorithm, LimitId{}}, key);
+  AppendBucketKey({TableGeneration{generation}, 1, hash, algorithm, LimitId{}}, key);
   return key;
 }
 
@@ -226,7 +226,7 @@ TEST_F(DatabaseTest, MergingDropsByTheMarkAndTheGenerationOnly) {
   merge(rule);
   EXPECT_EQ(ReadAll(*Open()), all) << "nothing is known, nothing is dropped";
   rule->mark = kMark;
-  rule->generation = 2;
+  rule->generation = TableGeneration{2};
   merge(rule);
   EXPECT_EQ(ReadAll(*Open()), kept);
 }

@@ -73,7 +73,7 @@ TEST_F(FormatOneTest, LoadsLiteralRecords) {
   Start();
   EXPECT_FALSE(server_.found().unclean_restart);
   EXPECT_EQ(server_.found().clock_mark, FakeClock::kStart);
-  EXPECT_EQ(server_.found().generation, 2U);
+  EXPECT_EQ(server_.found().generation, TableGeneration{2});
   EXPECT_EQ(server_.found().loaded, 1U);
   EXPECT_EQ(server_.found().bad, 1U);
   EXPECT_EQ(server_.Remaining("user:42", "10/h"), 8);
@@ -96,7 +96,7 @@ TEST_F(FormatOneTest, LoadsADirectoryOfAServer) {
   Start();
   EXPECT_EQ(server_.found().clock_mark, kStopped);
   EXPECT_FALSE(server_.found().unclean_restart);
-  EXPECT_EQ(server_.found().generation, 1U);
+  EXPECT_EQ(server_.found().generation, TableGeneration{1});
   EXPECT_EQ(server_.found().loaded, 9U);
   EXPECT_EQ(server_.found().dropped, 0U);
   EXPECT_EQ(server_.found().bad, 0U);

@@ -55,7 +55,8 @@ void ExpectOnlyWhole(const std::string& bytes, bool has_prefix, Read read) {
 rc::Gen<BucketKey> AnyBucketKey() {
   return rc::gen::exec([] {
     BucketKey key;
-    key.generation = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>());
+    key.generation =
+        TableGeneration{*rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>())};
     key.partition = *Between<std::uint16_t>(0, kPartitionCount - 1);
     key.hash = *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>());
     key.algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow,
@@ -141,7 +142,8 @@ TEST(FormatTest, BucketsSortAsTheTableDoes) {
 }
 
 TEST(FormatTest, BucketsAreReadOnlyWhole) {
-  const BucketKey key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kSlidingWindow, LimitId{7}};
+  const BucketKey key{TableGeneration{1}, 0xABC, 0x0123456789ABCDEF, Algorithm::kSlidingWindow,
+                      LimitId{7}};
   ExpectOnlyWhole(KeyOf(key), true, ReadBucketKey);
   ExpectOnlyWhole(ValueOf({1, 2, 3}), false, ReadBucketValue);
   const auto key_with = [&](std::size_t at, std::uint8_t byte) {
@@ -165,11 +167,13 @@ TEST(FormatTest, CertainlyFullMeansFull) {
     const Instant now = *AnyInstant(std::chrono::hours{1});
     const auto cost = static_cast<std::uint64_t>(*Between(1, 3));
     const Bucket bucket = DecideLimit(limit, Bucket{}, now, cost, Nanos{0}).bucket;
-    const Instant full = CertainlyFullAfter({0, 0, 0, algorithm, LimitId{}}, bucket).value();
+    const Instant full =
+        CertainlyFullAfter({TableGeneration{}, 0, 0, algorithm, LimitId{}}, bucket).value();
     RC_ASSERT(IsFull(limit, bucket, full + Nanos{1}));
     RC_ASSERT(!IsFull(limit, bucket, full - Nanos{1}));
   });
-  EXPECT_FALSE(CertainlyFullAfter({0, 0, 0, Algorithm::kSlidingWindow, LimitId{}}, Bucket{}));
+  EXPECT_FALSE(CertainlyFullAfter({TableGeneration{}, 0, 0, Algorithm::kSlidingWindow, LimitId{}},
+                                  Bucket{}));
 }
 
 TEST(FormatTest, LimitsRoundTrip) {
@@ -358,7 +362,8 @@ TEST(FormatPageTest, ItsExamplesAreWhatIsWritten) {
   const Policy policy{"free", PolicyId{5}, false, LimitsOf({"3/s", "1000/h,fixed"}), nullptr};
   const Bucket bucket =
       DecideLimit(LimitOf("3/s"), Bucket{}, FakeClock::kStart, 1, Nanos{0}).bucket;
-  const BucketKey bucket_key{1, 0xABC, 0x0123456789ABCDEF, Algorithm::kTokenBucket, LimitId{7}};
+  const BucketKey bucket_key{TableGeneration{1}, 0xABC, 0x0123456789ABCDEF, Algorithm::kTokenBucket,
+                             LimitId{7}};
   const Limit owned = LimitOf("10/s,burst=50").OwnedBy({PolicyId{5}, 1});
   const std::vector<Example> written = {
       {"bucket", KeyOf(bucket_key), ValueOf(bucket)},

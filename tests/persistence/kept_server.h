@@ -31,7 +31,7 @@ class KeptServer {
     bool unclean_restart = false;
     bool had_exhausted_record = false;
     Instant clock_mark;
-    std::uint32_t generation = 0;
+    TableGeneration generation{};
     std::uint64_t loaded = 0;
     std::uint64_t dropped = 0;
     std::uint64_t bad = 0;

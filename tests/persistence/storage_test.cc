@@ -119,7 +119,7 @@ TEST_F(StorageTest, ClearForgetsAllOrNothing) {
   server_.End();
   Start();
   EXPECT_EQ(server_.found().loaded, 1U);
-  EXPECT_EQ(server_.found().generation, 1U);
+  EXPECT_EQ(server_.found().generation, TableGeneration{1});
   server_.limiter().Clear();
   Save();
   server_.End();

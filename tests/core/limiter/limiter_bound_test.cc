@@ -221,7 +221,7 @@ TEST_F(LimiterBoundTest, OfARestoredPartitionThoseStayThatHaveUsedMost) {
     restored.push_back({{KeyHasher({})(keys.back()).hash, LimitId{}}, bucket});
   }
   limiter_->RestorePartition(kPartition, restored, now_);
-  limiter_->EndRestore(0);
+  limiter_->EndRestore(TableGeneration{});
   EXPECT_EQ(buckets(), slots_max_);
   EXPECT_LE(limiter_->size().table_bytes, bound_.Capacity(kPartition) * 25);
   for (std::size_t i = 0; i < keys.size(); ++i) {

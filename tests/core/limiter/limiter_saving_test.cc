@@ -271,17 +271,17 @@ TEST_F(LimiterSavingTest, AnIdIsGivenOutAgainOnlyAfterACompleteSaveThatBeganLate
 
 TEST_F(LimiterSavingTest, ClearMovesTheGenerationAndForgetsTheChanges) {
   Decide({{"a", "10/s"}});
-  const std::uint32_t before = Changes().generation;
+  const TableGeneration before = Changes().generation;
   Decide({{"a", "10/s"}});
   limiter_->Clear();
   EXPECT_EQ(Noted(), 0U);
   Decide({{"b", "10/s"}});
   const LimiterChanges changes = Changes();
-  EXPECT_EQ(changes.generation, before + 1);
+  EXPECT_EQ(changes.generation, Next(before));
   EXPECT_TRUE(changes.rewritten_partitions.empty());
   EXPECT_EQ(changes.buckets.size(), 1U);
   limiter_->Clear();
-  EXPECT_EQ(Changes().generation, before + 2) << "even if nothing else has changed";
+  EXPECT_EQ(Changes().generation, Next(Next(before))) << "even if nothing else has changed";
 }
 
 // More buckets of one partition come and go than its list has room for.
@@ -291,7 +291,7 @@ TEST_F(LimiterSavingTest, AnOverflowMakesItsPartitionAnew) {
   while (KeyHasher({})(neighbour).partition != here.partition) neighbour += "n";
   Decide({{neighbour, "10/h"}});
   Decide({{"kept", "10/h"}});
-  const std::uint32_t generation = Changes().generation;
+  const TableGeneration generation = Changes().generation;
   Decide({{"kept:2", "10/h,sliding"}});
   for (std::size_t i = 0; i <= ChangeList::kNotedMin + 1; ++i) {
     const std::string limit = std::to_string(i + 1) + "/h";

@@ -104,7 +104,7 @@ class ModelDisk {
   std::map<LimitId, Limit> limits_;
   std::map<PolicyId, std::shared_ptr<const Policy>> policies_;
   std::map<std::pair<PolicyId, std::string>, std::shared_ptr<const PolicyLimits>> overrides_;
-  std::uint32_t generation_ = 0;
+  TableGeneration generation_{};
   PolicyId next_policy_{};
 };
 

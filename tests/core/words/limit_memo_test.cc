@@ -52,7 +52,7 @@ TEST(LimitMemoTest, AWordIsReadOnce) {
 
 TEST(LimitMemoTest, AHintStaysWithItsWord) {
   LimitMemo memo;
-  Read(memo, "10/s")->limits[0].hint = {.id = LimitId{7}, .generation = 3};
+  Read(memo, "10/s")->limits[0].hint = {.id = LimitId{7}, .generation = IdGeneration{3}};
   memo.BeginRequest();
   EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, LimitId{7});
   EXPECT_EQ(Read(memo, "20/s")->limits[0].hint.generation, LimitHint{}.generation);
@@ -92,7 +92,7 @@ TEST(LimitMemoTest, OtherWordsStayThroughAChange) {
   Policies policies;
   LimitMemo memo(&policies);
   memo.BeginRequest();
-  Read(memo, "10/s")->limits[0].hint = {.id = LimitId{7}, .generation = 3};
+  Read(memo, "10/s")->limits[0].hint = {.id = LimitId{7}, .generation = IdGeneration{3}};
   EXPECT_TRUE(policies.Set("p", LimitsOf({"20/s"})).ok());
   memo.BeginRequest();
   EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, LimitId{7});
