@@ -12,6 +12,8 @@
 #include <compare>
 #include <cstdint>
 
+#include "core/base/check.h"
+
 namespace weir {
 
 struct ExactNanos {
@@ -23,6 +25,8 @@ struct ExactNanos {
 
 [[nodiscard]] constexpr ExactNanos Add(ExactNanos a, ExactNanos b,
                                        std::uint32_t denominator) noexcept {
+  WEIR_DCHECK(a.numerator < denominator);
+  WEIR_DCHECK(b.numerator < denominator);
   const std::uint64_t numerator = std::uint64_t{a.numerator} + b.numerator;
   const bool carry = numerator >= denominator;
   return {a.whole + b.whole + (carry ? 1 : 0),
@@ -32,6 +36,7 @@ struct ExactNanos {
 // Requires: a >= b.
 [[nodiscard]] constexpr ExactNanos Subtract(ExactNanos a, ExactNanos b,
                                             std::uint32_t denominator) noexcept {
+  WEIR_DCHECK(a >= b);
   const bool borrow = a.numerator < b.numerator;
   const std::uint64_t numerator =
       std::uint64_t{a.numerator} + (borrow ? denominator : 0) - b.numerator;

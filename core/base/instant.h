@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "core/base/check.h"
+
 namespace weir {
 
 using Nanos = std::chrono::nanoseconds;
@@ -34,6 +36,7 @@ inline constexpr Instant kInstantMax{Nanos{(std::int64_t{1} << 62) - 1} - kMaxWa
 // Whole milliseconds, rounded up: who waits that long has waited at least `span`.
 // Requires: span >= 0.
 [[nodiscard]] constexpr std::int64_t CeilMillis(Nanos span) noexcept {
+  WEIR_DCHECK(span >= Nanos{0});
   constexpr std::int64_t kNanosPerMilli = 1'000'000;
   const std::int64_t nanos = span.count();
   return nanos / kNanosPerMilli + (nanos % kNanosPerMilli != 0 ? 1 : 0);

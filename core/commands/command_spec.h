@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/check.h"
+
 namespace weir {
 
 struct Call;
@@ -38,6 +40,7 @@ struct Arity {
 };
 [[nodiscard]] constexpr Arity Exactly(std::size_t words) noexcept { return {words, words}; }
 [[nodiscard]] constexpr Arity Between(std::size_t min, std::size_t max) noexcept {
+  WEIR_CHECK(min < max);
   return {min, max};
 }
 [[nodiscard]] constexpr Arity AtLeast(std::size_t words) noexcept {

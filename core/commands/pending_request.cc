@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/base/heap_bytes.h"
 
 namespace weir {
@@ -11,10 +12,12 @@ PendingRequest::PendingRequest(const ParsedRequest& request, Reservation reserve
   if (request.with_limits) {
     for (const CachedLimit* limit : request.limits) names_.push_back(limit->name);
   }
+  WEIR_CHECK(reservation_.part_of_check.size() == request.limits.size());
   for (std::size_t i = 0; i < request.limits.size(); ++i) {
     if (reservation_.part_of_check[i] < counted_as_.size()) continue;  // repeated
     counted_as_.push_back(request.limits[i]->counted_as);
   }
+  WEIR_CHECK(counted_as_.size() == reservation_.parts.size());
 }
 
 std::size_t PendingRequest::held_bytes() const {

@@ -15,6 +15,10 @@
 
 namespace weir {
 
+static_assert(kKeyBucketsMax >= kChecksMax, "a key has room for a whole request");
+static_assert(TableBound::Within(0, true).SlotsMax(kPartitionCount - 1) >= kChecksMax,
+              "a partition has room for a whole request");
+
 // The bucket of a check.
 struct Limiter::FoundBucket {
   std::optional<LimitId> id;  // unset: not interned, so there is no bucket
@@ -55,7 +59,8 @@ Limiter::Limiter(const LimiterOptions& options)
       present_(options.present),
       limits_max_(options.limits_max),
       registry_(options.limits_max) {
-  WEIR_CHECK(max_wait_ >= Nanos{0} && max_wait_ <= kMaxWaitMax);
+  WEIR_CHECK(max_wait_ >= Nanos{0});
+  WEIR_CHECK(max_wait_ <= kMaxWaitMax);
   if (notes_changes_) registry_.StartNoting();
   set_memory_max(options.memory_max);
 }
@@ -85,6 +90,8 @@ template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLock<kChecks>& lock,
                                                                    Instant now) {
   lock.ForEach([&](const Partition& partition) { now = std::max(now, partition.decision_time()); });
+  WEIR_CHECK(now >= Instant{});
+  WEIR_CHECK(now <= kInstantMax);
   return now;
 }
 
@@ -144,6 +151,7 @@ bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
       return true;
     });
     if (dropped > 0) partition.AdvanceDecisionTime(now);
+    WEIR_CHECK(dropped <= own);
     own -= dropped;
   }
   partition.crowded_keys().Count(counts);
@@ -165,6 +173,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<k
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const FoundBucket& found = locked.found[i];
     if (!found.slot) continue;
+    WEIR_DCHECK(found.id.has_value());
+    WEIR_DCHECK(!plan.IsNew(i));
     if (const std::optional<Bucket> bucket = plan.Change(i)) {
       Replace(locked.checks[i].hash, *found.id, *locked.checks[i].limit, *found.slot, *bucket);
     }
@@ -220,6 +230,7 @@ absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer 
 inline void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
   const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
   if (table_.partition(partition).size() + buckets <= slots_max) return;
+  WEIR_CHECK(buckets <= slots_max);
   DropDownTo(slots_max - std::max(buckets, slots_max / 32), partition, now);
 }
 
@@ -231,6 +242,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<
   }
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (!plan.IsNew(i)) continue;
+    WEIR_CHECK(locked.found[i].id.has_value());
     Insert(locked.checks[i].hash, *locked.found[i].id, *locked.checks[i].limit,
            plan.bucket(i).step.bucket);
   }

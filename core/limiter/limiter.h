@@ -28,6 +28,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/limiter/live_bucket.h"
@@ -363,6 +364,7 @@ class Limiter {
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::Replace(const KeyHash& key, LimitId id,
                                                           const Limit& limit, Bucket& slot,
                                                           Bucket value) {
+  WEIR_DCHECK(!IsMarked(value));
   if (!notes_changes_) {
     slot = value;
     return;

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
+#include "core/base/check.h"
 #include "core/limiter/limiter.h"
 #include "core/rules/rule.h"
 #include "core/table/partition_set.h"
@@ -100,6 +101,7 @@ std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, Pres
     if (!limit) continue;
     if (const auto look = InspectBucket(*limit, bucket, now, max_wait_)) buckets.push_back(*look);
   }
+  WEIR_CHECK(buckets.size() <= kInspectedMax);
   return buckets;
 }
 
@@ -191,6 +193,7 @@ void Limiter::Clear() {
     });
     table_.partition(i).Shrink(bound_.load(std::memory_order_relaxed).Capacity(i));
   }
+  WEIR_CHECK(registry_.idle() == registry_.size());  // No bucket carries any id.
 }
 
 void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
@@ -270,6 +273,7 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
     }
     partition.Erase(slot->key);
   }
+  WEIR_CHECK(partition.size() <= slots_kept);
   if (first_live != slots.begin()) partition.AdvanceDecisionTime(now);
   evicted_.fetch_add(static_cast<std::uint64_t>(first_kept - first_live),
                      std::memory_order_relaxed);
@@ -286,7 +290,9 @@ std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
   if (idle.empty() || idle.size() < ids_min) return 0;
   MutexLock saving(saving_mutex_);
   const TableLock world = TableLock::All(table_);
-  return registry_.Reclaim(idle);
+  const std::size_t reclaimed = registry_.Reclaim(idle);
+  WEIR_CHECK(reclaimed <= ids_max);
+  return reclaimed;
 }
 
 Limiter::Size Limiter::size() {

@@ -1,7 +1,10 @@
 // The limiter's part in saving and loading its state.
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "core/base/check.h"
@@ -10,6 +13,17 @@
 #include "core/table/partition_set.h"
 
 namespace weir {
+namespace {
+
+// True if the changes are in the order that LimiterChanges promises, and distinct.
+[[maybe_unused]] bool AreDistinct(std::span<const BucketChange> changes) {
+  const auto order = [](const BucketChange& change) {
+    return std::tuple(change.partition, change.key.key_hash(), change.algorithm, change.key.limit);
+  };
+  return std::ranges::adjacent_find(changes, std::ranges::greater_equal{}, order) == changes.end();
+}
+
+}  // namespace
 
 // Requires: the partition is locked.
 void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
@@ -82,6 +96,8 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       TakePartition(i, now, changes);
     });
   }
+  WEIR_CHECK(changes.next_partition > first_partition);  // A call takes one at least.
+  WEIR_DCHECK(AreDistinct(changes.buckets));
   // After the buckets, so that the limit of each is known; before anybody can take an id back.
   changes.limits = registry_.TakeChanges();
   return changes;
@@ -116,6 +132,7 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
   WEIR_CHECK(restored.size() == 0);
   restored.Reserve(buckets.size());
   for (const RestoredBucket& bucket : buckets) {
+    WEIR_CHECK(NumberOf(bucket.key.limit) < registry_.used());
     restored.Insert(bucket.key, Unmarked(bucket.bucket));
     registry_.AddBucket(bucket.key.limit);
   }
@@ -127,6 +144,7 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
 
 void Limiter::EndRestore(TableGeneration generation) {
   MutexLock saving(saving_mutex_);
+  WEIR_CHECK(generation_ == TableGeneration{});
   generation_ = generation;
   registry_.EndRestore();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/check.h"
 #include "core/limiter/limiter.h"
 
 namespace weir {
@@ -44,6 +45,7 @@ void Limiter::GiveBack(const Reservation& reservation) {
     if (!bucket) continue;
     const Bucket present = Unmarked(*bucket);
     const Bucket given_back = part.GivenBack(present);
+    WEIR_CHECK(!IsMarked(given_back));
     if (given_back != present) Replace(reservation.key, id, part.limit, *bucket, given_back);
   }
 }

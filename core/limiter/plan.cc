@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/check.h"
 #include "core/rules/rule.h"
 
 namespace weir {
+
+static_assert(kChecksMax <= UINT8_MAX, "Reservation::part_of_check");
 
 // Returns how many times over the request would pass at once, at most `most`.
 template <std::size_t kChecks>
@@ -17,6 +20,7 @@ std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) cons
         DecideLimit(*request_[i].limit, bucket.present, now, 0, max_wait_).decision;
     if (!look.allowed) return 0;  // "none"
     if (bucket.cost == 0 || !bucket.has_bucket) continue;
+    WEIR_CHECK(look.remaining >= 0);
     const std::uint64_t times = static_cast<std::uint64_t>(look.remaining) / bucket.cost;
     most = std::min(most, static_cast<std::int64_t>(times));
   }
@@ -25,7 +29,7 @@ std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) cons
 
 template <std::size_t kChecks>
 std::int64_t Plan<kChecks>::DecideUpTo(std::int64_t upto, Instant now) {
-  WEIR_DCHECK(upto >= 1);
+  WEIR_CHECK(upto >= 1);
   const std::int64_t granted = TimesAffordable(now, upto);
   for (std::size_t i = 0; i < size(); ++i) {
     BucketStep& bucket = buckets_[i];
@@ -36,7 +40,7 @@ std::int64_t Plan<kChecks>::DecideUpTo(std::int64_t upto, Instant now) {
     }
   }
   Decide(now);
-  WEIR_DCHECK(allowed_ == (granted > 0));
+  WEIR_CHECK(allowed_ == (granted > 0));
   return granted;
 }
 
@@ -64,6 +68,7 @@ Verdict Plan<kChecks>::Refund(Instant now) {
 // long that takes. Requires: Decide has allowed the request.
 template <std::size_t kChecks>
 Nanos Plan<kChecks>::SettleShadows(Instant now) {
+  WEIR_CHECK(allowed_);
   Nanos wait{0};
   for (std::size_t i = 0; i < size(); ++i) {
     const BucketStep& bucket = buckets_[i];
@@ -87,6 +92,7 @@ Reservation Plan<kChecks>::Reserve(Instant now, Nanos patience) {
   Decide(now, patience);
   if (allowed_) {
     reservation.ready += SettleShadows(now);
+    WEIR_CHECK(reservation.ready <= now + patience);
   } else {
     Decide(now);  // A denial answers as if the client did not wait.
   }
@@ -101,6 +107,8 @@ Reservation Plan<kChecks>::Reserve(Instant now, Nanos patience) {
       reservation.part_of_check.push_back(reservation.part_of_check[bucket.first]);
     }
   }
+  WEIR_CHECK(reservation.part_of_check.size() == size());
+  WEIR_CHECK(reservation.parts.size() == size() - shared_);
   return reservation;
 }
 

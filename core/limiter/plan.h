@@ -39,6 +39,8 @@ namespace weir {
 inline constexpr std::size_t kOneCheck = 1;
 inline constexpr std::size_t kManyChecks = kChecksMax;
 
+static_assert(kChecksMax <= 64, "Verdict::repeated has a bit for each check");
+
 // One value a check, of at most kChecks. Never allocates, and only touches the values in use.
 template <typename T, std::size_t kChecks>
 class PerCheck {
@@ -94,8 +96,8 @@ class Plan {
   // Requires: 1 to kChecksMax checks; they outlive the plan. max_wait as DecideLimit has it.
   ABSL_ATTRIBUTE_ALWAYS_INLINE Plan(std::span<const Check> request, Nanos max_wait)
       : request_(std::span<const Check, kExtent>(request)), max_wait_(max_wait) {
-    WEIR_DCHECK(!request.empty() && request.size() <= kChecksMax);
-    WEIR_DCHECK(kChecks != kOneCheck || request.size() == 1);
+    WEIR_CHECK(!request.empty());
+    WEIR_CHECK(request.size() <= kChecks);
     for (std::size_t i = 0; i < size(); ++i) {
       std::size_t first = 0;
       while (first < i && !AskOneBucket(request[first], request[i])) ++first;
@@ -125,6 +127,7 @@ class Plan {
       if (!bucket.stored && bucket.charges()) any_new_ = true;
     }
     if (!allowed_) any_new_ = false;
+    WEIR_DCHECK(shadows_ + shared_ < size() || allowed_);  // Shadows deny nothing.
   }
   // Decides the request as many times over as it passes, at most `upto`; returns that number. A
   // request that does not pass is decided once, to learn when it would. Requires: upto >= 1.
@@ -139,6 +142,7 @@ class Plan {
   // Writes the verdict. In a denial, a limit that would have admitted shows its untouched bucket.
   // Requires: `verdict` is a new one.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Join(Instant now, Verdict& verdict) const {
+    WEIR_CHECK(verdict.decisions.empty());
     verdict.allowed = allowed_;
     for (std::size_t i = 0; i < size(); ++i) {
       if (IsFirst(i)) {
@@ -213,6 +217,8 @@ inline void Plan<kChecks>::AddCheck(std::size_t i, std::size_t first) noexcept {
     bucket.has_bucket = check.limit->has_bucket();
     return;
   }
+  WEIR_DCHECK(first < i);
+  WEIR_DCHECK(IsFirst(first));
   ++shared_;
   buckets_.Make(i).first = first;
   // Sums of costs stop at 2^64-1, which is above every burst.

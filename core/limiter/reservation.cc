@@ -10,7 +10,7 @@ namespace weir {
 
 Verdict ReservationVerdict(const Reservation& reservation, std::span<const Bucket> buckets,
                            bool allowed, Instant now, Nanos max_wait) {
-  WEIR_DCHECK(buckets.size() == reservation.parts.size());
+  WEIR_CHECK(buckets.size() == reservation.parts.size());
   absl::InlinedVector<Decision, 2> looks;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const Reservation::Part& part = reservation.parts[i];
@@ -28,6 +28,8 @@ Verdict ReservationVerdict(const Reservation& reservation, std::span<const Bucke
   std::size_t parts_seen = 0;
   for (std::size_t i = 0; i < reservation.part_of_check.size(); ++i) {
     const std::uint8_t part = reservation.part_of_check[i];
+    WEIR_CHECK(part < looks.size());
+    WEIR_CHECK(part <= parts_seen);
     if (part < parts_seen) {
       verdict.repeated |= std::uint64_t{1} << i;
     } else {
@@ -35,6 +37,7 @@ Verdict ReservationVerdict(const Reservation& reservation, std::span<const Bucke
     }
     verdict.decisions.push_back(looks[part]);
   }
+  WEIR_CHECK(parts_seen == reservation.parts.size());
   const bool all_shadow = std::ranges::all_of(
       reservation.parts, [](const Reservation::Part& part) { return part.limit.shape().shadow; });
   JoinDecisions(

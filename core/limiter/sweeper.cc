@@ -1,10 +1,13 @@
 #include "core/limiter/sweeper.h"
 
+#include "core/base/check.h"
+
 namespace weir {
 
 bool Sweeper::Step(Instant now) {
   for (std::size_t slot = 0; slot != Partition::kNoMore;) {
     const Partition::Erased part = limiter_.SweepSome(next_, now, slot, kVisitsPerHold);
+    WEIR_CHECK(part.erased <= kVisitsPerHold);
     slot = part.next;
     dropped_this_lap_ += part.erased;
     dropped_.fetch_add(part.erased, std::memory_order_relaxed);

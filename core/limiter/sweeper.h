@@ -27,6 +27,7 @@ class Sweeper {
   // A lap takes long when there is little to drop and little when there is much.
   static constexpr Nanos kCalmLap = std::chrono::seconds{10};
   static constexpr Nanos kBusyLap = std::chrono::seconds{1};
+  static_assert(kBusyLap < kCalmLap);
 
   explicit Sweeper(Limiter& limiter) : limiter_(limiter) {}
 

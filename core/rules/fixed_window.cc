@@ -11,6 +11,9 @@ bool IsFull(FixedWindow window, Instant now) noexcept {
   return window.used == 0 || window.end <= now;
 }
 
+// The latest end that is believed or written has room beside the mark.
+static_assert(kInstantMax.time_since_epoch() <= Nanos::max() - 2 * kPeriodMax);
+
 // The end of the window that a charge at `now` opens.
 Instant EndOfNew(const LimitShape& shape, Instant now) noexcept {
   const Nanos elapsed = shape.aligned ? now.time_since_epoch() % shape.period : Nanos{0};
@@ -38,7 +41,7 @@ FixedWindow FixedWindowOf(Bucket bucket) noexcept {
 }
 
 Bucket BucketOf(FixedWindow window) noexcept {
-  WEIR_DCHECK(window.end >= Instant{});
+  WEIR_CHECK(window.end >= Instant{});
   const auto end = static_cast<std::uint64_t>(window.end.time_since_epoch().count());
   return {static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(end >> 32), window.used};
 }
@@ -53,6 +56,7 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
   const LimitShape& shape = limit.shape();
   const FixedWindow stored = FixedWindowOf(bucket);
   FixedWindow window = WindowAt(shape, stored, now);
+  WEIR_CHECK(window.end > now);
   const bool cut = window != stored && window.used > 0;
   Step step{{}, cut && cost > 0 ? BucketOf(window) : bucket};
 
@@ -61,12 +65,16 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
     step.decision.allowed = true;
     room -= static_cast<std::int64_t>(cost);
     window.used += static_cast<std::uint32_t>(cost);
-    if (cost > 0) step.bucket = BucketOf(window);
+    if (cost > 0) {
+      WEIR_CHECK(window.used <= shape.count);
+      step.bucket = BucketOf(window);
+    }
   } else if (cost > static_cast<std::uint64_t>(shape.count)) {
     step.decision.retry_after = kNever;
   } else {
     step.decision.retry_after = window.end - now;
   }
+  WEIR_DCHECK(room <= shape.count);
   step.decision.remaining = room;
   if (window.used > 0) step.decision.reset_after = window.end - now;
   return step;
@@ -76,6 +84,7 @@ Bucket RefundFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                          std::uint64_t cost) noexcept {
   CheckArguments(limit, now);
   FixedWindow window = WindowAt(limit.shape(), FixedWindowOf(bucket), now);
+  WEIR_DCHECK(window.end > now);
   if (cost == 0 || window.used == 0) return bucket;
   window.used -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, window.used));
   return window.used == 0 ? Bucket{} : BucketOf(window);

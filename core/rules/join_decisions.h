@@ -6,6 +6,7 @@
 
 #include "absl/base/attributes.h"
 
+#include "core/base/check.h"
 #include "core/rules/decision.h"
 
 namespace weir {
@@ -28,6 +29,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void JoinDecisions(std::size_t count, bool a
     verdict.reset_after = std::max(verdict.reset_after, decision.reset_after);
     first = false;
   }
+  WEIR_DCHECK(!first);
 }
 
 }  // namespace weir

@@ -61,12 +61,15 @@ absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
   emission.denominator = static_cast<std::uint32_t>(denominator);
   emission.interval = {period / denominator, static_cast<std::uint32_t>(period % denominator)};
   emission.capacity = {static_cast<std::int64_t>(full / n), static_cast<std::uint32_t>(full % n)};
+  WEIR_CHECK(std::gcd(emission.period, std::int64_t{emission.denominator}) == 1);
+  WEIR_CHECK(emission.interval <= emission.capacity);
   return emission;
 }
 
 }  // namespace
 
 Limit Limit::OwnedBy(LimitOwner owner, Nanos greatest_capacity) const {
+  WEIR_CHECK(greatest_capacity <= kCapacityMax);
   Limit owned = *this;
   owned.owner_ = owner;
   if (shape_.algorithm == Algorithm::kTokenBucket) {

@@ -36,6 +36,9 @@ inline constexpr std::int64_t kCountMax = INT64_MAX;
 inline constexpr std::int64_t kWindowCountMax = INT32_MAX;
 inline constexpr Nanos kCapacityMax{std::int64_t{1} << 61};  // 73 years
 inline constexpr std::uint32_t kDenominatorMax = UINT32_MAX;
+static_assert(kPeriodMax <= kCapacityMax, "a bucket holds one token of the longest period");
+// The greatest sum of the rules (kInstantMax).
+static_assert(kInstantMax.time_since_epoch() + kMaxWaitMax <= Nanos::max() - 2 * kCapacityMax);
 
 // The numbers of a limit.
 struct LimitShape {

@@ -12,6 +12,8 @@
 namespace weir {
 namespace {
 
+static_assert(kDebtMax <= kCapacityMax + kMaxWaitMax, "DecideTokenBucket believes no more");
+
 // The time past the limit's capacity up to which a stored time is believed. The one bucket that
 // CL.THROTTLE keeps for a key may owe what a longer limit took, so its times are cut only beyond
 // kDebtMax from now.
@@ -89,6 +91,7 @@ std::int64_t UsedShare(const Limit& limit, Bucket bucket, Instant now) noexcept 
   const std::int64_t used =
       is_window ? whole - DecideLimit(limit, bucket, now, 0, Nanos{0}).decision.remaining
                 : TimeToFull(limit, bucket, now).count();
+  WEIR_CHECK(used > 0);  // It is not full.
   if (used >= whole) return kWholeShare;
   return static_cast<std::int64_t>(Wide{static_cast<std::uint64_t>(used)} * kWholeShare /
                                    static_cast<std::uint64_t>(whole));
@@ -99,7 +102,9 @@ Nanos TimeToFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
     const Nanos full_at{Ceil(TatOf(bucket, kDenominatorMax))};
     return std::max(full_at - now.time_since_epoch(), Nanos{0});
   }
-  return DecideLimit(limit, bucket, now, 0, Nanos{0}).decision.reset_after;
+  const Nanos wait = DecideLimit(limit, bucket, now, 0, Nanos{0}).decision.reset_after;
+  WEIR_DCHECK(IsFull(limit, bucket, now) == (wait == Nanos{0}));
+  return wait;
 }
 
 }  // namespace weir

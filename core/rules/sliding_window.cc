@@ -8,6 +8,8 @@
 namespace weir {
 namespace {
 
+static_assert(kWindowCountMax < kBucketMark, "a count lies beside the mark");
+
 // The windows that count at an instant.
 struct View {
   SlidingWindow window;
@@ -57,11 +59,11 @@ std::int64_t RoomIn(const LimitShape& shape, const View& view) noexcept {
 Nanos WaitOf(const LimitShape& shape, const View& view, std::int64_t cost) noexcept {
   const std::int64_t room = shape.count - view.window.used - cost;
   if (room >= 0) {
-    WEIR_DCHECK(room < view.window.before);
+    WEIR_CHECK(room < view.window.before);
     const auto spare = static_cast<std::uint64_t>(room);
     return view.until_end - Nanos{Share(spare, shape.period, view.window.before)};
   }
-  WEIR_DCHECK(shape.count - cost < view.window.used);
+  WEIR_CHECK(shape.count - cost < view.window.used);
   const auto spare = static_cast<std::uint64_t>(shape.count - cost);
   return view.until_end + shape.period - Nanos{Share(spare, shape.period, view.window.used)};
 }
@@ -79,7 +81,7 @@ SlidingWindow SlidingWindowOf(Bucket bucket) noexcept {
 }
 
 Bucket BucketOf(SlidingWindow window) noexcept {
-  WEIR_DCHECK(window.used < kBucketMark);
+  WEIR_CHECK(window.used < kBucketMark);
   return {window.number, window.used, window.before};
 }
 
@@ -98,12 +100,17 @@ Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
     step.decision.allowed = true;
     room -= static_cast<std::int64_t>(cost);
     view.window.used += static_cast<std::uint32_t>(cost);
-    if (cost > 0) step.bucket = BucketOf(view.window);
+    if (cost > 0) {
+      WEIR_CHECK(view.window.used <= shape.count);
+      step.bucket = BucketOf(view.window);
+    }
   } else if (cost > static_cast<std::uint64_t>(shape.count)) {
     step.decision.retry_after = kNever;
   } else {
     step.decision.retry_after = WaitOf(shape, view, static_cast<std::int64_t>(cost));
+    WEIR_CHECK(step.decision.retry_after > Nanos{0});
   }
+  WEIR_DCHECK(room <= shape.count);
   step.decision.remaining = room;
   step.decision.reset_after = ResetOf(shape, view);
   return step;

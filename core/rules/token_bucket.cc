@@ -16,6 +16,7 @@ ExactNanos ClampedTat(ExactNanos tat, std::uint32_t denominator, ExactNanos hori
 
 // cost * E. Requires: cost <= burst, so that the product is at most the capacity.
 ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
+  WEIR_DCHECK(cost > 0);
   if (cost == 1) return emission.interval;
   const auto period = static_cast<std::uint64_t>(emission.period);
   if (emission.denominator == 1) return {static_cast<std::int64_t>(cost * period), 0};
@@ -53,10 +54,12 @@ bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept {
 Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                        Nanos max_wait, Nanos patience) noexcept {
   WEIR_DCHECK(limit.shape().algorithm == Algorithm::kTokenBucket);
-  WEIR_DCHECK(now >= Instant{} && now <= kInstantMax);
+  WEIR_DCHECK(now >= Instant{});
+  WEIR_DCHECK(now <= kInstantMax);
   WEIR_DCHECK(max_wait >= Nanos{0});
   WEIR_DCHECK(Nanos{limit.emission().capacity.whole} + max_wait <= kCapacityMax + kMaxWaitMax);
-  WEIR_DCHECK(patience >= Nanos{0} && patience <= max_wait);
+  WEIR_DCHECK(patience >= Nanos{0});
+  WEIR_DCHECK(patience <= max_wait);
   const Emission& emission = limit.emission();
   const std::uint32_t denominator = emission.denominator;
   const ExactNanos present{now.time_since_epoch().count(), 0};
@@ -78,9 +81,11 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
     if (!is_soon) {
       const ExactNanos wait = Subtract(next, horizon, denominator);
       step.decision.retry_after = Nanos{Ceil(wait)};
+      WEIR_CHECK(step.decision.retry_after > Nanos{0});
       is_soon = wait <= ExactNanos{patience.count(), 0};
     }
     if (is_soon) {
+      WEIR_CHECK(next.whole >= base.whole);  // No admission makes a bucket fuller.
       step.decision.allowed = true;
       step.bucket = BucketOfTat(next);
       base = next;
@@ -89,6 +94,9 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
   if (base <= horizon) {
     step.decision.remaining = TokensIn(emission, Subtract(horizon, base, denominator));
   }
+  // Not in a release: they would cost 0.3 % of a request with three limits.
+  WEIR_DCHECK(step.decision.remaining <= limit.shape().burst);
+  WEIR_DCHECK(step.decision.remaining >= 0);
   step.decision.reset_after = Nanos{Ceil(Subtract(base, present, denominator))};
   return step;
 }
@@ -108,10 +116,12 @@ Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::ui
       Wide{static_cast<std::uint64_t>(charged.whole)} * denominator + charged.numerator;
   if (owed >= charged_parts) return BucketOfTat(present);
   const Wide left = charged_parts - owed;
-  return BucketOfTat(Add(present,
-                         {static_cast<std::int64_t>(left / denominator),
-                          static_cast<std::uint32_t>(left % denominator)},
-                         denominator));
+  const ExactNanos given_back = Add(present,
+                                    {static_cast<std::int64_t>(left / denominator),
+                                     static_cast<std::uint32_t>(left % denominator)},
+                                    denominator);
+  WEIR_CHECK(given_back <= tat);
+  return BucketOfTat(given_back);
 }
 
 }  // namespace weir

@@ -23,6 +23,7 @@ std::uint32_t Capped(std::uint64_t count) noexcept {
 TopKeys::TopKeys(std::size_t capacity)
     : capacity_(capacity), filter_(std::bit_ceil(capacity * kCellsPerKey)) {
   WEIR_CHECK(capacity > 0);
+  WEIR_CHECK(std::has_single_bit(filter_.size()));  // CellOf masks.
 }
 
 void TopKeys::Add(std::string_view key, std::uint64_t hash) {
@@ -70,11 +71,14 @@ void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash)
 // Counts a key where there was room, or in the place of one that it has come up more often than.
 void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
                     std::uint64_t hash) {
+  WEIR_CHECK(error >= counted.count.value());
+  WEIR_CHECK(counted_.size() <= capacity_);
   counted.hash = hash;
   counted.count.Add(error + 1 - counted.count.value());
   counted.error = error;
   counted.key.assign(key.substr(0, kTopKeyBytesMax));
-  counts_.emplace(hash, &counted.count);
+  const bool is_new = counts_.emplace(hash, &counted.count).second;
+  WEIR_CHECK(is_new);
   ++CellOf(hash).counted;
 }
 
@@ -82,11 +86,14 @@ void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
 void TopKeys::Evict(const Counted& counted) {
   Cell& cell = CellOf(counted.hash);
   cell.count = std::max(cell.count, Capped(counted.count.value()));
+  WEIR_CHECK(cell.counted > 0);
   --cell.counted;
-  counts_.erase(counted.hash);
+  const std::size_t erased = counts_.erase(counted.hash);
+  WEIR_CHECK(erased == 1);
 }
 
 std::size_t TopKeys::PlaceOfLeast() const {
+  WEIR_CHECK(!counted_.empty());
   const auto count = [](const Counted& counted) { return counted.count.value(); };
   const auto least = std::ranges::min_element(counted_, {}, count);
   return static_cast<std::size_t>(least - counted_.begin());
@@ -135,6 +142,7 @@ std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketche
   for (auto& [hash, sum] : sums) {
     sum.row.count += unseen - sum.unseen;
     sum.row.error += unseen - sum.unseen;
+    WEIR_CHECK(sum.row.error < sum.row.count);
     rows.push_back(std::move(sum.row));
   }
   std::ranges::sort(rows, [](const Row& a, const Row& b) {

@@ -1,6 +1,7 @@
 #include "core/table/bucket_table.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "core/base/check.h"
@@ -28,8 +29,7 @@ Bucket* Partition::Find(SlotKey key) noexcept {
 
 void Partition::Insert(SlotKey key, Bucket bucket) {
   const bool inserted = slots_.emplace(key, bucket).second;
-  WEIR_DCHECK(inserted);
-  static_cast<void>(inserted);
+  WEIR_CHECK(inserted);
   crowded_keys_.CountInsert(key.key_hash());
 }
 
@@ -39,6 +39,8 @@ void Partition::Erase(SlotKey key) {
 }
 
 void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
+  WEIR_CHECK(!IsMarked(value));
+  WEIR_DCHECK(&slot == Find(key));
   if (Unmarked(slot) == value) return;
   const bool went_back = WentBack(algorithm, slot, value);
   // Of a sliding window every note says that it went back, so one is enough.
@@ -49,6 +51,7 @@ void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Buc
 }
 
 void Partition::InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket) {
+  WEIR_CHECK(!IsMarked(bucket));
   Insert(key, Marked(bucket));
   changes_.Add({key, algorithm, WentBack(algorithm, Bucket{}, bucket)}, slots_.size());
 }
@@ -65,6 +68,7 @@ void Partition::Shrink(std::size_t capacity_max) {
   // Room for as many again, so that it does not grow at the next insert.
   absl::flat_hash_map<SlotKey, Bucket, SlotHash> smaller(2 * slots_.size());
   smaller.insert(slots_.begin(), slots_.end());
+  WEIR_CHECK(smaller.size() == slots_.size());
   slots_ = std::move(smaller);
 }
 
@@ -90,6 +94,7 @@ TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table
 }
 
 void TableLock::Acquire() {
+  WEIR_DCHECK(std::ranges::adjacent_find(partitions_, std::greater_equal{}) == partitions_.end());
   if (TableIsolation::IsHeldByThisThread(table_)) {
     for (const std::uint16_t partition : partitions_) TableIsolation::Covers(table_, partition);
     partitions_.clear();
@@ -106,7 +111,8 @@ constinit thread_local const TableIsolation* TableIsolation::of_this_thread_ = n
 TableIsolation::TableIsolation(BucketTable& table, const PartitionSet& partitions)
     : table_(table), partitions_(partitions) {
   if (const TableIsolation* const outer = of_this_thread_) {
-    WEIR_CHECK(&outer->table_ == &table_ && outer->partitions_.Contains(partitions_));
+    WEIR_CHECK(&outer->table_ == &table_);
+    WEIR_CHECK(outer->partitions_.Contains(partitions_));
     return;
   }
   lock_.emplace(table, partitions_);
@@ -114,7 +120,9 @@ TableIsolation::TableIsolation(BucketTable& table, const PartitionSet& partition
 }
 
 TableIsolation::~TableIsolation() {
-  if (lock_) of_this_thread_ = nullptr;
+  if (!lock_) return;
+  WEIR_CHECK(of_this_thread_ == this);
+  of_this_thread_ = nullptr;
 }
 
 }  // namespace weir

@@ -79,6 +79,7 @@ class Partition {
       ++result.erased;
     }
     if (result.erased > 0) crowded_keys_.CountErase();
+    WEIR_CHECK(first <= slots_.size());
     result.next = slot == slots_.end() ? kNoMore : first;
     return result;
   }
@@ -158,6 +159,7 @@ class BucketTable {
 
   // Requires: this thread has its lock.
   [[nodiscard]] Partition& partition(std::size_t index) noexcept {
+    WEIR_DCHECK(index < kPartitionCount);
     return partitions_[index].partition;
   }
 
@@ -290,13 +292,16 @@ template <typename PartitionOf>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::KeysLock(BucketTable& table, std::size_t keys,
                                                               PartitionOf partition_of)
     : held_(TableIsolation::IsHeldByThisThread(table)) {
-  WEIR_DCHECK(keys > 0 && keys <= kKeys);
+  WEIR_DCHECK(keys > 0);
+  WEIR_CHECK(keys <= kKeys);
+  WEIR_CHECK(partition_of(0) < kPartitionCount);
   guarded_[0] = &table.partitions_[partition_of(0)];
   // Sorted by insertion: a request has few partitions, mostly one.
   for (std::size_t i = 1; i < (kKeys == 1 ? 1 : keys); ++i) {
     BucketTable::Guarded* const guarded = &table.partitions_[partition_of(i)];
     std::size_t place = count_;
     while (place > 0 && guarded_[place - 1] > guarded) --place;
+    WEIR_DCHECK(place == count_ || guarded < guarded_[place]);
     if (place > 0 && guarded_[place - 1] == guarded) continue;
     for (std::size_t j = count_++; j > place; --j) guarded_[j] = guarded_[j - 1];
     guarded_[place] = guarded;
@@ -320,6 +325,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::~KeysLock() {
 inline PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
     : mutex_(TableIsolation::Covers(table, partition) ? nullptr
                                                       : &table.partitions_[partition].mutex) {
+  WEIR_CHECK(partition < kPartitionCount);
   if (mutex_) mutex_->Lock();
 }
 

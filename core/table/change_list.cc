@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/check.h"
+
 namespace weir {
 namespace {
 
@@ -33,9 +35,11 @@ void ChangeList::Add(NotedChange change, std::size_t slots) {
     changes_.reserve(std::min(std::max(2 * changes_.size(), kNotedMin / 4), most));
   }
   changes_.push_back(change);
+  WEIR_CHECK(changes_.size() <= most);
 }
 
 void ChangeList::Empty() {
+  WEIR_CHECK(!overflowed_);
   if (changes_.size() < changes_.capacity() / 4) {
     std::vector<NotedChange> smaller;
     smaller.reserve(changes_.size());

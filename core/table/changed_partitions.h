@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/check.h"
 #include "core/table/partition_set.h"
 
 namespace weir {
@@ -20,6 +21,7 @@ class ChangedPartitions {
  public:
   // Most are in it already, and then this is a load of memory that no thread writes.
   void Add(std::size_t partition) noexcept {
+    WEIR_DCHECK(partition < kPartitionCount);
     std::atomic<std::uint64_t>& word = words_[partition / 64];
     const std::uint64_t bit = std::uint64_t{1} << (partition % 64);
     if (!(word.load(std::memory_order_relaxed) & bit)) {

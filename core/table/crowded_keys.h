@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
+#include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/table/key_bound.h"
 
@@ -25,6 +26,7 @@ namespace weir {
 class CrowdedKeys {
  public:
   static constexpr std::size_t kCrowded = kKeyBucketsMax / 4;
+  static_assert(kCrowded < kKeyBucketsMax);
   using Counts = absl::flat_hash_map<std::uint64_t, std::size_t>;  // buckets, by the key's hash
 
   void CountInsert(std::uint64_t key) {
@@ -48,6 +50,7 @@ class CrowdedKeys {
       return added <= counted_->room ? std::optional(true) : std::nullopt;
     }
     const Key& crowded = found->second;
+    WEIR_DCHECK(crowded.most > kCrowded);
     if (crowded.most + added <= kKeyBucketsMax) return true;
     const bool is_exact = now < crowded.exact_until && counted_->erasures == crowded.erasures;
     return is_exact ? std::optional(false) : std::nullopt;
@@ -63,9 +66,10 @@ class CrowdedKeys {
   // None of the key's buckets is full before `until`, so its number stays exact until then, or
   // until one is inserted or erased. Requires: Count has just found the key to be crowded.
   void SetExact(std::uint64_t key, Instant until) {
-    Key& exact = counted_->crowded.at(key);
-    exact.exact_until = until;
-    exact.erasures = counted_->erasures;
+    const auto exact = counted_->crowded.find(key);
+    WEIR_CHECK(exact != counted_->crowded.end());
+    exact->second.exact_until = until;
+    exact->second.erasures = counted_->erasures;
   }
 
  private:

@@ -9,6 +9,8 @@
 namespace weir {
 
 static_assert(sizeof(HashSecret) == crypto_shorthash_siphashx24_KEYBYTES);
+static_assert(sizeof(KeyHash::hash) + sizeof(KeyHash::partition) <=
+              crypto_shorthash_siphashx24_BYTES);
 
 HashSecret RandomHashSecret() {
   WEIR_CHECK(sodium_init() >= 0);

@@ -18,6 +18,7 @@ namespace weir {
 
 inline constexpr std::size_t kPartitionBits = 12;
 inline constexpr std::size_t kPartitionCount = std::size_t{1} << kPartitionBits;
+static_assert(kPartitionCount - 1 <= UINT16_MAX, "KeyHash::partition");
 
 struct KeyHash {
   std::uint64_t hash = 0;
@@ -59,6 +60,7 @@ class KeyHashes {
     if (known_.empty()) return hasher_(key);
     const HashedKey& next = known_.front();
     WEIR_CHECK(next.text.data() == key.data());
+    WEIR_DCHECK(next.hash == hasher_(key));
     known_ = known_.subspan(1);
     return next.hash;
   }

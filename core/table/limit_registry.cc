@@ -24,8 +24,15 @@ bool LimitRegistry::IsGivenOut(const Entry& entry) noexcept {
 
 const Limit& LimitRegistry::Get(LimitId id) const noexcept {
   const Entry& entry = EntryOf(id);
-  WEIR_DCHECK(entry.limit.has_value());
+  WEIR_CHECK(entry.limit.has_value());
   return *entry.limit;
+}
+
+// Every id that was ever given out is in use, free, or waits for a save.
+void LimitRegistry::CheckCounts() const {
+  WEIR_CHECK(ids_.size() + free_.size() + unsaved_.size() + in_save_.size() == used());
+  WEIR_CHECK(introduced_by_all_ <= ids_.size());
+  WEIR_CHECK(introduced_.size() <= introduced_by_all_);
 }
 
 std::optional<LimitId> LimitRegistry::FindWithoutHint(const Limit& limit, LimitHint& hint) const {
@@ -84,6 +91,7 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
   }
   GiveOut(id, limit, introducer, hint);
   if (notes_changes_) changed_.insert(id);
+  CheckCounts();
   return id;
 }
 
@@ -96,8 +104,10 @@ void LimitRegistry::EnsureChunks(LimitId id) {
 
 void LimitRegistry::GiveOut(LimitId id, const Limit& limit, Introducer introducer,
                             LimitHint& hint) {
+  WEIR_CHECK(NumberOf(id) < kIdsMax);
   Entry& entry = EntryOf(id);
   WEIR_CHECK(!IsGivenOut(entry));
+  WEIR_CHECK(entry.buckets.load(std::memory_order_relaxed) == 0);
   entry.limit = limit;
   entry.introducer = introducer;
   if (introducer != kNoIntroducer) {
@@ -107,18 +117,21 @@ void LimitRegistry::GiveOut(LimitId id, const Limit& limit, Introducer introduce
   idle_.fetch_add(1, std::memory_order_relaxed);
   const IdGeneration generation = Next(entry.generation.load(std::memory_order_relaxed));
   entry.generation.store(generation, std::memory_order_release);
-  ids_.insert({id, static_cast<std::uint32_t>(HashOf{}(limit))});
+  const bool is_new = ids_.insert({id, static_cast<std::uint32_t>(HashOf{}(limit))}).second;
+  WEIR_CHECK(is_new);
+  WEIR_CHECK(IsGivenOut(entry));
   hint = {id, generation};
 }
 
 void LimitRegistry::AddBucket(LimitId id) noexcept {
+  WEIR_CHECK(IsGivenOut(EntryOf(id)));
   const std::uint32_t before = EntryOf(id).buckets.fetch_add(1, std::memory_order_relaxed);
   if (before == 0) idle_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void LimitRegistry::RemoveBucket(LimitId id) noexcept {
   const std::uint32_t before = EntryOf(id).buckets.fetch_sub(1, std::memory_order_relaxed);
-  WEIR_DCHECK(before > 0);
+  WEIR_CHECK(before > 0);
   if (before == 1) idle_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -148,14 +161,18 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
   for (const LimitId id : ids) {
     Entry& entry = EntryOf(id);
     if (!IsGivenOut(entry) || entry.buckets.load(std::memory_order_relaxed) != 0) continue;
+    WEIR_CHECK(entry.limit.has_value());
     const auto found = ids_.find(*entry.limit);
-    WEIR_CHECK(found != ids_.end() && found->id == id);
+    WEIR_CHECK(found != ids_.end());
+    WEIR_CHECK(found->id == id);
     ids_.erase(found);
     entry.limit.reset();
     entry.generation.store(Next(entry.generation.load(std::memory_order_relaxed)),
                            std::memory_order_release);
     idle_.fetch_sub(1, std::memory_order_relaxed);
-    if (const auto own = introduced_.find(entry.introducer); own != introduced_.end()) {
+    if (entry.introducer != kNoIntroducer) {
+      const auto own = introduced_.find(entry.introducer);
+      WEIR_CHECK(own != introduced_.end());
       --introduced_by_all_;
       if (--own->second == 0) introduced_.erase(own);
     }
@@ -167,6 +184,7 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
     }
     ++reclaimed;
   }
+  CheckCounts();
   return reclaimed;
 }
 
@@ -185,6 +203,7 @@ void LimitRegistry::EndSave() {
   MutexLock lock(mutex_);
   free_.insert(free_.end(), in_save_.begin(), in_save_.end());
   in_save_.clear();
+  CheckCounts();
 }
 
 std::vector<LimitChange> LimitRegistry::TakeChanges() {
@@ -215,10 +234,12 @@ bool LimitRegistry::Restore(LimitId id, const Limit& limit) {
 
 void LimitRegistry::EndRestore() {
   MutexLock lock(mutex_);
+  WEIR_CHECK(free_.empty());
   for (std::uint32_t number = used_.load(std::memory_order_relaxed); number-- > 0;) {
     const LimitId id{number};
     if (!IsGivenOut(EntryOf(id))) free_.push_back(id);
   }
+  CheckCounts();
 }
 
 }  // namespace weir

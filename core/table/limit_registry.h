@@ -39,6 +39,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/mutex.h"
 #include "core/rules/limit.h"
@@ -90,6 +91,7 @@ class LimitRegistry {
     const bool is_known =
         hint.generation != LimitHint{}.generation &&
         EntryOf(hint.id).generation.load(std::memory_order_relaxed) == hint.generation;
+    WEIR_DCHECK(!is_known || Get(hint.id).SharesBucketsWith(limit));
     return is_known ? hint.id : FindWithoutHint(limit, hint);
   }
 
@@ -163,6 +165,7 @@ class LimitRegistry {
   };
   // Ids wait for a save while as many others are in use.
   static constexpr std::size_t kIdsMax = 2 * kLimitsMax;
+  static_assert(kIdsMax <= UINT32_MAX, "LimitId");
   static constexpr std::size_t kChunkEntries = 1024;
   static constexpr std::size_t kChunksMax = (kIdsMax + kChunkEntries - 1) / kChunkEntries;
   using Chunk = std::array<Entry, kChunkEntries>;
@@ -191,9 +194,11 @@ class LimitRegistry {
   [[nodiscard]] Entry& EntryOf(LimitId id) const noexcept {
     const std::size_t place = NumberOf(id);
     Chunk* const chunk = chunks_[place / kChunkEntries].load(std::memory_order_acquire);
+    WEIR_DCHECK(chunk != nullptr);
     return (*chunk)[place % kChunkEntries];
   }
   [[nodiscard]] std::optional<LimitId> FindWithoutHint(const Limit& limit, LimitHint& hint) const;
+  void CheckCounts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EnsureChunks(LimitId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::Status CheckRoom(Introducer introducer) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

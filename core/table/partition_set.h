@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/check.h"
 #include "core/table/key_hash.h"
 
 namespace weir {
@@ -14,6 +15,7 @@ namespace weir {
 class PartitionSet {
  public:
   static constexpr std::size_t kWords = kPartitionCount / 64;
+  static_assert(kPartitionCount % 64 == 0);
 
   static PartitionSet All() {
     PartitionSet all;
@@ -22,6 +24,7 @@ class PartitionSet {
   }
 
   void Add(std::size_t partition) noexcept {
+    WEIR_CHECK(partition < kPartitionCount);
     words_[partition / 64] |= std::uint64_t{1} << (partition % 64);
   }
   [[nodiscard]] bool Contains(std::size_t partition) const noexcept {

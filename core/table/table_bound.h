@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/check.h"
 #include "core/rules/bucket.h"
 #include "core/table/change_list.h"
 #include "core/table/key_hash.h"
@@ -37,6 +38,9 @@ class TableBound {
     const std::size_t step =
         BytesOf(bound.bits_ + 1U, notes_changes) - BytesOf(bound.bits_, notes_changes);
     bound.doubled_ = static_cast<std::uint16_t>(rest / step);
+    WEIR_CHECK(bound.doubled_ < kPartitionCount);
+    WEIR_CHECK(kPartitionCount * BytesOf(bound.bits_, notes_changes) + bound.doubled_ * step <=
+               all);
     return bound;
   }
 

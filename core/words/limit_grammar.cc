@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 
@@ -38,6 +39,9 @@ constexpr Unit kPeriodUnits[] = {
     {"w", Nanos{std::chrono::weeks{1}}.count()},
 };
 
+static_assert(std::ranges::is_sorted(kMultipliers, {}, &Unit::factor));  // LargestUnit
+static_assert(std::ranges::is_sorted(kPeriodUnits, {}, &Unit::factor));
+
 // From here on a count prints with a multiplier: "1000/h", but "10k/h".
 constexpr std::int64_t kMultipliedMin = 10'000;
 
@@ -56,6 +60,8 @@ constexpr Option kOptions[] = {
 };
 constexpr std::span<const Option> kLimitOptions = kOptions;
 constexpr std::span<const Option> kPolicyOptions = kLimitOptions.subspan(Option::kCost);
+static_assert(std::ranges::is_sorted(kOptions, {}, &Option::id));
+static_assert(std::size(kOptions) == Option::kName + 1);
 static_assert(kPolicyOptions.front().id == Option::kCost);
 
 using OptionSet = std::bitset<std::size(kOptions)>;  // by Option::Id
@@ -105,6 +111,7 @@ std::pair<std::string_view, std::string_view> SplitDigits(std::string_view text)
 // A product beyond 63 bits is 0: no count, burst or period may be that either, so Limit::Create
 // refuses it and names the range, which depends on the algorithm. Requires: digits, at least one.
 absl::StatusOr<std::int64_t> Multiply(std::string_view digits, std::int64_t factor) {
+  WEIR_CHECK(!digits.empty());
   if (digits.front() == '0' && digits.size() > 1) {
     return Error("number ", Quote(digits), " has a leading zero");
   }
@@ -191,6 +198,7 @@ absl::Status ReadOption(std::string_view text, std::span<const Option> known, Op
 absl::StatusOr<Options> ReadOptions(std::string_view text, std::span<const Option> known) {
   Options options;
   while (!text.empty()) {
+    WEIR_CHECK(text.front() == ',');
     text.remove_prefix(1);
     const std::string_view option = text.substr(0, text.find(','));
     WEIR_RETURN_IF_ERROR(ReadOption(option, known, options));
@@ -297,7 +305,8 @@ absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text) {
 
 std::string NameOf(const LimitWord& word) {
   if (!word.label.empty()) return word.label;
-  if (word.kind != LimitWord::Kind::kPolicy) return LimitText(*word.limit);
+  WEIR_CHECK(word.limit.has_value() == (word.kind != LimitWord::Kind::kPolicy));
+  if (word.limit) return LimitText(*word.limit);
   return absl::StrCat("@", word.policy, word.shadow ? ",shadow" : "");
 }
 

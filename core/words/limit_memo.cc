@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 
@@ -33,6 +34,7 @@ LimitMemo::Recent& LimitMemo::RecentOf(std::string_view text) noexcept {
 absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
   Recent& recent = RecentOf(text);
   if (recent.entry && recent.entry->version == version_ && *recent.text == text) {
+    WEIR_DCHECK(&entries_.find(text)->second == recent.entry);
     return recent.entry;
   }
   if (const auto known = entries_.find(text); known != entries_.end()) {
@@ -68,6 +70,7 @@ absl::Status LimitMemo::Fill(Entry& entry) {
     ++limits_;
     return absl::OkStatus();
   }
+  WEIR_CHECK(limits_ >= entry.limits.size());
   limits_ -= entry.limits.size();
   entry.limits.clear();
   const std::shared_ptr<const Policy> policy = policies_ ? policies_->Find(word.policy) : nullptr;

@@ -26,6 +26,8 @@ std::vector<Nanos> Raised(std::vector<Nanos> capacities, const PolicyLimits& lim
 
 // The same limits as the policy's own, each at its position. Requires: capacities raised to them.
 PolicyLimits OwnedBy(PolicyId policy, PolicyLimits limits, const std::vector<Nanos>& capacities) {
+  WEIR_CHECK(policy != kNoPolicy);
+  WEIR_CHECK(limits.size() <= capacities.size());
   for (std::size_t i = 0; i < limits.size(); ++i) {
     limits[i].limit =
         limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)}, capacities[i]);
@@ -41,6 +43,7 @@ bool IsPolicys(const Limit& limit) {
 std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned) {
   if (interned.owner().position >= limits.size()) return std::nullopt;
   const Limit& present = limits[interned.owner().position].limit;
+  WEIR_CHECK(present.owner() == interned.owner());
   const LimitShape& shape = present.shape();
   if (shape.algorithm != interned.shape().algorithm) return std::nullopt;
   if (shape.algorithm != Algorithm::kTokenBucket &&
@@ -149,7 +152,11 @@ std::shared_ptr<const Policy> Policies::FindById(PolicyId id) const {
 
 std::shared_ptr<const Policy> Policies::FindByIdLocked(PolicyId id) const {
   const auto name = names_.find(id);
-  return name == names_.end() ? nullptr : policies_.find(name->second)->second;
+  if (name == names_.end()) return nullptr;
+  const auto found = policies_.find(name->second);
+  WEIR_CHECK(found != policies_.end());
+  WEIR_CHECK(found->second->id == id);
+  return found->second;
 }
 
 std::vector<std::shared_ptr<const Policy>> Policies::All() const {
@@ -174,6 +181,14 @@ std::optional<Limit> Policies::PresentLimit(const Limit& interned) const {
   return policy ? LimitIn(policy->limits, interned) : std::nullopt;
 }
 
+// Every policy has one name and one id, which was given out.
+void Policies::CheckCounts() const {
+  WEIR_CHECK(names_.size() == policies_.size());
+  WEIR_CHECK(policies_.size() <= kPoliciesMax);
+  WEIR_CHECK(override_count_ <= overrides_max_);
+  WEIR_CHECK(next_id_ != kNoPolicy);
+}
+
 void Policies::Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
 
 void Policies::NotePolicy(PolicyId id) {
@@ -196,6 +211,7 @@ void Policies::FreeDeleted() {
 
 // Its limits now let their buckets owe so much.
 void Policies::RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities) {
+  WEIR_CHECK(capacities.size() >= policy->greatest_capacities.size());
   Policy raised = *policy;
   raised.limits = OwnedBy(raised.id, std::move(raised.limits), capacities);
   raised.greatest_capacities = std::move(capacities);
@@ -233,6 +249,7 @@ void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file)
       Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits), capacities),
              policy ? policy->overrides : std::make_shared<Overrides>(), false, capacities});
   NotePolicy(id);
+  CheckCounts();
 }
 
 absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
@@ -257,10 +274,12 @@ absl::StatusOr<PolicyId> Policies::Delete(std::string_view name) {
   if (IsTheFiles(*found->second)) return FromFile(name);
   const PolicyId id = found->second->id;
   NotePolicy(id);
+  WEIR_CHECK(override_count_ >= found->second->overrides->size());
   override_count_ -= found->second->overrides->size();
   deleted_.emplace_back(id, found->second->overrides);
   names_.erase(id);
   policies_.erase(found);
+  CheckCounts();
   Changed();
   return id;
 }
@@ -283,6 +302,7 @@ absl::Status Policies::Override(std::string_view name, std::string_view key, Pol
   const bool is_new = policy->overrides->Set(key, std::make_shared<const PolicyLimits>(OwnedBy(
                                                       policy->id, std::move(limits), capacities)));
   if (is_new) ++override_count_;
+  CheckCounts();
   NoteOverride(policy->id, key);
   return absl::OkStatus();
 }
@@ -293,6 +313,7 @@ absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string
   if (found == policies_.end()) return UnknownPolicy(name);
   const bool removed = found->second->overrides->Remove(key);
   if (!removed) return false;
+  WEIR_CHECK(override_count_ > 0);
   --override_count_;
   NoteOverride(found->second->id, key);
   return true;
@@ -375,6 +396,7 @@ bool Policies::Restore(const Policy& policy) {
       policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits, capacities),
       std::make_shared<Overrides>(), false, capacities});
   next_id_ = std::max(next_id_, Next(policy.id));
+  CheckCounts();
   Changed();
   return true;
 }

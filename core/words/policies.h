@@ -167,6 +167,7 @@ class Policies {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CheckCounts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotePolicy(PolicyId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteOverride(PolicyId policy, std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

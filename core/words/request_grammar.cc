@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
 
+#include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/words/number_word.h"
@@ -233,7 +234,13 @@ absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> wor
   memo.BeginRequest();
   absl::StatusOr<ParsedRequest> parsed(absl::in_place);
   absl::Status read = RequestReader(words, memo, hashes, kind, *parsed).Read();
-  if (!read.ok()) parsed = std::move(read);
+  if (!read.ok()) {
+    parsed = std::move(read);
+    return parsed;
+  }
+  WEIR_DCHECK(!parsed->checks.empty());
+  WEIR_DCHECK(parsed->checks.size() <= kChecksMax);
+  WEIR_CHECK(parsed->checks.size() == parsed->limits.size());
   return parsed;
 }
 
