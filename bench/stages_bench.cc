@@ -73,11 +73,11 @@ class FilledTable {
   [[nodiscard]] KeyHash NextNew() { return KeyOf(buckets_ + next_++); }
   [[nodiscard]] const Bucket* Find(const KeyHash& key) {
     const PartitionLock lock(table_, key.partition);
-    return table_.partition(key.partition).Find({key.hash, 0});
+    return table_.partition(key.partition).Find({key.hash, LimitId{0}});
   }
   void Insert(const KeyHash& key) {
     const PartitionLock lock(table_, key.partition);
-    table_.partition(key.partition).Insert({key.hash, 0}, {1, 2, 3});
+    table_.partition(key.partition).Insert({key.hash, LimitId{0}}, {1, 2, 3});
   }
   void Prefetch(const std::vector<KeyHash>& keys) {
     for (const KeyHash& key : keys) table_.PrefetchPartition(key);

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-constexpr LimitOwner kPolicysFirst{5, 0};
+constexpr LimitOwner kPolicysFirst{PolicyId{5}, 0};
 
 // Any limit with a bucket. Those of one algorithm have one identity under an owner.
 rc::Gen<Limit> AnyLimitWithBucket(Algorithm algorithm, bool aligned, Nanos period) {

@@ -75,7 +75,7 @@ TEST_F(TransactionTest, BytesAreBounded) {
 
 TEST_F(TransactionTest, WhatIsWatchedIsBounded) {
   Limiter::Watched key_and_bucket;
-  key_and_bucket.buckets.push_back({0, Limit::Unlimited(), Bucket()});
+  key_and_bucket.buckets.push_back({LimitId{0}, Limit::Unlimited(), Bucket()});
   for (std::size_t i = 0; i < Transaction::kWatchedMax / 2; ++i) {
     key_and_bucket.key.hash = i + 1;
     ASSERT_TRUE(transaction_.Watch(key_and_bucket).ok());
