@@ -80,8 +80,8 @@ class SyntaxReader {
       argument.name = absl::AsciiStrToLower(argument.token);
       argument.type = Argument::Type::kToken;
       const std::string_view next = rest_.substr(0, 2);
-      const bool has_value =
-          next.starts_with(' ') && (next.ends_with('(') || absl::ascii_islower(next.back()));
+      const auto last = static_cast<unsigned char>(next.empty() ? ' ' : next.back());
+      const bool has_value = next.starts_with(' ') && (last == '(' || absl::ascii_islower(last));
       if (!has_value) return argument;
       WEIR_CHECK(Skip(" "));
     }
