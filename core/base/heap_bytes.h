@@ -19,9 +19,9 @@ std::size_t HeapBytes(const std::vector<T>& elements) noexcept {
   return elements.capacity() * sizeof(T);
 }
 
-template <typename T, std::size_t N>
-std::size_t HeapBytes(const absl::InlinedVector<T, N>& elements) noexcept {
-  return elements.capacity() > N ? elements.capacity() * sizeof(T) : 0;
+template <typename T, std::size_t kInlined>
+std::size_t HeapBytes(const absl::InlinedVector<T, kInlined>& elements) noexcept {
+  return elements.capacity() > kInlined ? elements.capacity() * sizeof(T) : 0;
 }
 
 inline std::size_t HeapBytes(const std::vector<std::string>& texts) {

@@ -59,7 +59,7 @@ class PerCheck {
 
  private:
   union {
-    T values_[kChecks];
+    T values_[kChecks];  // NOLINT(readability-identifier-naming): private, though a union's
   };
 };
 

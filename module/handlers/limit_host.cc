@@ -38,7 +38,7 @@ class LimitHost {
   std::span<const CommandSpec> commands() const { return rows::kLimitCommands; }
 
   Instant now() const { return WallTime(); }
-  KeyLimiter limiter() { return KeyLimiter(TheModule(), call_); }
+  KeyLimiter limiter() { return {TheModule(), call_}; }
   bool RefusedUnsaved(const Request& /*request*/, Instant /*at*/) { return false; }
   bool MayLookAt(std::span<const std::string_view> /*keys*/) { return true; }
   void MarkDirty() {}
