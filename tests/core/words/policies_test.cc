@@ -203,6 +203,16 @@ TEST_F(PoliciesTest, NamesAreLabels) {
             "policy name 'a b' must be 1 to 64 of letters, digits, _ - . :");
 }
 
+// An id is never used again, and the last one stands for CL.THROTTLE.
+TEST_F(PoliciesTest, AreRefusedWhereNoIdIsLeft) {
+  policies_.RestoreNextId(PolicyId{UINT32_MAX - 1});
+  const auto two = policies_.ReplaceFile({{"a", LimitsOf({"1/s"})}, {"b", LimitsOf({"1/s"})}});
+  EXPECT_EQ(two.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(policies_.ReplaceFile({{"a", LimitsOf({"1/s"})}}).ok());
+  EXPECT_EQ(policies_.Set("b", LimitsOf({"1/s"})).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(policies_.ReplaceFile({{"a", LimitsOf({"2/s"})}}).ok());
+}
+
 TEST_F(PoliciesTest, AreBounded) {
   for (std::size_t i = 0; i < kPoliciesMax; ++i) Set("p" + std::to_string(i), {"10/s"});
   const absl::Status more = policies_.Set("more", LimitsOf({"1/s"}));
