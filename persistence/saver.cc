@@ -12,11 +12,11 @@ static_assert(Saver::kRetryMin > Nanos{0});
 static_assert(Saver::kRetryMin <= Saver::kRetryMax);
 
 Saver::Saver(Limiter& limiter, Policies& policies, const Clock& clock,
-             std::unique_ptr<Storage> storage, const SaverOptions& options)
+             std::unique_ptr<Storage> storage, SaverOptions options)
     : limiter_(limiter),
       policies_(policies),
       clock_(clock),
-      options_(options),
+      options_(std::move(options)),
       secret_(storage->secret()),
       storage_(std::move(storage)) {}
 

@@ -49,7 +49,7 @@ class Saver {
   };
 
   Saver(Limiter& limiter, Policies& policies, const Clock& clock, std::unique_ptr<Storage> storage,
-        const SaverOptions& options);
+        SaverOptions options);
 
   // A tick. When it returns ok, all changes made before the call are on disk. Before the time of
   // the next try it returns the last failure at once.

@@ -26,7 +26,10 @@ static_assert(kTimeMax.time_since_epoch() > kInstantMax.time_since_epoch() + kPe
 
 constexpr std::size_t kErasedAtOnce = 1 << 16;
 
-std::string EndOfPrefix(char prefix) { return std::string(1, static_cast<char>(prefix + 1)); }
+std::string EndOfPrefix(char prefix) {
+  std::string end(1, static_cast<char>(prefix + 1));
+  return end;
+}
 
 }  // namespace
 
@@ -87,7 +90,7 @@ absl::Status Storage::ReadMeta() {
   WEIR_RETURN_IF_ERROR(get(kMetaStopped, kRequired, ReadNumber, stopped));
   if (stopped > 1) return RecordIs("damaged", kMetaStopped);
   unclean_restart_ = stopped == 0;
-  const absl::Status exhausted = database_->Get(MetaKey(kMetaExhausted)).status();
+  absl::Status exhausted = database_->Get(MetaKey(kMetaExhausted)).status();
   if (!exhausted.ok() && !absl::IsNotFound(exhausted)) return exhausted;
   had_exhausted_record_ = exhausted.ok();
   // A database that was never loaded or saved does not have these.

@@ -171,6 +171,7 @@ void CountRecord(int is_written, int /*version*/, int content_type, const void* 
   if (is_written != 0 || !is_type) return;
   if (*static_cast<const unsigned char*>(bytes) != SSL3_RT_HANDSHAKE) return;
   const std::uintptr_t count = HandshakeRecords(session) + 1;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): OpenSSL keeps a pointer, which points to nothing.
   SSL_set_app_data(session, reinterpret_cast<void*>(count));
   if (count > kHandshakeRecordsMax) BIO_set_fd(SSL_get_rbio(session), -1, BIO_NOCLOSE);
 }
