@@ -1,8 +1,8 @@
 // Assertions about our own state. Input from outside is never asserted on: it gets an error.
 //
 // WEIR_CHECK is always on; WEIR_DCHECK only where NDEBUG is not set (tests, fuzzers, sanitizers),
-// for the hot path. A failed one prints its text and place to standard error and aborts. One
-// condition each.
+// for the hot path. A failed assertion prints its condition, file and line to standard error and
+// aborts. Each one checks a single condition.
 #pragma once
 
 #include <cstdio>

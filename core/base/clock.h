@@ -12,8 +12,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Instant Now() const = 0;
-  // Only for measuring how long something takes: as cheap as the machine has it, from an origin of
-  // its own, and between threads it may go back a little.
+  // A time for measuring durations only, as cheap as the machine offers. Its origin is arbitrary,
+  // and it may go back a little between threads.
   [[nodiscard]] virtual Nanos Stopwatch() const { return Now().time_since_epoch(); }
 
  protected:

@@ -6,7 +6,7 @@
 
 namespace weir {
 
-// An addition costs what it costs to memory of one's own: no other thread writes it.
+// An addition needs no atomic read-modify-write: no other thread writes the counter.
 class Counter {
  public:
   void Add(std::uint64_t n = 1) noexcept {

@@ -5,8 +5,8 @@
 // denominator is not stored: it belongs to the limit (see Limit::emission) and is passed where it
 // matters, so a bucket spends 12 bytes and rounds nothing.
 //
-// Times over one denominator order as pairs. Pure; no overflow for whole parts that sum to less
-// than 2^63.
+// Times with the same denominator compare as pairs. Pure; no overflow for whole parts that sum to
+// less than 2^63.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// Heap bytes of a string or an array: its room, not its contents alone. Pure.
+// Heap bytes that a string or an array has allocated: its capacity, not its size. Pure.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// Numbers that only name something (an id, a generation), each kind a type of its own: no id of a
-// limit is taken for one of a policy, or counted with, by accident.
+// Numbers that only name something (an id, a generation), with a type for each kind, so that a
+// limit's id cannot be mistaken for a policy's id or used in arithmetic.
 //
 // Such a type is an enumeration without enumerators, `enum class LimitId : std::uint32_t {}`. It
-// compares and hashes as its number does, and costs what the number costs. Pure.
+// compares and hashes like its number, at the same cost. Pure.
 #pragma once
 
 #include <type_traits>
@@ -17,7 +17,7 @@ template <IdType Id>
   return static_cast<std::underlying_type_t<Id>>(id);
 }
 
-// The id after this one; after the greatest comes 0.
+// The id after `id`; after the greatest comes 0.
 template <IdType Id>
 [[nodiscard]] constexpr Id Next(Id id) noexcept {
   return static_cast<Id>(NumberOf(id) + 1);

@@ -24,7 +24,7 @@ struct UnixTime {
 
 using Instant = UnixTime::time_point;
 
-// The longest wait that a server may be set to allow.
+// The longest wait that a server can be configured to allow.
 inline constexpr Nanos kMaxWaitMax = std::chrono::hours{24};
 
 // Every Instant handed to a rule is in [Instant{}, kInstantMax]; 2^62 ns is in the year 2116. The
@@ -33,8 +33,8 @@ inline constexpr Nanos kMaxWaitMax = std::chrono::hours{24};
 // below 2^63.
 inline constexpr Instant kInstantMax{Nanos{(std::int64_t{1} << 62) - 1} - kMaxWaitMax};
 
-// Whole milliseconds, rounded up: who waits that long has waited at least `span`.
-// Requires: span >= 0.
+// Whole milliseconds, rounded up, so that a wait of the result lasts at least `span`. Requires:
+// span >= 0.
 [[nodiscard]] constexpr std::int64_t CeilMillis(Nanos span) noexcept {
   WEIR_DCHECK(span >= Nanos{0});
   constexpr std::int64_t kNanosPerMilli = 1'000'000;

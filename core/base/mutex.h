@@ -1,7 +1,7 @@
 // std::mutex that clang's thread safety analysis understands.
 //
-// Not absl::Mutex: Debian's abseil is not built for ThreadSanitizer, which then reports races that
-// are none.
+// Not absl::Mutex: Debian's abseil is not built for ThreadSanitizer, which then reports false
+// races.
 #pragma once
 
 #include <mutex>
@@ -21,7 +21,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// The thread that has it may take it again.
+// A mutex that its owner may lock again.
 class ABSL_LOCKABLE RecursiveMutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }

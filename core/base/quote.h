@@ -1,5 +1,4 @@
-// A word of the client's, as an error message shows it: in single quotes and cut to a length that
-// fits a line.
+// A client's word as error messages show it: in single quotes, cut to a length that fits a line.
 //
 // Control bytes are left in: the writer of a reply or of a log line escapes the whole line once.
 #pragma once
@@ -10,7 +9,7 @@
 
 namespace weir {
 
-// Bytes of a client's word that are echoed; what is longer ends in "...".
+// Bytes of a client's word that are echoed; a longer word ends in "...".
 inline constexpr std::size_t kQuotedBytesMax = 128;
 
 [[nodiscard]] inline std::string Quote(std::string_view word) {

@@ -1,7 +1,7 @@
-// Totals since the last reset, of counters that only their own threads write.
+// Totals since the last reset, for counters that only their own threads write.
 //
-// A reset takes nothing from the counters: it remembers their totals, which are subtracted from
-// then on. Totals are integers, or arrays and maps of totals; another type has an overload of
+// A reset leaves the counters as they are and remembers their totals, which are subtracted from
+// then on. Totals are integers, or arrays and maps of totals; any other type needs an overload of
 // ForEachNumber beside it.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace weir {
 
-// Calls visit(number, other) for each number of `totals` that `others` has, too. What a map lacks
-// counts as 0 and is added to it.
+// Calls visit(number, other) for each number of `totals` that `others` has, too. A number missing
+// from a map in `totals` is added to it as 0.
 template <typename Visit>
 void ForEachNumber(std::uint64_t& total, std::uint64_t other, Visit visit) {
   visit(total, other);
@@ -44,8 +44,9 @@ void AddTotals(Totals& totals, const Totals& others) {
 template <typename Totals>
 class SinceReset {
  public:
-  // Returns what was counted since the last reset, of these totals since the start. They were read
-  // while others counted, so those of the reset may be ahead by a little: then it is 0.
+  // Returns the counts since the last reset; `totals` are the counts since the start. Counters go
+  // on while they are read, so a total remembered by the reset may be slightly ahead of `totals`:
+  // the result is then 0.
   [[nodiscard]] Totals Of(Totals totals) const {
     MutexLock lock(mutex_);
     ForEachNumber(totals, at_reset_, [](std::uint64_t& total, std::uint64_t before) {

@@ -1,7 +1,7 @@
-// The little that absl::Status lacks here: an early return, and our string_view in its messages.
+// Two additions to absl::Status: an early return, and std::string_view in its messages.
 //
-// Debian's abseil has a string_view of its own, so a std::string_view does not convert to
-// absl::StrCat or to the absl::*Error() constructors; AbslView is the one place that converts.
+// Debian's abseil has its own string_view, so a std::string_view does not convert to absl::StrCat
+// or to the absl::*Error() constructors; AbslView is the one place that converts.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,4 @@
-// 128 bits, for products of two 64-bit numbers. Both of our compilers have the type; neither calls
-// it standard.
+// A 128-bit integer, for products of two 64-bit numbers: an extension of both of our compilers.
 #pragma once
 
 namespace weir {
