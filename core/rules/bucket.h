@@ -3,8 +3,8 @@
 // The algorithm gives the words their meaning (token_bucket.h: the theoretical arrival time). A
 // bucket of zeros is full under every algorithm, so an absent bucket and a default-constructed one
 // are the same thing. The highest bit of `high` belongs to no algorithm: the keeper of the bucket
-// may use it as a mark. Three words and not a 64-bit integer, because the table's slots are aligned
-// to 4 bytes.
+// may use it as a mark. It has three words, not a 64-bit integer, because the table's slots are
+// aligned to 4 bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Bucket {
 
 static_assert(sizeof(Bucket) == 12);
 
-// The bit of Bucket::high that belongs to the keeper of the bucket. The rules read around it and
-// write it as 0. The table's mark says that the bucket has changed since the last save.
+// The bit of Bucket::high that belongs to the keeper of the bucket. The rules ignore it and write
+// it as 0. The table's mark says that the bucket has changed since the last save.
 inline constexpr std::uint32_t kBucketMark = std::uint32_t{1} << 31;
 
 [[nodiscard]] constexpr bool IsMarked(const Bucket& bucket) noexcept {

@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// A retry_after that no time brings: the cost exceeds what the limit can ever hold. Greater than
-// every wait.
+// The retry_after of a cost that can never pass: it exceeds the most that the limit ever holds.
+// Greater than every wait.
 inline constexpr Nanos kNever = Nanos::max();
 
 // One limit's answer to one cost at one instant.
@@ -30,22 +30,23 @@ struct Verdict {
   std::int64_t remaining = 0;  // the fewest of all limits
   Nanos retry_after{0};        // until every limit would admit the same request: the longest
   Nanos reset_after{0};        // until every bucket is full: the longest
-  std::size_t limit_index =
-      0;  // the check that decided: the longest wait, else the fewest remaining; first of equals
-  // A bit a check, the first one's the lowest: it asks the bucket of an earlier one, with which it
-  // was decided as one.
+  // The check that decided: if denied the one with the longest wait, else the one with the fewest
+  // remaining; the first of equals.
+  std::size_t limit_index = 0;
+  // One bit per check, the first check's is the lowest: set if the check uses the same bucket as an
+  // earlier check. Such checks were decided together, as one.
   std::uint64_t repeated = 0;
-  // One a check, in order. `allowed` is what that limit said; the numbers are those after the
-  // verdict, so where the request is denied they are those of an untouched bucket.
+  // One per check, in order. `allowed` is that limit's own answer. The numbers are those after the
+  // verdict: if the request is denied, those of an untouched bucket.
   absl::InlinedVector<Decision, 4> decisions;
 
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// The answer to a request for as many tokens as there are.
+// The answer to a request for as many tokens as are available.
 struct Grant {
   std::int64_t granted = 0;
-  Verdict verdict;  // allowed: something was granted; retry_after: else, until one could be
+  Verdict verdict;  // allowed: granted > 0; retry_after: if not allowed, until one token could be
 };
 
 }  // namespace weir

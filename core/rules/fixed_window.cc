@@ -11,7 +11,7 @@ bool IsFull(FixedWindow window, Instant now) noexcept {
   return window.used == 0 || window.end <= now;
 }
 
-// The latest end that is believed or written has room beside the mark.
+// The latest end that is believed or written leaves the mark's bit free.
 static_assert(kInstantMax.time_since_epoch() <= Nanos::max() - 2 * kPeriodMax);
 
 // The end of the window that a charge at `now` opens.
@@ -20,7 +20,7 @@ Instant EndOfNew(const LimitShape& shape, Instant now) noexcept {
   return now + (shape.period - elapsed);
 }
 
-// The window that counts at `now`: the stored one, cut if it must be, or a new one.
+// The window in force at `now`: the stored window (clamped if it ends too late) or a new one.
 FixedWindow WindowAt(const LimitShape& shape, FixedWindow stored, Instant now) noexcept {
   if (IsFull(stored, now)) return {EndOfNew(shape, now), 0};
   if (stored.end <= now + 2 * shape.period) return stored;

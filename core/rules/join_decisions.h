@@ -1,4 +1,4 @@
-// The common verdict of all limits of a request.
+// Joins the decisions of all limits of a request into one verdict.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 
 namespace weir {
 
-// Joins the decisions that count: those of shadow limits only where there are no others. Requires:
-// verdict.decisions has `count`, of which `all_shadow` are or not, and verdict.allowed is set.
+// Decisions of shadow limits count only if all limits are shadow limits. Requires:
+// verdict.decisions has `count` elements, `all_shadow` is true if is_shadow(i) is for each of them,
+// and verdict.allowed is set.
 template <typename IsShadow>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void JoinDecisions(std::size_t count, bool all_shadow,
                                                        IsShadow is_shadow, Verdict& verdict) {

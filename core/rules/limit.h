@@ -1,5 +1,4 @@
-// A limit: what one key may do. `count` tokens per `period`, by one of three algorithms; or
-// anything
+// A limit on what one key may do: `count` tokens per `period` by one of three algorithms, anything
 // ("unlimited"), or nothing ("none").
 //
 // A Limit exists only when its arithmetic is exact and cannot overflow, so the rules that use it
@@ -43,8 +42,7 @@ static_assert(kInstantMax.time_since_epoch() + kMaxWaitMax <= Nanos::max() - 2 *
 // The numbers of a limit.
 struct LimitShape {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  bool aligned =
-      false;  // fixed window only: windows start at multiples of the period since the Unix epoch
+  bool aligned = false;    // fixed window only: start at multiples of the period since the epoch
   bool shadow = false;     // evaluated and counted, never denies
   std::int64_t count = 0;  // tokens per period
   Nanos period{0};
@@ -58,12 +56,12 @@ struct LimitShape {
   }
 };
 
-// A policy, by a number of its own.
+// The number that identifies a policy.
 enum class PolicyId : std::uint32_t {};
 inline constexpr PolicyId kNoPolicy{0};
 
-// The owner of a limit. A limit that a request spells out has none. A policy's limits are known by
-// the policy and their position in it, whatever their present numbers.
+// The owner of a limit. A limit written out in a request has none. A policy's limits are identified
+// by the policy and their position in it, whatever their present numbers.
 struct LimitOwner {
   PolicyId policy = kNoPolicy;
   std::uint32_t position = 0;
@@ -74,10 +72,10 @@ struct LimitOwner {
 // The owner of the one limit that CL.THROTTLE keeps for each key, whatever its parameters.
 inline constexpr LimitOwner kThrottleOwner{PolicyId{UINT32_MAX}, 0};
 
-// The identity of a bucket among those of its key. Of a limit without an owner all numbers belong
-// to it: a changed limit is a new, full bucket. Of an owned limit only what its bucket's meaning
-// depends on (algorithm, shadow; for windows period and aligned), so that new numbers keep every
-// caller's debt.
+// The identity of a bucket among the buckets of its key. For a limit without an owner, all numbers
+// belong to the identity: a changed limit has a new, full bucket. For an owned limit, only the
+// fields that give its bucket a meaning do (algorithm, shadow; for windows period and aligned), so
+// that every caller's debt survives a change of numbers.
 struct LimitIdentity {
   LimitShape shape;
   LimitOwner owner;
@@ -105,11 +103,11 @@ class Limit {
   [[nodiscard]] static Limit Unlimited() { return Limit({.algorithm = Algorithm::kUnlimited}); }
   [[nodiscard]] static Limit None() { return Limit({.algorithm = Algorithm::kNone}); }
 
-  // The same limit as its owner's. `greatest_capacity`: the most that the owner's limit in this
-  // place has ever held (see outgrown).
+  // The same limit, owned by `owner`. `greatest_capacity`: the greatest capacity that the owner's
+  // limit in this position has ever had (see outgrown).
   [[nodiscard]] Limit OwnedBy(LimitOwner owner, Nanos greatest_capacity = Nanos{0}) const;
-  // The same limit that only watches: "@policy,shadow" denies no request, not even those that the
-  // policy bans ("none").
+  // The same limit as a shadow limit. "@policy,shadow" denies no request, not even if the policy's
+  // limit is "none".
   [[nodiscard]] Limit AsShadow() const;
 
   [[nodiscard]] const LimitShape& shape() const noexcept { return shape_; }
@@ -118,8 +116,9 @@ class Limit {
   [[nodiscard]] LimitOwner owner() const noexcept { return owner_; }
   // The time that a full token bucket is worth, rounded up; 0 for windows.
   [[nodiscard]] Nanos capacity() const noexcept { return Nanos{Ceil(emission_.capacity)}; }
-  // The time by which a token bucket's owner has lowered its capacity: a bucket may still owe what
-  // the greatest one let it take. 0 where it never held more, and for windows.
+  // The time by which an owner has lowered a token bucket's capacity below its greatest: the bucket
+  // may still owe what the greatest capacity let it take. 0 if it was never lowered, and for
+  // windows.
   [[nodiscard]] Nanos outgrown() const noexcept { return outgrown_; }
   [[nodiscard]] LimitIdentity identity() const noexcept;
 
@@ -128,7 +127,7 @@ class Limit {
     if (owner_ == LimitOwner{}) return *this == other;
     return owner_ == other.owner_ && identity() == other.identity();
   }
-  // True if some requests leave a trace: all but unlimited and none.
+  // True for the limits that need a bucket: all but unlimited and none.
   [[nodiscard]] bool has_bucket() const noexcept {
     return shape_.algorithm < Algorithm::kUnlimited;
   }

@@ -4,7 +4,7 @@ namespace weir {
 
 void CountDecision(LimitCounters& counts, const Limit& limit, const Decision& decision,
                    bool request_passed) noexcept {
-  constexpr std::int64_t kNearFraction = 5;  // a fifth is left: 80 % are in use
+  constexpr std::int64_t kNearFraction = 5;  // a fifth is left: 80 % is in use
   if (!decision.allowed) {
     (limit.shape().shadow ? counts.shadow_denied : counts.denied).Add();
   } else if (request_passed) {

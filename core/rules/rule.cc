@@ -22,8 +22,7 @@ Nanos BelievedWait(const Limit& limit, Nanos max_wait) noexcept {
   return std::max(kDebtMax - Nanos{limit.emission().capacity.whole}, Nanos{0});
 }
 
-// The answer of a limit without a bucket: nothing is ever taken from "unlimited", nothing is ever
-// in "none".
+// The answer of a limit without a bucket: "unlimited" always has tokens, "none" never has any.
 Step Always(bool allowed) noexcept {
   Step step;
   step.decision.allowed = allowed;

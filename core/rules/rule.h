@@ -1,8 +1,8 @@
-// Decides a bucket by the rule of its limit, whatever the algorithm.
+// The rule of any limit: calls the rule of the limit's algorithm.
 //
-// Each algorithm has a file of its own (token_bucket.h, fixed_window.h, sliding_window.h) with its
-// rule and its laws; here is only the choice between them, and the two limits that have no bucket.
-// Pure and total, as they are. Requires everywhere: now in [Instant{}, kInstantMax], max_wait in
+// Each algorithm has its own file (token_bucket.h, fixed_window.h, sliding_window.h) with its rule
+// and its laws. This file chooses between them, and answers for the two limits without a bucket.
+// Pure and total, like the rules. Requires everywhere: now in [Instant{}, kInstantMax], max_wait in
 // [0, kMaxWaitMax].
 #pragma once
 
@@ -15,28 +15,28 @@
 
 namespace weir {
 
-// Decides `cost` tokens and says what the bucket becomes. An absent bucket is Bucket{}; so is that
-// of a limit that has none. Patience is for token buckets (RL.WAIT) and 0 elsewhere. The bucket of
-// CL.THROTTLE is believed up to kDebtMax from now, whatever max_wait is: a debt lasts, as in
-// redis-cell, although the next request may bring smaller numbers. That of a policy is believed up
-// to the greatest capacity that its limit has had (Limit::outgrown).
+// Decides `cost` tokens and returns the bucket after the decision. Bucket{} stands for an absent
+// bucket, and for the bucket of a limit that has none. Patience is for token buckets (RL.WAIT) and
+// 0 elsewhere. A bucket of CL.THROTTLE is believed up to kDebtMax from now, whatever max_wait is: a
+// debt lasts, as in redis-cell, although the next request may bring smaller numbers. A bucket of a
+// policy is believed up to the greatest capacity that its limit has had (Limit::outgrown).
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait, Nanos patience = Nanos{0}) noexcept;
 
-// The bucket after `cost` tokens were given back: never past full.
+// Returns the bucket after `cost` tokens were given back: never more than full.
 [[nodiscard]] Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                  Nanos max_wait) noexcept;
 
-// True when the bucket is as good as absent. Goes by the limit's identity alone (limit.h).
+// True when the bucket is as good as absent. Depends on the limit's identity alone (limit.h).
 [[nodiscard]] bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
-// The used share of what the limit holds, in parts of kWholeShare: of a token bucket the time to
-// full, of its capacity; of a window the tokens in use, of its count. A debt counts as all. Half
-// where the limit is CL.THROTTLE's, whose bucket has no capacity of its own.
+// The used share of a limit, as a fraction of kWholeShare: for a token bucket its time to full
+// divided by its capacity, for a window its tokens in use divided by its count. A debt counts as
+// the whole. A bucket of CL.THROTTLE has no fixed capacity, so it counts as half unless it is full.
 inline constexpr std::int64_t kWholeShare = 1 << 30;
 [[nodiscard]] std::int64_t UsedShare(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
-// Until IsFull, and 0 when it is; by the limit's identity alone.
+// The time until IsFull; 0 if the bucket is full. Depends on the limit's identity alone.
 [[nodiscard]] Nanos TimeToFull(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
 }  // namespace weir

@@ -10,10 +10,10 @@ namespace {
 
 static_assert(kWindowCountMax < kBucketMark, "a count lies beside the mark");
 
-// The windows that count at an instant.
+// The windows in force at an instant.
 struct View {
   SlidingWindow window;
-  Nanos until_end{0};  // of that window; above the period where it is yet to begin
+  Nanos until_end{0};  // of that window; above the period if it has not begun
   bool cut = false;
 };
 
@@ -55,7 +55,7 @@ std::int64_t RoomIn(const LimitShape& shape, const View& view) noexcept {
   return shape.count - view.window.used - view.window.before + faded;
 }
 
-// Until `cost` passes. Requires: it is denied, and at most the count.
+// The wait until `cost` passes. Requires: it is denied, and at most the count.
 Nanos WaitOf(const LimitShape& shape, const View& view, std::int64_t cost) noexcept {
   const std::int64_t room = shape.count - view.window.used - cost;
   if (room >= 0) {
@@ -68,7 +68,7 @@ Nanos WaitOf(const LimitShape& shape, const View& view, std::int64_t cost) noexc
   return view.until_end + shape.period - Nanos{Share(spare, shape.period, view.window.used)};
 }
 
-// Until nothing is in use.
+// The wait until nothing is in use.
 Nanos ResetOf(const LimitShape& shape, const View& view) noexcept {
   if (view.window.used > 0) return view.until_end + shape.period;
   return view.window.before > 0 ? view.until_end : Nanos{0};

@@ -1,8 +1,8 @@
 // Sliding window: two aligned windows, the earlier one fading as the later one passes.
 //
-// Windows are those between the multiples of the period since the Unix epoch. What the window
-// before this one admitted counts in proportion to its overlap with the last period; what this one
-// admitted counts whole:
+// Windows begin at the multiples of the period since the Unix epoch. The tokens of the window
+// before this one count in proportion to its overlap with the last period; those of this window
+// count whole:
 //
 //           window n - 1             window n             window n + 1
 //     [------- before -------)[---- used ----+--------)[-------------
@@ -13,39 +13,39 @@
 //     estimate = used + before * overlap / period              overlap = period - elapsed
 //     admit  iff  estimate + cost <= count                     admitted: used := used + cost
 //
-// The estimate is a fraction and is compared as one: multiplied by the period, everything is a
-// whole number. `used` and `cost` are whole, so the whole tokens that have faded are all there is
-// to know:
+// The estimate is a fraction and is never rounded: multiplied by the period, everything is a whole
+// number. `used` and `cost` are whole, so it is enough to know how many whole tokens have faded:
 //
 //     room = count - used - before + floor(before * elapsed / period)
 //     admit  iff  cost <= room
 //
 // The estimate never grows while nothing is charged: it fades to `used` at the end of the window,
-// goes on from there as the new `before`, and is 0 one window later. So a denied cost passes at one
-// whole nanosecond and at no earlier one:
+// goes on from there as the new `before`, and is 0 one window later. So there is a first whole
+// nanosecond at which a denied cost passes:
 //
 //     used + cost <= count    end of window n     - floor((count - used - cost) * period / before)
 //     else                    end of window n + 1 - floor((count - cost) * period / used)
 //
 // In the first case `before` must fade, in the second the present window must end and then fade.
 //
-// Promises, and limits of them. It is the estimate that is kept at or below `count`, which takes
-// the earlier tokens as evenly spread. They need not be: in any aligned window at most `count`
-// tokens are admitted, but in some other period nearly twice as many can be, up to 2 * count - 1
-// (all at the end of a window, all but one again when they have nearly faded). Who needs a strict
-// bound takes a token bucket with burst=1. The numbers are those of admitted minus refunded.
+// The law and its bounds: the rule keeps the estimate at or below `count`, and the estimate assumes
+// that the earlier tokens were spread evenly. They need not be. An aligned window admits at most
+// `count` tokens, but some other period may admit nearly twice as many, up to 2 * count - 1 (all at
+// the end of a window, and all but one again when those have nearly faded). A token bucket with
+// burst=1 gives a strict bound. Refunded tokens are subtracted in all of these numbers.
 //
-// The bucket is the window's number (`low`: floor(now / period) modulo 2^32), what it has admitted
-// (`high`) and what the one before it has (`extra`). Numbers are compared as signed differences
-// modulo 2^32. Full: the estimate is 0.
+// The bucket is a window's number (`low`: floor(now / period) modulo 2^32), the tokens admitted in
+// that window (`high`) and those admitted in the window before it (`extra`). Window numbers are
+// compared as signed differences modulo 2^32. The bucket is full when the estimate is 0.
 //
-// Time that goes back: the window that follows the present one counts as the current one, as it was
-// at its start, so going back by up to one period makes no token. The clamp: a number later than
-// that can only be foreign, damaged, from before a longer step back, or so old that it came round
-// (2^31 windows: 24 days of the shortest). It is cut to the present window and the two counts to
-// the limit's, so that it delays by two periods at most and never locks out.
+// Time that goes back: if the stored window is the one after the present window, it counts as the
+// current one, at its start. So a step back of up to one period creates no tokens. The clamp: a
+// later number can only be foreign, damaged, from before a longer step back, or so old that it
+// wrapped around (2^31 windows: 24 days of the shortest). Such a number is cut to the present
+// window, and both counts to the limit's count, so that the bucket delays callers by two periods at
+// most and never locks them out.
 //
-// A count may exceed the limit's only where that was lowered under the bucket: it fades like any.
+// The bucket's counts may exceed the limit's count only after that was lowered: they fade as usual.
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): two divisions, a third in a denial;
 // 64-bit where the numbers fit. Nothing overflows: counts are below 2^32 and periods at most 2^58,
@@ -65,26 +65,27 @@ namespace weir {
 
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
 // reset_after are those of the returned bucket; remaining is rounded down to whole tokens. A cost
-// of 0 is a look: always admitted, the bucket returned as it came. A cost may be the sum of several
-// checks' costs, saturated at 2^64-1; one above the count is always denied. Requires: a sliding
-// window limit, now in [Instant{}, kInstantMax].
+// of 0 only looks: it is always admitted, and the bucket is returned unchanged. A cost may be the
+// sum of several checks' costs, saturated at 2^64-1; a cost above the count is always denied.
+// Requires: a sliding window limit, now in [Instant{}, kInstantMax].
 [[nodiscard]] Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost) noexcept;
 
 // True when the bucket is as good as absent. Requires: as above.
 [[nodiscard]] bool IsSlidingWindowFull(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
-// The bucket with `cost` tokens given back, as far as this window has admitted them; what the one
-// before it admitted stays. Where there is nothing to give back, and for a cost of 0, the bucket as
-// it came; a bucket with nothing left in use is the default-constructed one. Requires: as above.
+// Gives `cost` tokens back to the present window, or all that it has admitted if those are fewer;
+// the tokens of the window before it stay. If there is nothing to give back, or the cost is 0, the
+// bucket is returned unchanged. A bucket with nothing left in use becomes the default-constructed
+// one. Requires: as above.
 [[nodiscard]] Bucket RefundSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                                          std::uint64_t cost) noexcept;
 
-// The bytes of a bucket, read.
+// A bucket's bytes as fields.
 struct SlidingWindow {
   std::uint32_t number = 0;  // floor(instant / period) modulo 2^32
   std::uint32_t used = 0;    // tokens admitted in it; below 2^31
-  std::uint32_t before = 0;  // in the window before it; below 2^31, but for foreign bytes
+  std::uint32_t before = 0;  // in the window before it; below 2^31 except in foreign bytes
 
   friend bool operator==(const SlidingWindow&, const SlidingWindow&) = default;
 };

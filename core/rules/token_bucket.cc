@@ -94,7 +94,7 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
   if (base <= horizon) {
     step.decision.remaining = TokensIn(emission, Subtract(horizon, base, denominator));
   }
-  // Not in a release: they would cost 0.3 % of a request with three limits.
+  // Only in debug builds: these two would cost 0.3 % of a request with three limits.
   WEIR_DCHECK(step.decision.remaining <= limit.shape().burst);
   WEIR_DCHECK(step.decision.remaining >= 0);
   step.decision.reset_after = Nanos{Ceil(Subtract(base, present, denominator))};

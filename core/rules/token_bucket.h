@@ -1,8 +1,8 @@
-// Token bucket as one time (GCRA, virtual scheduling): no counter, no refill, no timer.
+// Token bucket, stored as one time (GCRA, virtual scheduling): no counter, no refill, no timer.
 //
 // The bucket is its theoretical arrival time (TAT), the instant at which it is full again. A
-// request of `cost` tokens moves it `cost` emission intervals later, and passes if it then lies at
-// most the capacity past now:
+// request of `cost` tokens moves the TAT `cost` emission intervals later, and passes if the result
+// is at most `capacity` after now:
 //
 //     base = max(TAT, now)       next = base + cost * E       admit  iff  next <= now + capacity
 //
@@ -14,8 +14,9 @@
 // exactly that.
 //
 // The clamp: a stored time later than now + capacity + max_wait can only be foreign, damaged or
-// older than a lowered limit. It is cut to that, so that it delays and never locks out. (rule.h
-// passes a larger max_wait for buckets that outlive their numbers: CL.THROTTLE's and policies'.)
+// older than a lowered limit. It is cut to that time, so that the bucket delays callers and never
+// locks them out. (rule.h passes a larger max_wait for buckets whose limit may change: those of
+// CL.THROTTLE and of policies.)
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): one division, 64-bit where the
 // numbers fit. Source: ITU-T I.371, virtual scheduling algorithm. Tested by token_bucket_test.cc,
@@ -33,24 +34,24 @@
 
 namespace weir {
 
-// The longest debt of a bucket that belongs to no one limit: 36 years.
+// The longest debt of a bucket that several limits share (CL.THROTTLE): 36 years.
 inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
 
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
-// reset_after are those of the returned bucket. A cost of 0 is a look: always admitted, the bucket
-// returned as it came. A cost may be the sum of several checks' costs; a sum that saturates at
-// 2^64-1 is above every burst, so it is always denied. Requires: a token bucket limit, now in
-// [Instant{}, kInstantMax], patience in [0, max_wait], max_wait such that capacity + max_wait is at
-// most kCapacityMax + kMaxWaitMax.
+// reset_after are those of the returned bucket. A cost of 0 only looks: it is always admitted, and
+// the bucket is returned unchanged. A cost may be the sum of several checks' costs; a sum that
+// saturates at 2^64-1 is above every burst, so it is always denied. Requires: a token bucket limit,
+// now in [Instant{}, kInstantMax], patience in [0, max_wait], max_wait such that capacity +
+// max_wait is at most kCapacityMax + kMaxWaitMax.
 //
-// With patience the tokens may be future ones, reserved now: admit iff next <= now + capacity +
-// patience. An admission whose retry_after is above 0 is such a reservation; after that time its
-// tokens are there.
+// With patience a request may reserve future tokens: admit iff next <= now + capacity + patience.
+// An admission whose retry_after is above 0 is such a reservation; its tokens are there after that
+// time.
 [[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                      std::uint64_t cost, Nanos max_wait,
                                      Nanos patience = Nanos{0}) noexcept;
 
-// Gives `cost` tokens back: the TAT moves as much earlier as they had moved it later, never before
+// Gives `cost` tokens back: moves the TAT earlier by the time that they had added, but not before
 // now. Requirements as above.
 [[nodiscard]] Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost, Nanos max_wait) noexcept;
@@ -58,8 +59,8 @@ inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
 // True when the bucket is as good as absent. The limit is not needed: the bucket holds its TAT.
 [[nodiscard]] bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept;
 
-// The TAT in a bucket, and the bucket of a TAT. A fraction that the denominator does not reach (the
-// limit changed under the bucket) reads as the greatest that it has: less than 1 ns, once.
+// The TAT in a bucket, and the bucket of a TAT. A stored numerator that is not below the
+// denominator (the limit has changed since) is read as denominator - 1: an error below 1 ns, once.
 [[nodiscard]] inline ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
   const std::uint64_t high = bucket.high & ~kBucketMark;
   return {static_cast<std::int64_t>(high << 32 | bucket.low),

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kCellMax = std::numeric_limits<std::uint32_t>::max();
 
-// The greatest count that a cell can hold.
+// The count, cut to the greatest that a cell can hold.
 std::uint32_t Capped(std::uint64_t count) noexcept {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, kCellMax));
 }
@@ -50,7 +50,7 @@ bool TopKeys::IsRefused(const Cell& cell) const {
          (std::uint64_t{cell.count} + 1) * capacity_ <= added_;
 }
 
-// Where there is room, or the cell seems to have come up to the least count.
+// Called while there is room, or if the cell may have reached the smallest tracked count.
 void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash) {
   MutexLock lock(mutex_);
   if (counted_.size() < capacity_) {
@@ -68,7 +68,7 @@ void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash)
   Count(least, error, key, hash);
 }
 
-// Counts a key where there was room, or in the place of one that it has come up more often than.
+// Tracks a key in a new place, or in the place of an evicted key.
 void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
                     std::uint64_t hash) {
   WEIR_CHECK(error >= counted.count.value());
@@ -99,7 +99,7 @@ std::size_t TopKeys::PlaceOfLeast() const {
   return static_cast<std::size_t>(least - counted_.begin());
 }
 
-// How often a key that is not counted may have come up.
+// The most often that an untracked key may have come up.
 std::uint64_t TopKeys::UnseenMax() const {
   if (counted_.size() < capacity_) return 0;
   return std::max<std::uint64_t>(counted_[PlaceOfLeast()].count.value(),
@@ -120,10 +120,10 @@ std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketche
                                          std::size_t rows_max) {
   struct Sum {
     Row row;
-    std::uint64_t unseen = 0;  // what the sketches that count it would add if they did not
+    std::uint64_t unseen = 0;  // what the sketches that track it would add if they did not
   };
   absl::flat_hash_map<std::uint64_t, Sum> sums;
-  std::uint64_t unseen = 0;  // how often a key that no sketch counts may have come up
+  std::uint64_t unseen = 0;  // how often a key that no sketch tracks may have come up
   for (const TopKeys* sketch : sketches) {
     MutexLock lock(sketch->mutex_);
     if (sketch->cleared_.load(std::memory_order_relaxed)) continue;

@@ -1,19 +1,19 @@
-// The keys that come up most, in bounded memory: a Filtered Space-Saving sketch.
+// The keys that come up most often, in bounded memory: a Filtered Space-Saving sketch.
 //
-// It counts `capacity` keys. One that is not among them is counted by its cell of the filter, which
-// it shares with others. When the cell has come up to the least count, the next key of it takes the
-// place of the one that has that count, and the cell's count is the error that it may carry. So
-// that no choice of keys makes this dear, a place is taken at most at every 256th addition, by one
-// whose cell stands at least as high as those that were refused meanwhile; but what has come up
-// N / capacity times is never refused. With N additions:
+// It tracks `capacity` keys. Any other key is counted by its cell of a filter, which it shares with
+// more keys. Once a cell's count has reached the smallest tracked count, the next key of the cell
+// evicts the tracked key with that count and inherits the cell's count as its error. Evictions are
+// rationed, so that no choice of keys makes additions expensive: at most one in 256 additions may
+// evict, and its cell must count at least as much as every cell refused since the last eviction. A
+// key that has come up N / capacity times is never refused. With N additions:
 //     estimate - error <= true count <= estimate        error <= 2 * N / capacity
 // and a key that came up more than 2 * N / capacity times is always there. Sources: Metwally,
 // Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in data streams"
 // (2005); Homem and Carvalho, "Finding top-k elements in data streams" (2010), for the filter.
 //
-// Memory: about 300 bytes a key. Cost of an addition: a look at the cell, and for a counted key a
-// look-up. Where a place is taken: a lock and a look at every count. One thread owns a sketch and
-// adds to it; any thread may clear it and read it.
+// Memory: about 300 bytes per tracked key. Cost of an addition: a read of the cell, and a look-up
+// if the key is tracked; an eviction takes a lock and reads every count. One thread owns a sketch
+// and adds to it; any thread may clear it and read it.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@
 namespace weir {
 
 inline constexpr std::size_t kTopKeysMax = 1000;
-inline constexpr std::size_t kTopKeyBytesMax = 128;  // of a key's text; what is longer is cut
+inline constexpr std::size_t kTopKeyBytesMax = 128;  // of a key's text; longer keys are cut
 
 class TopKeys {
  public:
@@ -43,27 +43,28 @@ class TopKeys {
   TopKeys(const TopKeys&) = delete;
   TopKeys& operator=(const TopKeys&) = delete;
 
-  // For the owner. `hash` stands for the key, here and where sketches are merged; from a keyed
-  // hash, so that a client cannot choose which keys are counted together.
+  // Only for the owner. `hash` identifies the key, here and where sketches are merged. It must be a
+  // keyed hash, so that a client cannot choose which keys are counted together.
   void Add(std::string_view key, std::uint64_t hash);
-  // From now on nothing has been added. The owner forgets it at its next addition.
+  // Empties the sketch for all readers. The owner frees its contents at the next addition.
   void Clear() noexcept { cleared_.store(true, std::memory_order_relaxed); }
 
   struct Row {
     std::string key;          // its first kTopKeyBytesMax bytes
     std::uint64_t count = 0;  // estimate: not less than the true count
-    std::uint64_t error = 0;  // the estimate is at most so much too great
+    std::uint64_t error = 0;  // the estimate exceeds the true count by at most this
 
     friend bool operator==(const Row&, const Row&) = default;
   };
   // The merged rows of several sketches: the `rows_max` keys with the greatest estimates, greatest
-  // first, equals by key. A key that a full sketch does not count may have come up there as often
-  // as the least that it counts, or as the highest cell: that is added to estimate and error.
+  // first, equals by key. A key that a full sketch does not track may have come up there as often
+  // as the smallest tracked count or the highest refused cell says: that is added to its estimate
+  // and error.
   [[nodiscard]] static std::vector<Row> Merge(std::span<const TopKeys* const> sketches,
                                               std::size_t rows_max);
 
  private:
-  // The owner changes it under the lock, but for the count.
+  // A tracked key. The owner changes it under the lock, except for the count.
   struct Counted {
     std::uint64_t hash = 0;
     Counter count;
@@ -71,14 +72,14 @@ class TopKeys {
     std::string key;
   };
 
-  struct AsItIs {  // of what is a hash already
+  struct AsItIs {  // for keys that are hashes already
     std::size_t operator()(std::uint64_t hash) const noexcept { return hash; }
   };
 
   struct Cell {
-    // Not less than what any key of the cell came up while it was not counted.
+    // At least the number of times that any key of the cell came up while it was not tracked.
     std::uint32_t count = 0;
-    std::uint32_t counted = 0;  // keys of the cell that are; with none there is nothing to look up
+    std::uint32_t counted = 0;  // tracked keys of the cell; at 0 no look-up is needed
   };
 
   [[nodiscard]] Cell& CellOf(std::uint64_t hash) { return filter_[hash & (filter_.size() - 1)]; }
@@ -91,8 +92,8 @@ class TopKeys {
   [[nodiscard]] std::uint64_t UnseenMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget();
 
-  // Cells for each key that is counted, rounded up to a power of two in all. More of them tell keys
-  // apart better, and cost cache.
+  // Cells per tracked key; their total is rounded up to a power of two. More cells separate keys
+  // better, and take more cache.
   static constexpr std::size_t kCellsPerKey = 8;
   static constexpr std::uint64_t kAdditionsPerPlace = 256;
 
@@ -102,13 +103,13 @@ class TopKeys {
   mutable Mutex mutex_;
   std::deque<Counted> counted_ ABSL_GUARDED_BY(mutex_);
 
-  // The owner's.
+  // Only the owner reads and writes these.
   std::vector<Cell> filter_;
   absl::flat_hash_map<std::uint64_t, Counter*, AsItIs> counts_;  // of counted_, by hash
   std::uint64_t added_ = 0;
-  std::uint64_t next_place_ = 0;  // from so many additions on a place may be taken
-  // What a cell has to come up to for more than being raised: the least count, as it was when it
-  // was looked for last, or the highest cell refused since. 0 while there is room.
+  std::uint64_t next_place_ = 0;  // from this many additions on, an eviction is possible
+  // A cell below this count is only incremented: the smallest tracked count when it was last
+  // determined, or the highest cell refused since. 0 while there is room.
   std::uint32_t bar_ = 0;
 };
 
