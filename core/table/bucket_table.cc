@@ -9,9 +9,9 @@
 namespace weir {
 namespace {
 
-// True if what was true of `before`, that it is full from some time on, need not be true of
-// `after`. A token bucket and a fixed window begin with a time: a later one is full later. What a
-// sliding window's numbers mean depends on its limit, so of it this is always so.
+// True if `after` may be full earlier than `before` was. A token bucket and a fixed window begin
+// with a time, and a later time is full later. The numbers of a sliding window mean nothing without
+// its limit, so the answer is always true.
 bool WentBack(Algorithm algorithm, const Bucket& before, const Bucket& after) {
   if (algorithm == Algorithm::kSlidingWindow) return true;
   const auto order = [](const Bucket& bucket) {
@@ -43,7 +43,7 @@ void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Buc
   WEIR_DCHECK(&slot == Find(key));
   if (Unmarked(slot) == value) return;
   const bool went_back = WentBack(algorithm, slot, value);
-  // Of a sliding window every note says that it went back, so one is enough.
+  // Every note of a sliding window says that it went back, so one note is enough.
   if (!IsMarked(slot) || (went_back && algorithm != Algorithm::kSlidingWindow)) {
     changes_.Add({key, algorithm, went_back}, slots_.size());
   }
@@ -63,7 +63,7 @@ void Partition::NoteAgain(const NotedChange& change) {
 
 void Partition::Shrink(std::size_t capacity_max) {
   if (slots_.capacity() > capacity_max) slots_.rehash(0);
-  constexpr std::size_t kSlotsKept = 16;  // below this an allocation is not worth the trouble
+  constexpr std::size_t kSlotsKept = 16;  // smaller maps are not worth an allocation
   if (slots_.capacity() <= kSlotsKept || slots_.size() >= slots_.capacity() / 4) return;
   // Room for as many again, so that it does not grow at the next insert.
   absl::flat_hash_map<SlotKey, Bucket, SlotHash> smaller(2 * slots_.size());
@@ -78,7 +78,7 @@ void BucketTable::PrefetchPartition(const KeyHash& key) const noexcept {
   __builtin_prefetch(guarded + 64, 1);
 }
 
-// Those of the first limits (SlotHash::kNeighbours), which are mostly all.
+// Fetches the buckets of the first limits (SlotHash::kNeighbours), usually all.
 void BucketTable::PrefetchBuckets(const KeyHash& key) noexcept {
   Guarded& guarded = partitions_[key.partition];
   if (!guarded.mutex.TryLock()) return;

@@ -1,10 +1,10 @@
-// All buckets: 4,096 partitions, each an abseil hash map with a lock of its own.
+// All buckets: 4,096 partitions, each an abseil hash map with its own lock.
 //
 // A slot is {key hash 8, limit id 4, bucket 12} = 24 bytes, whatever the key's length. With one
 // byte of control and a load between 7/16 and 7/8, a bucket costs 29 to 57 bytes of memory. One map
 // of ten million would stop the world for seconds whenever it grows; 4,096 small ones each pause
-// for microseconds, and their locks are rarely contended. A key's buckets all lie in one partition,
-// so they can be enumerated: by a scan of it (2,400 slots at 10 M buckets).
+// for microseconds, and their locks are rarely contended. All buckets of a key lie in one
+// partition, so a scan of that partition finds them (2,400 slots at 10 M buckets).
 //
 // The table stores and finds; it knows neither limits nor time. Every access needs the lock of its
 // partition:
@@ -37,17 +37,17 @@
 
 namespace weir {
 
-// One of the 4,096. Not thread-safe: its lock is held around every call.
+// One of the 4,096 partitions. Not thread-safe: the caller holds its lock.
 class Partition {
  public:
   // The bucket, or null. The pointer is good until the next Insert or Erase.
   [[nodiscard]] Bucket* Find(SlotKey key) noexcept;
-  // Fetches what Find will look at into the cache.
+  // Fetches the memory that Find will read into the cache.
   void Prefetch(SlotKey key) const noexcept { slots_.prefetch(key); }
   // Requires: absent.
   void Insert(SlotKey key, Bucket bucket);
   void Erase(SlotKey key);
-  // Makes room, so that so many inserts do not grow it.
+  // Makes room for `slots` slots in all, so that inserts up to there do not grow the map.
   void Reserve(std::size_t slots) { slots_.reserve(slots); }
 
   // Calls visit(SlotKey, Bucket) for every slot and erases those for which it returns true. Returns
@@ -61,9 +61,9 @@ class Partition {
     std::size_t next = 0;  // where the next call goes on; kNoMore: all slots were visited
   };
   static constexpr std::size_t kNoMore = std::numeric_limits<std::size_t>::max();
-  // The same for `visits_max` slots, from the `first`th of the map's order on. Slots that come or
-  // go between two calls may move others across that place. Cost: besides the visits, about 1 ns
-  // for each slot before the first.
+  // Like EraseIf, for `visits_max` slots from the `first`th in the map's order on. Inserts and
+  // erasures between two calls may move slots across that position. Cost: besides the visits, about
+  // 1 ns for each slot before the first.
   template <typename Visit>
   Erased EraseSome(std::size_t first, std::size_t visits_max, Visit visit) {
     if (first >= slots_.size()) return {0, kNoMore};
@@ -90,20 +90,21 @@ class Partition {
     for (const auto& [key, bucket] : slots_) visit(key, bucket);
   }
 
-  // --- What the next save has to write (change_list.h) ---
+  // --- Changes for the next save (change_list.h) ---
 
-  // Gives the bucket in a slot of this partition another value and notes it.
+  // Changes the bucket in a slot of this partition and notes the change.
   void ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
   // Requires: absent.
   void InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket);
-  // Notes that a bucket goes that was not full, or cannot be told to be full without its limit.
+  // Notes the erasure of a bucket that was not full, or that cannot be recognised as full without
+  // its limit.
   void NoteErased(SlotKey key, Algorithm algorithm) {
     changes_.Add({key, algorithm, true}, slots_.size());
   }
-  // Notes it again: the save failed.
+  // Notes a taken change again, after a failed save.
   void NoteAgain(const NotedChange& change);
-  // Calls visit(NotedChange, const Bucket*) for what was noted since, in its order, with the bucket
-  // or null where it is gone. The marks go with it.
+  // Calls visit(NotedChange, const Bucket*) for each noted change, in the order of MakeDistinct;
+  // the bucket is null if it is gone. Removes the notes and the marks.
   template <typename Visit>
   void TakeChanges(Visit visit) {
     changes_.Take([&](const NotedChange& change) {
@@ -112,8 +113,8 @@ class Partition {
       visit(change, bucket);
     });
   }
-  // Instead of TakeChanges: calls visit(SlotKey, Bucket) for every slot, without its mark, and
-  // forgets what was noted.
+  // Instead of TakeChanges: calls visit(SlotKey, Bucket) for every slot. Removes the notes and the
+  // marks.
   template <typename Visit>
   void TakeEverything(Visit visit) {
     changes_.Clear();
@@ -129,8 +130,8 @@ class Partition {
     return changes_.overflowed() ? slots_.size() : changes_.size();
   }
 
-  // Gives memory back where less than a quarter is in use, or `capacity_max` slots would do as
-  // well. Cost: a rehash of what is left.
+  // Gives memory back if the map has more than `capacity_max` slots or less than a quarter of them
+  // is in use. Cost: a rehash of the remaining slots.
   void Shrink(std::size_t capacity_max = std::numeric_limits<std::size_t>::max());
 
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
@@ -138,7 +139,7 @@ class Partition {
 
   [[nodiscard]] CrowdedKeys& crowded_keys() noexcept { return crowded_keys_; }
 
-  // The latest time as of which the limiter has changed something here.
+  // The latest execution time of the limiter's changes to this partition.
   [[nodiscard]] Instant decision_time() const noexcept { return decision_time_; }
   void AdvanceDecisionTime(Instant now) noexcept { decision_time_ = std::max(decision_time_, now); }
 
@@ -157,14 +158,14 @@ class BucketTable {
   BucketTable(const BucketTable&) = delete;
   BucketTable& operator=(const BucketTable&) = delete;
 
-  // Requires: this thread has its lock.
+  // Requires: this thread holds its lock.
   [[nodiscard]] Partition& partition(std::size_t index) noexcept {
     WEIR_DCHECK(index < kPartitionCount);
     return partitions_[index].partition;
   }
 
   // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
-  // first has fetched. Neither waits for a lock. Requires: this thread has none.
+  // first has fetched. Neither waits for a lock. Requires: this thread holds none.
   void PrefetchPartition(const KeyHash& key) const noexcept;
   void PrefetchBuckets(const KeyHash& key) noexcept;
 
@@ -174,8 +175,8 @@ class BucketTable {
   friend class TableIsolation;
   template <std::size_t kKeys>
   friend class KeysLock;
-  struct alignas(
-      64) Guarded {  // a cache line each: threads on neighbours do not disturb one another
+  // Aligned to a cache line, so that threads on neighbouring partitions do not disturb each other.
+  struct alignas(64) Guarded {
     Mutex mutex;
     Partition partition;
   };
@@ -193,11 +194,11 @@ class PartitionLock {
   PartitionLock& operator=(const PartitionLock&) = delete;
 
  private:
-  Mutex* const mutex_;  // null: a TableIsolation of this thread has it
+  Mutex* const mutex_;  // null: a TableIsolation of this thread holds it
 };
 
 // Holds the locks of the partitions of at most kKeys keys, taken in ascending order, each once, so
-// that two requests never wait for each other in a circle. Released when it goes.
+// that two requests never wait for each other in a circle.
 template <std::size_t kKeys>
 class KeysLock {
  public:
@@ -220,14 +221,14 @@ class KeysLock {
 
   std::size_t count_ = 1;
   BucketTable::Guarded* guarded_[kKeys];  // the first count_ are set: ascending, distinct
-  const bool held_;                       // an isolation of this thread has the locks
+  const bool held_;                       // an isolation of this thread holds the locks
 };
 
 // Holds the locks of a set of partitions, in the same order.
 class TableLock {
  public:
   TableLock(BucketTable& table, const PartitionSet& partitions);
-  // All of them: the world stops. About 50 us without other threads.
+  // Locks all partitions: the world stops. About 50 us without other threads.
   static TableLock All(BucketTable& table) { return {table, PartitionSet::All()}; }
   ~TableLock();
   TableLock(const TableLock&) = delete;
@@ -240,12 +241,12 @@ class TableLock {
   absl::InlinedVector<std::uint16_t, 8> partitions_;  // ascending, distinct
 };
 
-// Isolates several calls of one thread: holds the locks of all partitions that they are about.
+// Isolates several calls of one thread: holds the locks of all partitions that they need.
 //
 // A single request needs no isolation. It locks the partitions of its keys for its whole length, so
 // that it happens at one instant: no other request sees half of it. A transaction (EXEC) is several
-// requests. Its thread isolates the partitions of all its keys first; each of its requests then
-// finds its locks held, and takes none. FLUSHALL, and a change of a policy, isolate all partitions.
+// requests. Its thread first isolates the partitions of all its keys; each request then finds its
+// locks held and takes none. FLUSHALL and changes of a policy isolate all partitions.
 //
 // Two threads never wait for each other in a circle, for three reasons:
 // - Every lock of several partitions takes them in ascending order, here, in KeysLock and in
@@ -274,7 +275,8 @@ class TableIsolation {
   friend class TableLock;
   template <std::size_t kKeys>
   friend class KeysLock;
-  // Whether this thread has the lock already. Aborts where it has others: a circle, one day.
+  // Returns whether this thread holds the partition's lock already. Aborts if it holds only others:
+  // to wait for this one could close a circle.
   static bool Covers(const BucketTable& table, std::size_t partition) {
     if (!IsHeldByThisThread(table)) return false;
     WEIR_CHECK(of_this_thread_->partitions_.Contains(partition));
@@ -284,7 +286,7 @@ class TableIsolation {
 
   const BucketTable& table_;
   const PartitionSet partitions_;
-  std::optional<TableLock> lock_;  // none where an outer isolation has them
+  std::optional<TableLock> lock_;  // none if an outer isolation holds the locks
 };
 
 template <std::size_t kKeys>

@@ -27,10 +27,10 @@ void ChangeList::Add(NotedChange change, std::size_t slots) {
   const std::size_t most = kNotedMin + slots;
   if (changes_.size() >= most) {
     MakeDistinct(changes_);
-    // Hardly anything given back: the next cut would come too soon.
+    // Too few notes were dropped: the next cut would come too soon.
     if (changes_.size() > most - kNotedMin / 4) return Overflow();
   }
-  // By doubling, but never beyond the most that there can be.
+  // Grows by doubling, but never beyond the most that there can be.
   if (changes_.size() == changes_.capacity()) {
     changes_.reserve(std::min(std::max(2 * changes_.size(), kNotedMin / 4), most));
   }

@@ -1,13 +1,13 @@
 // The buckets of one partition that have changed since the last save.
 //
 // A bucket is noted once however often it is charged: its mark (kBucketMark) says that it is noted
-// already. So a list is about as long as the buckets that changed are many; where it could outgrow
-// that (buckets that come and go while nothing can be saved) it is cut to distinct ones, and in the
-// end gives up and says that all of the partition has changed.
+// already. So a list has about one note for each changed bucket. If it grows longer (buckets come
+// and go while nothing can be saved), it is cut to distinct notes; if that does not help, it
+// overflows: the whole partition counts as changed.
 //
-// Memory: 16 bytes for each of kNotedMin notes and one a slot, at most.
+// Memory: 16 bytes a note, and at most kNotedMin notes more than the partition has slots.
 //
-// Not thread-safe: it belongs to its partition and that one's lock.
+// Not thread-safe: the caller holds the partition's lock.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +21,27 @@ namespace weir {
 struct NotedChange {
   SlotKey key;
   Algorithm algorithm;
-  // The bucket went back (a refund, a cut, a reset), so what an earlier save wrote may say more
-  // than there is now: it has to be written even if it is full or gone. Else a full bucket need not
-  // be written: what was written of it before is full, too.
+  // The bucket may be full earlier than before (a refund, a cut, a reset). The record of an earlier
+  // save may then claim too much use, so the change must be written even if the bucket is full or
+  // gone. Otherwise a full bucket need not be written: its earlier record is full by now, too.
   bool went_back;
 };
 static_assert(sizeof(NotedChange) == 16);
 
-// Sorts by hash, algorithm and limit, and keeps of several notes of a bucket the one that says
-// most.
+// Sorts by hash, algorithm and limit, and keeps one note of each bucket: one that says that it went
+// back, if there is any.
 void MakeDistinct(std::vector<NotedChange>& changes);
 
 class ChangeList {
  public:
-  // So many are noted whatever the size of the partition.
+  // Notes that fit in addition to one for each slot.
   static constexpr std::size_t kNotedMin = 64;
 
-  // `slots`: how many the partition has.
+  // `slots`: the number of slots that the partition has.
   void Add(NotedChange change, std::size_t slots);
 
-  // Calls visit(NotedChange) for the distinct ones, in their order; the list is empty afterwards,
-  // with room for about as many again. Requires: !overflowed().
+  // Calls visit(NotedChange) for each distinct change, in the order of MakeDistinct. Empties the
+  // list, but keeps room for about as many again. Requires: !overflowed().
   template <typename Visit>
   void Take(Visit visit) {
     MakeDistinct(changes_);
@@ -49,13 +49,13 @@ class ChangeList {
     Empty();
   }
 
-  // There were too many: everything counts as changed, until Clear.
+  // True after too many changes: the whole partition counts as changed, until Clear.
   [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
   void Overflow();
   void Clear();
 
   [[nodiscard]] std::size_t size() const noexcept { return changes_.size(); }
-  // For how many there is memory now.
+  // The number of notes that there is memory for.
   [[nodiscard]] std::size_t capacity() const noexcept { return changes_.capacity(); }
 
  private:

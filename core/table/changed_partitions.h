@@ -1,7 +1,7 @@
 // The partitions that have noted a change since the last call of TakeInto.
 //
-// A save asks, and so looks at those only: with a save a millisecond, as where every admission
-// waits for one, a look at all 4,096 of them would cost more than all else.
+// A save visits only these. If every admission waits for a save, there is one every millisecond,
+// and a visit to all 4,096 partitions would cost more than everything else.
 //
 // Thread-safe, without a lock. A partition that was added under its lock is seen by every thread
 // that has held that lock since.
@@ -19,7 +19,7 @@ namespace weir {
 
 class ChangedPartitions {
  public:
-  // Most are in it already, and then this is a load of memory that no thread writes.
+  // Most partitions are in the set already: then this only loads memory that no thread writes.
   void Add(std::size_t partition) noexcept {
     WEIR_DCHECK(partition < kPartitionCount);
     std::atomic<std::uint64_t>& word = words_[partition / 64];
@@ -29,7 +29,7 @@ class ChangedPartitions {
     }
   }
 
-  // Moves all to `taken`. Returns whether there was any that was not in it.
+  // Moves all partitions to `taken`. Returns whether any of them is new there.
   bool TakeInto(PartitionSet& taken) noexcept {
     bool grows = false;
     for (std::size_t i = 0; i < PartitionSet::kWords; ++i) {

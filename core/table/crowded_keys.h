@@ -1,12 +1,12 @@
-// The counts of a partition that tell, nearly always without a look at its slots, whether a key has
-// room for more buckets (key_bound.h).
+// Bucket counts of a partition's keys, which tell whether a key has room for more buckets
+// (key_bound.h), nearly always without a scan of the slots.
 //
-// A count of all slots finds the keys that have more than kCrowded buckets. After it each insert
-// for such a key is counted, and erasures are not, so its number is an upper bound. The other keys
-// cannot reach kKeyBucketsMax before kKeyBucketsMax - kCrowded inserts more in the partition: then
-// the next count is due. So a count of 2,400 slots serves 768 inserts.
+// A count of all slots finds the crowded keys, which have more than kCrowded buckets. From then on
+// each insert for a crowded key is counted, and erasures are not, so its number is an upper bound.
+// Any other key needs at least kKeyBucketsMax - kCrowded more inserts in the partition to reach
+// kKeyBucketsMax: then the next count is due. So a count of 2,400 slots serves 768 inserts.
 //
-// Not thread-safe: the partition's lock is held around every call. Cost: O(1), and Count O(keys). A
+// Not thread-safe: the caller holds the partition's lock. Cost: O(1), and Count O(keys). A
 // partition that was never counted takes 8 bytes.
 #pragma once
 
@@ -41,7 +41,8 @@ class CrowdedKeys {
     if (counted_) ++counted_->erasures;
   }
 
-  // Whether the key has room for so many buckets more; nothing if that takes a count.
+  // Returns whether the key has room for `added` more buckets; nothing if only a new count can
+  // tell.
   [[nodiscard]] std::optional<bool> HasRoom(std::uint64_t key, std::size_t added,
                                             Instant now) const {
     if (!counted_) return std::nullopt;
@@ -56,7 +57,7 @@ class CrowdedKeys {
     return is_exact ? std::optional(false) : std::nullopt;
   }
 
-  // Takes the number of buckets of every key in the partition.
+  // Takes the result of a count: the number of buckets of every key in the partition.
   void Count(const Counts& counts) {
     counted_ = std::make_unique<Counted>();
     for (const auto& [key, buckets] : counts) {
@@ -84,7 +85,7 @@ class CrowdedKeys {
     absl::flat_hash_map<std::uint64_t, Key> crowded;
   };
 
-  std::unique_ptr<Counted> counted_;  // null: never
+  std::unique_ptr<Counted> counted_;  // null: never counted
 };
 
 }  // namespace weir

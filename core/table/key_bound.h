@@ -1,5 +1,5 @@
-// The bound on the buckets of one key, the same in the server and in the module: without it a
-// caller could fill the table and the registry of limits by one key.
+// The bound on the buckets of one key, the same in the server and in the module. Without it a
+// caller could fill the table and the registry of limits through a single key.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace weir {
 
 inline constexpr std::size_t kKeyBucketsMax = 1024;
 
-// The error of a request that would go over it.
+// The error of a request that would exceed the bound.
 [[nodiscard]] inline absl::Status TooManyBucketsOfKey() {
   return absl::OutOfRangeError(
       absl::StrCat("too many limits on one key: at most ", kKeyBucketsMax));

@@ -51,11 +51,12 @@ struct HashedKey {
 // The hashes of a command's keys, asked for from left to right.
 class KeyHashes {
  public:
-  // `known`: the first of the keys, in their order, hashed already. Both are to outlive this.
+  // `known`: the first keys of the command, in order, with their hashes. Both arguments must
+  // outlive this object.
   explicit KeyHashes(const KeyHasher& hasher, std::span<const HashedKey> known = {}) noexcept
       : hasher_(hasher), known_(known) {}
 
-  // Requires: `key` is the next one, the same bytes as in `known`.
+  // Requires: `key` is the command's next key, in the same memory as its entry in `known`.
   [[nodiscard]] KeyHash Next(std::string_view key) noexcept {
     if (known_.empty()) return hasher_(key);
     const HashedKey& next = known_.front();

@@ -67,11 +67,11 @@ absl::Status LimitRegistry::CheckRoom(Introducer introducer) const {
   if (introducer == kNoIntroducer) return absl::OkStatus();
   const std::size_t most_of_one = most / 10;
   const std::size_t most_of_all = most - most_of_one;
-  if (introduced_by_all_ >= most_of_all) return full(most_of_all, "of users are in use");
+  if (introduced_by_all_ >= most_of_all) return full(most_of_all, "introduced by users are in use");
   if (introducer == kSoleIntroducer) return absl::OkStatus();
   const auto own = introduced_.find(introducer);
   if (own == introduced_.end() || own->second < most_of_one) return absl::OkStatus();
-  return full(most_of_one, "that this user has introduced are in use");
+  return full(most_of_one, "introduced by this user are in use");
 }
 
 absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hint,

@@ -1,20 +1,20 @@
-// The interned limits: a limit <-> the 4-byte id that a slot of the table keeps instead of it.
-// Limits of one identity (limit.h) are one limit here.
+// The interned limits: the table's slots store a 4-byte id in place of each limit. Limits with the
+// same identity (limit.h) have one id.
 //
-// An id lives from the first bucket of its limit until some time after the last. It is given out by
-// Intern and taken back by Reclaim, and an entry counts the buckets that carry it.
+// An id lives from the first bucket of its limit until some time after the last. Intern gives it
+// out, Reclaim takes it back, and its entry counts the buckets that carry it.
 //
-// Who may use an id: ids are looked up and used while the lock of the partition that holds (or will
-// hold) the bucket is held, and Reclaim runs while *all* partitions are locked. So an id that was
-// found stays true until the lock goes. What is kept longer is a LimitHint, which says by its
-// generation whether the id still means the same limit.
+// Locking: an id is looked up and used under the lock of the partition that holds (or will hold)
+// the bucket, and Reclaim runs while *all* partitions are locked. So an id stays valid until that
+// lock is released. To keep an id longer, use a LimitHint: its generation tells whether the id
+// still means the same limit.
 //
-// Limits that requests spell out are bounded so that no user can use up what others need: all of
-// them together may take nine tenths of the registry, those that one user has introduced a tenth.
-// Policies' limits and CL.THROTTLE's count for no user.
+// Limits written out in requests are bounded, so that no user can use up the registry: all of them
+// together may take nine tenths of it, those that one user has introduced a tenth. The limits of
+// policies and of CL.THROTTLE count for no user.
 //
-// Where changes are noted for a save, an id that was taken back is given out again only after a
-// complete save that began later: no record on disk may be read under another limit.
+// If changes are noted for saves, an id that was taken back is given out again only after a
+// complete save that began later, so that no record on disk is read with another limit.
 //
 // Memory: BytesPerLimit() an entry, in chunks that never move; at most kLimitsMax entries.
 // Thread-safe within that rule. Find with a good hint costs one load; without, a mutex and a hash
@@ -53,7 +53,7 @@ inline constexpr std::size_t kLimitsMax = 1'000'000;
 
 // The user that a limit counts for until its id is taken back: a hash of the name.
 using Introducer = std::uint32_t;
-inline constexpr Introducer kNoIntroducer = 0;    // a policy, a load: only kLimitsMax bounds it
+inline constexpr Introducer kNoIntroducer = 0;    // a policy or a load: bounded by kLimitsMax only
 inline constexpr Introducer kSoleIntroducer = 1;  // the only user, bounded with all others together
 
 [[nodiscard]] inline Introducer IntroducerNamed(std::string_view name) noexcept {
@@ -62,8 +62,8 @@ inline constexpr Introducer kSoleIntroducer = 1;  // the only user, bounded with
       kSoleIntroducer + 1);
 }
 
-// Moves when an id is given out and when it is taken back: odd while a limit has it. 0 is no
-// limit's.
+// Goes up by one when an id is given out and when it is taken back: odd while a limit has the id.
+// No limit has generation 0.
 enum class IdGeneration : std::uint32_t {};
 
 // A result of Find that makes the next call cheap. A default-constructed one is empty.
@@ -72,7 +72,7 @@ struct LimitHint {
   IdGeneration generation{};
 };
 
-// An id that was given out, or (no limit) taken back.
+// An id that was given out or, if `limit` is empty, taken back.
 struct LimitChange {
   LimitId id{};
   std::optional<Limit> limit;
@@ -102,18 +102,18 @@ class LimitRegistry {
   // The memory of one limit: its entry, and its place in the set of ids.
   [[nodiscard]] static std::size_t BytesPerLimit() noexcept;
 
-  // From now on at most so many; those that are interned stay.
+  // Changes the bound on interned limits; limits above a lowered bound stay.
   void set_limits_max(std::size_t limits) noexcept;
 
   // The limit of an id that some bucket carries. The reference is good as long as the bucket's
-  // partition is locked. Of an owned limit, its numbers are those that it had when it was interned.
+  // partition is locked. An owned limit has the numbers that it was interned with.
   [[nodiscard]] const Limit& Get(LimitId id) const noexcept;
 
-  // Keeps count of the buckets that carry `id`.
+  // Count the buckets that carry `id`.
   void AddBucket(LimitId id) noexcept;
   void RemoveBucket(LimitId id) noexcept;
 
-  // How many ids were ever given out: every id in use is below that. Takes no lock.
+  // The number of ids ever given out: every id in use is below it. Takes no lock.
   [[nodiscard]] std::uint32_t used() const noexcept {
     return used_.load(std::memory_order_acquire);
   }
@@ -121,7 +121,7 @@ class LimitRegistry {
   // Interned limits, with and without buckets.
   [[nodiscard]] std::size_t size() const;
 
-  // True where more than four fifths of the limits that there may be are interned.
+  // True if the interned limits are more than four fifths of the bound.
   [[nodiscard]] bool IsNearlyFull() const {
     return size() > limits_max_.load(std::memory_order_relaxed) / 5 * 4;
   }
@@ -129,8 +129,8 @@ class LimitRegistry {
   // Interned limits that no bucket carries. Takes no lock.
   [[nodiscard]] std::size_t idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
 
-  // At most `ids_max` interned limits that no bucket carried just now, looked for from where the
-  // last call stopped. Takes no lock; two loads for each id looked at.
+  // Returns up to `ids_max` ids of limits that no bucket carried when the search passed them. It
+  // goes on where the last call stopped. Takes no lock; two loads for each id looked at.
   [[nodiscard]] std::vector<LimitId> Idle(std::size_t ids_max);
 
   // Takes back those of `ids` that no bucket carries; returns how many. Cost: about 100 ns each.
@@ -141,19 +141,20 @@ class LimitRegistry {
 
   // From now on the ids that are given out and taken back are noted for TakeChanges.
   void StartNoting();
-  // A save begins, and all that has changed until now will be in it.
+  // Begins a save, which will contain all changes up to now.
   void BeginSave();
-  // It is complete: ids that were taken back before it began may be given out again.
+  // Completes that save: ids that were taken back before it began may be given out again.
   void EndSave();
   // The ids that were given out or taken back since the last call, with what they mean now.
   [[nodiscard]] std::vector<LimitChange> TakeChanges();
-  // Notes them again: the save failed.
+  // Notes taken changes again, after a failed save.
   void NoteAgain(std::span<const LimitChange> changes);
 
-  // Gives a limit the id that it had when it was saved. Returns false, with nothing changed, if
-  // that cannot be: the id is taken or too large, or the limit has another id. Before all others.
+  // Gives a limit the id that it had when it was saved. Returns false, with nothing changed, if the
+  // id is taken or too large, the limit has an id already, or the registry is full. To be called
+  // before any Intern.
   [[nodiscard]] bool Restore(LimitId id, const Limit& limit);
-  // Makes the ids that Restore has left out free to be given out. After the last Restore.
+  // Frees the ids below used() that were not restored. To be called after the last Restore.
   void EndRestore();
 
  private:
@@ -163,7 +164,7 @@ class LimitRegistry {
     std::atomic<std::uint32_t> buckets{0};
     Introducer introducer = kNoIntroducer;
   };
-  // Ids wait for a save while as many others are in use.
+  // As many ids may wait for a save as may be in use.
   static constexpr std::size_t kIdsMax = 2 * kLimitsMax;
   static_assert(kIdsMax <= UINT32_MAX, "LimitId");
   static constexpr std::size_t kChunkEntries = 1024;
@@ -213,10 +214,10 @@ class LimitRegistry {
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Chunk>> storage_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<HashedId, HashOf, SameLimit> ids_ ABSL_GUARDED_BY(mutex_);
-  std::vector<LimitId> free_ ABSL_GUARDED_BY(mutex_);     // taken back, to be given out again
-  std::vector<LimitId> unsaved_ ABSL_GUARDED_BY(mutex_);  // taken back since a save began
-  std::vector<LimitId> in_save_ ABSL_GUARDED_BY(mutex_);  // taken back before it began
-  // Limits in use that users have introduced: of each, and of all.
+  std::vector<LimitId> free_ ABSL_GUARDED_BY(mutex_);     // may be given out
+  std::vector<LimitId> unsaved_ ABSL_GUARDED_BY(mutex_);  // taken back since the last save began
+  std::vector<LimitId> in_save_ ABSL_GUARDED_BY(mutex_);  // taken back before that
+  // Limits in use that users have introduced: those of each user, and of all.
   absl::flat_hash_map<Introducer, std::size_t> introduced_ ABSL_GUARDED_BY(mutex_);
   std::size_t introduced_by_all_ ABSL_GUARDED_BY(mutex_) = 0;
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// A set of partitions of the table: a bit each, 512 bytes. Of one thread.
+// A set of partitions of the table: one bit each, 512 bytes. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class PartitionSet {
       return (other & ~mine) == 0;
     });
   }
-  // Adds 64 at once. Returns whether there was any that was not in it.
+  // Adds the partitions of up to 64 bits at once. Returns whether any of them is new.
   bool AddWord(std::size_t word, std::uint64_t bits) noexcept {
     const bool grows = (bits & ~words_[word]) != 0;
     words_[word] |= bits;

@@ -9,7 +9,8 @@
 
 namespace weir {
 
-// The hash in two words: a slot is aligned to 4 bytes, else it would take 32.
+// The hash is stored as two words, so that a slot is aligned to 4 bytes. With 8 it would take 32
+// bytes.
 struct SlotKey {
   std::uint32_t hash_low = 0;
   std::uint32_t hash_high = 0;
@@ -25,16 +26,16 @@ struct SlotKey {
   friend bool operator==(const SlotKey&, const SlotKey&) = default;
 };
 
-// Where a slot lies in abseil's map. The upper 57 bits say in which group of 16 slots the search
-// begins, the lower 7 what tells the slots of a group apart. The key's hash is keyed and uniform
-// already. The limit goes into the lower bits, so that the buckets of a key lie side by side and
-// are one fetch from memory, not one a limit; but no more than kNeighbours of them, as the search
-// goes over all that begin in the same place.
+// The hash that places a slot in abseil's map. The upper 57 bits choose the group of 16 slots where
+// a search begins, the lower 7 bits tell the slots of a group apart. The key's hash is keyed and
+// uniform already. The limit goes into the lower bits, so that the buckets of a key lie side by
+// side and take one fetch from memory, not one per limit. At most kNeighbours of them lie so,
+// because a search visits all slots that begin in the same group.
 struct SlotHash {
   static constexpr std::uint32_t kNeighbours = 64;
 
   std::size_t operator()(const SlotKey& key) const noexcept {
-    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // far from one block to the next
+    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // spreads the blocks
     const std::uint32_t limit = NumberOf(key.limit);
     const std::uint64_t block = limit / kNeighbours;
     const std::uint64_t place = key.key_hash() + (block * kGoldenRatio << 7);

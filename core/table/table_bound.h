@@ -1,8 +1,9 @@
-// How many buckets each partition may hold, so that all of them together stay within some bytes.
+// The number of buckets that each partition may hold, so that the table stays within its memory.
 //
-// A partition's map has room for 2^k - 1 slots, and doubles when it needs more. So that all of the
-// memory is used and not only the half of it, the first partitions may have one doubling more than
-// the rest. Which keys that favours is as random as the hash that has chosen their partition.
+// A partition's map has room for 2^k - 1 slots, and doubles when it needs more. If all partitions
+// had the same k, up to half of the memory would be left unused, so the first partitions may double
+// once more than the rest. Which keys that favours is as random as the hash that chooses their
+// partition.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +20,15 @@ namespace weir {
 
 class TableBound {
  public:
-  // The least that can be asked for. Each partition then has room for the buckets of a whole
-  // request (kChecksMax), so that they do not drive out one another.
+  // The smallest bound. Each partition then has room for the buckets of a whole request
+  // (kChecksMax), so that they do not evict each other.
   static constexpr std::size_t kBytesMin = std::size_t{32} << 20;
 
-  // None.
+  // No bound.
   constexpr TableBound() noexcept = default;
-  // `bytes`: a quarter is the registry's of limits; what that does not need is left for the
-  // process, its saves, and what the allocator has no use for. The rest is for slots, and where
-  // changes are noted for all the notes that there may be. Below kBytesMin is kBytesMin.
+  // A bound of `bytes`, at least kBytesMin. A quarter is for the registry of limits; what the
+  // registry does not need is left for the process, its saves and the allocator's waste. The rest
+  // is for slots and, if changes are noted, for as many notes as there can be.
   static constexpr TableBound Within(std::size_t bytes, bool notes_changes) noexcept {
     const std::size_t all = std::max(bytes, kBytesMin) - RegistryBytes(bytes);
     const std::size_t each = all / kPartitionCount;
@@ -48,12 +49,12 @@ class TableBound {
     return std::max(bytes, kBytesMin) / 4;
   }
 
-  // Of one partition: the size of its map's array, 2^k - 1.
+  // The size of the array of one partition's map, 2^k - 1.
   [[nodiscard]] constexpr std::size_t Capacity(std::size_t partition) const noexcept {
     return (std::size_t{1} << (bits_ + (partition < doubled_ ? 1U : 0U))) - 1;
   }
-  // And how many buckets it may hold. Abseil's map stays at its capacity, whatever comes and goes,
-  // while it is filled to 25/32 and no more.
+  // The number of buckets that the partition may hold. Abseil's map keeps its capacity, whatever is
+  // inserted and erased, as long as it is at most 25/32 full.
   [[nodiscard]] constexpr std::size_t SlotsMax(std::size_t partition) const noexcept {
     return SlotsIn(Capacity(partition));
   }
@@ -62,7 +63,7 @@ class TableBound {
   static constexpr std::uint8_t kUnbounded = 40;  // bits: more than any machine has memory for
 
   static constexpr std::size_t SlotsIn(std::size_t capacity) noexcept { return capacity * 25 / 32; }
-  // A slot has a byte of control; the array has 16 more and the allocator's own 16.
+  // A slot has a control byte; an array has 16 more control bytes, and the allocator adds 16.
   static constexpr std::size_t BytesOf(std::size_t bits, bool notes_changes) noexcept {
     const std::size_t capacity = (std::size_t{1} << bits) - 1;
     return capacity * (sizeof(SlotKey) + sizeof(Bucket) + 1) + 32 +

@@ -1,7 +1,7 @@
-// The number of times that everything was forgotten at once (Limiter::Clear).
+// The number of times that the table was cleared as a whole (Limiter::Clear).
 //
-// Every bucket's record on disk carries it, so that one new number erases them all: records of
-// another generation than the present one are not read.
+// Every bucket's record on disk carries its generation, so that a new number erases all of them:
+// records of other generations than the present one are not read.
 #pragma once
 
 #include <cstdint>

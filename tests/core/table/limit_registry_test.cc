@@ -231,12 +231,12 @@ class IntroducerTest : public LimitRegistryTest {
 
 TEST_F(IntroducerTest, AUserHasATenthAndAllOfThemNineTenths) {
   EXPECT_EQ(Introduce(kAnn, 100), 10U);
-  EXPECT_EQ(refusal_, "too many distinct limits (10 that this user has introduced are in use)");
+  EXPECT_EQ(refusal_, "too many distinct limits (10 introduced by this user are in use)");
   for (Introducer other = kAnn + 1; other < kAnn + 9; ++other) {
     EXPECT_EQ(Introduce(other, 100), 10U);
   }
   EXPECT_EQ(Introduce(kAnn + 20, 100), 0U);
-  EXPECT_EQ(refusal_, "too many distinct limits (90 of users are in use)");
+  EXPECT_EQ(refusal_, "too many distinct limits (90 introduced by users are in use)");
   EXPECT_EQ(Introduce(kNoIntroducer, 100), 10U);
   EXPECT_EQ(refusal_, "too many distinct limits (100 are in use)");
 }

@@ -55,7 +55,7 @@ TEST(RlAllowTest, AFloodOfLimitsByOneUserRefusesNoOther) {
   };
   for (int i = 1; i <= 10; ++i) EXPECT_EQ(ask(app, "app:x", i).substr(0, 4), "*5\r\n") << i;
   EXPECT_EQ(ask(app, "app:x", 11),
-            "-ERR too many distinct limits (10 that this user has introduced are in use)\r\n");
+            "-ERR too many distinct limits (10 introduced by this user are in use)\r\n");
   EXPECT_EQ(ask(other, "other:1", 77).substr(0, 4), "*5\r\n");
   EXPECT_EQ(ask(operating, "k", 78).substr(0, 4), "*5\r\n");
   EXPECT_EQ(ask(app, "app:x", 77).substr(0, 4), "*5\r\n") << "it is there";
