@@ -45,8 +45,8 @@ static_assert(std::ranges::is_sorted(kPeriodUnits, {}, &Unit::factor));
 // From here on a count prints with a multiplier: "1000/h", but "10k/h".
 constexpr std::int64_t kMultipliedMin = 10'000;
 
-// In the order in which errors list them. A policy's limits have numbers of their own, so its word
-// takes only the options that say something about the request: the last ones.
+// In the order in which errors list them. A policy's limits have their own numbers, so a policy's
+// word takes only the options that are about the request: the last ones.
 struct Option {
   enum Id { kBucket, kFixed, kSliding, kBurst, kAligned, kCost, kShadow, kName };
 
@@ -101,14 +101,14 @@ constexpr bool IsLabelByte(char c) {
 
 // --- numbers ---
 
-// The digits at the front of `text`, and what stands behind them.
+// The digits at the front of `text`, and the rest.
 std::pair<std::string_view, std::string_view> SplitDigits(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), IsDigit);
   const auto length = static_cast<std::size_t>(end - text.begin());
   return {text.substr(0, length), text.substr(length)};
 }
 
-// A product beyond 63 bits is 0: no count, burst or period may be that either, so Limit::Create
+// Returns 0 for a product beyond 63 bits: no count, burst or period may be 0, so Limit::Create
 // refuses it and names the range, which depends on the algorithm. Requires: digits, at least one.
 absl::StatusOr<std::int64_t> Multiply(std::string_view digits, std::int64_t factor) {
   WEIR_CHECK(!digits.empty());
@@ -121,7 +121,7 @@ absl::StatusOr<std::int64_t> Multiply(std::string_view digits, std::int64_t fact
   return product;
 }
 
-// `part` is what the number is, for errors: "count" or "burst".
+// `part` names the number in errors: "count" or "burst".
 absl::StatusOr<std::int64_t> ReadCount(const char* part, std::string_view text) {
   const auto [digits, suffix] = SplitDigits(text);
   if (digits.empty()) return Error(part, " ", Quote(text), " must start with a digit");
@@ -177,7 +177,7 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
       break;
     case Option::kAligned:
     case Option::kShadow:
-      break;  // that it stands there is all it says
+      break;  // no value: `seen` says it all
   }
   return absl::OkStatus();
 }
@@ -186,15 +186,15 @@ absl::Status ReadOption(std::string_view text, std::span<const Option> known, Op
   const auto option = std::ranges::find_if(
       known, [text](const Option& candidate) { return Matches(candidate, text); });
   if (option == known.end()) return Error("unknown option ", Quote(text), " ", Names(known));
-  if (options.seen[option->id]) return Error("option ", Quote(option->name), " stands twice");
+  if (options.seen[option->id]) return Error("option ", Quote(option->name), " is given twice");
   options.seen.set(option->id);
   if ((options.seen & kAlgorithms).count() > 1) {
-    return Error("only one of bucket, fixed, sliding may stand");
+    return Error("only one of bucket, fixed, sliding may be given");
   }
   return ReadValue(option->id, text.substr(option->name.size()), options);
 }
 
-// `text` is empty, or a comma and an option, and so on.
+// `text` is empty, or a list of options, each after a comma.
 absl::StatusOr<Options> ReadOptions(std::string_view text, std::span<const Option> known) {
   Options options;
   while (!text.empty()) {
@@ -209,7 +209,7 @@ absl::StatusOr<Options> ReadOptions(std::string_view text, std::span<const Optio
 
 // --- words ---
 
-// A word with what its options say.
+// A word with the values of its options.
 LimitWord MakeWord(LimitWord::Kind kind, const Options& options) {
   LimitWord word;
   word.kind = kind;
@@ -290,7 +290,7 @@ std::string CountText(std::int64_t count) {
 
 std::string PeriodText(std::int64_t period_ns) {
   const Unit* unit = LargestUnit(period_ns, kPeriodUnits);
-  if (unit == nullptr) return absl::StrCat(period_ns, "ns");  // no word reads so
+  if (unit == nullptr) return absl::StrCat(period_ns, "ns");  // no word has this form
   const std::int64_t number = period_ns / unit->factor;
   return absl::StrCat(number == 1 ? "" : absl::StrCat(number), AbslView(unit->name));
 }

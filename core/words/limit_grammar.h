@@ -12,12 +12,12 @@
 //            | request-option
 //     request-option = "cost=" digits              0 to 2^63-1: tokens to take from this limit
 //            | "shadow"                            evaluated and counted, never denies
-//            | "name=" label                       what replies and statistics call it
+//            | "name=" label                       its name in replies and statistics
 //     policy, label =                              1 to 64 of letters, digits, _ - . :
 //
-// Lower case, but for M and G. Numbers have no sign and no leading zero. Each option stands once,
-// in any order. Pure; thread-safe. Cost: one pass over the word. Tested by limit_grammar_test.cc
-// and limit_grammar_fuzz.cc.
+// All in lower case, except for M and G. Numbers have no sign and no leading zero. Each option may
+// be given once, in any order. Pure; thread-safe. Cost: one pass over the word. Tested by
+// limit_grammar_test.cc and limit_grammar_fuzz.cc.
 #pragma once
 
 #include <cstddef>
@@ -34,19 +34,19 @@ namespace weir {
 
 inline constexpr std::size_t kLabelBytesMax = 64;
 
-// One word of a request, read.
+// A parsed limit word.
 struct LimitWord {
   enum class Kind { kLimit, kPolicy, kUnlimited, kNone };
 
   Kind kind = Kind::kLimit;
   std::optional<Limit> limit;        // set for all but kPolicy
   std::string policy;                // set for kPolicy, without the '@'
-  bool shadow = false;               // as the word says; for kLimit also in the limit's shape
-  std::optional<std::int64_t> cost;  // as the word says
+  bool shadow = false;               // of the word; for kLimit also in the limit's shape
+  std::optional<std::int64_t> cost;  // set if the word has one
   std::string label;                 // empty if the word has none
 };
 
-// Reads a word. Errors are kInvalidArgument, name the offending part and what would be right:
+// Parses a word. Errors are kInvalidArgument; they name the wrong part and what is expected:
 //     invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)
 [[nodiscard]] absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text);
 
@@ -58,16 +58,16 @@ struct LimitWord {
 // "60/60s,burst=60" as "60/m"; a multiplier is used from 10,000 on ("1000/h", "10k/h", "1M/d").
 [[nodiscard]] std::string LimitText(const Limit& limit);
 
-// A decimal number as the grammar has it: digits only, no leading zero but "0" itself, at most
+// Parses a decimal number of the grammar: digits only, no leading zero except in "0", at most
 // 2^63-1.
 [[nodiscard]] std::optional<std::int64_t> ParseDigits(std::string_view digits) noexcept;
 
 // True for 1 to 64 of letters, digits, _ - . :
 [[nodiscard]] bool IsLabel(std::string_view text) noexcept;
 
-// kInvalidArgument if the label that a client gives to a limit, of this text, begins as the names
-// of weir's commands do: RL.STATS and WITHLIMITS name limits by both. Labels that were stored
-// before this rule may begin so. Pure; thread-safe.
+// Fails with kInvalidArgument if a client's label for a limit begins like the names of weir's
+// commands: RL.STATS and WITHLIMITS use both as names of limits. `limit` is the whole word, for the
+// error. Labels that were stored before this rule may begin so. Pure; thread-safe.
 [[nodiscard]] absl::Status CheckLabel(std::string_view label, std::string_view limit);
 
 }  // namespace weir

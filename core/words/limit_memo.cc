@@ -41,7 +41,7 @@ absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
     Entry& entry = known->second;
     if (entry.version != version_) {
       absl::Status filled = Fill(entry);
-      if (!filled.ok()) {  // Its policy is gone; a word without limits would count for none.
+      if (!filled.ok()) {  // The policy is gone, and a word without limits adds nothing to limits_.
         entries_.erase(known);
         recent_.fill({});
         return filled;
@@ -59,7 +59,7 @@ absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
   return &entries_.emplace(std::string(text), std::move(entry)).first->second;
 }
 
-// Fills in the word's present meaning. A limit that it spells out never changes.
+// Fills in the word's present meaning. A limit written out in the word never changes.
 absl::Status LimitMemo::Fill(Entry& entry) {
   const LimitWord& word = entry.word;
   entry.version = version_;

@@ -1,10 +1,10 @@
-// Limit words that were read before: a bounded cache from a word's text to what it means.
+// A bounded cache of parsed limit words, from a word's text to its limits.
 //
 // A fleet sends the same few limits again and again, so a word is parsed once (270 to 500 ns) and
-// then costs a look-up (about 20). An entry also remembers the ids of its limits (LimitHint), and
-// of a policy's word the limits that the policy has; those are read again after a policy has
+// then costs a look-up (about 20). An entry also remembers the ids of its limits (LimitHint). The
+// entry of a policy's word holds the policy's limits, which are read again after any policy has
 // changed. When the cache is full it is emptied: the words in use come back with the next requests.
-// Not thread-safe: one a thread.
+// Not thread-safe: each thread has its own.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace weir {
 
-// Limits that the words in the cache stand for, all together.
+// The number of limits, of all words in the cache together, at which it is full.
 inline constexpr std::size_t kMemoLimitsMax = 4096;
 
 // One limit that a word stands for.
@@ -45,24 +45,24 @@ class LimitMemo {
   struct Entry {
     LimitWord word;
     absl::InlinedVector<CachedLimit, 1> limits;
-    std::shared_ptr<Overrides> overrides;  // of a policy that has a word
+    std::shared_ptr<Overrides> overrides;  // set for a policy's word
     std::uint64_t version = 0;             // of the policies when `limits` was filled
   };
 
-  // Null: then no policy is known. Outlives the memo.
+  // `policies` may be null: then no policy is known. It must outlive the memo.
   explicit LimitMemo(const Policies* policies = nullptr) : policies_(policies) {}
   LimitMemo(const LimitMemo&) = delete;
   LimitMemo& operator=(const LimitMemo&) = delete;
 
-  // Forgets what is too much, and sees which policies are in force. Entries live until the next
-  // BeginRequest, so call it where none is held.
+  // Empties a full cache, and takes note of changed policies. Entries live until the next
+  // BeginRequest, so it must be called while no entry is in use.
   void BeginRequest();
 
-  // The word's meaning. The errors are ParseLimitWord's, and kNotFound for a policy that is not
-  // there. At most kChecksMax calls between two BeginRequest.
+  // Returns the word's entry. Fails as ParseLimitWord and CheckLabel do, and with kNotFound for an
+  // unknown or retired policy. At most kChecksMax calls between two BeginRequest.
   [[nodiscard]] absl::StatusOr<Entry*> Read(std::string_view text);
 
-  // The limits that a policy's word stands for where it has these: an override's.
+  // The limits that a policy's word stands for if the policy, or an override of it, has `limits`.
   [[nodiscard]] absl::InlinedVector<CachedLimit, 1> Expand(const LimitWord& word,
                                                            const PolicyLimits& limits) const;
 
@@ -86,8 +86,8 @@ class LimitMemo {
   std::uint64_t version_ = 0;
   std::size_t limits_ = 0;
   absl::node_hash_map<std::string, Entry, Hash, std::equal_to<>> entries_;
-  // The words of late, each in a place that its size and two of its bytes say: to find them there
-  // takes 40 instructions and not 160.
+  // The words read last, each in a place computed from its size and two of its bytes: to find a
+  // word here takes 40 instructions, not 160.
   std::array<Recent, 32> recent_;
 };
 

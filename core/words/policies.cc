@@ -24,7 +24,8 @@ std::vector<Nanos> Raised(std::vector<Nanos> capacities, const PolicyLimits& lim
   return capacities;
 }
 
-// The same limits as the policy's own, each at its position. Requires: capacities raised to them.
+// The same limits, owned by the policy, each at its position. Requires: `capacities` are Raised to
+// those of `limits`.
 PolicyLimits OwnedBy(PolicyId policy, PolicyLimits limits, const std::vector<Nanos>& capacities) {
   WEIR_CHECK(policy != kNoPolicy);
   WEIR_CHECK(limits.size() <= capacities.size());
@@ -50,7 +51,8 @@ std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned) 
       (shape.period != interned.shape().period || shape.aligned != interned.shape().aligned)) {
     return std::nullopt;
   }
-  // "@policy,shadow" keeps buckets beside those of "@policy"; of a shadow there are no others.
+  // "@policy,shadow" has its own buckets, beside those of "@policy". A shadow limit of a policy has
+  // shadow buckets only.
   if (shape.shadow && !interned.shape().shadow) return std::nullopt;
   return interned.shape().shadow ? present.AsShadow() : present;
 }
@@ -59,8 +61,8 @@ bool IsTheFiles(const Policy& policy) { return policy.from_file && !policy.retir
 
 absl::Status FromFile(std::string_view name) {
   return absl::FailedPreconditionError(
-      absl::StrCat("policy ", Quote(name), " is the policy file's: change it there, then say ",
-                   "RL.POLICY RELOAD"));
+      absl::StrCat("policy ", Quote(name),
+                   " belongs to the policy file: change it there, then run RL.POLICY RELOAD"));
 }
 
 absl::Status CheckName(std::string_view name) {
@@ -205,11 +207,11 @@ void Policies::FreeDeleted() {
     MutexLock lock(mutex_);
     if (!notes_changes_) deleted.swap(deleted_);
   }
-  // Memos of limits may hold them, too.
+  // A LimitMemo may hold these overrides, too.
   for (const auto& [id, overrides] : deleted) overrides->Clear();
 }
 
-// Its limits now let their buckets owe so much.
+// Raises a policy's greatest capacities: its buckets may owe that much from now on.
 void Policies::RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities) {
   WEIR_CHECK(capacities.size() >= policy->greatest_capacities.size());
   Policy raised = *policy;

@@ -1,11 +1,12 @@
 // All policies and their overrides.
 //
-// A policy is looked up once, kept (a thread's LimitMemo does), and looked up again only after
-// version() has moved, so readers seldom meet a writer. Overrides are looked up for each request,
-// under their policy's mutex, and only of policies that have some.
+// A thread looks a policy up once, keeps it in its LimitMemo, and looks it up again only after
+// version() has changed, so readers rarely meet a writer. Overrides are looked up for each request,
+// under their policy's mutex, and only if the policy has some.
 //
-// Thread-safe. Policies at most kPoliciesMax, overrides of all policies at most kOverridesMax.
-// Cost: a mutex and a hash look-up; All() and the file's replacement visit every policy.
+// Thread-safe. There are at most kPoliciesMax policies, and at most kOverridesMax overrides of all
+// policies together. Cost: a mutex and a hash look-up; All() and the file's replacement visit every
+// policy.
 #pragma once
 
 #include <atomic>
@@ -35,7 +36,7 @@ namespace weir {
 inline constexpr std::size_t kPoliciesMax = 10'000;
 inline constexpr std::size_t kOverridesMax = 1'000'000;
 
-// The overrides of one policy: an exact key -> the limits that it has instead. Thread-safe.
+// The overrides of one policy: maps an exact key to the limits that it has instead. Thread-safe.
 class Overrides {
  public:
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
@@ -80,12 +81,12 @@ struct PolicyChanges {
   };
   std::vector<PolicyChange> policies;
   std::vector<OverrideChange> overrides;
-  PolicyId next_id{};  // of the next policy that is made
+  PolicyId next_id{};  // the id of the next new policy
 
   [[nodiscard]] bool empty() const noexcept { return policies.empty() && overrides.empty(); }
 };
 
-// The error of a policy that is not there.
+// The error for an unknown policy.
 [[nodiscard]] absl::Status UnknownPolicy(std::string_view name);
 
 class Policies {
@@ -95,34 +96,35 @@ class Policies {
   Policies(const Policies&) = delete;
   Policies& operator=(const Policies&) = delete;
 
-  // Moves with every change of a policy, overrides aside.
+  // Changes with every change of a policy, but not with those of overrides.
   [[nodiscard]] std::uint64_t version() const noexcept {
     return version_.load(std::memory_order_acquire);
   }
 
-  // Null if there is none. It may be retired.
+  // Returns the policy, which may be retired, or null if there is none.
   [[nodiscard]] std::shared_ptr<const Policy> Find(std::string_view name) const;
   [[nodiscard]] std::shared_ptr<const Policy> FindById(PolicyId id) const;
-  // By name.
+  // Sorted by name.
   [[nodiscard]] std::vector<std::shared_ptr<const Policy>> All() const;
 
-  // What an interned limit is for this key at present: a policy's limit may have other numbers
-  // since, or be gone (nothing); any other is what it is.
+  // Returns an interned limit as it is now for this key. A policy's limit may have got other
+  // numbers, or be gone (nothing); any other limit is returned unchanged.
   [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned,
                                                   std::string_view key) const;
-  // The same for a key that has no override.
+  // The same for a key without an override.
   [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned) const;
 
-  // Makes a policy or gives it other limits. Fails, with nothing changed, with kInvalidArgument
-  // (the name), kFailedPrecondition (it is the file's) or kResourceExhausted.
+  // Makes a policy or gives it other limits. Fails, with nothing changed, with kInvalidArgument (a
+  // bad name), kFailedPrecondition (the policy file owns it) or kResourceExhausted.
   absl::Status Set(std::string_view name, PolicyLimits limits);
 
-  // Returns the id of the deleted policy: its buckets are to be forgotten
-  // (Limiter::ForgetPolicies), its overrides to be freed (FreeDeleted). Fails with kNotFound, or
-  // kFailedPrecondition if it is the file's. Cost: that of Find, however many overrides it has.
+  // Deletes a policy and returns its id. The caller must then forget its buckets
+  // (Limiter::ForgetPolicies) and free its overrides (FreeDeleted). Fails with kNotFound, or
+  // kFailedPrecondition if the policy file owns it. Cost: that of Find, however many overrides the
+  // policy has.
   absl::StatusOr<PolicyId> Delete(std::string_view name);
   // Frees the overrides of deleted policies, about 0.2 us each, unless changes are noted: then
-  // TakeChanges does. To be called where nothing waits for the caller.
+  // TakeChanges frees them. To be called where no client waits for the caller.
   void FreeDeleted();
 
   // Fails with kNotFound or kResourceExhausted.
@@ -130,16 +132,16 @@ class Policies {
   // Returns whether there was one. Fails with kNotFound.
   absl::StatusOr<bool> RemoveOverride(std::string_view name, std::string_view key);
 
-  // Raises the policy's greatest capacities to these, where they are greater: any numbers, of which
-  // at most kPolicyLimitsMax count, each up to kCapacityMax. Does nothing where there is no such
-  // policy.
+  // Raises the policy's greatest capacities to `capacities` where those are greater. They may be
+  // any numbers: at most kPolicyLimitsMax of them count, each up to kCapacityMax. Does nothing if
+  // the policy is unknown.
   void RaiseCapacities(std::string_view name, std::span<const Nanos> capacities);
 
-  // Makes the file's policies just these, at once. Policies that the file had before and no longer
-  // has are retired: they keep their limits, overrides and buckets until Delete, and have them
-  // again when they come back. A policy of that name that SET made becomes the file's and keeps its
-  // buckets. Returns those that this call has retired. Fails as Set does, with nothing changed.
-  // Requires: distinct names.
+  // Replaces all of the policy file's policies by `file`, at once. Policies that the file no longer
+  // has are retired: they keep their limits, overrides and buckets until Delete, or until the file
+  // has them again. If SET made a policy of the same name, it becomes the file's and keeps its
+  // buckets. Returns the policies that this call has retired. Fails as Set does, with nothing
+  // changed. Requires: distinct names.
   absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> ReplaceFile(
       const std::vector<std::pair<std::string, PolicyLimits>>& file);
 
@@ -149,14 +151,14 @@ class Policies {
   void StartNoting();
   // Returns the changes since the last call.
   [[nodiscard]] PolicyChanges TakeChanges();
-  // Notes it again: the save failed.
+  // Notes taken changes again, after a failed save.
   void NoteAgain(const PolicyChanges& changes);
 
   // Makes a policy as it was saved, without noting it. Returns false, with nothing changed, if its
-  // name or id is no good or taken. `policy.overrides` is not read.
+  // name or id is invalid or taken. `policy.overrides` is not read.
   [[nodiscard]] bool Restore(const Policy& policy);
   [[nodiscard]] bool RestoreOverride(PolicyId policy, std::string_view key, PolicyLimits limits);
-  // Ids below this one have been used.
+  // Tells that all ids below `next_id` have been used.
   void RestoreNextId(PolicyId next_id);
 
  private:

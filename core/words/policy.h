@@ -4,8 +4,8 @@
 //     RL.POLICY SET free 10/s 1000/h        then        RL.ALLOW user:42 @free
 //
 // A Policy is immutable: a change makes a new one with the same id. Its limits are owned by that id
-// (LimitOwner), so their buckets stay, and with them every caller's debt in time. An override gives
-// one exact key other limits in the same positions, hence in the same buckets.
+// (LimitOwner), so their buckets stay, and with them every caller's debt, which is a time. An
+// override gives one exact key other limits in the same positions, hence in the same buckets.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ inline constexpr std::size_t kPolicyLimitsMax = kChecksMax;
 
 struct PolicyLimit {
   Limit limit;                       // owned by its policy, at its position
-  std::optional<std::int64_t> cost;  // where the request's word does not say it
+  std::optional<std::int64_t> cost;  // for requests whose word has none
   std::string label;                 // may be empty
 
   friend bool operator==(const PolicyLimit&, const PolicyLimit&) = default;
@@ -40,21 +40,23 @@ using PolicyLimits = std::vector<PolicyLimit>;
 
 struct Policy {
   std::string name;
-  PolicyId id{};           // of this policy since it was made; not kNoPolicy, never used again
-  bool from_file = false;  // the policy file's: SET and DEL are not for it
+  PolicyId id{};           // the same as long as the policy exists, never reused; not kNoPolicy
+  bool from_file = false;  // the policy file owns it: SET and DEL refuse to change it
   PolicyLimits limits;     // 1 .. kPolicyLimitsMax
   std::shared_ptr<Overrides> overrides{};  // the same object in all versions of the policy
   bool retired = false;  // the file no longer has it: no request may use it, SET and DEL may
-  // By position, the greatest capacity that a token bucket there has had, in an override too; 0
-  // where there was none. As long as the longest list that the policy or an override has had.
+  // The greatest capacity that a token bucket in each position has ever had, overrides included; 0
+  // if there was none. As many as the longest list of limits that the policy or an override has
+  // had.
   std::vector<Nanos> greatest_capacities{};
 };
 
-// True if the policy's limits have held more than they do now, or if there have been more of them.
+// True if the greatest capacity in some position is above the policy's present one there.
 [[nodiscard]] bool HasHeldMore(const Policy& policy);
 
 // Reads the limits of a policy or of an override; they have no owner yet. Fails with
-// kInvalidArgument: a bad limit (ParseLimitWord's words), another policy's name, none or too many.
+// kInvalidArgument: a bad limit (with ParseLimitWord's error), another policy's name, no limit or
+// too many.
 [[nodiscard]] absl::StatusOr<PolicyLimits> ParsePolicyLimits(
     std::span<const std::string_view> words);
 

@@ -1,6 +1,5 @@
-// The limits of a policy or of an override as one text: their words with blanks between. That is
-// how they are kept on disk (persistence/format.h) and in Redis's files
-// (module/values/policy_bytes.h).
+// The limits of a policy or of an override as one text: their words, separated by blanks. They have
+// this form on disk (persistence/format.h) and in Redis's files (module/values/policy_bytes.h).
 //
 // Pure; thread-safe. Cost: one pass.
 #pragma once
@@ -15,7 +14,7 @@ namespace weir {
 
 void AppendPolicyLimits(const PolicyLimits& limits, std::string& out);
 
-// Reads it back; the limits have no owner yet. Nothing if that is no such text.
+// Parses such a text; the limits have no owner yet. Returns nothing if the text is invalid.
 [[nodiscard]] std::optional<PolicyLimits> ReadPolicyLimits(std::string_view text);
 
 }  // namespace weir

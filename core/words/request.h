@@ -1,4 +1,4 @@
-// A check is one limit of one key; a request is the checks of one command, all or nothing.
+// A request: the checks of one command, decided all or nothing. A check is one limit on one key.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// Checks of one request, after policies are expanded. (Verdict has a bit for each.)
+// The most checks of one request, after policies are expanded. (Verdict has a bit for each check.)
 inline constexpr std::size_t kChecksMax = 64;
 
 struct Check {
@@ -24,8 +24,8 @@ struct Check {
   KeyHash hash = {};          // of the key, by the hasher of the limiter that decides
 };
 
-// At least one check and at most kChecksMax. Several may share a key, and several may name the same
-// bucket: those are one check with the summed cost.
+// 1 to kChecksMax checks. Several may share a key. Checks that name the same bucket are decided as
+// one check with the sum of their costs.
 using Request = absl::InlinedVector<Check, 4>;
 
 }  // namespace weir

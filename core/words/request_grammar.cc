@@ -22,7 +22,7 @@ enum class Keyword { kNone, kAnd, kCost, kWithLimits, kAt, kUpto, kTimeout };
 
 Keyword KeywordOf(std::string_view word) {
   if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
-    return Keyword::kNone;  // as most limits
+    return Keyword::kNone;  // like most limits
   }
   constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
       {"AND", Keyword::kAnd}, {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
@@ -46,7 +46,7 @@ absl::string_view WhatFollowsCost(RequestKind kind) {
   return "then AND key limit ..., then WITHLIMITS and AT once each";
 }
 
-// The limits that a key has instead of those of the word's policy, or null.
+// The limits of the key's override of the word's policy, or null.
 std::shared_ptr<const PolicyLimits> OverrideOf(const LimitMemo::Entry& entry,
                                                std::string_view key) {
   return entry.overrides && !entry.overrides->empty() ? entry.overrides->Find(key) : nullptr;
@@ -63,12 +63,12 @@ class RequestReader {
     do {
       WEIR_RETURN_IF_ERROR(ReadGroup());
       if (kind_ == RequestKind::kWait && PresentKeyword() == Keyword::kAnd) {
-        return absl::InvalidArgumentError("a waiting request has one key: AND does not stand here");
+        return absl::InvalidArgumentError("a waiting request has one key: AND is not allowed");
       }
     } while (TryKeyword(Keyword::kAnd));
     while (next_ < words_.size()) WEIR_RETURN_IF_ERROR(ReadOption());
     if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
-      return absl::InvalidArgumentError("UPTO and how many tokens to take at most must follow");
+      return absl::InvalidArgumentError("UPTO and the most tokens to take must follow");
     }
     if (kind_ == RequestKind::kWait && !Seen(Keyword::kTimeout)) {
       return absl::InvalidArgumentError("TIMEOUT and the longest wait in ms must follow");
@@ -99,7 +99,7 @@ class RequestReader {
     return absl::OkStatus();
   }
 
-  // One word: a check, or those of a policy.
+  // Reads one word: one check, or the checks of a policy.
   absl::Status ReadChecks(std::string_view key, const KeyHash& hash) {
     if (parsed_.checks.size() == kChecksMax) return TooManyLimits();
     const std::string_view text = words_[next_];
@@ -136,8 +136,8 @@ class RequestReader {
            limit.shape().algorithm == Algorithm::kSlidingWindow;
   }
 
-  // Where the id of a limit is remembered. An override's has mostly the id of the limit in whose
-  // position it stands.
+  // Returns where the id of a limit is remembered. A limit of an override usually has the id of the
+  // policy's limit in the same position.
   static LimitHint* HintOf(LimitMemo::Entry& entry, CachedLimit& known, std::size_t position) {
     if (position >= entry.limits.size() || &entry.limits[position] == &known) return &known.hint;
     CachedLimit& regular = entry.limits[position];
@@ -259,7 +259,8 @@ absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,
         limits.push_back(known.limit);
       }
     }
-    // A policy's limits and its override's: as many again as a request may have.
+    // The limits of the policy and those of its override: up to twice as many as a request may
+    // have.
     if (limits.size() > 2 * kChecksMax) return TooManyLimits();
   }
   return limits;

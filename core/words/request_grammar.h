@@ -2,15 +2,16 @@
 //
 //     key limit [limit ...] [COST n] [AND key limit [limit ...] [COST n]] ... [option ...]
 //
-//     option = WITHLIMITS | AT unix-ns             of all but a waiting request: AT
-//            | UPTO n                              of a taking one, required
-//            | TIMEOUT ms                          of a waiting one, required
+//     option = WITHLIMITS
+//            | AT unix-ns                          in all but waiting requests
+//            | UPTO n                              in taking requests only, required
+//            | TIMEOUT ms                          in waiting requests only, required
 //
-// A key is taken by its position and may spell a keyword. COST ends a group; the options follow the
-// last group, in any order, each once. Keywords are case-insensitive. A policy's word stands for
-// its limits, or for those of the key's override. The cost of a check is the `cost=` of its word,
-// else that of the policy, else its group's COST, else 1. limit_grammar.h has the language of a
-// limit.
+// A key is recognised by its position, so it may read like a keyword. COST ends a group; the
+// options follow the last group, in any order, each once. Keywords are case-insensitive. A policy's
+// word stands for its limits, or for those of the key's override. The cost of a check is the
+// `cost=` of its word, else that of the policy, else its group's COST, else 1. limit_grammar.h has
+// the language of a limit.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ enum class RequestKind {
 
 struct ParsedRequest {
   Request checks;                               // views into the command's words and the memo
-  absl::InlinedVector<CachedLimit*, 4> limits;  // one a check
+  absl::InlinedVector<CachedLimit*, 4> limits;  // one per check
   bool with_limits = false;
   std::optional<Instant> at;
   std::int64_t upto = 0;  // >= 1 in a taking request
@@ -50,15 +51,15 @@ struct ParsedRequest {
 };
 
 // Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,
-// and kNotFound for a policy that is not there; they name the word and what would be right. The
-// result is good until the memo's next BeginRequest, which this calls, and as long as the words'
+// and kNotFound for an unknown policy; they name the word and what is expected. The result is good
+// until the memo's next BeginRequest (the next ParseRequest calls it), and as long as the words'
 // bytes.
 [[nodiscard]] absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words,
                                                          LimitMemo& memo, KeyHashes hashes,
                                                          RequestKind kind = RequestKind::kDecide);
 
-// Reads words that are only limits, of which only the limit matters (RL.RESET key limit ...), for
-// this key.
+// Reads words that are all limits of this key (RL.RESET key limit ...). Their costs and names do
+// not matter.
 [[nodiscard]] absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(
     std::string_view key, std::span<const std::string_view> words, LimitMemo& memo);
 

@@ -1,9 +1,9 @@
-// The language of CL.THROTTLE, as redis-cell has it, for what people run today.
+// The language of CL.THROTTLE, the same as redis-cell's.
 //
 //     key max_burst count period_s [quantity]
 //
-// One bucket a key whatever the parameters: they are those of the request alone, and a lowered
-// limit starts empty (the clamp of token_bucket.h, with no wait believed).
+// A key has one bucket, whatever the parameters, which count for one request only. A debt outlasts
+// smaller parameters (rule.h).
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 namespace weir {
 
 struct ThrottleRequest {
-  std::string_view key;  // of the command's words
+  std::string_view key;  // a view of the command's word
   Limit limit;           // owned by kThrottleOwner
   std::int64_t quantity = 1;
 };
 
 // Reads the words after the command's name. Fails with kInvalidArgument, and names the word and
-// what would be right. Requires: four or five words.
+// what is expected. Requires: four or five words.
 [[nodiscard]] absl::StatusOr<ThrottleRequest> ParseThrottle(
     std::span<const std::string_view> words);
 

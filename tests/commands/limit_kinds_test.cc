@@ -156,7 +156,7 @@ TEST_F(CmdLimitKindsTest, NoneHasNothingToGiveBack) {
 
 TEST_F(CmdLimitKindsTest, BadTakes) {
   EXPECT_EQ(client_.Run("RL.TAKE k 10/s COST 1"),
-            "-ERR UPTO and how many tokens to take at most must follow\r\n");
+            "-ERR UPTO and the most tokens to take must follow\r\n");
   for (const char* line : {"RL.TAKE k 10/s UPTO 0", "RL.TAKE k 10/s UPTO -1",
                            "RL.TAKE k 10/s UPTO 9223372036854775808", "RL.TAKE k 10/s UPTO x"}) {
     EXPECT_THAT(client_.Run(line), HasSubstr("out of range (1 to 9223372036854775807)")) << line;

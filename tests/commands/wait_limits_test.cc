@@ -148,7 +148,7 @@ TEST_F(RlWaitLimitsTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
       {"k 10/s TIMEOUT 1s",
        "invalid TIMEOUT '1s': value is not an integer or out of range (0 to 86400000)"},
       {"k 10/s TIMEOUT 60001", "invalid TIMEOUT '60001': above the server's max-wait, 60000 ms"},
-      {"k 10/s AND l 10/s TIMEOUT 10", "a waiting request has one key: AND does not stand here"},
+      {"k 10/s AND l 10/s TIMEOUT 10", "a waiting request has one key: AND is not allowed"},
       {"k 10/s TIMEOUT 10 AND l 10/s", "unexpected 'AND'" + unexpected},
       {"k 10/s TIMEOUT 10 TIMEOUT 10", "unexpected 'TIMEOUT'" + unexpected},
       {"k 10/s WITHLIMITS TIMEOUT 10 withlimits", "unexpected 'withlimits'" + unexpected},

@@ -71,7 +71,7 @@ TEST(LimitGrammarLawTest, LongWordsAreReadOnceAndEchoedInPart) {
   }
   std::string pairs = "10/s";
   while (pairs.size() < kBytes) pairs += ",shadow";
-  EXPECT_THAT(ErrorOf(pairs), EndsWith("option 'shadow' stands twice"));
+  EXPECT_THAT(ErrorOf(pairs), EndsWith("option 'shadow' is given twice"));
 }
 
 // The oracle is a regular expression. Within 5 bytes no number is out of range but 0, and no option

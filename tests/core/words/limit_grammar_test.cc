@@ -316,8 +316,8 @@ constexpr BadWord kBadWords[] = {
      "unknown option 'burst' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
     {"10/s,shadow=1",
      "unknown option 'shadow=1' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
-    {"10/s,fixed,bucket", "only one of bucket, fixed, sliding may stand"},
-    {"10/s,sliding,fixed", "only one of bucket, fixed, sliding may stand"},
+    {"10/s,fixed,bucket", "only one of bucket, fixed, sliding may be given"},
+    {"10/s,sliding,fixed", "only one of bucket, fixed, sliding may be given"},
     {"10/s,burst=", "burst '' must start with a digit"},
     {"10/s,burst=-1", "burst '-1' must start with a digit"},
     {"10/s,burst=05", "number '05' has a leading zero"},
@@ -364,7 +364,7 @@ constexpr BadWord kBadWords[] = {
     {"@free,burst=5", "unknown option 'burst=5' (cost=, shadow, name=)"},
     {"@free,fixed", "unknown option 'fixed' (cost=, shadow, name=)"},
     {"@free,aligned", "unknown option 'aligned' (cost=, shadow, name=)"},
-    {"@free,shadow,shadow", "option 'shadow' stands twice"},
+    {"@free,shadow,shadow", "option 'shadow' is given twice"},
     {"@free,cost=x", "cost 'x' must be 0 to 9223372036854775807 in plain digits"},
     {"unlimited,cost=1", "unlimited takes no options"},
     {"unlimited,", "unlimited takes no options"},
@@ -383,11 +383,11 @@ TEST(LimitGrammarTest, EveryBadWordIsRefusedWithItsReason) {
 TEST(LimitGrammarTest, NoOptionStandsTwice) {
   for (const std::string option : {"bucket", "fixed", "sliding", "aligned", "shadow"}) {
     EXPECT_THAT(ErrorOf("10/s," + option + "," + option),
-                EndsWith(": option '" + option + "' stands twice"));
+                EndsWith(": option '" + option + "' is given twice"));
   }
   for (const std::string option : {"burst=", "cost=", "name="}) {
     EXPECT_THAT(ErrorOf("10/s," + option + "5," + option + "6"),
-                EndsWith(": option '" + option + "' stands twice"));
+                EndsWith(": option '" + option + "' is given twice"));
   }
 }
 

@@ -311,7 +311,7 @@ TEST_F(PoliciesTest, TheFilesNamesAreTheFiles) {
   const auto state = State();
   EXPECT_THAT(state, ElementsAre("a*: 10/s [k: 5/s]", "b: 1/s"));
   const std::string error =
-      "policy 'a' is the policy file's: change it there, then say RL.POLICY RELOAD";
+      "policy 'a' belongs to the policy file: change it there, then run RL.POLICY RELOAD";
   ExpectError(policies_.Set("a", LimitsOf({"1/s"})), absl::StatusCode::kFailedPrecondition, error,
               state);
   ExpectError(policies_.Delete("a").status(), absl::StatusCode::kFailedPrecondition, error, state);

@@ -105,7 +105,7 @@ TEST(PolicyFileTest, ReloadReadsItAnew) {
   client.Run("RL.ALLOW k @a @b COST 10");
   client.Run("RL.POLICY SET own 5/s");
   const std::string is_files =
-      "-ERR policy 'a' is the policy file's: change it there, then say RL.POLICY RELOAD\r\n";
+      "-ERR policy 'a' belongs to the policy file: change it there, then run RL.POLICY RELOAD\r\n";
   EXPECT_EQ(client.Run("RL.POLICY SET a 5/s"), is_files);
   EXPECT_EQ(client.Run("RL.POLICY DEL a"), is_files);
   EXPECT_EQ(client.Run("RL.POLICY OVERRIDE a l none"), kOk);
