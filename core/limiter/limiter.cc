@@ -25,7 +25,7 @@ struct Limiter::FoundBucket {
   Bucket* slot = nullptr;     // null: absent
 };
 
-// A request whose partitions are locked and whose buckets are found, while this lives.
+// A request with its buckets found, and with its partitions locked as long as this object lives.
 template <std::size_t kChecks>
 struct Limiter::LockedRequest {
   ABSL_ATTRIBUTE_ALWAYS_INLINE LockedRequest(Limiter& limiter, std::span<const Check> request,
@@ -95,8 +95,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLoc
   return now;
 }
 
-// Finds the bucket of a check. Requires: its partition is locked. Inline, for a call would make a
-// decision dearer by 4 %.
+// Finds the bucket of a check. Requires: its partition is locked. Inline, because a call would make
+// a decision 4 % slower.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::FindBucket(const Check& check,
                                                              FoundBucket& found) {
   LimitHint no_hint;
@@ -106,9 +106,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::FindBucket(const Check& check,
   found.slot = table_.partition(key.partition).Find({key.hash, *found.id});
 }
 
-// Returns whether the key may have `added` more buckets; nothing if that takes a count. A key has
-// no more buckets than its partition, and no more than there are limits. Requires: the partition is
-// locked.
+// Returns whether the key may have `added` more buckets; nothing if only a count can tell. A key
+// has no more buckets than its partition, and no more than there are limits. Requires: the
+// partition is locked.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline std::optional<bool> Limiter::KnownRoom(const KeyHash& key,
                                                                            std::size_t added,
                                                                            Instant now) {
@@ -119,16 +119,16 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline std::optional<bool> Limiter::KnownRoom(const
   return partition.crowded_keys().HasRoom(key.hash, added, now);
 }
 
-// Like KnownRoom, with a count where one is needed. Full buckets of the key make room, except for
-// those of `asked`.
+// Like KnownRoom, but counts if necessary. If the key has too many buckets, drops its full ones,
+// except for those of `asked`.
 inline bool Limiter::HasRoom(const KeyHash& key, std::size_t added, Instant now,
                              std::span<const FoundBucket> asked) {
   const std::optional<bool> known = KnownRoom(key, added, now);
   return known ? *known : MakeRoomOnKey(key, added, now, asked);
 }
 
-// Counts the buckets of every key in the partition. Where this key has too many, drops its full
-// ones, except for those of `asked`. Cost: about 20 ns a slot.
+// Counts the buckets of every key in the partition. If this key has too many, drops its full ones,
+// except for those of `asked`. Cost: about 20 ns a slot.
 bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
                             std::span<const FoundBucket> asked) {
   Partition& partition = table_.partition(key.partition);
@@ -160,7 +160,7 @@ bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
   return false;
 }
 
-// Stores what the plan has changed. Whatever can fail comes before the first write.
+// Stores the plan's changes. Everything that can fail comes before the first write.
 template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<kChecks>& locked,
                                                                  Introducer introducer) {
@@ -169,7 +169,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<k
     absl::Status room = MakeRoomForNew(locked, introducer);
     if (!room.ok()) return room;
   }
-  // Present buckets before new ones: those may move a map's slots, or drop some.
+  // Present buckets first: inserting new ones may move a map's slots, or drop some.
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const FoundBucket& found = locked.found[i];
     if (!found.slot) continue;
@@ -183,8 +183,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<k
   return absl::OkStatus();
 }
 
-// True if the new buckets of a request may be inserted, as far as that is known without a count of
-// some key's buckets: their keys have room, their limits have ids.
+// True if it is known, without a count of any key's buckets, that the new buckets of a request may
+// be inserted: their keys have room, their limits have ids.
 template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Limiter::IsRoomKnown(
     const LockedRequest<kChecks>& locked) {
@@ -198,7 +198,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Limiter::IsRoomKnown(
 }
 
 // Makes sure that the new buckets of a request may be inserted: their keys have room, their limits
-// have ids. A request that is refused for its key gives no ids out.
+// have ids. If a key has no room, no ids are given out.
 template <std::size_t kChecks>
 absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer introducer) {
   const Plan<kChecks>& plan = locked.plan;
@@ -224,8 +224,8 @@ absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer 
   return absl::OkStatus();
 }
 
-// Makes room for all new buckets of a request, so that they do not drive out one another. (It may
-// be one of its old ones that goes, if that has the smallest used share.) Requires: the partition
+// Makes room for all new buckets of a request, so that they do not evict each other. (They may
+// evict one of its present buckets, if that has the smallest used share.) Requires: the partition
 // is locked, at most kChecksMax buckets.
 inline void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
   const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
@@ -267,9 +267,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Conclude(LockedRequest
   return absl::OkStatus();
 }
 
-// Returns the status of attempt(). Where that is refused for a new limit, takes ids of idle limits
-// back and tries again, until none are left: an attempt leaves fewer idle ones than are taken back
-// at once. Not inside an Isolation, whose locks are in the way.
+// Returns the status of attempt(). If that is refused for a new limit, takes back ids of idle
+// limits and tries again, until fewer than kReclaimsAtOnce were idle: an attempt itself leaves
+// fewer idle limits than that. Does not try again inside an Isolation, whose locks are in the way.
 template <typename Try>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::WithRoomForLimits(Try attempt) {
   absl::Status status = attempt();
@@ -343,7 +343,7 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   LockedRequest<kManyChecks> locked(*this, request, now);
   Verdict verdict = locked.plan.Refund(locked.now);
   const absl::Status committed = Commit(locked, kNoIntroducer);
-  WEIR_CHECK(committed.ok());  // There are no new buckets in it.
+  WEIR_CHECK(committed.ok());  // A refund has no new buckets.
   AdvanceDecisionTime(locked.lock, locked.now);
   return verdict;
 }

@@ -2,14 +2,14 @@
 //
 //     Limiter limiter({.secret = RandomHashSecret()});
 //     const Limit limit = *ParseLimitWord("10/s")->limit;
-//     const Request request = {{.key = "user:42", .limit = &limit, .hash =
-//     limiter.Hash("user:42")}}; absl::StatusOr<Verdict> verdict = limiter.Decide(request,
-//     clock.Now());
+//     const Request request = {
+//         {.key = "user:42", .limit = &limit, .hash = limiter.Hash("user:42")}};
+//     absl::StatusOr<Verdict> verdict = limiter.Decide(request, clock.Now());
 //
 // It never reads a clock: `now` is an argument everywhere, in [Instant{}, kInstantMax].
 // Thread-safe: a call locks the partitions of its keys, in ascending order, for its whole length;
 // requests that share no partition run in parallel. Cost of a decision: a keyed hash and a map
-// look-up a key, one division a limit; no allocation up to 4 checks.
+// look-up for each key, one division for each limit; no allocation up to 4 checks.
 #pragma once
 
 #include <atomic>
@@ -51,14 +51,14 @@ struct LimiterOptions {
   // believed. 0 .. kMaxWaitMax.
   Nanos max_wait = std::chrono::seconds{60};
   std::size_t limits_max = kLimitsMax;  // distinct limits in use
-  // False where clients bring the execution time: then it may go back between decisions on a key.
-  // True where it is a clock's, which several threads read: one that is overtaken between reading
-  // the clock and deciding decides as of the latest decision that its keys have seen.
+  // False if clients give the execution time, which may then go back between decisions on a key.
+  // True if it comes from a clock that several threads read: a thread that is overtaken between
+  // reading the clock and deciding uses the time of the latest decision about its keys.
   bool time_is_ordered = true;
-  bool notes_changes = false;  // for TakeChanges: a save will want to know
+  bool notes_changes = false;  // for TakeChanges
   std::size_t memory_max = 0;  // as set_memory_max
-  // Says the present numbers of an interned limit, or that it is gone; empty: as it was interned.
-  // Called with a partition's lock held.
+  // Returns an interned limit with its present numbers, or nothing if it is gone. Null: a limit
+  // keeps the numbers that it was interned with. Called with a partition's lock held.
   std::function<std::optional<Limit>(const Limit&)> present = nullptr;
 };
 
@@ -68,19 +68,20 @@ struct BucketChange {
   std::uint16_t partition;
   Algorithm algorithm;
   bool went_back;  // as in NotedChange
-  bool erased;     // there is nothing to write, and what was written before is to go
-  Bucket bucket;   // of those not erased
+  bool erased;     // no bucket to write; an earlier save's record must be deleted
+  Bucket bucket;   // if not erased
 };
 
 // The changes since the last save.
 struct LimiterChanges {
   std::vector<BucketChange> buckets;  // by partition, hash, algorithm and limit; distinct
   std::vector<LimitChange> limits;
-  // Partitions of which `buckets` has all that there are, in ascending order: what else an earlier
-  // save wrote of them is to go.
+  // Partitions of which `buckets` has every bucket, in ascending order: all other records that
+  // earlier saves wrote of them must be deleted.
   std::vector<std::uint16_t> rewritten_partitions;
-  TableGeneration generation{};  // buckets of another one are gone
-  // Where the next call is to go on, as there were too many for one; kPartitionCount: that was all.
+  TableGeneration generation{};  // buckets of other generations are gone
+  // The first partition of the next call, if there were too many changes for one call;
+  // kPartitionCount: these are all.
   std::size_t next_partition = kPartitionCount;
 
   [[nodiscard]] bool empty() const noexcept {
@@ -92,25 +93,26 @@ class Limiter {
  public:
   explicit Limiter(const LimiterOptions& options);
 
-  // Decides all checks on one state; if all admit, charges all, else none. A denial writes and
-  // creates nothing (but for the clamp of token_bucket.h), and so does a cost of 0. Fails, with
-  // nothing charged, only with kResourceExhausted (a new limit, and too many are in use: see
-  // LimitRegistry, `introducer` is the user) or kOutOfRange (the key has kKeyBucketsMax buckets).
-  // Where `now` is earlier than a sweep that dropped buckets of the keys' partitions, the execution
-  // time is the sweep's: a bucket that is absent was full then, not before. For decisions that
-  // changed buckets there, the same where time is ordered: else the clamp of a late thread could
-  // cut what an early one has just charged.
+  // Decides all checks on one state; if all admit, charges all, else none. A cost of 0 writes and
+  // creates nothing, and neither does a denial (except for the clamp of token_bucket.h). Fails,
+  // with nothing charged, only with kResourceExhausted (the limit is new and too many are in use:
+  // see LimitRegistry; `introducer` is the user) or kOutOfRange (the key has kKeyBucketsMax
+  // buckets). The execution time may be later than `now`. If a sweep at a later time has dropped
+  // buckets of the keys' partitions, it is the sweep's time: an absent bucket was full then, but
+  // perhaps not before. If time is ordered, the same holds for a later decision that changed
+  // buckets there: otherwise the clamp of a late thread could cut what an early one has just
+  // charged.
   [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now,
                                                Introducer introducer = kNoIntroducer);
 
-  // What hashes the keys of checks.
+  // The hasher of the keys of checks.
   [[nodiscard]] const KeyHasher& hasher() const noexcept { return hasher_; }
   [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher_(key); }
 
-  // Fetches what a later call about this key will look at into the cache of this core, in two
-  // steps: some hundred ns apart each finds there what it needs. For callers that have several
-  // requests at hand: at a million keys fetching costs more than deciding. No call may be under way
-  // in this thread.
+  // Fetches the memory that a later call about this key will read into the cache of this core, in
+  // two steps: some hundred ns apart, so that each finds there what it needs. For callers with
+  // several requests at hand: with a million keys, fetching costs more than deciding. Requires:
+  // this thread has no call under way, and no Isolation.
   [[nodiscard]] KeyHash PrefetchPartition(std::string_view key) const noexcept {
     const KeyHash hash = hasher_(key);
     table_.PrefetchPartition(hash);
@@ -121,59 +123,63 @@ class Limiter {
   // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
   [[nodiscard]] Verdict Peek(const Request& request, Instant now);
 
-  // Takes the request as many times over as all limits have tokens for, `upto` at most: each time
-  // costs every limit its own cost. What costs nothing, a shadow and "unlimited" do not bound it.
-  // Fails as Decide does. Requires: upto >= 1.
+  // Takes the request as many times as all limits have tokens for, `upto` times at most: each time
+  // charges every limit its own cost. Checks with a cost of 0, shadow limits and "unlimited" do not
+  // bound that number. Fails as Decide does. Requires: upto >= 1.
   [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now,
                                            Introducer introducer = kNoIntroducer);
 
-  // Gives every limit its cost back, never past full; shadows, too. Creates nothing. The verdict is
-  // an admission with the numbers after it.
+  // Gives every limit, shadow limits included, its cost back, but never more than full. Creates
+  // nothing. The verdict is an admission with the numbers after the refund.
   Verdict Refund(const Request& request, Instant now);
 
-  // As Decide, but where the tokens will be there within `patience` it charges them now, so that
-  // waiting is first come, first served. A shadow admits where its tokens will be there by then: no
-  // client waits longer for it. Otherwise a denial as Decide's. Requires: one key, limits that are
-  // token buckets or have no bucket, patience in [0, max_wait].
+  // Like Decide, but if the tokens will be there within `patience`, charges them now, so that
+  // waiting is first come, first served. A shadow limit admits if its tokens will be there when
+  // those of the other limits are: no client waits longer for a shadow limit. If the wait is too
+  // long, denies as Decide does. Requires: one key, limits that are token buckets or have no
+  // bucket, patience in [0, max_wait].
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
                                                   Instant now,
                                                   Introducer introducer = kNoIntroducer);
-  // (The rest of waiting is in limiter_waiting.cc.)
-  // The verdict of a reservation that has been waited for: admitted, with the numbers of `now`.
+
+  // --- After a Reserve that must wait (limiter_waiting.cc) ---
+
+  // The verdict of a reservation after the wait: admitted, with the numbers at `now`.
   [[nodiscard]] Verdict Settle(const Reservation& reservation, Instant now);
-  // The verdict of one that was given back before it was ready: denied, with what is still to come.
+  // The verdict of a reservation that was given back before it was ready: denied, with the wait
+  // that is left.
   [[nodiscard]] Verdict Withdraw(const Reservation& reservation, Instant now);
   // Gives back the tokens of buckets that are still as the reservation left them.
   void GiveBack(const Reservation& reservation);
 
-  // The slots that calls of this thread have visited so far to find the buckets of single keys,
-  // those that decisions visited to count a key's buckets, and the ids that they looked at for idle
-  // ones. A bucket that Inspect or Watch returns counts as several.
+  // The work of this thread's calls so far: the slots that they visited to find a single key's
+  // buckets or to count them for a decision, and the ids that they visited to find idle ones. A
+  // bucket that Inspect or Watch returns counts as several.
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept { return slots_visited_; }
-  // The slots that such a call about this key would visit: those of its partition, or one for each
-  // limit that has been in use at once where that is less. Locks the partition.
+  // The slots that a call about this key would visit to find its buckets: those of its partition,
+  // or one for each limit that has been in use at once, if that is less. Locks the partition.
   [[nodiscard]] std::size_t CountSlots(std::string_view key);
 
-  // The key's buckets that are not full, by the ids of their limits: in the order of first use, but
-  // for ids given out again. The first kInspectedMax, where there are more. Of a limit that has an
-  // owner its numbers may have changed since it was interned: `present` says them, or that it is
-  // gone.
+  // The first kInspectedMax of the key's buckets that are not full, sorted by the ids of their
+  // limits: in the order of first use, except for ids given out again. The numbers of an owned
+  // limit may have changed since it was interned: `present` returns it with its present numbers, or
+  // nothing if it is gone.
   static constexpr std::size_t kInspectedMax = 1024;
   using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
   static std::optional<Limit> AsItWasInterned(const Limit& limit) { return limit; }
   [[nodiscard]] std::vector<LiveBucket> Inspect(std::string_view key, Instant now,
                                                 PresentLimit present = AsItWasInterned);
 
-  // Until all of the key's buckets are full; 0 when they are. `present` as above.
+  // The time until all of the key's buckets are full; 0 if they are. `present` as above.
   [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now,
                                  PresentLimit present = AsItWasInterned);
 
-  // Forgets the key's buckets: those of `limits`, or with none given all. Returns how many of them
-  // were not full. `present` as above.
+  // Forgets the key's buckets: those of `limits`, or all if `limits` is empty. Returns how many of
+  // them were not full. `present` as above.
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now,
                     PresentLimit present = AsItWasInterned);
 
-  // A key's buckets as they were at some time, by the ids of their limits.
+  // A key's buckets as Watch found them, sorted by the ids of their limits.
   struct Watched {
     struct WatchedBucket {
       LimitId id;
@@ -182,17 +188,17 @@ class Limiter {
     };
     KeyHash key;
     std::vector<WatchedBucket> buckets;
-    std::size_t visits = 0;  // slots that Watch has visited; IsUnchanged will visit as many
+    std::size_t visits = 0;  // slots that Watch visited; IsUnchanged will visit as many
   };
   [[nodiscard]] Watched Watch(std::string_view key);
-  // True unless there was a change since, as of `now`: a bucket that is full counts as absent.
+  // True unless a bucket has changed since Watch. A bucket that is full at `now` counts as absent.
   [[nodiscard]] bool IsUnchanged(const Watched& watched, Instant now);
 
-  // Makes one of several calls: no other thread's call about the same keys comes between those that
-  // this thread makes while it exists. Meanwhile the thread may call nothing about other keys, and
-  // nothing about all of them (Clear, size, ...) unless it has all; an isolation of some of those
-  // that it has adds nothing. Cost: the locks of the keys' partitions; of all, which stops the
-  // world, about 50 us.
+  // Makes several calls of this thread one unit: while it exists, no other thread's call about the
+  // same keys comes between them. Until then this thread may call nothing about other keys, and
+  // functions about all keys (Clear, size, ...) only if it isolates all. A nested isolation of some
+  // of the same keys adds nothing. Cost: the locks of the keys' partitions; for all keys, which
+  // stops the world, about 50 us.
   class Isolation {
    public:
     Isolation(Limiter& limiter, std::span<const std::string_view> keys,
@@ -200,7 +206,7 @@ class Limiter {
     explicit Isolation(Limiter& limiter);  // all keys
 
    private:
-    // Set where all keys are held: Clear takes it before the partitions' locks, too.
+    // Set if all keys are isolated. Taken before the partitions' locks, as in Clear.
     std::optional<MutexLock<RecursiveMutex>> saving_;
     TableIsolation hold_;
   };
@@ -212,56 +218,59 @@ class Limiter {
   void ForgetPolicies(std::span<const PolicyId> policies);
 
   // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on. At the
-  // end of the partition gives memory back, and brings the partition below a lowered bound.
+  // end of the partition, gives memory back and brings the partition below a lowered bound.
   Partition::Erased SweepSome(std::size_t partition, Instant now, std::size_t first,
                               std::size_t visits_max);
-  // All of the partition at once. Returns how many it dropped.
+  // Sweeps the whole partition at once. Returns how many buckets it dropped.
   std::size_t Sweep(std::size_t partition, Instant now) {
     return SweepSome(partition, now, 0, std::numeric_limits<std::size_t>::max()).erased;
   }
 
-  // Keeps the table within so many bytes, and at least TableBound::kBytesMin; 0: no bound. A bucket
-  // for which there is no room makes some in its partition: what is full goes, and if that is not
-  // enough, those with the smallest used share (rule.h), and of equal ones those that are full
-  // sooner. (A 32nd of the partition at once, so that one scan of it, about 4 ns a bucket, serves
-  // many.) The next lap of sweeps brings a table that is
-  // above a lowered bound below it. At any time, by any thread.
+  // Keeps the table within `bytes`, at least TableBound::kBytesMin; 0: no bound. A new bucket
+  // without room evicts others from its partition: the full ones and, if that is not enough, those
+  // with the smallest used share (rule.h), among equals those that are full sooner. (An eviction
+  // frees a 32nd of the partition, so that one scan, about 4 ns a bucket, serves many inserts.)
+  // After the bound was lowered, the next lap of sweeps brings the table below it. Any thread may
+  // call this at any time.
   void set_memory_max(std::size_t bytes) noexcept;
-  // How many buckets have gone for that which were not full.
+  // The number of buckets evicted for the bound that were not full.
   [[nodiscard]] std::uint64_t evicted() const noexcept {
     return evicted_.load(std::memory_order_relaxed);
   }
 
-  // Takes back ids of limits where so many are in use that a transaction, which holds locks and
-  // cannot, might be refused some.
+  // Takes back ids of idle limits if nearly all ids are in use. A transaction calls this first,
+  // because it cannot take ids back while it holds locks, and might be refused a new limit.
   void MakeRoomForLimits();
 
-  // Takes back ids of limits that no bucket carries any more, `ids_max` at most. Stops the world
-  // for up to 0.1 us an id and 50 us, so it does nothing below `ids_min` of them. Returns how many.
-  // Calls in a row go on where the last one stopped, so that all together look at each limit twice.
+  // Takes back at most `ids_max` ids of limits that no bucket carries any more. Returns how many.
+  // Stops the world for up to 50 us and 0.1 us an id, so it does nothing if fewer than `ids_min`
+  // are idle. Each call goes on where the last one stopped, so that calls in a row visit each limit
+  // twice.
   std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
 
   // --- Saving (limiter_saving.cc). One thread at a time ---
 
   // Returns the changes since the last call, starting at `first_partition`. Stops at the first
-  // partition boundary after kTakenMax changes. A bucket that is full at `now` is erased, if it has
-  // to be written at all. Without `now`, where clients bring the time and may go back, only one is
-  // full that nothing was ever taken from. Locks those partitions that have changed, one after the
-  // other; with `consistent_snapshot` all that has changed at once, so that a request is in it
-  // whole or not at all (unless the list of some partition has overflowed or more than kTakenMax
-  // has changed: that would hold the locks for too long). Cost: about 100 ns a change and a lock a
-  // changed partition. Requires: LimiterOptions::notes_changes.
+  // partition boundary after kTakenMax changes. A bucket that is full at `now` is returned as
+  // erased, or not at all if it need not be written. Without `now` (clients give the time, which
+  // may go back), only a bucket from which nothing was ever taken counts as full. Locks the changed
+  // partitions one after the other; with `consistent_snapshot` all of them at once, so that the
+  // result has each request whole or not at all (unless some partition's list has overflowed, or
+  // there are more than kTakenMax changes: that would hold the locks for too long). Cost: about 100
+  // ns for each change, and a lock for each changed partition. Requires:
+  // LimiterOptions::notes_changes.
   static constexpr std::size_t kTakenMax = 256 * 1024;
   [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                            std::size_t first_partition = 0);
-  // Notes them again: the save failed.
+  // Notes taken changes again, after a failed save.
   void NoteAgain(const LimiterChanges& changes);
-  // All that was taken since the last call with `first_partition` 0, and by it, is on disk.
+  // Tells that all changes of the last TakeChanges with `first_partition` 0, and of all calls
+  // since, are on disk.
   void EndSave() { registry_.EndSave(); }
 
   // --- Loading, before anything is decided ---
 
-  // Returns false, with nothing changed, where the id or the limit is taken or the id too large.
+  // Returns false, with nothing changed, if the id is taken or too large, or the limit has an id.
   [[nodiscard]] bool RestoreLimit(LimitId id, const Limit& limit) {
     return registry_.Restore(id, limit);
   }
@@ -269,16 +278,16 @@ class Limiter {
     SlotKey key;
     Bucket bucket;
   };
-  // Distinct buckets of restored limits, of a partition that has none. Of more than there is room
-  // for, those stay that have the greatest used share at `now`.
+  // Restores the buckets of a partition. If there is no room for all, those with the greatest used
+  // share at `now` stay. Requires: an empty partition; distinct buckets of restored limits.
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                         Instant now);
   void EndRestore(TableGeneration generation);
-  // The next save writes everything.
+  // Makes the next save write everything.
   void NoteEverything();
 
   struct Size {
-    std::size_t buckets = 0;      // stored, full ones that are not swept yet included
+    std::size_t buckets = 0;      // stored, including full ones that are not swept yet
     std::size_t changes = 0;      // noted for the next save
     std::size_t limits = 0;       // interned
     std::size_t table_bytes = 0;  // of the maps' arrays
@@ -347,20 +356,20 @@ class Limiter {
   const bool time_is_ordered_;
   const bool notes_changes_;
   const std::function<std::optional<Limit>(const Limit&)> present_;
-  // Held while changes are taken, and by whatever must not come into the middle of that: what takes
-  // an id back, and what forgets everything. Taken before a partition's lock.
+  // Held while changes are taken, while ids are taken back, and while everything is forgotten:
+  // these must not overlap. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;
   TableGeneration generation_ ABSL_GUARDED_BY(saving_mutex_){};
   const std::size_t limits_max_;
-  ChangedPartitions changed_partitions_;     // a superset, where `notes_changes_`
-  ChangedPartitions overflowed_partitions_;  // of them, whose list has
+  ChangedPartitions changed_partitions_;     // used if notes_changes_; may have unchanged ones, too
+  ChangedPartitions overflowed_partitions_;  // those of them whose ChangeList has overflowed
   std::atomic<TableBound> bound_;
   std::atomic<std::uint64_t> evicted_{0};
   LimitRegistry registry_;
   BucketTable table_;
 };
 
-// Gives a bucket that is there another value.
+// Changes a stored bucket.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::Replace(const KeyHash& key, LimitId id,
                                                           const Limit& limit, Bucket& slot,
                                                           Bucket value) {

@@ -18,13 +18,14 @@ namespace weir {
 namespace {
 
 // A bucket that Inspect or Watch returns takes as long as this many visits: its limit is copied,
-// and Inspect's caller makes a text of it.
+// and Inspect's caller turns the limit into text.
 constexpr std::size_t kSlotsPerReturned = 8;
 
-// 0 for a bucket that is full, and for one that its limit no longer reads.
+// The time until a bucket is full; 0 if it is, or if its limit is gone.
 Nanos TimeToReset(const std::optional<Limit>& limit, Bucket bucket, Instant now, Nanos max_wait) {
   if (!limit) return Nanos{0};
-  // The numbers of CL.THROTTLE's come with each request: they must not clamp it.
+  // CL.THROTTLE's numbers come with each request: those of the interned limit must not clamp the
+  // bucket.
   if (limit->owner() == kThrottleOwner) return TimeToFull(*limit, bucket, now);
   return DecideLimit(*limit, bucket, now, 0, max_wait).decision.reset_after;
 }
@@ -42,8 +43,8 @@ std::size_t Limiter::CountSlots(std::string_view key) {
   return SlotsOf(hash);
 }
 
-// Calls visit(SlotKey, Bucket) for each of the key's buckets: tries every limit where there are
-// few, else scans the partition. Requires: the partition is locked.
+// Calls visit(SlotKey, Bucket) for each of the key's buckets: tries every limit if there are few,
+// else scans the partition. Requires: the partition is locked.
 template <typename Visit>
 void Limiter::VisitKey(const KeyHash& key, Visit visit) {
   Partition& partition = table_.partition(key.partition);
@@ -163,7 +164,7 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
   return unchanged;
 }
 
-// Notes that a bucket goes, whatever is in it. Requires: its partition is locked.
+// Notes that a bucket is erased, and uncounts it from its limit. Requires: its partition is locked.
 void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
   if (notes_changes_) {
     table_.partition(partition).NoteErased(slot, registry_.Get(slot.limit).shape().algorithm);
@@ -172,7 +173,8 @@ void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
   registry_.RemoveBucket(slot.limit);
 }
 
-// The same of a full one. Of most, what was saved can be told to be full without their limit.
+// Like Forget, for a full bucket. Only a sliding window's erasure is noted: the records of other
+// buckets can be recognised as full without their limit.
 void Limiter::ForgetFull(std::size_t partition, const SlotKey& slot) {
   if (registry_.Get(slot.limit).shape().algorithm == Algorithm::kSlidingWindow) {
     Forget(partition, slot);
@@ -235,7 +237,8 @@ void Limiter::set_memory_max(std::size_t bytes) noexcept {
   registry_.set_limits_max(bytes == 0 ? limits_max_ : std::min(limits_max_, limits));
 }
 
-// Drops all that is full, and more until only so many are left. Requires: the partition is locked.
+// Drops all full buckets, and others until at most `slots_kept` are left. Requires: the partition
+// is locked.
 void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now) {
   struct Slot {
     std::int64_t used_share;

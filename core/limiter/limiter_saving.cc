@@ -47,7 +47,7 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
                                .bucket = bucket ? *bucket : Bucket{}});
   };
   if (!partition.everything_changed()) return partition.TakeChanges(add);
-  // It is not known which buckets have gone.
+  // The list has overflowed: it is not known which buckets have gone.
   changes.rewritten_partitions.push_back(static_cast<std::uint16_t>(index));
   std::vector<NotedChange> all;
   partition.TakeEverything([&](const SlotKey& key, const Bucket&) {
@@ -96,9 +96,10 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       TakePartition(i, now, changes);
     });
   }
-  WEIR_CHECK(changes.next_partition > first_partition);  // A call takes one at least.
+  WEIR_CHECK(changes.next_partition > first_partition);  // A call takes at least one partition.
   WEIR_DCHECK(AreDistinct(changes.buckets));
-  // After the buckets, so that the limit of each is known; before anybody can take an id back.
+  // Taken after the buckets, so that the limit of each is known, and before any thread can take an
+  // id back.
   changes.limits = registry_.TakeChanges();
   return changes;
 }

@@ -1,5 +1,4 @@
-// The limiter's part in waiting: tokens of the future that were charged already. It tells how they
-// stand, and gives them back.
+// The limiter's part in waiting: it answers for reservations of future tokens, and gives them back.
 #include <algorithm>
 #include <optional>
 
@@ -8,7 +7,7 @@
 
 namespace weir {
 
-// The bucket, or null; and the limit's id, where there is one.
+// Returns the bucket, or null. Sets `id` if the limit is interned.
 Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit, LimitId& id) {
   LimitHint no_hint;
   const std::optional<LimitId> found = registry_.Find(limit, no_hint);

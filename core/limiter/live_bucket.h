@@ -16,11 +16,11 @@ class Policies;
 
 struct LiveBucket {
   Limit limit;
-  std::int64_t remaining;  // tokens; -1 for CL.THROTTLE's, whose limit is said with each request
+  std::int64_t remaining;  // tokens; -1 for CL.THROTTLE's, whose limit comes with each request
   Nanos reset_after;       // > 0
 };
 
-// How a bucket stands; nothing if it is full. `limit`: with its present numbers.
+// The state of a bucket; nothing if it is full. `limit`: with its present numbers.
 [[nodiscard]] inline std::optional<LiveBucket> InspectBucket(const Limit& limit,
                                                              const Bucket& bucket, Instant now,
                                                              Nanos max_wait) {

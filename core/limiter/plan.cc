@@ -10,7 +10,7 @@ namespace weir {
 
 static_assert(kChecksMax <= UINT8_MAX, "Reservation::part_of_check");
 
-// Returns how many times over the request would pass at once, at most `most`.
+// Returns how many times the request would pass at once, at most `most`.
 template <std::size_t kChecks>
 std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) const {
   for (std::size_t i = 0; i < size(); ++i) {
@@ -33,7 +33,7 @@ std::int64_t Plan<kChecks>::DecideUpTo(std::int64_t upto, Instant now) {
   const std::int64_t granted = TimesAffordable(now, upto);
   for (std::size_t i = 0; i < size(); ++i) {
     BucketStep& bucket = buckets_[i];
-    // Products of costs stop where their sums do.
+    // Products of costs saturate as their sums do.
     const auto times = static_cast<std::uint64_t>(std::max<std::int64_t>(granted, 1));
     if (__builtin_mul_overflow(bucket.cost, times, &bucket.cost)) {
       bucket.cost = std::numeric_limits<std::uint64_t>::max();
@@ -57,15 +57,15 @@ Verdict Plan<kChecks>::Refund(Instant now) {
     bucket.cost = 0;
   }
   Decide(now);
-  allowed_ = true;  // "none" has nothing to be given, which is no denial.
+  allowed_ = true;  // Nothing can be given back to "none", but that is no denial.
   Verdict verdict;
   Join(now, verdict);
   verdict.retry_after = Nanos{0};
   return verdict;
 }
 
-// Decides the shadows again, whose tokens must be there when those of the others are. Returns how
-// long that takes. Requires: Decide has allowed the request.
+// Decides the shadow limits again: their tokens must be there when those of the other limits are.
+// Returns the wait until then. Requires: Decide has allowed the request.
 template <std::size_t kChecks>
 Nanos Plan<kChecks>::SettleShadows(Instant now) {
   WEIR_CHECK(allowed_);

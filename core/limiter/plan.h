@@ -1,5 +1,5 @@
-// A plan decides one request: it knows which of the checks ask the same bucket, what each bucket's
-// limit says, and what they say together.
+// A plan decides one request: it finds the checks that ask the same bucket, decides each bucket,
+// and joins the decisions into a verdict.
 //
 //     Plan<kManyChecks> plan(request, max_wait);
 //     for (i ...) if (plan.AsksBucket(i)) plan.bucket(i).SetStored(bucket);   // where there is one
@@ -7,9 +7,10 @@
 //     for (i ...) if (const std::optional<Bucket> bucket = plan.Change(i)) ...      // store it
 //     plan.Join(now, verdict);
 //
-// It knows no table and stores nothing: the limiter has buckets in its own (limiter.h), the module
-// in the values of Redis (module/handlers/key_limiter.h), and both decide here. Not thread-safe.
-// Cost: a rule's decision a bucket; no allocation up to 4 checks (Verdict::decisions has the rest).
+// A plan knows no table and stores nothing. The limiter keeps buckets in its own table (limiter.h),
+// the module in values of Redis (module/handlers/key_limiter.h); both decide with a plan. Not
+// thread-safe. Cost: a rule's decision for each bucket; no allocation up to 4 checks (for more,
+// Verdict::decisions allocates).
 #pragma once
 
 #include <cstddef>
@@ -34,14 +35,15 @@
 
 namespace weir {
 
-// Arguments of Plan: a plan of exactly one check, whose loops the compiler takes away, and one of
-// any number.
+// Template arguments of Plan: for exactly one check, where the compiler removes the loops, and for
+// any number of checks.
 inline constexpr std::size_t kOneCheck = 1;
 inline constexpr std::size_t kManyChecks = kChecksMax;
 
 static_assert(kChecksMax <= 64, "Verdict::repeated has a bit for each check");
 
-// One value a check, of at most kChecks. Never allocates, and only touches the values in use.
+// One value per check, for at most kChecks checks. Never allocates, and touches only the values in
+// use.
 template <typename T, std::size_t kChecks>
 class PerCheck {
  public:
@@ -49,7 +51,7 @@ class PerCheck {
   PerCheck(const PerCheck&) = delete;
   PerCheck& operator=(const PerCheck&) = delete;
 
-  // Makes the i-th value. Requires: no other was made there.
+  // Makes the i-th value. Requires: it was not made before.
   T& Make(std::size_t i) noexcept { return *new (&values_[i]) T; }
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return values_[i]; }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return values_[i]; }
@@ -65,27 +67,27 @@ class PerCheck {
 
 // A bucket of a request and its part of the decision.
 struct BucketStep {
-  std::uint64_t cost = 0;  // of all checks on this bucket, at the first of them
-  // The first check that asks the same bucket; itself, if none before does.
+  std::uint64_t cost = 0;  // of all checks on this bucket; set at the first of them
+  // The index of the first check that asks the same bucket, which may be this check.
   std::size_t first = 0;
   bool shadow = false;
   bool has_bucket = true;
-  bool stored = false;  // else `present` is Bucket{}, which is full
+  bool stored = false;  // if not, `present` is Bucket{}, which is full
   bool refunded = false;
-  Bucket present;  // as it is stored, but for a refund
+  Bucket present;  // as stored, or as refunded
   Step step;
 
   void SetStored(const Bucket& bucket) noexcept {
     stored = true;
     present = bucket;
   }
-  // True if the request, once it passes, leaves something in the bucket.
+  // True if the request charges the bucket, in case it passes.
   [[nodiscard]] bool charges() const noexcept {
     return has_bucket && cost > 0 && step.decision.allowed;
   }
 };
 
-// True if both checks are about one key and a limit that has one bucket for both.
+// True if both checks are about the same key, and their limits share a bucket.
 [[nodiscard]] inline bool AskOneBucket(const Check& a, const Check& b) noexcept {
   return a.hash == b.hash && a.limit->SharesBucketsWith(*b.limit);
 }
@@ -93,7 +95,7 @@ struct BucketStep {
 template <std::size_t kChecks>
 class Plan {
  public:
-  // Requires: 1 to kChecksMax checks; they outlive the plan. max_wait as DecideLimit has it.
+  // Requires: 1 to kChecks checks, which outlive the plan; max_wait as for DecideLimit.
   ABSL_ATTRIBUTE_ALWAYS_INLINE Plan(std::span<const Check> request, Nanos max_wait)
       : request_(std::span<const Check, kExtent>(request)), max_wait_(max_wait) {
     WEIR_CHECK(!request.empty());
@@ -109,12 +111,12 @@ class Plan {
   [[nodiscard]] std::size_t size() const noexcept { return request_.size(); }
   [[nodiscard]] BucketStep& bucket(std::size_t i) noexcept { return buckets_[i]; }
   [[nodiscard]] const BucketStep& bucket(std::size_t i) const noexcept { return buckets_[i]; }
-  // True if the check asks a bucket that none before it does: one that is to be looked for.
+  // True if the check is the first to ask its bucket, which the caller must look for.
   [[nodiscard]] bool AsksBucket(std::size_t i) const noexcept {
     return IsFirst(i) && buckets_[i].has_bucket;
   }
 
-  // Decides each bucket. With patience tokens of the future will do.
+  // Decides each bucket. With patience, future tokens may be charged.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Decide(Instant now, Nanos patience = Nanos{0}) {
     allowed_ = true;
     any_new_ = false;
@@ -129,18 +131,19 @@ class Plan {
     if (!allowed_) any_new_ = false;
     WEIR_DCHECK(shadows_ + shared_ < size() || allowed_);  // Shadows deny nothing.
   }
-  // Decides the request as many times over as it passes, at most `upto`; returns that number. A
+  // Decides the request as many times as it passes at once, at most `upto`; returns that number. A
   // request that does not pass is decided once, to learn when it would. Requires: upto >= 1.
   std::int64_t DecideUpTo(std::int64_t upto, Instant now);
-  // Gives every bucket its cost back. The verdict is an admission with the numbers after it.
+  // Gives every bucket its cost back. The verdict is an admission with the numbers after the
+  // refund.
   [[nodiscard]] Verdict Refund(Instant now);
-  // Decides with patience, or where that is not enough without. A reservation is ready at `now`
-  // where nothing is to be waited for, or nothing is allowed.
+  // Decides with patience or, if that is too short, without. The reservation is ready at `now` if
+  // no wait is needed, or if the request is denied.
   [[nodiscard]] Reservation Reserve(Instant now, Nanos patience);
 
   [[nodiscard]] bool allowed() const noexcept { return allowed_; }
   // Writes the verdict. In a denial, a limit that would have admitted shows its untouched bucket.
-  // Requires: `verdict` is a new one.
+  // Requires: `verdict` is new.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Join(Instant now, Verdict& verdict) const {
     WEIR_CHECK(verdict.decisions.empty());
     verdict.allowed = allowed_;
@@ -157,8 +160,9 @@ class Plan {
         [this](std::size_t i) { return shadows_ > 0 && buckets_[FirstOf(i)].shadow; }, verdict);
   }
 
-  // Returns the new value of the check's bucket, nothing where it stays as it is. An admission
-  // changes what it charges or gives back; a denial only cuts the time of a limit that denied.
+  // Returns the new value of the check's bucket, or nothing if it is unchanged. An admission
+  // changes the buckets that it charges or refunds; a denial only clamps buckets of limits that
+  // denied.
   [[nodiscard]] ABSL_ATTRIBUTE_ALWAYS_INLINE std::optional<Bucket> Change(
       std::size_t i) const noexcept {
     const BucketStep& bucket = buckets_[i];
@@ -171,15 +175,15 @@ class Plan {
     return is_kept && (bucket.refunded || after != bucket.present) ? std::optional(after)
                                                                    : std::nullopt;
   }
-  // True if some check's bucket is to be stored and is not yet.
+  // True if some check's bucket must be inserted.
   [[nodiscard]] bool any_new() const noexcept { return any_new_; }
-  // True if this check's is.
+  // True if this check's bucket must be inserted.
   [[nodiscard]] bool IsNew(std::size_t i) const noexcept {
     return allowed_ && AsksBucket(i) && !buckets_[i].stored && buckets_[i].charges();
   }
 
  private:
-  // Says how the bucket of a first check stands after the verdict.
+  // The decision about the bucket of a first check, after the verdict.
   [[nodiscard]] ABSL_ATTRIBUTE_ALWAYS_INLINE Decision AnswerOf(std::size_t i, Instant now) const {
     const BucketStep& bucket = buckets_[i];
     if (allowed_ || !bucket.step.decision.allowed) return bucket.step.decision;
@@ -198,8 +202,8 @@ class Plan {
   PerCheck<BucketStep, kChecks> buckets_;
   bool allowed_ = true;
   bool any_new_ = false;
-  std::size_t shadows_ = 0;  // of the buckets
-  std::size_t shared_ = 0;   // checks on the bucket of an earlier one
+  std::size_t shadows_ = 0;  // buckets of shadow limits
+  std::size_t shared_ = 0;   // checks on the bucket of an earlier check
 };
 
 template <std::size_t kChecks>
@@ -221,12 +225,12 @@ inline void Plan<kChecks>::AddCheck(std::size_t i, std::size_t first) noexcept {
   WEIR_DCHECK(IsFirst(first));
   ++shared_;
   buckets_.Make(i).first = first;
-  // Sums of costs stop at 2^64-1, which is above every burst.
+  // Sums of costs saturate at 2^64-1, which is above every burst.
   std::uint64_t& sum = buckets_[first].cost;
   if (__builtin_add_overflow(sum, cost, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
 }
 
-// The functions in plan.cc are made for this one only.
+// plan.cc instantiates its functions for this plan only.
 extern template class Plan<kManyChecks>;
 
 }  // namespace weir

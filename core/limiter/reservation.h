@@ -1,4 +1,4 @@
-// Tokens of the future, charged already: what RL.WAIT waits for.
+// A reservation: future tokens that are charged already, for which RL.WAIT waits.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,34 @@
 
 namespace weir {
 
-// It owns all that it needs, so that the words of the request may go.
+// Owns all that it needs, so that it may outlive the words of the request.
 struct Reservation {
   struct Part {
     Limit limit;
     Bucket before;
-    Bucket after;  // as before where nothing was charged
+    Bucket after;  // equal to `before` if nothing was charged
     std::uint64_t cost;
-    bool allowed;  // what the limit said; false only of a shadow
+    bool allowed;  // the limit's own answer; false only for a shadow limit
 
-    // The bucket once the part is given back, which it is only if no later request changed the
-    // bucket.
+    // The bucket after this part was given back; unchanged if a later request has changed it.
     [[nodiscard]] Bucket GivenBack(const Bucket& present) const noexcept {
       return present == after ? before : present;
     }
   };
-  KeyHash key;                         // where the keeper of the buckets goes by hashes
-  absl::InlinedVector<Part, 2> parts;  // one a check, but for repeated ones
-  absl::InlinedVector<std::uint8_t, 4> part_of_check;
-  Instant ready;  // when the last of its tokens is there
+  KeyHash key;                         // set if the keeper of the buckets finds them by hashes
+  absl::InlinedVector<Part, 2> parts;  // one per bucket
+  absl::InlinedVector<std::uint8_t, 4> part_of_check;  // indexes into `parts`
+  Instant ready;                                       // when the last of its tokens is there
 };
 
 // The answer to a request that may wait.
 struct Admission {
   Verdict verdict;
-  std::optional<Reservation> reservation;  // set where the verdict is to be waited for
+  std::optional<Reservation> reservation;  // set if the client must wait
 };
 
-// What the limits say at `now` to the buckets of the parts as they are: where the reservation is
-// `allowed`, how much is left; else when the same request would pass. Pure; a decision a part.
+// The verdict at `now` on the parts' present `buckets`: if `allowed`, what remains; if not, when
+// the same request would pass. Pure. Cost: a decision for each part, two if not `allowed`.
 [[nodiscard]] Verdict ReservationVerdict(const Reservation& reservation,
                                          std::span<const Bucket> buckets, bool allowed, Instant now,
                                          Nanos max_wait);

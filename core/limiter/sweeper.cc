@@ -21,7 +21,7 @@ bool Sweeper::Step(Instant now) {
 void Sweeper::EndLap() {
   while (limiter_.ReclaimLimits(kIdleLimitsMin, kReclaimsPerStop) > 0) {
   }
-  // Busy while a lap drops more than an eighth of what it leaves.
+  // Busy if the lap dropped more than an eighth of the buckets that are left.
   const bool busy = dropped_this_lap_ > limiter_.size().buckets / 8;
   lap_time_ = busy ? kBusyLap : kCalmLap;
   dropped_this_lap_ = 0;

@@ -1,7 +1,6 @@
-// Walks over the partitions again and again, dropping the buckets that are full, and gives memory
-// back.
+// Sweeps the partitions in endless laps: drops full buckets, and gives memory back.
 //
-// A full bucket is the same as none, so dropping it changes no reply. Each step sweeps one
+// A full bucket is the same as an absent one, so dropping it changes no reply. Each step sweeps one
 // partition under its lock: a scan (10 us for the 2,400 slots of a table of ten million) that stops
 // after kVisitsPerHold slots and takes the lock again, so that no request waits longer than about
 // 100 us. Nothing here sleeps: the caller paces the steps by LapTime().
@@ -21,21 +20,22 @@ namespace weir {
 class Sweeper {
  public:
   static constexpr std::size_t kVisitsPerHold = 8192;
-  // Ids are taken back when so many are idle, and so many at a time: the world stops for it.
+  // Ids are taken back when kIdleLimitsMin are idle, kReclaimsPerStop at a time: the world stops
+  // for it.
   static constexpr std::size_t kIdleLimitsMin = 1024;
   static constexpr std::size_t kReclaimsPerStop = 1024;
-  // A lap takes long when there is little to drop and little when there is much.
+  // The time of a lap when there is little to drop, and when there is much.
   static constexpr Nanos kCalmLap = std::chrono::seconds{10};
   static constexpr Nanos kBusyLap = std::chrono::seconds{1};
   static_assert(kBusyLap < kCalmLap);
 
   explicit Sweeper(Limiter& limiter) : limiter_(limiter) {}
 
-  // Sweeps the next partition. Returns true when that was the last of a lap: idle limits were taken
-  // back, too.
+  // Sweeps the next partition. Returns true at the end of a lap, where idle limits were taken back,
+  // too.
   bool Step(Instant now);
 
-  // How long the present lap should take, for the pace of the steps.
+  // The time that the present lap should take, for the pace of the steps.
   [[nodiscard]] Nanos LapTime() const noexcept { return lap_time_; }
 
   [[nodiscard]] std::uint64_t dropped() const noexcept {
