@@ -24,7 +24,7 @@ using Handler = void (*)(Call& call);
 // Lists the subcommands of the row's container. Each host defines it, as it does with Call.
 void ContainerHelp(Call& call);
 
-// How many words a command has, its own name(s) counted.
+// The number of words of a command, including its name or names.
 struct Arity {
   std::size_t min;
   std::size_t max;
@@ -32,7 +32,7 @@ struct Arity {
   [[nodiscard]] constexpr bool Allows(std::size_t words) const noexcept {
     return words >= min && words <= max;
   }
-  // As Redis says it: the number, or minus the least one.
+  // As Redis writes it: the number, or minus the smallest number.
   [[nodiscard]] constexpr std::int64_t redis() const noexcept {
     const auto least = static_cast<std::int64_t>(min);
     return min == max ? least : -least;
@@ -49,28 +49,28 @@ struct Arity {
 
 enum CommandFlags : std::uint32_t {
   kWrite = 1 << 0,      // may change buckets
-  kReadOnly = 1 << 1,   // looks at them
+  kReadOnly = 1 << 1,   // reads buckets
   kDenyOom = 1 << 2,    // may need memory
   kFast = 1 << 3,       // O(1) or O(limits)
   kAdmin = 1 << 4,      // for operators
   kNoAuth = 1 << 5,     // also before AUTH
   kLoading = 1 << 6,    // also while state is loaded
   kContainer = 1 << 7,  // has subcommands: "CLIENT" is followed by rows "CLIENT|ID", ...
-  kAndKeys = 1 << 8,    // more keys stand behind each AND
-  // Changes what is kept whenever it succeeds, and so is refused while nothing can be saved and all
-  // has to be. (What decides says its denials even then.)
+  kAndKeys = 1 << 8,    // a further key follows each AND
+  // Changes stored state whenever it succeeds, so it is refused while changes must be saved and
+  // cannot be. (Commands that decide still answer denials then.)
   kAlwaysChanges = 1 << 9,
   kApplication = 1 << 10,       // an application's user may run it: the category @limit
-  kAtOnce = 1 << 11,            // is not queued between MULTI and EXEC
+  kAtOnce = 1 << 11,            // runs at once between MULTI and EXEC, is not queued
   kNotInTransaction = 1 << 12,  // may not be queued
-  kWholeTable = 1 << 13,        // is about keys that it does not name
+  kWholeTable = 1 << 13,        // concerns keys that it does not name
   kSubcommand = 1 << 14,        // "CLIENT|ID"; the table sets it
-  kBlocking = 1 << 15,          // may be answered later, and what was sent behind it then, too
+  kBlocking = 1 << 15,          // may be answered later; the client's next commands wait, too
   kSecret = 1 << 16,            // a password may be among its words
 };
 
-// Where the keys are, as Redis counts: positions in the words; first 0 means no keys, last -1 the
-// last word.
+// The positions of the keys among the words, as Redis counts them: first 0 means no keys, last -1
+// the last word.
 struct KeyPositions {
   int first = 0;
   int last = 0;

@@ -28,7 +28,7 @@ struct Argument {
 
   std::string name;
   Type type = Type::kString;
-  std::string token;  // the keyword before it; a kToken is nothing else
+  std::string token;  // the keyword before it; a kToken has no other part
   bool optional = false;
   bool multiple = false;
   std::vector<Argument> parts;  // of kOneOf and kBlock

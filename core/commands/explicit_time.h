@@ -1,4 +1,4 @@
-// The execution time that a client may give with AT, where it may.
+// The execution times that clients give with AT, and whether they may.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ class ExplicitTime {
   void Record(Instant at) noexcept {
     latest_.store(at.time_since_epoch().count(), std::memory_order_relaxed);
   }
-  // The time that looks at buckets go by: the latest AT, else the clock's.
+  // The time at which buckets are shown: the latest AT, or `now` if there was none.
   [[nodiscard]] Instant View(Instant now) const noexcept {
     const std::int64_t latest = latest_.load(std::memory_order_relaxed);
     return latest == kNone ? now : Instant{Nanos{latest}};

@@ -1,5 +1,5 @@
-// The rows of the commands that limit: RL.* and CL.THROTTLE. Server and module have them in their
-// tables.
+// The rows of the commands that limit: RL.* and CL.THROTTLE. The command tables of the server and
+// of the module include them.
 #pragma once
 
 #include <array>
@@ -122,8 +122,8 @@ inline constexpr std::array kLimitCommands = {
                 .group = "limit",
                 .complexity = "O(overrides)",
                 .summary =
-                    "Lists the keys that have other limits, with them; the first by key, 1,000 or "
-                    "about 256 KiB of them at most.",
+                    "Lists the keys that have other limits, and those limits: the first by key, at "
+                    "most 1,000 or about 256 KiB.",
                 .syntax = "policy",
                 .handler = Handlers::PolicyOverrides},
     CommandSpec{.name = "RL.POLICY|RELOAD",
@@ -235,7 +235,7 @@ inline constexpr std::array kLimitCommands = {
         .complexity = "O(limits)",
         .summary =
             "Takes tokens as RL.ALLOW does, future ones if necessary, and answers when they are "
-            "there: first come, first served. More than TIMEOUT ms away: a denial at once.",
+            "there: first come, first served. Denies at once if that takes more than TIMEOUT ms.",
         .syntax = "key limit [limit ...] [COST cost] TIMEOUT milliseconds [WITHLIMITS]",
         .examples = examples::kWait,
         .handler = Handlers::Wait},

@@ -4,7 +4,7 @@
 // A handler reads its arguments, makes one call and writes one reply. None fails: errors are
 // replies. The rows (limit_commands.h) name LimitHandlers<LimitHost>. Each host defines that class
 // in its handlers/limit_host.cc, with the interface HostsLimits, and instantiates the handlers
-// there. All that the hosts do differently is in these two classes.
+// there. The two LimitHost classes hold all that the hosts do differently.
 #pragma once
 
 #include <concepts>
@@ -42,8 +42,8 @@
 
 namespace weir {
 
-// Decides requests and looks at the buckets of keys, for the user who calls. core/limiter/limiter.h
-// explains the functions. One that cannot fail on its host may return the value alone.
+// Decides requests and shows the buckets of keys, for the calling user. core/limiter/limiter.h
+// explains the functions. A function that cannot fail on its host may return the plain value.
 template <typename Limiter>
 concept DecidesRequests = requires(Limiter limiter, const Request& request, Instant now,
                                    std::string_view key, std::span<const Limit> limits) {
@@ -61,48 +61,52 @@ template <typename Host>
 concept HostsLimits = requires(Host host, const Request& request, const ParsedRequest& parsed,
                                Reservation reservation, std::span<const std::string_view> keys,
                                absl::Status (*change)()) {
-  // The words behind the command's name, or behind that and the subcommand's.
+  // The words after the command's name, or after its name and the subcommand's.
   { host.arguments() } -> std::convertible_to<std::span<const std::string_view>>;
   { host.key_hashes() } -> std::same_as<KeyHashes>;  // of the keys among them
-  host.reply();                                      // what replies.h writes to
-  host.Fail(absl::Status());                         // answers an error
+  host.reply();                                      // the Reply of replies.h
+  host.Fail(absl::Status());                         // answers with an error
 
-  // The state of the thread, and what all threads share; in the module the two are one.
+  // The state of this thread, and the state that all threads share; in the module both are one
+  // object.
   { host.thread().memo } -> std::same_as<LimitMemo&>;
   { host.thread().request_counters } -> std::same_as<RequestCounters&>;
   { host.thread().throttle_hint } -> std::same_as<LimitHint&>;  // of the one limit of CL.THROTTLE
-  // Of all threads; charges for them.
+  // The counters of all threads. Charges the command for reading them.
   { host.AllCounters() } -> std::same_as<std::vector<RequestCounters*>>;
   { host.shared().policies } -> std::same_as<Policies&>;
   { host.shared().explicit_time } -> std::same_as<ExplicitTime&>;
   { host.shared().limit_totals } -> std::same_as<LimitTotals&>;
   { host.shared().options.max_wait } -> std::convertible_to<Nanos>;
-  { host.commands() } -> std::convertible_to<std::span<const CommandSpec>>;  // all of the host
+  { host.commands() } -> std::convertible_to<std::span<const CommandSpec>>;  // the host's table
 
   { host.now() } -> std::same_as<Instant>;
-  // The error of a request that brings its time where it may not.
+  // The error of a request with AT on a host where clients may not give the time.
   { Host::kNoExplicitTime } -> std::convertible_to<std::string_view>;
   { host.limiter() } -> DecidesRequests;
-  // True, and an error is answered, where the request would be admitted and cannot be saved.
+  // Returns true, after answering with an error, if the request would be admitted but could not be
+  // saved.
   { host.RefusedUnsaved(request, host.now()) } -> std::same_as<bool>;
-  // False, and an error is answered, where these keys have too many buckets to be looked for.
+  // Returns false, after answering with an error, if it would take too long to find the buckets of
+  // these keys.
   { host.MayLookAt(keys) } -> std::same_as<bool>;
   host.MarkDirty();  // the command has changed buckets
-  host.Charge(1);    // the command is that many units more work than one
+  host.Charge(1);    // adds units of work to the one that every command is charged
 
   { host.may_wait() } -> std::same_as<bool>;
-  // Answers the client when the reservation is ready; gives it back if the client leaves before.
+  // Answers the client when the reservation is ready; gives it back if the client disconnects
+  // before.
   host.Wait(parsed, reservation);
 
-  // Makes a change about all keys, or these, in the middle of no transaction.
+  // Makes a change to all keys, or to `keys`, isolated from all transactions.
   { host.Isolated(change) } -> std::same_as<absl::Status>;
   { host.Isolated(keys, change) } -> std::same_as<absl::Status>;
-  host.ForgetPolicy(PolicyId{});  // drops what is left of a deleted policy, by its id
+  host.ForgetPolicy(PolicyId{});  // drops the rest of a deleted policy
   { host.ReloadPolicies() } -> std::same_as<absl::Status>;
-  host.MarkPoliciesDirty(true);  // whether the command, which was to change policies, has
+  host.MarkPoliciesDirty(true);  // after a command about policies: whether it has changed any
 };
 
-// Each host defines its own.
+// Each host defines its own Call and LimitHost.
 struct Call;
 class LimitHost;
 
@@ -130,10 +134,11 @@ class LimitHandlers {
   static void Wait(Call& call);
 
  private:
-  // Reads the request. An execution time of the client's own is one that it may give.
+  // Reads the request. Fails if it has an execution time and clients may not give one.
   static absl::StatusOr<ParsedRequest> ReadRequest(Host& host,
                                                    RequestKind kind = RequestKind::kDecide) {
-    // A key and one limit are the unit that every command is charged; each new word takes as long.
+    // Every command is charged one unit, which pays for a key and one limit; each further word
+    // costs one more.
     constexpr std::size_t kWordsOfOneLimit = 2;
     const std::size_t words = host.arguments().size();
     if (words > kWordsOfOneLimit) host.Charge(words - kWordsOfOneLimit);
@@ -149,13 +154,13 @@ class LimitHandlers {
     return request.at ? *request.at : host.now();
   }
 
-  // Counts a verdict that changed something, or that was refused.
+  // Counts the verdict of a request that takes tokens.
   static void Count(Host& host, const ParsedRequest& request, const Verdict& verdict) {
     host.thread().request_counters.Count(request, verdict);
     if (verdict.allowed) host.MarkDirty();
   }
 
-  // `first`: 0 or 1, or what RL.TAKE has granted.
+  // `first`: 0 or 1, or the number of tokens that RL.TAKE has granted.
   static void Answer(Host& host, const ParsedRequest& request, std::int64_t first,
                      const Verdict& verdict) {
     if (request.at) host.shared().explicit_time.Record(*request.at);
@@ -171,7 +176,7 @@ class LimitHandlers {
   }
 };
 
-// So that the rows may name the handlers where the host is not defined.
+// Lets the rows name the handlers in files where the host is not defined.
 extern template class LimitHandlers<LimitHost>;
 
 template <typename Host>

@@ -14,17 +14,17 @@ namespace weir {
 
 class RequestCounters;
 
-// Thread-safe. The counts of requests go on after a reset, as INFO tells them, too.
+// Thread-safe. The threads' counters of requests go on after a reset, because INFO shows them, too.
 class LimitTotals {
  public:
   using Numbers = LimitCounters::Totals;
   using Rows = std::map<std::string, Numbers>;
 
-  // By the name of the limit, only those that count something; of more than kCountedLimitsMax the
-  // last by name are counted together with the others.
+  // The rows by the limits' names, without those that are all 0. If there are more than
+  // kCountedLimitsMax, the last by name are added to kOtherLimits.
   [[nodiscard]] Rows Since(std::span<const RequestCounters* const> counters) const;
-  // The total: the first two numbers are requests that passed and did not, the others are sums of
-  // the rows.
+  // The total: the first two numbers count requests that passed and that were denied, the others
+  // are sums of the rows.
   [[nodiscard]] Numbers Total(std::span<const RequestCounters* const> counters) const;
   // Forgets the counts and the keys that were denied most.
   void Reset(std::span<RequestCounters* const> counters);

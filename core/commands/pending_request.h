@@ -1,5 +1,5 @@
-// A request that waits for its tokens (RL.WAIT), with what its answer will need: the words that it
-// came in are gone by then.
+// A request that waits for its tokens (RL.WAIT), with copies of all that its answer will need,
+// because the command's words do not last until then.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ class PendingRequest {
 
   [[nodiscard]] const Reservation& reservation() const noexcept { return reservation_; }
 
-  // Of the heap.
+  // Bytes on the heap.
   [[nodiscard]] std::size_t held_bytes() const;
 
-  // Counts the verdict that it ended with.
+  // Counts the final verdict.
   void Count(const Verdict& verdict, RequestCounters& request_counters) const;
 
   template <typename Reply>
@@ -35,8 +35,8 @@ class PendingRequest {
 
  private:
   const Reservation reservation_;
-  std::vector<std::string> names_;  // of the limits, one a check; empty unless they are asked for
-  std::vector<std::string> counted_as_;  // the limits, one a bucket
+  std::vector<std::string> names_;       // of the limits, one per check; empty without WITHLIMITS
+  std::vector<std::string> counted_as_;  // the limits' names in RL.STATS, one per bucket
 };
 
 }  // namespace weir

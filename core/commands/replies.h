@@ -2,8 +2,8 @@
 // writes RESP (protocol/resp_writer.h), the module's calls Redis (module/api/redis_reply.h).
 //
 // A Reply has the functions Array(n), Map(n), Bulk(text), Integer(n), Integers(n...) and
-// protocol(), and for help SimpleString(text), as RespWriter has and explains them. What is a map
-// in RESP3 is an array in RESP2, here without the names.
+// protocol(), and for help SimpleString(text), like RespWriter, which explains them. A map of RESP3
+// is an array in RESP2, without the names.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@
 
 namespace weir {
 
-// One limit of a request, as WITHLIMITS calls it.
+// One limit of a request, with its name in WITHLIMITS.
 struct NamedLimit {
   std::string_view name;
   const Limit* limit = nullptr;
@@ -55,9 +55,10 @@ void WriteNamedNumbers(Reply& reply, std::string_view name,
   }
 }
 
-// RL.ALLOW and its kin: [first, remaining, retry_after_ms, reset_after_ms, limit_index], where
-// `first` is 0 or 1, or what RL.TAKE has granted. With limits a sixth element says what each of
-// them says; `limit_at(i)` is the NamedLimit of the verdict's decision i.
+// RL.ALLOW and the commands like it: [first, remaining, retry_after_ms, reset_after_ms,
+// limit_index], where `first` is 0 or 1, or the number of tokens that RL.TAKE has granted.
+// `with_limits` adds a sixth element, with the decision of each limit; `limit_at(i)` is the
+// NamedLimit of the verdict's decision i.
 template <typename Reply, typename LimitAt>
 void WriteVerdict(Reply& reply, std::int64_t first, const Verdict& verdict, bool with_limits,
                   LimitAt limit_at) {
@@ -101,7 +102,7 @@ void WriteLiveBuckets(Reply& reply, std::span<const LiveBucket> buckets, const P
 // RL.STATS: the name and the numbers of all requests, then of each limit.
 template <typename Reply>
 void WriteStats(Reply& reply, const LimitTotals::Numbers& total, const LimitTotals::Rows& rows) {
-  constexpr std::string_view kTotal = "(total)";  // no label: those have no brackets
+  constexpr std::string_view kTotal = "(total)";  // not a label: labels have no brackets
   reply.Array(1 + rows.size());
   WriteNamedNumbers(reply, kTotal, LimitCounters::kNames, total);
   for (const auto& [name, numbers] : rows) {
@@ -109,7 +110,7 @@ void WriteStats(Reply& reply, const LimitTotals::Numbers& total, const LimitTota
   }
 }
 
-// RL.TOP: [key, denials, by how many at most that is too many] for each row.
+// RL.TOP: [key, estimated denials, maximum overestimate] for each row.
 template <typename Reply>
 void WriteTop(Reply& reply, std::span<const TopKeys::Row> rows) {
   reply.Array(rows.size());
@@ -121,27 +122,28 @@ void WriteTop(Reply& reply, std::span<const TopKeys::Row> rows) {
   }
 }
 
-// RL.POLICY GET: the words of its limits.
+// RL.POLICY GET: the words of the policy's limits.
 template <typename Reply>
 void WritePolicy(Reply& reply, const Policy& policy) {
   reply.Array(policy.limits.size());
   for (const PolicyLimit& limit : policy.limits) reply.Bulk(PolicyLimitText(limit));
 }
 
-// RL.POLICY LIST: their names.
+// RL.POLICY LIST: the names of the policies.
 template <typename Reply>
 void WritePolicyNames(Reply& reply, std::span<const std::shared_ptr<const Policy>> policies) {
   reply.Array(policies.size());
   for (const auto& policy : policies) reply.Bulk(policy->name);
 }
 
-// RL.POLICY OVERRIDES: [key, limit, ...] for each of the first by key: kOverridesShownMax, or those
-// that kOverridesBytesMax hold, with the one that goes over it. Returns how many.
+// RL.POLICY OVERRIDES: [key, limit, ...] for each override, sorted by key. Ends after
+// kOverridesShownMax of them, or with the one that reaches kOverridesBytesMax. Returns how many it
+// wrote.
 inline constexpr std::size_t kOverridesShownMax = 1000;
 inline constexpr std::size_t kOverridesBytesMax = 256 * 1024;
 template <typename Reply>
 std::size_t WriteOverrides(Reply& reply, const Policy& policy) {
-  constexpr std::size_t kLimitTextBytes = 128;  // about, of the longest
+  constexpr std::size_t kLimitTextBytes = 128;  // about the longest
   std::vector<std::pair<std::string, PolicyLimits>> shown;
   std::size_t bytes = 0;
   policy.overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
@@ -158,7 +160,7 @@ std::size_t WriteOverrides(Reply& reply, const Policy& policy) {
   return shown.size();
 }
 
-// RL.HELP: of each row that is RL's the syntax and what it does.
+// RL.HELP: the syntax and the summary of each RL.* row.
 template <typename Reply>
 void WriteHelp(Reply& reply, std::span<const CommandSpec> rows) {
   std::vector<std::string> lines;
@@ -171,7 +173,7 @@ void WriteHelp(Reply& reply, std::span<const CommandSpec> rows) {
   for (const std::string& line : lines) reply.Bulk(line);
 }
 
-// CLIENT HELP and its like: the container's rows.
+// The HELP of a container, such as CLIENT HELP: the container's rows.
 template <typename Reply>
 void WriteContainerHelp(Reply& reply, std::string_view container,
                         std::span<const CommandSpec> rows) {

@@ -23,7 +23,7 @@ namespace weir {
           CeilMillis(verdict.reset_after), static_cast<std::int64_t>(verdict.limit_index)};
 }
 
-// The numbers of one limit in WITHLIMITS, behind its name, and the names of these numbers.
+// The numbers that follow a limit's name in WITHLIMITS, and the names of these numbers.
 inline constexpr std::array<const char*, 5> kDecisionFields = {"allowed", "limit", "remaining",
                                                                "retry_after_ms", "reset_after_ms"};
 [[nodiscard]] inline std::array<std::int64_t, 5> DecisionNumbers(

@@ -13,19 +13,19 @@
 
 namespace weir {
 
-// One thread owns it and counts; any thread may read. Cost of a count: an addition or two a limit,
-// and of a denial what TopKeys::Add costs.
+// One thread owns it and counts; any thread may read. Cost of a count: one or two additions for
+// each limit, and for a denial a TopKeys::Add.
 class RequestCounters {
  public:
   RequestCounters() = default;
   RequestCounters(const RequestCounters&) = delete;
   RequestCounters& operator=(const RequestCounters&) = delete;
 
-  // Counts a verdict that changed something, or that was refused.
+  // Counts the verdict of a request that takes tokens.
   void Count(const ParsedRequest& request, const Verdict& verdict);
-  // The same of a request of CL.THROTTLE for one key.
+  // Counts the verdict of a CL.THROTTLE request.
   void CountThrottle(const Check& check, const Verdict& verdict);
-  // One request.
+  // Counts one request, but none of its limits.
   void CountRequest(bool passed) noexcept { (passed ? allowed : denied).Add(); }
 
   Counter allowed;  // requests
