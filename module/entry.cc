@@ -36,7 +36,7 @@ bool Start(redis::Context* context, std::span<redis::String*> words) {
     return false;
   }
   redis::SetModuleOptions(context, redis::kHandleIoErrors | redis::kNoImplicitSignalModified);
-  static Module module(*options);  // for good: a module with a type of its own is never unloaded
+  static Module module(*options);  // never freed: a module that has a type is never unloaded
   SetTheModule(module);
   module.type = CreateDataType(context);
   if (module.type == nullptr || !CreateCommands(context)) return false;

@@ -35,7 +35,7 @@ absl::StatusOr<ModuleOptions> ReadLoadArguments(std::span<redis::String*> words)
       options.max_wait = milliseconds{*millis};
     } else {
       return absl::InvalidArgumentError(absl::StrCat(
-          "unexpected ", Quote(word), ": allow-explicit-time and max-wait ms can be said"));
+          "unexpected ", Quote(word), ": the arguments are allow-explicit-time and max-wait ms"));
     }
   }
   return options;

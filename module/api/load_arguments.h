@@ -1,9 +1,9 @@
-// The arguments behind the file's name in `loadmodule weir.so ...`.
+// The arguments after the file's name in `loadmodule weir.so ...`.
 //
 //     allow-explicit-time
 //         clients may give the execution time with AT; for tests: no key expires
 //     max-wait ms
-//         the longest TIMEOUT of RL.WAIT; 60000 if it is not said
+//         the longest TIMEOUT of RL.WAIT; by default 60000
 #pragma once
 
 #include <span>

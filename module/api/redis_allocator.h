@@ -1,7 +1,7 @@
-// Memory of the server's allocator, for what there is much of: the values of keys.
+// An allocator that takes the host's memory, for the values of keys.
 //
-// So INFO memory, MEMORY USAGE and maxmemory know of it. Outside of a server, as in unit tests, it
-// is that of malloc.
+// INFO memory, MEMORY USAGE and maxmemory count this memory. Outside of a host, as in unit tests,
+// it comes from malloc.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct RedisAllocator {
   template <typename U>
   explicit RedisAllocator(const RedisAllocator<U>& /*other*/) noexcept {}
 
-  // Never null: a server that has no memory ends itself.
+  // Never returns null: a host that runs out of memory aborts.
   [[nodiscard]] T* allocate(std::size_t count) {
     void* const memory =
         redis::Alloc ? redis::Alloc(count * sizeof(T)) : std::malloc(count * sizeof(T));

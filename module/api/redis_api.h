@@ -1,12 +1,13 @@
-// The functions that a Redis or Valkey server offers to its modules, as far as we use them.
+// The functions of a Redis or Valkey server that the module uses.
 //
-// No package has a header of them, so these are our own declarations of the binary interface, which
-// has been the same since Redis 7.0: a server hands them out by name through the first word of the
-// context that it loads a module with. Load() asks for all of them. What the server has not is
-// null: of those marked "optional" that is to be expected.
+// No package has a header of them, so they are declared here. The binary interface has been the
+// same since Redis 7.0: a server hands the functions out by name, through the first word of the
+// context with which it loads a module. Load() asks for all of them. A function that the server
+// lacks is null, which only SetCommandACLCategories and GetCurrentUserName may be.
 //
-// Redis runs commands, timers and callbacks one at a time on its main thread, where alone these may
-// be called; only freeing a value may come on another (data_type.h).
+// Redis runs commands, timers and callbacks one at a time on its main thread, and the functions may
+// be called there only. The one exception is that a value may be freed on another thread
+// (data_type.h).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace weir::redis {
 
-// Objects that the host hands out and takes back; never looked into.
+// Opaque objects that the host hands out and takes back.
 struct Context;
 struct String;
 struct Key;
@@ -24,37 +25,37 @@ struct Digest;
 struct Info;
 struct BlockedClient;
 struct CommandHandle;
-using Millis = long long;  // since the Unix epoch, where it is a time
+using Millis = long long;  // a span, or a time since the Unix epoch
 using TimerId = std::uint64_t;
 
 inline constexpr int kOk = 0;
 inline constexpr int kErr = 1;
 inline constexpr int kApiVersion = 1;
 
-// Of OpenKey.
+// For OpenKey.
 inline constexpr int kRead = 1;
 inline constexpr int kWrite = 2;
-// Of KeyType.
+// A result of KeyType.
 inline constexpr int kEmptyKey = 0;
-// Of SetAbsExpire.
+// For SetAbsExpire.
 inline constexpr Millis kNoExpiry = -1;
-// Of SetModuleOptions: a broken file is an error of ours to find; a key that is opened for writing
-// is not touched by that alone.
+// For SetModuleOptions: the module itself checks for broken files; a key does not count as modified
+// only because it was opened for writing.
 inline constexpr int kHandleIoErrors = 1 << 0;
 inline constexpr int kNoImplicitSignalModified = 1 << 1;
-// Of GetContextFlags.
+// Results of GetContextFlags.
 inline constexpr int kReplica = 1 << 3;
 inline constexpr int kDenyBlocking = 1 << 21;
 inline constexpr int kResp3 = 1 << 22;
-// Of aux_save and aux_load: when they are called.
+// For aux_save_triggers, and `when` of aux_save and aux_load.
 inline constexpr int kAuxBeforeKeys = 1 << 0;
 
 using Command = int (*)(Context*, String** words, int count);
 
-// The functions of a type of values. Servers read as much of it as its version has.
+// The functions of a type of values. Servers read the fields that belong to `version`.
 struct TypeMethods {
   std::uint64_t version = 3;
-  void* (*rdb_load)(Io*, int encoding) = nullptr;  // null: the value is broken
+  void* (*rdb_load)(Io*, int encoding) = nullptr;  // returns null if the value is broken
   void (*rdb_save)(Io*, void* value) = nullptr;
   void (*aof_rewrite)(Io*, String* key, void* value) = nullptr;
   std::size_t (*mem_usage)(const void* value) = nullptr;
@@ -83,10 +84,10 @@ enum class ArgumentType : int {
 };
 inline constexpr int kOptionalArgument = 1 << 0;
 inline constexpr int kMultipleArgument = 1 << 1;
-struct CommandArgument {  // a list ends with one without a name
+struct CommandArgument {  // the last of a list has no name
   const char* name = nullptr;
   ArgumentType type = ArgumentType::kString;
-  int key_spec = -1;  // of a key: which of the command's specifications of keys says where it is
+  int key_spec = -1;  // for a key: the index of its KeySpec
   const char* token = nullptr;
   const char* summary = nullptr;
   const char* since = nullptr;
@@ -95,10 +96,10 @@ struct CommandArgument {  // a list ends with one without a name
   CommandArgument* parts = nullptr;  // of kOneOf and kBlock
   const char* display_text = nullptr;
 };
-// Flags that say what a command does with a key: in a KeySpec, and for KeyAtPosWithFlags.
+// Flags of a command's use of a key, for KeySpec and KeyAtPosWithFlags.
 inline constexpr int kReadsKey = 1 << 0 | 1 << 4;             // read only; its value is returned
 inline constexpr int kChangesKey = 1 << 1 | 1 << 4 | 1 << 5;  // read, returned and changed
-struct KeySpec {  // keys from a position on; a list ends with one without a begin
+struct KeySpec {  // keys from a position on; the last of a list has begin 0
   const char* notes = nullptr;
   std::uint64_t flags = 0;
   int begin = 0;  // 2: at `position`
@@ -118,7 +119,7 @@ struct KeySpec {  // keys from a position on; a list ends with one without a beg
 static_assert(sizeof(KeySpec) == 56);
 struct CommandInfoVersion {
   int version = 1;
-  std::size_t history_bytes = 2 * sizeof(const char*);  // of entries that we have none of
+  std::size_t history_bytes = 2 * sizeof(const char*);  // of an entry of `history`
   std::size_t key_spec_bytes = sizeof(KeySpec);
   std::size_t argument_bytes = sizeof(CommandArgument);
 };
@@ -135,7 +136,7 @@ struct CommandInfo {
   CommandArgument* arguments = nullptr;
 };
 
-// Asks the server for everything. Returns false where something is missing.
+// Asks the server for all functions. Returns false if one is missing that may not be null.
 [[nodiscard]] bool Load(Context* context);
 
 // NOLINTBEGIN(readability-identifier-naming): the functions of Redis, under its names
@@ -148,17 +149,17 @@ inline void (*Free)(void* memory) = nullptr;
 inline int (*IsModuleNameBusy)(const char* name) = nullptr;
 inline void (*SetModuleAttribs)(Context*, const char* name, int version, int api) = nullptr;
 inline void (*SetModuleOptions)(Context*, int options) = nullptr;
-// `flags`: words with spaces between; one that the server does not know is an error.
+// `flags`: words separated by blanks; a word that the server does not know is an error.
 inline int (*CreateCommand)(Context*, const char* name, Command, const char* flags, int first_key,
                             int last_key, int step) = nullptr;
-// A container is a command without a function; a subcommand's name is its own.
+// A container is a command without a function; a subcommand has its name without the container's.
 inline CommandHandle* (*GetCommand)(Context*, const char* name) = nullptr;
 inline int (*CreateSubcommand)(CommandHandle* container, const char* name, Command,
                                const char* flags, int first_key, int last_key, int step) = nullptr;
 inline int (*SetCommandInfo)(CommandHandle*, const CommandInfo*) = nullptr;
-// `categories`: of the ACL, words with blanks between. From Redis 7.2 on; else null.
+// `categories`: of the ACL, words separated by blanks. Null before Redis 7.2.
 inline int (*SetCommandACLCategories)(CommandHandle*, const char* categories) = nullptr;
-// A new string, or null where it is not known. Null in hosts that have no such function.
+// Returns a new string, or null if the user is unknown. The function is null in hosts without it.
 inline String* (*GetCurrentUserName)(Context*) = nullptr;
 inline int (*IsKeysPositionRequest)(Context*) = nullptr;
 inline void (*KeyAtPosWithFlags)(Context*, int position, int flags) = nullptr;
@@ -173,7 +174,7 @@ inline const char* (*StringPtrLen)(const String*, std::size_t* bytes) = nullptr;
 inline String* (*CreateString)(Context*, const char* text, std::size_t bytes) = nullptr;
 inline void (*FreeString)(Context*, String*) = nullptr;
 
-// --- Replies: as RespWriter's of the server (protocol/resp_writer.h) ---
+// --- Replies: like those of the server's RespWriter (protocol/resp_writer.h) ---
 inline int (*WrongArity)(Context*) = nullptr;
 inline int (*ReplyWithLongLong)(Context*, long long number) = nullptr;
 inline int (*ReplyWithError)(Context*, const char* text) = nullptr;
@@ -186,7 +187,7 @@ inline int (*ReplyWithNull)(Context*) = nullptr;
 // --- Keys ---
 inline int (*GetSelectedDb)(Context*) = nullptr;
 inline int (*SelectDb)(Context*, int db) = nullptr;
-// Null where there is none and it is only read.
+// Returns null if the key is missing and opened to read only.
 inline Key* (*OpenKey)(Context*, String* name, int mode) = nullptr;
 inline void (*CloseKey)(Key*) = nullptr;
 inline int (*KeyType)(Key*) = nullptr;
@@ -204,7 +205,7 @@ inline int (*ReplicateVerbatim)(Context*) = nullptr;
 // --- Values of a type of our own ---
 inline Type* (*CreateDataType)(Context*, const char* name, int encoding, TypeMethods*) = nullptr;
 inline void (*SaveStringBuffer)(Io*, const char* text, std::size_t bytes) = nullptr;
-// The caller's to Free; null at a broken file's end.
+// The caller must Free the result, which is null at the end of a broken file.
 inline char* (*LoadStringBuffer)(Io*, std::size_t* bytes) = nullptr;
 inline int (*IsIOError)(Io*) = nullptr;
 inline void (*EmitAOF)(Io*, const char* command, const char* format, ...) = nullptr;
@@ -212,10 +213,10 @@ inline void (*DigestAddStringBuffer)(Digest*, const char* text, std::size_t byte
 inline void (*DigestEndSequence)(Digest*) = nullptr;
 
 // --- Clients that wait, and timers ---
-// Other than 0 while nothing may be told to replicas: they are to catch up. No command comes then,
-// but timers do.
+// Not 0 while nothing may be sent to replicas, so that they can catch up. No commands run then, but
+// timers do.
 inline int (*AvoidReplicaTraffic)() = nullptr;
-// A client without a timeout is 0 ms. Whatever ends the wait, UnblockClient has to follow.
+// 0 ms: no timeout. However the wait ends, UnblockClient must follow.
 inline BlockedClient* (*BlockClient)(Context*, Command reply, Command timeout,
                                      void (*free_data)(Context*, void*),
                                      Millis timeout_ms) = nullptr;

@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-// As much as the server's errors may have (protocol/resp_writer.h).
+// The same bound as the server's (protocol/resp_writer.h).
 constexpr std::size_t kErrorBytesMax = 512;
 
 }  // namespace

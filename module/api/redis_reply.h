@@ -1,5 +1,5 @@
-// Writes replies through Redis: what protocol/resp_writer.h is to the server.
-// core/commands/replies.h says what it must be able to do.
+// Writes replies through Redis, as protocol/resp_writer.h does in the server.
+// core/commands/replies.h lists the functions that it must have.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,7 @@ class RedisReply {
   void SimpleString(const std::string& text) {
     redis::ReplyWithSimpleString(context_, text.c_str());
   }
-  // `text` begins with its prefix. Redis turns line ends into spaces; other control bytes and a NUL
-  // become some here.
+  // `text` begins with the error's prefix. Control bytes become spaces.
   void Error(std::string text);
   void Integer(std::int64_t number) { redis::ReplyWithLongLong(context_, number); }
   void Integers(std::span<const std::int64_t> numbers) {

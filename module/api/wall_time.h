@@ -1,8 +1,8 @@
-// The time that the module decides at: the wall clock's, which the expiry of Redis's keys and the
-// replicas go by, too.
+// The time at which the module decides: the wall clock's, which Redis uses for the expiry of keys
+// and on replicas, too.
 //
-// It goes back when an operator sets it back; then the rules delay and make no token
-// (core/rules/rule.h).
+// It goes back when an operator sets the clock back; the rules then delay callers and create no
+// tokens (core/rules/rule.h).
 #pragma once
 
 #include "core/base/instant.h"

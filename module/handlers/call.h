@@ -1,4 +1,4 @@
-// One command that Redis runs for a client: its words, and where the reply goes.
+// One command that Redis runs for a client: its words, and the writer of its reply.
 #pragma once
 
 #include <span>
@@ -30,12 +30,12 @@ struct Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // The words behind the command's name, or behind that and the subcommand's.
+  // The words after the command's name, or after its name and the subcommand's.
   [[nodiscard]] std::span<const std::string_view> arguments() const {
     return std::span<const std::string_view>(words).subspan(
         spec.name.find('|') == std::string_view::npos ? 1 : 2);
   }
-  // Redis's own string of one of the words: the very view, not an equal one.
+  // Returns Redis's own string for one of `words`: for that very view, not for an equal text.
   [[nodiscard]] redis::String* NameOf(std::string_view word) const {
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (words[i].data() == word.data() && words[i].size() == word.size()) return names[i];
@@ -44,7 +44,7 @@ struct Call {
   }
 
   void Fail(std::string_view message) { reply.Error(absl::StrCat("ERR ", AbslView(message))); }
-  // kFailedPrecondition is KeyLimiter's word for a key of another type.
+  // KeyLimiter reports a key of another type as kFailedPrecondition.
   void Fail(const absl::Status& status) {
     if (status.code() == absl::StatusCode::kFailedPrecondition) return FailWrongType();
     Fail(StdView(status.message()));

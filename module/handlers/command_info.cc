@@ -10,8 +10,7 @@
 namespace weir {
 namespace {
 
-// Redis copies what it is told; until then it lies here. A row's texts end in NUL: they are
-// literals.
+// Holds a description until Redis has copied it. A row's texts are literals, so they end in NUL.
 class Description {
  public:
   explicit Description(const CommandSpec& row) : arguments_(ArgumentsOf(row)) {
@@ -22,7 +21,7 @@ class Description {
     info_.arity = static_cast<int>(row.arity.redis());
     info_.arguments = List(arguments_, row.keys.first != 0);
     if (row.Is(kAndKeys) || !row.Is(kReadOnly) || row.keys.first == 0) return;
-    // Else Redis takes its keys for changed.
+    // Otherwise Redis assumes that the command changes its keys.
     key_specs_[0] = {.flags = redis::kReadsKey,
                      .begin = 2,
                      .position = row.keys.first,
@@ -37,7 +36,7 @@ class Description {
  private:
   static const char* Text(std::string_view text) { return text.empty() ? nullptr : text.data(); }
 
-  // The arguments, with an empty one behind them; null if there are none.
+  // The arguments, followed by an empty one; null if there are none.
   redis::CommandArgument* List(std::span<const Argument> arguments, bool has_keys) {
     if (arguments.empty()) return nullptr;
     std::vector<redis::CommandArgument>& list = lists_.emplace_back(arguments.size() + 1);
@@ -55,7 +54,7 @@ class Description {
     return list.data();
   }
 
-  // A key where the command has no positions of keys is a word like others.
+  // If the command has no positions of keys, a key is an ordinary word.
   static redis::ArgumentType TypeOf(const Argument& argument, bool has_keys) {
     switch (argument.type) {
       case Argument::Type::kKey:
@@ -90,7 +89,8 @@ bool Describe(redis::Context* context, const std::string& name, const CommandSpe
   redis::CommandHandle* const command = redis::GetCommand(context, name.c_str());
   const Description description(row);
   if (command == nullptr || redis::SetCommandInfo(command, &description.info()) != redis::kOk) {
-    redis::Log(context, "warning", "weir: no documentation for %s", name.c_str());
+    redis::Log(context, "warning", "weir: the server refused the documentation of %s",
+               name.c_str());
     return false;
   }
   if (redis::SetCommandACLCategories == nullptr) return true;

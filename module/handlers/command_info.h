@@ -1,5 +1,5 @@
-// A command's description for COMMAND DOCS, which redis-cli shows as hints, and its ACL categories,
-// from Redis 7.2 on.
+// Describes a command for COMMAND DOCS, which redis-cli shows as hints, and sets its ACL categories
+// (from Redis 7.2 on).
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// Tells the server the row's summary, arguments and categories. Returns false, and logs, where it
-// does not take them.
+// Tells the server the row's summary, arguments and categories. Returns false, and logs, if the
+// server refuses them.
 [[nodiscard]] bool Describe(redis::Context* context, const std::string& name,
                             const CommandSpec& row);
 

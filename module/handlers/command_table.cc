@@ -25,10 +25,10 @@ namespace {
 constexpr CommandSpec kState = {
     .name = "RL.STATE",
     .arity = Exactly(4),
-    .flags = kWrite | kFast,  // also without memory: what it says has been granted already
+    .flags = kWrite | kFast,  // not kDenyOom: its buckets were granted already
     .keys = rows::kOneKey,
     .group = "limit",
-    .summary = "Gives a key these buckets. Internal: what replicas and the AOF are told."};
+    .summary = "Sets the buckets of a key. Internal: sent to replicas and the AOF."};
 
 constexpr auto kRows = [] {
   std::array<CommandSpec, rows::kLimitCommands.size() + 1> all{};
@@ -45,7 +45,7 @@ std::string RedisName(const CommandSpec& row) {
   return absl::AsciiStrToLower(AbslView(row.name.substr(row.name.find('|') + 1)));
 }
 
-// Redis's words.
+// The row's flags, in Redis's words.
 std::string FlagsOf(const CommandSpec& row) {
   constexpr std::array<std::pair<CommandFlags, const char*>, 6> kWords = {{
       {kWrite, "write"},
@@ -62,7 +62,7 @@ std::string FlagsOf(const CommandSpec& row) {
   return flags;
 }
 
-// Says where the keys are: behind the name, and behind each AND.
+// Reports where the keys are: after the name, and after each AND.
 void ReportKeyPositions(redis::Context* context, const CommandSpec& row,
                         std::span<const std::string_view> words) {
   const int flags = row.Is(kReadOnly) ? redis::kReadsKey : redis::kChangesKey;
@@ -74,7 +74,7 @@ void ReportKeyPositions(redis::Context* context, const CommandSpec& row,
   }
 }
 
-// The function that Redis calls for a row. Nothing may be thrown from here into C.
+// The function that Redis calls for a row. No exception may leave it, because its caller is C.
 template <std::size_t kRow>
 int Run(redis::Context* context, redis::String** words, int count) noexcept {
   constexpr const CommandSpec& kSpec = kRows[kRow];
@@ -97,12 +97,13 @@ constexpr std::array<redis::Command, sizeof...(kNumbers)> Runners(
   return {Run<kNumbers>...};
 }
 
-// Adds one row; a subcommand to its container, which is there by then.
+// Adds one row; a subcommand to its container, which was added before.
 bool Create(redis::Context* context, const CommandSpec& row, redis::Command run) {
   const std::string name = RedisName(row);
   const std::string flags = FlagsOf(row);
   if (IsSubcommand(row)) {
-    // Policies are the node's: their subcommands have no keys, which would send them to another.
+    // Policies belong to the node. Their subcommands have no keys here, because a cluster would
+    // redirect them by their keys.
     const std::string container =
         absl::AsciiStrToLower(AbslView(row.name.substr(0, row.name.find('|'))));
     redis::CommandHandle* const parent = redis::GetCommand(context, container.c_str());
@@ -114,7 +115,7 @@ bool Create(redis::Context* context, const CommandSpec& row, redis::Command run)
                               row.keys.step) == redis::kOk;
 }
 
-// The name by which GetCommand finds it: "rl.policy|set".
+// The name by which GetCommand finds a row: "rl.policy|set".
 std::string FullName(const CommandSpec& row) { return absl::AsciiStrToLower(AbslView(row.name)); }
 
 // "RL.POLICY" -> its rows.
@@ -143,9 +144,9 @@ bool CreateCommands(redis::Context* context) {
   constexpr auto kRunners = Runners(std::make_index_sequence<kRows.size()>());
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     if (!Create(context, kRows[i], kRunners[i])) {
-      // redis-cell or another may be there before us; its command stays as it is.
+      // redis-cell or another module may have added it before; that command stays as it is.
       const bool may_be_taken = kRows[i].name == "CL.THROTTLE";
-      redis::Log(context, may_be_taken ? "notice" : "warning", "weir: the server does not take %s",
+      redis::Log(context, may_be_taken ? "notice" : "warning", "weir: the server refused %s",
                  FullName(kRows[i]).c_str());
       if (!may_be_taken) return false;
       continue;

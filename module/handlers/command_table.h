@@ -1,5 +1,5 @@
-// The commands that the module adds to the server: those that limit, from the rows that weir's own
-// server has (core/commands/limit_commands.h), and RL.STATE, which replicas are told.
+// The commands that the module adds to the server: those that limit, from the same rows as in
+// weir's own server (core/commands/limit_commands.h), and RL.STATE, which is sent to replicas.
 #pragma once
 
 #include "core/commands/command_spec.h"
@@ -10,10 +10,10 @@ namespace weir {
 // handlers/state.cc
 void RlState(Call& call);
 
-// The row that RL.WAIT's late answers are given by.
+// The row of RL.WAIT, for its late answers.
 [[nodiscard]] const CommandSpec& WaitRow();
 
-// Adds all of them. Returns false, and logs, where the server does not take one.
+// Adds all commands. Returns false, and logs, if the server refuses one.
 [[nodiscard]] bool CreateCommands(redis::Context* context);
 
 }  // namespace weir

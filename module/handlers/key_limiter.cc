@@ -23,7 +23,7 @@ LimitHint& HintOf(const Check& check, LimitHint& no_hint) {
 struct KeyLimiter::OpenedRequest {
   OpenedRequest(KeyLimiter& limiter, std::span<const Check> request, int mode)
       : plan(request, limiter.module_.options.max_wait) {
-    limiter.module_.ReclaimLimits();  // before ids are found that no value carries yet
+    limiter.module_.ReclaimLimits();  // before any id is found that no value carries
     for (std::size_t i = 0; i < request.size(); ++i) {
       key_of_check.push_back(FindOrOpen(limiter, request, i, mode));
       const OpenKey& key = keys[key_of_check[i]];
@@ -45,11 +45,11 @@ struct KeyLimiter::OpenedRequest {
   Plan<kManyChecks> plan;
   absl::InlinedVector<OpenKey, 2> keys;
   absl::InlinedVector<std::size_t, 4> key_of_check;
-  absl::InlinedVector<std::optional<LimitId>, 4> ids;  // one a check; unset: not interned
+  absl::InlinedVector<std::optional<LimitId>, 4> ids;  // one per check; unset: not interned
   bool wrong_type = false;
 
  private:
-  // The place of the check's key: opened by an earlier check, or now.
+  // Returns the index of the check's key in `keys`. Opens the key unless an earlier check has.
   std::size_t FindOrOpen(KeyLimiter& limiter, std::span<const Check> request, std::size_t check,
                          int mode) {
     for (std::size_t i = check; i-- > 0;) {
@@ -61,7 +61,8 @@ struct KeyLimiter::OpenedRequest {
   }
 };
 
-// Whether the key has room for so many buckets more; full ones make it, but for the request's own.
+// Returns whether the key has room for `added` more buckets. If not, drops its full ones first,
+// except for the request's own.
 bool KeyLimiter::HasRoom(OpenedRequest& opened, std::size_t key, std::size_t added, Instant now) {
   OpenKey& open = opened.keys[key];
   if (open.buckets().size() + added <= kKeyBucketsMax) return true;
@@ -98,7 +99,7 @@ absl::Status KeyLimiter::Intern(OpenedRequest& opened, const Request& request) {
   return absl::OkStatus();
 }
 
-// Keeps what has changed. Whatever can fail comes before the first write.
+// Stores the plan's changes. Everything that can fail comes before the first write.
 absl::Status KeyLimiter::Keep(OpenedRequest& opened, const Request& request, Instant now) {
   absl::Status interned = Intern(opened, request);
   if (!interned.ok() && module_.registry.idle() > 0) {

@@ -1,13 +1,13 @@
-// Decides requests on the buckets in Redis's keys: what core/limiter/limiter.h is to the server,
+// Decides requests on the buckets in Redis's keys, as core/limiter/limiter.h does in the server:
 // with the same rules (core/limiter/plan.h) and the same verdicts.
 //
 //     KeyLimiter limiter(TheModule(), call);
 //     absl::StatusOr<Verdict> verdict = limiter.Decide(request, now);
 //
-// It lives for one command. Every function opens the request's keys, decides, and commits what has
-// changed (open_key.h) before it returns. They fail, with nothing changed, with
-// kFailedPrecondition, where a key has a value of another type, and with kResourceExhausted: too
-// many distinct limits, or too many on a key.
+// A KeyLimiter lives for one command. Every function opens the request's keys, decides, and commits
+// the changes (open_key.h) before it returns. The functions fail, with nothing charged, with
+// kFailedPrecondition (a key has a value of another type), kResourceExhausted (too many distinct
+// limits) or kOutOfRange (too many limits on one key).
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class KeyLimiter {
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
                                                   Instant now);
 
-  // Forgets the key's buckets, those of `limits` or with none given all; returns how many of them
-  // were not full.
+  // Forgets the key's buckets: those of `limits`, or all if `limits` is empty. Returns how many of
+  // them were not full.
   [[nodiscard]] absl::StatusOr<std::size_t> Reset(std::string_view key,
                                                   std::span<const Limit> limits, Instant now);
   [[nodiscard]] absl::StatusOr<std::vector<LiveBucket>> Inspect(std::string_view key, Instant now);
@@ -52,7 +52,7 @@ class KeyLimiter {
 
   [[nodiscard]] static bool HasRoom(OpenedRequest& opened, std::size_t key, std::size_t added,
                                     Instant now);
-  // The user who calls, as an introducer of limits.
+  // The calling user, as an introducer of limits.
   [[nodiscard]] Introducer Caller() const;
   absl::Status Intern(OpenedRequest& opened, const Request& request);
   absl::Status Keep(OpenedRequest& opened, const Request& request, Instant now);

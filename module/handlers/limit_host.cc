@@ -1,9 +1,9 @@
 // The module as a host of the commands that limit.
 //
-// Policies are no keys, so a cluster does not spread them: each primary has to be told
-// (docs/scale-out). A change is replicated as the command that it came in, which says the whole of
-// it. Buckets are replicated by KeyLimiter. Redis runs commands one at a time, and measures and
-// bounds them itself, so nothing here isolates or charges.
+// Policies are not keys, so a cluster does not spread them: each primary needs the command
+// (docs/scale-out.md). A change of a policy is replicated as the command that made it. Buckets are
+// replicated by KeyLimiter. Redis runs commands one at a time, and measures and bounds them itself,
+// so nothing here isolates or charges.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -53,7 +53,7 @@ class LimitHost {
 
   auto Isolated(auto change) { return change(); }
   auto Isolated(std::span<const std::string_view> /*keys*/, auto change) { return change(); }
-  // Its buckets are left in the keys, where they count as full and go with the next change.
+  // The policy's buckets stay in the keys, where they count as full, and go with the next change.
   void ForgetPolicy(PolicyId /*policy*/) { TheModule().policies.FreeDeleted(); }
   absl::Status ReloadPolicies() {
     return absl::UnimplementedError(

@@ -1,4 +1,4 @@
-// RL.STATE: what replicas, AOF files and rewrites of them are told instead of what was asked.
+// RL.STATE: the command that replicas and AOF files get in place of the clients' commands.
 #include "core/words/number_word.h"
 #include "module/handlers/call.h"
 #include "module/handlers/command_table.h"
@@ -16,14 +16,14 @@ absl::StatusOr<std::int64_t> ReadExpiry(std::string_view word) {
 
 }  // namespace
 
-// RL.STATE key expiry-ms state: the key's buckets are just these, and it expires then (-1: never).
-// Only replicas and AOF files send it.
+// RL.STATE key expiry-ms state: sets all buckets of the key, and when it expires (-1: never). Only
+// primaries and AOF files send it.
 void RlState(Call& call) {
   const auto arguments = call.arguments();
   const absl::StatusOr<std::int64_t> expiry = ReadExpiry(arguments[1]);
   if (!expiry.ok()) return call.Fail(expiry.status());
   const auto state = ReadStateBytes(arguments[2], TheModule().policies);
-  if (!state) return call.Fail("these are no buckets");
+  if (!state) return call.Fail("invalid state of a key");
   OpenKey key(TheModule(), call.context, call.NameOf(arguments[0]), redis::kWrite);
   if (key.is_of_another_type()) return call.FailWrongType();
   key.Replace(*state);

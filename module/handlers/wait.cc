@@ -1,9 +1,10 @@
 // RL.WAIT: the tokens are reserved at once, and a timer answers when they are there.
 //
-// Between MULTI and EXEC, in scripts and wherever else a client cannot wait, it answers at once, as
-// RL.ALLOW does. A client that leaves before its time, or that CLIENT UNBLOCK sends on, gives back
-// its tokens, unless a later request changed the bucket. Giving back is a change that replicas have
-// to hear of, which only a command or a timer can tell them: a timer of its own does it, at once.
+// Between MULTI and EXEC, in scripts and wherever else a client cannot wait, RL.WAIT answers at
+// once, as RL.ALLOW does. If the client disconnects before its time, or CLIENT UNBLOCK ends its
+// wait, its tokens are given back, unless a later request has changed the bucket. Giving back is a
+// change that replicas must get, and only commands and timers can send it to them. So a second
+// timer gives the tokens back, at once.
 #include "module/handlers/wait.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ namespace {
 
 constexpr redis::Millis kPauseMillis = 100;
 
-using Buckets = absl::InlinedVector<Bucket, 2>;  // one a part of a reservation
+using Buckets = absl::InlinedVector<Bucket, 2>;  // one per part of a reservation
 
 struct ModuleWaiter {
   ModuleWaiter(const ParsedRequest& parsed, Reservation reservation, redis::Context* context)
@@ -45,7 +46,7 @@ struct ModuleWaiter {
   redis::TimerId timer = 0;
 };
 
-// By the handle that Redis knows the client by.
+// By Redis's handle of the client.
 using Waiters = absl::flat_hash_map<redis::BlockedClient*, ModuleWaiter*>;
 Waiters& TheWaiters() {
   static Waiters waiters;
@@ -57,7 +58,7 @@ std::optional<LimitId> IdOf(const Limit& limit) {
   return TheModule().registry.Find(limit, no_hint);
 }
 
-// The buckets of the waiter's parts: as they are, and as the key's name is found again.
+// A waiter's key, opened again by its name, with its present buckets.
 class WaitedKey {
  public:
   WaitedKey(redis::Context* context, const ModuleWaiter& waiter, int mode)
@@ -71,7 +72,8 @@ class WaitedKey {
   WaitedKey(const WaitedKey&) = delete;
   WaitedKey& operator=(const WaitedKey&) = delete;
 
-  // A full one where there is none, or where its policy no longer exists.
+  // Returns the limit's bucket. It is Bucket{}, which is full, if there is none, if it is full by
+  // now, or if its policy no longer exists.
   [[nodiscard]] Bucket Find(const Limit& limit) const {
     const std::optional<LimitId> id = key_->is_of_another_type() ? std::nullopt : IdOf(limit);
     const Bucket* const bucket = id ? key_->Find(*id) : nullptr;
@@ -94,7 +96,7 @@ void AnswerWaiter(Call& call, const ModuleWaiter& waiter, std::span<const Bucket
   waiter.request.Answer(call.reply, verdict);
 }
 
-// The tokens are there: Redis answers the client, by OnUnblocked.
+// Called by the timer when the tokens are there. Redis answers the client through OnUnblocked.
 void OnReady(redis::Context* /*context*/, void* data) {
   auto* const waiter = static_cast<ModuleWaiter*>(data);
   TheWaiters().erase(waiter->client);
@@ -114,7 +116,8 @@ int OnUnblocked(redis::Context* context, redis::String** words, int count) noexc
   return redis::kOk;
 }
 
-// The waiter's client has gone or been answered; by a timer, so that replicas are told.
+// Gives a waiter's tokens back after its client has gone or was answered. Called by a timer, so
+// that replicas get the change.
 void GiveBack(redis::Context* context, void* data) {
   auto* const waiter = static_cast<ModuleWaiter*>(data);
   if (redis::AvoidReplicaTraffic() != 0) {  // a failover is under way
@@ -122,7 +125,8 @@ void GiveBack(redis::Context* context, void* data) {
     return;
   }
   redis::SelectDb(context, waiter->db);
-  // A primary that has become a replica sends its waiters on: the new primary has their charges.
+  // A primary that has become a replica only unblocks its waiters: the new primary has their
+  // charges.
   if ((redis::GetContextFlags(context) & redis::kReplica) == 0) {
     WaitedKey key(context, *waiter, redis::kWrite);
     for (const Reservation::Part& part : waiter->request.reservation().parts) {
@@ -138,7 +142,8 @@ void GiveBack(redis::Context* context, void* data) {
   redis::UnblockClient(waiter->client, waiter);
 }
 
-// Takes a waiter out of the line whose client does not wait any more; null if it was out already.
+// Removes the waiter of a client that no longer waits, and starts GiveBack. Returns null if there
+// was none.
 ModuleWaiter* Detach(redis::Context* context, redis::BlockedClient* client) {
   const auto found = TheWaiters().find(client);
   if (found == TheWaiters().end()) return nullptr;
@@ -153,7 +158,7 @@ void OnDisconnect(redis::Context* context, redis::BlockedClient* client) noexcep
   Detach(context, client);
 }
 
-// CLIENT UNBLOCK: denied, as if its time had run out, with the buckets as they are about to be.
+// CLIENT UNBLOCK: answers with a denial, for the buckets as they will be after GiveBack.
 int OnUnblockCommand(redis::Context* context, redis::String** words, int count) noexcept {
   Call call(WaitRow(), context, {words, static_cast<std::size_t>(count)});
   const ModuleWaiter* const waiter = Detach(context, redis::GetBlockedClientHandle(context));
@@ -177,7 +182,7 @@ void Free(redis::Context* /*context*/, void* data) noexcept {
 }  // namespace
 
 void WaitFor(Call& call, const ParsedRequest& request, Reservation reservation) {
-  // Timers begin at a whole microsecond, the last one.
+  // A timer starts from the last whole microsecond.
   const Nanos span = reservation.ready - std::chrono::floor<std::chrono::microseconds>(WallTime());
   auto waiter = std::make_unique<ModuleWaiter>(request, std::move(reservation), call.context);
   waiter->client = redis::BlockClient(call.context, OnUnblocked, OnUnblockCommand, Free, 0);
@@ -186,7 +191,7 @@ void WaitFor(Call& call, const ParsedRequest& request, Reservation reservation) 
   waiter->timer = redis::CreateTimer(call.context, std::max<std::int64_t>(CeilMillis(span), 0),
                                      OnReady, waiter.get());
   TheWaiters().emplace(waiter->client, waiter.get());
-  static_cast<void>(waiter.release());  // Redis's to free, when the client is unblocked
+  static_cast<void>(waiter.release());  // Redis calls Free when the client is unblocked.
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Clients that wait for their tokens, by RL.WAIT.
+// Clients that wait for their tokens (RL.WAIT).
 #pragma once
 
 #include "core/limiter/reservation.h"
@@ -7,8 +7,8 @@
 
 namespace weir {
 
-// Blocks the client of the call, and answers it when the reservation is ready. A client that leaves
-// before then, or that CLIENT UNBLOCK sends on, gives its tokens back.
+// Blocks the client of the call, and answers it when the reservation is ready. If the client
+// disconnects before, or CLIENT UNBLOCK ends its wait, its tokens are given back.
 void WaitFor(Call& call, const ParsedRequest& request, Reservation reservation);
 
 }  // namespace weir

@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-constexpr char kTypeName[] = "weir-keys";  // nine of letters, digits, - and _
+constexpr char kTypeName[] = "weir-keys";  // nine characters: letters, digits, - and _
 constexpr int kEncoding = 0;
 
 const KeyBuckets& ValueOf(const void* value) { return *static_cast<const KeyBuckets*>(value); }
@@ -26,7 +26,7 @@ std::string StateOf(const void* value) {
   return StateBytes(ValueOf(value), TheModule().limit_texts);
 }
 
-// A string of a file, or nothing where that ends.
+// Loads a string from a file; nothing if the file is broken.
 std::optional<std::string> LoadString(redis::Io* file) {
   std::size_t bytes = 0;
   char* const text = redis::LoadStringBuffer(file, &bytes);
@@ -52,10 +52,10 @@ void Save(redis::Io* file, void* value) noexcept {
   redis::SaveStringBuffer(file, bytes.data(), bytes.size());
 }
 
-// Redis itself writes the expiry behind it.
+// Redis itself writes the expiry after this.
 void Rewrite(redis::Io* file, redis::String* key, void* value) noexcept {
   const std::string bytes = StateOf(value);
-  if (bytes.empty()) return;  // all it has is of deleted policies
+  if (bytes.empty()) return;  // all buckets are of deleted policies
   redis::EmitAOF(file, "RL.STATE", "slb", key, static_cast<long long>(redis::kNoExpiry),
                  bytes.data(), bytes.size());
 }
@@ -68,7 +68,7 @@ void Digest(redis::Digest* digest, void* value) noexcept {
   redis::DigestEndSequence(digest);
 }
 
-// The one function that may run on another thread than the main one.
+// The only function that may run on another thread than the main one.
 void Free(void* value) noexcept { DeleteValue(static_cast<KeyBuckets*>(value)); }
 
 std::size_t FreeEffort(redis::String* /*key*/, const void* /*value*/) noexcept { return 1; }

@@ -5,8 +5,8 @@
 // counts the buckets that carry each, so a value takes 32 bytes, and from two buckets on 16 more
 // for each.
 //
-// Not thread-safe, but that the last thing done to a value, freeing it, may come on another thread
-// than all else: the registry's counts are atomic.
+// Not thread-safe, with one exception: a value may be freed on another thread, because the
+// registry's counts are atomic.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@
 
 namespace weir {
 
-// Those of one key that are not full, at most kKeyBucketsMax: every change writes all of them.
+// The buckets of one key that are not full. At most kKeyBucketsMax, because every change writes all
+// of them.
 class KeyBuckets {
  public:
   struct KeyBucket {
@@ -32,16 +33,16 @@ class KeyBuckets {
     Bucket bucket;
   };
 
-  // The registry outlives it.
+  // The registry must outlive this object.
   explicit KeyBuckets(LimitRegistry& registry) : registry_(registry) {}
   KeyBuckets(const KeyBuckets& other);
   KeyBuckets& operator=(const KeyBuckets&) = delete;
   ~KeyBuckets();
 
   [[nodiscard]] const Bucket* Find(LimitId limit) const noexcept;
-  // Gives a limit's bucket this value; makes it if need be. Requires: room, where it is new.
+  // Sets a limit's bucket, which may be new. Requires: room for a new one.
   void Keep(LimitId limit, const Bucket& bucket);
-  // Forgets those for which `gone` says so; returns how many.
+  // Erases the buckets for which `gone` returns true. Returns how many.
   std::size_t EraseIf(absl::FunctionRef<bool(LimitId, const Bucket&)> gone);
 
   [[nodiscard]] std::size_t size() const noexcept { return buckets_.size(); }

@@ -1,7 +1,7 @@
-// The texts of limits in the bytes of a state (state_bytes.h), by the limits' ids.
+// A cache of the texts of limits in the bytes of a state (state_bytes.h), by the limits' ids.
 //
-// A state is written with every change of a key, and making a text takes some 300 ns, so texts are
-// remembered. Not thread-safe. Cost: a look-up, and for a policy's limit another for the policy.
+// A state is written with every change of a key, and a new text takes about 300 ns, so texts are
+// kept. Not thread-safe. Cost: a look-up, and for a policy's limit another for the policy.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ namespace weir {
 // The beginning of the text of CL.THROTTLE's buckets.
 inline constexpr std::string_view kThrottleText = "cl.throttle ";
 
-// The canonical text of a limit; for one with an owner, that of its identity, as its numbers differ
-// from node to node: each is 1.
+// The canonical text of a limit. The numbers of an owned limit differ from node to node, so its
+// text is that of its identity, with 1 for each number that does not belong to it.
 [[nodiscard]] std::string IdentityText(const Limit& limit);
 
 class LimitTexts {
@@ -27,10 +27,10 @@ class LimitTexts {
   LimitTexts(const LimitRegistry& registry, const Policies& policies)
       : registry_(registry), policies_(policies) {}
 
-  // Empty if the policy no longer exists. Good until Clear().
+  // Returns the text, empty if the limit's policy no longer exists. Good until Clear().
   [[nodiscard]] std::string_view Of(LimitId id);
 
-  // Forgets all: ids were taken back.
+  // Forgets all texts. To be called when ids were taken back.
   void Clear() { texts_.clear(); }
 
  private:

@@ -1,5 +1,5 @@
-// The module's state beside the values of the keys: one object, since the host runs it on one
-// thread.
+// The module's state, except for the values of keys: one object, because the host runs the module
+// on one thread.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // Takes back ids of limits that no value carries any more: once there are twice as many as the
-  // last time, and at once where there is little room for more. No caller may hold an id that no
-  // value carries.
+  // Takes back ids of limits that no value carries any more, if there are twice as many limits as
+  // after the last time, or if there is little room for more. Requires: the caller holds no id that
+  // no value carries.
   void ReclaimLimits();
-  // The same, at once.
+  // Takes them back in any case. Requires: as above.
   void ReclaimIdleLimits();
 
   const ModuleOptions options;
@@ -50,7 +50,7 @@ class Module {
   std::size_t reclaim_at_ = kReclaimMin;
 };
 
-// The one that was made when the server loaded us.
+// The module that was made when the host loaded weir.so.
 [[nodiscard]] Module& TheModule();
 void SetTheModule(Module& module);
 

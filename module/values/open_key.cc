@@ -99,7 +99,7 @@ void OpenKey::Replace(std::span<const SavedBucket> buckets) {
   FillValue(module_, buckets, *value_);
 }
 
-// Forgets what is full; returns when all is, or kNoExpiry.
+// Drops full buckets. Returns when all will be full, or kNoExpiry if clients give the time.
 redis::Millis OpenKey::ForgetFull(Instant now) {
   if (module_.options.allow_explicit_time) return redis::kNoExpiry;
   Nanos longest{0};
@@ -111,7 +111,7 @@ redis::Millis OpenKey::ForgetFull(Instant now) {
   return CeilMillis(now.time_since_epoch() + longest);
 }
 
-// Ends the changes on this node. Requires: changed.
+// Ends the changes on this node. Requires: changed_.
 void OpenKey::Settle(redis::Millis expiry) {
   changed_ = false;
   if (value_->empty()) {

@@ -1,4 +1,5 @@
-// A key of Redis, opened: its buckets, and how changes of them become known.
+// An open key of Redis: finds and changes its buckets, and makes the changes known to replicas and
+// the AOF.
 //
 //     OpenKey key(module, context, name, redis::kWrite);
 //     if (key.is_of_another_type()) ...
@@ -21,17 +22,18 @@
 
 namespace weir {
 
-// A new value in Redis's memory: without a bucket, or with those of another; and its end.
+// Make and delete a value in Redis's memory: NewValue's has no buckets.
 [[nodiscard]] KeyBuckets* NewValue(Module& module);
 [[nodiscard]] KeyBuckets* CopyValue(const KeyBuckets& value);
 void DeleteValue(KeyBuckets* value);
-// Gives an empty value these buckets. Of limits that are too many for this node, where another had
-// room, they count as full.
+// Gives an empty value these buckets. If this node has no room for the limit of a bucket, as
+// another node had, that bucket counts as full.
 void FillValue(Module& module, std::span<const SavedBucket> buckets, KeyBuckets& value);
 
 class OpenKey {
  public:
-  // Opens it to read (redis::kRead), or to write, too (redis::kWrite). One of a name at a time.
+  // Opens a key to read (redis::kRead), or also to write (redis::kWrite). Requires: no other
+  // OpenKey of the same name.
   OpenKey(Module& module, redis::Context* context, redis::String* name, int mode);
   ~OpenKey();
   OpenKey(OpenKey&& other) noexcept;
@@ -40,26 +42,25 @@ class OpenKey {
   [[nodiscard]] redis::String* name() const noexcept { return name_; }
   [[nodiscard]] bool is_of_another_type() const noexcept { return other_type_; }
 
-  // The bucket, or null. Requires: it is of our type, or not there.
+  // Returns the bucket, or null. Requires: !is_of_another_type().
   [[nodiscard]] const Bucket* Find(LimitId limit) const noexcept;
   [[nodiscard]] std::span<const KeyBuckets::KeyBucket> buckets() const noexcept;
 
-  // Until a bucket is full; 0 as well if its policy no longer exists.
+  // The time until a bucket is full; also 0 if its policy no longer exists.
   [[nodiscard]] Nanos TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const;
 
-  // Changes, for Commit to make known. Requires: opened to write.
+  // Changes, which Commit makes known. Requires: opened to write.
   void Keep(LimitId limit, const Bucket& bucket);
   std::size_t EraseIf(absl::FunctionRef<bool(LimitId, const Bucket&)> gone);
-  // Gives it just these buckets.
+  // Replaces all buckets by these.
   void Replace(std::span<const SavedBucket> buckets);
 
-  // Ends the changes: forgets what is full, lets the key expire when all is (unless clients bring
-  // the time), and forgets a key that has nothing. Replicas and the AOF are told the state that
-  // this comes to, whole and absolute, so that it is never decided again. Does nothing where
-  // nothing has changed.
+  // Ends the changes: drops full buckets, lets the key expire when all are full (unless clients
+  // give the time), and deletes a key without buckets. Replicas and the AOF get the whole new
+  // state, so that they decide nothing again. Does nothing if nothing has changed.
   void Commit(Instant now);
-  // The same for changes that come from a primary or an AOF: they are not propagated, and the key
-  // expires then.
+  // Ends changes that come from a primary or an AOF: the key expires at `expiry`, and further
+  // replicas and the AOF get the command as it came.
   void CommitAsTold(redis::Millis expiry);
 
  private:

@@ -28,7 +28,7 @@ void AppendCapacities(const std::vector<Nanos>& capacities, std::string& out) {
   }
 }
 
-// Takes the front of the bytes; what is not there is nothing.
+// Takes values from the front of the bytes; nothing if the bytes end too early.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -65,7 +65,7 @@ class Reader {
   std::string_view bytes_;
 };
 
-// Those that stand before a name; none where the name follows at once.
+// Takes the capacities before a name; none if the name follows at once.
 std::optional<std::vector<Nanos>> TakeCapacities(Reader& reader) {
   std::vector<Nanos> capacities;
   if (!reader.SkipNul()) return capacities;

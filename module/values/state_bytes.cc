@@ -16,15 +16,15 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kBucketBytes = 12;
-// A time that no rule writes, so near the end of what 63 bits can say that sums with it do not fit.
+// True for a time that no rule writes: so near the end of 63 bits that sums with it would overflow.
 bool IsBeyondTime(const Limit& limit, const Bucket& bucket) {
   return limit.shape().algorithm != Algorithm::kSlidingWindow && bucket.high == INT32_MAX;
 }
 
-// An owner that stands for a policy which is not here.
+// The owner for policies that this node does not have.
 constexpr LimitOwner kNowhere{PolicyId{UINT32_MAX}, 1};
 
-// Takes a limit's owner from the front of its text. Nothing if it is none of ours.
+// Takes a limit's owner from the front of its text. Returns nothing if the text is invalid.
 std::optional<LimitOwner> TakeOwner(std::string_view& text, const Policies& policies) {
   if (text.starts_with(kThrottleText)) {
     text.remove_prefix(kThrottleText.size());
@@ -80,7 +80,7 @@ std::optional<std::vector<SavedBucket>> ReadStateBytes(std::string_view bytes,
     std::string_view text = bytes.substr(0, length);
     const std::string_view words = bytes.substr(length, kBucketBytes);
     bytes.remove_prefix(length + kBucketBytes);
-    if (text <= before) return std::nullopt;  // not sorted, or twice
+    if (text <= before) return std::nullopt;  // not sorted, or not distinct
     before = text;
 
     const std::optional<LimitOwner> owner = TakeOwner(text, policies);

@@ -1,15 +1,16 @@
-// The buckets of a key as bytes: in RDB files, in what replicas and the AOF are told, and in DUMP.
+// The buckets of a key as bytes: in RDB files, in DUMP, and in RL.STATE for replicas and the AOF.
 //
 //     state  = bucket *
 //     bucket = length text 12-bytes        length: u8; the bytes: high, low, extra, big-endian
 //     text   = limit | "@" policy "#" position " " limit | "cl.throttle " limit
 //
-// A limit is its canonical text (core/words/limit_grammar.h); if it has an owner, that of its
-// identity (core/rules/limit.h), with a 1 for each number that is none of it: "@free#0 1/s". A
-// policy is written by its name, since its id is one process's own; buckets of a deleted policy are
-// left out. Buckets are sorted by their text, so that equal states are equal bytes on every node.
+// A limit is its canonical text (core/words/limit_grammar.h); if it has an owner, the text of its
+// identity (core/rules/limit.h), with 1 for each number that does not belong to it: "@free#0 1/s".
+// A policy is written by its name, because its id is known to one process only; buckets of a
+// deleted policy are left out. Buckets are sorted by their text, so that equal states are equal
+// bytes on every node.
 //
-// Bytes come from files and from the network: any may be read, none is believed.
+// Bytes come from files and from the network: reading is safe for any bytes.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +33,8 @@ struct SavedBucket {
   Limit limit;
   Bucket bucket;
 };
-// The buckets, distinct and at most kKeyBucketsMax; those of policies that are not here are left
-// out. Nothing if the bytes are none of ours.
+// Returns the buckets, distinct and at most kKeyBucketsMax, without those of policies that this
+// node does not have. Returns nothing if the bytes are invalid.
 [[nodiscard]] std::optional<std::vector<SavedBucket>> ReadStateBytes(std::string_view bytes,
                                                                      const Policies& policies);
 

@@ -16,7 +16,7 @@ inline void AppendU32(std::uint32_t number, std::string& out) {
   }
 }
 
-// The number at the front. Requires: so many bytes.
+// The number at the front. Requires: kU32Bytes bytes.
 [[nodiscard]] inline std::uint32_t ReadU32(std::string_view bytes) {
   std::uint32_t number = 0;
   for (const char byte : bytes.substr(0, kU32Bytes)) {

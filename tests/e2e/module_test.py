@@ -245,7 +245,7 @@ class StateTest(ModuleTest):
                       b"\x041/1s" + bytes(12), b"\x031/s" + b"\xff" * 12,
                       2 * (b"\x031/s" + bytes(12)), b"\x09@free 1/s" + bytes(12)):
             reply = client.call("RL.STATE", "k", -1, state)
-            self.assertEqual(reply, "ERR these are no buckets", state)
+            self.assertEqual(reply, "ERR invalid state of a key", state)
         self.assertRegex(client.call("RL.STATE", "k", "x", ""), "^ERR invalid expiry 'x'")
         self.assertEqual(client.call("EXISTS", "k"), 0)
 
