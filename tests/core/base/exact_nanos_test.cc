@@ -1,5 +1,5 @@
-// Goal: sums of exact times are the sums of their fractions. Method: random times against rational
-// numbers of unlimited size; all pairs over small denominators.
+// Goal: sums of exact times equal the sums of their fractions. Method: random times compared with
+// rational numbers of unlimited size; all pairs with small denominators.
 #include "core/base/exact_nanos.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Rational Value(ExactNanos time, std::uint32_t denominator) {
   return time.whole + Rational(time.numerator, denominator);
 }
 
-// What holds for every two times over one denominator.
+// Checks the laws of sums for two times with one denominator.
 bool SumsAreExact(ExactNanos a, ExactNanos b, std::uint32_t denominator) {
   const Rational a_value = Value(a, denominator);
   const Rational b_value = Value(b, denominator);

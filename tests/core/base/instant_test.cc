@@ -1,5 +1,5 @@
-// Goal: instants and spans mix only where it means something, and milliseconds round up. Method:
-// the compiler; a table; the definition of rounding up at random spans.
+// Goal: instants and spans combine only where the sum has a meaning, and milliseconds round up.
+// Method: static assertions; a table; the definition of rounding up at random spans.
 #include "core/base/instant.h"
 
 #include <chrono>

@@ -1,6 +1,6 @@
-// Goal: a syntax string becomes the arguments that COMMAND DOCS describes, and the line that users
-// read. Method: each rule of the grammar by an example; strings outside of it end the process.
-// (That every row of the table says the same in both forms is tested in command_table_test.)
+// Goal: a syntax string becomes the arguments that COMMAND DOCS describes, and the syntax line that
+// users read. Method: an example for each rule of the grammar; a string outside the grammar ends
+// the process. (command_table_test checks both forms of every row.)
 #include "core/commands/command_syntax.h"
 
 #include <string>
@@ -89,7 +89,7 @@ TEST(CommandSyntaxTest, GroupsAreAllOrOneOfTheirParts) {
   EXPECT_EQ(filters.parts[1].parts[0].token, "YES");
 }
 
-TEST(CommandSyntaxTest, UsersReadNoGroups) {
+TEST(CommandSyntaxTest, SyntaxLinesHideGroupNames) {
   EXPECT_EQ(Shown("key [AND (key limit) ...]"), "X Y key [AND key limit ...]");
   EXPECT_EQ(Shown("filter=(ip:port|filters=([ID client-id] [SKIPME (YES|NO)]))"),
             "X Y ip:port|[ID client-id] [SKIPME YES|NO]");

@@ -1,6 +1,6 @@
 // Goal: the numbers that clients see mean what is promised: whole milliseconds rounded up, -1 for
-// never. Method: a table; and the law that who waits the told time has waited long enough, for
-// every span there is.
+// never. Method: a table; and, for random spans, the law that a client that waits the told time has
+// waited long enough.
 #include "core/commands/reply_numbers.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Goal: a key has at most kKeyBucketsMax buckets, whatever the requests and however its buckets
-// come and go, and no other key is refused for that. Method: random requests on keys of one
-// partition beside counts that are kept by hand; limits that fill a key exactly.
+// Goal: a key has at most kKeyBucketsMax buckets, whatever the order of requests and sweeps, and no
+// other key is refused because of it. Method: random requests on keys of one partition, beside
+// counts kept by hand; limits that fill a key exactly.
 #include "core/table/key_bound.h"
 
 #include <map>
@@ -86,7 +86,7 @@ TEST_F(KeyBoundTest, FullAndForgottenBucketsMakeRoom) {
 TEST_F(KeyBoundTest, NoKeyHasMoreAndNoneWithFewerIsRefused) {
   const std::vector<std::string> keys = Neighbours(4);
   std::map<std::string, std::set<std::size_t>> has;
-  for (const std::string& key : keys) {  // so that a short run meets the bound, too
+  for (const std::string& key : keys) {  // A short run must reach the bound, too.
     for (std::size_t i = 0; i < kKeyBucketsMax - 24; ++i) {
       ASSERT_TRUE(IsAdmitted(key, {i}));
       has[key].insert(i);
@@ -107,7 +107,7 @@ TEST_F(KeyBoundTest, NoKeyHasMoreAndNoneWithFewerIsRefused) {
     std::set<std::size_t> after = own;
     after.insert(asked.begin(), asked.end());
     std::vector<std::size_t> rates(asked.begin(), asked.end());
-    // Some of its tokens may be used up: then nothing is new.
+    // A limit whose tokens are used up denies the request, so no bucket is created.
     std::erase_if(rates, [&](std::size_t rate) {
       return own.contains(rate) && Remaining(key, Rate(rate)) == 0;
     });
@@ -121,7 +121,7 @@ TEST_F(KeyBoundTest, NoKeyHasMoreAndNoneWithFewerIsRefused) {
   EXPECT_GT(refused, 0U);
 }
 
-// --- The slots that are visited -----------------------------------------------------------------
+// --- Visited slots -------------------------------------------------------------------------------
 
 TEST_F(KeyBoundTest, ALookVisitsNoMoreThanThereAreLimits) {
   for (int i = 0; i < 100'000; ++i)
@@ -153,7 +153,8 @@ TEST_F(KeyBoundTest, AFullKeyIsNotCountedAgain) {
   EXPECT_EQ(Limiter::SlotsVisited(), before);
 }
 
-// Nor is one that has some room, but less than is asked for; a new bucket may be full soon.
+// The same holds for a key that has some room, but less than the request needs. A new bucket may be
+// full soon.
 TEST_F(KeyBoundTest, ANearlyFullKeyIsNotCountedAgain) {
   for (std::size_t i = 1; i < kKeyBucketsMax; ++i) ASSERT_TRUE(IsAdmitted("k", {i}));
   EXPECT_FALSE(IsAdmitted("k", {3000, 3001}));

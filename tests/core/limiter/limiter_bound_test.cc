@@ -1,7 +1,7 @@
-// Goal: under --max-memory a table keeps within its bytes and forgets what matters least: what is
-// full, then what has used the smallest share of its limit; what is exhausted stays denied. Method:
-// one partition filled with random buckets and looked at after each insert; a flood of new keys
-// over the whole table.
+// Goal: under --max-memory a table stays within its bytes and evicts what matters least: full
+// buckets first, then those that have used the smallest share of their limit. An exhausted bucket
+// stays. Method: one partition filled with random buckets and checked after each insert; a flood of
+// new keys over the whole table.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -50,8 +50,8 @@ class LimiterBoundTest : public LimiterFixture {
   // True if the key has a bucket that is not full.
   bool IsThere(const std::string& key) { return !limiter_->Inspect(key, now_).empty(); }
 
-  // The share that the key's one bucket has used, from what a client is told; nothing where it has
-  // none. A window's is of whole tokens, and so exact.
+  // The share of its limit that the key's one bucket has used, computed from what a client is told;
+  // unset if there is no bucket. The share of a window is in whole tokens, and so exact.
   std::optional<double> UsedOf(const std::string& key) {
     const std::vector<LiveBucket> live = limiter_->Inspect(key, now_);
     if (live.empty()) return std::nullopt;
@@ -78,7 +78,7 @@ class LimiterBoundTest : public LimiterFixture {
   KeysOf keys_{kPartition};
 };
 
-TEST_F(LimiterBoundTest, NothingGoesThatHasUsedMoreOfItsLimitThanWhatStays) {
+TEST_F(LimiterBoundTest, EvictedBucketsHaveUsedTheSmallestShares) {
   constexpr std::array<std::string_view, 6> kLimits = {
       "10/s", "100/m", "1000/h,burst=50", "50/h,fixed", "20/m,sliding", "7/d"};
   std::mt19937_64 random(1);
@@ -114,8 +114,8 @@ TEST_F(LimiterBoundTest, NothingGoesThatHasUsedMoreOfItsLimitThanWhatStays) {
   EXPECT_GE(buckets(), slots_max_ - slots_max_ / 32);
 }
 
-// A key that has used up a short limit is nearer to full than a fresh key of a long one.
-TEST_F(LimiterBoundTest, FreshKeysOfAnyLimitDriveOutNoneThatHasUsedUpAnother) {
+// A key that has used up a short limit is nearer to full than a fresh key of a long limit.
+TEST_F(LimiterBoundTest, FreshKeysEvictNoExhaustedKeyOfAnotherLimit) {
   constexpr std::array<std::string_view, 4> kUsedUp = {"5/m", "10/h,fixed", "20/m,sliding", "1/2s"};
   constexpr std::array<std::string_view, 4> kFresh = {"1000/30d", "10/d", "100/30d,fixed",
                                                       "10/d,sliding"};
@@ -133,8 +133,8 @@ TEST_F(LimiterBoundTest, FreshKeysOfAnyLimitDriveOutNoneThatHasUsedUpAnother) {
   for (const std::string& key : used_up) EXPECT_TRUE(IsThere(key));
 }
 
-// They belong to no one limit, so they go after what has used less than half of its own and before
-// what has used more.
+// Such buckets belong to no single limit, so they are evicted after buckets that have used less
+// than half of their limit, and before those that have used more.
 TEST_F(LimiterBoundTest, BucketsOfThrottleCountAsHalfUsed) {
   const std::vector<std::string> less = Fill(slots_max_ / 4, "10/d");
   std::vector<std::string> more;
@@ -154,7 +154,7 @@ TEST_F(LimiterBoundTest, BucketsOfThrottleCountAsHalfUsed) {
   for (const std::string& key : more) EXPECT_TRUE(IsThere(key));
 }
 
-TEST_F(LimiterBoundTest, WhatIsFullGoesFirst) {
+TEST_F(LimiterBoundTest, FullBucketsAreEvictedFirst) {
   const std::vector<std::string> live = Fill(slots_max_ / 2, "1/h");
   Fill(slots_max_ - live.size(), "10/s");
   now_ += seconds(1);
@@ -164,7 +164,7 @@ TEST_F(LimiterBoundTest, WhatIsFullGoesFirst) {
   for (const std::string& key : live) EXPECT_TRUE(IsThere(key));
 }
 
-TEST_F(LimiterBoundTest, AFloodOfNewKeysKeepsWithinTheBytesAndForgetsNoExhaustedOne) {
+TEST_F(LimiterBoundTest, AFloodOfNewKeysStaysWithinTheBytesAndEvictsNoExhaustedBucket) {
   constexpr int kExhausted = 1'000;
   for (int i = 0; i < kExhausted; ++i) Decide({{"exhausted:" + std::to_string(i), "10/h", 10}});
   const std::int64_t flood = std::max<std::int64_t>(Scaled(3'000'000), 1'500'000);
@@ -182,7 +182,7 @@ TEST_F(LimiterBoundTest, AFloodOfNewKeysKeepsWithinTheBytesAndForgetsNoExhausted
 }
 
 // However full the partition is, a request's own buckets are all there afterwards.
-TEST_F(LimiterBoundTest, ARequestDoesNotDriveOutItsOwn) {
+TEST_F(LimiterBoundTest, ARequestDoesNotEvictItsOwnBuckets) {
   Fill(slots_max_, "1/d");
   const std::string key = keys_.Next();
   std::vector<std::string> texts;
@@ -210,7 +210,7 @@ TEST_F(LimiterBoundTest, SweepsBringTheTableBelowALoweredBound) {
   EXPECT_EQ(buckets(), 2 * slots_max_);
 }
 
-TEST_F(LimiterBoundTest, OfARestoredPartitionThoseStayThatHaveUsedMost) {
+TEST_F(LimiterBoundTest, ARestoredPartitionKeepsTheBucketsThatHaveUsedMost) {
   const Limit limit = LimitOf("10000/h");
   ASSERT_TRUE(limiter_->RestoreLimit(LimitId{}, limit));
   std::vector<Limiter::RestoredBucket> restored;
@@ -243,7 +243,7 @@ TEST_F(LimiterBoundTest, LimitsAreWithinTheBoundToo) {
   EXPECT_GT(admitted, 50'000U);
 }
 
-// The numbers that count are the policy's present ones.
+// The policy's present numbers decide.
 class PolicyBoundTest : public ::testing::Test {
  protected:
   void Charge(const std::string& key, std::string_view policy, std::int64_t cost) {
@@ -294,7 +294,7 @@ TEST_F(PolicyBoundTest, TheShareIsOfThePresentNumbers) {
   EXPECT_EQ(CountOf(other), other.size());
 }
 
-TEST_F(PolicyBoundTest, BucketsOfNoPolicyAnyMoreGoFirst) {
+TEST_F(PolicyBoundTest, BucketsOfDeletedPoliciesAreEvictedFirst) {
   Set("gone", "10/h");
   const auto gone = Fill(slots_max_ / 2, "gone", 10);
   Set("other", "1000/h");
@@ -312,8 +312,8 @@ class SavedLimiterBoundTest : public LimiterBoundTest {
       : LimiterBoundTest({.notes_changes = true, .memory_max = TableBound::kBytesMin}) {}
 };
 
-// Its limit's id may be another limit's when the server starts again.
-TEST_F(SavedLimiterBoundTest, WhatGoesIsErasedFromWhatWasSaved) {
+// After a restart, the id of the evicted bucket's limit may belong to another limit.
+TEST_F(SavedLimiterBoundTest, EvictedBucketsAreErasedFromDisk) {
   std::map<std::uint64_t, Bucket> saved;  // by the key's hash
   const auto save = [&] {
     const LimiterChanges changes = limiter_->TakeChanges(now_, false);

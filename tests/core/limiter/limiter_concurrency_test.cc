@@ -1,7 +1,7 @@
-// Goal: threads cannot gain a token, tear a request apart or wait for one another in a circle.
-// Method: many threads at a frozen clock, where whatever the order the sum is known; a log of
-// admissions (oracle.h) a thread where each has keys of its own, while others sweep, take back ids
-// and clear. ThreadSanitizer watches (the preset tsan).
+// Goal: threads cannot gain a token, split a request, or deadlock. Method: many threads at a frozen
+// clock, where the sum is known in whatever order they run; and threads with keys of their own,
+// each with a log of its admissions (oracle.h), while other threads sweep, reclaim ids and clear.
+// ThreadSanitizer watches (the preset tsan).
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -36,7 +36,7 @@ using std::chrono::milliseconds;
 
 class LimiterConcurrencyTest : public testing::Test {
  protected:
-  // Runs body(0) .. body(threads - 1) at once, as far as the machine can.
+  // Runs body(0) .. body(threads - 1), at once as far as the machine allows.
   template <typename Body>
   static void InThreads(std::size_t threads, Body body) {
     std::latch start(static_cast<std::ptrdiff_t>(threads));
@@ -85,7 +85,7 @@ TEST_F(LimiterConcurrencyTest, L18FrozenClockGivesExactlyTheBurst) {
   EXPECT_THAT(all, testing::UnorderedElementsAreArray(each));
 }
 
-// Half of the threads name the keys in one order, half in the other.
+// Half of the threads name the keys in one order, the other half in the opposite order.
 TEST_F(LimiterConcurrencyTest, StacksInOppositeOrderLoseTheSameAmount) {
   const Limit scarce = LimitOf("1/s,burst=500");
   const Limit plenty = LimitOf("1/m,burst=100000");
@@ -103,8 +103,7 @@ TEST_F(LimiterConcurrencyTest, StacksInOppositeOrderLoseTheSameAmount) {
   EXPECT_EQ(Remaining("b", plenty, clock_.Now()), 100'000 - 3 * 500);
 }
 
-// Rings of three keys out of nine, each thread with a ring of its own: all partial orders there
-// are.
+// Each thread asks a ring of three out of nine keys, so all partial orders occur.
 TEST_F(LimiterConcurrencyTest, OverlappingStacksAreTransactions) {
   constexpr std::size_t kKeys = 9;
   const Limit limit = LimitOf("1/m,burst=1000000");
@@ -127,9 +126,9 @@ TEST_F(LimiterConcurrencyTest, OverlappingStacksAreTransactions) {
   }
 }
 
-// Every decider has a key and a time of its own and compares with its own log. The limits are
-// everybody's and change all the time, so ids come and go under the deciders' hands.
-TEST_F(LimiterConcurrencyTest, SweepingAndTakingBackIdsShowInNoReply) {
+// Every decider has its own key and time, and compares the answers with its own log. The limits are
+// shared and change all the time, so ids are given out and reclaimed while the deciders use them.
+TEST_F(LimiterConcurrencyTest, SweepingAndReclaimingIdsChangeNoReply) {
   constexpr std::size_t kDeciders = 4;
   std::array<std::string, kDeciders> keys;
   for (std::size_t i = 0; i < kDeciders; ++i) keys[i] = "decider " + std::to_string(i);
@@ -140,7 +139,7 @@ TEST_F(LimiterConcurrencyTest, SweepingAndTakingBackIdsShowInNoReply) {
 
   const auto decide = [&](std::size_t self) {
     std::minstd_rand random(static_cast<unsigned>(self + 1));
-    // Until ids were taken back often enough, but not forever.
+    // Runs until ids were reclaimed often enough, with an upper bound.
     for (std::int64_t round = 0; reclaimed < enough && round < 1'000'000; ++round) {
       const Limit limit = TokenBucketOf(1 + round / 10 % 50, microseconds{100}, 3);
       LogOracle oracle(limit);
@@ -153,14 +152,14 @@ TEST_F(LimiterConcurrencyTest, SweepingAndTakingBackIdsShowInNoReply) {
                       .decisions.front(),
                   want);
       }
-      now += milliseconds{1};  // Full again, at whatever rate.
+      now += milliseconds{1};  // Every bucket is full again, whatever its rate.
       elapsed[self] = (now - FakeClock::kStart).count();
     }
     --working;
   };
   const auto sweep = [&] {
     for (std::size_t i = 0; i < kDeciders; ++i) {
-      // The decider asks at no earlier instant any more.
+      // The decider never asks at an earlier instant again.
       const Instant now = FakeClock::kStart + Nanos{elapsed[i]};
       static_cast<void>(limiter_->SweepSome(KeyHasher(HashSecret{})(keys[i]).partition, now, 0, 2));
     }
@@ -232,9 +231,9 @@ TEST_F(LimiterConcurrencyTest, LookingWhileOthersDecideAndReset) {
   EXPECT_EQ(admitted, 2 * Scaled(20'000));
 }
 
-// Every request takes one token of each of two keys, so whatever a cut has seen, it has seen an
-// even number of them.
-TEST_F(LimiterConcurrencyTest, ACutHasARequestWholeOrNotAtAll) {
+// Every request takes one token of each of two keys, so any consistent snapshot contains an even
+// number of tokens.
+TEST_F(LimiterConcurrencyTest, ASnapshotContainsARequestWholeOrNotAtAll) {
   constexpr std::size_t kDeciders = 3;
   constexpr std::int64_t kBurst = 1'000'000;
   const Limit limit = TokenBucketOf(1, milliseconds{1}, kBurst);

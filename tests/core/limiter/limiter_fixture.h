@@ -1,5 +1,5 @@
-// A limiter in words: Decide({{"user:1", "10/s"}, {"all", "100/s", 5}}), at an instant that the
-// test moves.
+// A fixture that asks a limiter in words: Decide({{"user:1", "10/s"}, {"all", "100/s", 5}}), at an
+// instant that the test sets.
 #pragma once
 
 #include <initializer_list>
@@ -27,7 +27,7 @@ struct Asked {
 
 class LimiterFixture : public testing::Test {
  protected:
-  // What the tests look at: the five numbers of a reply.
+  // The five numbers of a reply, as the tests compare them.
   struct Told {
     bool allowed;
     std::int64_t remaining;
@@ -42,7 +42,7 @@ class LimiterFixture : public testing::Test {
     }
   };
 
-  // A test moves its instant as it likes, back too.
+  // The instant of the next request; a test may also move it back.
   explicit LimiterFixture(const LimiterOptions& options = {.time_is_ordered = false})
       : limiter_(std::make_unique<Limiter>(options)) {}
 

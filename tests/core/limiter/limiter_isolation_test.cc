@@ -1,6 +1,6 @@
-// Goal: no other thread's call comes between those of an isolation, and a watched key has changed
-// exactly when a request has charged or given back. Method: one change after the other by hand;
-// threads at a frozen clock whose every isolation must see two keys alike.
+// Goal: no other thread's call comes between the calls of an isolation, and a watched key counts as
+// changed exactly when a request has charged or refunded it. Method: one change after the other by
+// hand; threads at a frozen clock, whose isolations must always see two keys equal.
 #include <atomic>
 #include <chrono>
 #include <string_view>
@@ -38,7 +38,7 @@ TEST_F(LimiterIsolationTest, ChargesAndRefundsAreChanges) {
   EXPECT_FALSE(IsUnchanged(watched));
 }
 
-TEST_F(LimiterIsolationTest, DenialsLooksAndCostsOfNothingAreNone) {
+TEST_F(LimiterIsolationTest, DenialsLooksAndZeroCostsAreNoChanges) {
   Decide({{"k", "1/m"}});
   const Limiter::Watched watched = limiter_->Watch("k");
   Decide({{"k", "1/m"}});
@@ -79,7 +79,7 @@ TEST_F(LimiterIsolationTest, BucketsThatComeAndGoAreChanges) {
   EXPECT_TRUE(IsUnchanged(absent));
 }
 
-TEST_F(LimiterIsolationTest, OneOfAllKeysMayDoWhatIsAboutAllKeys) {
+TEST_F(LimiterIsolationTest, AnIsolationOfAllKeysMayClearAndReset) {
   Decide({{"a", "10/s"}});
   {
     const Limiter::Isolation isolation(*limiter_);
@@ -93,10 +93,10 @@ TEST_F(LimiterIsolationTest, OneOfAllKeysMayDoWhatIsAboutAllKeys) {
   EXPECT_EQ(limiter_->size().buckets, 0U);
 }
 
-// Two keys that are only touched in isolation, one token of each: at any time as much is left of
-// the one as of the other, in every look, unless another thread comes between. They name them in
-// both orders, and one clears everything meanwhile.
-TEST_F(LimiterIsolationTest, NobodyComesBetween) {
+// Two keys are touched only in isolation, one token of each at a time. So every look sees equally
+// many tokens left of both, unless another thread comes between. The threads name the keys in both
+// orders, and one thread clears everything in between.
+TEST_F(LimiterIsolationTest, NoOtherThreadComesBetween) {
   const Limit limit = LimitOf("1/m,burst=1000000");
   const std::vector<std::string_view> keys = {"a", "b"};
   std::atomic<int> working = 2;

@@ -1,5 +1,5 @@
-// Goal: what is kept can be looked at, forgotten and swept, and sweeping shows in no reply. Method:
-// examples; sizes of table and registry; where memory must come back, its bytes.
+// Goal: stored buckets can be inspected, reset and swept, and sweeping changes no reply. Method:
+// examples; the sizes of table and registry; the bytes, where memory must be freed.
 #include <chrono>
 #include <string>
 
@@ -21,12 +21,12 @@ class LimiterKeepingTest : public LimiterFixture {
   // Enough keys for about 24 in each partition.
   static constexpr std::size_t kMany = 100'000;
 
-  // A bucket each in many keys, full again after a second.
+  // Gives each of many keys a bucket that is full again after a second.
   void Fill() {
     for (std::size_t i = 0; i < kMany; ++i) Decide({{"key:" + std::to_string(i), "1/s"}});
   }
 
-  // So many limits of their own, a bucket each on one key, full again after a second at most.
+  // Gives one key a bucket for each of `to` - `from` distinct limits, full again after a second.
   void UseLimits(int from, int to) {
     for (int i = from; i < to; ++i) Decide({{"a", std::to_string(i) + "/s,burst=1"}});
   }
@@ -147,8 +147,9 @@ TEST_F(LimiterKeepingTest, SweepDropsFullBucketsOnly) {
   EXPECT_EQ(Remaining("b", "1/m"), 0);
 }
 
-// A thread that read its clock before the sweeper did decides after it: at its own time the dropped
-// bucket was not full yet, and to fill it then would be to let the time from then on count twice.
+// A thread that read its clock before the sweeper did decides after the sweep. At that thread's
+// time the dropped bucket was not full yet; treating it as full would count the time from then on
+// twice.
 TEST_F(LimiterKeepingTest, DecisionOvertakenByASweepIsMadeAtItsTime) {
   const Instant read_before = now_ + milliseconds{400};
   Decide({{"a", "10/s", 10}, {"b", "10/s", 1}});
@@ -162,7 +163,7 @@ TEST_F(LimiterKeepingTest, DecisionOvertakenByASweepIsMadeAtItsTime) {
   EXPECT_EQ(Decide({{"a", "10/s"}}), (Told{false, 0, milliseconds{100}, seconds{1}, 0}));
 }
 
-TEST_F(LimiterKeepingTest, SweepThatDropsNothingOvertakesNobody) {
+TEST_F(LimiterKeepingTest, SweepThatDropsNothingMovesNoDecision) {
   Decide({{"a", "10/s", 10}});
   now_ += milliseconds{999};
   EXPECT_EQ(SweepAll(), 0u);
@@ -183,14 +184,14 @@ TEST_F(LimiterKeepingTest, OfTwoSweepsTheLaterCounts) {
 
 // --- Order --------------------------------------------------------------------------------------
 
-// A limiter that believes no wait at all, so that its clamp cuts whatever lies past the capacity.
+// A limiter that accepts no waits, so that its clamp cuts every time beyond the capacity.
 class LimiterOrderTest : public LimiterFixture {
  protected:
   explicit LimiterOrderTest(bool time_is_ordered = true)
       : LimiterFixture({.max_wait = Nanos{0}, .time_is_ordered = time_is_ordered}) {}
 };
 
-// Two threads read the clock, and the one that read it first decides last.
+// Two threads read the clock, and the thread that read it first decides last.
 TEST_F(LimiterOrderTest, AnOvertakenDecisionCannotCutWhatAnotherCharged) {
   const Instant read_before = now_;
   now_ += milliseconds{5};
@@ -226,7 +227,7 @@ TEST_F(LimiterFreeTimeTest, WhereClientsBringTheTimeItMayGoBack) {
 }
 
 TEST_F(LimiterKeepingTest, SweepSomeStopsAfterItsVisits) {
-  UseLimits(1, 11);  // All of one key, so in one partition.
+  UseLimits(1, 11);  // All buckets are of one key, so in one partition.
   now_ += seconds{1};
   const std::size_t partition = KeyHasher(HashSecret{})("a").partition;
   EXPECT_EQ(limiter_->SweepSome(partition + 1, now_, 0, 4).next, Partition::kNoMore);
@@ -282,7 +283,7 @@ TEST_F(LimiterKeepingTest, BucketsOfReusedIdsAreNew) {
   for (int i = 1; i < 101; ++i) EXPECT_EQ(Remaining("a", std::to_string(i) + "/s,burst=1"), 1);
 }
 
-// A hint that was learned before its limit's id was taken back and given to another.
+// A hint from before its limit's id was reclaimed and given to another limit.
 TEST_F(LimiterKeepingTest, StaleHintNeverFindsTheNewLimitsBucket) {
   const Limit old_limit = LimitOf("1/s");
   const Limit new_limit = LimitOf("5/m");

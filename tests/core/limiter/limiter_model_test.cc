@@ -1,7 +1,7 @@
-// Goal: whatever is asked in whatever order, the limiter answers as a pile of logs would. Method:
-// random turns over a few keys and limits of every kind (stacks with repeated checks and shadows,
-// looks, takes, refunds, waits that are served or given back, resets, sweeps, ids taken back), each
-// answer compared with that of a model (model_history.h).
+// Goal: for any requests in any order, the limiter answers as a set of logs would. Method: random
+// turns over a few keys and limits of every kind (stacks with repeated checks and shadows, looks,
+// takes, refunds, waits that are served or given back, resets, sweeps, reclaimed ids), each answer
+// compared with that of a model (model_history.h).
 #include <algorithm>
 #include <memory>
 #include <sstream>
@@ -26,8 +26,8 @@ class LimiterHistory : public ModelHistory {
       : ModelHistory(std::move(limits), now, Nanos{1}), hints_(kLimits) {}
 
  private:
-  // A sliding window's number has 32 bits: within 2^31 periods the sweeper must have come by, which
-  // it does every ten seconds.
+  // A sliding window's number has 32 bits, so the sweeper must visit it within 2^31 periods; the
+  // sweeper comes every ten seconds.
   void OnMove(Instant then) override {
     for (const Limit& limit : limits()) {
       if (limit.shape().algorithm != Algorithm::kSlidingWindow) continue;
@@ -39,7 +39,7 @@ class LimiterHistory : public ModelHistory {
   Request RequestOf(const Checks& checks) {
     Request request;
     for (const auto& [bucket, cost] : checks) {
-      // A hint now and then, so that ids are found in both ways.
+      // Half of the checks carry a hint, so that ids are found in both ways.
       LimitHint* const hint = cost % 2 == 0 ? &hints_[bucket.second] : nullptr;
       const std::string_view key = KeyNames()[bucket.first];
       request.push_back({key, &limits()[bucket.second], cost, hint, limiter_->Hash(key)});
@@ -116,7 +116,7 @@ class LimiterHistory : public ModelHistory {
     model().Clear();
   }
 
-  // As soon as it is ready, or later.
+  // Takes the tokens as soon as they are ready, or later.
   void Serve(const Turn& turn) {
     if (waiters().empty()) return;
     const std::size_t place = PlaceOf(turn);
@@ -160,8 +160,8 @@ rc::Gen<Limit> AnyKindOfLimit() {
                                         {1, rc::gen::just(Limit::None())}});
 }
 
-// Token buckets of like rates, so that what one needs to be full again does not fill all others,
-// and few in whole nanoseconds; now and then any other.
+// Token buckets with similar rates, so that the time that fills one bucket does not fill all
+// others; few rates are whole nanoseconds. Now and then, any other limit.
 rc::Gen<Limit> LimitToWaitFor() {
   return rc::gen::weightedOneOf<Limit>(
       {{12, LimitAmong({"3/s", "7/3s", "7/13s,burst=2", "10/s,burst=30", "10/s,burst=1",
@@ -189,8 +189,8 @@ TEST(LimiterModelTest, RandomHistoriesOfWaits) {
   CheckHistories<LimiterHistory>(6'000, SometimesShadow(LimitToWaitFor()), AllTurns());
 }
 
-// A queue for one key: each waiter gets its tokens after those of all earlier ones, and one that
-// leaves gives them back unless a later request changed the bucket.
+// A queue for one key: each waiter gets its tokens after all earlier waiters, and a waiter that
+// leaves gives its tokens back unless a later request changed the bucket.
 TEST(LimiterModelTest, RandomQueuesForOneKey) {
   const auto limit = LimitAmong(
       {"10/s", "1/s,burst=3", "1000/s,burst=5", "4/s,burst=9", "1/m,burst=6", "5/5ms", "3/s"});

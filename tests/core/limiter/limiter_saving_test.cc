@@ -1,6 +1,6 @@
-// Goal: what a limiter gives to a save is what has changed, once and as it is now, and nothing of
-// it is lost when the save fails. Method: one bucket after the other by hand. (Whole histories:
-// saving_model_test.cc.)
+// Goal: a save receives each changed bucket once, with its present value, and a failed save loses
+// nothing. Method: one bucket after the other by hand. (saving_model_test.cc tests whole
+// histories.)
 #include <array>
 #include <map>
 #include <string>
@@ -30,7 +30,7 @@ class LimiterSavingTest : public LimiterFixture {
   void Refund(std::string_view key, std::string_view limit, std::int64_t cost) {
     limiter_->Refund(Of({{key, limit, cost}}), now_);
   }
-  // The only change, which there must be.
+  // The only change. Requires: there is one.
   BucketChange Only() {
     const LimiterChanges changes = Changes();
     EXPECT_EQ(changes.buckets.size(), 1U);
@@ -84,7 +84,7 @@ TEST_F(LimiterSavingTest, TakesThemSortedAndDistinct) {
   }
 }
 
-TEST_F(LimiterSavingTest, SkipsWhatIsFullAgain) {
+TEST_F(LimiterSavingTest, SkipsBucketsThatAreFullAgain) {
   Decide({{"a", "10/s"}, {"a", "10/s,fixed"}});
   now_ += std::chrono::seconds{1};
   EXPECT_TRUE(Changes().buckets.empty());
@@ -94,7 +94,7 @@ TEST_F(LimiterSavingTest, SkipsWhatIsFullAgain) {
   EXPECT_TRUE(Changes().buckets.empty()) << "nor does it matter that it was swept";
 }
 
-TEST_F(LimiterSavingTest, ErasesWhatWentBackToFull) {
+TEST_F(LimiterSavingTest, ErasesBucketsThatWereRefundedToFull) {
   for (const std::string_view limit : {"10/m", "10/m,fixed"}) {
     Decide({{"a", limit, 5}});
     EXPECT_FALSE(Only().erased);
@@ -111,7 +111,7 @@ TEST_F(LimiterSavingTest, ErasesWhatWentBackToFull) {
   }
 }
 
-TEST_F(LimiterSavingTest, WritesWhatWentBackInPart) {
+TEST_F(LimiterSavingTest, WritesBucketsThatWereRefundedInPart) {
   Decide({{"a", "10/m", 5}});
   static_cast<void>(Changes());
   Refund("a", "10/m", 2);
@@ -120,7 +120,7 @@ TEST_F(LimiterSavingTest, WritesWhatWentBackInPart) {
   EXPECT_EQ(change.bucket, DecideLimit(LimitOf("10/m"), Bucket{}, now_, 3, Nanos{0}).bucket);
 }
 
-TEST_F(LimiterSavingTest, ErasesWhatWasReset) {
+TEST_F(LimiterSavingTest, ErasesBucketsThatWereReset) {
   for (const std::string_view limit : {"10/m", "10/m,fixed", "10/m,sliding"}) {
     Decide({{"a", limit}});
     static_cast<void>(Changes());
@@ -139,7 +139,7 @@ TEST_F(LimiterSavingTest, ErasesWhatWasReset) {
   }
 }
 
-TEST_F(LimiterSavingTest, WritesWhatTheClampHasCut) {
+TEST_F(LimiterSavingTest, WritesBucketsThatTheClampHasCut) {
   const Limit paid = LimitOf("10/h").OwnedBy({PolicyId{1}, 0});
   const Limit free = LimitOf("10/m").OwnedBy({PolicyId{1}, 0});
   ASSERT_TRUE(
@@ -156,7 +156,7 @@ TEST_F(LimiterSavingTest, WritesWhatTheClampHasCut) {
   EXPECT_FALSE(change.erased);
 }
 
-TEST_F(LimiterSavingTest, ErasesWhatAReservationGivesBack) {
+TEST_F(LimiterSavingTest, ErasesReservationsThatAreGivenBack) {
   Decide({{"a", "1/s"}});
   static_cast<void>(Changes());
   const auto admission = limiter_->Reserve(Of({{"a", "1/s"}}), std::chrono::seconds{5}, now_);
@@ -178,8 +178,8 @@ TEST_F(LimiterSavingTest, ErasesSlidingWindowsThatAreFull) {
   EXPECT_TRUE(Only().erased);
 }
 
-// Where clients bring the time there is no instant at which a bucket is full for good. With windows
-// of 10 ms the number of the present one is negative as 32 bits, of 1 s it is positive.
+// Where clients supply the time, no bucket is ever surely full. With windows of 10 ms the number of
+// the present window is negative as a 32-bit number; with windows of 1 s it is positive.
 TEST_F(LimiterSavingTest, WithoutAnInstantNothingIsFull) {
   Decide({{"a", "10/s"}, {"a", "10/s,fixed"}, {"a", "10/10ms,sliding"}, {"a", "10/s,sliding"}});
   const LimiterChanges changes = limiter_->TakeChanges(std::nullopt, false);
@@ -205,7 +205,7 @@ TEST_F(LimiterSavingTest, NoteAgainBringsEverythingBack) {
   EXPECT_EQ(first.buckets.size(), 3U);
   EXPECT_EQ(first.limits.size(), 1U);
   limiter_->NoteAgain(first);
-  Decide({{"a", "10/m"}});  // Marked, so not noted twice.
+  Decide({{"a", "10/m"}});  // The bucket is marked, so it is not noted twice.
   EXPECT_EQ(Noted(), 3U);
   Reset("c");
 
@@ -241,8 +241,8 @@ TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBa
   EXPECT_EQ(LimitText(*Changes().limits.at(0).limit), "30/s");
 }
 
-// Goal: no record on disk is read under another limit, wherever a crash comes. Method: an id is
-// taken back before and during a save, and the next limit gets another id until the save is
+// Goal: no record on disk is read under another limit, whenever a crash happens. Method: an id is
+// reclaimed before and during a save, and the next limit gets another id until the save is
 // complete.
 TEST_F(LimiterSavingTest, AnIdIsGivenOutAgainOnlyAfterACompleteSaveThatBeganLater) {
   constexpr LimitId kIdOfNone{UINT32_MAX};
@@ -284,8 +284,8 @@ TEST_F(LimiterSavingTest, ClearMovesTheGenerationAndForgetsTheChanges) {
   EXPECT_EQ(Changes().generation, Next(Next(before))) << "even if nothing else has changed";
 }
 
-// More buckets of one partition come and go than its list has room for.
-TEST_F(LimiterSavingTest, AnOverflowMakesItsPartitionAnew) {
+// More buckets of one partition come and go than its list can hold.
+TEST_F(LimiterSavingTest, AnOverflowRewritesItsPartition) {
   const KeyHash here = KeyHasher({})("gone");
   std::string neighbour = "n";
   while (KeyHasher({})(neighbour).partition != here.partition) neighbour += "n";
@@ -321,7 +321,7 @@ TEST_F(LimiterSavingTest, AnOverflowMakesItsPartitionAnew) {
   EXPECT_EQ(Only().key.key_hash(), hash_of(neighbour)) << "marks were taken off";
 }
 
-// All that there is may have to be written, as where a crash has made it unknown.
+// After a crash that left the records unknown, everything may have to be written.
 TEST_F(LimiterSavingTest, EverythingIsTakenInPartsToo) {
   const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
   for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
@@ -341,8 +341,8 @@ TEST_F(LimiterSavingTest, EverythingIsTakenInPartsToo) {
   EXPECT_EQ(rewritten, kPartitionCount);
 }
 
-// Goal: what is taken at once has a bound, and all parts together are what has changed, each bucket
-// once; what changes in a part that was taken already waits for the next save.
+// Goal: one part of a save is bounded, and all parts together contain each changed bucket once. A
+// change in a part that was taken already waits for the next save.
 class LimiterSavingInPartsTest : public LimiterSavingTest,
                                  public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(OneCut, LimiterSavingInPartsTest, testing::Bool());

@@ -1,6 +1,6 @@
-// Goal: a request is one transaction over its checks, and its verdict joins theirs. Method:
-// examples of one instant or two, the state looked at through later replies and the sizes of table
-// and registry.
+// Goal: a request is one transaction over its checks, and its verdict joins their decisions.
+// Method: examples at one or two instants; the state is observed through later replies and the
+// sizes of table and registry.
 #include "core/limiter/limiter.h"
 
 #include <chrono>
@@ -35,7 +35,7 @@ TEST_F(LimiterTest, OneCheck) {
 }
 
 TEST_F(LimiterTest, EveryKeyHasItsOwnBucket) {
-  // Any bytes, also none; a key is not what another begins with.
+  // Keys may be any bytes, or none; a prefix of a key is another key.
   const std::string keys[] = {
       "",     std::string(1, '\0'),     std::string(2, '\0'),    "a", "ab", "a\r\n",
       "\xFF", std::string(65'536, 'k'), std::string(65'535, 'k')};
@@ -54,7 +54,7 @@ TEST_F(LimiterTest, EveryLimitHasItsOwnBucket) {
   EXPECT_EQ(limits(), 4u);
 }
 
-TEST_F(LimiterTest, LimitSpelledOtherwiseIsTheSame) {
+TEST_F(LimiterTest, SpellingsOfOneLimitShareABucket) {
   EXPECT_EQ(Decide({{"a", "60/m"}}).remaining, 59);
   EXPECT_EQ(Decide({{"a", "60/60s,bucket,burst=60"}}).remaining, 58);
   EXPECT_EQ(limits(), 1u);
@@ -67,8 +67,9 @@ TEST_F(LimiterTest, SecretDecidesWhereKeysLieAndNothingElse) {
   EXPECT_EQ(other.Decide({check}, now_)->remaining, Decide({{"a", "3/s"}}).remaining);
 }
 
-// A request of one check is decided by another instance of the plan than several: here beside one
-// that never matters, in another limiter, through every kind of limit, cost and time.
+// A single check is decided by another instance of the plan's template than several checks. Two
+// limiters decide the same checks, in one of them beside a check that never matters, through every
+// kind of limit, cost and time.
 TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
   constexpr std::string_view kLimits[] = {"3/s",  "7/11ms,burst=2", "4/s,fixed", "5/2s,sliding",
                                           "none", "unlimited",      "2/s,shadow"};
@@ -131,7 +132,7 @@ TEST_F(LimiterTest, CostAboveTheBurstNeverPasses) {
 }
 
 TEST_F(LimiterTest, SumOfCostsDoesNotWrap) {
-  // 2 * (2^63 - 1) + 2 is 2^64: nothing, were it to wrap.
+  // 2 * (2^63 - 1) + 2 is 2^64, which would wrap to 0.
   EXPECT_EQ(Decide({{"a", "3/s", INT64_MAX}, {"a", "3/s", INT64_MAX}, {"a", "3/s", 2}}),
             (Told{false, 3, kNever, Nanos{0}, 0}));
   EXPECT_EQ(Decide({{"a", "3/s", INT64_MAX}, {"a", "3/s", INT64_MAX}, {"a", "3/s", 3}}),
@@ -271,7 +272,7 @@ TEST_F(LimiterTest, DeniedTellsOfUntouchedBuckets) {
                                    Decision{true, 7, Nanos{0}, Nanos{0}}));
 }
 
-// Waiting the joined retry_after is enough for the same request, and no less is.
+// Waiting the joined retry_after is enough for the same request, and waiting less is not.
 TEST_F(LimiterTest, L5RetryAfterOfTheWholeRequestIsTight) {
   Decide({{"a", "3/s", 3}, {"a", "7/11ms", 7}});
   const Told told = Decide({{"a", "3/s", 2}, {"a", "7/11ms", 5}});
@@ -307,7 +308,7 @@ TEST_F(LimiterTest, L16OrderOfTheChecksDoesNotMatter) {
 
 // --- The clamp ----------------------------------------------------------------------------------
 
-// A clock that went back an hour; the limiter was told to believe waits of a minute.
+// A clock that went back an hour, and a limiter that accepts waits of a minute.
 class LimiterClampTest : public LimiterTest {
  protected:
   LimiterClampTest() {
@@ -387,7 +388,7 @@ TEST_F(LimiterOfTwoLimitsTest, LimitsWithoutBucketsMakeRoom) {
   EXPECT_FALSE(Refusal({{"a", "5/s"}}).ok());
 }
 
-// An isolation holds locks that taking ids back needs, so the server makes room before it.
+// An isolation holds locks that reclaiming ids needs, so the server makes room before it begins.
 TEST_F(LimiterOfTwoLimitsTest, AnIsolationTakesNoIdsBack) {
   Decide({{"a", "1/s"}, {"a", "2/s"}});
   now_ += seconds{1};

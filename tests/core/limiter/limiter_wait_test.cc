@@ -1,7 +1,7 @@
-// Goal: a reservation is an admission at a later instant: the earliest at which the request passes,
-// counted there by every law, and undone without a trace if no later request changed the bucket.
-// Method: random histories of requests that wait and that do not, held against the log of what was
-// admitted (oracle.h) and against what Peek says.
+// Goal: a reservation is an admission at a later instant: the earliest at which the request passes.
+// Every law counts it at that instant, and giving it back leaves no trace if no later request
+// changed the bucket. Method: random histories of requests that wait and requests that do not,
+// compared with the log of admissions (oracle.h) and with the answers of Peek.
 #include <chrono>
 #include <memory>
 #include <string_view>
@@ -27,7 +27,7 @@ class LimiterWaitTest : public LimiterFixture {
     return *std::move(admission);
   }
 
-  // The buckets as they are.
+  // The stored buckets.
   Verdict Look(std::vector<Asked> asked) {
     for (Asked& check : asked) check.cost = 0;
     return limiter_->Peek(Of(asked), now_);
@@ -55,7 +55,7 @@ TEST_F(LimiterWaitTest, ReservesWhatIsNotThereYet) {
   EXPECT_EQ(settled.reset_after, milliseconds{1500});
 }
 
-// The words of a request may go before its reservation does.
+// The words of a request may be freed before its reservation.
 TEST_F(LimiterWaitTest, AReservationOwnsWhatItNeeds) {
   Reserve({{"key", "2/s", 2}}, Nanos{0});
   const Verdict before = Look({{"key", "2/s"}});
@@ -66,7 +66,7 @@ TEST_F(LimiterWaitTest, AReservationOwnsWhatItNeeds) {
   EXPECT_EQ(Look({{"key", "2/s"}}), before);
 }
 
-// Limits of whole nanoseconds a token, so that the instant that is told is the exact one.
+// The limits have whole nanoseconds per token, so the told instant is the exact one.
 TEST_F(LimiterWaitTest, EveryLawCountsAReservationAtItsInstant) {
   const std::vector<std::string_view> texts = {"10/s", "7/7s,burst=1", "2/s,burst=20", "1000/h"};
   CheckLaw(500, [&] {
@@ -94,7 +94,7 @@ TEST_F(LimiterWaitTest, EveryLawCountsAReservationAtItsInstant) {
   });
 }
 
-// Against Peek, whose numbers have laws of their own.
+// Compares with Peek, whose numbers have laws of their own.
 TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
   CheckLaw(1000, [this] {
     limiter_->Clear();
@@ -125,7 +125,7 @@ TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
   });
 }
 
-// Those who leave in the opposite order leave nothing behind.
+// Waiters that leave in the opposite order of their arrival leave nothing behind.
 TEST_F(LimiterWaitTest, GivenBackInTheOppositeOrderNothingIsLeft) {
   CheckLaw(300, [this] {
     limiter_->Clear();

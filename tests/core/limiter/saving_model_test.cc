@@ -1,8 +1,8 @@
-// Goal: a limiter that was restored from what was saved answers whatever it is asked as the one
-// would that was saved, forever. Method: random use of every kind (random_load.h), saved tick by
-// tick to a model of the disk, a map, with ticks that fail and with use while a tick is on its way;
-// after a clean stop the first and the restored one are asked the same and compared. Lives follow
-// on one another, some of them cut short, so that ids and records of old ones are about.
+// Goal: a limiter that was restored from disk answers every later request as the saved limiter
+// would. Method: random use of every kind (random_load.h), saved tick by tick to a model of the
+// disk, a map. Some ticks fail, and use continues while a tick is running. After a clean stop both
+// limiters are asked the same and compared. The lives of a server follow one another, and some end
+// in a crash, so that ids and records of earlier lives are around.
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,7 +29,7 @@ struct State {
   Policies policies;
 };
 
-// What persistence/storage.h keeps, and how it loads that.
+// A model of persistence/storage.h: what it stores, and how it loads it.
 class ModelDisk {
  public:
   void Save(const LimiterChanges& limiter, const PolicyChanges& policies) {
@@ -57,7 +57,7 @@ class ModelDisk {
     next_policy_ = policies.next_id;
   }
 
-  // Without `now`, where clients bring the time, nothing is full.
+  // Without `now`, where clients supply the time, nothing is full.
   void Load(State& state, std::optional<Instant> now) {
     LoadPolicies(state.policies);
     std::map<LimitId, Limit> live;
@@ -77,7 +77,7 @@ class ModelDisk {
         partitions[partition].push_back({{hash, id}, record->second});
       } else if (!now || algorithm == Algorithm::kSlidingWindow ||
                  !IsTokenBucketFull(record->second, *now)) {
-        record = buckets_.erase(record);  // It must not come back as another limit's.
+        record = buckets_.erase(record);  // It must not be read as another limit's bucket.
         continue;
       }
       ++record;
@@ -134,19 +134,19 @@ class Lives {
     const PolicyChanges policies = state_->policies.TakeChanges();
     Use(2);
     if (!fails) return disk_.Save(changes, policies);
-    if (Draw(random_, 1) == 0) disk_.Save(changes, policies);  // It was written all the same.
+    if (Draw(random_, 1) == 0) disk_.Save(changes, policies);  // It was written nevertheless.
     state_->limiter.NoteAgain(changes);
     state_->policies.NoteAgain(policies);
   }
 
-  // Ends between the two steps in which a policy goes, itself and its buckets.
+  // Ends between the two steps in which a policy is deleted: the policy, then its buckets.
   void EndWithinADelete() {
     static_cast<void>(state_->policies.Delete("free"));
     Tick(false);
     Begin();
   }
 
-  // All that was asked is on disk; the restored one takes over after some comparing.
+  // Every answer was saved; the restored limiter takes over after some comparisons.
   void StopCleanly() {
     disk_.Save(state_->limiter.TakeChanges(DropsBefore(), false), state_->policies.TakeChanges());
     State restored(options_);
@@ -193,16 +193,18 @@ void LiveManyTimes(std::int64_t histories, bool clients_bring_time) {
       lives.Use(10);
       const std::int64_t end = Draw(random, 7);
       if (end == 0) lives.EndWithinADelete();
-      if (end == 1) lives.Begin();  // What was not saved is forgotten.
+      if (end == 1) lives.Begin();  // Unsaved changes are lost.
       if (end > 1) lives.StopCleanly();
       if (testing::Test::HasFailure()) return;
     }
   }
 }
 
-TEST(SavingModelTest, WhatIsRestoredAnswersAsWhatWasSaved) { LiveManyTimes(150, false); }
+TEST(SavingModelTest, RestoredLimiterAnswersAsTheSavedOne) { LiveManyTimes(150, false); }
 
-TEST(SavingModelTest, SoItDoesWhereClientsBringTheTime) { LiveManyTimes(150, true); }
+TEST(SavingModelTest, RestoredLimiterAnswersAsTheSavedOneUnderExplicitTime) {
+  LiveManyTimes(150, true);
+}
 
 }  // namespace
 }  // namespace weir

@@ -1,6 +1,6 @@
-// Goal: sweeping changes no answer, drops all that is full and nothing else, gives memory and ids
-// back, and says how fast to go on. Method: tables with full and other buckets, in one partition
-// and over many.
+// Goal: sweeping changes no answer, drops full buckets and nothing else, frees memory and ids, and
+// says how fast to continue. Method: tables with full and other buckets, in one partition and over
+// many.
 #include "core/limiter/sweeper.h"
 
 #include <chrono>
@@ -51,12 +51,12 @@ TEST_F(SweeperTest, ALapVisitsEveryPartitionOnce) {
   EXPECT_EQ(sweeper_.dropped(), 0U);
 }
 
-TEST_F(SweeperTest, DropsWhatIsFullAndNothingElse) {
+TEST_F(SweeperTest, DropsFullBucketsAndNothingElse) {
   for (int i = 0; i < 100; ++i) Ask("one" + std::to_string(i), limit_, start_);
   for (int i = 0; i < 50; ++i) Ask("two" + std::to_string(i), limit_, start_, 2);
   Lap(start_ + milliseconds{100} - Nanos{1});
   EXPECT_EQ(buckets(), 150U);
-  Lap(start_ + milliseconds{100});  // One token is back: the buckets that lacked one are full.
+  Lap(start_ + milliseconds{100});  // One token is back, so buckets that lacked one are full.
   EXPECT_EQ(buckets(), 50U);
   EXPECT_EQ(sweeper_.dropped(), 100U);
   Lap(start_ + milliseconds{200});
@@ -84,7 +84,7 @@ TEST_F(SweeperTest, ChangesNoAnswer) {
   EXPECT_GT(sweeper.dropped(), 0U);
 }
 
-// A step takes the lock again and again until it has visited the whole partition.
+// A step takes the lock repeatedly until it has visited the whole partition.
 TEST_F(SweeperTest, OneStepEmptiesAPartitionOfAnySize) {
   const KeyHasher hasher({7});
   const std::size_t partition = hasher("0").partition;
@@ -108,7 +108,7 @@ TEST_F(SweeperTest, OneStepEmptiesAPartitionOfAnySize) {
   EXPECT_EQ(sweeper_.dropped(), count);
 }
 
-// But for partitions so small that they are not worth the trouble.
+// Partitions that are small keep their memory: shrinking them is not worth its cost.
 TEST_F(SweeperTest, GivesMemoryBack) {
   constexpr std::size_t kSlotBytes = 24;
   for (int i = 0; i < 100'000; ++i) Ask(std::to_string(i), limit_, start_);
@@ -123,17 +123,17 @@ TEST_F(SweeperTest, TakesIdsOfLimitsBackOnceManyAreIdle) {
   const Instant later = start_ + std::chrono::hours{1};
   Lap(later);
   EXPECT_EQ(buckets(), 0U);
-  EXPECT_EQ(limiter_->size().limits, few);  // Not worth stopping the world for.
+  EXPECT_EQ(limiter_->size().limits, few);  // Too few to lock the whole table for.
   Ask("k", LimitOf("1/d"), later);
   Ask("k", LimitOf("1/2d"), later);
   Lap(later + std::chrono::days{1});
-  // 1/2d has a bucket still; all the others are idle, and there are enough of them.
+  // 1/2d still has a bucket; all other limits are idle, and there are enough of them.
   EXPECT_EQ(buckets(), 1U);
   EXPECT_EQ(limiter_->size().limits, 1U);
   EXPECT_EQ(limiter_->Inspect("k", later + std::chrono::days{1}).size(), 1U);
 }
 
-// Many more than are taken back at a time.
+// Many more ids are idle than are reclaimed at a time.
 TEST_F(SweeperTest, TakesAllIdleIdsBackInOneLap) {
   for (std::size_t i = 1; i <= 3 * Sweeper::kReclaimsPerStop + 5; ++i) {
     Ask(std::to_string(i), LimitOf(std::to_string(i) + "/h"), start_);
@@ -142,7 +142,7 @@ TEST_F(SweeperTest, TakesAllIdleIdsBackInOneLap) {
   EXPECT_LT(limiter_->size().limits, Sweeper::kIdleLimitsMin);
 }
 
-// Busy while a lap drops more than an eighth of what it leaves.
+// The sweeper is busy while a lap drops more than an eighth of what it leaves.
 TEST_F(SweeperTest, ThePaceFollowsTheWork) {
   EXPECT_EQ(sweeper_.LapTime(), Sweeper::kBusyLap);
   Lap(start_);

@@ -1,4 +1,4 @@
-// Where a rule and its model part.
+// The message of a test that found a difference between a rule and its model.
 #pragma once
 
 #include <cstdint>

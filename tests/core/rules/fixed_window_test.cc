@@ -1,5 +1,5 @@
-// Goal: the fixed window answers what the documentation says it does. Method: examples, each a
-// table of (when, cost) -> decision that a reader can check with pencil and paper.
+// Goal: the fixed window answers as documented. Method: examples, each a table of (when, cost) ->
+// decision that a reader can check with pencil and paper.
 #include "core/rules/fixed_window.h"
 
 #include <chrono>
@@ -157,7 +157,7 @@ TEST_F(FixedWindowTest, AdmissionInACutWindowStoresTheCut) {
   EXPECT_EQ(bucket_, WindowOf(seconds{70}, 2));
 }
 
-TEST_F(FixedWindowTest, DenialForEverStoresTheCutAndALookDoesNot) {
+TEST_F(FixedWindowTest, PermanentDenialStoresTheCutAndALookDoesNot) {
   const Bucket foreign = WindowOf(hours{1}, 9);
   bucket_ = foreign;
   Expect({{seconds{0}, 0, Allowed(0, seconds{60})}});

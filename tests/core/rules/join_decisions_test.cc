@@ -1,4 +1,5 @@
-// Goal: the verdict of several limits is that of the strictest, and names it. Method: examples.
+// Goal: the verdict of several limits is that of the strictest limit, and names it. Method:
+// examples.
 #include "core/rules/join_decisions.h"
 
 #include <chrono>
@@ -29,7 +30,7 @@ Verdict Join(bool allowed, const std::vector<Decision>& decisions,
   return verdict;
 }
 
-TEST(JoinDecisionsTest, AnAdmissionNamesTheFirstOfThoseThatHaveLeast) {
+TEST(JoinDecisionsTest, AnAdmissionNamesTheFirstLimitWithTheFewestRemaining) {
   const Verdict verdict = Join(
       true, {Allowed(2, seconds{9}), Allowed(1, seconds{3}), Allowed(1, seconds{4})}, {0, 0, 0});
   EXPECT_EQ(verdict.limit_index, 1U);
@@ -38,7 +39,7 @@ TEST(JoinDecisionsTest, AnAdmissionNamesTheFirstOfThoseThatHaveLeast) {
   EXPECT_EQ(verdict.retry_after, seconds{0});
 }
 
-TEST(JoinDecisionsTest, ADenialNamesTheFirstOfThoseThatTakeLongest) {
+TEST(JoinDecisionsTest, ADenialNamesTheFirstLimitWithTheLongestWait) {
   const Verdict verdict =
       Join(false,
            {Allowed(0, seconds{1}), Denied(3, seconds{5}, seconds{8}),

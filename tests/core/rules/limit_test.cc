@@ -1,6 +1,6 @@
 // Goal: a Limit exists exactly where its arithmetic is exact, and its emission interval and
-// capacity are the true fractions. Method: the ends of every range; random shapes against rational
-// numbers of unlimited size.
+// capacity are the true fractions. Method: the ends of every range; random shapes compared with
+// rational numbers of unlimited size.
 #include "core/rules/limit.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using Rational = boost::multiprecision::cpp_rational;
 
 constexpr std::int64_t kTwoTo32 = std::int64_t{1} << 32;
 
-// "" where there is such a limit.
+// The error of Limit::Create; empty if the limit exists.
 std::string ErrorOf(const LimitShape& shape) {
   const absl::StatusOr<Limit> limit = Limit::Create(shape);
   if (limit.ok()) return "";
@@ -65,7 +65,7 @@ TEST(LimitTest, EmissionIsTheFractionInLowestTerms) {
   EXPECT_EQ(ten_a_second.interval, (ExactNanos{100'000'000, 0}));
   EXPECT_EQ(ten_a_second.capacity, (ExactNanos{1'000'000'000, 0}));
 
-  // Faster than a token a nanosecond.
+  // The interval is shorter than a nanosecond a token.
   const Emission seven_a_nano = EmissionOf(BucketShape(7'000, microseconds{1}, 1));
   EXPECT_EQ(seven_a_nano.period, 1);
   EXPECT_EQ(seven_a_nano.denominator, 7U);
@@ -87,7 +87,7 @@ TEST(LimitTest, CountIsAtLeastOneAndAtMostWhatTheAlgorithmHolds) {
   }
 }
 
-// 2^63-1 = 49 * 188,232,082,384,791,343: a count so large has an exact interval where the period
+// 2^63-1 = 49 * 188,232,082,384,791,343. A count that large has an exact interval if the period
 // shares its factors.
 TEST(LimitTest, TheLargestCountIsALimitWhereItsIntervalIsExact) {
   const Nanos period{INT64_MAX / 49};
@@ -144,7 +144,7 @@ TEST(LimitTest, TheDenominatorIsBelow2To32) {
   EXPECT_EQ(ErrorOf(BucketShape(kTwoTo32, odd, 1)),
             "limit is too fine: period / count in lowest terms must have a denominator below 2^32 "
             "(here 4294967296)");
-  // It is that of the lowest terms that counts.
+  // The denominator is that of the fraction in lowest terms.
   EXPECT_EQ(EmissionOf(BucketShape(kTwoTo32, 2 * odd, 1)).denominator, 1U << 31);
   EXPECT_EQ(ErrorOf(FixedShape(INT32_MAX, odd)), "");
 }
@@ -159,7 +159,8 @@ TEST(LimitTest, TheCapacityIsAtMost2To61Nanoseconds) {
   EXPECT_EQ(EmissionOf(BucketShape(3, longest, 24)).capacity,
             (ExactNanos{std::int64_t{1} << 61, 0}));
   EXPECT_EQ(ErrorOf(BucketShape(3, longest, 25)), error);
-  // A third of a nanosecond a token: the first burst beyond is beyond by that third.
+  // A third of a nanosecond a token: the first burst that is too large exceeds the bound by that
+  // third.
   const std::int64_t thirds = 3 * (std::int64_t{1} << 61);
   EXPECT_EQ(EmissionOf(BucketShape(3'000, microseconds{1}, thirds)).capacity,
             (ExactNanos{std::int64_t{1} << 61, 0}));
@@ -197,15 +198,15 @@ TEST(LimitTest, EqualityAndHashTakeEveryField) {
   }
 }
 
-// The definition once more, in numbers that cannot overflow.
+// The definition again, in numbers that cannot overflow.
 TEST(LimitPropertyTest, ABucketExistsExactlyWhereItIsExact) {
   CheckLaw(50'000, [] {
-    // A common factor, so that large counts have exact intervals too.
+    // A common factor, so that large counts have exact intervals, too.
     const std::int64_t factor = *NumberUpTo(kPeriodMax.count());
     const std::int64_t count = *NumberUpTo(kCountMax / factor) * factor;
     const std::int64_t period = *NumberUpTo(kPeriodMax.count() / factor) * factor;
     RC_PRE(Nanos{period} >= kPeriodMin);
-    // Near the longest capacity as often as anywhere.
+    // As often near the longest capacity as anywhere.
     const Integer longest = Integer(kCapacityMax.count()) * count / period;
     const auto near =
         static_cast<std::int64_t>(std::min<Integer>(std::max<Integer>(longest, 2), INT64_MAX - 3));

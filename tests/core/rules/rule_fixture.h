@@ -1,4 +1,4 @@
-// One bucket through a table: what a rule answers, ask by ask.
+// A fixture that asks a rule about one bucket, row by row of a table, and compares its answers.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// A Thursday, 0:00 UTC: windows of every unit start.
+// A Thursday, 0:00 UTC: a window of every unit starts then.
 inline constexpr Instant kNow = FakeClock::kStart;
 
 [[nodiscard]] inline Decision Allowed(std::int64_t remaining, Nanos reset_after) {
@@ -35,14 +35,14 @@ class RuleFixture : public testing::Test {
 
   explicit RuleFixture(std::string_view limit) : limit_(LimitOf(limit)) {}
 
-  // Another limit and a full bucket.
+  // Uses another limit and a full bucket.
   void Use(std::string_view limit) { Use(LimitOf(limit)); }
   void Use(const Limit& limit) {
     limit_ = limit;
     bucket_ = {};
   }
 
-  // Another limit for the same bucket.
+  // Uses another limit for the same bucket.
   void Change(std::string_view limit) { limit_ = LimitOf(limit); }
 
   Decision Ask(Instant now, std::uint64_t cost) {

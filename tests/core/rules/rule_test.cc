@@ -1,5 +1,5 @@
-// Goal: a bucket that outlives the numbers of its limit is believed as far as it may owe, and no
-// further. Method: one debt of an hour, seen by limits of a minute.
+// Goal: a bucket whose limit got new numbers keeps its debt as long as its owner allows, and no
+// longer. Method: one debt of an hour, decided by limits of a minute.
 #include "core/rules/rule.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ using std::chrono::minutes;
 
 class DebtTest : public testing::Test {
  protected:
-  // How long the debt lasts for a limit.
+  // How long the debt lasts under a limit.
   [[nodiscard]] Nanos SeenBy(const Limit& limit, Nanos max_wait = Nanos{0}) const {
     return DecideLimit(limit, bucket_, kNow, 0, max_wait).decision.reset_after;
   }
@@ -33,14 +33,14 @@ TEST_F(DebtTest, IsCutToTheCapacityOfALimitWithoutAnOwner) {
   EXPECT_EQ(SeenBy(shorter_, minutes{5}), minutes{6});
 }
 
-TEST_F(DebtTest, LastsWhereThePolicysLimitHasHeldThatMuch) {
+TEST_F(DebtTest, LastsIfThePolicysLimitHasHadThatCapacity) {
   EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, longer_.capacity())), hours{1});
   EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, minutes{30})), minutes{30});
   EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, minutes{30}), minutes{5}), minutes{35});
   EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_)), minutes{1});
 }
 
-TEST_F(DebtTest, LastsWhateverTheNumbersOfClThrottle) {
+TEST_F(DebtTest, LastsUnderAnyNumbersOfClThrottle) {
   EXPECT_EQ(SeenBy(shorter_.OwnedBy(kThrottleOwner)), hours{1});
 }
 

@@ -1,6 +1,6 @@
-// Goal: the sliding window answers what the documentation says it does. Method: examples, each a
-// table of (when, cost) -> decision that a reader can check with pencil and paper; and every
-// nanosecond of the shortest window, with all small counts, against the inequality written out.
+// Goal: the sliding window answers as documented. Method: examples, each a table of (when, cost) ->
+// decision that a reader can check with pencil and paper; and every nanosecond of the shortest
+// window, with all small counts, compared with the inequality written out.
 #include "core/rules/sliding_window.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint32_t kNumber = 1'767'225'600;  // Of the window of a second that starts there.
+constexpr std::uint32_t kNumber = 1'767'225'600;  // of the window of a second that starts then
 
 class SlidingWindowTest : public RuleFixture {
  protected:
@@ -70,7 +70,8 @@ TEST_F(SlidingWindowTest, FractionsAreCompared) {
           {Nanos{1'666'666'667}, 1, Allowed(0, Nanos{1'333'333'333})}});
 }
 
-// The header says so: the estimate is bounded, and no other period than a window.
+// As the header says: the estimate is bounded, and a period that is not a window may exceed the
+// count.
 TEST_F(SlidingWindowTest, NearlyTwiceTheCountFallsInOnePeriod) {
   Expect({{seconds{1} - Nanos{1}, 10, Allowed(0, seconds{1} + Nanos{1})},
           {seconds{2} - Nanos{2}, 9, Allowed(0, seconds{1} + Nanos{2})}});
@@ -132,7 +133,7 @@ TEST_F(SlidingWindowTest, LoweredCountLeavesADebtThatFades) {
 
 // --- Time that goes back, and the clamp ---------------------------------------------------------
 
-// As of that window's start nothing has faded, so nothing more passes.
+// At the start of that window nothing has faded, so nothing more passes.
 TEST_F(SlidingWindowTest, WindowThatFollowsCountsAsTheCurrentOne) {
   bucket_ = BucketOf(SlidingWindow{kNumber + 1, 3, 6});
   Expect({{milliseconds{1500}, 0, Allowed(4, milliseconds{1500})},
@@ -157,7 +158,7 @@ TEST_F(SlidingWindowTest, ForeignBucketDelaysByTwoPeriodsAtMost) {
   Expect({{seconds{2}, 10, Allowed(0, seconds{2})}});
 }
 
-TEST_F(SlidingWindowTest, DenialForEverStoresTheCutAndALookDoesNot) {
+TEST_F(SlidingWindowTest, PermanentDenialStoresTheCutAndALookDoesNot) {
   const Bucket foreign = BucketOf(SlidingWindow{kNumber + 1000, 3, 60});
   bucket_ = foreign;
   Expect({{milliseconds{500}, 0, Allowed(2, milliseconds{1500})}});
@@ -166,7 +167,7 @@ TEST_F(SlidingWindowTest, DenialForEverStoresTheCutAndALookDoesNot) {
   EXPECT_EQ(SlidingWindowOf(bucket_), (SlidingWindow{kNumber, 3, 10}));
 }
 
-// 2^31 windows of a millisecond are 24 days: an older number seems to be a later one.
+// 2^31 windows of a millisecond are 24 days; an older number looks like a later one.
 TEST_F(SlidingWindowTest, NumberThatCameRoundDelaysByTwoPeriodsAtMost) {
   Use("10/ms,sliding");
   Expect({{milliseconds{0}, 10, Allowed(0, milliseconds{2})}});
@@ -268,9 +269,9 @@ bool Fits(std::int64_t at, std::int64_t count, std::int64_t used, std::int64_t b
   return (used + cost) * kPeriod + before * (kPeriod - at) <= count * kPeriod;
 }
 
-// Walks back through both windows from the instant at which everything is back, so that the first
-// instant later on at which the cost fits is always known. Asks in the first: the second is the
-// first of another window.
+// Walks back through both windows from the instant at which all tokens are back, so that the first
+// later instant at which the cost fits is always known. Asks only in the first window: the second
+// one is the first of a later window.
 void CheckEveryNanosecond(const Limit& limit, SlidingWindow window, std::int64_t cost) {
   const std::int64_t period = limit.shape().period.count();
   const std::int64_t count = limit.shape().count;

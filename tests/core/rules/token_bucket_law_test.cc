@@ -1,4 +1,4 @@
-// The laws of the token bucket, each held against random limits, instants, buckets and costs. The
+// The laws of the token bucket, each checked with random limits, instants, buckets and costs. The
 // numbers are those of the list of laws in ARCHITECTURE.md.
 #include <algorithm>
 #include <vector>
@@ -22,7 +22,7 @@ Int128 TokensOf(const Limit& limit, Nanos span) {
   return Int128{span.count()} * limit.shape().count / limit.shape().period.count();
 }
 
-// One random situation. Constructed inside a law, and with room behind `now` for every wait.
+// A random situation, drawn inside a law, with room after `now` for every wait.
 struct Situation {
   Limit limit = *AnyLimit();
   Nanos max_wait = *AnyMaxWait();
@@ -41,7 +41,7 @@ struct Situation {
   [[nodiscard]] ExactNanos Tat(Bucket of) const { return TatOf(of, limit.emission().denominator); }
 };
 
-// A bucket living through a history that starts full.
+// A bucket with a history, which starts full.
 class Life {
  public:
   Life() : limit_(*AnyLimit()), now_(*AnyInstant()) { last_.remaining = limit_.shape().burst; }
@@ -86,8 +86,8 @@ TEST(TokenBucketLawTest, L1NoWindowHoldsMoreThanBurstAndRate) {
   });
 }
 
-// Greedy: takes all that remains, again and again, and never waits until the bucket is full, which
-// would be to waste time.
+// A greedy client takes all that remains, again and again. It never waits until the bucket is full,
+// which would waste time.
 TEST(TokenBucketLawTest, L1GreedGetsExactlyBurstAndRate) {
   CheckLaw(kBucketHistories, [] {
     const Limit limit = *AnyLimit();
@@ -114,7 +114,7 @@ TEST(TokenBucketLawTest, L2AtOneInstantExactlyTheBurstPasses) {
   CheckLaw(kBucketHistories, [] {
     const Limit limit = *AnyLimit();
     const Instant now = *AnyInstant();
-    // A great burst is shortened by all but the last few hundred tokens, in one go.
+    // A large burst is taken in one go, except for the last few hundred tokens.
     const std::int64_t singles = std::min<std::int64_t>(limit.shape().burst, 300);
     const auto first = static_cast<std::uint64_t>(limit.shape().burst - singles);
     Bucket bucket = DecideTokenBucket(limit, Bucket{}, now, first, Nanos{0}).bucket;
@@ -306,7 +306,7 @@ TEST(TokenBucketLawTest, L14CostsMaySplitIntoSingleTokens) {
   });
 }
 
-TEST(TokenBucketLawTest, L15WhoWaitsTheMillisecondsToldPasses) {
+TEST(TokenBucketLawTest, L15WaitingTheToldMillisecondsIsEnough) {
   CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
@@ -319,8 +319,8 @@ TEST(TokenBucketLawTest, L15WhoWaitsTheMillisecondsToldPasses) {
   });
 }
 
-// A clock that steps back and forth by no more than the longest wait makes no token: over any
-// history at most the burst and what the whole span of its instants is worth.
+// A clock that steps back and forth by no more than the longest wait creates no token: any history
+// admits at most the burst and the tokens of the whole span of its instants.
 TEST(TokenBucketLawTest, TimeThatGoesBackMakesNoToken) {
   CheckLaw(kBucketHistories, [] {
     const Limit limit = *AnyLimit();
@@ -340,8 +340,8 @@ TEST(TokenBucketLawTest, TimeThatGoesBackMakesNoToken) {
   });
 }
 
-// Whatever the twelve bytes and the instant, the answer keeps its ranges: a foreign time delays and
-// never locks out.
+// For any twelve bytes and any instant, the numbers of the answer stay in range: a foreign time
+// delays, and never locks out.
 TEST(TokenBucketLawTest, EveryBucketIsDecided) {
   CheckLaw(kBucketCases, [] {
     const Limit limit = *AnyLimit();

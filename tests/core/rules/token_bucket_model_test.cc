@@ -1,4 +1,4 @@
-// Goal: the token bucket is exact. Method: every answer is compared with that of the log of
+// Goal: the token bucket is exact. Method: every answer is compared with that of a log of
 // admissions (oracle.h), over random histories that keep hitting the edges of the rule, and over
 // all short histories of all small limits.
 #include <numeric>
@@ -27,7 +27,7 @@ TEST(TokenBucketModelTest, RandomHistories) {
     for (const Move& move : *AnyHistory()) {
       now = NextInstant(move, limit, last, now);
       const std::uint64_t cost = CostOf(move, limit, last);
-      // As the sweeper does, sometimes.
+      // Drops a full bucket sometimes, as the sweeper does.
       if (move.part % 2 == 0 && IsTokenBucketFull(bucket, now)) bucket = {};
       const Step step = DecideTokenBucket(limit, bucket, now, cost, Nanos{0});
       last = oracle.Ask(now, cost);
@@ -39,12 +39,13 @@ TEST(TokenBucketModelTest, RandomHistories) {
   });
 }
 
-// All histories of `depth` more steps: waits of 0 to 5 ns, costs of 0 to one more than the burst.
+// Plays all histories of `depth` more steps: waits of 0 to 5 ns, costs of 0 to one more than the
+// burst.
 class EveryHistory {
  public:
   EveryHistory(const Limit& limit, Instant start) : limit_(limit), start_(start) {}
 
-  // Returns false at the first difference, having told of it.
+  // Returns false at the first difference, after reporting it.
   bool Check(int depth) { return Check(depth, start_, Bucket{}, LogOracle(limit_)); }
 
   [[nodiscard]] std::int64_t steps() const { return steps_; }

@@ -1,5 +1,5 @@
-// Goal: the token bucket answers what the documentation says it does. Method: examples, each a
-// table of (when, cost) -> decision that a reader can check with pencil and paper.
+// Goal: the token bucket answers as documented. Method: examples, each a table of (when, cost) ->
+// decision that a reader can check with pencil and paper.
 #include "core/rules/token_bucket.h"
 
 #include <chrono>
@@ -24,7 +24,7 @@ class TokenBucketTest : public RuleFixture {
  protected:
   TokenBucketTest() : RuleFixture("10/s") {}
 
-  // Asks for single tokens from `from` on, each as soon as it is there; returns how many passed
+  // Asks for single tokens from `from` on, each as soon as it is available; returns how many passed
   // before `until`.
   int TakeGreedily(Nanos from, Nanos until) {
     int passed = 0;
@@ -92,7 +92,7 @@ TEST_F(TokenBucketTest, ThreeASecondIsNeitherTwoNorFour) {
           {Nanos{1'000'000'000}, 1, Allowed(0, seconds{1})}});
 }
 
-TEST_F(TokenBucketTest, GreedGetsThreeASecondForEver) {
+TEST_F(TokenBucketTest, GreedGetsThreeASecondForever) {
   Use("3/s");
   EXPECT_EQ(TakeGreedily(seconds{0}, seconds{1}),
             5);  // The burst, and what came back at 1/3 and 2/3.
@@ -138,7 +138,7 @@ TEST_F(TokenBucketTest, GreatestCost) {
            Denied(burst - 2563, Nanos{1}, Nanos{1})}});
 }
 
-// With a capacity of 2^61 ns and instants to the last there is, every sum fits.
+// With a capacity of 2^61 ns and the last possible instant, every sum still fits.
 TEST_F(TokenBucketTest, LongestLimitAtTheEndOfTime) {
   Use(TokenBucketOf(1, kPeriodMax, 8));
   EXPECT_EQ(Nanos{limit_.emission().capacity.whole}, kCapacityMax);
@@ -147,7 +147,7 @@ TEST_F(TokenBucketTest, LongestLimitAtTheEndOfTime) {
   EXPECT_EQ(Ask(kInstantMax, 1), Denied(0, kPeriodMax, kCapacityMax));
 }
 
-TEST_F(TokenBucketTest, ForeignTimeAtTheEndOfTimeDelaysAndNoMore) {
+TEST_F(TokenBucketTest, ForeignTimeAtTheEndOfTimeOnlyDelays) {
   Use(TokenBucketOf(1, kPeriodMax, 8));
   max_wait_ = kMaxWaitMax;
   bucket_ = BucketOfTat({INT64_MAX, 0});
@@ -168,7 +168,7 @@ TEST_F(TokenBucketTest, TimeBackAndForthMakesNoToken) {
 
 // --- The clamp ----------------------------------------------------------------------------------
 
-// An hour ahead of what any reservation could have led to.
+// An hour beyond the latest time that any reservation could have stored.
 class TokenBucketClampTest : public TokenBucketTest {
  protected:
   TokenBucketClampTest() { bucket_ = foreign_; }
@@ -188,7 +188,7 @@ TEST_F(TokenBucketClampTest, DenialStoresTheCutTime) {
   EXPECT_EQ(Tat(), cut_);
 }
 
-TEST_F(TokenBucketClampTest, DenialForEverStoresTheCutTime) {
+TEST_F(TokenBucketClampTest, PermanentDenialStoresTheCutTime) {
   EXPECT_EQ(Ask(kNow, 11), Denied(0, kNever, seconds{61}));
   EXPECT_EQ(Tat(), cut_);
 }

@@ -1,6 +1,6 @@
-// Goal: the sketch never underestimates, says how much it may overestimate, keeps every key that
-// comes up often, and stays within its capacity. Method: examples, and random streams against exact
-// counts; one thread that adds while others read and clear, for ThreadSanitizer (the preset tsan).
+// Goal: the sketch never underestimates, bounds its overestimates, keeps every frequent key, and
+// stays within its capacity. Method: examples; random streams compared with exact counts; one
+// thread that adds while others read and clear, for ThreadSanitizer (the preset tsan).
 #include "core/rules/top_keys.h"
 
 #include <atomic>
@@ -46,8 +46,8 @@ TEST(TopKeysTest, CountsExactlyWhileThereIsRoom) {
   EXPECT_THAT(RowsOf(sketch, 1), ElementsAre(Row{"a", 5, 0}));
 }
 
-// Here more than half of the time.
-TEST(TopKeysTest, WhatComesUpOftenTakesThePlaceOfTheLeast) {
+// "c" is more than half of the stream.
+TEST(TopKeysTest, AFrequentKeyReplacesTheLeast) {
   TopKeys sketch(2);
   AddMany(sketch, "a", 5);
   AddMany(sketch, "b", 3);
@@ -57,8 +57,9 @@ TEST(TopKeysTest, WhatComesUpOftenTakesThePlaceOfTheLeast) {
   EXPECT_THAT(RowsOf(sketch), ElementsAre(Row{"c", 9, 8}, Row{"a", 5, 0}));
 }
 
-// The least is looked for when "c" comes, and 256 additions later; meanwhile "e" came up most.
-TEST(TopKeysTest, OtherwiseAPlaceIsSeldomTaken) {
+// The least key is looked for when "c" comes, and 256 additions later; by that time "e" has become
+// the most frequent.
+TEST(TopKeysTest, OtherKeysSeldomReplaceTheLeast) {
   TopKeys sketch(2);
   AddMany(sketch, "a", 1000);
   AddMany(sketch, "b", 3);
@@ -72,7 +73,7 @@ TEST(TopKeysTest, OtherwiseAPlaceIsSeldomTaken) {
   EXPECT_THAT(RowsOf(sketch), ElementsAre(Row{"a", 1241, 0}, Row{"e", 9, 8}));
 }
 
-TEST(TopKeysTest, LongKeysAreCutAndStillTwo) {
+TEST(TopKeysTest, LongKeysAreCutAndStillDistinct) {
   TopKeys sketch(4);
   const std::string common(kTopKeyBytesMax, 'x');
   AddMany(sketch, common + "1", 2);
@@ -89,7 +90,7 @@ TEST(TopKeysTest, ClearForgets) {
   EXPECT_THAT(RowsOf(sketch), ElementsAre(Row{"b", 1, 0}));
 }
 
-// A full sketch may have seen a key that it does not count as often as the least that it counts.
+// A full sketch may have seen a key that it does not count as often as its least key.
 TEST(TopKeysTest, MergingAddsWhatOthersMayHaveSeen) {
   TopKeys one(2);
   AddMany(one, "a", 5);
@@ -102,7 +103,7 @@ TEST(TopKeysTest, MergingAddsWhatOthersMayHaveSeen) {
   EXPECT_THAT(TopKeys::Merge(both, 9), ElementsAre(Row{"c", 7, 3}, Row{"a", 6, 0}, Row{"b", 4, 1}));
 }
 
-// Few keys come up often and many seldom, over several sketches as over several threads.
+// Few keys are frequent and many are rare, over several sketches as over several threads.
 TEST(TopKeysTest, EstimatesHoldTheTruth) {
   CheckLaw(500, [] {
     const auto capacity = *Between<std::size_t>(1, 20);
@@ -135,8 +136,8 @@ TEST(TopKeysTest, EstimatesHoldTheTruth) {
   });
 }
 
-// A flood of keys that come up once each hides none that comes up often.
-TEST(TopKeysTest, AFloodHidesNobody) {
+// A flood of keys that come once each hides no frequent key.
+TEST(TopKeysTest, AFloodHidesNoFrequentKey) {
   TopKeys sketch(100);
   const int times = 300;
   for (int i = 0; i < times; ++i) {

@@ -1,6 +1,6 @@
-// The laws of the windows, each held against random limits, instants, buckets and costs of both
-// kinds. The numbers are those of the list of laws in ARCHITECTURE.md. RC_PRE makes cases that say
-// nothing not count.
+// The laws of the windows, each checked with random limits, instants, buckets and costs of both
+// kinds. The numbers are those of the list of laws in ARCHITECTURE.md. RC_PRE skips cases in which
+// a law says nothing.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -18,7 +18,7 @@ constexpr std::int64_t kWindowHistories = 2'000;
 
 __extension__ using Int128 = __int128;
 
-// One random situation. Constructed inside a law.
+// A random situation, drawn inside a law.
 template <typename Windows>
 struct WindowSituation {
   Limit limit = *Windows::AnyLimit();
@@ -43,7 +43,7 @@ struct WindowSituation {
   }
 };
 
-// A bucket living through a history that starts full.
+// A bucket with a history, which starts full.
 template <typename Windows>
 class WindowLife {
  public:
@@ -104,7 +104,7 @@ TYPED_TEST(WindowLawTest, L1NoPeriodHoldsTwiceTheCount) {
 TYPED_TEST(WindowLawTest, L2AtOneInstantExactlyTheCountPasses) {
   CheckLaw(kWindowHistories, [] {
     const WindowSituation<TypeParam> a;
-    // A great count is shortened by all but the last few tokens, in one go.
+    // A large count is taken in one go, except for the last few tokens.
     const std::uint64_t singles = std::min<std::uint64_t>(a.count(), 100);
     Bucket bucket = a.Decide(Bucket{}, a.now, a.count() - singles).bucket;
     for (std::uint64_t left = singles; left-- > 0;) {
@@ -208,7 +208,7 @@ TYPED_TEST(WindowLawTest, L9FullBucketIsAsGoodAsNone) {
     const WindowSituation<TypeParam> a;
     RC_PRE(a.IsFull(a.bucket, a.now));
     const std::uint64_t cost = *AnyCost(a.limit);
-    // A number comes round after 2^31 windows; a sweeper has been by then.
+    // A number repeats after 2^31 windows; a sweeper has visited the bucket long before.
     const Nanos period = a.limit.shape().period;
     const std::int64_t windows = std::min((kInstantMax - a.now) / period, std::int64_t{1} << 30);
     const Instant later = a.now + Nanos{*NumberUpTo(windows * period.count() + 1) - 1};
@@ -219,8 +219,8 @@ TYPED_TEST(WindowLawTest, L9FullBucketIsAsGoodAsNone) {
   });
 }
 
-// Read backwards, it is that of time that goes back: the earlier instant admits no more. For the
-// bucket may be one that an instant up to a period later has left.
+// Read backwards, the law covers time that goes back: the earlier instant admits no more, since the
+// bucket may be the result of a decision up to a period later.
 TYPED_TEST(WindowLawTest, L12WhatPassesNowPassesLater) {
   CheckLaw(kWindowCases, [] {
     const WindowSituation<TypeParam> a;
@@ -317,8 +317,8 @@ TYPED_TEST(WindowLawTest, RefundOfNothingAndToAFullBucketChangesNothing) {
 
 // --- Bytes and times that should not be ---------------------------------------------------------
 
-// Whatever the twelve bytes and the instant, the answer keeps its ranges, and who is told to wait
-// passes then: a foreign bucket delays and never locks out.
+// For any twelve bytes and any instant, the numbers of the answer stay in range, and a client that
+// waits the told time passes: a foreign bucket delays, and never locks out.
 TYPED_TEST(WindowLawTest, EveryBucketIsDecided) {
   CheckLaw(kWindowCases, [] {
     const WindowSituation<TypeParam> a;
@@ -353,8 +353,8 @@ TYPED_TEST(WindowLawTest, MarkBitMeansNothingAndIsWrittenAsZero) {
   });
 }
 
-// Asks for all there is at instants that step back and forth within one period, both ends included.
-// Time can only reach a second window at the very end of the first.
+// Asks for all tokens at instants that step back and forth within one period, both ends included.
+// Only at the very end of the first window can time reach a second one.
 TEST(FixedWindowLawTest, TimeThatGoesBackMakesNoToken) {
   CheckLaw(kWindowHistories, [] {
     WindowLife<FixedWindows> life;
@@ -372,7 +372,8 @@ TEST(FixedWindowLawTest, TimeThatGoesBackMakesNoToken) {
   });
 }
 
-// The same. What fades of one window while the next lasts is all that can pass on top of the count.
+// As above. Only the tokens that fade from one window during the next can pass in addition to the
+// count.
 TEST(SlidingWindowLawTest, TimeThatGoesBackMakesNoToken) {
   CheckLaw(kWindowHistories, [] {
     WindowLife<SlidingWindows> life;

@@ -1,4 +1,4 @@
-// Goal: both windows are exact. Method: every answer is compared with that of the log of admissions
+// Goal: both windows are exact. Method: every answer is compared with that of a log of admissions
 // (window_oracle.h), over random histories with refunds that keep hitting the edges of the rule,
 // and over all short histories of small limits.
 #include <sstream>
@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// How often the histories came to what.
+// How often the histories reached each kind of answer.
 struct Tally {
   std::int64_t steps = 0;
   std::int64_t admitted = 0;
@@ -53,7 +53,7 @@ class WindowModelTest : public testing::Test {
         bucket = refunded;
         oracle.Refund(now, cost);
       }
-      // As the sweeper does, sometimes.
+      // Drops a full bucket sometimes, as the sweeper does.
       if (move.part % 2 == 0 && Windows::IsFull(limit, bucket, now)) bucket = {};
       const Step step = Windows::Decide(limit, bucket, now, cost);
       last = oracle.Ask(now, cost);
@@ -71,7 +71,7 @@ TYPED_TEST_SUITE(WindowModelTest, EveryWindows, WindowsName);
 
 TYPED_TEST(WindowModelTest, RandomHistories) {
   Tally tally;
-  const std::int64_t cases = 20'000;  // Of some fifty steps: a million.
+  const std::int64_t cases = 20'000;  // of about fifty steps each: a million steps
   CheckLaw(cases, [&tally] { TestFixture::Compare(tally); });
   const std::int64_t share = tally.steps / 100;
   EXPECT_GT(tally.steps, 40 * Scaled(cases));
@@ -85,8 +85,8 @@ TYPED_TEST(WindowModelTest, RandomHistories) {
   }
 }
 
-// All histories of `depth` more steps: waits around the edges of a window; costs of 0 to one more
-// than the count, or a refund of a token.
+// Plays all histories of `depth` more steps: waits around the edges of a window; costs of 0 to one
+// more than the count, or a refund of a token.
 template <typename Windows>
 class EveryWindowHistory {
  public:
@@ -96,7 +96,7 @@ class EveryWindowHistory {
               period - Nanos{1}, period,   2 * period - Nanos{1}};
   }
 
-  // Returns false at the first difference, having told of it.
+  // Returns false at the first difference, after reporting it.
   bool Check(int depth, Instant start) { return Check(depth, start, {}, WindowOracle(limit_)); }
 
   [[nodiscard]] std::int64_t steps() const { return steps_; }

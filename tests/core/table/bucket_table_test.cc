@@ -1,5 +1,5 @@
-// Goal: the table finds what was put in and nothing else, gives memory back, and its locks exclude
-// without a circle. Method: examples; a std::map beside a partition through random operations; a
+// Goal: the table finds exactly what was inserted, frees memory, and its locks exclude one another
+// without deadlocks. Method: examples; a std::map beside a partition through random operations; a
 // plain counter under each lock.
 #include "core/table/bucket_table.h"
 
@@ -37,9 +37,9 @@ TEST(SlotKeyTest, EqualInHashAndLimit) {
   EXPECT_NE(key, SlotKey(0x1123456789ABCDEF, LimitId{7}));
 }
 
-// A million limits of one key, as a client may ask for, must not pile up in a few groups of the
-// map, which takes the lowest 7 bits of a hash to tell slots of a group apart and those above to
-// find the group.
+// A client may ask for a million limits of one key. They must not pile up in a few groups of the
+// map, which takes the lowest 7 bits of a hash to tell the slots of a group apart and the higher
+// bits to find the group.
 TEST(SlotHashTest, LimitsOfOneKeySpread) {
   constexpr std::uint32_t kLimits = 1 << 16;
   std::vector<int> low(128);
@@ -53,8 +53,8 @@ TEST(SlotHashTest, LimitsOfOneKeySpread) {
   for (const int count : group) EXPECT_LE(count, 2 * static_cast<int>(kLimits / 1024));
 }
 
-// A request about a key with several limits is one fetch from memory: the search for each begins in
-// the same group, where something tells them apart.
+// A request about a key with several limits is one fetch from memory: the search for each slot
+// begins in the same group, where the low bits tell the slots apart.
 TEST(SlotHashTest, FirstLimitsOfOneKeyAreNeighbours) {
   const std::size_t first = SlotHash{}(SlotKey(0x0123456789ABCDEF, LimitId{0}));
   std::set<std::size_t> hashes;
@@ -114,7 +114,7 @@ TEST_F(PartitionTest, ForEachVisitsEverySlotOnce) {
   EXPECT_EQ(visited.size(), 1000u);
 }
 
-TEST_F(PartitionTest, EraseIfErasesWhatItIsToldTo) {
+TEST_F(PartitionTest, EraseIfErasesTheMatchingSlots) {
   Fill(1000);
   const auto even = [](const SlotKey&, Bucket bucket) { return bucket.low % 2 == 0; };
   EXPECT_EQ(partition_.EraseIf(even), 500u);
@@ -123,7 +123,7 @@ TEST_F(PartitionTest, EraseIfErasesWhatItIsToldTo) {
     EXPECT_EQ(partition_.Find(KeyOf(i)) != nullptr, i % 2 == 1);
 }
 
-// Whatever is erased on the way, each slot is visited once.
+// Each slot is visited once, even if slots are erased on the way.
 TEST_F(PartitionTest, EraseSomeGoesOnWhereItStopped) {
   Fill(1000);
   std::set<std::uint32_t> visited;
@@ -226,7 +226,7 @@ class TableLockTest : public testing::Test {
   }
 
   // Counts in plain memory under a lock that `take` returns; a race loses counts (and
-  // ThreadSanitizer tells).
+  // ThreadSanitizer reports it).
   template <typename Take>
   std::int64_t CountUnder(Take take) {
     std::int64_t count = 0;
@@ -253,7 +253,7 @@ TEST_F(TableLockTest, SamePartitionManyTimesIsLockedOnce) {
   const auto again = Lock(keys);
 }
 
-// A fetch changes nothing and never waits, not even for a lock that is taken.
+// A fetch changes nothing and never waits, not even for a lock that is held.
 TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
   const KeyHash key = In(7);
   {
@@ -294,7 +294,7 @@ TEST_F(TableLockTest, AHoldInsideAnotherAddsAndReleasesNothing) {
             4 * rounds_);
 }
 
-TEST_F(TableLockTest, ReleasedWhenItGoes) {
+TEST_F(TableLockTest, ReleasesInItsDestructor) {
   { const TableLock all = TableLock::All(*table_); }
   { const TableLock all = TableLock::All(*table_); }
   const PartitionLock one(*table_, 0);
@@ -305,8 +305,8 @@ TEST_F(TableLockTest, OneExcludesOne) {
   EXPECT_EQ(CountUnder([&](int) { return PartitionLock(*table_, 5); }), 4 * rounds_);
 }
 
-// Pairs in a ring, so that threads would wait for one another forever were they not taken in order.
-TEST_F(TableLockTest, StacksExcludeWhereTheyMeet) {
+// Each thread locks a pair in a ring; without a fixed order the threads would deadlock.
+TEST_F(TableLockTest, OverlappingSetsExcludeEachOther) {
   const auto take = [&](int i) {
     const auto mine = static_cast<std::uint16_t>(i);
     const auto next = static_cast<std::uint16_t>((i + 1) % 4);

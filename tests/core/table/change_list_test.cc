@@ -1,5 +1,6 @@
-// Goal: a list of changes says each bucket once, in the order of its record on disk, and is never
-// much longer than its partition. Method: small cases by hand, and random ones against a map.
+// Goal: a list of changes contains each bucket once, in the order of its record on disk, and is
+// never much longer than its partition. Method: small cases by hand, and random cases compared with
+// a map.
 #include "core/table/change_list.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Goal: a key's 76 bits are SipHash-2-4's, depend on the secret, and spread evenly. Method: the
-// vectors of its reference implementation; chi-squared over the partitions and over each stored
-// bit, in whole numbers.
+// Goal: the 76 bits of a key's hash are those of SipHash-2-4, depend on the secret, and spread
+// evenly. Method: the test vectors of the reference implementation; chi-squared over the partitions
+// and over each stored bit, in whole numbers.
 #include "core/table/key_hash.h"
 
 #include <array>
@@ -58,7 +58,7 @@ TEST(KeyHashTest, EveryByteCounts) {
   EXPECT_EQ(hashes.size(), 1 + key.size() + key.size());
 }
 
-// Without the secret it cannot be known which keys collide.
+// Without the secret, a client cannot know which keys collide.
 TEST(KeyHashTest, EveryBitOfTheSecretCounts) {
   std::set<std::uint64_t> hashes;
   HashSecret secret = CountingSecret();
@@ -76,7 +76,7 @@ TEST(KeyHashTest, RandomSecretsDiffer) {
   EXPECT_EQ(secrets.size(), 100u);
 }
 
-// The keys that one secret sends to one partition are spread by another over all.
+// Keys that one secret sends to one partition are spread over all partitions by another secret.
 TEST(KeyHashTest, KeysCraftedForOneSecretSpreadUnderAnother) {
   const KeyHasher known(CountingSecret());
   const KeyHasher secret(RandomHashSecret());
@@ -91,7 +91,8 @@ TEST(KeyHashTest, KeysCraftedForOneSecretSpreadUnderAnother) {
   EXPECT_GT(partitions.size(), 80u);  // About 98.8.
 }
 
-// Pearson's chi-squared, times the expected count, over cells that should hold `expected` each.
+// Pearson's chi-squared, times the expected count, over cells that are expected to hold `expected`
+// each.
 std::uint64_t ChiSquaredTimes(std::uint64_t expected, const std::vector<std::uint64_t>& cells) {
   std::uint64_t sum = 0;
   for (const std::uint64_t cell : cells) {
@@ -110,13 +111,14 @@ TEST(KeyHashTest, PartitionsFillEvenly) {
     ASSERT_LT(hash.partition, kPartitionCount);
     ++cells[hash.partition];
   }
-  // 4,095 degrees of freedom: 4,095 on average, a standard deviation of 90. Six of them on either
-  // side.
+  // With 4,095 degrees of freedom the mean is 4,095 and the standard deviation 90; six deviations
+  // are allowed on either side.
   EXPECT_GT(ChiSquaredTimes(expected, cells), expected * (4095 - 540));
   EXPECT_LT(ChiSquaredTimes(expected, cells), expected * (4095 + 600));
 }
 
-// The stored bits say nothing about the partition: within one partition, every one of them is even.
+// The stored bits are independent of the partition: within one partition, every bit is evenly
+// spread.
 TEST(KeyHashTest, StoredBitsAreIndependentOfThePartition) {
   const KeyHasher hasher(RandomHashSecret());
   constexpr std::uint64_t kPartitions = 16;  // told apart by 4 of the 12 bits, at either end
@@ -132,8 +134,8 @@ TEST(KeyHashTest, StoredBitsAreIndependentOfThePartition) {
     }
     for (std::size_t partition = 0; partition < kPartitions; ++partition) {
       for (std::size_t bit = 0; bit < 64; ++bit) {
-        // Twice the ones less all, squared, is the count on average; 49 times that are seven
-        // standard deviations.
+        // The square of twice the ones less the total is the count on average; 49 times the count
+        // are seven standard deviations.
         const auto all = static_cast<std::int64_t>(in_partition[partition]);
         const std::int64_t off = 2 * static_cast<std::int64_t>(ones[partition][bit]) - all;
         EXPECT_LT(off * off, 49 * all) << "bit " << bit << " in partition " << partition;

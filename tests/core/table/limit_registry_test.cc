@@ -1,5 +1,5 @@
-// Goal: an id means one limit as long as anybody may use it, and its number comes back after that.
-// Method: examples; a random history beside a plain map of what every id means.
+// Goal: an id means one limit while any caller may use it, and is reused only after that. Method:
+// examples; a random history beside a plain map from ids to their limits.
 #include "core/table/limit_registry.h"
 
 #include <map>
@@ -19,7 +19,7 @@ namespace {
 
 class LimitRegistryTest : public testing::Test {
  protected:
-  // A limit of its own for each number.
+  // Makes a distinct limit for each number.
   static Limit Numbered(std::int64_t number) {
     return TokenBucketOf(1, kPeriodMin + Nanos{number}, 1);
   }
@@ -107,7 +107,7 @@ TEST_F(LimitRegistryTest, StaleHintFindsNothingAndThenTheNewId) {
   EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), next);
 }
 
-// The id comes back to the same limit: the old hint must be learned again, but is right.
+// The id is given to the same limit again: the old hint must be refreshed, but is right.
 TEST_F(LimitRegistryTest, HintOfALimitThatCameBack) {
   LimitHint hint;
   const LimitId id = registry_->Intern(LimitOf("1/s"), hint).value();
@@ -209,7 +209,7 @@ class IntroducerTest : public LimitRegistryTest {
  protected:
   IntroducerTest() { registry_ = std::make_unique<LimitRegistry>(100); }
 
-  // Interns so many new limits, or as many as it may.
+  // Interns up to `count` new limits; returns how many were accepted.
   std::size_t Introduce(Introducer who, std::size_t count) {
     std::size_t interned = 0;
     for (; interned < count; ++interned, ++next_) {
@@ -246,7 +246,7 @@ TEST_F(IntroducerTest, ASoleUserHasNineTenths) {
   EXPECT_EQ(Introduce(kNoIntroducer, 100), 10U);
 }
 
-// A limit that is there already costs nothing. Limits of policies count for no user.
+// An interned limit costs nothing more. Limits of policies count for no user.
 TEST_F(IntroducerTest, KnownLimitsAndPolicysCountForNoUser) {
   EXPECT_EQ(Introduce(kAnn, 10), 10U);
   LimitHint hint;

@@ -1,5 +1,6 @@
-// Goal: a bound is kept and used, and its maps never double needlessly. Method: every bound of some
-// thousand against the bytes that abseil's maps take, and a real map at its most.
+// Goal: the table keeps to its bound and makes use of it, and its maps never double needlessly.
+// Method: thousands of bounds compared with the bytes of abseil's maps, and a real map at its
+// maximum.
 #include "core/table/table_bound.h"
 
 #include <cstddef>
@@ -48,7 +49,7 @@ TEST(TableBoundTest, WithoutABoundThereIsRoomForMoreThanAnyMachineHas) {
   EXPECT_EQ(TableBound().SlotsMax(0), TableBound().SlotsMax(kPartitionCount - 1));
 }
 
-// New buckets take the places of those that went, forever.
+// New buckets replace evicted ones, without end.
 TEST(TableBoundTest, AMapAtItsMostKeepsItsCapacity) {
   const TableBound bound = TableBound::Within(0, true);
   const std::size_t slots_max = bound.SlotsMax(0);

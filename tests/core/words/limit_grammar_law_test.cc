@@ -1,5 +1,5 @@
-// Goal: what is printed reads back as the same limit, and no bytes break the reader. Method: random
-// limits, random bytes, random pieces of the grammar, all small words, very long words.
+// Goal: every printed limit reads back as the same limit, and no bytes break the parser. Method:
+// random limits, random bytes, random pieces of the grammar, all small words, very long words.
 #include <chrono>
 #include <cstdint>
 #include <ostream>
@@ -19,7 +19,7 @@
 
 namespace weir {
 
-// RapidCheck's name for printing.
+// RapidCheck finds its printer under this name.
 void showValue(const LimitShape& shape, std::ostream& out) {
   out << "{algorithm " << static_cast<int>(shape.algorithm) << ", aligned " << shape.aligned
       << ", shadow " << shape.shadow << ", count " << shape.count << ", period "
@@ -34,10 +34,10 @@ using ::testing::StartsWith;
 using std::chrono::microseconds;
 using Kind = LimitWord::Kind;
 
-// With the whole word and one part of it quoted, no error is longer.
+// The longest error quotes the whole word and one part of it.
 constexpr std::size_t kErrorBytesMax = 511;
 
-// What is wrong with how `word` is treated; empty if nothing is.
+// Describes the mistake that the parser makes with `word`; empty if there is none.
 std::string ComplaintAbout(std::string_view word) {
   const absl::StatusOr<LimitWord> read = ParseLimitWord(word);
   if (!read.ok()) {
@@ -54,8 +54,8 @@ std::string ComplaintAbout(std::string_view word) {
   return NameOf(*again) == text ? "" : "its text prints as another text: " + text;
 }
 
-// A MiB of each byte that matters, in each place of a word: were any step quadratic, the test would
-// not end within its time.
+// Words with a MiB of each byte that matters, in each position: with a quadratic step, the test
+// would run into its timeout.
 TEST(LimitGrammarLawTest, LongWordsAreReadOnceAndEchoedInPart) {
   constexpr std::size_t kBytes = std::size_t{1} << 20;
   for (const char byte : {'0', '1', '9', 'k', 'a', '/', ',', '@', '=', ' ', '\0', '\xff'}) {
@@ -74,8 +74,8 @@ TEST(LimitGrammarLawTest, LongWordsAreReadOnceAndEchoedInPart) {
   EXPECT_THAT(ErrorOf(pairs), EndsWith("option 'shadow' is given twice"));
 }
 
-// The oracle is a regular expression. Within 5 bytes no number is out of range but 0, and no option
-// fits.
+// The oracle is a regular expression. In words of up to 5 bytes, 0 is the only number out of range,
+// and no option fits.
 TEST(LimitGrammarLawTest, AllSmallWordsAreReadAsTheGrammarSays) {
   constexpr std::string_view kAlphabet = "019/smu,k@";
   constexpr std::size_t kBytesMax = 5;
@@ -91,7 +91,7 @@ TEST(LimitGrammarLawTest, AllSmallWordsAreReadAsTheGrammarSays) {
   EXPECT_EQ(words.size(), 111'111U);
 }
 
-// Valid shapes that are words: periods are whole microseconds.
+// Valid shapes that a word can spell: periods of whole microseconds.
 rc::Gen<LimitShape> AnyShape() {
   const auto any = rc::gen::exec([] {
     const auto algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow,

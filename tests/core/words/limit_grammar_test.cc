@@ -1,5 +1,5 @@
-// Goal: the words of limits mean what the grammar says, and every other word is refused with its
-// reason. Method: tables of words.
+// Goal: words of limits mean what the grammar says, and every other word is refused with a reason.
+// Method: tables of words.
 #include "core/words/limit_grammar.h"
 
 #include <algorithm>
@@ -50,10 +50,10 @@ LimitShape Shadow(LimitShape shape) {
   return shape;
 }
 
-// Requires: a word that reads.
+// Requires: the word is valid.
 LimitWord Read(std::string_view word) { return ParseLimitWord(word).value(); }
 
-// --- words that read ---
+// --- valid words ---
 
 struct GoodWord {
   std::string_view word;
@@ -89,11 +89,11 @@ const GoodWord kGoodWords[] = {
     {"10/s,aligned,fixed", Aligned(10, seconds{1})},
     {"10/s,sliding", SlidingShape(10, seconds{1})},
     {"10/ms,sliding", SlidingShape(10, milliseconds{1})},
-    // What says something about the request is no part of the limit.
+    // Options that concern the request are no part of the limit.
     {"100k/m,cost=1500", BucketShape(100'000, minutes{1})},
     {"10/s,name=login", BucketShape(10, seconds{1})},
-    // The ends of the ranges. 2^58 ns is no whole number of microseconds: the longest word is 744
-    // ns shorter.
+    // The ends of the ranges. 2^58 ns is not a whole number of microseconds: the longest period of
+    // a word is 744 ns shorter.
     {"1/288230376151711us", BucketShape(1, microseconds{288'230'376'151'711})},
     {"1/288230376151711us,burst=8", BucketShape(1, microseconds{288'230'376'151'711}, 8)},
     {"1/3335d", BucketShape(1, hours{24 * 3335})},
@@ -185,7 +185,7 @@ constexpr CanonicalText kCanonicalTexts[] = {
     {"1/1000us", "1/ms"},
     {"1/1001us", "1/1001us"},
     {"1/604800000000us", "1/w"},
-    // A multiplier from 10,000 on, the largest that divides.
+    // A multiplier for counts from 10,000 on: the largest that divides the count.
     {"1k/h", "1000/h"},
     {"9999/h", "9999/h"},
     {"9000/h", "9000/h"},
@@ -197,7 +197,7 @@ constexpr CanonicalText kCanonicalTexts[] = {
     {"4000000000/s", "4G/s"},
     {"10/s,burst=20000", "10/s,burst=20k"},
     {"10/s,burst=2k", "10/s,burst=2000"},
-    // Options: the algorithm first, what is the default not at all.
+    // Options: the algorithm first; defaults are left out.
     {"10/s,bucket,burst=10", "10/s"},
     {"10/s,shadow,burst=5", "10/s,burst=5,shadow"},
     {"10/s,aligned,shadow,fixed", "10/s,fixed,aligned,shadow"},
@@ -212,7 +212,7 @@ TEST(LimitGrammarTest, PrintsTheCanonicalText) {
   }
 }
 
-// No word has such a period, but a limit may be made of numbers.
+// No word spells such a period, but a limit may be made of numbers.
 TEST(LimitGrammarTest, PrintsAPeriodThatIsNoWholeNumberOfMicroseconds) {
   EXPECT_EQ(TextOf(BucketShape(3, Nanos{1'000'000'007})), "3/1000000007ns");
 }
@@ -344,7 +344,7 @@ constexpr BadWord kBadWords[] = {
     {"10/s,name=a=b", "name 'a=b' must be 1 to 64 of letters, digits, _ - . :"},
     {"10/s,name=\xc3\xa9", "name '\xc3\xa9' must be 1 to 64 of letters, digits, _ - . :"},
     {"10/s,name=a\0"sv, "name 'a\0' must be 1 to 64 of letters, digits, _ - . :"sv},
-    // Numbers that are each in range, but not together.
+    // Numbers that are each in range, but out of range together.
     {"9223372036854775807/w",
      "limit is too fine: period / count in lowest terms must have a denominator below 2^32 (here "
      "1317624576693539401)"},
@@ -355,7 +355,7 @@ constexpr BadWord kBadWords[] = {
      "limit is too long: burst times period per token must be at most 2^61 ns (73 years)"},
     {"1/s,burst=9223372036854775807",
      "limit is too long: burst times period per token must be at most 2^61 ns (73 years)"},
-    // Policies, and the words that stand for themselves.
+    // Policies, and the words "unlimited" and "none".
     {"@", "policy name '' must be 1 to 64 of letters, digits, _ - . :"},
     {"@,shadow", "policy name '' must be 1 to 64 of letters, digits, _ - . :"},
     {"@@free", "policy name '@free' must be 1 to 64 of letters, digits, _ - . :"},
@@ -423,7 +423,7 @@ TEST(LimitGrammarTest, DigitsAreACanonicalDecimalNumber) {
   }
 }
 
-TEST(LimitGrammarTest, WhatReadsPrintsAndReadsBack) {
+TEST(LimitGrammarTest, ValidWordsPrintAndReadBack) {
   for (const auto& [word, shape] : kGoodWords) {
     EXPECT_EQ(ParseLimitWord(TextOf(shape))->limit.value().shape(), shape) << word;
   }

@@ -1,5 +1,5 @@
-// Goal: the memo answers as the parser does, remembers what it may, and never holds more than its
-// caps. Method: words in and out, one more than the caps allow.
+// Goal: the memo answers as the parser does, remembers valid words, and never exceeds its caps.
+// Method: words that are valid and words that are not; one more word than the caps allow.
 #include "core/words/limit_memo.h"
 
 #include <string>
@@ -23,7 +23,7 @@ LimitMemo::Entry* Read(LimitMemo& memo, std::string_view text) {
   return *entry;
 }
 
-TEST(LimitMemoTest, SaysWhatTheParserSays) {
+TEST(LimitMemoTest, AnswersAsTheParserDoes) {
   LimitMemo memo;
   for (const char* text :
        {"10/s", "1000/24h,cost=5,name=x", "unlimited", "none", "10/s,fixed,aligned"}) {
@@ -87,7 +87,7 @@ TEST(LimitMemoTest, APolicysWordFollowsThePolicy) {
   EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("30/s"));
 }
 
-// A change of some policy costs no limit of another kind its hint.
+// A change of a policy leaves the hints of other limits alone.
 TEST(LimitMemoTest, OtherWordsStayThroughAChange) {
   Policies policies;
   LimitMemo memo(&policies);
@@ -98,7 +98,7 @@ TEST(LimitMemoTest, OtherWordsStayThroughAChange) {
   EXPECT_EQ(Read(memo, "10/s")->limits[0].hint.id, LimitId{7});
 }
 
-// What bounds it is the limits, and words of policies that are gone have none.
+// The memo is bounded by the number of its limits, and words of deleted policies have none.
 TEST(LimitMemoTest, WordsOfGonePoliciesAreNotKept) {
   Policies policies;
   LimitMemo memo(&policies);
@@ -126,7 +126,7 @@ TEST(LimitMemoTest, APolicyCountsForItsLimits) {
 
 // --- Bounds -------------------------------------------------------------------------------------
 
-// The text of the key may go: the memo has its own.
+// The caller's text may be freed: the memo has a copy.
 TEST(LimitMemoTest, KeepsItsOwnCopyOfTheWord) {
   LimitMemo memo;
   auto text = std::make_unique<std::string>(
@@ -160,8 +160,8 @@ TEST(LimitMemoTest, IsEmptiedWhenFull) {
   EXPECT_EQ(memo.size(), 1U);
 }
 
-// One request may bring as many words as it has checks, and all of them stay where they are until
-// the next.
+// One request may bring as many words as it has checks; all of them stay in place until the next
+// request.
 TEST(LimitMemoTest, WordsOfARequestStayWhereTheyAre) {
   LimitMemo memo;
   for (std::size_t i = 0; i + 1 < kMemoLimitsMax; ++i) Read(memo, Word(i));
@@ -179,9 +179,9 @@ TEST(LimitMemoTest, WordsOfARequestStayWhereTheyAre) {
   EXPECT_EQ(memo.size(), 0U);
 }
 
-// What bounds the memo's memory. The longest word that reads: every number with its most digits,
-// every option, the longest label.
-TEST(LimitMemoTest, EveryWordThatReadsIsShort) {
+// The bound on the memo's memory: the longest valid word has every number with its most digits,
+// every option and the longest label.
+TEST(LimitMemoTest, EveryValidWordIsShort) {
   const std::string label(kLabelBytesMax, 'x');
   const std::string tail = ",cost=9223372036854775807,shadow,name=" + label;
   for (const std::string& text :

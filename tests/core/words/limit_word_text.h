@@ -1,4 +1,4 @@
-// How a word of a limit reads, and how a limit prints.
+// Helpers for tests: the error of a limit's word, and the text of a limit.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace weir {
 
-// Empty where the word reads.
+// The parser's error; empty if the word is valid.
 [[nodiscard]] inline std::string ErrorOf(std::string_view word) {
   return std::string(StdView(ParseLimitWord(word).status().message()));
 }
 
-// Requires: there is such a limit.
+// Requires: the limit exists.
 [[nodiscard]] inline std::string TextOf(const LimitShape& shape) {
   return LimitText(Limit::Create(shape).value());
 }

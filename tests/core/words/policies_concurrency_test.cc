@@ -1,7 +1,7 @@
-// Goal: changes of policies while others decide are atomic: every verdict is by the limits of one
-// version. Method: four threads, each with its memo, decide on @p while another sets, deletes and
-// overrides p in turn; the versions are chosen so that no two have a limit in common.
-// ThreadSanitizer watches (the preset tsan).
+// Goal: a change of a policy is atomic to threads that decide: every verdict uses the limits of one
+// version. Method: four threads, each with its own memo, decide on @p while another thread sets,
+// deletes and overrides p in turn; no two versions have a limit in common. ThreadSanitizer watches
+// (the preset tsan).
 #include <atomic>
 #include <cstdint>
 #include <latch>
@@ -43,12 +43,13 @@ class PoliciesConcurrencyTest : public testing::Test {
     limiter_->ForgetPolicies({{*gone}});
   }
 
-  // What a decider goes on by: until it has seen enough, of enough changes.
+  // True until the decider has made enough decisions, over enough changes.
   [[nodiscard]] bool GoOn(std::int64_t seen) const {
     return rounds_ < Scaled(300) || seen < Scaled(10'000);
   }
 
-  // Runs decide(i) in four threads, and change(round) in another until they have ended.
+  // Runs decide(i) in four threads, and change(round) in another thread until those four have
+  // ended.
   template <typename Decide, typename Change>
   void InThreads(Decide decide, Change change) {
     std::latch start(kDeciders + 1);
@@ -72,7 +73,7 @@ class PoliciesConcurrencyTest : public testing::Test {
   std::atomic<std::int64_t> rounds_ = 0;
 };
 
-// What a thread was decided by: the limits of its request, in words.
+// The limits that decided a request, in words.
 std::string TextOf(const ParsedRequest& request) {
   std::string text;
   for (const Check& check : request.checks) text += LimitText(*check.limit) + " ";
@@ -117,8 +118,8 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
   };
   InThreads(decide, change);
 
-  // A decision on an old version may have left a bucket of the deleted policy. No request reads it:
-  // a new policy starts full, and the bucket is swept when it is full.
+  // A decision on an old version may have left a bucket of the deleted policy. No request reads
+  // that bucket: a new policy starts full, and the bucket is swept once it is full.
   EXPECT_TRUE(policies_.ReplaceFile({}).ok());
   if (policies_.Find("p")) Delete();
   Set({"10/s"});
@@ -133,8 +134,8 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
   EXPECT_EQ(limiter_->size().buckets, 0U);
 }
 
-// At a standing clock nothing comes back, whatever the numbers are meanwhile: in one policy's life
-// no more is admitted than the largest of its bursts.
+// At a frozen clock no token comes back, whatever the numbers are in between: during one policy's
+// life no more is admitted than the largest of its bursts.
 TEST_F(PoliciesConcurrencyTest, ChangesGiveNothingBack) {
   const std::vector<Words> versions = {{"1000/s"}, {"1000/s,burst=100"}, {"1000/s,burst=1"}};
   Set(versions[0]);
@@ -159,7 +160,7 @@ TEST_F(PoliciesConcurrencyTest, ChangesGiveNothingBack) {
   EXPECT_EQ(limiter_->size().buckets, 1U);
 }
 
-// Everybody does everything.
+// Every thread makes every kind of change.
 TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
   const auto decide = [&](std::size_t self) {
     const std::string name = "p" + std::to_string(self % 2);

@@ -1,5 +1,5 @@
-// Goal: what the policies give to a save is what has changed, nothing is lost when it fails, and
-// what was saved comes back as it was. Method: one change after the other by hand.
+// Goal: a save receives the changed policies, a failed save loses nothing, and policies are
+// restored as they were saved. Method: one change after the other by hand.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -22,7 +22,7 @@ std::string TextOf(const PolicyLimits& limits) {
   return text;
 }
 
-// All that the policies say, ids included.
+// The whole content of the policies, with their ids.
 std::vector<std::string> TextOf(const Policies& policies) {
   std::vector<std::string> lines;
   for (const std::shared_ptr<const Policy>& policy : policies.All()) {
@@ -54,7 +54,7 @@ class PoliciesSavingTest : public testing::Test {
   Policies policies_;
 };
 
-TEST_F(PoliciesSavingTest, TakesWhatIsThereNow) {
+TEST_F(PoliciesSavingTest, TakesPresentPolicies) {
   Set("free", "10/s");
   Set("free", "20/s");
   Override("free", "user:1", "30/s");
@@ -69,7 +69,7 @@ TEST_F(PoliciesSavingTest, TakesWhatIsThereNow) {
   EXPECT_TRUE(policies_.TakeChanges().empty());
 }
 
-TEST_F(PoliciesSavingTest, TakesWhatIsNoMore) {
+TEST_F(PoliciesSavingTest, TakesDeletedPolicies) {
   Set("free", "10/s");
   Override("free", "user:1", "30/s");
   Override("free", "user:2", "30/s");
@@ -93,8 +93,9 @@ TEST_F(PoliciesSavingTest, TakesWhatIsNoMore) {
   EXPECT_EQ(changes.next_id, PolicyId{3});
 }
 
-// Goal: each override of a deleted policy is taken once, those that went before it too. Method: one
-// that is saved, one that is saved and removed, and one that is not saved.
+// Goal: a save receives each override of a deleted policy once, including overrides that were
+// removed before. Method: an override that is saved, one that is saved and removed, and one that is
+// not saved.
 TEST_F(PoliciesSavingTest, TakesEachOverrideOfADeletedPolicyOnce) {
   Set("free", "10/s");
   Override("free", "saved", "30/s");
@@ -141,7 +142,7 @@ TEST_F(PoliciesSavingTest, NoteAgainBringsEverythingBack) {
   EXPECT_EQ(TextOf(*second.overrides[0].limits), "31/s ");
 }
 
-TEST_F(PoliciesSavingTest, RestoreMakesThemAsTheyWere) {
+TEST_F(PoliciesSavingTest, RestoreBringsPoliciesBack) {
   Set("gone", "1/s");
   Set("free", "10/s,name=x,cost=2");
   Set("ban", "none");
@@ -179,7 +180,7 @@ TEST_F(PoliciesSavingTest, IdsAreNeverUsedAgain) {
   EXPECT_EQ(restored.Find("more")->id, PolicyId{3}) << "never back";
 }
 
-TEST_F(PoliciesSavingTest, RestoreRefusesWhatCannotBe) {
+TEST_F(PoliciesSavingTest, RestoreRefusesImpossibleRecords) {
   const auto policy = [](std::string name, PolicyId id) {
     return Policy{std::move(name), id, false, LimitsOf({"10/s"}), nullptr};
   };

@@ -1,6 +1,6 @@
-// Goal: a policy keeps its id, and with it its buckets, as long as it exists and no longer; what
-// fails changes nothing; the file's policies are the file's. Method: examples of each rule, the
-// whole of the policies compared before and after.
+// Goal: a policy keeps its id, and so its buckets, exactly as long as it exists; a failed change
+// changes nothing; clients cannot change the policies of the file. Method: examples of each rule,
+// with all policies compared before and after.
 #include "core/words/policies.h"
 
 #include <optional>
@@ -38,7 +38,7 @@ class PoliciesTest : public testing::Test {
     const absl::Status set = policies_.Override(name, key, LimitsOf(words));
     EXPECT_TRUE(set.ok()) << set;
   }
-  // The names of those that it retires.
+  // The names of the policies that the change retires.
   std::vector<std::string> Replace(const File& file) {
     const auto retired = policies_.ReplaceFile(file);
     EXPECT_TRUE(retired.ok()) << retired.status();
@@ -52,8 +52,8 @@ class PoliciesTest : public testing::Test {
     return policy ? policy->id : kNoPolicy;
   }
 
-  // All policies and overrides, in words: "a*: 10/s, 5/m [k: 1/s]"; a star is the file's, a
-  // dash a retired one's.
+  // All policies and overrides as text: "a*: 10/s, 5/m [k: 1/s]". A star marks a policy of the
+  // file, a dash a retired policy.
   std::vector<std::string> State() {
     std::vector<std::string> state;
     for (const auto& policy : policies_.All()) {
@@ -70,7 +70,7 @@ class PoliciesTest : public testing::Test {
     return state;
   }
 
-  // `status` is this error, and nothing has changed.
+  // Expects `status` to be this error, and nothing to have changed.
   void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& message,
                    const std::vector<std::string>& state) {
     EXPECT_EQ(status.code(), code);
@@ -113,7 +113,7 @@ TEST_F(PoliciesTest, SetKeepsTheId) {
   Set("a", {"20/s", "5/m"});
   EXPECT_EQ(IdOf("a"), before->id);
   EXPECT_THAT(State(), ElementsAre("a: 20/s 5/m [k: 1/s]"));
-  // A holder of the old version sees it as it was.
+  // A caller that holds the old version still sees its limits.
   EXPECT_EQ(before->limits.size(), 1U);
   EXPECT_EQ(before->overrides, policies_.Find("a")->overrides);
 }
@@ -148,8 +148,8 @@ TEST_F(PoliciesTest, DeletionTakesTheOverridesAlong) {
   for (const char* key : {"1", "2", "3"}) Override("a", key, {"1/s"});  // There is room again.
 }
 
-// Readers look again when it moves, so it has to move with every change of a policy. Overrides are
-// looked up each time anyway.
+// Readers look again when the version moves, so it must move with every change of a policy.
+// Overrides are looked up each time anyway.
 TEST_F(PoliciesTest, VersionMovesWithEveryChange) {
   std::uint64_t version = policies_.version();
   const auto moved = [&] { return std::exchange(version, policies_.version()) < version; };
@@ -171,7 +171,7 @@ TEST_F(PoliciesTest, VersionMovesWithEveryChange) {
 
 // --- What fails ---------------------------------------------------------------------------------
 
-TEST_F(PoliciesTest, WhatIsNotThereIsNotFound) {
+TEST_F(PoliciesTest, MissingPoliciesAreNotFound) {
   Set("a", {"10/s"});
   const auto state = State();
   const std::string error = "unknown policy 'b': RL.POLICY SET makes one";
@@ -218,15 +218,15 @@ TEST_F(PoliciesTest, AreBounded) {
   const absl::Status more = policies_.Set("more", LimitsOf({"1/s"}));
   EXPECT_EQ(more.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(StdView(more.message()), "too many policies: at most 10000");
-  Set("p7", {"20/s"});  // is none more
-  // The file takes over a name, but has no room for a new one.
+  Set("p7", {"20/s"});  // not a new one
+  // The file takes over a name, but there is no room for a new policy.
   EXPECT_THAT(Replace({{"p1", LimitsOf({"1/s"})}}), IsEmpty());
   EXPECT_EQ(policies_.ReplaceFile({{"more", LimitsOf({"1/s"})}, {"p1", LimitsOf({"2/s"})}})
                 .status()
                 .code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(LimitText(policies_.Find("p1")->limits[0].limit), "1/s");
-  // A retired policy takes its place until it is deleted.
+  // A retired policy counts until it is deleted.
   EXPECT_THAT(Replace({}), ElementsAre("p1"));
   EXPECT_FALSE(policies_.ReplaceFile({{"more", LimitsOf({"1/s"})}}).ok());
   EXPECT_TRUE(policies_.Delete("p1").ok());
@@ -245,7 +245,7 @@ TEST_F(PoliciesTest, OverridesAreBoundedOverAllPolicies) {
     ExpectError(policies_.Override(name, "3", LimitsOf({"1/s"})),
                 absl::StatusCode::kResourceExhausted, "too many overrides: at most 3", state);
   }
-  Override("b", "2", {"2/s"});  // is none more
+  Override("b", "2", {"2/s"});  // not a new one
   EXPECT_FALSE(policies_.RemoveOverride("a", "2").value());
   EXPECT_TRUE(policies_.RemoveOverride("a", "1").value());
   Override("b", "3", {"1/s"});
@@ -304,10 +304,10 @@ TEST_F(PoliciesTest, OverridesAreOfExactKeys) {
 
 // --- The file -----------------------------------------------------------------------------------
 
-TEST_F(PoliciesTest, TheFilesNamesAreTheFiles) {
+TEST_F(PoliciesTest, NamesOfTheFileCannotBeSetOrDeleted) {
   Replace({{"a", LimitsOf({"10/s"})}});
   Set("b", {"1/s"});
-  Override("a", "k", {"5/s"});  // That is the database's.
+  Override("a", "k", {"5/s"});  // a policy of the database
   const auto state = State();
   EXPECT_THAT(state, ElementsAre("a*: 10/s [k: 5/s]", "b: 1/s"));
   const std::string error =
@@ -334,12 +334,12 @@ TEST_F(PoliciesTest, ANewFileReplacesTheOldOneAsAWhole) {
                                    "stays*: 20/s 1/m [k: 9/s]", "taken*: 40/s [k: 9/s]"));
   EXPECT_EQ(IdOf("stays"), stays);
   EXPECT_EQ(IdOf("taken"), taken);
-  // A policy that the file had does not fall back to what SET once made.
+  // A policy that was once in the file does not fall back to its definition by SET.
   EXPECT_THAT(Replace({}), ElementsAre("new", "stays", "taken"));
   EXPECT_THAT(Replace({}), IsEmpty()) << "they are retired";
 }
 
-// A file that was cut short, or not given at one start, must not lift a ban.
+// A file that was cut short, or left out at one start, must not lift a ban.
 TEST_F(PoliciesTest, ARetiredPolicyComesBackWithItsOverridesAndBuckets) {
   Replace({{"a", LimitsOf({"10/s"})}});
   Override("a", "banned", {"none"});
@@ -373,8 +373,8 @@ TEST_F(PoliciesTest, SetTakesARetiredPolicyOverAndDeleteForgetsIt) {
 
 class PresentLimitTest : public PoliciesTest {
  protected:
-  // What a bucket of this limit, interned for the policy's position, is for the key: its text, or
-  // "gone".
+  // The present limit of a bucket of this limit, which was interned for the policy's position: its
+  // text, or "gone".
   std::string Present(std::string_view limit, std::uint32_t position, std::string_view key = "k") {
     const Limit interned = LimitOf(limit).OwnedBy({id_, position});
     const std::optional<Limit> present = policies_.PresentLimit(interned, key);
@@ -392,7 +392,7 @@ class PresentLimitTest : public PoliciesTest {
   PolicyId id_{};
 };
 
-TEST_F(PresentLimitTest, WhatIsNobodysIsWhatItIs) {
+TEST_F(PresentLimitTest, ALimitWithoutAnOwnerIsUnchanged) {
   for (const char* text : {"10/s", "5/m,fixed", "10/s,shadow"}) {
     EXPECT_EQ(policies_.PresentLimit(LimitOf(text), "k"), LimitOf(text));
   }
@@ -406,9 +406,9 @@ TEST_F(PresentLimitTest, HasTheNumbersOfItsPosition) {
   EXPECT_EQ(Present("99/m,sliding,shadow", 2), "6/m,sliding,shadow");
 }
 
-// Where the bucket means something else than the position's limit does now, or the other way round,
-// no request can reach it.
-TEST_F(PresentLimitTest, IsGoneWithWhatItsBucketMeans) {
+// If the bucket's bytes mean something else than the position's present limit needs, no request can
+// reach the bucket.
+TEST_F(PresentLimitTest, IsGoneWhenItsBucketNoLongerApplies) {
   EXPECT_EQ(Present("10/s", 3), "gone");
   EXPECT_EQ(Present("10/s,fixed", 0), "gone");
   EXPECT_EQ(Present("5/m", 1), "gone");
@@ -423,7 +423,7 @@ TEST_F(PresentLimitTest, IsGoneWithWhatItsBucketMeans) {
   EXPECT_EQ(Present("10/s", 0), "gone");
 }
 
-// "@p,shadow" has buckets beside those of "@p"; of a limit that is a shadow there are no others.
+// "@p,shadow" has buckets apart from those of "@p"; a limit that is a shadow already has no others.
 TEST_F(PresentLimitTest, ShadowsAreBesideTheRealOnes) {
   EXPECT_EQ(Present("99/s,shadow", 0), "10/s,shadow");
   EXPECT_EQ(Present("99/m,fixed,shadow", 1), "5/m,fixed,shadow");

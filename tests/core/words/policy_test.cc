@@ -1,5 +1,5 @@
-// Goal: a policy's limits are read as the words of a request are, but for other policies, and are
-// printed so that they read back. Method: examples, and random lists of limits.
+// Goal: a policy's limits are parsed like the words of a request, except that they may not name
+// policies, and their printed form reads back. Method: examples, and random lists of limits.
 #include "core/words/policy.h"
 
 #include <optional>

@@ -1,6 +1,6 @@
-// Goal: the words of a request are read as the grammar has it, and whatever is no request has an
-// error that names the word and what would be right. Method: examples for each rule, a table of bad
-// requests, and random requests that are printed and read back.
+// Goal: the words of a request are parsed according to the grammar, and the error of an invalid
+// request names the wrong word and what would be right. Method: examples for each rule, a table of
+// bad requests, and random requests that are printed and read back.
 #include "core/words/request_grammar.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A request's words, and what was read of them.
+// Parses a request; owns its words and the result.
 class RequestGrammarTest : public testing::Test {
  protected:
   const ParsedRequest& Parse(std::vector<std::string> words) {
@@ -87,7 +87,7 @@ TEST_F(RequestGrammarTest, CostsOfWordsAndGroups) {
   EXPECT_THAT(Costs(), ElementsAre(INT64_MAX, INT64_MAX));
 }
 
-// The memo must not keep what belonged to one request only.
+// The memo must not keep options that belong to one request only.
 TEST_F(RequestGrammarTest, AGroupsCostIsForgottenWithTheRequest) {
   Parse("a 1/s COST 7");
   Parse("a 1/s");
@@ -107,7 +107,7 @@ TEST_F(RequestGrammarTest, OptionsStandInAnyOrderAndCase) {
   EXPECT_TRUE(Parse("k 1/s COST 2 AND k2 1/s COST 3 WITHLIMITS").with_limits);
 }
 
-// A key is taken by its position.
+// A key is recognised by its position.
 TEST_F(RequestGrammarTest, KeysMaySpellKeywords) {
   Parse(
       "AND 1/s AND COST 2/s COST 3 AND WITHLIMITS 4/s AND AT 5/s AND 10/s 6/s AND  7/s WITHLIMITS "
@@ -129,7 +129,7 @@ TEST_F(RequestGrammarTest, ViewsAndHintsAreTheCallersAndTheMemos) {
   EXPECT_EQ(request.checks[0].key.data(), words_[0].data());
   EXPECT_EQ(request.checks[2].key.data(), words_[4].data());
   EXPECT_EQ(request.checks[0].limit, &request.limits[0]->limit);
-  // One word, one memory of its limit's id; another word has its own.
+  // One word has one hint of its limit's id; another word has its own hint.
   EXPECT_NE(request.checks[0].hint, nullptr);
   EXPECT_EQ(request.checks[0].hint, request.checks[2].hint);
   EXPECT_NE(request.checks[0].hint, request.checks[1].hint);
@@ -140,7 +140,7 @@ TEST_F(RequestGrammarTest, SixtyFourChecksAreARequest) {
   EXPECT_EQ(Parse(bad_requests_internal::ManyGroups(kChecksMax / 2)).checks.size(), kChecksMax);
 }
 
-TEST_F(RequestGrammarTest, WhatIsNoRequestSaysWhy) {
+TEST_F(RequestGrammarTest, InvalidRequestsSayWhy) {
   for (const BadRequest& bad : BadRequests()) {
     const std::vector<std::string_view> words(bad.words.begin(), bad.words.end());
     const absl::StatusOr<ParsedRequest> parsed = ParseRequest(words, memo_, KeyHashes(hasher_));
@@ -149,7 +149,7 @@ TEST_F(RequestGrammarTest, WhatIsNoRequestSaysWhy) {
   }
 }
 
-TEST_F(RequestGrammarTest, APolicyThatIsNotThereIsNotInvalid) {
+TEST_F(RequestGrammarTest, AnUnknownPolicyIsNotInvalid) {
   const std::vector<std::string_view> words = {"k", "@free"};
   EXPECT_EQ(ParseRequest(words, memo_, KeyHashes(hasher_)).status().code(),
             absl::StatusCode::kNotFound);
@@ -157,7 +157,7 @@ TEST_F(RequestGrammarTest, APolicyThatIsNotThereIsNotInvalid) {
             absl::StatusCode::kNotFound);
 }
 
-// A key alone is refused by the arity of every command; here it has an error of its own.
+// The arity of every command refuses a key alone; the grammar has an error of its own for it.
 TEST_F(RequestGrammarTest, AKeyAloneIsNoRequest) {
   const std::vector<std::string_view> words = {"k"};
   EXPECT_EQ(StdView(ParseRequest(words, memo_, KeyHashes(hasher_)).status().message()),
@@ -183,7 +183,7 @@ TEST_F(RequestGrammarTest, LimitsAloneAreCapped) {
             "invalid limit 'COST': expected count/period, as in 10/s");
 }
 
-// What a random request was printed from is what is read.
+// A random request reads back as the request that was printed.
 TEST_F(RequestGrammarTest, ReadsBackWhatWasPrinted) {
   CheckLaw(1000, [this] {
     const std::vector<std::string> key_choices = {
