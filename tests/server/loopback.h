@@ -42,7 +42,7 @@ namespace weir {
 
 inline constexpr std::chrono::milliseconds kLoopbackDeadline = std::chrono::seconds{60};
 
-// Waits for what has no event of its own, giving way to the other threads. False at the deadline.
+// Waits for a condition that has no event, yielding to other threads. False at the deadline.
 template <typename Condition>
 [[nodiscard]] bool Eventually(Condition condition) {
   const auto deadline = std::chrono::steady_clock::now() + kLoopbackDeadline;
@@ -74,7 +74,7 @@ class LoopbackServer {
   LoopbackServer(const LoopbackServer&) = delete;
   LoopbackServer& operator=(const LoopbackServer&) = delete;
 
-  // Waits until Run() returns; asking it to is another's task.
+  // Waits until Run() returns; the caller has made sure that it will.
   void AwaitEnd() {
     if (runner_.joinable()) runner_.join();
   }
@@ -82,13 +82,13 @@ class LoopbackServer {
   [[nodiscard]] std::uint16_t port() const { return server_.port(); }
   Server* operator->() { return &server_; }
 
-  // Waits until so many clients are connected.
+  // Waits until exactly `count` clients are connected.
   [[nodiscard]] bool AwaitClients(std::size_t count) {
     const ClientRegistry& clients = server_.services().clients;
     return Eventually([&] { return clients.size() == count && clients.All().size() == count; });
   }
 
-  // Bytes of replies that its threads have written, or tried to.
+  // Bytes of replies that the server's threads have written, or tried to write.
   [[nodiscard]] std::uint64_t output_bytes() {
     std::uint64_t sum = 0;
     for (const Worker* worker : server_.services().workers) {
@@ -117,7 +117,7 @@ class LoopbackClient {
       : LoopbackClient() {
     Connect(port, address);
   }
-  // By a Unix socket.
+  // Connects through a Unix socket.
   explicit LoopbackClient(const std::string& path) : LoopbackClient(AF_UNIX) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -154,7 +154,7 @@ class LoopbackClient {
     return true;
   }
 
-  // Sends what the kernels on the way take without anybody reading; returns how much that is.
+  // Sends as much as the kernels on the way take while no one reads; returns the number of bytes.
   std::size_t SendWithoutReading(std::string_view bytes) {
     std::size_t total = 0;
     while (total < bytes.size()) {
@@ -170,7 +170,7 @@ class LoopbackClient {
     return total;
   }
 
-  // The next `count` bytes, less if the connection ends before.
+  // The next `count` bytes, or fewer if the connection ends before.
   std::string Receive(std::size_t count) {
     while (received_.size() < count && !ended_ && Await(POLLIN)) Keep();
     std::string bytes = received_.substr(0, count);
@@ -184,7 +184,7 @@ class LoopbackClient {
     return std::exchange(received_, {});
   }
 
-  // The connection ended in a reset, not in an orderly close.
+  // Whether the connection ended in a reset instead of an orderly close.
   [[nodiscard]] bool reset() const noexcept { return reset_; }
 
   void FinishSending() { shutdown(socket_, SHUT_WR); }
@@ -198,7 +198,7 @@ class LoopbackClient {
     Close();
   }
 
-  // Waits until the server's kernel has all that was sent.
+  // Waits until the server's kernel has received everything that was sent.
   [[nodiscard]] bool AwaitDelivery() {
     return Eventually([this] { return Queued(socket_, SIOCOUTQ) == 0; });
   }
@@ -223,7 +223,8 @@ class LoopbackClient {
     EXPECT_TRUE(Await(POLLOUT));
   }
 
-  static constexpr int kStallMillis = 300;  // no room for so long: the peer reads no more
+  static constexpr int kStallMillis =
+      300;  // without room for that long, the peer has stopped reading
 
   [[nodiscard]] bool Await(short events) {
     pollfd waiting{.fd = socket_, .events = events, .revents = 0};

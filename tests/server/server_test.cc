@@ -1,6 +1,5 @@
-// Goal: a stop loses no request that has been received, and always comes to an end. Method:
-// requests that lie in the server's kernel buffers when the stop is asked for, and clients that do
-// not cooperate.
+// Goal: a stop loses no request that was received, and always comes to an end. Method: requests
+// that are in the server's kernel buffers when the stop begins, and clients that do not cooperate.
 #include <unistd.h>
 
 #include <string>
@@ -37,8 +36,8 @@ TEST(ServerTest, AStopAnswersWhatHasBeenReceived) {
   }
 }
 
-// Goal: a bound that CONFIG SET gives is felt. Method: one key with more buckets than a partition
-// may hold then.
+// Goal: a new bound from CONFIG SET takes effect. Method: one key with more buckets than a
+// partition may hold under the new bound.
 TEST(ServerTest, ANewBoundOfMemoryIsKept) {
   LoopbackServer server;
   Services& services = server->services();
@@ -69,7 +68,7 @@ TEST(ServerTest, AStopClosesIdleClients) {
   EXPECT_FALSE(client.reset());
 }
 
-// It sends on and on; what arrives after the stop was asked for is not executed any more.
+// The client sends without end; requests that arrive after the stop has begun are not executed.
 TEST(ServerTest, AStopEndsThoughAClientGoesOnAsking) {
   LoopbackServer server;
   LoopbackClient client(server.port());
@@ -92,7 +91,7 @@ TEST(ServerTest, AStopCutsAClientThatDoesNotTakeItsReplies) {
   server.AwaitEnd();  // kDrainTime later
 }
 
-TEST(ServerTest, NobodyIsAcceptedAfterAStop) {
+TEST(ServerTest, NoClientIsAcceptedAfterAStop) {
   LoopbackServer server;
   server->RequestShutdown();
   server.AwaitEnd();

@@ -1,5 +1,5 @@
-// Goal: the users are those of the option or the file, all or none of a file's, and an error says
-// where. Method: files that the test writes.
+// Goal: the users are those of the option or of the users file; a file is loaded as a whole or not
+// at all, and an error names the line. Method: users files that the test writes.
 #include "server/access/access_list.h"
 
 #include <string>
@@ -28,7 +28,7 @@ class AccessListTest : public testing::Test {
   AccessList list_;
 };
 
-TEST_F(AccessListTest, WithoutAnythingEverybodyMayDoEverything) {
+TEST_F(AccessListTest, WithoutUsersEveryClientMayDoEverything) {
   ASSERT_TRUE(list_.Configure("", "").ok());
   ASSERT_NE(list_.ForNewConnection(), nullptr);
   EXPECT_EQ(list_.ForNewConnection()->Line(), "user default on nopass ~* +@all");
@@ -43,7 +43,7 @@ TEST_F(AccessListTest, APasswordIsTheDefaultUsers) {
   EXPECT_EQ(list_.All().size(), 1U);
 }
 
-TEST_F(AccessListTest, AFileSaysWhoThereIs) {
+TEST_F(AccessListTest, AFileNamesAllUsers) {
   const std::string path = directory_.Write("users",
                                             "# who asks\r\n"
                                             "user app on >secret ~app:* +@limit\r\n"

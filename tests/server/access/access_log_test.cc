@@ -1,5 +1,5 @@
-// Goal: the log has the last refusals, equal ones as one, and never more than its bound. Method:
-// entries around each edge: 60 s, ten entries back, 128 entries, 128 bytes.
+// Goal: the log has the latest refusals, joins equal ones, and stays within its bound. Method:
+// entries on both sides of each edge: 60 s, ten entries back, 128 entries, 128 bytes.
 #include "server/access/access_log.h"
 
 #include <string>
@@ -50,13 +50,13 @@ TEST_F(AccessLogTest, TheLatestComesFirst) {
   EXPECT_THAT(Shown(), IsEmpty());
 }
 
-TEST_F(AccessLogTest, EqualOnesAreOneThatCountsAndComesFirst) {
+TEST_F(AccessLogTest, EqualRefusalsAreOneEntryWithACount) {
   for (const char* key : {"a", "b", "a", "a"}) Add(Of(key));
   EXPECT_THAT(Shown(), ElementsAre("a*3", "b*1"));
   EXPECT_EQ(log_.Latest(1)[0].client, "id=4") << "who was the last";
 }
 
-TEST_F(AccessLogTest, WhatDiffersInAnythingIsAnother) {
+TEST_F(AccessLogTest, ADifferenceInAnyFieldIsAnotherEntry) {
   Add(Of("a"));
   AccessLog::Entry entry = Of("a");
   entry.user = "other";
@@ -70,8 +70,8 @@ TEST_F(AccessLogTest, WhatDiffersInAnythingIsAnother) {
   EXPECT_THAT(Shown(), ElementsAre("a*1", "a*1", "a*1", "a*1"));
 }
 
-// Counted from the last of them.
-TEST_F(AccessLogTest, WhatComesLaterIsAnother) {
+// The 60 s count from the last of the equal refusals.
+TEST_F(AccessLogTest, ALaterRefusalIsAnotherEntry) {
   Add(Of("a"));
   now_ += AccessLog::kSameTime;
   Add(Of("a"));

@@ -1,6 +1,6 @@
-// Goal: patterns match what they match in Redis, and none takes long. Method: a table; every short
-// text against random patterns, compared with a matcher that is as plain as the definition;
-// patterns that ruin backtracking matchers.
+// Goal: patterns match as in Redis, and no match takes long. Method: a table; every short text
+// against random patterns, compared with a matcher that is as plain as the definition; patterns on
+// which backtracking matchers take exponential time.
 #include "server/access/glob.h"
 
 #include <string>
@@ -80,7 +80,7 @@ TEST(GlobTest, MatchesAnyBytes) {
 }
 
 // All texts of up to three bytes of the alphabet, and longer ones at random.
-TEST(GlobTest, MatchesWhatThePlainDefinitionMatches) {
+TEST(GlobTest, MatchesAsThePlainDefinition) {
   constexpr std::string_view kAlphabet = "aB-]^\\*\xff";
   std::vector<std::string> texts = {""};
   for (std::size_t begin = 0, length = 0; length < 3; ++length) {
@@ -104,8 +104,8 @@ TEST(GlobTest, MatchesWhatThePlainDefinitionMatches) {
   });
 }
 
-// A matcher that tries every place for every star needs more steps here than there are atoms; this
-// one some millions.
+// A matcher that tries every position for every star needs more steps than there are atoms in the
+// universe; MatchesGlob needs a few million.
 TEST(GlobTest, ManyStarsEnd) {
   const std::string text(100'000, 'a');
   const auto repeated = [](std::string_view part) {

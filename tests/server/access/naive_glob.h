@@ -1,5 +1,5 @@
-// A matcher of patterns that is as plain as their definition, for tests to compare MatchesGlob
-// with.
+// A matcher of patterns that is as plain as their definition, against which tests compare
+// MatchesGlob.
 //
 // Pure; thread-safe. Cost: the elements of the pattern times the bytes of the text.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// One element of a pattern, written out: the bytes that it takes, each in both cases.
+// One element of a pattern, expanded: the set of bytes that it matches, letters in both cases.
 struct GlobElement {
   bool is_star = false;
   std::bitset<256> takes = {};
@@ -36,7 +36,7 @@ inline void TakeRange(char from, char to, std::bitset<256>& takes) {
   }
 }
 
-// Takes "...]" from the front of a pattern: a set behind its bracket.
+// Consumes "...]" at the front of a pattern: a set, after its opening bracket.
 inline std::bitset<256> TakeSet(std::string_view& pattern) {
   const bool negated = pattern.starts_with('^');
   if (negated) pattern.remove_prefix(1);
@@ -82,7 +82,7 @@ inline std::vector<GlobElement> ElementsOf(std::string_view pattern) {
 
 }  // namespace naive_glob
 
-// True if the whole of `text` matches, however long the pattern is.
+// True if the whole of `text` matches. The pattern may have any length.
 inline bool MatchesGlobNaively(std::string_view pattern, std::string_view text) {
   // reached[i]: the first i bytes of the text match the elements so far.
   std::vector<bool> reached(text.size() + 1, false);

@@ -1,5 +1,5 @@
-// Goal: a user may do exactly what the rules say, the later of two winning, and no error or line
-// shows a password. Method: tables of rules.
+// Goal: a user may do exactly what the rules allow, where the later of two rules wins, and no error
+// or line of ACL LIST shows a password. Method: tables of rules.
 #include "server/access/user.h"
 
 #include <string>
@@ -112,7 +112,7 @@ TEST(UserTest, LaterRulesWin) {
   EXPECT_EQ(Made({"on", "nopass", "~*", "+@all", "reset"}).Line(), "user app off -@all");
 }
 
-// What an application needs that asks for decisions, and nothing that harms others.
+// @limit allows all that an application needs to ask for decisions, and nothing that harms others.
 TEST(UserTest, LimitIsAllThatAnApplicationNeeds) {
   const User user = Made({"+@limit"});
   for (const std::string_view name :
@@ -130,7 +130,7 @@ TEST(UserTest, LimitIsAllThatAnApplicationNeeds) {
   }
 }
 
-// The line that ACL LIST shows makes the same user.
+// The line of ACL LIST, read as rules, makes the same user.
 TEST(UserTest, ItsLineMakesTheSame) {
   const User user = Made({"on", ">secret", "~app:*", "+@limit", "-info", "+config|get"});
   EXPECT_EQ(user.Line(),

@@ -1,5 +1,5 @@
-// Goal: what people read of the commands is true. Method: docs/commands.md is compared with what
-// the table makes of itself today; syntax lines and flags with what they should be.
+// Goal: the documentation of commands is true. Method: docs/commands.md is compared with the page
+// that the table generates today; syntax lines and flags with expected text.
 #include "server/commands/command_docs.h"
 
 #include <fstream>

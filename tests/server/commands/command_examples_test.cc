@@ -1,6 +1,7 @@
-// Goal: the examples of the documentation show what happens. Method: each row's are typed in, in
-// order, on a fresh server whose clock stands still at a realistic time; the replies are compared
-// in the short form of the docs. Those of the commands that limit are in tests/commands/.
+// Goal: the examples of the documentation show what happens. Method: the examples of each row are
+// run in order on a fresh server, whose clock stands still at a realistic time; the replies are
+// compared in the short form of the docs. The examples of the limiting commands are tested in
+// tests/commands/.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ class CommandExamplesTest : public testing::TestWithParam<const CommandSpec*> {}
 
 TEST_P(CommandExamplesTest, ShowWhatHappens) {
   Conversation client;
-  // Not a whole number of any unit since the epoch.
+  // A time that is not a whole number of any unit since the epoch.
   client.server().clock.Advance(std::chrono::hours{4321} + Nanos{123'456'789});
   for (const Example& example : GetParam()->examples) {
     EXPECT_EQ(client.Show(example.command), example.reply) << example.command;

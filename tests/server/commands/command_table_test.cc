@@ -49,7 +49,7 @@ TEST(CommandTableTest, NamesAreUpperCaseWithAtMostOneBar) {
   }
 }
 
-// A container that is no command needs a second word, so its own row never runs.
+// A container that is not a command needs a second word, so its own row never runs.
 TEST(CommandTableTest, EveryRowThatCanRunHasAHandler) {
   for (const CommandSpec& spec : CommandTable()) {
     const bool pure_container = spec.Is(kContainer) && !spec.arity.Allows(1);
@@ -89,7 +89,7 @@ TEST(CommandTableTest, AritiesCountTheNamesAndFitTheKeys) {
   }
 }
 
-// What COMMAND says of the arity: how many words, or minus the least number.
+// The arity in COMMAND: the number of words, or minus the least number.
 TEST(CommandTableTest, ArityIsToldAsRedisTellsIt) {
   EXPECT_EQ(Exactly(2).redis(), 2);
   EXPECT_EQ(AtLeast(3).redis(), -3);
@@ -140,7 +140,7 @@ std::string Syntax(std::span<const Argument> arguments, const char* separator) {
   return syntax;
 }
 
-// COMMAND DOCS and the syntax line say the same.
+// The structured arguments of COMMAND DOCS and the syntax line agree.
 TEST(CommandTableTest, ArgumentsAreWellFormed) {
   for (const CommandSpec& spec : CommandTable()) {
     const std::vector<Argument> arguments = ArgumentsOf(spec);
@@ -202,7 +202,7 @@ TEST(CommandTableTest, SubcommandsFollowTheirContainer) {
             subcommands);
 }
 
-// The words "CLIENT" and "ID" are two: the name with which the table keeps the row is no command.
+// "CLIENT" and "ID" are two words: the name under which the table keeps their row is not a command.
 TEST(CommandTableTest, TheNameOfASubcommandsRowIsNoCommand) {
   for (const CommandSpec& spec : CommandTable()) {
     if (!IsSubcommand(spec)) continue;
@@ -214,17 +214,16 @@ TEST(CommandTableTest, TheNameOfASubcommandsRowIsNoCommand) {
   }
 }
 
-// Every row is executed by its name, and refuses a word less than it needs and a word more than it
-// takes.
+// Every row is called by its name, with one word less than it needs and one more than it takes.
 TEST(CommandTableTest, DispatchChecksTheArityOfEveryRow) {
   for (const CommandSpec& spec : CommandTable()) {
     std::vector<std::string> names = {Mixed(ContainerName(spec))};
     if (IsSubcommand(spec)) names.push_back(Mixed(SubcommandName(spec)));
     std::string refusal = "wrong number of arguments for '" + Lower(spec.name) + "' command\r\n";
-    // EXEC ends a transaction, however it is said.
+    // EXEC ends a transaction even if its arity is wrong.
     refusal.insert(0,
                    spec.name == "EXEC" ? "-EXECABORT Transaction discarded because of: " : "-ERR ");
-    // The words of a container behind its name are another row's.
+    // A word behind the name of a container selects another row.
     const std::size_t most =
         spec.Is(kContainer) ? names.size() : std::min<std::size_t>(spec.arity.max + 1, 8);
     for (std::size_t words = names.size(); words <= most; ++words) {

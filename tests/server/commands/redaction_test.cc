@@ -1,4 +1,5 @@
-// Goal: no password is shown to others, and everything else is. Method: each way to say one.
+// Goal: other clients see every argument except passwords. Method: each command that takes a
+// password, and some that do not.
 #include "server/commands/redaction.h"
 
 #include <string>
@@ -31,14 +32,14 @@ std::string Shown(const std::string& line) {
   return Shown(*FindRequested(views), words);
 }
 
-TEST(ShownWordsTest, WhatIsNoSecretIsShown) {
+TEST(ShownWordsTest, OtherWordsAreShown) {
   for (const char* line : {"PING auth", "RL.ALLOW AUTH 10/s", "HELLO 3 SETNAME me", "ACL WHOAMI",
                            "CLIENT SETNAME requirepass", "CONFIG GET requirepass"}) {
     EXPECT_EQ(Shown(line), line);
   }
 }
 
-TEST(ShownWordsTest, PasswordsAreNot) {
+TEST(ShownWordsTest, PasswordsAreHidden) {
   EXPECT_EQ(Shown("AUTH secret"), "AUTH (redacted)");
   EXPECT_EQ(Shown("auth me secret"), "auth (redacted) (redacted)");
   EXPECT_EQ(Shown("AUTH me secret more"), "AUTH (redacted) (redacted) (redacted)");
@@ -53,7 +54,7 @@ TEST(ShownWordsTest, PasswordsAreNot) {
   EXPECT_EQ(Shown("ACL DRYRUN default AUTH secret"), "ACL DRYRUN (redacted) (redacted) (redacted)");
 }
 
-TEST(ShownWordsTest, ValuesOfOptionsThatArePasswordsAreNot) {
+TEST(ShownWordsTest, ValuesOfOptionsThatArePasswordsAreHidden) {
   const CommandSpec config_set{
       .name = "CONFIG|SET", .arity = AtLeast(4), .flags = kAdmin, .group = {}, .summary = {}};
   EXPECT_EQ(Shown(config_set, {"CONFIG", "SET", "timeout", "5", "RequirePass", "secret", "port"}),

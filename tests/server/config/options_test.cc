@@ -1,6 +1,6 @@
-// Goal: every option can be set on the command line and in the file, is read back as it was set,
-// and what is wrong is named together with what would be right. Method: a row of the table below
-// for each row of the option table.
+// Goal: every option can be set on the command line and in the file, and is read back as it was
+// set; an error names the wrong value and what would be right. Method: a row of the table below for
+// each row of the option table.
 #include "server/config/options.h"
 
 #include <fstream>
@@ -181,7 +181,7 @@ TEST(OptionsTest, EveryRowHasExamples) {
   }
 }
 
-TEST(OptionsTest, NothingSaidMeansTheFallbacks) {
+TEST(OptionsTest, WithoutOptionsTheDefaultsHold) {
   const Options options = DefaultOptions();
   const auto line = Parse({});
   ASSERT_TRUE(line.ok());
@@ -345,7 +345,7 @@ TEST(OptionsTest, AValueInQuotesMayHaveAnyCharacterOfAComment) {
   EXPECT_EQ(line->options.users_file, "it's");
 }
 
-// No mistake: a comment names an option, and a list goes over lines.
+// A comment may name an option, and a list may go over several lines.
 TEST(OptionsTest, AFileMayHaveCommentsAndListsOverLines) {
   const ConfigFile file(
       "# port = 1\n"

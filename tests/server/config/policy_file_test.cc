@@ -1,5 +1,5 @@
-// Goal: a policy file is read as a whole or not at all, and one line says where it is wrong and
-// what would be right. Method: good files, and each kind of bad one with its line.
+// Goal: a policy file is read as a whole or not at all, and a one-line error says where it is wrong
+// and what would be right. Method: good files, and each kind of bad file with its line number.
 #include "server/config/policy_file.h"
 
 #include <string>
@@ -25,7 +25,7 @@ using testing::StartsWith;
 
 class PolicyFileTest : public testing::Test {
  protected:
-  // What a file says, in words: "free: 10/s 1000/h".
+  // The policies of a file as text: "free: 10/s 1000/h".
   std::vector<std::string> Read(std::string_view text) {
     const absl::StatusOr<PolicyFile> file = ReadPolicyFile(directory_.Write("p.toml", text));
     EXPECT_TRUE(file.ok()) << file.status();
@@ -38,7 +38,7 @@ class PolicyFileTest : public testing::Test {
     return said;
   }
 
-  // What is wrong with a file, without the beginning that is its path.
+  // The error for a file, without its path at the front.
   std::string ErrorOf(std::string_view text) {
     const std::string path = directory_.Write("p.toml", text);
     const absl::StatusOr<PolicyFile> file = ReadPolicyFile(path);
@@ -74,7 +74,7 @@ TEST_F(PolicyFileTest, GoodFiles) {
   EXPECT_THAT(Read("[policies]\n" + longest + " = \"10/s\""), ElementsAre(longest + ": 10/s"));
 }
 
-// A file without policies takes away all that the file had.
+// A file without policies removes all policies of the file before it.
 TEST_F(PolicyFileTest, EmptyFiles) {
   for (const char* text : {"", "\n", "# none yet\n", "[policies]\n", "policies = {}"}) {
     EXPECT_THAT(Read(text), IsEmpty()) << text;
@@ -101,7 +101,7 @@ TEST_F(PolicyFileTest, OnlyCommentsMayHaveOtherCharactersThanAscii) {
               StartsWith(":2: policy 'free': invalid limit '1/?\?': "));
 }
 
-TEST_F(PolicyFileTest, WhatIsNoPolicyIsTold) {
+TEST_F(PolicyFileTest, OtherKeysAreRefused) {
   const std::string one_table = ": a policy file has one table, [policies]";
   EXPECT_EQ(ErrorOf("[policies]\nfree = \"10/s\"\n\n[overrides]\nx = 1\n"),
             ":4: unexpected 'overrides'" + one_table);
@@ -139,7 +139,7 @@ TEST_F(PolicyFileTest, BadNamesAreTold) {
             ":3: policy name '" + long_name + "'" + must);
 }
 
-TEST_F(PolicyFileTest, TooMuchIsTold) {
+TEST_F(PolicyFileTest, AFileHasBounds) {
   std::string text = "[policies]\n";
   for (std::size_t i = 0; i < kPoliciesMax; ++i) text += "p" + std::to_string(i) + " = \"1/s\"\n";
   EXPECT_EQ(Read(text).size(), kPoliciesMax);
@@ -148,12 +148,12 @@ TEST_F(PolicyFileTest, TooMuchIsTold) {
             ": a policy file has at most 16777216 bytes");
 }
 
-// Nested deeper than any parser's stack.
+// Nesting that is deeper than any parser's stack.
 TEST_F(PolicyFileTest, DepthIsAnErrorToo) {
   EXPECT_THAT(ErrorOf("[policies]\nfree = " + std::string(100'000, '[')), StartsWith(":2: "));
 }
 
-TEST_F(PolicyFileTest, WhatCannotBeReadIsTold) {
+TEST_F(PolicyFileTest, UnreadableFilesAreRefused) {
   const auto error_of = [](const std::string& path) {
     const absl::Status status = ReadPolicyFile(path).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);

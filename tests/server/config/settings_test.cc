@@ -1,6 +1,6 @@
-// Goal: a reader of an option gets the value in force, and of two who change options neither undoes
-// what the other did. Method: changes by hand, a change of each row of the option table, and
-// threads that count together.
+// Goal: a reader of an option gets the value in force, and of two threads that change options
+// neither undoes the change of the other. Method: changes by hand, a change of each row of the
+// option table, and threads that count together.
 #include "server/config/settings.h"
 
 #include <optional>
@@ -32,7 +32,7 @@ TEST(SettingsTest, BeginsWithTheOptionsOfTheStart) {
   EXPECT_EQ(settings.All().max_clients, 7);
 }
 
-// The value that a reader of an option gets; nothing of one that cannot be read so.
+// The value that a reader of an option gets; unset for an option that has no such reader.
 std::optional<std::string> TextInForce(const Settings& settings, const OptionSpec& spec) {
   const auto text = [&](auto field) -> std::optional<std::string> {
     Options seen = DefaultOptions();
@@ -46,7 +46,7 @@ std::optional<std::string> TextInForce(const Settings& settings, const OptionSpe
   return std::visit(text, spec.field);
 }
 
-// Sets the option to a value that is not its default, and returns that.
+// Sets the option to a value other than its default; returns that value.
 std::string SetToAnother(const OptionSpec& spec, Options& options) {
   for (const char* const text : {"33", "33mb", "250ms", "true", "false", "warning", "serve", "none",
                                  "optional", "770", "127.0.0.2"}) {

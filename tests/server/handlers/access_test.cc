@@ -1,7 +1,7 @@
-// Goal: a wrong password costs time, a users file that is read again counts at each client's next
-// request, and ACL tells what weir adds. Method: conversations with a server that has users. What
-// rules mean is in user_test.cc, what Redis answers in tests/e2e/differential_commands.py, and who
-// may do what in tests/e2e/access_test.py.
+// Goal: a wrong password costs time, a reloaded users file applies to each client's next request,
+// and ACL reports weir's additions. Method: conversations with a server that has users. Rules are
+// tested in user_test.cc, Redis's answers in tests/e2e/differential_commands.py, and permissions in
+// tests/e2e/access_test.py.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -55,8 +55,8 @@ TEST_F(CmdAccessTest, AWrongPasswordHoldsTheClientUp) {
   EXPECT_EQ(client_->Receive(), std::string(kNoAuth) + "+OK\r\n+PONG\r\n");
 }
 
-// It sees nothing more, though it says nothing itself.
-TEST_F(CmdAccessTest, WhoMayNotMonitorAnyMoreIsClosed) {
+// The monitor gets no more lines, although it sends nothing itself.
+TEST_F(CmdAccessTest, AMonitorWithoutPermissionIsClosed) {
   Conversation admin(*server_);
   EXPECT_EQ(admin.Run("AUTH admin root"), kOk);
   for (const char* rules : {"", "user eye off >see ~* +@all\n", "user eye on >see ~* +ping\n"}) {
@@ -77,7 +77,7 @@ TEST_F(CmdAccessTest, WhoMayNotMonitorAnyMoreIsClosed) {
   }
 }
 
-TEST_F(CmdAccessTest, WhatIsNotAllowedAnyMoreIsAnErrorOfExec) {
+TEST_F(CmdAccessTest, ACommandForbiddenSinceItWasQueuedIsAnErrorOfExec) {
   Conversation admin(*server_);
   EXPECT_EQ(admin.Run("AUTH admin root"), kOk);
   EXPECT_EQ(Run("AUTH app secret"), kOk);
@@ -90,7 +90,7 @@ TEST_F(CmdAccessTest, WhatIsNotAllowedAnyMoreIsAnErrorOfExec) {
             "arguments\r\n+PONG\r\n");
 }
 
-TEST_F(CmdAccessTest, WhosePasswordIsNoneAnyMoreHasToLogInAgain) {
+TEST_F(CmdAccessTest, AClientWhosePasswordWasRemovedMustLogInAgain) {
   EXPECT_EQ(Run("AUTH admin root"), kOk);
   directory_.Write("users", "user admin on >root >other ~* +@all\n");
   EXPECT_EQ(Run("ACL LOAD"), kOk);
@@ -101,7 +101,7 @@ TEST_F(CmdAccessTest, WhosePasswordIsNoneAnyMoreHasToLogInAgain) {
   EXPECT_EQ(Run("AUTH admin other"), kOk);
 }
 
-TEST_F(CmdAccessTest, WhoGaveNoPasswordHasToWhenOneIsAskedFor) {
+TEST_F(CmdAccessTest, AClientWithoutPasswordMustLogInOnceOneIsRequired) {
   auto server = std::make_unique<TestServer>();
   const std::string path = directory_.Write("open", "user default on nopass ~* +@all\n");
   ASSERT_TRUE(server->services.access.Configure("", path).ok());
@@ -113,7 +113,7 @@ TEST_F(CmdAccessTest, WhoGaveNoPasswordHasToWhenOneIsAskedFor) {
   EXPECT_EQ(client.Run("AUTH secret"), kOk);
 }
 
-TEST_F(CmdAccessTest, AclSaysWhoThereIsAndWhatTheyMay) {
+TEST_F(CmdAccessTest, AclShowsUsersAndPermissions) {
   Run("AUTH admin root");
   EXPECT_EQ(client_->Show("ACL USERS"), "\"admin\" \"app\" \"default\" \"off\"");
   EXPECT_THAT(Run("ACL LIST"), HasSubstr(" ~app:* -@all +@limit\r\n"));
@@ -121,7 +121,7 @@ TEST_F(CmdAccessTest, AclSaysWhoThereIsAndWhatTheyMay) {
   EXPECT_THAT(Run("ACL CAT transaction"), StartsWith("*5\r\n$7\r\ndiscard\r\n"));
 }
 
-// The rows of ACL LOG but for the client: "count reason context object username age".
+// The rows of ACL LOG without the client: "count reason context object username age".
 std::vector<std::string> Refusals(Conversation& admin) {
   std::vector<std::string> rows;
   for (const RespValue& entry : admin.Ask("ACL LOG").elements) {
@@ -162,7 +162,7 @@ TEST_F(CmdAccessTest, RefusalsShowTheClientAsItWas) {
   EXPECT_THAT(entry.elements.at(13).text, HasSubstr(" cmd=rl.reset user=app "));
 }
 
-// What is refused by EXEC alone, since it was allowed when it was queued.
+// A command that was allowed when it was queued may be refused by EXEC.
 TEST_F(CmdAccessTest, RefusalsOfExecAreOfATransaction) {
   Conversation admin(*server_);
   admin.Run("AUTH admin root");

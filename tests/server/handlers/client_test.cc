@@ -1,6 +1,6 @@
-// Goal: CLIENT knows each connection by number and library, and lists them all; who is killed,
-// paused or waits for tokens is so at the right time. Method: several conversations with one
-// server, whose clock the test moves. What Redis answers, too, is in tests/e2e/differential_*.py.
+// Goal: CLIENT knows and lists each connection by number and library; KILL, PAUSE and UNBLOCK take
+// effect at the right time. Method: several conversations with one server, whose clock the test
+// moves. Redis's own answers are tested in tests/e2e/differential_*.py.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -62,7 +62,7 @@ class ClientListTest : public testing::Test {
     three_.Run("CLIENT SETNAME three");
   }
 
-  // The names in what CLIENT LIST answers, in order.
+  // The names in the reply of CLIENT LIST, in order.
   std::string Names(const std::string& line) {
     std::string names;
     const std::string text = one_.Ask(line).text;
@@ -108,7 +108,8 @@ TEST(ClientTest, HelpListsTheSubcommands) {
 
 // --- Others' connections ------------------------------------------------------------------------
 
-// Its connection may linger; no other client is closed for its memory.
+// A killed client's connection may linger; no other client is closed for the memory of the killed
+// one.
 TEST(ClientKillTest, AKilledClientHoldsNothing) {
   Conversation one;
   Conversation two(one.server());
@@ -150,7 +151,7 @@ TEST(ClientPauseTest, HoldsCommandsUpUntilItEnds) {
   EXPECT_EQ(client.Receive(), "+PONG\r\n");
 }
 
-TEST(ClientPauseTest, OfWritesHoldsUpOnlyThem) {
+TEST(ClientPauseTest, PauseOfWritesDelaysOnlyWrites) {
   Conversation client;
   Conversation operator_(client.server());
   EXPECT_EQ(operator_.Run("CLIENT PAUSE 300 WRITE"), "+OK\r\n");
@@ -163,7 +164,7 @@ TEST(ClientPauseTest, OfWritesHoldsUpOnlyThem) {
   EXPECT_EQ(client.Receive(), Five("1 0 0 3600000 0"));
 }
 
-TEST(ClientPauseTest, OfTwoTheStrongerHoldsUntilTheLaterEnd) {
+TEST(ClientPauseTest, OfTwoPausesTheStrongerLastsUntilTheLaterEnd) {
   Conversation client;
   Conversation operator_(client.server());
   operator_.Run("CLIENT PAUSE 100 ALL");
@@ -179,14 +180,14 @@ TEST(ClientPauseTest, WritesAreAlsoThoseOfSubcommands) {
   EXPECT_EQ(client.Run("RL.POLICY SET p 1/s"), "");
 }
 
-TEST(ClientPauseTest, WhoIsToEndItGetsIn) {
+TEST(ClientPauseTest, ItsEndIsAcceptedDuringIt) {
   Conversation client;
   client.Run("CLIENT PAUSE 300 ALL");
   EXPECT_EQ(client.Run("AUTH default x"), "+OK\r\n");
   EXPECT_EQ(client.Run("CLIENT ID"), ":1\r\n");
 }
 
-TEST(ClientPauseTest, WhatIsRefusedIsSoAtOnce) {
+TEST(ClientPauseTest, RefusedCommandsDoNotWait) {
   Conversation operator_;
   EXPECT_TRUE(operator_.server().services.access.Configure("hush", "").ok());
   operator_.Run("AUTH hush");
@@ -199,7 +200,7 @@ TEST(ClientPauseTest, WhatIsRefusedIsSoAtOnce) {
   EXPECT_EQ(client.Run("PING"), "");
 }
 
-TEST(ClientReplyTest, AWaitThatIsNotToBeAnsweredIsNot) {
+TEST(ClientReplyTest, AWaitIsNotAnsweredWhileRepliesAreOff) {
   Conversation client;
   client.Run("RL.ALLOW k 1/s");
   EXPECT_EQ(client.Send("CLIENT REPLY SKIP\r\nRL.WAIT k 1/s TIMEOUT 5000\r\nPING\r\n"), "");

@@ -1,6 +1,7 @@
-// Goal: COMMAND describes weir's own commands in the shapes of Redis 7, because clients route and
-// redis-cli hints by them. Method: exact bytes in both protocols for the rows that matter, and the
-// table for all. What it answers about Redis's commands is in tests/e2e/differential_commands.py.
+// Goal: COMMAND describes weir's own commands in the shapes of Redis 7, which clients use for
+// routing and redis-cli for hints. Method: exact bytes in both protocols for the important rows,
+// and checks of the whole table. Redis's own commands are tested in
+// tests/e2e/differential_commands.py.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ std::vector<std::string> Texts(const RespValue& value) {
   return texts;
 }
 
-// The value of a field of a map, which in RESP2 is an array of names and values.
+// The value of a field of a map; RESP2 has an array of names and values.
 const RespValue& Field(const RespValue& map, std::string_view name) {
   static const RespValue kNone;
   for (std::size_t i = 0; i + 1 < map.elements.size(); i += 2) {
@@ -81,7 +82,7 @@ TEST(CommandInfoTest, SubcommandsAreRowsInsideTheirContainer) {
             "slow\r\n*0\r\n*0\r\n*0\r\n"
             "*10\r\n$11\r\nmodule|list\r\n:2\r\n*2\r\n+admin\r\n+loading\r\n:0\r\n:0\r\n:0\r\n"
             "*3\r\n+@admin\r\n+@dangerous\r\n+@slow\r\n*0\r\n*0\r\n*0\r\n");
-  // In RESP3 some subcommands are an array, none are an empty set.
+  // In RESP3 the subcommands of a container are an array; no subcommands are an empty set.
   client.Run("HELLO 3");
   const RespValue module = client.Ask("COMMAND INFO module").elements[0];
   EXPECT_EQ(module.elements[9].type, '*');
@@ -144,8 +145,8 @@ TEST(CommandGetKeysTest, FindsTheKeysOfEveryGroup) {
   EXPECT_THAT(keys("RL.ALLOW \"\" 1/s AND \"a b\" 1/s"), ElementsAre("", "a b"));
 }
 
-// A request that is bad anyway may be cut off anywhere.
-TEST(CommandGetKeysTest, ReadsNoWordThatIsNotThere) {
+// An invalid request may end anywhere.
+TEST(CommandGetKeysTest, ReadsNothingPastTheLastWord) {
   Conversation client;
   EXPECT_THAT(Texts(client.Ask("COMMAND GETKEYS RL.ALLOW k AND")), ElementsAre("k"));
   EXPECT_THAT(Texts(client.Ask("COMMAND GETKEYS RL.ALLOW k 1/s AND")), ElementsAre("k"));
@@ -224,7 +225,7 @@ TEST(CommandDocsCommandTest, AloneDocumentsEveryRow) {
   }
 }
 
-TEST(CommandGetKeysAndFlagsTest, SaysWhatBecomesOfEachKey) {
+TEST(CommandGetKeysAndFlagsTest, ShowsTheAccessFlagsOfEachKey) {
   Conversation client;
   EXPECT_EQ(client.Run("COMMAND GETKEYSANDFLAGS rl.allow a 1/s AND b 1/s"),
             "*2\r\n*2\r\n$1\r\na\r\n*3\r\n+RW\r\n+access\r\n+update\r\n"

@@ -1,6 +1,6 @@
-// Goal: tools read weir's options by their own names and by Redis's; what is changed is changed for
-// all clients at once, all of it or nothing, and nothing else can be. Method: conversations. What
-// Redis answers, too, is in tests/e2e/differential_commands.py.
+// Goal: tools read weir's options under weir's names and Redis's; a change of live options takes
+// effect for all clients at once, all of it or nothing; other options cannot be changed. Method:
+// conversations. Redis's own answers are tested in tests/e2e/differential_commands.py.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -28,7 +28,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-TEST(ConfigGetTest, WhatEveryToolAsksFor) {
+TEST(ConfigGetTest, AnswersTheOptionsThatToolsAskFor) {
   Options options = DefaultOptions();
   options.port = 1234;
   options.max_clients = 77;
@@ -45,7 +45,7 @@ TEST(ConfigGetTest, WhatEveryToolAsksFor) {
   }
 }
 
-// As INFO says it, and with the bound of now.
+// The policy matches INFO and the bound in force.
 TEST(ConfigGetTest, ThePolicyOfMemoryIsThatOfItsBound) {
   Conversation client;
   EXPECT_EQ(client.Run("CONFIG SET maxmemory 100mb"), kOk);
@@ -55,7 +55,7 @@ TEST(ConfigGetTest, ThePolicyOfMemoryIsThatOfItsBound) {
               HasSubstr("can't set immutable config"));
 }
 
-// A number of seconds, as Redis has it, and 0 is never.
+// The timeout is a number of seconds as in Redis, and 0 means never.
 TEST(ConfigGetTest, TheTimeoutIsInSeconds) {
   for (const auto& [timeout, seconds] : {std::pair(300'000, "300"), std::pair(1, "1")}) {
     Options options = DefaultOptions();
@@ -66,7 +66,7 @@ TEST(ConfigGetTest, TheTimeoutIsInSeconds) {
   }
 }
 
-// Not the 0 that asked for any free one.
+// Not the 0 of the option, which asks for any free port.
 TEST(ConfigGetTest, ThePortIsTheOneInUse) {
   Options options = DefaultOptions();
   options.port = 0;
@@ -93,7 +93,7 @@ TEST(ConfigGetTest, PatternsMatchInAnyCaseAndEachSettingOnce) {
               testing::UnorderedElementsAre("save", "maxclients"));
 }
 
-// A 64 KiB pattern that is all stars and sets is not even tried.
+// A pattern of 64 KiB, all stars and sets, is refused without being tried.
 TEST(ConfigGetTest, NoPatternIsTooMuch) {
   Conversation client;
   std::string stars;
@@ -144,7 +144,7 @@ TEST(ConfigSetTest, ALowerBoundOnClientsHoldsAtOnce) {
   EXPECT_TRUE(large->killed);
 }
 
-TEST(ConfigSetTest, WhatMayChangeIsReadBackAsItWasSet) {
+TEST(ConfigSetTest, LiveOptionsAreReadBackAsTheyWereSet) {
   for (const auto& [name, value, redis_name, redis_value] : kChanges) {
     Conversation client;
     EXPECT_EQ(client.Call({"CONFIG", "SET", std::string(name), std::string(value)}), kOk) << name;
@@ -158,8 +158,8 @@ TEST(ConfigSetTest, WhatMayChangeIsReadBackAsItWasSet) {
   }
 }
 
-// The list is written out on purpose: nothing that writes a file, and no path, address, password or
-// certificate.
+// The list is written out on purpose: no option that writes a file, and no path, address, password
+// or certificate.
 TEST(ConfigSetTest, NothingElseMayChange) {
   Conversation client;
   for (const OptionSpec& spec : OptionTable()) {
@@ -226,7 +226,7 @@ TEST(ConfigSetTest, ATimeoutIsInSecondsOrHasAUnit) {
   }
 }
 
-TEST(ConfigSetTest, RedissLevelsAreOurs) {
+TEST(ConfigSetTest, LogLevelsOfRedisAreAccepted) {
   Conversation client;
   const std::vector<std::array<const char*, 3>> levels = {{"debug", "debug", "debug"},
                                                           {"verbose", "info", "notice"},
@@ -240,7 +240,8 @@ TEST(ConfigSetTest, RedissLevelsAreOurs) {
   }
 }
 
-// An operator's changes are in the log, with who has made them; what stays as it is is no change.
+// The log names each change of an operator, and the client that made it. Setting the same value
+// again is not a change.
 TEST(ConfigSetTest, ChangesAreLogged) {
   testing::internal::CaptureStderr();
   ConfigureLog(LogLevel::kInfo);

@@ -1,6 +1,6 @@
-// Goal: HELLO says who answers, which version of Redis it is like, and which connection it is.
-// Method: exact bytes in both protocols. All else that opens, names and closes a connection is as
-// in Redis: tests/e2e/differential_commands.py.
+// Goal: HELLO names the server, the version of Redis that it is like, and the number of the
+// connection. Method: exact bytes in both protocols. Everything else about connections is as in
+// Redis: tests/e2e/differential_commands.py.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Goal: INFO is spelled as tools for Redis parse it, and true. Method: the text is taken apart
-// strictly; after known events the fields have known values. Which fields of Redis's are there is
-// in tests/e2e/differential_commands.py.
+// Goal: INFO has the format that tools for Redis parse, and its values are true. Method: the text
+// is parsed strictly; after known events the fields have known values. The presence of Redis's
+// fields is tested in tests/e2e/differential_commands.py.
 #include "server/handlers/info.h"
 
 #include <algorithm>
@@ -36,13 +36,13 @@ bool IsFieldName(std::string_view name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
-// Those of the sections that Redis names for a command or an error.
+// Fields of sections that Redis names after a command or an error.
 bool IsNamedField(std::string_view name) {
   return name.starts_with("cmdstat_") || name.starts_with("latency_percentiles_usec_") ||
          name.starts_with("errorstat_");
 }
 
-// Sections are "# Name", a field a line, CRLF behind each, an empty line between sections.
+// A section is "# Name" and a field on each line, CRLF at each end, an empty line between sections.
 Info Parse(std::string_view text) {
   Info info;
   bool begins_section = true;
@@ -77,7 +77,7 @@ Info InfoOf(Conversation& client, const std::string& sections = "") {
   return Parse(client.Ask("INFO " + sections).text);
 }
 
-// Every row of the tables is a line of its section, and no line has no row.
+// Every row of the tables is a line of its section, and every line has a row.
 void ExpectEveryRow(Conversation& client) {
   std::size_t fields = 0;
   for (const InfoSection& section : InfoSections()) {
@@ -108,7 +108,7 @@ TEST(InfoTest, EveryRowIsAField) {
   EXPECT_FALSE(InfoOf(client).fields.contains("loaded_buckets"));
 }
 
-// Where the state is kept, there are more.
+// With a data directory there are more fields.
 TEST(InfoTest, EveryRowIsAFieldWhileStateIsLoadedAndAfter) {
   const TemporaryDirectory directory;
   Options options = DefaultOptions();
@@ -157,8 +157,8 @@ TEST(InfoTest, ConstantsAreWhatTheyMustBe) {
   EXPECT_EQ(info.fields["run_id"], client.server().services.run_id);
 }
 
-// Goal: the counts of commands, times and errors are what happened. Method: on a clock on which
-// each command takes 1.5 ms, count by hand.
+// Goal: the counts of commands, times and errors match what happened. Method: events counted by
+// hand, with a clock on which each command takes 1.5 ms.
 TEST(InfoTest, CountsCallsFailuresRejectionsAndTimes) {
   Conversation client;
   client.server().clock.set_lap(std::chrono::microseconds{1500});
@@ -189,7 +189,8 @@ TEST(InfoTest, CountsCallsFailuresRejectionsAndTimes) {
           Pair("latency_percentiles_usec_rl.allow", "p50=1572.863,p99=1572.863,p99.9=1572.863")));
 }
 
-// As in Redis: each of its commands counts, it counts for itself, and its time is that of all.
+// As in Redis: each command of a transaction counts, EXEC counts, and EXEC's time is that of all of
+// them.
 TEST(InfoTest, CountsTheCommandsOfATransaction) {
   Conversation client;
   client.server().clock.set_lap(std::chrono::microseconds{1000});
@@ -203,7 +204,7 @@ TEST(InfoTest, CountsTheCommandsOfATransaction) {
             "calls=1,usec=4000,usec_per_call=4000.00,rejected_calls=0,failed_calls=0");
 }
 
-// The error that EXEC puts in the place of a long reply counts as no failure.
+// The error that EXEC puts in place of a long reply is not counted as a failure.
 TEST(InfoTest, RepliesThatAreTooLongAreNoFailures) {
   Conversation client;
   std::string policy = "RL.POLICY SET long";
@@ -217,7 +218,8 @@ TEST(InfoTest, RepliesThatAreTooLongAreNoFailures) {
   EXPECT_THAT(info.fields["cmdstat_exec"], testing::EndsWith("failed_calls=0"));
 }
 
-// Of the last whole second: nothing ticks, so it is exact on a clock that a test moves.
+// Rates are of the last whole second; no thread samples them, so they are exact on a clock that the
+// test moves.
 TEST(InfoTest, TellsTheRatesOfTheLastSecond) {
   Conversation client;
   client.Send("PING\r\nPING\r\nPING\r\n");
@@ -230,7 +232,7 @@ TEST(InfoTest, TellsTheRatesOfTheLastSecond) {
   EXPECT_EQ(InfoOf(client, "stats").fields["instantaneous_ops_per_sec"], "0");
 }
 
-// A restarted server is another one to a Sentinel.
+// Sentinel recognises a restarted server by its run id.
 TEST(InfoTest, EveryServerHasItsOwnRunId) {
   TestServer one;
   TestServer two;
@@ -248,7 +250,7 @@ TEST(InfoTest, CountsConnections) {
   EXPECT_EQ(info.fields["rejected_connections"], "2");
 }
 
-// Errors are commands, too; a broken request is none. All workers count.
+// Errors count as commands; a broken request does not. All workers count.
 TEST(InfoTest, CountsCommandsErrorsAndDecisions) {
   Conversation client;
   Worker second(client.server().services);
@@ -300,7 +302,7 @@ TEST(InfoTest, CountsBucketsAndSweeping) {
   EXPECT_EQ(info.fields["sweeper_laps"], "1");
 }
 
-// Nothing is swept where clients bring the time, but what is full is gone.
+// Under explicit time nothing is swept, but full buckets still do not count.
 TEST(InfoTest, TheKeyspaceIsDbsizesUnderExplicitTime) {
   Conversation client(TestServer::WithExplicitTime());
   client.Run("RL.ALLOW a 10/s 1/h AND b 10/s AT 1000000000");

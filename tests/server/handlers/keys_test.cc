@@ -1,4 +1,4 @@
-// Goal: the commands of Redis on keys tell the truth about buckets: a key exists while one of its
+// Goal: Redis's commands on keys tell the truth about buckets: a key exists while one of its
 // buckets is not full. Method: conversations in which buckets fill up nanosecond by nanosecond.
 #include <chrono>
 #include <string>
@@ -20,7 +20,7 @@ class CmdKeysTest : public testing::Test {
   Conversation client_;
 };
 
-// Milliseconds and seconds are rounded up; what is full is gone, swept or not.
+// Milliseconds and seconds are rounded up. A full bucket is gone, swept or not.
 TEST_F(CmdKeysTest, AKeyExistsUntilItsLastBucketIsFull) {
   client_.Run("RL.ALLOW k 10/s 1000/h");  // 100 ms and 3.6 s
   EXPECT_EQ(client_.Run("PTTL k"), ":3600\r\n");

@@ -1,5 +1,5 @@
-// Goal: LATENCY tells when commands were slow, and how long they usually take. Method: a clock on
-// which every command takes as long as the test says.
+// Goal: LATENCY reports when commands were slow, and how long they usually take. Method: a clock on
+// which every command takes a time that the test sets.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ class LatencyTest : public testing::Test {
   Conversation client_{ServerWithThreshold(100)};
 };
 
-TEST_F(LatencyTest, NotesWhatTookTheThreshold) {
+TEST_F(LatencyTest, RecordsCommandsThatTookTheThreshold) {
   RunSlowly("PING", milliseconds{99});
   EXPECT_EQ(client_.Run("LATENCY LATEST"), "*0\r\n");
   RunSlowly("PING", milliseconds{150});

@@ -1,5 +1,5 @@
-// Goal: what RL.ALLOW and its kin mean to the rest of the server: its count of limits, its keys,
-// its errors. Method: conversations at one instant. What they answer, on every host, is in
+// Goal: RL.ALLOW and related commands in the rest of the server: its registry of limits, its keys,
+// its errors. Method: conversations at one instant. Their answers, on every host, are tested in
 // tests/commands/.
 #include <chrono>
 #include <memory>
@@ -21,8 +21,8 @@ std::string At(Instant instant) {
   return " AT " + std::to_string(instant.time_since_epoch().count());
 }
 
-// Every distinct limit with buckets takes an entry; where there is no room, that is an error and
-// nothing is charged.
+// Every distinct limit with buckets takes an entry of the registry; if it is full, the request is
+// an error and charges nothing.
 TEST(RlAllowTest, TooManyDistinctLimitsIsAnError) {
   Conversation client(std::make_unique<TestServer>(
       DefaultOptions(), LimiterOptions{.secret = TestServer::kSecret, .limits_max = 2}));
@@ -34,8 +34,8 @@ TEST(RlAllowTest, TooManyDistinctLimitsIsAnError) {
   EXPECT_EQ(client.Run("RL.ALLOW a 3/s COST 4"), Five("0 3 -1 0 0"));  // A denial needs no room.
 }
 
-// Goal: one user's flood of limits keeps no other from new ones, nor policies and CL.THROTTLE.
-// Method: a registry of 100, and users who have only their own keys.
+// Goal: one user's flood of limits does not keep other users, policies and CL.THROTTLE from new
+// limits. Method: a registry of 100 limits, and users who have only their own keys.
 TEST(RlAllowTest, AFloodOfLimitsByOneUserRefusesNoOther) {
   const TemporaryDirectory directory;
   const std::string users = directory.Write("users",
@@ -66,7 +66,7 @@ TEST(RlAllowTest, AFloodOfLimitsByOneUserRefusesNoOther) {
   EXPECT_EQ(ask(app, "app:x", 11).substr(0, 4), "*5\r\n") << "an idle limit is taken back at once";
 }
 
-// What looks at keys goes by the latest time that a request brought; before the first, by the
+// Commands that look at keys use the latest time that a request supplied; before the first one, the
 // clock.
 TEST(ExplicitTimeTest, KeysGoByTheLatestTime) {
   Conversation client(TestServer::WithExplicitTime());
@@ -89,7 +89,7 @@ TEST(ExplicitTimeTest, KeysGoByTheLatestTime) {
   EXPECT_EQ(client.Run("DEL k"), ":0\r\n");
 }
 
-// However much a client sends, an error is a line that fits a terminal and a log.
+// For any input, an error is a line that fits a terminal and a log.
 TEST(ErrorsTest, AreBounded) {
   Conversation client;
   const std::string huge(60'000, 'x');

@@ -1,4 +1,4 @@
-// Goal: the figures of MEMORY are of this process and of the buckets that are there.
+// Goal: the figures of MEMORY describe this process and the stored buckets.
 #include <map>
 #include <string>
 

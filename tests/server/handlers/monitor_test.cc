@@ -1,7 +1,7 @@
-// Goal: a monitor sees each command when it is executed, as long as it monitors, and other clients
-// see none. Method: two clients of a server without sockets; the monitor's session is executed
-// again, as its connection does when it is woken up. Which commands it sees, and how they are
-// written, is in tests/e2e/differential_sessions.py.
+// Goal: a monitor sees each command when it is executed, as long as it monitors; other clients see
+// none. Method: two clients of a server without sockets. The test executes the monitor's session
+// again, as its connection does when it is woken up. Which commands a monitor sees, and in which
+// form, is tested in tests/e2e/differential_sessions.py.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -68,7 +68,8 @@ TEST_F(MonitorTest, EndsWithResetOrTheClient) {
   EXPECT_FALSE(server_.services.observers.monitors.any());
 }
 
-// A monitor sees what all users do, so the user that it becomes must be one who may.
+// A monitor sees the commands of all users, so a monitor that logs in as another user needs that
+// user's permission.
 TEST_F(MonitorTest, EndsWhenTheClientBecomesAUserWhoMayNot) {
   const TemporaryDirectory directory;
   const std::string users = directory.Write("users",
@@ -84,8 +85,8 @@ TEST_F(MonitorTest, EndsWhenTheClientBecomesAUserWhoMayNot) {
   EXPECT_FALSE(server_.services.observers.monitors.any());
 }
 
-// Its connection may stay a while, until the client has read the last reply.
-TEST_F(MonitorTest, EndsWithQuitAndWithWhatIsNoRequest) {
+// The monitor's connection may stay a while, until the client has read the last reply.
+TEST_F(MonitorTest, EndsWithQuitAndWithABrokenRequest) {
   Conversation another(server_);
   another.Run("MONITOR");
   EXPECT_EQ(monitor_.Run("QUIT"), "+OK\r\n");
@@ -104,7 +105,7 @@ TEST_F(MonitorTest, SeesNothingWhileItWantsNoReplies) {
   EXPECT_THAT(monitor_.Receive(), testing::EndsWith(LineOf("\"ECHO\" \"x\"")));
 }
 
-// Who waits for tokens sees what others do meanwhile.
+// A monitor that waits for tokens sees the commands of others during its wait.
 TEST_F(MonitorTest, SeesCommandsWhileItWaits) {
   monitor_.Run("RL.ALLOW k 1/h");
   monitor_.Receive();

@@ -1,6 +1,6 @@
-// Goal: what RL.POLICY is to the rest of the server: to all threads, to the keys, to the turns of a
-// session, and with a policy file. Method: conversations at one instant, on servers of one worker
-// or two. What it answers, on every host, is in tests/commands/policy_test.cc.
+// Goal: RL.POLICY in the rest of the server: all threads, the keys, the turns of a session, and a
+// policy file. Method: conversations at one instant, on servers of one worker or two. Its answers,
+// on every host, are tested in tests/commands/policy_test.cc.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,13 +21,13 @@ using testing::StartsWith;
 class CmdPolicyTest : public testing::Test {
  protected:
   std::string Run(std::string_view line) { return client_.Run(line); }
-  // "RL.POLICY <line>", which has to be fine.
+  // Runs "RL.POLICY <line>", which must succeed.
   void Policy(const std::string& line) { EXPECT_EQ(Run("RL.POLICY " + line), kOk) << line; }
 
   Conversation client_;
 };
 
-// PTTL and EXISTS go by the numbers of today, as RL.INSPECT does.
+// PTTL and EXISTS use the present numbers, as RL.INSPECT does.
 TEST_F(CmdPolicyTest, ALoweredPolicyIsFullWhenItsNewNumbersSaySo) {
   Policy("SET p 1000/h 100/h");
   Run("RL.ALLOW k @p COST 100");
@@ -40,7 +40,7 @@ TEST_F(CmdPolicyTest, ALoweredPolicyIsFullWhenItsNewNumbersSaySo) {
   EXPECT_EQ(Run("EXISTS k"), ":0\r\n");
 }
 
-// Of its buckets those that it shows.
+// A key lasts as long as the buckets that RL.INSPECT shows.
 TEST_F(CmdPolicyTest, AKeyLastsAsLongAsItsPresentLimitsSay) {
   Policy("SET p 10/s 5/m,fixed");
   Run("RL.ALLOW k @p 10/s");
@@ -49,7 +49,7 @@ TEST_F(CmdPolicyTest, AKeyLastsAsLongAsItsPresentLimitsSay) {
   EXPECT_EQ(Run("PTTL k"), ":100\r\n");
 }
 
-// A position that has no buckets any more, or another algorithm's, shows none of its old ones.
+// A position that has no buckets now, or another algorithm's, shows none of its old ones.
 TEST_F(CmdPolicyTest, DelCountsTheKeysThatExist) {
   for (const char* now : {"unlimited", "5/h,fixed"}) {
     Policy("SET p 5/h");
@@ -80,7 +80,7 @@ TEST_F(CmdPolicyTest, AChangeIsInForceForTheNextRequestOfEveryWorker) {
   ExpectChangesAreInForce(client_, other);
 }
 
-// What visits much is much of a turn's work.
+// A command that visits many slots counts as much work of a turn.
 TEST_F(CmdPolicyTest, LongCommandsAreMoreWork) {
   for (int i = 0; i < 500; ++i) Policy("SET p" + std::to_string(i) + " 10/s");
   const auto turns_of = [this](const std::string& requests) {
@@ -96,7 +96,7 @@ TEST_F(CmdPolicyTest, LongCommandsAreMoreWork) {
 
 // --- The file -----------------------------------------------------------------------------------
 
-TEST(PolicyFileTest, ReloadReadsItAnew) {
+TEST(PolicyFileTest, ReloadReadsItAgain) {
   const TemporaryDirectory directory;
   Options options = DefaultOptions();
   options.policies = directory.Write("p.toml", "[policies]\na = \"10/s\"\nb = \"10/s\"\n");
@@ -125,7 +125,7 @@ TEST(PolicyFileTest, ReloadReadsItAnew) {
   EXPECT_EQ(client.Show("RL.INSPECT k"), "[\"@a#0\" 100 1000]\n[\"@b#0\" 0 1000]");
 }
 
-TEST(PolicyFileTest, NothingIsDeletedByAbsence) {
+TEST(PolicyFileTest, PoliciesMissingFromTheFileAreRetired) {
   const TemporaryDirectory directory;
   Options options = DefaultOptions();
   const std::string both = "[policies]\nfree = \"10/h\"\npaid = \"100/h\"\n";

@@ -1,5 +1,5 @@
-// Goal: what tools ask about a server's time and end is answered as Redis answers it.
-// Method: conversations.
+// Goal: commands about a server's time and shutdown are answered as in Redis. Method:
+// conversations.
 #include <chrono>
 #include <string>
 
@@ -31,8 +31,8 @@ class ShutdownTest : public testing::Test {
   bool saves_ = true;
 };
 
-// As with Redis there is no reply: the connection ends. What was asked before is answered, what
-// comes after is not.
+// As in Redis there is no reply: the connection ends. Earlier requests are answered, later ones are
+// not.
 TEST_F(ShutdownTest, AsksOnceAndSaysNothing) {
   EXPECT_EQ(client_.Send("PING\r\nSHUTDOWN\r\nPING\r\nSHUTDOWN\r\n"), "+PONG\r\n");
   EXPECT_TRUE(client_.closed());

@@ -1,5 +1,5 @@
-// Goal: SLOWLOG has the commands that took long, and none of the secrets in them. Method: a clock
-// on which every command takes as long as the test says.
+// Goal: SLOWLOG has the slow commands, without the secrets in them. Method: a clock on which every
+// command takes a time that the test sets.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::Not;
 
 class SlowlogTest : public testing::Test {
  protected:
-  // Only these are slow, and nothing that looks at the log.
+  // Runs a command that takes `lap`; other commands take no time.
   std::string RunSlowly(std::string_view line, Nanos lap = milliseconds{12}) {
     client_.server().clock.set_lap(lap);
     std::string reply = client_.Run(line);
@@ -27,7 +27,7 @@ class SlowlogTest : public testing::Test {
   Conversation client_;
 };
 
-TEST_F(SlowlogTest, HasWhatTookTenMilliseconds) {
+TEST_F(SlowlogTest, HasCommandsThatTookTenMilliseconds) {
   RunSlowly("PING quick", milliseconds{10} - Nanos{1});
   RunSlowly("PING slow", milliseconds{10});
   client_.Run("CLIENT SETNAME me");
@@ -42,7 +42,7 @@ TEST_F(SlowlogTest, HasWhatTookTenMilliseconds) {
             " \"127.0.0.1:50000\" \"\"]");
 }
 
-TEST_F(SlowlogTest, GivesTenOrSoManyOrAll) {
+TEST_F(SlowlogTest, GivesTenOrTheGivenNumberOrAll) {
   for (int i = 0; i < 12; ++i) RunSlowly("PING");
   EXPECT_EQ(client_.Ask("SLOWLOG GET").elements.size(), 10U);
   EXPECT_EQ(client_.Ask("SLOWLOG GET 3").elements.size(), 3U);
@@ -60,7 +60,7 @@ TEST_F(SlowlogTest, NoPasswordGetsIntoIt) {
   EXPECT_THAT(log, HasSubstr("$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$10\r\n(redacted)\r\n"));
 }
 
-// A client that waits for tokens is not slow: only what it takes to reserve them counts.
+// A client that waits for tokens is not slow: only the time that reserving them takes counts.
 TEST_F(SlowlogTest, WaitingIsNotSlow) {
   client_.Run("RL.ALLOW k 1/s");
   EXPECT_EQ(client_.Run("RL.WAIT k 1/s TIMEOUT 5000"), "");
@@ -69,7 +69,7 @@ TEST_F(SlowlogTest, WaitingIsNotSlow) {
   EXPECT_EQ(client_.Run("SLOWLOG LEN"), ":0\r\n");
 }
 
-// However many entries there may be, the reply is one that a client can take.
+// For any number of entries, the reply has a size that a client accepts.
 TEST(SlowlogOptionsTest, ALongLogIsAnsweredAsFarAsAReplyHasRoom) {
   Options options = DefaultOptions();
   options.slowlog_log_slower_than = 0;

@@ -1,5 +1,6 @@
-// Goal: RL.STATS and RL.TOP add up what all threads of the server counted. Method: conversations,
-// and counters that the test moves itself. What is counted is in tests/commands/stats_test.cc.
+// Goal: RL.STATS and RL.TOP add up the counts of all threads of the server. Method: conversations,
+// and counters that the test changes directly. The counting is tested in
+// tests/commands/stats_test.cc.
 #include <memory>
 #include <string>
 
@@ -14,8 +15,8 @@
 namespace weir {
 namespace {
 
-// As when the server is about to stop.
-TEST(CmdStatsTest, WhoIsSentAwayCountsForNothing) {
+// Ends the wait as a server that is about to stop does.
+TEST(CmdStatsTest, AWaitEndedByAStopCountsForNothing) {
   Conversation client;
   client.Run("RL.ALLOW k 2/s COST 2");
   client.Run("RL.WAIT k 2/s TIMEOUT 1000");
@@ -39,7 +40,7 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   EXPECT_EQ(client.Show("RL.TOP 1"), "[[\"a\" 6 0]]");
 }
 
-// However many limits are made up, so many names are counted, and the rest together.
+// For any number of limits a bounded number of names is counted; the rest is counted together.
 TEST(CmdStatsTest, NamesAreBounded) {
   LimitCounterTable stats;
   for (std::size_t i = 0; i < 2 * kCountedLimitsMax; ++i) {
@@ -57,8 +58,8 @@ TEST(CmdStatsTest, NamesAreBounded) {
   EXPECT_EQ(denied, 2 * kCountedLimitsMax);
 }
 
-// Goal: names that were counted once do not keep others from being counted. Method: all places of
-// two threads, taken by one client's labels; both count again after a reset.
+// Goal: names that were counted once do not keep other names from being counted. Method: one
+// client's labels take all places of two threads; both threads count new names after a reset.
 TEST(CmdStatsTest, AResetGivesAllPlacesBack) {
   auto server = std::make_unique<TestServer>();
   Worker second(server->services);
@@ -82,7 +83,7 @@ TEST(CmdStatsTest, AResetGivesAllPlacesBack) {
   EXPECT_EQ(StatsText(two), "(total) 4 0 0 0;77/s 2 0 0 0;@free#0 1 0 0 0;cl.throttle 1 0 0 0;");
 }
 
-// Whatever else is counted, and also after a reset.
+// CL.THROTTLE is counted whatever else is, and also after a reset.
 TEST(CmdStatsTest, ThrottlesHaveAPlaceOfTheirOwn) {
   Conversation client;
   for (int round = 0; round < 2; ++round) {

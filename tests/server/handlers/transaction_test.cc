@@ -1,7 +1,7 @@
-// Goal: a transaction is bounded, and no other client comes between its commands. Method:
-// conversations; the clock stands still unless moved. What Redis answers, too, is in
-// tests/e2e/differential_sessions.py, and what RL commands answer between MULTI and EXEC, on every
-// host, in tests/commands/transaction_test.cc.
+// Goal: a transaction is bounded, and no other client's command runs between its commands. Method:
+// conversations; the clock stands still unless moved. Redis's own answers are tested in
+// tests/e2e/differential_sessions.py; the RL commands between MULTI and EXEC, on every host, in
+// tests/commands/transaction_test.cc.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -56,7 +56,8 @@ TEST_F(CmdTransactionTest, ATooLargeOneAborts) {
   EXPECT_EQ(Exec(), kAborted);
 }
 
-// However long the replies would be: what was done is told in the place of what is too long.
+// However long the replies would be: a reply that is too long is replaced by an error that says
+// what was done.
 TEST_F(CmdTransactionTest, RepliesAreBounded) {
   client_.Run("RL.POLICY SET long" + SixtyFourLimits());
   Multi();
@@ -73,7 +74,7 @@ TEST_F(CmdTransactionTest, RepliesAreBounded) {
   EXPECT_EQ(other_.Run("EXISTS k"), ":1\r\n") << "it was done";
 }
 
-// As many decisions as a queue has room for, each with what every limit says.
+// The most decisions that a queue can hold, each with the rows of every limit.
 TEST_F(CmdTransactionTest, NoDecisionIsTooLongToBeTold) {
   const std::string limits = SixtyFourLimits();
   Multi();
@@ -88,9 +89,9 @@ TEST_F(CmdTransactionTest, NoDecisionIsTooLongToBeTold) {
   EXPECT_THAT(Exec(), testing::Not(testing::HasSubstr("too long")));
 }
 
-// What is about several keys, or about all, is one thing to a transaction of others, and a policy
-// is the same from its begin to its end.
-TEST_F(CmdTransactionTest, NobodyComesHalfwayBetween) {
+// A command about several keys, or about all keys, is atomic to a transaction of another client,
+// and a policy stays the same from a transaction's begin to its end.
+TEST_F(CmdTransactionTest, NoOtherClientComesBetween) {
   TestServer& server = client_.server();
   Worker second(server.services);
   const std::vector<std::vector<std::string>> disturbances = {
@@ -134,7 +135,7 @@ TEST_F(CmdTransactionTest, NobodyComesHalfwayBetween) {
   }
 }
 
-// The list is about keys that the transaction does not name.
+// The list of overrides contains keys that the transaction does not name.
 TEST_F(CmdTransactionTest, NoOverrideComesBetweenTwoListsOfThem) {
   TestServer& server = client_.server();
   Worker second(server.services);

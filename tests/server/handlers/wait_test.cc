@@ -1,5 +1,5 @@
-// Goal: what a waiting client is to the rest of the server: its turns, its end and its counters.
-// Method: conversations. What RL.WAIT answers, on every host, is in tests/commands/wait_test.cc.
+// Goal: a waiting client in the rest of the server: its turns, its end and its counters. Method:
+// conversations. The answers of RL.WAIT, on every host, are tested in tests/commands/wait_test.cc.
 #include <chrono>
 #include <string>
 
@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A connection may come too early; nothing is consumed then, and nothing executed.
+// A connection may execute its session too early; nothing is consumed then, and nothing runs.
 TEST(CmdWaitTest, AnEarlyTurnWaitsOn) {
   Conversation client;
   client.Run("RL.ALLOW k 10/s COST 10");
@@ -35,11 +35,11 @@ TEST(CmdWaitTest, AnEndedWaitIsAnErrorAndTheConversationGoesOn) {
   client.EndWait();
   EXPECT_EQ(client.Receive(), "-UNBLOCKED the server is shutting down\r\n+PONG\r\n");
   EXPECT_EQ(client.server().worker.counters["total_error_replies"].value(), errors + 1);
-  client.EndWait();  // is none of a wait that is over
+  client.EndWait();  // does nothing after the wait
   EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
 }
 
-// What is admitted with a promise counts as admitted, once.
+// A request that is admitted later counts as admitted, once.
 TEST(CmdWaitTest, VerdictsAreCounted) {
   Conversation client;
   const RequestCounters& request_counters = client.server().worker.request_counters;
@@ -53,7 +53,8 @@ TEST(CmdWaitTest, VerdictsAreCounted) {
   EXPECT_EQ(request_counters.denied.value(), 1U);
 }
 
-// It holds what its answer needs, which counts towards --max-clients-memory.
+// A waiting client holds the memory that its answer needs, which counts towards
+// --max-clients-memory.
 TEST(CmdWaitTest, AWaitHoldsMemoryUntilItIsOver) {
   Conversation client;
   std::string line = "RL.WAIT k 1/s";

@@ -1,5 +1,6 @@
 // Goal: a connection moves bytes faithfully and within bounds, whatever its client does. Method: a
-// real server and real sockets on the loopback; each test is one kind of client, polite or not.
+// real server and real sockets on the loopback; each test is one kind of client, well-behaved or
+// not.
 #include "server/net/connection.h"
 
 #include <sys/socket.h>
@@ -33,7 +34,8 @@ TEST(ConnectionTest, RequestsMayArriveInAnyPieces) {
   EXPECT_EQ(client.Receive(kPong.size()), kPong);
 }
 
-// Requests whose beginnings do, and do not, fit before the thread's buffer.
+// Requests whose beginnings fit in front of the thread's buffer, and requests whose beginnings do
+// not.
 TEST(ConnectionTest, LongRequestsMayArriveInAnyPieces) {
   LoopbackServer server;
   LoopbackClient client(server.port());
@@ -73,14 +75,14 @@ TEST(ConnectionTest, AClientThatDoesNotReadIsNotReadFrom) {
   const std::size_t sent = client.SendWithoutReading(pipeline.requests);
   ASSERT_LT(sent, pipeline.requests.size()) << "the server reads on and on";
 
-  // Whatever it has answered is in a kernel's queue, but for one turn's replies.
+  // Every reply is in a kernel's queue, except for those of one turn.
   const int descriptor = server->services().clients.All().front()->descriptor;
   const std::size_t in_kernels =
       client.unread_bytes() + LoopbackClient::Queued(descriptor, SIOCOUTQ);
   const std::size_t reply_bytes = 1100;
   EXPECT_LE(server.output_bytes(), in_kernels + kReplyBytesPerTurn + reply_bytes);
 
-  // Nothing is lost: as soon as the client reads, it goes on.
+  // Nothing is lost: once the client reads, the server continues.
   ASSERT_TRUE(client.Send(std::string_view(pipeline.requests).substr(sent)));
   EXPECT_TRUE(client.Receive(pipeline.replies.size()) == pipeline.replies);
 }
@@ -91,8 +93,8 @@ TEST(ConnectionTest, AClientThatDoesNotReadALongReplyIsClosed) {
   client.LimitReceiveBuffer(4096);
   client.Connect(server.port());
   ASSERT_TRUE(server.AwaitClients(1));
-  // CLIENT LIST has a line for each of these: more than the kernel and kPendingOutputBytesMax hold
-  // together.
+  // CLIENT LIST has a line for each of these clients: more than the kernel and
+  // kPendingOutputBytesMax hold together.
   constexpr std::size_t kRecords = 100'000;
   std::vector<std::shared_ptr<ClientRecord>> records;
   for (std::size_t i = 0; i < kRecords; ++i) {

@@ -1,4 +1,4 @@
-// A test's own steps on an I/O thread.
+// A test's own steps on an I/O thread, for tests that need to know what the thread has finished.
 #pragma once
 
 #include <future>
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// Returns when the thread has done with what it is doing, and then `step`.
+// Runs `step` on the thread, after its present work; returns when both are done.
 template <typename Step>
 void OnThread(IoThread& thread, Step step) {
   std::promise<void> done;
@@ -20,12 +20,12 @@ void OnThread(IoThread& thread, Step step) {
   done.get_future().wait();
 }
 
-// Returns when the thread has done with what it is doing.
+// Returns when the thread has finished its present work.
 inline void Settle(IoThread& thread) {
   OnThread(thread, [] {});
 }
 
-// What its timer does each kStallTick.
+// Does the work of the timer, which runs each kStallTick.
 inline void Tick(IoThread& thread) {
   OnThread(thread, [&thread] { thread.CloseStalled(); });
 }

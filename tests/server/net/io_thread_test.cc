@@ -1,7 +1,7 @@
-// Goal: who makes the server keep half a request, or replies that it does not read, may do so for
-// kStalledTime and not longer; no other client is closed, unless there is a timeout for the idle.
-// Method: one I/O thread whose clock stands still until the test moves it, and bare sockets; the
-// test ticks itself where it must know when.
+// Goal: a client that makes the server hold half a request, or replies that the client does not
+// read, may do so for kStalledTime and no longer. No other client is closed, unless there is a
+// timeout for idle clients. Method: one I/O thread whose clock stands still until the test moves
+// it, and bare sockets; where the moment matters, the test runs the timer's work.
 #include "server/net/io_thread.h"
 
 #include <future>
@@ -31,7 +31,7 @@ constexpr std::string_view kHalf = "*2\r\n$4\r\nEC";
 constexpr std::string_view kOtherHalf = "HO\r\n$1\r\nx\r\n";
 constexpr std::string_view kEcho = "$1\r\nx\r\n";
 
-// Of AskForMuch(), about; the whole is at most kSlowOutputBytesMax longer.
+// The least length of the reply to AskForMuch(); it is at most kSlowOutputBytesMax longer.
 constexpr std::size_t kReplyBytesMin = 640 * 1024;
 
 class IoThreadTest : public testing::Test {
@@ -42,8 +42,8 @@ class IoThreadTest : public testing::Test {
     thread_.Start("io", [this] { ended_.set_value(); });
   }
 
-  // Connects the client and gives its connection to the thread; `send_buffer_bytes` is about how
-  // much of the replies the server's kernel holds.
+  // Connects the client and gives its connection to the thread; the server's kernel holds about
+  // `send_buffer_bytes` of the replies.
   void Serve(LoopbackClient& client, int send_buffer_bytes = 0) {
     client.Connect(acceptor_.local_endpoint().port());
     tcp::socket socket(thread_.context());
@@ -63,8 +63,8 @@ class IoThreadTest : public testing::Test {
     Settle(thread_);
   }
 
-  // The client's reply is some 800 KiB long: more than kSlowOutputBytesMax, less than is allowed.
-  // Returns when the server waits for room.
+  // Asks for a reply of about 800 KiB: more than kSlowOutputBytesMax, and less than the most
+  // allowed. Returns when the server waits for room to send.
   void AskForMuch(LoopbackClient& client) {
     while (records_.size() < 3'500) records_.push_back(services_.clients.Add("p", "o", 0, {}));
     client.LimitReceiveBuffer(4096);
@@ -74,8 +74,8 @@ class IoThreadTest : public testing::Test {
     Settle(thread_);
   }
 
-  // Waits until no more than so many connections are left; the records that make CLIENT LIST long
-  // do not count.
+  // Waits until at most `count` connections are left, not counting the records that make CLIENT
+  // LIST long.
   bool AwaitOpen(std::size_t count) {
     return Eventually([&] { return services_.clients.size() - records_.size() <= count; });
   }
@@ -87,7 +87,7 @@ class IoThreadTest : public testing::Test {
   tcp::acceptor acceptor_{context_, {asio::ip::make_address("127.0.0.1"), 0}};
   std::vector<std::shared_ptr<ClientRecord>> records_;
   std::promise<void> ended_;
-  IoThread thread_{services_};  // The last: it ends before what it uses goes.
+  IoThread thread_{services_};  // the last member: the thread ends before what it uses
 };
 
 TEST_F(IoThreadTest, HalfARequestIsClosedByTheTimer) {
@@ -114,7 +114,7 @@ TEST_F(IoThreadTest, HalfARequestHasItsTimeAndNotMore) {
   EXPECT_EQ(late.Receive(kEcho.size()), kEcho);
 }
 
-// A byte now and then buys no time: what counts is when the request began.
+// A byte now and then does not prolong a request: its time counts from its first byte.
 TEST_F(IoThreadTest, DripsDoNotProlongARequest) {
   LoopbackClient client;
   Serve(client);
@@ -172,7 +172,7 @@ TEST_F(IoThreadTest, ManyRepliesThatAreNotReadHaveTheirTimeAndNotMore) {
   EXPECT_EQ(late.Receive(kReplyBytesMin).size(), kReplyBytesMin);
 }
 
-// The same, but the client takes most of it in time; for the rest it may take its time.
+// The same, but the client reads most of the reply in time; the rest may take as long as it needs.
 TEST_F(IoThreadTest, AClientThatReadsIsServedToTheEnd) {
   LoopbackClient client;
   AskForMuch(client);
@@ -200,7 +200,7 @@ class IdleTimeoutTest : public IoThreadTest {
   }
 };
 
-TEST_F(IdleTimeoutTest, WhoIsIdleHasItsTimeAndNotMore) {
+TEST_F(IdleTimeoutTest, AnIdleClientHasItsTimeAndNotMore) {
   LoopbackClient fresh;
   LoopbackClient used;
   LoopbackClient active;
@@ -240,7 +240,7 @@ class NewTimeoutTest : public IoThreadTest {
   }
 };
 
-TEST_F(NewTimeoutTest, WhoIsThereAlreadyHasItsTimeAndNotMore) {
+TEST_F(NewTimeoutTest, AConnectedClientHasItsTimeAndNotMore) {
   LoopbackClient early;
   Serve(early);
   Deliver(early, "");
@@ -269,7 +269,7 @@ TEST_F(NewTimeoutTest, AShorterOneCountsFromTheLastRequest) {
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
-TEST_F(NewTimeoutTest, NoneSparesWhoWasWatched) {
+TEST_F(NewTimeoutTest, RemovingItSparesWatchedClients) {
   SetTimeout(seconds{60});
   LoopbackClient client;
   Serve(client);
@@ -284,8 +284,8 @@ TEST_F(NewTimeoutTest, NoneSparesWhoWasWatched) {
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
-// Redis does not count it as idle either.
-TEST_F(IdleTimeoutTest, WhoWaitsForTokensIsNotIdle) {
+// As in Redis, such a client does not count as idle.
+TEST_F(IdleTimeoutTest, AClientThatWaitsForTokensIsNotIdle) {
   LoopbackClient client;
   Serve(client);
   for (int i = 0; i < 2; ++i) {
@@ -306,8 +306,8 @@ TEST_F(IoThreadTest, AStalledConnectionDoesNotKeepTheThread) {
   EXPECT_EQ(ended_.get_future().wait_for(kLoopbackDeadline), std::future_status::ready);
 }
 
-// A client has kStalledTime to log in, however much it sends.
-TEST_F(IoThreadTest, StrangersHaveToLogIn) {
+// A client must log in within kStalledTime, however much it sends.
+TEST_F(IoThreadTest, ClientsMustLogInInTime) {
   ASSERT_TRUE(services_.access.Configure("secret", "").ok());
   constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
   LoopbackClient stranger;

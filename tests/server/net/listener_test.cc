@@ -1,4 +1,4 @@
-// Goal: a client that cannot be served is told so, and the listener outlives every shortage.
+// Goal: a client that cannot be served gets an error, and the listener survives every shortage.
 // Method: more clients than allowed, and a limit on descriptors that is lowered while the server
 // runs.
 #include "server/net/listener.h"
@@ -38,7 +38,7 @@ Options WithClients(std::int64_t max_clients) {
   return options;
 }
 
-// Lowers this process' limit on descriptors for as long as it lives.
+// Lowers this process's limit on descriptors; the destructor restores it.
 class DescriptorShortage {
  public:
   explicit DescriptorShortage(rlim_t limit) {
@@ -58,7 +58,7 @@ class DescriptorShortage {
   rlimit before_{};
 };
 
-// The limit under which just the descriptors that are open now fit.
+// The limit that only the descriptors open now fit.
 rlim_t LowestFreeDescriptor() {
   const int lowest = dup(STDERR_FILENO);
   close(lowest);
@@ -74,7 +74,7 @@ std::chrono::microseconds CpuTime() {
   return time(usage.ru_utime) + time(usage.ru_stime);
 }
 
-TEST(ListenerTest, OneClientTooManyIsToldSo) {
+TEST(ListenerTest, OneClientTooManyGetsAnError) {
   LoopbackServer server(WithClients(3));
   std::vector<LoopbackClient> clients;
   for (int i = 0; i < 3; ++i) clients.emplace_back(server.port());
@@ -92,7 +92,7 @@ TEST(ListenerTest, OneClientTooManyIsToldSo) {
   EXPECT_TRUE(IsServed(next));
 }
 
-TEST(ListenerTest, FewerClientsAreServedAsSoonAsItIsSaid) {
+TEST(ListenerTest, ALowerMaxClientsHoldsAtOnce) {
   LoopbackServer server(WithClients(3));
   LoopbackClient first(server.port());
   LoopbackClient second(server.port());
@@ -113,12 +113,12 @@ TEST(ListenerTest, RefusedClientsThatStayDoNotPileUp) {
   std::vector<LoopbackClient> refused;
   for (int i = 0; i < 3 * kRefusalsMax; ++i) refused.emplace_back(server.port());
   for (LoopbackClient& client : refused) EXPECT_EQ(client.ReceiveAll(), kTooMany);
-  // They all still hold their end; ours are closed after kLingerTime.
+  // The clients still hold their ends; the server's ends are closed after kLingerTime.
   EXPECT_TRUE(Eventually([&] { return LowestFreeDescriptor() <= before + refused.size(); }));
   EXPECT_TRUE(IsServed(served));
 }
 
-TEST(ListenerTest, WithoutDescriptorsClientsAreToldSo) {
+TEST(ListenerTest, WithoutDescriptorsClientsGetAnError) {
   LoopbackServer server;
   LoopbackClient served(server.port());
   EXPECT_TRUE(IsServed(served));
@@ -142,7 +142,7 @@ TEST(ListenerTest, WithoutAnyDescriptorItPausesAndDoesNotSpin) {
   EXPECT_TRUE(IsServed(served));
   LoopbackClient waiting;
   {
-    // Even the reserve's number is too high now.
+    // Even the number of the reserve descriptor is too high now.
     DescriptorShortage shortage(3);
     waiting.Connect(server.port());  // its kernel accepts it
     EXPECT_TRUE(waiting.Send(kPing));
@@ -185,7 +185,7 @@ std::string LogOfListeningOn(const std::string& address, bool protected_mode = t
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(ListenerTest, AnAddressThatOthersCanReachIsWarnedOf) {
+TEST(ListenerTest, AnExposedAddressIsLoggedAsAWarning) {
   constexpr std::string_view kReach = "other hosts can reach 0\\.0\\.0\\.0:[0-9]+, ";
   EXPECT_THAT(LogOfListeningOn("0.0.0.0"),
               testing::ContainsRegex(std::string(kReach) + "but only clients on loopback"));
@@ -197,8 +197,8 @@ TEST(ListenerTest, AnAddressThatOthersCanReachIsWarnedOf) {
   }
 }
 
-// An address of this host's that is not a loopback one; who connects to it comes from it. Empty:
-// there is none.
+// An address of this host that is not a loopback address; a client that connects to it comes from
+// it. Empty if there is none.
 std::string OutsideAddress() {
   ifaddrs* interfaces = nullptr;
   WEIR_CHECK(getifaddrs(&interfaces) == 0);
@@ -225,7 +225,7 @@ class ProtectedModeTest : public testing::Test {
   Options options_ = LoopbackOptions();
 };
 
-TEST_F(ProtectedModeTest, AClientOfAnotherHostIsToldHowToBeServed) {
+TEST_F(ProtectedModeTest, AClientOfAnotherHostGetsAnErrorWithAdvice) {
   LoopbackServer server(options_);
   LoopbackClient stranger(server.port(), outside_);
   EXPECT_TRUE(stranger.Send(kPing));
@@ -256,7 +256,7 @@ TEST_F(ProtectedModeTest, ItCanBeTurnedOffAndOnLater) {
   }
 }
 
-TEST_F(ProtectedModeTest, WhoHasToLogInIsServed) {
+TEST_F(ProtectedModeTest, WithAPasswordRemoteClientsAreServed) {
   options_.requirepass = "secret";
   LoopbackServer server(options_);
   LoopbackClient stranger(server.port(), outside_);
@@ -284,16 +284,16 @@ TEST(ProtectedModeLawTest, AnyGuardIsEnough) {
   EXPECT_EQ(kDenied.find("\r\n"), kDenied.size() - 2);
 }
 
-class UnixDoorTest : public testing::Test {
+class UnixSocketTest : public testing::Test {
  protected:
-  UnixDoorTest() { options_.unix_socket = path_; }
+  UnixSocketTest() { options_.unix_socket = path_; }
 
   TemporaryDirectory directory_;
   const std::string path_ = directory_.path() + "/weir.sock";
   Options options_ = LoopbackOptions();
 };
 
-TEST_F(UnixDoorTest, ItsClientsAreServedAndListed) {
+TEST_F(UnixSocketTest, ItsClientsAreServedAndListed) {
   {
     LoopbackServer server(options_);
     LoopbackClient client(path_);
@@ -301,14 +301,14 @@ TEST_F(UnixDoorTest, ItsClientsAreServedAndListed) {
     const auto record = server->services().clients.All().front();
     EXPECT_EQ(record->address, path_ + ":0");
     EXPECT_EQ(record->local_address, path_ + ":0");
-    // An error is read to its end, as on TCP.
+    // The client can read an error to its end, as over TCP.
     EXPECT_TRUE(client.Send("*1\r\n:1\r\n" + std::string(100'000, 'x')));
     EXPECT_EQ(client.ReceiveAll(), "-ERR Protocol error: expected '$', got ':'\r\n");
   }
   EXPECT_NE(access(path_.c_str(), F_OK), 0) << "left behind";
 }
 
-TEST_F(UnixDoorTest, ItIsNoWayAroundMaxClients) {
+TEST_F(UnixSocketTest, ItsClientsCountTowardsMaxClients) {
   options_.max_clients = 1;
   LoopbackServer server(options_);
   LoopbackClient first(path_);
@@ -316,7 +316,7 @@ TEST_F(UnixDoorTest, ItIsNoWayAroundMaxClients) {
   EXPECT_EQ(LoopbackClient(path_).ReceiveAll(), kTooMany);
 }
 
-TEST_F(UnixDoorTest, AServerThatLivesKeepsItsSocket) {
+TEST_F(UnixSocketTest, ALivingServerKeepsItsSocket) {
   LoopbackServer server(options_);
   {
     Server second(options_);

@@ -1,5 +1,5 @@
-// Goal: every kind of endpoint is spelled as tools expect, and known for what other hosts can do
-// with it. Method: a table.
+// Goal: every kind of endpoint has the text that tools expect, and is classified by whether other
+// hosts can reach it. Method: a table.
 #include "server/net/stream_socket.h"
 
 #include <string>

@@ -1,5 +1,5 @@
-// Goal: what cannot be used is named with the reason, and no client is served that the options do
-// not let in. Method: files that are missing, wrong, or do not belong together.
+// Goal: an unusable certificate or key is named with the reason, and the options decide which
+// clients are let in. Method: files that are missing, wrong, or do not belong together.
 #include "server/net/tls_context.h"
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// Before anything of OpenSSL's.
+// The environment runs before any call of OpenSSL.
 const bool kAreKeysKept = KeepTlsKeysOutOfDumps();
 
 class TlsContextTest : public testing::Test {
@@ -49,7 +49,7 @@ TEST_F(TlsContextTest, GoodFilesLoad) {
   EXPECT_EQ(ErrorOfLoad(), "no error");
 }
 
-TEST_F(TlsContextTest, WhatIsMissingIsNamed) {
+TEST_F(TlsContextTest, MissingOptionsAreNamed) {
   options_.tls_ca.clear();
   EXPECT_EQ(ErrorOfLoad(),
             "option 'tls-auth-clients': yes needs the authority of the clients' certificates: "
@@ -60,7 +60,7 @@ TEST_F(TlsContextTest, WhatIsMissingIsNamed) {
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-cert': TLS needs a certificate");
 }
 
-TEST_F(TlsContextTest, AFileThatIsNotThereIsNamed) {
+TEST_F(TlsContextTest, AMissingFileIsNamed) {
   const std::string rest = "': cannot use '" + none_ + "': No such file or directory";
   options_.tls_ca = none_;
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-ca" + rest);
@@ -70,7 +70,7 @@ TEST_F(TlsContextTest, AFileThatIsNotThereIsNamed) {
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-cert" + rest);
 }
 
-TEST_F(TlsContextTest, AFileOfSomethingElseIsNamed) {
+TEST_F(TlsContextTest, AFileWithOtherContentIsNamed) {
   const std::string rest = "': cannot use '" + garbage_ + "': ";
   options_.tls_ca = garbage_;
   EXPECT_TRUE(ErrorOfLoad().starts_with("option 'tls-ca" + rest)) << ErrorOfLoad();
@@ -98,7 +98,7 @@ TEST_F(TlsContextTest, AnotherCertificatesKeyIsRefused) {
   EXPECT_EQ(ErrorOfLoad(), "no error");
 }
 
-// It would be asked for on a terminal without a user.
+// OpenSSL would ask for the password on a terminal, where there is no user.
 TEST_F(TlsContextTest, AKeyWithAPasswordIsRefused) {
   options_.tls_key = authority_.Issue("locked", {.password = "secret"}).key;
   EXPECT_EQ(ErrorOfLoad(), "option 'tls-key': cannot use '" + options_.tls_key +
@@ -113,7 +113,7 @@ TEST_F(TlsContextTest, AnExpiredCertificateLoadsAndIsKnown) {
   EXPECT_TRUE(TlsContext::Load(options_)->is_expired());
 }
 
-TEST_F(TlsContextTest, KeysLieWhereNoDumpIsMadeOf) {
+TEST_F(TlsContextTest, KeysAreKeptOutOfCoreDumps) {
   EXPECT_TRUE(kAreKeysKept);
   EXPECT_TRUE(KeepTlsKeysOutOfDumps());  // again is fine
   const std::size_t before = CRYPTO_secure_used();
@@ -122,7 +122,7 @@ TEST_F(TlsContextTest, KeysLieWhereNoDumpIsMadeOf) {
   EXPECT_GT(CRYPTO_secure_used(), before);
 }
 
-// Each generation of connections keeps its own.
+// Connections keep the keys of the load under which they began.
 TEST_F(TlsContextTest, ThereIsRoomForTheKeysOfManyReloads) {
   const TestCertificate rsa = authority_.Issue("rsa", {.bits_of_rsa = 2048});
   options_.tls_cert = rsa.path;

@@ -1,5 +1,5 @@
-// The other side of TLS for a test: an authority that signs certificates on the spot, and a client
-// that is a bare socket under OpenSSL.
+// The TLS peers of a test: an authority that signs certificates on the spot, and a client that is a
+// bare socket under OpenSSL.
 //
 //     const TestAuthority authority(directory, "ca");
 //     const TestCertificate mine = authority.Issue("client");
@@ -47,13 +47,13 @@ struct OpensslDeleter {
 template <typename T>
 using OpensslPtr = std::unique_ptr<T, OpensslDeleter>;
 
-// Paths of PEM files; empty: none.
+// Paths of PEM files; an empty path stands for no file.
 struct TestCertificate {
   std::string path;
   std::string key;
 };
 
-// Signs itself.
+// A certificate authority with a self-signed certificate.
 class TestAuthority {
  private:
   static constexpr long kDay = 86'400;
@@ -155,12 +155,13 @@ class TlsClient {
   TlsClient(const TlsClient&) = delete;
   TlsClient& operator=(const TlsClient&) = delete;
 
-  // In TLS 1.3 it is over before the server has seen the client's certificate.
+  // In TLS 1.3 the handshake ends before the server has seen the client's certificate.
   [[nodiscard]] bool ShakeHands() {
     return Repeat([this] { return SSL_connect(session_.get()); });
   }
 
-  // Sends all; what comes meanwhile is kept. False: the connection is broken.
+  // Sends all of the bytes, and keeps what arrives in the meantime. False if the connection is
+  // broken.
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {
       std::size_t sent = 0;
@@ -171,7 +172,7 @@ class TlsClient {
     return true;
   }
 
-  // Says so many times that it has new keys, and nothing else. False: the connection is broken.
+  // Announces new keys `times` times, and sends nothing else. False if the connection is broken.
   bool ChangesKeys(std::int64_t times) {
     for (std::int64_t i = 0; i < times; ++i) {
       if (SSL_key_update(session_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return false;
@@ -180,7 +181,7 @@ class TlsClient {
     return true;
   }
 
-  // The next `count` bytes, less if the stream ends before.
+  // The next `count` bytes, or fewer if the stream ends before.
   std::string Receive(std::size_t count) {
     while (received_.size() < count && ReceiveSome()) continue;
     std::string bytes = received_.substr(0, count);
@@ -189,11 +190,11 @@ class TlsClient {
   }
   std::string ReceiveAll() { return Receive(SIZE_MAX); }
 
-  // Whether the server has said that nothing more comes, and not just ended the stream.
+  // Whether the server has announced the end of its data, and not just closed the stream.
   [[nodiscard]] bool was_told_the_end() const {
     return (SSL_get_shutdown(session_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
   }
-  // Why it broke, in OpenSSL's words: "tlsv13 alert certificate required".
+  // Why the connection broke, in OpenSSL's words: "tlsv13 alert certificate required".
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
   SSL* session() { return session_.get(); }
@@ -227,8 +228,8 @@ class TlsClient {
     return received;
   }
 
-  // Calls it until it is done. When it cannot write, it reads what has come, so that the server can
-  // go on.
+  // Repeats the call until it is done. While writing is blocked it reads the input, so that the
+  // server can continue.
   template <typename Call>
   bool Repeat(Call call, bool may_read = true) {
     for (;;) {

@@ -1,6 +1,6 @@
-// Goal: under TLS a connection is what it is without: every byte, in order, in any pieces, within
-// the same bounds; and no client gets in that the certificates keep out. Method: one I/O thread
-// whose clock stands still, and clients that speak OpenSSL; the tests of bare sockets are
+// Goal: under TLS a connection does what it does without TLS: every byte, in order, in any pieces,
+// within the same bounds; and the certificates decide which clients get in. Method: one I/O thread
+// whose clock stands still, and clients that speak OpenSSL. Bare sockets are tested in
 // connection_test.cc.
 #include "server/net/transport.h"
 
@@ -40,7 +40,7 @@ class TransportTest : public testing::Test {
     thread_.Start("io", [this] { ended_.set_value(); });
   }
 
-  // Who comes from now on is asked so for a certificate.
+  // Loads the certificates; new clients are asked for theirs as `auth_clients` says.
   void LoadTls(TlsAuthClients auth_clients) {
     Options options = DefaultOptions();
     options.tls_cert = server_.path;
@@ -54,7 +54,7 @@ class TransportTest : public testing::Test {
 
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
 
-  // Gives the client that has connected to the thread.
+  // Gives the connection of a client to the thread.
   void Serve(int send_buffer_bytes = 0) {
     tcp::socket socket(thread_.context());
     acceptor_.accept(socket);
@@ -74,7 +74,7 @@ class TransportTest : public testing::Test {
     return Eventually([&] { return services_.clients.size() == count; });
   }
 
-  // How the handshake of such a client ends: "served", or OpenSSL's words for why not.
+  // How the handshake of such a client ends: "served", or OpenSSL's reason.
   std::string Outcome(const TlsClientOptions& options) {
     TlsClient client(port(), options);
     Serve();
@@ -94,7 +94,7 @@ class TransportTest : public testing::Test {
   asio::io_context context_;
   tcp::acceptor acceptor_{context_, {asio::ip::make_address("127.0.0.1"), 0}};
   std::promise<void> ended_;
-  IoThread thread_{services_};  // The last: it ends before what it uses goes.
+  IoThread thread_{services_};  // the last member: the thread ends before what it uses
 };
 
 TEST_F(TransportTest, RequestsMayArriveInAnyPieces) {
@@ -111,7 +111,7 @@ TEST_F(TransportTest, RequestsMayArriveInAnyPieces) {
   }
 }
 
-// More in a read than the thread's buffer has room for, so that some is left with TLS.
+// The client sends more in one write than the thread's buffer holds, so TLS keeps the rest.
 TEST_F(TransportTest, LongPipelinesAreAnsweredInOrder) {
   for (const std::size_t padding : {0, 1000, 60'000}) {
     const Pipeline pipeline(padding > 1000 ? 200 : 20'000, padding);
@@ -123,8 +123,8 @@ TEST_F(TransportTest, LongPipelinesAreAnsweredInOrder) {
   }
 }
 
-// It writes while there is room and reads nothing, so that both directions come to stand.
-TEST_F(TransportTest, WhoReadsLateGetsEveryByte) {
+// The client writes while there is room and reads nothing, so both directions block.
+TEST_F(TransportTest, AClientThatReadsLateGetsEveryByte) {
   TlsClientOptions options = Trusted();
   options.receive_buffer_bytes = 4096;
   TlsClient client(port(), options);
@@ -143,7 +143,8 @@ TEST_F(TransportTest, WhoReadsLateGetsEveryByte) {
   EXPECT_TRUE(client.Receive(pipeline.replies.size()) == pipeline.replies);
 }
 
-// New keys in the middle of requests, asked of the server, too: then its next read has to write.
+// Keys change in the middle of requests, and the server is asked to change its own: its next read
+// then has to write.
 TEST_F(TransportTest, KeysMayChangeAtAnyTime) {
   TlsClient client(port(), Trusted());
   Serve();
@@ -156,7 +157,7 @@ TEST_F(TransportTest, KeysMayChangeAtAnyTime) {
   }
 }
 
-// One that only asks for new keys would hold its thread up for as long as it goes on.
+// A client that does nothing but ask for new keys would otherwise keep its thread busy.
 TEST_F(TransportTest, NewKeysWithoutEndAreRefused) {
   TlsClient client(port(), Trusted());
   Serve();
@@ -179,7 +180,7 @@ TEST_F(TransportTest, RenegotiationIsRefused) {
   EXPECT_EQ(client.failure(), "no renegotiation");
 }
 
-TEST_F(TransportTest, WhoSaysTheEndGetsAllReplies) {
+TEST_F(TransportTest, AClientThatEndsItsStreamGetsAllReplies) {
   const Pipeline pipeline(5'000);
   TlsClient client(port(), Trusted());
   Serve();
@@ -237,7 +238,7 @@ TEST_F(TransportTest, AStopComesToItsEnd) {
   EXPECT_EQ(ended_.get_future().wait_for(kLoopbackDeadline), std::future_status::ready);
 }
 
-// --- Who gets in ---------------------------------------------------------------------------------
+// --- Accepted clients-----------------------------------------------------------------------------
 
 TEST_F(TransportTest, OnlyTls12AndTls13AreSpoken) {
   EXPECT_EQ(Outcome(Trusted(TLS1_3_VERSION)), "served");
@@ -276,7 +277,7 @@ TEST_F(TransportTest, AServerOfAnotherAuthorityIsNotTrusted) {
   EXPECT_TRUE(AwaitClients(0));
 }
 
-TEST_F(TransportTest, WhoDoesNotSpeakTlsIsClosed) {
+TEST_F(TransportTest, AClientWithoutTlsIsClosed) {
   for (const std::string_view words : {kPing, std::string_view("GET / HTTP/1.1\r\n\r\n"),
                                        std::string_view("\x16\x03\x01\xff\xff\x01garbage")}) {
     LoopbackClient client(port());
@@ -288,7 +289,7 @@ TEST_F(TransportTest, WhoDoesNotSpeakTlsIsClosed) {
   }
 }
 
-// --- Who takes too long --------------------------------------------------------------------------
+// --- Slow clients ----------------------------------------------------------------------------
 
 TEST_F(TransportTest, AHandshakeHasItsTimeAndNotMore) {
   LoopbackClient silent(port());

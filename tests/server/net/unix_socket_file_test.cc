@@ -1,5 +1,5 @@
-// Goal: a Unix socket's file is there with its mode and for its server alone, and only its server
-// removes it. Method: sockets of this process, some of which "died" without removing theirs.
+// Goal: the file of a Unix socket has its mode, belongs to one server, and is removed only by that
+// server. Method: sockets of this process, some of which "died" without removing their files.
 #include "server/net/unix_socket_file.h"
 
 #include <sys/socket.h>
@@ -33,7 +33,7 @@ class Socket {
 
 class UnixSocketFileTest : public testing::Test {
  protected:
-  // A server that ends without removing its file.
+  // A server that ended without removing its file.
   void Die() {
     const Socket dead;
     UnixSocketFile file;
@@ -67,7 +67,7 @@ TEST_F(UnixSocketFileTest, TheModeIsThatAskedForWhateverTheUmask) {
   }
 }
 
-// Else there would be a moment in which anybody can connect: what is bound has the mode at once.
+// The file has its mode as soon as it is bound; otherwise any user could connect for a moment.
 TEST_F(UnixSocketFileTest, TheFileIsNeverOpenToMore) {
   const mode_t before = umask(0);
   const Socket socket;
@@ -79,7 +79,7 @@ TEST_F(UnixSocketFileTest, TheFileIsNeverOpenToMore) {
   EXPECT_EQ(made.st_mode & 0777U, 0700U);
 }
 
-TEST_F(UnixSocketFileTest, ItGoesWithItsServer) {
+TEST_F(UnixSocketFileTest, ItIsRemovedWithItsServer) {
   {
     const Socket socket;
     UnixSocketFile file;
@@ -89,7 +89,7 @@ TEST_F(UnixSocketFileTest, ItGoesWithItsServer) {
   EXPECT_FALSE(IsThere());
 }
 
-TEST_F(UnixSocketFileTest, ADeadServersIsTakenOver) {
+TEST_F(UnixSocketFileTest, AFileOfADeadServerIsTakenOver) {
   Die();
   ASSERT_TRUE(IsThere());
   const Socket socket;
@@ -98,7 +98,7 @@ TEST_F(UnixSocketFileTest, ADeadServersIsTakenOver) {
   EXPECT_EQ(Mode(), 0770U);
 }
 
-TEST_F(UnixSocketFileTest, ALivingServersIsNot) {
+TEST_F(UnixSocketFileTest, AFileOfALivingServerIsNot) {
   const Socket first;
   UnixSocketFile file;
   ASSERT_TRUE(file.Bind(first.descriptor(), path_, 0700).ok());
@@ -123,7 +123,7 @@ TEST_F(UnixSocketFileTest, ASuccessorsFileStays) {
   EXPECT_TRUE(IsThere());
 }
 
-TEST_F(UnixSocketFileTest, WhatIsNoSocketStays) {
+TEST_F(UnixSocketFileTest, AFileThatIsNoSocketStays) {
   std::ofstream(path_) << "letters";
   const Socket socket;
   UnixSocketFile file;

@@ -1,5 +1,6 @@
-// Goal: clients together hold no more than they may; who goes is who holds the most and has not
-// asked to stay. Method: records that say what their clients hold; threads for ThreadSanitizer.
+// Goal: all clients together hold no more memory than allowed; the client that holds the most, and
+// has not asked to stay, is closed first. Method: records of clients that hold given amounts;
+// threads for ThreadSanitizer.
 #include "server/observe/client_memory.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ class ClientMemoryTest : public testing::Test {
     std::ranges::generate(all, [this] { return Connect(); });
     return all;
   }
-  // Of those that are still there.
+  // The names of the clients that are still connected.
   std::vector<std::uint64_t> Ids() {
     std::vector<std::uint64_t> ids;
     for (const auto& record : clients_.All()) ids.push_back(record->id);
@@ -67,7 +68,7 @@ TEST_F(ClientMemoryTest, CountsWhatIsHeldNow) {
   EXPECT_EQ(memory_.evicted(), 0U);
 }
 
-TEST_F(ClientMemoryTest, WhoHoldsTheMostGoes) {
+TEST_F(ClientMemoryTest, TheLargestClientIsClosed) {
   const std::vector<std::shared_ptr<ClientRecord>> all = Connect(4);
   int woken = 0;
   all[1]->set_on_wake([&] { ++woken; });
@@ -79,13 +80,13 @@ TEST_F(ClientMemoryTest, WhoHoldsTheMostGoes) {
   EXPECT_THAT(Ids(), ElementsAre(1, 3, 4));
   EXPECT_EQ(woken, 1);
   EXPECT_EQ(memory_.held_bytes(), 5 * kMegabyte + 1);
-  // Its connection tells it when it has gone.
+  // The connection reports when it has closed.
   memory_.Set(*all[1], 0);
   EXPECT_EQ(memory_.held_bytes(), 5 * kMegabyte + 1);
 }
 
-// It takes a while to go, and says meanwhile what it holds.
-TEST_F(ClientMemoryTest, NobodyElseGoesForWhoIsGoing) {
+// A connection takes a while to close, and until then reports what it holds.
+TEST_F(ClientMemoryTest, NoOtherClientIsClosedWhileOneIsClosing) {
   const auto largest = Connect();
   const auto other = Connect();
   memory_.Set(*largest, 9 * kMegabyte);
@@ -98,7 +99,7 @@ TEST_F(ClientMemoryTest, NobodyElseGoesForWhoIsGoing) {
   EXPECT_EQ(memory_.evicted(), 1U);
 }
 
-TEST_F(ClientMemoryTest, AsManyGoAsHaveTo) {
+TEST_F(ClientMemoryTest, ClosesAsManyAsNeeded) {
   const std::vector<std::shared_ptr<ClientRecord>> all = Connect(9);
   for (const auto& record : all) memory_.Set(*record, kMegabyte);
   SetMost(4 * kMegabyte);
@@ -109,7 +110,7 @@ TEST_F(ClientMemoryTest, AsManyGoAsHaveTo) {
   EXPECT_EQ(all[8]->killed, true);
 }
 
-TEST_F(ClientMemoryTest, WhoStaysIsLeftAlone) {
+TEST_F(ClientMemoryTest, ClientsThatAskedToStayAreKept) {
   const auto largest = Connect();
   const auto other = Connect();
   largest->stays = true;

@@ -1,5 +1,5 @@
-// Goal: the registry lists exactly the open connections, oldest first, and its lines are those that
-// tools parse. Method: examples, and threads that come, go, write and read at once (for
+// Goal: the registry lists exactly the open connections, oldest first, in lines that tools can
+// parse. Method: examples, and threads that connect, disconnect, write and read at once (for
 // ThreadSanitizer).
 #include "server/observe/client_registry.h"
 
@@ -42,12 +42,12 @@ TEST(ClientRegistryTest, ListsWhatIsOpenOldestFirst) {
   EXPECT_THAT(Ids(registry), ElementsAre(1, 3));
   registry.Remove(*two);
   EXPECT_EQ(registry.size(), 2U);
-  // A number is never given out again.
+  // A number is never reused.
   registry.Remove(*three);
   EXPECT_EQ(registry.Add("127.0.0.1:4", "127.0.0.1:7379", 12, kNow)->id, 4U);
 }
 
-// A connection counts from its announcement, so that those of a burst are not too many together.
+// A connection counts from its announcement, so a burst of connections cannot exceed the bound.
 TEST(ClientRegistryTest, AnAnnouncedClientCountsAndIsListedOnceItIsAdded) {
   ClientRegistry registry;
   ClientArrival first = registry.Announce("127.0.0.1:1", "127.0.0.1:7379", 10, kNow);
@@ -62,8 +62,8 @@ TEST(ClientRegistryTest, AnAnnouncedClientCountsAndIsListedOnceItIsAdded) {
   EXPECT_EQ(registry.size(), 1U);
 }
 
-// Its connection may take a while to end, and counts until then.
-TEST(ClientRegistryTest, NobodyFindsWhoWasKilled) {
+// The killed client's connection may take a while to end, and counts until then.
+TEST(ClientRegistryTest, AKilledClientIsNotFound) {
   ClientRegistry registry;
   const auto one = registry.Add("127.0.0.1:1", "127.0.0.1:7379", 10, kNow);
   const auto two = registry.Add("127.0.0.1:2", "127.0.0.1:7379", 11, kNow);

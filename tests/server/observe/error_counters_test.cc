@@ -1,4 +1,4 @@
-// Goal: errors are counted by their prefix, and however many there were the memory is bounded.
+// Goal: errors are counted by their prefix, in bounded memory for any number of prefixes.
 #include "server/observe/error_counters.h"
 
 #include <string>

@@ -1,5 +1,5 @@
-// Goal: what is read back is what was counted, at most an eighth too great. Method: every class by
-// its edges, and random durations against a sorted list of them.
+// Goal: percentiles are those of the counted durations, at most an eighth too large. Method: every
+// class at its edges, and random durations compared with a sorted list.
 #include "server/observe/latency_histogram.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ TEST(LatencyHistogramTest, PercentilesAreAtMostAnEighthTooGreat) {
   });
 }
 
-TEST(LatencyHistogramTest, TellsWhatRedisWouldTell) {
+TEST(LatencyHistogramTest, CumulativeCountsAreThoseOfRedis) {
   Histogram histogram;
   EXPECT_THAT(CumulativeCounts(histogram.counts()), IsEmpty());
   histogram.Count(Nanos{300});

@@ -1,5 +1,5 @@
-// Goal: of each event the seconds are kept in which it was slow, with the longest of each, and no
-// more than there is room for. Method: samples at seconds of the test's choice.
+// Goal: for each event the monitor keeps the seconds in which it was slow, with the longest time of
+// each second, up to a bound. Method: samples at seconds that the test chooses.
 #include "server/observe/latency_monitor.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ TEST(LatencyMonitorTest, KeepsTheLongestOfEachSecond) {
   EXPECT_EQ(monitor.All().size(), 1U);
 }
 
-TEST(LatencyMonitorTest, HasRoomForSoManySeconds) {
+TEST(LatencyMonitorTest, KeepsTheLatestSeconds) {
   LatencyMonitor monitor(milliseconds{1});
   monitor.Add(Event::kFastCommand, kStart, milliseconds{50});
   for (std::size_t i = 1; i <= LatencyMonitor::kSamplesMax; ++i) {

@@ -1,5 +1,5 @@
-// Goal: everybody who monitors gets every line, and who does not take them is closed before they
-// are too many. Method: monitors without a session, woken up by a counter.
+// Goal: every monitor gets every line, and a monitor that does not read is closed before its lines
+// exceed their bound. Method: monitors without a session; their wake-ups are counted.
 #include "server/observe/monitors.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TEST(MonitorsTest, WritesALineAsRedisDoes) {
       R"(0.000005 [0 unix:/x] "a\"\\\n\r\t\a\b\x00\x7f\xff z" "")");
 }
 
-TEST(MonitorsTest, EverybodyGetsEveryLineAndIsWokenUpOnce) {
+TEST(MonitorsTest, EveryMonitorGetsEveryLineAndIsWokenUpOnce) {
   const FakeClock clock;
   Monitors monitors(clock);
   EXPECT_FALSE(monitors.any());
@@ -60,7 +60,7 @@ TEST(MonitorsTest, EverybodyGetsEveryLineAndIsWokenUpOnce) {
   EXPECT_TRUE(monitors.any());
 }
 
-TEST(MonitorsTest, WhoDoesNotReadIsClosed) {
+TEST(MonitorsTest, AMonitorThatDoesNotReadIsClosed) {
   const FakeClock clock;
   Monitors monitors(clock);
   const auto deaf = NewRecord();
@@ -86,8 +86,8 @@ TEST(MonitorsTest, WhoDoesNotReadIsClosed) {
   EXPECT_EQ(slow.Take(), "");
 }
 
-// What a connection could not send yet is held, too.
-TEST(MonitorsTest, WhatWasTakenIsHeldUntilItIsSent) {
+// Lines that a connection took but could not send yet count, too.
+TEST(MonitorsTest, TakenLinesCountUntilTheyAreSent) {
   const FakeClock clock;
   Monitors monitors(clock);
   const auto deaf = NewRecord();
@@ -101,7 +101,8 @@ TEST(MonitorsTest, WhatWasTakenIsHeldUntilItIsSent) {
   EXPECT_TRUE(deaf->killed.load());
 }
 
-// However many there are, they do not hold more, and a monitor that reads is not closed for others.
+// Any number of monitors hold no more together, and a monitor that reads is not closed because of
+// others.
 TEST(MonitorsTest, AllTogetherHoldNoMoreThanTheyMay) {
   const FakeClock clock;
   Monitors monitors(clock);

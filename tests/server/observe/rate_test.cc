@@ -1,5 +1,5 @@
-// Goal: the rate is what was counted in the last whole second, for any caller at any time. Method:
-// a clock that the test moves.
+// Goal: the rate is the count of the last whole second, for any caller at any time. Method: a clock
+// that the test moves.
 #include "server/observe/rate.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Goal: the log has the latest slow commands, cut, and never more than it may. Method: entries that
-// say which they are.
+// Goal: the log has the latest slow commands, shortened, up to a bound. Method: entries that are
+// told apart by their words.
 #include "server/observe/slow_log.h"
 
 #include <string>
@@ -29,7 +29,7 @@ std::vector<std::uint64_t> IdsOf(const std::vector<SlowLog::Entry>& entries) {
   return ids;
 }
 
-TEST(SlowLogTest, WhatTakesAsLongAsTheThresholdIsSlow) {
+TEST(SlowLogTest, ACommandAsLongAsTheThresholdIsSlow) {
   SlowLog log(milliseconds{10}, 4);
   EXPECT_FALSE(log.IsSlow(milliseconds{10} - Nanos{1}));
   EXPECT_TRUE(log.IsSlow(milliseconds{10}));
@@ -80,7 +80,7 @@ TEST(SlowLogTest, ArgumentsAreCutAsRedisCutsThem) {
   EXPECT_EQ(SlowLog::Cut(words).back(), "... (9 more arguments)");
 }
 
-TEST(SlowLogTest, AnEntryIsNoMoreThanItIsSaidToBe) {
+TEST(SlowLogTest, AnEntryHasAtMostItsStatedSize) {
   const std::string huge(100'000, 'x');
   std::size_t bytes = 0;
   for (const std::string& argument : SlowLog::Cut(std::vector<std::string_view>(32, huge))) {
@@ -89,7 +89,7 @@ TEST(SlowLogTest, AnEntryIsNoMoreThanItIsSaidToBe) {
   EXPECT_LE(bytes, 6U * 1024);
 }
 
-TEST(SlowLogTest, WhatGoesOverAReplysRoomIsTheLast) {
+TEST(SlowLogTest, TheEntryThatExceedsAReplyIsTheLast) {
   SlowLog log(Nanos{0}, 100);
   for (int i = 0; i < 100; ++i) log.Add(EntryOf(i));
   EXPECT_THAT(IdsOf(log.Latest(100, 1)), ElementsAre(99));

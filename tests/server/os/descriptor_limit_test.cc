@@ -1,5 +1,5 @@
-// Goal: no more clients are promised than the limit on open files has room for. Method: limits
-// around the edge, and the process' own.
+// Goal: the server accepts no more clients than the limit on open files allows. Method: limits on
+// both sides of each edge, and the limit of this process.
 #include "server/os/descriptor_limit.h"
 
 #include <sys/resource.h>
@@ -56,7 +56,7 @@ TEST(DescriptorLimitTest, RoomIsMadeForClientsAndTheState) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
-// The limit that the error names is one that will do.
+// The limit that the error names is sufficient.
 TEST(DescriptorLimitTest, WhatOneClientNeedsIsEnough) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -65,7 +65,7 @@ TEST(DescriptorLimitTest, WhatOneClientNeedsIsEnough) {
       rlimit limit = before;
       limit.rlim_cur = static_cast<rlim_t>(DescriptorsFor(1, 1, keeps_state) - missing);
       ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-      // No more clients are wanted, so that the limit is not raised.
+      // Wants no more clients, so that the limit is not raised.
       EXPECT_EQ(FitClientsToDescriptors(1 - missing, 1, keeps_state).clients, 1 - missing);
     }
   }

@@ -1,5 +1,4 @@
-// Goal: nothing from outside can forge, break or flood the log. Method: the bytes and rates that
-// would.
+// Goal: no input can forge, break or flood the log. Method: bytes and rates that would do so.
 #include "server/os/log.h"
 
 #include <string>

@@ -1,5 +1,5 @@
-// Goal: what comes is read, in every state of the reader, and only SIGINT gets its way again.
-// Method: signals to this thread, which blocks them as the server's do.
+// Goal: every signal is read, in every state of the reader, and only SIGINT gets its default action
+// back. Method: signals to this thread, which blocks them as the server's threads do.
 #include "server/os/signals.h"
 
 #include <csignal>
@@ -26,7 +26,7 @@ class SignalsTest : public testing::Test {
   }
   ~SignalsTest() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-  // Returns when there is nothing to wait for any more.
+  // Reads signals; returns when the reader is closed.
   void ReadUntilClosedAfter(SignalReader& reader, std::size_t count) {
     const absl::Status reading = reader.Read([this, &reader, count](int signal) {
       read_.push_back(signal);
@@ -54,7 +54,7 @@ TEST_F(SignalsTest, OneAfterTheOtherIsRead) {
   EXPECT_THAT(read_, ElementsAre(SIGHUP, SIGHUP, SIGTERM, SIGINT, SIGHUP));
 }
 
-TEST_F(SignalsTest, WhatCameBeforeTheFirstReadIsRead) {
+TEST_F(SignalsTest, SignalsBeforeTheFirstReadAreRead) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT}) raise(signal);
   ReadUntilClosedAfter(reader_, 3);
   EXPECT_THAT(read_, UnorderedElementsAre(SIGTERM, SIGHUP, SIGINT));
@@ -67,13 +67,13 @@ TEST_F(SignalsTest, NothingIsReadAfterItIsClosed) {
   context_.restart();
   context_.poll();
   EXPECT_THAT(read_, ElementsAre(SIGHUP));
-  // Else it would end this process as soon as it is not blocked any more.
+  // A leftover signal would end this process as soon as it is unblocked.
   SignalReader rest(context_);
   ReadUntilClosedAfter(rest, 2);
   EXPECT_THAT(read_, ElementsAre(SIGHUP, SIGTERM));
 }
 
-TEST_F(SignalsTest, WhatCameWithTheLastOneIsForgotten) {
+TEST_F(SignalsTest, SignalsPendingAtTheCloseAreForgotten) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT}) raise(signal);
   ReadUntilClosedAfter(reader_, 1);  // It would end this process if SIGINT were still there.
   EXPECT_EQ(read_.size(), 1U);
@@ -89,7 +89,7 @@ TEST_F(SignalsTest, InterruptEndsTheProcessOnceItIsClosed) {
   EXPECT_EXIT(interrupt(), testing::KilledBySignal(SIGINT), "");
 }
 
-TEST_F(SignalsTest, WhoHasReadNothingClosesNothing) {
+TEST_F(SignalsTest, AReaderThatHasReadNothingChangesNothing) {
   reader_.Close();
   raise(SIGINT);  // It is blocked as before.
   ReadUntilClosedAfter(reader_, 1);

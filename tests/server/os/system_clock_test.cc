@@ -1,5 +1,5 @@
-// Goal: the clock keeps a clock's promises whatever the operating system's do. Method: two clocks
-// that the test sets.
+// Goal: the clock keeps the promises of core/base/clock.h whatever the operating system's clocks
+// do. Method: two clocks that the test sets.
 #include "server/os/system_clock.h"
 
 #include <atomic>
@@ -37,7 +37,7 @@ TEST(SystemClockTest, StartsAtTheWallClockAndRunsWithTheBootClock) {
   EXPECT_EQ(clock.Now(), At(hours{500'000} + seconds{1}));
 }
 
-TEST(SystemClockTest, WhoSetsTheWallClockDoesNotMoveIt) {
+TEST(SystemClockTest, SettingTheWallClockDoesNotMoveIt) {
   OsClocks os;
   const SystemClock clock(os.source());
   EXPECT_EQ(clock.OffsetToWallClock(), Nanos{0});
@@ -110,8 +110,8 @@ TEST(SystemClockTest, TheOperatingSystemsIsNearTheWallClock) {
   }
 }
 
-// Goal: a wall clock that went back unnoticed makes no token and locks no key out, and one that did
-// not is believed, however short the time between two lives.
+// Goal: a wall clock that went back between two runs creates no token and locks no key out; a wall
+// clock that did not go back is believed, however short the time between the runs.
 TEST(SystemClockTest, GoesOnFromThePastOnlyWhereTheWallClockIsBehindIt) {
   const auto start = [](Nanos wall, SystemClock::PreviousRun past) {
     return SystemClock({.wall = [wall] { return wall; }, .boot = [] { return Nanos{5}; }}, past)
@@ -128,10 +128,10 @@ TEST(SystemClockTest, GoesOnFromThePastOnlyWhereTheWallClockIsBehindIt) {
   EXPECT_FALSE(SystemClock(os.source(), {.last_time = At(hours{400'000})}).began_past_wall_clock());
 }
 
-// Goal: nor does it, an hour back, move a bucket by more than the time that is unknown. Method: an
-// empty bucket in the life before; in the next its only token is there when its period has passed,
-// on the clock that runs, and not sooner.
-TEST(SystemClockTest, AWallClockThatWentBackFreesNobodyAndLocksNobodyOut) {
+// Goal: a wall clock that is an hour behind moves a bucket by no more than the unknown time.
+// Method: a bucket is emptied in one run; in the next, its only token is available exactly when its
+// period has passed on the running clock.
+TEST(SystemClockTest, AWallClockThatWentBackCreatesNoTokenAndLocksNoKeyOut) {
   const Limit limit = LimitOf("1/m");
   OsClocks os;
   const Instant stopped = SystemClock(os.source()).Now();
@@ -149,8 +149,8 @@ TEST(SystemClockTest, AWallClockThatWentBackFreesNobodyAndLocksNobodyOut) {
   EXPECT_TRUE(allowed());
 }
 
-// Goal: durations are right. Method: both measure the same two milliseconds; a pause of this thread
-// between two readings spoils a round, so of many one has to be good.
+// Goal: durations are right. Method: both clocks measure the same two milliseconds. A pause of this
+// thread between two readings spoils a round, so one good round of many is enough.
 TEST(SystemClockTest, TheStopwatchRunsAsTheClockDoes) {
   const SystemClock clock;
   bool agreed = false;
@@ -166,7 +166,7 @@ TEST(SystemClockTest, TheStopwatchRunsAsTheClockDoes) {
   EXPECT_TRUE(agreed);
 }
 
-// Of other clocks than the system's the stopwatch is theirs.
+// A clock of a test supplies the stopwatch's readings, too.
 TEST(SystemClockTest, TheStopwatchOfATestIsItsBootTime) {
   const SystemClock clock({.wall = [] { return Nanos{5}; }, .boot = [] { return Nanos{1234}; }});
   EXPECT_EQ(clock.Stopwatch(), Nanos{1234});

@@ -1,5 +1,5 @@
-// Goal: the tools of the server's tests do not lie: the reader takes nothing that is not RESP, and
-// no two replies of different shapes look the same. Method: examples.
+// Goal: the tools of the server's tests are right: the reader accepts only RESP, and replies of
+// different shapes look different. Method: examples.
 #include "tests/support/conversation.h"
 
 #include <string>

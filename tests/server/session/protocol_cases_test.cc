@@ -1,7 +1,7 @@
-// Goal: broken and odd requests get byte for byte what Redis 7.0.15 answers them (measured),
-// however the network cuts them. Method: a table of cases, each sent whole, cut in two at every
-// byte, and byte by byte; what follows an error is never executed, and where the connection stays
-// it goes on as if nothing had been.
+// Goal: broken and odd requests get exactly the bytes that Redis 7.0.15 answers (measured), however
+// the network cuts them. Method: a table of cases, each sent whole, cut in two at every byte, and
+// byte by byte. Input after an error is never executed; where the connection stays open, it
+// continues as if nothing had happened.
 #include <algorithm>
 #include <cstddef>
 #include <ostream>
@@ -92,7 +92,7 @@ std::vector<Case> Cases() {
 
 class ProtocolCasesTest : public testing::TestWithParam<Case> {
  protected:
-  // Sends the case's bytes and more, cut where `cuts` say, and looks at all that must come of it.
+  // Sends the case's bytes and more, cut at `cuts`, and checks everything that must follow.
   void Deliver(const std::vector<std::size_t>& cuts) {
     const Case& row = GetParam();
     Conversation client(server_);
@@ -111,7 +111,7 @@ class ProtocolCasesTest : public testing::TestWithParam<Case> {
       ASSERT_EQ(client.Send("PING\r\n"), "+PONG\r\n");
       return;
     }
-    // More commands in the same chunk and in a later one: none is executed.
+    // More commands in the same chunk and in a later one; none is executed.
     constexpr std::string_view kMore = "\r\nRL.ALLOW k 1/h\r\n*1\r\n$4\r\nPING\r\n";
     replies += client.Send(last + std::string(kMore));
     ASSERT_EQ(replies, row.replies) << "cut at " << testing::PrintToString(cuts);
@@ -129,7 +129,8 @@ class ProtocolCasesTest : public testing::TestWithParam<Case> {
 
 TEST_P(ProtocolCasesTest, Whole) { Deliver({}); }
 
-// Every place to cut; of a very long case those near an end or a cap, and some on the way.
+// Every position for a cut; of a very long case, the positions near its ends and the caps, and some
+// between.
 std::vector<std::size_t> Cuts(std::size_t bytes) {
   std::vector<std::size_t> cuts;
   for (std::size_t cut = 1; cut < bytes; ++cut) {
@@ -207,7 +208,7 @@ TEST(PipelineTest, TenThousandMixedRequestsAreAnsweredInOrder) {
   EXPECT_EQ(replies, expected);
 }
 
-// D42: the longest key is a key, one byte more is a broken request.
+// D42: the longest key is accepted; one byte more is a broken request.
 TEST(KeyBytesTest, TheCapIsExact) {
   const std::vector<std::string> longest = {"RL.ALLOW", std::string(65'536, 'k'), "1/h"};
   Conversation client;
@@ -242,8 +243,8 @@ TEST(KeyBytesTest, KeysOfAnyBytesAreDistinct) {
   EXPECT_EQ(client.server().limiter->size().buckets, StrangeKeys().size());
 }
 
-// Wherever a client's bytes come back they are either counted (bulk) or stripped of control bytes,
-// which ReadRespValue insists on: none of them begins a reply of its own.
+// Wherever a client's bytes are sent back they are counted (bulk) or free of control bytes, which
+// ReadRespValue checks, so they cannot begin a reply of their own.
 TEST(KeyBytesTest, BytesComeBackCountedOrEscaped) {
   for (const std::string& key : StrangeKeys()) {
     const std::vector<std::vector<std::string>> requests = {

@@ -1,5 +1,5 @@
-// Goal: what is read ahead is what the client has sent, no byte more or less, whatever is dropped
-// of it. Method: a parser and a limiter, no session. (Sessions: session_test.cc.)
+// Goal: reading ahead returns the client's commands, no byte more or less, whichever of them are
+// dropped. Method: a parser and a limiter, without a session. (Sessions: session_test.cc.)
 #include "server/session/read_ahead.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ class ReadAheadTest : public testing::Test {
  protected:
   ParseResult Fill(std::string_view unread) { return ahead_.Fill(unread, parser_, *limiter_); }
   ReadAhead::Command Pop() { return ahead_.Pop(*limiter_); }
-  // The keys whose hashes the next command brings.
+  // The keys whose hashes come with the next command.
   std::vector<std::string> Keys() {
     std::vector<std::string> keys;
     for (const HashedKey& key : Pop().keys) {
@@ -66,7 +66,7 @@ TEST_F(ReadAheadTest, SaysWhyThereIsNothing) {
   EXPECT_EQ(Fill("*x\r\n"), ParseResult::kProtocolError);
 }
 
-TEST_F(ReadAheadTest, WhatIsDroppedIsReadAgain) {
+TEST_F(ReadAheadTest, DroppedCommandsAreReadAgain) {
   const std::string_view input = "PING\r\nECHO a\r\nECHO b\r\n*x";
   ASSERT_EQ(Fill(input), ParseResult::kCommand);
   const std::size_t bytes = Pop().bytes;
@@ -77,7 +77,7 @@ TEST_F(ReadAheadTest, WhatIsDroppedIsReadAgain) {
   EXPECT_THAT(Pop().words, ElementsAre("ECHO", "a"));
 }
 
-// Its words lie in the parser, and would be gone with the next.
+// The words of such a command are in the parser, and the next command would overwrite them.
 TEST_F(ReadAheadTest, ACommandWithQuotesIsTheLast) {
   const std::string_view input = "ECHO a\r\nECHO 'b c'\r\nECHO 'd'\r\n";
   ASSERT_EQ(Fill(input), ParseResult::kCommand);
@@ -90,7 +90,7 @@ TEST_F(ReadAheadTest, ACommandWithQuotesIsTheLast) {
   EXPECT_THAT(Pop().words, ElementsAre("ECHO", "d"));
 }
 
-// What stands behind it waits as well, and would be read again each time.
+// The commands behind it wait as well, and would be read again each time.
 TEST_F(ReadAheadTest, ACommandThatMayWaitIsTheLast) {
   ASSERT_EQ(Fill("PING\nRL.WAIT a 1/s TIMEOUT 1\nPING\n"), ParseResult::kCommand);
   static_cast<void>(Pop());
@@ -98,7 +98,7 @@ TEST_F(ReadAheadTest, ACommandThatMayWaitIsTheLast) {
   EXPECT_TRUE(ahead_.empty());
 }
 
-TEST_F(ReadAheadTest, FetchesTheKeysOfWhatIsToCome) {
+TEST_F(ReadAheadTest, FetchesTheKeysOfLaterCommands) {
   ASSERT_EQ(Fill("RL.ALLOW a 1/s\nRL.ALLOW b 1/s AND c 2/s\nPING\nRL.ALLOW\nDEL d e\n"),
             ParseResult::kCommand);
   EXPECT_THAT(Keys(), ElementsAre("a"));
@@ -119,7 +119,7 @@ TEST_F(ReadAheadTest, HasBounds) {
     EXPECT_THAT(Keys(), ElementsAre("k" + std::to_string(commands)));
   }
   EXPECT_EQ(commands, ReadAhead::kCommandsMax);
-  // Of more keys than are fetched the first come with their hashes, or none.
+  // A command with more keys than are fetched has the hashes of its first keys, or none.
   std::string keys = "DEL";
   for (std::size_t i = 0; i < 2 * ReadAhead::kKeysMax; ++i) keys += " k" + std::to_string(i);
   keys += "\nRL.ALLOW a 1/s\n";

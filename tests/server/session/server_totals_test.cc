@@ -1,5 +1,5 @@
-// Goal: the report is the sum over the threads since the last reset, which takes nothing from
-// anybody and may come at any time. Method: two workers, and one that counts while others reset.
+// Goal: totals are the sums over the threads since the last reset; a reset loses no count and may
+// come at any time. Method: two workers; one thread that counts while others reset.
 #include "server/session/server_totals.h"
 
 #include <atomic>
@@ -41,7 +41,7 @@ TEST(ServerTotalsTest, AddsUpTheThreads) {
   EXPECT_EQ(CountOf("total_error_replies", server.services), 3U);
 }
 
-// The law of all counters, and so of one that is added.
+// A law for all counters, including any that is added later.
 TEST(ServerTotalsTest, EveryCounterIsSummedOverTheThreadsAndReset) {
   TestServer server;
   Services& services = server.services;
@@ -96,7 +96,7 @@ TEST(ServerTotalsTest, EvictedClientsAreForgottenByAReset) {
   EXPECT_EQ(services.client_memory.evicted(), 2U);
 }
 
-// Under ThreadSanitizer: no thread waits for another, and no count is ever more than was counted.
+// For ThreadSanitizer: no thread waits for another, and no total exceeds the number of events.
 TEST(ServerTotalsTest, ResetsWhileOthersCount) {
   TestServer server;
   std::atomic<bool> done{false};

@@ -1,6 +1,6 @@
-// Goal: a session answers each request once and in order, gives way in time, reads the clock once a
+// Goal: a session answers each request once and in order, yields in time, reads the clock once a
 // turn and does nothing after its end. Method: turns at their exact bounds; random sequences of
-// requests, in random pieces, whose replies are counted.
+// requests in random pieces, whose replies are counted.
 #include "server/session/session.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string Repeated(std::string_view request, std::size_t count) {
   return requests;
 }
 
-TEST(SessionTest, NothingYetIsNoTurnsWork) {
+TEST(SessionTest, ATurnWithoutInputDoesNothing) {
   Conversation client;
   std::string out;
   const Session::Turn turn = client.session().Execute("", out);
@@ -36,7 +36,7 @@ TEST(SessionTest, NothingYetIsNoTurnsWork) {
   EXPECT_EQ(out, "");
 }
 
-// Goal: requests of many new limits, each of which has to be read, are as much work as they take.
+// Goal: requests with many new limits, each of which must be parsed, count as more work.
 TEST(SessionTest, ManyLimitsAreMoreWork) {
   Conversation client;
   std::string requests;
@@ -51,9 +51,9 @@ TEST(SessionTest, ManyLimitsAreMoreWork) {
   EXPECT_EQ(std::ranges::count(out, '*'), kWorkPerTurn / 64);
 }
 
-// Goal: a client that makes the server look for the buckets of keys in a crowded table holds no
-// other client up. Method: one partition with 30,000 buckets of as many limits, and the slots that
-// a turn visits.
+// Goal: a client that makes the server search for buckets of keys in a crowded table does not delay
+// other clients. Method: one partition with 30,000 buckets of as many limits; the number of slots
+// that a turn visits is checked.
 TEST(SessionTest, ATurnVisitsFewerThan100000Slots) {
   Conversation client;
   Limiter& limiter = client.server().services.limiter;
@@ -114,7 +114,7 @@ TEST(SessionTest, ConsumesWholeRequestsAndLeavesTheRest) {
   EXPECT_EQ(out, "what waits to be sent, +PONG\r\n+PONG\r\n");
 }
 
-TEST(SessionTest, ATurnEndsAfterSoManyCommands) {
+TEST(SessionTest, ATurnEndsAfterCommandsPerTurn) {
   const std::string pings = Repeated("PING\r\n", kWorkPerTurn + 1);
   Conversation client;
   std::string out;
@@ -138,8 +138,8 @@ TEST(SessionTest, OneCommandLessIsOneTurn) {
   EXPECT_EQ(turn.consumed, pings.size());
 }
 
-// A thousand keys are a thousand commands' work, whatever the reply.
-TEST(SessionTest, ATurnEndsAfterSoMuchWork) {
+// A command with a thousand keys is the work of a thousand commands, whatever its reply.
+TEST(SessionTest, ATurnEndsAfterWorkPerTurn) {
   std::vector<std::string> words(1'001, "k");
   for (const char* command : {"EXISTS", "DEL"}) {
     words[0] = command;
@@ -153,7 +153,7 @@ TEST(SessionTest, ATurnEndsAfterSoMuchWork) {
   }
 }
 
-TEST(SessionTest, WhoVisitsTheWholeTableDoesMuch) {
+TEST(SessionTest, VisitingTheWholeTableIsMuchWork) {
   constexpr std::size_t kPerTurn = kWorkPerTurn / (kWholeTableWork + 1) + 1;
   for (const std::string request :
        {"DBSIZE\r\n", "FLUSHALL\r\n", "FLUSHDB\r\n", "CLIENT LIST\r\n", "INFO cpu\r\n"}) {
@@ -165,8 +165,8 @@ TEST(SessionTest, WhoVisitsTheWholeTableDoesMuch) {
   }
 }
 
-// The reply that goes over is the last: at most one more than the bound.
-TEST(SessionTest, ATurnEndsWhenSoManyBytesOfRepliesWait) {
+// The reply that exceeds the bound is the turn's last: at most one reply more than the bound.
+TEST(SessionTest, ATurnEndsAfterReplyBytesPerTurn) {
   const std::size_t each = kReplyBytesPerTurn / 2;
   const std::string message(each - 10, 'x');  // "$32758\r\n" and CRLF: exactly half of the bound
   const std::string echo = RespRequest(std::vector<std::string>{"ECHO", message});
@@ -185,8 +185,8 @@ TEST(SessionTest, ATurnEndsWhenSoManyBytesOfRepliesWait) {
             2 * kReplyBytesPerTurn - 1 + each);  // What waited before the turn does not count.
 }
 
-// Turn by turn, everything is answered.
-TEST(SessionTest, TurnsGoOnUntilAllIsAnswered) {
+// Over several turns everything is answered.
+TEST(SessionTest, TurnsContinueUntilAllIsAnswered) {
   Conversation client;
   EXPECT_EQ(client.Send(Repeated("PING\r\n", 5'000)), Repeated("+PONG\r\n", 5'000));
   EXPECT_EQ(client.turns(), 5);
@@ -197,7 +197,7 @@ TEST(SessionTest, AnErrorEndsTheTurnForGood) {
   Conversation client;
   const std::string pings = Repeated("PING\r\n", kWorkPerTurn);
   std::string out;
-  // The error is behind the bound, so it is the next turn's.
+  // The error is beyond the bound, so it belongs to the next turn.
   Session::Turn turn = client.session().Execute(pings + "*x\r\n", out);
   EXPECT_EQ(turn.next, Session::Next::kContinue);
   out.clear();
@@ -213,8 +213,8 @@ TEST(SessionTest, AnErrorEndsTheTurnForGood) {
   }
 }
 
-// The client gets nothing; who runs the server gets a line a minute, in which nothing of the
-// client's can pass for the log's own.
+// The client gets no answer. The log gets a line a minute, in which no byte of the client can pass
+// for the log's own text.
 TEST(SessionTest, AForeignProtocolIsLoggedOnceAMinute) {
   testing::internal::CaptureStderr();
   ConfigureLog(LogLevel::kInfo);
@@ -237,7 +237,7 @@ TEST(SessionTest, AForeignProtocolIsLoggedOnceAMinute) {
                                       "' (1000 similar lines suppressed)\n"));
 }
 
-// A clock on which every look costs a second.
+// A clock on which every reading costs a second.
 class CountingClock : public Clock {
  public:
   [[nodiscard]] Instant Now() const override {
@@ -264,7 +264,7 @@ TEST(SessionTest, ReadsTheClockOnceATurn) {
   EXPECT_EQ(clock.looks(), before + 1);
   const std::string time = out.substr(0, out.size() / 3);
   EXPECT_EQ(out, Repeated(time, 3));
-  // All of a chunk at one instant: a bucket of two gives two.
+  // All requests of a chunk have one instant, so a bucket of two tokens admits two.
   out.clear();
   EXPECT_EQ(session.Execute(Repeated("RL.ALLOW k 2/s\r\n", 3) + "TIME\r\n", out).next,
             Session::Next::kRead);
@@ -274,14 +274,14 @@ TEST(SessionTest, ReadsTheClockOnceATurn) {
                   "*5\r\n:0\r\n:0\r\n:500\r\n:1000\r\n:0\r\n"));
   EXPECT_EQ(clock.looks(), before + 2);
   EXPECT_THAT(out, testing::Not(testing::EndsWith(time)));
-  // A turn that is cut off reads it again.
+  // A turn that is cut off reads the clock again.
   EXPECT_EQ(session.Execute(Repeated("PING\r\n", kWorkPerTurn), out).next,
             Session::Next::kContinue);
   EXPECT_EQ(session.Execute("", out).next, Session::Next::kRead);
   EXPECT_EQ(clock.looks(), before + 4);
 }
 
-// It is cheap, but not free: a command's end is the next one's begin.
+// The stopwatch is cheap, but not free: a command's end is the begin of the next.
 TEST(SessionTest, LooksAtTheStopwatchOnceACommandAndOnceATurn) {
   const CountingClock clock;
   const auto limiter = std::make_unique<Limiter>(LimiterOptions{.secret = TestServer::kSecret});
@@ -305,8 +305,8 @@ TEST(SessionTest, NotesWhenItWasActive) {
             FindCommand("PING"));  // what was not executed is not noted
 }
 
-// What is read ahead of a command that changes the caps is read again, with the new ones.
-TEST(SessionTest, ALoginCountsForWhatWasSentBehindIt) {
+// Requests read ahead of a command that changes the caps are parsed again, with the new caps.
+TEST(SessionTest, ALoginAppliesToRequestsSentBehindIt) {
   TestServer server;
   ASSERT_TRUE(server.services.access.Configure("secret", "").ok());
   Conversation client(server);
@@ -314,7 +314,7 @@ TEST(SessionTest, ALoginCountsForWhatWasSentBehindIt) {
       std::vector<std::string>{"EXISTS", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"});
   const std::string login = RespRequest(std::vector<std::string>{"AUTH", "secret"});
   EXPECT_EQ(client.Send(login + long_request + "PING\r\n"), "+OK\r\n:0\r\n+PONG\r\n");
-  // In pieces, too: half of it may have been looked at with the old caps.
+  // The same in pieces: half of the request may have been parsed with the old caps.
   for (std::size_t cut = 0; cut < long_request.size(); ++cut) {
     Conversation other(server);
     std::string replies = other.Send(login + long_request.substr(0, cut));
@@ -325,7 +325,7 @@ TEST(SessionTest, ALoginCountsForWhatWasSentBehindIt) {
             "+RESET\r\n-ERR Protocol error: unauthenticated multibulk length\r\n");
 }
 
-// Words that are read ahead may lie in one place: an empty one takes none.
+// Words that are read ahead may share an address: an empty word takes no bytes.
 TEST(SessionTest, ReadingAheadTellsAnEmptyKeyFromItsNeighbour) {
   for (const std::string_view keys : {R"("" 10/s AND "abc" 10/s)", R"("abc" 10/s AND "" 10/s)",
                                       R"("x" 10/s AND "" 10/s AND "abc" 10/s)"}) {
@@ -336,7 +336,7 @@ TEST(SessionTest, ReadingAheadTellsAnEmptyKeyFromItsNeighbour) {
   }
 }
 
-// A turn that ends leaves what was read ahead to the next.
+// A turn that ends leaves the requests that were read ahead to the next turn.
 TEST(SessionTest, ReadingAheadLosesNothingWhereATurnEnds) {
   Conversation client;
   EXPECT_EQ(client.Send("PING 1\r\nCLIENT PAUSE 1000\r\nPING 2\r\nPING 3\r\nPI"),
@@ -347,8 +347,8 @@ TEST(SessionTest, ReadingAheadLosesNothingWhereATurnEnds) {
             "+PONG\r\n$3\r\na b\r\n$1\r\nc\r\n+OK\r\n");
 }
 
-// One random request: a row's name or not, with words that it may know or not; now and then one
-// that has to wait. None is MONITOR, whose client gets more than replies.
+// A random request: a row's name or another word, with arguments that the row may know or not; now
+// and then one that has to wait. MONITOR is left out: its client gets more than replies.
 std::vector<std::string> AnyRequest() {
   if (*Between(0, 10) == 0) return {"RL.WAIT", "k", "10/s", "COST", "7", "TIMEOUT", "60000"};
   const auto& table = CommandTable();
@@ -378,7 +378,7 @@ bool IsInlineable(const std::vector<std::string>& words) {
   });
 }
 
-// All replies to these bytes, whatever time that takes.
+// All replies to these bytes, however long they take.
 std::string SendAndWait(Conversation& client, std::string_view bytes) {
   std::string replies = client.Send(bytes);
   while (client.wake()) {

@@ -1,5 +1,5 @@
-// Goal: what a transaction keeps of a client's is bounded, and whatever could not be queued aborts
-// it. Method: up to each bound and one further.
+// Goal: the memory that a transaction takes of a client's input is bounded, and any command that
+// could not be queued aborts it. Method: up to each bound and one step beyond.
 #include "server/session/transaction.h"
 
 #include <string>
@@ -73,7 +73,7 @@ TEST_F(TransactionTest, BytesAreBounded) {
   EXPECT_TRUE(transaction_.is_aborted());
 }
 
-TEST_F(TransactionTest, WhatIsWatchedIsBounded) {
+TEST_F(TransactionTest, WatchedKeysAreBounded) {
   Limiter::Watched key_and_bucket;
   key_and_bucket.buckets.push_back({LimitId{0}, Limit::Unlimited(), Bucket()});
   for (std::size_t i = 0; i < Transaction::kWatchedMax / 2; ++i) {
@@ -109,7 +109,7 @@ TEST(TransactionAbortTest, OnlyAnOpenOneAborts) {
   EXPECT_TRUE(transaction.is_aborted());
 }
 
-// What it holds is what the heap has of it, and it is given back whole.
+// The reported memory is the heap that it uses, and all of it is freed.
 TEST_F(TransactionTest, HoldsMemoryForWhatItKeeps) {
   EXPECT_EQ(transaction_.held_bytes(), 0U);
   const std::string text(10'000, 'x');

@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A server without sockets that keeps its state in a directory of the test's.
+// A server without sockets whose state is kept in a directory of the test.
 class StateOnDiskTest : public ::testing::Test {
  protected:
   Options With(Durability durability) {
@@ -36,7 +36,7 @@ class StateOnDiskTest : public ::testing::Test {
     return *std::move(state);
   }
 
-  // A server whose state is opened, but not loaded.
+  // A server whose state is opened, but not loaded yet.
   void Open(const Options& options) {
     state_ = Opened(options);
     server_ = std::make_unique<TestServer>(
@@ -62,7 +62,7 @@ class StateOnDiskTest : public ::testing::Test {
     changed_.wait(lock, [&] { return saved_ >= ticket; });
   }
 
-  // What a turn with these lines does.
+  // Runs one turn with these lines.
   Session::Turn Execute(Session& session, const std::vector<std::vector<std::string>>& requests,
                         std::string& replies) {
     std::string bytes;
@@ -82,7 +82,7 @@ class StateOnDiskTest : public ::testing::Test {
   std::unique_ptr<StateOnDisk> state_;  // its thread uses all of the above
 };
 
-TEST_F(StateOnDiskTest, IsNotKeptWhereTheOptionsWantNone) {
+TEST_F(StateOnDiskTest, IsNotKeptWithoutADirectory) {
   EXPECT_EQ(Opened(With(Durability::kNone)), nullptr);
   Options options = With(Durability::kSnapshot);
   options.data_dir.clear();
@@ -109,7 +109,7 @@ TEST_F(StateOnDiskTest, UntilItIsLoadedCommandsThatNeedItAreRefused) {
   EXPECT_THAT(client.Run("INFO"), HasSubstr("loading:0\r\n"));
 }
 
-TEST_F(StateOnDiskTest, SnapshotLetsNoReplyWaitButThatOfSave) {
+TEST_F(StateOnDiskTest, SnapshotDelaysOnlyTheReplyOfSave) {
   Open(With(Durability::kSnapshot));
   Load();
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
@@ -119,9 +119,9 @@ TEST_F(StateOnDiskTest, SnapshotLetsNoReplyWaitButThatOfSave) {
   EXPECT_TRUE(Execute(session, {{"PING"}, {"SAVE"}}, replies).unsaved_from);
 }
 
-// Goal: with `always` what changed something waits, and nothing else does. Method: one turn of
-// each.
-TEST_F(StateOnDiskTest, AlwaysLetsRepliesToChangesWait) {
+// Goal: with `always`, the reply of a request that changed something waits, and no other does.
+// Method: a turn with one of each.
+TEST_F(StateOnDiskTest, AlwaysDelaysRepliesToChanges) {
   Open(With(Durability::kAlways));
   Load();
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
@@ -150,8 +150,8 @@ TEST_F(StateOnDiskTest, AlwaysLetsRepliesToChangesWait) {
   EXPECT_FALSE(waits({"PING"}));
 }
 
-// Goal: what is said before the first change leaves at once, and when the save fails an error
-// stands in the place of what may not be said, and of nothing else.
+// Goal: replies before the first change leave at once. When the save fails, an error replaces the
+// replies that waited for it, and no others.
 TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   Open(With(Durability::kAlways));
   Load();
@@ -174,7 +174,7 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   EXPECT_EQ(CallsFailed("ECHO") + CallsFailed("PING"), 0U);
 }
 
-// Giving back what an ended wait had reserved is a change, and its reply is an error already.
+// Giving a reservation back is a change, and the reply of an ended wait is an error already.
 TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
   Open(With(Durability::kAlways));
   Load();
@@ -193,8 +193,8 @@ TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
   EXPECT_EQ(CallsFailed("RL.WAIT"), 1U);
 }
 
-// Goal: when the save of a ticket has ended, what was changed before it was asked for is on disk.
-TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
+// Goal: when the save of a ticket has ended, all changes made before the ticket are on disk.
+TEST_F(StateOnDiskTest, ATicketsSaveContainsAllEarlierChanges) {
   Open(With(Durability::kAlways));
   Load();
   {
@@ -209,8 +209,8 @@ TEST_F(StateOnDiskTest, ATicketIsOfASaveThatHasWhatWasChangedBefore) {
   EXPECT_EQ(later.Ask("RL.PEEK u 10/d COST 0").elements.at(1).number, 7);
 }
 
-// Goal: a new interval counts from the next save on. Method: one of an hour is replaced while the
-// thread waits; the save that is asked for is followed by one that is not asked for.
+// Goal: a new interval counts from the next save on. Method: an interval of an hour is replaced
+// while the thread waits; a requested save is followed by one that was not requested.
 TEST_F(StateOnDiskTest, ANewIntervalCountsFromTheNextSaveOn) {
   Open(With(Durability::kSnapshot));
   Load();
@@ -239,7 +239,7 @@ TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
   EXPECT_THAT(later.Show("RL.POLICY GET free"), HasSubstr("5/d"));
 }
 
-TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
+TEST_F(StateOnDiskTest, TheClockStartsAtItsMarkAndLaterAfterACrash) {
   Options options = With(Durability::kSnapshot);
   Open(options);
   EXPECT_EQ(state_->previous_run().last_time, Instant{});
@@ -256,8 +256,9 @@ TEST_F(StateOnDiskTest, TheClockGoesOnFromItsMarkAndFurtherAfterACrash) {
   EXPECT_EQ(Opened(options)->previous_run().last_time, Instant{});
 }
 
-// Goal: crashes in a row while the wall clock is behind move the clock on by one allowance, and a
-// save ends that. Method: lives that end without a stop; each begins where its clock's past says.
+// Goal: crashes in a row while the wall clock is behind move the clock on by one allowance
+// together, and a save ends that. Method: runs that end without a stop; each begins with the
+// clock's stored past.
 TEST_F(StateOnDiskTest, CrashesInARowAddUpToOneAllowance) {
   const Options options = With(Durability::kSnapshot);
   const Nanos allowance = 2 * Nanos{options.snapshot_interval};

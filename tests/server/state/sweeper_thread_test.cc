@@ -1,5 +1,5 @@
-// Goal: full buckets are dropped without a request, and the thread that drops them stops when it is
-// told to. Method: a real thread, over a table whose buckets become full by a fake clock.
+// Goal: a thread drops full buckets without any request, and stops when asked to. Method: a real
+// thread, over a table whose buckets become full by a fake clock.
 #include "server/state/sweeper_thread.h"
 
 #include <memory>
@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
+TEST(SweeperThreadTest, DropsBucketsThatBecameFull) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
   Sweeper sweeper(limiter);
@@ -36,7 +36,7 @@ TEST(SweeperThreadTest, DropsWhatHasBecomeFull) {
   EXPECT_EQ(limiter.size().buckets, kKeys);
 }
 
-// Memos of limits may still hold them.
+// The memos of limits may still use the overrides.
 TEST(SweeperThreadTest, FreesTheOverridesOfDeletedPolicies) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
@@ -50,9 +50,9 @@ TEST(SweeperThreadTest, FreesTheOverridesOfDeletedPolicies) {
   EXPECT_TRUE(Eventually([&] { return overrides->empty(); }));
 }
 
-// Goal: many that become full at one instant are no event for the others. Method: two thousand of
-// them, and a bucket that is asked all the while: it counts down one by one.
-TEST(SweeperThreadTest, WhatExpiresTogetherDisturbsNoDecision) {
+// Goal: many buckets that become full at one instant do not disturb other requests. Method: two
+// thousand such buckets, and a bucket that is asked continuously: it counts down one by one.
+TEST(SweeperThreadTest, ManyBucketsThatFillTogetherDisturbNoDecision) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
   Sweeper sweeper(limiter);
