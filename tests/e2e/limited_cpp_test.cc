@@ -1,11 +1,11 @@
 // Goal: examples/cpp/limited.h calls an action as often as weir allows, and opens or closes as
 // chosen when it does not answer. Method: a server that answers, one that is stopped, and none.
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <optional>
 #include <string>

@@ -8,8 +8,7 @@
 // The binary is the one that the environment variable WEIR_SERVER names. One thread uses it.
 #pragma once
 
-#include <signal.h>
-
+#include <csignal>
 #include <string>
 #include <vector>
 

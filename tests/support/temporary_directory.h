@@ -4,13 +4,12 @@
 //     const std::string path = directory.Write("policies.toml", "[policies]\n");
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
-
-#include <stdlib.h>
 
 #include "core/base/check.h"
 
@@ -32,7 +31,7 @@ class TemporaryDirectory {
 
   // Makes a file, or gives it other bytes; returns its path.
   std::string Write(std::string_view name, std::string_view text) const {
-    const std::string path = path_ + "/" + std::string(name);
+    std::string path = path_ + "/" + std::string(name);
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << text;
     WEIR_CHECK(file.flush().good());

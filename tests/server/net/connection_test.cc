@@ -60,6 +60,7 @@ TEST(ConnectionTest, ManyClientsAtOnceDoNotMixUp) {
   LoopbackServer server;
   const Pipeline pipeline(200);
   std::vector<LoopbackClient> clients;
+  clients.reserve(100);
   for (int i = 0; i < 100; ++i) clients.emplace_back(server.port());
   for (LoopbackClient& client : clients) ASSERT_TRUE(client.Send(pipeline.requests));
   for (LoopbackClient& client : clients) {
