@@ -1,5 +1,5 @@
-// The oracle of whatever limit: the log of a token bucket (oracle.h), of a window
-// (window_oracle.h), or none at all.
+// An oracle for any limit: the log of a token bucket (oracle.h) or of a window (window_oracle.h),
+// or no log for a limit without buckets.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,14 @@ class AnyOracle {
     return {true, std::numeric_limits<std::int64_t>::max(), Nanos{0}, Nanos{0}};
   }
 
-  // Look, and an admission is logged.
+  // Like Look(), but an admission is logged.
   void Charge(Instant now, std::uint64_t cost) {
     if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->Ask(now, cost);
     if (auto* window = std::get_if<WindowOracle>(&log_)) window->Ask(now, cost);
   }
 
-  // For token buckets and where there is no bucket: how long to wait, and what is reserved then.
+  // For limits with token buckets and limits without buckets: how long to wait, and what is then
+  // reserved.
   [[nodiscard]] Nanos Wait(Instant now, std::uint64_t cost) const {
     if (const auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Wait(now, cost);
     return Look(now, cost).retry_after;

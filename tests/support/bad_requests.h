@@ -1,5 +1,5 @@
-// Words behind RL.ALLOW that are no request, each with the error that says why: every way in which
-// the language of requests can be missed, once or more.
+// Arguments of RL.ALLOW that are not a valid request, each with the error that names the mistake.
+// Every mistake that the request language knows occurs at least once.
 #pragma once
 
 #include <algorithm>
@@ -152,7 +152,7 @@ inline std::vector<BadRequest> BadRequestsOfOptions() {
   return requests;
 }
 
-// The last limit is always the bad one, so that all before it were read.
+// The last limit is always the bad one, so all limits before it are read first.
 inline std::vector<BadRequest> BadRequestsOfLimits() {
   using namespace bad_requests_internal;
   const std::string count = ": count must be 1 to 9223372036854775807";

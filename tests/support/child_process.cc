@@ -18,13 +18,13 @@
 namespace weir {
 namespace {
 
-// Whether the descriptor has something to read, or an end, before the deadline.
+// Returns whether the descriptor becomes readable, or ends, before the deadline.
 bool AwaitReadable(int descriptor) {
   pollfd waiting{.fd = descriptor, .events = POLLIN, .revents = 0};
   return poll(&waiting, 1, static_cast<int>(kChildDeadline.count())) == 1;
 }
 
-// Appends what the descriptor has; false at its end.
+// Appends the bytes that are ready; false at the end of the stream.
 bool ReadSome(int descriptor, std::string& text) {
   std::array<char, 4096> bytes;
   const ssize_t count = read(descriptor, bytes.data(), bytes.size());
@@ -32,7 +32,7 @@ bool ReadSome(int descriptor, std::string& text) {
   return count > 0;
 }
 
-// Waits for the process's end without reaping it; ends it by force at the deadline.
+// Waits for the end of the process without reaping it; kills it at the deadline.
 void AwaitEnd(pid_t process) {
   const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
   const bool ended = descriptor >= 0 && AwaitReadable(descriptor);
@@ -41,7 +41,7 @@ void AwaitEnd(pid_t process) {
   if (descriptor >= 0) close(descriptor);
 }
 
-// As the arguments and the environment of a program are handed over: pointers, and a null.
+// The form in which exec takes arguments and an environment: pointers, then a null.
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -95,7 +95,7 @@ int ChildProcess::Stop(int signal) {
 void ChildProcess::Spawn(std::vector<std::string> words, std::vector<std::string> settings) {
   std::array<int, 2> log;
   ASSERT_EQ(pipe2(log.data(), O_CLOEXEC), 0);
-  // Those given here stand for inherited ones of the same name.
+  // The given settings replace inherited ones of the same name.
   const std::size_t given = settings.size();
   for (char** inherited = environ; *inherited != nullptr; ++inherited) {
     const std::string_view setting = *inherited;

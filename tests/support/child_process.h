@@ -1,11 +1,12 @@
-// A program that a test runs beside it, in a temporary directory of its own, until its object goes.
+// A program that a test runs in a temporary directory. The program ends with its object at the
+// latest.
 //
 //     ChildProcess child({"server", "--port", "0"}, {}, "listening");
 //     EXPECT_EQ(child.Stop(SIGTERM), 0);
 //
-// What it writes to its outputs is its log; it is printed if the process does not end with 0. Every
-// wait has a deadline, kChildDeadline; going over it fails the test, and ends the process by force.
-// One thread uses it.
+// The program's output is its log; the log is printed if the exit status is not 0. Every wait has a
+// deadline, kChildDeadline; a missed deadline fails the test and kills the program. One thread uses
+// the object.
 #pragma once
 
 #include <sys/types.h>
@@ -24,26 +25,25 @@ inline constexpr std::chrono::milliseconds kChildDeadline = std::chrono::seconds
 
 class ChildProcess {
  public:
-  // Starts the program that the first word names, looked for in PATH, with the others and with
-  // these settings ("NAME=value") beside the test's own environment. Returns when a line of its log
-  // has `sign` in it.
+  // Starts the program that the first word names, found in PATH, with the other words as arguments
+  // and with these settings ("NAME=value") added to the test's environment. Returns when a line of
+  // the log contains `sign`.
   ChildProcess(std::vector<std::string> words, std::vector<std::string> settings,
                const std::string& sign);
-  // Kills it, if it was not stopped.
+  // Kills the program if it was not stopped.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Whether it gave the sign; else the test has failed.
+  // Whether the sign was seen; if not, the test has failed.
   [[nodiscard]] bool started() const noexcept { return !sign_line_.empty(); }
   // The line with the sign.
   [[nodiscard]] const std::string& sign_line() const noexcept { return sign_line_; }
   [[nodiscard]] const std::string& directory() const noexcept { return directory_.path(); }
 
-  // Sends it a signal, if it still runs.
+  // Sends the program a signal, if it still runs.
   void Signal(int signal) const;
-  // Stops it with SIGSTOP, and returns when it does nothing any more; Signal(SIGCONT) lets it go
-  // on.
+  // Stops the program with SIGSTOP, and returns when it is stopped; Signal(SIGCONT) continues it.
   void Pause() const;
   // Sends the signal, unless it is 0, and waits for the end. Returns the exit status, or minus the
   // number of the signal that ended it.

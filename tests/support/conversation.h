@@ -6,11 +6,12 @@
 //     client.server().clock.Advance(std::chrono::seconds{1});
 //     Conversation other(client.server());                   // another client of the same server
 //
-// A Conversation moves the bytes as a connection does: it keeps what a session leaves unconsumed,
-// goes on while a turn is not over, and stops for good once the session says close. While the
-// session waits for tokens (RL.WAIT) what is sent is only kept; once a test has moved the clock to
-// wake(), the next Send or Receive goes on. What is unread lies in a heap block of exactly its
-// size, a new one for each Send, so AddressSanitizer sees reads past its end or after its time.
+// A Conversation moves bytes as a connection does: it keeps the input that a session did not
+// consume, continues while a turn is not over, and stops once the session says close. While the
+// session waits for tokens (RL.WAIT), sent input is only kept; once a test has moved the clock to
+// wake(), the next Send or Receive continues. Unread input lies in a heap block of exactly its
+// size, a new block for each Send, so AddressSanitizer sees reads past its end or after its
+// lifetime.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,7 @@
 
 namespace weir {
 
-// What all conversations of one server share.
+// The state that all conversations of one server share.
 struct TestServer {
   // A test of how keys spread over the table needs the same hashes in every run.
   static constexpr HashSecret kSecret = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
@@ -43,7 +44,7 @@ struct TestServer {
         services(options, clock, *limiter),
         worker(services) {}
 
-  // One on which clients may say AT.
+  // A server whose clients may say AT.
   static std::unique_ptr<TestServer> WithExplicitTime() {
     Options options = DefaultOptions();
     options.allow_explicit_time = true;
@@ -64,7 +65,7 @@ class Conversation : public Dialogue {
     owned_ = std::move(server);
   }
   explicit Conversation(TestServer& server) : Conversation(server, server.worker) {}
-  // On another thread's worker, as far as that is another; all runs on this thread.
+  // A session on another thread's worker; everything still runs on the test's thread.
   Conversation(TestServer& server, Worker& worker)
       : server_(server),
         record_(server.services.clients.Add("127.0.0.1:50000", "127.0.0.1:7379", 7,
@@ -72,8 +73,8 @@ class Conversation : public Dialogue {
         session_(worker, record_) {}
   ~Conversation() override { server_.services.clients.Remove(*record_); }
 
-  // Delivers bytes; returns what the server answers to them. Nothing happens after a close, or
-  // while the session waits.
+  // Delivers bytes; returns the server's answer. Does nothing after a close, or while the session
+  // waits.
   std::string Send(std::string_view bytes) override {
     std::string replies;
     if (closed_) return replies;
@@ -96,10 +97,10 @@ class Conversation : public Dialogue {
     return replies;
   }
 
-  // Another session has something for this one to see; the next Receive does.
+  // Tells the session that another session has output for it; the next Receive returns that output.
   void WakeUp() { wake_.reset(); }
 
-  // Ends a wait as a server does that is about to stop; Receive() has the answer.
+  // Ends a wait as a server that is about to stop does; Receive() returns the answer.
   void EndWait() {
     session_.EndWait();
     wake_.reset();
@@ -109,7 +110,7 @@ class Conversation : public Dialogue {
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] ClientRecord& record() { return *record_; }
   [[nodiscard]] bool closed() const { return closed_; }
-  // When the session goes on, if it waits for tokens.
+  // The time at which the session continues, if it waits for tokens.
   [[nodiscard]] std::optional<Instant> wake() const { return wake_; }
   [[nodiscard]] std::size_t unread_bytes() const { return unread_.size(); }
   [[nodiscard]] int turns() const { return turns_; }  // calls of Execute so far

@@ -20,17 +20,18 @@ class Dialogue {
   Dialogue(const Dialogue&) = delete;
   Dialogue& operator=(const Dialogue&) = delete;
 
-  // Delivers bytes; returns all that the server answers to them by now. It is nothing while a
-  // request waits for its tokens (RL.WAIT), and what is sent meanwhile is answered after it.
+  // Delivers bytes; returns the server's answers so far. While a request waits for tokens (RL.WAIT)
+  // there is no answer; input that is sent during the wait is answered after it.
   virtual std::string Send(std::string_view bytes) = 0;
 
-  // What the server answers without being sent anything: the end of a wait, and what follows it.
+  // Returns answers that no new input caused: the end of a wait, and the answers to input behind
+  // it.
   std::string Receive() { return Send(""); }
 
-  // Sends one request of these words, whatever bytes they have; returns the bytes of the reply.
+  // Sends one request of these words, which may contain any bytes; returns the bytes of the reply.
   std::string Call(const std::vector<std::string>& words) { return Send(RespRequest(words)); }
 
-  // Sends one request that is typed as in redis-cli: RL.ALLOW "user 42" 10/s
+  // Sends one request, written as in redis-cli: RL.ALLOW "user 42" 10/s
   std::string Run(std::string_view line) {
     std::vector<std::string_view> words;
     std::string unquoted;

@@ -9,18 +9,20 @@
 
 namespace weir {
 
-// Thread-safe: every thread sees a move at once. It keeps a clock's promises: moving it back or out
-// of range aborts. Its stopwatch stands still, too, until a test says how long a lap takes.
+// Thread-safe: every thread sees a move at once. A fake clock keeps the promises of a clock: moving
+// it back or out of range aborts. Its stopwatch stands still, too, until a test sets the length of
+// a lap.
 class FakeClock : public Clock {
  public:
-  // 2026-01-01 00:00:00 UTC, where a test does not care.
+  // 2026-01-01 00:00:00 UTC, for tests that need no particular time.
   static constexpr Instant kStart{std::chrono::seconds{1'767'225'600}};
 
   explicit FakeClock(Instant start = kStart) : nanos_(start.time_since_epoch().count()) {}
 
   [[nodiscard]] Instant Now() const override { return Instant{Nanos{nanos_.load()}}; }
 
-  // From now on a lap: what lies between two readings, such as a command of a session.
+  // Sets the length of a lap from now on: the time between two readings, such as a session takes
+  // around a command.
   [[nodiscard]] Nanos Stopwatch() const override {
     return Nanos{stopwatch_ns_.fetch_add(lap_ns_.load())};
   }

@@ -42,14 +42,14 @@ namespace weir {
                       [](std::string_view word) { return LimitOf(word); });
 }
 
-// The rc::gen functions, without the growth of cases from small to large: all are about edges from
-// the first on.
+// The rc::gen functions without RapidCheck's growth of cases from small to large: the first case is
+// as likely to hit an edge as the last.
 template <typename T>
 [[nodiscard]] rc::Gen<T> Between(T low, T high) {
   return rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(low, high + 1));
 }
 
-// Limits of everyday, limits whose arithmetic is awkward, and the ends of what is accepted.
+// Everyday limits, limits whose arithmetic is awkward, and the extremes of the accepted range.
 [[nodiscard]] inline rc::Gen<Limit> NotableLimit() {
   return LimitAmong({
       "3/s",                   // 333,333,333 1/3 ns a token
@@ -73,8 +73,8 @@ template <typename T>
   });
 }
 
-// Any token bucket that there can be: E = p / n of all magnitudes, burst from 1 to what the
-// capacity allows.
+// Any token bucket: E = p / n of all magnitudes, burst from 1 to the largest that the capacity
+// allows.
 [[nodiscard]] inline rc::Gen<Limit> StrangeLimit() {
   return rc::gen::exec([] {
     std::int64_t count = *NumberUpTo(kDenominatorMax);
@@ -97,8 +97,8 @@ template <typename T>
   return rc::gen::oneOf(NotableLimit(), StrangeLimit());
 }
 
-// Instants of all magnitudes, both ends, and those of this century; `room` is kept free behind
-// them.
+// Instants of all magnitudes, both ends of the range, and instants of this century. At least `room`
+// lies between each of them and the end of the range.
 [[nodiscard]] inline rc::Gen<Instant> AnyInstant(Nanos room = Nanos{0}) {
   const std::int64_t last = (kInstantMax - room).time_since_epoch().count();
   constexpr std::int64_t kThisCentury = 1'700'000'000'000'000'000;
@@ -111,7 +111,7 @@ template <typename T>
       [](std::int64_t nanos) { return Instant{Nanos{nanos}}; });
 }
 
-// The longest wait that one server may be set to allow.
+// The longest wait that a server can be configured to allow.
 [[nodiscard]] inline rc::Gen<Nanos> AnyMaxWait() {
   return rc::gen::map(
       rc::gen::oneOf(rc::gen::just(std::int64_t{0}), rc::gen::just(kMaxWaitMax.count()),
@@ -119,7 +119,7 @@ template <typename T>
       [](std::int64_t nanos) { return Nanos{nanos}; });
 }
 
-// How far a bucket may be from full, at most, for the clamp to leave it alone.
+// The greatest distance from full that the clamp leaves unchanged.
 [[nodiscard]] inline ExactNanos Farthest(const Limit& limit, Instant now, Nanos max_wait) {
   const Emission& emission = limit.emission();
   const ExactNanos limit_of_now =
@@ -127,8 +127,8 @@ template <typename T>
   return Add(limit_of_now, {max_wait.count(), 0}, emission.denominator);
 }
 
-// Buckets that a history can lead to: absent, full, in use, empty, or reserved for up to
-// `max_wait`; often within a nanosecond or a fraction of one from the next.
+// Buckets that a history can produce: absent, full, in use, empty, or reserved for up to
+// `max_wait`; often within a nanosecond or a fraction of one from the next of these states.
 [[nodiscard]] inline rc::Gen<Bucket> AnyBucket(const Limit& limit, Instant now, Nanos max_wait) {
   return rc::gen::exec([limit, now, max_wait] {
     const Emission& emission = limit.emission();
@@ -147,7 +147,7 @@ template <typename T>
   });
 }
 
-// Twelve bytes from anywhere.
+// Any twelve bytes.
 [[nodiscard]] inline rc::Gen<Bucket> ForeignBucket() {
   const auto word =
       rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF),
@@ -156,7 +156,7 @@ template <typename T>
                                 rc::gen::set(&Bucket::extra, word));
 }
 
-// Costs of 0 or more, up to what a sum of many can be.
+// Costs of 0 or more, up to the largest sum of many costs.
 [[nodiscard]] inline rc::Gen<std::uint64_t> AnyCost(const Limit& limit) {
   const auto burst = static_cast<std::uint64_t>(limit.capacity_tokens());
   return rc::gen::oneOf(

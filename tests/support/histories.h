@@ -1,6 +1,6 @@
-// Random histories of one bucket, written down before its limit and its state are known: each step
-// says in relation to the last answer how long to wait and how much to ask for, so that most of
-// them hit an edge of the rule.
+// Random histories of one bucket, drawn before its limit and state are known. Each step says, in
+// relation to the last answer, how long to wait and how much to ask for, so most steps hit an edge
+// of the rule.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct Move {
   return whole / 1024 * part + whole % 1024 * part / 1024;
 }
 
-// The longest that an unused bucket takes to be full again.
+// The longest time until an unused bucket is full again.
 [[nodiscard]] inline Nanos FullWithin(const Limit& limit) {
   switch (limit.shape().algorithm) {
     case Algorithm::kTokenBucket:
@@ -56,7 +56,7 @@ struct Move {
   return Nanos{0};
 }
 
-// When the move is made, the answer before it having been `last` at `now`.
+// The instant of the move; the answer before it was `last`, at `now`.
 [[nodiscard]] inline Instant NextInstant(const Move& move, const Limit& limit, const Decision& last,
                                          Instant now) {
   const Nanos told = last.retry_after == kNever ? Nanos{0} : last.retry_after;

@@ -1,4 +1,4 @@
-// Limits as a test writes them down, before Limit::Create has looked at them.
+// The parts of a limit as a test writes them down, not yet validated by Limit::Create.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Random histories that a subject (a limiter, or a host of it) and a ModelLimiter go through side
-// by side. The base class turns each Turn into checks and asks the model; the subject asks its own
-// side and fails unless it says the same.
+// Random histories that a subject (a limiter, or a host of one) and a ModelLimiter run side by
+// side. The base class turns each Turn into checks and asks the model; the derived class asks the
+// subject, and fails the test unless both give the same answer.
 //
 //     class LimiterHistory : public ModelHistory { ... };
 //     CheckHistories<LimiterHistory>(14'000, AnyLimit(), {{50, Turn::What::kDecide}, ...});
@@ -61,18 +61,18 @@ class ModelHistory {
  protected:
   using Checks = std::vector<ModelLimiter::Priced>;
 
-  // A bucket of a key that is not full.
+  // A key's bucket that is not full.
   struct Live {
     std::size_t limit;
     std::int64_t remaining;
     Nanos reset_after;
   };
 
-  // `patience_unit`: what the subject's waits are told in.
+  // `patience_unit`: the unit in which the subject takes the length of a wait.
   ModelHistory(std::vector<Limit> limits, Instant now, Nanos patience_unit)
       : limits_(std::move(limits)), model_(limits_), now_(now), patience_unit_(patience_unit) {}
 
-  // The subject's clock goes from now() to `then`.
+  // Moves the subject's clock from now() to `then`.
   virtual void OnMove(Instant then) = 0;
   // A decision, a look, a refund, or a take of at most `upto`.
   virtual void Compare(const Turn& turn, const Checks& checks, std::int64_t upto,
@@ -80,9 +80,10 @@ class ModelHistory {
   // If `want` has a reservation, it becomes the last of waiters().
   virtual void CompareReserve(const Turn& turn, const Checks& checks, Nanos patience,
                               const ModelLimiter::Admission& want) = 0;
-  // The waiter at `place` leaves before it is served.
+  // The waiter at `place` disconnects before it is served.
   virtual void OnGiveBack(std::size_t place) = 0;
-  // The number of the subject's buckets that were not full; no limits: all of the key.
+  // Resets the subject's buckets of `limits`, or all of the key's if there are none; returns how
+  // many were not full.
   virtual std::size_t ResetOf(std::size_t key, const std::vector<std::size_t>& limits) = 0;
   virtual void CompareInspect(std::size_t key, const std::vector<Live>& want) = 0;
   // A kind of turn that only this subject has.
@@ -106,13 +107,13 @@ class ModelHistory {
   [[nodiscard]] const std::vector<Limit>& limits() const { return limits_; }
   [[nodiscard]] ModelLimiter& model() { return model_; }
   [[nodiscard]] Instant now() const { return now_; }
-  // In the order of their coming.
+  // In the order of their arrival.
   [[nodiscard]] std::vector<ModelLimiter::Reservation>& waiters() { return waiters_; }
   [[nodiscard]] const std::vector<ModelLimiter::Reservation>& waiters() const { return waiters_; }
 
  private:
   void PassTime(const Turn& turn) {
-    // A waiter comes when others have just taken what there was.
+    // A waiter comes just after other requests have taken all tokens.
     if (turn.what == Turn::What::kReserve && turn.move.part % 4 != 0) return;
     const Ask& first = turn.asks.front();
     Decision last = model_.State({first.key, first.limit}, now_);
@@ -120,7 +121,7 @@ class ModelHistory {
     MoveTo(NextInstant(turn.move, limits_[first.limit], last, now_));
   }
 
-  // The asks, with what they cost in the model's present state.
+  // The asks of the turn, with costs that depend on the model's present state.
   [[nodiscard]] Checks Price(const std::vector<Ask>& asks) const {
     Checks checks;
     for (const Ask& ask : asks) {
@@ -137,7 +138,7 @@ class ModelHistory {
     std::int64_t upto = 0;
     Grant want;
     if (turn.what == Turn::What::kTake) {
-      // As many as the last check would cost; the others cost little.
+      // As many checks as the last ask wants; all other checks cost little.
       upto = std::max<std::int64_t>(1, checks.back().cost);
       if (checks.size() > 1) checks.pop_back();
       for (auto& [bucket, cost] : checks) cost = std::min<std::int64_t>(cost, 3);
@@ -153,7 +154,7 @@ class ModelHistory {
     Compare(turn, checks, upto, want);
   }
 
-  // Asks those limits of the first key that can be waited for.
+  // The asked limits of the first key that can be waited for.
   void Reserve(Turn turn) {
     for (Ask& ask : turn.asks) ask.key = turn.asks.front().key;
     std::erase_if(turn.asks, [this](const Ask& ask) { return !CanWaitFor(limits_[ask.limit]); });
@@ -170,7 +171,7 @@ class ModelHistory {
     CompareReserve(turn, checks, patience, want);
   }
 
-  // More than is there, and no more than there can be.
+  // More tokens than are available, and no more than there can be.
   [[nodiscard]] std::int64_t CostToWaitFor(ModelLimiter::BucketName bucket) const {
     const std::int64_t burst = limits_[bucket.second].capacity_tokens();
     const std::int64_t remaining = model_.State(bucket, now_).remaining;
@@ -203,7 +204,8 @@ class ModelHistory {
     waiters_.erase(waiters_.begin() + static_cast<std::ptrdiff_t>(place));
   }
 
-  // Resets the limits that the turn asks of any key, or all, of the first key.
+  // Resets the limits that the turn asks of any key; or, if it asks for none, all limits of the
+  // first key.
   void Reset(const Turn& turn) {
     const std::size_t key = turn.asks.front().key;
     std::vector<std::size_t> named;
@@ -245,7 +247,7 @@ void CheckHistories(std::int64_t count, const rc::Gen<Limit>& limit, const TurnW
   const auto turns = rc::gen::resize(
       rc::kNominalSize, rc::gen::container<std::vector<Turn>>(AnyTurn(weights, keys, kLimits)));
   CheckLaw(count, [&] {
-    // No two alike, or they would share a bucket.
+    // The limits are distinct: equal limits would share a bucket.
     History history(*rc::gen::uniqueBy<std::vector<Limit>>(kLimits, limit, LimitText),
                     *AnyInstant());
     for (const Turn& turn : *turns) history.Take(turn);

@@ -1,5 +1,5 @@
-// A model of the limiter: one log of admissions (any_oracle.h) for each key and limit, whose
-// answers are joined as documented.
+// A model of the limiter: one log of admissions (any_oracle.h) for each key and limit. The answers
+// of the logs are joined as documented.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class ModelLimiter {
     return Charge(checks, Sum(checks), now);
   }
 
-  // As many times over as passes, found by halving; once, if nothing does.
+  // The greatest number of repetitions that pass, found by halving; 1 if none passes.
   Grant Take(const std::vector<Priced>& checks, std::int64_t upto, Instant now) {
     const auto passes = [&](std::int64_t times) {
       return Join(checks, Sum(checks, times), now).allowed;
@@ -73,7 +73,7 @@ class ModelLimiter {
     return verdict;
   }
 
-  // How long until the request passes: the longest wait of those limits that are no shadows.
+  // How long until the request passes: the longest wait among the limits that are not shadows.
   Nanos Wait(const std::vector<Priced>& checks, Instant now) const {
     Nanos longest{0};
     for (const auto& [bucket, cost] : Sum(checks)) {
@@ -91,8 +91,8 @@ class ModelLimiter {
     Verdict verdict;
     std::optional<Reservation> reservation;
   };
-  // Every bucket is charged at the instant at which its tokens are there; a shadow's must be there
-  // when the others' are.
+  // Every bucket is charged at the instant at which its tokens are available. A shadow's tokens
+  // must be available when those of the other limits are.
   Admission Reserve(const std::vector<Priced>& checks, Nanos patience, Instant now) {
     const Nanos longest = Wait(checks, now);
     if (longest > patience) return {Decide(checks, now), std::nullopt};
@@ -168,8 +168,8 @@ class ModelLimiter {
 
   bool IsShadow(BucketName bucket) const { return limits_[bucket.second].shape().shadow; }
 
-  // What each limit says; where the request does not pass, one that would have admitted shows its
-  // untouched bucket.
+  // The decision of each limit. If the request does not pass, a limit that would have admitted it
+  // shows its untouched bucket.
   absl::InlinedVector<Decision, 4> Decisions(const std::vector<Priced>& checks, const Costs& costs,
                                              Instant now, bool passes) const {
     absl::InlinedVector<Decision, 4> decisions;
@@ -181,7 +181,8 @@ class ModelLimiter {
     return decisions;
   }
 
-  // The verdict's five numbers, of the limits that are not shadows if there are any.
+  // The verdict's five numbers: over the limits that are not shadows, or over all limits if every
+  // one is a shadow.
   void JoinNumbers(const std::vector<Priced>& checks, Verdict& verdict) const {
     std::vector<std::size_t> joined;
     for (std::size_t i = 0; i < checks.size(); ++i) {

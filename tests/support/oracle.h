@@ -1,5 +1,5 @@
-// A token bucket's right answers, worked out from the log of what it admitted: slow, and as plain
-// as the promise.
+// A token bucket's right answers, computed from the log of its admissions: slow, and as plain as
+// the promise.
 //
 // Nothing here is a TAT, an emission interval or a fraction of a nanosecond. The promise is that in
 // any time t at most burst + floor(t * count / period) tokens pass, so `cost` passes at `now`
@@ -11,9 +11,10 @@
 // (retry_after), and until they leave the whole burst (reset_after). They are multiplied out, so
 // everything is a whole number: instants are counted in parts of a nanosecond, `count` to each.
 //
-// Tokens that are reserved are logged at the first instant at which those inequalities hold, which
-// may lie ahead and within a nanosecond. No later request depends on them while the bucket is full
-// at the very part at which they left it full.
+// Reserved tokens are logged at the first instant at which those inequalities hold, which may lie
+// in the future and between two nanoseconds. A reservation can be given back while no later request
+// depends on it: while the bucket would be full at exactly the instant to which the reservation had
+// moved that time.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@
 namespace weir {
 
 class LogOracle {
-  // No term leaves 127 bits: burst * period and what is between two instants are below 2^121 and
-  // 2^125, and what was admitted since an instant exceeds their sum by nothing.
+  // No term exceeds 127 bits: burst * period and the difference of two instants are below 2^121 and
+  // 2^125, and the tokens admitted since an instant barely exceed the sum of both.
   __extension__ typedef __int128 Int128;
 
   struct Admission {
@@ -61,7 +62,7 @@ class LogOracle {
     return decision;
   }
 
-  // Look, and the admission is logged.
+  // Like Look(), but the admission is logged.
   Decision Ask(Instant now, std::uint64_t cost) {
     const Decision decision = Look(now, cost);
     if (decision.allowed) Reserve(now, cost);
@@ -75,16 +76,16 @@ class LogOracle {
     return Nanos{CeilOfQuotient(WaitInParts(now, cost), count_)};
   }
 
-  // What it takes to give a reservation back.
+  // The data that giving a reservation back needs.
   struct Promise {
     std::vector<Admission> before;  // the log
     Int128 full_at = 0;             // in parts; 0 where nothing was reserved
   };
 
-  // The tokens are there after Wait(). Requires: that is not never.
+  // Reserves tokens that are available after Wait(). Requires: Wait() is not never.
   Promise Reserve(Instant now, std::uint64_t cost) {
     if (cost == 0) return {};
-    // What lies before an instant at which every inequality left the whole burst can bind no more.
+    // Admissions before an instant at which every inequality left the whole burst no longer matter.
     if (Look(now, 0).reset_after == Nanos{0}) log_.clear();
     Promise promise{.before = log_};
     log_.push_back({InParts(now) + WaitInParts(now, cost), static_cast<Int128>(cost)});
@@ -92,12 +93,12 @@ class LogOracle {
     return promise;
   }
 
-  // As if it had never been reserved, unless a later request changed the bucket.
+  // Undoes the reservation, unless a later request changed the bucket.
   void GiveBack(const Promise& promise) {
     if (promise.full_at > 0 && promise.full_at == FullAt()) log_ = promise.before;
   }
 
-  // `cost` tokens are given back: as if so many fewer had been admitted, but never more than are
+  // Gives `cost` tokens back, as if that many fewer had been admitted, but never more than are
   // missing.
   void Refund(Instant now, std::uint64_t cost) {
     Int128 missing = 0;  // times the period
@@ -115,7 +116,7 @@ class LogOracle {
     return Int128{instant.time_since_epoch().count()} * count_;
   }
 
-  // How much longer until `cost` tokens fit beside what was admitted. Requires: cost <= burst.
+  // The time until `cost` tokens fit beside the admitted ones. Requires: cost <= burst.
   [[nodiscard]] Int128 WaitInParts(Instant now, std::uint64_t cost) const {
     Int128 wait = 0;
     ForEachTail(now, [&](Int128 taken, Int128 span) {
@@ -124,7 +125,7 @@ class LogOracle {
     return wait;
   }
 
-  // When every inequality leaves the whole burst; 0 if they always do.
+  // The time from which every inequality leaves the whole burst; 0 if they always do.
   [[nodiscard]] Int128 FullAt() const {
     Int128 full_at = 0;
     ForEachTail(Instant{}, [&](Int128 taken, Int128 span) {
@@ -133,8 +134,8 @@ class LogOracle {
     return full_at;
   }
 
-  // Calls visit(tokens admitted since an admission, it included; parts since then) for each
-  // admission, latest first.
+  // Calls visit(tokens admitted from this admission on; parts since then) for each admission,
+  // latest first.
   template <typename Visit>
   void ForEachTail(Instant now, Visit visit) const {
     Int128 taken = 0;
@@ -144,7 +145,7 @@ class LogOracle {
     }
   }
 
-  // 0 for what is not above 0.
+  // The value, or 0 if it is negative.
   static std::int64_t CeilOfQuotient(Int128 dividend, Int128 divisor) {
     return dividend <= 0 ? 0 : static_cast<std::int64_t>((dividend + divisor - 1) / divisor);
   }

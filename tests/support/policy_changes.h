@@ -1,4 +1,4 @@
-// A policy's changes, as every client sees them.
+// A test of every host: a change of a policy is visible to all clients at once.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace weir {
 
-// Each change that `client` makes is in force for the next request of `other`, another of the same
-// host.
+// Each change that `client` makes is in force for the next request of `other`, a second client of
+// the same host.
 inline void ExpectChangesAreInForce(Dialogue& client, Dialogue& other) {
   const auto unknown = testing::StartsWith("-ERR unknown policy 'p'");
   EXPECT_THAT(other.Run("RL.PEEK k @p"), unknown);

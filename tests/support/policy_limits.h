@@ -1,4 +1,4 @@
-// The limits of a policy, from the words that a test spells.
+// The limits of a policy, parsed from the words that a test writes.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// How a failed test shows the values of core/.
+// Printers for the values of core/, which GoogleTest and RapidCheck use in failure messages.
 #pragma once
 
 #include <ostream>
@@ -24,7 +24,7 @@ inline std::ostream& operator<<(std::ostream& out, const Limit& limit) {
   return out << LimitText(limit);
 }
 
-// The bytes as a token bucket reads them.
+// The bytes, interpreted as a token bucket.
 inline std::ostream& operator<<(std::ostream& out, const Bucket& bucket) {
   return out << "bucket{low=" << bucket.low << ", high=" << bucket.high
              << ", extra=" << bucket.extra << "}";

@@ -1,8 +1,6 @@
-// A law held against random cases (RapidCheck): the failure shows the smallest case found, and the
-// seed.
+// Checks a law on random cases (RapidCheck); a failure shows the smallest case found, and the seed.
 //
-// Repeat a run with RC_PARAMS="seed=<the printed seed>". Random values come from `*generator`
-// inside of the law.
+// RC_PARAMS="seed=<the printed seed>" repeats a run. The law draws random values from `*generator`.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +32,7 @@ void CheckLaw(std::int64_t cases, Law&& law) {
       << message.str() << "\nRC_PARAMS=\"seed=" << params.seed << "\"";
 }
 
-// Whole numbers from 1 to `most`, every power of two as likely as the next: small, huge and all
-// between.
+// Whole numbers from 1 to `most`, with every power of two equally likely: small, huge and between.
 [[nodiscard]] inline rc::Gen<std::int64_t> NumberUpTo(std::int64_t most) {
   int bits = 0;
   while (most >> bits > 1) ++bits;
@@ -43,7 +40,7 @@ void CheckLaw(std::int64_t cases, Law&& law) {
       rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, bits + 1)), [most](int bit) {
         const std::int64_t low = std::int64_t{1} << bit;
         const std::int64_t high = low > most / 2 ? most : 2 * low - 1;
-        // inRange leaves its end out, which may be beyond 63 bits.
+        // inRange excludes its end, which may need more than 63 bits.
         return rc::gen::map(rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low - 1, high)),
                             [](std::int64_t number) { return number + 1; });
       });

@@ -1,5 +1,5 @@
-// Random use of a limiter and its policies: what two limiters answer to the same turns can be
-// compared.
+// Random use of a limiter and its policies, as texts, so that the answers of two limiters to the
+// same turns can be compared.
 //
 //     std::mt19937_64 random(seed);
 //     const Turn turn = RandomUse::AnyTurn(random);
@@ -39,11 +39,11 @@ template <typename T, std::size_t kCount>
 
 class RandomUse {
  public:
-  // Where clients bring the time nothing may be swept.
+  // Nothing may be swept where clients supply the time.
   RandomUse(Limiter& limiter, Policies& policies, Instant now, bool sweeps)
       : limiter_(limiter), policies_(policies), now_(now), sweeps_(sweeps) {}
 
-  // One of those that Answer() understands.
+  // Draws a turn that Answer() understands.
   static Turn AnyTurn(std::mt19937_64& random) {
     using What = Turn::What;
     static const rc::Gen<Turn> turn = weir::AnyTurn({{50, What::kDecide},
@@ -60,7 +60,7 @@ class RandomUse {
     return turn(rc::Random(random()), rc::kNominalSize).value();
   }
 
-  // What the limiter and the policies answer.
+  // Plays the turn; returns what the limiter and the policies answer.
   std::string Answer(const Turn& turn) {
     const Ask& first = turn.asks.front();
     const std::string key = "user:" + std::to_string(first.key);
@@ -112,7 +112,7 @@ class RandomUse {
     for (const PolicyLimit& limit : own ? *own : policy->limits) limits_.push_back(limit.limit);
   }
 
-  // The first ask says whether it is CL.THROTTLE, a policy, or words: one for each ask.
+  // The first ask chooses between CL.THROTTLE, a policy, and words, one word for each ask.
   Request RequestOf(const Turn& turn, std::string_view key) {
     const Ask& first = turn.asks.front();
     // Only the first three words can be waited for.
@@ -164,7 +164,7 @@ class RandomUse {
     return "reset " + std::to_string(limiter_.Reset(key, limits.first(all ? 0 : 1), now_));
   }
 
-  // What is known of a key.
+  // All that the limiter shows of a key.
   std::string Inspect(const std::string& key) {
     const auto present = [&](const Limit& limit) { return policies_.PresentLimit(limit, key); };
     std::vector<std::string> lines;
@@ -190,7 +190,7 @@ class RandomUse {
     return "sweep";
   }
 
-  // One or two limits, as many as there are asks.
+  // One or two limits, one for each ask.
   static PolicyLimits PolicyLimitsOf(const Turn& turn) {
     PolicyLimits limits;
     for (const Ask& ask : turn.asks) {
@@ -222,7 +222,7 @@ class RandomUse {
   std::vector<Limit> limits_;  // of the last request
 };
 
-// How far time goes on between two turns: not at all, a little, or until most is full again.
+// The time between two turns: zero, short, or until most buckets are full again.
 [[nodiscard]] inline Nanos RandomPause(std::mt19937_64& random) {
   switch (Draw(random, 9)) {
     case 0:

@@ -3,9 +3,9 @@
 //     const rc::Gen<Turn> turn =
 //         AnyTurn({{50, Turn::What::kDecide}, {5, Turn::What::kInspect}}, kKeys, kLimits);
 //
-// A turn says how long to wait and what to cost as a Move (histories.h), in relation to the state
-// that it meets, so most turns hit an edge of the rule. Keys and limits are numbers; the reader of
-// a turn gives them a meaning (model_history.h, random_load.h).
+// A turn gives its delay and its costs as a Move (histories.h), relative to the state in which it
+// is played, so most turns hit an edge of the rule. Keys and limits are numbers; the code that
+// plays a turn gives them a meaning (model_history.h, random_load.h).
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace weir {
 
-// One limit that is asked of one key.
+// One limit of one key, as part of a request.
 struct Ask {
   std::size_t key = 0;
   std::size_t limit = 0;
@@ -49,7 +49,7 @@ struct Turn {
     kChangePolicy,
     kClear
   };
-  // How long a reservation may wait, in relation to how long it would have to.
+  // The longest wait that a reservation accepts, relative to the wait that it needs.
   enum class Patience { kNone, kTooShort, kJust, kLong };
 
   What what = What::kDecide;
@@ -70,7 +70,7 @@ struct Turn {
   }
 };
 
-// How often each kind of turn comes, among all of them.
+// The weight of each kind of turn.
 using TurnWeights = std::vector<std::pair<std::size_t, Turn::What>>;
 
 inline rc::Gen<Turn> AnyTurn(const TurnWeights& weights, std::size_t keys, std::size_t limits) {

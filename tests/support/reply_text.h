@@ -1,4 +1,4 @@
-// A reply in the short form of the docs. redis-cli spreads the same over a line for each value.
+// A reply in the short form of the docs, where redis-cli would use a line for each value.
 //
 //     1 9 0 100 0              an array of integers: the outermost brackets are left out where an
 //                              array has two elements or more
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// In double quotes, with what is not printable escaped, as in redis-cli.
+// In double quotes, with unprintable bytes escaped as in redis-cli.
 inline std::string QuotedBytes(std::string_view bytes) {
   constexpr std::string_view kHex = "0123456789abcdef";
   constexpr std::string_view kEscaped = "\\\"\n\r\t\a\b";

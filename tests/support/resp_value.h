@@ -1,5 +1,5 @@
-// Reads the replies of a server back into values: strictly, so that whatever is not RESP2 or RESP3
-// to the letter, as the server writes it, is found.
+// Reads the replies of a server back into values. The reader is strict: it refuses everything that
+// is not RESP2 or RESP3 exactly as the server writes it.
 //
 //     std::string_view stream = replies;
 //     while (!stream.empty()) {
@@ -63,7 +63,7 @@ inline std::optional<std::string_view> TakeBlob(std::string_view& stream, std::i
   return blob;
 }
 
-// Whether the text is a number, and nothing but it.
+// Whether the whole text is a number.
 inline bool IsDouble(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -120,7 +120,7 @@ inline std::optional<RespValue> ReadRespValue(std::string_view& stream, int dept
   return value;
 }
 
-// All values of `stream`; unset if anything in it is not one.
+// All values of `stream`; unset if any part of it is not a value.
 inline std::optional<std::vector<RespValue>> ReadRespValues(std::string_view stream) {
   std::vector<RespValue> values;
   while (!stream.empty()) {
@@ -143,7 +143,7 @@ template <typename Words>
   return request;
 }
 
-// The reply of a decision: Five("1 9 0 100 0").
+// The five numbers of a decision as a RESP reply: Five("1 9 0 100 0").
 [[nodiscard]] inline std::string Five(std::string_view numbers) {
   std::string bytes = "*5\r\n";
   while (!numbers.empty()) {

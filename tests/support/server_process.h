@@ -1,5 +1,5 @@
-// The real server as a process of its own, on a free port and in a temporary directory of its own,
-// for tests that talk to it through a client library.
+// The real server, run as a separate process on a free port and in its own temporary directory, for
+// tests that talk to it through a client library.
 //
 //     ServerProcess server({"--threads", "2"});
 //     redisConnect("127.0.0.1", server.port());
@@ -18,21 +18,21 @@ namespace weir {
 
 class ServerProcess {
  public:
-  // Starts it with `--port 0` and these options, and returns when it listens.
+  // Starts the server with `--port 0` and these options; returns when it listens.
   explicit ServerProcess(const std::vector<std::string>& options = {});
-  // Stops it; an exit status other than 0 fails the test.
+  // Stops the server; an exit status other than 0 fails the test.
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // Of 127.0.0.1; 0 if it did not start, which has failed the test.
+  // The port on 127.0.0.1; 0 if the server did not start, which has failed the test.
   [[nodiscard]] int port() const noexcept { return port_; }
 
-  // Stops it with SIGSTOP, and returns when it does nothing any more; lets it go on.
+  // Stops the server with SIGSTOP and returns when it is stopped; Resume() continues it.
   void Pause() { child_.Pause(); }
   void Resume() { child_.Signal(SIGCONT); }
 
-  // Sends SIGTERM, if it still runs, and waits for the end (ChildProcess::Stop).
+  // Sends SIGTERM, if the server still runs, and waits for its end (ChildProcess::Stop).
   int Stop() { return child_.Stop(SIGTERM); }
 
  private:

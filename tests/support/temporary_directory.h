@@ -1,4 +1,4 @@
-// A directory of a test's own, that goes with its object.
+// A temporary directory of a test; it is removed with its object.
 //
 //     TemporaryDirectory directory;
 //     const std::string path = directory.Write("policies.toml", "[policies]\n");
@@ -29,7 +29,7 @@ class TemporaryDirectory {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  // Makes a file, or gives it other bytes; returns its path.
+  // Creates a file or replaces its bytes; returns its path.
   std::string Write(std::string_view name, std::string_view text) const {
     std::string path = path_ + "/" + std::string(name);
     std::ofstream file(path, std::ios::binary | std::ios::trunc);

@@ -1,7 +1,7 @@
-// How much of a long test to run: the environment variable WEIR_TEST_SCALE multiplies steps, keys
-// and random cases.
+// The share of a long test that is run: the environment variable WEIR_TEST_SCALE multiplies steps,
+// keys and random cases.
 //
-// 1 where it is not set. The sanitizers' runs set it below (0.1), a long run at night above.
+// It is 1 if it is not set. The sanitizers' runs set it lower (0.1), a long run at night higher.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// `full` times the scale, at least 1. A scale that is no positive number counts as 1.
+// `full` times the scale, at least 1. A scale that is not a positive number counts as 1.
 [[nodiscard]] inline std::int64_t Scaled(std::int64_t full) {
   const char* const text = std::getenv("WEIR_TEST_SCALE");
   const double scale = text == nullptr ? 1.0 : std::strtod(text, nullptr);

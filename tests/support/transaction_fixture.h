@@ -1,5 +1,5 @@
-// A client that sends transactions, for the tests of a server (Conversation) and of every host
-// (tests/commands/client.h).
+// A client that sends transactions. The tests of a server (Conversation) and of every host
+// (tests/commands/client.h) share it.
 #pragma once
 
 #include <string>

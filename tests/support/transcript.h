@@ -7,8 +7,8 @@
 //                                             min, h or days
 //     # Anything else is a comment.
 //
-// Replay() runs the commands and writes down what it sees in the same form: a page of transcripts
-// is true if replaying it changes nothing.
+// Replay() runs the commands and writes the transcript again with the replies that it sees. A page
+// of transcripts is true if a replay changes nothing.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@
 
 namespace weir {
 
-// The time of a line "# 500 ms later"; unset if it is another line.
+// The time that a line like "# 500 ms later" names; unset for any other line.
 inline std::optional<Nanos> TimeThatPasses(std::string_view line) {
   constexpr std::string_view kBegin = "# ";
   constexpr std::string_view kEnd = " later";
@@ -52,7 +52,8 @@ inline std::optional<Nanos> TimeThatPasses(std::string_view line) {
   return std::nullopt;
 }
 
-// `transcript` with what `client` answers today in place of its replies. Each line ends in '\n'.
+// Returns `transcript` with the replies replaced by those that `client` gives now. Each line ends
+// in '\n'.
 inline std::string Replay(Dialogue& client, FakeClock& clock, std::string_view transcript) {
   std::string seen;
   while (!transcript.empty()) {

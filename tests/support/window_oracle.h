@@ -1,16 +1,16 @@
-// A window's right answers, worked out from the log of what it admitted: slow, and as plain as the
+// A window's right answers, computed from the log of its admissions: slow, and as plain as the
 // promise.
 //
-// Nothing here is a bucket, and no formula tells a time. There is one function, the tokens in use
-// at an instant, a fraction that is multiplied out by the period:
+// Nothing here is a bucket, and no formula computes a time. One function gives the tokens in use at
+// an instant, as a fraction multiplied by the period:
 //
 //     fixed      those admitted since the window opened: with the first of them, aligned at a
 //                multiple of the period
 //     sliding    those admitted in this window, and of the one before it the part that the last
 //                period overlaps
 //
-// The answer to a cost is whether it fits beside them; the waits are searched for. As the tokens in
-// use never grow without a request, halving finds the first instant at which something holds.
+// A cost is admitted if it fits beside the tokens in use; waits are searched for. The tokens in use
+// never grow without a request, so halving finds the first instant at which a condition holds.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class WindowOracle {
         sliding_(limit.shape().algorithm == Algorithm::kSlidingWindow),
         aligned_(sliding_ || limit.shape().aligned) {}
 
-  // The answer to `cost` tokens at `now`, which is no earlier than anything logged. An admission is
-  // logged. Cost: the length of the log, some 60 times.
+  // The answer to `cost` tokens at `now`, which is no earlier than any logged instant. An admission
+  // is logged. Cost: about 60 times the length of the log.
   Decision Ask(Instant now, std::uint64_t cost) {
     const auto fits = [&](Instant at) {
       return cost == 0 || static_cast<Int128>(cost) * period_ <= count_ * period_ - UsedAt(at);
@@ -53,7 +53,7 @@ class WindowOracle {
     return decision;
   }
 
-  // The same, and nothing is logged.
+  // Like Ask(), but nothing is logged.
   [[nodiscard]] Decision Look(Instant now, std::uint64_t cost) const {
     WindowOracle copy = *this;
     return copy.Ask(now, cost);
@@ -66,7 +66,7 @@ class WindowOracle {
   }
 
  private:
-  // count * period is below 2^89, cost * period below 2^122, and so are their sums in 127 bits.
+  // count * period is below 2^89, cost * period below 2^122, and their sums fit in 127 bits.
   __extension__ typedef __int128 Int128;
 
   struct Entry {
@@ -74,7 +74,7 @@ class WindowOracle {
     std::int64_t tokens;  // below 0: refunded
   };
 
-  // What was admitted more than two periods ago is never asked for again.
+  // Admissions older than two periods are never read again.
   void Log(Instant now, std::int64_t tokens) {
     if (tokens == 0) return;
     if (UsedAt(now) == 0) log_.clear();
@@ -115,7 +115,7 @@ class WindowOracle {
     return used;
   }
 
-  // Requires: `holds` from some instant on, two periods from now at the latest.
+  // Requires: `holds` is true from some instant on, at most two periods from now.
   template <typename Predicate>
   [[nodiscard]] Instant FirstInstant(Instant now, Predicate holds) const {
     if (holds(now)) return now;

@@ -1,5 +1,5 @@
-// Both kinds of window behind one face, with random limits, instants and buckets of each, so that a
-// law that both keep is written once.
+// One interface for both kinds of window, with random limits, instants and buckets of each, so that
+// a law that both kinds keep is written once.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace weir {
   return *limit;
 }
 
-// The few tokens of everyday, the many, and the ends of what is accepted.
+// Everyday small counts, large counts, and the ends of the accepted range.
 [[nodiscard]] inline rc::Gen<Limit> AnyWindow(Algorithm algorithm, Nanos period_min, bool aligned) {
   return rc::gen::exec([=] {
     const std::int64_t count = *rc::gen::oneOf(
@@ -36,7 +36,7 @@ namespace weir {
   });
 }
 
-// A number of tokens that a window may have admitted: often none or all.
+// The number of tokens that a window has admitted: often none or all.
 [[nodiscard]] inline rc::Gen<std::uint32_t> AnyUsed(const Limit& limit) {
   const auto count = static_cast<std::uint32_t>(limit.shape().count);
   return rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 1, count - 1, count),
@@ -49,7 +49,7 @@ struct FixedWindows {
       return AnyWindow(Algorithm::kFixedWindow, kPeriodMin, aligned);
     }));
   }
-  // What a history can lead to in which time goes back by one period at most.
+  // The buckets of a history in which time goes back by one period at most.
   static rc::Gen<Bucket> AnyBucket(const Limit& limit, Instant now) {
     return rc::gen::exec([limit, now] {
       const std::int64_t period = limit.shape().period.count();
@@ -77,7 +77,8 @@ struct SlidingWindows {
   static rc::Gen<Limit> AnyLimit() {
     return AnyWindow(Algorithm::kSlidingWindow, kSlidingPeriodMin, false);
   }
-  // As above; counts that add up to more are what a lowered limit leaves.
+  // Like FixedWindows::AnyBucket, but the counts may add up to more than the limit, as a lowered
+  // limit leaves them.
   static rc::Gen<Bucket> AnyBucket(const Limit& limit, Instant now) {
     return rc::gen::exec([limit, now] {
       const std::int64_t number = now.time_since_epoch() / limit.shape().period +
@@ -97,10 +98,10 @@ struct SlidingWindows {
   }
 };
 
-// The longest that any bucket takes to be full: a window that is yet to begin must pass and fade.
+// The longest time until any bucket is full: a window in the future must pass, and then fade.
 [[nodiscard]] inline Nanos LongestWait(const Limit& limit) { return 3 * limit.shape().period; }
 
-// An instant with room behind it for every wait; often within a nanosecond of a multiple of the
+// An instant with room after it for every wait; often within a nanosecond of a multiple of the
 // period.
 [[nodiscard]] inline rc::Gen<Instant> AnyWindowInstant(const Limit& limit) {
   return rc::gen::exec([limit] {
