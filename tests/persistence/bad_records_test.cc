@@ -1,6 +1,5 @@
-// Goal: a record that no server has written is never believed: it is counted and passed over, or
-// the start fails with its name. Method: records written into the directory of a server that has
-// stopped.
+// Goal: a record that no server has written is never believed: it is counted and skipped, or the
+// start fails with its name. Method: records written into the directory of a stopped server.
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -23,7 +22,7 @@ namespace {
 using testing::HasSubstr;
 using BadRecordsTest = StorageTest;
 
-TEST_F(BadRecordsTest, CountsWhatCannotBeAndGoesOn) {
+TEST_F(BadRecordsTest, CountsImpossibleRecordsAndContinues) {
   Start();
   server_.Decide("a", "10/h", 4);
   EXPECT_TRUE(server_.Stop().ok());
@@ -53,10 +52,9 @@ TEST_F(BadRecordsTest, CountsWhatCannotBeAndGoesOn) {
   EXPECT_EQ(server_.found().bad, 8U);
 }
 
-// Goal: a bucket that its limit cannot have left is counted as bad and erased, as its limit's
-// number may stand for another one later. Method: windows of "now" with more than there can be in
-// them.
-TEST_F(BadRecordsTest, CountsAndErasesWhatALimitCannotHaveLeft) {
+// Goal: a bucket that its limit cannot have left is counted as bad and erased, since the limit's
+// number may mean another limit later. Method: windows of "now" with more tokens than fit in them.
+TEST_F(BadRecordsTest, CountsAndErasesBucketsThatALimitCannotHaveLeft) {
   Start();
   server_.Decide("a", "10/h", 4);                // limit 0
   server_.Decide("a", "10/h,fixed,aligned", 4);  // limit 1
@@ -90,8 +88,8 @@ TEST_F(BadRecordsTest, CountsAndErasesWhatALimitCannotHaveLeft) {
   EXPECT_EQ(CountRecords(kBucketPrefix), 5U);
 }
 
-// Goal: a bucket that was full when its limit's number was given out again is not bad, whatever its
-// bytes say under the new limit. Method: such a bucket, one nanosecond after it is full.
+// Goal: a bucket that was full when its limit's number was reused is not bad, whatever its bytes
+// mean under the new limit. Method: such a bucket, one nanosecond after it is full.
 TEST_F(BadRecordsTest, AFullBucketOfAnEarlierLimitIsDropped) {
   Start();
   server_.Decide("a", "10/h", 4);  // limit 0: no fractions of a nanosecond
@@ -104,8 +102,8 @@ TEST_F(BadRecordsTest, AFullBucketOfAnEarlierLimitIsDropped) {
   EXPECT_EQ(server_.found().dropped, 1U);
 }
 
-// Goal: a directory whose meta records contradict the others is refused, with the name of the
-// record. Method: each of them written so, in a directory with a policy and a bucket.
+// Goal: a directory whose meta records contradict other records is refused, with the name of the
+// record. Method: each such meta record, in a directory with a policy and a bucket.
 TEST_F(BadRecordsTest, RefusesMetaThatOtherRecordsContradict) {
   const auto expect_refused = [&](std::string_view words) {
     const absl::Status started = server_.Start();

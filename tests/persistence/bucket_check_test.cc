@@ -1,7 +1,7 @@
-// Goal: every bucket that a rule can leave passes the check, and none beyond the rules' promises
-// does. Method: random histories under one limit, or under the changing limits of one owner, with
-// time that also goes back; then for each promise the last bucket that keeps it and the first that
-// does not.
+// Goal: every bucket that a rule can leave passes the check, and no bucket beyond the rules'
+// promises does. Method: random histories under one limit, or under the changing limits of one
+// owner, with time that also goes back; then, for each promise, the last bucket that keeps it and
+// the first that breaks it.
 #include "persistence/bucket_check.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr LimitOwner kPolicysFirst{PolicyId{5}, 0};
 
-// Any limit with a bucket. Those of one algorithm have one identity under an owner.
+// Any limit with a bucket. Under an owner, all limits of one algorithm share an identity.
 rc::Gen<Limit> AnyLimitWithBucket(Algorithm algorithm, bool aligned, Nanos period) {
   return rc::gen::exec([=] {
     if (algorithm == Algorithm::kTokenBucket) return *AnyLimit();
@@ -39,7 +39,7 @@ Bucket After(const Limit& limit, Bucket bucket, Instant now) {
   return DecideLimit(limit, bucket, now, cost, max_wait, is_patient ? max_wait : Nanos{0}).bucket;
 }
 
-TEST(BucketCheckTest, WhatARuleLeavesPasses) {
+TEST(BucketCheckTest, BucketsOfTheRulesPass) {
   CheckLaw(3'000, [] {
     const auto algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow,
                                              Algorithm::kSlidingWindow);

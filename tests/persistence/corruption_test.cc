@@ -1,8 +1,8 @@
-// Goal: damaged files never end a server and never change its state in silence. Method: a small
-// database of a server that stopped cleanly; each of its files in turn with a bit flipped at every
-// few bytes, cut short, emptied, filled with zeros or gone; then a start.
+// Goal: damaged files never crash a server, and never change its state silently. Method: a small
+// database of a server that stopped cleanly; each of its files in turn with a bit flipped every few
+// bytes, cut short, emptied, filled with zeros or deleted; then a start.
 //
-// A start must fail with a message, or find what was saved, or count records as bad.
+// A start must fail with a message, find the saved state, or count records as bad.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -73,7 +73,7 @@ class CorruptionTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // Starts a server on a copy in which one file has other bytes; without any it is gone.
+  // Starts a server on a copy in which one file has other bytes, or is deleted if none are given.
   void Try(const std::string& name, const std::optional<std::string>& bytes) {
     TemporaryDirectory damaged;
     fs::copy(original_.path(), damaged.path(), fs::copy_options::recursive);
@@ -120,7 +120,7 @@ TEST_F(CorruptionTest, AFlippedBitIsToldOrHarmless) {
   EXPECT_GT(refused_, 0);
 }
 
-// Near its end a table says where its parts are and what they are made of.
+// The end of a table file describes where its parts are and how they are encoded.
 TEST_F(CorruptionTest, AFlippedBitAtTheEndOfATableIsToldOrHarmless) {
   for (const std::string& name : names_) {
     if (!name.ends_with(".sst")) continue;

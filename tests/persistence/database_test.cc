@@ -1,5 +1,5 @@
-// Goal: a directory is opened by one who may and understands it, what is written is there, small or
-// large, and merging files drops only what the rule says. Method: databases by hand; files beside
+// Goal: only an authorised and compatible program opens a directory; small and large writes are
+// kept; and merging files drops only what the rule says. Method: databases by hand; files beside
 // them; RocksDB itself, opened on the directory, for a compaction.
 #include "persistence/database.h"
 
@@ -36,8 +36,8 @@ class DatabaseTest : public testing::Test {
   }
   absl::Status Refused() { return Database::Open({.directory = path_}).status(); }
 
-  // Puts these and erases those that have no value, in a write that is announced as one of at least
-  // `as_many` records.
+  // Puts these records, or erases those without a value, in a write that is announced as one of at
+  // least `as_many` records.
   static void Write(Database& database, const Records& records, std::size_t as_many) {
     const std::size_t announced = std::max(as_many, records.size());
     const absl::Status written = database.Write(announced, [&](Database::Writer& to) {
@@ -88,7 +88,7 @@ TEST_F(DatabaseTest, KeepsWhatIsWrittenSmallOrLarge) {
   }
 }
 
-// What is written last counts, whichever way it came.
+// The last write counts, small or large.
 TEST_F(DatabaseTest, SmallAndLargeWritesAreInOrder) {
   auto database = Open();
   for (int i = 0; i < 40; ++i) {
@@ -104,8 +104,8 @@ TEST_F(DatabaseTest, SmallAndLargeWritesAreInOrder) {
   EXPECT_EQ(ReadAll(*database).size(), 41U);
 }
 
-// A range goes, and what the same write puts into it stays.
-TEST_F(DatabaseTest, ErasesWhatEarlierWritesHaveInARange) {
+// A range is erased, and records that the same write puts into it stay.
+TEST_F(DatabaseTest, ErasesRecordsOfEarlierWritesInARange) {
   for (const std::size_t as_many : {std::size_t{3}, Database::kLargeWriteMin}) {
     auto database = Open();
     Write(*database, {{"a", "1"}, {"b", "1"}, {"bb", "1"}, {"c", "1"}, {"d", "1"}}, 1);
@@ -123,7 +123,7 @@ TEST_F(DatabaseTest, ErasesWhatEarlierWritesHaveInARange) {
   }
 }
 
-TEST_F(DatabaseTest, ScansFromWhereItIsToldUntilItIsTold) {
+TEST_F(DatabaseTest, ScansFromTheGivenKeyUntilItIsStopped) {
   auto database = Open();
   Write(*database, {{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}}, 1);
   std::string seen;
@@ -159,7 +159,7 @@ TEST_F(DatabaseTest, RefusesADatabaseWhoseCurrentIsLost) {
   EXPECT_EQ(Refused().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(DatabaseTest, RefusesWhatIsNoPlaceForADirectory) {
+TEST_F(DatabaseTest, RefusesAnUnusablePath) {
   path_ = directory_.Write("file", "");
   EXPECT_EQ(Refused().code(), absl::StatusCode::kUnavailable);
   path_ += "/data";

@@ -1,8 +1,8 @@
-// Goal: whatever call to the file system fails and whenever the power is cut, a restart finds the
-// state as it was at the end of one tick, of none older than the last that was reported as saved,
-// and saving resumes when the faults are over. Method: seeded use of a limiter, saved tick after
-// tick on a file system that fails the n-th call (once, or for long) or stops after the n-th sync
-// and forgets what was not synced (faulty_file_system.h).
+// Goal: whichever call to the file system fails and whenever the power is cut, a restart finds the
+// state at the end of one tick, no older than the last tick that was reported as saved; and saving
+// resumes once the faults are over. Method: seeded use of a limiter, saved tick after tick on a
+// file system that fails the n-th call (once, or for long), or stops after the n-th sync and loses
+// unsynced data (faulty_file_system.h).
 #include <algorithm>
 #include <random>
 #include <sstream>
@@ -25,7 +25,7 @@ constexpr std::int64_t kCalls = 200;  // the last that fails
 constexpr std::int64_t kLives = 100;  // at scale 1
 constexpr std::int64_t kBulk = 4200;  // keys that make a tick a large write
 
-// A server whose life is recorded.
+// A server whose state is recorded after each tick.
 class Recorded {
  public:
   explicit Recorded(std::uint64_t seed)
@@ -40,7 +40,7 @@ class Recorded {
     if (texts_.empty()) texts_ = {Text()};
   }
 
-  // Some use, then a tick, sometimes a large one. Returns whether it was saved.
+  // Uses the server and then saves, sometimes many changes. Returns whether the tick was saved.
   bool Tick() {
     const bool large = Draw(random_, 8) == 0;
     for (int i = 0; i < 12; ++i) Use();
@@ -60,7 +60,7 @@ class Recorded {
     if (server_.Stop().ok()) last_saved_ = texts_.size() - 1;
   }
 
-  // Starts it again and compares.
+  // Starts the server again and compares its state with the recorded ones.
   void ExpectPrefixAfterRestart() {
     server_.End();
     files_.StopFailing();
@@ -79,7 +79,7 @@ class Recorded {
  private:
   std::string AnyKey() { return "user:" + std::to_string(Draw(random_, kKeys - 1)); }
 
-  // Limits by the day, so that nothing is full again while this lasts.
+  // Limits by the day, so that no bucket fills up during the test.
   void Use() {
     static constexpr std::array<std::string_view, 3> kWords = {"900/d", "700/d,fixed",
                                                                "800/d,sliding"};
@@ -123,7 +123,7 @@ class Recorded {
     for (const std::string& line : lines) text << line;
   }
 
-  // All that there is, the same whenever one looks.
+  // The whole state as text; the same text for the same state.
   std::string Text() {
     std::ostringstream text;
     text << server_.limiter().CountLive(clock_.Now()) << " live";
@@ -149,7 +149,7 @@ class Recorded {
   std::size_t last_saved_ = 0;
 };
 
-// `ends`: with a crash, or goes on until it saves again.
+// `ends`: whether the life ends with a crash, or continues until a save succeeds.
 void FailNthCall(std::int64_t n, std::int64_t count, bool no_space, bool ends) {
   SCOPED_TRACE("call " + std::to_string(n) + ", " + std::to_string(count) + " of them");
   Recorded life(static_cast<std::uint64_t>(100 * n + count));
@@ -164,8 +164,7 @@ void FailNthCall(std::int64_t n, std::int64_t count, bool no_space, bool ends) {
   } else {
     life.files().StopFailing();
     life.clock().Advance(Saver::kRetryMax);
-    // A fault of RocksDB's own threads is told with the next write, which is then the one that
-    // fails.
+    // A fault of RocksDB's own threads is reported by the next write, which then fails.
     if (!life.Tick()) {
       life.clock().Advance(Saver::kRetryMax);
       EXPECT_TRUE(life.Tick()) << life.server().saver().status().error;
@@ -204,7 +203,7 @@ TEST(FaultTest, ACrashAfterAnySyncLeavesSomeTick) {
   }
 }
 
-// The first start of all: no state yet, but the next start must work.
+// The very first start: there is no state yet, but the next start must work.
 TEST(FaultTest, AFirstStartMayFailAtAnyCall) {
   for (const bool crashes : {false, true}) {
     const std::int64_t step = 60 / Scaled(60);

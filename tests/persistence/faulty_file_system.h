@@ -1,4 +1,4 @@
-// A file system on which calls fail and from which power is cut, over the real one.
+// A file system for RocksDB, over the real one, on which calls fail and the power can be cut.
 //
 //     FaultyFileSystem files;
 //     DatabaseOptions options{.directory = path, .env = files.env()};
@@ -6,12 +6,12 @@
 //     files.Crash();    // every call fails from now on; destroy what uses it
 //     files.Restart();  // what was not synced is gone
 //
-// Nothing is ever really synced: a sync notes how long the file is, and a crash cuts it to that. A
-// file whose sync has failed keeps no more than it had before, whatever later syncs say. Names
-// (files made, renamed, linked) outlive a crash at once, as they may.
+// No file is really synced: a sync records the file's length, and a crash cuts the file to it. A
+// file whose sync has failed keeps no more than it had before, whatever later syncs report. New
+// names (of created, renamed or linked files) survive a crash at once, as a file system allows.
 //
-// RocksDB's threads sleep for a second after each fault, so as not to try a broken disk all the
-// time. Here they go on at once.
+// RocksDB's threads sleep for a second after each fault, to spare a broken disk. Here they continue
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class FaultyFileSystem {
 
   [[nodiscard]] rocksdb::Env* env() const { return env_.get(); }
 
-  // The n-th counted call from now on, from 1, and so many in all fail with `failure`.
+  // `count` counted calls, beginning with the n-th from now (from 1), fail with `failure`.
   void FailFrom(std::int64_t n, std::int64_t count, rocksdb::IOStatus failure) {
     MutexLock lock(state_->mutex);
     state_->fail_from = state_->calls + n;
@@ -53,7 +53,7 @@ class FaultyFileSystem {
     return state_->calls;
   }
 
-  // The n-th sync from now on is the last call that works.
+  // The n-th sync from now on is the last call that succeeds.
   void CrashAfterSync(std::int64_t n) {
     MutexLock lock(state_->mutex);
     state_->crash_after_sync = state_->syncs + n;
@@ -67,7 +67,7 @@ class FaultyFileSystem {
     return state_->dead;
   }
 
-  // Requires: its users are gone.
+  // Requires: every user of the file system is destroyed.
   void Restart() {
     MutexLock lock(state_->mutex);
     for (auto& [path, file] : state_->files) {
@@ -89,7 +89,7 @@ class FaultyFileSystem {
   };
 
   struct State {
-    // What a counted call has to return: ok, or the failure of the hour.
+    // The status of a counted call: ok, or the present failure.
     rocksdb::IOStatus Call() {
       MutexLock lock(mutex);
       ++calls;
@@ -250,7 +250,8 @@ class FaultyFileSystem {
                            std::unique_ptr<rocksdb::FSWritableFile>* result) {
       MutexLock lock(state_->mutex);
       std::shared_ptr<File>& file = state_->files[path];
-      // A new one forgets; one that is opened again is as it was, or from before.
+      // A new file starts empty; a file that is reopened keeps its synced length, or was there
+      // before.
       if (!file || size == 0) file = std::make_shared<File>(File{size, size, false});
       *result = std::make_unique<WritableFile>(std::move(*result), state_, file);
       return rocksdb::IOStatus::OK();

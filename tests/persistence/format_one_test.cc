@@ -1,5 +1,5 @@
-// Goal: every later version loads what format 1 has kept, exactly. Method: records of format 1 in
-// literal bytes, and a directory that a server has left, both of which must never change.
+// Goal: every later version loads data of format 1 exactly. Method: records of format 1 in literal
+// bytes, and a directory that a server has left; neither may ever change.
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -53,8 +53,8 @@ TEST_F(FormatOneTest, LoadsLiteralRecords) {
     const auto database = Database::Open({.directory = directory_.path()});
     ASSERT_TRUE(database.ok()) << database.status();
     const auto write = [&](Database::Writer& to) {
-      // Of generation 2, key "user:42" under the secret below: 2 of "10/h" are used at
-      // 2026-01-01 00:00:00 UTC, so it is full 12 minutes later.
+      // The bucket of key "user:42" under the secret below, of generation 2: 2 of "10/h" are used
+      // at 2026-01-01 00:00:00 UTC, so it is full 12 minutes later.
       to.Put(bytes("420000000206941c0ecc9e601f6c1d0000000007"), bytes("188672f99152200000000000"));
       to.Put(bytes("4200000002ffff0000000000000000000000000a"), "no such partition");
       to.Put(bytes("4c00000007"), bytes("0000000000000000") + "10/h");
@@ -88,7 +88,7 @@ TEST_F(FormatOneTest, LoadsLiteralRecords) {
   EXPECT_EQ(server_.policies().Find("next")->id, PolicyId{9});
 }
 
-// tests/data/README.md has the commands that the server was given.
+// tests/data/README.md lists the commands that the server was given.
 TEST_F(FormatOneTest, LoadsADirectoryOfAServer) {
   std::filesystem::copy(WEIR_SOURCE_DIR "/tests/data/format-1", directory_.path());
   constexpr Instant kStopped{Nanos{1795563832437690236}};

@@ -1,6 +1,6 @@
-// Goal: a record that was written is read as it was, nothing else is read as one, and
-// docs/persistence-format.md says it truly. Method: random values there and back; records cut,
-// grown and with another beginning; the page's examples, byte by byte.
+// Goal: a record is read back as it was written, other bytes are refused, and
+// docs/persistence-format.md is true. Method: random values written and read; records cut, extended
+// or with another first byte; the page's examples, byte by byte.
 #include "persistence/format.h"
 
 #include <cctype>
@@ -37,7 +37,8 @@ std::string ValueOf(const Bucket& bucket) {
   return bytes;
 }
 
-// `read` takes these bytes, and no others that are shorter, longer or begin otherwise.
+// Expects `read` to accept these bytes, and to refuse shorter, longer or differently beginning
+// ones.
 template <typename Read>
 void ExpectOnlyWhole(const std::string& bytes, bool has_prefix, Read read) {
   EXPECT_TRUE(read(bytes));
@@ -66,7 +67,7 @@ rc::Gen<BucketKey> AnyBucketKey() {
   });
 }
 
-// Any limit that has a bucket, of those that have words: their periods are whole microseconds.
+// Any limit with a bucket that a word can spell: periods of whole microseconds.
 rc::Gen<Limit> AnyKeptLimit() {
   const auto in_words = [](const Limit& limit) {
     LimitShape shape = limit.shape();
@@ -159,7 +160,8 @@ TEST(FormatTest, BucketsAreReadOnlyWhole) {
   EXPECT_FALSE(ReadBucketValue(marked)) << "the mark is never written";
 }
 
-// A bucket is full when it certainly is, and a token bucket 1 ns before it need not be.
+// A bucket is certainly full from the returned time on; 1 ns before, a token bucket need not be
+// full.
 TEST(FormatTest, CertainlyFullMeansFull) {
   CheckLaw(5'000, [] {
     const Algorithm algorithm = *rc::gen::element(Algorithm::kTokenBucket, Algorithm::kFixedWindow);
@@ -276,8 +278,8 @@ TEST(FormatTest, PoliciesAndOverridesAreReadOnlyWhole) {
   }
 }
 
-// Goal: the capacities of a policy cover its limits, and say more than these. Method: a policy of
-// two limits of 5 s and 1 h, with capacities around those.
+// Goal: the capacities of a policy cover its limits, and no capacity equals its limit's. Method: a
+// policy of two limits of 5 s and 1 h, with capacities around those.
 TEST(FormatTest, CapacitiesAreReadOnlyWhereTheyCoverTheLimits) {
   const auto read = [](const std::vector<Nanos>& capacities) {
     std::string value = "\2\4free"s + static_cast<char>(capacities.size());

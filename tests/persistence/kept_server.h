@@ -1,5 +1,5 @@
-// A server's state in a data directory, without the server: a limiter and policies, loaded at the
-// start and saved when the test says so.
+// The state of a server in a data directory, without the server: a limiter and policies, loaded at
+// the start and saved when the test asks for it.
 //
 //     KeptServer server(clock, {.directory = directory.path()});
 //     ASSERT_TRUE(server.Start().ok());
@@ -73,7 +73,7 @@ class KeptServer {
     End();
     return stopped;
   }
-  // As kill -9 does.
+  // Ends as kill -9 does.
   void End() {
     saver_.reset();
     policies_.reset();
@@ -87,7 +87,7 @@ class KeptServer {
                  clock_.Now())
         ->allowed;
   }
-  // By the first limit of a policy.
+  // The limits of the policy; the bucket is of its first limit.
   bool DecideBy(std::string_view policy, std::string_view key, std::int64_t cost = 1) {
     const Limit limit = policies_->Find(policy)->limits.front().limit;
     return limiter_

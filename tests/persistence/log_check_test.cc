@@ -1,6 +1,6 @@
-// Goal: a log is refused when a synced write in it is damaged, and read when a crash has torn its
-// end. Method: a log that RocksDB wrote, a write a record and some longer than a block; a bit
-// of it flipped at every few bytes; cuts of it at every few bytes.
+// Goal: a log is refused if a synced write in it is damaged, and read if a crash has torn its end.
+// Method: a log that RocksDB wrote, one record a write and some records longer than a block; a bit
+// flipped at every few bytes; the log cut at every few bytes.
 #include "persistence/log_check.h"
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kWrites = 40;
 
-// RocksDB's log after kWrites writes, and how long it was after each.
+// RocksDB's log after kWrites writes, and its length after each.
 class LogCheckTest : public testing::Test {
  protected:
   LogCheckTest() {
@@ -63,7 +63,7 @@ TEST_F(LogCheckTest, AFlippedBitBeforeTheLastWriteIsDamage) {
     std::string damaged = log_;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
     const std::optional<std::size_t> damage = FindLogDamage(damaged);
-    // A block's last bytes, where no record fits, mean nothing.
+    // The last bytes of a block, where no record fits, have no meaning.
     const bool is_padding = at % 32768 > 32768 - 7;
     if (at >= last_write) {
       EXPECT_EQ(damage, std::nullopt) << at;
@@ -83,7 +83,7 @@ TEST_F(LogCheckTest, ACutOrZeroedEndIsTorn) {
 }
 
 // The pages of a long write may reach the disk in any order.
-TEST_F(LogCheckTest, ALastWriteOfWhichOnlyTheEndIsThereIsTorn) {
+TEST_F(LogCheckTest, ALastWriteWithoutItsBeginningIsTorn) {
   std::string torn = log_;
   const std::size_t last_write = ends_[kWrites - 2];
   ASSERT_GT(torn.size() - last_write, 40'000U) << "it fills more than a block";
@@ -91,8 +91,8 @@ TEST_F(LogCheckTest, ALastWriteOfWhichOnlyTheEndIsThereIsTorn) {
   EXPECT_EQ(FindLogDamage(torn), std::nullopt);
 }
 
-// A record as RocksDB writes it. Types: 1 a whole write, 2 its first piece, 3 a middle one, 4 the
-// last.
+// A record as RocksDB writes it. Types: 1 a whole write, 2 its first piece, 3 a middle piece, 4 its
+// last piece.
 std::string RecordOf(char type, const std::string& bytes) {
   const std::uint32_t crc = Crc32c(bytes, Crc32c(std::string(1, type)));
   const std::uint32_t masked = (crc >> 15 | crc << 17) + 0xA282EAD8U;

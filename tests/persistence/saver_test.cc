@@ -1,6 +1,6 @@
-// Goal: a saver that fails says so at once, tries again after 1, 2, 4 and then every 8 seconds,
-// resumes without help, and loses nothing of what changed meanwhile. Method: a file system whose
-// calls fail (faulty_file_system.h) and a clock that the test moves.
+// Goal: a saver that fails reports it at once, retries after 1, 2, 4 and then every 8 seconds,
+// resumes without help, and loses no change made in the meantime. Method: a file system whose calls
+// fail (faulty_file_system.h) and a clock that the test moves.
 #include "persistence/saver.h"
 
 #include <filesystem>
@@ -93,9 +93,9 @@ TEST_F(SaverTest, TheLastSaveIsTriedAtOnce) {
   EXPECT_EQ(server_.found().loaded, 1U);
 }
 
-// Goal: neither is a directory that is empty now (of a disk that is not there) started from, nor a
-// database of another server written to.
-TEST_F(SaverTest, RefusesWhatIsNotItsDatabase) {
+// Goal: the saver refuses a directory that has become empty (as if its disk is not mounted), and
+// the database of another server.
+TEST_F(SaverTest, RefusesAnyOtherDatabase) {
   FailAll();
   server_.Decide("a", "10/h");
   EXPECT_FALSE(server_.Save().ok());
@@ -111,8 +111,8 @@ TEST_F(SaverTest, RefusesWhatIsNotItsDatabase) {
   EXPECT_THAT(saved.message(), HasSubstr("another server's database"));
 }
 
-// What could not be deleted may be a file of the database by another name.
-TEST_F(SaverTest, NeverWritesOverWhatCannotBeDeleted) {
+// A file that cannot be deleted may be a file of the database under another name.
+TEST_F(SaverTest, NeverOverwritesAFileThatCannotBeDeleted) {
   for (int i = 0; i < 5000; ++i) server_.Decide(std::to_string(i), "10/h");
   EXPECT_TRUE(server_.Save().ok());
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {

@@ -1,5 +1,5 @@
-// A test of a data directory: a server that starts, saves and ends on it, and records that the test
-// writes there in between, with the database alone.
+// A fixture for tests of a data directory: servers start, save and end on it, and between them the
+// test writes records there through the database alone.
 #pragma once
 
 #include <cstddef>

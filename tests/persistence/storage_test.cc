@@ -1,5 +1,5 @@
-// Goal: what was saved is there after a restart, and what was deleted stays deleted. Method:
-// servers that start, save and end on one directory.
+// Goal: saved state is there after a restart, and deleted state stays deleted. Method: servers that
+// start, save and end on one directory.
 #include "persistence/storage.h"
 
 #include <filesystem>
@@ -73,7 +73,7 @@ TEST_F(StorageTest, TellsACleanStopFromACutOne) {
   EXPECT_FALSE(server_.found().unclean_restart);
 }
 
-TEST_F(StorageTest, WhatWasNotSavedIsForgotten) {
+TEST_F(StorageTest, UnsavedChangesAreLost) {
   Start();
   server_.Decide("a", "10/h", 3);
   clock_.Advance(std::chrono::seconds{1});
@@ -85,8 +85,8 @@ TEST_F(StorageTest, WhatWasNotSavedIsForgotten) {
   EXPECT_EQ(server_.Remaining("a", "10/h"), 7);
 }
 
-// Buckets that came and went after the list of changes had overflowed are gone on disk as well.
-TEST_F(StorageTest, APartitionThatIsWrittenAnewHasNothingElse) {
+// Buckets that came and went after the list of changes had overflowed are erased from disk as well.
+TEST_F(StorageTest, ARewrittenPartitionHasNothingElse) {
   Start();
   for (int i = 0; i < 5000; ++i) server_.Decide("kept:" + std::to_string(i), "10/h");
   for (int i = 1; i < 100; ++i) server_.Decide("gone", std::to_string(i) + "/h");
@@ -155,8 +155,8 @@ TEST_F(StorageTest, PoliciesAndOverridesSurviveAndDeletedOnesDoNot) {
   EXPECT_TRUE(server_.DecideBy("gone", "a", 10));
 }
 
-// Ends between the two steps in which a policy goes: its buckets must not come back as those of the
-// limit that gets the number next.
+// Ends between the two steps in which a policy is deleted: its buckets must not be read as those of
+// the limit that gets the same number next.
 TEST_F(StorageTest, OrphansAreDroppedAndErased) {
   Start();
   server_.SetPolicy("gone", "10/h");
@@ -192,8 +192,8 @@ TEST_F(StorageTest, FullSlidingWindowsAreErasedWhenTheyAreDropped) {
   EXPECT_EQ(CountRecords(kBucketPrefix), 1U) << "the other is full for good";
 }
 
-// Goal: a directory that a server with --unclean-restart empty has left is read as any other, and
-// the record of that option goes with the first load.
+// Goal: a directory of a server with --unclean-restart empty is read like any other, and the record
+// of that option is erased by the first load.
 TEST_F(StorageTest, ReadsAnExhaustedRecordAsFull) {
   Start();
   server_.Decide("a", "10/h", 4);
@@ -208,8 +208,8 @@ TEST_F(StorageTest, ReadsAnExhaustedRecordAsFull) {
   EXPECT_FALSE(server_.found().had_exhausted_record);
 }
 
-// Goal: a bucket that was freed stays free after any number of restarts. Method: the record of a
-// full bucket is written where it went back, and loading drops it.
+// Goal: a bucket that was freed stays free after any number of restarts. Method: a refund to full
+// writes the record of a full bucket, and loading drops it.
 TEST_F(StorageTest, ABucketThatWasFreedStaysFree) {
   Start();
   server_.Decide("a", "10/h", 10);
@@ -222,8 +222,8 @@ TEST_F(StorageTest, ABucketThatWasFreedStaysFree) {
   }
 }
 
-// Goal: damage of what was synced is refused, and accepted where that is asked for; the torn end of
-// a crash is neither. Method: a server that ended without a stop; its log damaged at one place.
+// Goal: damage to synced data is refused, or accepted if an option allows it; a torn end after a
+// crash needs neither. Method: a server that ended without a stop; its log is damaged in one place.
 class DamagedLogTest : public StorageTest {
  protected:
   DamagedLogTest() {

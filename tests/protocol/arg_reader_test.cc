@@ -1,4 +1,5 @@
-// Reading a command's arguments: words, integers, keywords, and the first failure.
+// Goal: a command's arguments are read from left to right, and the first failure stays. Method:
+// examples of words, integers, keywords and failures.
 #include "protocol/arg_reader.h"
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The spelling of numbers: every integer has exactly one.
+// Goal: every integer has exactly one spelling, and the parser accepts no other. Method: examples;
+// all short texts.
 #include "protocol/integer.h"
 
 #include <cstdint>
@@ -64,8 +65,8 @@ TEST(ParseIntegerTest, NeverLooksBehindTheView) {
   EXPECT_EQ(ParseInteger(std::string_view(digits).substr(0, 2)), 12);
 }
 
-// Exhaustive: of all texts up to five bytes of these, the integers are the ones that are spelled
-// back the same.
+// Exhaustive: of all texts of up to five of these bytes, exactly the canonical spellings of
+// integers are accepted.
 TEST(ParseIntegerTest, AcceptsExactlyTheCanonicalTexts) {
   const std::string alphabet = "-+019 ";
   std::vector<std::string> texts = {""};

@@ -1,4 +1,4 @@
-// The bytes of a request, as a client sends its words.
+// The bytes of a request, as a client sends it: an array of bulk strings.
 #pragma once
 
 #include <string>

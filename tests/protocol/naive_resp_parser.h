@@ -1,7 +1,7 @@
-// A second parser of requests, to compare the real one with: an automaton that is fed single bytes
-// and copies them. It has no buffer to look ahead in and no offset to get wrong, and cutting its
-// input cannot mean anything. It is slow, and shares with the real one nothing but the definition
-// of the caps.
+// A second, naive parser of requests, with which tests compare the real parser. It is an automaton
+// that is fed single bytes and copies them: it has no buffer to look ahead in, no offset to get
+// wrong, and cuts in its input cannot matter. It is slow, and shares only the definition of the
+// caps with the real parser.
 #pragma once
 
 #include <cctype>
@@ -144,7 +144,7 @@ class NaiveRespParser {
     CheckRoomForLineEnd();
   }
 
-  // The number in text_, if it is spelled as we would spell it.
+  // The number in text_, if it is spelled canonically.
   [[nodiscard]] std::optional<std::int64_t> Number() const {
     const std::int64_t number = std::strtoll(text_.c_str(), nullptr, 10);
     if (std::to_string(number) != text_) return std::nullopt;
@@ -188,8 +188,8 @@ class NaiveRespParser {
     Finish();
   }
 
-  // Appends what the escape before `rest` stands for, and returns how many of its bytes belong to
-  // it.
+  // Appends the bytes that the escape at the front of `rest` stands for; returns the length of the
+  // escape.
   static std::size_t Unescape(const std::string& rest, std::string& word) {
     static const std::string letters = "nrtba";
     if (rest.size() >= 3 && rest[0] == 'x' && std::isxdigit(static_cast<unsigned char>(rest[1])) &&

@@ -1,5 +1,5 @@
-// Each cap on a request: what is exactly as large passes, one more fails with the cap's own error,
-// and as soon as that is certain.
+// Goal: a request exactly as large as each cap is accepted; one byte or word more fails with that
+// cap's error, as soon as the excess is certain. Method: each cap from both sides.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-// A multibulk request of exactly `bytes` bytes, its words as long as they may be but the last.
+// A multibulk request of exactly `bytes` bytes, with words as long as allowed, except for the last.
 std::string MultibulkOfBytes(std::size_t bytes, std::size_t word_bytes_max) {
   std::vector<std::string> words = {""};
   std::size_t missing = bytes - Multibulk(words).size();
@@ -107,14 +107,14 @@ TEST_P(RespCapTest, RequestBytes) {
   ExpectCommand(caps(), MultibulkOfBytes(caps().request_bytes_max, word_bytes_max));
   const std::string one_more = MultibulkOfBytes(caps().request_bytes_max + 1, word_bytes_max);
   ExpectError(caps(), one_more, "too big request");
-  // Certain, and so decided, with the length of its last word.
+  // The excess is certain, and so reported, once the length of the last word is known.
   const std::size_t last_length_end = one_more.rfind("\r\n", one_more.size() - 3) + 2;
   ExpectError(caps(), one_more.substr(0, last_length_end), "too big request");
   EXPECT_EQ(ParseWhole(caps(), one_more.substr(0, last_length_end - 1)).ending, kNeedsMore);
 }
 
-// A length line that cannot end within the request fails where its CR would be too late; also
-// before its first byte.
+// A length line that cannot end within the cap fails where its CR would be too late, even before
+// its first byte.
 TEST_P(RespCapTest, RequestBytesInALengthLine) {
   for (const std::size_t missing : {0U, 1U, 2U, 3U}) {
     std::string bytes = MultibulkOfBytes(caps().request_bytes_max - missing, arg_bytes_max() / 2);

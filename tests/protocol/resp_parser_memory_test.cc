@@ -1,5 +1,6 @@
-// What the parser allocates, by counting: nothing for a number that a client only declares, and
-// nothing at all for requests of a kind that it has seen. The writer: nothing but its string.
+// Goal: the parser allocates nothing for a number that a client merely declares, and nothing for
+// requests of a kind that it has seen; the writer allocates nothing but its string. Method: an
+// allocator that counts.
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -18,8 +19,8 @@ std::size_t allocated_bytes = 0;
 
 }  // namespace
 
-// Replaces the allocator of this whole program. Not inlined, so that g++ does not see free() where
-// it knows of new.
+// Replaces the allocator of this whole program. The functions are not inlined, or g++ would see
+// free() paired with new.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   allocated_bytes += bytes;
@@ -32,8 +33,7 @@ std::size_t allocated_bytes = 0;
 namespace weir {
 namespace {
 
-// Parses all of `bytes`, and then byte by byte again what comes in `step` bytes; returns the
-// requests.
+// Parses all of `bytes`, and then again in steps of `step` bytes; returns the requests.
 std::size_t ParseAll(RespParser& parser, std::string_view bytes, std::size_t step) {
   std::size_t commands = 0;
   std::size_t begin = 0;
@@ -82,8 +82,8 @@ TEST(RespParserMemoryTest, MemoryGrowsWithTheWordsReceived) {
     bytes += "$1\r\na\r\n";
     allocated_bytes = 0;
     ASSERT_EQ(parser.Parse(bytes), ParseResult::kNeedMore);
-    // Eight bytes a word, in a container that doubles: a step allocates no more than it holds by
-    // then.
+    // Eight bytes a word, in a container that doubles: a step allocates no more than the container
+    // already holds.
     ASSERT_LE(allocated_bytes, 2 * 8 * words);
   }
 }
@@ -124,8 +124,8 @@ TEST(RespWriterMemoryTest, ARoomyStringIsNotReallocated) {
   EXPECT_EQ(allocations, 0U);
 }
 
-// What an idle client costs does not depend on what it has sent.
-TEST(RespParserMemoryTest, GivesBackWhatALargeRequestTook) {
+// The memory of an idle client does not depend on its earlier requests.
+TEST(RespParserMemoryTest, FreesTheMemoryOfALargeRequest) {
   RespParser parser;
   const std::string large = RequestOf(1000);
   const std::string small = RequestOf(10);
@@ -142,7 +142,7 @@ TEST(RespParserMemoryTest, GivesBackWhatALargeRequestTook) {
   EXPECT_EQ(allocations, 0U) << "a little is kept";
 }
 
-TEST(RespParserMemoryTest, GivesBackNothingOfARequestThatIsOnItsWay) {
+TEST(RespParserMemoryTest, KeepsTheMemoryOfAnUnfinishedRequest) {
   RespParser parser;
   const std::string request = RequestOf(100);
   for (std::size_t bytes = 1; bytes < request.size(); bytes += 7) {

@@ -1,5 +1,5 @@
-// The parser against a naive one (naive_resp_parser.h), on every small input, on random streams of
-// good and bad requests, and on what RespWriter writes.
+// Goal: the parser agrees with a naive one (naive_resp_parser.h). Method: every small input, random
+// streams of good and bad requests, and the output of RespWriter.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ constexpr RespCaps kTightestCaps = {.line_bytes_max = 4,
                                     .request_bytes_max = 12,
                                     .authenticated = false};
 
-// Every text of up to `bytes_max` bytes of `alphabet`, behind `prefix`.
+// Every text of up to `bytes_max` bytes from `alphabet`, after `prefix`.
 void CompareAll(const RespCaps& caps, const std::string& prefix, std::string_view alphabet,
                 std::size_t bytes_max) {
   std::vector<std::size_t> digits;  // A number whose digits are positions in the alphabet.
@@ -63,8 +63,8 @@ TEST(RespParserModelTest, AgreesOnEverySmallInlineRequest) {
   CompareAll(kTightCaps, "\"\\", "xa1\\\" ", 5);
 }
 
-// A number up to `high` that does not start small and grow: the caps are as interesting in the
-// first cases.
+// A number up to `high`, without RapidCheck's growth from small to large: the first cases should
+// reach the caps, too.
 rc::Gen<std::size_t> UpTo(std::size_t high) {
   return rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, high + 1));
 }
@@ -76,7 +76,7 @@ rc::Gen<std::vector<T>> Many(std::size_t count_max, const rc::Gen<T>& element) {
   });
 }
 
-// Bytes that mean something somewhere.
+// Bytes with a meaning in some position.
 rc::Gen<char> AnyByte() {
   return rc::gen::element('*', '$', '\r', '\n', '0', '1', '3', '-', ' ', '"', '\'', '\\', 'x', 'a',
                           'P', '\0', '\xff');
@@ -156,7 +156,8 @@ TEST(RespParserModelTest, AgreesOnRandomStreams) {
   });
 }
 
-// One wrong byte in a good stream: the likeliest damage, and the hardest to tell from a request.
+// A good stream with one wrong byte: the likeliest damage, and the hardest to distinguish from a
+// request.
 TEST(RespParserModelTest, AgreesOnStreamsWithOneWrongByte) {
   CheckLaw(2'000, [] {
     std::string bytes = Joined(*Many(4, AnyMultibulk())) + Multibulk({"ECHO", *AnyBytes(20)});
@@ -166,8 +167,8 @@ TEST(RespParserModelTest, AgreesOnStreamsWithOneWrongByte) {
   });
 }
 
-// Requests look like arrays of bulks, so the writer can write them; whatever the words hold, they
-// are read back.
+// A request looks like an array of bulk strings, so the writer can write it; words of any bytes are
+// read back.
 TEST(RespParserModelTest, ReadsBackWhatTheWriterWrites) {
   CheckLaw(1'000, [] {
     const auto words = rc::gen::nonEmpty(

@@ -1,5 +1,6 @@
-// What the parser makes of well-formed, odd and hostile requests: a table of cases, each delivered
-// whole, cut at every byte into two, byte by byte, and in random pieces.
+// Goal: the parser reads well-formed, odd and hostile requests as documented, however the network
+// cuts them. Method: a table of cases, each delivered whole, cut in two at every byte, byte by
+// byte, and in random pieces.
 #include "protocol/resp_parser.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ struct Case {
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
-// Keeps the NULs of a literal.
+// A literal with its NULs.
 template <std::size_t n>
 std::string Bytes(const char (&literal)[n]) {
   return std::string(literal, n - 1);
@@ -234,8 +235,8 @@ std::vector<Case> BeforeAuth() {
   };
 }
 
-// Cuts at which to try a case: all of a short one, those around the caps and some others of a long
-// one.
+// The cuts to try for a case: all cuts of a short case; those near the caps and some others of a
+// long case.
 std::vector<std::size_t> InterestingCuts(const Case& c, std::mt19937_64& random) {
   if (c.bytes.size() <= 2'000) return EveryByte(c.bytes.size());
   std::vector<std::size_t> cuts = {1, 2, 3, 4, 5, 6, c.bytes.size() - 1};
@@ -293,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(ForeignProtocols, RespParserCaseTest,
 INSTANTIATE_TEST_SUITE_P(LongLines, RespParserCaseTest, testing::ValuesIn(LongLines()), CaseName);
 INSTANTIATE_TEST_SUITE_P(BeforeAuth, RespParserCaseTest, testing::ValuesIn(BeforeAuth()), CaseName);
 
-// A burst of requests of all kinds comes out complete and in order, whatever the reads.
+// A burst of requests of all kinds is parsed completely and in order, for any sizes of the reads.
 TEST(RespParserTest, TenThousandPipelinedRequestsComeOutInOrder) {
   std::string bytes;
   Commands commands;
@@ -378,7 +379,7 @@ TEST(RespParserTest, CapsChangeBetweenRequests) {
   ASSERT_EQ(parser.Parse(eleven_words), ParseResult::kProtocolError);
 }
 
-// In the middle of a request, or after an error, it starts again.
+// Restart works in the middle of a request and after an error.
 TEST(RespParserTest, RestartForgetsTheRequestAndTheError) {
   RespParser parser(kRespCapsBeforeAuth);
   for (const std::string_view begun : {"*1\r\n$4\r\nPI", "*1\r\n$", "*", "PI", "*x\r\n", "'\n",
@@ -404,8 +405,8 @@ TEST(RespParserTest, KnowsWhereItsWordsAre) {
   }
 }
 
-// Law: each byte is looked at once. Method: change bytes behind the parser's back, after it has
-// seen them and asked for more; nothing that they say now can matter.
+// Law: the parser reads each byte once. Method: bytes are changed after the parser has seen them
+// and asked for more; the new values must not matter.
 TEST(RespParserTest, DoesNotLookAgainAtBytesItHasSeen) {
   for (const auto& [seen, changed] :
        {std::pair("PING a", "\n\n\n\n\n\nb"), std::pair("*111", "*\r\n11"),

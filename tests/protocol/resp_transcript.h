@@ -1,9 +1,9 @@
-// The requests that a parser finds in a stream of bytes, which is cut into pieces as a network
-// might deliver them.
+// The requests that a parser finds in a stream of bytes that is cut into pieces, as a network might
+// deliver it.
 //
-// Each piece arrives in a heap block of exactly the size of what is unread, which replaces the
-// block before. So AddressSanitizer sees a parser that reads one byte too many, or that holds on to
-// where the bytes were.
+// Each piece arrives in a heap block of exactly the size of the unread input, which replaces the
+// previous block. So AddressSanitizer finds a parser that reads one byte too many, or that keeps
+// pointers into an old block.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ inline std::ostream& operator<<(std::ostream& out, const Transcript& transcript)
   return out << transcript.ending << " after " << transcript.consumed << " bytes";
 }
 
-// Parses `unread` as far as it goes, adds what comes out to `transcript`, and returns the bytes
-// that are left. Checks what the parser promises about each answer.
+// Parses `unread` as far as possible, appends the results to `transcript`, and returns the bytes
+// that are left. Checks the parser's promises about each result.
 inline std::string_view ParseAvailable(const RespCaps& caps, RespParser& parser,
                                        std::string_view unread, Transcript& transcript) {
   for (;;) {
@@ -65,14 +65,14 @@ inline std::string_view ParseAvailable(const RespCaps& caps, RespParser& parser,
       transcript.ending = kNeedsMore;
     } else {
       transcript.ending = result == ParseResult::kForeignProtocol ? kForeign : parser.error();
-      WEIR_CHECK(parser.Parse(unread) == result);  // Again, forever.
+      WEIR_CHECK(parser.Parse(unread) == result);  // The same result every time.
       WEIR_CHECK(parser.consumed() == 0);
     }
     return unread;
   }
 }
 
-// Parses `bytes` cut before each of the offsets `cuts`, which ascend.
+// Parses `bytes`, cut before each offset in `cuts`, which are ascending.
 inline Transcript ParseInPieces(const RespCaps& caps, std::string_view bytes,
                                 const std::vector<std::size_t>& cuts) {
   RespParser parser(caps);

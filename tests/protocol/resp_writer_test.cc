@@ -1,4 +1,5 @@
-// Replies, byte for byte.
+// Goal: every kind of reply has its exact bytes in RESP2 and RESP3. Method: examples; a law for
+// errors.
 #include "protocol/resp_writer.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// What `write` writes in the given version of the protocol.
+// The bytes that `write` produces in the given version of the protocol.
 std::string Written(int protocol, const std::function<void(RespWriter&)>& write) {
   std::string out;
   RespWriter writer(out);
@@ -146,8 +147,8 @@ TEST(RespWriterErrorTest, CannotInjectAReply) {
              "-ERR no 'x  +OK  :1 '\r\n");
 }
 
-// Law: whatever the text, an error is one line of at most kErrorBytesMax bytes, and only control
-// bytes are changed.
+// Law: for any text, an error is one line of at most kErrorBytesMax bytes, and only control bytes
+// are replaced.
 TEST(RespWriterErrorTest, IsOneLineWithoutControlBytes) {
   for (int byte = 0; byte < 256; ++byte) {
     const char bad = static_cast<char>(byte);
