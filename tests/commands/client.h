@@ -1,4 +1,4 @@
-// A client of a host, and often the host as well.
+// A client of a host, which also owns the host unless it is given one.
 //
 //     Client client;                                    // a host, and a client of it
 //     client.Show("RL.ALLOW user:42 10/s")              // the reply in the short form of the docs

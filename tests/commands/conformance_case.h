@@ -1,5 +1,5 @@
-// A case of docs/conformance.md: something that rate limiters get wrong, and what weir answers.
-// Part of conformance_test.cc.
+// A case of docs/conformance.md: a mistake of rate limiters, and what weir answers instead. Part of
+// conformance_test.cc.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@ namespace weir {
 
 struct ConformanceCase {
   std::string_view title;
-  std::string_view elsewhere;   // what goes wrong
-  std::string_view here;        // what is right
-  std::string_view transcript;  // that shows it, on a server of its own (support/transcript.h)
+  std::string_view elsewhere;   // the mistake of other limiters
+  std::string_view here;        // the right answer
+  std::string_view transcript;  // shows it, on a new server (support/transcript.h)
   bool explicit_time = false;   // whether the server runs with --allow-explicit-time
 };
 

@@ -1,7 +1,7 @@
-// Goal: what others get wrong is right here, and docs/conformance.md says so truly. Method: each
-// case is replayed on a host of its own; the page is made of what it answers.
+// Goal: weir answers correctly where other rate limiters go wrong, and docs/conformance.md says so
+// truly. Method: each case is replayed on a new host; the page is made of the replies.
 //
-// With WEIR_CONFORMANCE_PAGE=FILE the page is written there, which is how `./dev docs` makes it.
+// With WEIR_CONFORMANCE_PAGE=FILE the test writes the page to FILE; `./dev docs` uses this.
 #include <cctype>
 #include <cstdlib>
 #include <fstream>

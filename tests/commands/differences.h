@@ -1,5 +1,5 @@
-// Differences between the hosts that tests of commands must know: a server's table counts buckets,
-// where Redis has keys and timers of its own.
+// The differences between the hosts that tests of commands must know: a server counts buckets in
+// its table, and Redis has its own keys and timers.
 #pragma once
 
 #include <chrono>
@@ -10,34 +10,35 @@
 
 namespace weir {
 
-// What DBSIZE answers where so many keys have so many buckets.
+// The answer of DBSIZE for `keys` keys with `buckets` buckets in all.
 inline std::string DbSize(int keys, int buckets) {
   return ":" + std::to_string(Host::IsModule() ? keys : buckets) + "\r\n";
 }
 
-// When a key is gone whose last bucket is full at `full`: Redis lets the millisecond pass.
+// When a key is gone whose last bucket is full at `full`. Redis waits for the end of the
+// millisecond.
 inline Instant GoneAt(Instant full) {
   using std::chrono::milliseconds;
   return Host::IsModule() ? std::chrono::ceil<milliseconds>(full) + milliseconds{1} : full;
 }
 
-// What TYPE answers of a key with buckets.
+// The answer of TYPE for a key with buckets.
 inline std::string TypeOfBuckets() { return Host::IsModule() ? "weir-keys" : "bucket"; }
 
-// Why AT is refused.
+// The error that refuses AT.
 inline std::string NoExplicitTime() {
   return Host::IsModule() ? "AT needs a module that was loaded with allow-explicit-time"
                           : "AT needs a server that runs with --allow-explicit-time";
 }
 
-// What RL.POLICY RELOAD answers.
+// The answer of RL.POLICY RELOAD.
 inline std::string NoPolicyFile() {
   return Host::IsModule() ? "there is no policy file: the module keeps its policies with the data"
                           : "there is no policy file: start with --policies FILE";
 }
 
-// When a client that came at `now` is answered if its tokens are there at `ready`: Redis's timers
-// run for whole milliseconds, and begin at whole microseconds.
+// When a client that came at `now` is answered, if its tokens are available at `ready`. Redis's
+// timers run for whole milliseconds, and begin at whole microseconds.
 inline Instant AnsweredAt(Instant now, Instant ready) {
   if (!Host::IsModule()) return ready;
   const Instant began = std::chrono::floor<std::chrono::microseconds>(now);

@@ -1,6 +1,6 @@
-// Goal: the examples of the documentation show what happens. Method: each row's are typed in, in
-// order, on a fresh host whose clock stands still at a realistic time; the replies are compared
-// in the short form of the docs.
+// Goal: the examples of the documentation show what happens. Method: the examples of each row are
+// run in order on a fresh host, whose clock stands still at a realistic time; the replies are
+// compared in the short form of the docs.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ class ExamplesTest : public testing::TestWithParam<const CommandSpec*> {};
 
 TEST_P(ExamplesTest, ShowWhatHappens) {
   Client client;
-  // Not a whole number of any unit since the epoch.
+  // A time that is not a whole number of any unit since the epoch.
   client.clock().Advance(std::chrono::hours{4321} + Nanos{123'456'789});
   for (const Example& example : GetParam()->examples) {
     EXPECT_EQ(client.Show(example.command), example.reply) << example.command;

@@ -1,6 +1,6 @@
-// Goal: AT sets the execution time of one request where the host allows it, and nothing else.
-// Method: a replay of instants far from the clock's, compared with a host whose clock was really
-// there.
+// Goal: AT sets the execution time of one request, on hosts that allow it, and nothing else.
+// Method: requests at instants far from the clock's, compared with a host whose clock was set to
+// those instants.
 #include <chrono>
 #include <string>
 
@@ -61,8 +61,8 @@ TEST(ExplicitTimeTest, DoesNotMoveTheClock) {
   EXPECT_EQ(client.Run("RL.ALLOW k 1/s"), "*5\r\n:0\r\n:0\r\n:1000\r\n:1000\r\n:0\r\n");
 }
 
-// What looks at buckets goes by the latest time that a request brought; before the first, by the
-// clock.
+// Commands that look at buckets use the latest time that a request supplied; before the first one,
+// the clock.
 TEST(ExplicitTimeTest, LooksGoByTheLatestTime) {
   Client client({.explicit_time = true});
   const Instant start = client.clock().Now();
@@ -75,8 +75,7 @@ TEST(ExplicitTimeTest, LooksGoByTheLatestTime) {
   EXPECT_EQ(client.Run("RL.RESET k"), ":0\r\n");
 }
 
-// A replay may begin again: nothing is dropped as full, so an earlier instant still finds its
-// bucket.
+// A replay may start again: full buckets are kept, so an earlier instant still finds its bucket.
 TEST(ExplicitTimeTest, AnEarlierTimeFindsItsBucket) {
   Client client({.explicit_time = true});
   client.Run("RL.ALLOW k 10/s COST 10 AT 1000000000");
@@ -84,7 +83,7 @@ TEST(ExplicitTimeTest, AnEarlierTimeFindsItsBucket) {
   EXPECT_EQ(client.Run("RL.PEEK k 10/s AT 1500000000"), "*5\r\n:1\r\n:4\r\n:0\r\n:600\r\n:0\r\n");
 }
 
-// A request that is refused brings no time.
+// A refused request supplies no time.
 TEST(ExplicitTimeTest, ABadRequestSetsNoTime) {
   Client client({.explicit_time = true});
   client.Run("RL.ALLOW k 10/s COST 10");
@@ -96,7 +95,7 @@ TEST(ExplicitTimeTest, ABadRequestSetsNoTime) {
   }
 }
 
-// Without AT a request on such a server goes by the clock.
+// On such a host, a request without AT uses the clock.
 TEST(ExplicitTimeTest, WithoutItTheClockDecides) {
   Client client({.explicit_time = true});
   client.Run("RL.ALLOW k 1/s AT 0");

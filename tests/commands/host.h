@@ -1,7 +1,7 @@
 // The host that runs the commands of these tests: weir's server in this process (server_host.cc),
-// or weir.so in a redis-server of its own (module_host.cc). Each test is linked with both, one
-// after the other: the same requests at the same instants get the same replies. What differs by
-// design is in differences.h.
+// or weir.so in a redis-server process (module_host.cc). Each test is linked once with each: the
+// same requests at the same instants get the same replies. Intended differences are in
+// differences.h.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,9 @@ struct HostOptions {
 
 class Host {
  public:
-  // A new one, on which nothing has happened yet.
+  // A new host without keys, policies or clients.
   [[nodiscard]] static std::unique_ptr<Host> Start(const HostOptions& options = {});
-  // Whether it is the module. For what differs by design.
+  // Whether the host is the module, for tests of intended differences.
   [[nodiscard]] static bool IsModule() noexcept;
 
   Host() = default;
@@ -31,14 +31,14 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  // Another client. The host outlives it. A client that is destroyed while it waits has left.
+  // A new client, which must not outlive the host. Destroying a waiting client disconnects it.
   [[nodiscard]] virtual std::unique_ptr<Dialogue> Connect() = 0;
 
-  // All of the host's time. It stands still until a test moves it, and a move is known to the host
-  // with the next Send or Receive of any client: then it has served who waited for it.
+  // The clock of the host. It stands still until a test moves it. The host sees a move with the
+  // next Send or Receive of any client, and then has served the clients whose wait is over.
   [[nodiscard]] virtual FakeClock& clock() noexcept = 0;
 
-  // The buckets that it keeps, those of these keys to the nanosecond: equal texts, equal states.
+  // The stored buckets of these keys, to the nanosecond: equal texts mean equal states.
   [[nodiscard]] virtual std::string State(const std::vector<std::string>& keys) = 0;
 };
 

@@ -1,8 +1,8 @@
-// A library to be loaded before all others (LD_PRELOAD), that answers a process's questions for the
-// time: with what its test says (injected_time.h).
+// A library for LD_PRELOAD that answers a process's calls for the time with the test's time
+// (injected_time.h).
 //
-// It allocates nothing, as allocators ask for the time, too, and early ones do so before any
-// constructor has run. Whatever else it is asked for is the system's to answer.
+// It allocates nothing, since allocators ask for the time, too, and may do so before any
+// constructor has run. All other clocks are left to the system.
 #include "tests/commands/injected_time.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
-// The process ends with the test's thread that started it, however that ends.
+// The process ends with the thread of the test that started it, however that thread ends.
 const InjectedTime& Map() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const char* const path = std::getenv(kInjectedTimeVariable);

@@ -1,4 +1,4 @@
-// The time of a process that a test moves: what lies in a file that both have mapped.
+// The time of a process, as set by a test: it lies in a file that both have mapped.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 
 namespace weir {
 
-// The environment variable that names the file.
+// The environment variable with the name of the file.
 inline constexpr char kInjectedTimeVariable[] = "WEIR_INJECTED_TIME";
 
 struct InjectedTime {

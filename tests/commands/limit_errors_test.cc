@@ -1,6 +1,6 @@
 // Goal: a bad request gets its own error, changes nothing, and leaves the connection usable.
-// Method: every bad request of the table, to every command that reads limits, on a host with
-// buckets in all states; before and after, the state is compared to the nanosecond.
+// Method: every bad request of the table, for every command that reads limits, on a host with
+// buckets in all states; the states before and after are compared to the nanosecond.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +28,7 @@ class RlErrorsTest : public testing::Test {
 
   std::string State() { return client_.host().State({"k", "k2", "k0", "k1", "AND", "cost", ""}); }
 
-  // `error` is all that comes, and all that happens.
+  // Expects `error` as the only reply, and no other effect.
   void ExpectError(const std::vector<std::string>& words, const std::string& error) {
     SCOPED_TRACE(testing::PrintToString(words));
     EXPECT_EQ(client_.Call(words), "-ERR " + error + "\r\n");
@@ -49,7 +49,7 @@ class RlErrorsTest : public testing::Test {
   int errors_ = 0;
 };
 
-// An error line carries control bytes as spaces.
+// In an error line, spaces replace control bytes.
 std::string Escaped(std::string text) {
   for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
   return text;
@@ -73,7 +73,7 @@ TEST_F(RlErrorsTest, TooFewWords) {
   ExpectError({"RL.HELP", "k"}, "wrong number of arguments for 'rl.help' command");
 }
 
-// A bad limit, the last of several: none of those before it is reset.
+// The last of several limits is bad; none of the limits before it is reset.
 TEST_F(RlErrorsTest, ResetReadsAllLimitsBeforeItForgetsAny) {
   for (const BadRequest& bad : BadRequestsOfLimits()) {
     if (bad.words.size() != 3) continue;  // only a key and limits
@@ -85,7 +85,7 @@ TEST_F(RlErrorsTest, ResetReadsAllLimitsBeforeItForgetsAny) {
               "too many limits: at most 64");
 }
 
-// However much a client sends, an error is a line that fits a terminal and a log.
+// For any input, an error is a line that fits a terminal and a log.
 TEST_F(RlErrorsTest, ErrorsAreBounded) {
   const std::string huge(60'000, 'x');
   const std::vector<std::vector<std::string>> requests = {

@@ -1,5 +1,5 @@
-// Goal: RL.PEEK changes nothing, RL.RESET forgets what it is told to, RL.INSPECT shows what there
-// is. Method: the state to the nanosecond before and after.
+// Goal: RL.PEEK changes nothing, RL.RESET forgets the named buckets, RL.INSPECT shows the stored
+// ones. Method: the state before and after, to the nanosecond.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -99,7 +99,7 @@ TEST(RlResetTest, WithoutLimitsForgetsAllOfTheKey) {
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 10"), "*5\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n");
 }
 
-// A bucket that has filled up counts as none, but is forgotten, too.
+// A bucket that has filled up is not counted, but is forgotten, too.
 TEST(RlResetTest, CountsOnlyWhatWasNotFull) {
   Client client;
   client.Run("RL.ALLOW k 10/s 1/h");
@@ -127,7 +127,7 @@ TEST(RlInspectTest, ShowsEveryBucketThatIsNotFull) {
   EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"1000/d\" 998 170800]]");
 }
 
-// A key with buckets exists, and its time to live is what the longest of them takes to be full.
+// A key with buckets exists; its time to live is the longest time until one of them is full.
 TEST(KeysTest, AKeyIsGoneWhenItsBucketsAreFull) {
   Client client;
   client.Run("RL.ALLOW k 10/s 3/s");
@@ -141,7 +141,7 @@ TEST(KeysTest, AKeyIsGoneWhenItsBucketsAreFull) {
   EXPECT_EQ(client.Run("PTTL k"), ":-2\r\n");
 }
 
-// Redis's commands on keys, with our values.
+// Redis's commands on keys work on keys with buckets.
 TEST(KeysTest, ADeletedKeyHasItsTokensBack) {
   Client client;
   client.Run("RL.ALLOW k 10/h 20/h COST 10");

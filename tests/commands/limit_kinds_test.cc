@@ -1,5 +1,5 @@
-// Goal: every kind of limit and every way to ask shows in the replies as documented. Method:
-// requests at instants of a clock that the test moves; the five numbers of each reply.
+// Goal: replies show every kind of limit, and every command that asks limits, as documented.
+// Method: requests at instants of a clock that the test moves; the five numbers of each reply.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -56,7 +56,7 @@ TEST_F(CmdLimitKindsTest, ASlidingWindowFades) {
   EXPECT_THAT(Ask("RL.ALLOW k 4/s,sliding"), ElementsAre(1, 0, 0, 1750, 0));
 }
 
-// All or nothing, whatever the algorithms.
+// A request over several algorithms charges all of its limits or none.
 TEST_F(CmdLimitKindsTest, AlgorithmsMix) {
   EXPECT_THAT(Ask("RL.ALLOW k 10/s 3/m,fixed 5/h,sliding COST 3"),
               ElementsAre(1, 0, 0, 7'200'000, 1));
@@ -112,7 +112,7 @@ TEST_F(CmdLimitKindsTest, AGrantedTokenCostsEachLimitItsOwnCost) {
   EXPECT_THAT(Ask("RL.TAKE k 10/s,cost=11 UPTO 5"), ElementsAre(0, 1, -1, 900, 0));
 }
 
-TEST_F(CmdLimitKindsTest, WhatDoesNotBoundATake) {
+TEST_F(CmdLimitKindsTest, LimitsThatDoNotBoundATake) {
   EXPECT_THAT(Ask("RL.TAKE k unlimited UPTO 9223372036854775807"),
               ElementsAre(INT64_MAX, INT64_MAX, 0, 0, 0));
   EXPECT_THAT(Ask("RL.TAKE k 10/s,cost=0 1/s,shadow UPTO 7"), ElementsAre(7, 10, 0, 0, 0));

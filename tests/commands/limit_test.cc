@@ -1,5 +1,5 @@
-// Goal: RL.ALLOW and RL.PEEK answer byte for byte what is promised, in RESP2 and RESP3. Method:
-// conversations at one instant, where every number can be worked out by hand.
+// Goal: RL.ALLOW and RL.PEEK answer exactly the documented bytes, in RESP2 and RESP3. Method:
+// conversations at one instant, where every number can be computed by hand.
 #include <string>
 #include <string_view>
 
@@ -43,7 +43,7 @@ TEST(RlAllowTest, CountsDownDeniesAndComesBack) {
   EXPECT_EQ(client.Run("RL.ALLOW k 3/s"), Five("1 0 0 1000 0"));
 }
 
-TEST(RlAllowTest, WhoWaitsTheToldTimeIsAdmitted) {
+TEST(RlAllowTest, WaitingTheToldTimeIsEnough) {
   Client client;
   for (const std::string line :
        {"RL.ALLOW k 7/11ms", "RL.ALLOW k 3/s COST 2", "RL.ALLOW k 300M/s COST 299999999"}) {
@@ -60,12 +60,12 @@ TEST(RlAllowTest, NeverIsMinusOne) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 11"), Five("0 10 -1 0 0"));
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 9223372036854775807"), Five("0 10 -1 0 0"));
-  // Never outranks any wait, wherever it stands.
+  // Never outranks any wait, in any position.
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 10"), Five("1 0 0 1000 0"));
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s 5/s,cost=6"), Five("0 0 -1 1000 1"));
 }
 
-// A denied request charges nothing, also not the limits that would have passed.
+// A denied request charges nothing, not even the limits that would have passed.
 TEST(RlAllowTest, AllOrNothing) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW b 1/h"), Five("1 0 0 3600000 0"));
@@ -76,8 +76,8 @@ TEST(RlAllowTest, AllOrNothing) {
   EXPECT_EQ(client.Run("RL.PEEK a 10/s"), Five("1 9 0 100 0"));
 }
 
-// The limit that decides: denied, the longest wait; allowed, the fewest remaining; the first of
-// equals.
+// The deciding limit has the longest wait if denied, the fewest remaining tokens if allowed; the
+// first limit wins a tie.
 TEST(RlAllowTest, TheIndexCountsOverTheWholeCommand) {
   Client client;
   EXPECT_EQ(client.Run("RL.PEEK a 9/s AND b 5/s 7/s AND c 5/s"), Five("1 4 0 200 1"));
@@ -88,7 +88,7 @@ TEST(RlAllowTest, TheIndexCountsOverTheWholeCommand) {
             Five("0 0 400 1000 0"));  // one check of cost 2
 }
 
-TEST(RlAllowTest, TheCostOfAWordBeatsThatOfItsGroup) {
+TEST(RlAllowTest, TheCostOfALimitOverridesThatOfItsGroup) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW a 10/s 20/s,cost=5 30/s,cost=0 COST 2 WITHLIMITS"),
             "*6\r\n:1\r\n:8\r\n:0\r\n:250\r\n:0\r\n*3\r\n"
@@ -99,8 +99,8 @@ TEST(RlAllowTest, TheCostOfAWordBeatsThatOfItsGroup) {
   EXPECT_EQ(client.Run("RL.PEEK a 20/s,cost=15"), Five("1 0 0 1000 0"));
 }
 
-// Of each group its own, and 1 where none is said.
-TEST(RlAllowTest, CostsAreSaidPerGroup) {
+// Each group has its own cost, or 1 if it gives none.
+TEST(RlAllowTest, EachGroupHasItsOwnCost) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW a 10/s COST 4 AND b 10/s AND c 10/s COST 2"), Five("1 6 0 400 0"));
   EXPECT_EQ(client.Run("RL.INSPECT a"), "*1\r\n*3\r\n$4\r\n10/s\r\n:6\r\n:400\r\n");
@@ -136,7 +136,8 @@ TEST(RlAllowTest, NamesReplaceTheTextOfALimit) {
             "*6\r\n$6\r\n1000/d\r\n:1\r\n:1000\r\n:999\r\n:0\r\n:86400\r\n");
 }
 
-// In RESP3 the five numbers stay an array, which every client maps without help; a limit is a map.
+// In RESP3 the five numbers stay an array, which every client can read; the details of a limit are
+// a map.
 TEST(RlAllowTest, BytesInResp3) {
   Client client;
   client.Run("HELLO 3");
@@ -175,7 +176,7 @@ TEST(RlAllowTest, KeywordsAndCommandsHaveNoCase) {
                            "Rl.PeEk a 10/s CoSt 2 aNd b 5/s WithLimits"}) {
     EXPECT_EQ(client.Run(line), first) << line;
   }
-  // Units have: m is a minute, M a million.
+  // Units are case-sensitive: m is a minute, M a million.
   EXPECT_THAT(client.Run("RL.PEEK a 10/S"),
               testing::StartsWith("-ERR invalid limit '10/S': unknown unit 'S'"));
   EXPECT_THAT(client.Run("RL.PEEK a 10K/s"),

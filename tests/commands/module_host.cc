@@ -1,10 +1,11 @@
-// The module as a host: a redis-server process with weir.so in it, whose time is the test's.
+// The module as a host: a redis-server process with weir.so in it, whose time the test sets.
 //
 // Nothing sleeps, and nothing guesses whether a reply is still to come. The server runs one loop:
-// first it reads and runs what has come, of all clients; then it runs the timers that are due; then
-// it writes all replies, also those of clients that a timer has served. So after a request, or a
-// move of the clock, the test says PING on a connection of its own, and once that is answered a
-// second time: the first PING is read with the request or after it, and the reply to the second is
+// it reads and runs the input of all clients, then runs the timers that are due, then writes all
+// replies, including those to clients that a timer has served. So after a request, or a move of the
+// clock, the test sends PING on a separate connection, twice, each time waiting for the answer. The
+// first PING is read with the request or after it; the reply to the second is written after all
+// replies of the first loop. A reply that has not come by then is waiting for tokens.
 // only written after all that the first loop had to write. What has not come by then waits.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -54,8 +55,8 @@ class TimeFile {
 
   [[nodiscard]] std::string path() const { return directory_.path() + "/time"; }
 
-  // Returns whether that is a move. The monotonic clock goes on by a bit more: Redis asks that one
-  // when it is time to look at its timers, and rounds to milliseconds.
+  // Returns whether the clock has moved. The monotonic clock advances by a bit more: Redis uses it
+  // to decide when to look at its timers, and rounds to milliseconds.
   bool Set(Instant now) {
     const Nanos moved = now.time_since_epoch() - Nanos{time_->wall_ns};
     if (moved == Nanos{0}) return false;
@@ -95,12 +96,12 @@ class ModuleHost : public Host {
 
   [[nodiscard]] std::string socket_path() const { return redis_.directory() + "/socket"; }
 
-  // Lets the server know the time; by the end it has done what it was time for.
+  // Tells the server the time; returns when the server has done everything that was due.
   void SetTime() {
     if (time_.Set(clock_.Now())) Settle();
   }
 
-  // Returns when the server has answered, as far as it will, what was written before. False if it
+  // Returns when the server has answered all earlier input, as far as it will. False if the server
   // is gone, which has failed the test.
   bool Settle() {
     const std::string replies = Ask({"PING"}) + Ask({"PING"});

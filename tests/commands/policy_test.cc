@@ -1,6 +1,6 @@
-// Goal: RL.POLICY keeps named limits; a change is in force with the next request of every client
-// and keeps every caller's debt in time. Method: requests at one instant, where every number can be
-// worked out by hand.
+// Goal: RL.POLICY stores named limits; a change is in force with the next request of every client,
+// and keeps every caller's debt as a time. Method: requests at one instant, where every number can
+// be computed by hand.
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -25,9 +25,9 @@ constexpr char kOk[] = "+OK\r\n";
 class RlPolicyTest : public testing::Test {
  protected:
   std::string Run(std::string_view line) { return client_.Run(line); }
-  // "RL.POLICY <line>", which has to be fine.
+  // Runs "RL.POLICY <line>", which must succeed.
   void Policy(const std::string& line) { EXPECT_EQ(Run("RL.POLICY " + line), kOk) << line; }
-  // What a request that costs nothing says: the buckets as they are.
+  // The reply to a request of cost 0: the buckets as they are.
   std::string Look(const std::string& line) { return Run("RL.PEEK " + line + " COST 0"); }
 
   std::string List(std::string_view line) {
@@ -73,7 +73,7 @@ TEST_F(RlPolicyTest, OverridesAreMadeShownAndRemoved) {
   EXPECT_EQ(Run("RL.POLICY OVERRIDES q"), none);
 }
 
-TEST_F(RlPolicyTest, OfManyOverridesTheFirstAreListed) {
+TEST_F(RlPolicyTest, ManyOverridesAreListedUpToABound) {
   Policy("SET p 10/s");
   for (int i = 0; i < 1001; ++i) Policy("OVERRIDE p key" + std::to_string(10'000 + i) + " 1/s");
   const RespValue listed = client_.Ask("RL.POLICY OVERRIDES p");
@@ -83,7 +83,7 @@ TEST_F(RlPolicyTest, OfManyOverridesTheFirstAreListed) {
 }
 
 // The keys of overrides may be long: the list ends with the one that goes over 256 KiB.
-TEST_F(RlPolicyTest, OfLongOverridesSoManyAreListedAsFitAReply) {
+TEST_F(RlPolicyTest, LongOverridesAreListedUpToTheReplysBound) {
   Policy("SET p 10/s");
   for (int i = 0; i < 9; ++i) {
     client_.Call(
@@ -196,7 +196,7 @@ TEST_F(RlPolicyTest, UnknownPoliciesAreErrorsThatChargeNothing) {
 }
 
 // The word's, else the policy's, else the group's, else 1.
-TEST_F(RlPolicyTest, WhatACheckCosts) {
+TEST_F(RlPolicyTest, ACostIsTheWordsOrThePolicysOrTheGroups) {
   Policy("SET p 100/s 200/s,cost=3 300/s,cost=0");
   const auto remaining = [this](std::string_view line) {
     std::string numbers;

@@ -1,7 +1,7 @@
-// Goal: whatever stacks of limits are asked of whatever keys in whatever order, a host answers as a
-// pile of logs would. Method: random turns over a few keys and limits of every kind, spelled out or
-// kept as policies (repeated checks, shadows, looks, takes, refunds, waits that are served or left,
-// resets), each reply compared with what a model says (model_history.h), rounded as replies are.
+// Goal: for any stacks of limits on any keys in any order, a host answers as a set of logs would.
+// Method: random turns over a few keys and limits of every kind, spelled out or stored as policies
+// (repeated checks, shadows, looks, takes, refunds, waits that are served or abandoned, resets),
+// each reply compared with that of a model (model_history.h), rounded as replies are.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kWaitersMax = 4;
 
-// The integers as a reply has them.
+// The integers in the form of a reply.
 template <std::size_t kCount>
 std::string Integers(const std::array<std::int64_t, kCount>& numbers) {
   std::string bytes;
@@ -39,7 +39,7 @@ std::string Bulk(const std::string& text) {
 
 class HostHistory : public ModelHistory {
  public:
-  // Every second limit is kept as a policy, where it can be.
+  // Every second limit is stored as a policy, if policies allow it.
   HostHistory(std::vector<Limit> drawn, Instant start)
       : ModelHistory(std::move(drawn), std::max(start, FakeClock::kStart), milliseconds{1}),
         client_({.max_wait = std::chrono::floor<milliseconds>(kMaxWaitMax)}) {
@@ -56,17 +56,17 @@ class HostHistory : public ModelHistory {
   }
 
  private:
-  // The client of one of waiters().
+  // The client that belongs to one of waiters().
   struct Waiter {
     std::unique_ptr<Client> client;
     Instant answered;
     bool with_limits;
   };
 
-  // Every third reply has them.
+  // Every third request asks WITHLIMITS.
   static bool WithLimits(const Turn& turn) { return turn.move.part % 3 == 0; }
 
-  // Clients whose time has come are answered, and no others.
+  // Expects answers to clients whose time has come, and to no others.
   void OnMove(Instant then) override {
     client_.clock().Set(then);
     for (std::size_t i = 0; i < clients_.size();) {
@@ -88,8 +88,8 @@ class HostHistory : public ModelHistory {
     clients_.erase(clients_.begin() + static_cast<std::ptrdiff_t>(place));
   }
 
-  // The command with these checks. What has a bucket says its cost itself, and so may share its key
-  // with what comes before it.
+  // The command for these checks. A limit with a bucket carries its cost in its word, so it may
+  // share its key with the check before it.
   std::vector<std::string> Words(const std::string& command, const Checks& checks) const {
     std::vector<std::string> words = {command};
     for (std::size_t i = 0; i < checks.size(); ++i) {

@@ -1,10 +1,10 @@
-// Goal: docs/recipes.md shows what happens. Method: each of its blocks of commands is replayed on a
-// host of its own, whose clock stands still where FakeClock begins, and has to come out as it
-// went in. tests/e2e/recipes_test.py runs the Python of the page. The commands of README.md are at
-// least commands.
+// Goal: docs/recipes.md shows what happens. Method: each block of commands is replayed on a new
+// host whose clock stands still where FakeClock begins, and must come out unchanged.
+// tests/e2e/recipes_test.py runs the Python of the page. The commands of README.md are only checked
+// to exist.
 //
-// With WEIR_RECIPES_PAGE=FILE the page is written there with the replies that were seen, which is
-// how `./dev docs` keeps it.
+// With WEIR_RECIPES_PAGE=FILE the test writes the page, with the replies that it saw, to FILE;
+// `./dev docs` uses this.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -70,7 +70,7 @@ TEST(RecipesTest, EveryRecipeHasCommandsAndAClient) {
   EXPECT_GT(recipes, 10);
 }
 
-// The README shows no replies, but what can be typed.
+// README.md shows no replies, only commands to type.
 TEST(ReadmeTest, EveryCommandIsOne) {
   Client client({.explicit_time = true});
   std::istringstream page(Read("README.md"));

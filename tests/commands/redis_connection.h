@@ -1,4 +1,4 @@
-// A connection to the redis-server of a test, through its Unix socket.
+// A connection to a test's redis-server, through its Unix socket.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ class RedisConnection {
   RedisConnection(const RedisConnection&) = delete;
   RedisConnection& operator=(const RedisConnection&) = delete;
 
-  // All of it, at once.
+  // Writes all of the bytes at once.
   void Write(std::string_view bytes);
-  // Whether the server has yet to read some of what was written.
+  // Whether the server has not yet read all of the written bytes.
   [[nodiscard]] bool HasUnread() const;
-  // What has come, if anything; or waits until something comes. Both fail the test at an end of the
-  // connection.
+  // Returns the bytes that have arrived, if any; or waits for some. Both fail the test if the
+  // connection ends.
   [[nodiscard]] std::string ReadWhatCame();
   [[nodiscard]] std::string AwaitSome();
 

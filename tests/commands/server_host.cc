@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-// Looks at every Send whether its wait was ended for it, as by CLIENT UNBLOCK.
+// Checks at every Send whether the client's wait was ended by another client, as by CLIENT UNBLOCK.
 class ServerClient : public Conversation {
  public:
   using Conversation::Conversation;

@@ -1,5 +1,5 @@
-// Goal: RL.STATS counts what each limit said, once, and RL.TOP lists the keys that they denied.
-// Method: requests; the counts after each.
+// Goal: RL.STATS counts the decision of each limit once, and RL.TOP lists the most denied keys.
+// Method: requests, and the counts after each.
 #include <chrono>
 #include <string>
 
@@ -23,7 +23,7 @@ TEST(RlStatsTest, NothingHappenedYet) {
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
 }
 
-TEST(RlStatsTest, CountsWhatEachLimitSaid) {
+TEST(RlStatsTest, CountsTheDecisionOfEachLimit) {
   Client client;
   client.Run("RL.ALLOW a 10/s 2/m");
   client.Run("RL.ALLOW a 10/s 2/m");  // uses up 2/m
@@ -62,7 +62,8 @@ TEST(RlStatsTest, ALabelIsNotTheTotal) {
   EXPECT_EQ(StatsText(client), "(total) 1 1 0 0;total 1 1 0 0;");
 }
 
-// Else its counts would be in the row of CL.THROTTLE. A name that only looks like one is its own.
+// Otherwise its counts would be in the row of CL.THROTTLE. A name that only resembles it has a row
+// of its own.
 TEST(RlStatsTest, ALabelIsNotTheNameOfACommand) {
   Client client;
   for (const std::string label : {"cl.throttle", "CL.Throttle", "rl.allow", "rl.x"}) {
@@ -82,7 +83,7 @@ TEST(RlStatsTest, ALabelIsNotTheNameOfACommand) {
   EXPECT_EQ(StatsText(client), "(total) 2 0 0 0;cl 1 0 0 0;url.x 1 0 0 0;");
 }
 
-// It is one check, by the name that it has first. Another key's is another bucket.
+// A repeated bucket is one check, under its first name. Another key has another bucket.
 TEST(RlStatsTest, ABucketNamedTwiceCountsOnce) {
   Client client;
   client.Run("RL.ALLOW a 4/s 4/s 4/s,name=again");
@@ -111,7 +112,7 @@ TEST_F(RlStatsOfWaitsTest, AWaitCountsWhenItIsServed) {
   EXPECT_EQ(StatsText(other_), "(total) 1 0 1 1;1/s,shadow 0 0 1 0;2/s 1 0 0 1;x 1 0 0 0;");
 }
 
-TEST_F(RlStatsOfWaitsTest, WhoLeavesCountsForNothing) {
+TEST_F(RlStatsOfWaitsTest, AClientThatLeavesCountsForNothing) {
   {
     Client leaver(client_.host());
     EXPECT_EQ(leaver.Run("RL.WAIT k 2/s TIMEOUT 1000"), "");
@@ -124,7 +125,7 @@ TEST_F(RlStatsOfWaitsTest, ADenialCountsAtOnce) {
   EXPECT_EQ(StatsText(other_), "(total) 0 1 0 0;2/s 0 1 0 0;");
 }
 
-// Others make the words of its limits forgotten meanwhile.
+// Other requests push the words of the waiter's limits out of the memo in the meantime.
 TEST_F(RlStatsOfWaitsTest, AWaiterOutlivesTheMemo) {
   client_.Run("RL.WAIT k 2/s,name=x TIMEOUT 1000");
   for (std::size_t i = 0; i <= kMemoLimitsMax; ++i) {
@@ -135,7 +136,7 @@ TEST_F(RlStatsOfWaitsTest, AWaiterOutlivesTheMemo) {
   EXPECT_EQ(StatsText(other_), "(total) 1 0 0 0;x 1 0 0 0;");
 }
 
-// Nor do they use up the names that are counted one by one.
+// Looks and refunds do not use up the names that are counted one by one, either.
 TEST(RlStatsTest, LooksAndRefundsCountNothing) {
   Client client;
   for (std::size_t i = 0; i < kCountedLimitsMax; ++i) {

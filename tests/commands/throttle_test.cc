@@ -1,6 +1,6 @@
-// Goal: CL.THROTTLE answers the five integers that redis-cell documents, with exact numbers, and
-// RL.THROTTLE is the same command. Method: tables of (time, words) -> integers, worked out by hand;
-// E is the time that a token is worth.
+// Goal: CL.THROTTLE answers the five integers that redis-cell documents, computed exactly, and
+// RL.THROTTLE is the same command. Method: tables of (time, words) -> integers, computed by hand; E
+// is the time that a token is worth.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -105,7 +105,7 @@ TEST(ThrottleTest, TheLongestPeriodAndTheGreatestCost) {
   });
 }
 
-TEST(ThrottleTest, WhatMakesNoSenseIsAnErrorAndCreatesNothing) {
+TEST(ThrottleTest, ImpossibleParametersAreErrorsAndCreateNothing) {
   Client client;
   for (const auto& [words, error] : std::vector<std::pair<std::string, std::string>>{
            {"k -1 1 60", "invalid max_burst '-1'"},
@@ -139,7 +139,7 @@ TEST(ThrottleTest, AQuantityOfZeroCreatesNothing) {
   EXPECT_EQ(client.Show("DBSIZE"), "0");
 }
 
-// -1 where there is nothing to wait for: it passed, or it never will.
+// -1 if there is no time to wait for: the request passed, or never will.
 TEST(ThrottleTest, ACostAboveTheBurstNeverPasses) {
   Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 6"), "1 5 5 -1 0");
@@ -158,7 +158,7 @@ TEST(ThrottleTest, AKeyHasOneBucketWhateverTheParameters) {
   EXPECT_EQ(client.Show("DBSIZE"), "2");
 }
 
-// Goal: a denial with smaller numbers forgives nothing of what larger ones took.
+// Goal: a denial with smaller numbers forgives no debt from larger ones.
 TEST(ThrottleTest, ADebtOutlastsSmallerNumbers) {
   ExpectRows({
       {seconds{0}, "u 4 5 3600 5", "0 5 0 -1 3600"},
@@ -173,9 +173,9 @@ TEST(ThrottleTest, ADebtOutlastsSmallerNumbers) {
   });
 }
 
-// Goal: whatever numbers a key is asked with, a request passes exactly when redis-cell's rule lets
-// it pass, and a denial changes nothing. Method: random requests against that rule, which keeps one
-// time for each key; the emission intervals are whole seconds, so that the model needs no
+// Goal: for any numbers in a key's requests, a request passes exactly when redis-cell's rule lets
+// it pass, and a denial changes nothing. Method: random requests compared with that rule, which
+// keeps one time for each key; the emission intervals are whole seconds, so the model needs no
 // fractions.
 TEST(ThrottleTest, RandomNumbersAgreeWithRedisCellsRule) {
   Client client;

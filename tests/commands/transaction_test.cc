@@ -1,5 +1,6 @@
-// Goal: between MULTI and EXEC the commands answer as they do alone, all at once, and a watched key
-// has changed when its buckets have. Method: two clients of a host, at one instant.
+// Goal: between MULTI and EXEC commands answer as they do alone, but all at once; a watched key
+// counts as changed exactly if its buckets have changed. Method: two clients of a host, at one
+// instant.
 #include <string>
 #include <string_view>
 
@@ -39,7 +40,8 @@ TEST_F(RlTransactionTest, DiscardForgets) {
   EXPECT_EQ(client_.Run("EXISTS k"), ":0\r\n");
 }
 
-// What fails when it is queued aborts all; what fails when it runs is an element.
+// A failure when queueing aborts the transaction; a failure when running is one element of the
+// reply.
 TEST_F(RlTransactionTest, ErrorsWhileQueueingAbort) {
   for (const char* bad : {"RL.FOO", "RL.ALLOW k", "RL.POLICY FOO", "RL.POLICY SET p"}) {
     Multi();
@@ -75,7 +77,7 @@ TEST_F(RlTransactionTest, NothingHappensIfAWatchedKeyHasChanged) {
   EXPECT_EQ(Exec(), "_\r\n");
 }
 
-TEST_F(RlTransactionTest, UnwatchDiscardExecAndResetForgetWhatIsWatched) {
+TEST_F(RlTransactionTest, UnwatchDiscardExecAndResetForgetWatchedKeys) {
   for (const char* forget : {"UNWATCH", "MULTI\r\nDISCARD", "MULTI\r\nEXEC", "RESET"}) {
     EXPECT_EQ(client_.Run("WATCH k"), kOk);
     client_.Send(std::string(forget) + "\r\n");

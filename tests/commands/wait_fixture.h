@@ -1,4 +1,4 @@
-// Clients that wait for tokens, and a clock that never moves past one unseen.
+// A fixture for clients that wait for tokens: its clock stops at every instant at which one is due.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ class RlWaitTest : public testing::Test {
   void Advance(Nanos span) { MoveTo(client_.clock().Now() + span); }
   void AdvanceTo(Nanos since_start) { MoveTo(FakeClock::kStart + since_start); }
 
-  // Moves the clock. On the way every client is seen to wait until its instant.
+  // Moves the clock. On the way, every client is checked to wait until its instant.
   void MoveTo(Instant now) {
     while (!waits_.empty() && waits_.begin()->first <= now) {
       const auto [ready, client] = *waits_.begin();
@@ -38,7 +38,7 @@ class RlWaitTest : public testing::Test {
     client_.clock().Set(now);
   }
 
-  // Sends a request that has to be waited for.
+  // Sends a request whose tokens are not available yet.
   void Wait(Client& client, std::string_view line, Nanos ready_since_start) {
     SCOPED_TRACE(line);
     EXPECT_EQ(client.Run(line), "");
@@ -49,13 +49,13 @@ class RlWaitTest : public testing::Test {
     Wait(client_, line, ready_since_start);
   }
 
-  // Ends a client that waits.
+  // Disconnects a client that waits.
   void Leave(std::unique_ptr<Client>& client) {
     std::erase_if(waits_, [&](const auto& wait) { return wait.second == client.get(); });
     client.reset();
   }
 
-  // A bucket as it is, which changes nothing: its remaining tokens and when it is full.
+  // The state of a bucket, read without changing it: its remaining tokens and when it is full.
   std::string Look(std::string_view key_and_limit) {
     return other_.Run("RL.PEEK " + std::string(key_and_limit) + " COST 0");
   }

@@ -1,6 +1,6 @@
 // Goal: RL.WAIT waits for all limits of its key, or for none: their instants, shadows, policies and
-// errors. Method: clients of a host whose clock the test moves to one nanosecond before, and to the
-// instant itself.
+// errors. Method: clients of a host whose clock the test moves to one nanosecond before each
+// instant, and to the instant itself.
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -35,7 +35,7 @@ TEST_F(RlWaitLimitsTest, SeveralLimitsOnTheKey) {
   EXPECT_EQ(client_.Receive(), Five("1 0 0 3100 1"));
 }
 
-// One limit that it cannot wait for, and none is charged.
+// If one limit cannot be waited for, none is charged.
 TEST_F(RlWaitLimitsTest, AllOrNothing) {
   client_.Run("RL.ALLOW k 10/s 1/m COST 1");
   client_.Run("RL.ALLOW k 10/s COST 9");
@@ -64,8 +64,9 @@ TEST_F(RlWaitLimitsTest, UnlimitedAndNone) {
   EXPECT_EQ(client_.Receive(), Five("1 0 0 1000 1"));
 }
 
-// No client waits for a shadow: it admits where its tokens are there when those of the others are.
-TEST_F(RlWaitLimitsTest, NobodyWaitsForAShadow) {
+// No client waits for a shadow: a shadow admits the request if its tokens are available when those
+// of the other limits are.
+TEST_F(RlWaitLimitsTest, NoClientWaitsForAShadow) {
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000"), Five("1 9 0 100 0"));
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000 WITHLIMITS"),
             "*6\r\n:1\r\n:8\r\n:0\r\n:200\r\n:0\r\n*2\r\n"
@@ -83,7 +84,7 @@ TEST_F(RlWaitLimitsTest, NobodyWaitsForAShadow) {
   EXPECT_EQ(client_.Receive(), Five("1 0 0 1000 0"));
 }
 
-// What a shadow said is told when the answer leaves.
+// The decision of a shadow is part of the answer after the wait.
 TEST_F(RlWaitLimitsTest, AShadowThatWouldHaveDeniedSaysSoAfterTheWait) {
   client_.Run("RL.ALLOW k 1/s 1/h,shadow");
   Wait("RL.WAIT k 1/s 1/h,shadow TIMEOUT 5000 WITHLIMITS", seconds{1});
@@ -99,7 +100,7 @@ TEST_F(RlWaitLimitsTest, WithLimitsInResp2AndResp3) {
   client_.Run("RL.WAIT k 10/s 5/m,name=slow COST 1 TIMEOUT 1000 WITHLIMITS");
   other_.Run("HELLO 3");
   other_.Run("RL.WAIT k 10/s TIMEOUT 1000 WITHLIMITS");
-  // The words of the request are gone, and so is what the host remembered of them.
+  // The words of the request are freed, and so is the host's memo of them.
   Client third(client_.host());
   for (int i = 0; i < 5000; ++i) third.Call({"RL.PEEK", "k", std::to_string(i + 20) + "/h"});
   Advance(milliseconds{200});
@@ -119,7 +120,7 @@ TEST_F(RlWaitLimitsTest, APolicyMayBeWaitedFor) {
   client_.Run("RL.ALLOW k @p COST 10");
   Wait("RL.WAIT k @p,cost=2 TIMEOUT 1000", milliseconds{200});
   Wait(other_, "RL.WAIT k @p TIMEOUT 1000", milliseconds{300});
-  // A promise stands, whatever becomes of the policy.
+  // A reservation stands, whatever happens to the policy.
   Client admin(client_.host());
   admin.Run("RL.POLICY SET p 1/m");
   Advance(milliseconds{200});
@@ -181,7 +182,7 @@ TEST(RlMaxWaitTest, BoundsTheTimeout) {
   EXPECT_EQ(client.Receive(), Five("1 0 0 1000 0"));
 }
 
-// What is admitted with a promise counts as admitted, once.
+// A request that is admitted later counts as admitted, once.
 TEST_F(RlWaitLimitsTest, VerdictsAreCounted) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   client_.Run("RL.WAIT k 10/s TIMEOUT 1");

@@ -1,6 +1,7 @@
 // Goal: RL.WAIT takes its tokens at once and answers at exactly the instant at which they are
-// there, first come, first served; who leaves gives back. Method: clients of a host whose clock
-// the test moves to one nanosecond before, and to the instant itself.
+// available, first come, first served; a client that leaves gives its tokens back. Method: clients
+// of a host whose clock the test moves to one nanosecond before each instant, and to the instant
+// itself.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -20,7 +21,7 @@ using testing::HasSubstr;
 
 // --- The instant --------------------------------------------------------------------------------
 
-TEST_F(RlWaitTest, TokensThatAreThereAreAnsweredAtOnce) {
+TEST_F(RlWaitTest, AvailableTokensAreAnsweredAtOnce) {
   EXPECT_EQ(client_.Run("RL.WAIT k 2/s TIMEOUT 1000"), Five("1 1 0 500 0"));
   EXPECT_EQ(client_.Run("RL.WAIT k 2/s TIMEOUT 1000"), Five("1 0 0 1000 0"));
 }
@@ -35,7 +36,7 @@ TEST_F(RlWaitTest, TheAnswerComesAtItsInstantWithTheNumbersOfIt) {
   EXPECT_EQ(client_.Receive(), "");
 }
 
-// Who is served late, or after a token has come back, is told what is true then.
+// A client that is answered late, or after a token has come back, gets the numbers at that time.
 TEST_F(RlWaitTest, TheNumbersAreThoseOfTheAnswer) {
   client_.Run("RL.ALLOW k 2/s COST 2");
   Wait("RL.WAIT k 2/s TIMEOUT 1000", milliseconds{500});
@@ -47,7 +48,7 @@ TEST_F(RlWaitTest, TheNumbersAreThoseOfTheAnswer) {
   EXPECT_EQ(client_.Receive(), Five("1 2 0 0 0"));
 }
 
-// A third of a second is no whole number of nanoseconds: rounded up, as retry_after is.
+// A third of a second is not a whole number of nanoseconds; it is rounded up, as retry_after is.
 TEST_F(RlWaitTest, TheInstantIsThatOfRetryAfter) {
   const Instant start = client_.clock().Now();
   client_.Run("RL.ALLOW k 3/s COST 3");
@@ -61,8 +62,8 @@ TEST_F(RlWaitTest, TheInstantIsThatOfRetryAfter) {
   EXPECT_EQ(client_.Receive(), Five("1 0 0 " + std::to_string(reset_ms) + " 0"));
 }
 
-// Whatever a host's timers count in.
-TEST_F(RlWaitTest, WhoComesBetweenTwoTicksIsNotAnsweredEarly) {
+// The same holds for timers of any resolution.
+TEST_F(RlWaitTest, AClientBetweenTwoTicksIsNotAnsweredEarly) {
   for (const Nanos odd : {Nanos{1}, Nanos{999}, Nanos{1'001}, Nanos{999'999}}) {
     Advance(seconds{10} + odd);
     const Nanos came = client_.clock().Now() - FakeClock::kStart;
@@ -115,7 +116,7 @@ TEST_F(RlWaitTest, LongerThanTheTimeoutIsADenialAtOnceThatChargesNothing) {
   Wait("RL.WAIT k 3/s TIMEOUT 334", Nanos{333'333'334});
 }
 
-// To the millisecond, where the wait is a whole number of them.
+// To the millisecond, where the wait is a whole number of milliseconds.
 TEST_F(RlWaitTest, ATimeoutThatJustSuffices) {
   client_.Run("RL.ALLOW k 2/s COST 2");
   EXPECT_EQ(client_.Run("RL.WAIT k 2/s TIMEOUT 499"), Five("0 0 500 1000 0"));
@@ -144,7 +145,7 @@ TEST_F(RlWaitTest, CostZeroIsAnsweredAtOnceAndCreatesNothing) {
 
 // --- The connection -----------------------------------------------------------------------------
 
-TEST_F(RlWaitTest, WhatFollowsIsAnsweredAfterItInOrder) {
+TEST_F(RlWaitTest, LaterRequestsAreAnsweredAfterItInOrder) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   EXPECT_EQ(client_.Send("PING\r\nRL.WAIT k 10/s TIMEOUT 1000\r\nECHO a\r\n"
                          "RL.WAIT k 10/s TIMEOUT 1000\r\nECHO b\r\nEC"),
@@ -177,7 +178,7 @@ TEST_F(RlWaitTest, WaitersAreCounted) {
 
 // --- Who leaves ---------------------------------------------------------------------------------
 
-TEST_F(RlWaitTest, WhoLeavesGivesBack) {
+TEST_F(RlWaitTest, AClientThatLeavesGivesBack) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   const std::string before = Look("k 10/s");
   auto leaver = std::make_unique<Client>(client_.host());
@@ -187,8 +188,8 @@ TEST_F(RlWaitTest, WhoLeavesGivesBack) {
   EXPECT_EQ(Look("k 10/s"), before);
 }
 
-// Also what there was no bucket for, with cost left over for one that is full.
-TEST_F(RlWaitTest, WhoLeavesLeavesFullBucketsFull) {
+// This includes limits that had no bucket, when other limits already are full.
+TEST_F(RlWaitTest, AClientThatLeavesLeavesFullBucketsFull) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   auto leaver = std::make_unique<Client>(client_.host());
   Wait(*leaver, "RL.WAIT k 10/s 1000/h TIMEOUT 1000", milliseconds{100});
@@ -196,8 +197,8 @@ TEST_F(RlWaitTest, WhoLeavesLeavesFullBucketsFull) {
   EXPECT_EQ(other_.Run("RL.INSPECT k"), "*1\r\n*3\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n");
 }
 
-// Tokens with a later waiter behind them stay: that waiter was promised an instant.
-TEST_F(RlWaitTest, WhatAnotherHasBuiltOnIsNotGivenBack) {
+// Tokens with a later waiter behind them stay taken: that waiter was promised an instant.
+TEST_F(RlWaitTest, TokensWithALaterWaiterBehindThemStayTaken) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   auto first = std::make_unique<Client>(client_.host());
   Wait(*first, "RL.WAIT k 10/s COST 5 TIMEOUT 1000", milliseconds{500});
@@ -222,7 +223,7 @@ TEST_F(RlWaitTest, InTheOppositeOrderAllIsGivenBack) {
 }
 
 // Bucket by bucket.
-TEST_F(RlWaitTest, OfSeveralLimitsThoseNobodyBuiltOnAreGivenBack) {
+TEST_F(RlWaitTest, LimitsWithoutALaterWaiterAreGivenBack) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   auto leaver = std::make_unique<Client>(client_.host());
   Wait(*leaver, "RL.WAIT k 10/s 5/s TIMEOUT 1000", milliseconds{100});
@@ -232,7 +233,7 @@ TEST_F(RlWaitTest, OfSeveralLimitsThoseNobodyBuiltOnAreGivenBack) {
   EXPECT_EQ(Look("k 5/s"), Five("1 3 0 400 0"));
 }
 
-TEST_F(RlWaitTest, WhoWasServedGivesNothingBack) {
+TEST_F(RlWaitTest, AServedClientGivesNothingBack) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   std::optional<Client> served(client_.host());
   served->Run("RL.WAIT k 10/s TIMEOUT 1000");
@@ -242,7 +243,8 @@ TEST_F(RlWaitTest, WhoWasServedGivesNothingBack) {
   EXPECT_EQ(Look("k 10/s"), Five("1 0 0 1000 0"));
 }
 
-// What has been forgotten meanwhile does not come back, neither by a leaver nor by one served.
+// Buckets that were reset in the meantime do not come back, neither when a client leaves nor when
+// one is served.
 TEST_F(RlWaitTest, AResetWhileItWaits) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   client_.Run("RL.WAIT k 10/s TIMEOUT 1000");
@@ -255,8 +257,8 @@ TEST_F(RlWaitTest, AResetWhileItWaits) {
   EXPECT_EQ(client_.Receive(), Five("1 10 0 0 0"));
 }
 
-// CLIENT UNBLOCK: a denial, as if its time had run out, or an error.
-TEST_F(RlWaitTest, WhoIsSentOnGivesBack) {
+// CLIENT UNBLOCK ends a wait as a denial, as if its time had run out, or as an error.
+TEST_F(RlWaitTest, AnUnblockedClientGivesBack) {
   const std::string id = std::to_string(client_.Ask("CLIENT ID").number);
   client_.Run("RL.ALLOW k 1/s");
   EXPECT_EQ(other_.Run("CLIENT UNBLOCK " + id), ":0\r\n") << "it does not wait";
