@@ -1,5 +1,5 @@
-// Any bytes are a limit word or a bounded error that names it; what reads prints and reads back as
-// the same limit.
+// Property: any bytes are either a word of a limit or get a bounded error that quotes them; a valid
+// word prints and reads back as the same limit.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Any bytes are buckets and policies, or are refused; what is read is written as it was, but for
-// what belongs to policies that are not here.
+// Property: any bytes are either read as buckets and policies or refused; a value that was read is
+// written as it was, without the buckets of policies that do not exist here.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,7 +36,7 @@ void TryState(std::string_view bytes) {
   const auto again = ReadStateBytes(written, policies);
   WEIR_CHECK(again.has_value());
   WEIR_CHECK(again->size() == saved->size());
-  // But for the buckets of policies that are not here.
+  // All buckets, except those of policies that do not exist here.
   if (bytes.find('@') == std::string_view::npos) WEIR_CHECK(written == bytes);
 }
 

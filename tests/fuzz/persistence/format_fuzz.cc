@@ -1,8 +1,8 @@
-// Any key and value are a record or none, and of one kind at most. A record that was read is
-// written as it was; a limit or a policy, whose texts may be spelled in several ways on disk, reads
-// as the same one when it is written again.
+// Property: any key and value are a record of at most one kind. A record that was read is written
+// as it was. The texts of limits and policies may have several spellings on disk; written again,
+// they still read as the same limit or policy.
 //
-// The input is the key's length in one byte, the key and the value.
+// The input is the key's length in one byte, then the key and the value.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

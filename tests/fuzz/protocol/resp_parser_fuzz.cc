@@ -1,9 +1,9 @@
-// Any bytes, cut anywhere: the parser gives the same answer as for the bytes in one piece, and as
-// the naive parser, and keeps within its caps (which resp_transcript.h checks at each of its
-// answers).
+// Property: for any bytes, cut anywhere, the parser gives the same results as for the bytes in one
+// piece, and as the naive parser, and stays within its caps (which resp_transcript.h checks at each
+// result).
 //
-// The first byte of an input chooses the caps, the second how the rest is cut. Both may be digits,
-// so that the files of the corpus are readable.
+// The first byte of an input chooses the caps, the second byte the sizes of the pieces. Both may be
+// digits, so that the files of the corpus are readable.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-// Real and tight caps: with the latter, short inputs reach what takes 64 KiB otherwise.
+// Real caps and tight ones: with tight caps, short inputs reach cases that otherwise need 64 KiB.
 constexpr RespCaps kCaps[] = {
     kRespCaps,
     kRespCapsBeforeAuth,

@@ -1,5 +1,5 @@
-// Any pattern matches the texts that a plain matcher says it does, or none if it is too long. A
-// matcher that backtracks over several stars would run into libFuzzer's timeout.
+// Property: any pattern matches exactly the texts that a plain matcher accepts, and no text if it
+// is too long. A matcher that backtracks over several stars would run into libFuzzer's timeout.
 //
 // The input is a pattern, a line break and a text.
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Any bytes are an options file, or an error of one line that names the option. Options that were
-// read print as texts, and as a file, that set the same options. Any line is a value if it stands
-// in quotes.
+// Property: any bytes are either an options file or get an error of one line that names the option.
+// Options that were read print as texts, and as a file, that set the same options. Any line in
+// quotes is a value.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -24,7 +24,7 @@ void CheckSame(const Options& options, const Options& others) {
   }
 }
 
-// A value in quotes; nothing in it is special but the quotes and the backslash.
+// A value in quotes, in which only quotes and backslashes are special.
 bool IsPlain(std::string_view value) {
   return value.find_first_of("\"'`\\\n") == std::string_view::npos;
 }
@@ -67,7 +67,7 @@ void FuzzOne(std::string_view text) {
     WEIR_CHECK(std::ranges::any_of(
         kErrors, [error](std::string_view begin) { return error.starts_with(begin); }));
   }
-  // An error leaves the options valid, too.
+  // After an error the options are still valid.
   CheckPrinted(options);
 }
 

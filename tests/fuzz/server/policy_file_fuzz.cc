@@ -1,5 +1,5 @@
-// Any bytes are a policy file, or a bounded error that begins with the place. Policies that were
-// read print as a file of the same policies.
+// Property: any bytes are either a policy file or get a bounded error that begins with the place of
+// the mistake. Policies that were read print as a file of the same policies.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
-// Any bytes, in any pieces, at any times: the session answers each request with exactly one
-// well-formed reply, does nothing after its end, and holds no more than its caps.
+// Property: for any bytes, in any pieces, at any times, the session answers each request with
+// exactly one well-formed reply, does nothing after its end, and stays within its caps.
 //
-// The input is what a client sends, followed by a script that says how it arrives:
+// The input is the client's bytes, followed by a script for their arrival:
 //
 //     bytes  script*  last
 //
@@ -9,7 +9,7 @@
 //     script   below 0x80: that many bytes arrive (0: one); else all that are left. Then the clock
 //              moves by a power of two of nanoseconds
 //
-// The script is played in a circle; without one all bytes arrive at once.
+// The script is repeated until all bytes have arrived; with an empty script they arrive at once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,10 +32,10 @@
 namespace weir {
 namespace {
 
-// The longest reply is that of a transaction that asks COMMAND INFO of as many names as it may.
+// The longest reply: a transaction that asks COMMAND INFO for as many names as it may.
 constexpr std::size_t kOneReplyBytesMax = 40 * 1024 * 1024;
 
-// That many idle limits may remain: taking their ids back takes long.
+// The number of idle limits that may remain, since reclaiming their ids takes long.
 constexpr std::size_t kLimitsKept = 1000;
 
 // How the client's bytes arrive.
@@ -54,8 +54,8 @@ Arrival ReadInput(std::string_view input) {
   return {input.substr(0, bytes), input.substr(bytes), (last & 0x10) != 0};
 }
 
-// One table for all inputs, because it takes long to make; emptied behind each. The next one's
-// clock starts again.
+// All inputs share one table, because making a table takes long; it is emptied after each input.
+// The clock of the next input starts again.
 Limiter& EmptyLimiter() {
   static Limiter* const kLimiter = new Limiter({.secret = {1, 2, 3}, .time_is_ordered = false});
   return *kLimiter;
@@ -106,7 +106,7 @@ class Client {
     if (clock_.Now() + span <= kInstantMax) clock_.Advance(span);
   }
 
-  // Sees the waits through: in RL.WAIT, and in those that are still to be read.
+  // Lets every wait end: the present RL.WAIT, and those that are still to be read.
   void FinishWaits() {
     while (waiting_) {
       if (wake_ <= kInstantMax) {
@@ -118,7 +118,7 @@ class Client {
     }
   }
 
-  // Holds all that came back against what was sent.
+  // Checks the received bytes against the sent ones.
   void CheckReplies(std::string_view sent) const {
     // CLIENT REPLY leaves out replies, MONITOR adds lines.
     const std::string asked = absl::AsciiStrToLower(AbslView(sent));
@@ -127,7 +127,8 @@ class Client {
     const ThreadCounters& counters = worker_.counters;
     const std::uint64_t executed = counters["total_commands_processed"].value();
     const bool broken = counters["protocol_errors"].value() > 0;
-    // What another parser makes of the whole, up to the first request that was not executed.
+    // The requests that another parser finds in all of the input, up to the first that was not
+    // executed.
     RespParser parser;
     ParseResult result = ParseResult::kCommand;
     std::uint64_t requests = 0;
@@ -160,7 +161,7 @@ class Client {
     return options;
   }
 
-  // A turn without new bytes does nothing, whatever went before, once the client has its news.
+  // Once the client has its news, a turn without new bytes does nothing, whatever happened before.
   Session::Turn Peeked() {
     if (session_.has_news()) std::ignore = session_.Execute(unread_, replies_);
     const std::size_t before = replies_.size();

@@ -1,5 +1,6 @@
-// Any bytes are a users file, or an error of one line that names the place and says nothing of a
-// password. Users that were read print as a file of the same users, with the same rights.
+// Property: any bytes are either a users file or get an error of one line that names the place and
+// contains no password. Users that were read print as a file of the same users, with the same
+// rights.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,7 +17,7 @@ namespace {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// The text with other passwords: each word that begins with '>' keeps its length alone.
+// The text with other passwords: each word that begins with '>' keeps only its length.
 std::string WithOtherPasswords(std::string_view text) {
   std::string other(text);
   bool in_password = false;

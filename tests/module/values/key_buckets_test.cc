@@ -1,5 +1,5 @@
-// Goal: a key's value keeps what it is told, and the registry knows how many buckets there are of
-// each limit. Method: random use beside a std::map; ids are taken back only when no value has one.
+// Goal: a key's value stores its buckets like a map, and the registry counts the buckets of each
+// limit. Method: random use beside a std::map; ids are reclaimed only when no value uses them.
 #include "module/values/key_buckets.h"
 
 #include <cstdint>
@@ -53,7 +53,7 @@ TEST(KeyBucketsTest, IsAMap) {
                     }));
           break;
         case 1:
-          buckets = std::make_unique<KeyBuckets>(*buckets);  // and the other one goes
+          buckets = std::make_unique<KeyBuckets>(*buckets);  // destroys the original
           break;
         default:
           model[id] = {.low = *Between<std::uint32_t>(0, 9), .high = 1, .extra = NumberOf(id)};
@@ -66,7 +66,7 @@ TEST(KeyBucketsTest, IsAMap) {
         if (found) RC_ASSERT(*found == model[one]);
       }
     }
-    // What the value has stays interned; once it is gone nothing does.
+    // The limits of stored buckets stay interned; without a bucket, no limit does.
     RC_ASSERT(registry.Reclaim(registry.Idle(kLimits)) == kLimits - model.size());
     buckets.reset();
     RC_ASSERT(registry.Reclaim(registry.Idle(kLimits)) == model.size());

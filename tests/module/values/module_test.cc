@@ -1,5 +1,5 @@
-// Goal: limits that no value carries give their ids back, also to a module that had very many.
-// Method: as many limits as there may be, interned and let go.
+// Goal: limits without a bucket in any value give their ids back, even in a module that had very
+// many limits. Method: as many limits as allowed, interned and released.
 #include "module/values/module.h"
 
 #include <chrono>
@@ -20,7 +20,7 @@ LimitId Intern(Module& module, std::size_t number) {
   return id.value_or(LimitId{});
 }
 
-TEST(ModuleTest, LimitsAreReclaimedNowAndThen) {
+TEST(ModuleTest, LimitsAreReclaimedRegularly) {
   Module module{ModuleOptions{}};
   for (std::size_t i = 0; i < 100'000; ++i) {
     module.ReclaimLimits();
@@ -29,8 +29,8 @@ TEST(ModuleTest, LimitsAreReclaimedNowAndThen) {
   EXPECT_LT(module.registry.size(), 10'000U);
 }
 
-// With more than half of all limits in use, twice as many are more than there can be.
-TEST(ModuleTest, LimitsAreReclaimedWhereThereIsRoomForNoMore) {
+// More than half of all possible limits are in use, so waiting for twice as many would never end.
+TEST(ModuleTest, LimitsAreReclaimedWhenTheRegistryIsNearlyFull) {
   Module module{ModuleOptions{}};
   for (std::size_t i = 0; i < kLimitsMax; ++i) {
     module.ReclaimLimits();

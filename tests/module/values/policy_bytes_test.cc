@@ -1,5 +1,5 @@
-// Goal: policies and overrides are read as they were written, whatever was there before; damage is
-// refused. Method: nodes that write and read.
+// Goal: policies and overrides are read as they were written, and replace those of the reading
+// node; damaged bytes are refused. Method: nodes that write and read.
 #include "module/values/policy_bytes.h"
 
 #include <chrono>
@@ -37,7 +37,7 @@ TEST(PolicyBytesTest, AreReadAsTheyWereWritten) {
   EXPECT_TRUE(PolicyBytes(Policies()).empty());
 }
 
-TEST(PolicyBytesTest, WhatWasThereBeforeGoesAndWhatStaysKeepsItsBuckets) {
+TEST(PolicyBytesTest, OldPoliciesGoAndThoseThatStayKeepTheirBuckets) {
   Policies policies;
   Fill(policies);
   const std::string bytes = PolicyBytes(policies);
@@ -53,7 +53,7 @@ TEST(PolicyBytesTest, WhatWasThereBeforeGoesAndWhatStaysKeepsItsBuckets) {
   EXPECT_TRUE(policies.All().empty());
 }
 
-TEST(PolicyBytesTest, CapacitiesThatWereGreaterAreKept) {
+TEST(PolicyBytesTest, GreaterCapacitiesAreKept) {
   Policies policies;
   Fill(policies);
   ASSERT_TRUE(policies.Set("free", LimitsOf({"5/d"})).ok());
@@ -65,12 +65,12 @@ TEST(PolicyBytesTest, CapacitiesThatWereGreaterAreKept) {
             std::chrono::days{1} - std::chrono::seconds{1});
 }
 
-TEST(PolicyBytesTest, WhatIsCutOffIsRefused) {
+TEST(PolicyBytesTest, CutBytesAreRefused) {
   Policies policies;
   Fill(policies);
   ASSERT_TRUE(policies.Set("free", LimitsOf({"1/s"})).ok());
   const std::string bytes = PolicyBytes(policies);
-  const std::size_t first = bytes.find("paid");  // the whole of the first policy is before it
+  const std::size_t first = bytes.find("paid");  // the first policy ends before it
   for (std::size_t size = 1; size < bytes.size(); ++size) {
     Policies other;
     EXPECT_EQ(ReadPolicyBytes(std::string_view(bytes).substr(0, size), other), size == first)

@@ -1,6 +1,6 @@
-// Goal: what is written of a key's buckets is read back as it was, on a node with other ids too,
-// and bytes that were never written so are refused. Method: random values written and read; bytes
-// worked out by hand; each of the bytes changed.
+// Goal: the written bytes of a key's buckets are read back as the same buckets, even on a node with
+// other ids; any other bytes are refused. Method: random values written and read; bytes computed by
+// hand; each of those bytes changed.
 #include "module/values/state_bytes.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 using namespace std::string_literals;
 using namespace std::string_view_literals;
 
-// A node: the ids of its policies and limits begin where they like.
+// A node whose ids of policies and limits begin at the given numbers.
 struct Node {
   explicit Node(int policies_before = 0) {
     for (int i = 0; i < policies_before; ++i) {
@@ -66,7 +66,7 @@ TEST(StateBytesTest, AreReadAsTheyWereWritten) {
           rc::gen::just(node.PolicyLimitAt(0)), rc::gen::just(node.PolicyLimitAt(1).AsShadow()),
           rc::gen::just(LimitOf("4/s,burst=9").OwnedBy(kThrottleOwner)));
       Bucket bucket = Unmarked(*ForeignBucket());
-      // The one time that is refused.
+      // The only time that is refused.
       if (bucket.high == INT32_MAX && limit.shape().algorithm != Algorithm::kSlidingWindow) {
         bucket.high = 0;
       }
@@ -91,7 +91,7 @@ TEST(StateBytesTest, AreReadAsTheyWereWritten) {
   });
 }
 
-TEST(StateBytesTest, AreTheseBytes) {
+TEST(StateBytesTest, HaveExactlyTheDocumentedBytes) {
   Node node;
   node.Keep(LimitOf("10/s"), {.low = 0x01020304, .high = 0x05060708, .extra = 9});
   node.Keep(node.PolicyLimitAt(0), {.low = 1});
@@ -104,7 +104,7 @@ TEST(StateBytesTest, AreTheseBytes) {
             "cl.throttle 1/s\0\0\0\0\0\0\0\x02\0\0\0\0"sv);
 }
 
-TEST(StateBytesTest, APolicyThatIsNotHereIsLeftOut) {
+TEST(StateBytesTest, BucketsOfUnknownPoliciesAreLeftOut) {
   Node node;
   node.Keep(node.PolicyLimitAt(0), {.low = 1});
   node.Keep(LimitOf("10/s"), {.low = 2});
@@ -117,7 +117,7 @@ TEST(StateBytesTest, APolicyThatIsNotHereIsLeftOut) {
   EXPECT_EQ(node.Bytes().size(), 1 + 4 + 12U);
 }
 
-TEST(StateBytesTest, EveryDamageIsRefusedOrReadAsWhatItSays) {
+TEST(StateBytesTest, DamageIsRefusedOrReadAsAnotherValidValue) {
   Node node;
   node.Keep(LimitOf("10/s"), {.low = 7});
   node.Keep(LimitOf("3/d,fixed"), {.low = 8});
@@ -138,7 +138,7 @@ TEST(StateBytesTest, EveryDamageIsRefusedOrReadAsWhatItSays) {
   }
 }
 
-// No sum with it would fit, so it could not say when the key expires.
+// No sum with such a time would fit, so it could not give the key an expiry time.
 TEST(StateBytesTest, ATimeThatNoRuleWritesIsRefused) {
   for (const std::string_view word : {"\x03"
                                       "1/s"sv,
