@@ -10,8 +10,8 @@
 namespace weir::tidy {
 namespace {
 
-// Which of our folders, or rooms of one, a folder may include, besides itself. Tests and benchmarks
-// may include all.
+// The folders, or rooms of a folder, that a folder may include besides itself. Tests and benchmarks
+// may include all of them.
 const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
   static const std::map<std::string_view, std::vector<std::string_view>> kArrows = {
       {"core", {}},
@@ -23,7 +23,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
   return kArrows;
 }
 
-// The rooms of a folder, each after all that it may include.
+// The rooms of a folder, each after all rooms that it may include.
 const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
   static const std::map<std::string_view, std::vector<std::string_view>> kRooms = {
       {"core", {"base", "rules", "table", "words", "limiter", "commands"}},
@@ -34,7 +34,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
   return kRooms;
 }
 
-// Rooms of the server that stand side by side.
+// Rooms of the server that may not include each other.
 constexpr std::array<std::array<std::string_view, 2>, 4> kNeighbours = {{
     {"access", "observe"},
     {"access", "state"},
@@ -42,7 +42,7 @@ constexpr std::array<std::array<std::string_view, 2>, 4> kNeighbours = {{
     {"handlers", "net"},
 }};
 
-// A library that only one folder, and its tests, may know.
+// A library that only one folder, and the tests of that folder, may include.
 struct Confined {
   std::string_view prefix;  // of what is included
   std::string_view folder;
@@ -55,7 +55,7 @@ constexpr Confined kConfined[] = {
     {.prefix = "valkeymodule.h", .folder = "module"},
 };
 
-// "core/rules/limit.h" of `#include "core/rules/limit.h"`; "" of another line.
+// "core/rules/limit.h" for `#include "core/rules/limit.h"`; "" for any other line.
 std::string_view Included(const SourceFile& file, std::size_t index) {
   constexpr std::string_view kDirective = "#include ";
   if (!file.code[index].starts_with(kDirective)) return "";
@@ -64,14 +64,14 @@ std::string_view Included(const SourceFile& file, std::size_t index) {
   return name.empty() ? name : name.substr(1);
 }
 
-// "rules" of "core/rules/limit.h"; "" of "server/main.cc".
+// "rules" for "core/rules/limit.h"; "" for "server/main.cc".
 std::string_view Room(std::string_view path) {
   const std::size_t first = path.find('/');
   const std::size_t second = path.find('/', first + 1);
   return second == std::string_view::npos ? "" : path.substr(first + 1, second - first - 1);
 }
 
-// Of two files of one folder. A file beside the rooms, like main.cc, may include all of them.
+// Requires: both files are in one folder. A file beside the rooms, like main.cc, may include all.
 bool RoomMayInclude(std::string_view folder, std::string_view from, std::string_view to) {
   if (from.empty() || from == to || !Rooms().contains(folder)) return true;
   const auto& rooms = Rooms().at(folder);

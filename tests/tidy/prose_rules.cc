@@ -34,8 +34,8 @@ constexpr std::array kBannedPhrases = {
     BannedPhrase{"somebody", "a client, another thread", false},
 };
 
-// A line's comment and literals in lower case; of another file than C++ and
-// Markdown its comment.
+// The comment and the literals of a line, in lower case. In Markdown the whole line is the comment;
+// Python has comments only.
 struct Prose {
   std::string comment;
   std::string literals;
@@ -68,7 +68,7 @@ Prose ProseOf(const SourceFile& file, std::size_t index) {
   return prose;
 }
 
-// A phrase may go on in the next line.
+// A phrase may continue on the next line.
 bool HasPhrase(std::string_view text, std::string_view next, std::string_view words) {
   if (ContainsWord(text, words)) return true;
   const std::size_t space = words.find(' ');

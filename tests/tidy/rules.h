@@ -1,5 +1,5 @@
-// The rules of the tree that no compiler knows: which folder may include which, which calls are
-// banned and what to use instead, how long things may get, and that nothing lies about unused.
+// The rules of the tree that no compiler checks: which folder may include which, which calls are
+// banned and their replacements, how long lines and files may be, and that no file is unused.
 //
 // Each rule is a function from files to findings. It sees a file as text, so it is a heuristic: it
 // knows comments and literals (SourceFile::code), but no types and no macros.

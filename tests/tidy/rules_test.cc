@@ -1,5 +1,5 @@
-// Goal: each rule catches what it is for, and lets pass what only looks like it. Method: small
-// files made up here.
+// Goal: each rule finds what it forbids, and accepts what only looks like it. Method: small files
+// that the test makes up.
 #include "tests/tidy/rules.h"
 
 #include <string>
@@ -21,7 +21,7 @@ using ::testing::SizeIs;
 
 using Rule = Findings (*)(const SourceFile&);
 
-// The lines in which `rule` finds something, in a file with this path and text.
+// The lines in which `rule` finds something, for a file with this path and text.
 std::vector<std::size_t> Lines(Rule rule, std::string path, std::string_view text) {
   std::vector<std::size_t> lines;
   for (const Finding& finding : rule(MakeSourceFile(std::move(path), text))) {
@@ -42,7 +42,7 @@ TEST(TidyRulesTest, CoreIncludesNoneOfOursAndProtocolItsBase) {
   EXPECT_THAT(Lines(IncludeArrows, "core/x.h", "// #include \"server/y.h\"\n"), IsEmpty());
 }
 
-TEST(TidyRulesTest, TheServerIncludesWhatIsBelowIt) {
+TEST(TidyRulesTest, TheServerIncludesOnlyRoomsBelowIt) {
   constexpr std::string_view kBelow =
       "#include \"core/y.h\"\n#include \"protocol/y.h\"\n#include \"persistence/y.h\"\n";
   EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", kBelow), IsEmpty());
@@ -244,7 +244,7 @@ TEST(TidyRulesTest, SourcesIncludeTheirOwnHeaderFirst) {
   EXPECT_THAT(lines("core/y.cc", "#include <x>\n"), IsEmpty());
 }
 
-// The paths that DeadFiles() names in a tree of one list and one file.
+// The paths that DeadFiles() reports for a tree of one list and one file.
 std::vector<std::string> Dead(std::string list_path, std::string_view list, std::string path) {
   std::vector<std::string> dead;
   for (const Finding& finding : DeadFiles(

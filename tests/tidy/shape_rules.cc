@@ -9,7 +9,7 @@
 namespace weir::tidy {
 namespace {
 
-// The columns of a UTF-8 line: its bytes but those that continue a character.
+// The columns of a UTF-8 line: its bytes without those that continue a character.
 std::size_t Columns(std::string_view line) {
   return static_cast<std::size_t>(std::ranges::count_if(
       line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
@@ -26,8 +26,8 @@ std::string_view WithoutTemplate(std::string_view head) {
   return head;
 }
 
-// Whether a block with this head, the code between the statement before it and its '{', is the
-// body of a function.
+// Whether a block is the body of a function. `head` is the code between the previous statement and
+// the block's '{'.
 bool IsFunctionHead(std::string_view head) {
   head = WithoutTemplate(head);
   const std::string_view first_word = head.substr(0, head.find(' '));
@@ -37,7 +37,7 @@ bool IsFunctionHead(std::string_view head) {
   return head.find('(') != std::string_view::npos;
 }
 
-// Whether a '{' behind this head opens the value of a member: `Foo() : size_`.
+// Whether a '{' after this head opens the value of a member: `Foo() : size_`.
 bool IsInitializerHead(std::string_view head) {
   return head.find(") : ") != std::string_view::npos && !head.ends_with(' ');
 }

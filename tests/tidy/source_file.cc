@@ -17,21 +17,21 @@ bool IsIdentifierByte(char byte) {
   return std::isalnum(static_cast<unsigned char>(byte)) != 0 || byte == '_';
 }
 
-// Whether the quote at `at` is one of those in 10'000, and opens no literal.
+// Whether the quote at `at` is a digit separator, as in 10'000, and opens no literal.
 bool IsDigitSeparator(std::string_view line, std::size_t at) {
   std::size_t start = at;
   while (start > 0 && (IsIdentifierByte(line[start - 1]) || line[start - 1] == '\'')) --start;
   return start < at && std::isdigit(static_cast<unsigned char>(line[start])) != 0;
 }
 
-// Where the literal that opens at `at` ends: behind its closing quote, or at the end of the line.
+// The end of the literal that opens at `at`: after its closing quote, or the end of the line.
 std::size_t EndOfLiteral(std::string_view line, std::size_t at) {
   const char quote = line[at++];
   while (at < line.size() && line[at] != quote) at += line[at] == '\\' ? 2 : 1;
   return std::min(at + 1, line.size());
 }
 
-// Blanks comments and what literals hold, line after line; columns stay.
+// Replaces comments and the text of literals by blanks, line after line; columns stay.
 class CodeReader {
  public:
   std::string Next(std::string_view line) {

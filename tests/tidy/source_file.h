@@ -1,4 +1,4 @@
-// A text file as the rules of the tree see it, and what a rule finds in one.
+// A text file as the rules of the tree see it, and a finding of a rule in a file.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ struct SourceFile {
 // Splits `text` into lines, and finds the code in them if `path` is that of a C++ file.
 [[nodiscard]] SourceFile MakeSourceFile(std::string path, std::string_view text);
 
-// The text files of the tree at `root`, by path; without what is built, downloaded or hidden.
+// The text files of the tree at `root`, by path, without built, downloaded or hidden files.
 [[nodiscard]] std::vector<SourceFile> ReadTree(const std::filesystem::path& root);
 
-// "core" of "core/rules/limit.h", "" of "CMakeLists.txt".
+// "core" for "core/rules/limit.h", "" for "CMakeLists.txt".
 [[nodiscard]] std::string_view Folder(const SourceFile& file);
 
 [[nodiscard]] bool IsCpp(const SourceFile& file);
 [[nodiscard]] bool IsHeader(const SourceFile& file);
 
-// Whether `line` has `word` in it, and not merely as a part of a longer identifier: "rand(" is in
-// "x = rand();", not in "srand(1)".
+// Whether `line` contains `word` other than as part of a longer identifier: "rand(" is in "x =
+// rand();", but not in "srand(1)".
 [[nodiscard]] bool ContainsWord(std::string_view line, std::string_view word);
 
 struct Finding {

@@ -30,14 +30,14 @@ Words CMakeWords(const SourceFile& list) {
 // `path` without its extension.
 std::string_view Stem(std::string_view path) { return path.substr(0, path.rfind('.')); }
 
-// Tests and benchmarks have headers of their own, which belong to no library.
+// Headers of tests and benchmarks belong to no library.
 bool IsOfTests(const SourceFile& file) {
   return Folder(file) == "tests" || Folder(file) == "bench";
 }
 
-// Whether the CMakeLists.txt in `folder` lists `file`: by its path from there; a header by that of
-// its source; a test by its name behind its folder's, as weir_tests() takes them; a fuzz target or
-// a benchmark without the extension.
+// Whether the CMakeLists.txt in `folder` lists `file`: by its path from `folder`; a header by its
+// source's path; a test by its name after its folder's, as weir_tests() takes them; a fuzz target
+// or a benchmark without the extension.
 bool IsListed(const SourceFile& file, std::string_view folder, const Words& list) {
   const std::string_view path = file.path;
   const std::string_view from_folder = path.substr(folder.empty() ? 0 : folder.size() + 1);
