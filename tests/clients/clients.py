@@ -1,8 +1,8 @@
-"""The clients of the matrix: what runs them, where they come from, which steps they can take."""
+"""The clients of the matrix: the program of each, its package, and the steps that it can take."""
 
 from dataclasses import dataclass
 
-# What each program does, as far as its client can.
+# The steps of the programs; a client that cannot take a step leaves it out.
 STEPS = {
     "connect": "PING",
     "allow": "RL.ALLOW, whose five integers are read",
@@ -20,15 +20,15 @@ COMMON = ("connect", "allow", "pipeline", "transaction", "error", "reconnect", "
 
 
 class Unavailable(Exception):
-    """Why a client cannot be run here."""
+    """The reason why a client cannot run here."""
 
 
 @dataclass(frozen=True)
 class Client:
     name: str
-    program: str  # with its arguments
-    package: str = ""  # Debian's
-    npm: str = ""  # what `npm install` is given
+    program: str  # and its arguments
+    package: str = ""  # of Debian
+    npm: str = ""  # the argument of `npm install`
     node_min: int = 18
     steps: tuple = COMMON
 

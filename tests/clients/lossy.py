@@ -1,6 +1,6 @@
-"""A port before the server's that loses the reply to RL.ALLOW of the key `lost`.
+"""A proxy in front of the server that loses the reply to RL.ALLOW of the key `lost`.
 
-The server has had that request, and has charged it; its client sees its connection end. A client
+The server has received and charged that request; the client sees its connection end. A client
 library that then automatically sends the request again is charged twice.
 """
 

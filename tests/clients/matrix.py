@@ -1,23 +1,23 @@
-"""Runs the programs of this folder, each without and with a user, and prints what they could do.
+"""Runs the programs of this folder, each without and with a user, and prints the results.
 
-    matrix.py [--npm FOLDER] [NAME ...]     all clients, or those whose names begin so
+    matrix.py [--npm FOLDER] [NAME ...]     all clients, or those whose names begin with NAME
 
 A program has a server of its own and takes its steps (clients.py) one after the other; it prints
 `version V`, then a line a step: `ok STEP`, or `FAIL STEP why`. Its environment says where to go:
 
     WEIR_PORT                     of the server
     WEIR_LOSSY_PORT               of the same server, for the step `once` (lossy.py)
-    WEIR_USER, WEIR_PASSWORD      where the server has users: who may ask for decisions
-    WEIR_ADMIN_USER, WEIR_ADMIN_PASSWORD    and who may do everything, for the step `reconnect`
-    WEIR_DEADLINE                 seconds that a reply may take
+    WEIR_USER, WEIR_PASSWORD      if the server has users: one that may ask for decisions
+    WEIR_ADMIN_USER, WEIR_ADMIN_PASSWORD    one that may do everything, for the step `reconnect`
+    WEIR_DEADLINE                 the most seconds until a reply
 
-A client that is not here is skipped, and the matrix says for want of what. npm's are installed into
+A missing client is skipped, and the matrix says what is missing. npm's clients are installed into
 FOLDER, and are skipped without it. The status is 1 if a client failed.
 
 Environment:
-    PYTHONPATH              has tests/e2e
+    PYTHONPATH              contains tests/e2e
     WEIR_SERVER             path of the server's binary
-    WEIR_HIREDIS_CLIENT     path of what hiredis.cc is built into
+    WEIR_HIREDIS_CLIENT     path of the program that is built from hiredis.cc
 """
 
 import argparse
@@ -59,10 +59,10 @@ PROGRAM_SECONDS = 180
 
 @dataclass
 class Outcome:
-    """What a program has told."""
+    """The results that a program has printed."""
 
     version: str = ""
-    steps: dict = field(default_factory=dict)  # step -> "ok", or why not
+    steps: dict = field(default_factory=dict)  # step -> "ok", or the reason of a failure
     skipped: str = ""  # why, if it was not run
 
     def failures(self):
@@ -98,7 +98,7 @@ def _printed(command, directory, environment):
 
 
 def _command(client, directory, npm_folder):
-    """What runs the program, once it is ready to be run in `directory`."""
+    """Prepares the program in `directory`; returns the words of its command line."""
     name, *arguments = client.program.split()
     if client.package and not _installed(client.package):
         raise Unavailable(f"wants Debian's {client.package}")
@@ -107,7 +107,7 @@ def _command(client, directory, npm_folder):
             raise Unavailable("is not built: WEIR_HIREDIS_CLIENT does not name it")
         return [os.environ["WEIR_HIREDIS_CLIENT"]]
     program = FOLDER / name
-    if program.suffix == ".mjs":  # which looks for modules beside itself
+    if program.suffix == ".mjs":  # an ES module looks for modules beside itself
         if client.npm and not npm_folder:
             raise Unavailable("wants a folder for what npm installs")
         modules = npm.modules_of(client, npm_folder) if client.npm else DEBIAN_MODULES
@@ -126,7 +126,7 @@ def _installed(package):
 def _environment(directory):
     return {
         **client_environment(directory),
-        "NODE_PATH": str(DEBIAN_MODULES),  # where packages of Debian's find each other
+        "NODE_PATH": str(DEBIAN_MODULES),  # where Debian's packages find each other
         "PYTHONDONTWRITEBYTECODE": "1",
         "WEIR_DEADLINE": str(DEADLINE_SECONDS),
     }
@@ -134,7 +134,7 @@ def _environment(directory):
 
 @contextlib.contextmanager
 def _serving(directory, as_user):
-    """A server, and what the environment says of it."""
+    """A server, and the environment variables that describe it."""
     options = ["--port", "0"]
     where = {}
     if as_user:
@@ -189,7 +189,7 @@ def _print_row(*cells):
 
 
 def _print_matrix(clients, npm_folder):
-    """Whether no client failed."""
+    """Prints the table; returns whether no client failed."""
     failures = []
     skipped = []
     _print_row(*(name for name, _ in COLUMNS))

@@ -1,4 +1,4 @@
-"""npm's packages: whether Node is new enough, and where a client's modules are."""
+"""npm's packages: the version of Node, and the folder with the modules of a client."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ INSTALL_SECONDS = 300
 
 
 def node_version():
-    """The major one; 0 without Node."""
+    """The major version of Node; 0 without Node."""
     if not shutil.which("node"):
         return 0
     printed = subprocess.check_output(["node", "--version"], text=True)
@@ -18,12 +18,12 @@ def node_version():
 
 
 def modules_of(client, folder):
-    """The folder with the client's modules, in `folder`; installed if it is not there."""
+    """The folder with the client's modules, inside `folder`; installs them if they are missing."""
     if node_version() < client.node_min:
         raise Unavailable(f"wants Node {client.node_min}, here is {node_version() or 'none'}")
     place = folder / client.name.replace(" ", "-")
     modules = place / "node_modules"
-    if not (modules / ".package-lock.json").exists():  # which npm writes last
+    if not (modules / ".package-lock.json").exists():  # npm writes it last
         if not shutil.which("npm"):
             raise Unavailable("wants npm")
         place.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def modules_of(client, folder):
 
 
 def _install(package, place):
-    """No scripts of the packages are run, and a registry that is not there is not asked twice."""
+    """Runs no scripts of the packages, and does not retry a registry that is unreachable."""
     options = "--ignore-scripts --fetch-retries=0 --no-audit --no-fund --loglevel=error"
     command = ["npm", "install", "--prefix", str(place), *options.split(), package]
     try:

@@ -1,8 +1,8 @@
-"""docs/clients.md: how each client calls RL.ALLOW, in the very lines that the programs here run.
+"""Makes docs/clients.md: how each client calls RL.ALLOW, in the lines that the programs here run.
 
     page.py        prints the page, as `./dev docs` writes it
 
-Between the marks [docs] and [/docs] of a program is what the page shows of it.
+The page shows the lines of a program between its marks [docs] and [/docs].
 """
 
 import re
@@ -146,7 +146,7 @@ MARKED = re.compile(r"^ *(?:#|//) \[docs\]\n(.*?)^ *(?:#|//) \[/docs\]\n", re.DO
 
 
 def snippet(program):
-    """What is between the marks of a program, piece after piece, each without its indentation."""
+    """The pieces between the marks of a program, in order, each without its indentation."""
     pieces = MARKED.findall((FOLDER / program).read_text(encoding="utf-8"))
     assert pieces, f"nothing between [docs] and [/docs] in {program}"
     return "".join(textwrap.dedent(piece) for piece in pieces)
@@ -164,7 +164,7 @@ def _row(cells):
 
 
 def _tested():
-    """Which steps the programs take."""
+    """The table of the steps that each client takes."""
     text = "\n## What is tested\n\n"
     text += "Each against a server of its own, without a user and with one:\n\n"
     text += "".join(f"- {step}: {meaning}\n" for step, meaning in STEPS.items()) + "\n"

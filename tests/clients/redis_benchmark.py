@@ -1,4 +1,4 @@
-"""redis-benchmark: it ends at the first error, so its success says that there was none."""
+"""redis-benchmark, which ends at the first error: if it succeeds, there was none."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ def connect():
     printed = redis_benchmark("-P", "16", "-t", "ping_inline,ping_mbulk")
     check_measured(printed)
     check("PING_INLINE: " in printed and "PING_MBULK: " in printed, True)
-    check("WARNING" in printed, bool(USER))  # of a user who may not CONFIG GET
+    check("WARNING" in printed, bool(USER))  # a user without CONFIG GET gets a warning
 
 
 def allow():
@@ -59,7 +59,7 @@ def error():
 
 
 def reconnect():
-    """A connection for each request."""
+    """Opens a connection for each request."""
     check_measured(redis_benchmark("-k", "0", "-c", "5", "RL.ALLOW", "user:42", "10/s"))
 
 

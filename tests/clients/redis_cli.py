@@ -32,7 +32,7 @@ redis-cli -p "$port" $login RL.ALLOW user:42 10/s 1000/h
 # [/docs]
 """
 
-NUMBERS = "1\n9\n0\n3600\n0\n"  # of an answer that is not printed to a terminal
+NUMBERS = "1\n9\n0\n3600\n0\n"  # an answer as printed into a pipe
 DENIAL = "RL.PEEK limits 10/s COST 11 WITHLIMITS".split()
 DENIED = """\
 1) (integer) 0
@@ -49,7 +49,7 @@ def redis_cli(*words, port=PORT, stdin=None, status=0, login=tuple(LOGIN)):
 
 
 class Arguments:
-    """A command is the arguments; each is a process and a connection of its own."""
+    """The arguments are a command; each command has a process and a connection of its own."""
 
     def connect(self):
         check(redis_cli("-n", "0", "-r", "3", "PING"), "PONG\n" * 3)
@@ -117,7 +117,7 @@ class Interactive:
         self._type("RL.ALLOW reconnect 10/h", r"\n2\) \(integer\) 9\r\n")
 
     def tools(self):
-        """It knows our commands, by COMMAND DOCS: a hint stands behind the cursor, and HELP."""
+        """redis-cli knows weir's commands from COMMAND DOCS: a hint behind the cursor, and HELP."""
         self._terminal.type("RL.ALLOW ")
         self._terminal.shows(re.escape("RL.ALLOW key limit [limit ...] [COST cost] [AND "))
         self._terminal.type("tools ")
@@ -132,7 +132,7 @@ class Interactive:
 
 
 class Resp3:
-    """RESP3, and commands that come as its input."""
+    """Speaks RESP3, and reads commands from its input."""
 
     def connect(self):
         check("proto 3\n" in redis_cli("-3", "HELLO"), True)
@@ -159,13 +159,13 @@ class Resp3:
 
 
 class Pipe:
-    """Requests are its input, as they stand, and it counts the replies."""
+    """Sends its input unchanged as requests, and counts the replies."""
 
     def allow(self):
         self._check("RL.ALLOW user:42 10/s 1000/h\n", errors=0, replies=1)
 
     def pipeline(self):
-        """Nothing is lost or answered twice, in either form and with empty lines between."""
+        """No request is lost or answered twice, in either form and with empty lines between."""
         array = encode("RL.ALLOW", "pipeline", "10/s").decode()
         self._check(3000 * ("RL.ALLOW pipeline 10/s\r\n\r\n" + array), errors=0, replies=6000)
 
@@ -182,7 +182,7 @@ class Pipe:
 
 
 class Stat:
-    """A row of INFO's numbers an interval."""
+    """Prints a row of INFO's numbers after each interval."""
 
     def connect(self):
         command = ["redis-cli", "-p", str(PORT), *LOGIN, "--stat", "-i", "0.01"]

@@ -1,4 +1,4 @@
-"""What the programs in Python share: where the server is, and how the steps are told."""
+"""The common part of the Python programs: the server's address, and the output of steps."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def check(seen, wanted):
 
 
 def printed_by(*command, stdin=None, status=0):
-    """What a program prints, errors after answers; it has to end with this status."""
+    """The output of a program, errors after answers; it must end with this status."""
     done = subprocess.run(
         command, input=stdin, capture_output=True, text=True, timeout=DEADLINE, check=False
     )
@@ -28,7 +28,7 @@ def printed_by(*command, stdin=None, status=0):
 
 
 def run(version, *steps):
-    """Takes each step, the functions' names being those of the steps, and ends the program."""
+    """Takes each step, where a function has the name of its step, and ends the program."""
     print("version", version)
     failed = False
     for step in steps:

@@ -1,4 +1,4 @@
-"""Users end to end: who may do what, on which keys; what strangers may; and the users file."""
+"""Users end to end: permissions for commands and keys, clients before AUTH, the users file."""
 
 import os
 import time
@@ -51,9 +51,9 @@ RIGHTS = (
 NOPERM_KEY = "NOPERM this user has no permissions to access one of the keys used as arguments"
 NOAUTH = "NOAUTH Authentication required."
 WRONGPASS = "WRONGPASS invalid username-password pair or user is disabled."
-DELAY_SECONDS = 0.1  # after a wrong password
+DELAY_SECONDS = 0.1  # delay after a wrong password
 
-# Each with the line and the rule that the error names, and none shows what may be a password.
+# Each file with the error, which names the line and the rule and shows no possible password.
 SECRET = "hunter2"
 BAD_FILES = (
     (f"user app on >{SECRET} ~* +@nope\n", r"line 1: user 'app': rule 4: '\+@nope': unknown categ"),
@@ -75,7 +75,7 @@ def words(request):
 
 
 def verdict(reply):
-    """What an answer says of the user's rights."""
+    """The right that an answer shows: yes, or the reason of a refusal."""
     if not isinstance(reply, Error) or not reply.startswith("NO"):
         return "yes"
     return "key" if reply == NOPERM_KEY else "command" if " the '" in reply else reply
@@ -90,8 +90,8 @@ class AccessTest(ServerTest):
         self.assertEqual(client.call("AUTH", user, PASSWORDS[user]), "OK")
         return client
 
-    # Goal: the rules mean what they say, and ACL DRYRUN tells the same. Method: the table above.
-    def test_who_may_do_what(self):
+    # Goal: requests and ACL DRYRUN are refused exactly as the rules say. Method: the table above.
+    def test_permissions(self):
         server = self.start_with_users()
         ops = self.login(server, "ops")
         for column, user in enumerate(("app", "reader", "one", "most"), start=1):
@@ -127,7 +127,7 @@ class AccessTest(ServerTest):
         client = self.connect(self.start_with_users())
         for request in ("PING", "RL.ALLOW app:k 5/s", "INFO", "MULTI", "EXEC", "ACL WHOAMI"):
             self.assertIn(NOAUTH, client.call(*words(request)), request)
-        # Whether there is such a user is not told.
+        # The error does not reveal whether the user exists.
         for user, password in (
             ("app", "wrong"),
             ("app", PASSWORDS["ops"]),
@@ -154,9 +154,9 @@ class AccessTest(ServerTest):
         info = client.call("CLIENT", "INFO")
         self.assertRegex(info, rb" name= .* user=ops .* resp=2 ")
 
-    # Goal: guessing passwords is slow, and nothing that was sent is lost. Method: pipelines with
+    # Goal: guessing passwords is slow, and no request is lost. Method: pipelines with
     # three wrong passwords in them, and a client that stays, or that shuts down its sending side.
-    def test_wrong_passwords_delay_what_follows(self):
+    def test_wrong_passwords_delay_later_requests(self):
         server = self.start_with_users()
         wrong = encode("AUTH", "app", "wrong")
         right = encode("AUTH", "app", PASSWORDS["app"])
@@ -175,8 +175,8 @@ class AccessTest(ServerTest):
                 expected = told + noauth + told + told + noauth + b"+OK\r\n+PONG\r\n"
                 self.assertEqual(received, expected + (b"" if half_close else b"+OK\r\n"))
 
-    # The delay is that connection's own.
-    def test_wrong_passwords_delay_nobody_else(self):
+    # The delay affects that connection only.
+    def test_wrong_passwords_delay_no_other_client(self):
         server = self.start("--threads", "1", "--users-file", self.write("users", USERS))
         app, guesser = self.login(server, "app"), self.connect(server)
         guesser.send(encode("AUTH", "app", "wrong") * 600)  # a minute
@@ -309,7 +309,7 @@ class AccessTest(ServerTest):
         self.assertEqual(server.stop(), 0)
         self.assertNotIn(SECRET, server.log())
 
-    def test_what_is_refused_at_the_start(self):
+    def test_refusals_at_the_start(self):
         path = self.write("users", USERS)
         self.assertEqual(
             self.refused("--requirepass", SECRET, "--users-file", path),

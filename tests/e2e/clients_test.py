@@ -1,4 +1,4 @@
-"""The programs of tests/clients whose clients are Debian's, and the page that shows their lines.
+"""Runs the programs of tests/clients whose clients are in Debian, and checks docs/clients.md.
 
 `./dev clients` runs the others as well.
 """
@@ -35,7 +35,7 @@ class ClientsTest(unittest.TestCase):
             "docs/clients.md is stale: run `./dev docs`",
         )
 
-    # Goal: no client is left without its lines on the page. Method: each program is of a section;
+    # Goal: the page has lines for every client. Method: each program belongs to a section;
     # redis-benchmark is in redis-cli's.
     def test_each_client_is_on_the_page(self):
         shown = {section.program for section in page.SECTIONS} | {"redis_benchmark.py"}

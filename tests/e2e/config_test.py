@@ -1,4 +1,4 @@
-"""CONFIG SET on a real server: each change is felt, by who is there and by who comes."""
+"""CONFIG SET on a real server: each change affects connected clients and new ones."""
 
 import os
 import unittest
@@ -43,7 +43,7 @@ class ConfigTest(ServerTest):
                 self.set(client, "maxclients", most)
 
     # The one who sets it is idle then, too.
-    def test_a_timeout_closes_who_is_idle_already(self):
+    def test_a_timeout_closes_clients_that_are_idle_already(self):
         server = self.start("--threads", "2")
         clients = [self.connect(server) for _ in range(6)]
         for client in clients:
@@ -52,7 +52,7 @@ class ConfigTest(ServerTest):
         for client in clients:
             self.assertEqual(client.rest(), b"")
 
-    def test_the_log_says_who_has_changed_what(self):
+    def test_the_log_names_each_change_and_its_user(self):
         server = self.start()
         client = self.connect(server)
         self.set(client, "log-level", "error")

@@ -1,10 +1,10 @@
-"""What is left of the tokens that were taken, when the server dies under load and starts again.
+"""The tokens that a server remembers after it was killed under load and started again.
 
 Four clients take tokens of a few keys without pause; the server is killed at a random moment and
 started again on the same directory. Nothing refills, so what a key has used is what was admitted:
 
-    used after the restart  >=  what was surely on disk     else something was forgotten (law L17)
-    used after the restart  <=  what was asked for          else something was charged twice
+    used after the restart  >=  the tokens surely on disk   else an admission was lost (law L17)
+    used after the restart  <=  the tokens asked for        else a request was charged twice
 
 What is surely on disk depends on the mode: with `always` all that was answered; with `snapshot`
 what was answered before the last save began that is known to be complete; after a clean stop
@@ -32,7 +32,7 @@ CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(20)))
 
 
 class Countdown:
-    """Lets one thread wait until others have done something so many times."""
+    """Counts events, so that one thread can wait until others have caused a number of them."""
 
     def __init__(self, count):
         self._left = count
@@ -70,7 +70,7 @@ class Talker:
 
 
 class Load(Talker):
-    """What one client asked for and what was answered, a key and a time each."""
+    """The requests and answers of one client, each with its key and its time."""
 
     def __init__(self, port, seed, answered):
         self.asked = dict.fromkeys(KEYS, 0)
@@ -92,7 +92,7 @@ class Load(Talker):
 
 
 class Watch(Talker):
-    """Asks INFO again and again: by when is everything on disk for sure?"""
+    """Polls INFO for the time up to which everything is surely on disk."""
 
     def __init__(self, test, port):
         self.saved_until = 0.0
@@ -102,7 +102,7 @@ class Watch(Talker):
     def talk(self, client):
         asked = time.monotonic()
         age = self._test.info(client)["last_save_age_ms"]
-        # The save began at the latest when its age, rounded up, says.
+        # The save began no later than its age, which is rounded up, says.
         self.saved_until = max(self.saved_until, asked - age / 1000)
 
 
@@ -152,7 +152,7 @@ class CrashTest(ServerTest):
         self.assertGreater(answered, CYCLES)
         self.assertEqual(server.stop(), 0)
 
-    def test_snapshot_forgets_no_more_than_what_came_after_the_last_save(self):
+    def test_snapshot_loses_only_changes_after_the_last_save(self):
         self.cycles(
             ("--snapshot-interval", "50ms"),
             kill=lambda server: server.kill(),

@@ -1,8 +1,8 @@
-"""What a case of the differential test says: requests on a fresh connection.
+"""The form of a case of the differential test: requests on a fresh connection.
 
 A request is a text, whose words are split at blanks; a tuple of words, for those that have blanks
-or are no text; or bytes, that are sent as they are. All requests of a case are sent in one piece,
-then our side of the connection is closed, and all that comes back is compared byte for byte, but
+or are not text; or bytes, which are sent unchanged. All requests of a case are sent in one piece,
+then the test closes its side of the connection, and all replies are compared byte for byte, except
 for a request in Like(), whose reply is compared by its shape.
 
 A case with By() has more connections than one. In it each request waits for its reply, {b.id} in a
@@ -29,7 +29,7 @@ class By(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What each server has a command of its own for; the replies are not compared."""
+    """A request that each server spells differently; the replies are not compared."""
 
     redis: str
     weir: str
@@ -66,10 +66,10 @@ def case(name, *requests):
 
 
 def each(*requests):
-    """A case for each request, named for it."""
+    """A case for each request, named after it."""
     return [Case(repr(r.request if isinstance(r, Like) else r)[:60], (r,)) for r in requests]
 
 
 def then_ping(*requests):
-    """A case for each request, followed by a PING: whether it is answered says what went before."""
+    """A case for each request and a PING behind it, whose reply shows if the connection is open."""
     return [Case(repr(r)[:60], (r, b"PING\r\n")) for r in requests]

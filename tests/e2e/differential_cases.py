@@ -1,7 +1,7 @@
-"""All groups of cases, and those that weir cannot pass yet.
+"""All groups of cases, and the cases that weir cannot pass yet.
 
 They are differential_protocol.py, differential_commands.py and differential_sessions.py; where weir
-means to differ from Redis is in differential_differences.py.
+differs from Redis on purpose is in differential_differences.py.
 """
 
 from differential_commands import (

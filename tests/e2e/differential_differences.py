@@ -1,4 +1,4 @@
-"""Where weir means to answer otherwise than Redis 7.0: its exact replies, and why."""
+"""The intended differences from Redis 7.0: weir's exact replies, and the reasons."""
 
 from differential_case import Difference, Like
 from differential_replies import matches, pairs, take_apart
@@ -24,7 +24,7 @@ BAD_MAXCLIENTS = cannot_set("maxclients", "argument must be an integer from 1 to
 
 
 def username(reply):
-    """Of each entry of ACL LOG."""
+    """The user in each entry of ACL LOG."""
     return [dict(pairs(fields))["$", b"username"][1] for _, fields in take_apart(reply)[1]]
 
 

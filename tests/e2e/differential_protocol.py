@@ -1,4 +1,4 @@
-"""Cases of the protocol itself: lines, frames, pipelines, and what is no command."""
+"""Cases of the protocol itself: lines, frames, pipelines, and unknown commands."""
 
 from differential_case import Group, Like, case, each, then_ping
 from differential_replies import greeting

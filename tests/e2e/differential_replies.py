@@ -1,7 +1,7 @@
-"""Replies as bytes: where each one ends, what it is made of, and what of it can be compared.
+"""Replies as bytes: the end of each reply, its elements, and the parts that can be compared.
 
-Two servers that mean the same still have other ids, ports, versions and ages. So beside comparing
-bytes there are the shapes below: each takes a reply apart and keeps what has to be equal.
+Two servers that agree still differ in ids, ports, versions and ages. So beside the comparison of
+bytes there are the shapes below: each takes a reply apart and keeps the parts that must be equal.
 """
 
 import re
@@ -10,7 +10,7 @@ NUMBER = re.compile(rb"-?\d+")
 
 
 def end_of_reply(data, begin):
-    """Where the reply at `begin` ends; None if it is not all there."""
+    """The end of the reply at `begin`; None if the reply is incomplete."""
     line_end = data.find(b"\r\n", begin)
     if line_end < 0:
         return None
@@ -30,7 +30,7 @@ def end_of_reply(data, begin):
 
 
 def split_replies(data):
-    """The replies in `data`, each as bytes; what is left of a reply that was cut is the last."""
+    """The replies in `data`, each as bytes; the last one may be the rest of a cut reply."""
     replies, begin = [], 0
     while begin < len(data):
         end = end_of_reply(data, begin)
@@ -54,7 +54,7 @@ def pairs(elements):
     return list(zip(elements[::2], elements[1::2]))
 
 
-# --- Shapes: what has to be equal of replies whose bytes cannot be --------------------------------
+# --- Shapes: the comparable parts of replies whose bytes may differ ------------------------------
 
 
 def kind(reply):
@@ -78,7 +78,7 @@ def unix_time(reply):
 
 
 def greeting(reply):
-    """HELLO: all but who answers, its version, and the connection's id."""
+    """HELLO: everything except the server's name, its version, and the connection's id."""
     outer, elements = take_apart(reply)
     own = (b"server", b"version", b"id")
     return outer, [
@@ -115,7 +115,7 @@ def monitored(reply):
 
 
 def histograms(reply):
-    """LATENCY HISTOGRAM: all but the counts, and how many classes of times there were."""
+    """LATENCY HISTOGRAM: everything except the counts and the number of classes of times."""
     outer, elements = take_apart(reply)
     return outer, [
         (name, inner, [(field, value[0]) for field, value in pairs(fields)])
@@ -139,7 +139,7 @@ def refusals(reply):
 
 
 def matches(pattern):
-    """Whether all of the text is such: random passwords, run ids."""
+    """Whether the text has only such characters: random passwords, run ids."""
 
     def of(reply):
         outer, text = take_apart(reply)
@@ -148,7 +148,7 @@ def matches(pattern):
     return of
 
 
-# What CLIENT LIST says of a connection's buffers, sockets and age is each server's own.
+# CLIENT LIST's figures of a connection's buffers, sockets and age differ between the servers.
 _CLIENT_FIELDS = b"name flags db sub psub ssub multi cmd user redir resp".split()
 _CLIENT_OWN_FIELDS = b"id addr laddr fd age idle qbuf qbuf-free argv-mem multi-mem rbs rbp".split()
 _CLIENT_OWN_FIELDS += b"obl oll omem tot-mem events".split()
@@ -198,14 +198,14 @@ def info_fields(*names):
 
 
 def command_stats(reply):
-    """INFO commandstats or latencystats: the lines by name, all but how long calls took."""
+    """INFO commandstats or latencystats: the lines by name, without the durations of calls."""
     outer, text = take_apart(reply)
     times = re.compile(rb"(usec|usec_per_call|p[0-9.]+)=[0-9.]+")
     return outer, sorted(times.sub(rb"\1=(time)", text.removeprefix(b"txt:")).split(b"\r\n"))
 
 
 def info_sections(reply):
-    """INFO: which sections that tools read are there."""
+    """INFO: the present sections, of those that tools read."""
     known = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats".split()
     known += "Errorstats Latencystats Cluster Keyspace".split()
     sections = re.findall(r"(?m)^# (\w+)\r$", take_apart(reply)[1].decode())
@@ -223,7 +223,7 @@ def command_rows(reply):
 
 
 def command_documents(reply):
-    """COMMAND DOCS: which commands, each with the names that all documents have."""
+    """COMMAND DOCS: the commands, each with the names of the fields that all documents have."""
     common = [b"summary", b"since", b"group", b"complexity"]
     outer, elements = take_apart(reply)
     documents = []

@@ -1,4 +1,4 @@
-"""Cases of what a connection keeps: its transaction, its subscription to replies, its password."""
+"""Cases of a connection's state: its transaction, its reply mode, its user, its monitoring."""
 
 from differential_case import By, Group, Like, Next, Own, case
 from differential_replies import (
@@ -301,7 +301,7 @@ AUTHENTICATION = Group(
     protocols=(2,),
 )
 
-# --- Who looks at others --------------------------------------------------------------------------
+# --- Monitors -------------------------------------------------------------------------------------
 
 LINE = Like(None, monitored)  # what the connection "a" receives next
 

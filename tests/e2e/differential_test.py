@@ -1,6 +1,6 @@
 """The same bytes to Redis 7.0 and to weir have the same replies, for all commands that both have.
 
-differential_cases.py lists the cases, differential_differences.py what is meant to differ.
+differential_cases.py lists the cases, differential_differences.py the intended differences.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from redis_host import start_redis
 from weir_e2e import Client, ServerTest, encode
 
 PASSWORD = "secret"
-# Strangers may do everything, as elsewhere; Redis has channels besides.
+# Clients before AUTH may do everything, as in other tests; Redis also has channels.
 USERS = """\
 user default on nopass ~* &* +@all
 user bob on >secret ~a* -@all +del +unlink +exists +watch +multi +exec +acl|whoami
@@ -46,7 +46,7 @@ class RawClient(Client):
 
 
 def words_of(request):
-    """What a case says of a request, as the bytes that are sent."""
+    """The bytes to send for a request of a case."""
     if isinstance(request, Like):
         return words_of(request.request)
     if isinstance(request, bytes):
@@ -55,7 +55,7 @@ def words_of(request):
 
 
 def send_quietly(client, pieces, half_close):
-    """A server may close before it has all; what it said until then is what matters."""
+    """Sends the pieces; a server that closes before the end is no error, its replies count."""
     with contextlib.suppress(OSError):
         for piece in pieces:
             client.send(piece)
@@ -129,7 +129,7 @@ def talk(port, protocol, requests):
 
 
 def comparable(requests, replies):
-    """The replies with shapes in the place of those that cannot be equal: errors always can."""
+    """The replies, with shapes in place of those that may differ; errors are kept as they are."""
     if len(replies) != len(requests):
         return replies
 
@@ -165,7 +165,7 @@ class DifferentialTest(ServerTest):
         self.fail("\n".join(f"{row[0]}\n  Redis {row[1]}\n  weir  {row[2]}" for row in rows))
 
     def compare(self, ports, protocol, requests):
-        """Says both the same and compares what they say."""
+        """Sends the same to both servers and compares the replies."""
         say = talk if is_talk(requests) else replies_to
         ours = of_server("weir", requests)
         redis = say(ports[0], protocol, of_server("redis", requests))
@@ -198,7 +198,7 @@ class DifferentialTest(ServerTest):
     def test_weir_answers_as_redis_does_with_users(self):
         self.compare_groups(users=True)
 
-    # Goal: where weir means to differ, it differs so and not otherwise, and still does.
+    # Goal: each intended difference still exists, and is exactly as listed.
     def test_these_differences_are_meant(self):
         ports = {password: self.start_both(password=password) for password in (False, True)}
         for row in DIFFERENCES:

@@ -16,7 +16,7 @@ KEYS = 5_000
 BATCH = 100  # requests at once
 PAGE = 4096
 DISK = f"size={64 * MEGABYTE}"
-# Becomes the program that is named behind it, with an empty disk at ./data.
+# Runs the program that is named behind it, with an empty disk at ./data.
 WITH_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c",
              f'mount -t tmpfs -o {DISK} none data && exec "$0" "$@"')
 
@@ -37,13 +37,13 @@ class FullDiskTest(ServerTest):
         return fields["persist_status"], fields["persist_error"]
 
     def fill(self, ballast):
-        """Takes all the room that there is by now."""
+        """Fills the rest of the disk."""
         with self.assertRaises(OSError) as full:
             while True:
                 ballast.write(bytes(PAGE))
         self.assertEqual(full.exception.errno, errno.ENOSPC)
 
-    # Goal: who asks does not notice; who looks sees it; what was admitted meanwhile is saved as
+    # Goal: decisions go on, INFO shows the failure, and admissions in the meantime are saved as
     # soon as there is room (D51). Method: a file takes all the room, for ten seconds in which
     # saves fail.
     def test_ten_seconds_without_room(self):
@@ -61,7 +61,7 @@ class FullDiskTest(ServerTest):
         with open(path, "wb", buffering=0) as ballast:
             while failing_since is None or time.monotonic() < failing_since + scaled(10):
                 self.assertLess(time.monotonic(), deadline)
-                self.fill(ballast)  # what the server has given back, too
+                self.fill(ballast)  # also the room that the server has freed
                 self.ask(client)
                 status, reason = self.status(client)
                 error = reason or error

@@ -1,4 +1,4 @@
-"""Clients that want too much: the server goes on, serves the others, and keeps to its caps."""
+"""Hostile clients: the server survives, serves other clients, and stays within its caps."""
 
 import os
 import random
@@ -11,9 +11,9 @@ import unittest
 from weir_e2e import MEGABYTE, NEVER, Error, ServerTest, encode, sanitized, scaled
 
 TOO_MANY = "ERR max number of clients reached"
-# Sanitizers shadow the memory and keep what is freed; even so it is no multiple of what is sent.
+# Sanitizers shadow memory and keep freed blocks; even so memory is no multiple of the input.
 RSS_GROWTH_MAX = (64 if sanitized() else 4) * MEGABYTE
-# A socket that takes nothing for so long is one that the other side does not read.
+# A socket that accepts nothing for that long is not read by the other side.
 STALL_MILLISECONDS = 1000
 
 
@@ -36,7 +36,7 @@ def send_until_stalled(client, data, bytes_max):
 
 class ConnectionsTest(ServerTest):
     def greet(self, server):
-        """A new client and what the server says to its PING: PONG, an error, or nothing."""
+        """A new client and the server's reply to its PING: PONG, an error, or nothing."""
         client = self.connect(server)
         try:
             return client, client.call("PING")
@@ -85,7 +85,7 @@ class ConnectionsTest(ServerTest):
         for client in waiting:
             self.assertEqual(client.call("PING"), "PONG")
 
-    # Goal: a limit that the system sets is no surprise later.
+    # Goal: a low limit of the system is reported at the start.
     def test_few_descriptors_lower_max_clients(self):
         server = self.start("--threads", "2", descriptors_max=100)
         client = self.connect(server)
@@ -97,7 +97,7 @@ class ConnectionsTest(ServerTest):
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (count, most))
 
     def assert_rests(self, server, clients):
-        """For a while in which its clients send nothing, it says nothing and does nothing."""
+        """Checks that the server is idle for a second in which its clients send nothing."""
         cpu = server.cpu_seconds()
         readable, _, _ = select.select([client.socket for client in clients], [], [], 1)
         self.assertEqual(readable, [])
@@ -139,7 +139,7 @@ class ConnectionsTest(ServerTest):
         other = self.connect(server)
         other.call("PING")
         with self.connect(server) as client:
-            client.call("PING")  # so that each thread has what it needs for a client
+            client.call("PING")  # each thread then has its memory for a client
         self.await_equal(lambda: self.info(other)["connected_clients"], 1)
         descriptors = server.descriptors()
         for i in range(scaled(3000)):
@@ -154,8 +154,8 @@ class ConnectionsTest(ServerTest):
 
 class MemoryTest(ServerTest):
     def start_warm(self, *options):
-        """A server that has been used, a client of it, and its resident bytes."""
-        # Else AddressSanitizer keeps up to 256 MiB of what is freed.
+        """A server that was in use before, a client of it, and its resident bytes."""
+        # Otherwise AddressSanitizer keeps up to 256 MiB of freed memory.
         asan = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=16"
         server = self.start(*options, environment={"ASAN_OPTIONS": asan})
         other = self.connect(server)
@@ -168,9 +168,10 @@ class MemoryTest(ServerTest):
         self.await_equal(lambda: self.info(other)["connected_clients"], 1)
         return server, other, server.rss_bytes()
 
-    # Goal: who does not read is not read from. Method: 100 MB of requests, or as many as the
-    # kernel's buffers take; the requests are numbered, and then every one of them is answered.
-    def test_who_never_reads_costs_nothing_and_loses_nothing(self):
+    # Goal: the server stops reading from a client that does not read. Method: 100 MB of requests,
+    # or as many as the kernel's buffers take; the requests are numbered, and then every one of
+    # them is answered.
+    def test_a_client_that_never_reads_costs_and_loses_nothing(self):
         server, other, rss = self.start_warm()
         deaf = self.connect(server, receive_buffer_bytes=64 * 1024)
         filler = "x" * 1000
@@ -186,7 +187,7 @@ class MemoryTest(ServerTest):
 
     # Goal: nor does the kernel hold much for who never reads: it is our memory, too, where it is
     # counted. Method: replies that end in its queue; it would take 4 MB of a connection.
-    def test_what_nobody_reads_is_not_left_to_the_kernel(self):
+    def test_unread_replies_are_not_left_to_the_kernel(self):
         server, other, _ = self.start_warm()
         deaf = self.connect(server, receive_buffer_bytes=64 * 1024)
         send_until_stalled(deaf, b"COMMAND DOCS\r\n" * 1000, 100 * MEGABYTE)
@@ -286,7 +287,7 @@ class MemoryTest(ServerTest):
         self.assertEqual(len(client.reply()), 60_000)
         self.await_equal(pending, False)
 
-    # Goal: a number that a client declares allocates nothing. Method: the largest that are allowed,
+    # Goal: a declared number allocates nothing. Method: the largest that are allowed,
     # of many clients, and larger ones.
     def test_declared_sizes_allocate_nothing(self):
         server, other, rss = self.start_warm()
@@ -359,7 +360,7 @@ class MemoryTest(ServerTest):
 class GarbageTest(ServerTest):
     # Goal: bytes of no meaning end nothing but their own connection. Method: pieces of requests and
     # random bytes, mixed, from a seed that is printed.
-    def test_garbage_hurts_nobody_else(self):
+    def test_garbage_hurts_no_other_client(self):
         server = self.start()
         other = self.connect(server)
         frames = [b"\r\n", b"\n", b"*1\r\n", b"*2\r\n", b"*-1\r\n", b"$4\r\n", b'"', b"\0"]
@@ -382,7 +383,7 @@ class GarbageTest(ServerTest):
 
     # Goal: no word of the client's can end an error early and pass for a reply. Method: every byte
     # that could, wherever an error quotes a word.
-    def test_errors_quote_nothing_that_is_not_printable(self):
+    def test_errors_quote_printable_bytes_only(self):
         client = self.connect(self.start())
         evil = bytes(range(256)) + b"\r\n+OK\r\n"
         for words in (

@@ -20,7 +20,7 @@ def answer(client, line):
 
 @contextlib.contextmanager
 def one_reply_server(line):
-    """Its port. A request is answered with the line, whatever it asks."""
+    """The port of a server that answers every request with the line."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve():

@@ -1,5 +1,5 @@
-// Goal: examples/cpp/limited.h calls an action as often as weir allows, and opens or closes as
-// chosen when it does not answer. Method: a server that answers, one that is stopped, and none.
+// Goal: examples/cpp/limited.h calls an action as often as weir allows, and, as chosen, always or
+// never while weir does not answer. Method: a server that answers, one that is stopped, and none.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,10 +24,10 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 using testing::HasSubstr;
 
-// What a call may take where the deadline is 50 ms and the machine is busy.
+// The most that a call may take on a busy machine, with a deadline of 50 ms.
 constexpr seconds kBound{2};
 
-// A gate that waits for a busy machine.
+// A gate with a deadline that is long enough for a busy machine.
 Gate PatientGate(int port, WhenDown when_down = WhenDown::kOpen) {
   return Gate({.port = port, .when_down = when_down, .deadline = kChildDeadline});
 }
@@ -65,7 +65,7 @@ TEST_F(LimitedTest, TheKeyIsMadeOfTheArguments) {
   EXPECT_EQ(mail(std::string("ann")), std::nullopt);
 }
 
-TEST_F(LimitedTest, WhatNeverPassesHasNoTimeToRetry) {
+TEST_F(LimitedTest, ARequestThatNeverPassesHasNoRetryTime) {
   ServerProcess server;
   const Answer answer = PatientGate(server.port()).Ask("k", {"2/h,cost=3"});
   EXPECT_FALSE(answer.passes);
@@ -81,7 +81,7 @@ TEST_F(LimitedTest, AMistakeIsNoOutage) {
   EXPECT_THAT(answer.error, HasSubstr("unknown unit 'x'"));
 }
 
-// Answers every request of one client after another with a line.
+// Answers every request with a line, for one client after another.
 class OneReplyServer {
  public:
   explicit OneReplyServer(const std::string& line)
@@ -195,7 +195,7 @@ TEST_F(LimitedTest, AServerThatComesBack) {
   server.reset();
   EXPECT_FALSE(gate.Ask("k", {"1/h"}).passes);
   server.emplace(std::vector<std::string>{"--port", port});
-  EXPECT_TRUE(gate.Ask("k", {"1/h"}).passes);  // its state was in memory
+  EXPECT_TRUE(gate.Ask("k", {"1/h"}).passes);  // the state was only in memory
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ from weir_e2e import DEADLINE, ServerTest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "javascript" / "limited.mjs"
 MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
 
-# What a program may take, node's start included, where the deadline is 50 ms.
+# The most seconds that a program may take, with node's start and a deadline of 50 ms.
 BOUND_SECONDS = 20
 
 BEGIN = """
@@ -59,7 +59,7 @@ await say(newGate({ failOpen: true }).limited((i) => i + 1, "k", "1/h")(7));
 await say(newGate({ failOpen: false }).limited(() => "called", "k", "1/h")());
 """
 
-# Says of each reply whether the action ran, was limited, or what was thrown.
+# Prints for each reply whether the action ran or was limited, or the error that was thrown.
 REPLIES = """
 const closed = newGate({ failOpen: false, deadlineMs });
 const open = newGate({ failOpen: true, deadlineMs });
@@ -88,7 +88,7 @@ class LimitedTest(ServerTest):
         super().setUp()
         shutil.copy(EXAMPLE, self.directory)
         os.symlink(MODULES, Path(self.directory) / "node_modules")
-        # Debian's node looks there for what a package of Debian's needs; others have to be told.
+        # Debian's node looks there for the modules of Debian's packages; other nodes must be told.
         os.environ["NODE_PATH"] = str(MODULES)
 
     def command(self, program, port):
@@ -151,7 +151,7 @@ class LimitedTest(ServerTest):
         self.assertEqual(first.stop(), 0)
         program.stdin.write("\n")
         self.assertEqual(program.stdout.readline(), "false\n")
-        self.launch("--port", str(port)).port  # waits
+        self.launch("--port", str(port)).port  # waits until it listens
         program.stdin.write("\n")
         self.assertEqual(program.stdout.readline(), "true\n")
         program.stdin.close()

@@ -11,7 +11,7 @@ from limited import DEADLINE_SECONDS, Gate, Limited
 from limited_cases import limited_cases, one_reply_server
 from weir_e2e import DEADLINE, ServerTest, run_all, scaled
 
-# What a call may take where the deadline is 50 ms and the machine is busy.
+# The most seconds that a call may take on a busy machine, with a deadline of 50 ms.
 BOUND_SECONDS = 2
 
 
@@ -22,7 +22,7 @@ class LimitedTest(ServerTest):
         return gate
 
     def patient_gate(self, port, **settings):
-        """One that waits for a busy machine."""
+        """A gate with a deadline that is long enough for a busy machine."""
         return self.gate(port, deadline_seconds=DEADLINE, **settings)
 
     def test_calls_as_often_as_allowed(self):
@@ -61,7 +61,7 @@ class LimitedTest(ServerTest):
         self.assertEqual([mail("ann"), mail("bob")], ["to ann", "to bob"])
         self.assertRaises(Limited, mail, "ann")
 
-    def test_what_never_passes_has_no_time_to_retry(self):
+    def test_a_request_that_never_passes_has_no_retry_time(self):
         gate = self.patient_gate(self.start().port)
         with self.assertRaises(Limited) as raised:
             gate.check("k", "2/h,cost=3")
@@ -124,8 +124,8 @@ class LimitedTest(ServerTest):
         self.assertTrue(self.passes(gate, "1/h"))
         self.assertEqual(first.stop(), 0)
         self.assertFalse(self.passes(gate, "1/h"))
-        self.launch("--port", str(port)).port  # waits
-        self.assertTrue(self.passes(gate, "1/h"))  # its state was in memory
+        self.launch("--port", str(port)).port  # waits until it listens
+        self.assertTrue(self.passes(gate, "1/h"))  # the state was only in memory
 
     def passes(self, gate, limit):
         try:

@@ -43,7 +43,7 @@ class ModuleClusterTest(ServerTest):
         client = self.client(cluster)
         keys = [f"user:{i}" for i in range(30)] + ["b"]
         self.assertEqual([client.call("RL.ALLOW", key, "@free")[1] for key in keys], 30 * [2] + [8])
-        # A policy's bucket goes by the policy's name, so it is the same on its new node.
+        # A policy's bucket is stored under the policy's name, so it is the same on its new node.
         for key in keys[-2:]:
             source = cluster.owner(slot_of(key))
             target = next(node for node in cluster.primaries if node is not source)
@@ -64,7 +64,7 @@ class ModuleClusterTest(ServerTest):
         errors.extend(client.redirections - {"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"})
 
     def under_load(self, cluster, keys, disturb):
-        """How often each key was admitted while something was done to the cluster."""
+        """Counts the admissions of each key while the cluster changes."""
         stop, errors = threading.Event(), []
         admitted = {key: 0 for key in keys}
         # Each thread has keys of its own, so that its counts need no lock.

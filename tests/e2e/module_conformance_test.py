@@ -1,4 +1,4 @@
-"""weir's module answers what weir's server answers: the same requests at the same instants.
+"""weir's module answers as weir's server does: the same requests at the same instants.
 
 Random requests, stacks of all kinds of limits, takes, refunds, resets, and changes of policies and
 overrides, as many as the scale says. What else both are asked is in tests/commands/.
@@ -15,7 +15,7 @@ START = 1_767_225_600 * 10**9  # ns since the epoch
 
 class ModuleConformanceTest(ServerTest):
     def clients(self):
-        """One of the server, one of the module."""
+        """A client of the server and a client of the module, with one clock."""
         server = self.start("--allow-explicit-time")
         clients = [Client(server.port), Client(start_module(self, "allow-explicit-time").port)]
         for client in clients:

@@ -1,4 +1,4 @@
-"""weir's module in Debian's redis-server: what Redis does with its values, and they with Redis.
+"""weir's module in Debian's redis-server: the module's values survive all that Redis does.
 
 Saved, loaded, rewritten, replicated, copied, expired: the state is the same everywhere, which
 DEBUG DIGEST compares. What is decided is in tests/commands/ and module_conformance_test.py.
@@ -17,7 +17,7 @@ LIMITS += ["@free", "@free,shadow", "@paid", "none", "unlimited"]
 
 
 def random_request(generator, keys=50):
-    """One that may change something."""
+    """A random request that may change buckets or policies."""
     key = f"user:{generator.randrange(keys)}"
     limits = generator.sample(LIMITS, generator.randint(1, 3))
     roll = generator.random()
@@ -50,7 +50,7 @@ class ModuleTest(ServerTest):
         return client
 
     def fill(self, client, requests, seed=1):
-        """Random use of all that there is, in chunks."""
+        """Random use of every command, in chunks."""
         generator = random.Random(seed)
         client.call("RL.POLICY", "SET", "free", "5/d", "100/h,fixed")
         client.call("RL.POLICY", "SET", "paid", "20/h,sliding")
@@ -135,7 +135,7 @@ class StateTest(ModuleTest):
         self.assertRegex(replica.call("RL.ALLOW", key, "10/s"), "^READONLY ")
         self.assertRegex(replica.call("RL.POLICY", "SET", "free", "1/s"), "^READONLY ")
 
-    def test_only_changes_are_told(self):
+    def test_only_changes_are_replicated(self):
         client = self.connect(start_module(self))
         client.call("RL.ALLOW", "k", "1/365d")
         client.call("RL.ALLOW", "k", "1/365d")
@@ -287,9 +287,9 @@ class StateTest(ModuleTest):
         self.assertRegex(client.call("RL.RESET", "app:1"), "^NOPERM")
         self.assertRegex(client.call("CL.THROTTLE", "app:1", "4", "5", "6"), "^NOPERM")
 
-    # Goal: a user who may only decide leaves others their limits. Method: as many as the bound, and
-    # then one.
-    def test_a_user_introduces_only_so_many_limits(self):
+    # Goal: a user with decisions only cannot use up the limits of others. Method: as many limits as
+    # the bound, and one more.
+    def test_a_user_introduces_a_bounded_number_of_limits(self):
         server = start_module(self)
         client = self.connect(server)
         for user in ("app", "other"):
@@ -365,7 +365,7 @@ class WaitTest(ModuleTest):
         self.assertRegex(client.call("RL.WAIT", "k", "1/h", "TIMEOUT", 10001),
                          "^ERR invalid TIMEOUT '10001': above the server's max-wait, 10000 ms")
 
-    def test_who_leaves_gives_back(self):
+    def test_a_client_that_leaves_gives_back(self):
         primary = start_module(self, options=DEBUG)
         replica = self.connect(start_module(
             self, options=[*DEBUG, "--replicaof", "127.0.0.1", str(primary.port)]))
@@ -396,9 +396,9 @@ class WaitTest(ModuleTest):
 
 
 class PausedTest(ModuleTest):
-    """While replicas catch up nothing may be told to them: a server that does it aborts."""
+    """The module sends nothing to replicas that are catching up: a server that does aborts."""
 
-    def test_who_leaves_meanwhile_gives_back_later(self):
+    def test_a_client_that_leaves_during_a_pause_gives_back_later(self):
         primary = start_module(self, options=[*DEBUG, "--appendonly", "yes"])
         client, other = self.connect(primary), self.connect(primary)
         limit = "1/m,burst=1"
@@ -435,12 +435,12 @@ class PausedTest(ModuleTest):
 
 
 class LimitsOfAKeyTest(ModuleTest):
-    def test_a_key_has_only_so_many(self):
+    def test_a_key_has_a_bounded_number(self):
         client = self.connect(start_module(self))
         for i in range(1023):
             self.assertEqual(client.call("RL.ALLOW", "k", f"{i + 1}/365d")[0], 1)
         self.assertEqual(client.call("RL.ALLOW", "k", "1/ms")[0], 1)
-        # What is full makes room, at the latest when it is needed.
+        # Full buckets make room, at the latest when it is needed.
         time_is_over = time.monotonic() + DEADLINE
         while client.call("RL.PEEK", "k", "1/ms")[0] == 0:
             self.assertLess(time.monotonic(), time_is_over)
@@ -453,7 +453,7 @@ class LimitsOfAKeyTest(ModuleTest):
 
 
 def crc64(data):
-    """The checksum at the end of a DUMP (CRC-64-Jones), so that damage gets past it."""
+    """The checksum at the end of a DUMP (CRC-64-Jones), so that damaged values pass it."""
     crc = 0
     for byte in data:
         crc ^= byte

@@ -10,7 +10,7 @@ REQUESTS = 200
 
 
 class MonitorTest(ServerTest):
-    # Goal: who monitors sees what every thread executes, each client's commands in their order.
+    # Goal: a monitor sees the commands of every thread, each client's in their order.
     # Method: clients on all threads number their requests.
     def test_lines_of_all_threads_arrive(self):
         server = self.start("--threads", "2")
@@ -38,7 +38,7 @@ class MonitorTest(ServerTest):
 
     # Goal: a monitor that does not read costs bounded memory, and no other client's time. Method:
     # one with a small buffer, and a client that gives it far more to read than it may keep waiting.
-    def test_who_does_not_read_is_closed(self):
+    def test_a_monitor_that_does_not_read_is_closed(self):
         server = self.start("--threads", "1")
         monitor = self.connect(server, receive_buffer_bytes=4096)
         self.assertEqual(monitor.call("MONITOR"), "OK")
@@ -55,9 +55,9 @@ class MonitorTest(ServerTest):
         self.await_equal(lambda: self.info(client)["connected_clients"], 1)
         self.assertEqual(client.call("PING"), "PONG")
 
-    # Goal: a huge request is no reason to close who reads. Method: one whose words, quoted, are
+    # Goal: a huge request does not close a monitor that reads. Method: one whose words, quoted, are
     # more than may wait for a client.
-    def test_who_reads_is_not_closed_for_one_request(self):
+    def test_a_monitor_that_reads_is_not_closed_for_one_request(self):
         server = self.start("--threads", "1")
         monitor = self.connect(server)
         self.assertEqual(monitor.call("MONITOR"), "OK")

@@ -1,4 +1,4 @@
-"""State that survives: what a restart keeps, what a failing disk does, and what is refused."""
+"""State on disk: what a restart keeps, a disk that fails, and directories that are refused."""
 
 import os
 import resource
@@ -66,7 +66,7 @@ class PersistenceTest(ServerTest):
         self.assertEqual(self.remaining(client, "u"), 70)
         self.assertEqual(self.persistence(client)["unclean_restart"], "1")
 
-    def test_shutdown_nosave_leaves_what_the_last_save_left(self):
+    def test_shutdown_nosave_keeps_the_last_save(self):
         for how, remaining in (("NOSAVE", 70), ("SAVE", 40)):
             server = self.start_loaded("--snapshot-interval", "1h")
             client = self.connect(server)
@@ -186,7 +186,7 @@ class PersistenceTest(ServerTest):
         client = self.connect(self.restart(server, how=signal.SIGKILL))
         self.assertEqual(self.remaining(client, "u"), 80)
 
-    def test_always_refuses_what_it_cannot_save_and_denies_as_ever(self):
+    def test_always_refuses_unsaved_changes_and_still_denies(self):
         server = self.start_loaded("--durability", "always", "--snapshot-interval", "20ms")
         client = self.connect(server)
         one = f"1/{NEVER}"
@@ -208,7 +208,7 @@ class PersistenceTest(ServerTest):
         self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
         self.assertEqual(client.call("RL.ALLOW", "u", LIMIT)[0], 1)
 
-    def test_always_may_be_told_to_serve(self):
+    def test_always_can_be_set_to_serve_unsaved(self):
         server = self.start_loaded("--durability", "always", "--on-persist-error", "serve")
         client = self.connect(server)
         self.fill_disk(server)
@@ -218,7 +218,7 @@ class PersistenceTest(ServerTest):
         self.free_disk(server)
         self.await_equal(lambda: self.persistence(client)["persist_status"], "ok")
 
-    def test_always_may_be_told_later(self):
+    def test_always_can_be_set_later(self):
         server = self.start_loaded("--durability", "always", "--snapshot-interval", "20ms")
         client = self.connect(server)
         self.fill_disk(server)

@@ -41,13 +41,13 @@ class PolicyTest(ServerTest):
             with self.subTest(path):
                 self.assertRegex(self.refused("--policies", path), why)
 
-    def test_a_quoted_word_with_a_line_break_is_told_in_one_line(self):
+    def test_a_quoted_word_with_a_line_break_is_shown_on_one_line(self):
         path = self.write("policies.toml", '[policies]\n"a\\nb" = "1/s"\n')
         self.assertRegex(self.refused("--policies", path), r"policy name 'a\\nb' must be ")
 
     # Goal: both ways of reloading it do the same, and are in force on every thread. Method: many
     # connections, so that each thread has some, which have all used the policy before.
-    def test_it_is_read_anew(self):
+    def test_it_is_read_again(self):
         for how in ("SIGHUP", "RELOAD"):
             with self.subTest(how):
                 path = self.write("policies.toml", GOOD)
@@ -76,12 +76,12 @@ class PolicyTest(ServerTest):
         server.wait_for_log("received SIGHUP: the policies are unchanged: .*" + WHY)
         self.assertEqual(self.names(client), [b"free", b"internal"])
         self.assertEqual(client.call("RL.ALLOW", "k", "@free")[:2], [1, 3])
-        # As soon as it is right again, it counts.
+        # A corrected file is in force at once.
         self.write("policies.toml", OTHER)
         self.assertEqual(client.call("RL.POLICY", "RELOAD"), "OK")
         self.assertEqual(self.names(client), [b"free", b"internal", b"paid"])
 
-    # Goal: one start without the file takes no ban and no debt away.
+    # Goal: one start without the file loses no ban and no debt.
     def test_a_start_without_the_file_retires_its_policies(self):
         path = self.write("policies.toml", GOOD)
         data = ("--data-dir", os.path.join(self.directory, "data"))

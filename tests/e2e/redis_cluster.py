@@ -54,7 +54,7 @@ class Node:
         self.id = self.call("CLUSTER", "MYID").decode()
 
     def call(self, *words):
-        """The reply to a command of a connection of its own."""
+        """The reply to a command, sent on a new connection."""
         with Client(self.port) as client:
             return client.call(*words)
 
@@ -69,7 +69,7 @@ def await_true(probe, what):
 
 
 class Cluster:
-    """So many primaries that share the slots evenly, and replicas, the first of the first.
+    """A cluster of primaries that share the slots evenly, and replicas, the first of the first.
 
     A primary that is silent for `timeout_ms` is taken for dead.
     """
@@ -111,7 +111,7 @@ class Cluster:
             node.kill()
 
     def owner(self, slot):
-        """The primary that says that it has the slot."""
+        """The primary that claims the slot."""
         for node in self.nodes:
             if node.redis.process.poll() is None and node.call("ROLE")[0] == b"master":
                 reply = node.call("CLUSTER", "COUNTKEYSINSLOT", slot)
@@ -124,7 +124,7 @@ class Cluster:
         return None
 
     def move_slot(self, slot, source, target):
-        """Moves a slot and its keys, as redis-cli --cluster reshard does."""
+        """Moves a slot with its keys, as redis-cli --cluster reshard does."""
         assert target.call("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id) == "OK"
         assert source.call("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id) == "OK"
         while keys := source.call("CLUSTER", "GETKEYSINSLOT", slot, 100):
@@ -147,7 +147,7 @@ class Cluster:
 
 
 class ClusterClient:
-    """Sends a command to the node that has its key, wherever that is by now."""
+    """A client that sends each command to the node that has the command's key at that time."""
 
     def __init__(self, cluster):
         self.ports = [node.port for node in cluster.nodes]
@@ -160,7 +160,7 @@ class ClusterClient:
             client.close()
 
     def call(self, *words):
-        """The reply; of the key that stands behind the command's name."""
+        """The reply to a command whose first argument is its key."""
         slot = slot_of(words[1])
         port = self.port_of_slot.get(slot, self.ports[slot % len(self.ports)])
         asking = False

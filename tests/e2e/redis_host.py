@@ -1,4 +1,4 @@
-"""Debian's redis-server as a process of a test's own, alone or with weir's module in it.
+"""Debian's redis-server as a process of a test, with or without weir's module.
 
 Environment:
     WEIR_MODULE          path of weir.so; empty where it is not built
@@ -17,7 +17,7 @@ START_TRIES = 10
 
 
 class Redis:
-    """A server that keeps nothing, unless it is told to. Its port must be free."""
+    """A redis-server that saves nothing unless told to. Its port must be free."""
 
     def __init__(self, directory, *options, program="redis-server"):
         self.port = free_port()
@@ -50,7 +50,7 @@ class Redis:
 
 
 def start(make):
-    """What make() makes, once it listens."""
+    """The server from make(), once it listens."""
     for _ in range(START_TRIES):
         redis = make()
         if redis.listens:
@@ -60,14 +60,14 @@ def start(make):
 
 
 def start_redis(test, *options):
-    """One that listens, until the test ends."""
+    """A redis-server that listens until the test ends."""
     redis = start(lambda: Redis(test.directory, *options))
     test.addCleanup(redis.kill)
     return redis
 
 
 class RedisWithModule(Redis):
-    """One that has weir's module, loaded with these arguments."""
+    """A redis-server with weir's module, loaded with these arguments."""
 
     def __init__(self, directory, *options, arguments=()):
         program = os.environ.get("WEIR_REDIS_SERVER", "redis-server")
@@ -76,7 +76,7 @@ class RedisWithModule(Redis):
 
 
 def start_module(test, *arguments, options=()):
-    """The same with the module."""
+    """Like start_redis(), with the module."""
     redis = start(lambda: RedisWithModule(test.directory, *options, arguments=arguments))
     test.addCleanup(redis.kill)
     return redis

@@ -1,6 +1,6 @@
-"""Goal: a core dump of the server has no password in it, however it was said.
+"""Goal: a core dump of the server contains no password, whichever way it was sent or set.
 
-Method: all memory that the process may write is read, as a dump would; what clients have sent is
+Method: all writable memory of the process is read, as for a dump; other input of clients is
 found there as long as it is no secret, so that the search is known to find something.
 """
 
@@ -13,7 +13,7 @@ SHORT, LONG = "hunter2-x9", "correct-horse-battery-staple-1961"  # within a std:
 
 
 def memory(server):
-    """What the process may write: all but code and what lies in files."""
+    """The writable memory of the process, without code and mapped files."""
     regions = []
     with open(f"/proc/{server.pid}/maps", encoding="ascii") as maps:
         for line in maps:
@@ -34,9 +34,9 @@ def memory(server):
 @unittest.skipIf(sanitized(), "the sanitizers keep what is freed")
 class SecretsTest(ServerTest):
     def assert_nowhere(self, server, *secrets):
-        """Soon: an option is overwritten when the server has begun to listen.
+        """Waits until the secrets are gone: an option is overwritten once the server listens.
 
-        The end of a secret is looked for: the allocator writes over the beginning of what is freed.
+        The search is for the end of a secret: the allocator overwrites the beginning of a free block.
         """
         self.assertIn(b"weir", memory(server))
         for secret in secrets:

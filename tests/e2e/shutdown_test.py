@@ -17,7 +17,7 @@ class ShutdownTest(ServerTest):
         self.assertEqual(server.stop(how), 0)
         self.assertLess(time.monotonic() - begin, EXIT_SECONDS_MAX)
 
-    # Goal: what is answered at the end is a beginning of what was asked: no reply is lost between
+    # Goal: in the end the answered requests are a prefix of the sent ones: no reply is lost between
     # two others, and none is cut. Method: clients send numbered requests without pause, each from
     # one thread, and read from another, until the connection ends.
     def test_sigterm_under_load_answers_a_prefix(self):
@@ -72,7 +72,7 @@ class ShutdownTest(ServerTest):
                 self.assertEqual(idle.rest(), b"")
                 self.assertEqual(halfway.rest(), b"")
 
-    # Goal: those who manage processes may send SIGTERM as often as they like. Method: a client that
+    # Goal: a process manager may send SIGTERM any number of times. Method: a client that
     # has not taken its replies keeps the server from ending before the second one has come.
     def start_draining(self, how):
         server = self.launch("--port", "0")

@@ -1,4 +1,4 @@
-"""A terminal, for programs that are typed to."""
+"""A pseudo-terminal, for tests of interactive programs."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from weir_e2e import DEADLINE
 
 
 class Terminal:
-    """A program on a terminal of 200 columns: types, and sees what it shows."""
+    """A program on a terminal of 200 columns; the test types, and reads what is shown."""
 
     def __init__(self, command, environment, directory):
         self._terminal, program = pty.openpty()

@@ -1,4 +1,4 @@
-"""TLS as it is used: redis-cli --tls, mutual authentication, certificates that change."""
+"""TLS end to end: redis-cli --tls, mutual authentication, certificates that change."""
 
 import os
 import re
@@ -10,12 +10,12 @@ import unittest
 
 from weir_e2e import DEADLINE, Client, ServerTest, encode, free_port
 
-MAPPING_BYTES_MAX = 2**30  # of a server's memory that is searched
+MAPPING_BYTES_MAX = 2**30  # the most of a server's memory that is searched
 REFUSED = 1  # the exit status of redis-cli that cannot talk to its server
 
 
 class Authority:
-    """Signs certificates, with the program openssl."""
+    """A certificate authority, which uses the program openssl."""
 
     def __init__(self, directory, name):
         self._directory = directory
@@ -83,7 +83,7 @@ class TlsServerTest(ServerTest):
         return client
 
     def ping(self, server, *files, status=0):
-        """What redis-cli --tls says, with this certificate and key, or none."""
+        """The output of redis-cli --tls, with this certificate and key, or without."""
         words = ["redis-cli", "-p", str(server.tls_port), "--tls"]
         words += ["--cacert", self.authority.certificate]
         if files:
@@ -159,7 +159,7 @@ class TlsTest(TlsServerTest):
         listed = client.call("CLIENT", "LIST").decode()
         self.assertIn(f"laddr=127.0.0.1:{server.tls_port} ", listed)
 
-    def test_sigterm_answers_what_has_come(self):
+    def test_sigterm_answers_received_requests(self):
         server = self.start_tls("--threads", "1")
         client, other = self.connect_tls(server), self.connect_tls(server)
         count = 1000
@@ -182,7 +182,7 @@ class ReloadTest(TlsServerTest):
         self.assertNotEqual(self.shown_serial(server), before)
         self.assertEqual(connected.call("PING"), "PONG")
 
-    # All of it or nothing: the new key without its certificate changes nothing.
+    # A reload is all or nothing: the new key without its certificate changes nothing.
     def test_a_bad_reload_changes_nothing(self):
         server = self.start_tls()
         before = self.shown_serial(server)
@@ -217,7 +217,7 @@ class ReloadTest(TlsServerTest):
 
 
 class StartTest(TlsServerTest):
-    def test_what_is_missing_or_wrong_is_said(self):
+    def test_missing_or_wrong_files_are_named(self):
         port = free_port()
         options = self.tls_options(port)
         for given, said in (

@@ -35,7 +35,7 @@ def executed(client, queued):
 
 
 def exchange(client, requests):
-    """Sends them, and receives all replies, which are then there for client.reply()."""
+    """Sends the requests and receives all replies, for client.reply() to return."""
     sender = threading.Thread(target=client.send, args=(requests + encode("QUIT"),))
     sender.start()
     client.rest()
@@ -52,7 +52,7 @@ class TransactionTest(ServerTest):
     # so both answers of an EXEC are the same, and a look at both sees the same of both. The keys
     # hold half of the tokens that are asked for. Requests are sent in one piece and replies are
     # received as bytes, so that the server's threads meet, and not ours.
-    def test_nobody_comes_between(self):
+    def test_no_client_comes_between(self):
         count = scaled(1000)
         limit = f"{2 * count}/{NEVER}"
         server = self.start("--threads", "4")
@@ -87,7 +87,7 @@ class TransactionTest(ServerTest):
             self.assertEqual(of_a[3], of_b[3])
 
     # Goal: the same of commands about all keys. Method: others make keys all the time.
-    def test_nobody_comes_between_commands_about_all_keys(self):
+    def test_no_client_comes_between_commands_about_all_keys(self):
         rounds = scaled(200)
         server = self.start("--threads", "4")
         done = threading.Event()
@@ -133,7 +133,7 @@ class TransactionTest(ServerTest):
             self.assertEqual([replies[1][:2], replies[3][:2]], [[1, 6], [1, 8]])
             self.assertIsInstance(replies[5], Error)
 
-    # What is unknown when it is queued may be known when it is its turn.
+    # A policy that is unknown when a request is queued may exist when it runs.
     def test_an_error_in_the_middle_stops_nothing(self):
         client = self.connect(self.start())
         replies = self.execute(
@@ -183,7 +183,7 @@ class TransactionTest(ServerTest):
 
     # Goal: what was queued is done by EXEC and by nothing else. Method: each way to go without it;
     # what is queued would take a token and end the other connection.
-    def test_who_goes_before_exec_has_done_nothing(self):
+    def test_a_client_that_leaves_before_exec_has_done_nothing(self):
         def is_killed(client, other):
             other.call("CLIENT", "KILL", "ID", client.number)
             client.send(encode("EXEC"))
@@ -218,8 +218,8 @@ class TransactionTest(ServerTest):
                 self.await_equal(lambda: self.info(other)["connected_clients"], 1)
                 self.assertEqual(other.call("RL.PEEK", "k", f"5/{NEVER},cost=0")[1], 5)
 
-    # A transaction may kill who runs it: it is run to its end, once, and answered.
-    def test_who_kills_himself_in_exec(self):
+    # A transaction may kill its own client: it runs to its end, once, and is answered.
+    def test_a_client_kills_itself_in_exec(self):
         server = self.start()
         client, other = self.connect(server), self.connect(server)
         number = client.call("CLIENT", "ID")
@@ -233,9 +233,9 @@ class TransactionTest(ServerTest):
         self.assertEqual(client.rest(), b"")
         self.assertEqual(other.call("RL.PEEK", "k", f"5/{NEVER},cost=0")[1], 3)
 
-    # Goal: of all who have watched the same state one wins. Method: each reads, and takes one if
+    # Goal: of all clients that watch the same state one wins. Method: each reads, and takes one if
     # nothing has changed since; more are never taken than have won.
-    def test_one_of_those_who_watch_wins(self):
+    def test_one_of_several_watching_clients_wins(self):
         server = self.start("--threads", "4")
         limit = f"1000000/{NEVER}"
         won = []

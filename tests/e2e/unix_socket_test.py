@@ -38,7 +38,7 @@ class UnixSocketTest(ServerTest):
         self.start_unix("--unix-socket-perm=770")
         self.assertEqual(self.mode(), 0o770)
 
-    def test_it_goes_with_a_stop_and_a_killed_servers_is_taken_over(self):
+    def test_a_stop_removes_it_and_a_killed_servers_is_taken_over(self):
         server = self.start_unix()
         self.assertEqual(server.stop(), 0)
         self.assertFalse(os.path.exists(self.path))
@@ -49,7 +49,7 @@ class UnixSocketTest(ServerTest):
         self.start_unix()
         self.assertEqual(self.ask("PING"), "PONG\n")
 
-    def test_what_stands_in_the_way_is_said(self):
+    def test_an_obstacle_is_named(self):
         self.start_unix()
         file = os.path.join(self.directory, "letters")
         with open(file, "w", encoding="ascii"):

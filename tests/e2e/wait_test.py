@@ -25,13 +25,13 @@ class WaitTest(ServerTest):
         return client
 
     def waiting_id(self, other):
-        """Of the one connection that waits."""
+        """The id of the one connection that waits."""
         lines = other.call("CLIENT", "LIST").decode().splitlines()
         waiting = [line for line in lines if " cmd=rl.wait " in line]
         self.assertEqual(len(waiting), 1, lines)
         return int(re.match(r"id=(\d+) ", waiting[0]).group(1))
 
-    # Whether no more than the first token is taken.
+    # Whether only the first token is taken.
     def given_back(self, client):
         return client.call("RL.PEEK", "k", SLOW)[2] <= 50_000
 
@@ -47,7 +47,7 @@ class WaitTest(ServerTest):
         self.assertLessEqual(reset, 3000)
         self.assertLess(remaining, 10)
 
-    def test_what_is_pipelined_behind_a_wait_comes_after_it(self):
+    def test_requests_behind_a_wait_are_answered_after_it(self):
         server = self.start()
         client, other = self.connect(server), self.connect(server)
         wait = encode("RL.WAIT", "k", "10/s", "TIMEOUT", 9000)
@@ -78,7 +78,7 @@ class WaitTest(ServerTest):
             self.assertEqual(len(client.reply()), 10_000)
         sender.join()
 
-    def test_who_goes_while_waiting_gives_back(self):
+    def test_a_client_that_leaves_while_waiting_gives_back(self):
         for behind in (b"", encode("PING"), encode("RL.WAIT", "k", SLOW, "TIMEOUT", 60_000)):
             for leave in (Client.close, Client.reset, Client.half_close):
                 with self.subTest(behind=behind, leave=leave.__name__):
@@ -125,7 +125,7 @@ class WaitTest(ServerTest):
         self.assertEqual(client.call("PING"), "PONG")
         self.assertTrue(self.given_back(other))
 
-    # Goal: a stop does not wait for those who wait, gives back, and answers all that was received.
+    # Goal: a stop ends all waits, gives their tokens back, and answers all received requests.
     def test_sigterm_ends_all_waits(self):
         server = self.start()
         other = self.connect(server)

@@ -1,7 +1,7 @@
-"""Drives the real server with real clients: its process, redis-cli, raw sockets that read RESP.
+"""Runs the real server with real clients: its process, redis-cli, raw sockets that read RESP.
 
 Every test starts a server of its own, on a free port and in a temporary directory of its own, and
-waits, with a deadline and never for a time, for what it can see: a line of the log, a reply, the
+waits, with a deadline and never for a fixed time, for an event: a line of the log, a reply, the
 end of a stream or of a process. When the test ends the server has to end too, on SIGTERM, with
 status 0 and without a sanitizer's report.
 
@@ -49,13 +49,13 @@ def free_port():
 
 
 def client_environment(directory):
-    """None of the user's settings, and nothing written outside the directory."""
+    """An environment without the user's settings, in which programs write only to the directory."""
     others = {name: os.environ[name] for name in os.environ if not name.startswith("REDISCLI_")}
     return {**others, "HOME": directory, "LC_ALL": "C", "TERM": "xterm"}
 
 
 def run_all(*jobs):
-    """Runs each in a thread of its own; the first error of any is the caller's."""
+    """Runs each function in its own thread; raises the first error of any."""
     errors = []
 
     def guarded(job):
@@ -74,10 +74,10 @@ def run_all(*jobs):
 
 
 class Server:
-    """The server's process. Its log is read all the time, so that it never waits for us."""
+    """The server's process. Its log is read all the time, so the server never blocks on it."""
 
     def __init__(self, directory, options, descriptors_max=None, environment=None, starter=()):
-        """`starter`: the words of a program that becomes the one named behind them."""
+        """`starter`: the words of a program that executes the one named after them."""
 
         def limit_descriptors():
             limit = (descriptors_max, descriptors_max)
@@ -114,7 +114,7 @@ class Server:
 
     @property
     def port(self):
-        """Where it listens. Waits until it does."""
+        """The port of the server. Waits until the server listens."""
         return int(self.wait_for_log(r"listening on 127\.0\.0\.1:(\d+)").group(1))
 
     def log(self):
@@ -135,7 +135,7 @@ class Server:
             return found
 
     def wait(self):
-        """The exit status."""
+        """Waits for the end; returns the exit status."""
         try:
             return self.process.wait(DEADLINE)
         finally:
@@ -146,7 +146,7 @@ class Server:
         return self.wait()
 
     def pause(self):
-        """Stops it with SIGSTOP, and returns when it does nothing any more."""
+        """Stops the server with SIGSTOP, and returns when it is stopped."""
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.pid, os.WSTOPPED)
 
@@ -168,7 +168,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def unread_bytes(self, client):
-        """What the kernel holds of this server's replies to `client`."""
+        """The bytes of this server's replies to `client` that the kernel holds."""
         own, peer = (f":{port:04X}" for port in (self.port, client.socket.getsockname()[1]))
         with open("/proc/net/tcp", encoding="ascii") as sockets:
             rows = [line.split() for line in sockets]
@@ -263,7 +263,7 @@ class Client:
         raise AssertionError(f"not a reply: {line!r}")
 
     def rest(self):
-        """What comes until the server closes; a reset is an end too."""
+        """The bytes until the server closes; a reset counts as an end, too."""
         try:
             while self._receive():
                 pass
@@ -313,21 +313,21 @@ class ServerTest(unittest.TestCase):
         self.directory = directory.name
 
     def launch(self, *options, **settings):
-        """A server's process, that the test has to see the end of."""
+        """Starts a server; the test must wait for its end."""
         server = Server(self.directory, options, **settings)
         self.addCleanup(self._check_report, server)
         self.addCleanup(server.kill)
         return server
 
     def start(self, *options, **settings):
-        """A server that listens; when the test ends it has to end well."""
+        """Starts a server that listens; it must end cleanly when the test ends."""
         server = self.launch("--port", "0", *options, **settings)
-        server.port  # waits
+        server.port  # waits until it listens
         self.addCleanup(self._check_end, server)
         return server
 
     def refused(self, *options, status=1, **settings):
-        """The one line with which a server ends that does not start."""
+        """The only line of a server that refuses to start."""
         port = () if "--port" in options else ("--port", "0")
         server = self.launch(*port, *options, **settings)
         self.assertEqual(server.wait(), status)
@@ -337,7 +337,7 @@ class ServerTest(unittest.TestCase):
         return lines[0]
 
     def write(self, name, text):
-        """A file of the test's directory; returns its path."""
+        """Writes a file in the test's directory; returns its path."""
         path = os.path.join(self.directory, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -349,7 +349,7 @@ class ServerTest(unittest.TestCase):
         return client
 
     def info(self, client):
-        """The numbers of INFO."""
+        """The fields of INFO that are numbers."""
         lines = client.call("INFO").decode().split("\r\n")
         return {
             name: int(value)
@@ -358,13 +358,13 @@ class ServerTest(unittest.TestCase):
         }
 
     def await_equal(self, probe, wanted):
-        """Asks again and again until `probe()` is `wanted`."""
+        """Polls until `probe()` is `wanted`."""
         end = time.monotonic() + DEADLINE
         while (seen := probe()) != wanted:
             self.assertLess(time.monotonic(), end, f"still {seen!r}, not {wanted!r}")
 
     def run_client(self, *command, stdin=b"", status=0):
-        """Runs a client program to its end and gives back what it printed: (stdout, stderr)."""
+        """Runs a client program to its end; returns its output: (stdout, stderr)."""
         done = subprocess.run(
             command,
             cwd=self.directory,
@@ -380,7 +380,7 @@ class ServerTest(unittest.TestCase):
         return stdout, stderr
 
     def redis_cli(self, server, *words, stdin=b"", status=0):
-        """What redis-cli prints, formatted as on a terminal."""
+        """The output of redis-cli, formatted as on a terminal."""
         stdout, _ = self.run_client(
             "redis-cli", "-p", str(server.port), "--no-raw", *words, stdin=stdin, status=status
         )
