@@ -176,7 +176,7 @@ TEST_F(RlWaitTest, WaitersAreCounted) {
   EXPECT_THAT(other_.Run("INFO"), HasSubstr("\r\nblocked_clients:0\r\n"));
 }
 
-// --- Who leaves ---------------------------------------------------------------------------------
+// --- Clients that leave -------------------------------------------------------------------------
 
 TEST_F(RlWaitTest, AClientThatLeavesGivesBack) {
   client_.Run("RL.ALLOW k 10/s COST 10");

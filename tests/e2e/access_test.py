@@ -186,7 +186,7 @@ class AccessTest(ServerTest):
             self.assertEqual(app.call("PING"), "PONG")
         self.assertLess(time.monotonic() - begin, 30)
 
-    # Goal: strangers can send what AUTH and HELLO need, and no more, whatever form it has. Method:
+    # Goal: before AUTH a client can send as much as AUTH and HELLO need, in any form. Method:
     # just within and just over each cap; what is refused is all right for a user.
     def test_caps_before_auth(self):
         server = self.start_with_users()
@@ -282,7 +282,7 @@ class AccessTest(ServerTest):
         self.assertEqual(users["app"].call("AUTH", "app", PASSWORDS["app"]), "OK")
         self.assertEqual(users["app"].call("PING"), "PONG")
 
-    # A file may let strangers in, as `default`, and shut them out again.
+    # A file may let clients in without AUTH, as `default`, and shut them out again.
     def test_strangers_are_default(self):
         server = self.start_with_users()
         ops, stranger = self.login(server, "ops"), self.connect(server)

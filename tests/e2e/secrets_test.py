@@ -36,7 +36,7 @@ class SecretsTest(ServerTest):
     def assert_nowhere(self, server, *secrets):
         """Waits until the secrets are gone: an option is overwritten once the server listens.
 
-        The search is for the end of a secret: the allocator overwrites the beginning of a free block.
+        The search is for the end of a secret: the allocator overwrites the beginning of blocks.
         """
         self.assertIn(b"weir", memory(server))
         for secret in secrets:

@@ -1,4 +1,4 @@
-"""How the server starts, refuses to start, and ends."""
+"""Starts, refusals to start, and ends of the server."""
 
 import os
 import signal
