@@ -27,6 +27,11 @@ constexpr std::array kBannedPhrases = {
     BannedPhrase{"is no more", "no longer exists, is gone"},
     BannedPhrase{"are no more", "no longer exist, are gone"},
     BannedPhrase{"that there is not", "missing, unknown"},
+    BannedPhrase{"who comes", "a client that connects"},
+    BannedPhrase{"who leaves", "a client that disconnects"},
+    BannedPhrase{"who goes", "a client that disconnects"},
+    BannedPhrase{"in the midst", "in the middle"},
+    BannedPhrase{"none more", "no more"},
     BannedPhrase{"he", "they, or the client: it"},
     BannedPhrase{"his", "their, or the client's: its"},
     BannedPhrase{"him", "them, or the client: it"},
@@ -102,11 +107,13 @@ Findings BannedPhrases(const SourceFile& file) {
   return findings;
 }
 
-Findings HeaderOpening(const SourceFile& file) {
-  if (!IsHeader(file) || file.lines.empty()) return {};
+Findings Opening(const SourceFile& file) {
+  const bool is_test = file.path.starts_with("tests/");
+  if (!(IsHeader(file) || is_test) || file.lines.empty()) return {};
   for (const std::string_view word : {"What", "Who", "Whom", "Whoever", "Of"}) {
-    if (file.lines.front().starts_with("// " + std::string(word) + " ")) {
-      return {{file.path, 1, "a header's first sentence begins with a noun or a verb"}};
+    for (const std::string_view mark : {"// ", "\"\"\""}) {
+      if (!file.lines.front().starts_with(std::string(mark) + std::string(word) + " ")) continue;
+      return {{file.path, 1, "a file's first sentence begins with a noun or a verb"}};
     }
   }
   return {};

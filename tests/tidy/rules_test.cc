@@ -100,11 +100,13 @@ TEST(TidyRulesTest, PhrasesAreBannedInProse) {
               ElementsAre(1));
 }
 
-TEST(TidyRulesTest, HeadersOpenWithANounOrAVerb) {
-  EXPECT_THAT(Lines(HeaderOpening, "core/x.h", "// What it is.\n"), ElementsAre(1));
-  EXPECT_THAT(Lines(HeaderOpening, "core/x.h", "// Whatever.\n"), IsEmpty());
-  EXPECT_THAT(Lines(HeaderOpening, "core/x.h", "// The limit.\n// What\n"), IsEmpty());
-  EXPECT_THAT(Lines(HeaderOpening, "core/x.cc", "// What it is.\n"), IsEmpty());
+TEST(TidyRulesTest, FilesOpenWithANounOrAVerb) {
+  EXPECT_THAT(Lines(Opening, "core/x.h", "// What it is.\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(Opening, "core/x.h", "// Whatever.\n"), IsEmpty());
+  EXPECT_THAT(Lines(Opening, "core/x.h", "// The limit.\n// What\n"), IsEmpty());
+  EXPECT_THAT(Lines(Opening, "core/x.cc", "// What it is.\n"), IsEmpty());
+  EXPECT_THAT(Lines(Opening, "tests/core/x.cc", "// Of it.\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(Opening, "tests/e2e/x.py", "\"\"\"What it is.\"\"\"\n"), ElementsAre(1));
 }
 
 TEST(TidyRulesTest, AsioAndRocksDbHaveOneHome) {

@@ -36,7 +36,7 @@ TEST(TidyTest, NoBannedWordIsUsed) { ExpectKept(BannedWords); }
 
 TEST(TidyTest, NoBannedPhraseIsUsed) { ExpectKept(BannedPhrases); }
 
-TEST(TidyTest, HeadersBeginWithANounOrAVerb) { ExpectKept(HeaderOpening); }
+TEST(TidyTest, FilesBeginWithANounOrAVerb) { ExpectKept(Opening); }
 
 TEST(TidyTest, NothingIsLeftOver) { ExpectKept(Leftovers); }
 
