@@ -16,7 +16,7 @@ inline std::size_t HeapBytes(const std::string& text) {
 
 template <typename T>
 std::size_t HeapBytes(const std::vector<T>& elements) noexcept {
-  return elements.capacity() * sizeof(T);
+  return elements.capacity() * sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may point
 }
 
 template <typename T, std::size_t kInlined>

@@ -18,8 +18,8 @@ using Words = std::span<std::string_view>;
 void Redact(Words words) { std::ranges::fill(words, kRedacted); }
 
 // All words behind the first that is one of these: who knows which of them a typo has moved.
-template <std::size_t N>
-void RedactBehind(const std::array<std::string_view, N>& names, Words words) {
+template <std::size_t kNames>
+void RedactBehind(const std::array<std::string_view, kNames>& names, Words words) {
   const auto is_one = [&](std::string_view word) {
     return std::ranges::any_of(names,
                                [&](std::string_view name) { return EqualsIgnoreCase(name, word); });

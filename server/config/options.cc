@@ -281,7 +281,7 @@ absl::Status CheckGivenOnce(std::string_view text) {
 absl::Status ReadOptionsFile(const std::string& path, Options& options) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  const absl::Status applied = ApplyOptionsFile(*text, options);
+  absl::Status applied = ApplyOptionsFile(*text, options);
   if (applied.ok()) return applied;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", applied.message()));
 }
@@ -301,8 +301,9 @@ Options DefaultOptions() {
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options) {
   const auto set = [&](auto field) {
     auto value = Parse(spec, text, field);
-    if (value) options.*field = *std::move(value);
-    return value.has_value();
+    if (!value) return false;
+    options.*field = *std::move(value);
+    return true;
   };
   if (std::visit(set, spec.field)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),

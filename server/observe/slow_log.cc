@@ -45,10 +45,10 @@ std::vector<SlowLog::Entry> SlowLog::Latest(std::size_t count, std::size_t bytes
   std::vector<Entry> latest;
   std::size_t bytes = 0;
   MutexLock lock(mutex_);
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+  for (std::size_t i = entries_.size(); i > 0; --i) {
     if (latest.size() >= count || bytes >= bytes_max) break;
-    bytes += ReplyBytesOf(*entry);
-    latest.push_back(*entry);
+    bytes += ReplyBytesOf(entries_[i - 1]);
+    latest.push_back(entries_[i - 1]);
   }
   return latest;
 }
