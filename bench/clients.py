@@ -1,16 +1,16 @@
-"""What clients cost that are many, slow, greedy or hostile, and what the others notice of them.
+"""The cost of many, slow, greedy or hostile clients, and what other clients notice of them.
 
     clients.py [SECTION ...] [--server PATH]          or: ./dev bench clients [SECTION ...]
 
     idle       10,000 connections that send nothing; load beside them
     slow       1,000 connections that send a byte every 5 s; load beside them
-    hostile    200 clients that make the server keep what they can (hostile_clients.py)
-    fair       a client of a million pipelined requests; beside it one that sends a PING every 10 ms
-    limits     a user of a million distinct limits, on one key and on many, and looks at keys that
-               have many; beside it the same PINGs
+    hostile    200 clients that make the server hold as much memory as they can (hostile_clients.py)
+    fair       one client pipelines a million requests, another one sends a PING every 10 ms
+    limits     one user uses a million distinct limits, on one key and on many, and asks about keys
+               that have many; another one sends the same PINGs
 
 Load is RL.ALLOW from 50 connections over a million keys, at pipeline 1 and 64, in turn with and
-without the others; medians of RUNS. How the server is run and measured: subject.py.
+without the other clients. Figures are medians of RUNS. subject.py runs and measures the server.
 """
 
 import itertools
@@ -30,7 +30,7 @@ import subject
 from resp import Client, encode
 
 RUNS = 5
-LIMIT = "1M/3285d"  # no bucket is full again meanwhile
+LIMIT = "1M/3285d"  # no bucket becomes full again during a run
 
 IDLE_CLIENTS = 10_000
 SLOW_CLIENTS = 1_000
@@ -49,13 +49,13 @@ LIMITS_PER_REQUEST = 50
 def connected(server):
     client = socket.create_connection(("127.0.0.1", server.port))
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # It ends with RST, and its port is free at once.
+    # Ends the connection with RST, so that its port is free at once.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return client
 
 
 class IdleClients:
-    """Connections that are served once and then say nothing more."""
+    """Connections that send one request and then nothing more."""
 
     def __init__(self, server):
         self.clients = [connected(server) for _ in range(IDLE_CLIENTS)]
@@ -72,7 +72,7 @@ class IdleClients:
 
 
 class SlowClients:
-    """Connections that send a byte of a request now and then, and come again when closed."""
+    """Connections that send a byte of a request every SLOW_INTERVAL, and reconnect when closed."""
 
     def __init__(self, server):
         self.closed = 0
@@ -108,7 +108,7 @@ class SlowClients:
             client.close()
 
     def report(self):
-        return f"{SLOW_CLIENTS:,} slow connections, of which {self.closed:,} were closed meanwhile"
+        return f"{SLOW_CLIENTS:,} slow connections, {self.closed:,} of them closed by the server"
 
 
 def beside(path, crowd):
@@ -151,7 +151,7 @@ def load(server, pipeline):
 
 
 def rush(server, requests):
-    """Sends an iterable's chunks of requests as fast as they are taken, and reads the replies."""
+    """Sends chunks of requests as fast as the server takes them, and reads the replies."""
     chunks = itertools.chain(requests, [encode("ECHO", "the end")])
     unsent, tail = memoryview(next(chunks)), b""
     with connected(server) as client:
@@ -169,19 +169,19 @@ def rush(server, requests):
 
 
 def rush_beside(server, requests):
-    """Rushes in a process of its own, which leaves the core to the PINGs that it shares it with."""
+    """Runs rush() at low priority, so that the PINGs, which share its core, come first."""
     os.nice(19)
     rush(server, requests)
 
 
 def flood(server):
-    """Rushes FLOOD_REQUESTS over FLOOD_KEYS."""
+    """Sends FLOOD_REQUESTS over FLOOD_KEYS as rush_beside() does."""
     requests = b"".join(encode("RL.ALLOW", f"key:{i}", LIMIT) for i in range(FLOOD_KEYS))
     rush_beside(server, itertools.repeat(requests, FLOOD_REQUESTS // FLOOD_KEYS))
 
 
 def pings(server, go_on):
-    """Sends a PING every PING_INTERVAL; how long each took, in milliseconds."""
+    """Sends a PING every PING_INTERVAL. Returns the latency of each, in milliseconds."""
     latencies = []
     with connected(server) as client:
         due = time.perf_counter()
@@ -224,7 +224,7 @@ def fair(path):
 
 
 def limit_floods():
-    """Each flood's name, and its requests: three times a million limits, then looks."""
+    """Yields the name and the requests of each flood: three of a million limits, then of looks."""
     limits = [f"{i + 1}/3000d" for i in range(FLOOD_LIMITS)]
     firsts = range(0, FLOOD_LIMITS, LIMITS_PER_REQUEST)
     groups = [limits[first : first + LIMITS_PER_REQUEST] for first in firsts]

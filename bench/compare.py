@@ -1,18 +1,18 @@
-"""What a decision costs, beside what Redis costs, in one run.
+"""The cost of a decision in weir and in Redis, measured in one run.
 
     compare.py [ROW ...] [OPTION ...]          or: ./dev bench compare [ROW ...] [OPTION ...]
 
-    --runs N              measure each row so often, and show the medians (5)
-    --requests N          so many a run at pipeline 64; half at 16, a tenth at 1 (3,000,000)
-    --server PATH         the weir (build/release/weir-server)
-    --redis-module PATH   another row: redis-cell, in Redis
-    --peer-server PATH    more rows: another server with Redis's options and commands, as Valkey
-    --results DIRECTORY   where the page of the day gets the tables added (bench/results)
+    --runs N              runs of each row; the tables show their medians (5)
+    --requests N          requests of a run at pipeline 64; half at 16, a tenth at 1 (3,000,000)
+    --server PATH         weir-server (build/release/weir-server)
+    --redis-module PATH   redis-cell: adds a row for it
+    --peer-server PATH    a server with Redis's options and commands, such as Valkey: adds its rows
+    --results DIRECTORY   the folder of the page of the day, which gets the tables (bench/results)
 
-Without a ROW all of compare_rows.py are measured. Each has a server of its own, with all its keys;
-redis-benchmark sends it requests for a million keys from 50 connections. The rows take turns, at
-one pipeline after the other, and all of that so often as there are runs. Then the system calls are
-counted, in runs of their own. How a server is run and measured: subject.py.
+Without a ROW, all rows of compare_rows.py are measured. Each row has its own server, which holds
+all keys at the start; redis-benchmark sends requests for a million keys from 50 connections. A run
+measures all rows at each pipeline in turn. Then the system calls are counted in separate runs.
+subject.py runs and measures the servers.
 """
 
 import argparse
@@ -27,8 +27,8 @@ import subject
 import system_calls
 
 CONNECTIONS = 50
-PIPELINES = {1: 0.1, 16: 0.5, 64: 1.0}  # and the share of the requests
-COUNTED = 0.1  # the share of those whose system calls are counted
+PIPELINES = {1: 0.1, 16: 0.5, 64: 1.0}  # each with its share of the requests
+COUNTED = 0.1  # the share of these whose system calls are counted
 FILLED_AT_ONCE = 1_000
 
 
@@ -41,7 +41,7 @@ def with_key(request, key):
 
 
 def check(row, server):
-    """Ends the program unless a key is answered as the row says."""
+    """Ends the program unless the reply for a key is as the row says."""
     request = with_key(row.request, 0)
     with resp.Client(server.port) as client:
         reply = client.ask(*request)
@@ -51,7 +51,7 @@ def check(row, server):
 
 
 def fill(row, server):
-    """Makes all keys, and reads every reply."""
+    """Creates all keys, and reads every reply."""
     request = row.fill or row.request
     with resp.Client(server.port) as client:
         if row.script:
@@ -82,7 +82,7 @@ class Comparison:
         }
 
     def _spent(self):
-        """CPU seconds, and those in which a server was ready to run and others had its core."""
+        """CPU seconds of the servers, and the seconds in which they waited for their core."""
         servers = self._servers.values()
         return (
             sum(server.cpu_seconds() for server in servers),
@@ -90,7 +90,7 @@ class Comparison:
         )
 
     def loads(self):
-        """(row, pipeline) -> the medians of its runs; and the seconds spent on all, and waited."""
+        """Returns (row, pipeline) -> medians of runs, and the CPU seconds used and waited for."""
         before = self._spent()
         measured = {turn: [] for turn in itertools.product(self._rows, PIPELINES)}
         for run, pipeline in itertools.product(range(self._runs), PIPELINES):
@@ -102,7 +102,7 @@ class Comparison:
         return medians, [after - then for after, then in zip(self._spent(), before)]
 
     def system_calls(self):
-        """(row, pipeline) -> those of the server for a request; and how they were counted."""
+        """Returns (row, pipeline) -> system calls per request, and how they were counted."""
         server = next(iter(self._servers.values()))
         ping = server.benchmark(requests=1, connections=1, pipeline=1, command=["PING"])
         count = system_calls.way(server.process.pid, ping)
@@ -120,7 +120,7 @@ class Comparison:
 
 
 def compared(rows, runs, requests):
-    """Measures all of it: what a page is made of."""
+    """Measures all figures of a page."""
     with contextlib.ExitStack() as running:
         servers = {}
         for name, row in rows.items():

@@ -1,4 +1,4 @@
-"""What compare.py has measured, as a section of the page of the day."""
+"""The figures of compare.py as a section of the page of the day."""
 
 import os
 import platform
@@ -15,15 +15,15 @@ TITLES += ["x INCR", "syscalls/req"]
 
 
 class Figures(NamedTuple):
-    titles: dict  # of the rows
+    titles: dict  # row -> title
     loads: dict  # (row, pipeline) -> subject.Load
-    cpu_seconds: float  # of all servers together
-    waited_seconds: float  # for others on their core
-    system_calls: dict  # (row, pipeline) -> those for a request
-    counted: str  # how these were
+    cpu_seconds: float  # CPU of all servers together
+    waited_seconds: float  # for which servers waited for their core
+    system_calls: dict  # (row, pipeline) -> system calls per request
+    counted: str  # how the system calls were counted
 
     def ratio(self, name, base, pipeline):
-        """How many times the CPU of `base`; None if one of them was not measured."""
+        """The CPU of a row divided by that of `base`; None if one of them was not measured."""
         row, other = self.loads.get((name, pipeline)), self.loads.get((base, pipeline))
         if not row or not other or not other.cpu_seconds:
             return None
@@ -90,7 +90,7 @@ def section(figures, runs, requests):
         "```",
     ]
     if met := list(targets(figures)):
-        lines += ["", "What is aimed at, as ratios of CPU:", "", "```", *met, "```"]
+        lines += ["", "Targets, as ratios of CPU:", "", "```", *met, "```"]
     return "\n".join(lines) + "\n"
 
 

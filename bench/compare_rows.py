@@ -1,7 +1,7 @@
-"""What compare.py measures, each on a server of its own, and the ratios that are aimed at.
+"""The rows of compare.py, each with its server, and the targets for their ratios.
 
-Each request that takes tokens takes one of a million, of which none is back while it is measured.
-The keys are there before, all of them.
+A request that is admitted takes one of a million tokens, and none is refilled during the run. All
+keys exist before the run.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ SCRIPTS = os.path.dirname(__file__)
 
 class Row(NamedTuple):
     title: str
-    server: list  # its command
+    server: list  # the server's command
     request: list
-    first: object  # what the reply begins with, or is; None: anything but an error
-    fill: list = []  # what makes a key, if not the request
-    script: str = ""  # that the server has to know
-    share: float = 1.0  # of the requests that the others get
+    first: object  # the reply, or its first element; None: anything but an error
+    fill: list = []  # the request that creates a key, if it is another one
+    script: str = ""  # a Lua script to load into the server
+    share: float = 1.0  # of the number of requests that other rows get
 
 
 class Target(NamedTuple):
-    """At this pipeline `row` costs at most so many times the CPU of `base`."""
+    """A target: at this pipeline, `row` costs at most `ratio_max` times the CPU of `base`."""
 
     row: str
     base: str
@@ -40,7 +40,7 @@ class Target(NamedTuple):
     ratio_max: float
 
 
-BASE = "redis-incr"  # what every row is compared with
+BASE = "redis-incr"  # the row that every other one is compared with
 
 TARGETS = [
     Target("allow", BASE, 64, 0.45),
@@ -54,7 +54,7 @@ TARGETS = [
 
 
 def _lua(name, server, title, file, counts, keys=(KEY,)):
-    """A script's row: a limit of each of so many tokens, on one key or on one key each."""
+    """The row of a script: one limit for each of `counts`, all on one key or each on its own."""
     with open(os.path.join(SCRIPTS, file), encoding="ascii") as source:
         script = source.read()
     words = ["EVALSHA", hashlib.sha1(script.encode()).hexdigest(), str(len(keys)), *keys]
@@ -64,7 +64,7 @@ def _lua(name, server, title, file, counts, keys=(KEY,)):
 
 
 def redis(name, title, server):
-    """Those of a Redis, or of a server that speaks as it does."""
+    """The rows of Redis, or of a server with the same commands."""
     return {
         f"{name}-ping": Row(f"{title} PING", server, ["PING"], "PONG"),
         f"{name}-get": Row(f"{title} GET", server, ["GET", KEY], "1", fill=["SET", KEY, "1"]),

@@ -1,14 +1,14 @@
-"""What durability costs a running server, beside Redis, in one run.
+"""The cost of durability in a running server, and in Redis, measured in one run.
 
     durability.py [SERVER]          or: ./dev bench durability
 
-Two tables, each the median of RUNS runs that alternate between the rows:
+Two tables, each of the medians of RUNS runs; the rows take turns:
 
     snapshots    RL.ALLOW at pipeline 64 over a million keys, with and without saving every second
     always       50 connections without pipelining: RL.ALLOW with --durability always, INCR with
                  Redis's `appendfsync always`
 
-How the server is run and measured: subject.py.
+subject.py runs and measures the servers.
 """
 
 import sys
@@ -25,7 +25,7 @@ def weir(*options):
 
 
 def table(title, rows, load):
-    """rows: name -> (command of the server, command to send)."""
+    """Prints a table. rows: name -> (command of the server, command to send)."""
     results = {name: [] for name in rows}
     for _ in range(RUNS):
         for name, (command, request) in rows.items():

@@ -1,12 +1,13 @@
--- What a rate limiter inside Redis costs: GCRA for one limit on one key, in floating point.
+-- A rate limiter inside Redis, to measure its cost: GCRA for one limit on one key, in floating
+-- point.
 --
 --     EVALSHA sha 1 key burst count period-us cost
 --     -> {allowed 0|1, remaining, retry after ms, reset after ms}
 --
--- The key's value is the limit's theoretical arrival time (TAT), when the bucket is full again, in
--- microseconds of the server's clock. It expires then, as a full bucket is the same as none. `cost`
--- tokens move it as many emission intervals, period / count, later. It may not come to lie more
--- than burst intervals from now; where it would, nothing is written.
+-- The key's value is the theoretical arrival time (TAT), at which the bucket is full again, in
+-- microseconds of the server's clock. The key expires then, as a full bucket is the same as none.
+-- A request moves the TAT `cost` emission intervals (period / count) later. If it would then lie
+-- more than `burst` intervals from now, the request is denied and nothing is written.
 local clock = redis.call('TIME')
 local now = clock[1] * 1e6 + clock[2]
 local interval = ARGV[3] / ARGV[2]

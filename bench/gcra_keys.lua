@@ -1,11 +1,11 @@
--- What a rate limiter inside Redis costs that asks one limit of each of several keys: GCRA as in
--- gcra.lua, all or nothing. A GET and a SET for each key.
+-- A rate limiter inside Redis, to measure its cost: GCRA as in gcra.lua for one limit on each of
+-- several keys, all or nothing. One GET and one SET per key.
 --
 --     EVALSHA sha n key ... (burst count period-us cost) n times
 --     -> {allowed 0|1, fewest remaining, longest retry after ms, longest reset after ms, limit}
 --
--- All are decided before anything is written. The limit that decided, counted from 0, is the one
--- that denies for longest, or else the one that has the fewest tokens left.
+-- All limits are decided before anything is written. `limit`, counted from 0, is the one that
+-- denies for longest, or, if all admit, the one with the fewest tokens left.
 local clock = redis.call('TIME')
 local now = clock[1] * 1e6 + clock[2]
 

@@ -1,11 +1,11 @@
--- What a rate limiter inside Redis costs that asks three limits of one key: GCRA as in gcra.lua,
--- all or nothing. The cheapest form that Lua has: one GET, one SET, three doubles in the value.
+-- A rate limiter inside Redis, to measure its cost: GCRA as in gcra.lua for three limits on one
+-- key, all or nothing. The cheapest form in Lua: one GET, one SET, three doubles in the value.
 --
 --     EVALSHA sha 1 key (burst count period-us cost) three times
 --     -> {allowed 0|1, fewest remaining, longest retry after ms, longest reset after ms, limit}
 --
--- All three are decided before anything is written. The limit that decided, counted from 0, is the
--- one that denies for longest, or else the one that has the fewest tokens left.
+-- All three are decided before anything is written. `limit`, counted from 0, is the one that denies
+-- for longest, or, if all admit, the one with the fewest tokens left.
 local clock = redis.call('TIME')
 local now = clock[1] * 1e6 + clock[2]
 local stored = redis.call('GET', KEYS[1])

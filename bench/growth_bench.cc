@@ -1,20 +1,24 @@
-// What ten million buckets cost: memory, the longest insert on the way, how soon it is all given
-// back, and what becomes of them where --max-memory is less than they need.
+// The cost of ten million buckets: memory, the longest insert, the time until the memory is given
+// back, and the effect of a --max-memory that is too small for them.
 //
 //     growth_bench [KEYS [PART]]
 //
-// KEYS are 10,000,000 if not said. The server is ../weir-server beside this file.
+// KEYS is 10,000,000 by default. The server is ../weir-server, seen from this program.
 //
-// Three parts: insert, sweep and flood, all of them if none is said. The first inserts KEYS new
-// keys into a Limiter, three times, each in a process of its own, the last time with keys of 200
-// bytes, and reports the longest single decision, and the most memory a bucket from the first
-// million on. A machine that others use stops a thread now and then, so a second thread spins
-// beside it and reports its own longest pause in the same run: what an idle thread suffers too is
-// not the table's doing. The second part starts the real server, sends it KEYS pipelined RL.ALLOW,
-// reads its resident memory from /proc, and then polls until the buckets, full again after kPeriod,
-// are swept and the memory is back. The third sends as many keys to servers with --max-memory,
-// without and with a data directory, that hold a thousand exhausted buckets: it reports the most
-// resident memory, and how many of the thousand are still denied.
+// PART is one of three; by default all are run:
+//
+//     insert   Inserts KEYS new keys into a Limiter, three times, each in its own process, the last
+//              time with keys of 200 bytes. Reports the longest single decision, and the most
+//              memory per bucket from the first million on. On a busy machine any thread is stopped
+//              now and then, so a second thread spins and reports its longest pause in the same
+//              run: a decision that took no longer is not the table's fault.
+//     sweep    Starts the real server, sends it KEYS pipelined RL.ALLOW, reads its resident memory
+//              from /proc, and polls until the buckets, full again after kPeriod, are swept and the
+//              memory is given back.
+//     flood    Sends KEYS keys to servers with --max-memory, without and with a data directory,
+//     that
+//              hold a thousand exhausted buckets. Reports the most resident memory, and how many of
+//              the thousand are still denied.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -50,7 +54,7 @@ using std::chrono::steady_clock;
 using Millis = duration<double, std::milli>;
 
 constexpr int kRuns = 3;
-// From the first so many buckets on their memory is looked at, every so many, and at the end.
+// Memory is measured at kSampledFrom buckets, then every kSampledEvery buckets, and at the end.
 constexpr std::int64_t kSampledFrom = 1'000'000;
 constexpr std::int64_t kSampledEvery = 100'000;
 constexpr std::size_t kLongKeyBytes = 200;
@@ -66,7 +70,7 @@ std::int64_t ResidentBytes(pid_t process) {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// The longest time between two readings of the clock, while `running`.
+// Reads the clock in a loop while `running`. Returns the longest time between two readings.
 Millis LongestPause(const std::atomic<bool>& running) {
   Millis longest{0};
   auto last = steady_clock::now();
@@ -78,7 +82,7 @@ Millis LongestPause(const std::atomic<bool>& running) {
   return longest;
 }
 
-// Of the memory a bucket, which is most just after the table has grown.
+// The most memory per bucket, and the number of buckets then; it peaks just after the table grows.
 struct Largest {
   double bytes = 0;
   std::int64_t buckets = 0;
@@ -131,7 +135,7 @@ void InsertKeys(std::int64_t keys, std::size_t key_bytes) {
       largest.bytes, static_cast<long long>(largest.buckets));
 }
 
-// The real server on a free port, until it goes.
+// The real server on a free port; the destructor ends it.
 class Server {
  public:
   explicit Server(const std::string& path, const std::vector<std::string>& options = {}) {
@@ -171,7 +175,7 @@ class Server {
   }
 
  private:
-  // The log's descriptor stays open, so that the server can go on writing to it.
+  // Leaves the descriptor of the log open, so that the server can continue to write to it.
   void ReadPort(int log) {
     std::string text;
     const std::string mark = "listening on 127.0.0.1:";
@@ -236,7 +240,7 @@ std::int64_t Dbsize(int connection) {
   return std::stoll(ReadLine(connection).substr(1));
 }
 
-// Of one key after the other: how many are allowed so much.
+// Asks for `limit_and_cost` on each of the kExhausted keys. Returns how many are allowed.
 int CountAllowed(int connection, const std::string& limit_and_cost) {
   int allowed = 0;
   for (int i = 0; i < kExhausted; ++i) {
@@ -248,7 +252,7 @@ int CountAllowed(int connection, const std::string& limit_and_cost) {
   return allowed;
 }
 
-// The most that it ever was, in MB.
+// The peak of the resident memory of a process, in MB.
 double PeakMegabytes(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   std::string word;
@@ -275,7 +279,7 @@ void FillServer(const std::string& path, std::int64_t keys) {
       static_cast<double>(empty) / 1e6, static_cast<double>(filled) / 1e6,
       static_cast<double>(filled - empty) / static_cast<double>(buckets));
 
-  const auto full = loaded + kPeriod;  // the last bucket is full then
+  const auto full = loaded + kPeriod;  // the time at which the last bucket is full
   std::this_thread::sleep_until(full);
   const auto poll = std::chrono::milliseconds(100);
   while (Dbsize(connection) > 0) std::this_thread::sleep_for(poll);
@@ -300,7 +304,7 @@ void FloodServer(const std::string& path, std::int64_t keys, const std::string& 
   const int connection = server.Connect();
   do {
     SendAll(connection, "DBSIZE\r\n");
-  } while (ReadLine(connection).front() == '-');  // it is loading
+  } while (ReadLine(connection).front() == '-');  // while the server loads its state
   const int exhausted = CountAllowed(connection, "100/h COST 100");
   const auto begin = steady_clock::now();
   Load(server, keys, "100/h");

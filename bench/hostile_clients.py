@@ -1,9 +1,9 @@
-"""Clients that make a server keep as much as they can, and what it keeps.
+"""Clients that make a server hold as much memory as they can, and how much it holds.
 
-Each kind is tried on a server of its own, with CLIENTS of it at once, before AUTH and after it:
-what they send is sent until the server takes no more, and nothing is read. The table says by how
-much the server's resident memory had grown at its peak, how much of that is left when they have
-gone, and what waited in the kernel's buffers for the server or its clients to read it.
+Each kind of client is tried on its own server, CLIENTS of them at once, before AUTH or after it.
+They send until the server accepts no more, and read nothing. The table shows how much the server's
+resident memory grew at its peak, how much of that is left after they have gone, and how many bytes
+the kernel's buffers held for the server or its clients to read.
 """
 
 import select
@@ -15,21 +15,21 @@ from resp import encode
 
 CLIENTS = 200
 PASSWORD = "secret"
-# A socket that takes nothing for so long is one that the server does not read, in seconds.
+# Seconds after which a socket that accepts no bytes counts as one that the server does not read.
 STALL = 1.0
-RECEIVE_BUFFER_BYTES = 4096  # the client's: what the server writes stays on its side
+RECEIVE_BUFFER_BYTES = 4096  # of the client, so that replies stay on the server's side
 BIG = "x" * 65_536
 
 
 def forever(*words):
-    """So many of one request that no server takes them all."""
+    """A request repeated so often that no server accepts all copies."""
     request = encode(*words)
     return request * (MEGABYTES_MAX * 2**20 // len(request))
 
 
-MEGABYTES_MAX = 16  # that one client sends
+MEGABYTES_MAX = 16  # the most that one client sends
 
-# Before AUTH: what it sends.
+# The bytes that a client sends before AUTH.
 STRANGERS = {
     "declare 10 words of 16 KiB": b"*10\r\n$16384\r\nx",
     "send 16 KiB of a request": b"*2\r\n$16\r\n" + b"x" * 16 + b"\r\n$16320\r\n" + b"x" * 16_319,
@@ -39,7 +39,7 @@ STRANGERS = {
     "wrong AUTH forever": forever("AUTH", "wrong"),
 }
 
-# After it.
+# The bytes that a client sends after AUTH.
 USERS = {
     "declare 1,024 words of 64 KiB": b"*1024\r\n$65536\r\nx",
     "send 256 KiB of a request": encode("DEL", BIG, BIG, BIG, BIG[:60_000])[:-1],
@@ -58,7 +58,7 @@ USERS = {
 
 
 def queued_bytes(server):
-    """What the kernel holds in the server's sockets: sent and not read, received and not read."""
+    """Bytes in the buffers of the server's sockets: not read by clients, not read by the server."""
     with open("/proc/net/tcp", encoding="ascii") as sockets:
         rows = [line.split() for line in sockets][1:]
     own = [row[4].split(":") for row in rows if row[1].endswith(f":{server.port:04X}")]
@@ -73,7 +73,7 @@ def connected(server):
 
 
 def send_until_stalled(clients, data):
-    """Each sends `data`, or as much of it as is taken, and reads nothing."""
+    """Each client sends `data`, or as much as the server accepts, and reads nothing."""
     unsent = {client.fileno(): (client, memoryview(data)) for client in clients}
     writable = select.poll()
     for client in clients:
@@ -95,8 +95,8 @@ def send_until_stalled(clients, data):
 
 
 def measured(server, login, data):
-    """How much more is resident at the peak and afterwards, and what the kernel holds."""
-    for _ in range(4):  # so that the thread has what it needs for a client
+    """Growth of resident memory at the peak and afterwards, and the bytes in sockets' buffers."""
+    for _ in range(4):  # so that the thread has allocated what serving a client needs
         with connected(server) as client:
             client.sendall(login + encode("COMMAND", "DOCS"))
             client.recv(64)
@@ -110,7 +110,7 @@ def measured(server, login, data):
             client.recv(64)
     send_until_stalled(clients, data)
     cpu_seconds = -1
-    while cpu_seconds < (cpu_seconds := server.cpu_seconds()):  # it reads the rest
+    while cpu_seconds < (cpu_seconds := server.cpu_seconds()):  # while it reads the rest
         time.sleep(STALL)
     peak, queued = server.resident_bytes("VmHWM") - resident, queued_bytes(server)
     for client in clients:

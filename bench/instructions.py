@@ -1,10 +1,10 @@
-"""How many instructions the stages of a decision take, counted by valgrind.
+"""The instructions that each stage of a decision takes, counted by valgrind.
 
     instructions.py [FOLDER]      or: ./dev bench instructions
 
-Counts do not depend on what else the machine does, so a difference of one in a hundred shows. Each
-benchmark runs twice, with few steps and with many; the difference is what its steps cost, and no
-part of what it needs before them. FOLDER has the benchmarks (build/release/bench).
+Counts do not depend on the load of the machine, so a difference of 1 % shows. Each benchmark runs
+twice, with few steps and with many: the difference is the cost of the steps alone, without the
+setup. FOLDER is that of the benchmarks (build/release/bench).
 """
 
 import os
@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else "build/release/bench"
-COMMANDS = 64  # of a step of session_bench
-# The program, its benchmark, how many steps, and how many of what is counted a step has.
+COMMANDS = 64  # commands in a step of session_bench
+# Row -> (program, benchmark, steps, items per step); figures are per item.
 ROWS = {
     "a request parsed": ("stages_bench", "BM_Parse", 10_000, 1),
     "its row found": ("stages_bench", "BM_FindCommand/upper:1", 10_000, 1),
@@ -35,7 +35,7 @@ ROWS = {
 
 def count(program, benchmark, steps):
     """The instructions of the whole program."""
-    # What is counted is named as it runs: with a number of iterations, that is part of the name.
+    # A benchmark with a fixed number of iterations has that number in its name.
     done = subprocess.run(
         ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
          os.path.join(FOLDER, program), f"--benchmark_filter=^{benchmark}(/iterations|$)"],

@@ -1,10 +1,10 @@
-// How often a benchmark runs its step: as often as its time allows, unless instructions are
-// counted.
+// The number of steps that a benchmark runs: as many as its time allows, or a fixed number.
 //
 //     BENCHMARK(BM_Parse)->Apply(Iterations);
 //
-// With WEIR_BENCH_ITERATIONS=N in the environment it is N times, which bench/instructions.py needs:
-// what N steps more cost more is the cost of the steps, whatever went before.
+// With WEIR_BENCH_ITERATIONS=N in the environment it runs N steps. bench/instructions.py runs it
+// with two values of N: the difference in instructions is the cost of the additional steps, without
+// that of the setup.
 #pragma once
 
 #include <cstdlib>

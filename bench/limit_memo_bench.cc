@@ -1,4 +1,4 @@
-// A limit's text, read each time or found in the memo.
+// The cost of reading a limit's text each time, and of finding it in the memo.
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"

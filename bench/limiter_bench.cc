@@ -1,5 +1,6 @@
-// A whole decision: hash, lock, find, decide, commit. One request a step, for `keys` keys that all
-// have their buckets, in scrambled order; all are admitted, but where the name says otherwise.
+// The cost of a whole decision: hash, lock, find, decide, commit. One step is one request for one
+// of `keys` keys, in scrambled order. All keys have their buckets, and all requests are admitted
+// unless the benchmark's name says otherwise.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -23,14 +24,14 @@ std::vector<std::string> ManyKeys(std::size_t count) {
   return keys;
 }
 
-// The tests run this, too: there many would take too long to find.
+// The tests run this benchmark, too, and finding many such keys in a debug build takes too long.
 #ifdef NDEBUG
 constexpr int kCrafted = 1 << 17;
 #else
 constexpr int kCrafted = 1 << 10;
 #endif
 
-// Of 512 times as many those that a table of absl::Hash alone would put close to each other.
+// Returns the one key in 512 whose absl::Hash alone would put it close to the others in a table.
 std::vector<std::string> CraftedKeys(std::size_t count) {
   std::vector<std::string> keys;
   for (std::uint64_t i = 0; keys.size() < count; ++i) {
@@ -40,8 +41,8 @@ std::vector<std::string> CraftedKeys(std::size_t count) {
   return keys;
 }
 
-// Asks for `limits_text` on each of the keys, in an order that no prefetcher guesses. Requires: as
-// many keys as a power of two.
+// Asks for `limits_text` on the keys, in an order that no prefetcher guesses.
+// Requires: the number of keys is a power of two.
 void Run(benchmark::State& state, const std::vector<std::string>& keys,
          const std::vector<std::string>& limits_text, std::int64_t cost) {
   Limiter limiter({.secret = RandomHashSecret()});
@@ -73,7 +74,7 @@ void Run(benchmark::State& state, const std::vector<std::string>& keys,
   state.counters["denied"] = {static_cast<double>(denied), benchmark::Counter::kAvgIterations};
 }
 
-// A new key a step, where every partition is at the bound and so has to make room.
+// Each step inserts a new key into a partition at its bound, which has to make room.
 void BM_NewKeyAtTheBound(benchmark::State& state) {
   Limiter limiter(
       {.secret = RandomHashSecret(), .memory_max = static_cast<std::size_t>(state.range(0)) << 20});
@@ -103,7 +104,7 @@ void BM_ThreeLimits(benchmark::State& state) {
   Run(state, {"1G/h,burst=1G", "10G/d,burst=10G", "100G/w,burst=100G"}, 1);
 }
 void BM_OneLimitDenied(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 2'000'000'000); }
-// To be compared with BM_OneLimit of as many.
+// Compare with BM_OneLimit of the same number of keys.
 void BM_OneLimitOfCraftedKeys(benchmark::State& state) {
   Run(state, CraftedKeys(static_cast<std::size_t>(state.range(0))), {"1G/h,burst=1G"}, 1);
 }

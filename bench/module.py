@@ -1,10 +1,10 @@
-"""What the module costs inside Debian's redis-server, beside INCR on a server of the same kind.
+"""The cost of the module inside Debian's redis-server, compared with INCR on such a server.
 
     module.py [MODULE [SERVER]]      or: ./dev bench module
 
-Each row has a server of its own, whose million keys are there before; the rows take turns, whoever
-has not its turn is stopped, and each figure is the median of RUNS. Then what a key takes of memory,
-from an empty server on. How servers are run and measured: subject.py.
+Each row has its own server, which holds a million keys at the start. The rows take turns, and a
+server is stopped outside of its turn; figures are medians of RUNS. A second table shows the memory
+that a key takes in a server that was empty before. subject.py runs and measures the servers.
 """
 
 import contextlib
@@ -26,11 +26,11 @@ ROWS = {
     "RL.ALLOW, 3 limits": ["RL.ALLOW", KEY, "1M/3285d", "2M/3285d", "4M/3285d"],
     "RL.ALLOW, denied": ["RL.ALLOW", KEY, "1/3285d"],
 }
-FILLED = 6_000_000  # requests over a million keys leave 1 in 400 out
+FILLED = 6_000_000  # random requests, which miss 1 in 400 of a million keys
 
 
 def measure(stack):
-    """Servers live until the end of the stack."""
+    """Starts the server of each row; the stack ends them."""
     servers = {}
     for name, command in ROWS.items():
         module = [] if name == "INCR" else ["--loadmodule", MODULE]

@@ -1,19 +1,19 @@
-// Load that does not wait for the server: request k is due at k / RATE, whatever became of those
-// before it, and its latency counts from then.
+// A load generator that does not wait for the server: request k is due at k / RATE, whether or not
+// earlier ones are answered, and its latency counts from then.
 //
 //     open_loop PORT RATE SECONDS CONNECTIONS WORD...
 //
-// A client that waits for each reply asks less while the server is slow, and so hardly sees it
-// (coordinated omission). Here request k goes to connection k % CONNECTIONS at its time, behind
-// those that wait there. `__rand_int__` in a word stands for a random number below 1,000,000, as in
-// redis-benchmark. Prints one line:
+// A client that waits for each reply sends less while the server is slow, and so hardly measures
+// that (coordinated omission). Here request k goes to connection k % CONNECTIONS when it is due,
+// behind requests that wait there. `__rand_int__` in a word stands for a random number below
+// 1,000,000, as in redis-benchmark. Prints one line:
 //
 //     requests RATE p50 p99 p99.9 max late       requests a second, microseconds
 //
-// `late` is the p99.9 of how long after their time requests were sent: a part of the latencies that
-// is not the server's doing.
+// `late` is the p99.9 of the time between being due and being sent: the part of the latencies that
+// the server does not cause.
 //
-// It spins, so it wants a core of its own. An error for a reply ends it.
+// The program spins, so it needs a core of its own. A reply that is an error ends it.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -49,7 +49,7 @@ constexpr std::string_view kRandom = "__rand_int__";
 constexpr int kKeys = 1'000'000;
 constexpr std::chrono::seconds kLastReplyTime{10};
 
-// A command as redis-benchmark would send it, with a new number each time.
+// The bytes of a command, with a new random number for each `__rand_int__` every time.
 class Request {
  public:
   explicit Request(const std::vector<std::string>& words) : text_(RespRequest(words)) {
@@ -70,7 +70,7 @@ class Request {
 
  private:
   std::string text_;
-  std::vector<std::size_t> numbers_;  // where they are
+  std::vector<std::size_t> numbers_;  // the positions of the numbers
   std::mt19937 engine_{1};
   std::uniform_int_distribution<int> number_{0, kKeys - 1};
 };
@@ -99,7 +99,7 @@ class Connection {
     Send();
   }
 
-  // Adds the latencies of the replies that have come by `now`.
+  // Reads the replies that have arrived by `now`, and adds their latencies.
   void Receive(nanoseconds now, std::vector<nanoseconds>& latencies) {
     std::array<char, 16384> buffer;
     const ssize_t received = recv(socket_, buffer.data(), buffer.size(), 0);
@@ -126,8 +126,8 @@ class Connection {
 
   const int socket_;
   std::string unsent_;
-  std::string unread_;           // the beginning of a reply
-  std::deque<nanoseconds> due_;  // of the requests without a reply
+  std::string unread_;           // the beginning of an incomplete reply
+  std::deque<nanoseconds> due_;  // when each request without a reply was due
 };
 
 double Microseconds(nanoseconds time) { return static_cast<double>(time.count()) / 1e3; }

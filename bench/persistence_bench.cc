@@ -1,8 +1,7 @@
-// What it costs to keep the state: the note of a change on the path of a decision, a save, a load.
+// The cost of keeping the state on disk: the note of a change in a decision, a save, and a load.
 //
-// CPU is that of the whole process, RocksDB's threads included; `us_per_bucket` is what it comes
-// to.
-// WEIR_BENCH_KEYS is the number of buckets to load, 100,000 if not said.
+// CPU is that of the whole process, including RocksDB's threads; `us_per_bucket` is that time per
+// bucket. WEIR_BENCH_KEYS is the number of buckets to load, by default 100,000.
 #include <sys/resource.h>
 
 #include <array>
@@ -38,7 +37,7 @@ double ProcessCpuMicros() {
   return micros(usage.ru_utime) + micros(usage.ru_stime);
 }
 
-// A limiter with a bucket for each of so many keys, and decisions on them in scrambled order.
+// A limiter with one bucket for each of `keys` keys, which are charged in scrambled order.
 class Buckets {
  public:
   Buckets(std::int64_t keys, bool notes_changes, const HashSecret& secret = {})
@@ -50,16 +49,16 @@ class Buckets {
     for (std::uint64_t i = 0; i < keys_; ++i) Touch();
   }
 
-  // Charges the next key: of each `keys` calls every key has one.
+  // Charges the next key; `keys` calls charge each key once.
   void Touch() {
     const std::string_view key(reinterpret_cast<const char*>(&next_), sizeof(next_));
     const auto verdict = limiter_->Decide({{key, &limit_, 1, &hint_, limiter_->Hash(key)}}, kNow);
     WEIR_CHECK(verdict.ok() && verdict->allowed);
-    constexpr std::uint64_t kStride = 7'919;  // prime, and no divisor of the sizes here
+    constexpr std::uint64_t kStride = 7'919;  // a prime that divides none of the sizes here
     next_ = (next_ + kStride) % keys_;
   }
 
-  // All of them, part after part, as a saver does.
+  // Takes all changes, part by part, as a saver does.
   void TakeChanges(absl::FunctionRef<void(const LimiterChanges&)> take) {
     for (std::size_t partition = 0; partition < kPartitionCount;) {
       const LimiterChanges changes = limiter_->TakeChanges(kNow, false, partition);
@@ -82,7 +81,7 @@ class Buckets {
   std::uint64_t next_ = 0;
 };
 
-// A decision on one of a million buckets; with notes, every one of them is the first since a save.
+// A decision on one of a million buckets; with notes, each is the bucket's first since a save.
 void BM_Decide(benchmark::State& state) {
   constexpr std::int64_t kKeys = 1'000'000;
   const bool notes = state.range(0) != 0;
@@ -101,7 +100,7 @@ void BM_Decide(benchmark::State& state) {
 }
 BENCHMARK(BM_Decide)->ArgName("notes")->Arg(0)->Arg(1);
 
-// A save of `changed` buckets of `keys`, as a tick does it: taken, written, synced.
+// A save of `changed` buckets of `keys`, as at a tick: take, write, sync.
 void BM_Save(benchmark::State& state) {
   const TemporaryDirectory directory;
   auto storage = Storage::Open({.directory = directory.path() + "/data"});
@@ -128,7 +127,7 @@ BENCHMARK(BM_Save)
     ->Args({1'000'000, 100'000})
     ->Unit(benchmark::kMillisecond);
 
-// A start with `keys` buckets, and what a bucket takes on disk.
+// A load of `keys` buckets, and the bytes of a bucket on disk.
 void BM_Load(benchmark::State& state) {
   const TemporaryDirectory directory;
   const DatabaseOptions options{.directory = directory.path() + "/data"};
@@ -152,7 +151,7 @@ void BM_Load(benchmark::State& state) {
     const std::atomic<bool> stop{false};
     WEIR_CHECK((*storage)->Load(limiter, policies, {.now = kNow}, report, stop).ok());
     WEIR_CHECK(report.loaded == static_cast<std::uint64_t>(state.range(0)));
-    state.PauseTiming();  // what is freed is not what is measured
+    state.PauseTiming();  // freeing is not measured
     limiter.Clear();
     storage->reset();
     state.ResumeTiming();

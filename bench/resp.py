@@ -1,4 +1,4 @@
-"""The Redis protocol (RESP2), as spoken by a client that takes no error for a reply."""
+"""A client of the Redis protocol (RESP2) that ends the program when a reply is an error."""
 
 import socket
 
@@ -10,7 +10,7 @@ def encode(*words):
 
 
 class Client:
-    """A connection, until the end of a `with`. An error, or its end, ends the program."""
+    """A connection, closed at the end of a `with`. An error reply or its loss ends the program."""
 
     def __init__(self, port):
         self._socket = socket.create_connection(("127.0.0.1", port))
@@ -27,7 +27,7 @@ class Client:
         return self.ask_all([words])[0]
 
     def ask_all(self, requests):
-        """Sends all of them, then reads as many replies: few enough that sockets hold those."""
+        """Sends all requests, then reads the replies, which must fit the sockets' buffers."""
         self._socket.sendall(b"".join(encode(*words) for words in requests))
         return [self._read(words) for words in requests]
 

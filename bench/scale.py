@@ -1,16 +1,16 @@
-"""What size, age and housekeeping change: the same requests, in other circumstances.
+"""The effect of size, age and housekeeping: the same requests under different circumstances.
 
     scale.py [SECTION ...] [--server PATH]          or: ./dev bench scale [SECTION ...]
 
-    start      from the process' start to the first answer, with nothing to load
-    buckets    a thousand buckets and ten million, at pipeline 64
-    churn      buckets that are full again after 10 ms and ones that stay, at pipeline 16
-    tail       latency at half of what the server can take, with buckets that stay, and with ones
-               that are swept and, every second, saved
+    start      the time from the process' start to the first answer, with nothing to load
+    buckets    a thousand buckets, and ten million, at pipeline 64
+    churn      buckets that stay, and buckets that are full again after 10 ms, at pipeline 16
+    tail       latency at half of the server's maximal rate, with buckets that stay, and with
+               buckets that are swept and, every second, saved
 
-Medians of RUNS, in turn; the others are stopped. Each answer is RL.ALLOW's. The tail's
-load is open_loop's, which does not wait for replies; the others' is redis-benchmark's. How the
-server is run and measured: subject.py.
+The requests are RL.ALLOW. The servers of a section take turns, and a server is stopped outside of
+its turn; figures are medians of RUNS. The load of `tail` is open_loop's, which does not wait for
+replies; that of the others is redis-benchmark's. subject.py runs and measures the servers.
 """
 
 import statistics
@@ -46,7 +46,7 @@ def start(path):
 
 
 def in_turn(rows, measure):
-    """rows: name -> (server, load). Returns name -> what measure(server, load) was, RUNS times."""
+    """rows: name -> (server, load). Returns name -> the RUNS results of measure(server, load)."""
     results = {name: [] for name in rows}
     for server, _ in rows.values():
         server.pause()
@@ -59,7 +59,7 @@ def in_turn(rows, measure):
 
 
 def table(title, rows):
-    """Prints each row's medians, and the last beside the first."""
+    """Prints the medians of each row, and the last row compared with the first."""
     results = in_turn(rows, lambda server, load: server.load(connections=CONNECTIONS, **load))
     print(f"\n{title}")
     typical = {name: subject.median(loads) for name, loads in results.items()}
@@ -101,7 +101,7 @@ def churn(path):
 
 
 def open_loop(server, rate, limit):
-    """p50, p99, p99.9, the longest, and by how much 99.9 % are sent late at most; microseconds."""
+    """Returns p50, p99, p99.9 and maximum of the latency, and p99.9 of `late`; microseconds."""
     command = [OPEN_LOOP, server.port, rate, TAIL_SECONDS, CONNECTIONS, *allow(limit)]
     run = subprocess.run(
         subject.pinned(subject.LOAD_CORE, [str(word) for word in command]),

@@ -1,6 +1,6 @@
-// A chunk of 64 pipelined commands through a session: parse, dispatch, decide, reply. No socket;
-// the clock stands still, but the stopwatch, which a command reads once, does not. Items are
-// commands.
+// The cost of a chunk of 64 pipelined commands in a session: parse, dispatch, decide, reply. Items
+// are commands. There is no socket; the clock stands still, but each command reads the real
+// stopwatch once.
 #include <latch>
 #include <memory>
 #include <string>
@@ -35,7 +35,7 @@ class StoppedClock final : public Clock {
 std::string Request(const std::vector<std::string>& words) { return RespRequest(words); }
 std::string KeyOf(std::size_t i) { return "user:" + std::to_string(i); }
 
-// `make(i)` is the i-th command's bytes; different chunks name different keys.
+// `make(i)` returns the bytes of the i-th command. Chunks name different keys.
 template <typename Make>
 void Run(benchmark::State& state, Make make) {
   const StoppedClock clock;
@@ -46,7 +46,8 @@ void Run(benchmark::State& state, Make make) {
   std::vector<std::string> chunks(kKeys / kCommands);
   for (std::size_t i = 0; i < chunks.size() * kCommands; ++i) chunks[i / kCommands] += make(i);
   std::latch done(1);
-  std::thread other([&done] { done.wait(); });  // as in a server, where a lock costs more for it
+  std::thread other(
+      [&done] { done.wait(); });  // with a second thread a lock costs what it costs in a server
   std::string replies;
   std::size_t next = 0;
   for (auto _ : state) {
@@ -80,8 +81,8 @@ void BM_AllowThreeKeys(benchmark::State& state) {
   });
 }
 
-// Of a million keys every denial is another new one to the sketch of RL.TOP, of two thousand each
-// second one; a single one is in every cache.
+// With a million keys, each denial is of a key that is new to the sketch of RL.TOP; with two
+// thousand, every second one is. A single key stays in every cache.
 void BM_DenyOneLimit(benchmark::State& state) {
   const auto keys = static_cast<std::size_t>(state.range(0));
   Run(state, [keys](std::size_t i) {

@@ -1,6 +1,6 @@
-// What a command goes through on its way, stage by stage: its words, its row, the key's hash, the
-// look-up of a bucket, the reply. (The limit's text: limit_memo_bench; the rule:
-// token_bucket_bench; a whole decision: limiter_bench; all together: session_bench.)
+// The cost of each stage of a command: parsing its words, finding its row, hashing the key, finding
+// the bucket, writing the reply. (For the limit's text see limit_memo_bench, for the rule
+// token_bucket_bench, for a whole decision limiter_bench, for all together session_bench.)
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,7 +27,7 @@ void BM_Parse(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(parser.Parse(kRequest));
 }
 
-// The same, in two pieces: what the careful reader costs.
+// The same request in two pieces: the cost of the parser's slow way.
 void BM_ParseInPieces(benchmark::State& state) {
   RespParser parser;
   for (auto _ : state) {
@@ -62,7 +62,7 @@ void BM_Reply(benchmark::State& state) {
   }
 }
 
-// A table of so many buckets, and keys in an order that no prefetcher guesses.
+// A table of the given number of buckets, visited in an order that no prefetcher guesses.
 class FilledTable {
  public:
   explicit FilledTable(std::int64_t buckets) : buckets_(static_cast<std::uint64_t>(buckets)) {
@@ -85,7 +85,7 @@ class FilledTable {
   }
 
  private:
-  // As good as a hash.
+  // A number that is as well mixed as a hash.
   static KeyHash KeyOf(std::uint64_t i) {
     std::uint64_t mixed = (i + 1) * 0x9E3779B97F4A7C15;
     mixed = (mixed ^ mixed >> 31) * 0xBF58476D1CE4E5B9;
@@ -102,7 +102,7 @@ void BM_TableHit(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(table->Find(table->Next()));
 }
 
-// As in a pipeline, where what comes next is known: eight keys at a time are fetched together.
+// Eight keys are fetched together, as in a pipeline, where the next keys are known.
 void BM_TableHitFetched(benchmark::State& state) {
   const auto table = std::make_unique<FilledTable>(state.range(0));
   std::vector<KeyHash> keys(8);
@@ -118,13 +118,13 @@ void BM_TableMiss(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(table->Find(table->NextNew()));
 }
 
-// The table grows by as many as are measured: a million.
+// The table grows by the number of steps, a million.
 void BM_TableInsert(benchmark::State& state) {
   const auto table = std::make_unique<FilledTable>(state.range(0));
   for (auto _ : state) table->Insert(table->NextNew());
 }
 
-// The tests run this, too: there the large ones would take too long.
+// The tests run this benchmark, too; in a debug build large tables take too long.
 void Sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgName("buckets")->Arg(1'000);
 #ifdef NDEBUG

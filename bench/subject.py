@@ -1,8 +1,8 @@
-"""A server that a benchmark measures: its process, what it uses, and load on it.
+"""A server that a benchmark measures: its process, the CPU and memory that it uses, and its load.
 
 The server is pinned to the first core and its load to the second, where there are two. CPU seconds
-are those of all the server's threads, from /proc/PID/stat; bytes are those resident, from
-/proc/PID/status, so what the kernel holds in its sockets is not among them.
+are those of all threads of the server, from /proc/PID/stat; bytes are its resident memory, from
+/proc/PID/status, without the kernel's buffers of its sockets.
 """
 
 import argparse
@@ -19,28 +19,28 @@ from typing import NamedTuple
 
 SERVER = "build/release/weir-server"
 SERVER_CORE, LOAD_CORE = 0, 1
-SWEEP = 15.0  # seconds, in which weir's sweeper ends a lap
-SWEPT_BYTES = 1_000_000  # so little is not worth waiting for
-KEYS = 1_000_000  # that __rand_int__ in a request stands for if not said, each as 12 digits
+SWEEP = 15.0  # seconds in which weir's sweeper completes a lap
+SWEPT_BYTES = 1_000_000  # growth below this is not waited for
+KEYS = 1_000_000  # default number of values of __rand_int__ in a request, each of 12 digits
 
 
 class Load(NamedTuple):
-    """What redis-benchmark saw, and what that cost the server."""
+    """The figures of redis-benchmark, and the CPU that the load cost the server."""
 
     rate: float  # requests a second
     p50_ms: float
     p99_ms: float
     p999_ms: float
-    cpu_seconds: float  # a million requests
+    cpu_seconds: float  # for a million requests
 
 
 def median(loads):
-    """Each figure's median."""
+    """The median of each figure."""
     return Load(*(statistics.median(column) for column in zip(*loads)))
 
 
 def read_report(report):
-    """The rate, p50, p99 and p99.9 of what redis-benchmark prints about one command."""
+    """Reads rate, p50, p99 and p99.9 from the output of redis-benchmark about one command."""
     rate = re.search(r"throughput summary: ([\d.]+) requests per second", report).group(1)
     titles, figures = re.search(r"^ +(avg .*)\n(.*)", report, re.MULTILINE).groups()
     latencies = dict(zip(titles.split(), figures.split()))
@@ -71,7 +71,7 @@ def pinned(core, command):
 
 
 def measure_sections(usage, sections):
-    """Measures the server that the command line names, in the sections that it names, or in all."""
+    """Runs the sections that the command line names, or all, with the server that it names."""
     parser = argparse.ArgumentParser(usage=usage)
     parser.add_argument(
         "sections", nargs="*", choices=[*sections, "all"], default="all", metavar="SECTION"
@@ -95,7 +95,7 @@ class Subject:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        # Until it listens and has loaded its state.
+        # Waits until it listens and has loaded its state.
         while not self.answer(b"DBSIZE\r\n").startswith((b":", b"-NOAUTH")):
             if self.process.poll() is not None:
                 raise SystemExit(f"{command[0]} has ended before it listened")
@@ -111,14 +111,14 @@ class Subject:
         shutil.rmtree(self.directory)
 
     def pause(self):
-        """It does nothing until resume(), so that others have its core alone."""
+        """Stops it until resume(), so that others have its core alone."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
 
     def answer(self, request):
-        """The first bytes of a new client's answer; none without a listener."""
+        """Returns the first bytes of the reply on a new connection, or b"" if that is refused."""
         try:
             with socket.create_connection(("127.0.0.1", self.port)) as client:
                 client.sendall(request)
@@ -132,7 +132,7 @@ class Subject:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def waited_seconds(self):
-        """How long its threads were ready to run and others had the core."""
+        """Seconds in which its threads were ready to run and other processes had the core."""
         waited_ns = 0
         threads = f"/proc/{self.process.pid}/task"
         for thread in os.listdir(threads):
@@ -141,12 +141,12 @@ class Subject:
         return waited_ns / 1e9
 
     def resident_bytes(self, what="VmRSS"):
-        """Now, or with "VmHWM" the most since forget_peak()."""
+        """Resident bytes now, or with "VmHWM" the most since forget_peak()."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return int(re.search(what + r":\s+(\d+) kB", status.read()).group(1)) * 1024
 
     def left_bytes(self, before):
-        """How much more is resident than before, once a sweep has given back what is free."""
+        """Growth of resident memory since `before`, once a sweep has given free memory back."""
         end = time.monotonic() + SWEEP
         while (left := self.resident_bytes() - before) > SWEPT_BYTES and time.monotonic() < end:
             time.sleep(0.1)
@@ -160,9 +160,9 @@ class Subject:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def benchmark(self, requests, connections, pipeline, command, keys=KEYS):
-        """The command that sends it `requests` times, with a random key for each __rand_int__.
+        """The redis-benchmark command that sends `command` `requests` times to this server.
 
-        It fails when the server ends or answers an error.
+        Each __rand_int__ becomes a random number. It fails if the server ends or answers an error.
         """
         return pinned(
             LOAD_CORE,

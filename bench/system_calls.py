@@ -1,7 +1,7 @@
-"""How many system calls a process makes while a command runs.
+"""The number of system calls that a process makes while a command runs.
 
-By perf, which hardly slows it, or by strace, which does: more requests then wait for each
-epoll_wait, so that there are fewer of those. Either may be missing, or not allowed.
+They are counted by perf, which hardly slows the process, or by strace, which does: more requests
+are then ready at each epoll_wait, so there are fewer of these. Either may be missing or forbidden.
 """
 
 import signal
@@ -41,9 +41,9 @@ def by_strace(process_id, command):
 
 
 def way(process_id, command):
-    """The first of by_perf and by_strace that works here on the process, or None.
+    """Returns the first of by_perf and by_strace that works on the process, or None.
 
-    The command is to make the process do something, as neither tells nothing from a failure.
+    `command` must make the process do something: a count of zero is taken for a failure.
     """
     for count in (by_perf, by_strace):
         try:

@@ -1,5 +1,5 @@
-// The rule alone: one decision on one of `keys` buckets in scrambled order; about every second one
-// is a denial.
+// The cost of the rule alone: a decision on one of `keys` buckets, in scrambled order. About every
+// second one is a denial.
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -13,7 +13,7 @@ namespace {
 void Decide(benchmark::State& state, const char* text) {
   const Limit limit = *ParseLimitWord(text)->limit;
   std::vector<Bucket> buckets(static_cast<std::size_t>(state.range(0)));
-  // Half the rate that the limit lets through for each bucket.
+  // Each bucket is asked twice in the time in which it gains a token.
   const Nanos step = limit.shape().period / limit.shape().count / (2 * state.range(0));
   Instant now{std::chrono::hours{24 * 365 * 50}};
   std::int64_t denied = 0;
