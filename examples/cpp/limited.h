@@ -1,4 +1,5 @@
-// Asks weir before an action: runs it, or says when it would be allowed. For hiredis.
+// A wrapper that asks weir before an action and runs it, or says when it would be allowed. For
+// hiredis.
 //
 //     Gate gate({.port = 7379, .when_down = WhenDown::kOpen});
 //
@@ -10,16 +11,16 @@
 //
 //     if (const Answer answer = gate.Ask("user:42", {"10/s"}); answer.retry_after) ...
 //
-// A mistake in the request is no outage: a limited action throws Mistake, and Ask returns the
+// weir has 50 ms to answer: half to connect, if there is no connection, and half to reply. If it
+// does not answer, or answers that it cannot limit (IsAway below), the action is run (kOpen) or not
+// (kClosed), and the next call connects again. Nothing is sent twice: a request whose reply was
+// lost may have been charged, and a second one would be charged again.
+//
+// A mistake in the request is not an outage: a limited action throws Mistake, and Ask returns the
 // error.
 //
-// weir has 50 ms to answer: half for connecting, where there is no connection, half for the reply.
-// If it does not, or if it says that it cannot (IsAway below), the action is run (kOpen) or not
-// (kClosed). The next call connects again. Nothing is sent twice: a request whose reply was lost
-// may have been charged, and a second one would be charged again.
-//
-// A Gate has one connection: give each thread its own. As hiredis may write to a connection that
-// has been closed, the program ignores SIGPIPE: signal(SIGPIPE, SIG_IGN).
+// A Gate has one connection: give each thread its own Gate. hiredis may write to a connection that
+// has been closed, so the program must ignore SIGPIPE: signal(SIGPIPE, SIG_IGN).
 #pragma once
 
 #include <sys/socket.h>
@@ -57,17 +58,17 @@ struct GateOptions {
 
 struct Answer {
   bool passes = false;
-  std::optional<milliseconds> retry_after{};  // of a denial; unset: never
-  bool answered = false;                      // else `passes` is what GateOptions say
-  std::string error{};                        // weir's, about the words of the request
+  std::optional<milliseconds> retry_after{};  // for a denial; unset: never
+  bool answered = false;                      // false: `passes` follows GateOptions::when_down
+  std::string error{};                        // weir's error about the request
 };
 
-// What is wrong with the request, in weir's words.
+// Thrown for a mistake in the request, with weir's error.
 struct Mistake : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// True for an error of a server that is there and cannot limit.
+// True for an error of a server that runs but cannot limit.
 inline bool IsAway(std::string_view error) {
   constexpr std::array<std::string_view, 11> kAway = {"LOADING ",
                                                       "MISCONF ",
@@ -87,7 +88,7 @@ class Gate {
  public:
   explicit Gate(GateOptions options) : options_(std::move(options)) {}
 
-  // Takes a token of each limit, or of none.
+  // Takes a token from each limit, or from none.
   Answer Ask(const std::string& key, const std::vector<std::string>& limits) {
     std::vector<const char*> words = {"RL.ALLOW", key.data()};
     std::vector<std::size_t> sizes = {8, key.size()};
@@ -114,9 +115,10 @@ class Gate {
     return answer;
   }
 
-  // `action`, asked for first: what it returns, in an optional that is unset if it was not called;
-  // true or false for an action that returns nothing. `key` is a string, or makes one of the
-  // action's arguments. The Gate has to live longer.
+  // Returns a function that asks weir and then calls `action`. It returns the action's result as an
+  // optional, unset if the action was not called; for an action that returns nothing, whether it
+  // was called. `key` is a string, or a function that makes one from the action's arguments.
+  // Requires: the Gate outlives the function.
   template <typename Action, typename Key>
   auto Limited(Action action, Key key, std::vector<std::string> limits) {
     return [this, action = std::move(action), key = std::move(key),
@@ -155,7 +157,7 @@ class Gate {
     return {.passes = options_.when_down == WhenDown::kOpen};
   }
 
-  // Whether there is a connection. One that the server has closed meanwhile is replaced, before
+  // Returns true if there is a connection. One that the server has closed is replaced before
   // anything is sent on it.
   bool Connect() {
     if (context_) {

@@ -1,5 +1,5 @@
-// Asks weir before an action: runs it, or says when it would be allowed. For node-redis 4 or later
-// (`npm install redis`).
+// A wrapper that asks weir before an action and runs it, or says when it would be allowed. For
+// node-redis 4 or later (`npm install redis`).
 //
 //     const gate = new Gate({ port: 7379, failOpen: true });
 //
@@ -8,28 +8,28 @@
 //
 //     const mail = gate.limited(sendMail, (to) => `mail:${to}`, "3/h"); // a key from the arguments
 //
-// weir has 50 ms to answer. If it does not, or if it says that it cannot (AWAY below), the action
-// is run (failOpen: true) or Limited is thrown (failOpen: false). The client connects again.
-// Nothing is sent twice: a request whose reply was lost may have been charged, and a second one
-// would be charged again.
+// weir has 50 ms to answer. If it does not answer, or answers that it cannot limit (AWAY below),
+// the action is run (failOpen: true) or Limited is thrown (failOpen: false). The client reconnects
+// on its own. Nothing is sent twice: a request whose reply was lost may have been charged, and a
+// second one would be charged again.
 //
-// A mistake in the limit's words is no outage: the error says what is wrong.
+// A mistake in a limit is not an outage: it throws weir's error, which names it.
 import * as redis from "redis";
 
-// The npm package has named exports, Debian's a default one.
+// The npm package has named exports, Debian's package a default export.
 const { ErrorReply, createClient } = redis.default ?? redis;
 
 const DEADLINE_MS = 50;
 const RECONNECT_MS = 100;
 const QUEUE_MAX = 1000;
-// Errors of a server that is there and cannot limit.
+// Errors of a server that runs but cannot limit.
 const AWAY = new RegExp(
   "^(LOADING|MISCONF|READONLY|NOREPLICAS|NOACK|MASTERDOWN|CLUSTERDOWN|BUSY|OOM|NOAUTH) " +
     "|^ERR max number of clients reached",
 );
 
 export class Limited extends Error {
-  // retryAfterMs: undefined for never, or if weir does not answer.
+  // retryAfterMs is undefined if the action is never allowed, or if weir does not answer.
   constructor(key, retryAfterMs) {
     super(`${key} is limited`);
     this.name = "Limited";
@@ -54,14 +54,14 @@ export class Gate {
     this.#deadlineMs = deadlineMs;
     this.#weir = createClient({
       socket: { host, port, reconnectStrategy: () => RECONNECT_MS },
-      disableOfflineQueue: true, // a request that waits for a connection is of no use later
-      commandsQueueMaxLength: QUEUE_MAX, // requests that a stalled server has not answered
+      disableOfflineQueue: true, // a request that waits for a connection would be too late
+      commandsQueueMaxLength: QUEUE_MAX, // requests without an answer, from a stalled server
     });
-    this.#weir.on("error", () => {}); // an outage is seen by those who ask
+    this.#weir.on("error", () => {}); // callers see an outage as their own error
     this.#connected = this.#weir.connect().catch(() => {});
   }
 
-  // Takes a token of each limit, or throws Limited.
+  // Takes a token from each limit, or throws Limited.
   async check(key, ...limits) {
     let reply;
     try {
@@ -75,7 +75,8 @@ export class Gate {
     if (!allowed) throw new Limited(key, retryAfterMs >= 0 ? retryAfterMs : undefined);
   }
 
-  // `action`, asked for first. `key` is a string, or makes one of the action's arguments.
+  // Returns a function that asks weir, then calls `action` with its own arguments. `key` is a
+  // string, or a function that makes one from these arguments.
   limited(action, key, ...limits) {
     return async (...args) => {
       await this.check(typeof key === "function" ? key(...args) : key, ...limits);
@@ -84,13 +85,13 @@ export class Gate {
   }
 
   close() {
-    // No log line: a caller that waits for a reply gets an error.
+    // A caller that still waits for a reply gets an error.
     if (this.#weir.destroy) this.#weir.destroy();
     else this.#weir.disconnect();
   }
 
   async #ask(words) {
-    await this.#connected; // the first time; later a lost connection is an error at once
+    await this.#connected; // the first connection; without one later, sending fails at once
     return this.#weir.sendCommand(words);
   }
 

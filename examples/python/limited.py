@@ -1,4 +1,4 @@
-"""Asks weir before an action: runs it, or says when it would be allowed.
+"""A wrapper that asks weir before an action and runs it, or says when it would be allowed.
 
     gate = Gate(port=7379, fail_open=True)
 
@@ -7,12 +7,13 @@
 
     mail = gate.limited(send_mail, lambda to: f"mail:{to}", "3/h")      # a key from the arguments
 
-weir has 50 ms to answer: half for connecting, where there is no connection, half for the reply.
-If it does not, or if it says that it cannot (AWAY below), the action is run (`fail_open=True`) or
-Limited is raised (`fail_open=False`). The next call connects again. Nothing is sent twice: a
+weir has 50 ms to answer: half to connect, if there is no connection, and half to reply. If it does
+not answer, or answers that it cannot limit (AWAY below), the action is run (`fail_open=True`) or
+Limited is raised (`fail_open=False`), and the next call connects again. Nothing is sent twice: a
 request whose reply was lost may have been charged, and a second one would be charged again.
 
-A mistake in the limit's words is no outage: redis.ResponseError says what is wrong. Thread-safe.
+A mistake in a limit is not an outage: it raises redis.ResponseError, which names it. A Gate is
+thread-safe.
 
 Needs redis-py 4 or later (`apt-get install python3-redis`).
 """
@@ -25,8 +26,8 @@ from redis.retry import Retry
 
 DEADLINE_SECONDS = 0.050
 
-# Errors of a server that is there and cannot limit. redis-py makes classes of some of them and cuts
-# the first word off those; which ones depends on its version.
+# Errors of a server that runs but cannot limit. For some of them redis-py has a class, and then
+# cuts off the first word of the text; which ones depends on its version.
 AWAY = ("LOADING ", "MISCONF ", "READONLY ", "NOREPLICAS ", "NOACK ", "MASTERDOWN ",
         "CLUSTERDOWN ", "BUSY ", "OOM ", "NOAUTH ", "max number of clients reached")
 AWAY_CLASSES = tuple(
@@ -38,7 +39,7 @@ AWAY_CLASSES = tuple(
 
 
 class Limited(Exception):
-    """Not now. `retry_after` is in seconds; None: never, or weir does not answer."""
+    """Raised instead of an action. `retry_after` is in seconds; None: never, or weir is away."""
 
     def __init__(self, key, retry_after):
         super().__init__(f"{key} is limited")
@@ -56,11 +57,11 @@ class Gate:
             port=port,
             socket_connect_timeout=deadline_seconds / 2,
             socket_timeout=deadline_seconds / 2,
-            retry=Retry(NoBackoff(), 0),  # as a second request would be charged again
+            retry=Retry(NoBackoff(), 0),  # a second request would be charged again
         )
 
     def check(self, key, *limits):
-        """Takes a token of each limit, or raises Limited."""
+        """Takes a token from each limit, or raises Limited."""
         try:
             reply = self._weir.execute_command("RL.ALLOW", key, *limits)
         except redis.RedisError as error:
@@ -74,7 +75,10 @@ class Gate:
             raise Limited(key, retry_after_ms / 1000 if retry_after_ms >= 0 else None)
 
     def limited(self, action, key, *limits):
-        """`action`, asked for first. `key` is a string, or makes one of the action's arguments."""
+        """Returns a function that asks weir, then calls `action` with its own arguments.
+
+        `key` is a string, or a function that makes one from these arguments.
+        """
 
         @functools.wraps(action)
         def asked(*arguments, **named):
