@@ -1,4 +1,4 @@
-# The libraries that weir is built on, all from Debian packages (`./dev` installs them).
+# The libraries that weir uses, all from Debian packages, which `./dev` installs.
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -9,13 +9,13 @@ find_package(RocksDB REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium
 
-# toml++ is used as headers only, as its one user (server/config/policy_file.cc) says.
+# toml++ is used as headers only; server/config/policy_file.cc, its only user, sets that.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 add_library(weir_toml INTERFACE)
 add_library(weir::toml ALIAS weir_toml)
 target_include_directories(weir_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
 
-# Asio without Boost is headers only and brings no CMake package.
+# Asio without Boost has headers only and no CMake package.
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 add_library(weir_asio INTERFACE)
 add_library(weir::asio ALIAS weir_asio)

@@ -1,8 +1,8 @@
-# Whether the server is built as one that faces a network has to be. Run as
+# Checks that the server is built with the protections of a program that faces a network. Run as
 #
 #     cmake -DREADELF=readelf -DSERVER=build/release/weir-server -DFORTIFIED=1 -P THIS_FILE
 #
-# FORTIFIED: glibc's calls that know the size of what they write to are used, too.
+# With FORTIFIED it must also use glibc's calls that check the size of what they write to.
 execute_process(
   COMMAND ${READELF} --wide --file-header --program-headers --dynamic --dyn-syms ${SERVER}
   OUTPUT_VARIABLE elf
@@ -23,5 +23,5 @@ if(FORTIFIED)
   expect("checked call (FORTIFY_SOURCE)" " __[a-z]+_chk@")
 endif()
 if(elf MATCHES "TEXTREL")
-  message(SEND_ERROR "${SERVER} has code that is written to at the start")
+  message(SEND_ERROR "${SERVER} has code that the loader writes to")
 endif()

@@ -1,7 +1,7 @@
-# One function for each kind of thing we build: library, executable, test, fuzz target, benchmark.
+# One function for each kind of target: library, executable, test, fuzz target, benchmark.
 #
-# All of them link `weir::options`, which carries the language standard, the include root and the
-# flags of the mode; nothing is set directory-wide. Sources and headers are listed, never globbed.
+# All of them link `weir::options`, which sets the language standard, the include root and the flags
+# of the preset; nothing is set for whole directories. Sources and headers are listed, not globbed.
 
 add_library(weir_options INTERFACE)
 add_library(weir::options ALIAS weir_options)
@@ -14,19 +14,18 @@ target_compile_definitions(weir_options INTERFACE
 target_link_options(weir_options INTERFACE -Wl,-z,relro,-z,now)
 
 if(WEIR_SANITIZE)
-  # UBSan's vptr check opens a pipe to see whether memory can be read: while a test has used up all
-  # descriptors it takes every object for a bad one.
+  # UBSan's vptr check opens a pipe to see whether memory can be read. In a test that has used up
+  # all file descriptors it would report every object.
   set(flags -fsanitize=${WEIR_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
-  # GCC says of its sanitizers that they make this warning find what is not there, as inside
-  # std::regex.
+  # With sanitizers, GCC's documentation says, this warning has false positives, as in std::regex.
   target_compile_options(weir_options INTERFACE
     ${flags} $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(weir_options INTERFACE ${flags})
 endif()
 if(WEIR_FUZZ)
-  # Without libFuzzer's look at every comparison, which took two fifths of the time of session_fuzz:
-  # what it would find by that, the dictionaries have.
+  # libFuzzer does not trace comparisons, which took two fifths of the time of session_fuzz: the
+  # dictionaries have the words that it would find by that.
   target_compile_options(weir_options INTERFACE
     -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp)
 endif()
@@ -37,9 +36,9 @@ endif()
 
 # weir_library(core SOURCES a.cc HEADERS b.h DEPS absl::status)
 #
-# Target weir_core, alias weir::core; without SOURCES it is headers only. HEADERS lists the headers
-# without a source of their own. Target header_checks compiles each of them alone, so that it
-# includes what it needs; for a.h, a.cc shows that, as it includes a.h first (tests/tidy).
+# Target weir_core, alias weir::core; without SOURCES it has headers only. HEADERS lists the headers
+# that have no source of the same name. Target header_checks compiles each of these alone, to check
+# that it includes what it needs; for a.h, a.cc checks that, as it includes a.h first (tests/tidy).
 function(weir_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPS")
   if(arg_SOURCES)
@@ -55,7 +54,7 @@ function(weir_library name)
   endif()
 endfunction()
 
-# weir_header_check(core a.h b.h), called by weir_library.
+# weir_header_check(core a.h b.h): the checks of the HEADERS of a library; weir_library calls it.
 function(weir_header_check name)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
   cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -83,10 +82,11 @@ endfunction()
 
 # weir_tests(core/rules SOURCES limit_test.cc token_bucket_test.cc DEPS weir::core [SHARDS 2])
 #
-# One executable a folder, here build/<preset>/tests/core_rules_tests of tests/core/rules/, and one
-# ctest entry, core/rules, labelled with the outermost folder: `ctest -L core`. A folder whose tests
-# take long is run as SHARDS entries, core/rules/1 and so on, so that all cores have work. Target
-# all_core_tests builds the tests of every folder below tests/core (`./dev test -L core`).
+# The tests of one folder, here tests/core/rules/: one executable,
+# build/<preset>/tests/core_rules_tests, and one ctest entry, core/rules, labelled with the
+# outermost folder, so that `ctest -L core` finds it. A folder whose tests take long is split into
+# SHARDS entries, core/rules/1 and so on, so that all cores have work. Target all_core_tests builds
+# the tests of every folder below tests/core (`./dev test -L core`).
 function(weir_tests folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS" "SOURCES;DEPS")
   string(REPLACE / _ target ${folder})
@@ -126,10 +126,11 @@ endfunction()
 
 # weir_fuzz(fuzz/protocol/resp_parser_fuzz DEPS weir::protocol)
 #
-# The libFuzzer target of tests/fuzz/protocol/resp_parser_fuzz.cc, built where WEIR_FUZZ is on, as
-# build/fuzz/fuzzers/resp_parser_fuzz. Where WEIR_FUZZ_BINARIES names that folder, ctest lets
-# tests/fuzz/run run it for ten seconds, with tests/fuzz/corpus/resp_parser_fuzz/ to start from and
-# tests/fuzz/resp_parser_fuzz.dict, if there are such; while it is not built, the test is skipped.
+# The libFuzzer target of tests/fuzz/protocol/resp_parser_fuzz.cc. With WEIR_FUZZ it is built as
+# build/fuzz/fuzzers/resp_parser_fuzz. With WEIR_FUZZ_BINARIES, the folder of these programs, it is
+# a ctest entry: tests/fuzz/run runs it for ten seconds, with the corpus in
+# tests/fuzz/corpus/resp_parser_fuzz/ and the dictionary tests/fuzz/resp_parser_fuzz.dict if they
+# exist. The test is skipped while the program is not built.
 function(weir_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
   cmake_path(GET name FILENAME target)
@@ -149,8 +150,8 @@ endfunction()
 
 # weir_bench(token_bucket_bench DEPS weir::core)
 #
-# bench/token_bucket_bench.cc, built as build/<preset>/bench/token_bucket_bench. ctest runs it once,
-# briefly, so that it does not rot.
+# The benchmark bench/token_bucket_bench.cc, built as build/<preset>/bench/token_bucket_bench. ctest
+# runs it briefly, to check that it still works.
 function(weir_bench name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
   add_executable(${name} ${PROJECT_SOURCE_DIR}/bench/${name}.cc)
