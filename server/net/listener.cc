@@ -61,11 +61,15 @@ std::error_code SetConnectionOptions(int descriptor) {
   constexpr std::array<Option, 7> kConnectionOptions = {{
       {IPPROTO_TCP, TCP_NODELAY, 1},  // a reply leaves at once
       {IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytesMax},
-      {SOL_SOCKET, SO_KEEPALIVE, 1},           // finds clients that vanished silently:
-      {IPPROTO_TCP, TCP_KEEPIDLE, 60},         // after 60 s without a byte
-      {IPPROTO_TCP, TCP_KEEPINTVL, 20},        // and probes 20 s apart,
-      {IPPROTO_TCP, TCP_KEEPCNT, 3},           // three of them,
-      {IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000}  // or 30 s without an acknowledgement
+      // A client that has vanished is probed after 60 s without a byte, and then every 20 s. It is
+      // closed at the first probe 30 s or more after the last acknowledgement, if one is
+      // unanswered: after about 80 s. TCP_USER_TIMEOUT decides that in place of TCP_KEEPCNT, and
+      // also closes a client that leaves sent bytes without an acknowledgement for 30 s.
+      {SOL_SOCKET, SO_KEEPALIVE, 1},
+      {IPPROTO_TCP, TCP_KEEPIDLE, 60},
+      {IPPROTO_TCP, TCP_KEEPINTVL, 20},
+      {IPPROTO_TCP, TCP_KEEPCNT, 3},
+      {IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000},  // milliseconds
   }};
   for (const Option& option : kConnectionOptions) {
     const int set =
