@@ -1,7 +1,8 @@
-// The categories of commands, by which users are allowed them (user.h), and which COMMAND tells.
+// The categories of commands. A user's rights are given by category (server/access/user.h), and
+// COMMAND INFO lists those of a command.
 //
-// @limit is ours: all that an application needs that asks for decisions, whatever its client
-// library sends besides. The others are Redis's.
+// @limit exists in weir only: the commands that an application needs to ask for decisions,
+// including those that client libraries send on their own. The other categories are Redis's.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,15 @@
 
 namespace weir {
 
-using CommandCategories = std::uint32_t;  // a bit each
+using CommandCategories = std::uint32_t;  // one bit per category
 inline constexpr CommandCategories kEveryCategory = ~CommandCategories{0};
 
-// "limit", in any case; "all" is every one. Nothing: there is none of that name.
+// The category of this name, in any case; "all" is every category. Unset if there is none.
 [[nodiscard]] std::optional<CommandCategories> FindCategory(std::string_view name);
 
 [[nodiscard]] CommandCategories CategoriesOf(const CommandSpec& spec);
 
-// Their names, without the "@", "all" not among them.
+// The names of the categories, without "@", and without "all".
 [[nodiscard]] std::vector<std::string_view> CategoryNames(CommandCategories categories);
 
 }  // namespace weir

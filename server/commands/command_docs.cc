@@ -26,7 +26,8 @@ constexpr std::array<Group, 5> kGroups = {{
     {"keys", "Keys",
      "Redis's commands on keys, for tools that know nothing of limits. A key exists while one "
      "of its buckets is not full."},
-    {"connection", "Connection", "What a client sends about its connection."},
+    {"connection", "Connection",
+     "Commands about the client's own connection, and about those of others."},
     {"transaction", "Transactions",
      "MULTI queues the commands that follow. EXEC runs them, and no other decision about their "
      "keys and no change of a policy comes between them. WATCH makes EXEC do nothing if the "
@@ -34,8 +35,8 @@ constexpr std::array<Group, 5> kGroups = {{
      "see a change that was undone, nor a change of a policy. A queue holds 1 MiB and 4,096 "
      "commands at most; a command that is not `fast` or is about the whole table counts as 64, "
      "or as its number of words if that is greater. EXEC returns 4 MiB of replies at most: a "
-     "reply beyond that is replaced by an error that says so, and its command is done."},
-    {"server", "Server", "For tools and operators."},
+     "reply beyond that is replaced by an error that says so; its command has taken effect."},
+    {"server", "Server", "Commands for tools and operators."},
 }};
 
 constexpr std::string_view kHead = R"(# Commands

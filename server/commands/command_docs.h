@@ -1,4 +1,4 @@
-// A command's documentation, made from its row.
+// The documentation of commands, made from their rows.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace weir {
 
-// The words of a flag set, as COMMAND INFO and the documentation show them: "write", "denyoom", ...
+// The flags of a command, as COMMAND INFO and docs/commands.md show them: "write", "denyoom", ...
 [[nodiscard]] std::vector<std::string_view> FlagNames(const CommandSpec& spec);
 
-// The whole of docs/commands.md.
+// The text of docs/commands.md.
 [[nodiscard]] std::string CommandsMarkdown();
 
 }  // namespace weir

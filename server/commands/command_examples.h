@@ -1,5 +1,5 @@
-// Examples of the commands: what one types, and the reply in the short form of the docs. Part
-// of command_table.cc.
+// Examples of commands: a request, and its reply in the short form of the docs. Part of
+// command_table.cc.
 //
 // docs/commands.md prints them, and command_examples_test.cc runs them.
 #pragma once

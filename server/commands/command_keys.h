@@ -1,4 +1,4 @@
-// Where the keys are in the words of a request.
+// The positions of the keys in the words of a request.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@
 
 namespace weir {
 
-// Calls visit(key) for those at the row's positions, and in a command that decides behind each AND.
-// `words`: the whole request, the command's name first. Requires: the row's arity allows them.
+// Calls visit(key) for each key: at the positions that the row names, and, in a command with AND
+// groups, after each AND. `words` is the whole request, the command's name first.
+// Requires: the row's arity allows that many words.
 template <typename Visit>
 void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words, Visit visit) {
   if (spec.keys.first == 0) return;
@@ -27,7 +28,7 @@ void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words
   }
 }
 
-// The same, as a list.
+// The keys that ForEachKey visits.
 [[nodiscard]] std::vector<std::string_view> KeysIn(const CommandSpec& spec,
                                                    std::span<const std::string_view> words);
 

@@ -1,4 +1,4 @@
-// The table of all commands, and how a client's words find their row.
+// The table of all commands, and the look-up of the row that a client's words name.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// Sorted by name; a container's subcommands follow it.
+// All rows, sorted by name, so that a container's subcommands follow it.
 [[nodiscard]] std::span<const CommandSpec> CommandTable() noexcept;
 
 // The row of "ping" or "client|id", in any case; null if there is none.
@@ -18,8 +18,8 @@ namespace weir {
 [[nodiscard]] const CommandSpec* FindSubcommand(const CommandSpec& container,
                                                 std::string_view subcommand) noexcept;
 
-// The row that runs a request of these words: of a container with a second word, its subcommand's.
-// Null if there is none.
+// The row that runs a request of these words: for a container with a second word, that of the
+// subcommand. Null if there is none.
 [[nodiscard]] const CommandSpec* FindRequested(std::span<const std::string_view> words) noexcept;
 
 // The rows of a container's subcommands.

@@ -1,5 +1,5 @@
-// The rows of the commands that clients send about their connection, and of those of transactions.
-// Part of command_table.cc.
+// The rows of the commands about connections and of those of transactions. Part of
+// command_table.cc.
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ inline constexpr std::array kConnectionCommands = {
                 .arity = Exactly(2),
                 .flags = kAboutSelf,
                 .group = "connection",
-                .summary = "Returns the number of the connection; later ones have greater numbers.",
+                .summary = "Returns the ID of the connection; later connections have greater IDs.",
                 .handler = ClientId},
     CommandSpec{.name = "CLIENT|INFO",
                 .arity = Exactly(2),
@@ -73,7 +73,7 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kAboutOthers,
                 .group = "connection",
                 .complexity = "O(connections)",
-                .summary = "Lists the open connections, a line each.",
+                .summary = "Lists the open connections, one per line.",
                 .syntax = "[filter=(TYPE client-type|ID (client-id [client-id ...]))]",
                 .handler = ClientList},
     CommandSpec{
@@ -100,13 +100,14 @@ inline constexpr std::array kConnectionCommands = {
         .summary = "Turns the connection's replies on or off; SKIP leaves out the next one.",
         .syntax = "mode=(ON|OFF|SKIP)",
         .handler = ClientReply},
-    CommandSpec{.name = "CLIENT|SETINFO",
-                .arity = Exactly(4),
-                .flags = kAboutSelf,
-                .group = "connection",
-                .summary = "Notes the client's library and its version, for CLIENT LIST.",
-                .syntax = "attr=(LIB-NAME libname|LIB-VER libver)",
-                .handler = ClientSetInfo},
+    CommandSpec{
+        .name = "CLIENT|SETINFO",
+        .arity = Exactly(4),
+        .flags = kAboutSelf,
+        .group = "connection",
+        .summary = "Stores the name or the version of the client's library, for CLIENT LIST.",
+        .syntax = "attr=(LIB-NAME libname|LIB-VER libver)",
+        .handler = ClientSetInfo},
     CommandSpec{.name = "CLIENT|SETNAME",
                 .arity = Exactly(3),
                 .flags = kAboutSelf,
@@ -119,8 +120,8 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kAboutOthers,
                 .group = "connection",
                 .summary =
-                    "Ends a connection's RL.WAIT: denied, as if its time had run out, or with an "
-                    "error. Returns 1, or 0 if it did not wait.",
+                    "Ends a connection's RL.WAIT, with a denial as at its timeout, or with an "
+                    "error. Returns 1, or 0 if the connection was not waiting.",
                 .syntax = "client-id [how=(TIMEOUT|ERROR)]",
                 .handler = ClientUnblock},
     CommandSpec{.name = "CLIENT|UNPAUSE",
@@ -158,7 +159,7 @@ inline constexpr std::array kConnectionCommands = {
         .group = "transaction",
         .complexity = "O(commands)",
         .summary =
-            "Runs what has been queued and returns the replies; null if a watched key has changed.",
+            "Runs the queued commands and returns the replies; null if a watched key has changed.",
         .examples = examples::kExec,
         .handler = Exec},
     CommandSpec{.name = "HELLO",
@@ -172,7 +173,7 @@ inline constexpr std::array kConnectionCommands = {
                 .arity = Exactly(1),
                 .flags = kOfTransaction | kAtOnce,
                 .group = "transaction",
-                .summary = "Queues commands from here on, until EXEC or DISCARD.",
+                .summary = "Starts a transaction: later commands are queued until EXEC or DISCARD.",
                 .handler = Multi},
     CommandSpec{.name = "PING",
                 .arity = Between(1, 2),
@@ -230,7 +231,7 @@ inline constexpr std::array kConnectionCommands = {
         .group = "transaction",
         .complexity = "O(keys), each O(limits in use), at most a scan of 1/4096 of the table",
         .summary = "Makes EXEC do nothing if one of the keys has changed by then. A bucket that "
-                   "fills up has not changed.",
+                   "fills up does not count as a change.",
         .syntax = "key [key ...]",
         .handler = Watch},
 };

@@ -1,4 +1,4 @@
-// The functions behind the rows that only the server has, by group. Each reads its arguments, makes
+// The handlers of the commands that only the server has, by file. Each reads its arguments, makes
 // one call and writes one reply.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The rows of the commands that look at how the server does: SLOWLOG, LATENCY, MEMORY, MONITOR.
-// Part of command_table.cc.
+// The rows of the commands that observe the server: SLOWLOG, LATENCY, MEMORY, MONITOR. Part of
+// command_table.cc.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ inline constexpr std::array kObserverCommands = {
                 .arity = AtLeast(2),
                 .flags = kContainer,
                 .group = "server",
-                .summary = "Commands about slow events."},
+                .summary = "Commands about events that took long."},
     CommandSpec{.name = "LATENCY|DOCTOR",
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
@@ -43,24 +43,24 @@ inline constexpr std::array kObserverCommands = {
                 .flags = kAboutOthers,
                 .group = "server",
                 .complexity = "O(commands)",
-                .summary = "Returns the latencies of the given commands, or of all: for each, a "
-                           "cumulative histogram in microseconds.",
+                .summary = "Returns a cumulative histogram of latencies, in microseconds, for each "
+                           "of the given commands, or for all.",
                 .syntax = "[command ...]",
                 .handler = LatencyHistograms},
     CommandSpec{.name = "LATENCY|HISTORY",
                 .arity = Exactly(3),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Returns the seconds in which an event was slow, each with its longest "
-                           "time in milliseconds.",
+                .summary = "Returns the Unix seconds in which an event was slow, each with its "
+                           "longest duration in milliseconds.",
                 .syntax = "event",
                 .handler = LatencyHistory},
     CommandSpec{.name = "LATENCY|LATEST",
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Returns the events that reached latency-monitor-threshold: time of the "
-                           "last, its milliseconds, and the maximum.",
+                .summary = "Returns the events that reached latency-monitor-threshold: for each, "
+                           "the Unix second and the milliseconds of the latest, and the maximum.",
                 .handler = LatencyLatest},
     CommandSpec{.name = "LATENCY|RESET",
                 .arity = AtLeast(2),
@@ -108,7 +108,7 @@ inline constexpr std::array kObserverCommands = {
                 .flags = kAboutOthers,
                 .group = "server",
                 .summary =
-                    "Shows every command that is executed, but for those of operators, until "
+                    "Shows every command that is executed, except administrative ones, until "
                     "RESET or QUIT.",
                 .handler = MonitorCommands},
     CommandSpec{.name = "SLOWLOG",
@@ -122,9 +122,9 @@ inline constexpr std::array kObserverCommands = {
                 .group = "server",
                 .complexity = "O(entries)",
                 .summary =
-                    "Returns the latest commands that took slowlog-log-slower-than, 10 or the "
-                    "given number: id, Unix time, microseconds, words, address and name of the "
-                    "client.",
+                    "Returns the latest 10 commands, or the given number, that took at least "
+                    "slowlog-log-slower-than: ID, Unix time, microseconds, words, and the client's "
+                    "address and name.",
                 .syntax = "[count]",
                 .handler = SlowlogGet},
     CommandSpec{.name = "SLOWLOG|HELP",
@@ -137,13 +137,13 @@ inline constexpr std::array kObserverCommands = {
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Returns how many commands the log has.",
+                .summary = "Returns the number of commands in the log.",
                 .handler = SlowlogLen},
     CommandSpec{.name = "SLOWLOG|RESET",
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
                 .group = "server",
-                .summary = "Deletes the slow commands.",
+                .summary = "Empties the log.",
                 .handler = SlowlogReset},
 };
 

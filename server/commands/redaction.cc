@@ -17,7 +17,7 @@ using Words = std::span<std::string_view>;
 
 void Redact(Words words) { std::ranges::fill(words, kRedacted); }
 
-// All words behind the first that is one of these: who knows which of them a typo has moved.
+// Redacts all words behind the first of `names`: a typo may have moved a password further back.
 template <std::size_t kNames>
 void RedactBehind(const std::array<std::string_view, kNames>& names, Words words) {
   const auto is_one = [&](std::string_view word) {

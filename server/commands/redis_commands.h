@@ -1,4 +1,4 @@
-// The rows of the commands on keys and on the server that Redis has, too. Part of command_table.cc.
+// The rows of Redis's commands about keys and about the server. Part of command_table.cc.
 #pragma once
 
 #include <array>
@@ -34,13 +34,14 @@ inline constexpr std::array kRedisCommands = {
                 .summary = "Tells whether a user may run a command, and if not, why.",
                 .syntax = "username command [arg ...]",
                 .handler = AclDryRun},
-    CommandSpec{.name = "ACL|GENPASS",
-                .arity = Between(2, 3),
-                .flags = kLoading,
-                .group = "server",
-                .summary = "Generates a password of 256 random bits, or of the given number.",
-                .syntax = "[bits]",
-                .handler = AclGenPass},
+    CommandSpec{
+        .name = "ACL|GENPASS",
+        .arity = Between(2, 3),
+        .flags = kLoading,
+        .group = "server",
+        .summary = "Generates a password of 256 random bits, or of the given number of bits.",
+        .syntax = "[bits]",
+        .handler = AclGenPass},
     CommandSpec{.name = "ACL|GETUSER",
                 .arity = Exactly(3),
                 .flags = kAboutOthers,
@@ -66,14 +67,14 @@ inline constexpr std::array kRedisCommands = {
                 .flags = kAboutOthers,
                 .group = "server",
                 .complexity = "O(users)",
-                .summary = "Reads the users file again: all of it, or nothing is changed.",
+                .summary = "Reads the users file again. If it has an error, no user changes.",
                 .handler = AclLoad},
     CommandSpec{.name = "ACL|LOG",
                 .arity = Between(2, 3),
                 .flags = kAboutOthers,
                 .group = "server",
                 .complexity = "O(entries)",
-                .summary = "Shows the last refusals, ten or the given number, or deletes them.",
+                .summary = "Shows the latest 10 refusals, or the given number; RESET deletes all.",
                 .syntax = "[operation=(count|RESET)]",
                 .handler = AclLog},
     CommandSpec{.name = "ACL|USERS",
@@ -114,7 +115,7 @@ inline constexpr std::array kRedisCommands = {
                 .flags = kLoading | kApplication,
                 .group = "server",
                 .complexity = "O(names)",
-                .summary = "Documents the commands, for the hints of redis-cli.",
+                .summary = "Documents the named commands, or all, for the hints of redis-cli.",
                 .syntax = "[command-name ...]",
                 .handler = CommandDocs},
     CommandSpec{.name = "COMMAND|GETKEYS",
@@ -179,7 +180,7 @@ inline constexpr std::array kRedisCommands = {
                 .arity = Exactly(2),
                 .flags = kAdmin | kLoading,
                 .group = "server",
-                .summary = "Answers an error: weir writes only the files of its state.",
+                .summary = "Answers an error: weir does not write its config file.",
                 .handler = ConfigRewrite},
     CommandSpec{.name = "CONFIG|SET",
                 .arity = AtLeast(4),
@@ -196,8 +197,8 @@ inline constexpr std::array kRedisCommands = {
                 .group = "server",
                 .complexity = "O(commands)",
                 .summary =
-                    "Sets the counts of INFO stats, commandstats, errorstats and latencystats "
-                    "to zero; RL.STATS RESET is for those of the limits.",
+                    "Resets the counts of INFO stats, commandstats, errorstats and latencystats "
+                    "to zero. The counts of limits have RL.STATS RESET.",
                 .handler = ConfigResetStat},
     CommandSpec{
         .name = "DBSIZE",
@@ -206,7 +207,7 @@ inline constexpr std::array kRedisCommands = {
         .group = "keys",
         .complexity = "O(partitions)",
         .summary =
-            "Returns the number of buckets stored, full ones that are not swept yet included.",
+            "Returns the number of stored buckets, including full ones that are not swept yet.",
         .handler = Dbsize},
     CommandSpec{
         .name = "DEL",
@@ -216,7 +217,7 @@ inline constexpr std::array kRedisCommands = {
         .group = "keys",
         .complexity = "O(keys), each O(limits in use), at most a scan of 1/4096 of the table",
         .summary =
-            "Forgets all buckets of the keys. Returns how many keys had one that was not full.",
+            "Deletes all buckets of the keys. Returns how many keys had one that was not full.",
         .syntax = "key [key ...]",
         .handler = Del},
     CommandSpec{
@@ -234,7 +235,7 @@ inline constexpr std::array kRedisCommands = {
                 .flags = kWrite | kAlwaysChanges | kAdmin | kWholeTable,
                 .group = "keys",
                 .complexity = "O(buckets)",
-                .summary = "Forgets all buckets.",
+                .summary = "Deletes all buckets.",
                 .syntax = "[flush-type=(ASYNC|SYNC)]",
                 .handler = Flush},
     CommandSpec{.name = "FLUSHDB",
@@ -251,7 +252,8 @@ inline constexpr std::array kRedisCommands = {
         .flags = kLoading | kApplication | kWholeTable,
         .group = "server",
         .complexity = "O(partitions)",
-        .summary = "Reports on the server: the sections that tools for Redis read, and Weir.",
+        .summary =
+            "Describes the server: the sections that tools for Redis read, and one named Weir.",
         .syntax = "[section ...]",
         .handler = Info},
     CommandSpec{.name = "KEYS",
@@ -265,13 +267,13 @@ inline constexpr std::array kRedisCommands = {
                 .arity = Exactly(1),
                 .flags = kFast,
                 .group = "server",
-                .summary = "Returns when the last complete save began, in Unix seconds.",
+                .summary = "Returns the Unix second in which the last complete save began.",
                 .handler = LastSave},
     CommandSpec{.name = "MODULE",
                 .arity = AtLeast(2),
                 .flags = kContainer,
                 .group = "server",
-                .summary = "Commands about modules, of which there are none."},
+                .summary = "Commands about modules; the server has none."},
     CommandSpec{.name = "MODULE|HELP",
                 .arity = Exactly(2),
                 .flags = kLoading,

@@ -1,4 +1,4 @@
-// The options, a row each (options.h says what a row is), sorted by name.
+// The rows of the options, sorted by name; options.h says what a row holds.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ inline constexpr auto kRedisLogLevels = std::to_array<RedisWord>({{"debug", "deb
                                                                   {"warning", "warning"},
                                                                   {"warning", "error"}});
 
-// Raises the limit on open files if it has to.
+// Fails if the system cannot give `max_clients` enough file descriptors. Raises the limit on open
+// files if that is needed.
 inline absl::Status CheckClientsFit(const Options& options) {
   const DescriptorBudget room =
       FitClientsToDescriptors(options.max_clients, options.threads, options.keeps_state());
@@ -38,13 +39,13 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
     {.name = "accept-damaged-state",
      .field = &Options::accept_damaged_state,
      .fallback = "false",
-     .summary = "Starts even if files in data-dir are damaged, and logs what is lost; otherwise "
-                "such a start is refused."},
+     .summary = "Starts even if files in data-dir are damaged, and logs what is lost. By default "
+                "weir then refuses to start."},
     {.name = "allow-explicit-time",
      .field = &Options::allow_explicit_time,
      .fallback = "false",
-     .summary = "Lets clients set the time of a decision (AT); only for tests and replays: full "
-                "buckets are not dropped."},
+     .summary = "Lets clients set the time of a decision (AT). Only for tests and replays: full "
+                "buckets are never dropped."},
     {.name = "bind",
      .field = &Options::bind,
      .fallback = "127.0.0.1",
@@ -52,17 +53,17 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
     {.name = "config",
      .field = &Options::config,
      .fallback = "",
-     .summary = "A TOML file with more options; the command line wins over it."},
+     .summary = "A TOML file with more options; those on the command line override it."},
     {.name = "data-dir",
      .field = &Options::data_dir,
      .fallback = "",
      .redis_alias = "dir",
-     .summary = "The directory of the state; without one nothing survives a restart."},
+     .summary = "The directory to keep the state in; without one, nothing survives a restart."},
     {.name = "durability",
      .field = &Options::durability,
      .fallback = "snapshot",
-     .summary = "How much a crash may lose: the last snapshot-interval, nothing (each admission "
-                "waits for the disk), or everything."},
+     .summary = "How much a crash may lose. `snapshot`: the last snapshot-interval; `always`: "
+                "nothing, each admission waits for the disk; `none`: everything."},
     {.name = "latency-monitor-threshold",
      .field = &Options::latency_monitor_threshold,
      .fallback = "0",
@@ -70,7 +71,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = 3'600'000,
      .live = true,
      .summary =
-         "Events of at least this many milliseconds are recorded for LATENCY; 0 records none."},
+         "LATENCY records events that take at least this many milliseconds; 0 records none."},
     {.name = "log-level",
      .field = &Options::log_level,
      .fallback = "info",
@@ -86,7 +87,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .redis_alias = "maxclients",
      .live = true,
      .check = CheckClientsFit,
-     .summary = "The maximum number of connections; each needs a file descriptor and 2 KiB."},
+     .summary = "The maximum number of connections. Each needs a file descriptor and 2 KiB."},
     {.name = "max-clients-memory",
      .field = &Options::max_clients_memory,
      .fallback = "67108864",
@@ -94,9 +95,9 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = std::int64_t{1} << 42,
      .redis_alias = "maxmemory-clients",
      .live = true,
-     .summary = "The maximum memory that connections hold for clients, at least 1mb: half "
-                "requests, unread replies, transactions, requests that wait for tokens. Above it "
-                "the client that holds the most is closed. 0 is no bound."},
+     .summary = "The maximum memory for what connections hold: incomplete requests, unread "
+                "replies, transactions, requests that wait for tokens. Above it the client that "
+                "holds the most is closed. At least 1mb; 0 is no bound."},
     {.name = "max-memory",
      .field = &Options::max_memory,
      .fallback = "0",
@@ -105,21 +106,23 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .redis_alias = "maxmemory",
      .live = true,
      .summary =
-         "The maximum memory for buckets, at least 32mb. Above it full buckets are dropped first, "
-         "then those that have used the smallest share of their limit. 0 is no bound."},
+         "The maximum memory for buckets. Above it full buckets are dropped first, then those that "
+         "have used the smallest share of their limit. At least 32mb; 0 is no bound."},
     {.name = "max-wait",
      .field = &Options::max_wait,
      .fallback = "60s",
      .min = 0,
      .max = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxWaitMax).count(),
-     .summary = "The longest TIMEOUT of RL.WAIT, and the furthest that a stored time may lie "
-                "beyond an empty bucket's."},
+     .summary =
+         "The longest TIMEOUT of RL.WAIT. A stored time that lies further ahead than that of "
+         "an empty bucket plus this is taken for an error and cut."},
     {.name = "on-persist-error",
      .field = &Options::on_persist_error,
      .fallback = "refuse",
      .live = true,
-     .summary = "With durability always and a failing disk: refuse requests that would be admitted "
-                "(MISCONF), or serve them and risk their loss."},
+     .summary = "What happens with durability always when the disk fails. `refuse`: requests that "
+                "would be admitted get MISCONF; `serve`: they are admitted, and a crash may lose "
+                "them."},
     {.name = "policies",
      .field = &Options::policies,
      .fallback = "",
@@ -135,39 +138,40 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "true",
      .redis_words = kRedisFlag,
      .live = true,
-     .summary = "While clients need neither a password nor a certificate, serves only those that "
-                "come over loopback or a Unix socket."},
+     .summary = "While neither a password nor a certificate is required, serves only clients that "
+                "connect over loopback or a Unix socket."},
     {.name = "requirepass",
      .field = &Options::requirepass,
      .fallback = "",
-     .summary = "The password of the user default, which clients must then give. Never shown; "
-                "safer in the config file than on a command line, which other users can read."},
+     .summary = "The password of the user `default`; if set, clients must give it. Never shown. "
+                "Safer in the config file than on a command line, which other users can read."},
     {.name = "reset-clock",
      .field = &Options::reset_clock,
      .fallback = "false",
-     .summary = "Starts at the wall clock's time even if the data directory has a later one; for "
-                "one start, after a wrong clock was corrected."},
+     .summary = "Starts at the wall clock's time even if the data directory has a later one. For a "
+                "single start, after a wrong clock was corrected."},
     {.name = "slowlog-log-slower-than",
      .field = &Options::slowlog_log_slower_than,
      .fallback = "10000",
      .min = -1,
      .max = 3'600'000'000,
      .live = true,
-     .summary = "Commands of at least this many microseconds are in SLOWLOG; -1 for none."},
+     .summary = "SLOWLOG records commands that take at least this many microseconds; -1 records "
+                "none."},
     {.name = "slowlog-max-len",
      .field = &Options::slowlog_max_len,
      .fallback = "128",
      .min = 0,
      .max = 10'000,
      .live = true,
-     .summary = "The maximum number of entries of SLOWLOG; each takes up to 6 KiB."},
+     .summary = "The maximum number of entries in SLOWLOG. Each takes up to 6 KiB."},
     {.name = "snapshot-interval",
      .field = &Options::snapshot_interval,
      .fallback = "1s",
      .min = 10,
      .max = 3'600'000,
      .live = true,
-     .summary = "The time between saves; a shorter one loses less in a crash and writes more."},
+     .summary = "The time between saves. A shorter one loses less in a crash and writes more."},
     {.name = "threads",
      .field = &Options::threads,
      .fallback = "0",
@@ -186,20 +190,20 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
     {.name = "tls-auth-clients",
      .field = &Options::tls_auth_clients,
      .fallback = "yes",
-     .summary = "Whether a client must show a certificate signed by tls-ca; with `optional` it may "
-                "show none."},
+     .summary = "Whether a client must show a certificate signed by tls-ca. With `optional` it may "
+                "show none, but not a wrong one."},
     {.name = "tls-ca",
      .field = &Options::tls_ca,
      .fallback = "",
      .redis_alias = "tls-ca-cert-file",
      .summary =
-         "A PEM file of the authorities that sign clients' certificates; read again at SIGHUP."},
+         "A PEM file: the authorities that sign clients' certificates; read again at SIGHUP."},
     {.name = "tls-cert",
      .field = &Options::tls_cert,
      .fallback = "",
      .redis_alias = "tls-cert-file",
      .summary =
-         "A PEM file: the server's certificate, then the intermediate ones; read again at SIGHUP."},
+         "A PEM file: the server's certificate, then intermediate ones; read again at SIGHUP."},
     {.name = "tls-key",
      .field = &Options::tls_key,
      .fallback = "",
@@ -214,7 +218,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "0",
      .min = 0,
      .max = 65'535,
-     .summary = "The TCP port for TLS, at the addresses of bind; 0 for none."},
+     .summary = "The TCP port for TLS, on the addresses of bind; 0 for none."},
     {.name = "unix-socket",
      .field = &Options::unix_socket,
      .fallback = "",
@@ -224,19 +228,19 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::unix_socket_perm,
      .fallback = "700",
      .redis_alias = "unixsocketperm",
-     .summary = "The mode of unix-socket: its owner, its group as well, or all users may connect."},
+     .summary =
+         "Who may connect to unix-socket, as its mode: the owner, the group too, or all users."},
     {.name = "users-file",
      .field = &Options::users_file,
      .fallback = "",
      .redis_alias = "aclfile",
-     .summary =
-         "A file of users, one a line in the form of Redis's ACL files; read at the start and at "
-         "ACL LOAD."},
+     .summary = "A file of users, one per line as in Redis's ACL files; read at the start and at "
+                "ACL LOAD."},
 });
 
 static_assert(std::ranges::is_sorted(kOptionRows, {}, &OptionSpec::name));
 
-// Options of earlier versions. Naming one is an error that gives the reason.
+// Options that earlier versions had. Using one is an error that gives the reason.
 struct RemovedOption {
   std::string_view name;
   std::string_view reason;

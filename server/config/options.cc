@@ -40,7 +40,7 @@ const OptionSpec* FindOption(std::string_view name) {
   return found == kOptionRows.end() ? nullptr : &*found;
 }
 
-// --- One type of value after the other: Parse gives the value or nothing, Print the text --------
+// --- Parse and Print for each type of value ------------------------------------------------------
 
 // The address in its usual spelling.
 std::optional<std::string> ParseAddress(const std::string& text) {
@@ -78,7 +78,7 @@ struct Unit {
   std::int64_t factor;
 };
 
-// Digits and a unit, as a number of the unit whose factor is 1; nothing if that is over `max`.
+// Parses digits and a unit into a number of the unit whose factor is 1. Unset if it exceeds `max`.
 std::optional<std::int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units,
                                           std::int64_t max) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -138,7 +138,7 @@ std::string Print(Word word) {
   return std::string(WordOf(word));
 }
 
-// --- What would be right -------------------------------------------------------------------------
+// --- The values that each type accepts, for errors -----------------------------------------------
 
 std::string Expected(const OptionSpec&, AddressList Options::*) {
   return absl::StrCat("1 to ", kBindAddressesMax,
@@ -164,7 +164,7 @@ std::string Expected(const OptionSpec&, Word Options::*) {
 
 // --- The command line and the file ---------------------------------------------------------------
 
-// How --help shows the value, and what it is if nothing is said.
+// The type and the default value, as --help shows them.
 std::string ValueText(const OptionSpec& spec) {
   const char* type = "WORD";
   if (std::holds_alternative<AddressList Options::*>(spec.field)) type = "ADDRESSES";
@@ -174,7 +174,7 @@ std::string ValueText(const OptionSpec& spec) {
   return absl::StrCat(type, spec.fallback.empty() ? "" : "=", AbslView(spec.fallback));
 }
 
-// A missing value arrives as an empty one, so that the same error says what would be right.
+// Takes a missing value for an empty one, so that the error for a wrong value covers it.
 CLI::Option* AddOption(CLI::App& app, const OptionSpec& spec) {
   const std::string name = absl::StrCat("--", AbslView(spec.name));
   const std::string help = OptionHelp(spec);
@@ -213,16 +213,17 @@ absl::Status UnknownOptionError(std::string_view kind, std::string_view name,
                                                  "' was removed: ", AbslView(removed->reason)));
 }
 
-// A line without '=' is all name, even if it is a password.
+// The name up to a blank or quote. CLI11 takes a whole line without '=' for a name, and the rest of
+// it may be a password, which errors must not quote.
 std::string_view FirstWord(std::string_view name) {
   return name.substr(0, name.find_first_of(" \t\"'"));
 }
 
-// One `name = value` of the file.
+// Sets the option of one `name = value` in the file.
 absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   if (!item.parents.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown section ", Quote(item.parents.front()), ": options stand alone"));
+    return absl::InvalidArgumentError(absl::StrCat("unknown section ", Quote(item.parents.front()),
+                                                   ": options belong to no section"));
   }
   const OptionSpec* spec = FindOption(item.name);
   if (spec == nullptr || spec->name == "config") {
@@ -237,13 +238,13 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   return SetOption(*spec, absl::StrJoin(item.inputs, ","), options);
 }
 
-// The text without its comments. CLI11 would also end a value at a '#' in quotes. A quoted value
-// begins a line, or stands behind one of "=[,".
+// Removes comments, since CLI11 would also end a value at a '#' in quotes. A quoted value begins a
+// line, or follows one of "=[,".
 std::string WithoutComments(std::string_view text) {
   std::string kept;
   bool in_comment = false;
   char quote = '\0';  // 0: outside of quotes
-  char last = '\n';   // the last character that is no blank
+  char last = '\n';   // the last character that is not blank
   for (const char c : text) {
     if (c == '\n') {
       in_comment = false;
@@ -261,8 +262,8 @@ std::string WithoutComments(std::string_view text) {
   return kept;
 }
 
-// CLI11 makes one list of two values in a row, so this is told from the lines. Those inside of a
-// list begin with no option's name.
+// Looks for options given twice in the lines, since CLI11 joins two such values to one list. Lines
+// within a list do not begin with an option's name.
 absl::Status CheckGivenOnce(std::string_view text) {
   std::vector<const OptionSpec*> seen;
   for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
@@ -328,15 +329,15 @@ absl::Status ApplyOptionsFile(std::string_view text, Options& options) {
   WEIR_RETURN_IF_ERROR(CheckGivenOnce(settings));
   std::istringstream stream(settings);
   CLI::ConfigTOML reader;
-  reader.comment('\n');  // in no line: there are no comments left
+  reader.comment('\n');  // never found: comments are removed already
   for (const CLI::ConfigItem& item : reader.from_config(stream)) {
     WEIR_RETURN_IF_ERROR(ApplyConfigItem(item, options));
   }
   return absl::OkStatus();
 }
 
-// CLI11 splits the command line, words --help and reads the file's syntax; the values are ours. It
-// throws, so this is where its exceptions end.
+// CLI11 splits the command line, lays out --help and parses the syntax of the file; values are
+// parsed here. CLI11 throws, and this function catches it.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
   CLI::App app("A rate-limit server that speaks the Redis protocol.", "weir-server");
   app.set_version_flag("--version", "weir " + std::string(kVersion));
@@ -365,7 +366,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     const std::string_view name = argument.substr(0, argument.find('='));
     return UnknownOptionError("argument", name.starts_with("--") ? name.substr(2) : name, argument);
   }
-  // The file first: what the command line says then replaces it.
+  // The file comes first, so that the command line overrides it.
   const auto config = std::ranges::find(given, std::string_view("config"),
                                         [](const auto& pair) { return pair.first->name; });
   if (!config->second->results().empty()) {

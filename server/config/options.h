@@ -1,9 +1,9 @@
-// The server's options: one table of rows declares them, and the command line, the TOML file,
-// --help, CONFIG and docs/commands.md all read it.
+// The server's options. One table of rows declares them; the command line, the TOML file, --help,
+// CONFIG and docs/commands.md all read it.
 //
 //     weir-server --port 7379 --threads 4 --config weir.toml
 //
-// The file's keys are the options' names, its values are spelled as on the command line:
+// The keys of the file are the names of the options, and values are spelled as on the command line:
 //
 //     port = 7379
 //     bind = ["127.0.0.1", "::1"]
@@ -37,13 +37,14 @@ struct ByteCount {
   std::int64_t bytes = 0;
 };
 
-// Redis's name for what is dropped at a bound of memory: what is nearest to full goes first, and a
-// key is gone when its buckets are full.
+// Redis's name for the order in which a bound of memory drops buckets. "volatile-ttl" comes
+// closest: the buckets nearest to full go first, and a key is gone when its buckets are full.
 [[nodiscard]] constexpr std::string_view EvictionPolicy(ByteCount max_memory) noexcept {
   return max_memory.bytes == 0 ? "noeviction" : "volatile-ttl";
 }
 
-// Options that are one of several words: the words of a type, in the order of its enumerators.
+// The types of options whose value is one of several words, each with its words in the order of the
+// enumerators.
 constexpr std::string_view OptionWords(bool) { return "false|true"; }
 enum class Durability { kSnapshot, kAlways, kNone };
 constexpr std::string_view OptionWords(Durability) { return "snapshot|always|none"; }
@@ -66,7 +67,7 @@ template <typename Enum>
 struct Options {
   AddressList bind;          // never empty
   std::int64_t port = 0;     // 0: any free one
-  std::int64_t threads = 0;  // 0: one a core, at most 8
+  std::int64_t threads = 0;  // 0: one per core, at most 8
   std::int64_t max_clients = 0;
   ByteCount max_clients_memory;  // 0: no bound
   ByteCount max_memory;          // 0: no bound
@@ -78,7 +79,7 @@ struct Options {
   OnPersistError on_persist_error{};
   bool reset_clock = false;
   bool accept_damaged_state = false;
-  std::string requirepass;  // empty: none; not among those that the server keeps
+  std::string requirepass;  // empty: none; the server keeps only its hash
   std::string users_file;   // path; empty: none
   std::string policies;     // path of the policy file; empty: none
   LogLevel log_level{};
@@ -97,7 +98,7 @@ struct Options {
   std::string unix_socket;    // path; empty: none
   UnixSocketPerm unix_socket_perm{};
 
-  // Whether there is a state on disk.
+  // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {
     return !data_dir.empty() && durability != Durability::kNone;
   }
@@ -105,13 +106,13 @@ struct Options {
 
 inline constexpr std::size_t kBindAddressesMax = 16;
 
-// A value in Redis's word, and in ours.
+// Redis's word for a value, and weir's.
 struct RedisWord {
   std::string_view redis;
   std::string_view ours;
 };
 
-// One option.
+// The row of one option.
 struct OptionSpec {
   using Field =
       std::variant<AddressList Options::*, std::int64_t Options::*, ByteCount Options::*,
@@ -122,16 +123,17 @@ struct OptionSpec {
   std::string_view name;  // without the dashes
   Field field;
   std::string_view fallback;  // spelled as on the command line
-  // Of a number, of a size in bytes (which may be 0, too), and of a duration in milliseconds.
+  // The range of a number, of a size in bytes (0 is allowed, too), or of a duration in
+  // milliseconds.
   std::int64_t min = 0;
   std::int64_t max = 0;
-  std::string_view redis_alias = {};  // the name under which tools ask CONFIG for it
-  // The words of CONFIG under Redis's name, which is the alias if there is one. The first word of a
-  // value is shown; all are taken, and so are ours.
+  std::string_view redis_alias = {};  // Redis's name for it, which CONFIG takes, too
+  // The words that CONFIG uses for values under Redis's name (the alias, or else `name`). CONFIG
+  // GET shows the first word of a value; CONFIG SET accepts all of them, and weir's own.
   std::span<const RedisWord> redis_words = {};
-  bool redis_seconds = false;  // of a duration: CONFIG has whole seconds without a unit
+  bool redis_seconds = false;  // for a duration: CONFIG has whole seconds without a unit
   bool live = false;           // CONFIG SET may change it (settings.h)
-  // Fails where the system cannot give what CONFIG SET asks for; may make room for it first.
+  // Fails if the system cannot provide what CONFIG SET asks for; may make room for it first.
   absl::Status (*check)(const Options& options) = nullptr;
   std::string_view summary;  // a sentence: the meaning, and the cost of larger values
 };
@@ -163,19 +165,18 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
 // The summary, and whether CONFIG SET may change it.
 [[nodiscard]] std::string OptionHelp(const OptionSpec& spec);
 
-// Sets the options that the text of a file gives. Fails with kInvalidArgument and one line that
-// names the option, the value and what would be right; the options before it are set then.
+// Sets the options in the text of a file. Fails with kInvalidArgument and one line that names the
+// option, the value and what would be right; the options before that one stay set.
 absl::Status ApplyOptionsFile(std::string_view text, Options& options);
 
-// The command line's request: to serve, or to print something and leave.
+// A command line: the options to serve with, or a text to print before leaving.
 struct CommandLine {
   Options options;
   std::string print_and_exit;  // the text of --help or --version; empty: serve
 };
 
 // Reads the command line and the file that --config names. Fails with kInvalidArgument and one line
-// that names the option, the value and what would be right, and for an option in the file also the
-// file.
+// that names the option, the value and what would be right, and the file if the option is in it.
 [[nodiscard]] absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
 }  // namespace weir

@@ -14,8 +14,7 @@
 #include "absl/strings/strip.h"
 #define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): the library's name
 #define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
-// toml++ 3.3 asserts that a table's name begins as a name, and then reports the error if it does
-// not.
+// toml++ 3.3 asserts that a table's name is well-formed before it reports one that is not.
 #define TOML_ASSERT(expression) static_assert(true)  // NOLINT(readability-identifier-naming)
 #include <toml++/toml.h>
 
@@ -29,7 +28,7 @@ namespace {
 
 constexpr std::size_t kPolicyFileBytesMax = 16 * 1024 * 1024;
 
-// An error with its place in the file.
+// The error `what` with its place in the file.
 absl::Status Wrong(const std::string& path, const toml::source_region& where,
                    std::string_view what) {
   return absl::InvalidArgumentError(
@@ -55,9 +54,9 @@ absl::StatusOr<std::string> ReadPolicyFileText(const std::string& path) {
   return text;
 }
 
-// The text with a '?' for every byte that is not ASCII. Names and limits are ASCII, so only
-// comments may have others, and at some of them, outside of comments, toml++ 3.3 reaches a place
-// that it calls unreachable (is_non_ascii_horizontal_whitespace).
+// Replaces every byte that is not ASCII with '?'. Only comments may have such bytes; elsewhere some
+// of them lead toml++ 3.3 to code that it marks as unreachable
+// (is_non_ascii_horizontal_whitespace).
 std::string InAscii(std::string_view text) {
   constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::string ascii(absl::StripPrefix(AbslView(text), kByteOrderMark));
@@ -66,7 +65,7 @@ std::string InAscii(std::string_view text) {
   return ascii;
 }
 
-// One policy: a string, or an array of strings.
+// Reads the limits of one policy: a string, or an array of strings.
 absl::StatusOr<PolicyLimits> ReadLimits(const std::string& path, const std::string& name,
                                         const toml::node& value) {
   const auto wrong = [&](const toml::node& node, std::string_view what) {

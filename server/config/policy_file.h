@@ -1,13 +1,13 @@
-// The policy file: policies that live in version control and not in the database.
+// The policy file: policies kept in a file, for example under version control.
 //
 //     [policies]
 //     free       = ["10/s", "1000/h"]
 //     enterprise = ["1000/s,burst=2000"]
 //     internal   = "unlimited"
 //
-// TOML; a table "policies" and nothing else, in it a limit or a list of limits for each name, in
-// the language of limit_grammar.h. All of it is ASCII, except comments. It is read as a whole or
-// not at all.
+// It is TOML with one table, "policies", that gives each name a limit or a list of limits in the
+// language of core/words/limit_grammar.h. Only comments may have characters outside of ASCII. A
+// file with an error changes nothing.
 #pragma once
 
 #include <string>
@@ -21,11 +21,12 @@
 
 namespace weir {
 
-// In the order of the names, which are distinct.
+// Sorted by name; the names are distinct.
 using PolicyFile = std::vector<std::pair<std::string, PolicyLimits>>;
 
-// Fails with kInvalidArgument, or kUnavailable if it cannot be read, and one line that begins with
-// the place: "policies.toml:3: policy 'free': invalid limit '10/x': unknown unit 'x' (...)".
+// Fails with kUnavailable if the file cannot be read; else with kInvalidArgument and one line that
+// begins with the place: "policies.toml:3: policy 'free': invalid limit '10/x': unknown unit 'x'
+// (...)".
 [[nodiscard]] absl::StatusOr<PolicyFile> ReadPolicyFile(const std::string& path);
 
 // Reads the text of a policy file; `path` is its name in errors.

@@ -1,11 +1,11 @@
-// The options in force. Most stay what they were at the start; those whose row says `live`
-// (options.h) change when CONFIG SET says so, and are read here each time:
+// The options in force. Those whose row is `live` (options.h) can be changed by CONFIG SET, so they
+// are read here each time; the others stay what they were at the start.
 //
 //     if (clients >= services.settings.Get(&Options::max_clients)) ...
 //
-// A part that keeps a copy of one is told by OnChange.
+// A part that keeps a copy of an option is told of changes by OnChange.
 //
-// Thread-safe. To read one is a relaxed load; to change some takes a lock, and copies all.
+// Thread-safe. Get is one relaxed load; All and Change take a lock and copy all options.
 #pragma once
 
 #include <atomic>
@@ -35,18 +35,19 @@ class Settings {
   // All options.
   [[nodiscard]] Options All() const;
 
-  // Gives `change` a copy of all options, and puts it in force if that succeeds; else nothing has
-  // changed. Two changes come one after the other. Requires: only what is `live` is changed.
+  // Calls `change` with a copy of all options, and puts the copy in force if `change` succeeds;
+  // otherwise nothing changes. Changes run one at a time. Requires: `change` alters only options
+  // that are `live`.
   absl::Status Change(absl::FunctionRef<absl::Status(Options& options)> change);
 
-  // `listener` is called after each change, on the thread that has made it, with a lock held: it
-  // may not call All or Change. Set before the first session.
+  // Adds a listener. It is called after each change, on the thread that made the change and with a
+  // lock held, so it must not call All or Change. Requires: no session exists yet.
   using Listener = std::function<void(const Options& options)>;
   void OnChange(Listener listener);
 
  private:
-  // Of this copy the live options are accessed as atomics, which C++20 has for mutable objects
-  // only, and the others never change.
+  // Live options of this copy are accessed as atomics; the others never change. It is mutable since
+  // C++20 has no atomic_ref to a const object.
   mutable Options in_force_;
   mutable Mutex mutex_;
   Options options_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// The versions that we tell clients.
+// The versions that the server tells its clients.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@ namespace weir {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 
-// The version of Redis that we behave like: clients choose their features by it.
+// The version of Redis whose behaviour weir follows; clients choose their features by it.
 inline constexpr std::string_view kRedisVersion = "7.2.0";
 
 }  // namespace weir

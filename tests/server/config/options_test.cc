@@ -314,8 +314,9 @@ TEST(OptionsTest, TheFilesMistakesNameTheFile) {
               testing::StartsWith("option 'unclean-restart' was removed: "));
   EXPECT_EQ(error_in("port 1\n"), "unknown option 'port': see weir-server --help");
   EXPECT_EQ(error_in("config = \"x\"\n"), "unknown option 'config': see weir-server --help");
-  EXPECT_EQ(error_in("[server]\nport = 1\n"), "unknown section 'server': options stand alone");
-  EXPECT_EQ(error_in("[server]\n"), "unknown section 'server': options stand alone");
+  EXPECT_EQ(error_in("[server]\nport = 1\n"),
+            "unknown section 'server': options belong to no section");
+  EXPECT_EQ(error_in("[server]\n"), "unknown section 'server': options belong to no section");
   EXPECT_EQ(error_in("port = 1\nthreads = 1\nport = 2\n"), "option 'port': given twice");
   EXPECT_EQ(error_in("port = 1\nport = 2\n"), "option 'port': given twice");
   EXPECT_EQ(error_in("port = 1\n\"port\" = 1\n"), "option 'port': given twice");
