@@ -1,4 +1,4 @@
-// AUTH and ACL: the client's user, and the other users. Users are changed in the users file only.
+// AUTH and ACL: logging in, and showing users. Users are changed in the users file only.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -29,7 +29,7 @@ constexpr std::int64_t kPasswordBitsMax = 4096;
 constexpr std::int64_t kPasswordBits = 256;
 constexpr std::size_t kLogEntriesShown = 10;
 
-// As Redis calls it.
+// Redis's word for the reason.
 std::string_view ReasonText(AccessLog::Reason reason) {
   switch (reason) {
     case AccessLog::Reason::kPassword:
@@ -147,7 +147,7 @@ void AclGetUser(Call& call) {
   reply.Bulk(user->command_rules());
   reply.Bulk("keys");
   reply.Bulk(user->KeyRules());
-  // There are neither channels nor selectors here, but tools look for them.
+  // weir has no channels and no selectors, but tools look for them.
   reply.Bulk("channels");
   reply.Bulk("");
   reply.Bulk("selectors");

@@ -1,4 +1,4 @@
-// CLIENT: the connection's name and ways, and those of others.
+// CLIENT: shows and changes this connection, and lists, closes and pauses others.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -19,18 +19,18 @@
 namespace weir {
 namespace {
 
-// All clients here are "normal" ones.
+// True for Redis's types of clients. All clients of weir are "normal".
 bool IsClientType(std::string_view type) {
   constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
   return std::ranges::any_of(kTypes, [&](auto known) { return EqualsIgnoreCase(known, type); });
 }
 
-// The text of what CLIENT LIST and KILL say of another type.
+// The error of CLIENT LIST and CLIENT KILL for an unknown type.
 std::string UnknownType(std::string_view type) {
   return absl::StrCat("Unknown client type ", Quote(type));
 }
 
-// Those that there are, in the order of the ids.
+// The clients that exist, in the order of `ids`.
 std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& clients,
                                                     const std::vector<std::int64_t>& ids) {
   std::vector<std::shared_ptr<ClientRecord>> found;
@@ -64,7 +64,7 @@ struct Victims {
   std::optional<std::string_view> address;
   std::optional<std::string_view> local_address;
   std::optional<std::string_view> user;
-  bool normal = true;  // a type other than this was said
+  bool normal = true;  // false: only a type that no client has was given
   bool skip_me = true;
 
   [[nodiscard]] bool Has(const ClientRecord& record, const ClientRecord& me) const {

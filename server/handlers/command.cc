@@ -1,4 +1,4 @@
-// COMMAND: the table tells clients what is in it, in the shapes of Redis 7.
+// COMMAND: describes the command table to clients, in the replies of Redis 7.
 #include <array>
 #include <string>
 #include <vector>
@@ -45,7 +45,7 @@ void WriteSimpleSet(RespWriter& reply, const Words& words) {
   for (const auto& word : words) reply.SimpleString(word);
 }
 
-// What becomes of the keys.
+// Redis's flags for what the command does with its keys.
 std::vector<std::string_view> KeyFlags(const CommandSpec& spec) {
   if (!spec.Is(kWrite)) return {"RO", "access"};
   if (spec.group == "keys" || spec.name == "RL.RESET") return {"RM", "delete"};
@@ -58,7 +58,7 @@ void WriteKeySpecs(RespWriter& reply, const CommandSpec& spec) {
   reply.Map(3);
   reply.Bulk("flags");
   std::vector<std::string_view> flags = KeyFlags(spec);
-  if (spec.Is(kAndKeys)) flags.emplace_back("incomplete");  // COMMAND GETKEYS tells the others
+  if (spec.Is(kAndKeys)) flags.emplace_back("incomplete");  // COMMAND GETKEYS finds the others
   WriteSimpleSet(reply, flags);
   reply.Bulk("begin_search");
   reply.Map(2);
@@ -94,7 +94,7 @@ void WriteInfo(RespWriter& reply, const CommandSpec& spec) {
   reply.Set(0);  // tips
   WriteKeySpecs(reply, spec);
   const auto subcommands = SubcommandsOf(spec);
-  if (subcommands.empty()) return reply.Set(0);  // so in RESP3, where others are an array
+  if (subcommands.empty()) return reply.Set(0);  // As Redis: empty, it is a set in RESP3.
   reply.Array(subcommands.size());
   for (const CommandSpec& subcommand : subcommands) WriteInfo(reply, subcommand);
 }
@@ -127,7 +127,7 @@ void WriteArguments(RespWriter& reply, std::span<const Argument> arguments) {
     std::vector<std::string_view> flags;
     if (argument.optional) flags.emplace_back("optional");
     if (argument.multiple) flags.emplace_back("multiple");
-    // A block that repeats, repeats with its keyword: AND key limit AND key limit.
+    // A group repeats together with its keyword: AND key limit AND key limit.
     if (argument.multiple && !argument.token.empty()) flags.emplace_back("multiple_token");
     const bool key = argument.type == Argument::Type::kKey;
     reply.Map(2 + (key ? 1 : 0) + (argument.token.empty() ? 0 : 1) + (flags.empty() ? 0 : 1) +
@@ -184,7 +184,7 @@ struct FoundKeys {
   std::vector<std::string_view> keys;
 };
 
-// The keys of a request, or why there are none.
+// The keys of a request, or the error if it has none.
 absl::StatusOr<FoundKeys> FindKeys(std::span<const std::string_view> words) {
   const CommandSpec* spec = FindRequested(words);
   if (!spec) return absl::InvalidArgumentError("Invalid command specified");
@@ -227,7 +227,7 @@ void CommandDocs(Call& call) {
   if (call.arguments().empty()) commands = TopLevelCommands();
   for (const std::string_view name : call.arguments()) {
     const CommandSpec* spec = FindCommand(name);
-    // The reply is a map, so each is there once however often it is named.
+    // The reply is a map, so a command named twice appears once.
     if (spec && std::ranges::find(commands, spec) == commands.end()) commands.push_back(spec);
   }
   call.Charge(call.arguments().size());

@@ -1,4 +1,4 @@
-// CONFIG: the options, as they are and as they shall be until the server ends.
+// CONFIG: shows the options, and changes them until the server ends.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -25,7 +25,7 @@ namespace {
 
 using Setting = std::pair<std::string_view, std::string>;
 
-// Settings that tools ask every Redis for, with fixed values.
+// Settings of Redis that tools ask for; their values are fixed here.
 using FixedSetting = std::pair<std::string_view, std::string_view>;
 constexpr std::array<FixedSetting, 5> FixedSettings(ByteCount max_memory) {
   return {{
@@ -37,12 +37,13 @@ constexpr std::array<FixedSetting, 5> FixedSettings(ByteCount max_memory) {
   }};
 }
 
-// Whether it is Redis's name for the option.
+// True if `name` is Redis's name for the option.
 bool IsRedisName(const OptionSpec& spec, std::string_view name) {
   return spec.redis_alias.empty() || EqualsIgnoreCase(name, spec.redis_alias);
 }
 
-// CONFIG spells values as the command line does, but for what clients know from Redis.
+// The value as CONFIG GET shows it: as on the command line, except where Redis spells it
+// differently.
 std::string SettingText(const OptionSpec& spec, std::string_view name, const Options& options) {
   std::string text = OptionText(spec, options);
   if (!IsRedisName(spec, name)) return text;
@@ -54,7 +55,7 @@ std::string SettingText(const OptionSpec& spec, std::string_view name, const Opt
   return word == spec.redis_words.end() ? text : std::string(word->redis);
 }
 
-// The same value, as the command line spells it. It takes that spelling, too.
+// Translates a value of CONFIG SET to the spelling of the command line, which it accepts as well.
 std::string OptionTextOf(const OptionSpec& spec, std::string_view name, std::string_view value) {
   if (!IsRedisName(spec, name)) return std::string(value);
   const bool is_number = value.find_first_not_of("0123456789") == std::string_view::npos;
@@ -78,7 +79,7 @@ std::vector<Setting> AllSettings(const Services& services) {
   return settings;
 }
 
-// The changes that CONFIG SET makes.
+// One change that CONFIG SET makes.
 struct Assignment {
   const OptionSpec* spec;
   std::string_view name;  // as the client calls it
@@ -91,7 +92,7 @@ absl::Status CannotSet(std::string_view name, std::string_view reason) {
                    AbslView(name.substr(0, kQuotedBytesMax)), "') - ", AbslView(reason)));
 }
 
-// Fails as Redis does, with its words, at the first one that cannot be.
+// Fails at the first assignment that is not possible, with the text that Redis has.
 absl::StatusOr<std::vector<Assignment>> ReadAssignments(std::span<const std::string_view> words) {
   if (words.size() % 2 != 0) return absl::InvalidArgumentError("syntax error");
   std::vector<Assignment> assignments;
@@ -170,14 +171,12 @@ void ConfigSet(Call& call) {
   call.reply.SimpleString("OK");
 }
 
-// Nothing that a client says writes a file where it likes.
+// No command lets a client write to a file.
 void ConfigRewrite(Call& call) {
   const std::string& file = call.services().options.config;
   if (file.empty()) return call.Fail("The server is running without a config file");
-  call.Fail(
-      absl::StrCat("weir does not write its config file: what is to outlast a restart, put "
-                   "into ",
-                   Quote(file), " by hand"));
+  call.Fail(absl::StrCat(
+      "weir does not write its config file: to keep a setting over a restart, edit ", Quote(file)));
 }
 
 void ConfigResetStat(Call& call) {

@@ -1,4 +1,4 @@
-// The commands that clients send about their connection: greeting, tests of it, its end.
+// The commands about the connection itself: HELLO, PING, ECHO, SELECT, RESET, QUIT.
 #include <optional>
 #include <string>
 
@@ -30,7 +30,7 @@ struct Greeting {
   std::optional<std::string_view> client_name;
 };
 
-// The errors have their prefix: clients tell them apart by it.
+// The errors include their prefix, by which clients tell them apart.
 absl::StatusOr<Greeting> ReadGreeting(std::span<const std::string_view> arguments) {
   Greeting greeting;
   if (arguments.empty()) return greeting;

@@ -24,8 +24,8 @@
 
 namespace weir {
 
-// The server as one INFO sees it. What several fields need is measured once, when the first of them
-// asks for it.
+// The state of the server that one INFO reads. A value that several fields need is measured once,
+// when the first of them asks for it.
 class InfoReader {
  public:
   InfoReader(Services& of_services, Instant of_now) : services(of_services), now(of_now) {}
@@ -61,15 +61,15 @@ class InfoReader {
 
   // Requires: IsKept.
   [[nodiscard]] const StateOnDisk& state() const { return *services.state; }
-  // The others require: IsLoaded.
+  // The functions below require: IsLoaded.
   [[nodiscard]] const Saver::Status& Saves() {
     if (!saves_) saves_ = state().status();
     return *saves_;
   }
   [[nodiscard]] Instant LastSave() { return Saves().last_save.value_or(services.started); }
   [[nodiscard]] Nanos SinceLastSave() { return std::max(now - LastSave(), Nanos{0}); }
-  // How much of what was admitted a crash now would forget: what came since the last save began, if
-  // anything did.
+  // The time whose admissions a crash now would lose: the time since the last save began, or 0 if
+  // nothing has changed since.
   [[nodiscard]] Nanos LossBound() {
     const bool never = state().always() && Saves().error.empty();
     if (never || (Size().changes == 0 && !state().saving())) return Nanos{0};
@@ -91,7 +91,7 @@ void AddLine(std::string& text, std::string_view name, std::string_view value) {
   absl::StrAppend(&text, AbslView(name), ":", AbslView(value), "\r\n");
 }
 
-// As Redis prints it: "1.50M".
+// A size as Redis prints it: "1.50M".
 std::string HumanBytes(std::uint64_t bytes) {
   constexpr std::string_view kUnits = "BKMGTP";
   if (bytes < 1024) return absl::StrCat(bytes, "B");
@@ -129,7 +129,7 @@ std::int64_t Since1970(Instant time) {
   return std::chrono::floor<Duration>(time.time_since_epoch()).count();
 }
 
-// A number, a bool ("0" or "1") or a text.
+// The text of a number, a bool ("0" or "1") or a string.
 template <typename Value>
 std::string InfoValue(const Value& value) {
   if constexpr (std::is_same_v<Value, bool>) {
@@ -141,7 +141,7 @@ std::string InfoValue(const Value& value) {
   }
 }
 
-// A row; `Read` is a lambda that needs no captures.
+// A row for one field; `Read` is a lambda without captures.
 template <typename Read>
 constexpr InfoField FieldIf(bool (*exists)(const Services&), std::string_view name, Read /*read*/) {
   return {.name = name,
@@ -152,7 +152,7 @@ template <typename Read>
 constexpr InfoField Field(std::string_view name, Read read) {
   return FieldIf(nullptr, name, read);
 }
-// Two fields, of which the second is for people.
+// A row for two fields: the bytes, and `name_human`, the size for people.
 template <typename Read>
 constexpr InfoField BytesField(std::string_view name, Read read) {
   InfoField field = Field(name, read);
@@ -324,7 +324,7 @@ void ListKeyspace(InfoReader& info, std::string& text) {
   AddLine(text, "db0", absl::StrCat("keys=", buckets, ",expires=", buckets, ",avg_ttl=0"));
 }
 
-// In the order of the text.
+// The sections in the order of the text.
 constexpr InfoSection kSections[] = {
     {.name = "Server", .fields = kServerFields},
     {.name = "Clients", .fields = kClientsFields},
@@ -333,7 +333,7 @@ constexpr InfoSection kSections[] = {
     {.name = "Stats", .list = ListCounters},
     {.name = "Replication", .fields = kReplicationFields},
     {.name = "CPU", .fields = kCpuFields},
-    {.name = "Modules"},  // of which there are none
+    {.name = "Modules"},  // empty: the server has none
     {.name = "Commandstats", .list = ListCommands, .is_default = false},
     {.name = "Errorstats", .list = ListErrors},
     {.name = "Latencystats", .list = ListLatencies, .is_default = false},

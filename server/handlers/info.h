@@ -1,7 +1,7 @@
-// The text of INFO: sections of "field:value" lines, with the fields that tools for Redis read and
-// a section of ours.
+// The text of INFO: sections of "field:value" lines, with the fields that tools for Redis read, and
+// a section of weir's own.
 //
-// Each field is a row in info.cc, and the counters of Stats are rows in
+// Each field is a row in info.cc; those that count events are rows in
 // server/observe/thread_counters.h.
 #pragma once
 
@@ -19,8 +19,9 @@ class InfoReader;
 struct InfoField {
   std::string_view name;
   std::string (*read)(InfoReader& info) = nullptr;
-  std::string (*read_human)(InfoReader& info) = nullptr;  // of "name_human"; null: there is none
-  bool (*exists)(const Services& services) = nullptr;     // null: always
+  std::string (*read_human)(InfoReader& info) =
+      nullptr;  // the value of "name_human"; null: no such field
+  bool (*exists)(const Services& services) = nullptr;  // null: always
 };
 
 struct InfoSection {
@@ -33,10 +34,10 @@ struct InfoSection {
 
 [[nodiscard]] std::span<const InfoSection> InfoSections();
 
-// The sections with these names, in any case. None given, or "default": all but Commandstats and
-// Latencystats; "all" or "everything": these, too. An unknown name adds nothing. Lines end in CRLF.
-// Cost: locks every partition up to twice, about 100 us each, and a look at the heap
-// (MeasureMemory).
+// The text of the sections with these names, in any case. With no name, or "default": all sections
+// except Commandstats and Latencystats; with "all" or "everything": these, too. An unknown name
+// adds nothing. Lines end in CRLF. Cost: up to two passes that lock every partition, about 100 us
+// each, and a look at the heap (MeasureMemory).
 [[nodiscard]] std::string InfoText(Services& services, Instant now,
                                    std::span<const std::string_view> sections);
 

@@ -1,5 +1,5 @@
-// The commands of Redis that look at keys, for tools that know nothing of limits. A key exists
-// while one of its buckets is not full.
+// Redis's commands on keys, for tools that know nothing about limits. A key exists while one of its
+// buckets is not full.
 #include <chrono>
 
 #include "protocol/arg_reader.h"
@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kNoSuchKey = -2;  // of TTL and PTTL
+constexpr std::int64_t kNoSuchKey = -2;  // the reply of TTL and PTTL
 
 Nanos ResetAfter(const Call& call, std::string_view key) {
   const Services& services = call.services();

@@ -1,4 +1,4 @@
-// LATENCY: what has taken long, and how long the calls of each command take.
+// LATENCY: shows the events that took long, and how long the calls of each command take.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -35,13 +35,14 @@ std::optional<History> HistoryOf(const Call& call, std::string_view name) {
   return call.services().observers.latency_monitor.Of(*event);
 }
 
-// A line a sample, with a bar as long as its share of the longest.
+// One line per sample, with a bar in proportion to the longest.
 std::string Graph(const History& history, Instant now) {
   const std::int64_t seconds =
       std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   const auto longest = std::ranges::max(history.samples, {}, &LatencyMonitor::Sample::millis);
-  std::string graph = absl::StrCat(AbslView(NameOf(history.event)), ": at most ", longest.millis,
-                                   " ms here, ", history.millis_max, " ms since the reset\n");
+  std::string graph =
+      absl::StrCat(AbslView(NameOf(history.event)), ": at most ", longest.millis,
+                   " ms in this graph, ", history.millis_max, " ms since the reset\n");
   for (const LatencyMonitor::Sample& sample : history.samples) {
     const std::int64_t columns = std::max<std::int64_t>(
         sample.millis * kBarColumns / std::max<std::int64_t>(longest.millis, 1), 1);
@@ -53,27 +54,28 @@ std::string Graph(const History& history, Instant now) {
 
 std::string Diagnosis(const std::vector<History>& histories, bool is_on) {
   if (!is_on && histories.empty()) {
-    return "Latency monitoring is off: the option latency-monitor-threshold says from how many "
-           "milliseconds on an event is noted.\n";
+    return "Latency monitoring is off: set latency-monitor-threshold to the shortest time, in "
+           "milliseconds, that is to be recorded.\n";
   }
-  if (histories.empty()) return "No event has taken so long that it was noted.\n";
+  if (histories.empty()) return "No event took long enough to be recorded.\n";
   std::string text;
   for (const auto& [event, samples, millis_max] : histories) {
     std::int64_t sum = 0;
     for (const LatencyMonitor::Sample& sample : samples) sum += sample.millis;
     absl::StrAppend(&text, AbslView(NameOf(event)), ": slow in ", samples.size(),
-                    " seconds that are known, on average ",
+                    " recorded seconds, on average ",
                     sum / static_cast<std::int64_t>(samples.size()), " ms, at most ", millis_max,
                     " ms.\n");
   }
-  absl::StrAppend(&text,
-                  "SLOWLOG GET names the commands that took long, LATENCY HISTOGRAM what is usual. "
-                  "If even a fast-command was slow, its thread did not run or waited for a lock: "
-                  "look at the machine's load, and at commands that visit the whole table.\n");
+  absl::StrAppend(
+      &text,
+      "SLOWLOG GET lists the commands that took long, LATENCY HISTOGRAM shows the usual times. If "
+      "a fast-command was slow, its thread did not run or waited for a lock: look at the machine's "
+      "load, and at commands that visit the whole table.\n");
   return text;
 }
 
-// Of a container, the rows of its subcommands. Each once, however often it is asked for.
+// Adds the row, or, for a container, the rows of its subcommands. Each is added only once.
 void AddCalled(const CommandRows& rows, const CommandSpec& spec,
                std::vector<const CommandRows::value_type*>& called) {
   const auto add = [&](const CommandSpec& one) {

@@ -1,4 +1,4 @@
-// The server as a host of the commands that limit.
+// The server as a host of the RL.* commands (core/commands/limit_host.h).
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// The limiter as one user calls it.
+// The limiter, with the limits that a request introduces counted for one user.
 class UserLimiter {
  public:
   UserLimiter(Services& services, Introducer user) : services_(services), user_(user) {}
@@ -98,7 +98,7 @@ class LimitHost {
     return change();
   }
   void ForgetPolicy(PolicyId policy) {
-    // Otherwise the sweeper's thread frees its overrides.
+    // On other servers the sweeper thread frees the overrides; with explicit time it does not run.
     if (shared().options.allow_explicit_time) shared().policies.FreeDeleted();
     shared().limiter.ForgetPolicies({{policy}});
     Charge(kWholeTableWork);
@@ -107,8 +107,8 @@ class LimitHost {
     Charge(kWholeTableWork);
     return shared().ReloadPolicies();
   }
-  // The reply waits for a save even where there was nothing to change: another client's change may
-  // be the reason, and not saved yet.
+  // The reply waits for a save even if nothing changed: the present state may be due to another
+  // client's change that is not saved yet.
   void MarkPoliciesDirty(bool /*changed*/) { call_.MarkDirty(); }
 
  private:

@@ -1,4 +1,4 @@
-// How a client becomes a user: by AUTH, or by HELLO's option of that name.
+// The login of a client, by AUTH or by the AUTH option of HELLO.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace weir {
 
-// After a wrong password nothing more of that connection is executed for so long.
+// The time after a wrong password for which the connection executes no commands.
 inline constexpr Nanos kLoginDelay = std::chrono::milliseconds{100};
 
-// Returns whether it is now that user's connection. Else it has answered the error, and nothing is
-// changed.
+// Returns true if the connection now belongs to `user`. Otherwise it has replied with the error,
+// and nothing has changed.
 [[nodiscard]] bool LogIn(Call& call, std::string_view user, std::string_view password);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// MEMORY: what of the machine's memory the server has, and for what.
+// MEMORY: shows how much memory the server uses, and for what.
 #include "server/os/memory.h"
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 namespace weir {
 namespace {
 
-// Of a slot and its byte of control. The empty places between slots are no key's.
+// A slot, its bucket and its control byte. Empty places in the table are not counted for any key.
 constexpr std::int64_t kBytesPerBucket = sizeof(SlotKey) + sizeof(Bucket) + 1;
 
 }  // namespace
 
-// There is nothing nested, so nothing is sampled.
+// Nothing is nested, so SAMPLES is checked and has no effect.
 void MemoryUsage(Call& call) {
   const auto options = call.arguments().subspan(1);
   for (std::size_t i = 0; i < options.size(); i += 2) {

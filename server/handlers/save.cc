@@ -1,4 +1,4 @@
-// The commands about the state on disk.
+// SAVE, BGSAVE, LASTSAVE: the state on disk.
 #include <chrono>
 
 #include "protocol/arg_reader.h"
@@ -13,7 +13,7 @@ constexpr std::string_view kNothingKept =
 
 }  // namespace
 
-// The connection waits, the thread does not. Also waits for what has failed to be saved before.
+// The connection waits, its thread does not. It also waits for changes whose earlier save failed.
 void Save(Call& call) {
   if (!call.services().state) return call.Fail(kNothingKept);
   call.AwaitSave();
@@ -29,7 +29,7 @@ void BgSave(Call& call) {
   call.reply.SimpleString("Background saving started");
 }
 
-// Of a server that has not saved yet: when it started.
+// Before the first save it returns the time of the start.
 void LastSave(Call& call) {
   const Services& services = call.services();
   const Instant last = services.state

@@ -1,4 +1,4 @@
-// The commands for tools and operators.
+// INFO, MODULE, MONITOR, ROLE, SHUTDOWN, TIME, and the commands that weir answers with an error.
 #include <chrono>
 #include <string>
 
@@ -19,7 +19,7 @@ void Info(Call& call) {
   call.reply.Verbatim(InfoText(call.services(), call.now, call.arguments()));
 }
 
-// Of one server without replicas.
+// The role of a single server: a master without replicas.
 void Role(Call& call) {
   call.reply.Array(3);
   call.reply.Bulk("master");
@@ -32,25 +32,24 @@ void NoCluster(Call& call) { call.Fail("This instance has cluster support disabl
 
 void ModuleList(Call& call) { call.reply.Array(0); }
 
-// A transaction's reply has no room for what comes later.
+// Refused in a transaction: the lines of a monitor come after the reply of EXEC.
 void MonitorCommands(Call& call) {
   if (call.queued) return call.Fail("MONITOR isn't allowed for DENY BLOCKING client");
   call.session.StartMonitoring();
   call.reply.SimpleString("OK");
 }
 
-// SCAN and its like.
+// KEYS, RANDOMKEY and SCAN.
 void NoKeyTexts(Call& call) {
   call.Fail(
-      "weir keeps hashes of keys and not their texts: ask for a key with RL.INSPECT, or with "
-      "RL.TOP "
-      "for those that are denied most");
+      "weir keeps hashes of keys, not their texts: RL.INSPECT shows one key, RL.TOP those denied "
+      "most");
 }
 
-// No reply when it works, as with Redis: the connection ends.
+// Sends no reply if it succeeds, as in Redis: the connection ends.
 void Shutdown(Call& call) {
   ArgReader arguments(call.arguments());
-  const bool abort = arguments.TryKeyword("ABORT");  // stands alone
+  const bool abort = arguments.TryKeyword("ABORT");  // then the only argument
   bool save = false;
   bool no_save = false;
   while (!abort && !arguments.AtEnd()) {

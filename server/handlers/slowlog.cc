@@ -1,4 +1,4 @@
-// SLOWLOG: the latest commands that took long.
+// SLOWLOG: shows the latest commands that took long.
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kEntriesDefault = 10;
-constexpr std::size_t kReplyBytesMax = 512 * 1024;  // but for the last entry
+constexpr std::size_t kReplyBytesMax = 512 * 1024;  // the last entry may exceed it
 
 void WriteEntry(RespWriter& reply, const SlowLog::Entry& entry) {
   using std::chrono::floor;

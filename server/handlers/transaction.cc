@@ -1,4 +1,4 @@
-// MULTI, EXEC and their like: several requests that run as one.
+// MULTI, EXEC, DISCARD, WATCH, UNWATCH: several requests that run as one.
 #include "server/session/transaction.h"
 
 #include <algorithm>
@@ -16,13 +16,14 @@
 namespace weir {
 namespace {
 
-// Bytes of the replies of one EXEC, but for the errors in the place of what is more. Decisions that
-// a queue has room for (Transaction::kBytesMax) say less, also WITHLIMITS.
+// Bytes of the replies of one EXEC; the errors that replace further replies are not counted. The
+// replies of all decisions that a queue has room for (Transaction::kBytesMax) are shorter, even
+// WITHLIMITS.
 constexpr std::size_t kRepliesBytesMax = 4 * 1024 * 1024;
 constexpr std::string_view kTooLong =
-    "ERR done, but the replies of this EXEC are too long to say more";
+    "ERR executed, but the replies of this EXEC are too long to include this one";
 
-// Keeps everybody else from the keys of the queued commands, and from those watched.
+// Locks the keys of the queued commands and the watched keys against other requests.
 Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
                            const std::vector<Transaction::Words>& requests) {
   const auto& queued = transaction.queued();
@@ -34,7 +35,7 @@ Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
     const auto named = KeysIn(*queued[i], requests[i]);
     keys.insert(keys.end(), named.begin(), named.end());
   }
-  // A change of a policy holds all keys, so that any key keeps it out.
+  // A change of a policy locks all keys, so a lock on any one key keeps it out.
   if (keys.empty()) keys.emplace_back();
   return {limiter, keys, transaction.watched()};
 }
@@ -71,7 +72,7 @@ void Unwatch(Call& call) {
   call.reply.SimpleString("OK");
 }
 
-// The queue is the client's own from here on: what it queues is no transaction any more.
+// The transaction ends before its commands run, so that they are executed and not queued again.
 void Exec(Call& call) {
   if (!call.session.transaction().is_open()) return call.Fail("EXEC without MULTI");
   const Transaction transaction = std::exchange(call.session.transaction(), Transaction());
@@ -96,7 +97,7 @@ void Exec(Call& call) {
     call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);
     const std::size_t end = call.reply.size();
     if (end - begin <= kRepliesBytesMax || end - before <= kTooLong.size()) continue;
-    // It is done all the same: a transaction does not stop halfway.
+    // The command has taken effect: a transaction does not stop halfway.
     call.reply.TakeBack(before);
     call.session.worker().Fail(call.reply, kTooLong);
   }

@@ -83,7 +83,7 @@ class ConfigTest(ServerTest):
         client = self.connect(self.start("--config", path))
         self.set(client, "timeout", 7)
         error = client.call("CONFIG", "REWRITE")
-        self.assertRegex(error, f"^ERR weir does not write its config file: .* '{path}' by hand")
+        self.assertRegex(error, f"^ERR weir does not write its config file: .* edit '{path}'")
         with open(path, "rb") as file:
             self.assertEqual(file.read(), text)
         self.assertEqual(client.call("CONFIG", "GET", "timeout")[1], b"7")

@@ -272,8 +272,8 @@ TEST(ConfigRewriteTest, NoFileIsWritten) {
   options.config = "/etc/weir.toml";
   Conversation with_file(std::make_unique<TestServer>(options));
   EXPECT_EQ(with_file.Run("CONFIG REWRITE"),
-            "-ERR weir does not write its config file: what is to outlast a restart, put into "
-            "'/etc/weir.toml' by hand\r\n");
+            "-ERR weir does not write its config file: to keep a setting over a restart, edit "
+            "'/etc/weir.toml'\r\n");
 }
 
 }  // namespace

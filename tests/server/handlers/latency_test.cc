@@ -51,10 +51,11 @@ TEST_F(LatencyTest, DrawsAndExplains) {
   client_.server().clock.Advance(std::chrono::seconds{2});
   RunSlowly("DEL k", milliseconds{100});
   EXPECT_EQ(client_.Ask("LATENCY GRAPH command").text,
-            "command: at most 300 ms here, 300 ms since the reset\n" + std::string(60, '#') +
-                " 300 ms, 2 s ago\n" + std::string(20, '#') + " 100 ms, 0 s ago\n");
+            "command: at most 300 ms in this graph, 300 ms since the reset\n" +
+                std::string(60, '#') + " 300 ms, 2 s ago\n" + std::string(20, '#') +
+                " 100 ms, 0 s ago\n");
   EXPECT_THAT(client_.Ask("LATENCY DOCTOR").text,
-              StartsWith("command: slow in 2 seconds that are known, on average 200 ms, at most "
+              StartsWith("command: slow in 2 recorded seconds, on average 200 ms, at most "
                          "300 ms.\n"));
   client_.Run("LATENCY RESET");
   EXPECT_THAT(client_.Ask("LATENCY DOCTOR").text, StartsWith("No event"));
