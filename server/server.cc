@@ -19,7 +19,7 @@
 #include "core/base/status.h"
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
-#include "server/config/policy_file.h"
+#include "core/words/policy_file.h"
 #include "server/net/io_thread.h"
 #include "server/net/listener.h"
 #include "server/net/tls_context.h"

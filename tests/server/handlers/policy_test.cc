@@ -1,6 +1,8 @@
 // Goal: RL.POLICY in the rest of the server: all threads, the keys, the turns of a session, and a
 // policy file. Method: conversations at one instant, on servers of one worker or two. Its answers,
 // on every host, are tested in tests/commands/policy_test.cc.
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -149,6 +151,33 @@ TEST(PolicyFileTest, PoliciesMissingFromTheFileAreRetired) {
   EXPECT_EQ(client.Run("RL.POLICY RELOAD"), kOk);
   EXPECT_EQ(client.Run("RL.ALLOW user:13 @free"), Five("0 0 -1 0 0")) << "still banned";
   EXPECT_EQ(client.Run("RL.ALLOW user:1 @free"), Five("0 0 360000 3600000 0"));
+}
+
+TEST(PolicyFileTest, ABadFileChangesNothing) {
+  const TemporaryDirectory directory;
+  Options options = DefaultOptions();
+  options.policies = directory.Write("p.toml", "[policies]\na = \"10/s\"\nb = \"5/s\"\n");
+  TestServer server(options);
+  EXPECT_TRUE(server.services.ReloadPolicies().ok());
+  Conversation client(server);
+  client.Run("RL.ALLOW k @a");
+  const std::uint64_t version = server.services.policies.version();
+  for (const char* text : {"[policies]\nc = \"1/s\"\nd = \"1/x\"\n", "[policies", "c = 1"}) {
+    directory.Write("p.toml", text);
+    EXPECT_FALSE(server.services.ReloadPolicies().ok());
+    EXPECT_EQ(server.services.policies.version(), version);
+    EXPECT_EQ(client.Show("RL.POLICY LIST"), "\"a\" \"b\"");
+  }
+  std::filesystem::remove(options.policies);
+  EXPECT_EQ(server.services.ReloadPolicies().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"@a#0\" 9 100]]");
+}
+
+TEST(PolicyFileTest, NoFileIsNoReload) {
+  TestServer server;
+  const absl::Status reloaded = server.services.ReloadPolicies();
+  EXPECT_EQ(reloaded.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(reloaded.message(), "there is no policy file: start with --policies FILE");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "server/config/policy_file.h"
+#include "core/words/policy_file.h"
 
 #include <algorithm>
 #include <array>

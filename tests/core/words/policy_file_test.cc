@@ -1,6 +1,6 @@
 // Goal: a policy file is read as a whole or not at all, and a one-line error says where it is wrong
 // and what would be right. Method: good files, and each kind of bad file with its line number.
-#include "server/config/policy_file.h"
+#include "core/words/policy_file.h"
 
 #include <string>
 #include <string_view>
@@ -12,8 +12,6 @@
 
 #include "core/base/status.h"
 #include "core/words/policies.h"
-#include "server/session/worker.h"
-#include "tests/support/conversation.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
@@ -164,34 +162,6 @@ TEST_F(PolicyFileTest, UnreadableFilesAreRefused) {
             "cannot read the policy file " + absent + ": No such file or directory");
   EXPECT_EQ(error_of(directory_.path()),
             "cannot read the policy file " + directory_.path() + ": Is a directory");
-}
-
-// --- The server's file --------------------------------------------------------------------------
-
-TEST_F(PolicyFileTest, ABadFileChangesNothing) {
-  Options options = DefaultOptions();
-  options.policies = directory_.Write("p.toml", "[policies]\na = \"10/s\"\nb = \"5/s\"\n");
-  TestServer server(options);
-  EXPECT_TRUE(server.services.ReloadPolicies().ok());
-  Conversation client(server);
-  client.Run("RL.ALLOW k @a");
-  const std::uint64_t version = server.services.policies.version();
-  for (const char* text : {"[policies]\nc = \"1/s\"\nd = \"1/x\"\n", "[policies", "c = 1"}) {
-    directory_.Write("p.toml", text);
-    EXPECT_FALSE(server.services.ReloadPolicies().ok());
-    EXPECT_EQ(server.services.policies.version(), version);
-    EXPECT_EQ(client.Run("RL.POLICY LIST"), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
-  }
-  std::filesystem::remove(options.policies);
-  EXPECT_EQ(server.services.ReloadPolicies().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*3\r\n$4\r\n@a#0\r\n:9\r\n:100\r\n");
-}
-
-TEST_F(PolicyFileTest, NoFileIsNoReload) {
-  TestServer server;
-  const absl::Status reloaded = server.services.ReloadPolicies();
-  EXPECT_EQ(reloaded.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(StdView(reloaded.message()), "there is no policy file: start with --policies FILE");
 }
 
 }  // namespace
