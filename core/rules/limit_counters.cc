@@ -6,7 +6,8 @@ void CountDecision(LimitCounters& counts, const Limit& limit, const Decision& de
                    bool request_passed) noexcept {
   constexpr std::int64_t kNearFraction = 5;  // a fifth is left: 80 % is in use
   if (!decision.allowed) {
-    (limit.shape().shadow ? counts.shadow_denied : counts.denied).Add();
+    Counter& count = limit.shape().shadow ? counts.shadow_denied : counts.denied;
+    count.Add();
   } else if (request_passed) {
     counts.allowed.Add();
     if (decision.remaining <= limit.capacity_tokens() / kNearFraction) counts.near_limit.Add();
