@@ -33,12 +33,12 @@ void TopKeys::Add(std::string_view key, std::uint64_t hash) {
   if (cell.counted > 0) {
     if (const auto known = counts_.find(hash); known != counts_.end()) return known->second->Add();
   }
-  if (cell.count < bar_) {
+  if (cell.count < threshold_) {
     ++cell.count;
   } else if (IsRefused(cell)) {
-    bar_ = ++cell.count;
-    if (bar_ > refused_max_.load(std::memory_order_relaxed)) {
-      refused_max_.store(bar_, std::memory_order_relaxed);
+    threshold_ = ++cell.count;
+    if (threshold_ > refused_max_.load(std::memory_order_relaxed)) {
+      refused_max_.store(threshold_, std::memory_order_relaxed);
     }
   } else {
     AddUncounted(cell, key, hash);
@@ -46,7 +46,7 @@ void TopKeys::Add(std::string_view key, std::uint64_t hash) {
 }
 
 bool TopKeys::IsRefused(const Cell& cell) const {
-  return counts_.size() == capacity_ && added_ < next_place_ && cell.count < kCellMax &&
+  return counts_.size() == capacity_ && added_ < next_eviction_ && cell.count < kCellMax &&
          (std::uint64_t{cell.count} + 1) * capacity_ <= added_;
 }
 
@@ -56,10 +56,10 @@ void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash)
   if (counted_.size() < capacity_) {
     return Count(counted_.emplace_back(), 0, key, hash);
   }
-  next_place_ = added_ + kAdditionsPerPlace;
-  Counted& least = counted_[PlaceOfLeast()];
-  bar_ = Capped(least.count.value());
-  if (cell.count < bar_) {
+  next_eviction_ = added_ + kAdditionsPerEviction;
+  Counted& least = counted_[IndexOfLeast()];
+  threshold_ = Capped(least.count.value());
+  if (cell.count < threshold_) {
     ++cell.count;
     return;
   }
@@ -68,7 +68,7 @@ void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash)
   Count(least, error, key, hash);
 }
 
-// Tracks a key in a new place, or in the place of an evicted key.
+// Tracks a key in a new row, or in the row of an evicted key.
 void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
                     std::uint64_t hash) {
   WEIR_CHECK(error >= counted.count.value());
@@ -92,7 +92,7 @@ void TopKeys::Evict(const Counted& counted) {
   WEIR_CHECK(erased == 1);
 }
 
-std::size_t TopKeys::PlaceOfLeast() const {
+std::size_t TopKeys::IndexOfLeast() const {
   WEIR_CHECK(!counted_.empty());
   const auto count = [](const Counted& counted) { return counted.count.value(); };
   const auto least = std::ranges::min_element(counted_, {}, count);
@@ -102,7 +102,7 @@ std::size_t TopKeys::PlaceOfLeast() const {
 // The most often that an untracked key may have come up.
 std::uint64_t TopKeys::UnseenMax() const {
   if (counted_.size() < capacity_) return 0;
-  return std::max<std::uint64_t>(counted_[PlaceOfLeast()].count.value(),
+  return std::max<std::uint64_t>(counted_[IndexOfLeast()].count.value(),
                                  refused_max_.load(std::memory_order_relaxed));
 }
 
@@ -111,7 +111,7 @@ void TopKeys::Forget() {
   counted_.clear();
   std::ranges::fill(filter_, Cell{});
   counts_.clear();
-  added_ = next_place_ = bar_ = 0;
+  added_ = next_eviction_ = threshold_ = 0;
   refused_max_.store(0, std::memory_order_relaxed);
   cleared_.store(false, std::memory_order_relaxed);
 }

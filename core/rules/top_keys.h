@@ -88,14 +88,14 @@ class TopKeys {
   void Count(Counted& counted, std::uint64_t error, std::string_view key, std::uint64_t hash)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Evict(const Counted& counted);
-  [[nodiscard]] std::size_t PlaceOfLeast() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] std::size_t IndexOfLeast() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::uint64_t UnseenMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget();
 
   // Cells per tracked key; their total is rounded up to a power of two. More cells separate keys
   // better, and take more cache.
   static constexpr std::size_t kCellsPerKey = 8;
-  static constexpr std::uint64_t kAdditionsPerPlace = 256;
+  static constexpr std::uint64_t kAdditionsPerEviction = 256;
 
   const std::size_t capacity_;
   std::atomic<bool> cleared_{false};
@@ -107,10 +107,10 @@ class TopKeys {
   std::vector<Cell> filter_;
   absl::flat_hash_map<std::uint64_t, Counter*, AsItIs> counts_;  // of counted_, by hash
   std::uint64_t added_ = 0;
-  std::uint64_t next_place_ = 0;  // from this many additions on, an eviction is possible
+  std::uint64_t next_eviction_ = 0;  // from this many additions on, an eviction is possible
   // A cell below this count is only incremented: the smallest tracked count when it was last
   // determined, or the highest cell refused since. 0 while there is room.
-  std::uint32_t bar_ = 0;
+  std::uint32_t threshold_ = 0;
 };
 
 }  // namespace weir
