@@ -52,14 +52,13 @@ enum class LimitId : std::uint32_t {};
 inline constexpr std::size_t kLimitsMax = 1'000'000;
 
 // The user that a limit counts for until its id is taken back: a hash of the name.
-using Introducer = std::uint32_t;
-inline constexpr Introducer kNoIntroducer = 0;    // a policy or a load: bounded by kLimitsMax only
-inline constexpr Introducer kSoleIntroducer = 1;  // the only user, bounded with all others together
+enum class Introducer : std::uint32_t {};
+inline constexpr Introducer kNoIntroducer{0};    // a policy or a load: bounded by kLimitsMax only
+inline constexpr Introducer kSoleIntroducer{1};  // the only user, bounded with all others together
 
 [[nodiscard]] inline Introducer IntroducerNamed(std::string_view name) noexcept {
-  return std::max(
-      static_cast<Introducer>(absl::HashOf(absl::string_view(name.data(), name.size()))),
-      kSoleIntroducer + 1);
+  const std::size_t hash = absl::HashOf(absl::string_view(name.data(), name.size()));
+  return std::max(static_cast<Introducer>(hash), Next(kSoleIntroducer));
 }
 
 // Goes up by one when an id is given out and when it is taken back: odd while a limit has the id.

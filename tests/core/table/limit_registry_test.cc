@@ -224,7 +224,7 @@ class IntroducerTest : public LimitRegistryTest {
     return interned;
   }
 
-  static constexpr Introducer kAnn = 7;
+  static constexpr Introducer kAnn{7};
   std::int64_t next_ = 0;
   std::string refusal_;
 };
@@ -232,10 +232,12 @@ class IntroducerTest : public LimitRegistryTest {
 TEST_F(IntroducerTest, AUserHasATenthAndAllOfThemNineTenths) {
   EXPECT_EQ(Introduce(kAnn, 100), 10U);
   EXPECT_EQ(refusal_, "too many distinct limits (10 introduced by this user are in use)");
-  for (Introducer other = kAnn + 1; other < kAnn + 9; ++other) {
+  Introducer other = kAnn;
+  for (int others = 0; others < 8; ++others) {
+    other = Next(other);
     EXPECT_EQ(Introduce(other, 100), 10U);
   }
-  EXPECT_EQ(Introduce(kAnn + 20, 100), 0U);
+  EXPECT_EQ(Introduce(Next(other), 100), 0U);
   EXPECT_EQ(refusal_, "too many distinct limits (90 introduced by users are in use)");
   EXPECT_EQ(Introduce(kNoIntroducer, 100), 10U);
   EXPECT_EQ(refusal_, "too many distinct limits (100 are in use)");
