@@ -1,7 +1,7 @@
 """The number of system calls that a process makes while a command runs.
 
-They are counted by perf, which hardly slows the process, or by strace, which does: more requests
-are then ready at each epoll_wait, so there are fewer of these. Either may be missing or forbidden.
+perf counts them, or strace where perf is missing or forbidden. perf hardly slows the process; under
+strace it is so slow that more requests are ready at each epoll_wait, so that it makes fewer calls.
 """
 
 import signal

@@ -1,4 +1,4 @@
-// The execution times that clients give with AT, and whether they may.
+// The latest execution time that a client has given with AT, and whether clients may give one.
 #pragma once
 
 #include <atomic>

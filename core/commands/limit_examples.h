@@ -1,4 +1,4 @@
-// Examples of the commands that limit: what one types, and the reply in the short form of the docs.
+// Examples of the commands of both hosts: the words to type, and the reply in the docs' short form.
 // Part of limit_commands.h.
 //
 // docs/commands.md prints them, and tests run them against the server and against the module.

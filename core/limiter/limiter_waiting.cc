@@ -1,4 +1,5 @@
-// The limiter's part in waiting: it answers for reservations of future tokens, and gives them back.
+// The part of the limiter that waits use: it looks at reservations of future tokens, and returns
+// them.
 #include <algorithm>
 #include <optional>
 

@@ -1,5 +1,5 @@
-// The commands that the module adds to the server: those that limit, from the same rows as in
-// weir's own server (core/commands/limit_commands.h), and RL.STATE, which is sent to replicas.
+// The commands that the module adds to Redis: those of core/commands/limit_commands.h, whose rows
+// weir's own server has, too, and RL.STATE, which is sent to replicas.
 #pragma once
 
 #include "core/commands/command_spec.h"

@@ -1,4 +1,5 @@
-// hiredis, for programs in C and C++. matrix.py says what these programs are told and print.
+// Drives the server with hiredis, the client for C and C++. matrix.py describes the environment and
+// the output of these programs.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

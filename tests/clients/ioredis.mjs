@@ -1,4 +1,4 @@
-// ioredis 5 and 6, and iovalkey, which is installed under the name of ioredis.
+// Drives the server with ioredis 5 or 6, or with iovalkey installed under the name of ioredis.
 
 // [docs]
 import { Redis } from "ioredis";

@@ -1,4 +1,4 @@
-// node-redis 4, 5 and 6, and Debian's.
+// Drives the server with node-redis 4, 5 or 6, or with the version in Debian.
 
 // [docs]
 import redis from "redis";

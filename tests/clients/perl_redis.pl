@@ -1,4 +1,4 @@
-# Redis.pm, as Debian packages it.
+# Drives the server with Redis.pm, as Debian packages it.
 use strict;
 use warnings;
 
@@ -30,7 +30,7 @@ sub check {
     die "$seen, not $wanted\n" if $seen ne $wanted;
 }
 
-# What remains, of several replies.
+# The remaining tokens in several replies.
 sub remaining_of {
     check($_->[0], 1) for @_;
     return join(' ', map { $_->[1] } @_);

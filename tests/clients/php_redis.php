@@ -1,5 +1,5 @@
 <?php
-// phpredis, as Debian packages it.
+// Drives the server with phpredis, as Debian packages it.
 
 const PING_ANSWERS = [true, '+PONG'];  // of phpredis 5 and later, of older ones
 

@@ -1,4 +1,4 @@
-"""redis-py, as Debian packages it."""
+"""Drives the server with redis-py, as Debian packages it."""
 
 import threading
 

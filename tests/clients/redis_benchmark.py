@@ -1,4 +1,4 @@
-"""redis-benchmark, which ends at the first error: if it succeeds, there was none."""
+"""Drives the server with redis-benchmark, which ends at the first error."""
 
 import re
 import subprocess

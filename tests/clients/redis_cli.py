@@ -1,4 +1,7 @@
-"""redis-cli, in the mode that the argument names: arguments, interactive, resp3, pipe or stat."""
+"""Drives the server with redis-cli, in the mode that the argument names.
+
+The modes are arguments, interactive, resp3, pipe and stat.
+"""
 
 import os
 import re

@@ -1,4 +1,4 @@
-# redis-rb, as Debian packages it.
+# Drives the server with redis-rb, as Debian packages it.
 
 # [docs]
 require "redis"

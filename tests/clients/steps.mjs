@@ -1,4 +1,4 @@
-// What the programs in JavaScript share: where the server is, and how the steps are told.
+// The common part of the JavaScript programs: the server's address, and the output of steps.
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 

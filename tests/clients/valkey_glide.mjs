@@ -1,4 +1,4 @@
-// valkey-glide.
+// Drives the server with valkey-glide.
 
 // [docs]
 import { GlideClient } from "@valkey/valkey-glide";

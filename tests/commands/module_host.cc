@@ -6,7 +6,6 @@
 // clock, the test sends PING on a separate connection, twice, each time waiting for the answer. The
 // first PING is read with the request or after it; the reply to the second is written after all
 // replies of the first loop. A reply that has not come by then is waiting for tokens.
-// only written after all that the first loop had to write. What has not come by then waits.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

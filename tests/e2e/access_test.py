@@ -187,7 +187,7 @@ class AccessTest(ServerTest):
         self.assertLess(time.monotonic() - begin, 30)
 
     # Goal: before AUTH a client can send as much as AUTH and HELLO need, in any form. Method:
-    # just within and just over each cap; what is refused is all right for a user.
+    # just within and just over each cap; a user may send what is refused here.
     def test_caps_before_auth(self):
         server = self.start_with_users()
         within = (

@@ -1,14 +1,14 @@
 """The tokens that a server remembers after it was killed under load and started again.
 
 Four clients take tokens of a few keys without pause; the server is killed at a random moment and
-started again on the same directory. Nothing refills, so what a key has used is what was admitted:
+started again on the same directory. Nothing refills, so a key has used the tokens admitted for it:
 
     used after the restart  >=  the tokens surely on disk   else an admission was lost (law L17)
     used after the restart  <=  the tokens asked for        else a request was charged twice
 
-What is surely on disk depends on the mode: with `always` all that was answered; with `snapshot`
-what was answered before the last save began that is known to be complete; after a clean stop
-everything.
+The tokens surely on disk depend on the mode: with `always`, those of all answered requests; with
+`snapshot`, those answered before the last save that is known to be complete began; after a clean
+stop, all.
 
 Environment, besides weir_e2e's: WEIR_CRASH_CYCLES, cycles of each mode; WEIR_CRASH_SEED.
 """

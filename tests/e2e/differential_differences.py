@@ -85,10 +85,10 @@ DIFFERENCES = [
         [b"-ERR Protocol error: too many arguments in inline request\r\n"],
     ),
     Difference("a name has at most 256 bytes", (("CLIENT", "SETNAME", "x" * 257),), [BAD_NAME]),
-    # Other protocols: Redis knows two first words, we know HTTP's first line, too.
+    # Other protocols: Redis knows two first words, weir also knows HTTP's first line.
     Difference("HTTP is closed without a word", (b"GET / HTTP/1.1\r\n", "PING"), []),
     Difference("HTTP is closed without a word", (b"PUT /x HTTP/1.0\r\nA: b\r\n\r\n", "PING"), []),
-    # What is echoed: Redis replaces CR and LF, and ends at a NUL; we replace all control bytes.
+    # Echoed words: Redis replaces CR and LF, and ends at a NUL; weir replaces all control bytes.
     Difference(
         "no control byte is echoed in an error",
         (("F\tO\0O", "a\tb\x01\x7f"),),

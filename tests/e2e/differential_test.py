@@ -1,4 +1,4 @@
-"""The same bytes to Redis 7.0 and to weir have the same replies, for all commands that both have.
+"""Redis 7.0 and weir give the same replies to the same bytes, for all commands that both have.
 
 differential_cases.py lists the cases, differential_differences.py the intended differences.
 """

@@ -1,4 +1,4 @@
-"""Every command that asks limits, through a socket, in RESP2 and in RESP3."""
+"""Every command that takes limits, through a socket, in RESP2 and in RESP3."""
 
 import unittest
 

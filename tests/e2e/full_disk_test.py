@@ -1,4 +1,4 @@
-"""A disk that is really full, under load: a small tmpfs in a mount namespace of the server's."""
+"""A disk that is really full, under load: a small tmpfs in the server's own mount namespace."""
 
 import errno
 import os

@@ -225,9 +225,9 @@ class MemoryTest(ServerTest):
             client.close()
         self.await_equal(lambda: server.rss_bytes() - rss < RSS_GROWTH_MAX / 4, True)
 
-    # Goal: what clients may hold has a bound for all of them, logged in or not; who holds little is
-    # not disturbed. Method: transactions that are nearly as long as they may be, half requests that
-    # are, and one short transaction.
+    # Goal: the memory of all clients together has a bound, logged in or not, and a client that
+    # holds little is not disturbed. Method: transactions and incomplete requests nearly as long as
+    # they may be, and one short transaction.
     def test_clients_together_hold_no_more_than_they_may(self):
         server, other, rss = self.start_warm("--max-clients-memory", "8mb")
         small = self.connect(server)

@@ -4,7 +4,7 @@ import unittest
 
 from weir_e2e import NEVER, ServerTest, encode, scaled
 
-# Every reply is the same each time: what costs 0 changes nothing.
+# Every reply is the same each time, since requests that cost 0 change nothing.
 SCRIPT = (
     b"PING\r\n"
     b"\r\n"

@@ -1,5 +1,6 @@
-"""weir's module in a Redis Cluster: buckets move with their slots, and a failover forgets no more
-than had not reached the replica, which is never more than one burst a key.
+"""weir's module in a Redis Cluster: buckets move with their slots, and failovers lose little.
+
+A failover forgets only the changes that had not reached the replica, at most one burst a key.
 """
 
 import threading

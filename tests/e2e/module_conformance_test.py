@@ -1,7 +1,7 @@
 """weir's module answers as weir's server does: the same requests at the same instants.
 
 Random requests, stacks of all kinds of limits, takes, refunds, resets, and changes of policies and
-overrides, as many as the scale says. What else both are asked is in tests/commands/.
+overrides; WEIR_TEST_SCALE multiplies their number. tests/commands/ has the other cases of both.
 """
 
 import random

@@ -1,7 +1,7 @@
 """weir's module in Debian's redis-server: the module's values survive all that Redis does.
 
 Saved, loaded, rewritten, replicated, copied, expired: the state is the same everywhere, which
-DEBUG DIGEST compares. What is decided is in tests/commands/ and module_conformance_test.py.
+DEBUG DIGEST compares. tests/commands/ and module_conformance_test.py test the decisions.
 """
 
 import random

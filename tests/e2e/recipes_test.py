@@ -1,8 +1,8 @@
 """The Python of docs/recipes.md: run as it stands, against the real server.
 
-Each piece has a server of its own, which takes times from requests if the piece names one. What it
-prints has to be what the comments behind `print` say. The patience of the page, 50 ms, is made
-longer, as machines that test are busy.
+Each piece has a server of its own, which takes times from requests if the piece names one. Its
+output must be that in the comments behind `print`. The page's timeout of 50 ms is made longer,
+since machines that run tests are busy.
 """
 
 import contextlib

@@ -10,7 +10,7 @@ import unittest
 from weir_e2e import NEVER, Client, Error, ServerTest, encode, run_all, scaled
 
 SLOW = "1/50s"  # a wait for the next token outlasts the test
-AT_ONCE_SECONDS_MAX = 10.0  # generous: machines are busy; what must not happen takes a minute
+AT_ONCE_SECONDS_MAX = 10.0  # generous: machines are busy; a bug would take a minute
 UNITS_MAX = 4096
 WHOLE_TABLE_UNITS = 64
 TOO_LARGE = (
@@ -47,7 +47,7 @@ class TransactionTest(ServerTest):
         client.send(transaction(*requests))
         return executed(client, len(requests))
 
-    # Goal: what is in EXEC is decided on one state, and no two wait for each other forever. Method:
+    # Goal: an EXEC is decided on one state, and no two of them wait for each other forever. Method:
     # clients take of two keys in opposite orders; each key is always asked after the same history,
     # so both answers of an EXEC are the same, and a look at both sees the same of both. The keys
     # hold half of the tokens that are asked for. Requests are sent in one piece and replies are
@@ -181,8 +181,8 @@ class TransactionTest(ServerTest):
         self.assertEqual(client.call("ECHO", b"x" * 60_000), TOO_LARGE)
         self.assertEqual(client.call("EXEC"), ABORTED)
 
-    # Goal: what was queued is done by EXEC and by nothing else. Method: each way to go without it;
-    # what is queued would take a token and end the other connection.
+    # Goal: queued commands are executed by EXEC and by nothing else. Method: each way to end
+    # without EXEC; the queued commands would take a token and end the other connection.
     def test_a_client_that_leaves_before_exec_has_done_nothing(self):
         def is_killed(client, other):
             other.call("CLIENT", "KILL", "ID", client.number)

@@ -1,4 +1,4 @@
-"""Clients on a Unix socket: redis-cli -s, the mode of the file, and its end."""
+"""Clients on a Unix socket: redis-cli -s, the file's mode, and the file's removal."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""RL.WAIT with real clocks and sockets: no answer is early, and a client that leaves gives back."""
+"""RL.WAIT on real clocks and sockets: no early answer, and tokens back from clients that left."""
 
 import re
 import threading

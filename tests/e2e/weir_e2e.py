@@ -1,9 +1,9 @@
 """Runs the real server with real clients: its process, redis-cli, raw sockets that read RESP.
 
-Every test starts a server of its own, on a free port and in a temporary directory of its own, and
-waits, with a deadline and never for a fixed time, for an event: a line of the log, a reply, the
-end of a stream or of a process. When the test ends the server has to end too, on SIGTERM, with
-status 0 and without a sanitizer's report.
+Every test starts a server of its own, on a free port and in a temporary directory of its own. No
+test sleeps: it waits, with a deadline, for an event, such as a line of the log, a reply, or the end
+of a stream or process. When the test ends, SIGTERM must end the server, with status 0 and without a
+sanitizer's report.
 
 Environment:
     WEIR_SERVER      path of the server's binary

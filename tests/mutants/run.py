@@ -43,7 +43,7 @@ def build(target):
 
 
 def failure(target):
-    """What the tests of a folder have noticed: nothing if they pass."""
+    """The failure that the tests of a folder report: empty if they pass."""
     command = [BUILD / "tests" / target, "--gtest_brief=1", "--gtest_fail_fast"]
     env = {"RC_PARAMS": "noshrink=1", **os.environ}
     try:
