@@ -108,12 +108,17 @@ Findings BannedPhrases(const SourceFile& file) {
 }
 
 Findings Opening(const SourceFile& file) {
-  const bool is_test = file.path.starts_with("tests/");
-  if (!(IsHeader(file) || is_test) || file.lines.empty()) return {};
-  for (const std::string_view word : {"What", "Who", "Whom", "Whoever", "Of"}) {
-    for (const std::string_view mark : {"// ", "\"\"\""}) {
-      if (!file.lines.front().starts_with(std::string(mark) + std::string(word) + " ")) continue;
-      return {{file.path, 1, "a file's first sentence begins with a noun or a verb"}};
+  constexpr std::array<std::string_view, 4> kMarks = {"// ", "# ", "-- ", "\"\"\""};
+  constexpr std::array<std::string_view, 6> kWords = {"What",    "Who", "Whom",
+                                                      "Whoever", "Of",  "How"};
+  if (file.path.ends_with(".md") || file.lines.empty()) return {};
+  const std::size_t first = file.lines.front() == "<?php" ? 1 : 0;
+  if (first == file.lines.size()) return {};
+  for (const std::string_view mark : kMarks) {
+    for (const std::string_view word : kWords) {
+      const std::string opening = std::string(mark) + std::string(word) + " ";
+      if (!file.lines[first].starts_with(opening)) continue;
+      return {{file.path, first + 1, "a file's first sentence begins with a noun or a verb"}};
     }
   }
   return {};

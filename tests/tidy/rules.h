@@ -29,8 +29,7 @@ inline constexpr std::size_t kTestFolderFilesMax = 45;
 // replacement.
 [[nodiscard]] Findings BannedPhrases(const SourceFile& file);
 
-// The first sentence of a header, or of a test, begins with a noun or a verb, not with What, Who or
-// Of.
+// The first sentence of a file begins with a noun or a verb, not with What, Who, How or Of.
 [[nodiscard]] Findings Opening(const SourceFile& file);
 
 // Notes to self that should be an issue or done: TO DO, FIX ME, written as one word.

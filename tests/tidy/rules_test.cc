@@ -104,8 +104,12 @@ TEST(TidyRulesTest, FilesOpenWithANounOrAVerb) {
   EXPECT_THAT(Lines(Opening, "core/x.h", "// What it is.\n"), ElementsAre(1));
   EXPECT_THAT(Lines(Opening, "core/x.h", "// Whatever.\n"), IsEmpty());
   EXPECT_THAT(Lines(Opening, "core/x.h", "// The limit.\n// What\n"), IsEmpty());
-  EXPECT_THAT(Lines(Opening, "core/x.cc", "// What it is.\n"), IsEmpty());
+  EXPECT_THAT(Lines(Opening, "core/x.cc", "// How it is.\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(Opening, "core/x.cc", "int of;  // Of it.\n"), IsEmpty());
   EXPECT_THAT(Lines(Opening, "tests/core/x.cc", "// Of it.\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(Opening, "tests/clients/x.php", "<?php\n// Who asks.\n"), ElementsAre(2));
+  EXPECT_THAT(Lines(Opening, "bench/x.lua", "-- Whoever.\n"), IsEmpty());
+  EXPECT_THAT(Lines(Opening, "bench/x.lua", "-- Of it.\n"), ElementsAre(1));
   EXPECT_THAT(Lines(Opening, "tests/e2e/x.py", "\"\"\"What it is.\"\"\"\n"), ElementsAre(1));
 }
 
