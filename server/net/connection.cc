@@ -314,7 +314,7 @@ void Connection::Postpone(void (Connection::*step)()) {
 }
 
 // A connection that is no longer stalled stays in its thread's list until the next tick, because
-// large input often ends in half a request.
+// large input often ends in the middle of a request.
 void Connection::SetStalled(bool stalled) {
   // A client that has not logged in counts as stalled, whatever it sends.
   stalled = stalled || !session_.user();

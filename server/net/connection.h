@@ -11,9 +11,9 @@
 // Other clients are protected. One turn of a connection is bounded (kWorkPerTurn,
 // kReplyBytesPerTurn); then the next connection has its turn. While replies wait to be sent,
 // nothing is read or executed, so a client that does not read costs the replies of one turn, and
-// TCP slows it down. A client that makes the server keep half a request or many replies is closed
-// after kStalledTime. A client that is idle between two requests may stay forever, or for the
-// option timeout.
+// TCP slows it down. A client that makes the server keep an incomplete request or many replies is
+// closed after kStalledTime. A client that is idle between two requests may stay forever, or for
+// the option timeout.
 //
 // While the session waits for tokens, the socket is watched: up to kWaitingInputBytesMax of input
 // is kept for later, and a client that closes its end of the connection ends its wait.
@@ -118,8 +118,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Continues after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());
-  // Sets whether half a request or slow output waits for the client. A connection that was stalled
-  // already keeps the time at which that began.
+  // Sets whether an incomplete request or slow output waits for the client. A connection that was
+  // stalled already keeps the time at which that began.
   void SetStalled(bool stalled);
   [[nodiscard]] bool IsIdleTooLong(Instant now) const;
   // Closes after a TLS error in the client's bytes.
@@ -138,7 +138,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<asio::steady_timer> wait_timer_;  // made by the first wait
   // Set while draining: the bytes that were received before and are not read yet.
   std::optional<std::size_t> drain_bytes_left_;
-  // Set while half a request or slow output waits for the client.
+  // Set while an incomplete request or slow output waits for the client.
   std::optional<Instant> stalled_since_;
   // Input that the session has not consumed, and replies that are not sent; both without capacity
   // when empty.
