@@ -339,7 +339,11 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   WEIR_RETURN_IF_ERROR(database_->Write(records, [&](Database::Writer& writer) {
     write_buckets(writer);
     for (const auto& [key, value] : others) {
-      value ? writer.Put(key, *value) : writer.Erase(key);
+      if (value) {
+        writer.Put(key, *value);
+      } else {
+        writer.Erase(key);
+      }
     }
   }));
   clock_allowance_ = Nanos{0};

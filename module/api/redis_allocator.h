@@ -27,7 +27,11 @@ struct RedisAllocator {
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t /*count*/) noexcept {
-    redis::Free ? redis::Free(memory) : std::free(memory);
+    if (redis::Free) {
+      redis::Free(memory);
+    } else {
+      std::free(memory);
+    }
   }
 
   friend bool operator==(RedisAllocator, RedisAllocator) { return true; }

@@ -170,7 +170,11 @@ void Connection::ExecuteTurn(std::span<char> unread) {
   const std::size_t consumed = closes ? unread.size() : turn_.consumed;
   if (turn_.had_secret || closes) Wipe(unread.first(consumed));
   KeepInput(unread, consumed);
-  turn_.unsaved_from ? SendWhenSaved(replies) : Send(replies);
+  if (turn_.unsaved_from) {
+    SendWhenSaved(replies);
+  } else {
+    Send(replies);
+  }
   ReportMemory();
 }
 
