@@ -36,7 +36,7 @@ std::string EndOfPrefix(char prefix) {
 absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(const DatabaseOptions& options) {
   absl::StatusOr<std::unique_ptr<Database>> database = Database::Open(options);
   if (!database.ok()) return database.status();
-  std::unique_ptr<Storage> storage(new Storage(*std::move(database)));
+  std::unique_ptr<Storage> storage(new Storage(*std::move(database), options.accept_damage));
   bool is_new = true;
   WEIR_RETURN_IF_ERROR(storage->database_->Scan("", [&](std::string_view, std::string_view) {
     is_new = false;
@@ -116,18 +116,19 @@ class Storage::Loading {
         limiter_(limiter),
         policies_(policies),
         options_(options),
-        report_(report) {}
+        report_(report),
+        next_policy_(storage.next_policy_) {}
 
   void AddPolicy(std::string_view key, std::string_view value) {
     const std::optional<Policy> policy = ReadPolicy(key, value);
     // The buckets of a damaged policy stay.
     if (const std::optional<std::uint32_t> id = ReadNumber(key.substr(1)))
       policy_ids_.insert(PolicyId{*id});
-    if (policy && policy->id >= PolicyId{storage_.next_policy_}) {
-      damage_ = storage_.RecordIs("damaged", kMetaNextPolicy);
-      return;
-    }
     if (!policy || !policies_.Restore(*policy)) return CountBad();
+    if (policy->id >= PolicyId{next_policy_}) {
+      next_policy_ = NumberOf(Next(policy->id));
+      Contradict(kMetaNextPolicy);
+    }
   }
 
   void AddOverride(std::string_view key, std::string_view value) {
@@ -158,8 +159,9 @@ class Storage::Loading {
     const std::optional<Bucket> bucket = ReadBucketValue(value);
     if (!bucket_key || !bucket) return CountBad();
     if (bucket_key->generation != storage_.generation_) {
-      damage_ = storage_.RecordIs("damaged", kMetaGeneration);
-      return;
+      // It is erased, since the table may reach its generation.
+      gone_.emplace_back(key);
+      return Contradict(kMetaGeneration);
     }
     const std::optional<Instant> full = CertainlyFullAfter(*bucket_key, *bucket);
     if (full && *full > kTimeMax) return CountBad();
@@ -183,6 +185,8 @@ class Storage::Loading {
 
   // Ok, or the damage to a meta record that another record has shown.
   [[nodiscard]] const absl::Status& damage() const { return damage_; }
+  // The number of the next new policy: that on disk, or one above those of all policies.
+  [[nodiscard]] std::uint32_t next_policy() const { return next_policy_; }
 
   // Records from the last scan to erase, in key order.
   [[nodiscard]] std::size_t gone() const { return gone_.size(); }
@@ -204,6 +208,13 @@ class Storage::Loading {
     if (!stays_full) gone_.emplace_back(key);
   }
   void CountBad() { report_.bad.fetch_add(1, std::memory_order_relaxed); }
+  // Counts a record that contradicts a meta record. The load goes on only if damage is accepted.
+  void Contradict(std::string_view meta_name) {
+    CountBad();
+    if (storage_.accept_damage_) return;
+    damage_ = storage_.RecordIs(
+        "damaged, as other records contradict it; --accept-damaged-state corrects that", meta_name);
+  }
 
   const Storage& storage_;
   Limiter& limiter_;
@@ -211,6 +222,7 @@ class Storage::Loading {
   const LoadOptions options_;
   LoadReport& report_;
   absl::Status damage_;
+  std::uint32_t next_policy_;
   absl::flat_hash_set<PolicyId> policy_ids_;
   absl::flat_hash_map<LimitId, Limit> limits_;
   std::uint16_t partition_ = 0;
@@ -231,8 +243,9 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
     WEIR_RETURN_IF_ERROR(database_->Scan(first, [&](std::string_view key, std::string_view value) {
       if (key >= end || stop.load(std::memory_order_relaxed)) return false;
       (loading.*add)(key, value);
+      if (!loading.damage().ok()) return false;
       if (loading.gone() >= kErasedAtOnce) erased = Erase(loading.TakeGone());
-      return erased.ok() && loading.damage().ok();
+      return erased.ok();
     }));
     WEIR_RETURN_IF_ERROR(erased);
     WEIR_RETURN_IF_ERROR(loading.damage());
@@ -250,6 +263,8 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   loading.FlushPartition();
   WEIR_CHECK(limiter.evicted() <= report.loaded);
   report.loaded -= limiter.evicted();  // for want of room
+  const bool heals_next_policy = loading.next_policy() != next_policy_;
+  next_policy_ = loading.next_policy();
   policies.RestoreNextId(PolicyId{next_policy_});
   limiter.EndRestore(generation_);
   const auto write = [&](Database::Writer& writer) {
@@ -260,11 +275,12 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
       writer.Erase(MetaKey(kMetaClockAllowance));
     }
     if (had_exhausted_record_) writer.Erase(MetaKey(kMetaExhausted));
+    if (heals_next_policy) writer.Put(MetaKey(kMetaNextPolicy), NumberValue(next_policy_));
     writer.Put(MetaKey(kMetaStopped), NumberValue(0));
   };
   // In a file of its own: a log that is damaged later would lose this record, and with it the fact
   // that the server has not stopped cleanly.
-  WEIR_RETURN_IF_ERROR(database_->Write(4, write, Database::WriteMode::kOwnFile));
+  WEIR_RETURN_IF_ERROR(database_->Write(5, write, Database::WriteMode::kOwnFile));
   clock_allowance_ = options.clock_allowance.value_or(Nanos{0});
   return absl::OkStatus();
 }

@@ -74,7 +74,8 @@ class Storage {
   [[nodiscard]] TableGeneration generation() const noexcept { return generation_; }
 
   // Fills the limiter and the policies, and writes that a server uses the directory. Counts a bad
-  // record in the report and goes on. Fails with kDataLoss if a record contradicts a meta record,
+  // record in the report and goes on. If a record contradicts a meta record, it fails with
+  // kDataLoss or, with accept_damage, counts a bad record and corrects the contradiction. Fails
   // with kCancelled as soon as `stop` is true, and as Database does. Cost: about 0.5 us a bucket.
   // Requires: an empty limiter, no policies.
   absl::Status Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
@@ -93,7 +94,8 @@ class Storage {
  private:
   class Loading;
 
-  explicit Storage(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  Storage(std::unique_ptr<Database> database, bool accept_damage)
+      : database_(std::move(database)), accept_damage_(accept_damage) {}
   [[nodiscard]] absl::Status RecordIs(std::string_view how, std::string_view name) const;
   absl::Status Begin();
   absl::Status ReadMeta();
@@ -101,6 +103,7 @@ class Storage {
   void AllowDrops(Instant mark);
 
   const std::unique_ptr<Database> database_;
+  const bool accept_damage_;
   HashSecret secret_{};
   Instant clock_mark_{};
   Nanos clock_allowance_{0};      // on disk

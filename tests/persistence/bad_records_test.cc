@@ -134,6 +134,34 @@ TEST_F(BadRecordsTest, RefusesMetaThatOtherRecordsContradict) {
   EXPECT_EQ(server_.found().bad, 0U);
 }
 
+// Goal: a server that accepts damage starts nevertheless, and later starts find no contradiction.
+// Method: the same contradictions; the server after it accepts nothing.
+TEST_F(BadRecordsTest, CorrectsContradictionsIfDamageIsAccepted) {
+  Start();
+  server_.SetPolicy("free", "10/h");  // its number is 1
+  server_.SetPolicy("paid", "20/h");
+  server_.DecideBy("paid", "a", 4);
+  EXPECT_TRUE(server_.Stop().ok());
+  Write(MetaKey(kMetaNextPolicy), NumberValue(1));
+  Write(KeyOf({TableGeneration{1}, 5, 77, Algorithm::kTokenBucket, LimitId{}}),
+        ValueOf({1, 0x10000000, 0}));
+  EXPECT_EQ(server_.Start().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CountRecords(kBucketPrefix), 2U);
+  server_.options().database.accept_damage = true;
+  Start();
+  EXPECT_EQ(server_.found().bad, 3U);
+  EXPECT_EQ(server_.found().loaded, 1U);
+  server_.End();
+  EXPECT_EQ(CountRecords(kBucketPrefix), 1U);
+  server_.options().database.accept_damage = false;
+  Start();
+  EXPECT_EQ(server_.found().bad, 0U);
+  EXPECT_EQ(server_.found().loaded, 1U);
+  EXPECT_EQ(NumberOf(server_.policies().All().back()->id), 2U);
+  server_.SetPolicy("new", "30/h");
+  EXPECT_EQ(NumberOf(server_.policies().Find("new")->id), 3U);
+}
+
 TEST_F(BadRecordsTest, RefusesDamagedMeta) {
   for (const std::string_view name : {kMetaClock, kMetaClockAllowance, kMetaFormat, kMetaGeneration,
                                       kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
