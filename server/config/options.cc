@@ -235,24 +235,33 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("option '", AbslView(spec->name), "': more than one value"));
   }
-  return SetOption(*spec, absl::StrJoin(item.inputs, ","), options);
+  // CLI11 does this only for values with a blank or a comma.
+  const std::string value = absl::StrReplaceAll(absl::StrJoin(item.inputs, ","), {{"\\\"", "\""}});
+  return SetOption(*spec, value, options);
 }
 
 // Removes comments, since CLI11 would also end a value at a '#' in quotes. A quoted value begins a
-// line, or follows one of "=[,".
+// line, or follows one of "=[,". In double quotes \" is a quote, which ApplyConfigItem resolves; in
+// single quotes it is two characters, so its backslash is doubled here.
 std::string WithoutComments(std::string_view text) {
   std::string kept;
   bool in_comment = false;
-  char quote = '\0';  // 0: outside of quotes
-  char last = '\n';   // the last character that is not blank
+  char quote = '\0';     // 0: outside of quotes
+  bool escapes = false;  // whether the last character takes the meaning from the next one
+  char last = '\n';      // the last character that is not blank
   for (const char c : text) {
+    const bool is_escaped = std::exchange(escapes, false);
     if (c == '\n') {
       in_comment = false;
       quote = '\0';
     } else if (quote == '\0') {
       in_comment = in_comment || c == '#';
       if ((c == '"' || c == '\'') && absl::StrContains("\n=[,", last)) quote = c;
-    } else if (c == quote) {
+    } else if (quote == '"' && c == '\\' && !is_escaped) {
+      escapes = true;
+    } else if (quote == '\'' && c == '"' && kept.ends_with('\\')) {
+      kept += '\\';
+    } else if (c == quote && !is_escaped) {
       quote = '\0';
     }
     if (in_comment) continue;

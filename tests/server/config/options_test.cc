@@ -346,6 +346,19 @@ TEST(OptionsTest, AValueInQuotesMayHaveAnyCharacterOfAComment) {
   EXPECT_EQ(line->options.users_file, "it's");
 }
 
+TEST(OptionsTest, AValueMayHaveTheQuoteThatEnclosesIt) {
+  const auto password_in = [](std::string_view value) {
+    Options options = DefaultOptions();
+    EXPECT_TRUE(ApplyOptionsFile(absl::StrCat("requirepass = ", AbslView(value)), options).ok());
+    return options.requirepass;
+  };
+  EXPECT_EQ(password_in(R"("se\"#cret"  # a "comment")"), R"(se"#cret)");
+  EXPECT_EQ(password_in(R"("se\", #cret"  # a "comment")"), R"(se", #cret)");
+  EXPECT_EQ(password_in(R"("\"")"), R"(")");
+  EXPECT_EQ(password_in(R"("cret\\"  # a "comment")"), R"(cret\\)");
+  EXPECT_EQ(password_in(R"('se\"#cret'  # a 'comment')"), R"(se\"#cret)");
+}
+
 // A comment may name an option, and a list may go over several lines.
 TEST(OptionsTest, AFileMayHaveCommentsAndListsOverLines) {
   const ConfigFile file(
