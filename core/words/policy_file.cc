@@ -28,11 +28,14 @@ namespace {
 
 constexpr std::size_t kPolicyFileBytesMax = 16 * 1024 * 1024;
 
-// The error `what` with its place in the file.
+// The error `what` with its place in the file. A string of the file that it quotes may have a line
+// break, written as \n there.
 absl::Status Wrong(const std::string& path, const toml::source_region& where,
                    std::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ":", where.begin.line, ": ", AbslView(what)));
+  std::string line(what);
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return absl::ascii_iscntrl(c); }, '?');
+  return absl::InvalidArgumentError(absl::StrCat(path, ":", where.begin.line, ": ", line));
 }
 
 absl::StatusOr<std::string> ReadPolicyFileText(const std::string& path) {

@@ -128,6 +128,14 @@ TEST_F(PolicyFileTest, BadLimitsAreTold) {
             ":2: policy 'free': it must have 1 to 64 limits");
 }
 
+TEST_F(PolicyFileTest, ErrorsQuoteNoControlCharacter) {
+  EXPECT_THAT(ErrorOf("[policies]\nfree = \"10/\\nx\"\n"),
+              StartsWith(":2: policy 'free': invalid limit '10/?x': "));
+  EXPECT_THAT(ErrorOf("[policies]\n\"a\\r\\tb\" = \"10/s\"\n"),
+              StartsWith(":2: policy name 'a??b' must be "));
+  EXPECT_THAT(ErrorOf("\"a\\nb\" = \"10/s\"\n"), StartsWith(":1: unexpected 'a?b': "));
+}
+
 TEST_F(PolicyFileTest, BadNamesAreTold) {
   const std::string must = " must be 1 to 64 of letters, digits, _ - . :";
   EXPECT_EQ(ErrorOf("[policies]\n\"a b\" = \"10/s\"\n"), ":2: policy name 'a b'" + must);

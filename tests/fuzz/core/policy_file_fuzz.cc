@@ -1,5 +1,5 @@
-// Property: any bytes are either a policy file or get a bounded error that begins with the place of
-// the mistake. Policies that were read print as a file of the same policies.
+// Property: any bytes are either a policy file or get a bounded error of one line that begins with
+// the place of the mistake. Policies that were read print as a file of the same policies.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -31,6 +31,7 @@ void CheckError(std::string_view error) {
   WEIR_CHECK(colon != std::string_view::npos);
   WEIR_CHECK(ParseDigits(error.substr(0, colon)).value_or(0) > 0);
   WEIR_CHECK(error.size() > colon + 2);
+  WEIR_CHECK(error.find('\n') == std::string_view::npos);
 }
 
 void FuzzOne(std::string_view text) {
