@@ -24,7 +24,7 @@ Keyword KeywordOf(std::string_view word) {
   if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
     return Keyword::kNone;  // like most limits
   }
-  constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
+  static constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
       {"AND", Keyword::kAnd}, {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
       {"AT", Keyword::kAt},   {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout}};
   for (const auto& [text, keyword] : kKeywords) {
