@@ -69,6 +69,15 @@ class RespWriter {
   void Array(std::size_t values);
   void Set(std::size_t values);
   void Map(std::size_t pairs);
+  // One pair of a map.
+  void Field(std::string_view name, std::string_view text) {
+    Bulk(name);
+    Bulk(text);
+  }
+  void Field(std::string_view name, std::int64_t number) {
+    Bulk(name);
+    Integer(number);
+  }
 
   // Text for people: INFO, CLIENT LIST, RL.HELP.
   void Verbatim(std::string_view text);

@@ -31,34 +31,21 @@ constexpr std::size_t kLogEntriesShown = 10;
 
 // Redis's word for the reason.
 std::string_view ReasonText(AccessLog::Reason reason) {
-  switch (reason) {
-    case AccessLog::Reason::kPassword:
-      return "auth";
-    case AccessLog::Reason::kCommand:
-      return "command";
-    case AccessLog::Reason::kKey:
-      break;
-  }
-  return "key";
+  if (reason == AccessLog::Reason::kPassword) return "auth";
+  return reason == AccessLog::Reason::kCommand ? "command" : "key";
 }
 
 void WriteEntry(const AccessLog::Entry& entry, Instant now, RespWriter& reply) {
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - entry.last);
   reply.Map(7);
-  reply.Bulk("count");
-  reply.Integer(static_cast<std::int64_t>(entry.count));
-  reply.Bulk("reason");
-  reply.Bulk(ReasonText(entry.reason));
-  reply.Bulk("context");
-  reply.Bulk(entry.in_transaction ? "multi" : "toplevel");
-  reply.Bulk("object");
-  reply.Bulk(entry.object);
-  reply.Bulk("username");
-  reply.Bulk(entry.user);
+  reply.Field("count", static_cast<std::int64_t>(entry.count));
+  reply.Field("reason", ReasonText(entry.reason));
+  reply.Field("context", entry.in_transaction ? "multi" : "toplevel");
+  reply.Field("object", entry.object);
+  reply.Field("username", entry.user);
   reply.Bulk("age-seconds");
   reply.Double(static_cast<double>(std::max<std::int64_t>(age.count(), 0)) / 1000);
-  reply.Bulk("client-info");
-  reply.Bulk(entry.client);
+  reply.Field("client-info", entry.client);
 }
 
 }  // namespace
@@ -87,8 +74,7 @@ void AclCat(Call& call) {
       return call.Fail(absl::StrCat("Unknown category ", Quote(name)));
     }
     for (const CommandSpec& spec : CommandTable()) {
-      if ((CategoriesOf(spec) & *category) == 0) continue;
-      names.push_back(LowerName(spec));
+      if ((CategoriesOf(spec) & *category) != 0) names.push_back(LowerName(spec));
     }
   }
   call.reply.Array(names.size());
@@ -143,13 +129,10 @@ void AclGetUser(Call& call) {
   const std::vector<std::string>& hashes = user->password_hashes();
   reply.Array(hashes.size());
   for (const std::string& hash : hashes) reply.Bulk(hash);
-  reply.Bulk("commands");
-  reply.Bulk(user->command_rules());
-  reply.Bulk("keys");
-  reply.Bulk(user->KeyRules());
+  reply.Field("commands", user->command_rules());
+  reply.Field("keys", user->KeyRules());
   // weir has no channels and no selectors, but tools look for them.
-  reply.Bulk("channels");
-  reply.Bulk("");
+  reply.Field("channels", "");
   reply.Bulk("selectors");
   reply.Array(0);
 }

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -62,24 +61,19 @@ void WriteKeySpecs(RespWriter& reply, const CommandSpec& spec) {
   WriteSimpleSet(reply, flags);
   reply.Bulk("begin_search");
   reply.Map(2);
-  reply.Bulk("type");
-  reply.Bulk("index");
+  reply.Field("type", "index");
   reply.Bulk("spec");
   reply.Map(1);
-  reply.Bulk("index");
-  reply.Integer(spec.keys.first);
+  reply.Field("index", spec.keys.first);
   reply.Bulk("find_keys");
   reply.Map(2);
-  reply.Bulk("type");
-  reply.Bulk("range");
+  reply.Field("type", "range");
   reply.Bulk("spec");
   reply.Map(3);
-  reply.Bulk("lastkey");  // relative to the first key, or from the end
-  reply.Integer(spec.keys.last < 0 ? spec.keys.last : spec.keys.last - spec.keys.first);
-  reply.Bulk("keystep");
-  reply.Integer(spec.keys.step);
-  reply.Bulk("limit");
-  reply.Integer(0);
+  // Relative to the first key, or from the end.
+  reply.Field("lastkey", spec.keys.last < 0 ? spec.keys.last : spec.keys.last - spec.keys.first);
+  reply.Field("keystep", spec.keys.step);
+  reply.Field("limit", 0);
 }
 
 void WriteInfo(RespWriter& reply, const CommandSpec& spec) {
@@ -99,27 +93,10 @@ void WriteInfo(RespWriter& reply, const CommandSpec& spec) {
   for (const CommandSpec& subcommand : subcommands) WriteInfo(reply, subcommand);
 }
 
-std::string_view TypeName(Argument::Type type) {
-  switch (type) {
-    case Argument::Type::kKey:
-      return "key";
-    case Argument::Type::kString:
-      return "string";
-    case Argument::Type::kInteger:
-      return "integer";
-    case Argument::Type::kUnixTime:
-      return "unix-time";
-    case Argument::Type::kPattern:
-      return "pattern";
-    case Argument::Type::kToken:
-      return "pure-token";
-    case Argument::Type::kOneOf:
-      return "oneof";
-    case Argument::Type::kBlock:
-      break;
-  }
-  return "block";
-}
+// In the order of Argument::Type.
+constexpr std::array<std::string_view, 8> kTypeNames = {
+    "key", "string", "integer", "unix-time", "pattern", "pure-token", "oneof", "block"};
+static_assert(static_cast<std::size_t>(Argument::Type::kBlock) == kTypeNames.size() - 1);
 
 void WriteArguments(RespWriter& reply, std::span<const Argument> arguments) {
   reply.Array(arguments.size());
@@ -132,17 +109,13 @@ void WriteArguments(RespWriter& reply, std::span<const Argument> arguments) {
     const bool key = argument.type == Argument::Type::kKey;
     reply.Map(2 + (key ? 1 : 0) + (argument.token.empty() ? 0 : 1) + (flags.empty() ? 0 : 1) +
               (argument.parts.empty() ? 0 : 1));
-    reply.Bulk("name");
-    reply.Bulk(argument.name);
-    reply.Bulk("type");
-    reply.Bulk(TypeName(argument.type));
+    reply.Field("name", argument.name);
+    reply.Field("type", kTypeNames[static_cast<std::size_t>(argument.type)]);
     if (key) {
-      reply.Bulk("key_spec_index");
-      reply.Integer(0);
+      reply.Field("key_spec_index", 0);
     }
     if (!argument.token.empty()) {
-      reply.Bulk("token");
-      reply.Bulk(argument.token);
+      reply.Field("token", argument.token);
     }
     if (!flags.empty()) {
       reply.Bulk("flags");
@@ -160,14 +133,10 @@ void WriteDocs(RespWriter& reply, const CommandSpec& spec) {
   reply.Bulk(LowerName(spec));
   const std::vector<Argument> arguments = ArgumentsOf(spec);
   reply.Map(4 + (arguments.empty() ? 0 : 1) + (subcommands.empty() ? 0 : 1));
-  reply.Bulk("summary");
-  reply.Bulk(spec.summary);
-  reply.Bulk("since");
-  reply.Bulk(spec.since);
-  reply.Bulk("group");
-  reply.Bulk(spec.group);
-  reply.Bulk("complexity");
-  reply.Bulk(spec.complexity);
+  reply.Field("summary", spec.summary);
+  reply.Field("since", spec.since);
+  reply.Field("group", spec.group);
+  reply.Field("complexity", spec.complexity);
   if (!arguments.empty()) {
     reply.Bulk("arguments");
     WriteArguments(reply, arguments);

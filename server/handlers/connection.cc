@@ -87,18 +87,12 @@ void Hello(Call& call) {
     call.reply.set_protocol(protocol);
   }
   call.reply.Map(7);
-  call.reply.Bulk("server");
-  call.reply.Bulk("weir");
-  call.reply.Bulk("version");
-  call.reply.Bulk(kRedisVersion);
-  call.reply.Bulk("proto");
-  call.reply.Integer(call.reply.protocol());
-  call.reply.Bulk("id");
-  call.reply.Integer(static_cast<std::int64_t>(record.id));
-  call.reply.Bulk("mode");
-  call.reply.Bulk("standalone");
-  call.reply.Bulk("role");
-  call.reply.Bulk("master");
+  call.reply.Field("server", "weir");
+  call.reply.Field("version", kRedisVersion);
+  call.reply.Field("proto", call.reply.protocol());
+  call.reply.Field("id", static_cast<std::int64_t>(record.id));
+  call.reply.Field("mode", "standalone");
+  call.reply.Field("role", "master");
   call.reply.Bulk("modules");
   call.reply.Array(0);
 }

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/quote.h"
@@ -153,10 +152,9 @@ void LatencyHistograms(Call& call) {
   call.reply.Map(called.size());
   for (const auto* row : called) {
     const auto counts = CumulativeCounts(row->second.times);
-    call.reply.Bulk(absl::AsciiStrToLower(AbslView(row->first->name)));
+    call.reply.Bulk(LowerName(*row->first));
     call.reply.Map(2);
-    call.reply.Bulk("calls");
-    call.reply.Integer(static_cast<std::int64_t>(TotalOf(row->second.times)));
+    call.reply.Field("calls", static_cast<std::int64_t>(TotalOf(row->second.times)));
     call.reply.Bulk("histogram_usec");
     call.reply.Map(counts.size());
     for (const CumulativeCount& count : counts) {
