@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -42,7 +41,7 @@ bool IsSubcommand(const CommandSpec& row) { return row.name.find('|') != std::st
 
 // As Redis spells it: "rl.policy", and a subcommand alone: "set".
 std::string RedisName(const CommandSpec& row) {
-  return absl::AsciiStrToLower(AbslView(row.name.substr(row.name.find('|') + 1)));
+  return LowerName(row).substr(row.name.find('|') + 1);
 }
 
 // The row's flags, in Redis's words.
@@ -104,8 +103,7 @@ bool Create(redis::Context* context, const CommandSpec& row, redis::Command run)
   if (IsSubcommand(row)) {
     // Policies belong to the node. Their subcommands have no keys here, because a cluster would
     // redirect them by their keys.
-    const std::string container =
-        absl::AsciiStrToLower(AbslView(row.name.substr(0, row.name.find('|'))));
+    const std::string container = LowerName(row).substr(0, row.name.find('|'));
     redis::CommandHandle* const parent = redis::GetCommand(context, container.c_str());
     return parent != nullptr &&
            redis::CreateSubcommand(parent, name.c_str(), run, flags.c_str(), 0, 0, 0) == redis::kOk;
@@ -114,9 +112,6 @@ bool Create(redis::Context* context, const CommandSpec& row, redis::Command run)
                               flags.c_str(), row.keys.first, row.keys.last,
                               row.keys.step) == redis::kOk;
 }
-
-// The name by which GetCommand finds a row: "rl.policy|set".
-std::string FullName(const CommandSpec& row) { return absl::AsciiStrToLower(AbslView(row.name)); }
 
 // "RL.POLICY" -> its rows.
 std::span<const CommandSpec> SubcommandsOf(std::string_view container) {
@@ -147,11 +142,11 @@ bool CreateCommands(redis::Context* context) {
       // redis-cell or another module may have added it before; that command stays as it is.
       const bool may_be_taken = kRows[i].name == "CL.THROTTLE";
       redis::Log(context, may_be_taken ? "notice" : "warning", "weir: the server refused %s",
-                 FullName(kRows[i]).c_str());
+                 LowerName(kRows[i]).c_str());
       if (!may_be_taken) return false;
       continue;
     }
-    if (!Describe(context, FullName(kRows[i]), kRows[i])) return false;
+    if (!Describe(context, LowerName(kRows[i]), kRows[i])) return false;
   }
   return true;
 }
