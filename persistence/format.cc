@@ -206,7 +206,7 @@ std::optional<Limit> ReadLimitValue(std::string_view bytes) {
   if (!reader.Complete() || !word.ok() || word->kind != LimitWord::Kind::kLimit) {
     return std::nullopt;
   }
-  if (word->cost || !word->label.empty()) return std::nullopt;
+  if (word->cost || word->keep || !word->label.empty()) return std::nullopt;
   const Limit limit = word->limit->OwnedBy(owner);
   if (!HasRecord(limit)) return std::nullopt;
   return limit;

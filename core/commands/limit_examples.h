@@ -17,10 +17,13 @@ inline constexpr std::array kAllow = {
     Example{"RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s 1000/h COST 3 AND tenant:7 1M/d,name=daily "
             "WITHLIMITS",
             "1 6 0 14400 1\n"
-            "[[\"100/s\" 1 100 99 0 10]\n"
-            " [\"10/s\" 1 10 6 0 400]\n"
-            " [\"1000/h\" 1 1000 996 0 14400]\n"
-            " [\"daily\" 1 1000000 999999 0 87]]"},
+            "[[\"100/s\" 1 100 99 0 10 0 1 0]\n"
+            " [\"10/s\" 1 10 6 0 400 1 3 0]\n"
+            " [\"1000/h\" 1 1000 996 0 14400 1 3 0]\n"
+            " [\"daily\" 1 1000000 999999 0 87 2 1 0]]"},
+    Example{"RL.ALLOW api 10/s,keep=5 COST 5", "1 5 0 500 0"},
+    Example{"RL.ALLOW api 10/s,keep=5", "0 5 100 500 0"},
+    Example{"RL.ALLOW api 10/s,keep=2", "1 4 0 600 0"},
     Example{"RL.ALLOW user:42 10/x",
             "ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)"},
 };

@@ -165,7 +165,8 @@ class LimitHandlers {
                      const Verdict& verdict) {
     if (request.at) host.shared().explicit_time.Record(*request.at);
     WriteVerdict(host.reply(), first, verdict, request.with_limits, [&](std::size_t i) {
-      return NamedLimit{request.limits[i]->name, &request.limits[i]->limit};
+      const Check& check = request.checks[i];
+      return AskedLimit{request.limits[i]->name, check.limit, check.group, check.cost, check.keep};
     });
   }
 

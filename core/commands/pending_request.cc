@@ -10,7 +10,10 @@ namespace weir {
 PendingRequest::PendingRequest(const ParsedRequest& request, Reservation reserved)
     : reservation_(std::move(reserved)) {
   if (request.with_limits) {
-    for (const CachedLimit* limit : request.limits) names_.push_back(limit->name);
+    for (std::size_t i = 0; i < request.limits.size(); ++i) {
+      const Check& check = request.checks[i];
+      rows_.push_back({request.limits[i]->name, check.group, check.cost});
+    }
   }
   WEIR_CHECK(reservation_.part_of_check.size() == request.limits.size());
   for (std::size_t i = 0; i < request.limits.size(); ++i) {
@@ -21,8 +24,10 @@ PendingRequest::PendingRequest(const ParsedRequest& request, Reservation reserve
 }
 
 std::size_t PendingRequest::held_bytes() const {
-  return HeapBytes(reservation_.parts) + HeapBytes(reservation_.part_of_check) + HeapBytes(names_) +
-         HeapBytes(counted_as_);
+  std::size_t bytes = HeapBytes(reservation_.parts) + HeapBytes(reservation_.part_of_check) +
+                      HeapBytes(rows_) + HeapBytes(counted_as_);
+  for (const Row& row : rows_) bytes += HeapBytes(row.name);
+  return bytes;
 }
 
 void PendingRequest::Count(const Verdict& verdict, RequestCounters& request_counters) const {

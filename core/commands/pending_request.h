@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,23 @@ class PendingRequest {
 
   template <typename Reply>
   void Answer(Reply& reply, const Verdict& verdict) const {
-    WriteVerdict(reply, verdict.allowed ? 1 : 0, verdict, !names_.empty(), [this](std::size_t i) {
-      return NamedLimit{names_[i], &reservation_.parts[reservation_.part_of_check[i]].limit};
+    WriteVerdict(reply, verdict.allowed ? 1 : 0, verdict, !rows_.empty(), [this](std::size_t i) {
+      const Row& row = rows_[i];
+      return AskedLimit{row.name, &reservation_.parts[reservation_.part_of_check[i]].limit,
+                        row.group, row.cost};
     });
   }
 
  private:
+  // What WITHLIMITS shows of a check.
+  struct Row {
+    std::string name;
+    std::uint32_t group;
+    std::int64_t cost;
+  };
+
   const Reservation reservation_;
-  std::vector<std::string> names_;       // of the limits, one per check; empty without WITHLIMITS
+  std::vector<Row> rows_;                // one per check; empty without WITHLIMITS
   std::vector<std::string> counted_as_;  // the limits' names in RL.STATS, one per bucket
 };
 

@@ -30,12 +30,6 @@
 
 namespace weir {
 
-// One limit of a request, with its name in WITHLIMITS.
-struct NamedLimit {
-  std::string_view name;
-  const Limit* limit = nullptr;
-};
-
 // A name and its numbers: an array, or in RESP3 a map with the fields' names.
 template <typename Reply, typename Number, std::size_t kCount>
 void WriteNamedNumbers(Reply& reply, std::string_view name,
@@ -57,11 +51,11 @@ void WriteNamedNumbers(Reply& reply, std::string_view name,
 
 // RL.ALLOW and the commands like it: [first, remaining, retry_after_ms, reset_after_ms,
 // limit_index], where `first` is 0 or 1, or the number of tokens that RL.TAKE has granted.
-// `with_limits` adds a sixth element, with the decision of each limit; `limit_at(i)` is the
-// NamedLimit of the verdict's decision i.
-template <typename Reply, typename LimitAt>
+// `with_limits` adds a sixth element, with the decision of each limit; `asked_at(i)` is the
+// AskedLimit of the verdict's decision i.
+template <typename Reply, typename AskedAt>
 void WriteVerdict(Reply& reply, std::int64_t first, const Verdict& verdict, bool with_limits,
-                  LimitAt limit_at) {
+                  AskedAt asked_at) {
   auto numbers = VerdictNumbers(verdict);
   numbers.front() = first;
   reply.Array(numbers.size() + (with_limits ? 1 : 0));
@@ -69,9 +63,9 @@ void WriteVerdict(Reply& reply, std::int64_t first, const Verdict& verdict, bool
   if (!with_limits) return;
   reply.Array(verdict.decisions.size());
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
-    const NamedLimit named = limit_at(i);
-    WriteNamedNumbers(reply, named.name, kDecisionFields,
-                      DecisionNumbers(*named.limit, verdict.decisions[i]));
+    const AskedLimit asked = asked_at(i);
+    WriteNamedNumbers(reply, asked.name, kDecisionFields,
+                      DecisionNumbers(asked, verdict.decisions[i]));
   }
 }
 

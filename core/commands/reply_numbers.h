@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
@@ -23,13 +24,28 @@ namespace weir {
           CeilMillis(verdict.reset_after), static_cast<std::int64_t>(verdict.limit_index)};
 }
 
+// What a request asks of one limit, as WITHLIMITS shows it.
+struct AskedLimit {
+  std::string_view name;
+  const Limit* limit = nullptr;
+  std::uint32_t group = 0;  // the index of its key in the command
+  std::int64_t cost = 1;
+  std::int64_t keep = 0;
+};
+
 // The numbers that follow a limit's name in WITHLIMITS, and the names of these numbers.
-inline constexpr std::array<const char*, 5> kDecisionFields = {"allowed", "limit", "remaining",
-                                                               "retry_after_ms", "reset_after_ms"};
-[[nodiscard]] inline std::array<std::int64_t, 5> DecisionNumbers(
-    const Limit& limit, const Decision& decision) noexcept {
-  return {decision.allowed ? 1 : 0, limit.capacity_tokens(), decision.remaining,
-          RetryMillis(decision.retry_after), CeilMillis(decision.reset_after)};
+inline constexpr std::array<const char*, 8> kDecisionFields = {
+    "allowed", "limit", "remaining", "retry_after_ms", "reset_after_ms", "group", "cost", "keep"};
+[[nodiscard]] inline std::array<std::int64_t, 8> DecisionNumbers(
+    const AskedLimit& asked, const Decision& decision) noexcept {
+  return {decision.allowed ? 1 : 0,
+          asked.limit->capacity_tokens(),
+          decision.remaining,
+          RetryMillis(decision.retry_after),
+          CeilMillis(decision.reset_after),
+          std::int64_t{asked.group},
+          asked.cost,
+          asked.keep};
 }
 
 }  // namespace weir

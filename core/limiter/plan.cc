@@ -19,9 +19,12 @@ std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) cons
     const Decision look =
         DecideLimit(*request_[i].limit, bucket.present, now, 0, max_wait_).decision;
     if (!look.allowed) return 0;  // "none"
-    if (bucket.cost == 0 || !bucket.has_bucket) continue;
+    if (!bucket.has_bucket) continue;
     WEIR_CHECK(look.remaining >= 0);
-    const std::uint64_t times = static_cast<std::uint64_t>(look.remaining) / bucket.cost;
+    const auto remaining = static_cast<std::uint64_t>(look.remaining);
+    if (bucket.keep > remaining) return 0;
+    if (bucket.cost == 0) continue;
+    const std::uint64_t times = (remaining - bucket.keep) / bucket.cost;
     most = std::min(most, static_cast<std::int64_t>(times));
   }
   return most;
@@ -55,6 +58,7 @@ Verdict Plan<kChecks>::Refund(Instant now) {
       bucket.present = given_back;
     }
     bucket.cost = 0;
+    bucket.keep = 0;
   }
   Decide(now);
   allowed_ = true;  // Nothing can be given back to "none", but that is no denial.

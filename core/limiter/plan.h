@@ -7,12 +7,15 @@
 //     for (i ...) if (const std::optional<Bucket> bucket = plan.Change(i)) ...      // store it
 //     plan.Join(now, verdict);
 //
+// Refund and Reserve keep nothing: a refund takes no tokens, and RL.WAIT refuses `keep=`.
+//
 // A plan knows no table and stores nothing. The limiter keeps buckets in its own table (limiter.h),
 // the module in values of Redis (module/handlers/key_limiter.h); both decide with a plan. Not
 // thread-safe. Cost: a rule's decision for each bucket; no allocation up to 4 checks (for more,
 // Verdict::decisions allocates).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -67,7 +70,10 @@ class PerCheck {
 
 // A bucket of a request and its part of the decision.
 struct BucketStep {
-  std::uint64_t cost = 0;  // of all checks on this bucket; set at the first of them
+  // Those of all checks on this bucket, set at the first of them: the sum of their costs, and the
+  // greatest number of tokens that one of them keeps.
+  std::uint64_t cost = 0;
+  std::uint64_t keep = 0;
   // The index of the first check that asks the same bucket, which may be this check.
   std::size_t first = 0;
   bool shadow = false;
@@ -123,8 +129,7 @@ class Plan {
     for (std::size_t i = 0; i < size(); ++i) {
       if (!IsFirst(i)) continue;
       BucketStep& bucket = buckets_[i];
-      bucket.step =
-          DecideLimit(*request_[i].limit, bucket.present, now, bucket.cost, max_wait_, patience);
+      bucket.step = Ask(i, now, patience);
       if (!bucket.step.decision.allowed && !bucket.shadow) allowed_ = false;
       if (!bucket.stored && bucket.charges()) any_new_ = true;
     }
@@ -183,6 +188,16 @@ class Plan {
   }
 
  private:
+  // What the limit of a first check says to the costs of its bucket.
+  [[nodiscard]] ABSL_ATTRIBUTE_ALWAYS_INLINE Step Ask(std::size_t i, Instant now,
+                                                      Nanos patience) const {
+    const BucketStep& bucket = buckets_[i];
+    const Limit& limit = *request_[i].limit;
+    if (patience == Nanos{0} && bucket.keep == 0) {
+      return DecideLimit(limit, bucket.present, now, bucket.cost, max_wait_);
+    }
+    return DecideLimit(limit, bucket.present, now, bucket.cost, max_wait_, patience, bucket.keep);
+  }
   // The decision about the bucket of a first check, after the verdict.
   [[nodiscard]] ABSL_ATTRIBUTE_ALWAYS_INLINE Decision AnswerOf(std::size_t i, Instant now) const {
     const BucketStep& bucket = buckets_[i];
@@ -210,12 +225,15 @@ template <std::size_t kChecks>
 inline void Plan<kChecks>::AddCheck(std::size_t i, std::size_t first) noexcept {
   const Check& check = request_[i];
   WEIR_DCHECK(check.cost >= 0);
+  WEIR_DCHECK(check.keep >= 0);
   const auto cost = static_cast<std::uint64_t>(check.cost);
+  const auto keep = static_cast<std::uint64_t>(check.keep);
   if (first == i) {
     const bool shadow = check.limit->shape().shadow;
     shadows_ += shadow ? 1 : 0;
     BucketStep& bucket = buckets_.Make(i);
     bucket.cost = cost;
+    bucket.keep = keep;
     bucket.first = i;
     bucket.shadow = shadow;
     bucket.has_bucket = check.limit->has_bucket();
@@ -226,6 +244,7 @@ inline void Plan<kChecks>::AddCheck(std::size_t i, std::size_t first) noexcept {
   ++shared_;
   buckets_.Make(i).first = first;
   // Sums of costs saturate at 2^64-1, which is above every burst.
+  buckets_[first].keep = std::max(buckets_[first].keep, keep);
   std::uint64_t& sum = buckets_[first].cost;
   if (__builtin_add_overflow(sum, cost, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
 }

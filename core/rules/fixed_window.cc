@@ -50,8 +50,8 @@ bool IsFixedWindowFull(Bucket bucket, Instant now) noexcept {
   return IsFull(FixedWindowOf(bucket), now);
 }
 
-Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
-                       std::uint64_t cost) noexcept {
+Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                       std::uint64_t keep) noexcept {
   CheckArguments(limit, now);
   const LimitShape& shape = limit.shape();
   const FixedWindow stored = FixedWindowOf(bucket);
@@ -60,8 +60,10 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
   const bool cut = window != stored && window.used > 0;
   Step step{{}, cut && cost > 0 ? BucketOf(window) : bucket};
 
+  const auto count = static_cast<std::uint64_t>(shape.count);
   std::int64_t room = std::max<std::int64_t>(0, shape.count - window.used);
-  if (cost <= static_cast<std::uint64_t>(room)) {
+  const auto free = static_cast<std::uint64_t>(room);
+  if (cost <= free && keep <= free - cost) {
     step.decision.allowed = true;
     room -= static_cast<std::int64_t>(cost);
     window.used += static_cast<std::uint32_t>(cost);
@@ -69,7 +71,7 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
       WEIR_CHECK(window.used <= shape.count);
       step.bucket = BucketOf(window);
     }
-  } else if (cost > static_cast<std::uint64_t>(shape.count)) {
+  } else if (keep > count || cost > count - keep) {
     step.decision.retry_after = kNever;
   } else {
     step.decision.retry_after = window.end - now;

@@ -48,10 +48,12 @@ namespace weir {
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
 // reset_after are those of the returned bucket; retry_after is exact: the window's end. A cost of 0
 // only looks: it is always admitted, and the bucket is returned unchanged. A cost may be the sum of
-// several checks' costs, saturated at 2^64-1; a cost above the count is always denied. Requires: a
-// fixed window limit, now in [Instant{}, kInstantMax].
+// several checks' costs, saturated at 2^64-1; a cost above the count is always denied. With `keep`
+// the request passes only if that many tokens are left after it: admit iff used + cost + keep <=
+// count; so a cost of 0 may be denied. Requires: a fixed window limit, now in [Instant{},
+// kInstantMax].
 [[nodiscard]] Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
-                                     std::uint64_t cost) noexcept;
+                                     std::uint64_t cost, std::uint64_t keep = 0) noexcept;
 
 // True when the bucket is as good as absent. The limit is not needed: the bucket holds its end.
 [[nodiscard]] bool IsFixedWindowFull(Bucket bucket, Instant now) noexcept;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/base/attributes.h"
+
 #include "core/base/check.h"
 #include "core/base/wide.h"
 #include "core/rules/fixed_window.h"
@@ -31,24 +33,42 @@ Step Always(bool allowed) noexcept {
   return step;
 }
 
-}  // namespace
-
-Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost, Nanos max_wait,
-                 Nanos patience) noexcept {
+// Inline, so that a decision without patience and without `keep` does not pay for them.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideByRule(const Limit& limit, Bucket bucket,
+                                                      Instant now, std::uint64_t cost,
+                                                      Nanos max_wait, Nanos patience,
+                                                      std::uint64_t keep) noexcept {
   WEIR_DCHECK(patience == Nanos{0} || limit.shape().algorithm == Algorithm::kTokenBucket ||
               !limit.has_bucket());
   switch (limit.shape().algorithm) {
-    case Algorithm::kTokenBucket:
-      return DecideTokenBucket(limit, bucket, now, cost, BelievedWait(limit, max_wait), patience);
+    case Algorithm::kTokenBucket: {
+      const Nanos believed = BelievedWait(limit, max_wait);
+      if (patience == Nanos{0} && keep == 0) {
+        return DecideTokenBucket(limit, bucket, now, cost, believed);
+      }
+      return DecideTokenBucket(limit, bucket, now, cost, believed, patience, keep);
+    }
     case Algorithm::kFixedWindow:
-      return DecideFixedWindow(limit, bucket, now, cost);
+      return DecideFixedWindow(limit, bucket, now, cost, keep);
     case Algorithm::kSlidingWindow:
-      return DecideSlidingWindow(limit, bucket, now, cost);
+      return DecideSlidingWindow(limit, bucket, now, cost, keep);
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;
   }
   return Always(limit.shape().algorithm == Algorithm::kUnlimited);
+}
+
+}  // namespace
+
+Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                 Nanos max_wait) noexcept {
+  return DecideByRule(limit, bucket, now, cost, max_wait, Nanos{0}, 0);
+}
+
+Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost, Nanos max_wait,
+                 Nanos patience, std::uint64_t keep) noexcept {
+  return DecideByRule(limit, bucket, now, cost, max_wait, patience, keep);
 }
 
 Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,

@@ -16,12 +16,17 @@
 namespace weir {
 
 // Decides `cost` tokens and returns the bucket after the decision. Bucket{} stands for an absent
-// bucket, and for the bucket of a limit that has none. Patience is for token buckets (RL.WAIT) and
-// 0 elsewhere. A bucket of CL.THROTTLE is believed up to kDebtMax from now, whatever max_wait is: a
-// debt lasts, as in redis-cell, although the next request may bring smaller numbers. A bucket of a
-// policy is believed up to the greatest capacity that its limit has had (Limit::outgrown).
+// bucket, and for the bucket of a limit that has none. A bucket of CL.THROTTLE is believed up to
+// kDebtMax from now, whatever max_wait is: a debt lasts, as in redis-cell, although the next
+// request may bring smaller numbers. A bucket of a policy is believed up to the greatest capacity
+// that its limit has had (Limit::outgrown).
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
-                               Nanos max_wait, Nanos patience = Nanos{0}) noexcept;
+                               Nanos max_wait) noexcept;
+
+// The same on two more terms: tokens to `keep`, which must be left after the request, and patience,
+// which is for token buckets (RL.WAIT) and 0 elsewhere.
+[[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                               Nanos max_wait, Nanos patience, std::uint64_t keep = 0) noexcept;
 
 // Returns the bucket after `cost` tokens were given back: never more than full.
 [[nodiscard]] Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,

@@ -89,14 +89,16 @@ bool IsSlidingWindowFull(const Limit& limit, Bucket bucket, Instant now) noexcep
   return IsFull(ViewAt(limit.shape(), bucket, now).window);
 }
 
-Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
-                         std::uint64_t cost) noexcept {
+Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                         std::uint64_t keep) noexcept {
   const LimitShape& shape = limit.shape();
   View view = ViewAt(shape, bucket, now);
   Step step{{}, view.cut && cost > 0 ? BucketOf(view.window) : bucket};
 
+  const auto count = static_cast<std::uint64_t>(shape.count);
   std::int64_t room = std::max<std::int64_t>(0, RoomIn(shape, view));
-  if (cost <= static_cast<std::uint64_t>(room)) {
+  const auto free = static_cast<std::uint64_t>(room);
+  if (cost <= free && keep <= free - cost) {
     step.decision.allowed = true;
     room -= static_cast<std::int64_t>(cost);
     view.window.used += static_cast<std::uint32_t>(cost);
@@ -104,10 +106,10 @@ Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
       WEIR_CHECK(view.window.used <= shape.count);
       step.bucket = BucketOf(view.window);
     }
-  } else if (cost > static_cast<std::uint64_t>(shape.count)) {
+  } else if (keep > count || cost > count - keep) {
     step.decision.retry_after = kNever;
   } else {
-    step.decision.retry_after = WaitOf(shape, view, static_cast<std::int64_t>(cost));
+    step.decision.retry_after = WaitOf(shape, view, static_cast<std::int64_t>(cost + keep));
     WEIR_CHECK(step.decision.retry_after > Nanos{0});
   }
   WEIR_DCHECK(room <= shape.count);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/base/attributes.h"
+
 #include "core/base/check.h"
 #include "core/base/wide.h"
 
@@ -37,22 +39,11 @@ std::int64_t TokensIn(const Emission& emission, ExactNanos room) noexcept {
   return static_cast<std::int64_t>((Wide{whole} * emission.denominator + room.numerator) / period);
 }
 
-}  // namespace
-
-Bucket BucketOfTat(ExactNanos tat) noexcept {
-  WEIR_DCHECK(tat.whole >= 0);
-  const auto whole = static_cast<std::uint64_t>(tat.whole);
-  return {static_cast<std::uint32_t>(whole), static_cast<std::uint32_t>(whole >> 32),
-          tat.numerator};
-}
-
-bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept {
-  const ExactNanos tat = TatOf(bucket, kDenominatorMax);
-  return tat <= ExactNanos{now.time_since_epoch().count(), 0};
-}
-
-Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
-                       Nanos max_wait, Nanos patience) noexcept {
+// Inline, so that a decision without patience and without `keep` does not pay for them.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideBucket(const Limit& limit, Bucket bucket,
+                                                      Instant now, std::uint64_t cost,
+                                                      Nanos max_wait, Nanos patience,
+                                                      std::uint64_t keep) noexcept {
   WEIR_DCHECK(limit.shape().algorithm == Algorithm::kTokenBucket);
   WEIR_DCHECK(now >= Instant{});
   WEIR_DCHECK(now <= kInstantMax);
@@ -71,15 +62,18 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
   Step step{{}, as_it_came ? bucket : BucketOfTat(tat)};
   ExactNanos base = std::max(tat, present);  // after the decision: when the bucket is full
 
-  if (cost > static_cast<std::uint64_t>(limit.shape().burst)) {
+  const auto burst = static_cast<std::uint64_t>(limit.shape().burst);
+  if (keep > burst || cost > burst - keep) {
     step.decision.retry_after = kNever;
-  } else if (cost == 0) {
+  } else if (cost == 0 && keep == 0) {
     step.decision.allowed = true;
   } else {
-    const ExactNanos next = Add(base, CostInTime(emission, cost), denominator);
-    bool is_soon = next <= horizon;
+    const ExactNanos next = cost == 0 ? base : Add(base, CostInTime(emission, cost), denominator);
+    const ExactNanos last =
+        keep == 0 ? horizon : Subtract(horizon, CostInTime(emission, keep), denominator);
+    bool is_soon = next <= last;
     if (!is_soon) {
-      const ExactNanos wait = Subtract(next, horizon, denominator);
+      const ExactNanos wait = Subtract(next, last, denominator);
       step.decision.retry_after = Nanos{Ceil(wait)};
       WEIR_CHECK(step.decision.retry_after > Nanos{0});
       is_soon = wait <= ExactNanos{patience.count(), 0};
@@ -87,7 +81,7 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
     if (is_soon) {
       WEIR_CHECK(next.whole >= base.whole);  // No admission makes a bucket fuller.
       step.decision.allowed = true;
-      step.bucket = BucketOfTat(next);
+      if (cost > 0) step.bucket = BucketOfTat(next);
       base = next;
     }
   }
@@ -99,6 +93,30 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
   WEIR_DCHECK(step.decision.remaining >= 0);
   step.decision.reset_after = Nanos{Ceil(Subtract(base, present, denominator))};
   return step;
+}
+
+}  // namespace
+
+Bucket BucketOfTat(ExactNanos tat) noexcept {
+  WEIR_DCHECK(tat.whole >= 0);
+  const auto whole = static_cast<std::uint64_t>(tat.whole);
+  return {static_cast<std::uint32_t>(whole), static_cast<std::uint32_t>(whole >> 32),
+          tat.numerator};
+}
+
+bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept {
+  const ExactNanos tat = TatOf(bucket, kDenominatorMax);
+  return tat <= ExactNanos{now.time_since_epoch().count(), 0};
+}
+
+Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                       Nanos max_wait) noexcept {
+  return DecideBucket(limit, bucket, now, cost, max_wait, Nanos{0}, 0);
+}
+
+Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                       Nanos max_wait, Nanos patience, std::uint64_t keep) noexcept {
+  return DecideBucket(limit, bucket, now, cost, max_wait, patience, keep);
 }
 
 Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,

@@ -41,15 +41,23 @@ inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
 // reset_after are those of the returned bucket. A cost of 0 only looks: it is always admitted, and
 // the bucket is returned unchanged. A cost may be the sum of several checks' costs; a sum that
 // saturates at 2^64-1 is above every burst, so it is always denied. Requires: a token bucket limit,
-// now in [Instant{}, kInstantMax], patience in [0, max_wait], max_wait such that capacity +
-// max_wait is at most kCapacityMax + kMaxWaitMax.
+// now in [Instant{}, kInstantMax], max_wait such that capacity + max_wait is at most kCapacityMax +
+// kMaxWaitMax.
+[[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                     std::uint64_t cost, Nanos max_wait) noexcept;
+
+// The same on two more terms. Requires: patience in [0, max_wait].
 //
 // With patience a request may reserve future tokens: admit iff next <= now + capacity + patience.
 // An admission whose retry_after is above 0 is such a reservation; its tokens are there after that
 // time.
+//
+// With `keep` a request passes only if that many tokens are left after it: admit iff next + keep *
+// E <= now + capacity + patience. The cost alone is charged, and retry_after is that of cost + keep
+// tokens. So a cost of 0 may be denied; the bucket is returned unchanged all the same.
 [[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
-                                     std::uint64_t cost, Nanos max_wait,
-                                     Nanos patience = Nanos{0}) noexcept;
+                                     std::uint64_t cost, Nanos max_wait, Nanos patience,
+                                     std::uint64_t keep) noexcept;
 
 // Gives `cost` tokens back: moves the TAT earlier by the time that they had added, but not before
 // now. Requirements as above.

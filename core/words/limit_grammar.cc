@@ -48,7 +48,7 @@ constexpr std::int64_t kMultipliedMin = 10'000;
 // In the order in which errors list them. A policy's limits have their own numbers, so a policy's
 // word takes only the options that are about the request: the last ones.
 struct Option {
-  enum Id { kBucket, kFixed, kSliding, kBurst, kAligned, kCost, kShadow, kName };
+  enum Id { kBucket, kFixed, kSliding, kBurst, kAligned, kCost, kKeep, kShadow, kName };
 
   Id id;
   std::string_view name;  // ends in '=' if a value follows
@@ -56,7 +56,7 @@ struct Option {
 constexpr Option kOptions[] = {
     {Option::kBucket, "bucket"}, {Option::kFixed, "fixed"},     {Option::kSliding, "sliding"},
     {Option::kBurst, "burst="},  {Option::kAligned, "aligned"}, {Option::kCost, "cost="},
-    {Option::kShadow, "shadow"}, {Option::kName, "name="},
+    {Option::kKeep, "keep="},    {Option::kShadow, "shadow"},   {Option::kName, "name="},
 };
 constexpr std::span<const Option> kLimitOptions = kOptions;
 constexpr std::span<const Option> kPolicyOptions = kLimitOptions.subspan(Option::kCost);
@@ -74,6 +74,7 @@ struct Options {
   Algorithm algorithm = Algorithm::kTokenBucket;
   std::optional<std::int64_t> burst;
   std::optional<std::int64_t> cost;
+  std::optional<std::int64_t> keep;
   std::string_view name;
 };
 
@@ -151,6 +152,14 @@ bool Matches(const Option& option, std::string_view text) {
   return option.name.ends_with('=') ? text.starts_with(option.name) : text == option.name;
 }
 
+// `part` names the number in errors: "cost" or "keep".
+absl::Status ReadTokens(const char* part, std::string_view text,
+                        std::optional<std::int64_t>& tokens) {
+  tokens = ParseDigits(text);
+  if (tokens.has_value()) return absl::OkStatus();
+  return Error(part, " ", Quote(text), " must be 0 to ", INT64_MAX, " in plain digits");
+}
+
 absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) {
   switch (id) {
     case Option::kBucket:
@@ -168,9 +177,9 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
       return burst.status();
     }
     case Option::kCost:
-      options.cost = ParseDigits(value);
-      if (options.cost.has_value()) break;
-      return Error("cost ", Quote(value), " must be 0 to ", INT64_MAX, " in plain digits");
+      return ReadTokens("cost", value, options.cost);
+    case Option::kKeep:
+      return ReadTokens("keep", value, options.keep);
     case Option::kName:
       if (!IsLabel(value)) return Error("name ", Quote(value), kLabelRule);
       options.name = value;
@@ -215,6 +224,7 @@ LimitWord MakeWord(LimitWord::Kind kind, const Options& options) {
   word.kind = kind;
   word.shadow = options.seen[Option::kShadow];
   word.cost = options.cost;
+  word.keep = options.keep;
   word.label = options.name;
   return word;
 }

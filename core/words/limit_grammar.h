@@ -11,6 +11,7 @@
 //            | "aligned"                           fixed only
 //            | request-option
 //     request-option = "cost=" digits              0 to 2^63-1: tokens to take from this limit
+//            | "keep=" digits                      0 to 2^63-1: tokens that must be left after it
 //            | "shadow"                            evaluated and counted, never denies
 //            | "name=" label                       its name in replies and statistics
 //     policy, label =                              1 to 64 of letters, digits, _ - . :
@@ -43,6 +44,7 @@ struct LimitWord {
   std::string policy;                // set for kPolicy, without the '@'
   bool shadow = false;               // of the word; for kLimit also in the limit's shape
   std::optional<std::int64_t> cost;  // set if the word has one
+  std::optional<std::int64_t> keep;  // set if the word has one
   std::string label;                 // empty if the word has none
 };
 
@@ -51,7 +53,7 @@ struct LimitWord {
 [[nodiscard]] absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text);
 
 // The name of a word's limit in replies and statistics: its label, else its canonical text without
-// the cost.
+// the request's options.
 [[nodiscard]] std::string NameOf(const LimitWord& word);
 
 // The canonical text of a limit: reading it gives an equal limit. "1000/24h" prints as "1000/d",

@@ -66,7 +66,7 @@ absl::Status LimitMemo::Fill(Entry& entry) {
   if (word.kind != LimitWord::Kind::kPolicy) {
     if (!entry.limits.empty()) return absl::OkStatus();
     const std::string name = NameOf(word);
-    entry.limits.push_back({*word.limit, word.cost, name, {}, name});
+    entry.limits.push_back({*word.limit, word.cost, word.keep, name, {}, name});
     ++limits_;
     return absl::OkStatus();
   }
@@ -96,7 +96,12 @@ absl::InlinedVector<CachedLimit, 1> LimitMemo::Expand(const LimitWord& word,
     const std::string name = label.empty() ? LimitText(limit) : label;
     const std::string counted_as = absl::StrCat(
         "@", word.policy, "#", i, word.shadow ? ",shadow" : "", label.empty() ? "" : " ", label);
-    known.push_back({limit, word.cost ? word.cost : own.cost, name, {}, counted_as});
+    known.push_back({limit,
+                     word.cost ? word.cost : own.cost,
+                     word.keep ? word.keep : own.keep,
+                     name,
+                     {},
+                     counted_as});
   }
   return known;
 }

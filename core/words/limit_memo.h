@@ -34,6 +34,7 @@ inline constexpr std::size_t kMemoLimitsMax = 4096;
 struct CachedLimit {
   Limit limit;
   std::optional<std::int64_t> cost;  // the word's, else the policy's
+  std::optional<std::int64_t> keep;  // likewise
   std::string name;                  // for WITHLIMITS
   LimitHint hint;
   std::string counted_as;    // for RL.STATS

@@ -23,7 +23,7 @@ absl::StatusOr<PolicyLimits> ParsePolicyLimits(std::span<const std::string_view>
       return absl::InvalidArgumentError(
           absl::StrCat("invalid limit ", Quote(text), ": a policy cannot hold another"));
     }
-    limits.push_back({*word->limit, word->cost, word->label});
+    limits.push_back({*word->limit, word->cost, word->keep, word->label});
   }
   return limits;
 }
@@ -31,6 +31,7 @@ absl::StatusOr<PolicyLimits> ParsePolicyLimits(std::span<const std::string_view>
 std::string PolicyLimitText(const PolicyLimit& limit) {
   std::string text = LimitText(limit.limit);
   if (limit.cost) absl::StrAppend(&text, ",cost=", *limit.cost);
+  if (limit.keep) absl::StrAppend(&text, ",keep=", *limit.keep);
   if (!limit.label.empty()) absl::StrAppend(&text, ",name=", limit.label);
   return text;
 }

@@ -31,6 +31,7 @@ inline constexpr std::size_t kPolicyLimitsMax = kChecksMax;
 struct PolicyLimit {
   Limit limit;                       // owned by its policy, at its position
   std::optional<std::int64_t> cost;  // for requests whose word has none
+  std::optional<std::int64_t> keep;  // likewise
   std::string label;                 // may be empty
 
   friend bool operator==(const PolicyLimit&, const PolicyLimit&) = default;

@@ -65,6 +65,7 @@ class RequestReader {
       if (kind_ == RequestKind::kWait && PresentKeyword() == Keyword::kAnd) {
         return absl::InvalidArgumentError("a waiting request has one key: AND is not allowed");
       }
+      ++group_;
     } while (TryKeyword(Keyword::kAnd));
     while (next_ < words_.size()) WEIR_RETURN_IF_ERROR(ReadOption());
     if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
@@ -115,12 +116,9 @@ class RequestReader {
     if (parsed_.checks.size() + limits.size() > kChecksMax) return TooManyLimits();
     for (std::size_t i = 0; i < limits.size(); ++i) {
       CachedLimit& known = limits[i];
-      if (kind_ == RequestKind::kWait && IsWindow(known.limit)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "limit ", Quote(text), ": a window cannot be waited for, use a token bucket"));
-      }
-      parsed_.checks.push_back(
-          {key, &known.limit, known.cost.value_or(1), HintOf(**entry, known, i), hash});
+      if (kind_ == RequestKind::kWait) WEIR_RETURN_IF_ERROR(CheckWaitable(text, known));
+      parsed_.checks.push_back({key, &known.limit, known.cost.value_or(1),
+                                HintOf(**entry, known, i), hash, known.keep.value_or(0), group_});
       parsed_.limits.push_back(&known);
     }
     return absl::OkStatus();
@@ -131,9 +129,17 @@ class RequestReader {
         absl::StrCat("too many limits: a request has at most ", kChecksMax));
   }
 
-  static bool IsWindow(const Limit& limit) {
-    return limit.shape().algorithm == Algorithm::kFixedWindow ||
-           limit.shape().algorithm == Algorithm::kSlidingWindow;
+  static absl::Status CheckWaitable(std::string_view text, const CachedLimit& known) {
+    if (known.limit.has_bucket() && known.limit.shape().algorithm != Algorithm::kTokenBucket) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "limit ", Quote(text), ": a window cannot be waited for, use a token bucket"));
+    }
+    if (known.keep) {
+      return absl::InvalidArgumentError(
+          "keep= does not stand in RL.WAIT: tokens reserved ahead would be taken from those whom "
+          "it protects");
+    }
+    return absl::OkStatus();
   }
 
   // Returns where the id of a limit is remembered. A limit of an override usually has the id of the
@@ -219,7 +225,8 @@ class RequestReader {
   KeyHashes hashes_;
   const RequestKind kind_;
   std::size_t next_ = 0;
-  unsigned seen_ = 0;  // options, by Keyword
+  std::uint32_t group_ = 0;  // the index of the present key
+  unsigned seen_ = 0;        // options, by Keyword
   ParsedRequest& parsed_;
 };
 

@@ -10,8 +10,8 @@
 // A key is recognised by its position, so it may read like a keyword. COST ends a group; the
 // options follow the last group, in any order, each once. Keywords are case-insensitive. A policy's
 // word stands for its limits, or for those of the key's override. The cost of a check is the
-// `cost=` of its word, else that of the policy, else its group's COST, else 1. limit_grammar.h has
-// the language of a limit.
+// `cost=` of its word, else that of the policy, else its group's COST, else 1. It keeps the `keep=`
+// of its word, else that of the policy, else nothing. limit_grammar.h has the language of a limit.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,9 @@ namespace weir {
 enum class RequestKind {
   kDecide,  // RL.ALLOW, RL.PEEK, RL.REFUND
   kTake,
-  kWait  // one key, and no window limits: a window has no future tokens to reserve
+  // One key, and neither window limits nor `keep=`: a window has no future tokens to reserve, and
+  // tokens that are kept for others must not be reserved.
+  kWait
 };
 
 struct ParsedRequest {
@@ -58,7 +60,7 @@ struct ParsedRequest {
                                                          LimitMemo& memo, KeyHashes hashes,
                                                          RequestKind kind = RequestKind::kDecide);
 
-// Reads words that are all limits of this key (RL.RESET key limit ...). Their costs and names do
+// Reads words that are all limits of this key (RL.RESET key limit ...). Their request options do
 // not matter.
 [[nodiscard]] absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(
     std::string_view key, std::span<const std::string_view> words, LimitMemo& memo);

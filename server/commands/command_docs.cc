@@ -52,7 +52,7 @@ the tokens. An error names the offending word, and the command has changed nothi
 
 ```
 limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=50   60/h,sliding
-       | "@" policy *("," ("cost=" digits | "shadow" | "name=" label))       @free   @free,cost=5
+       | "@" policy *("," ("cost=" digits | "keep=" digits | "shadow" | "name=" label))    @free,cost=5
        | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
 count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
@@ -60,6 +60,7 @@ option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
        | "burst=" count                   bucket: the tokens of a full bucket; by default count
        | "aligned"                        fixed: windows start at multiples of the period since 1970
        | "cost=" digits                   tokens that this request takes from this limit
+       | "keep=" digits                   tokens that must be left in this limit after the request
        | "shadow"                         is decided and counted, but never denies
        | "name=" label                    its name in replies: 1 to 64 of letters, digits, _ - . :
                                           but not rl. or cl. at the beginning
@@ -95,7 +96,14 @@ All limits of a request are decided at one instant. If all of them admit, all ar
 is, and nothing is created. (A shadow limit never denies, and is charged only if it would admit.)
 The cost of a limit is the `cost=` of its word, else that of the policy, else the COST of its group,
 else one token. A limit that a request names twice for one key is decided once, with the sum of the
-costs.
+costs and the greatest `keep=`.
+
+A request with `keep=n` passes a limit only if n tokens are left after it; only its cost is taken.
+That is how requests of different importance share one bucket: with `1000/s` for critical requests,
+`1000/s,keep=100` for normal ones and `1000/s,keep=500` for a batch, the batch stops first and the
+critical requests last. A cost of 0 always passes unless it has to keep something: `cost=0,keep=1`
+asks whether anything is left, takes nothing and can be denied. The `keep=` of a word is for all
+limits of a policy, in place of theirs.
 
 The reply is `[allowed, remaining, retry_after_ms, reset_after_ms, limit_index]`:
 
@@ -107,15 +115,19 @@ The reply is `[allowed, remaining, retry_after_ms, reset_after_ms, limit_index]`
   with the longest wait, or if allowed, the one with the fewest tokens left.
 
 Shadow limits are in none of these numbers, unless all limits are shadows. WITHLIMITS adds a row for
-each limit: its name (its label, else its text), its own answer (1 or 0), its burst or count, and
-its own three numbers. In RESP3 a row is a map with their names.
+each limit: its name (its label, else its text), its own answer (1 or 0), its burst or count, its
+own three numbers, its group (the position of its key in the command, from 0), its cost and the
+tokens that it keeps, as asked. In RESP3 a row is a map with their names. `remaining` is what is
+left in the bucket, tokens that are kept included; a row of a denied request shows a limit that
+would have passed as it is, whatever it keeps.
 
 - RL.TAKE replies in place of `allowed` the number of tokens that it took, UPTO at most. Each of
   them costs every limit its own cost; a cost of 0, a shadow and `unlimited` do not bound the
-  number.
+  number. Tokens that must be kept are not taken; a limit with a cost of 0 that has too few of them
+  lets nothing pass.
 - RL.REFUND replies 1, and the numbers after the refund. A window gets back at most what its current
-  window holds.
-- RL.WAIT has one key and token buckets; AND and windows are errors. A TIMEOUT above `--max-wait` is
+  window holds. RL.REFUND and RL.RESET pass over `keep=`.
+- RL.WAIT has one key and token buckets; AND, windows and `keep=` are errors. A TIMEOUT above `--max-wait` is
   an error, a TIMEOUT that is too short is a denial at once. The reply leaves when the tokens are
   there, with the numbers of that instant; later commands of the connection wait for it. A client
   that disconnects returns its tokens, unless a later request changed the bucket.

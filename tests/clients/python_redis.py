@@ -107,7 +107,7 @@ def once():
 
 def limits():
     words = ("RL.PEEK", "limits", "10/s", "COST", 11, "WITHLIMITS")
-    check(weir.execute_command(*words), [0, 10, -1, 0, 0, [[b"10/s", 0, 10, 10, -1, 0]]])
+    check(weir.execute_command(*words), [0, 10, -1, 0, 0, [[b"10/s", 0, 10, 10, -1, 0, 0, 11, 0]]])
     decoded = open_client(PORT, decode_responses=True).execute_command(*words)
     check(decoded[5][0][0], "10/s")
 

@@ -76,7 +76,7 @@ class Arguments:
         check(redis_cli("RL.ALLOW", "lost", "10/h").split()[1], "8")
 
     def limits(self):
-        values = ['"10/s"', *(f"(integer) {number}" for number in (0, 10, 10, -1, 0))]
+        values = ['"10/s"', *(f"(integer) {number}" for number in (0, 10, 10, -1, 0, 0, 11, 0))]
         rows = "\n      ".join(f"{i}) {value}" for i, value in enumerate(values, 1))
         check(redis_cli("--no-raw", *DENIAL), f"{DENIED}{rows}\n")
 
@@ -154,10 +154,11 @@ class Resp3:
         check(printed.endswith("PONG\n"), True)
 
     def limits(self):
-        names = "name allowed limit remaining retry_after_ms reset_after_ms".split()
-        values = ['"10/s"', *(f"(integer) {number}" for number in (0, 10, 10, -1, 0))]
-        fields = enumerate(zip(names, values), 1)
-        rows = "\n      ".join(f'{i}# "{name}" => {value}' for i, (name, value) in fields)
+        fields = "allowed limit remaining retry_after_ms reset_after_ms group cost keep"
+        names = ("name " + fields).split()
+        values = ['"10/s"', *(f"(integer) {number}" for number in (0, 10, 10, -1, 0, 0, 11, 0))]
+        pairs = enumerate(zip(names, values), 1)
+        rows = "\n      ".join(f'{i}# "{name}" => {value}' for i, (name, value) in pairs)
         check(redis_cli("-3", "--no-raw", *DENIAL), f"{DENIED}{rows}\n")
 
 

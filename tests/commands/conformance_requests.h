@@ -147,8 +147,8 @@ inline constexpr std::array kSeveral = {
                     .here = "Each limit has its own cost.",
                     .transcript = R"(> RL.ALLOW k 10/s 100k/m,cost=1500,name=words WITHLIMITS
 1 9 0 900 0
-[["10/s" 1 10 9 0 100]
- ["words" 1 100000 98500 0 900]]
+[["10/s" 1 10 9 0 100 0 1 0]
+ ["words" 1 100000 98500 0 900 0 1500 0]]
 )"},
 };
 

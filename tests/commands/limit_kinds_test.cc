@@ -71,8 +71,10 @@ TEST_F(CmdLimitKindsTest, AlgorithmsMix) {
 TEST_F(CmdLimitKindsTest, AShadowNeverDenies) {
   EXPECT_THAT(Ask("RL.ALLOW k 10/s 1/s,shadow"), ElementsAre(1, 9, 0, 100, 0));
   EXPECT_THAT(Ask("RL.ALLOW k 10/s 1/s,shadow"), ElementsAre(1, 8, 0, 200, 0));
-  EXPECT_THAT(client_.Run("RL.ALLOW k 10/s 1/s,shadow WITHLIMITS"),
-              HasSubstr("*6\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n"));
+  EXPECT_THAT(
+      client_.Run("RL.ALLOW k 10/s 1/s,shadow WITHLIMITS"),
+      HasSubstr(
+          "*9\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n:0\r\n:1\r\n:0\r\n"));
 }
 
 TEST_F(CmdLimitKindsTest, AShadowIsChargedOnlyIfTheRequestPasses) {

@@ -25,10 +25,10 @@ TEST(RlAllowTest, ThreeKeysAndFourLimitsInOneRequest) {
       client.Show(
           "RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s 1000/h COST 3 AND tenant:7 1M/d WITHLIMITS"),
       "1 7 0 10800 1\n"
-      "[[\"100/s\" 1 100 99 0 10]\n"
-      " [\"10/s\" 1 10 7 0 300]\n"
-      " [\"1000/h\" 1 1000 997 0 10800]\n"
-      " [\"1M/d\" 1 1000000 999999 0 87]]");
+      "[[\"100/s\" 1 100 99 0 10 0 1 0]\n"
+      " [\"10/s\" 1 10 7 0 300 1 3 0]\n"
+      " [\"1000/h\" 1 1000 997 0 10800 1 3 0]\n"
+      " [\"1M/d\" 1 1000000 999999 0 87 2 1 0]]");
 }
 
 TEST(RlAllowTest, CountsDownDeniesAndComesBack) {
@@ -92,9 +92,9 @@ TEST(RlAllowTest, TheCostOfALimitOverridesThatOfItsGroup) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW a 10/s 20/s,cost=5 30/s,cost=0 COST 2 WITHLIMITS"),
             "*6\r\n:1\r\n:8\r\n:0\r\n:250\r\n:0\r\n*3\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:8\r\n:0\r\n:200\r\n"
-            "*6\r\n$4\r\n20/s\r\n:1\r\n:20\r\n:15\r\n:0\r\n:250\r\n"
-            "*6\r\n$4\r\n30/s\r\n:1\r\n:30\r\n:30\r\n:0\r\n:0\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:8\r\n:0\r\n:200\r\n:0\r\n:2\r\n:0\r\n"
+            "*9\r\n$4\r\n20/s\r\n:1\r\n:20\r\n:15\r\n:0\r\n:250\r\n:0\r\n:5\r\n:0\r\n"
+            "*9\r\n$4\r\n30/s\r\n:1\r\n:30\r\n:30\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
   // The cost is not part of what tells buckets apart.
   EXPECT_EQ(client.Run("RL.PEEK a 20/s,cost=15"), Five("1 0 0 1000 0"));
 }
@@ -121,8 +121,8 @@ TEST(RlAllowTest, TheSameBucketTwiceIsOneCheck) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 3 AND k 10/1000ms,name=again COST 4 WITHLIMITS"),
             "*6\r\n:1\r\n:3\r\n:0\r\n:700\r\n:0\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:3\r\n:0\r\n:700\r\n"
-            "*6\r\n$5\r\nagain\r\n:1\r\n:10\r\n:3\r\n:0\r\n:700\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:3\r\n:0\r\n:700\r\n:0\r\n:3\r\n:0\r\n"
+            "*9\r\n$5\r\nagain\r\n:1\r\n:10\r\n:3\r\n:0\r\n:700\r\n:1\r\n:4\r\n:0\r\n");
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s COST 2 AND k 10/s COST 2"), Five("0 3 100 700 0"));
   // The same rate with other numbers is another limit.
   EXPECT_EQ(client.Run("RL.ALLOW k 20/2s,burst=10"), Five("1 9 0 100 0"));
@@ -132,8 +132,8 @@ TEST(RlAllowTest, NamesReplaceTheTextOfALimit) {
   Client client;
   EXPECT_EQ(client.Run("RL.PEEK k 60/60s,name=per-minute 1000/24h WITHLIMITS"),
             "*6\r\n:1\r\n:59\r\n:0\r\n:86400\r\n:0\r\n*2\r\n"
-            "*6\r\n$10\r\nper-minute\r\n:1\r\n:60\r\n:59\r\n:0\r\n:1000\r\n"
-            "*6\r\n$6\r\n1000/d\r\n:1\r\n:1000\r\n:999\r\n:0\r\n:86400\r\n");
+            "*9\r\n$10\r\nper-minute\r\n:1\r\n:60\r\n:59\r\n:0\r\n:1000\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$6\r\n1000/d\r\n:1\r\n:1000\r\n:999\r\n:0\r\n:86400\r\n:0\r\n:1\r\n:0\r\n");
 }
 
 // In RESP3 the five numbers stay an array, which every client can read; the details of a limit are
@@ -144,12 +144,14 @@ TEST(RlAllowTest, BytesInResp3) {
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s"), Five("1 9 0 100 0"));
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s 5/s,cost=6,name=x WITHLIMITS"),
             "*6\r\n:0\r\n:5\r\n:-1\r\n:100\r\n:1\r\n*2\r\n"
-            "%6\r\n$4\r\nname\r\n$4\r\n10/"
+            "%9\r\n$4\r\nname\r\n$4\r\n10/"
             "s\r\n$7\r\nallowed\r\n:1\r\n$5\r\nlimit\r\n:10\r\n$9\r\nremaining\r\n:9\r\n"
             "$14\r\nretry_after_ms\r\n:0\r\n$14\r\nreset_after_ms\r\n:100\r\n"
-            "%6\r\n$4\r\nname\r\n$1\r\nx\r\n$7\r\nallowed\r\n:0\r\n$5\r\nlimit\r\n:5\r\n$"
+            "$5\r\ngroup\r\n:0\r\n$4\r\ncost\r\n:1\r\n$4\r\nkeep\r\n:0\r\n"
+            "%9\r\n$4\r\nname\r\n$1\r\nx\r\n$7\r\nallowed\r\n:0\r\n$5\r\nlimit\r\n:5\r\n$"
             "9\r\nremaining\r\n:5\r\n"
-            "$14\r\nretry_after_ms\r\n:-1\r\n$14\r\nreset_after_ms\r\n:0\r\n");
+            "$14\r\nretry_after_ms\r\n:-1\r\n$14\r\nreset_after_ms\r\n:0\r\n"
+            "$5\r\ngroup\r\n:0\r\n$4\r\ncost\r\n:6\r\n$4\r\nkeep\r\n:0\r\n");
   EXPECT_EQ(client.Run("RL.PEEK k 10/s"), Five("1 8 0 200 0"));
 }
 
@@ -157,8 +159,8 @@ TEST(RlAllowTest, WithLimitsBytesInResp2) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW k 10/s 5/s,cost=6,name=x WITHLIMITS"),
             "*6\r\n:0\r\n:5\r\n:-1\r\n:0\r\n:1\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:10\r\n:0\r\n:0\r\n"
-            "*6\r\n$1\r\nx\r\n:0\r\n:5\r\n:5\r\n:-1\r\n:0\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:10\r\n:0\r\n:0\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$1\r\nx\r\n:0\r\n:5\r\n:5\r\n:-1\r\n:0\r\n:0\r\n:6\r\n:0\r\n");
 }
 
 TEST(RlAllowTest, KeysMaySpellKeywords) {

@@ -105,7 +105,7 @@ TEST_F(RlPolicyTest, InResp3OnlyNullAndTheLimitsOfAReplyDiffer) {
   Run("HELLO 3");
   for (std::size_t i = 0; i < same.size(); ++i) EXPECT_EQ(Run(same[i]), replies[i]) << same[i];
   EXPECT_EQ(Run("RL.POLICY GET absent"), "_\r\n");
-  EXPECT_THAT(Run("RL.PEEK k @p WITHLIMITS"), HasSubstr("*1\r\n%6\r\n$4\r\nname\r\n$1\r\nx\r\n"));
+  EXPECT_THAT(Run("RL.PEEK k @p WITHLIMITS"), HasSubstr("*1\r\n%9\r\n$4\r\nname\r\n$1\r\nx\r\n"));
 }
 
 TEST_F(RlPolicyTest, ErrorsChangeNothing) {
@@ -237,8 +237,8 @@ TEST_F(RlPolicyTest, AShadowHasBucketsOfItsOwn) {
   EXPECT_EQ(Run("RL.ALLOW k @p"), Five("1 1 0 500 0"));
   EXPECT_EQ(Run("RL.ALLOW k 10/s @p,shadow WITHLIMITS"),
             "*6\r\n:1\r\n:7\r\n:0\r\n:300\r\n:0\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:7\r\n:0\r\n:300\r\n"
-            "*6\r\n$10\r\n2/s,shadow\r\n:0\r\n:2\r\n:0\r\n:500\r\n:1000\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:7\r\n:0\r\n:300\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$10\r\n2/s,shadow\r\n:0\r\n:2\r\n:0\r\n:500\r\n:1000\r\n:0\r\n:1\r\n:0\r\n");
   EXPECT_EQ(List("RL.STATS"), "||||");
   const std::string stats = client_.Show("RL.STATS");
   EXPECT_THAT(stats, HasSubstr("\"@p#0\""));
@@ -335,9 +335,9 @@ TEST_F(RlPolicyTest, PositionsKeepTheirBuckets) {
   Policy("SET p 100/s 10/s 5/s");
   EXPECT_EQ(Run("RL.PEEK k @p COST 0 WITHLIMITS"),
             "*6\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n*3\r\n"
-            "*6\r\n$5\r\n100/s\r\n:1\r\n:100\r\n:0\r\n:0\r\n:1000\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:9\r\n:0\r\n:100\r\n"
-            "*6\r\n$3\r\n5/s\r\n:1\r\n:5\r\n:5\r\n:0\r\n:0\r\n");
+            "*9\r\n$5\r\n100/s\r\n:1\r\n:100\r\n:0\r\n:0\r\n:1000\r\n:0\r\n:0\r\n:0\r\n"
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:9\r\n:0\r\n:100\r\n:0\r\n:0\r\n:0\r\n"
+            "*9\r\n$3\r\n5/s\r\n:1\r\n:5\r\n:5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
   // What is taken away comes back with its bucket, if that is not full meanwhile.
   Policy("SET p 5/s,fixed");
   EXPECT_EQ(Look("k @p"), Five("1 5 0 0 0"));
@@ -349,10 +349,11 @@ TEST_F(RlPolicyTest, AnOverrideKeepsTheDebtOfItsPositions) {
   Policy("SET p 10/s");
   EXPECT_EQ(Run("RL.ALLOW k @p COST 10"), Five("1 0 0 1000 0"));
   Policy("OVERRIDE p k 100/s,burst=200 5/s");
-  EXPECT_EQ(Run("RL.PEEK k @p COST 0 WITHLIMITS"),
-            "*6\r\n:1\r\n:5\r\n:0\r\n:1000\r\n:1\r\n*2\r\n"
-            "*6\r\n$15\r\n100/s,burst=200\r\n:1\r\n:200\r\n:100\r\n:0\r\n:1000\r\n"
-            "*6\r\n$3\r\n5/s\r\n:1\r\n:5\r\n:5\r\n:0\r\n:0\r\n");
+  EXPECT_EQ(
+      Run("RL.PEEK k @p COST 0 WITHLIMITS"),
+      "*6\r\n:1\r\n:5\r\n:0\r\n:1000\r\n:1\r\n*2\r\n"
+      "*9\r\n$15\r\n100/s,burst=200\r\n:1\r\n:200\r\n:100\r\n:0\r\n:1000\r\n:0\r\n:0\r\n:0\r\n"
+      "*9\r\n$3\r\n5/s\r\n:1\r\n:5\r\n:5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
   EXPECT_EQ(Run("RL.ALLOW k @p COST 5"), Five("1 0 0 1050 1"));
   EXPECT_EQ(Run("RL.POLICY UNOVERRIDE p k"), ":1\r\n");
   EXPECT_EQ(Run("RL.PEEK k @p"), Five("0 0 150 1050 0"));
@@ -376,8 +377,8 @@ TEST_F(RlPolicyTest, AShadowDoesNotBan) {
   EXPECT_EQ(Run("RL.ALLOW foe @p,shadow"), Five("1 0 0 0 0"));
   EXPECT_EQ(Run("RL.ALLOW foe 5/s @p,shadow WITHLIMITS"),
             "*6\r\n:1\r\n:4\r\n:0\r\n:200\r\n:0\r\n*2\r\n"
-            "*6\r\n$3\r\n5/s\r\n:1\r\n:5\r\n:4\r\n:0\r\n:200\r\n"
-            "*6\r\n$4\r\nnone\r\n:0\r\n:0\r\n:0\r\n:-1\r\n:0\r\n");
+            "*9\r\n$3\r\n5/s\r\n:1\r\n:5\r\n:4\r\n:0\r\n:200\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$4\r\nnone\r\n:0\r\n:0\r\n:0\r\n:-1\r\n:0\r\n:0\r\n:1\r\n:0\r\n");
   EXPECT_EQ(Run("RL.WAIT foe 5/s @p,shadow TIMEOUT 1000"), Five("1 3 0 400 0"));
   EXPECT_EQ(Run("RL.TAKE foe 5/s @p,shadow UPTO 9"), Five("3 0 0 1000 0"));
   Policy("SET p unlimited");

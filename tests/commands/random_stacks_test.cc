@@ -88,20 +88,33 @@ class HostHistory : public ModelHistory {
     clients_.erase(clients_.begin() + static_cast<std::ptrdiff_t>(place));
   }
 
-  // The command for these checks. A limit with a bucket carries its cost in its word, so it may
-  // share its key with the check before it.
+  // A limit with a bucket carries its cost in its word, so it may share its key with the check
+  // before it.
+  bool BeginsGroup(const Checks& checks, std::size_t i) const {
+    const auto carries_cost = [&](std::size_t check) {
+      return limits()[checks[check].bucket.second].has_bucket();
+    };
+    return i == 0 || checks[i - 1].bucket.first != checks[i].bucket.first || !carries_cost(i) ||
+           !carries_cost(i - 1);
+  }
+
+  // The command for these checks.
   std::vector<std::string> Words(const std::string& command, const Checks& checks) const {
     std::vector<std::string> words = {command};
     for (std::size_t i = 0; i < checks.size(); ++i) {
       const auto& [key, limit] = checks[i].bucket;
       const std::string cost = std::to_string(checks[i].cost);
-      const bool says_cost = limits()[limit].has_bucket();
-      const bool goes_on = i > 0 && checks[i - 1].bucket.first == key && says_cost &&
-                           limits()[checks[i - 1].bucket.second].has_bucket();
-      if (!goes_on && i > 0) words.emplace_back("AND");
-      if (!goes_on) words.push_back(KeyNames()[key]);
-      words.push_back(words_[limit] + (says_cost ? ",cost=" + cost : ""));
-      if (!says_cost) words.insert(words.end(), {"COST", cost});
+      if (BeginsGroup(checks, i)) {
+        if (i > 0) words.emplace_back("AND");
+        words.push_back(KeyNames()[key]);
+      }
+      words.push_back(words_[limit]);
+      if (!limits()[limit].has_bucket()) {
+        words.insert(words.end(), {"COST", cost});
+        continue;
+      }
+      words.back() += ",cost=" + cost;
+      if (checks[i].keep > 0) words.back() += ",keep=" + std::to_string(checks[i].keep);
     }
     return words;
   }
@@ -113,10 +126,13 @@ class HostHistory : public ModelHistory {
     std::string bytes = (with_limits ? "*6\r\n" : "*5\r\n") + Integers(numbers);
     if (!with_limits) return bytes;
     bytes += "*" + std::to_string(checks.size()) + "\r\n";
+    std::uint32_t group = 0;
     for (std::size_t i = 0; i < checks.size(); ++i) {
       const Limit& limit = limits()[checks[i].bucket.second];
-      bytes += "*6\r\n" + Bulk(LimitText(limit)) +
-               Integers(DecisionNumbers(limit, verdict.decisions[i]));
+      if (i > 0 && BeginsGroup(checks, i)) ++group;
+      const AskedLimit asked{"", &limit, group, checks[i].cost, checks[i].keep};
+      bytes += "*9\r\n" + Bulk(LimitText(limit)) +
+               Integers(DecisionNumbers(asked, verdict.decisions[i]));
     }
     return bytes;
   }

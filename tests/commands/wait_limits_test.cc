@@ -50,9 +50,9 @@ TEST_F(RlWaitLimitsTest, TheSameBucketTwiceIsOneCheck) {
   AdvanceTo(milliseconds{300});
   EXPECT_EQ(client_.Receive(),
             "*6\r\n:1\r\n:0\r\n:0\r\n:3300\r\n:0\r\n*3\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:0\r\n:0\r\n:1000\r\n"
-            "*6\r\n$6\r\n1000/h\r\n:1\r\n:1000\r\n:999\r\n:0\r\n:3300\r\n"
-            "*6\r\n$5\r\nagain\r\n:1\r\n:10\r\n:0\r\n:0\r\n:1000\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:0\r\n:0\r\n:1000\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$6\r\n1000/h\r\n:1\r\n:1000\r\n:999\r\n:0\r\n:3300\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$5\r\nagain\r\n:1\r\n:10\r\n:0\r\n:0\r\n:1000\r\n:0\r\n:2\r\n:0\r\n");
 }
 
 TEST_F(RlWaitLimitsTest, UnlimitedAndNone) {
@@ -70,12 +70,12 @@ TEST_F(RlWaitLimitsTest, NoClientWaitsForAShadow) {
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000"), Five("1 9 0 100 0"));
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000 WITHLIMITS"),
             "*6\r\n:1\r\n:8\r\n:0\r\n:200\r\n:0\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:8\r\n:0\r\n:200\r\n"
-            "*6\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:8\r\n:0\r\n:200\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n:0\r\n:1\r\n:0\r\n");
   EXPECT_EQ(client_.Run("RL.WAIT k 10/s 1/s,shadow TIMEOUT 1000 WITHLIMITS"),
             "*6\r\n:1\r\n:7\r\n:0\r\n:300\r\n:0\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:7\r\n:0\r\n:300\r\n"
-            "*6\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:7\r\n:0\r\n:300\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$10\r\n1/s,shadow\r\n:0\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n:0\r\n:1\r\n:0\r\n");
   EXPECT_EQ(client_.Run("PTTL k"), ":1000\r\n");  // charged once
   EXPECT_EQ(client_.Run("RL.WAIT k2 1/h,shadow COST 2 TIMEOUT 1000"), Five("1 1 0 0 0"));
   client_.Run("RL.ALLOW k 10/s COST 7");
@@ -89,10 +89,11 @@ TEST_F(RlWaitLimitsTest, AShadowThatWouldHaveDeniedSaysSoAfterTheWait) {
   client_.Run("RL.ALLOW k 1/s 1/h,shadow");
   Wait("RL.WAIT k 1/s 1/h,shadow TIMEOUT 5000 WITHLIMITS", seconds{1});
   Advance(seconds{1});
-  EXPECT_EQ(client_.Receive(),
-            "*6\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n*2\r\n"
-            "*6\r\n$3\r\n1/s\r\n:1\r\n:1\r\n:0\r\n:0\r\n:1000\r\n"
-            "*6\r\n$10\r\n1/h,shadow\r\n:0\r\n:1\r\n:0\r\n:3599000\r\n:3599000\r\n");
+  EXPECT_EQ(
+      client_.Receive(),
+      "*6\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n*2\r\n"
+      "*9\r\n$3\r\n1/s\r\n:1\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n:1\r\n:0\r\n"
+      "*9\r\n$10\r\n1/h,shadow\r\n:0\r\n:1\r\n:0\r\n:3599000\r\n:3599000\r\n:0\r\n:1\r\n:0\r\n");
 }
 
 TEST_F(RlWaitLimitsTest, WithLimitsInResp2AndResp3) {
@@ -106,13 +107,14 @@ TEST_F(RlWaitLimitsTest, WithLimitsInResp2AndResp3) {
   Advance(milliseconds{200});
   EXPECT_EQ(client_.Receive(),
             "*6\r\n:1\r\n:0\r\n:0\r\n:11800\r\n:0\r\n*2\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:0\r\n:0\r\n:1000\r\n"
-            "*6\r\n$4\r\nslow\r\n:1\r\n:5\r\n:4\r\n:0\r\n:11800\r\n");
+            "*9\r\n$4\r\n10/s\r\n:1\r\n:10\r\n:0\r\n:0\r\n:1000\r\n:0\r\n:1\r\n:0\r\n"
+            "*9\r\n$4\r\nslow\r\n:1\r\n:5\r\n:4\r\n:0\r\n:11800\r\n:0\r\n:1\r\n:0\r\n");
   EXPECT_EQ(other_.Receive(),
             "*6\r\n:1\r\n:0\r\n:0\r\n:1000\r\n:0\r\n*1\r\n"
-            "%6\r\n$4\r\nname\r\n$4\r\n10/s\r\n$7\r\nallowed\r\n:1\r\n$5\r\nlimit\r\n:10\r\n"
+            "%9\r\n$4\r\nname\r\n$4\r\n10/s\r\n$7\r\nallowed\r\n:1\r\n$5\r\nlimit\r\n:10\r\n"
             "$9\r\nremaining\r\n:0\r\n$14\r\nretry_after_ms\r\n:0\r\n"
-            "$14\r\nreset_after_ms\r\n:1000\r\n");
+            "$14\r\nreset_after_ms\r\n:1000\r\n"
+            "$5\r\ngroup\r\n:0\r\n$4\r\ncost\r\n:1\r\n$4\r\nkeep\r\n:0\r\n");
 }
 
 TEST_F(RlWaitLimitsTest, APolicyMayBeWaitedFor) {
@@ -134,11 +136,15 @@ TEST_F(RlWaitLimitsTest, APolicyMayBeWaitedFor) {
 
 TEST_F(RlWaitLimitsTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
   client_.Run("RL.POLICY SET windows 10/s 5/m,fixed");
+  client_.Run("RL.POLICY SET keeps 10/s 5/m,keep=2");
   client_.Run("RL.ALLOW k 10/s COST 10");
   const std::string state = client_.Run("RL.INSPECT k");
   const std::string unexpected =
       ": after the limits of a key come COST once, then TIMEOUT and WITHLIMITS once each";
   const std::string no_window = ": a window cannot be waited for, use a token bucket";
+  const std::string no_keep =
+      "keep= does not stand in RL.WAIT: tokens reserved ahead would be taken from those whom it "
+      "protects";
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"k 10/s TIMEOUT", "wrong number of arguments for 'rl.wait' command"},
       {"k 10/s COST 2", "TIMEOUT and the longest wait in ms must follow"},
@@ -160,6 +166,10 @@ TEST_F(RlWaitLimitsTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
       {"k 10/s 5/m,fixed TIMEOUT 10", "limit '5/m,fixed'" + no_window},
       {"k 5/m,sliding,shadow TIMEOUT 10", "limit '5/m,sliding,shadow'" + no_window},
       {"k @windows TIMEOUT 10", "limit '@windows'" + no_window},
+      {"k 10/s,keep=1 TIMEOUT 10", no_keep},
+      {"k 10/s 20/s,keep=0,shadow TIMEOUT 10", no_keep},
+      {"k @keeps TIMEOUT 10", no_keep},
+      {"k @keeps,keep=0 TIMEOUT 10", no_keep},
       {"k @absent TIMEOUT 10", "unknown policy 'absent': RL.POLICY SET makes one"},
   };
   for (const auto& [line, error] : bad) {

@@ -56,14 +56,14 @@ class EveryLimitCommandTest(ServerTest):
     def test_with_limits_and_statistics(self):
         client = self.connect(self.start())
         self.check(
-            [1, 0, 0, int, 0, [[b"x", 1, 1, 0, 0, int]]],
+            [1, 0, 0, int, 0, [[b"x", 1, 1, 0, 0, int, 0, 1, 0]]],
             client.call("RL.ALLOW", "k", "1/365d,name=x", "WITHLIMITS"),
         )
         self.assertEqual(client.call("RL.STATS"), [[b"(total)", 1, 0, 0, 1], [b"x", 1, 0, 0, 1]])
         client.call("HELLO", 3)
         reply = client.call("RL.PEEK", "k", "1/365d,name=x", "WITHLIMITS")
-        fields = [b"name", b"allowed", b"limit", b"remaining", b"retry_after_ms", b"reset_after_ms"]
-        self.assertEqual(list(reply[5][0]), fields)
+        fields = "name allowed limit remaining retry_after_ms reset_after_ms group cost keep"
+        self.assertEqual(b" ".join(reply[5][0]).decode(), fields)
         numbers = {b"allowed": 1, b"denied": 0, b"shadow_denied": 0, b"near_limit": 1}
         self.assertEqual(client.call("RL.STATS")[1], {b"name": b"x", **numbers})
         self.assertIn(b"RL.ALLOW", b" ".join(client.call("RL.HELP")))

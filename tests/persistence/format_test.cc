@@ -99,9 +99,11 @@ rc::Gen<PolicyLimits> AnyPolicyLimits() {
         PolicyLimit limit{*rc::gen::oneOf(AnyKeptLimit(), rc::gen::just(Limit::Unlimited()),
                                           rc::gen::just(Limit::None())),
                           {},
+                          {},
                           {}};
         if (limit.limit.has_bucket() && *rc::gen::arbitrary<bool>()) {
           limit.cost = *NumberUpTo(INT64_MAX) - 1;
+          if (*rc::gen::arbitrary<bool>()) limit.keep = *NumberUpTo(INT64_MAX) - 1;
           limit.label = *rc::gen::element<std::string>("", "a", "x-y_z.1:2");
         }
         limits.push_back(std::move(limit));
@@ -198,7 +200,7 @@ TEST(FormatTest, LimitsAreReadOnlyWhole) {
   EXPECT_TRUE(ReadLimitValue(owner + "10/s"));
   for (const std::string_view word :
        {"", "10", "10/", "@free", "unlimited", "none", "10/s 10/s", "10/s,cost=x", "1/s\n",
-        "10/s,burst=0", "10/s,cost=1", "10/s,name=a"}) {
+        "10/s,burst=0", "10/s,cost=1", "10/s,keep=1", "10/s,name=a"}) {
     EXPECT_FALSE(ReadLimitValue(owner + std::string(word))) << word;
   }
   const auto owned_by = [](const LimitOwner& other, std::string_view word) {

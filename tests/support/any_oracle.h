@@ -2,6 +2,7 @@
 // or no log for a limit without buckets.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <variant>
@@ -24,6 +25,12 @@ class AnyOracle {
     if (const auto* window = std::get_if<WindowOracle>(&log_)) return window->Look(now, cost);
     if (limit_.shape().algorithm == Algorithm::kNone) return {false, 0, kNever, Nanos{0}};
     return {true, std::numeric_limits<std::int64_t>::max(), Nanos{0}, Nanos{0}};
+  }
+
+  // The answer to `cost` tokens if `keep` more must be left.
+  [[nodiscard]] Decision Look(Instant now, std::uint64_t cost, std::uint64_t keep) const {
+    const Decision both = Look(now, cost + std::min(keep, UINT64_MAX - cost));
+    return both.allowed ? Look(now, cost) : both;
   }
 
   // Like Look(), but an admission is logged.

@@ -125,12 +125,18 @@ class ModelHistory {
   [[nodiscard]] Checks Price(const std::vector<Ask>& asks) const {
     Checks checks;
     for (const Ask& ask : asks) {
-      const Decision state = model_.State({ask.key, ask.limit}, now_);
-      const std::uint64_t cost = CostOf(ask.move, limits_[ask.limit], state);
-      checks.push_back({{ask.key, ask.limit},
-                        static_cast<std::int64_t>(std::min(cost, std::uint64_t{INT64_MAX}))});
+      const Limit& limit = limits_[ask.limit];
+      Decision state = model_.State({ask.key, ask.limit}, now_);
+      const std::int64_t keep = limit.has_bucket() ? Tokens(ask.keep, limit, state) : 0;
+      state.remaining = std::max<std::int64_t>(0, state.remaining - keep);
+      checks.push_back({{ask.key, ask.limit}, Tokens(ask.move, limit, state), keep});
     }
     return checks;
+  }
+
+  static std::int64_t Tokens(const Move& move, const Limit& limit, const Decision& state) {
+    return static_cast<std::int64_t>(
+        std::min(CostOf(move, limit, state), std::uint64_t{INT64_MAX}));
   }
 
   void Decide(const Turn& turn) {
@@ -141,7 +147,7 @@ class ModelHistory {
       // As many checks as the last ask wants; all other checks cost little.
       upto = std::max<std::int64_t>(1, checks.back().cost);
       if (checks.size() > 1) checks.pop_back();
-      for (auto& [bucket, cost] : checks) cost = std::min<std::int64_t>(cost, 3);
+      for (auto& check : checks) check.cost = std::min<std::int64_t>(check.cost, 3);
       want = model_.Take(checks, upto, now_);
     } else if (turn.what == Turn::What::kPeek) {
       want.verdict = model_.Look(checks, now_);
@@ -162,6 +168,7 @@ class ModelHistory {
     if (turn.asks.size() > 2 && turn.move.part % 4 != 0) turn.asks.resize(2);
     Checks checks = Price(turn.asks);
     for (std::size_t i = 0; i < checks.size(); ++i) {
+      checks[i].keep = 0;  // RL.WAIT keeps nothing
       if (turn.asks[i].move.part % 2 == 0) checks[i].cost = CostToWaitFor(checks[i].bucket);
     }
     const Nanos patience = PatienceOf(turn, model_.Wait(checks, now_));

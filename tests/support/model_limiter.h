@@ -35,6 +35,7 @@ class ModelLimiter {
   struct Priced {
     BucketName bucket;
     std::int64_t cost;
+    std::int64_t keep = 0;
   };
 
   Verdict Look(const std::vector<Priced>& checks, Instant now) const {
@@ -61,10 +62,10 @@ class ModelLimiter {
   }
 
   Verdict Refund(std::vector<Priced> checks, Instant now) {
-    for (const auto& [bucket, cost] : Sum(checks)) {
-      if (cost > 0) logs_.at(bucket).Refund(now, cost);
+    for (const auto& [bucket, price] : Sum(checks)) {
+      if (price.cost > 0) logs_.at(bucket).Refund(now, price.cost);
     }
-    for (Priced& check : checks) check.cost = 0;
+    for (Priced& check : checks) check.cost = check.keep = 0;
     Verdict verdict;
     verdict.allowed = true;  // whatever "none" says
     verdict.decisions = Decisions(checks, Sum(checks), now, true);
@@ -76,8 +77,8 @@ class ModelLimiter {
   // How long until the request passes: the longest wait among the limits that are not shadows.
   Nanos Wait(const std::vector<Priced>& checks, Instant now) const {
     Nanos longest{0};
-    for (const auto& [bucket, cost] : Sum(checks)) {
-      if (!IsShadow(bucket)) longest = std::max(longest, logs_.at(bucket).Wait(now, cost));
+    for (const auto& [bucket, price] : Sum(checks)) {
+      if (!IsShadow(bucket)) longest = std::max(longest, logs_.at(bucket).Wait(now, price.cost));
     }
     return longest;
   }
@@ -98,11 +99,11 @@ class ModelLimiter {
     if (longest > patience) return {Decide(checks, now), std::nullopt};
     Reservation reservation{checks, {}, now + longest};
     std::map<BucketName, Nanos> waits;
-    for (const auto& [bucket, cost] : Sum(checks)) {
-      const Nanos wait = logs_.at(bucket).Wait(now, cost);
+    for (const auto& [bucket, price] : Sum(checks)) {
+      const Nanos wait = logs_.at(bucket).Wait(now, price.cost);
       waits[bucket] = IsShadow(bucket) ? Nanos{0} : wait;
       if (wait > longest) continue;
-      reservation.promises.emplace(bucket, logs_.at(bucket).Reserve(now, cost));
+      reservation.promises.emplace(bucket, logs_.at(bucket).Reserve(now, price.cost));
     }
     Verdict verdict = Settle(reservation, now);
     for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -123,7 +124,7 @@ class ModelLimiter {
       Decision decision = log.Look(now, 0);
       if (!reservation.promises.contains(check.bucket)) {
         decision.allowed = false;
-        decision.retry_after = log.Look(now, costs.at(check.bucket)).retry_after;
+        decision.retry_after = log.Look(now, costs.at(check.bucket).cost).retry_after;
       }
       verdict.decisions.push_back(decision);
     }
@@ -153,15 +154,21 @@ class ModelLimiter {
   }
 
  private:
-  using Costs = std::map<BucketName, std::uint64_t>;
+  // Of all checks of a bucket: the sum of the costs, and the most that one of them keeps.
+  struct Price {
+    std::uint64_t cost = 0;
+    std::uint64_t keep = 0;
+  };
+  using Costs = std::map<BucketName, Price>;
 
   // A sum that leaves 64 bits is above every burst.
   static Costs Sum(const std::vector<Priced>& checks, std::int64_t times = 1) {
     Costs sums;
     for (const Priced& check : checks) {
       const Wide cost = static_cast<Wide>(check.cost) * static_cast<Wide>(times);
-      std::uint64_t& sum = sums[check.bucket];
+      auto& [sum, keep] = sums[check.bucket];
       sum += static_cast<std::uint64_t>(std::min<Wide>(cost, UINT64_MAX - sum));
+      keep = std::max(keep, static_cast<std::uint64_t>(check.keep));
     }
     return sums;
   }
@@ -175,7 +182,8 @@ class ModelLimiter {
     absl::InlinedVector<Decision, 4> decisions;
     for (const Priced& check : checks) {
       const AnyOracle& log = logs_.at(check.bucket);
-      const Decision decision = log.Look(now, costs.at(check.bucket));
+      const auto& [cost, keep] = costs.at(check.bucket);
+      const Decision decision = log.Look(now, cost, keep);
       decisions.push_back(decision.allowed && !passes ? log.Look(now, 0) : decision);
     }
     return decisions;
@@ -212,7 +220,8 @@ class ModelLimiter {
   Verdict Join(const std::vector<Priced>& checks, const Costs& costs, Instant now) const {
     Verdict verdict;
     verdict.allowed = std::ranges::all_of(costs, [&](const auto& charge) {
-      return IsShadow(charge.first) || logs_.at(charge.first).Look(now, charge.second).allowed;
+      const auto& [bucket, price] = charge;
+      return IsShadow(bucket) || logs_.at(bucket).Look(now, price.cost, price.keep).allowed;
     });
     verdict.decisions = Decisions(checks, costs, now, verdict.allowed);
     JoinNumbers(checks, verdict);
@@ -222,7 +231,11 @@ class ModelLimiter {
   Verdict Charge(const std::vector<Priced>& checks, const Costs& costs, Instant now) {
     const Verdict verdict = Join(checks, costs, now);
     if (!verdict.allowed) return verdict;
-    for (const auto& [bucket, cost] : costs) logs_.at(bucket).Charge(now, cost);
+    for (const auto& [bucket, price] : costs) {
+      if (logs_.at(bucket).Look(now, price.cost, price.keep).allowed) {
+        logs_.at(bucket).Charge(now, price.cost);
+      }
+    }
     return verdict;
   }
 

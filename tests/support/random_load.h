@@ -131,6 +131,7 @@ class RandomUse {
     for (const Limit& limit : limits_) {
       const std::int64_t cost = (first.move.part + std::ssize(request)) % 4;
       request.push_back({.key = key, .limit = &limit, .cost = cost, .hash = limiter_.Hash(key)});
+      if (!waits) request.back().keep = first.keep.part % 3;
     }
     return request;
   }
@@ -195,7 +196,8 @@ class RandomUse {
     PolicyLimits limits;
     for (const Ask& ask : turn.asks) {
       const std::string_view word = kWords[ask.limit % kWords.size()];
-      if (limits.size() < 2) limits.push_back({.limit = LimitOf(word), .cost = {}, .label = {}});
+      if (limits.size() < 2)
+        limits.push_back({.limit = LimitOf(word), .cost = {}, .keep = {}, .label = {}});
     }
     return limits;
   }

@@ -62,8 +62,9 @@ struct FixedWindows {
       return BucketOf(FixedWindow{Instant{Nanos{end}}, *AnyUsed(limit)});
     });
   }
-  static Step Decide(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
-    return DecideFixedWindow(limit, bucket, now, cost);
+  static Step Decide(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                     std::uint64_t keep = 0) {
+    return DecideFixedWindow(limit, bucket, now, cost, keep);
   }
   static bool IsFull(const Limit& /*limit*/, Bucket bucket, Instant now) {
     return IsFixedWindowFull(bucket, now);
@@ -87,8 +88,9 @@ struct SlidingWindows {
       return BucketOf(SlidingWindow{static_cast<std::uint32_t>(number), used, *AnyUsed(limit)});
     });
   }
-  static Step Decide(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
-    return DecideSlidingWindow(limit, bucket, now, cost);
+  static Step Decide(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                     std::uint64_t keep = 0) {
+    return DecideSlidingWindow(limit, bucket, now, cost, keep);
   }
   static bool IsFull(const Limit& limit, Bucket bucket, Instant now) {
     return IsSlidingWindowFull(limit, bucket, now);

@@ -51,19 +51,23 @@ TEST(ReplyNumbersTest, FiveNumbersOfAVerdict) {
   EXPECT_THAT(VerdictNumbers(verdict), ElementsAre(0, 0, -1, 0, 0));
 }
 
-TEST(ReplyNumbersTest, FiveNumbersOfADecisionAndTheirNames) {
+TEST(ReplyNumbersTest, NumbersOfADecisionAndTheirNames) {
   EXPECT_THAT(
       kDecisionFields,
       ElementsAre(testing::StrEq("allowed"), testing::StrEq("limit"), testing::StrEq("remaining"),
-                  testing::StrEq("retry_after_ms"), testing::StrEq("reset_after_ms")));
+                  testing::StrEq("retry_after_ms"), testing::StrEq("reset_after_ms"),
+                  testing::StrEq("group"), testing::StrEq("cost"), testing::StrEq("keep")));
   const Decision denied = {
       .allowed = false, .remaining = 2, .retry_after = Nanos{1}, .reset_after = Nanos{2'000'001}};
-  EXPECT_THAT(DecisionNumbers(LimitOf("10/s,burst=20"), denied), ElementsAre(0, 20, 2, 1, 3));
-  EXPECT_THAT(DecisionNumbers(LimitOf("10/s"), {.allowed = true, .remaining = 10}),
-              ElementsAre(1, 10, 10, 0, 0));
+  const Limit bucket = LimitOf("10/s,burst=20");
+  EXPECT_THAT(DecisionNumbers({"", &bucket, 2, 3, 4}, denied),
+              ElementsAre(0, 20, 2, 1, 3, 2, 3, 4));
+  EXPECT_THAT(DecisionNumbers({"", &bucket}, {.allowed = true, .remaining = 10}),
+              ElementsAre(1, 20, 10, 0, 0, 0, 1, 0));
   // A window's limit is its count.
-  EXPECT_THAT(DecisionNumbers(LimitOf("10/s,fixed"), {.allowed = true}),
-              ElementsAre(1, 10, 0, 0, 0));
+  const Limit window = LimitOf("10/s,fixed");
+  EXPECT_THAT(DecisionNumbers({"", &window}, {.allowed = true}),
+              ElementsAre(1, 10, 0, 0, 0, 0, 1, 0));
 }
 
 }  // namespace

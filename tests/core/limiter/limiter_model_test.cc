@@ -38,11 +38,11 @@ class LimiterHistory : public ModelHistory {
 
   Request RequestOf(const Checks& checks) {
     Request request;
-    for (const auto& [bucket, cost] : checks) {
+    for (const auto& [bucket, cost, keep] : checks) {
       // Half of the checks carry a hint, so that ids are found in both ways.
       LimitHint* const hint = cost % 2 == 0 ? &hints_[bucket.second] : nullptr;
       const std::string_view key = KeyNames()[bucket.first];
-      request.push_back({key, &limits()[bucket.second], cost, hint, limiter_->Hash(key)});
+      request.push_back({key, &limits()[bucket.second], cost, hint, limiter_->Hash(key), keep});
     }
     return request;
   }

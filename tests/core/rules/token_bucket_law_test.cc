@@ -35,6 +35,9 @@ struct Situation {
   [[nodiscard]] Step Decide(Bucket from, Instant at, std::uint64_t cost) const {
     return DecideTokenBucket(limit, from, at, cost, max_wait);
   }
+  [[nodiscard]] Step DecideKeeping(std::uint64_t cost, std::uint64_t keep) const {
+    return DecideTokenBucket(limit, bucket, now, cost, max_wait, Nanos{0}, keep);
+  }
   [[nodiscard]] bool Passes(Bucket from, Instant at, std::uint64_t cost) const {
     return Decide(from, at, cost).decision.allowed;
   }
@@ -316,6 +319,20 @@ TEST(TokenBucketLawTest, L15WaitingTheToldMillisecondsIsEnough) {
     RC_ASSERT(told - step.decision.retry_after < std::chrono::milliseconds{1});
     const Instant then = a.now + told;
     if (then <= kInstantMax) RC_ASSERT(a.Passes(step.bucket, then, cost));
+  });
+}
+
+// A request that must leave tokens passes if it would pass with them, and is charged without them.
+TEST(TokenBucketLawTest, TokensThatAreKeptAreThereButNotTaken) {
+  CheckLaw(kBucketCases, [] {
+    const Situation a;
+    const std::uint64_t cost = *AnyCost(a.limit);
+    const std::uint64_t keep = *AnyCost(a.limit);
+    const Step kept = a.DecideKeeping(cost, keep);
+    const Step both = a.Decide(a.bucket, a.now, cost + std::min(keep, UINT64_MAX - cost));
+    const Step alone = a.Decide(a.bucket, a.now, cost);
+    RC_ASSERT(kept.decision == (both.decision.allowed ? alone : both).decision);
+    RC_ASSERT(kept.bucket == (both.decision.allowed ? alone.bucket : a.bucket));
   });
 }
 

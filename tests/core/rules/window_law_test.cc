@@ -271,6 +271,20 @@ TYPED_TEST(WindowLawTest, CostOfZeroIsALook) {
   });
 }
 
+// A request that must leave tokens passes if it would pass with them, and is charged without them.
+TYPED_TEST(WindowLawTest, TokensThatAreKeptAreThereButNotTaken) {
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
+    const std::uint64_t cost = *AnyCost(a.limit);
+    const std::uint64_t keep = *AnyCost(a.limit);
+    const Step kept = TypeParam::Decide(a.limit, a.bucket, a.now, cost, keep);
+    const Step both = a.Decide(a.bucket, a.now, cost + std::min(keep, UINT64_MAX - cost));
+    const Step alone = a.Decide(a.bucket, a.now, cost);
+    RC_ASSERT(kept.decision == (both.decision.allowed ? alone : both).decision);
+    RC_ASSERT(kept.bucket == (both.decision.allowed ? alone.bucket : a.bucket));
+  });
+}
+
 // --- Refunds ------------------------------------------------------------------------------------
 
 TYPED_TEST(WindowLawTest, RefundUndoesAnAdmission) {

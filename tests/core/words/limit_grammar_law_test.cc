@@ -151,7 +151,8 @@ TEST(LimitGrammarLawTest, RandomPiecesOfTheGrammarAreRefusedOrReadBack) {
     const auto piece = rc::gen::element<std::string>(
         "0", "1", "9", "10", "4294967296", "9223372036854775807", "k", "M", "G", "/", "us", "ms",
         "s", "m", "h", "d", "w", ",", ",", ",", "bucket", "fixed", "sliding", "burst=", "aligned",
-        "cost=", "shadow", "name=", "@", "unlimited", "none", " ", "+", "-", "10/s", "100k/m");
+        "cost=", "keep=", "shadow", "name=", "@", "unlimited", "none", " ", "+", "-", "10/s",
+        "100k/m");
     std::string word = *rc::gen::element<std::string>("", "10/s", "1/us", "@free", "7/11ms,");
     for (const std::string& part : *rc::gen::container<std::vector<std::string>>(piece))
       word += part;

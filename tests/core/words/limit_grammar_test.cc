@@ -117,13 +117,14 @@ TEST(LimitGrammarTest, ReadsEveryFormOfALimit) {
 }
 
 TEST(LimitGrammarTest, OptionsStandInAnyOrder) {
-  std::array<std::string, 5> options = {"aligned", "cost=3", "fixed", "name=x", "shadow"};
+  std::array<std::string, 6> options = {"aligned", "cost=3", "fixed", "keep=4", "name=x", "shadow"};
   do {
     std::string text = "10/s";
     for (const std::string& option : options) text += "," + option;
     const LimitWord word = Read(text);
     EXPECT_EQ(word.limit.value().shape(), Shadow(Aligned(10, seconds{1}))) << text;
     EXPECT_EQ(word.cost, 3) << text;
+    EXPECT_EQ(word.keep, 4) << text;
     EXPECT_EQ(word.label, "x") << text;
   } while (std::next_permutation(options.begin(), options.end()));
 }
@@ -137,9 +138,17 @@ TEST(LimitGrammarTest, CostIsWhatTheWordSays) {
   EXPECT_EQ(Read("@free,cost=5").cost, 5);
 }
 
+TEST(LimitGrammarTest, KeepIsWhatTheWordSays) {
+  EXPECT_EQ(Read("10/s,cost=3").keep, std::nullopt);
+  EXPECT_EQ(Read("10/s,keep=0").keep, 0);
+  EXPECT_EQ(Read("10/s,keep=11").keep, 11);  // more than the burst is denied, not refused
+  EXPECT_EQ(Read("10/s,sliding,keep=9223372036854775807").keep, INT64_MAX);
+  EXPECT_EQ(Read("@free,keep=20,cost=5").keep, 20);
+}
+
 TEST(LimitGrammarTest, NameIsTheLabelOrElseTheTextWithoutTheCost) {
   EXPECT_EQ(NameOf(Read("10/s,name=login")), "login");
-  EXPECT_EQ(NameOf(Read("600/60s,cost=5,burst=600")), "600/m");
+  EXPECT_EQ(NameOf(Read("600/60s,cost=5,keep=5,burst=600")), "600/m");
   EXPECT_EQ(NameOf(Read("10/s,shadow,fixed")), "10/s,fixed,shadow");
   EXPECT_EQ(NameOf(Read("@free,name=login")), "login");
   EXPECT_EQ(NameOf(Read("@free,cost=5")), "@free");
@@ -301,21 +310,27 @@ constexpr BadWord kBadWords[] = {
     {"10/99999999999999999999s", kPeriodRange},
     {"10/999us,sliding", "period of a sliding window must be at least 1ms"},
     // Options.
-    {"10/s,", "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+    {"10/s,",
+     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, name=)"},
     {"10/s,,shadow",
-     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, name=)"},
     {"10/s,shadow,",
-     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, name=)"},
     {"10/s,foo=1",
-     "unknown option 'foo=1' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+     "unknown option 'foo=1' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
+     "name=)"},
     {"10/s,FIXED",
-     "unknown option 'FIXED' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+     "unknown option 'FIXED' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
+     "name=)"},
     {"10/s, fixed",
-     "unknown option ' fixed' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+     "unknown option ' fixed' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
+     "name=)"},
     {"10/s,burst",
-     "unknown option 'burst' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+     "unknown option 'burst' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
+     "name=)"},
     {"10/s,shadow=1",
-     "unknown option 'shadow=1' (bucket, fixed, sliding, burst=, aligned, cost=, shadow, name=)"},
+     "unknown option 'shadow=1' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
+     "name=)"},
     {"10/s,fixed,bucket", "only one of bucket, fixed, sliding may be given"},
     {"10/s,sliding,fixed", "only one of bucket, fixed, sliding may be given"},
     {"10/s,burst=", "burst '' must start with a digit"},
@@ -338,6 +353,10 @@ constexpr BadWord kBadWords[] = {
     {"10/s,cost=1k", "cost '1k' must be 0 to 9223372036854775807 in plain digits"},
     {"10/s,cost=9223372036854775808",
      "cost '9223372036854775808' must be 0 to 9223372036854775807 in plain digits"},
+    {"10/s,keep=", "keep '' must be 0 to 9223372036854775807 in plain digits"},
+    {"10/s,fixed,keep=1k", "keep '1k' must be 0 to 9223372036854775807 in plain digits"},
+    {"10/s,keep=9223372036854775808",
+     "keep '9223372036854775808' must be 0 to 9223372036854775807 in plain digits"},
     {"10/s,name=", "name '' must be 1 to 64 of letters, digits, _ - . :"},
     {"10/s,name=a b", "name 'a b' must be 1 to 64 of letters, digits, _ - . :"},
     {"10/s,name=a;b", "name 'a;b' must be 1 to 64 of letters, digits, _ - . :"},
@@ -360,13 +379,15 @@ constexpr BadWord kBadWords[] = {
     {"@,shadow", "policy name '' must be 1 to 64 of letters, digits, _ - . :"},
     {"@@free", "policy name '@free' must be 1 to 64 of letters, digits, _ - . :"},
     {"@10/s", "policy name '10/s' must be 1 to 64 of letters, digits, _ - . :"},
-    {"@free,", "unknown option '' (cost=, shadow, name=)"},
-    {"@free,burst=5", "unknown option 'burst=5' (cost=, shadow, name=)"},
-    {"@free,fixed", "unknown option 'fixed' (cost=, shadow, name=)"},
-    {"@free,aligned", "unknown option 'aligned' (cost=, shadow, name=)"},
+    {"@free,", "unknown option '' (cost=, keep=, shadow, name=)"},
+    {"@free,burst=5", "unknown option 'burst=5' (cost=, keep=, shadow, name=)"},
+    {"@free,fixed", "unknown option 'fixed' (cost=, keep=, shadow, name=)"},
+    {"@free,aligned", "unknown option 'aligned' (cost=, keep=, shadow, name=)"},
     {"@free,shadow,shadow", "option 'shadow' is given twice"},
     {"@free,cost=x", "cost 'x' must be 0 to 9223372036854775807 in plain digits"},
+    {"@free,keep=-1", "keep '-1' must be 0 to 9223372036854775807 in plain digits"},
     {"unlimited,cost=1", "unlimited takes no options"},
+    {"none,keep=1", "none takes no options"},
     {"unlimited,", "unlimited takes no options"},
     {"none,shadow", "none takes no options"},
 };
@@ -385,7 +406,7 @@ TEST(LimitGrammarTest, NoOptionStandsTwice) {
     EXPECT_THAT(ErrorOf("10/s," + option + "," + option),
                 EndsWith(": option '" + option + "' is given twice"));
   }
-  for (const std::string option : {"burst=", "cost=", "name="}) {
+  for (const std::string option : {"burst=", "cost=", "keep=", "name="}) {
     EXPECT_THAT(ErrorOf("10/s," + option + "5," + option + "6"),
                 EndsWith(": option '" + option + "' is given twice"));
   }

@@ -26,7 +26,7 @@ LimitMemo::Entry* Read(LimitMemo& memo, std::string_view text) {
 TEST(LimitMemoTest, AnswersAsTheParserDoes) {
   LimitMemo memo;
   for (const char* text :
-       {"10/s", "1000/24h,cost=5,name=x", "unlimited", "none", "10/s,fixed,aligned"}) {
+       {"10/s", "1000/24h,cost=5,keep=2,name=x", "unlimited", "none", "10/s,fixed,aligned"}) {
     for (int time = 0; time < 2; ++time) {
       const LimitWord& word = Read(memo, text)->word;
       const LimitWord parsed = *ParseLimitWord(text);
@@ -34,6 +34,7 @@ TEST(LimitMemoTest, AnswersAsTheParserDoes) {
       EXPECT_EQ(word.limit, parsed.limit);
       EXPECT_EQ(word.policy, parsed.policy);
       EXPECT_EQ(word.cost, parsed.cost);
+      EXPECT_EQ(word.keep, parsed.keep);
       EXPECT_EQ(word.label, parsed.label);
     }
   }
@@ -85,6 +86,22 @@ TEST(LimitMemoTest, APolicysWordFollowsThePolicy) {
   EXPECT_THAT(NamesOf(memo, "@p"), testing::IsEmpty());
   EXPECT_TRUE(policies.Set("p", LimitsOf({"30/s"})).ok());
   EXPECT_THAT(NamesOf(memo, "@p"), testing::ElementsAre("30/s"));
+}
+
+// What the word says counts before what the policy says, for all of the policy's limits.
+TEST(LimitMemoTest, AWordsKeepIsForAllLimitsOfItsPolicy) {
+  Policies policies;
+  LimitMemo memo(&policies);
+  EXPECT_TRUE(policies.Set("p", LimitsOf({"10/s", "5/m,keep=2"})).ok());
+  memo.BeginRequest();
+  const auto keeps = [&](std::string_view text) {
+    std::vector<std::optional<std::int64_t>> kept;
+    for (const CachedLimit& known : Read(memo, text)->limits) kept.push_back(known.keep);
+    return kept;
+  };
+  EXPECT_THAT(keeps("@p"), testing::ElementsAre(std::nullopt, 2));
+  EXPECT_THAT(keeps("@p,keep=20"), testing::ElementsAre(20, 20));
+  EXPECT_THAT(keeps("@p,keep=0"), testing::ElementsAre(0, 0));
 }
 
 // A change of a policy leaves the hints of other limits alone.

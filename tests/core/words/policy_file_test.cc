@@ -58,12 +58,12 @@ std::string Listed(std::size_t count) {
 
 TEST_F(PolicyFileTest, GoodFiles) {
   EXPECT_THAT(Read("# Our plans.\n\n[policies]\n"
-                   "free       = [\"10/s\", \"1000/h,name=hourly,cost=2\"]  # most of them\n"
+                   "free       = [\"10/s\", \"1000/h,name=hourly,cost=2,keep=9\"]  # most of them\n"
                    "enterprise = [\n  \"1000/s,burst=2000\",  # so far\n]\n"
                    "internal   = \"unlimited\"\n"
                    "\"a.b:c\"    = '5/m,fixed'\n"),
               ElementsAre("a.b:c: 5/m,fixed", "enterprise: 1000/s,burst=2000",
-                          "free: 10/s 1000/h,cost=2,name=hourly", "internal: unlimited"));
+                          "free: 10/s 1000/h,cost=2,keep=9,name=hourly", "internal: unlimited"));
   EXPECT_THAT(Read("policies = { free = \"10/s\" }"), ElementsAre("free: 10/s"));
   EXPECT_THAT(Read("policies.free = \"10/s\"\r\npolicies.paid = \"20/s\"\r\n"),
               ElementsAre("free: 10/s", "paid: 20/s"));

@@ -29,14 +29,15 @@ std::string ErrorOf(const std::vector<std::string>& words) {
   return std::string(status.message());
 }
 
-TEST(PolicyTest, ReadsLimitsCostsAndLabels) {
+TEST(PolicyTest, ReadsLimitsAndTheirOptions) {
   const auto limits =
-      Parse({"10/s", "1000/24h,cost=5,name=daily", "5/m,fixed,shadow,cost=0", "none"});
+      Parse({"10/s", "1000/24h,cost=5,keep=20,name=daily", "5/m,fixed,shadow,cost=0", "none"});
   ASSERT_TRUE(limits.ok()) << limits.status();
-  EXPECT_THAT(*limits, testing::ElementsAre(PolicyLimit{LimitOf("10/s"), std::nullopt, ""},
-                                            PolicyLimit{LimitOf("1000/d"), 5, "daily"},
-                                            PolicyLimit{LimitOf("5/m,fixed,shadow"), 0, ""},
-                                            PolicyLimit{Limit::None(), std::nullopt, ""}));
+  const std::optional<std::int64_t> unset;
+  EXPECT_THAT(*limits, testing::ElementsAre(PolicyLimit{LimitOf("10/s"), unset, unset, ""},
+                                            PolicyLimit{LimitOf("1000/d"), 5, 20, "daily"},
+                                            PolicyLimit{LimitOf("5/m,fixed,shadow"), 0, unset, ""},
+                                            PolicyLimit{Limit::None(), unset, unset, ""}));
   for (const PolicyLimit& limit : *limits) EXPECT_EQ(limit.limit.owner(), LimitOwner{});
 }
 
@@ -60,7 +61,8 @@ TEST(PolicyTest, HasOneLimitOrMoreUpToSixtyFour) {
 TEST(PolicyTest, TextIsCanonical) {
   for (const auto& [word, text] : std::vector<std::pair<std::string, std::string>>{
            {"60/60s", "60/m"},
-           {"1000/24h,name=x,cost=5", "1000/d,cost=5,name=x"},
+           {"1000/24h,name=x,keep=2,cost=5", "1000/d,cost=5,keep=2,name=x"},
+           {"10/s,keep=0", "10/s,keep=0"},
            {"10/s,cost=0,shadow,burst=20", "10/s,burst=20,shadow,cost=0"},
            {"unlimited", "unlimited"}}) {
     EXPECT_EQ(PolicyLimitText(Parse({word})->front()), text);
@@ -69,8 +71,11 @@ TEST(PolicyTest, TextIsCanonical) {
 
 TEST(PolicyTest, TextReadsBack) {
   CheckLaw(1000, [] {
-    const auto cost = *rc::gen::maybe(NumberUpTo(INT64_MAX));
-    const PolicyLimit limit{*NotableLimit(), cost ? std::optional(*cost) : std::nullopt,
+    const auto tokens = [] {
+      const auto drawn = *rc::gen::maybe(NumberUpTo(INT64_MAX));
+      return drawn ? std::optional(*drawn) : std::nullopt;
+    };
+    const PolicyLimit limit{*NotableLimit(), tokens(), tokens(),
                             *rc::gen::element<std::string>("", "x", "a.b:c_d-9")};
     const auto read = Parse({PolicyLimitText(limit)});
     RC_ASSERT(read.ok());

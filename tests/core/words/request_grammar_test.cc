@@ -87,6 +87,18 @@ TEST_F(RequestGrammarTest, CostsOfWordsAndGroups) {
   EXPECT_THAT(Costs(), ElementsAre(INT64_MAX, INT64_MAX));
 }
 
+// A check keeps what its word says, else nothing; a group is a key of the command.
+TEST_F(RequestGrammarTest, KeepsAndGroups) {
+  Parse("a 1/s,keep=5 2/s COST 7 AND a 3/s,keep=0,cost=2 AND b 4/s,fixed,keep=9223372036854775807");
+  EXPECT_THAT(
+      parsed_.checks,
+      ElementsAre(testing::Field(&Check::keep, 5), testing::Field(&Check::keep, 0),
+                  testing::Field(&Check::keep, 0), testing::Field(&Check::keep, INT64_MAX)));
+  EXPECT_THAT(parsed_.checks,
+              ElementsAre(testing::Field(&Check::group, 0), testing::Field(&Check::group, 0),
+                          testing::Field(&Check::group, 1), testing::Field(&Check::group, 2)));
+}
+
 // The memo must not keep options that belong to one request only.
 TEST_F(RequestGrammarTest, AGroupsCostIsForgottenWithTheRequest) {
   Parse("a 1/s COST 7");

@@ -18,7 +18,7 @@ namespace {
 using namespace std::string_literals;
 
 void Fill(Policies& policies) {
-  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s,name=a", "7/h,fixed,cost=3"})).ok());
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s,name=a", "7/h,fixed,cost=3,keep=2"})).ok());
   ASSERT_TRUE(policies.Set("paid", LimitsOf({"unlimited"})).ok());
   ASSERT_TRUE(policies.Override("free", "user:1", LimitsOf({"none"})).ok());
   ASSERT_TRUE(policies.Override("free", "\0 and\nmore"s, LimitsOf({"1/s", "2/s"})).ok());
