@@ -3,24 +3,29 @@
 //
 //     Gate gate({.port = 7379, .when_down = WhenDown::kOpen});
 //
-//     auto greet = gate.Limited(SayHello, "greetings", {"10/s", "1000/h"});
+//     auto greet = gate.Limited(SayHello, {"greetings", "10/s", "1000/h"});  // words of RL.ALLOW
 //     if (!greet("ann")) ...                     // false or unset: SayHello has not been called
 //
-//     auto mail = gate.Limited(                  // a key from the arguments
-//         SendMail, [](const std::string& to) { return "mail:" + to; }, {"3/h"});
+//     auto mail = gate.Limited(                  // words from the arguments
+//         SendMail, [](const std::string& to) {
+//           return Words{"mail:" + to, "3/h", "AND", "mailer", "100/m"};
+//         });
 //
-//     if (const Answer answer = gate.Ask("user:42", {"10/s"}); answer.retry_after) ...
+//     if (const Answer answer = gate.Ask({"user:42", "10/s"}); answer.retry_after) ...
 //
 // weir has 50 ms to answer: half to connect, if there is no connection, and half to reply. If it
 // does not answer, or answers that it cannot limit (IsAway below), the action is run (kOpen) or not
 // (kClosed), and the next call connects again. Nothing is sent twice: a request whose reply was
 // lost may have been charged, and a second one would be charged again.
 //
+// A denial holds for the time that it names, so the same words are not asked again during that
+// time, for a second at most: a key under attack costs one request per second.
+//
 // A mistake in the request is not an outage: a limited action throws Mistake, and Ask returns the
 // error.
 //
-// A Gate has one connection: give each thread its own Gate. hiredis may write to a connection that
-// has been closed, so the program must ignore SIGPIPE: signal(SIGPIPE, SIG_IGN).
+// Threads can share a Gate. hiredis may write to a connection that has been closed,
+// so the program must ignore SIGPIPE: signal(SIGPIPE, SIG_IGN).
 #pragma once
 
 #include <sys/socket.h>
@@ -28,11 +33,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -46,6 +56,10 @@
 namespace weir::example {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// The words of RL.ALLOW: a key and its limits, then perhaps AND, a key, its limits.
+using Words = std::vector<std::string>;
 
 enum class WhenDown { kOpen, kClosed };
 
@@ -54,13 +68,16 @@ struct GateOptions {
   int port = 7379;
   WhenDown when_down = WhenDown::kOpen;
   milliseconds deadline{50};
+  std::function<steady_clock::time_point()> now = steady_clock::now;
 };
 
 struct Answer {
   bool passes = false;
   std::optional<milliseconds> retry_after{};  // for a denial; unset: never
   bool answered = false;                      // false: `passes` follows GateOptions::when_down
+  std::string key{};                          // for a denial, the key whose limit decided
   std::string error{};                        // weir's error about the request
+  std::int64_t granted = 0;                   // tokens
 };
 
 // Thrown for a mistake in the request, with weir's error.
@@ -84,99 +101,199 @@ inline bool IsAway(std::string_view error) {
   return std::ranges::any_of(kAway, [&](auto away) { return error.starts_with(away); });
 }
 
+// The groups of a request: a key, its limits and its cost.
+inline std::vector<Words> SplitAtAnd(const Words& words) {
+  const auto is_and = [](const std::string& word) {
+    return std::ranges::equal(word, std::string_view("AND"), {},
+                              [](unsigned char c) { return std::toupper(c); });
+  };
+  std::vector<Words> groups(1);
+  for (const std::string& word : words) {
+    if (!groups.back().empty() && is_and(word)) {
+      groups.emplace_back();
+    } else {
+      groups.back().push_back(word);
+    }
+  }
+  return groups;
+}
+
+// Asks one server, with as many connections as there are requests at a time.
 class Gate {
  public:
   explicit Gate(GateOptions options) : options_(std::move(options)) {}
 
   // Takes a token from each limit, or from none.
-  Answer Ask(const std::string& key, const std::vector<std::string>& limits) {
-    std::vector<const char*> words = {"RL.ALLOW", key.data()};
-    std::vector<std::size_t> sizes = {8, key.size()};
-    for (const std::string& limit : limits) {
-      words.push_back(limit.data());
-      sizes.push_back(limit.size());
-    }
-    if (!Connect()) return NoAnswer();
-    const Reply reply(static_cast<redisReply*>(redisCommandArgv(
-        context_.get(), static_cast<int>(words.size()), words.data(), sizes.data())));
-    if (!reply) {
-      context_.reset();  // so that a late reply is never taken for that of another request
-      return NoAnswer();
-    }
-    if (reply->type == REDIS_REPLY_ERROR) {
-      std::string error(reply->str, reply->len);
-      if (IsAway(error)) return NoAnswer();
-      return {.answered = true, .error = std::move(error)};
-    }
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3) return NoAnswer();
-    Answer answer{.passes = reply->element[0]->integer == 1, .answered = true};
-    const auto retry_after_ms = reply->element[2]->integer;
-    if (!answer.passes && retry_after_ms >= 0) answer.retry_after = milliseconds{retry_after_ms};
-    return answer;
-  }
+  Answer Ask(const Words& words) { return Request("RL.ALLOW", words, {}); }
 
   // Returns a function that asks weir and then calls `action`. It returns the action's result as an
   // optional, unset if the action was not called; for an action that returns nothing, whether it
-  // was called. `key` is a string, or a function that makes one from the action's arguments.
+  // was called. `words_of` makes the words from the action's arguments.
   // Requires: the Gate outlives the function.
-  template <typename Action, typename Key>
-  auto Limited(Action action, Key key, std::vector<std::string> limits) {
-    return [this, action = std::move(action), key = std::move(key),
-            limits = std::move(limits)](auto&&... arguments) mutable {
+  template <typename Action, typename WordsOf>
+  requires(!std::convertible_to<WordsOf, Words>) auto Limited(Action action, WordsOf words_of) {
+    return [this, action = std::move(action),
+            words_of = std::move(words_of)](auto&&... arguments) mutable {
       using Result = std::invoke_result_t<Action&, decltype(arguments)...>;
-      const Answer answer = Ask(KeyOf(key, arguments...), limits);
+      const Answer answer = Ask(words_of(arguments...));
       if (!answer.error.empty()) throw Mistake(answer.error);
-      const bool passes = answer.passes;
       if constexpr (std::is_void_v<Result>) {
-        if (passes) action(std::forward<decltype(arguments)>(arguments)...);
-        return passes;
+        if (answer.passes) action(std::forward<decltype(arguments)>(arguments)...);
+        return answer.passes;
       } else {
-        if (!passes) return std::optional<Result>();
+        if (!answer.passes) return std::optional<Result>();
         return std::optional<Result>(action(std::forward<decltype(arguments)>(arguments)...));
       }
     };
   }
+  template <typename Action>
+  auto Limited(Action action, Words words) {
+    return Limited(std::move(action), [words = std::move(words)](auto&&...) { return words; });
+  }
 
  private:
+  friend class Slice;
+
   struct Free {
     void operator()(redisContext* context) const { redisFree(context); }
     void operator()(redisReply* reply) const { freeReplyObject(reply); }
   };
+  using Context = std::unique_ptr<redisContext, Free>;
   using Reply = std::unique_ptr<redisReply, Free>;
 
-  template <typename Key, typename... Arguments>
-  static std::string KeyOf(const Key& key, const Arguments&... arguments) {
-    if constexpr (std::convertible_to<const Key&, std::string>) {
-      return key;
-    } else {
-      return key(arguments...);
+  struct Denial {
+    std::string key;
+    steady_clock::time_point kept_until;
+    std::optional<steady_clock::time_point> retry_at;  // unset: never
+  };
+
+  static constexpr milliseconds kDenialTime{1000};  // the longest that a denial is kept
+  static constexpr std::size_t kDenialsMax = 10'000;
+  static constexpr std::size_t kIdleMax = 16;  // connections that are kept
+
+  // Sends a command that grants tokens, unless its words are known to be denied.
+  Answer Request(const char* command, const Words& words, const Words& options) {
+    const auto now = options_.now();
+    if (const std::optional<Denial> denial = KnownDenial(words, now)) return ToAnswer(*denial, now);
+    const std::vector<Words> groups = SplitAtAnd(words);
+    Words request = {command};
+    request.insert(request.end(), words.begin(), words.end());
+    request.insert(request.end(), options.begin(), options.end());
+    if (groups.size() > 1) request.emplace_back("WITHLIMITS");  // says which key was denied
+    const Reply reply = Send(request);
+    if (!reply) return NoAnswer(words);
+    if (reply->type == REDIS_REPLY_ERROR) {
+      std::string error(reply->str, reply->len);
+      if (IsAway(error)) return NoAnswer(words);
+      return {.answered = true, .error = std::move(error)};
     }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 5) return NoAnswer(words);
+    if (const auto granted = reply->element[0]->integer; granted > 0) {
+      return {.passes = true, .answered = true, .granted = granted};
+    }
+    const std::optional<std::size_t> group = GroupOf(*reply);
+    if (!group) return {.answered = true, .error = "AND needs weir 0.2 or later"};
+    Denial denial{groups.at(*group).front(), now + kDenialTime, {}};
+    if (const milliseconds retry_after{reply->element[2]->integer}; retry_after.count() >= 0) {
+      denial.retry_at = now + retry_after;
+      denial.kept_until = std::min(denial.kept_until, now + retry_after);
+    }
+    Keep(words, denial);
+    return ToAnswer(denial, now);
   }
 
-  [[nodiscard]] Answer NoAnswer() const {
-    return {.passes = options_.when_down == WhenDown::kOpen};
+  // The group of the limit that decided: the first without WITHLIMITS, else that of its row. Unset
+  // if the row has none.
+  static std::optional<std::size_t> GroupOf(const redisReply& reply) {
+    if (reply.elements < 6) return 0;
+    const redisReply& row = *reply.element[5]->element[reply.element[4]->integer];
+    if (row.elements < 7) return std::nullopt;
+    return row.element[6]->integer;
   }
 
-  // Returns true if there is a connection. One that the server has closed is replaced before
-  // anything is sent on it.
-  bool Connect() {
-    if (context_) {
+  [[nodiscard]] Answer NoAnswer(const Words& words) const {
+    return {.passes = options_.when_down == WhenDown::kOpen, .key = words.front()};
+  }
+
+  static Answer ToAnswer(const Denial& denial, steady_clock::time_point now) {
+    Answer answer{.answered = true, .key = denial.key};
+    if (denial.retry_at) {
+      answer.retry_after = std::chrono::ceil<milliseconds>(*denial.retry_at - now);
+    }
+    return answer;
+  }
+
+  std::optional<Denial> KnownDenial(const Words& words, steady_clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    const auto found = denials_.find(words);
+    if (found == denials_.end() || now >= found->second.kept_until) return std::nullopt;
+    return found->second;
+  }
+
+  void Keep(const Words& words, const Denial& denial) {
+    const std::lock_guard lock(mutex_);
+    if (denials_.size() >= kDenialsMax) denials_.clear();
+    denials_.insert_or_assign(words, denial);
+  }
+
+  // Gives tokens back. A refund that fails is not repeated: it may have been made. Without it the
+  // tokens come back in time.
+  void Refund(const Words& words, std::int64_t tokens) {
+    Words request;
+    for (const Words& group : SplitAtAnd(words)) {
+      request.emplace_back(request.empty() ? "RL.REFUND" : "AND");
+      request.insert(request.end(), group.begin(), group.end());
+      request.insert(request.end(), {"COST", std::to_string(tokens)});
+    }
+    Send(request);
+  }
+
+  // Returns null if weir does not answer.
+  Reply Send(const Words& words) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> sizes;
+    for (const std::string& word : words) {
+      texts.push_back(word.data());
+      sizes.push_back(word.size());
+    }
+    Context context = IdleContext();
+    if (!context) context = NewContext();
+    if (!context) return nullptr;
+    Reply reply(static_cast<redisReply*>(redisCommandArgv(
+        context.get(), static_cast<int>(texts.size()), texts.data(), sizes.data())));
+    // Without a reply the context is freed: a late one would be taken for that of another request.
+    const std::lock_guard lock(mutex_);
+    if (reply && idle_.size() < kIdleMax) idle_.push_back(std::move(context));
+    return reply;
+  }
+
+  // Returns a connection that the server has not closed, null if there is none.
+  Context IdleContext() {
+    const std::lock_guard lock(mutex_);
+    while (!idle_.empty()) {
+      Context context = std::move(idle_.back());
+      idle_.pop_back();
       char byte = 0;
-      const auto got = recv(context_->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
-      context_.reset();
+      const auto got = recv(context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return context;
     }
+    return nullptr;
+  }
+
+  [[nodiscard]] Context NewContext() const {
     const auto half = std::chrono::microseconds(options_.deadline) / 2;
     const timeval wait{.tv_sec = half.count() / 1'000'000, .tv_usec = half.count() % 1'000'000};
-    context_.reset(redisConnectWithTimeout(options_.host.c_str(), options_.port, wait));
-    if (context_ && (context_->err != 0 || redisSetTimeout(context_.get(), wait) != REDIS_OK)) {
-      context_.reset();
+    Context context(redisConnectWithTimeout(options_.host.c_str(), options_.port, wait));
+    if (context && (context->err != 0 || redisSetTimeout(context.get(), wait) != REDIS_OK)) {
+      context.reset();
     }
-    return context_ != nullptr;
+    return context;
   }
 
-  GateOptions options_;
-  std::unique_ptr<redisContext, Free> context_;
+  const GateOptions options_;
+  std::mutex mutex_;  // guards the fields below
+  std::vector<Context> idle_;
+  std::map<Words, Denial> denials_;
 };
 
 }  // namespace weir::example

@@ -3,15 +3,21 @@
 //
 //     const gate = new Gate({ port: 7379, failOpen: true });
 //
-//     const greet = gate.limited(sayHello, "greetings", "10/s", "1000/h");
+//     const greet = gate.limited(sayHello, "greetings", "10/s", "1000/h"); // the words of RL.ALLOW
 //     await greet("ann");                  // says hello, or throws Limited
 //
-//     const mail = gate.limited(sendMail, (to) => `mail:${to}`, "3/h"); // a key from the arguments
+//     const mail = gate.limited(sendMail, (to) => `mail:${to}`, "3/h", "AND", "mailer", "100/m");
+//
+//     const api = gate.slice(50, 1000, "api", "1000/s"); // asks weir once for 50 tokens, kept 1 s
+//     await api.spend();                   // or throws Limited
 //
 // weir has 50 ms to answer. If it does not answer, or answers that it cannot limit (AWAY below),
 // the action is run (failOpen: true) or Limited is thrown (failOpen: false). The client reconnects
-// on its own. Nothing is sent twice: a request whose reply was lost may have been charged, and a
+// automatically. Nothing is sent twice: a request whose reply was lost may have been charged, and a
 // second one would be charged again.
+//
+// A denial holds for the time that it names, so the same words are not asked again during that
+// time, for a second at most: a key under attack costs one request per second.
 //
 // A mistake in a limit is not an outage: it throws weir's error, which names it.
 import * as redis from "redis";
@@ -20,6 +26,8 @@ import * as redis from "redis";
 const { ErrorReply, createClient } = redis.default ?? redis;
 
 const DEADLINE_MS = 50;
+const DENIAL_MS = 1000; // the longest that a denial is kept
+const DENIALS_MAX = 10_000;
 const RECONNECT_MS = 100;
 const QUEUE_MAX = 1000;
 // Errors of a server that runs but cannot limit.
@@ -38,18 +46,32 @@ export class Limited extends Error {
   }
 }
 
+// The groups of a request: a key, its limits and its cost.
+function splitAtAnd(words) {
+  const groups = [[]];
+  for (const word of words) {
+    if (groups.at(-1).length > 0 && word.toUpperCase() === "AND") groups.push([]);
+    else groups.at(-1).push(word);
+  }
+  return groups;
+}
+
 export class Gate {
   #weir;
+  #connected;
   #failOpen;
   #deadlineMs;
-  #connected;
+  #denials = new Map(); // words -> { keptUntil, key, retryAt }
 
+  // `now` returns a time in milliseconds that never goes back.
   constructor({
     host = "127.0.0.1",
     port = 7379,
     failOpen = true,
     deadlineMs = DEADLINE_MS,
+    now = () => performance.now(),
   } = {}) {
+    this.now = now;
     this.#failOpen = failOpen;
     this.#deadlineMs = deadlineMs;
     this.#weir = createClient({
@@ -61,27 +83,24 @@ export class Gate {
     this.#connected = this.#weir.connect().catch(() => {});
   }
 
-  // Takes a token from each limit, or throws Limited.
-  async check(key, ...limits) {
-    let reply;
-    try {
-      reply = await this.#inTime(this.#ask(["RL.ALLOW", key, ...limits]));
-    } catch (error) {
-      if (error instanceof ErrorReply && !AWAY.test(error.message)) throw error;
-      if (this.#failOpen) return;
-      throw new Limited(key, undefined);
-    }
-    const [allowed, , retryAfterMs] = reply;
-    if (!allowed) throw new Limited(key, retryAfterMs >= 0 ? retryAfterMs : undefined);
+  // Takes a token from each limit, or throws Limited. The words are those of RL.ALLOW: a key and
+  // its limits, then perhaps AND, a key, its limits.
+  async check(...words) {
+    await this.ask("RL.ALLOW", words);
   }
 
-  // Returns a function that asks weir, then calls `action` with its own arguments. `key` is a
+  // Returns a function that asks weir, then calls `action` with its own arguments. A word is a
   // string, or a function that makes one from these arguments.
-  limited(action, key, ...limits) {
+  limited(action, ...words) {
     return async (...args) => {
-      await this.check(typeof key === "function" ? key(...args) : key, ...limits);
+      await this.check(...words.map((word) => (typeof word === "function" ? word(...args) : word)));
       return action(...args);
     };
+  }
+
+  // Returns a Slice of these limits, which must not have costs.
+  slice(size, ms, ...words) {
+    return new Slice(this, size, ms, words);
   }
 
   close() {
@@ -90,7 +109,46 @@ export class Gate {
     else this.#weir.disconnect();
   }
 
-  async #ask(words) {
+  // Returns the tokens that weir grants, undefined if it does not answer; or throws Limited.
+  async ask(command, words, ...options) {
+    const now = this.now();
+    const name = JSON.stringify(words);
+    const denial = this.#denials.get(name);
+    if (now < denial?.keptUntil) {
+      throw new Limited(denial.key, denial.retryAt && Math.ceil(denial.retryAt - now));
+    }
+    const groups = splitAtAnd(words);
+    if (groups.length > 1) options.push("WITHLIMITS"); // says which key was denied
+    let reply;
+    try {
+      reply = await this.#inTime(this.#send([command, ...words, ...options]));
+    } catch (error) {
+      if (error instanceof ErrorReply && !AWAY.test(error.message)) throw error;
+      if (this.#failOpen) return undefined;
+      throw new Limited(words[0], undefined);
+    }
+    const [granted, , retryAfterMs, , decisive, rows] = reply;
+    if (granted > 0) return granted;
+    const row = rows?.[decisive]; // in RESP3 an object
+    const key = row ? groups[row.group ?? row[6]][0] : words[0];
+    if (this.#denials.size >= DENIALS_MAX) this.#denials.clear();
+    this.#denials.set(name, {
+      keptUntil: now + (retryAfterMs >= 0 ? Math.min(retryAfterMs, DENIAL_MS) : DENIAL_MS),
+      key,
+      retryAt: retryAfterMs >= 0 ? now + retryAfterMs : undefined,
+    });
+    throw new Limited(key, retryAfterMs >= 0 ? retryAfterMs : undefined);
+  }
+
+  // Gives tokens back. A refund that fails is not repeated: it may have been made. Without it the
+  // tokens come back in time.
+  async refund(words, tokens) {
+    const groups = splitAtAnd(words).map((group) => [...group, "COST", String(tokens)]);
+    const refund = groups.reduce((all, group) => [...all, "AND", ...group]);
+    await this.#inTime(this.#send(["RL.REFUND", ...refund])).catch(() => {});
+  }
+
+  async #send(words) {
     await this.#connected; // the first connection; without one later, sending fails at once
     return this.#weir.sendCommand(words);
   }
@@ -101,5 +159,57 @@ export class Gate {
       timer = setTimeout(() => reject(new Error("weir does not answer")), this.#deadlineMs);
     });
     return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  }
+}
+
+// Tokens that are taken at once, spent one by one, and given back when their time is over. For a
+// key that is asked too often to ask weir each time. The time should be short: until its end other
+// processes lack the tokens that are left, and time refills a bucket from which they were taken. A
+// slice whose reply is lost is not given back, as it may not have been taken.
+class Slice {
+  #gate;
+  #size;
+  #ms;
+  #words;
+  #left = 0;
+  #end = -Infinity;
+  #timer;
+  #taking; // a promise, during a request
+
+  constructor(gate, size, ms, words) {
+    this.#gate = gate;
+    this.#size = size;
+    this.#ms = ms;
+    this.#words = words;
+  }
+
+  // Spends a token, or throws Limited.
+  async spend() {
+    if (this.#gate.now() >= this.#end) await this.giveBack();
+    while (this.#left === 0) {
+      this.#taking ??= this.#take().finally(() => (this.#taking = undefined));
+      if ((await this.#taking) === undefined) return; // weir does not answer: fail open
+    }
+    this.#left -= 1;
+  }
+
+  // Gives back what is left; await it before the program ends.
+  async giveBack() {
+    clearTimeout(this.#timer);
+    const tokens = this.#left;
+    this.#left = 0;
+    if (tokens > 0) await this.#gate.refund(this.#words, tokens);
+  }
+
+  async #take() {
+    const now = this.#gate.now();
+    const granted = await this.#gate.ask("RL.TAKE", this.#words, "UPTO", String(this.#size));
+    if (granted === undefined) return undefined;
+    this.#left = granted;
+    this.#end = now + this.#ms;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.giveBack(), this.#ms);
+    this.#timer.unref(); // does not keep the program alive
+    return granted;
   }
 }

@@ -2,29 +2,39 @@
 
     gate = Gate(port=7379, fail_open=True)
 
-    greet = gate.limited(say_hello, "greetings", "10/s", "1000/h")
+    greet = gate.limited(say_hello, "greetings", "10/s", "1000/h")      # the words of RL.ALLOW
     greet("ann")                          # says hello, or raises Limited
 
-    mail = gate.limited(send_mail, lambda to: f"mail:{to}", "3/h")      # a key from the arguments
+    mail = gate.limited(send_mail, lambda to: f"mail:{to}", "3/h", "AND", "mailer", "100/m")
+
+    api = gate.slice(50, 1.0, "api", "1000/s")    # asks weir once for 50 tokens, kept for 1 s
+    api.spend()                           # or raises Limited
 
 weir has 50 ms to answer: half to connect, if there is no connection, and half to reply. If it does
 not answer, or answers that it cannot limit (AWAY below), the action is run (`fail_open=True`) or
 Limited is raised (`fail_open=False`), and the next call connects again. Nothing is sent twice: a
 request whose reply was lost may have been charged, and a second one would be charged again.
 
-A mistake in a limit is not an outage: it raises redis.ResponseError, which names it. A Gate is
-thread-safe.
+A denial holds for the time that it names, so the same words are not asked again during that time,
+for a second at most: a key under attack costs one request per second.
+
+A mistake in a limit is not an outage: it raises redis.ResponseError, which names it. A Gate and
+its slices are thread-safe.
 
 Needs redis-py 4 or later (`apt-get install python3-redis`).
 """
 
 import functools
+import threading
+import time
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 DEADLINE_SECONDS = 0.050
+DENIAL_SECONDS = 1.0  # the longest that a denial is kept
+DENIALS_MAX = 10_000
 
 # Errors of a server that runs but cannot limit. For some of them redis-py has a class, and then
 # cuts off the first word of the text; which ones depends on its version.
@@ -47,11 +57,32 @@ class Limited(Exception):
         self.retry_after = retry_after
 
 
+def split_at_and(words):
+    """The groups of a request: a key, its limits and its cost."""
+    groups = [[]]
+    for word in words:
+        if groups[-1] and str(word).upper() == "AND":
+            groups.append([])
+        else:
+            groups[-1].append(word)
+    return groups
+
+
 class Gate:
     def __init__(
-        self, host="127.0.0.1", port=7379, *, fail_open=True, deadline_seconds=DEADLINE_SECONDS
+        self,
+        host="127.0.0.1",
+        port=7379,
+        *,
+        fail_open=True,
+        deadline_seconds=DEADLINE_SECONDS,
+        clock=time.monotonic,
     ):
         self.fail_open = fail_open
+        self.deadline_seconds = deadline_seconds
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._denials = {}  # words -> (kept until, key, time to retry or None)
         self._weir = redis.Redis(
             host=host,
             port=port,
@@ -60,32 +91,136 @@ class Gate:
             retry=Retry(NoBackoff(), 0),  # a second request would be charged again
         )
 
-    def check(self, key, *limits):
-        """Takes a token from each limit, or raises Limited."""
-        try:
-            reply = self._weir.execute_command("RL.ALLOW", key, *limits)
-        except redis.RedisError as error:
-            if not isinstance(error, AWAY_CLASSES) and not str(error).startswith(AWAY):
-                raise
-            if self.fail_open:
-                return
-            raise Limited(key, None) from error
-        allowed, _, retry_after_ms, *_ = reply
-        if not allowed:
-            raise Limited(key, retry_after_ms / 1000 if retry_after_ms >= 0 else None)
+    def check(self, *words):
+        """Takes a token from each limit, or raises Limited.
 
-    def limited(self, action, key, *limits):
+        The words are those of RL.ALLOW: a key and its limits, then perhaps AND, a key, its limits.
+        """
+        self.ask("RL.ALLOW", words)
+
+    def limited(self, action, *words):
         """Returns a function that asks weir, then calls `action` with its own arguments.
 
-        `key` is a string, or a function that makes one from these arguments.
+        A word is a string, or a function that makes one from these arguments.
         """
 
         @functools.wraps(action)
         def asked(*arguments, **named):
-            self.check(key(*arguments, **named) if callable(key) else key, *limits)
+            self.check(*(word(*arguments, **named) if callable(word) else word for word in words))
             return action(*arguments, **named)
 
         return asked
 
+    def slice(self, size, seconds, *words):
+        """Returns a Slice of these limits, which must not have costs."""
+        return Slice(self, size, seconds, words)
+
     def close(self):
         self._weir.close()
+
+    def ask(self, command, words, *options):
+        """Returns the tokens that weir grants, or None if it does not answer; or raises Limited."""
+        now = self.clock()
+        with self._lock:
+            kept_until, key, retry_at = self._denials.get(words, (now, None, None))
+        if now < kept_until:
+            raise Limited(key, None if retry_at is None else retry_at - now)
+        groups = split_at_and(words)
+        if len(groups) > 1:
+            options += ("WITHLIMITS",)  # says which key was denied
+        try:
+            reply = self._weir.execute_command(command, *words, *options)
+        except redis.RedisError as error:
+            if not isinstance(error, AWAY_CLASSES) and not str(error).startswith(AWAY):
+                raise
+            return self.no_answer(words, error)
+        granted, _, retry_after_ms, _, decisive, *rows = reply
+        if granted:
+            return granted
+        key = groups[rows[0][decisive][6]][0] if rows else words[0]
+        retry_after = retry_after_ms / 1000 if retry_after_ms >= 0 else None
+        self._keep(words, now, key, retry_after)
+        raise Limited(key, retry_after)
+
+    def no_answer(self, words, cause=None):
+        if not self.fail_open:
+            raise Limited(words[0], None) from cause
+
+    def refund(self, words, tokens):
+        """Gives tokens back. A refund that fails is not repeated: it may have been made."""
+        refund = []
+        for group in split_at_and(words):
+            refund += ["AND", *group, "COST", tokens]
+        try:
+            self._weir.execute_command("RL.REFUND", *refund[1:])
+        except redis.RedisError:
+            pass  # the tokens come back in time
+
+    def _keep(self, words, now, key, retry_after):
+        seconds = DENIAL_SECONDS if retry_after is None else min(retry_after, DENIAL_SECONDS)
+        with self._lock:
+            if len(self._denials) >= DENIALS_MAX:
+                self._denials.clear()
+            retry_at = None if retry_after is None else now + retry_after
+            self._denials[words] = now + seconds, key, retry_at
+
+
+class Slice:
+    """Tokens that are taken at once, spent one by one, and given back when their time is over.
+
+    For a key that is asked too often to ask weir each time. The time should be short: until its end
+    other processes lack the tokens that are left, and time refills a bucket from which they were
+    taken. A slice whose reply is lost is not given back, as it may not have been taken.
+    """
+
+    def __init__(self, gate, size, seconds, words):
+        self._gate = gate
+        self._size = size
+        self._seconds = seconds
+        self._words = words
+        self._lock = threading.Lock()  # held during a request: other threads await its tokens
+        self._left = 0
+        self._end = 0
+        self._timer = None
+
+    def spend(self):
+        """Spends a token, or raises Limited."""
+        if not self._lock.acquire(timeout=self._gate.deadline_seconds):
+            self._gate.no_answer(self._words)
+            return
+        try:
+            now = self._gate.clock()
+            if now >= self._end:
+                self._give_back()
+            if self._left == 0:
+                granted = self._gate.ask("RL.TAKE", self._words, "UPTO", self._size)
+                if granted is None:
+                    return
+                self._left = granted
+                self._end = now + self._seconds
+                self._start_timer()
+            self._left -= 1
+        finally:
+            self._lock.release()
+
+    def give_back(self):
+        """Gives back what is left; call it before the program ends."""
+        with self._lock:
+            self._give_back()
+
+    def _give_back(self):
+        tokens, self._left = self._left, 0
+        if tokens > 0:
+            self._gate.refund(self._words, tokens)
+
+    def _start_timer(self):
+        if self._timer:
+            self._timer.cancel()
+        self._timer = threading.Timer(self._seconds, self._give_back_at, [self._end])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _give_back_at(self, end):
+        with self._lock:
+            if self._end == end:  # else the tokens are newer ones
+                self._give_back()

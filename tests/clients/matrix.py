@@ -192,7 +192,8 @@ def _print_matrix(clients, npm_folder):
     """Prints the table; returns whether no client failed."""
     failures = []
     skipped = []
-    _print_row(*(name for name, _ in COLUMNS))
+    if clients:
+        _print_row(*(name for name, _ in COLUMNS))
     for client in clients:
         for as_user in (False, True):
             outcome = run(client, as_user, npm_folder)

@@ -26,14 +26,15 @@ user and no password if the server has none, and, say, 50 ms. The reply is the s
 RESP2 and RESP3. A denial is a reply like any other; a misspelt limit is an error, raised or
 returned as the library does it.
 
-**Do not cache replies**: time alone changes a bucket. Leave the library's client-side caching off;
-weir does not know CLIENT TRACKING.
+**Do not cache replies**: time alone changes a bucket. (Only a denial holds for the time that it
+names, and the wrappers keep it that long.) Leave the library's client-side caching off; weir does
+not know CLIENT TRACKING.
 
 **A request that is sent twice is charged twice.** Some libraries send a request again if it got no
 reply. The code below turns that off, and a test checks it with a connection that loses one reply.
 
-[examples](../examples) has wrappers with a deadline that fail open or closed, as you choose;
-[recipes.md](recipes.md) shows requests for common uses.
+[examples](../examples) has wrappers for five languages, which have a deadline and fail open or
+closed, as you choose; [recipes.md](recipes.md) shows requests for common uses.
 
 A user of `--users-file` needs only the category @limit: it has the commands that decide, and those
 that libraries send on their own, such as HELLO, CLIENT SETINFO, INFO and MULTI.

@@ -26,8 +26,7 @@ const std::vector<Ban>& Bans() {
        .instead = "take `now` as an argument, or a Clock: one place reads the time of the system",
        .except = {"server/os/system_clock.cc", "module/api/wall_time.cc",
                   "tests/server/os/system_clock_test.cc", "tests/commands/injected_time.cc",
-                  "bench/", "tests/server/loopback.h",
-                  "tests/e2e/limited_cpp_test.cc"}},  // deadlines
+                  "bench/", "examples/", "tests/server/loopback.h"}},
       {.words = {"sleep_for", "sleep_until", "sleep(", "usleep", "nanosleep"},
        .instead = "wait for the event itself; in a test move a FakeClock",
        .except = {"bench/"}},

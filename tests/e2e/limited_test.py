@@ -1,0 +1,327 @@
+"""The wrappers of examples/: against a server that answers as limited_cases.txt says, and the real
+one, which answers, is stopped, comes back, or does not exist.
+
+    limited_test.py [NAME ...]    all wrappers of limited_wrappers.py, or those whose names begin so
+"""
+
+import contextlib
+import json
+import queue
+import re
+import socket
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import limited_wrappers
+from weir_e2e import DEADLINE, NEVER, ServerTest
+
+CASES = Path(__file__).with_name("limited_cases.txt").read_text(encoding="utf-8")
+CASES = re.sub(r"\\\n *", "", CASES)
+PATIENT_MS = str(int(DEADLINE * 1000))  # a deadline that is long enough for a busy machine
+
+# The most seconds that a call may take on a busy machine, with the default deadline of 50 ms.
+BOUND_SECONDS = 2
+
+DENIALS_MAX = 10_000
+
+# Commands that client libraries send when they connect, and their replies; HELLO's is in RESP3.
+GREETINGS = {"CLIENT": b"+OK\r\n", "HELLO": b"%1\r\n+server\r\n+weir\r\n"}
+
+
+def read_errors():
+    """Pairs of "away" or "wrong" and an error."""
+    lines = (line.split(" ", 1) for line in CASES.splitlines())
+    return [line for line in lines if line[0] in ("away", "wrong")]
+
+
+def read_cases():
+    """The steps of each case: a call, the expected requests and their replies, and the result."""
+    cases = {}
+    for line in CASES.splitlines():
+        if line.startswith("case "):
+            steps = cases[line[5:]] = []
+        elif cases and line:
+            parts = line.split("|") if "|" in line else (line, "", "ok")
+            call, requests, said = map(str.strip, parts)
+            exchanges = [each.split(" -> ") for each in requests.split(" ; ") if each]
+            steps.append((call, exchanges, said))
+    return cases
+
+
+def to_resp(value):
+    if isinstance(value, list):
+        return f"*{len(value)}\r\n" + "".join(map(to_resp, value))
+    return f":{value}\r\n" if isinstance(value, int) else f"${len(value)}\r\n{value}\r\n"
+
+
+class Program:
+    """A running limited_program.*. Its lines become events ("said", line)."""
+
+    def __init__(self, command, directory):
+        self._process = limited_wrappers.start(command, directory)
+        self.events = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            self.events.put(("said", line.rstrip("\n")))
+        self._process.stdout.close()
+        self.events.put(("said", "its end"))
+
+    def send(self, call):
+        self._process.stdin.write(call + "\n")
+
+    def call(self, call):
+        self.send(call)
+        return self.next_said()
+
+    def next_said(self):
+        kind, said = self.events.get(timeout=DEADLINE)
+        assert kind == "said", f"asks {said} unexpectedly"
+        return said
+
+    def end(self):
+        """Returns the exit status."""
+        self._process.stdin.close()
+        try:
+            return self._process.wait(DEADLINE)
+        finally:
+            self._process.kill()
+
+
+class ScriptedServer:
+    """Its requests become events ("asks", (words, connection)), which `reply` answers."""
+
+    def __init__(self, events):
+        self._events = events
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._connections = []
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self._connections.append(connection)
+                threading.Thread(target=self._read, args=(connection,), daemon=True).start()
+
+    def _read(self, connection):
+        with contextlib.suppress(OSError), connection.makefile("rb") as stream:
+            while line := stream.readline():
+                sizes = (int(stream.readline()[1:]) for _ in range(int(line[1:])))
+                words = [stream.read(size + 2)[:-2].decode() for size in sizes]
+                if words[0] in GREETINGS:
+                    connection.sendall(GREETINGS[words[0]])
+                else:
+                    self._events.put(("asks", (" ".join(words), connection)))
+
+    @staticmethod
+    def reply(connection, reply):
+        """A JSON value, an error, or `lost`: the connection is closed."""
+        if reply == "lost":
+            connection.shutdown(socket.SHUT_RDWR)
+        else:
+            text = reply + "\r\n" if reply.startswith("-") else to_resp(json.loads(reply))
+            connection.sendall(text.encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
+
+
+class WrapperTests:
+    """The tests of one wrapper; a subclass has its name."""
+
+    wrapper = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.prepared = tempfile.TemporaryDirectory(prefix="weir_limited_")
+        cls.addClassCleanup(cls.prepared.cleanup)
+        command = limited_wrappers.WRAPPERS[cls.wrapper](cls.prepared.name)
+        cls.command = [command] if isinstance(command, str) else command
+
+    def open_gate(self, port, down="closed", deadline_ms=PATIENT_MS):
+        program = self.start_program()
+        self.assertEqual(program.call(f"gate {port} {down} {deadline_ms}"), "ok")
+        return program
+
+    # --- Against a script -------------------------------------------------------------------------
+
+    def start_program(self):
+        program = Program(self.command, self.directory)
+        self.addCleanup(lambda: self.assertEqual(program.end(), 0))
+        return program
+
+    def play(self, program, server, call, exchanges, wanted):
+        """Takes a step. A call that finds no connection is repeated: some clients take a while."""
+        if call:
+            program.send(call)
+        said = None
+        for request, reply in exchanges:
+            while (event := program.events.get(timeout=DEADLINE))[0] == "said":
+                said = event[1]
+                if call and self.lost:
+                    program.send(call)
+                    said = None
+            asked, connection = event[1]
+            self.assertEqual(asked, request)
+            server.reply(connection, reply)
+            self.lost = reply == "lost"
+        if not call:
+            return
+        said = said or program.next_said()
+        if wanted.startswith("mistake "):  # some clients cut off the first word
+            self.assertTrue(said.startswith("mistake ") and wanted.endswith(said[8:]), said)
+        elif wanted.endswith("*"):
+            self.assertTrue(said.startswith(wanted[:-1]), said)
+        else:
+            self.assertEqual(said, wanted)
+
+    def test_cases(self):
+        cases = read_cases()
+        self.assertGreater(len(cases), 10)
+        program = self.start_program()
+        for name, steps in cases.items():
+            with self.subTest(name), ScriptedServer(program.events) as server:
+                self.lost = False
+                for call, exchanges, said in steps:
+                    if call.startswith("gate "):
+                        call = f"gate {server.port} {call[5:]} {PATIENT_MS}"
+                    self.play(program, server, call, exchanges, said)
+                self.assertTrue(program.events.empty())
+
+    def test_every_error_is_an_outage_or_a_mistake(self):
+        self.lost = False
+        errors = read_errors()
+        self.assertGreater(len(errors), 10)
+        program = self.start_program()
+        with ScriptedServer(program.events) as server:
+            for kind, error in errors:
+                for down, away in (("open", "to ann"), ("closed", "limited*")):
+                    with self.subTest(error, down=down):
+                        program.call(f"gate {server.port} {down} {PATIENT_MS}")
+                        exchanges = [("RL.ALLOW mail:ann 1/h", error)]
+                        wanted = away if kind == "away" else f"mistake {error[1:]}"
+                        self.play(program, server, "mail ann 1/h", exchanges, wanted)
+
+    # --- Against the server -----------------------------------------------------------------------
+
+    def test_calls_as_often_as_allowed(self):
+        program = self.open_gate(self.start().port)
+        for call in ("mail ann 2/h 9/d", "mail ann 2/h 9/d"):
+            self.assertEqual(program.call(call), "to ann")
+        limited, key, ms = program.call("check mail:ann 2/h 9/d").split()
+        self.assertEqual((limited, key), ("limited", "mail:ann"))
+        self.assertGreater(int(ms), 1_000_000)
+        self.assertLessEqual(int(ms), 1_800_000)
+        self.assertEqual(program.call("mail bob 2/h 9/d"), "to bob")
+        self.assertIn("unknown unit 'x'", program.call("check k 2/x"))
+
+    # Goal: the cache keeps 10,000 denials and no more. Method: the server counts the requests.
+    def test_the_denials_that_are_kept_are_bounded(self):
+        server = self.start()
+        program = self.open_gate(server.port)
+        with self.connect(server) as client:
+
+            def asked(keys):
+                before = client.call("RL.STATS")[0][2]
+                self.assertEqual(program.call(f"flood {keys}"), "0")
+                return client.call("RL.STATS")[0][2] - before
+
+            self.assertEqual(asked(DENIALS_MAX), DENIALS_MAX)
+            self.assertEqual(asked(DENIALS_MAX), 0)
+            self.assertEqual(asked(DENIALS_MAX + 1), 1)
+            self.assertGreater(asked(DENIALS_MAX + 1), 0)
+
+    def test_threads_share_a_gate(self):
+        program = self.open_gate(self.start().port)
+        self.assertEqual(program.call(f"crowd 8 20 work 100/{NEVER},fixed"), "100")
+
+    # Goal: threads get all tokens and no more, and what they leave is given back.
+    def test_threads_share_a_slice(self):
+        server = self.start()
+        program = self.open_gate(server.port)
+        program.call(f"slice 7 60000 work 100/{NEVER},fixed")
+        self.assertEqual(program.call("crowd 8 10"), "80")
+        self.assertEqual(program.call("give_back"), "ok")
+        with self.connect(server) as client:
+            self.assertEqual(client.call("RL.PEEK", "work", f"100/{NEVER},fixed")[1], 19)
+        self.assertEqual(program.call("crowd 8 10"), "20")
+
+    def assert_fails_as_chosen(self, port):
+        for down, said in (("open", "passes"), ("closed", "limited k -")):
+            program = self.open_gate(port, down, "0")
+            begin = time.monotonic()
+            self.assertEqual(program.call("check k 1/h"), said)
+            program.call("slice 5 60000 k 1/h")
+            self.assertEqual(program.call("spend"), said)
+            self.assertLess(time.monotonic() - begin, 2 * BOUND_SECONDS)
+
+    def test_a_server_that_is_stopped(self):
+        server = self.start()
+        server.pause()
+        self.addCleanup(server.resume)
+        self.assert_fails_as_chosen(server.port)
+
+    def test_no_server_at_all(self):
+        with socket.socket() as unheard:
+            unheard.bind(("127.0.0.1", 0))  # and does not listen
+            self.assert_fails_as_chosen(unheard.getsockname()[1])
+
+    # Goal: the deadline holds while the wrapper connects. Method: a full queue of connections.
+    def test_a_server_that_accepts_no_connection(self):
+        with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+            with socket.create_connection(full.getsockname()):
+                self.assert_fails_as_chosen(full.getsockname()[1])
+
+    def test_a_server_that_stops_while_it_is_asked(self):
+        server = self.start()
+        program = self.open_gate(server.port, "closed", "0")
+        check = "check k 100/h,cost=0"
+        self.await_equal(lambda: program.call(check), "passes")
+        server.pause()
+        self.addCleanup(server.resume)
+        self.assertEqual(program.call(check), "limited k -")
+        server.resume()
+        self.await_equal(lambda: program.call(check), "passes")
+
+    def test_a_server_that_comes_back(self):
+        first = self.start()
+        port = first.port
+        program = self.open_gate(port, "closed")
+        self.assertEqual(program.call("check k 1/h"), "passes")
+        self.assertEqual(first.stop(), 0)
+        self.assertEqual(program.call("check k 1/h"), "limited k -")
+        self.launch("--port", str(port)).port  # waits until it listens
+        # The state was only in memory.
+        self.await_equal(lambda: program.call("check k 1/h"), "passes")
+
+
+def load_tests(loader, _tests, _pattern):
+    return unittest.TestSuite(
+        loader.loadTestsFromTestCase(type(name, (WrapperTests, ServerTest), {"wrapper": name}))
+        for name in chosen()
+    )
+
+
+def chosen():
+    """The names of the wrappers to test."""
+    names = tuple(sys.argv[1:]) or ("",)
+    return [name for name in limited_wrappers.WRAPPERS if name.startswith(names)]
+
+
+if __name__ == "__main__" and chosen():
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,93 @@
+"""The wrappers of examples/, each with a program, limited_program.*, that calls it.
+
+A program reads a call per line and prints what its caller sees; the numbers are milliseconds.
+
+    gate PORT open|closed DEADLINE   begins again, with a clock that stands still; 0: the default
+    clock MS                         moves the clock
+    check WORD ...                   asks once: "passes", "limited KEY MS" (-: never, or no answer),
+                                     or "mistake ERROR"
+    mail NAME LIMIT ...              calls a limited action whose key is mail:NAME: "to NAME"
+    slice SIZE MS WORD ...           makes a slice
+    spend                            spends one of its tokens
+    give_back                        gives the others back
+    flood N                          asks for N keys with the limit `none`: how many passed
+    crowd THREADS TIMES [WORD ...]   each thread checks, or spends, so often: how many passed
+
+Environment:
+    WEIR_LIMITED_PROGRAM    path of the program that is built from limited_program.cc
+    WEIR_NODE_MODULES       the folder of node's modules, if not that of Debian's packages
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from weir_e2e import client_environment
+
+FOLDER = Path(__file__).parent
+EXAMPLES = FOLDER.parents[1] / "examples"
+MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
+
+
+def _cpp(_directory):
+    return os.environ["WEIR_LIMITED_PROGRAM"]
+
+
+def _go(directory):
+    """Debian's Go, and its packages, found by their paths below GOPATH."""
+    code = Path(directory, "src")
+    (code / "program").mkdir(parents=True)
+    shutil.copy(FOLDER / "limited_program.go", code / "program")
+    shutil.copytree(EXAMPLES / "go", code / "limited")
+    settings = {
+        "GO111MODULE": "off",
+        "GOPATH": f"{directory}:/usr/share/gocode",
+        "GOCACHE": f"{directory}/cache",
+        "CGO_ENABLED": "0",
+    }
+    for words in ("vet limited program", f"build -o {directory}/program program"):
+        _run("/usr/bin/go", *words.split(), env={**os.environ, **settings})
+    if unformatted := _run("/usr/bin/gofmt", "-l", str(EXAMPLES / "go"), str(FOLDER)):
+        raise AssertionError(f"not as gofmt lays it out: {unformatted}")
+    return f"{directory}/program"
+
+
+def _javascript(directory):
+    """An ES module looks for modules beside itself."""
+    shutil.copy(EXAMPLES / "javascript" / "limited.mjs", directory)
+    shutil.copy(FOLDER / "limited_program.mjs", directory)
+    os.symlink(MODULES, Path(directory, "node_modules"))
+    return "node", f"{directory}/limited_program.mjs"
+
+
+def _python(_directory):
+    return "/usr/bin/python3", str(FOLDER / "limited_program.py")
+
+
+def _rust(directory):
+    options = f"--edition 2021 -D warnings -o {directory}/program"
+    _run("/usr/bin/rustc", *options.split(), str(FOLDER / "limited_program.rs"))
+    return f"{directory}/program"
+
+
+# By name: functions that prepare a program in a directory and return the words that start it.
+WRAPPERS = {"cpp": _cpp, "go": _go, "javascript": _javascript, "python": _python, "rust": _rust}
+
+
+def _run(*command, **settings):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **settings).stdout
+
+
+def start(command, directory):
+    """Starts a prepared program."""
+    return subprocess.Popen(
+        command,
+        cwd=directory,
+        # Debian's node looks in MODULES for the modules of Debian's packages; others must be told.
+        env={**client_environment(directory), "NODE_PATH": str(MODULES)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
