@@ -229,14 +229,16 @@ inline constexpr std::array kLimitCommands = {
     CommandSpec{
         .name = "RL.WAIT",
         .arity = AtLeast(5),
-        .flags = kWrite | kDenyOom | kApplication | kBlocking,
+        .flags = kWrite | kDenyOom | kAndKeys | kApplication | kBlocking,
         .keys = kOneKey,
         .group = "limit",
         .complexity = "O(limits)",
         .summary =
-            "Takes tokens as RL.ALLOW does, future ones if necessary, and answers when they are "
-            "there: first come, first served. Denies at once if that takes more than TIMEOUT ms.",
-        .syntax = "key limit [limit ...] [COST cost] TIMEOUT milliseconds [WITHLIMITS]",
+            "Takes tokens as RL.ALLOW does, future ones if necessary, and answers when all of them "
+            "are there: first come, first served at each bucket. Denies at once if that takes more "
+            "than TIMEOUT ms.",
+        .syntax = "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
+                  "TIMEOUT milliseconds [WITHLIMITS]",
         .examples = examples::kWait,
         .handler = Handlers::Wait},
 };

@@ -54,6 +54,8 @@ inline constexpr std::array kWait = {
     Example{"RL.WAIT mail 2/s TIMEOUT 1000", "1 1 0 500 0"},
     Example{"RL.ALLOW mail 2/s", "1 0 0 1000 0"},
     Example{"RL.WAIT mail 2/s TIMEOUT 100", "0 0 500 1000 0"},
+    Example{"RL.WAIT to:example.org 10/s AND mail 2/s TIMEOUT 100", "0 0 500 1000 1"},
+    Example{"EXISTS to:example.org", "0"},
 };
 inline constexpr std::array kPolicySet = {
     Example{"RL.POLICY SET free 2/s 1000/h", "OK"},

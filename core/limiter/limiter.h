@@ -134,10 +134,11 @@ class Limiter {
   Verdict Refund(const Request& request, Instant now);
 
   // Like Decide, but if the tokens will be there within `patience`, charges them now, so that
-  // waiting is first come, first served. A shadow limit admits if its tokens will be there when
-  // those of the other limits are: no client waits longer for a shadow limit. If the wait is too
-  // long, denies as Decide does. Requires: one key, limits that are token buckets or have no
-  // bucket, patience in [0, max_wait].
+  // waiting is first come, first served at each bucket, of one key or of several. The reservation
+  // is ready when the last tokens are; those that are there earlier stay charged until then. A
+  // shadow limit admits if its tokens will be there when those of the other limits are: no client
+  // waits longer for a shadow limit. If the wait is too long, denies as Decide does. Requires:
+  // limits that are token buckets or have no bucket, patience in [0, max_wait].
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
                                                   Instant now,
                                                   Introducer introducer = kNoIntroducer);
@@ -149,7 +150,8 @@ class Limiter {
   // The verdict of a reservation that was given back before it was ready: denied, with the wait
   // that is left.
   [[nodiscard]] Verdict Withdraw(const Reservation& reservation, Instant now);
-  // Gives back the tokens of buckets that are still as the reservation left them.
+  // Gives back the tokens of buckets that are still as the reservation left them, all at one
+  // instant.
   void GiveBack(const Reservation& reservation);
 
   // The work of this thread's calls so far: the slots that they visited to find a single key's
@@ -337,6 +339,8 @@ class Limiter {
                                    std::span<const FoundBucket> asked);
   template <std::size_t kChecks>
   void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
+  using ReservationLock = KeysLock<kChecksMax>;
+  [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
   [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
   void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);

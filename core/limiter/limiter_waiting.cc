@@ -17,13 +17,19 @@ Bucket* Limiter::FindBucket(const KeyHash& key, const Limit& limit, LimitId& id)
   return table_.partition(key.partition).Find({key.hash, id});
 }
 
+// Locks the partitions of all keys.
+Limiter::ReservationLock Limiter::Lock(const Reservation& reservation) {
+  return {table_, reservation.parts.size(),
+          [&](std::size_t i) { return reservation.parts[i].key.partition; }};
+}
+
 Verdict Limiter::VerdictNow(const Reservation& reservation, bool allowed, Instant now) {
-  PartitionLock lock(table_, reservation.key.partition);
-  now = std::max(now, table_.partition(reservation.key.partition).decision_time());
+  const ReservationLock lock = Lock(reservation);
+  lock.ForEach([&](const Partition& partition) { now = std::max(now, partition.decision_time()); });
   absl::InlinedVector<Bucket, 2> buckets;
   for (const Reservation::Part& part : reservation.parts) {
     LimitId id{};
-    const Bucket* found = FindBucket(reservation.key, part.limit, id);
+    const Bucket* found = FindBucket(part.key, part.limit, id);
     buckets.push_back(found ? Unmarked(*found) : Bucket{});
   }
   return weir::ReservationVerdict(reservation, buckets, allowed, now, max_wait_);
@@ -38,15 +44,15 @@ Verdict Limiter::Withdraw(const Reservation& reservation, Instant now) {
 }
 
 void Limiter::GiveBack(const Reservation& reservation) {
-  PartitionLock lock(table_, reservation.key.partition);
+  const ReservationLock lock = Lock(reservation);
   for (const Reservation::Part& part : reservation.parts) {
     LimitId id{};
-    Bucket* bucket = FindBucket(reservation.key, part.limit, id);
+    Bucket* bucket = FindBucket(part.key, part.limit, id);
     if (!bucket) continue;
     const Bucket present = Unmarked(*bucket);
     const Bucket given_back = part.GivenBack(present);
     WEIR_CHECK(!IsMarked(given_back));
-    if (given_back != present) Replace(reservation.key, id, part.limit, *bucket, given_back);
+    if (given_back != present) Replace(part.key, id, part.limit, *bucket, given_back);
   }
 }
 

@@ -104,7 +104,7 @@ Reservation Plan<kChecks>::Reserve(Instant now, Nanos patience) {
     const BucketStep& bucket = buckets_[i];
     if (bucket.first == i) {
       reservation.part_of_check.push_back(static_cast<std::uint8_t>(reservation.parts.size()));
-      reservation.parts.push_back({*request_[i].limit, bucket.present,
+      reservation.parts.push_back({request_[i].hash, *request_[i].limit, bucket.present,
                                    bucket.charges() ? bucket.step.bucket : bucket.present,
                                    bucket.cost, bucket.step.decision.allowed});
     } else {

@@ -18,19 +18,20 @@ namespace weir {
 // Owns all that it needs, so that it may outlive the words of the request.
 struct Reservation {
   struct Part {
+    KeyHash key;
     Limit limit;
     Bucket before;
     Bucket after;  // equal to `before` if nothing was charged
     std::uint64_t cost;
     bool allowed;  // the limit's own answer; false only for a shadow limit
 
-    // The bucket after this part was given back; unchanged if a later request has changed it.
+    // The bucket after this part was given back; unchanged if a later request has changed it. Each
+    // part is given back independently of the others.
     [[nodiscard]] Bucket GivenBack(const Bucket& present) const noexcept {
       return present == after ? before : present;
     }
   };
-  KeyHash key;                         // set if the keeper of the buckets finds them by hashes
-  absl::InlinedVector<Part, 2> parts;  // one per bucket
+  absl::InlinedVector<Part, 2> parts;  // one per bucket, at most kChecksMax, of one or more keys
   absl::InlinedVector<std::uint8_t, 4> part_of_check;  // indexes into `parts`
   Instant ready;                                       // when the last of its tokens is there
 };

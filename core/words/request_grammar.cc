@@ -39,7 +39,7 @@ absl::string_view WhatFollowsCost(RequestKind kind) {
     case RequestKind::kTake:
       return "then AND key limit ..., then UPTO, WITHLIMITS and AT once each";
     case RequestKind::kWait:
-      return "then TIMEOUT and WITHLIMITS once each";
+      return "then AND key limit ..., then TIMEOUT and WITHLIMITS once each";
     case RequestKind::kDecide:
       break;
   }
@@ -62,9 +62,6 @@ class RequestReader {
   absl::Status Read() {
     do {
       WEIR_RETURN_IF_ERROR(ReadGroup());
-      if (kind_ == RequestKind::kWait && PresentKeyword() == Keyword::kAnd) {
-        return absl::InvalidArgumentError("a waiting request has one key: AND is not allowed");
-      }
       ++group_;
     } while (TryKeyword(Keyword::kAnd));
     while (next_ < words_.size()) WEIR_RETURN_IF_ERROR(ReadOption());

@@ -35,8 +35,8 @@ namespace weir {
 enum class RequestKind {
   kDecide,  // RL.ALLOW, RL.PEEK, RL.REFUND
   kTake,
-  // One key, and neither window limits nor `keep=`: a window has no future tokens to reserve, and
-  // tokens that are kept for others must not be reserved.
+  // Neither window limits nor `keep=`: a window has no future tokens to reserve, and tokens that
+  // are kept for others must not be reserved.
   kWait
 };
 

@@ -2,17 +2,20 @@
 //
 // Between MULTI and EXEC, in scripts and wherever else a client cannot wait, RL.WAIT answers at
 // once, as RL.ALLOW does. If the client disconnects before its time, or CLIENT UNBLOCK ends its
-// wait, its tokens are given back, unless a later request has changed the bucket. Giving back is a
-// change that replicas must get, and only commands and timers can send it to them. So a second
+// wait, its tokens are given back, except for buckets that a later request has changed. Giving back
+// is a change that replicas must get, and only commands and timers can send it to them. So a second
 // timer gives the tokens back, at once.
 #include "module/handlers/wait.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -35,15 +38,29 @@ using Buckets = absl::InlinedVector<Bucket, 2>;  // one per part of a reservatio
 
 struct ModuleWaiter {
   ModuleWaiter(const ParsedRequest& parsed, Reservation reservation, redis::Context* context)
-      : request(parsed, std::move(reservation)),
-        db(redis::GetSelectedDb(context)),
-        key(parsed.checks.front().key) {}
+      : request(parsed, std::move(reservation)), db(redis::GetSelectedDb(context)) {
+    const auto& part_of_check = request.reservation().part_of_check;
+    for (std::size_t i = 0; i < part_of_check.size(); ++i) {
+      if (part_of_check[i] == key_of_part.size()) key_of_part.push_back(Add(parsed.checks[i].key));
+    }
+    WEIR_CHECK(key_of_part.size() == request.reservation().parts.size());
+  }
 
   const PendingRequest request;
   const int db;
-  const std::string key;
+  std::vector<std::string> keys;                    // distinct
+  absl::InlinedVector<std::size_t, 2> key_of_part;  // indexes into `keys`
   redis::BlockedClient* client = nullptr;
   redis::TimerId timer = 0;
+
+ private:
+  // Returns the place of the key in `keys`.
+  std::size_t Add(std::string_view key) {
+    const auto found = std::ranges::find(keys, key);
+    const auto place = static_cast<std::size_t>(found - keys.begin());
+    if (found == keys.end()) keys.emplace_back(key);
+    return place;
+  }
 };
 
 // By Redis's handle of the client.
@@ -58,34 +75,65 @@ std::optional<LimitId> IdOf(const Limit& limit) {
   return TheModule().registry.Find(limit, no_hint);
 }
 
-// A waiter's key, opened again by its name, with its present buckets.
-class WaitedKey {
+// A waiter's keys, opened again by their names, with their present buckets.
+class WaitedKeys {
  public:
-  WaitedKey(redis::Context* context, const ModuleWaiter& waiter, int mode)
-      : context_(context),
-        name_(redis::CreateString(context, waiter.key.data(), waiter.key.size())),
-        key_(std::in_place, TheModule(), context, name_, mode) {}
-  ~WaitedKey() {
-    key_.reset();
-    redis::FreeString(context_, name_);
+  WaitedKeys(redis::Context* context, const ModuleWaiter& waiter, int mode)
+      : context_(context), waiter_(waiter) {
+    for (const std::string& key : waiter.keys) {
+      names_.push_back(redis::CreateString(context, key.data(), key.size()));
+      keys_.emplace_back(TheModule(), context, names_.back(), mode);
+    }
   }
-  WaitedKey(const WaitedKey&) = delete;
-  WaitedKey& operator=(const WaitedKey&) = delete;
+  ~WaitedKeys() {
+    keys_.clear();
+    for (redis::String* const name : names_) redis::FreeString(context_, name);
+  }
+  WaitedKeys(const WaitedKeys&) = delete;
+  WaitedKeys& operator=(const WaitedKeys&) = delete;
 
-  // Returns the limit's bucket. It is Bucket{}, which is full, if there is none, if it is full by
-  // now, or if its policy no longer exists.
-  [[nodiscard]] Bucket Find(const Limit& limit) const {
-    const std::optional<LimitId> id = key_->is_of_another_type() ? std::nullopt : IdOf(limit);
-    const Bucket* const bucket = id ? key_->Find(*id) : nullptr;
-    const bool is_live = bucket && key_->TimeToFull({*id, *bucket}, WallTime()) > Nanos{0};
-    return is_live ? *bucket : Bucket{};
+  // Returns the bucket of each part. It is Bucket{}, which is full, if there is none, if it is full
+  // by now, or if its policy no longer exists.
+  [[nodiscard]] Buckets PartBuckets() const {
+    Buckets buckets;
+    for (std::size_t i = 0; i < parts().size(); ++i) {
+      const OpenKey& key = keys_[waiter_.key_of_part[i]];
+      const auto [id, bucket] = Find(key, parts()[i].limit);
+      const bool is_live = bucket && key.TimeToFull({*id, *bucket}, WallTime()) > Nanos{0};
+      buckets.push_back(is_live ? *bucket : Bucket{});
+    }
+    return buckets;
   }
-  [[nodiscard]] OpenKey& key() { return *key_; }
+
+  // Gives the parts back. Requires: opened to write.
+  void GiveBack() {
+    for (std::size_t i = 0; i < parts().size(); ++i) {
+      OpenKey& key = keys_[waiter_.key_of_part[i]];
+      const auto [id, bucket] = Find(key, parts()[i].limit);
+      if (!bucket) continue;
+      const Bucket given_back = parts()[i].GivenBack(*bucket);
+      if (given_back != *bucket) key.Keep(*id, given_back);
+    }
+    for (OpenKey& key : keys_) key.Commit(WallTime());
+  }
 
  private:
+  struct Found {
+    std::optional<LimitId> id;
+    const Bucket* bucket;  // null: none
+  };
+  static Found Find(const OpenKey& key, const Limit& limit) {
+    const std::optional<LimitId> id = key.is_of_another_type() ? std::nullopt : IdOf(limit);
+    return {id, id ? key.Find(*id) : nullptr};
+  }
+  [[nodiscard]] std::span<const Reservation::Part> parts() const {
+    return waiter_.request.reservation().parts;
+  }
+
   redis::Context* const context_;
-  redis::String* const name_;
-  std::optional<OpenKey> key_;
+  const ModuleWaiter& waiter_;
+  absl::InlinedVector<redis::String*, 2> names_;
+  absl::InlinedVector<OpenKey, 2> keys_;  // of waiter_.keys
 };
 
 void AnswerWaiter(Call& call, const ModuleWaiter& waiter, std::span<const Bucket> buckets,
@@ -107,11 +155,7 @@ int OnUnblocked(redis::Context* context, redis::String** words, int count) noexc
   const auto& waiter =
       *static_cast<const ModuleWaiter*>(redis::GetBlockedClientPrivateData(context));
   Call call(WaitRow(), context, {words, static_cast<std::size_t>(count)});
-  Buckets buckets;
-  const WaitedKey key(context, waiter, redis::kRead);
-  for (const Reservation::Part& part : waiter.request.reservation().parts) {
-    buckets.push_back(key.Find(part.limit));
-  }
+  const Buckets buckets = WaitedKeys(context, waiter, redis::kRead).PartBuckets();
   AnswerWaiter(call, waiter, buckets, true);
   return redis::kOk;
 }
@@ -128,16 +172,7 @@ void GiveBack(redis::Context* context, void* data) {
   // A primary that has become a replica only unblocks its waiters: the new primary has their
   // charges.
   if ((redis::GetContextFlags(context) & redis::kReplica) == 0) {
-    WaitedKey key(context, *waiter, redis::kWrite);
-    for (const Reservation::Part& part : waiter->request.reservation().parts) {
-      const std::optional<LimitId> id = IdOf(part.limit);
-      if (!id || key.key().is_of_another_type()) continue;
-      const Bucket* const bucket = key.key().Find(*id);
-      if (!bucket) continue;
-      const Bucket given_back = part.GivenBack(*bucket);
-      if (given_back != *bucket) key.key().Keep(*id, given_back);
-    }
-    key.key().Commit(WallTime());
+    WaitedKeys(context, *waiter, redis::kWrite).GiveBack();
   }
   redis::UnblockClient(waiter->client, waiter);
 }
@@ -166,10 +201,9 @@ int OnUnblockCommand(redis::Context* context, redis::String** words, int count) 
     call.reply.Error("ERR the wait was over already");
     return redis::kOk;
   }
-  Buckets buckets;
-  const WaitedKey key(context, *waiter, redis::kRead);
-  for (const Reservation::Part& part : waiter->request.reservation().parts) {
-    buckets.push_back(part.GivenBack(key.Find(part.limit)));
+  Buckets buckets = WaitedKeys(context, *waiter, redis::kRead).PartBuckets();
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    buckets[i] = waiter->request.reservation().parts[i].GivenBack(buckets[i]);
   }
   AnswerWaiter(call, *waiter, buckets, false);
   return redis::kOk;

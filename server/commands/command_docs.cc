@@ -127,10 +127,13 @@ would have passed as it is, whatever it keeps.
   lets nothing pass.
 - RL.REFUND replies 1, and the numbers after the refund. A window gets back at most what its current
   window holds. RL.REFUND and RL.RESET pass over `keep=`.
-- RL.WAIT has one key and token buckets; AND, windows and `keep=` are errors. A TIMEOUT above `--max-wait` is
-  an error, a TIMEOUT that is too short is a denial at once. The reply leaves when the tokens are
-  there, with the numbers of that instant; later commands of the connection wait for it. A client
-  that disconnects returns its tokens, unless a later request changed the bucket.
+- RL.WAIT is for token buckets; windows and `keep=` are errors. A TIMEOUT above `--max-wait` is an
+  error, a TIMEOUT that is too short is a denial at once. The reply leaves when the last of the
+  tokens are there, with the numbers of that instant; later commands of the connection wait for it.
+  The buckets of all keys are charged at once, so each is first come, first served. The tokens of a
+  faster key wait with their owner: no other client gets them, and meanwhile their bucket refills,
+  so that the owner uses them beside what has refilled. A client that disconnects returns its tokens
+  bucket by bucket, except for buckets that a later request changed.
 - AT needs a server that runs with `--allow-explicit-time`.
 - RL.STATS lists `(total)` first, then limits by name. A policy's limit is `@name#position` and its
   label. Each thread counts 4,096 names, and all others together as `(others)`.

@@ -115,7 +115,10 @@ TEST_F(RlTransactionTest, AWaitDoesNotWait) {
   Multi();
   Queue("RL.WAIT k 1/h TIMEOUT 60000");
   Queue("RL.WAIT k 1/h TIMEOUT 60000");
-  EXPECT_EQ(Exec(), "*2\r\n" + Five("1 0 0 3600000 0") + Five("0 0 3600000 3600000 0"));
+  Queue("RL.WAIT l 2/h AND k 1/h TIMEOUT 60000");
+  Queue("EXISTS l");
+  EXPECT_EQ(Exec(), "*4\r\n" + Five("1 0 0 3600000 0") + Five("0 0 3600000 3600000 0") +
+                        Five("0 0 3600000 3600000 1") + ":0\r\n");
 }
 
 }  // namespace

@@ -140,7 +140,8 @@ TEST_F(RlWaitLimitsTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
   client_.Run("RL.ALLOW k 10/s COST 10");
   const std::string state = client_.Run("RL.INSPECT k");
   const std::string unexpected =
-      ": after the limits of a key come COST once, then TIMEOUT and WITHLIMITS once each";
+      ": after the limits of a key come COST once, then AND key limit ..., then TIMEOUT and "
+      "WITHLIMITS once each";
   const std::string no_window = ": a window cannot be waited for, use a token bucket";
   const std::string no_keep =
       "keep= does not stand in RL.WAIT: tokens reserved ahead would be taken from those whom it "
@@ -155,7 +156,14 @@ TEST_F(RlWaitLimitsTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
       {"k 10/s TIMEOUT 1s",
        "invalid TIMEOUT '1s': value is not an integer or out of range (0 to 86400000)"},
       {"k 10/s TIMEOUT 60001", "invalid TIMEOUT '60001': above the server's max-wait, 60000 ms"},
-      {"k 10/s AND l 10/s TIMEOUT 10", "a waiting request has one key: AND is not allowed"},
+      {"k 10/s AND l 10/s", "TIMEOUT and the longest wait in ms must follow"},
+      {"k 10/s 20/s AND", "expected a key after AND"},
+      {"k 10/s AND l TIMEOUT 10", "expected a limit as in 10/s after the key 'l'"},
+      {"l 10/s AND k 5/m,fixed TIMEOUT 10", "limit '5/m,fixed'" + no_window},
+      {"l 10/s AND k @windows TIMEOUT 10", "limit '@windows'" + no_window},
+      {"l 10/s AND k @absent TIMEOUT 10", "unknown policy 'absent': RL.POLICY SET makes one"},
+      {"l 10/s AND k 10/s COST x TIMEOUT 10",
+       "invalid COST 'x': value is not an integer or out of range (0 to 9223372036854775807)"},
       {"k 10/s TIMEOUT 10 AND l 10/s", "unexpected 'AND'" + unexpected},
       {"k 10/s TIMEOUT 10 TIMEOUT 10", "unexpected 'TIMEOUT'" + unexpected},
       {"k 10/s WITHLIMITS TIMEOUT 10 withlimits", "unexpected 'withlimits'" + unexpected},
@@ -170,6 +178,7 @@ TEST_F(RlWaitLimitsTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
       {"k 10/s 20/s,keep=0,shadow TIMEOUT 10", no_keep},
       {"k @keeps TIMEOUT 10", no_keep},
       {"k @keeps,keep=0 TIMEOUT 10", no_keep},
+      {"l 10/s AND k 10/s,keep=1 TIMEOUT 10", no_keep},
       {"k @absent TIMEOUT 10", "unknown policy 'absent': RL.POLICY SET makes one"},
   };
   for (const auto& [line, error] : bad) {

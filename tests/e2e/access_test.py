@@ -31,6 +31,8 @@ RIGHTS = (
     ("RL.PEEK app 9/h",                  "key",     "yes",     "command", "yes"),
     ("RL.PEEK one: 9/h AND one 9/h",     "key",     "yes",     "command", "yes"),
     ("RL.WAIT app:1 9/h TIMEOUT 0",      "yes",     "command", "command", "yes"),
+    ("RL.WAIT app:1 9/h AND one 9/h TIMEOUT 0",
+                                         "key",     "command", "command", "yes"),
     ("RL.INSPECT one",                   "key",     "yes",     "command", "yes"),
     ("CL.THROTTLE one 1 1 1",            "key",     "command", "command", "yes"),
     ("RL.POLICY GET p",                  "yes",     "yes",     "command", "yes"),
@@ -114,6 +116,7 @@ class AccessTest(ServerTest):
             f"RL.TAKE app:k 5/{NEVER} AND app:k 9/{NEVER} AND app 9/{NEVER} UPTO 3",
             f"RL.REFUND app:k 5/{NEVER} AND other 5/{NEVER}",
             f"RL.WAIT other 5/{NEVER} TIMEOUT 100",
+            f"RL.WAIT app:k 5/{NEVER} AND other 5/{NEVER} TIMEOUT 100",
         ):
             with self.subTest(request):
                 self.assertEqual(app.call(*words(request)), NOPERM_KEY)

@@ -30,8 +30,12 @@ class ModuleClusterTest(ServerTest):
         limit = f"3/{NEVER}"
         reply = client.call("RL.ALLOW", "a", limit, "AND", "b", limit)
         self.assertRegex(reply, "^CROSSSLOT ")
+        reply = client.call("RL.WAIT", "a", limit, "AND", "b", limit, "TIMEOUT", 1)
+        self.assertRegex(reply, "^CROSSSLOT ")
         reply = client.call("RL.ALLOW", "ip:{t7}", limit, "AND", "user:{t7}", limit)
         self.assertEqual(reply[:2], [1, 2])
+        reply = client.call("RL.WAIT", "ip:{t7}", limit, "AND", "user:{t7}", limit, "TIMEOUT", 1)
+        self.assertEqual(reply[:2], [1, 1])
         for node in cluster.nodes:
             self.assertEqual(node.call("COMMAND", "GETKEYS", "RL.PEEK", "a", "1/s", "AND", "b",
                                        "1/s"), [b"a", b"b"])

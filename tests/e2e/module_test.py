@@ -213,7 +213,9 @@ class StateTest(ModuleTest):
         for words in (["RL.ALLOW", "text", limit], ["RL.PEEK", "text", limit],
                       ["RL.ALLOW", "k", limit, "AND", "text", limit], ["RL.RESET", "text"],
                       ["RL.INSPECT", "text"], ["CL.THROTTLE", "text", 1, 1, 1],
-                      ["RL.WAIT", "text", limit, "TIMEOUT", 1], ["RL.STATE", "text", -1, ""]):
+                      ["RL.WAIT", "text", limit, "TIMEOUT", 1],
+                      ["RL.WAIT", "k", limit, "AND", "text", limit, "TIMEOUT", 1],
+                      ["RL.STATE", "text", -1, ""]):
             self.assertEqual(client.call(*words), WRONG_TYPE, words)
         self.assertEqual(client.call("RL.PEEK", "k", limit)[:2], [1, 1])
         self.assertEqual(client.call("GET", "k"), WRONG_TYPE)
@@ -374,23 +376,29 @@ class WaitTest(ModuleTest):
         limit = "6/m,burst=1"
         client.call("RL.ALLOW", "k", limit)
         alone = other.call("PTTL", "k")
+        wait = encode("RL.WAIT", "k", limit, "AND", "l", "2/365d", "TIMEOUT", 30_000)
 
-        client.send(encode("RL.WAIT", "k", limit, "TIMEOUT", 30_000))
+        client.send(wait)
         self.await_equal(lambda: self.info(other)["blocked_clients"], 1)
         self.assertGreater(other.call("PTTL", "k"), alone)
+        self.assertEqual(other.call("EXISTS", "l"), 1)
         client.close()
         self.await_equal(lambda: self.info(other)["blocked_clients"], 0)
         self.await_equal(lambda: other.call("PTTL", "k") <= alone, True)
+        self.assertEqual(other.call("EXISTS", "l"), 0)
 
         client = self.connect(primary)
         identity = client.call("CLIENT", "ID")
-        client.send(encode("RL.WAIT", "k", limit, "TIMEOUT", 30_000))
+        client.send(wait)
         self.await_equal(lambda: self.info(other)["blocked_clients"], 1)
+        # A key with a value of another type has nothing to get back.
+        self.assertEqual(other.call("SET", "l", "x"), "OK")
         self.assertEqual(other.call("CLIENT", "UNBLOCK", identity), 1)
         reply = client.reply()
         self.assertEqual(reply[:2], [0, 0])
         self.assertLessEqual(reply[2], alone)
         self.await_equal(lambda: other.call("PTTL", "k") <= alone, True)
+        self.assertEqual(other.call("GET", "l"), b"x")
         self.assertEqual(other.call("WAIT", 1, int(DEADLINE * 1000)), 1)
         self.assertEqual(self.digest(replica), self.digest(other))
 

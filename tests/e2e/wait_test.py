@@ -5,7 +5,7 @@ import threading
 import time
 import unittest
 
-from weir_e2e import Client, ServerTest, encode, scaled
+from weir_e2e import NEVER, Client, ServerTest, encode, scaled
 
 EXIT_SECONDS_MAX = 5.0
 LATE_SECONDS_MAX = 5.0  # generous: machines are busy, and what is tested is the lower bound
@@ -16,11 +16,12 @@ class WaitTest(ServerTest):
     def blocked(self, client):
         return self.info(client)["blocked_clients"]
 
-    # A client that waits for the second token of SLOW.
+    # A client that waits for the second token of SLOW, and already has one of another key.
     def waiter(self, server, other, behind=b""):
         before = self.blocked(other)
         client = self.connect(server)
-        client.send(encode("RL.WAIT", "k", SLOW, "TIMEOUT", 60_000) + behind)
+        wait = encode("RL.WAIT", "k", SLOW, "AND", "l", f"2/{NEVER}", "TIMEOUT", 60_000)
+        client.send(wait + behind)
         self.await_equal(lambda: self.blocked(other), before + 1)
         return client
 
@@ -31,9 +32,13 @@ class WaitTest(ServerTest):
         self.assertEqual(len(waiting), 1, lines)
         return int(re.match(r"id=(\d+) ", waiting[0]).group(1))
 
-    # Whether only the first token is taken.
+    # Whether only the first token of SLOW is taken, and none of the other key. Both are given back,
+    # or neither.
     def given_back(self, client):
-        return client.call("RL.PEEK", "k", SLOW)[2] <= 50_000
+        of_slow = client.call("RL.PEEK", "k", SLOW)[2] <= 50_000
+        of_other_key = client.call("EXISTS", "l") == 0
+        self.assertEqual(of_slow, of_other_key)
+        return of_slow
 
     def test_a_wait_ends_when_the_token_is_there(self):
         client = self.connect(self.start())

@@ -160,9 +160,11 @@ class ModelHistory {
     Compare(turn, checks, upto, want);
   }
 
-  // The asked limits of the first key that can be waited for.
+  // The asked limits that can be waited for; in one of three turns all are of the first key.
   void Reserve(Turn turn) {
-    for (Ask& ask : turn.asks) ask.key = turn.asks.front().key;
+    for (Ask& ask : turn.asks) {
+      if (turn.move.part % 3 == 0) ask.key = turn.asks.front().key;
+    }
     std::erase_if(turn.asks, [this](const Ask& ask) { return !CanWaitFor(limits_[ask.limit]); });
     if (turn.asks.empty()) return;
     if (turn.asks.size() > 2 && turn.move.part % 4 != 0) turn.asks.resize(2);

@@ -63,16 +63,16 @@ class RandomUse {
   // Plays the turn; returns what the limiter and the policies answer.
   std::string Answer(const Turn& turn) {
     const Ask& first = turn.asks.front();
-    const std::string key = "user:" + std::to_string(first.key);
+    const std::string key(UserOf(first));
     switch (turn.what) {
       case Turn::What::kDecide:
-        return "decide " + Told(limiter_.Decide(RequestOf(turn, key), now_));
+        return "decide " + Told(limiter_.Decide(RequestOf(turn), now_));
       case Turn::What::kRefund:
-        return "refund " + Told(limiter_.Refund(RequestOf(turn, key), now_));
+        return "refund " + Told(limiter_.Refund(RequestOf(turn), now_));
       case Turn::What::kTake:
-        return Take(RequestOf(turn, key), 1 + first.move.part % 6);
+        return Take(RequestOf(turn), 1 + first.move.part % 6);
       case Turn::What::kReserve:
-        return Reserve(RequestOf(turn, key), turn.patience == Turn::Patience::kNone);
+        return Reserve(RequestOf(turn), turn.patience == Turn::Patience::kNone);
       case Turn::What::kReset:
       case Turn::What::kResetAll:
         return Reset(turn, key);
@@ -112,8 +112,16 @@ class RandomUse {
     for (const PolicyLimit& limit : own ? *own : policy->limits) limits_.push_back(limit.limit);
   }
 
-  // The first ask chooses between CL.THROTTLE, a policy, and words, one word for each ask.
-  Request RequestOf(const Turn& turn, std::string_view key) {
+  static std::string_view UserOf(const Ask& ask) {
+    static constexpr std::array<std::string_view, kUsers> kNames = {"user:0", "user:1", "user:2",
+                                                                    "user:3", "user:4", "user:5"};
+    return kNames[ask.key];
+  }
+
+  // The first ask chooses between CL.THROTTLE, a policy, and words, one word for each ask. A
+  // request that waits asks the key of each ask, any other that of the first.
+  Request RequestOf(const Turn& turn) {
+    const std::string_view key = UserOf(turn.asks.front());
     const Ask& first = turn.asks.front();
     // Only the first three words can be waited for.
     const bool waits = turn.what == Turn::What::kReserve;
@@ -130,7 +138,9 @@ class RandomUse {
     Request request;
     for (const Limit& limit : limits_) {
       const std::int64_t cost = (first.move.part + std::ssize(request)) % 4;
-      request.push_back({.key = key, .limit = &limit, .cost = cost, .hash = limiter_.Hash(key)});
+      const std::string_view asked = waits ? UserOf(turn.asks[request.size()]) : key;
+      request.push_back(
+          {.key = asked, .limit = &limit, .cost = cost, .hash = limiter_.Hash(asked)});
       if (!waits) request.back().keep = first.keep.part % 3;
     }
     return request;
@@ -159,7 +169,7 @@ class RandomUse {
   }
 
   std::string Reset(const Turn& turn, std::string_view key) {
-    static_cast<void>(RequestOf(turn, key));
+    static_cast<void>(RequestOf(turn));
     const bool all = turn.what == Turn::What::kResetAll;
     const std::span<const Limit> limits(limits_);
     return "reset " + std::to_string(limiter_.Reset(key, limits.first(all ? 0 : 1), now_));

@@ -126,6 +126,31 @@ TEST_F(LimiterConcurrencyTest, OverlappingStacksAreTransactions) {
   }
 }
 
+// Two keys that are always asked together owe the same, whichever clients leave, because a client
+// that leaves gives the tokens of all its keys back at one instant.
+TEST_F(LimiterConcurrencyTest, WaitersForTwoKeysLeaveBothAtOnce) {
+  const Limit limit = LimitOf("1M/s,burst=1");
+  std::atomic<std::int64_t> served = 0;
+  InThreads(8, [&](std::size_t i) {
+    const Check a{"a", &limit, 1, nullptr, limiter_->Hash("a")};
+    const Check b{"b", &limit, 1, nullptr, limiter_->Hash("b")};
+    const Request request = i % 2 == 0 ? Request{a, b} : Request{b, a};
+    for (std::int64_t ask = 0; ask < Scaled(20'000) / 8; ++ask) {
+      const Admission admission =
+          limiter_->Reserve(request, std::chrono::seconds{60}, clock_.Now()).value();
+      ASSERT_TRUE(admission.verdict.allowed);
+      if (admission.reservation && ask % 4 != 0) {
+        limiter_->GiveBack(*admission.reservation);
+      } else {
+        ++served;
+      }
+    }
+  });
+  const Nanos owed = limiter_->ResetAfter("a", clock_.Now());
+  EXPECT_EQ(owed, limiter_->ResetAfter("b", clock_.Now()));
+  EXPECT_GE(owed, microseconds{served});
+}
+
 // Every decider has its own key and time, and compares the answers with its own log. The limits are
 // shared and change all the time, so ids are given out and reclaimed while the deciders use them.
 TEST_F(LimiterConcurrencyTest, SweepingAndReclaimingIdsChangeNoReply) {

@@ -166,6 +166,18 @@ TEST_F(LimiterSavingTest, ErasesReservationsThatAreGivenBack) {
   EXPECT_TRUE(Only().went_back);
 }
 
+TEST_F(LimiterSavingTest, ErasesReservationsOnSeveralKeys) {
+  Decide({{"a", "1/s"}, {"b", "1/s"}});
+  const auto admission =
+      limiter_->Reserve(Of({{"a", "1/s"}, {"b", "1/s"}}), std::chrono::seconds{5}, now_);
+  ASSERT_TRUE(admission.ok() && admission->reservation);
+  static_cast<void>(Changes());
+  limiter_->GiveBack(*admission->reservation);
+  const LimiterChanges changes = Changes();
+  ASSERT_EQ(changes.buckets.size(), 2U);
+  for (const BucketChange& change : changes.buckets) EXPECT_TRUE(change.went_back);
+}
+
 TEST_F(LimiterSavingTest, ErasesSlidingWindowsThatAreFull) {
   Decide({{"a", "10/s,sliding"}});
   EXPECT_FALSE(Only().erased);

@@ -1,10 +1,16 @@
 // Goal: a reservation is an admission at a later instant: the earliest at which the request passes.
 // Every law counts it at that instant, and giving it back leaves no trace if no later request
-// changed the bucket. Method: random histories of requests that wait and requests that do not,
-// compared with the log of admissions (oracle.h) and with the answers of Peek.
+// changed the bucket; of several keys, each bucket is a queue of its own. Method: random histories
+// of requests that wait and requests that do not, compared with the log of admissions (oracle.h),
+// with the answers of Peek, and with sums of costs.
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -129,19 +135,87 @@ TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
 TEST_F(LimiterWaitTest, GivenBackInTheOppositeOrderNothingIsLeft) {
   CheckLaw(300, [this] {
     limiter_->Clear();
-    const std::vector<Asked> both = {{"k", "3/s"}, {"k", "10/s,burst=5"}};
-    Decide({{"k", "3/s", 3}, {"k", "10/s,burst=5", 5}});
-    const Verdict before = Look(both);
+    const std::vector<Asked> all = {{"k", "3/s"}, {"k", "10/s,burst=5"}, {"l", "3/s"}};
+    Decide({{"k", "3/s", 3}, {"k", "10/s,burst=5", 5}, {"l", "3/s", 3}});
+    const Verdict before = Look(all);
     std::vector<Reservation> reservations;
     for (int i = *Between(1, 20); i > 0; --i) {
-      std::vector<Asked> asked = both;
-      if (*Between(0, 2) == 0) asked.erase(asked.begin() + *Between(0, 1));
+      std::vector<Asked> asked = all;
+      if (*Between(0, 2) == 0) asked.erase(asked.begin() + *Between(0, 2));
       Admission admission = Reserve(asked, seconds{60});
       RC_ASSERT(admission.reservation.has_value());
       reservations.push_back(*std::move(admission.reservation));
     }
     for (std::size_t i = reservations.size(); i-- > 0;) limiter_->GiveBack(reservations[i]);
-    RC_ASSERT(Look(both) == before);
+    RC_ASSERT(Look(all) == before);
+  });
+}
+
+// The bucket of one limit on one key: its tokens, each worth a whole number of nanoseconds, and the
+// costs that clients were charged beyond them, in the order of their arrival.
+struct Queue {
+  std::string_view key;
+  std::string_view limit;
+  Nanos token;
+  std::int64_t burst;
+  struct Charge {
+    int client;
+    std::int64_t cost;
+  };
+  std::vector<Charge> charges = {};
+
+  // How long the last of the charges has to wait. Requires: the clock stands still.
+  [[nodiscard]] Nanos Wait() const {
+    Nanos wait{0};
+    for (const Charge& charge : charges) wait += charge.cost * token;
+    return wait;
+  }
+  // A client that leaves takes its charge along only as the last one.
+  void Leave(int client) {
+    if (!charges.empty() && charges.back().client == client) charges.pop_back();
+  }
+};
+
+// Clients come and leave while the clock stands still. A client that comes waits behind all charges
+// of each of its buckets, and is ready when the longest of these waits is over. In the end a bucket
+// owes the costs of the clients that are served, and of those that left with others behind them.
+TEST_F(LimiterWaitTest, EachBucketOfSeveralKeysIsAQueue) {
+  CheckLaw(500, [this] {
+    limiter_->Clear();
+    std::vector<Queue> queues;
+    for (const std::string_view key : {"a", "b", "c"}) {
+      queues.push_back({key, "10/s", milliseconds{100}, 10});
+      queues.push_back({key, "4/s,burst=3", milliseconds{250}, 3});
+      Decide({{key, "10/s", 10}, {key, "4/s,burst=3", 3}});
+    }
+    std::map<int, Reservation> waiting;
+    for (int client = *Between(1, 40); client > 0; --client) {
+      if (!waiting.empty() && *Between(0, 2) == 0) {
+        const auto leaver =
+            std::next(waiting.begin(), *Between<std::ptrdiff_t>(0, std::ssize(waiting) - 1));
+        limiter_->GiveBack(leaver->second);
+        for (Queue& queue : queues) queue.Leave(leaver->first);
+        waiting.erase(leaver);
+      } else {
+        std::vector<Asked> asked;
+        Nanos latest{0};
+        for (Queue& queue : queues) {
+          if (*Between(0, 2) != 0) continue;
+          queue.charges.push_back({client, *Between<std::int64_t>(1, 3)});
+          asked.push_back({queue.key, queue.limit, queue.charges.back().cost});
+          latest = std::max(latest, queue.Wait());
+        }
+        if (asked.empty()) continue;
+        Admission admission = Reserve(asked, seconds{60});
+        RC_ASSERT(admission.reservation.has_value());
+        RC_ASSERT(admission.reservation->ready == now_ + latest);
+        waiting.emplace(client, *std::move(admission.reservation));
+      }
+      for (const Queue& queue : queues) {
+        const Verdict look = Look({{queue.key, queue.limit}});
+        RC_ASSERT(look.reset_after == queue.Wait() + queue.burst * queue.token);
+      }
+    }
   });
 }
 

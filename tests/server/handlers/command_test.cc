@@ -141,6 +141,7 @@ TEST(CommandGetKeysTest, FindsTheKeysOfEveryGroup) {
   EXPECT_THAT(keys("RL.PEEK a 1/s COST 2 AND b 1/s 2/s and c 1/s WITHLIMITS"),
               ElementsAre("a", "b", "c"));
   EXPECT_THAT(keys("RL.ALLOW AND 1/s AND AND 1/s AND COST 1/s"), ElementsAre("AND", "AND", "COST"));
+  EXPECT_THAT(keys("RL.WAIT a 1/s AND b 1/s TIMEOUT 1"), ElementsAre("a", "b"));
   EXPECT_THAT(keys("RL.RESET k 1/s AND 2/s"), ElementsAre("k"));
   EXPECT_THAT(keys("RL.ALLOW \"\" 1/s AND \"a b\" 1/s"), ElementsAre("", "a b"));
 }

@@ -92,7 +92,7 @@ TEST_F(ReadAheadTest, ACommandWithQuotesIsTheLast) {
 
 // The commands behind it wait as well, and would be read again each time.
 TEST_F(ReadAheadTest, ACommandThatMayWaitIsTheLast) {
-  ASSERT_EQ(Fill("PING\nRL.WAIT a 1/s TIMEOUT 1\nPING\n"), ParseResult::kCommand);
+  ASSERT_EQ(Fill("PING\nRL.WAIT a 1/s AND b 1/s TIMEOUT 1\nPING\n"), ParseResult::kCommand);
   static_cast<void>(Pop());
   EXPECT_EQ(Pop().spec, FindCommand("RL.WAIT"));
   EXPECT_TRUE(ahead_.empty());
