@@ -135,7 +135,7 @@ TEST_F(LimiterConcurrencyTest, WaitersForTwoKeysLeaveBothAtOnce) {
     const Check a{"a", &limit, 1, nullptr, limiter_->Hash("a")};
     const Check b{"b", &limit, 1, nullptr, limiter_->Hash("b")};
     const Request request = i % 2 == 0 ? Request{a, b} : Request{b, a};
-    for (std::int64_t ask = 0; ask < Scaled(20'000) / 8; ++ask) {
+    for (std::int64_t ask = 0; ask < Scaled(400'000) / 8; ++ask) {
       const Admission admission =
           limiter_->Reserve(request, std::chrono::seconds{60}, clock_.Now()).value();
       ASSERT_TRUE(admission.verdict.allowed);
