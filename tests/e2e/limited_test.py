@@ -230,6 +230,15 @@ class WrapperTests:
         self.assertEqual(program.call("mail bob 2/h 9/d"), "to bob")
         self.assertIn("unknown unit 'x'", program.call("check k 2/x"))
 
+    def test_the_denied_key_of_several(self):
+        program = self.open_gate(self.start().port)
+        check = "check user:1 5/h 9/h AND team:7 3/h AND ip:1 9/h"
+        self.assertEqual([program.call(check) for _ in range(3)], ["passes"] * 3)
+        self.assertRegex(program.call(check), r"^limited team:7 \d+$")
+        program.call("slice 5 60000 user:1 5/h AND ip:1 9/h")
+        self.assertEqual([program.call("spend") for _ in range(2)], ["passes"] * 2)
+        self.assertRegex(program.call("spend"), r"^limited user:1 \d+$")
+
     # Goal: the cache keeps 10,000 denials and no more. Method: the server counts the requests.
     def test_the_denials_that_are_kept_are_bounded(self):
         server = self.start()
