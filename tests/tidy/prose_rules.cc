@@ -12,13 +12,13 @@ namespace {
 struct BannedPhrase {
   std::string_view words;  // in lower case
   std::string_view instead;
-  bool in_literals = true;  // else it may be a name there
+  bool in_literals = true;  // else it may be a name there, or part of a reply that is specified
 };
 
 constexpr std::array kBannedPhrases = {
     BannedPhrase{"anew", "again"},
     BannedPhrase{"for ever", "forever"},
-    BannedPhrase{"whom", "a noun: the client that, the keys that"},
+    BannedPhrase{"whom", "a noun: the client that, the keys that", false},
     BannedPhrase{"whoever", "a client that, a caller that"},
     BannedPhrase{"by itself", "automatically, by default, alone"},
     BannedPhrase{"by themselves", "automatically, alone"},

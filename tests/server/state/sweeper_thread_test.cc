@@ -11,6 +11,7 @@
 #include "tests/server/loopback.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
+#include "tests/support/policy_limits.h"
 
 namespace weir {
 namespace {
@@ -43,8 +44,8 @@ TEST(SweeperThreadTest, FreesTheOverridesOfDeletedPolicies) {
   Sweeper sweeper(limiter);
   Policies policies;
   const SweeperThread thread(sweeper, policies, clock);
-  ASSERT_TRUE(policies.Set("p", {{LimitOf("1/h"), {}, ""}}).ok());
-  ASSERT_TRUE(policies.Override("p", "k", {{LimitOf("2/h"), {}, ""}}).ok());
+  ASSERT_TRUE(policies.Set("p", LimitsOf({"1/h"})).ok());
+  ASSERT_TRUE(policies.Override("p", "k", LimitsOf({"2/h"})).ok());
   const std::shared_ptr<Overrides> overrides = policies.Find("p")->overrides;
   ASSERT_TRUE(policies.Delete("p").ok());
   EXPECT_TRUE(Eventually([&] { return overrides->empty(); }));
