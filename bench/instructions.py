@@ -27,6 +27,7 @@ ROWS = {
     "a reply written": ("stages_bench", "BM_Reply", 10_000, 1),
     "PING, all of it": ("session_bench", "BM_Ping", 500, COMMANDS),
     "RL.ALLOW, 1 limit": ("session_bench", "BM_AllowOneLimit", 500, COMMANDS),
+    "RL.CHARGE, 1 limit": ("session_bench", "BM_ChargeOneLimit", 500, COMMANDS),
     "RL.ALLOW, with keep=": ("session_bench", "BM_AllowKeeping", 500, COMMANDS),
     "RL.ALLOW, 3 limits": ("session_bench", "BM_AllowThreeLimits", 500, COMMANDS),
     "RL.ALLOW, 3 keys": ("session_bench", "BM_AllowThreeKeys", 500, COMMANDS),

@@ -68,6 +68,10 @@ void BM_AllowOneLimit(benchmark::State& state) {
   Run(state, [](std::size_t i) { return Request({"RL.ALLOW", KeyOf(i), "1M/s"}); });
 }
 
+void BM_ChargeOneLimit(benchmark::State& state) {
+  Run(state, [](std::size_t i) { return Request({"RL.CHARGE", KeyOf(i), "1M/s"}); });
+}
+
 void BM_AllowKeeping(benchmark::State& state) {
   Run(state, [](std::size_t i) { return Request({"RL.ALLOW", KeyOf(i), "1M/s,keep=100"}); });
 }
@@ -96,6 +100,7 @@ void BM_DenyOneLimit(benchmark::State& state) {
 
 BENCHMARK(BM_Ping)->Apply(Iterations);
 BENCHMARK(BM_AllowOneLimit)->Apply(Iterations);
+BENCHMARK(BM_ChargeOneLimit)->Apply(Iterations);
 BENCHMARK(BM_AllowKeeping)->Apply(Iterations);
 BENCHMARK(BM_AllowThreeLimits)->Apply(Iterations);
 BENCHMARK(BM_AllowThreeKeys)->Apply(Iterations);

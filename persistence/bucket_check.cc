@@ -1,5 +1,6 @@
 #include "persistence/bucket_check.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/base/check.h"
@@ -13,20 +14,22 @@ namespace {
 
 bool CanBeTat(const Limit& limit, bool has_one_shape, Bucket bucket) noexcept {
   const Nanos capacity = has_one_shape ? limit.capacity() : kCapacityMax;
+  const Nanos debt_max = std::max(capacity, kMaxWaitMax);
   const std::uint32_t denominator = has_one_shape ? limit.emission().denominator : kDenominatorMax;
   const Instant tat{Nanos{TatOf(bucket, kDenominatorMax).whole}};
-  return tat <= kInstantMax + capacity + kMaxWaitMax && bucket.extra < denominator;
+  return tat <= kInstantMax + capacity + debt_max && bucket.extra < denominator;
 }
 
-bool CanBeFixed(const LimitShape& shape, std::int64_t count, FixedWindow window) noexcept {
+bool CanBeFixed(const LimitShape& shape, std::uint32_t used_max, FixedWindow window) noexcept {
   const bool is_aligned = window.end.time_since_epoch() % shape.period == Nanos{0};
-  return window.end <= kInstantMax + shape.period && window.used <= count &&
+  return window.end <= kInstantMax + shape.period && window.used <= used_max &&
          (is_aligned || !shape.aligned);
 }
 
-bool CanBeSliding(const LimitShape& shape, std::int64_t count, SlidingWindow window) noexcept {
+bool CanBeSliding(const LimitShape& shape, std::uint32_t used_max, SlidingWindow window) noexcept {
   const std::int64_t number_max = kInstantMax.time_since_epoch() / shape.period;
-  return window.number <= number_max && window.used <= count && window.before <= count;
+  used_max = std::min(used_max, kBucketMark - 1);
+  return window.number <= number_max && window.used <= used_max && window.before <= used_max;
 }
 
 }  // namespace
@@ -35,14 +38,13 @@ bool CanHaveLeft(const Limit& limit, const Bucket& bucket) noexcept {
   WEIR_CHECK(limit.has_bucket());
   const LimitShape& shape = limit.shape();
   const bool has_one_shape = limit.owner() == LimitOwner{};
-  const std::int64_t count = has_one_shape ? shape.count : kWindowCountMax;
   switch (shape.algorithm) {
     case Algorithm::kTokenBucket:
       return CanBeTat(limit, has_one_shape, bucket);
     case Algorithm::kFixedWindow:
-      return CanBeFixed(shape, count, FixedWindowOf(bucket));
+      return CanBeFixed(shape, limit.window_used_max(), FixedWindowOf(bucket));
     case Algorithm::kSlidingWindow:
-      return CanBeSliding(shape, count, SlidingWindowOf(bucket));
+      return CanBeSliding(shape, limit.window_used_max(), SlidingWindowOf(bucket));
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;

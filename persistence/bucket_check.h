@@ -3,11 +3,12 @@
 // A bucket that fails the check is damaged in a way that no checksum shows, or was written by
 // another program. Buckets that the rules (core/rules/) leave pass, since they have
 //
-//     token bucket     TAT <= kInstantMax + capacity + kMaxWaitMax, its fraction < denominator
+//     token bucket     TAT <= kInstantMax + capacity + max(capacity, kMaxWaitMax)
+//                      its fraction < denominator
 //     fixed window     end <= kInstantMax + period; aligned: a multiple of the period
-//                      used <= count
+//                      used <= 2 * count
 //     sliding window   number <= kInstantMax / period
-//                      used <= count, before <= count
+//                      used <= 2 * count, before <= 2 * count; both < 2^31
 //
 // A bucket of a policy or of CL.THROTTLE stays when the numbers of its limit change. So its
 // capacity, denominator and count are taken to be the greatest that a limit can have. (A sliding

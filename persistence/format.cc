@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/status.h"
@@ -286,6 +288,24 @@ std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view
   std::optional<PolicyLimits> limits = ReadPolicyLimits(value);
   if (!reader.Complete() || !IsPolicyId(policy) || !limits) return std::nullopt;
   return SavedOverride{policy, whose, *std::move(limits)};
+}
+
+std::string LimitErrorIn(std::string_view key, std::string_view value) {
+  Reader reader(value);
+  if (key.starts_with(kLimitPrefix)) {
+    reader.TakeBytes(sizeof(PolicyId) + sizeof(LimitOwner::position));
+  } else if (key.starts_with(kPolicyPrefix)) {
+    const auto flags = reader.Take<std::uint8_t>();
+    reader.TakeBytes(reader.Take<std::uint8_t>());
+    std::vector<Nanos> capacities;
+    if ((flags & kHasCapacities) != 0 && !TakeCapacities(reader, capacities)) return {};
+  }
+  const std::string_view words = reader.TakeRest();
+  for (const absl::string_view word : absl::StrSplit(AbslView(words), ' ')) {
+    const absl::Status read = ParseLimitWord(StdView(word)).status();
+    if (!read.ok()) return std::string(StdView(read.message()));
+  }
+  return {};
 }
 
 std::string MetaKey(std::string_view name) { return std::string(1, kMetaPrefix).append(name); }

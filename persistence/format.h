@@ -103,6 +103,10 @@ struct SavedOverride {
 [[nodiscard]] std::optional<SavedOverride> ReadOverride(std::string_view key,
                                                         std::string_view value);
 
+// The error of the first limit that cannot be read in the record of a limit, a policy or an
+// override; empty if all of them can.
+[[nodiscard]] std::string LimitErrorIn(std::string_view key, std::string_view value);
+
 // --- Meta records ---
 
 [[nodiscard]] std::string MetaKey(std::string_view name);

@@ -20,9 +20,10 @@
 namespace weir {
 namespace {
 
-// The latest time in a bucket: that of an empty one after the longest wait at the last instant.
-constexpr Instant kTimeMax = kInstantMax + kMaxWaitMax + kCapacityMax;
-static_assert(kTimeMax.time_since_epoch() > kInstantMax.time_since_epoch() + kPeriodMax);
+// The latest time in a bucket: that of one which owes as much again as it holds at the last
+// instant.
+constexpr Instant kTimeMax = kInstantMax + 2 * kCapacityMax;
+static_assert(kTimeMax > kInstantMax + kPeriodMax);
 
 constexpr std::size_t kErasedAtOnce = 1 << 16;
 
@@ -124,7 +125,7 @@ class Storage::Loading {
     // The buckets of a damaged policy stay.
     if (const std::optional<std::uint32_t> id = ReadNumber(key.substr(1)))
       policy_ids_.insert(PolicyId{*id});
-    if (!policy || !policies_.Restore(*policy)) return CountBad();
+    if (!policy || !policies_.Restore(*policy)) return CountBadLimits(key, value);
     if (policy->id >= PolicyId{next_policy_}) {
       next_policy_ = NumberOf(Next(policy->id));
       Contradict(kMetaNextPolicy);
@@ -134,14 +135,14 @@ class Storage::Loading {
   void AddOverride(std::string_view key, std::string_view value) {
     std::optional<SavedOverride> saved = ReadOverride(key, value);
     if (!saved || !policies_.RestoreOverride(saved->policy, saved->key, std::move(saved->limits))) {
-      CountBad();
+      CountBadLimits(key, value);
     }
   }
 
   void AddLimit(std::string_view key, std::string_view value) {
     const std::optional<LimitId> id = ReadLimitKey(key);
     const std::optional<Limit> limit = ReadLimitValue(value);
-    if (!id || !limit) return CountBad();
+    if (!id || !limit) return CountBadLimits(key, value);
     const PolicyId owner = limit->owner().policy;
     const bool has_owner = owner != kNoPolicy && limit->owner() != kThrottleOwner;
     // The policy was deleted, and the server ended before it had erased the rest.
@@ -208,6 +209,13 @@ class Storage::Loading {
     if (!stays_full) gone_.emplace_back(key);
   }
   void CountBad() { report_.bad.fetch_add(1, std::memory_order_relaxed); }
+  // Counts a record with limits, and keeps the error of the one that cannot be read.
+  void CountBadLimits(std::string_view key, std::string_view value) {
+    CountBad();
+    if (report_.limit_errors.size() == kLimitErrorsMax) return;
+    std::string error = LimitErrorIn(key, value);
+    if (!error.empty()) report_.limit_errors.push_back(std::move(error));
+  }
   // Counts a record that contradicts a meta record. The load goes on only if damage is accepted.
   void Contradict(std::string_view meta_name) {
     CountBad();

@@ -30,11 +30,16 @@
 
 namespace weir {
 
-// The progress of a load. Any thread may read it.
+// The number of a load's limit errors that are kept.
+inline constexpr std::size_t kLimitErrorsMax = 10;
+
+// The progress of a load. Any thread may read the counts; the errors only after the load.
 struct LoadReport {
   std::atomic<std::uint64_t> loaded{0};   // buckets
   std::atomic<std::uint64_t> dropped{0};  // buckets that are full, or whose limit or policy is gone
   std::atomic<std::uint64_t> bad{0};      // records that no server has written
+  // Why the first of those are bad that hold a limit: each names it.
+  std::vector<std::string> limit_errors;
 };
 
 struct LoadOptions {

@@ -28,9 +28,8 @@ using Instant = UnixTime::time_point;
 inline constexpr Nanos kMaxWaitMax = std::chrono::hours{24};
 
 // Every Instant handed to a rule is in [Instant{}, kInstantMax]; 2^62 ns is in the year 2116. The
-// greatest sum of the rules is an instant, a wait and twice the greatest capacity of 2^61 ns (a
-// full cost on top of an empty, reserved bucket): the first two stay below 2^62, so the sum stays
-// below 2^63.
+// greatest sum of the rules is an instant and three times the greatest capacity of 2^60 ns (a full
+// cost on top of a bucket that owes as much again as it holds), so it stays below 2^63.
 inline constexpr Instant kInstantMax{Nanos{(std::int64_t{1} << 62) - 1} - kMaxWaitMax};
 
 // Whole milliseconds, rounded up, so that a wait of the result lasts at least `span`. Requires:

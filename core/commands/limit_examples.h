@@ -27,13 +27,20 @@ inline constexpr std::array kAllow = {
     Example{"RL.ALLOW user:42 10/x",
             "ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)"},
 };
+inline constexpr std::array kCharge = {
+    Example{"RL.ALLOW llm 10/m COST 8", "1 2 0 48000 0"},
+    Example{"RL.CHARGE llm 10/m COST 5", "0 0 24000 78000 0"},
+    Example{"RL.ALLOW llm 10/m", "0 0 24000 78000 0"},
+    Example{"RL.INSPECT llm", "[[\"10/m\" 0 78000 13]]"},
+    Example{"RL.CHARGE llm 10/m COST 100", "0 0 66000 120000 0"},
+};
 inline constexpr std::array kPeek = {
     Example{"RL.PEEK user:42 10/s COST 10", "1 0 0 1000 0"},
     Example{"EXISTS user:42", "0"},
 };
 inline constexpr std::array kInspect = {
     Example{"RL.ALLOW user:42 10/s 1000/h", "1 9 0 3600 0"},
-    Example{"RL.INSPECT user:42", "[\"10/s\" 9 100]\n[\"1000/h\" 999 3600]"},
+    Example{"RL.INSPECT user:42", "[\"10/s\" 9 100 1]\n[\"1000/h\" 999 3600 1]"},
 };
 inline constexpr std::array kReset = {
     Example{"RL.ALLOW user:42 10/s 1000/h", "1 9 0 3600 0"},
@@ -81,7 +88,7 @@ inline constexpr std::array kPolicyUnoverride = {
 inline constexpr std::array kStats = {
     Example{"RL.ALLOW user:42 1/s", "1 0 0 1000 0"},
     Example{"RL.ALLOW user:42 1/s", "0 0 1000 1000 0"},
-    Example{"RL.STATS", "[\"(total)\" 1 1 0 1]\n[\"1/s\" 1 1 0 1]"},
+    Example{"RL.STATS", "[\"(total)\" 1 1 0 1 0]\n[\"1/s\" 1 1 0 1 0]"},
 };
 inline constexpr std::array kThrottle = {
     Example{"CL.THROTTLE user:42 4 1 60", "0 5 4 -1 60"},

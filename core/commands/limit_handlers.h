@@ -50,6 +50,7 @@ concept DecidesRequests = requires(Limiter limiter, const Request& request, Inst
   { limiter.Decide(request, now) } -> std::convertible_to<absl::StatusOr<Verdict>>;
   { limiter.Peek(request, now) } -> std::convertible_to<absl::StatusOr<Verdict>>;
   { limiter.Take(request, 1, now) } -> std::convertible_to<absl::StatusOr<Grant>>;
+  { limiter.Charge(request, now) } -> std::convertible_to<absl::StatusOr<Charged>>;
   { limiter.Refund(request, now) } -> std::convertible_to<absl::StatusOr<Verdict>>;
   { limiter.Reserve(request, Nanos{}, now) } -> std::convertible_to<absl::StatusOr<Admission>>;
   { limiter.Reset(key, limits, now) } -> std::convertible_to<absl::StatusOr<std::size_t>>;
@@ -114,6 +115,7 @@ template <typename Host>
 class LimitHandlers {
  public:
   static void Allow(Call& call);
+  static void Charge(Call& call);
   static void Help(Call& call);
   static void Inspect(Call& call);
   static void Peek(Call& call);
@@ -202,6 +204,19 @@ void LimitHandlers<Host>::Peek(Call& call) {
       host.limiter().Peek(request->checks, TimeOf(host, *request));
   if (!verdict.ok()) return host.Fail(verdict.status());
   Answer(host, *request, verdict->allowed ? 1 : 0, *verdict);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::Charge(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host);
+  if (!request.ok()) return host.Fail(request.status());
+  const absl::StatusOr<Charged> charged =
+      host.limiter().Charge(request->checks, TimeOf(host, *request));
+  if (!charged.ok()) return host.Fail(charged.status());
+  host.thread().request_counters.CountCharge(*request, *charged);
+  host.MarkDirty();
+  Answer(host, *request, charged->verdict.allowed ? 1 : 0, charged->verdict);
 }
 
 template <typename Host>

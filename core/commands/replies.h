@@ -81,15 +81,16 @@ void WriteThrottle(Reply& reply, const ThrottleRequest& request, const Verdict& 
                    can_retry ? seconds(verdict.retry_after) : -1, seconds(verdict.reset_after)}});
 }
 
-// RL.INSPECT: [name, remaining, reset_after_ms] for each bucket.
+// RL.INSPECT: [name, remaining, reset_after_ms, used] for each bucket.
 template <typename Reply>
 void WriteLiveBuckets(Reply& reply, std::span<const LiveBucket> buckets, const Policies& policies) {
   reply.Array(buckets.size());
   for (const LiveBucket& bucket : buckets) {
-    reply.Array(3);
+    reply.Array(4);
     reply.Bulk(BucketName(policies, bucket.limit));
     reply.Integer(bucket.remaining);
     reply.Integer(CeilMillis(bucket.reset_after));
+    reply.Integer(bucket.used);
   }
 }
 

@@ -16,6 +16,15 @@ void RequestCounters::Count(const ParsedRequest& request, const Verdict& verdict
   denied_keys.Add(decider.key, decider.hash.hash);
 }
 
+void RequestCounters::CountCharge(const ParsedRequest& request, const Charged& charged) {
+  Count(request, charged.verdict);
+  for (std::size_t i = 0; i < request.limits.size(); ++i) {
+    CachedLimit& limit = *request.limits[i];
+    if ((charged.beyond >> i & 1) != 0)
+      limits.Of(limit.counted_as, limit.counts).charged_beyond.Add();
+  }
+}
+
 void RequestCounters::CountThrottle(const Check& check, const Verdict& verdict) {
   CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict.decisions.front(),
                 verdict.allowed);

@@ -23,6 +23,8 @@ class RequestCounters {
 
   // Counts the verdict of a request that takes tokens.
   void Count(const ParsedRequest& request, const Verdict& verdict);
+  // Counts a charge: as allowed or denied, whichever a request that asks would have been.
+  void CountCharge(const ParsedRequest& request, const Charged& charged);
   // Counts the verdict of a CL.THROTTLE request.
   void CountThrottle(const Check& check, const Verdict& verdict);
   // Counts one request, but none of its limits.

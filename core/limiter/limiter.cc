@@ -339,6 +339,20 @@ absl::StatusOr<Grant> Limiter::Take(const Request& request, std::int64_t upto, I
   return grant;
 }
 
+absl::StatusOr<Charged> Limiter::Charge(const Request& request, Instant now,
+                                        Introducer introducer) {
+  Charged charged;
+  absl::Status status = WithRoomForLimits([&] {
+    LockedRequest<kManyChecks> locked(*this, request, now);
+    charged = locked.plan.Charge(locked.now);
+    absl::Status committed = Commit(locked, introducer);
+    if (committed.ok()) AdvanceDecisionTime(locked.lock, locked.now);
+    return committed;
+  });
+  if (!status.ok()) return status;
+  return charged;
+}
+
 Verdict Limiter::Refund(const Request& request, Instant now) {
   LockedRequest<kManyChecks> locked(*this, request, now);
   Verdict verdict = locked.plan.Refund(locked.now);

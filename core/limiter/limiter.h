@@ -129,6 +129,12 @@ class Limiter {
   [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now,
                                            Introducer introducer = kNoIntroducer);
 
+  // Charges every limit, shadow limits included, its cost, whether the tokens are there or not: a
+  // bucket may be left in debt (ChargeLimit in rule.h). The verdict's `allowed` is what Decide
+  // would have said. Fails as Decide does.
+  [[nodiscard]] absl::StatusOr<Charged> Charge(const Request& request, Instant now,
+                                               Introducer introducer = kNoIntroducer);
+
   // Gives every limit, shadow limits included, its cost back, but never more than full. Creates
   // nothing. The verdict is an admission with the numbers after the refund.
   Verdict Refund(const Request& request, Instant now);

@@ -18,19 +18,21 @@ struct LiveBucket {
   Limit limit;
   std::int64_t remaining;  // tokens; -1 for CL.THROTTLE's, whose limit comes with each request
   Nanos reset_after;       // > 0
+  std::int64_t used;       // tokens charged, debts included; -1 like `remaining`
 };
 
 // The state of a bucket; nothing if it is full. `limit`: with its present numbers.
 [[nodiscard]] inline std::optional<LiveBucket> InspectBucket(const Limit& limit,
                                                              const Bucket& bucket, Instant now,
                                                              Nanos max_wait) {
-  LiveBucket live{limit, -1, Nanos{0}};
+  LiveBucket live{limit, -1, Nanos{0}, -1};
   if (limit.owner() == kThrottleOwner) {  // Its numbers come with each request.
     live.reset_after = TimeToFull(limit, bucket, now);
   } else {
     const Decision look = DecideLimit(limit, bucket, now, 0, max_wait).decision;
     live.remaining = look.remaining;
     live.reset_after = look.reset_after;
+    live.used = UsedTokens(limit, bucket, now, max_wait);
   }
   return live.reset_after > Nanos{0} ? std::optional(live) : std::nullopt;
 }

@@ -47,6 +47,52 @@ std::int64_t Plan<kChecks>::DecideUpTo(std::int64_t upto, Instant now) {
   return granted;
 }
 
+// Charges the bucket of a first check. Returns true if the tokens were not there. Requires: the
+// bucket is decided.
+template <std::size_t kChecks>
+bool Plan<kChecks>::ChargeBucket(std::size_t i, Instant now) {
+  BucketStep& bucket = buckets_[i];
+  if (!bucket.has_bucket) return false;
+  Decision& decision = bucket.step.decision;
+  const bool beyond = bucket.cost > static_cast<std::uint64_t>(decision.remaining);
+  const bool is_charged = decision.allowed;
+  decision.allowed = true;  // so that the change is kept, whatever the limit says
+  if (is_charged) return false;
+  bucket.step.bucket = ChargeLimit(*request_[i].limit, bucket.present, now, bucket.cost, max_wait_);
+  return beyond;
+}
+
+template <std::size_t kChecks>
+Charged Plan<kChecks>::Charge(Instant now) {
+  Charged charged;
+  Verdict& verdict = charged.verdict;
+  Decide(now);
+  Join(now, verdict);
+  const std::size_t decider = verdict.limit_index;
+  verdict.retry_after = verdict.reset_after = Nanos{0};
+  allowed_ = true;
+  any_new_ = false;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const BucketStep& bucket = buckets_[i];
+    Decision& decision = verdict.decisions[i];
+    if (!IsFirst(i)) {
+      decision = Decision(verdict.decisions[FirstOf(i)]);
+      continue;
+    }
+    if (ChargeBucket(i, now)) charged.beyond |= std::uint64_t{1} << i;
+    any_new_ = any_new_ || IsNew(i);
+    // A look that must leave one token beside those that are kept.
+    const bool within = decision.allowed;
+    decision = DecideLimit(*request_[i].limit, bucket.step.bucket, now, 0, max_wait_, Nanos{0},
+                           bucket.keep + 1)
+                   .decision;
+    decision.allowed = within;
+  }
+  JoinNumbers(verdict);
+  verdict.limit_index = decider;
+  return charged;
+}
+
 template <std::size_t kChecks>
 Verdict Plan<kChecks>::Refund(Instant now) {
   for (std::size_t i = 0; i < size(); ++i) {

@@ -3,7 +3,7 @@
 //
 //     Plan<kManyChecks> plan(request, max_wait);
 //     for (i ...) if (plan.AsksBucket(i)) plan.bucket(i).SetStored(bucket);   // where there is one
-//     plan.Decide(now);                                       // or DecideUpTo, Refund, Reserve
+//     plan.Decide(now);                               // or DecideUpTo, Charge, Refund, Reserve
 //     for (i ...) if (const std::optional<Bucket> bucket = plan.Change(i)) ...      // store it
 //     plan.Join(now, verdict);
 //
@@ -139,6 +139,8 @@ class Plan {
   // Decides the request as many times as it passes at once, at most `upto`; returns that number. A
   // request that does not pass is decided once, to learn when it would. Requires: upto >= 1.
   std::int64_t DecideUpTo(std::int64_t upto, Instant now);
+  // Charges every bucket its cost, whether the tokens are there or not.
+  [[nodiscard]] Charged Charge(Instant now);
   // Gives every bucket its cost back. The verdict is an admission with the numbers after the
   // refund.
   [[nodiscard]] Verdict Refund(Instant now);
@@ -160,9 +162,7 @@ class Plan {
         verdict.decisions.push_back(Decision(verdict.decisions[FirstOf(i)]));
       }
     }
-    JoinDecisions(
-        size(), shadows_ + shared_ == size(),
-        [this](std::size_t i) { return shadows_ > 0 && buckets_[FirstOf(i)].shadow; }, verdict);
+    JoinNumbers(verdict);
   }
 
   // Returns the new value of the check's bucket, or nothing if it is unchanged. An admission
@@ -188,6 +188,12 @@ class Plan {
   }
 
  private:
+  // Sets the numbers of a verdict from its decisions.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void JoinNumbers(Verdict& verdict) const {
+    JoinDecisions(
+        size(), shadows_ + shared_ == size(),
+        [this](std::size_t i) { return shadows_ > 0 && buckets_[FirstOf(i)].shadow; }, verdict);
+  }
   // What the limit of a first check says to the costs of its bucket.
   [[nodiscard]] ABSL_ATTRIBUTE_ALWAYS_INLINE Step Ask(std::size_t i, Instant now,
                                                       Nanos patience) const {
@@ -209,6 +215,7 @@ class Plan {
   }
   [[nodiscard]] bool IsFirst(std::size_t i) const noexcept { return FirstOf(i) == i; }
   void AddCheck(std::size_t i, std::size_t first) noexcept;
+  [[nodiscard]] bool ChargeBucket(std::size_t i, Instant now);
   [[nodiscard]] std::int64_t TimesAffordable(Instant now, std::int64_t most) const;
   Nanos SettleShadows(Instant now);
 

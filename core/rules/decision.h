@@ -43,6 +43,15 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+// The answer to a charge of tokens that are taken whether they are there or not.
+struct Charged {
+  // allowed and limit_index: what a decision would have said. The other numbers are those after the
+  // charge, with retry_after until each limit has a token.
+  Verdict verdict;
+  std::uint64_t beyond =
+      0;  // one bit per check, as in Verdict::repeated: the tokens were not there
+};
+
 // The answer to a request for as many tokens as are available.
 struct Grant {
   std::int64_t granted = 0;

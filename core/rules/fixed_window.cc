@@ -21,10 +21,11 @@ Instant EndOfNew(const LimitShape& shape, Instant now) noexcept {
 }
 
 // The window in force at `now`: the stored window (clamped if it ends too late) or a new one.
-FixedWindow WindowAt(const LimitShape& shape, FixedWindow stored, Instant now) noexcept {
+FixedWindow WindowAt(const Limit& limit, FixedWindow stored, Instant now) noexcept {
+  const LimitShape& shape = limit.shape();
   if (IsFull(stored, now)) return {EndOfNew(shape, now), 0};
   if (stored.end <= now + 2 * shape.period) return stored;
-  return {EndOfNew(shape, now), std::min(stored.used, static_cast<std::uint32_t>(shape.count))};
+  return {EndOfNew(shape, now), std::min(stored.used, limit.window_used_max())};
 }
 
 void CheckArguments(const Limit& limit, Instant now) noexcept {
@@ -55,7 +56,7 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now, std::uint
   CheckArguments(limit, now);
   const LimitShape& shape = limit.shape();
   const FixedWindow stored = FixedWindowOf(bucket);
-  FixedWindow window = WindowAt(shape, stored, now);
+  FixedWindow window = WindowAt(limit, stored, now);
   WEIR_CHECK(window.end > now);
   const bool cut = window != stored && window.used > 0;
   Step step{{}, cut && cost > 0 ? BucketOf(window) : bucket};
@@ -85,11 +86,26 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now, std::uint
 Bucket RefundFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                          std::uint64_t cost) noexcept {
   CheckArguments(limit, now);
-  FixedWindow window = WindowAt(limit.shape(), FixedWindowOf(bucket), now);
+  FixedWindow window = WindowAt(limit, FixedWindowOf(bucket), now);
   WEIR_DCHECK(window.end > now);
   if (cost == 0 || window.used == 0) return bucket;
   window.used -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, window.used));
   return window.used == 0 ? Bucket{} : BucketOf(window);
+}
+
+Bucket ChargeFixedWindow(const Limit& limit, Bucket bucket, Instant now,
+                         std::uint64_t cost) noexcept {
+  CheckArguments(limit, now);
+  FixedWindow window = WindowAt(limit, FixedWindowOf(bucket), now);
+  if (cost == 0) return bucket;
+  const std::int64_t room = std::max<std::int64_t>(0, 2 * limit.shape().count - window.used);
+  window.used += static_cast<std::uint32_t>(std::min(cost, static_cast<std::uint64_t>(room)));
+  return BucketOf(window);
+}
+
+std::int64_t UsedInFixedWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  CheckArguments(limit, now);
+  return WindowAt(limit, FixedWindowOf(bucket), now).used;
 }
 
 }  // namespace weir

@@ -25,10 +25,11 @@
 //
 // The clamp: a later end can only be foreign, damaged or from before a longer step back. Such an
 // end is cut to that of a window that opens now (aligned: of the present window), and `used` is cut
-// to the count, so that the bucket delays callers by one period at most and never locks them out.
+// to twice the greatest count, so that the bucket delays callers by one period at most and never
+// locks them out.
 //
-// `used` may exceed the count only after the limit's count was lowered: then nothing remains until
-// the end of the window.
+// `used` exceeds the count after a charge of tokens that were not there, up to twice the count, and
+// after the limit's count was lowered: then nothing remains until the end of the window.
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): no division, except for one when an
 // aligned window opens. Nothing overflows: now < 2^62 and period <= 2^58, so every end that is
@@ -65,10 +66,19 @@ namespace weir {
 [[nodiscard]] Bucket RefundFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost) noexcept;
 
+// Charges `cost` tokens, whether they are there or not, up to a `used` of twice the count; what is
+// beyond is not charged. Requires: as above.
+[[nodiscard]] Bucket ChargeFixedWindow(const Limit& limit, Bucket bucket, Instant now,
+                                       std::uint64_t cost) noexcept;
+
+// The tokens used in the window that is in force.
+[[nodiscard]] std::int64_t UsedInFixedWindow(const Limit& limit, Bucket bucket,
+                                             Instant now) noexcept;
+
 // A bucket's bytes as fields.
 struct FixedWindow {
   Instant end;             // the first instant after the window; any 63-bit value
-  std::uint32_t used = 0;  // tokens; above the count only in foreign bytes or if it was lowered
+  std::uint32_t used = 0;  // tokens; at most twice the greatest count, except in foreign bytes
 
   friend bool operator==(const FixedWindow&, const FixedWindow&) = default;
 };

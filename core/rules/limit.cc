@@ -54,7 +54,7 @@ absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
   const Wide n = static_cast<Wide>(denominator);
   if (full > static_cast<Wide>(kCapacityMax.count()) * n) {
     return absl::InvalidArgumentError(
-        "limit is too long: burst times period per token must be at most 2^61 ns (73 years)");
+        "limit is too long: burst times period per token must be at most 2^60 ns (36 years)");
   }
   Emission emission;
   emission.period = period;
@@ -90,6 +90,12 @@ LimitIdentity Limit::identity() const noexcept {
       .algorithm = shape_.algorithm, .aligned = shape_.aligned, .shadow = shape_.shadow};
   if (shape_.algorithm != Algorithm::kTokenBucket) kept.period = shape_.period;
   return {kept, owner_};
+}
+
+std::uint32_t Limit::window_used_max() const noexcept {
+  if (shape_.period == Nanos{0} || shape_.algorithm == Algorithm::kTokenBucket) return 0;
+  const std::int64_t count_max = owner_ == LimitOwner{} ? shape_.count : kWindowCountMax;
+  return static_cast<std::uint32_t>(2 * count_max);
 }
 
 std::int64_t Limit::capacity_tokens() const noexcept {

@@ -6,7 +6,7 @@
 //     emission interval  E = period / count = p / n ns, in lowest terms
 //                        n < 2^32, else "limit is too fine"
 //     capacity           burst * E, the time that a full bucket is worth
-//                        <= 2^61 ns, else "limit is too long"
+//                        <= 2^60 ns, else "limit is too long"
 // Immutable and cheap to copy (about 90 bytes). Source: ITU-T I.371, generic cell rate algorithm.
 #pragma once
 
@@ -33,11 +33,12 @@ inline constexpr Nanos kPeriodMax{std::int64_t{1} << 58};  // 9 years
 inline constexpr Nanos kSlidingPeriodMin = std::chrono::milliseconds{1};
 inline constexpr std::int64_t kCountMax = INT64_MAX;
 inline constexpr std::int64_t kWindowCountMax = INT32_MAX;
-inline constexpr Nanos kCapacityMax{std::int64_t{1} << 61};  // 73 years
+inline constexpr Nanos kCapacityMax{std::int64_t{1} << 60};  // 36 years
 inline constexpr std::uint32_t kDenominatorMax = UINT32_MAX;
 static_assert(kPeriodMax <= kCapacityMax, "a bucket holds one token of the longest period");
 // The greatest sum of the rules (kInstantMax).
-static_assert(kInstantMax.time_since_epoch() + kMaxWaitMax <= Nanos::max() - 2 * kCapacityMax);
+static_assert(kMaxWaitMax <= kCapacityMax);
+static_assert(kInstantMax.time_since_epoch() <= Nanos::max() - 3 * kCapacityMax);
 
 // The numbers of a limit.
 struct LimitShape {
@@ -131,6 +132,9 @@ class Limit {
   [[nodiscard]] bool has_bucket() const noexcept {
     return shape_.algorithm < Algorithm::kUnlimited;
   }
+  // The most tokens in a window's bucket: twice the count, since a charge may leave a debt of the
+  // count. An owner's count may have been greater than it is now. 0 for other limits.
+  [[nodiscard]] std::uint32_t window_used_max() const noexcept;
   // The most tokens that one request can take: the burst, or a window's count.
   [[nodiscard]] std::int64_t capacity_tokens() const noexcept;
 

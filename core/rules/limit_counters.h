@@ -32,16 +32,18 @@ inline constexpr std::string_view kThrottleName = "cl.throttle";
 // The counts of one limit. A limit that would admit a request counts nothing if another limit
 // denies it.
 struct LimitCounters {
-  Counter allowed;        // admitted, and the request passed
-  Counter denied;         // denied the request
-  Counter shadow_denied;  // would have denied it
-  Counter near_limit;     // those of `allowed` that left at least 80 % of the limit in use
+  Counter allowed;         // admitted, and the request passed
+  Counter denied;          // denied the request
+  Counter shadow_denied;   // would have denied it
+  Counter near_limit;      // those of `allowed` that left at least 80 % of the limit in use
+  Counter charged_beyond;  // charges of tokens that were not there
 
-  using Totals = std::array<std::uint64_t, 4>;
-  static constexpr std::array<const char*, 4> kNames = {"allowed", "denied", "shadow_denied",
-                                                        "near_limit"};
+  using Totals = std::array<std::uint64_t, 5>;
+  static constexpr std::array<const char*, 5> kNames = {"allowed", "denied", "shadow_denied",
+                                                        "near_limit", "charged_beyond"};
   [[nodiscard]] Totals totals() const noexcept {
-    return {allowed.value(), denied.value(), shadow_denied.value(), near_limit.value()};
+    return {allowed.value(), denied.value(), shadow_denied.value(), near_limit.value(),
+            charged_beyond.value()};
   }
 };
 

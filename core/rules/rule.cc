@@ -14,14 +14,13 @@
 namespace weir {
 namespace {
 
-static_assert(kDebtMax <= kCapacityMax + kMaxWaitMax, "DecideTokenBucket believes no more");
-
 // The time past the limit's capacity up to which a stored time is believed. The one bucket that
 // CL.THROTTLE keeps for a key may owe what a longer limit took, so its times are cut only beyond
-// kDebtMax from now.
-Nanos BelievedWait(const Limit& limit, Nanos max_wait) noexcept {
-  if (limit.owner() != kThrottleOwner) return max_wait + limit.outgrown();
-  return std::max(kDebtMax - Nanos{limit.emission().capacity.whole}, Nanos{0});
+// the greatest capacity of any limit.
+Nanos BelievedDebt(const Limit& limit, Nanos max_wait) noexcept {
+  const Nanos capacity = limit.capacity();
+  if (limit.owner() == kThrottleOwner) return kCapacityMax - capacity;
+  return limit.outgrown() + std::max(capacity + limit.outgrown(), max_wait);
 }
 
 // The answer of a limit without a bucket: "unlimited" always has tokens, "none" never has any.
@@ -42,11 +41,11 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideByRule(const Limit& limit, Bucket
               !limit.has_bucket());
   switch (limit.shape().algorithm) {
     case Algorithm::kTokenBucket: {
-      const Nanos believed = BelievedWait(limit, max_wait);
+      const Nanos debt_max = BelievedDebt(limit, max_wait);
       if (patience == Nanos{0} && keep == 0) {
-        return DecideTokenBucket(limit, bucket, now, cost, believed);
+        return DecideTokenBucket(limit, bucket, now, cost, debt_max);
       }
-      return DecideTokenBucket(limit, bucket, now, cost, believed, patience, keep);
+      return DecideTokenBucket(limit, bucket, now, cost, debt_max, patience, keep);
     }
     case Algorithm::kFixedWindow:
       return DecideFixedWindow(limit, bucket, now, cost, keep);
@@ -75,7 +74,7 @@ Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t
                    Nanos max_wait) noexcept {
   switch (limit.shape().algorithm) {
     case Algorithm::kTokenBucket:
-      return RefundTokenBucket(limit, bucket, now, cost, BelievedWait(limit, max_wait));
+      return RefundTokenBucket(limit, bucket, now, cost, BelievedDebt(limit, max_wait));
     case Algorithm::kFixedWindow:
       return RefundFixedWindow(limit, bucket, now, cost);
     case Algorithm::kSlidingWindow:
@@ -85,6 +84,37 @@ Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t
       break;
   }
   return bucket;
+}
+
+Bucket ChargeLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                   Nanos max_wait) noexcept {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return ChargeTokenBucket(limit, bucket, now, cost, BelievedDebt(limit, max_wait), max_wait);
+    case Algorithm::kFixedWindow:
+      return ChargeFixedWindow(limit, bucket, now, cost);
+    case Algorithm::kSlidingWindow:
+      return ChargeSlidingWindow(limit, bucket, now, cost);
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
+  }
+  return bucket;
+}
+
+std::int64_t UsedTokens(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) noexcept {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return UsedInTokenBucket(limit, bucket, now, BelievedDebt(limit, max_wait));
+    case Algorithm::kFixedWindow:
+      return UsedInFixedWindow(limit, bucket, now);
+    case Algorithm::kSlidingWindow:
+      return UsedInSlidingWindow(limit, bucket, now);
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
+  }
+  return 0;
 }
 
 bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {

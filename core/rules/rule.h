@@ -16,10 +16,12 @@
 namespace weir {
 
 // Decides `cost` tokens and returns the bucket after the decision. Bucket{} stands for an absent
-// bucket, and for the bucket of a limit that has none. A bucket of CL.THROTTLE is believed up to
-// kDebtMax from now, whatever max_wait is: a debt lasts, as in redis-cell, although the next
-// request may bring smaller numbers. A bucket of a policy is believed up to the greatest capacity
-// that its limit has had (Limit::outgrown).
+// bucket, and for the bucket of a limit that has none.
+//
+// A token bucket is believed up to now + C + max(C, max_wait), where C is the greatest capacity
+// that its limit has had (Limit::outgrown): no debt that a charge leaves is cut. A bucket of
+// CL.THROTTLE is believed up to kCapacityMax from now: a debt lasts, as in redis-cell, although the
+// next request may bring smaller numbers.
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait) noexcept;
 
@@ -31,6 +33,17 @@ namespace weir {
 // Returns the bucket after `cost` tokens were given back: never more than full.
 [[nodiscard]] Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                  Nanos max_wait) noexcept;
+
+// Returns the bucket after `cost` tokens were charged, whether they are there or not. A token
+// bucket is left at most max(capacity, max_wait) beyond empty, a window at most its count beyond
+// used up; what is beyond is not charged.
+[[nodiscard]] Bucket ChargeLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                                 Nanos max_wait) noexcept;
+
+// The tokens that the bucket is charged with, rounded up; above the most that it holds if it is in
+// debt.
+[[nodiscard]] std::int64_t UsedTokens(const Limit& limit, Bucket bucket, Instant now,
+                                      Nanos max_wait) noexcept;
 
 // True when the bucket is as good as absent. Depends on the limit's identity alone (limit.h).
 [[nodiscard]] bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept;

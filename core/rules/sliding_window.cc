@@ -17,7 +17,8 @@ struct View {
   bool cut = false;
 };
 
-View ViewAt(const LimitShape& shape, Bucket bucket, Instant now) noexcept {
+View ViewAt(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  const LimitShape& shape = limit.shape();
   WEIR_DCHECK(shape.algorithm == Algorithm::kSlidingWindow);
   WEIR_DCHECK(now >= Instant{});
   WEIR_DCHECK(now <= kInstantMax);
@@ -31,8 +32,10 @@ View ViewAt(const LimitShape& shape, Bucket bucket, Instant now) noexcept {
   if (ahead == 0) return {stored, until_end};
   if (ahead == -1) return {{number, 0, stored.used}, until_end};
   if (ahead < -1) return {{number, 0, 0}, until_end};
-  const auto count = static_cast<std::uint32_t>(shape.count);
-  return {{number, std::min(stored.used, count), std::min(stored.before, count)}, until_end, true};
+  const std::uint32_t used_max = std::min(limit.window_used_max(), kBucketMark - 1);
+  return {{number, std::min(stored.used, used_max), std::min(stored.before, used_max)},
+          until_end,
+          true};
 }
 
 bool IsFull(SlidingWindow window) noexcept { return window.used == 0 && window.before == 0; }
@@ -47,7 +50,7 @@ std::int64_t Share(std::uint64_t tokens, Nanos span, std::uint64_t divisor) noex
   return static_cast<std::int64_t>(Wide{tokens} * nanos / divisor);
 }
 
-// The whole tokens that would pass; below 0 where a lowered count leaves a debt.
+// The whole tokens that would pass; below 0 in debt.
 std::int64_t RoomIn(const LimitShape& shape, const View& view) noexcept {
   const Nanos elapsed = std::max(Nanos{0}, shape.period - view.until_end);
   const auto period = static_cast<std::uint64_t>(shape.period.count());
@@ -86,13 +89,13 @@ Bucket BucketOf(SlidingWindow window) noexcept {
 }
 
 bool IsSlidingWindowFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
-  return IsFull(ViewAt(limit.shape(), bucket, now).window);
+  return IsFull(ViewAt(limit, bucket, now).window);
 }
 
 Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                          std::uint64_t keep) noexcept {
   const LimitShape& shape = limit.shape();
-  View view = ViewAt(shape, bucket, now);
+  View view = ViewAt(limit, bucket, now);
   Step step{{}, view.cut && cost > 0 ? BucketOf(view.window) : bucket};
 
   const auto count = static_cast<std::uint64_t>(shape.count);
@@ -120,10 +123,26 @@ Step DecideSlidingWindow(const Limit& limit, Bucket bucket, Instant now, std::ui
 
 Bucket RefundSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                            std::uint64_t cost) noexcept {
-  SlidingWindow window = ViewAt(limit.shape(), bucket, now).window;
+  SlidingWindow window = ViewAt(limit, bucket, now).window;
   if (cost == 0 || window.used == 0) return bucket;
   window.used -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, window.used));
   return IsFull(window) ? Bucket{} : BucketOf(window);
+}
+
+Bucket ChargeSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
+                           std::uint64_t cost) noexcept {
+  if (cost == 0) return bucket;
+  const View view = ViewAt(limit, bucket, now);
+  SlidingWindow window = view.window;
+  const std::int64_t room = std::min(RoomIn(limit.shape(), view) + limit.shape().count,
+                                     std::int64_t{kBucketMark - 1} - window.used);
+  window.used += static_cast<std::uint32_t>(
+      std::min(cost, static_cast<std::uint64_t>(std::max<std::int64_t>(0, room))));
+  return BucketOf(window);
+}
+
+std::int64_t UsedInSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  return limit.shape().count - RoomIn(limit.shape(), ViewAt(limit, bucket, now));
 }
 
 }  // namespace weir

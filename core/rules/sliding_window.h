@@ -42,10 +42,11 @@
 // current one, at its start. So a step back of up to one period creates no tokens. The clamp: a
 // later number can only be foreign, damaged, from before a longer step back, or so old that it
 // wrapped around (2^31 windows: 24 days of the shortest). Such a number is cut to the present
-// window, and both counts to the limit's count, so that the bucket delays callers by two periods at
-// most and never locks them out.
+// window, and both counts to twice the limit's greatest count, so that the bucket delays callers by
+// two periods at most and never locks them out.
 //
-// The bucket's counts may exceed the limit's count only after that was lowered: they fade as usual.
+// The bucket's counts exceed the limit's count after a charge of tokens that were not there, up to
+// an estimate of twice the count, and after the count was lowered: they fade as usual.
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): two divisions, a third in a denial;
 // 64-bit where the numbers fit. Nothing overflows: counts are below 2^32 and periods at most 2^58,
@@ -82,6 +83,15 @@ namespace weir {
 // one. Requires: as above.
 [[nodiscard]] Bucket RefundSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                                          std::uint64_t cost) noexcept;
+
+// Charges `cost` tokens, whether they are there or not, up to an estimate of twice the count and a
+// `used` of 2^31-1; what is beyond is not charged. Requires: as above.
+[[nodiscard]] Bucket ChargeSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
+                                         std::uint64_t cost) noexcept;
+
+// The estimate, rounded up to whole tokens.
+[[nodiscard]] std::int64_t UsedInSlidingWindow(const Limit& limit, Bucket bucket,
+                                               Instant now) noexcept;
 
 // A bucket's bytes as fields.
 struct SlidingWindow {

@@ -12,8 +12,18 @@ namespace {
 
 // The time up to which a bucket is charged, clamped. `horizon` is now + capacity.
 ExactNanos ClampedTat(ExactNanos tat, std::uint32_t denominator, ExactNanos horizon,
-                      Nanos max_wait) noexcept {
-  return std::min(tat, Add(horizon, {max_wait.count(), 0}, denominator));
+                      Nanos debt_max) noexcept {
+  return std::min(tat, Add(horizon, {debt_max.count(), 0}, denominator));
+}
+
+// A span of time in parts of 1/denominator ns.
+Wide PartsOf(ExactNanos span, std::uint32_t denominator) noexcept {
+  return Wide{static_cast<std::uint64_t>(span.whole)} * denominator + span.numerator;
+}
+
+ExactNanos TimeOfParts(Wide parts, std::uint32_t denominator) noexcept {
+  return {static_cast<std::int64_t>(parts / denominator),
+          static_cast<std::uint32_t>(parts % denominator)};
 }
 
 // cost * E. Requires: cost <= burst, so that the product is at most the capacity.
@@ -22,9 +32,7 @@ ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
   if (cost == 1) return emission.interval;
   const auto period = static_cast<std::uint64_t>(emission.period);
   if (emission.denominator == 1) return {static_cast<std::int64_t>(cost * period), 0};
-  const Wide product = Wide{cost} * period;
-  return {static_cast<std::int64_t>(product / emission.denominator),
-          static_cast<std::uint32_t>(product % emission.denominator)};
+  return TimeOfParts(Wide{cost} * period, emission.denominator);
 }
 
 // floor(room / E): the whole tokens in a span of time.
@@ -42,22 +50,22 @@ std::int64_t TokensIn(const Emission& emission, ExactNanos room) noexcept {
 // Inline, so that a decision without patience and without `keep` does not pay for them.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideBucket(const Limit& limit, Bucket bucket,
                                                       Instant now, std::uint64_t cost,
-                                                      Nanos max_wait, Nanos patience,
+                                                      Nanos debt_max, Nanos patience,
                                                       std::uint64_t keep) noexcept {
   WEIR_DCHECK(limit.shape().algorithm == Algorithm::kTokenBucket);
   WEIR_DCHECK(now >= Instant{});
   WEIR_DCHECK(now <= kInstantMax);
-  WEIR_DCHECK(max_wait >= Nanos{0});
-  WEIR_DCHECK(Nanos{limit.emission().capacity.whole} + max_wait <= kCapacityMax + kMaxWaitMax);
+  WEIR_DCHECK(debt_max >= Nanos{0});
+  WEIR_DCHECK(Nanos{limit.emission().capacity.whole} + debt_max <= 2 * kCapacityMax);
   WEIR_DCHECK(patience >= Nanos{0});
-  WEIR_DCHECK(patience <= max_wait);
+  WEIR_DCHECK(patience <= debt_max);
   const Emission& emission = limit.emission();
   const std::uint32_t denominator = emission.denominator;
   const ExactNanos present{now.time_since_epoch().count(), 0};
   const ExactNanos horizon = Add(present, emission.capacity, denominator);
 
   const ExactNanos as_kept = TatOf(bucket, denominator);
-  const ExactNanos tat = ClampedTat(as_kept, denominator, horizon, max_wait);
+  const ExactNanos tat = ClampedTat(as_kept, denominator, horizon, debt_max);
   const bool as_it_came = cost == 0 || tat == as_kept;
   Step step{{}, as_it_came ? bucket : BucketOfTat(tat)};
   ExactNanos base = std::max(tat, present);  // after the decision: when the bucket is full
@@ -110,36 +118,62 @@ bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept {
 }
 
 Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
-                       Nanos max_wait) noexcept {
-  return DecideBucket(limit, bucket, now, cost, max_wait, Nanos{0}, 0);
+                       Nanos debt_max) noexcept {
+  return DecideBucket(limit, bucket, now, cost, debt_max, Nanos{0}, 0);
 }
 
 Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
-                       Nanos max_wait, Nanos patience, std::uint64_t keep) noexcept {
-  return DecideBucket(limit, bucket, now, cost, max_wait, patience, keep);
+                       Nanos debt_max, Nanos patience, std::uint64_t keep) noexcept {
+  return DecideBucket(limit, bucket, now, cost, debt_max, patience, keep);
 }
 
 Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
-                         Nanos max_wait) noexcept {
+                         Nanos debt_max) noexcept {
   const Emission& emission = limit.emission();
   const std::uint32_t denominator = emission.denominator;
   const ExactNanos present{now.time_since_epoch().count(), 0};
   const ExactNanos horizon = Add(present, emission.capacity, denominator);
-  const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, max_wait);
+  const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, debt_max);
   if (tat <= present) return bucket;
 
   const Wide owed = Wide{cost} * static_cast<std::uint64_t>(emission.period);
-  const ExactNanos charged = Subtract(tat, present, denominator);
-  const Wide charged_parts =
-      Wide{static_cast<std::uint64_t>(charged.whole)} * denominator + charged.numerator;
+  const Wide charged_parts = PartsOf(Subtract(tat, present, denominator), denominator);
   if (owed >= charged_parts) return BucketOfTat(present);
-  const Wide left = charged_parts - owed;
-  const ExactNanos given_back = Add(present,
-                                    {static_cast<std::int64_t>(left / denominator),
-                                     static_cast<std::uint32_t>(left % denominator)},
-                                    denominator);
+  const ExactNanos left = TimeOfParts(charged_parts - owed, denominator);
+  const ExactNanos given_back = Add(present, left, denominator);
   WEIR_CHECK(given_back <= tat);
   return BucketOfTat(given_back);
+}
+
+Bucket ChargeTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                         Nanos debt_max, Nanos max_wait) noexcept {
+  WEIR_DCHECK(max_wait <= debt_max);
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+  const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, debt_max);
+  const ExactNanos base = std::max(tat, present);
+  const ExactNanos debt = std::max(emission.capacity, ExactNanos{max_wait.count(), 0});
+  const ExactNanos last = Add(horizon, debt, denominator);
+  if (cost == 0) return bucket;
+  if (base >= last) return BucketOfTat(tat);
+  const Wide charged = Wide{cost} * static_cast<std::uint64_t>(emission.period);
+  if (charged >= PartsOf(Subtract(last, base, denominator), denominator)) return BucketOfTat(last);
+  return BucketOfTat(Add(base, TimeOfParts(charged, denominator), denominator));
+}
+
+std::int64_t UsedInTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                               Nanos debt_max) noexcept {
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+  const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, debt_max);
+  if (tat <= present) return 0;
+  const auto period = static_cast<std::uint64_t>(emission.period);
+  const Wide parts = PartsOf(Subtract(tat, present, denominator), denominator);
+  return static_cast<std::int64_t>(std::min<Wide>((parts + period - 1) / period, INT64_MAX));
 }
 
 }  // namespace weir

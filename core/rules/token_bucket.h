@@ -13,10 +13,12 @@
 // a bucket admits at most burst + floor(t * count / period) tokens, and a greedy caller gets
 // exactly that.
 //
-// The clamp: a stored time later than now + capacity + max_wait can only be foreign, damaged or
+// A charge moves the TAT whether the tokens are there or not, so that the bucket is in debt: up to
+// `debt_max` beyond now + capacity, where it is empty. A reservation (patience) does so, too.
+//
+// The clamp: a stored time later than now + capacity + debt_max can only be foreign, damaged or
 // older than a lowered limit. It is cut to that time, so that the bucket delays callers and never
-// locks them out. (rule.h passes a larger max_wait for buckets whose limit may change: those of
-// CL.THROTTLE and of policies.)
+// locks them out. rule.h has the debt_max of a limit.
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): one division, 64-bit where the
 // numbers fit. Source: ITU-T I.371, virtual scheduling algorithm. Tested by token_bucket_test.cc,
@@ -34,19 +36,16 @@
 
 namespace weir {
 
-// The longest debt of a bucket that several limits share (CL.THROTTLE): 36 years.
-inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
-
 // Decides `cost` tokens against `bucket` (default-constructed: full). The decision's remaining and
 // reset_after are those of the returned bucket. A cost of 0 only looks: it is always admitted, and
 // the bucket is returned unchanged. A cost may be the sum of several checks' costs; a sum that
 // saturates at 2^64-1 is above every burst, so it is always denied. Requires: a token bucket limit,
-// now in [Instant{}, kInstantMax], max_wait such that capacity + max_wait is at most kCapacityMax +
-// kMaxWaitMax.
+// now in [Instant{}, kInstantMax], debt_max such that capacity + debt_max is at most twice
+// kCapacityMax.
 [[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
-                                     std::uint64_t cost, Nanos max_wait) noexcept;
+                                     std::uint64_t cost, Nanos debt_max) noexcept;
 
-// The same on two more terms. Requires: patience in [0, max_wait].
+// The same on two more terms. Requires: patience in [0, debt_max].
 //
 // With patience a request may reserve future tokens: admit iff next <= now + capacity + patience.
 // An admission whose retry_after is above 0 is such a reservation; its tokens are there after that
@@ -56,13 +55,24 @@ inline constexpr Nanos kDebtMax{std::int64_t{1} << 60};
 // E <= now + capacity + patience. The cost alone is charged, and retry_after is that of cost + keep
 // tokens. So a cost of 0 may be denied; the bucket is returned unchanged all the same.
 [[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
-                                     std::uint64_t cost, Nanos max_wait, Nanos patience,
+                                     std::uint64_t cost, Nanos debt_max, Nanos patience,
                                      std::uint64_t keep) noexcept;
 
 // Gives `cost` tokens back: moves the TAT earlier by the time that they had added, but not before
 // now. Requirements as above.
 [[nodiscard]] Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now,
-                                       std::uint64_t cost, Nanos max_wait) noexcept;
+                                       std::uint64_t cost, Nanos debt_max) noexcept;
+
+// Charges `cost` tokens, whether they are there or not. The charge itself leaves at most a debt of
+// the capacity or of `max_wait`, whichever is longer; what is beyond that is not charged.
+// Requirements as above, max_wait in [0, debt_max].
+[[nodiscard]] Bucket ChargeTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                       std::uint64_t cost, Nanos debt_max, Nanos max_wait) noexcept;
+
+// The tokens that the bucket is charged with, rounded up: above the burst if it is in debt, at most
+// INT64_MAX. Requirements as above.
+[[nodiscard]] std::int64_t UsedInTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                             Nanos debt_max) noexcept;
 
 // True when the bucket is as good as absent. The limit is not needed: the bucket holds its TAT.
 [[nodiscard]] bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept;

@@ -33,7 +33,7 @@ namespace weir {
 
 // The purpose of a request, which decides the options that it may have.
 enum class RequestKind {
-  kDecide,  // RL.ALLOW, RL.PEEK, RL.REFUND
+  kDecide,  // RL.ALLOW, RL.PEEK, RL.CHARGE, RL.REFUND
   kTake,
   // Neither window limits nor `keep=`: a window has no future tokens to reserve, and tokens that
   // are kept for others must not be reserved.

@@ -164,6 +164,15 @@ absl::StatusOr<Grant> KeyLimiter::Take(const Request& request, std::int64_t upto
   return Grant{granted, *std::move(verdict)};
 }
 
+absl::StatusOr<Charged> KeyLimiter::Charge(const Request& request, Instant now) {
+  OpenedRequest opened(*this, request, redis::kWrite);
+  if (opened.wrong_type) return WrongType();
+  absl::StatusOr<Charged> charged = opened.plan.Charge(now);
+  absl::Status kept = Keep(opened, request, now);
+  if (!kept.ok()) charged = std::move(kept);
+  return charged;
+}
+
 absl::StatusOr<Verdict> KeyLimiter::Refund(const Request& request, Instant now) {
   OpenedRequest opened(*this, request, redis::kWrite);
   if (opened.wrong_type) return WrongType();

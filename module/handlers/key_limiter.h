@@ -37,6 +37,7 @@ class KeyLimiter {
   [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Verdict> Peek(const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now);
+  [[nodiscard]] absl::StatusOr<Charged> Charge(const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Verdict> Refund(const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
                                                   Instant now);

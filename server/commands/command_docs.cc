@@ -52,14 +52,16 @@ the tokens. An error names the offending word, and the command has changed nothi
 
 ```
 limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=50   60/h,sliding
-       | "@" policy *("," ("cost=" digits | "keep=" digits | "shadow" | "name=" label))    @free,cost=5
+       | "@" policy *("," request-option)                    @free   @free,cost=5   @free,keep=20
        | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
 count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
 option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
        | "burst=" count                   bucket: the tokens of a full bucket; by default count
        | "aligned"                        fixed: windows start at multiples of the period since 1970
-       | "cost=" digits                   tokens that this request takes from this limit
+       | request-option
+request-option =
+         "cost=" digits                   tokens that this request takes from this limit
        | "keep=" digits                   tokens that must be left in this limit after the request
        | "shadow"                         is decided and counted, but never denies
        | "name=" label                    its name in replies: 1 to 64 of letters, digits, _ - . :
@@ -125,6 +127,12 @@ would have passed as it is, whatever it keeps.
   them costs every limit its own cost; a cost of 0, a shadow and `unlimited` do not bound the
   number. Tokens that must be kept are not taken; a limit with a cost of 0 that has too few of them
   lets nothing pass.
+- RL.CHARGE takes what has been used already, whether it is there or not. It replies in place of
+  `allowed` whether RL.ALLOW would have admitted it (1 or 0), and the numbers after the charge;
+  `retry_after_ms` is the time until every limit has one token. A bucket may be left in debt: a
+  token bucket by its burst or by what comes back within `--max-wait`, whichever is more, a window
+  by its count. What is beyond is not charged. A fixed window's debt ends with it, a sliding one's
+  fades through the next. `none` is charged nothing.
 - RL.REFUND replies 1, and the numbers after the refund. A window gets back at most what its current
   window holds. RL.REFUND and RL.RESET pass over `keep=`.
 - RL.WAIT is for token buckets; windows and `keep=` are errors. A TIMEOUT above `--max-wait` is an
@@ -135,6 +143,9 @@ would have passed as it is, whatever it keeps.
   so that the owner uses them beside what has refilled. A client that disconnects returns its tokens
   bucket by bucket, except for buckets that a later request changed.
 - AT needs a server that runs with `--allow-explicit-time`.
+- RL.INSPECT lists for each bucket the limit, `remaining`, `reset_after_ms` and the tokens that are
+  used, which are more than the limit holds while it is in debt. CL.THROTTLE's have -1, as its
+  numbers come with each request.
 - RL.STATS lists `(total)` first, then limits by name. A policy's limit is `@name#position` and its
   label. Each thread counts 4,096 names, and all others together as `(others)`.
 )";

@@ -27,6 +27,9 @@ class UserLimiter {
   absl::StatusOr<Grant> Take(const Request& request, std::int64_t upto, Instant now) {
     return services_.limiter.Take(request, upto, now, user_);
   }
+  absl::StatusOr<Charged> Charge(const Request& request, Instant now) {
+    return services_.limiter.Charge(request, now, user_);
+  }
   Verdict Refund(const Request& request, Instant now) {
     return services_.limiter.Refund(request, now);
   }

@@ -130,10 +130,11 @@ inline constexpr std::array kTime = {
         .elsewhere = "A wrong entry locks its key out, for 115 days in one case "
                      "(upstash/ratelimit's pull request 156).",
         .here =
-            "It is cut to what the limit can have produced: a token bucket owes at most its "
-            "capacity (in a policy, the greatest that it has had) and the server's longest wait "
-            "(60 s), a window ends within two periods. So it delays, and never locks out. Only "
-            "CL.THROTTLE, whose numbers come with each request, believes a debt of up to 36 years.",
+            "It is cut to what the limit can have produced: a token bucket (in a policy, the "
+            "greatest that it has been) is empty, and owes as much again or the server's longest "
+            "wait (60 s), whichever is longer; a window ends within two periods. So it delays, and "
+            "never locks out. Only CL.THROTTLE, whose numbers come with each request, believes a "
+            "debt of up to 36 years.",
         .transcript = R"(> RL.ALLOW k 2/s AT 1800000000000000000
 1 1 0 500 0
 > RL.ALLOW k 2/s AT 1700000000000000000

@@ -168,7 +168,7 @@ ERR invalid period '9223372036': value is not an integer or out of range (1 to 2
             R"(> RL.ALLOW k 1/3285d,burst=10
 )"
             "ERR invalid limit '1/3285d,burst=10': limit is too long: burst times period "
-            "per token must be at most 2^61 ns (73 years)\n"
+            "per token must be at most 2^60 ns (36 years)\n"
             R"(> DBSIZE
 0
 )"},

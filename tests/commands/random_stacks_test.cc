@@ -24,6 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kWaitersMax = 4;
+constexpr milliseconds kLongestWait = std::chrono::floor<milliseconds>(kMaxWaitMax);
 
 // The integers in the form of a reply.
 template <std::size_t kCount>
@@ -41,8 +42,9 @@ class HostHistory : public ModelHistory {
  public:
   // Every second limit is stored as a policy, if policies allow it.
   HostHistory(std::vector<Limit> drawn, Instant start)
-      : ModelHistory(std::move(drawn), std::max(start, FakeClock::kStart), milliseconds{1}),
-        client_({.max_wait = std::chrono::floor<milliseconds>(kMaxWaitMax)}) {
+      : ModelHistory(std::move(drawn), std::max(start, FakeClock::kStart), kLongestWait,
+                     milliseconds{1}),
+        client_({.max_wait = kLongestWait}) {
     client_.clock().Set(now());
     for (std::size_t i = 0; i < kLimits; ++i) {
       words_.push_back(LimitText(limits()[i]));
@@ -151,6 +153,13 @@ class HostHistory : public ModelHistory {
     RC_ASSERT(client_.Call(words) == Reply(first, want.verdict, checks, WithLimits(turn)));
   }
 
+  void CompareCharge(const Turn& turn, const Checks& checks, const Charged& want) override {
+    std::vector<std::string> words = Words("RL.CHARGE", checks);
+    if (WithLimits(turn)) words.emplace_back("WITHLIMITS");
+    RC_ASSERT(client_.Call(words) ==
+              Reply(want.verdict.allowed ? 1 : 0, want.verdict, checks, WithLimits(turn)));
+  }
+
   [[nodiscard]] bool CanWaitFor(const Limit& limit) const override {
     return waiters().size() < kWaitersMax && limit.shape().algorithm == Algorithm::kTokenBucket;
   }
@@ -185,16 +194,17 @@ class HostHistory : public ModelHistory {
 
   void CompareInspect(std::size_t key, const std::vector<Live>& live) override {
     std::vector<std::string> want;
-    for (const auto& [limit, remaining, reset_after] : live) {
+    for (const auto& [limit, remaining, reset_after, used] : live) {
       want.push_back(bucket_names_[limit] + " " + std::to_string(remaining) + " " +
-                     std::to_string(CeilMillis(reset_after)));
+                     std::to_string(CeilMillis(reset_after)) + " " + std::to_string(used));
     }
     std::vector<std::string> got;
     const auto reply = ReadRespValues(client_.Call({"RL.INSPECT", KeyNames()[key]}));
     RC_ASSERT(reply.has_value());
     for (const RespValue& row : reply->front().elements) {
       got.push_back(row.elements[0].text + " " + std::to_string(row.elements[1].number) + " " +
-                    std::to_string(row.elements[2].number));
+                    std::to_string(row.elements[2].number) + " " +
+                    std::to_string(row.elements[3].number));
     }
     std::ranges::sort(want);
     std::ranges::sort(got);
@@ -236,6 +246,7 @@ TEST(RandomStacksTest, AreAnsweredAsLogsWould) {
                               {{40, What::kDecide},
                                {10, What::kPeek},
                                {10, What::kTake},
+                               {10, What::kCharge},
                                {10, What::kRefund},
                                {25, What::kReserve},
                                {5, What::kGiveBack},

@@ -115,6 +115,7 @@ class AccessTest(ServerTest):
             f"RL.ALLOW other 5/{NEVER} AND app:k 5/{NEVER}",
             f"RL.TAKE app:k 5/{NEVER} AND app:k 9/{NEVER} AND app 9/{NEVER} UPTO 3",
             f"RL.REFUND app:k 5/{NEVER} AND other 5/{NEVER}",
+            f"RL.CHARGE app:k 5/{NEVER} AND other 5/{NEVER}",
             f"RL.WAIT other 5/{NEVER} TIMEOUT 100",
             f"RL.WAIT app:k 5/{NEVER} AND other 5/{NEVER} TIMEOUT 100",
         ):

@@ -11,6 +11,7 @@ COMMANDS = [
     ("RL.PEEK k 10/365d AND l 5/365d,fixed COST 2", [1, 3, 0, int, 1]),
     ("RL.TAKE t 10/365d UPTO 20", [10, 0, 0, int, 0]),
     ("RL.REFUND t 10/365d COST 4", [1, 4, 0, int, 0]),
+    ("RL.CHARGE d 10/365d COST 14", [0, 0, int, int, 0]),
     ("RL.WAIT t 10/365d COST 4 TIMEOUT 1000", [1, 0, 0, int, 0]),
     ("RL.WAIT t 10/365d TIMEOUT 1000", [0, 0, int, int, 0]),
     ("RL.THROTTLE c 4 1 86400", [0, 5, 4, -1, int]),
@@ -23,8 +24,8 @@ COMMANDS = [
     ("RL.ALLOW k @p", [1, 2**63 - 1, 0, 0, 0]),
     ("RL.POLICY UNOVERRIDE p k", 1),
     ("RL.ALLOW k @p", [1, 4, 0, int, 1]),
-    ("RL.INSPECT c", [[b"cl.throttle", -1, int]]),
-    ("RL.TOP 1", [[b"t", 1, 0]]),
+    ("RL.INSPECT c", [[b"cl.throttle", -1, int, -1]]),
+    ("RL.TOP 1", [[bytes, 1, 0]]),
     ("RL.POLICY DEL p", "OK"),
     ("RL.RESET k", 1),
     ("FLUSHDB", "OK"),
@@ -59,12 +60,14 @@ class EveryLimitCommandTest(ServerTest):
             [1, 0, 0, int, 0, [[b"x", 1, 1, 0, 0, int, 0, 1, 0]]],
             client.call("RL.ALLOW", "k", "1/365d,name=x", "WITHLIMITS"),
         )
-        self.assertEqual(client.call("RL.STATS"), [[b"(total)", 1, 0, 0, 1], [b"x", 1, 0, 0, 1]])
+        rows = [[b"(total)", 1, 0, 0, 1, 0], [b"x", 1, 0, 0, 1, 0]]
+        self.assertEqual(client.call("RL.STATS"), rows)
         client.call("HELLO", 3)
         reply = client.call("RL.PEEK", "k", "1/365d,name=x", "WITHLIMITS")
         fields = "name allowed limit remaining retry_after_ms reset_after_ms group cost keep"
         self.assertEqual(b" ".join(reply[5][0]).decode(), fields)
-        numbers = {b"allowed": 1, b"denied": 0, b"shadow_denied": 0, b"near_limit": 1}
+        numbers = dict.fromkeys((b"denied", b"shadow_denied", b"charged_beyond"), 0)
+        numbers |= {b"allowed": 1, b"near_limit": 1}
         self.assertEqual(client.call("RL.STATS")[1], {b"name": b"x", **numbers})
         self.assertIn(b"RL.ALLOW", b" ".join(client.call("RL.HELP")))
 

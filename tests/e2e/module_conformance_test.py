@@ -44,6 +44,8 @@ class ModuleConformanceTest(ServerTest):
             return ["RL.TAKE", *request, "UPTO", generator.randint(1, 9), "AT", now]
         if roll < 0.24:
             return ["RL.REFUND", *request, "AT", now]
+        if roll < 0.28:
+            return ["RL.CHARGE", *request, "AT", now]
         options = ["WITHLIMITS"] if generator.random() < 0.3 else []
         command = "RL.PEEK" if roll < 0.34 else "RL.ALLOW"
         return [command, *request, *options, "AT", now]

@@ -39,6 +39,8 @@ def random_request(generator, keys=50):
         return ["RL.TAKE", key, *limits, "UPTO", generator.randint(1, 9)]
     if roll < 0.40:
         return ["RL.PEEK", key, *limits]
+    if roll < 0.45:
+        return ["RL.CHARGE", key, *limits, "COST", generator.randrange(9)]
     other = ["AND", f"ip:{generator.randrange(keys)}", "7/h"] if roll > 0.9 else []
     return ["RL.ALLOW", key, *limits, "COST", generator.randrange(3), *other]
 

@@ -43,14 +43,15 @@ class PersistenceTest(ServerTest):
         client = self.connect(server)
         client.call("RL.ALLOW", "u", LIMIT, "50/d,fixed", "70/d,sliding", "COST", "3")
         client.call("CL.THROTTLE", "t", 9, 1, 3600, 4)
+        client.call("RL.CHARGE", "debt", LIMIT, "50/d,fixed", "70/d,sliding", "COST", "130")
         client.call("RL.POLICY", "SET", "free", "5/w", "9/w,name=x")
         client.call("RL.POLICY", "OVERRIDE", "free", "vip", "500/w")
         client.call("RL.ALLOW", "u", "@free", "COST", "2")
         client.call("RL.ALLOW", "vip", "@free")
-        before = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip")]
+        before = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip", "debt")]
         client = self.connect(self.restart(server, "--snapshot-interval", "1h"))
         self.assertEqual(self.persistence(client)["unclean_restart"], "0")
-        after = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip")]
+        after = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip", "debt")]
         self.assertEqual(names_and_remaining(after), names_and_remaining(before))
         self.assertEqual(client.call("RL.POLICY", "GET", "free"), [b"5/w", b"9/w,name=x"])
         self.assertEqual(client.call("RL.POLICY", "OVERRIDES", "free"), [[b"vip", b"500/w"]])

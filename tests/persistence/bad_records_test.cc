@@ -52,6 +52,30 @@ TEST_F(BadRecordsTest, CountsImpossibleRecordsAndContinues) {
   EXPECT_EQ(server_.found().bad, 8U);
 }
 
+// Goal: a limit that the server cannot read is named with the reason, whichever record has it.
+// Method: a limit of 0.1.0 that is longer than a limit may be now, and a policy of a later version.
+TEST_F(BadRecordsTest, NamesTheLimitsThatItCannotRead) {
+  Start();
+  EXPECT_TRUE(server_.Stop().ok());
+  const std::string no_owner(8, '\0');
+  Write(LimitKey(LimitId{7}), no_owner + "1/3285d,burst=8");
+  Write(PolicyKey(PolicyId{5}), std::string("\0\4free", 6) + "10/s 20/s,later=1");
+  Write(OverrideKey(PolicyId{5}, "a"), "1/3285d,burst=9");
+  Write(LimitKey(LimitId{8}), "short");
+  Start();
+  EXPECT_EQ(server_.found().bad, 4U);
+  const std::string too_long =
+      ": limit is too long: burst times period per token must be at most 2^60 ns (36 years)";
+  EXPECT_THAT(server_.found().limit_errors,
+              testing::UnorderedElementsAre(
+                  "invalid limit '1/3285d,burst=8'" + too_long,
+                  "invalid limit '1/3285d,burst=9'" + too_long,
+                  HasSubstr("invalid limit '20/s,later=1': unknown option 'later=1'"),
+                  HasSubstr("invalid limit ''")));
+  server_.End();
+  EXPECT_EQ(CountRecords(kLimitPrefix), 2U) << "they are left alone";
+}
+
 // Goal: a bucket that its limit cannot have left is counted as bad and erased, since the limit's
 // number may mean another limit later. Method: windows of "now" with more tokens than fit in them.
 TEST_F(BadRecordsTest, CountsAndErasesBucketsThatALimitCannotHaveLeft) {
@@ -69,17 +93,17 @@ TEST_F(BadRecordsTest, CountsAndErasesBucketsThatALimitCannotHaveLeft) {
           ValueOf(bucket));
   };
   using enum Algorithm;
-  write(kFixedWindow, BucketOf(FixedWindow{end, 10}));
-  write(kSlidingWindow, BucketOf(SlidingWindow{number, 10, 10}));
+  write(kFixedWindow, BucketOf(FixedWindow{end, 20}));
+  write(kSlidingWindow, BucketOf(SlidingWindow{number, 20, 20}));
   Start();
   EXPECT_EQ(server_.found().bad, 0U);
   EXPECT_EQ(server_.found().loaded, 5U);
   server_.End();
   write(kTokenBucket, BucketOfTat({end.time_since_epoch().count(), 1}));  // 360 s a token
-  write(kFixedWindow, BucketOf(FixedWindow{end, 11}));
+  write(kFixedWindow, BucketOf(FixedWindow{end, 21}));
   write(kFixedWindow, BucketOf(FixedWindow{end - Nanos{1}, 1}));
-  write(kSlidingWindow, BucketOf(SlidingWindow{number, 11, 0}));
-  write(kSlidingWindow, BucketOf(SlidingWindow{number, 0, 11}));
+  write(kSlidingWindow, BucketOf(SlidingWindow{number, 21, 0}));
+  write(kSlidingWindow, BucketOf(SlidingWindow{number, 0, 21}));
   EXPECT_EQ(CountRecords(kBucketPrefix), 10U);
   Start();
   EXPECT_EQ(server_.found().bad, 5U);

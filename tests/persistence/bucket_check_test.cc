@@ -35,6 +35,7 @@ Bucket After(const Limit& limit, Bucket bucket, Instant now) {
       *rc::gen::oneOf(Between<std::int64_t>(0, 3), NumberUpTo(limit.capacity_tokens())));
   const Nanos max_wait{*rc::gen::element(std::int64_t{0}, kMaxWaitMax.count())};
   if (*Between(0, 4) == 0) return RefundLimit(limit, bucket, now, cost, max_wait);
+  if (*Between(0, 4) == 0) return ChargeLimit(limit, bucket, now, 2 * cost, max_wait);
   const bool is_patient = limit.shape().algorithm == Algorithm::kTokenBucket;
   return DecideLimit(limit, bucket, now, cost, max_wait, is_patient ? max_wait : Nanos{0}).bucket;
 }
@@ -70,7 +71,7 @@ TEST(BucketCheckTest, ATokenBucketIsBoundedByItsLimit) {
   EXPECT_FALSE(CanHaveLeft(limit, BucketAt(latest, 3)));
   for (const LimitOwner owner : {kPolicysFirst, kThrottleOwner}) {
     const Limit owned = limit.OwnedBy(owner);
-    const Instant latest_of_all = kInstantMax + kCapacityMax + kMaxWaitMax;
+    const Instant latest_of_all = kInstantMax + 2 * kCapacityMax;
     EXPECT_TRUE(CanHaveLeft(owned, BucketAt(latest_of_all, kDenominatorMax - 1)));
     EXPECT_FALSE(CanHaveLeft(owned, BucketAt(latest_of_all + Nanos{1}, 0)));
     EXPECT_FALSE(CanHaveLeft(owned, BucketAt(latest, kDenominatorMax)));
@@ -83,12 +84,12 @@ TEST(BucketCheckTest, AFixedWindowIsBoundedByItsLimit) {
   const auto window = [](Instant end, std::uint32_t used) {
     return BucketOf(FixedWindow{end, used});
   };
-  EXPECT_TRUE(CanHaveLeft(limit, window(kInstantMax + hour, 10)));
-  EXPECT_FALSE(CanHaveLeft(limit, window(kInstantMax + hour + Nanos{1}, 10)));
-  EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 11)));
+  EXPECT_TRUE(CanHaveLeft(limit, window(kInstantMax + hour, 20)));
+  EXPECT_FALSE(CanHaveLeft(limit, window(kInstantMax + hour + Nanos{1}, 20)));
+  EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 21)));
   const Limit owned = limit.OwnedBy(kPolicysFirst);
-  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, kWindowCountMax)));
-  EXPECT_FALSE(CanHaveLeft(owned, window(FakeClock::kStart, kWindowCountMax + 1U)));
+  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, 2U * kWindowCountMax)));
+  EXPECT_FALSE(CanHaveLeft(owned, window(FakeClock::kStart, 2U * kWindowCountMax + 1)));
   EXPECT_FALSE(CanHaveLeft(owned, window(kInstantMax + hour + Nanos{1}, 10)));
   for (const Limit& aligned :
        {LimitOf("10/h,fixed,aligned"), LimitOf("10/h,fixed,aligned").OwnedBy(kPolicysFirst)}) {
@@ -102,10 +103,10 @@ TEST(BucketCheckTest, ASlidingWindowIsBoundedByItsLimit) {
   const auto number =
       static_cast<std::uint32_t>(kInstantMax.time_since_epoch() / std::chrono::hours{1});
   const auto window = [](SlidingWindow bytes) { return BucketOf(bytes); };
-  EXPECT_TRUE(CanHaveLeft(limit, window({number, 10, 10})));
+  EXPECT_TRUE(CanHaveLeft(limit, window({number, 20, 20})));
   EXPECT_FALSE(CanHaveLeft(limit, window({number + 1, 1, 1})));
-  EXPECT_FALSE(CanHaveLeft(limit, window({number, 11, 1})));
-  EXPECT_FALSE(CanHaveLeft(limit, window({number, 1, 11})));
+  EXPECT_FALSE(CanHaveLeft(limit, window({number, 21, 1})));
+  EXPECT_FALSE(CanHaveLeft(limit, window({number, 1, 21})));
   const Limit owned = limit.OwnedBy(kPolicysFirst);
   EXPECT_TRUE(CanHaveLeft(owned, window({number, kWindowCountMax, kWindowCountMax})));
   EXPECT_FALSE(CanHaveLeft(owned, window({number, 1, kWindowCountMax + 1U})));

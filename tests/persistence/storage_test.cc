@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -86,6 +87,28 @@ TEST_F(StorageTest, UnsavedChangesAreLost) {
 }
 
 // Buckets that came and went after the list of changes had overflowed are erased from disk as well.
+// After a crash, too: what a charge has left beyond the limit is believed when it is read.
+TEST_F(StorageTest, DebtsSurvive) {
+  Start();
+  server_.SetPolicy("free", "10/h,sliding");
+  const std::vector<Limit> limits = {LimitOf("10/h"), LimitOf("10/h,fixed,aligned"),
+                                     LimitOf("10/h,sliding"),
+                                     server_.policies().Find("free")->limits.front().limit};
+  for (const Limit& limit : limits) {
+    const KeyHash hash = server_.limiter().Hash("a");
+    const Request request = {{.key = "a", .limit = &limit, .cost = 1000, .hash = hash}};
+    EXPECT_FALSE(server_.limiter().Charge(request, clock_.Now())->verdict.allowed);
+  }
+  Save();
+  server_.End();
+  Start();
+  EXPECT_EQ(server_.found().loaded, 4U);
+  EXPECT_EQ(server_.found().bad, 0U);
+  for (const LiveBucket& bucket : server_.limiter().Inspect("a", clock_.Now())) {
+    EXPECT_EQ(bucket.used, 20) << bucket.limit;
+  }
+}
+
 TEST_F(StorageTest, ARewrittenPartitionHasNothingElse) {
   Start();
   for (int i = 0; i < 5000; ++i) server_.Decide("kept:" + std::to_string(i), "10/h");

@@ -39,6 +39,19 @@ class AnyOracle {
     if (auto* window = std::get_if<WindowOracle>(&log_)) window->Ask(now, cost);
   }
 
+  // Charges `cost` tokens, whether they are there or not.
+  void ChargeAnyway(Instant now, std::uint64_t cost, Nanos max_wait) {
+    if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->Charge(now, cost, max_wait);
+    if (auto* window = std::get_if<WindowOracle>(&log_)) window->Charge(now, cost);
+  }
+
+  // The tokens that are charged, rounded up.
+  [[nodiscard]] std::int64_t Used(Instant now) const {
+    if (const auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Used(now);
+    if (const auto* window = std::get_if<WindowOracle>(&log_)) return window->Used(now);
+    return 0;
+  }
+
   // For limits with token buckets and limits without buckets: how long to wait, and what is then
   // reserved.
   [[nodiscard]] Nanos Wait(Instant now, std::uint64_t cost) const {

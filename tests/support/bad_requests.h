@@ -183,8 +183,7 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
           "digits"),
       Bad("k 10/s 1/10w,burst=999999",
           "invalid limit '1/10w,burst=999999': limit is too long: burst times period per token "
-          "must be at most 2^61 ns "
-          "(73 years)"),
+          "must be at most 2^60 ns (36 years)"),
       Bad("k 10/s 9223372036854775807/d",
           "invalid limit '9223372036854775807/d': limit is too fine: period / count in lowest "
           "terms must have a "

@@ -62,7 +62,7 @@ template <typename T>
       "4294967291/s,burst=7",  // the greatest prime below 2^32
       "1000000007/us",         // less than 1/1000 ns a token
       "1/3285d",               // the slowest
-      "1/3285d,burst=8",       // the longest
+      "1/3285d,burst=4",       // the longest
   });
 }
 

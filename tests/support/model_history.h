@@ -38,6 +38,8 @@ class ModelHistory {
       case Turn::What::kRefund:
       case Turn::What::kTake:
         return Decide(turn);
+      case Turn::What::kCharge:
+        return Charge(turn);
       case Turn::What::kReserve:
         return Reserve(turn);
       case Turn::What::kGiveBack:
@@ -66,17 +68,24 @@ class ModelHistory {
     std::size_t limit;
     std::int64_t remaining;
     Nanos reset_after;
+    std::int64_t used;
   };
 
-  // `patience_unit`: the unit in which the subject takes the length of a wait.
-  ModelHistory(std::vector<Limit> limits, Instant now, Nanos patience_unit)
-      : limits_(std::move(limits)), model_(limits_), now_(now), patience_unit_(patience_unit) {}
+  // `max_wait`: that of the subject. `patience_unit`: the unit in which it takes the length of a
+  // wait.
+  ModelHistory(std::vector<Limit> limits, Instant now, Nanos max_wait, Nanos patience_unit)
+      : limits_(std::move(limits)),
+        model_(limits_),
+        now_(now),
+        max_wait_(max_wait),
+        patience_unit_(patience_unit) {}
 
   // Moves the subject's clock from now() to `then`.
   virtual void OnMove(Instant then) = 0;
   // A decision, a look, a refund, or a take of at most `upto`.
   virtual void Compare(const Turn& turn, const Checks& checks, std::int64_t upto,
                        const Grant& want) = 0;
+  virtual void CompareCharge(const Turn& turn, const Checks& checks, const Charged& want) = 0;
   // If `want` has a reservation, it becomes the last of waiters().
   virtual void CompareReserve(const Turn& turn, const Checks& checks, Nanos patience,
                               const ModelLimiter::Admission& want) = 0;
@@ -160,6 +169,13 @@ class ModelHistory {
     Compare(turn, checks, upto, want);
   }
 
+  void Charge(const Turn& turn) {
+    const Checks checks = Price(turn.asks);
+    const Charged want = model_.ChargeAnyway(checks, now_, max_wait_);
+    last_retry_after_ = want.verdict.retry_after;
+    CompareCharge(turn, checks, want);
+  }
+
   // The asked limits that can be waited for; in one of three turns all are of the first key.
   void Reserve(Turn turn) {
     for (Ask& ask : turn.asks) {
@@ -235,7 +251,7 @@ class ModelHistory {
     for (std::size_t limit = 0; limit < kLimits; ++limit) {
       if (!model_.IsLive({key, limit}, now_)) continue;
       const Decision state = model_.State({key, limit}, now_);
-      want.push_back({limit, state.remaining, state.reset_after});
+      want.push_back({limit, state.remaining, state.reset_after, model_.Used({key, limit}, now_)});
     }
     CompareInspect(key, want);
   }
@@ -243,6 +259,7 @@ class ModelHistory {
   const std::vector<Limit> limits_;
   ModelLimiter model_;
   Instant now_;
+  const Nanos max_wait_;
   const Nanos patience_unit_;
   std::vector<ModelLimiter::Reservation> waiters_;
   Nanos last_retry_after_{0};

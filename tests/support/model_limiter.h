@@ -61,6 +61,35 @@ class ModelLimiter {
     return {granted, Charge(checks, Sum(checks, std::max<std::int64_t>(granted, 1)), now)};
   }
 
+  // Every limit is charged, whatever it says; the numbers are those after the charge, with the wait
+  // for one token beside those that are kept.
+  Charged ChargeAnyway(const std::vector<Priced>& checks, Instant now, Nanos max_wait) {
+    const Costs costs = Sum(checks);
+    const Verdict asked = Join(checks, costs, now);
+    Charged charged;
+    Verdict& verdict = charged.verdict;
+    for (const auto& [bucket, price] : costs) {
+      const Decision before = logs_.at(bucket).Look(now, 0);
+      const bool lacks = static_cast<std::int64_t>(price.cost) < 0 ||
+                         static_cast<std::int64_t>(price.cost) > before.remaining;
+      const auto is_it = [&](const Priced& check) { return check.bucket == bucket; };
+      const auto first = std::ranges::find_if(checks, is_it) - checks.begin();
+      if (lacks && HasBucket(bucket)) charged.beyond |= std::uint64_t{1} << first;
+      logs_.at(bucket).ChargeAnyway(now, price.cost, max_wait);
+    }
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      const AnyOracle& log = logs_.at(checks[i].bucket);
+      Decision decision = log.Look(now, 0);
+      decision.retry_after = log.Look(now, 1 + costs.at(checks[i].bucket).keep).retry_after;
+      decision.allowed = asked.decisions[i].allowed;
+      verdict.decisions.push_back(decision);
+    }
+    verdict.allowed = asked.allowed;
+    JoinNumbers(checks, verdict);
+    verdict.limit_index = asked.limit_index;
+    return charged;
+  }
+
   Verdict Refund(std::vector<Priced> checks, Instant now) {
     for (const auto& [bucket, price] : Sum(checks)) {
       if (price.cost > 0) logs_.at(bucket).Refund(now, price.cost);
@@ -142,6 +171,7 @@ class ModelLimiter {
   bool IsLive(BucketName bucket, Instant now) const {
     return State(bucket, now).reset_after > Nanos{0};
   }
+  std::int64_t Used(BucketName bucket, Instant now) const { return logs_.at(bucket).Used(now); }
   void Forget(BucketName bucket) { logs_.at(bucket).Forget(); }
 
   void Clear() {
@@ -173,6 +203,7 @@ class ModelLimiter {
     return sums;
   }
 
+  bool HasBucket(BucketName bucket) const { return limits_[bucket.second].has_bucket(); }
   bool IsShadow(BucketName bucket) const { return limits_[bucket.second].shape().shadow; }
 
   // The decision of each limit. If the request does not pass, a limit that would have admitted it

@@ -109,6 +109,30 @@ class LogOracle {
     log_.push_back({InParts(now), -static_cast<Int128>(cost)});
   }
 
+  // Charges `cost` tokens, whether they are there or not. If the bucket were full only after the
+  // longest debt that a charge may leave, the rest is not charged: the log is then that of a burst
+  // which is back at that instant.
+  void Charge(Instant now, std::uint64_t cost, Nanos max_wait) {
+    if (cost == 0) return;
+    if (Look(now, 0).reset_after == Nanos{0}) log_.clear();
+    const Int128 capacity = Int128{burst_} * period_;
+    const Int128 last =
+        InParts(now) + capacity + std::max(capacity, Int128{max_wait.count()} * count_);
+    if (FullAt() >= last) return;
+    log_.push_back({InParts(now), static_cast<Int128>(cost)});
+    if (FullAt() > last) log_ = {{last - capacity, burst_}};
+  }
+
+  // The tokens that are charged, rounded up.
+  [[nodiscard]] std::int64_t Used(Instant now) const {
+    Int128 missing = 0;  // times the period
+    ForEachTail(now, [&](Int128 taken, Int128 span) {
+      missing = std::max(missing, taken * period_ - span);
+    });
+    return static_cast<std::int64_t>(
+        std::min<Int128>((missing + period_ - 1) / period_, INT64_MAX));
+  }
+
   void Forget() { log_.clear(); }
 
  private:

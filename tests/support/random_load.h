@@ -48,6 +48,7 @@ class RandomUse {
     using What = Turn::What;
     static const rc::Gen<Turn> turn = weir::AnyTurn({{50, What::kDecide},
                                                      {6, What::kTake},
+                                                     {6, What::kCharge},
                                                      {8, What::kRefund},
                                                      {3, What::kReset},
                                                      {3, What::kResetAll},
@@ -67,6 +68,10 @@ class RandomUse {
     switch (turn.what) {
       case Turn::What::kDecide:
         return "decide " + Told(limiter_.Decide(RequestOf(turn), now_));
+      case Turn::What::kCharge: {
+        const auto charged = limiter_.Charge(RequestOf(turn), now_);
+        return "charge " + (charged.ok() ? Told(charged->verdict) : charged.status().ToString());
+      }
       case Turn::What::kRefund:
         return "refund " + Told(limiter_.Refund(RequestOf(turn), now_));
       case Turn::What::kTake:

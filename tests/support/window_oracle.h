@@ -59,6 +59,20 @@ class WindowOracle {
     return copy.Ask(now, cost);
   }
 
+  // Charges `cost` tokens, whether they are there or not, but only until twice the count is in use
+  // (and a sliding window holds no more than 2^31-1).
+  void Charge(Instant now, std::uint64_t cost) {
+    Int128 room = (2 * count_ * period_ - UsedAt(now)) / period_;
+    if (sliding_) room = std::min(room, Int128{INT32_MAX} - HeldAt(now));
+    Log(now,
+        static_cast<std::int64_t>(std::min(static_cast<Int128>(cost), std::max<Int128>(room, 0))));
+  }
+
+  // The tokens in use, rounded up.
+  [[nodiscard]] std::int64_t Used(Instant now) const {
+    return static_cast<std::int64_t>((UsedAt(now) + period_ - 1) / period_);
+  }
+
   // Gives back up to `cost` of the tokens of the present window.
   void Refund(Instant now, std::uint64_t cost) {
     const std::int64_t held = HeldAt(now);

@@ -36,11 +36,16 @@ namespace weir {
   });
 }
 
-// The number of tokens that a window has admitted: often none or all.
+// The number of tokens that a window has been charged: often none or all, sometimes more.
 [[nodiscard]] inline rc::Gen<std::uint32_t> AnyUsed(const Limit& limit) {
   const auto count = static_cast<std::uint32_t>(limit.shape().count);
-  return rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 1, count - 1, count),
-                        rc::gen::cast<std::uint32_t>(NumberUpTo(limit.shape().count)));
+  const std::uint32_t most = limit.shape().algorithm == Algorithm::kFixedWindow
+                                 ? 2 * count
+                                 : std::min<std::uint32_t>(2 * count, INT32_MAX);
+  return rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 1, count - 1, count, most),
+                        rc::gen::cast<std::uint32_t>(NumberUpTo(limit.shape().count)),
+                        rc::gen::cast<std::uint32_t>(NumberUpTo(limit.shape().count)),
+                        rc::gen::cast<std::uint32_t>(NumberUpTo(most)));
 }
 
 struct FixedWindows {
@@ -72,6 +77,12 @@ struct FixedWindows {
   static Bucket Refund(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
     return RefundFixedWindow(limit, bucket, now, cost);
   }
+  static Bucket Charge(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
+    return ChargeFixedWindow(limit, bucket, now, cost);
+  }
+  static std::int64_t Used(const Limit& limit, Bucket bucket, Instant now) {
+    return UsedInFixedWindow(limit, bucket, now);
+  }
 };
 
 struct SlidingWindows {
@@ -97,6 +108,12 @@ struct SlidingWindows {
   }
   static Bucket Refund(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
     return RefundSlidingWindow(limit, bucket, now, cost);
+  }
+  static Bucket Charge(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost) {
+    return ChargeSlidingWindow(limit, bucket, now, cost);
+  }
+  static std::int64_t Used(const Limit& limit, Bucket bucket, Instant now) {
+    return UsedInSlidingWindow(limit, bucket, now);
   }
 };
 

@@ -22,7 +22,7 @@ TEST(ReplyNumbersTest, RetriesAreMillisecondsRoundedUp) {
   EXPECT_EQ(RetryMillis(Nanos{999'999}), 1);
   EXPECT_EQ(RetryMillis(Nanos{1'000'000}), 1);
   EXPECT_EQ(RetryMillis(Nanos{1'000'001}), 2);
-  EXPECT_EQ(RetryMillis(kCapacityMax), 2'305'843'009'214);  // 2^61 ns
+  EXPECT_EQ(RetryMillis(kCapacityMax), 1'152'921'504'607);  // 2^60 ns
   EXPECT_EQ(RetryMillis(kNever - Nanos{1}), 9'223'372'036'855);
   EXPECT_EQ(RetryMillis(kNever), -1);
 }

@@ -223,7 +223,7 @@ TEST_F(LimiterFreeTimeTest, WhereClientsBringTheTimeItMayGoBack) {
   now_ += seconds{1};
   Decide({{"a", "10/s"}});
   now_ -= seconds{1};
-  EXPECT_EQ(Decide({{"b", "10/s"}, {"a", "10/s", 0}}).reset_after, seconds{1});
+  EXPECT_EQ(Decide({{"b", "10/s"}, {"a", "10/s", 0}}).reset_after, milliseconds{1100});
 }
 
 TEST_F(LimiterKeepingTest, SweepSomeStopsAfterItsVisits) {

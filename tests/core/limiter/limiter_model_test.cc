@@ -23,7 +23,7 @@ namespace {
 class LimiterHistory : public ModelHistory {
  public:
   LimiterHistory(std::vector<Limit> limits, Instant now)
-      : ModelHistory(std::move(limits), now, Nanos{1}), hints_(kLimits) {}
+      : ModelHistory(std::move(limits), now, kMaxWaitMax, Nanos{1}), hints_(kLimits) {}
 
  private:
   // A sliding window's number has 32 bits, so the sweeper must visit it within 2^31 periods; the
@@ -70,6 +70,12 @@ class LimiterHistory : public ModelHistory {
     ExpectSame(*limiter_->Decide(request, now()), want.verdict);
   }
 
+  void CompareCharge(const Turn& /*turn*/, const Checks& checks, const Charged& want) override {
+    const Charged got = *limiter_->Charge(RequestOf(checks), now());
+    ExpectSame(got.verdict, want.verdict);
+    RC_ASSERT(got.beyond == want.beyond);
+  }
+
   void CompareReserve(const Turn& /*turn*/, const Checks& checks, Nanos patience,
                       const ModelLimiter::Admission& want) override {
     Admission got = *limiter_->Reserve(RequestOf(checks), patience, now());
@@ -100,6 +106,7 @@ class LimiterHistory : public ModelHistory {
       RC_ASSERT(found != got.end());
       RC_ASSERT(found->remaining == live.remaining);
       RC_ASSERT(found->reset_after == live.reset_after);
+      RC_ASSERT(found->used == live.used);
     }
     RC_ASSERT(got.size() == want.size());
     RC_ASSERT(limiter_->ResetAfter(KeyNames()[key], now()) == longest);
@@ -174,10 +181,10 @@ using What = Turn::What;
 
 const TurnWeights& AllTurns() {
   static const TurnWeights weights = {
-      {50, What::kDecide},  {10, What::kPeek},   {10, What::kTake},    {10, What::kRefund},
-      {25, What::kReserve}, {8, What::kServe},   {8, What::kGiveBack}, {3, What::kReset},
-      {2, What::kResetAll}, {5, What::kInspect}, {10, What::kSweep},   {4, What::kReclaim},
-      {1, What::kClear}};
+      {50, What::kDecide}, {10, What::kPeek},    {10, What::kTake},   {10, What::kCharge},
+      {10, What::kRefund}, {25, What::kReserve}, {8, What::kServe},   {8, What::kGiveBack},
+      {3, What::kReset},   {2, What::kResetAll}, {5, What::kInspect}, {10, What::kSweep},
+      {4, What::kReclaim}, {1, What::kClear}};
   return weights;
 }
 

@@ -139,7 +139,7 @@ TEST_F(FixedWindowTest, EndIsBelievedUpToTwoPeriodsAhead) {
 TEST_F(FixedWindowTest, ForeignEndDelaysByAPeriodAtMost) {
   bucket_ = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
   Expect({{seconds{10}, 1, Denied(0, seconds{60}, seconds{60})}});
-  EXPECT_EQ(bucket_, WindowOf(seconds{70}, 3));
+  EXPECT_EQ(bucket_, WindowOf(seconds{70}, 6));
   Expect({{seconds{69}, 1, Denied(0, seconds{1}, seconds{1})},
           {seconds{70}, 3, Allowed(0, seconds{60})}});
 }
@@ -163,7 +163,7 @@ TEST_F(FixedWindowTest, PermanentDenialStoresTheCutAndALookDoesNot) {
   Expect({{seconds{0}, 0, Allowed(0, seconds{60})}});
   EXPECT_EQ(bucket_, foreign);
   Expect({{seconds{0}, 4, Denied(0, kNever, seconds{60})}});
-  EXPECT_EQ(bucket_, WindowOf(seconds{60}, 3));
+  EXPECT_EQ(bucket_, WindowOf(seconds{60}, 6));
 }
 
 TEST_F(FixedWindowTest, ForeignEndWithNothingUsedIsFull) {
@@ -215,7 +215,7 @@ TEST_F(FixedWindowTest, RefundIntoADebtPaysTheDebtFirst) {
 TEST_F(FixedWindowTest, RefundCutsAForeignEnd) {
   bucket_ = WindowOf(hours{1}, 9);
   Refund(seconds{0}, 1);
-  EXPECT_EQ(bucket_, WindowOf(seconds{60}, 2));
+  EXPECT_EQ(bucket_, WindowOf(seconds{60}, 5));  // of twice the count
 }
 
 // --- Bytes --------------------------------------------------------------------------------------

@@ -149,31 +149,31 @@ TEST(LimitTest, TheDenominatorIsBelow2To32) {
   EXPECT_EQ(ErrorOf(FixedShape(INT32_MAX, odd)), "");
 }
 
-TEST(LimitTest, TheCapacityIsAtMost2To61Nanoseconds) {
+TEST(LimitTest, TheCapacityIsAtMost2To60Nanoseconds) {
   const std::string error =
-      "limit is too long: burst times period per token must be at most 2^61 ns (73 years)";
+      "limit is too long: burst times period per token must be at most 2^60 ns (36 years)";
   const Nanos longest{std::int64_t{1} << 58};
-  EXPECT_EQ(EmissionOf(BucketShape(1, longest, 8)).capacity,
-            (ExactNanos{std::int64_t{1} << 61, 0}));
-  EXPECT_EQ(ErrorOf(BucketShape(1, longest, 9)), error);
-  EXPECT_EQ(EmissionOf(BucketShape(3, longest, 24)).capacity,
-            (ExactNanos{std::int64_t{1} << 61, 0}));
-  EXPECT_EQ(ErrorOf(BucketShape(3, longest, 25)), error);
+  EXPECT_EQ(EmissionOf(BucketShape(1, longest, 4)).capacity,
+            (ExactNanos{std::int64_t{1} << 60, 0}));
+  EXPECT_EQ(ErrorOf(BucketShape(1, longest, 5)), error);
+  EXPECT_EQ(EmissionOf(BucketShape(3, longest, 12)).capacity,
+            (ExactNanos{std::int64_t{1} << 60, 0}));
+  EXPECT_EQ(ErrorOf(BucketShape(3, longest, 13)), error);
   // A third of a nanosecond a token: the first burst that is too large exceeds the bound by that
   // third.
-  const std::int64_t thirds = 3 * (std::int64_t{1} << 61);
+  const std::int64_t thirds = 3 * (std::int64_t{1} << 60);
   EXPECT_EQ(EmissionOf(BucketShape(3'000, microseconds{1}, thirds)).capacity,
-            (ExactNanos{std::int64_t{1} << 61, 0}));
+            (ExactNanos{std::int64_t{1} << 60, 0}));
   EXPECT_EQ(EmissionOf(BucketShape(3'000, microseconds{1}, thirds - 1)).capacity,
-            (ExactNanos{(std::int64_t{1} << 61) - 1, 2}));
+            (ExactNanos{(std::int64_t{1} << 60) - 1, 2}));
   EXPECT_EQ(ErrorOf(BucketShape(3'000, microseconds{1}, thirds + 1)), error);
   EXPECT_EQ(ErrorOf(BucketShape(1, longest, INT64_MAX)), error);
 }
 
 // The compiler refuses a constant that overflows.
 TEST(LimitTest, NoSumOfTheRulesLeaves63Bits) {
-  constexpr Nanos reserved_and_empty = kInstantMax.time_since_epoch() + kMaxWaitMax + kCapacityMax;
-  static_assert((reserved_and_empty + kCapacityMax).count() > 0);
+  constexpr Nanos deep_in_debt = kInstantMax.time_since_epoch() + 2 * kCapacityMax;
+  static_assert((deep_in_debt + kCapacityMax).count() > 0);
 }
 
 TEST(LimitTest, EqualityAndHashTakeEveryField) {

@@ -154,17 +154,17 @@ TEST_F(SlidingWindowTest, LaterNumberThanThatIsCutToThePresentWindow) {
 TEST_F(SlidingWindowTest, ForeignBucketDelaysByTwoPeriodsAtMost) {
   bucket_ = {kNumber + 2, UINT32_MAX, UINT32_MAX};
   Expect({{seconds{0}, 10, Denied(0, seconds{2}, seconds{2})}});
-  EXPECT_EQ(SlidingWindowOf(bucket_), (SlidingWindow{kNumber, 10, 10}));
+  EXPECT_EQ(SlidingWindowOf(bucket_), (SlidingWindow{kNumber, 20, 20}));
   Expect({{seconds{2}, 10, Allowed(0, seconds{2})}});
 }
 
 TEST_F(SlidingWindowTest, PermanentDenialStoresTheCutAndALookDoesNot) {
   const Bucket foreign = BucketOf(SlidingWindow{kNumber + 1000, 3, 60});
   bucket_ = foreign;
-  Expect({{milliseconds{500}, 0, Allowed(2, milliseconds{1500})}});
+  Expect({{milliseconds{500}, 0, Allowed(0, milliseconds{1500})}});
   EXPECT_EQ(bucket_, foreign);
-  Expect({{milliseconds{500}, 11, Denied(2, kNever, milliseconds{1500})}});
-  EXPECT_EQ(SlidingWindowOf(bucket_), (SlidingWindow{kNumber, 3, 10}));
+  Expect({{milliseconds{500}, 11, Denied(0, kNever, milliseconds{1500})}});
+  EXPECT_EQ(SlidingWindowOf(bucket_), (SlidingWindow{kNumber, 3, 20}));
 }
 
 // 2^31 windows of a millisecond are 24 days; an older number looks like a later one.
@@ -226,7 +226,7 @@ TEST_F(SlidingWindowTest, RefundCreatesNothing) {
 TEST_F(SlidingWindowTest, RefundCutsAForeignNumber) {
   bucket_ = BucketOf(SlidingWindow{kNumber + 5, 30, 60});
   Refund(seconds{0}, 1);
-  EXPECT_EQ(SlidingWindowOf(bucket_), (SlidingWindow{kNumber, 9, 10}));
+  EXPECT_EQ(SlidingWindowOf(bucket_), (SlidingWindow{kNumber, 19, 20}));
 }
 
 // --- Bytes --------------------------------------------------------------------------------------

@@ -336,6 +336,54 @@ TEST(TokenBucketLawTest, TokensThatAreKeptAreThereButNotTaken) {
   });
 }
 
+TEST(TokenBucketLawTest, L19AChargeMovesTheBucketByItsCostUpToTheLongestDebt) {
+  CheckLaw(kBucketCases, [] {
+    const Situation a;
+    const std::uint64_t cost = *AnyCost(a.limit);
+    const Nanos wait = *AnyMaxWait();
+    const Nanos debt_max = std::max({a.limit.capacity(), wait, a.max_wait});
+    const Bucket charged = ChargeTokenBucket(a.limit, a.bucket, a.now, cost, debt_max, wait);
+    if (cost == 0) RC_ASSERT(charged == a.bucket);
+    // In units of 1 / denominator ns.
+    const Int128 n = a.limit.emission().denominator;
+    const auto parts = [n](ExactNanos time) { return time.whole * n + time.numerator; };
+    const Int128 now = parts({a.now.time_since_epoch().count(), 0});
+    const Int128 capacity = parts(a.limit.emission().capacity);
+    const Int128 last = now + capacity + std::max(capacity, wait.count() * n);
+    const Int128 before = parts(a.Tat(a.bucket));
+    const Int128 moved =
+        std::max(before, now) + static_cast<Int128>(cost) * a.limit.emission().period;
+    const Int128 after = parts(a.Tat(charged));
+    RC_ASSERT(after == (cost == 0 ? before : std::max(before, std::min(moved, last))));
+  });
+}
+
+TEST(TokenBucketLawTest, L19AChargeWithinTheLimitIsAnAdmission) {
+  CheckLaw(kBucketCases, [] {
+    const Situation a;
+    const std::uint64_t cost = *AnyCost(a.limit);
+    const Step step = a.Decide(a.bucket, a.now, cost);
+    if (!step.decision.allowed) return;
+    const Nanos debt_max = std::max(a.limit.capacity(), a.max_wait);
+    RC_ASSERT(ChargeTokenBucket(a.limit, a.bucket, a.now, cost, debt_max, a.max_wait) ==
+              step.bucket);
+  });
+}
+
+// What is charged at once is what is charged in parts, debts included.
+TEST(TokenBucketLawTest, L19ChargesMaySplit) {
+  CheckLaw(kBucketCases, [] {
+    const Situation a;
+    const Nanos debt_max = std::max(a.limit.capacity(), a.max_wait);
+    const auto charged = [&](Bucket from, std::uint64_t cost) {
+      return ChargeTokenBucket(a.limit, from, a.now, cost, debt_max, a.max_wait);
+    };
+    const auto one = static_cast<std::uint64_t>(*NumberUpTo(a.limit.shape().burst));
+    const auto other = static_cast<std::uint64_t>(*NumberUpTo(a.limit.shape().burst));
+    RC_ASSERT(charged(charged(a.bucket, one), other) == charged(a.bucket, one + other));
+  });
+}
+
 // A clock that steps back and forth by no more than the longest wait creates no token: any history
 // admits at most the burst and the tokens of the whole span of its instants.
 TEST(TokenBucketLawTest, TimeThatGoesBackMakesNoToken) {

@@ -138,20 +138,51 @@ TEST_F(TokenBucketTest, GreatestCost) {
            Denied(burst - 2563, Nanos{1}, Nanos{1})}});
 }
 
-// With a capacity of 2^61 ns and the last possible instant, every sum still fits.
+// With a capacity of 2^60 ns and the last possible instant, every sum still fits.
 TEST_F(TokenBucketTest, LongestLimitAtTheEndOfTime) {
-  Use(TokenBucketOf(1, kPeriodMax, 8));
+  Use(TokenBucketOf(1, kPeriodMax, 4));
   EXPECT_EQ(Nanos{limit_.emission().capacity.whole}, kCapacityMax);
-  EXPECT_EQ(Ask(kInstantMax, 8), Allowed(0, kCapacityMax));
-  EXPECT_EQ(Ask(kInstantMax, 8), Denied(0, kCapacityMax, kCapacityMax));
+  EXPECT_EQ(Ask(kInstantMax, 4), Allowed(0, kCapacityMax));
+  EXPECT_EQ(Ask(kInstantMax, 4), Denied(0, kCapacityMax, kCapacityMax));
   EXPECT_EQ(Ask(kInstantMax, 1), Denied(0, kPeriodMax, kCapacityMax));
 }
 
 TEST_F(TokenBucketTest, ForeignTimeAtTheEndOfTimeOnlyDelays) {
-  Use(TokenBucketOf(1, kPeriodMax, 8));
+  Use(TokenBucketOf(1, kPeriodMax, 4));
   max_wait_ = kMaxWaitMax;
   bucket_ = BucketOfTat({INT64_MAX, 0});
-  EXPECT_EQ(Ask(kInstantMax, 8), Denied(0, kCapacityMax + kMaxWaitMax, kCapacityMax + kMaxWaitMax));
+  EXPECT_EQ(Ask(kInstantMax, 4), Denied(0, 2 * kCapacityMax, 2 * kCapacityMax));
+}
+
+TEST_F(TokenBucketTest, LongestDebtAtTheEndOfTime) {
+  Use(TokenBucketOf(1, kPeriodMax, 4));
+  bucket_ = ChargeTokenBucket(limit_, Bucket{}, kInstantMax, UINT64_MAX, kCapacityMax, Nanos{0});
+  EXPECT_EQ(Ask(kInstantMax, 4), Denied(0, 2 * kCapacityMax, 2 * kCapacityMax));
+  EXPECT_EQ(UsedInTokenBucket(limit_, bucket_, kInstantMax, kCapacityMax), 8);
+}
+
+// --- Charges ------------------------------------------------------------------------------------
+
+// A charge of 10/s that leaves a debt: of a second, or of the longest wait if that is longer.
+TEST_F(TokenBucketTest, AChargeLeavesADebtOfTheCapacityOrTheLongestWait) {
+  Use("10/s");
+  const auto used = [&](Bucket bucket) {
+    return UsedInTokenBucket(limit_, bucket, kNow, seconds{60});
+  };
+  const auto charged = [&](Bucket bucket, std::uint64_t cost, Nanos max_wait) {
+    return ChargeTokenBucket(limit_, bucket, kNow, cost, seconds{60}, max_wait);
+  };
+  const Bucket overdrawn = charged(Bucket{}, 14, Nanos{0});
+  EXPECT_EQ(used(overdrawn), 14);
+  EXPECT_EQ(used(charged(overdrawn, 6, Nanos{0})), 20);
+  EXPECT_EQ(used(charged(overdrawn, 7, Nanos{0})), 20);
+  EXPECT_EQ(used(charged(overdrawn, UINT64_MAX, milliseconds{999})), 20);
+  EXPECT_EQ(used(charged(overdrawn, 100, milliseconds{1050})), 21);  // 20.5, rounded up
+  EXPECT_EQ(used(charged(overdrawn, UINT64_MAX, seconds{60})), 610);
+  // A debt that is deeper than a charge may leave is not lessened by one.
+  const Bucket deep = charged(overdrawn, 100, seconds{60});
+  EXPECT_EQ(charged(deep, 1, Nanos{0}), deep);
+  EXPECT_EQ(charged(overdrawn, 0, Nanos{0}), overdrawn);
 }
 
 TEST_F(TokenBucketTest, BeginningOfTime) {
@@ -198,10 +229,10 @@ TEST_F(TokenBucketClampTest, LookReportsTheCutTimeAndStoresNothing) {
   EXPECT_EQ(bucket_, foreign_);
 }
 
-TEST_F(TokenBucketClampTest, WithoutWaitsABucketIsEmptyAtWorst) {
+TEST_F(TokenBucketClampTest, WithoutWaitsABucketOwesABurstAtWorst) {
   max_wait_ = Nanos{0};
-  Expect({{seconds{0}, 1, Denied(0, milliseconds{100}, seconds{1})},
-          {milliseconds{100}, 1, Allowed(0, seconds{1})}});
+  Expect({{seconds{0}, 1, Denied(0, milliseconds{1100}, seconds{2})},
+          {milliseconds{1100}, 1, Allowed(0, seconds{1})}});
 }
 
 TEST_F(TokenBucketClampTest, TimeThatAReservationLeadsToIsBelieved) {

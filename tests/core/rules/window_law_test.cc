@@ -285,6 +285,43 @@ TYPED_TEST(WindowLawTest, TokensThatAreKeptAreThereButNotTaken) {
   });
 }
 
+// --- Charges ------------------------------------------------------------------------------------
+
+TYPED_TEST(WindowLawTest, L19AChargeLeavesAtMostTheCountBeyondUsedUp) {
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
+    const std::uint64_t cost = *AnyCost(a.limit);
+    const Int128 before = TypeParam::Used(a.limit, a.bucket, a.now);
+    const Bucket charged = TypeParam::Charge(a.limit, a.bucket, a.now, cost);
+    const Int128 room = std::max<Int128>(0, 2 * Int128{a.limit.shape().count} - before);
+    const Int128 after = TypeParam::Used(a.limit, charged, a.now);
+    RC_ASSERT(after <= before + std::min(static_cast<Int128>(cost), room));
+    const bool is_whole = TypeParam::Charge(a.limit, charged, a.now, 1) == charged;
+    if (!is_whole) RC_ASSERT(after == before + static_cast<Int128>(cost));
+  });
+}
+
+TYPED_TEST(WindowLawTest, L19AChargeWithinTheLimitIsAnAdmission) {
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
+    const std::uint64_t cost = *AnyCost(a.limit);
+    const Step step = a.Decide(a.bucket, a.now, cost);
+    RC_PRE(step.decision.allowed);
+    RC_ASSERT(TypeParam::Charge(a.limit, a.bucket, a.now, cost) == step.bucket);
+  });
+}
+
+TYPED_TEST(WindowLawTest, L19ChargesMaySplit) {
+  CheckLaw(kWindowCases, [] {
+    const WindowSituation<TypeParam> a;
+    const auto one = static_cast<std::uint64_t>(*NumberUpTo(2 * a.limit.shape().count));
+    const auto other = static_cast<std::uint64_t>(*NumberUpTo(2 * a.limit.shape().count));
+    const Bucket first = TypeParam::Charge(a.limit, a.bucket, a.now, one);
+    RC_ASSERT(TypeParam::Charge(a.limit, first, a.now, other) ==
+              TypeParam::Charge(a.limit, a.bucket, a.now, one + other));
+  });
+}
+
 // --- Refunds ------------------------------------------------------------------------------------
 
 TYPED_TEST(WindowLawTest, RefundUndoesAnAdmission) {

@@ -95,7 +95,7 @@ const GoodWord kGoodWords[] = {
     // The ends of the ranges. 2^58 ns is not a whole number of microseconds: the longest period of
     // a word is 744 ns shorter.
     {"1/288230376151711us", BucketShape(1, microseconds{288'230'376'151'711})},
-    {"1/288230376151711us,burst=8", BucketShape(1, microseconds{288'230'376'151'711}, 8)},
+    {"1/288230376151711us,burst=4", BucketShape(1, microseconds{288'230'376'151'711}, 4)},
     {"1/3335d", BucketShape(1, hours{24 * 3335})},
     {"4G/us", BucketShape(4'000'000'000, microseconds{1})},
     {"9223372036800000000/w", BucketShape(9'223'372'036'800'000'000, hours{168})},
@@ -371,9 +371,9 @@ constexpr BadWord kBadWords[] = {
      "limit is too fine: period / count in lowest terms must have a denominator below 2^32 (here "
      "4294967296)"},
     {"1/288230376151711us,burst=9",
-     "limit is too long: burst times period per token must be at most 2^61 ns (73 years)"},
+     "limit is too long: burst times period per token must be at most 2^60 ns (36 years)"},
     {"1/s,burst=9223372036854775807",
-     "limit is too long: burst times period per token must be at most 2^61 ns (73 years)"},
+     "limit is too long: burst times period per token must be at most 2^60 ns (36 years)"},
     // Policies, and the words "unlimited" and "none".
     {"@", "policy name '' must be 1 to 64 of letters, digits, _ - . :"},
     {"@,shadow", "policy name '' must be 1 to 64 of letters, digits, _ - . :"},

@@ -116,10 +116,11 @@ TEST(UserTest, LaterRulesWin) {
 TEST(UserTest, LimitIsAllThatAnApplicationNeeds) {
   const User user = Made({"+@limit"});
   for (const std::string_view name :
-       {"rl.allow",    "rl.peek", "rl.take", "rl.wait",        "rl.refund",      "rl.inspect",
-        "cl.throttle", "ping",    "hello",   "auth",           "quit",           "reset",
-        "echo",        "select",  "info",    "command",        "multi",          "exec",
-        "discard",     "watch",   "unwatch", "client|setname", "client|setinfo", "client|id"}) {
+       {"rl.allow",  "rl.peek",    "rl.take",        "rl.wait",        "rl.refund",
+        "rl.charge", "rl.inspect", "cl.throttle",    "ping",           "hello",
+        "auth",      "quit",       "reset",          "echo",           "select",
+        "info",      "command",    "multi",          "exec",           "discard",
+        "watch",     "unwatch",    "client|setname", "client|setinfo", "client|id"}) {
     EXPECT_TRUE(MayRun(user, name)) << name;
   }
   for (const std::string_view name :

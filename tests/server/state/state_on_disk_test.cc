@@ -135,6 +135,7 @@ TEST_F(StateOnDiskTest, AlwaysDelaysRepliesToChanges) {
   EXPECT_FALSE(waits({"RL.TAKE", "u", "1/h", "UPTO", "5"}));
   EXPECT_TRUE(waits({"RL.TAKE", "v", "9/h", "UPTO", "5"}));
   EXPECT_TRUE(waits({"RL.WAIT", "w", "1/h", "TIMEOUT", "0"}));
+  EXPECT_TRUE(waits({"RL.CHARGE", "u", "1/h"}));  // beyond what is there
   EXPECT_TRUE(waits({"RL.REFUND", "u", "1/h"}));
   EXPECT_TRUE(waits({"RL.RESET", "u"}));
   EXPECT_TRUE(waits({"CL.THROTTLE", "t", "0", "1", "3600"}));
