@@ -1,20 +1,28 @@
-"""The Python of docs/recipes.md: run as it stands, against the real server.
+"""The Python of docs/recipes.md, run as it stands, against the real server; and its shell lines.
 
 Each piece has a server of its own, which takes times from requests if the piece names one. Its
 output must be that in the comments behind `print`. The page's timeout of 50 ms is made longer,
 since machines that run tests are busy.
+
+A block that begins with `$ weir-replay` is run in the root of the tree, and its output must be the
+rest of the block.
 """
 
 import contextlib
 import io
+import os
 import re
+import shlex
+import subprocess
 import unittest
 from pathlib import Path
 
 from weir_e2e import DEADLINE, ServerTest
 
-PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "recipes.md"
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+REPLAYED = re.compile(r"^```\n\$ weir-replay ([^\n]*)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PRINTED = re.compile(r"print\(.*\)(?:  |\n *)# (.*)")
 
 
@@ -22,7 +30,8 @@ class RecipesTest(ServerTest):
     def run_snippet(self, text):
         options = ["--allow-explicit-time"] if '"AT"' in text else []
         port = self.start(*options).port
-        text = text.replace("port=7379", f"port={port}")
+        text = text.replace("port=7379", f"port={port}").replace('"7379"', f'"{port}"')
+        text = text.replace('"weir-replay"', repr(os.environ["WEIR_REPLAY"]))
         text = text.replace("socket_timeout=0.05", f"socket_timeout={DEADLINE}")
         printed = io.StringIO()
         names = {}
@@ -38,6 +47,15 @@ class RecipesTest(ServerTest):
                 says = " ".join(PRINTED.findall(snippet)).replace(";", " ").split()
                 self.assertNotEqual(says, [])
                 self.assertEqual(self.run_snippet(begin + snippet), says)
+
+    def test_each_replay_answers_what_the_page_shows(self):
+        blocks = REPLAYED.findall(PAGE.read_text(encoding="utf-8"))
+        self.assertNotEqual(blocks, [])
+        for words, shown in blocks:
+            command = [os.environ["WEIR_REPLAY"], *shlex.split(words)]
+            replayed = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE, check=True)
+            self.assertEqual(replayed.stdout, shown)
 
 
 if __name__ == "__main__":

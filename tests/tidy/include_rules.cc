@@ -19,6 +19,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
       {"persistence", {"core"}},
       {"server", {"persistence", "protocol", "core"}},
       {"module", {"core"}},
+      {"replay", {"protocol", "core"}},
   };
   return kArrows;
 }
@@ -103,7 +104,8 @@ Findings IncludeArrows(const SourceFile& file) {
       findings.push_back({file.path, i + 1,
                           std::string(folder) + " may not include " + std::string(included) +
                               ": the arrows are server -> persistence, protocol, core; "
-                              "persistence -> core; protocol -> core/base; module -> core"});
+                              "persistence -> core; protocol -> core/base; module -> core; "
+                              "replay -> protocol, core"});
     }
     const bool same_folder = included.substr(0, included.find('/')) == folder;
     if (same_folder && !RoomMayInclude(folder, Room(file.path), Room(included))) {

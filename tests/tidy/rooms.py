@@ -3,7 +3,7 @@
     rooms.py           writes it
     rooms.py --check   fails if it is not up to date
 
-A room is a folder of core/, module/ or server/, or all of protocol/ or persistence/. An arrow says
+A room is a folder of core/, module/ or server/, or all of another folder. An arrow says
 that a room includes another; arrows that follow from others are left out.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
-FOLDERS = ("server", "module", "persistence", "protocol", "core")
+FOLDERS = ("server", "module", "replay", "persistence", "protocol", "core")
 BEGIN, END = "<!-- rooms.py draws from here -->\n", "<!-- to here -->\n"
 
 

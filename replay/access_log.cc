@@ -1,0 +1,145 @@
+// The reader of access logs (log_reader.h).
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "replay/log_reader.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kTimeShape = "dd/Mon/yyyy:HH:MM:SS +hhmm";
+
+// The digits of `text` as a number. Requires: at most nine bytes.
+std::optional<int> ReadDigits(std::string_view text) {
+  int number = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    number = number * 10 + (digit - '0');
+  }
+  return number;
+}
+
+// The part of `text` in the place of `part` in kTimeShape. Requires: as many bytes as kTimeShape.
+std::optional<int> ReadPart(std::string_view text, std::string_view part) {
+  return ReadDigits(text.substr(kTimeShape.find(part), part.size()));
+}
+
+std::optional<unsigned> ReadMonth(std::string_view text) {
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  const std::size_t at = kMonths.find(text);
+  if (at == std::string_view::npos || at % 3 != 0) return std::nullopt;
+  return static_cast<unsigned>(at / 3 + 1);
+}
+
+// The time from UTC of the zone "+hhmm".
+std::optional<std::chrono::minutes> ReadZone(std::string_view text) {
+  const std::optional<int> hours = ReadDigits(text.substr(1, 2));
+  const std::optional<int> minutes = ReadDigits(text.substr(3, 2));
+  if (!hours || !minutes || *hours > 14 || *minutes > 59) return std::nullopt;
+  const std::chrono::minutes span = std::chrono::hours{*hours} + std::chrono::minutes{*minutes};
+  if (text.front() == '-') return -span;
+  return text.front() == '+' ? std::optional(span) : std::nullopt;
+}
+
+std::optional<Instant> ReadTime(std::string_view text) {
+  if (text.size() != kTimeShape.size()) return std::nullopt;
+  for (std::size_t i = 0; i < kTimeShape.size(); ++i) {
+    constexpr std::string_view kMarks = "/: ";
+    if (kMarks.find(kTimeShape[i]) != std::string_view::npos && text[i] != kTimeShape[i]) {
+      return std::nullopt;
+    }
+  }
+  const auto day = ReadPart(text, "dd");
+  const auto year = ReadPart(text, "yyyy");
+  const auto hour = ReadPart(text, "HH");
+  const auto minute = ReadPart(text, "MM");
+  const auto second = ReadPart(text, "SS");
+  const auto month = ReadMonth(text.substr(kTimeShape.find("Mon"), 3));
+  const auto zone = ReadZone(text.substr(kTimeShape.find('+')));
+  if (!day || !month || !year || !hour || !minute || !second || !zone) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{*month},
+                                         std::chrono::day{static_cast<unsigned>(*day)}};
+  // Beyond these years an Instant of nanoseconds could overflow here.
+  if (!date.ok() || *year < 1970 || *year > 2115 || *hour > 23 || *minute > 59 || *second > 59) {
+    return std::nullopt;
+  }
+  const Nanos since_epoch = std::chrono::sys_days{date}.time_since_epoch() +
+                            std::chrono::hours{*hour} + std::chrono::minutes{*minute} +
+                            std::chrono::seconds{*second} - *zone;
+  const Instant at{since_epoch};
+  if (at < Instant{} || at > kInstantMax) return std::nullopt;
+  return at;
+}
+
+// True if every quote of `text` is closed. A backslash takes the next byte's meaning away, as in
+// Apache's logs; nginx writes \x22 for a quote.
+bool HasClosedQuotes(std::string_view text) {
+  bool open = false;
+  for (std::size_t at = text.find_first_of("\"\\"); at != std::string_view::npos;
+       at = text.find_first_of("\"\\", at + 1)) {
+    if (text[at] == '\\') {
+      ++at;
+    } else {
+      open = !open;
+    }
+  }
+  return !open;
+}
+
+class AccessLogReader final : public LogReader {
+ public:
+  absl::StatusOr<bool> Read(std::string_view line, LoggedRequest& request) override {
+    std::string_view rest = line;
+    const std::string_view address = TakeWord(rest);
+    const bool has_names = !TakeWord(rest).empty() && !TakeWord(rest).empty();
+    if (address.empty() || !has_names || !rest.starts_with('[')) {
+      return absl::InvalidArgumentError(
+          "expected an address, two names and [, as in 192.0.2.7 - - "
+          "[10/Oct/2026:13:55:36 +0200]");
+    }
+    const std::string_view time = rest.substr(1, rest.find(']', 1) - 1);
+    if (time.size() + 2 > rest.size()) {
+      return BadWord("time", time, "expected a ] after it");
+    }
+    rest.remove_prefix(time.size() + 2);
+    if (!rest.starts_with(" \"")) {
+      return absl::InvalidArgumentError("expected the request in quotes after the time");
+    }
+    if (!HasClosedQuotes(rest)) return absl::InvalidArgumentError("a quote is not closed");
+    if (time_.empty() || time != time_) {  // Lines of one second come together.
+      const std::optional<Instant> at = ReadTime(time);
+      if (!at) return BadWord("time", time, "expected one as in 10/Oct/2026:13:55:36 +0200");
+      time_ = time;
+      at_ = *at;
+    }
+    key_.key = address;
+    request = {.at = at_, .keys = {&key_, 1}};
+    return true;
+  }
+
+ private:
+  // Takes the word at the front of `rest` and the blank after it; empty if there is none.
+  static std::string_view TakeWord(std::string_view& rest) {
+    const std::size_t blank = rest.find(' ');
+    if (blank == std::string_view::npos) return "";
+    const std::string_view word = rest.substr(0, blank);
+    rest.remove_prefix(blank + 1);
+    return word;
+  }
+
+  std::string time_;  // the last one that was read, and what it means
+  Instant at_;
+  LoggedKey key_;
+};
+
+}  // namespace
+
+std::unique_ptr<LogReader> MakeAccessLogReader() { return std::make_unique<AccessLogReader>(); }
+
+}  // namespace weir

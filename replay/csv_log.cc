@@ -1,0 +1,123 @@
+// The reader of CSV files (log_reader.h).
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "core/words/number_word.h"
+#include "replay/log_reader.h"
+
+namespace weir {
+namespace {
+
+class CsvReader final : public LogReader {
+ public:
+  CsvReader(const std::vector<std::string>& columns, bool cost_is_optional)
+      : columns_(columns.size()),
+        time_(ColumnOf(columns, "time")),
+        key_(ColumnOf(columns, "key")),
+        cost_(ColumnOf(columns, "cost")),
+        fields_min_(cost_is_optional && cost_ + 1 == columns_ ? cost_ : columns_) {
+    WEIR_CHECK(time_ < columns_);
+    WEIR_CHECK(key_ < columns_);
+  }
+
+  absl::StatusOr<bool> Read(std::string_view line, LoggedRequest& request) override {
+    const bool is_first = std::exchange(is_first_, false);
+    if (line.empty()) return false;
+    WEIR_RETURN_IF_ERROR(Split(line));
+    if (fields_.size() < fields_min_ || fields_.size() > columns_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the line has ", fields_.size(), " fields, expected ", fields_min_,
+          fields_min_ < columns_ ? absl::StrCat(" or ", columns_) : "", " (--columns)"));
+    }
+    const std::string_view time = fields_[time_];
+    if (is_first && !time.empty() &&
+        absl::ascii_isalpha(static_cast<unsigned char>(time.front()))) {
+      return false;
+    }
+    const absl::StatusOr<Instant> at = ParseUnixSeconds(time);
+    if (!at.ok()) return at.status();
+    logged_ = {.key = fields_[key_]};
+    if (cost_ < fields_.size()) {
+      const absl::StatusOr<std::int64_t> cost = ReadNumber("cost", fields_[cost_], 0, INT64_MAX);
+      if (!cost.ok()) return cost.status();
+      logged_.cost = *cost;
+    }
+    request = {.at = *at, .keys = {&logged_, 1}};
+    return true;
+  }
+
+ private:
+  static std::size_t ColumnOf(const std::vector<std::string>& columns, std::string_view name) {
+    return static_cast<std::size_t>(std::ranges::find(columns, name) - columns.begin());
+  }
+
+  // Finds the fields: views into `line` or, for those in quotes, into unquoted_.
+  absl::Status Split(std::string_view line) {
+    fields_.clear();
+    unquoted_.clear();
+    unquoted_.reserve(line.size());  // so that it never moves
+    for (std::string_view rest = line;;) {
+      if (rest.starts_with('"')) {
+        WEIR_RETURN_IF_ERROR(Unquote(rest));
+      } else {
+        const std::size_t size = std::min(rest.find(','), rest.size());
+        fields_.push_back(rest.substr(0, size));
+        rest.remove_prefix(size);
+      }
+      if (rest.empty()) return absl::OkStatus();
+      WEIR_CHECK(rest.front() == ',');
+      rest.remove_prefix(1);
+    }
+  }
+
+  // Takes the quoted field at the front of `rest`; a comma or the end of the line is next.
+  absl::Status Unquote(std::string_view& rest) {
+    const std::size_t begin = unquoted_.size();
+    rest.remove_prefix(1);
+    for (;;) {
+      const std::size_t quote = rest.find('"');
+      if (quote == std::string_view::npos) {
+        return absl::InvalidArgumentError("a quote is not closed");
+      }
+      unquoted_ += rest.substr(0, quote);
+      rest.remove_prefix(quote + 1);
+      if (!rest.starts_with('"')) break;
+      unquoted_ += '"';
+      rest.remove_prefix(1);
+    }
+    if (!rest.empty() && rest.front() != ',') {
+      return absl::InvalidArgumentError("expected a comma after a closing quote");
+    }
+    fields_.push_back(std::string_view(unquoted_).substr(begin));
+    return absl::OkStatus();
+  }
+
+  const std::size_t columns_;
+  const std::size_t time_;
+  const std::size_t key_;
+  const std::size_t cost_;  // columns_ if there is none
+  const std::size_t fields_min_;
+  bool is_first_ = true;
+  std::vector<std::string_view> fields_;
+  std::string unquoted_;
+  LoggedKey logged_;
+};
+
+}  // namespace
+
+std::unique_ptr<LogReader> MakeCsvReader(const std::vector<std::string>& columns,
+                                         bool cost_is_optional) {
+  return std::make_unique<CsvReader>(columns, cost_is_optional);
+}
+
+}  // namespace weir

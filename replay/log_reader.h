@@ -1,0 +1,57 @@
+// The formats of logs: each reader turns a line into a request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "replay/logged_request.h"
+
+namespace weir {
+
+class LogReader {
+ public:
+  LogReader() = default;
+  virtual ~LogReader() = default;
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
+
+  // Reads a line, without its newline, into `request`, which is then good until the next call and
+  // as long as the line. Returns false, with `request` unchanged, for a line that is no request and
+  // that the format may have: a header, another command. Fails with kInvalidArgument and what would
+  // be right for any other line.
+  [[nodiscard]] virtual absl::StatusOr<bool> Read(std::string_view line,
+                                                  LoggedRequest& request) = 0;
+};
+
+// Common and combined access logs, as nginx and Apache write them. The key is the client's address:
+//     192.0.2.7 - ann [10/Oct/2026:13:55:36 +0200] "GET / HTTP/1.1" 200 2326 "-" "curl/7.88"
+[[nodiscard]] std::unique_ptr<LogReader> MakeAccessLogReader();
+
+// Commas between the fields, and quotes as in RFC 4180. `columns`: the name of each field in order;
+// "time" (Unix seconds), "key" and "cost" are read, and others are passed over. `cost_is_optional`:
+// a line may end before a last column "cost". A first line whose time begins with a
+// letter is a header.
+// Requires: columns with one "time", one "key" and at most one "cost".
+[[nodiscard]] std::unique_ptr<LogReader> MakeCsvReader(const std::vector<std::string>& columns,
+                                                       bool cost_is_optional);
+
+// The lines of MONITOR, from weir, Redis or Valkey:
+//     1700000000.250000 [0 127.0.0.1:50000] "RL.ALLOW" "user:42" "10/s" "COST" "3"
+// An AT is the time of its request. Lines of commands that change no bucket of a limit are passed
+// over, RL.PEEK among them.
+[[nodiscard]] std::unique_ptr<LogReader> MakeMonitorReader();
+
+// The instant of a count of Unix seconds. Fails for a text that is no time, or is not in
+// [Instant{}, kInstantMax].
+[[nodiscard]] absl::StatusOr<Instant> ParseUnixSeconds(std::string_view text);
+
+// The error for a word of a log, quoted: "time 'x': ...".
+[[nodiscard]] absl::Status BadWord(std::string_view name, std::string_view word,
+                                   std::string_view what);
+
+}  // namespace weir

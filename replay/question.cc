@@ -1,0 +1,142 @@
+#include "replay/question.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+#include "core/base/check.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/words/request_grammar.h"
+#include "protocol/inline_words.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kPlaceholder = "{key}";
+
+bool IsWord(std::string_view word, absl::string_view keyword) {
+  return absl::EqualsIgnoreCase(AbslView(word), keyword);
+}
+
+// Whether RL.WAIT takes the limits of these words. (No word of a limit is long.)
+absl::Status TryToWait(std::vector<std::string_view> words, const Policies* policies) {
+  words.insert(words.end(), {"TIMEOUT", "0"});
+  LimitMemo memo(policies);
+  const KeyHasher hasher{HashSecret{}};
+  return ParseRequest(words, memo, KeyHashes(hasher), RequestKind::kWait).status();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Question>> Question::Parse(std::string_view text,
+                                                          const Policies* policies) {
+  std::unique_ptr<Question> question(new Question(text, policies));
+  const absl::Status read = question->Read(policies);
+  if (read.ok()) return question;
+  absl::string_view what = read.message();
+  const bool is_unknown = absl::ConsumeSuffix(&what, ": RL.POLICY SET makes one");
+  return absl::Status(read.code(),
+                      absl::StrCat("--ask ", Quote(text), ": ", what,
+                                   is_unknown ? ": the file of --policies does not have it" : ""));
+}
+
+absl::Status Question::Read(const Policies* policies) {
+  std::vector<std::string_view> words;
+  WEIR_RETURN_IF_ERROR(
+      SplitInlineWords(text_, std::numeric_limits<std::size_t>::max(), words, unquoted_));
+  if (words.empty()) return absl::InvalidArgumentError("expected a key and a limit");
+  const KeyHasher hasher{HashSecret{}};  // The hashes of these keys are not used.
+  const absl::StatusOr<ParsedRequest> parsed = ParseRequest(words, memo_, KeyHashes(hasher));
+  if (!parsed.ok()) return parsed.status();
+  if (parsed->with_limits || parsed->at) {
+    return absl::InvalidArgumentError("WITHLIMITS and AT have no place here");
+  }
+  checks_ = parsed->checks;
+  for (const CachedLimit* limit : parsed->limits) names_.push_back(limit->name);
+  WEIR_RETURN_IF_ERROR(ReadParts(words));
+  WEIR_CHECK(parts_.size() == checks_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parsed->limits[i]->cost) parts_[i].takes_logged_cost = false;
+  }
+  may_wait_ = TryToWait(words, policies);
+  std::vector<std::string_view> twice = words;
+  twice.push_back("AND");
+  twice.insert(twice.end(), words.begin(), words.end());
+  may_wait_together_ = TryToWait(std::move(twice), policies);
+  return absl::OkStatus();
+}
+
+// Finds the key and the word of each check. Requires: the words of a request.
+absl::Status Question::ReadParts(std::span<const std::string_view> words) {
+  for (std::size_t next = 0; next < words.size(); ++next) {
+    patterns_.push_back({absl::StrSplit(AbslView(words[next++]), kPlaceholder)});
+    const std::size_t first = parts_.size();
+    for (std::size_t position = 0; next < words.size() && !IsWord(words[next], "AND"); ++next) {
+      if (IsWord(words[next], "COST")) {
+        for (Part& part : std::span(parts_).subspan(first)) part.takes_logged_cost = false;
+        ++next;
+        continue;
+      }
+      const absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(words[next]);
+      if (!entry.ok()) return entry.status();
+      parts_.insert(parts_.end(), (*entry)->limits.size(), {patterns_.size() - 1, position, true});
+      ++position;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Question::MayAsk(const LoggedRequest& logged) const {
+  WEIR_CHECK(!logged.keys.empty());
+  if (logged.keys.size() * checks_.size() > kChecksMax) {
+    return absl::InvalidArgumentError(absl::StrCat("with ", logged.keys.size(), " keys --ask ",
+                                                   Quote(text_), " has more than ", kChecksMax,
+                                                   " limits"));
+  }
+  if (logged.action != LoggedAction::kWait) return absl::OkStatus();
+  return logged.keys.size() == 1 ? may_wait_ : may_wait_together_;
+}
+
+std::string Question::KeyPattern::Expand(std::string_view logged_key) const {
+  return absl::StrJoin(pieces, AbslView(logged_key));
+}
+
+const Request& Question::RequestFor(const LoggedRequest& logged, const KeyHasher& hasher) {
+  request_.clear();
+  keys_.resize(logged.keys.size() * patterns_.size());
+  for (std::size_t k = 0; k < logged.keys.size(); ++k) {
+    const LoggedKey& key = logged.keys[k];
+    std::size_t pattern = patterns_.size();  // of the check before: none
+    std::string_view text;
+    KeyHash hash;
+    for (std::size_t i = 0; i < checks_.size(); ++i) {
+      const Part& part = parts_[i];
+      if (part.pattern != pattern) {
+        pattern = part.pattern;
+        text = key.key;
+        hash = key.hash;
+        if (!patterns_[pattern].is_logged_key()) {
+          std::string& own = keys_[k * patterns_.size() + pattern];
+          own = patterns_[pattern].Expand(key.key);
+          text = own;
+          hash = hasher(text);
+        }
+      }
+      Check check = checks_[i];
+      check.key = text;
+      check.hash = hash;
+      if (part.takes_logged_cost) check.cost = key.CostOfWord(part.position);
+      request_.push_back(check);
+    }
+  }
+  WEIR_CHECK(request_.size() <= kChecksMax);
+  return request_;
+}
+
+}  // namespace weir

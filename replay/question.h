@@ -1,0 +1,98 @@
+// The request that is asked instead of each logged one: the text of --ask, read once.
+//
+//     ask = word [limit ...] [COST n] [AND ...]     '{key} 10/s AND all 1000/s'
+//
+// The words are those of RL.ALLOW (core/words/request_grammar.h), in a line whose words may be
+// quoted (protocol/inline_words.h). {key} in a key stands for the logged key. A limit that names no
+// cost, in a group that names none, takes the logged one: that of the logged limit in its position,
+// else that of the logged key. A logged request with several keys asks for all of them at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/rules/limit.h"
+#include "core/table/key_hash.h"
+#include "core/words/limit_memo.h"
+#include "core/words/policies.h"
+#include "core/words/request.h"
+#include "replay/logged_request.h"
+
+namespace weir {
+
+// Not thread-safe.
+class Question {
+ public:
+  // Fails with kInvalidArgument or kNotFound, and names the word that is wrong. `policies` must
+  // outlive the question.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Question>> Parse(std::string_view text,
+                                                                       const Policies* policies);
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  // The names of its limits; a request has a check for each, in order, for each logged key.
+  [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
+  [[nodiscard]] const Check& check(std::size_t limit) const { return checks_[limit]; }
+
+  // Fails with kInvalidArgument if the request cannot be asked: too many limits in all, or limits
+  // that RL.WAIT does not have.
+  [[nodiscard]] absl::Status MayAsk(const LoggedRequest& logged) const;
+
+  // The request. It views this object and `logged`, and is good until the next call. Requires:
+  // MayAsk(logged), and hashes of its keys by the same hasher.
+  [[nodiscard]] const Request& RequestFor(const LoggedRequest& logged, const KeyHasher& hasher);
+
+  // Visits the keys that {key} is a part of, for the logged key. visit(std::string_view).
+  template <typename Visit>
+  void VisitKeys(std::string_view logged_key, Visit visit) const {
+    for (const KeyPattern& pattern : patterns_) {
+      if (!pattern.is_constant()) visit(pattern.Expand(logged_key));
+    }
+  }
+
+ private:
+  // The text of a key between the places of {key}: one piece if it has none.
+  struct KeyPattern {
+    std::vector<std::string> pieces;
+
+    [[nodiscard]] bool is_constant() const noexcept { return pieces.size() == 1; }
+    [[nodiscard]] bool is_logged_key() const noexcept {
+      return pieces.size() == 2 && pieces[0].empty() && pieces[1].empty();
+    }
+    [[nodiscard]] std::string Expand(std::string_view logged_key) const;
+  };
+  // The parts of a check that depend on the logged request.
+  struct Part {
+    std::size_t pattern;   // of patterns_
+    std::size_t position;  // of the limit's word among those of its key
+    bool takes_logged_cost;
+  };
+
+  Question(std::string_view text, const Policies* policies) : text_(text), memo_(policies) {}
+  absl::Status Read(const Policies* policies);
+  absl::Status ReadParts(std::span<const std::string_view> words);
+
+  const std::string text_;
+  LimitMemo memo_;  // the checks' limits are its own, so it reads no other request
+  std::string unquoted_;
+  std::vector<KeyPattern> patterns_;
+  std::vector<Part> parts_;  // one per check
+  Request checks_;           // for one key, with the costs that the text names
+  std::vector<std::string> names_;
+  absl::Status may_wait_;           // on one key
+  absl::Status may_wait_together_;  // on several
+  Request request_;                 // of RequestFor
+  std::vector<std::string> keys_;   // that request_ views
+};
+
+}  // namespace weir

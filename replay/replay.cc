@@ -1,0 +1,169 @@
+#include "replay/replay.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/table/key_hash.h"
+#include "core/words/policies.h"
+#include "core/words/policy_file.h"
+#include "replay/line_reader.h"
+#include "replay/log_reader.h"
+#include "replay/time_order.h"
+#include "replay/trial.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint64_t kLinesPerProgress = 1 << 16;
+
+std::unique_ptr<LogReader> MakeReader(const ReplayOptions& options) {
+  switch (options.format) {
+    case LogFormat::kCsv:
+      return MakeCsvReader(options.columns, options.cost_is_optional);
+    case LogFormat::kMonitor:
+      return MakeMonitorReader();
+    case LogFormat::kAccess:
+      break;
+  }
+  return MakeAccessLogReader();
+}
+
+class Replay {
+ public:
+  explicit Replay(const ReplayOptions& options) : options_(options) {
+    report_.log.name = options.log;
+    report_.log.is_monitor = options.format == LogFormat::kMonitor;
+    report_.fit_percent = options.fit_percent;
+  }
+
+  absl::Status Prepare() {
+    if (!options_.policies.empty()) {
+      const absl::StatusOr<PolicyFile> file = ReadPolicyFile(options_.policies);
+      if (!file.ok()) return file.status();
+      const auto replaced = policies_.ReplaceFile(*file);
+      if (!replaced.ok()) return replaced.status();
+    }
+    for (const std::string& ask : options_.asks) {
+      absl::StatusOr<std::unique_ptr<Question>> question = Question::Parse(ask, &policies_);
+      if (!question.ok()) return question.status();
+      trials_.push_back(
+          std::make_unique<Trial>(*std::move(question), secret_, options_.max_wait, options_.fit));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadLog(const std::function<void(const ReplayProgress&)>& progress) {
+    const auto lines = LineReader::Open(options_.log);
+    if (!lines.ok()) return lines.status();
+    LineReader& reader = **lines;
+    const auto visit = [this](const LoggedRequest& request) { Ask(request); };
+    const auto ahead = [this](const KeyHash& key) {
+      for (const auto& trial : trials_) trial->Prefetch(key);
+    };
+    while (reader.Next()) {
+      ReadLine(reader);
+      order_.Release(visit, ahead);
+      if (reader.number() % kLinesPerProgress == 0) {
+        progress({reader.number(), reader.bytes_read(), reader.file_bytes()});
+      }
+    }
+    order_.ReleaseAll(visit, ahead);
+    report_.log.lines = reader.number();
+    return reader.status();
+  }
+
+  absl::StatusOr<Report> MakeReport() {
+    const LogReport& log = report_.log;
+    if (log.requests == 0) {
+      std::string error = absl::StrCat(Quote(log.name), " has no request in ", log.lines, " lines");
+      if (log.bad_lines > 0) {
+        absl::StrAppend(&error, ": line ", log.first_bad_lines.front().number, ": ",
+                        log.first_bad_lines.front().error);
+      }
+      return absl::FailedPreconditionError(error);
+    }
+    for (const auto& trial : trials_) report_.asks.push_back(trial->MakeReport());
+    if (trials_.size() == 2) report_.comparison = comparison_;
+    return report_;
+  }
+
+ private:
+  void ReadLine(const LineReader& reader) {
+    if (reader.is_too_long()) {
+      return CountBad(reader.number(), "the line is longer than 1 MiB");
+    }
+    LoggedRequest request;
+    const absl::StatusOr<bool> read = log_->Read(reader.line(), request);
+    if (!read.ok()) return CountBad(reader.number(), StdView(read.status().message()));
+    if (!*read) {
+      ++report_.log.passed_over;
+      return;
+    }
+    if (request.action == LoggedAction::kWait &&
+        std::chrono::milliseconds{request.number} > options_.max_wait) {
+      return CountBad(reader.number(), "RL.WAIT: TIMEOUT is above --max-wait");
+    }
+    for (const auto& trial : trials_) {
+      const absl::Status may_ask = trial->MayAsk(request);
+      if (!may_ask.ok()) return CountBad(reader.number(), StdView(may_ask.message()));
+    }
+    const absl::Status added = order_.Add(reader.number(), request);
+    if (!added.ok()) CountBad(reader.number(), StdView(added.message()));
+  }
+
+  void CountBad(std::uint64_t number, std::string_view error) {
+    LogReport& log = report_.log;
+    ++log.bad_lines;
+    if (log.first_bad_lines.size() < kBadLinesShown) {
+      log.first_bad_lines.push_back({number, std::string(error)});
+    }
+  }
+
+  void Ask(const LoggedRequest& request) {
+    LogReport& log = report_.log;
+    if (log.requests + log.refunds == 0) log.begin = request.at;
+    WEIR_CHECK(log.end <= request.at);
+    log.end = request.at;
+    ++(AsksForTokens(request.action) ? log.requests : log.refunds);
+    bool admitted[kAsksMax] = {};
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      admitted[i] = trials_[i]->Replay(request).value_or(false);
+    }
+    if (trials_.size() < 2 || !AsksForTokens(request.action)) return;
+    if (admitted[0]) {
+      ++(admitted[1] ? comparison_.both : comparison_.only_first);
+    } else {
+      ++(admitted[1] ? comparison_.only_second : comparison_.neither);
+    }
+  }
+
+  const ReplayOptions& options_;
+  Policies policies_;
+  std::vector<std::unique_ptr<Trial>> trials_;  // 1 or 2
+  const std::unique_ptr<LogReader> log_ = MakeReader(options_);
+  const HashSecret secret_ = RandomHashSecret();
+  const KeyHasher hasher_{secret_};
+  TimeOrder order_{options_.slack, hasher_};
+  Report report_;
+  Comparison comparison_;
+};
+
+}  // namespace
+
+absl::StatusOr<Report> RunReplay(const ReplayOptions& options,
+                                 const std::function<void(const ReplayProgress&)>& progress) {
+  Replay replay(options);
+  WEIR_RETURN_IF_ERROR(replay.Prepare());
+  WEIR_RETURN_IF_ERROR(replay.ReadLog(progress));
+  return replay.MakeReport();
+}
+
+}  // namespace weir

@@ -1,0 +1,148 @@
+#include "replay/replay_options.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "replay/burst_fit.h"
+#include "replay/decimal.h"
+
+namespace weir {
+namespace {
+
+constexpr const char* kDescription =
+    "Answers what other limits would have done with the requests of a log, at the times of the "
+    "log.\n"
+    "\n"
+    "  weir-replay --ask '{key} 10/s 1000/h' access.log\n"
+    "  weir-replay --csv --ask 'user:{key} 100k/h' --fit 99.9 usage.csv\n"
+    "  weir-replay --monitor --policies policies.toml --ask '{key} @free' --ask '{key} @paid' "
+    "capture.txt";
+
+constexpr const char* kFooter =
+    "LOG is an access log as nginx and Apache write it (common or combined: the key is the "
+    "client's\n"
+    "address), a CSV file, or a capture of MONITOR, whose RL.* lines are asked again with the\n"
+    "limits of --ask. '-' is the standard input. Lines that cannot be read are counted, and the\n"
+    "first ten are shown. Clients react to denials, a log does not. MONITOR cuts words after 512\n"
+    "bytes and costs the server a line for each request, so capture briefly.\n";
+
+constexpr Nanos kSlackMax = std::chrono::hours{24 * 366};
+
+// The values that CLI11 fills in, before it is checked.
+struct Words {
+  std::string slack = "5";
+  std::string max_wait = "60";
+  std::string columns;
+  bool csv = false;
+  bool monitor = false;
+};
+
+void AddOptions(CLI::App& app, ReplayOptions& options, Words& words) {
+  app.add_option("--ask", options.asks,
+                 "A request as RL.ALLOW takes it, with {key} for the log's key. Given twice, both "
+                 "are compared")
+      ->option_text("REQUEST")
+      ->take_all();
+  app.add_option("--policies", options.policies, "A policy file, for limits like @free")
+      ->option_text("FILE");
+  app.add_flag("--csv", words.csv, "LOG is a CSV file: Unix seconds, key and, if present, cost");
+  app.add_option("--columns", words.columns,
+                 "The names of the CSV file's columns in order: time, key, cost; others are passed "
+                 "over")
+      ->option_text("NAMES=time,key,cost");
+  app.add_flag("--monitor", words.monitor, "LOG is a capture of MONITOR");
+  app.add_option("--fit", options.fit_percent,
+                 "Finds the smallest burst of each token bucket that admits this percentage")
+      ->option_text("PERCENT");
+  app.add_option("--slack", words.slack,
+                 "Lines may be out of order by this many seconds; a line that goes back further is "
+                 "left out")
+      ->option_text("SECONDS=5");
+  app.add_option("--max-wait", words.max_wait,
+                 "The server's max-wait, for RL.WAIT and for the debts of RL.CHARGE")
+      ->option_text("SECONDS=60");
+  app.add_flag("--json", options.json, "Prints JSON instead of a table");
+  app.add_option("LOG", options.log)->option_text(" ")->required();
+}
+
+absl::Status ReadColumns(const std::string& text, ReplayOptions& options) {
+  const std::vector<std::string> columns = absl::StrSplit(text, ',');
+  const auto count = [&columns](std::string_view name) {
+    return std::ranges::count(columns, name);
+  };
+  if (count("time") != 1 || count("key") != 1 || count("cost") > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--columns ", Quote(text), ": expected names with one time, one key and at most one cost"));
+  }
+  options.columns = columns;
+  options.cost_is_optional = false;
+  return absl::OkStatus();
+}
+
+absl::Status ReadSeconds(const char* name, const std::string& text, Nanos most, Nanos& span) {
+  const std::optional<std::int64_t> nanos = ParseDecimal(text, 9);
+  if (!nanos || Nanos{*nanos} > most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " ", Quote(text), ": expected seconds, as in 5 or 0.5, up to ",
+                     std::chrono::duration_cast<std::chrono::seconds>(most).count()));
+  }
+  span = Nanos{*nanos};
+  return absl::OkStatus();
+}
+
+absl::Status CheckWords(const Words& words, ReplayOptions& options) {
+  if (words.csv && words.monitor) {
+    return absl::InvalidArgumentError("--csv and --monitor exclude each other");
+  }
+  if (words.csv) options.format = LogFormat::kCsv;
+  if (words.monitor) options.format = LogFormat::kMonitor;
+  if (options.asks.empty() || options.asks.size() > kAsksMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected --ask once or twice, as in --ask '{key} 10/s'"));
+  }
+  if (!words.columns.empty()) {
+    if (!words.csv) return absl::InvalidArgumentError("--columns is for --csv");
+    WEIR_RETURN_IF_ERROR(ReadColumns(words.columns, options));
+  }
+  if (!options.fit_percent.empty()) {
+    static_assert(kPercent == 1'000'000);
+    options.fit = ParseDecimal(options.fit_percent, 6);
+    if (!options.fit || *options.fit == 0 || *options.fit > kAllPercent) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--fit ", Quote(options.fit_percent),
+                       ": expected a percentage above 0, up to 100, as in 99.9"));
+    }
+  }
+  WEIR_RETURN_IF_ERROR(ReadSeconds("--slack", words.slack, kSlackMax, options.slack));
+  return ReadSeconds("--max-wait", words.max_wait, kMaxWaitMax, options.max_wait);
+}
+
+}  // namespace
+
+absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc, const char* const* argv) {
+  CLI::App app(kDescription, "weir-replay");
+  app.footer(kFooter);
+  ReplayCommandLine line;
+  Words words;
+  AddOptions(app, line.options, words);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    line.print_and_exit = app.help();
+    return line;
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  WEIR_RETURN_IF_ERROR(CheckWords(words, line.options));
+  return line;
+}
+
+}  // namespace weir

@@ -1,0 +1,43 @@
+// The command line of weir-replay.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/instant.h"
+
+namespace weir {
+
+inline constexpr std::size_t kAsksMax = 2;
+
+enum class LogFormat : std::uint8_t { kAccess, kCsv, kMonitor };
+
+struct ReplayOptions {
+  std::string log{};  // a path, or "-" for the standard input
+  LogFormat format = LogFormat::kAccess;
+  std::vector<std::string> columns = {"time", "key", "cost"};
+  bool cost_is_optional = true;       // false if the command line names the columns
+  std::string policies{};             // a path, or empty
+  std::vector<std::string> asks{};    // 1 to kAsksMax
+  std::optional<std::int64_t> fit{};  // a share as in burst_fit.h
+  std::string fit_percent{};          // the same as it was written
+  Nanos slack = std::chrono::seconds{5};
+  Nanos max_wait = std::chrono::seconds{60};  // 0 to kMaxWaitMax
+  bool json = false;
+};
+
+struct ReplayCommandLine {
+  ReplayOptions options;
+  std::string print_and_exit;  // the help, if that was asked for
+};
+
+// Fails with kInvalidArgument and one line that names the argument and what would be right.
+[[nodiscard]] absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc,
+                                                                       const char* const* argv);
+
+}  // namespace weir

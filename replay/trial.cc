@@ -1,0 +1,118 @@
+#include "replay/trial.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace weir {
+
+Trial::Trial(std::unique_ptr<Question> question, const HashSecret& secret, Nanos max_wait,
+             std::optional<std::int64_t> fit)
+    : question_(std::move(question)),
+      fit_(fit),
+      limiter_(std::make_unique<Limiter>(LimiterOptions{.secret = secret, .max_wait = max_wait})) {
+  report_.ask = question_->text();
+  for (std::size_t i = 0; i < question_->names().size(); ++i) {
+    report_.limits.push_back({.name = question_->names()[i]});
+    const Check& check = question_->check(i);
+    if (fit_ && check.limit->shape().algorithm == Algorithm::kTokenBucket) {
+      fits_.push_back({i, BurstFit(check, max_wait)});
+    }
+  }
+}
+
+std::optional<bool> Trial::Replay(const LoggedRequest& logged) {
+  SweepSome(logged.at);
+  if (logged.action == LoggedAction::kReset) {
+    Reset(logged);
+    return std::nullopt;
+  }
+  const Request& request = question_->RequestFor(logged, limiter_->hasher());
+  for (LimitFit& fit : fits_) {
+    for (std::size_t i = fit.limit; i < request.size(); i += report_.limits.size()) {
+      fit.fit.Add(logged, request[i].hash, request[i].cost);
+    }
+  }
+  if (logged.action == LoggedAction::kRefund) {
+    static_cast<void>(limiter_->Refund(request, logged.at));
+    return std::nullopt;
+  }
+  const Verdict verdict = Ask(logged, request);
+  Count(logged, request, verdict);
+  return verdict.allowed;
+}
+
+Verdict Trial::Ask(const LoggedRequest& logged, const Request& request) {
+  switch (logged.action) {
+    case LoggedAction::kTake: {
+      absl::StatusOr<Grant> grant = limiter_->Take(request, logged.number, logged.at);
+      WEIR_CHECK(grant.ok());
+      return std::move(grant->verdict);
+    }
+    case LoggedAction::kWait: {
+      absl::StatusOr<Admission> admission =
+          limiter_->Reserve(request, std::chrono::milliseconds{logged.number}, logged.at);
+      WEIR_CHECK(admission.ok());
+      return std::move(admission->verdict);
+    }
+    case LoggedAction::kCharge: {
+      absl::StatusOr<Charged> charged = limiter_->Charge(request, logged.at);
+      WEIR_CHECK(charged.ok());
+      return std::move(charged->verdict);
+    }
+    default: {
+      WEIR_CHECK(logged.action == LoggedAction::kAllow);
+      absl::StatusOr<Verdict> verdict = limiter_->Decide(request, logged.at);
+      // It fails only for a key or a limiter with more limits than a question has.
+      WEIR_CHECK(verdict.ok());
+      return *std::move(verdict);
+    }
+  }
+}
+
+void Trial::Reset(const LoggedRequest& logged) {
+  for (const LoggedKey& key : logged.keys) {
+    question_->VisitKeys(key.key, [&](const std::string& text) {
+      limiter_->Reset(text, {}, logged.at);
+      for (LimitFit& fit : fits_) fit.fit.Add(logged, limiter_->Hash(text), 0);
+    });
+  }
+}
+
+void Trial::Count(const LoggedRequest& logged, const Request& request, const Verdict& verdict) {
+  const std::size_t limits = report_.limits.size();
+  ++report_.requests;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (verdict.decisions[i].allowed || (verdict.repeated >> i & 1U) != 0) continue;
+    ++report_.limits[i % limits].denials;
+  }
+  if (verdict.allowed) {
+    ++report_.admitted;
+    if (denied_keys_.size() == 0) return;
+    for (const LoggedKey& key : logged.keys) denied_keys_.CountAdmission(key.hash);
+    return;
+  }
+  ++report_.limits[verdict.limit_index % limits].decided;
+  const LoggedKey& key = logged.keys[verdict.limit_index / limits];
+  denied_keys_.CountDenial(key.key, key.hash, logged.at);
+}
+
+// Drops full buckets, so that a long log with ever new keys needs no more memory than a server.
+void Trial::SweepSome(Instant now) {
+  constexpr std::uint64_t kCallsPerSweep = 1024;
+  if (++calls_ % kCallsPerSweep != 0) return;
+  static_cast<void>(limiter_->Sweep(calls_ / kCallsPerSweep % kPartitionCount, now));
+}
+
+AskReport Trial::MakeReport() {
+  AskReport report = report_;
+  report.keys_denied = denied_keys_.size();
+  report.worst_keys = denied_keys_.Worst(kWorstKeysShown);
+  for (LimitFit& fit : fits_) {
+    report.fits.push_back({report.limits[fit.limit].name, fit.fit.Find(*fit_)});
+  }
+  return report;
+}
+
+}  // namespace weir

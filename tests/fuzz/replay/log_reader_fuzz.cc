@@ -1,0 +1,95 @@
+// Property: in any of the formats, a line is a request that may be asked, or none, or gets a short
+// error. A request keeps the limits of its parts, and a CSV line of it reads as the same request.
+// Requests of any times come out of the queue in order.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/check.h"
+#include "core/base/instant.h"
+#include "core/words/policies.h"
+#include "replay/log_reader.h"
+#include "replay/question.h"
+#include "replay/time_order.h"
+#include "replay/trial.h"
+
+namespace weir {
+namespace {
+
+std::string Quoted(std::string_view key) {
+  std::string quoted = "\"";
+  for (const char byte : key) quoted += byte == '"' ? std::string("\"\"") : std::string(1, byte);
+  return quoted + "\"";
+}
+
+void CheckCsv(const LoggedRequest& request) {
+  const std::int64_t nanos = request.at.time_since_epoch().count();
+  const std::string digits = std::to_string(1'000'000'000 + nanos % 1'000'000'000).substr(1);
+  const LoggedKey& key = request.keys.front();
+  const std::string line = std::to_string(nanos / 1'000'000'000) + "." + digits + "," +
+                           Quoted(key.key) + "," + std::to_string(key.cost);
+  const auto reader = MakeCsvReader({"time", "key", "cost"}, false);
+  LoggedRequest again;
+  const absl::StatusOr<bool> read = reader->Read(line, again);
+  WEIR_CHECK(read.ok() && *read);
+  WEIR_CHECK(again.at == request.at);
+  WEIR_CHECK(again.keys.front().key == key.key);
+  WEIR_CHECK(again.keys.front().cost == key.cost);
+}
+
+void CheckRequest(const LoggedRequest& request) {
+  WEIR_CHECK(request.at >= Instant{} && request.at <= kInstantMax);
+  WEIR_CHECK(!request.keys.empty());
+  WEIR_CHECK(request.number >= 0);
+  for (const LoggedKey& key : request.keys) {
+    WEIR_CHECK(key.cost >= 0);
+    for (const std::int64_t cost : key.word_costs) WEIR_CHECK(cost >= 0 || cost == kNoCost);
+  }
+  CheckCsv(request);
+}
+
+void ReadAll(LogReader& reader, std::string_view text) {
+  static const Policies policies;
+  static const HashSecret secret{};
+  static const KeyHasher hasher(secret);
+  TimeOrder order(std::chrono::seconds{5}, hasher);
+  Trial trial(*Question::Parse("{key} 10/s 5/m,burst=3 AND all:{key} 3/m", &policies), secret,
+              kMaxWaitMax, std::nullopt);
+  std::uint64_t number = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    LoggedRequest request;
+    const absl::StatusOr<bool> read = reader.Read(line, request);
+    if (!read.ok()) WEIR_CHECK(!read.status().message().empty());
+    if (!read.ok()) WEIR_CHECK(read.status().message().size() < 1024);
+    if (!read.ok() || !*read) continue;
+    CheckRequest(request);
+    if (trial.MayAsk(request).ok()) static_cast<void>(order.Add(++number, request));
+  }
+  Instant latest;
+  order.ReleaseAll(
+      [&](const LoggedRequest& request) {
+        WEIR_CHECK(request.at >= latest);
+        latest = request.at;
+        const bool asks = AsksForTokens(request.action);
+        WEIR_CHECK(trial.Replay(request).has_value() == asks);
+      },
+      [](const KeyHash&) {});
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::unique_ptr<weir::LogReader> readers[] = {
+      weir::MakeAccessLogReader(), weir::MakeCsvReader({"time", "key", "cost"}, true),
+      weir::MakeMonitorReader()};
+  weir::ReadAll(*readers[data[0] % 3], text);
+  return 0;
+}

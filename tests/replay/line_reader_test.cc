@@ -1,0 +1,76 @@
+// Goal: every line comes out once with its number, whatever its end and its length. Method: files
+// of known lines, longer than the reader's buffer and around the longest line.
+#include "replay/line_reader.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> Lines(std::string_view text) {
+  const TemporaryDirectory directory;
+  const auto reader = LineReader::Open(directory.Write("log", text));
+  EXPECT_TRUE(reader.ok());
+  std::vector<std::string> lines;
+  while ((*reader)->Next()) {
+    lines.emplace_back((*reader)->is_too_long() ? "(too long)" : (*reader)->line());
+    EXPECT_EQ((*reader)->number(), lines.size());
+  }
+  EXPECT_TRUE((*reader)->status().ok());
+  EXPECT_EQ((*reader)->bytes_read(), text.size());
+  EXPECT_EQ((*reader)->file_bytes(), text.size());
+  return lines;
+}
+
+TEST(LineReaderTest, LinesEndInAnyWay) {
+  EXPECT_THAT(Lines(""), IsEmpty());
+  EXPECT_THAT(Lines("\n"), ElementsAre(""));
+  EXPECT_THAT(Lines("a\nb\r\n\nc"), ElementsAre("a", "b", "", "c"));
+  EXPECT_THAT(Lines("a\r\r\n"), ElementsAre("a\r"));
+}
+
+TEST(LineReaderTest, ManyLinesComeOutWhole) {
+  std::string text;
+  std::vector<std::string> want;
+  for (std::size_t i = 0; text.size() < 5 * LineReader::kLineBytesMax; ++i) {
+    want.push_back(std::to_string(i) + std::string(i % 7919, 'x'));
+    text += want.back() + "\n";
+  }
+  EXPECT_EQ(Lines(text), want);
+}
+
+TEST(LineReaderTest, ALongerLineThanAllowedIsOneLine) {
+  const std::string longest(LineReader::kLineBytesMax, 'x');
+  EXPECT_THAT(Lines(longest + "\nb"), ElementsAre(longest, "b"));
+  for (const std::size_t more : {1UL, LineReader::kLineBytesMax, 3 * LineReader::kLineBytesMax}) {
+    const std::string line = longest + std::string(more, 'x');
+    EXPECT_THAT(Lines("a\n" + line + "\nb\n"), ElementsAre("a", "(too long)", "b")) << more;
+    EXPECT_THAT(Lines("a\n" + line), ElementsAre("a", "(too long)")) << more;
+  }
+}
+
+TEST(LineReaderTest, AFileThatCannotBeReadIsAnError) {
+  const TemporaryDirectory directory;
+  const std::string absent = directory.path() + "/absent";
+  EXPECT_EQ(LineReader::Open(absent).status().message(),
+            "cannot read '" + absent + "': No such file or directory");
+  const auto reader = LineReader::Open(directory.path());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_FALSE((*reader)->Next());
+  EXPECT_EQ((*reader)->status().message(),
+            "cannot read '" + directory.path() + "': Is a directory");
+}
+
+}  // namespace
+}  // namespace weir

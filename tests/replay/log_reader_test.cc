@@ -1,0 +1,256 @@
+// Goal: each format is read as its programs write it, and any other line is an error that says what
+// would be right. Method: tables of lines; for MONITOR also the lines of the server itself, with
+// random words.
+#include "replay/log_reader.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "core/base/status.h"
+#include "server/observe/monitors.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+// The request as text: "1.5 kAllow 0: user:42 x3 [-1 7]", "(none)", or the error.
+std::string Read(LogReader& reader, std::string_view line) {
+  LoggedRequest request;
+  const absl::StatusOr<bool> read = reader.Read(line, request);
+  if (!read.ok()) {
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+    return "! " + std::string(read.status().message());
+  }
+  if (!*read) return "(none)";
+  std::string text = std::to_string(request.at.time_since_epoch().count()) + " " +
+                     std::to_string(static_cast<int>(request.action)) + " " +
+                     std::to_string(request.number) + ":";
+  for (const LoggedKey& key : request.keys) {
+    text += " " + std::string(key.key) + " x" + std::to_string(key.cost);
+    for (const std::int64_t cost : key.word_costs) text += "," + std::to_string(cost);
+  }
+  return text;
+}
+
+struct Case {
+  std::string_view line;
+  std::string_view read;
+};
+
+void ExpectRead(LogReader& reader, std::span<const Case> cases) {
+  for (const Case& one : cases) EXPECT_EQ(Read(reader, one.line), one.read) << one.line;
+}
+
+void ExpectErrors(LogReader& reader, std::span<const Case> cases) {
+  for (const Case& one : cases) {
+    EXPECT_THAT(Read(reader, one.line),
+                testing::AllOf(testing::StartsWith("! "), HasSubstr(std::string(one.read))))
+        << one.line;
+  }
+}
+
+// --- Access logs ---------------------------------------------------------------------------------
+
+constexpr std::string_view kRest = " \"GET / HTTP/1.1\" 200 2326";
+
+std::string Access(std::string_view time, std::string_view rest = kRest) {
+  return "192.0.2.7 - - [" + std::string(time) + "]" + std::string(rest);
+}
+
+TEST(AccessLogTest, CommonAndCombinedLinesAreRead) {
+  const auto reader = MakeAccessLogReader();
+  const Case cases[] = {
+      {"192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET /a.gif HTTP/1.0\" 200 2326",
+       "971211336000000000 0 0: 192.0.2.7 x1"},
+      {"2001:db8::1 - ann [01/Jan/1970:00:00:00 +0000] \"GET /\" 404 0 \"-\" \"curl \\\"x\\\"\"",
+       "0 0 0: 2001:db8::1 x1"},
+      {"host.example - ann [29/Feb/2024:23:59:59 +0530] \"\\x16\\x03\" 400 0 \"-\" \"-\"",
+       "1709231399000000000 0 0: host.example x1"},
+  };
+  ExpectRead(*reader, cases);
+}
+
+TEST(AccessLogTest, OtherLinesAreErrors) {
+  const auto reader = MakeAccessLogReader();
+  const std::string vhost = "www:80 " + Access("10/Oct/2026:13:55:36 +0200");
+  const std::string bad_times[] = {
+      "10/Oct/2026:13:55:36",       "10/Okt/2026:13:55:36 +0200", "31/Feb/2026:13:55:36 +0200",
+      "10/Oct/2026:24:00:00 +0200", "10/Oct/2026:13:60:36 +0200", "10/Oct/2026:13:55:61 +0200",
+      "10/Oct/1969:13:55:36 +0000", "10/Oct/2026:13:55:36 +1500", "10/Oct/2026:13:55:36 00200",
+      "10/Oct/2226:13:55:36 +0200", "10/Oct/2026 13:55:36 +0200", "01/Jan/1970:00:00:00 +0100",
+      "1x/Oct/2026:13:55:36 +0200", "10/ctN/2026:13:55:36 +0200", ""};
+  for (const std::string& time : bad_times) {
+    EXPECT_EQ(Read(*reader, Access(time)),
+              "! time '" + time + "': expected one as in 10/Oct/2026:13:55:36 +0200");
+  }
+  const std::string cut = Access("10/Oct/2026:13:55:36 +0200", " \"GET / HT");
+  const std::string apache_cut = Access("10/Oct/2026:13:55:36 +0200", " \"GET \\\" HTTP/1.1");
+  const std::string no_request = Access("10/Oct/2026:13:55:36 +0200", "");
+  const Case cases[] = {
+      {vhost, "expected an address, two names and ["},
+      {"", "expected an address"},
+      {"192.0.2.7", "expected an address"},
+      {" - - [10/Oct/2026:13:55:36 +0200] \"\"", "expected an address"},
+      {"{\"time\": 1700000000}", "expected an address"},
+      {"192.0.2.7 - - [10/Oct/2026:13:55:36 +0200", "expected a ] after it"},
+      {cut, "a quote is not closed"},
+      {apache_cut, "a quote is not closed"},
+      {no_request, "expected the request in quotes"},
+  };
+  ExpectErrors(*reader, cases);
+}
+
+// --- CSV -----------------------------------------------------------------------------------------
+
+TEST(CsvTest, LinesAreRead) {
+  const auto reader = MakeCsvReader({"time", "key", "cost"}, true);
+  const Case cases[] = {
+      {"timestamp,user,tokens", "(none)"},
+      {"1700000000,user:42,3", "1700000000000000000 0 0: user:42 x3"},
+      {"1700000000.25,user:42", "1700000000250000000 0 0: user:42 x1"},
+      {"0.000000001,\"a,\"\"b\"\"\",0", "1 0 0: a,\"b\" x0"},
+      {"1700000000,", "1700000000000000000 0 0:  x1"},
+      {"", "(none)"},
+      {"1700000000,a b,9223372036854775807", "1700000000000000000 0 0: a b x9223372036854775807"},
+  };
+  ExpectRead(*reader, cases);
+}
+
+TEST(CsvTest, ColumnsSayWhichFieldsAreRead) {
+  const auto reader = MakeCsvReader({"cost", "method", "time", "key"}, false);
+  const Case cases[] = {{"7,GET,1.5,\"k\"", "1500000000 0 0: k x7"}};
+  ExpectRead(*reader, cases);
+  const Case errors[] = {{"7,GET,1.5", "the line has 3 fields, expected 4 (--columns)"}};
+  ExpectErrors(*reader, errors);
+}
+
+TEST(CsvTest, OtherLinesAreErrors) {
+  const auto reader = MakeCsvReader({"time", "key", "cost"}, true);
+  const Case cases[] = {
+      {",user:42", "time '': expected Unix seconds"},
+      {"time,user", "time 'time': expected Unix seconds"},  // no header after the first line
+      {"-5,k", "time '-5'"},
+      {"+5,k", "time '+5'"},
+      {"1e9,k", "time '1e9'"},
+      {"5.,k", "time '5.'"},
+      {".5,k", "time '.5'"},
+      {"1.2.3,k", "time '1.2.3'"},
+      {" 5,k", "time ' 5'"},
+      {"1700000000000,k", "time '1700000000000': expected Unix seconds"},  // milliseconds
+      {"1.0000000001,k", "time '1.0000000001'"},
+      {"4611686019,k", "time '4611686019'"},  // after kInstantMax
+      {"\"1700000000,k", "a quote is not closed"},
+      {"1700000000,\"k\"x", "expected a comma after a closing quote"},
+      {"1700000000,k,1.5", "invalid cost '1.5'"},
+      {"1700000000,k,-1", "invalid cost '-1'"},
+      {"1700000000,k,", "invalid cost ''"},
+      {"1700000000,k,9223372036854775808", "invalid cost '9223372036854775808'"},
+      {"1700000000,k,1,1", "the line has 4 fields, expected 2 or 3"},
+      {"1700000000", "the line has 1 fields, expected 2 or 3"},
+  };
+  ExpectErrors(*reader, cases);
+}
+
+// --- MONITOR -------------------------------------------------------------------------------------
+
+std::string Monitored(const std::vector<std::string_view>& words) {
+  const Instant at{Nanos{1'700'000'000'250'000'000}};
+  return Monitors::Line(at, "127.0.0.1:50000", words);
+}
+
+// The words as MONITOR shows them, read.
+std::string ReadWords(const std::vector<std::string_view>& words) {
+  const auto reader = MakeMonitorReader();
+  return Read(*reader, Monitored(words));
+}
+
+TEST(MonitorTest, CommandsThatAskAreRead) {
+  const std::string at = "1700000000250000000 ";
+  EXPECT_EQ(ReadWords({"RL.ALLOW", "user:42", "10/s"}), at + "0 0: user:42 x1,-1");
+  EXPECT_EQ(ReadWords({"rl.allow", "k", "10/s", "1k/h,cost=7", "cost", "3", "WITHLIMITS"}),
+            at + "0 0: k x3,-1,7");
+  EXPECT_EQ(ReadWords({"RL.ALLOW", "and", "10/s", "AND", "COST", "@free", "COST", "0"}),
+            at + "0 0: and x1,-1 COST x0,-1");
+  EXPECT_EQ(ReadWords({"RL.TAKE", "k", "10/s", "UPTO", "5"}), at + "1 5: k x1,-1");
+  EXPECT_EQ(ReadWords({"RL.WAIT", "k", "10/s", "TIMEOUT", "250"}), at + "2 250: k x1,-1");
+  EXPECT_EQ(ReadWords({"RL.CHARGE", "k", "10/s", "COST", "2"}), at + "3 0: k x2,-1");
+  EXPECT_EQ(ReadWords({"RL.REFUND", "k", "10/s", "COST", "2"}), at + "4 0: k x2,-1");
+  EXPECT_EQ(ReadWords({"RL.RESET", "k", "10/s"}), at + "5 0: k x1");
+  EXPECT_EQ(ReadWords({"CL.THROTTLE", "k", "15", "30", "60"}), at + "0 0: k x1");
+  EXPECT_EQ(ReadWords({"RL.THROTTLE", "k", "15", "30", "60", "4"}), at + "0 0: k x4");
+  EXPECT_EQ(ReadWords({"RL.ALLOW", "k", "10/s", "AT", "1500000000"}), "1500000000 0 0: k x1,-1");
+}
+
+TEST(MonitorTest, OtherLinesArePassedOver) {
+  for (const char* name : {"RL.PEEK", "RL.INSPECT", "RL.STATS", "PING", "GET", "MULTI"}) {
+    EXPECT_EQ(ReadWords({name, "k"}), "(none)");
+  }
+  const auto reader = MakeMonitorReader();
+  const Case cases[] = {
+      {"OK", "(none)"},
+      {"+OK", "(none)"},
+      {"", "(none)"},
+      {"+1.5 [0 unix:/tmp/a [1] b] \"rl.allow\" \"k\" \"1/s\"", "1500000000 0 0: k x1,-1"},
+      {"1.5 [0 lua] \"rl.allow\" \"k\" \"1/s\"", "1500000000 0 0: k x1,-1"},
+  };
+  ExpectRead(*reader, cases);
+}
+
+TEST(MonitorTest, OtherLinesAreErrors) {
+  const auto reader = MakeMonitorReader();
+  const std::string long_key(600, 'k');
+  const std::string cut = Monitored({"RL.ALLOW", long_key, "1/s"});
+  const std::vector<std::string_view> many(2000, "10/s");
+  std::vector<std::string_view> words = {"RL.ALLOW", "k"};
+  words.insert(words.end(), many.begin(), many.end());
+  const std::string cut_words = Monitored(words);
+  const Case cases[] = {
+      {"hello", "expected a line of MONITOR"},
+      {"1.5 \"PING\"", "expected a line of MONITOR"},
+      {"1.5x [0 a] \"PING\"", "time '1.5x'"},
+      {"1.5 [0 a] \"RL.ALLOW\" \"k", "a quote is not closed"},
+      {"1.5 [0 a] \"RL.ALLOW\"", "RL.ALLOW: expected a key"},
+      {"1.5 [0 a] \"RL.ALLOW\" \"k\"", "RL.ALLOW: expected a limit after the key 'k'"},
+      {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/x\"", "invalid limit '1/x': unknown unit 'x'"},
+      {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/s\" \"COST\"", "invalid COST ''"},
+      {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/s\" \"AND\"", "expected a key"},
+      {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/s\" \"UPTO\" \"3\"", "unexpected 'UPTO'"},
+      {"1.5 [0 a] \"RL.TAKE\" \"k\" \"1/s\"", "RL.TAKE: expected UPTO and a number"},
+      {"1.5 [0 a] \"RL.TAKE\" \"k\" \"1/s\" \"UPTO\" \"0\"", "invalid UPTO '0'"},
+      {"1.5 [0 a] \"RL.WAIT\" \"k\" \"1/s\"", "RL.WAIT: expected TIMEOUT and a number"},
+      {"1.5 [0 a] \"RL.RESET\"", "RL.RESET: expected a key"},
+      {"1.5 [0 a] \"CL.THROTTLE\" \"k\" \"1\"", "expected 4 or 5 words"},
+      {"1.5 [0 a] \"CL.THROTTLE\" \"k\" \"1\" \"x\" \"1\"", "'x'"},
+      {cut, "RL.ALLOW: MONITOR has cut the line"},
+      {cut_words, "RL.ALLOW: MONITOR has cut the line"},
+  };
+  ExpectErrors(*reader, cases);
+}
+
+// Words up to the length at which MONITOR cuts come back as they were, whatever their bytes.
+TEST(MonitorTest, AnyWordsThatTheServerShowsComeBack) {
+  CheckLaw(2'000, [] {
+    const auto key = *rc::gen::arbitrary<std::string>();
+    const auto other = *rc::gen::arbitrary<std::string>();
+    const auto cost = *rc::gen::inRange<std::int64_t>(0, 1000);
+    const std::string costs = std::to_string(cost);
+    const std::string line = Monitored(
+        {"RL.ALLOW", key, "10/s,cost=" + costs, "1/m", "AND", other, "1/h", "COST", costs});
+    const auto reader = MakeMonitorReader();
+    RC_ASSERT(Read(*reader, line) == "1700000000250000000 0 0: " + key + " x1," + costs + ",-1 " +
+                                         other + " x" + costs + ",-1");
+  });
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,116 @@
+// Goal: a question asks what its text says with the key and the costs of the log. Method: requests
+// of one and several logged keys, printed; texts that are no request.
+#include "replay/question.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/words/limit_grammar.h"
+#include "core/words/policies.h"
+
+namespace weir {
+namespace {
+
+class QuestionTest : public testing::Test {
+ protected:
+  QuestionTest() {
+    const std::vector<std::string_view> free = {"10/s", "1k/h,cost=5,name=hourly"};
+    EXPECT_TRUE(policies_.Set("free", *ParsePolicyLimits(free)).ok());
+  }
+
+  std::unique_ptr<Question> Parse(std::string_view text) {
+    auto question = Question::Parse(text, &policies_);
+    EXPECT_TRUE(question.ok()) << question.status();
+    return question.ok() ? *std::move(question) : nullptr;
+  }
+
+  std::string ErrorOf(std::string_view text) {
+    return std::string(Question::Parse(text, &policies_).status().message());
+  }
+
+  // The checks for these logged keys: "k 10/s x1; k 5/m x2".
+  std::string Asked(std::string_view text, std::vector<LoggedKey> keys) {
+    const std::unique_ptr<Question> question = Parse(text);
+    if (!question) return "";
+    for (LoggedKey& key : keys) key.hash = hasher_(key.key);
+    std::string asked;
+    for (const Check& check : question->RequestFor({.keys = keys}, hasher_)) {
+      EXPECT_EQ(check.hash, hasher_(check.key));
+      asked += asked.empty() ? "" : "; ";
+      asked += std::string(check.key) + " " + LimitText(*check.limit) + " x" +
+               std::to_string(check.cost);
+    }
+    return asked;
+  }
+
+  const KeyHasher hasher_{HashSecret{}};
+  Policies policies_;
+};
+
+TEST_F(QuestionTest, TheKeyStandsWhereverItsPlaceIs) {
+  EXPECT_EQ(Asked("{key} 10/s", {{.key = "user:42"}}), "user:42 10/s x1");
+  EXPECT_EQ(Asked("user:{key} 10/s 5/m AND all 1k/s", {{.key = "42"}}),
+            "user:42 10/s x1; user:42 5/m x1; all 1000/s x1");
+  EXPECT_EQ(Asked("{key}:{key} 10/s", {{.key = ""}}), ": 10/s x1");
+  EXPECT_EQ(Asked("\"a b {key}\" 10/s and AND 5/s", {{.key = "{key}"}}),
+            "a b {key} 10/s x1; AND 5/s x1");
+}
+
+TEST_F(QuestionTest, ALimitWithoutACostTakesTheLoggedOne) {
+  const std::vector<std::int64_t> word_costs = {kNoCost, 7};
+  const LoggedKey logged{.key = "k", .cost = 3, .hash = {}, .word_costs = word_costs};
+  EXPECT_EQ(Asked("{key} 10/s 5/m 2/h", {logged}), "k 10/s x3; k 5/m x7; k 2/h x3");
+  EXPECT_EQ(Asked("{key} 10/s,cost=2 5/m,cost=0", {logged}), "k 10/s x2; k 5/m x0");
+  EXPECT_EQ(Asked("{key} 10/s 5/m,cost=9 COST 1 AND x 5/m", {logged}),
+            "k 10/s x1; k 5/m x9; x 5/m x3");
+  EXPECT_EQ(Asked("{key} @free", {logged}), "k 10/s x3; k 1000/h x5");
+  EXPECT_EQ(Asked("{key} @free 1/m", {logged}), "k 10/s x3; k 1000/h x5; k 1/m x7");
+  EXPECT_EQ(Asked("{key} @free,cost=4", {logged}), "k 10/s x4; k 1000/h x4");
+}
+
+TEST_F(QuestionTest, EachLoggedKeyIsAskedFor) {
+  EXPECT_EQ(Asked("{key} 10/s AND all 5/s", {{.key = "a", .cost = 2}, {.key = "b", .cost = 3}}),
+            "a 10/s x2; all 5/s x2; b 10/s x3; all 5/s x3");
+}
+
+TEST_F(QuestionTest, NamesAreThoseOfTheLimits) {
+  EXPECT_THAT(Parse("{key} 60/60s 5/m,name=x AND {key} @free")->names(),
+              testing::ElementsAre("60/m", "x", "10/s", "hourly"));
+}
+
+TEST_F(QuestionTest, SomeRequestsCannotBeAsked) {
+  const auto error_of = [this](std::string_view text, LoggedAction action, std::size_t keys) {
+    const std::vector<LoggedKey> logged(keys, {.key = "k"});
+    return std::string(Parse(text)->MayAsk({.action = action, .keys = logged}).message());
+  };
+  EXPECT_EQ(error_of("{key} 10/s 5/m", LoggedAction::kAllow, 32), "");
+  EXPECT_EQ(error_of("{key} 10/s 5/m", LoggedAction::kAllow, 33),
+            "with 33 keys --ask '{key} 10/s 5/m' has more than 64 limits");
+  EXPECT_EQ(error_of("{key} 10/s", LoggedAction::kWait, 1), "");
+  EXPECT_THAT(error_of("{key} 10/s,fixed", LoggedAction::kWait, 1),
+              testing::HasSubstr("a window cannot be waited for"));
+  EXPECT_EQ(error_of("{key} 10/s,fixed", LoggedAction::kTake, 1), "");
+}
+
+TEST_F(QuestionTest, OtherTextsAreErrors) {
+  EXPECT_EQ(ErrorOf(""), "--ask '': expected a key and a limit");
+  EXPECT_EQ(ErrorOf("{key}"), "--ask '{key}': expected a limit as in 10/s after the key '{key}'");
+  EXPECT_EQ(ErrorOf("{key} 10/x"),
+            "--ask '{key} 10/x': invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)");
+  EXPECT_EQ(ErrorOf("{key} @paid"),
+            "--ask '{key} @paid': unknown policy 'paid': the file of --policies does not have it");
+  EXPECT_EQ(ErrorOf("{key} 10/s WITHLIMITS"),
+            "--ask '{key} 10/s WITHLIMITS': WITHLIMITS and AT have no place here");
+  EXPECT_EQ(ErrorOf("{key} 10/s AT 5"),
+            "--ask '{key} 10/s AT 5': WITHLIMITS and AT have no place here");
+  EXPECT_THAT(ErrorOf("{key} 10/s UPTO 5"), testing::HasSubstr("unexpected 'UPTO'"));
+  EXPECT_THAT(ErrorOf("\"{key} 10/s"), testing::HasSubstr("unbalanced quotes"));
+}
+
+}  // namespace
+}  // namespace weir

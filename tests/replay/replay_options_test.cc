@@ -1,0 +1,90 @@
+// Goal: the command line says what to replay, and a wrong one gets an error that names the word.
+// Method: good lines and each kind of bad line.
+#include "replay/replay_options.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+absl::StatusOr<ReplayCommandLine> Parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "weir-replay");
+  return ParseReplayCommandLine(static_cast<int>(words.size()), words.data());
+}
+
+std::string ErrorOf(const std::vector<const char*>& words) {
+  return std::string(Parse(words).status().message());
+}
+
+TEST(ReplayOptionsTest, GoodLines) {
+  const ReplayOptions plain = Parse({"--ask", "{key} 1/s", "access.log"})->options;
+  EXPECT_EQ(plain.log, "access.log");
+  EXPECT_EQ(plain.format, LogFormat::kAccess);
+  EXPECT_THAT(plain.asks, ElementsAre("{key} 1/s"));
+  EXPECT_EQ(plain.slack, std::chrono::seconds{5});
+  EXPECT_FALSE(plain.fit.has_value());
+  EXPECT_FALSE(plain.json);
+
+  const ReplayOptions all = Parse({"--csv", "--columns", "key,x,time", "--ask", "{key} 1/s",
+                                   "--ask", "{key} @free", "--policies", "p.toml", "--fit", "99.95",
+                                   "--slack", "0.5", "--max-wait", "10", "--json", "-"})
+                                ->options;
+  EXPECT_EQ(all.log, "-");
+  EXPECT_EQ(all.format, LogFormat::kCsv);
+  EXPECT_THAT(all.columns, ElementsAre("key", "x", "time"));
+  EXPECT_FALSE(all.cost_is_optional);
+  EXPECT_THAT(all.asks, ElementsAre("{key} 1/s", "{key} @free"));
+  EXPECT_EQ(all.policies, "p.toml");
+  EXPECT_EQ(all.fit, 99'950'000);
+  EXPECT_EQ(all.fit_percent, "99.95");
+  EXPECT_EQ(all.slack, std::chrono::milliseconds{500});
+  EXPECT_EQ(all.max_wait, std::chrono::seconds{10});
+  EXPECT_TRUE(all.json);
+  EXPECT_EQ(Parse({"--monitor", "--ask", "{key} 1/s", "x"})->options.format, LogFormat::kMonitor);
+}
+
+TEST(ReplayOptionsTest, TheHelpNamesTheFormatsAndTheCaveats) {
+  const std::string help = Parse({"--help"})->print_and_exit;
+  for (const char* part : {"--ask", "--policies", "--csv", "--columns", "--monitor", "--fit",
+                           "--slack", "--json", "nginx", "react to denials", "512"}) {
+    EXPECT_THAT(help, HasSubstr(part));
+  }
+}
+
+TEST(ReplayOptionsTest, BadLines) {
+  const auto with = [](std::vector<const char*> words) {
+    words.insert(words.end(), {"--ask", "{key} 1/s", "log"});
+    return ErrorOf(words);
+  };
+  EXPECT_THAT(ErrorOf({"--ask", "{key} 1/s"}), HasSubstr("LOG is required"));
+  EXPECT_EQ(ErrorOf({"log"}), "expected --ask once or twice, as in --ask '{key} 10/s'");
+  EXPECT_EQ(with({"--ask", "a 1/s", "--ask", "b 1/s"}),
+            "expected --ask once or twice, as in --ask '{key} 10/s'");
+  EXPECT_THAT(with({"--nope"}), HasSubstr("--nope"));
+  EXPECT_EQ(with({"--csv", "--monitor"}), "--csv and --monitor exclude each other");
+  EXPECT_EQ(with({"--columns", "time,key"}), "--columns is for --csv");
+  for (const char* columns : {"time", "key,cost", "time,key,key", "time,key,cost,cost", "a,b"}) {
+    EXPECT_EQ(with({"--csv", "--columns", columns}),
+              "--columns '" + std::string(columns) +
+                  "': expected names with one time, one key and at most one cost");
+  }
+  for (const char* fit : {"0", "0.0", "100.000001", "101", "x", "99,9", "-1", "1e1"}) {
+    EXPECT_THAT(with({"--fit", fit}), HasSubstr("expected a percentage above 0, up to 100"));
+  }
+  for (const char* slack : {"x", "-1", "5s", "99999999"}) {
+    EXPECT_THAT(with({"--slack", slack}), HasSubstr("expected seconds, as in 5 or 0.5"));
+  }
+  EXPECT_EQ(with({"--max-wait", "86401"}),
+            "--max-wait '86401': expected seconds, as in 5 or 0.5, up to 86400");
+}
+
+}  // namespace
+}  // namespace weir
