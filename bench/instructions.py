@@ -23,6 +23,8 @@ ROWS = {
     "a bucket found, of 1,000": ("stages_bench", "BM_TableHit/buckets:1000", 10_000, 1),
     "one limit decided": ("limiter_bench", "BM_OneLimit/keys:1", 10_000, 1),
     "one limit denied": ("limiter_bench", "BM_OneLimitDenied/keys:1", 10_000, 1),
+    "one fixed window decided": ("limiter_bench", "BM_OneFixedWindow/keys:1", 10_000, 1),
+    "one calendar month decided": ("limiter_bench", "BM_OneCalendarMonth/keys:1", 10_000, 1),
     "three limits decided": ("limiter_bench", "BM_ThreeLimits/keys:1", 10_000, 1),
     "a reply written": ("stages_bench", "BM_Reply", 10_000, 1),
     "PING, all of it": ("session_bench", "BM_Ping", 500, COMMANDS),

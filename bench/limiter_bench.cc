@@ -104,6 +104,11 @@ void BM_ThreeLimits(benchmark::State& state) {
   Run(state, {"1G/h,burst=1G", "10G/d,burst=10G", "100G/w,burst=100G"}, 1);
 }
 void BM_OneLimitDenied(benchmark::State& state) { Run(state, {"1G/h,burst=1G"}, 2'000'000'000); }
+void BM_OneFixedWindow(benchmark::State& state) { Run(state, {"2G/3000d,fixed"}, 1); }
+// Compare with BM_OneFixedWindow.
+void BM_OneCalendarMonth(benchmark::State& state) {
+  Run(state, {"2G/month,tz=Europe/Berlin,from=15"}, 1);
+}
 // Compare with BM_OneLimit of the same number of keys.
 void BM_OneLimitOfCraftedKeys(benchmark::State& state) {
   Run(state, CraftedKeys(static_cast<std::size_t>(state.range(0))), {"1G/h,burst=1G"}, 1);
@@ -111,6 +116,8 @@ void BM_OneLimitOfCraftedKeys(benchmark::State& state) {
 
 BENCHMARK(BM_NewKeyAtTheBound)->ArgName("MB")->Arg(32)->Arg(512);
 BENCHMARK(BM_OneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(kCrafted)->Arg(1 << 20);
+BENCHMARK(BM_OneFixedWindow)->Apply(Iterations)->ArgName("keys")->Arg(1);
+BENCHMARK(BM_OneCalendarMonth)->Apply(Iterations)->ArgName("keys")->Arg(1);
 BENCHMARK(BM_OneLimitOfCraftedKeys)->ArgName("keys")->Arg(kCrafted);
 BENCHMARK(BM_ThreeLimits)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(1 << 20);
 BENCHMARK(BM_OneLimitDenied)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(1 << 20);

@@ -2,6 +2,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/time_zones.h"
 #include "module/api/load_arguments.h"
 #include "module/api/redis_api.h"
 #include "module/handlers/command_table.h"
@@ -36,6 +37,11 @@ bool Start(redis::Context* context, std::span<redis::String*> words) {
     return false;
   }
   redis::SetModuleOptions(context, redis::kHandleIoErrors | redis::kNoImplicitSignalModified);
+  if (SystemTimeZones().size() == 1) {  // Loads them, so that no request does.
+    redis::Log(
+        context, "warning",
+        "weir: there is no database of time zones (/usr/share/zoneinfo): limits have only UTC");
+  }
   static Module module(*options);  // never freed: a module that has a type is never unloaded
   SetTheModule(module);
   module.type = CreateDataType(context);

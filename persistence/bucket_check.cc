@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/instant.h"
+#include "core/rules/calendar.h"
 #include "core/rules/fixed_window.h"
 #include "core/rules/sliding_window.h"
 #include "core/rules/token_bucket.h"
@@ -21,9 +22,10 @@ bool CanBeTat(const Limit& limit, bool has_one_shape, Bucket bucket) noexcept {
 }
 
 bool CanBeFixed(const LimitShape& shape, std::uint32_t used_max, FixedWindow window) noexcept {
-  const bool is_aligned = window.end.time_since_epoch() % shape.period == Nanos{0};
-  return window.end <= kInstantMax + shape.period && window.used <= used_max &&
-         (is_aligned || !shape.aligned);
+  const Nanos longest = shape.has_calendar() ? LongestWindow(shape.calendar.unit) : shape.period;
+  const bool is_aligned =
+      !shape.aligned || window.end.time_since_epoch() % shape.period == Nanos{0};
+  return window.end <= kInstantMax + longest && window.used <= used_max && is_aligned;
 }
 
 bool CanBeSliding(const LimitShape& shape, std::uint32_t used_max, SlidingWindow window) noexcept {

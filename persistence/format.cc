@@ -254,9 +254,9 @@ std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
   policy.name = reader.TakeBytes(reader.Take<std::uint8_t>());
   const bool has_capacities = (flags & kHasCapacities) != 0;
   if (has_capacities && !TakeCapacities(reader, policy.greatest_capacities)) return std::nullopt;
-  std::optional<PolicyLimits> limits = ReadPolicyLimits(reader.TakeRest());
+  absl::StatusOr<PolicyLimits> limits = ReadPolicyLimits(reader.TakeRest());
   if (!key_reader.Complete() || !reader.Complete() || flags > (kFromFile | kHasCapacities) ||
-      !limits) {
+      !limits.ok()) {
     return std::nullopt;
   }
   policy.limits = *std::move(limits);
@@ -285,8 +285,8 @@ std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view
   reader.Expect(kOverridePrefix);
   const PolicyId policy{reader.Take<std::uint32_t>()};
   const std::string_view whose = reader.TakeRest();
-  std::optional<PolicyLimits> limits = ReadPolicyLimits(value);
-  if (!reader.Complete() || !IsPolicyId(policy) || !limits) return std::nullopt;
+  absl::StatusOr<PolicyLimits> limits = ReadPolicyLimits(value);
+  if (!reader.Complete() || !IsPolicyId(policy) || !limits.ok()) return std::nullopt;
   return SavedOverride{policy, whose, *std::move(limits)};
 }
 

@@ -17,6 +17,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "core/base/time_zones.h"
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
 #include "core/words/policy_file.h"
@@ -159,6 +160,9 @@ absl::Status Server::Impl::Start() {
     return absl::ResourceExhaustedError(
         absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",
                      DescriptorsFor(1, options.threads, has_state())));
+  }
+  if (SystemTimeZones().size() == 1) {  // Loads them, so that no request does.
+    spdlog::warn("there is no database of time zones (/usr/share/zoneinfo): limits have only UTC");
   }
   if (!options.policies.empty()) {
     absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);

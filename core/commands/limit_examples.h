@@ -24,8 +24,13 @@ inline constexpr std::array kAllow = {
     Example{"RL.ALLOW api 10/s,keep=5 COST 5", "1 5 0 500 0"},
     Example{"RL.ALLOW api 10/s,keep=5", "0 5 100 500 0"},
     Example{"RL.ALLOW api 10/s,keep=2", "1 4 0 600 0"},
+    Example{"RL.ALLOW team:7 1M/month,tz=America/New_York,from=15 COST 0", "1 1000000 0 0 0"},
+    Example{"RL.ALLOW team:7 1M/month,tz=New_York",
+            "ERR invalid limit '1M/month,tz=New_York': unknown time zone 'New_York' (a name of the "
+            "zone database, like Europe/Berlin, or UTC)"},
     Example{"RL.ALLOW user:42 10/x",
-            "ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)"},
+            "ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, "
+            "month, year)"},
 };
 inline constexpr std::array kCharge = {
     Example{"RL.ALLOW llm 10/m COST 8", "1 2 0 48000 0"},

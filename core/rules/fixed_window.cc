@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/rules/calendar.h"
 
 namespace weir {
 namespace {
@@ -20,9 +21,18 @@ Instant EndOfNew(const LimitShape& shape, Instant now) noexcept {
   return now + (shape.period - elapsed);
 }
 
+// The window in force at `now` of a limit with a calendar.
+FixedWindow CalendarWindowInForce(const Limit& limit, FixedWindow stored, Instant now) noexcept {
+  const CalendarWindow present = PresentWindow(limit.shape().calendar, now);
+  if (IsFull(stored, now)) return {present.end, 0};
+  if (stored.end <= present.next_end) return stored;
+  return {present.end, std::min(stored.used, limit.window_used_max())};
+}
+
 // The window in force at `now`: the stored window (clamped if it ends too late) or a new one.
 FixedWindow WindowAt(const Limit& limit, FixedWindow stored, Instant now) noexcept {
   const LimitShape& shape = limit.shape();
+  if (shape.has_calendar()) return CalendarWindowInForce(limit, stored, now);
   if (IsFull(stored, now)) return {EndOfNew(shape, now), 0};
   if (stored.end <= now + 2 * shape.period) return stored;
   return {EndOfNew(shape, now), std::min(stored.used, limit.window_used_max())};

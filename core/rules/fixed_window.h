@@ -13,6 +13,11 @@
 // The bucket is the end of its window (`low` and `high`: 63 bits of nanoseconds since the Unix
 // epoch) and the tokens used in it (`extra`). It is full when end <= now or used == 0.
 //
+// The windows of a limit with a calendar (calendar.h) are the calendar's days, weeks, months or
+// years, for all keys alike. Their lengths differ; all else is the same, with "the present window"
+// for "a window that opens now" and the end of the window after the present one for "now + 2 *
+// period".
+//
 // The law: one window [start, start + period) admits at most `count` tokens (minus those refunded),
 // a greedy caller gets exactly that many, and all are back at its end. Windows do not overlap, so
 // any one period touches at most two of them: it admits at most 2 * count tokens, or 2 * count - 1
@@ -32,9 +37,9 @@
 // after the limit's count was lowered: then nothing remains until the end of the window.
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): no division, except for one when an
-// aligned window opens. Nothing overflows: now < 2^62 and period <= 2^58, so every end that is
-// believed or written is below 2^62 + 2^59. Tested by fixed_window_test.cc, window_law_test.cc and
-// window_model_test.cc.
+// aligned window opens. A calendar window costs what PresentWindow costs. Nothing overflows: now <
+// 2^62 and period <= 2^58, so every end that is believed or written is below 2^62 + 2^59. Tested by
+// fixed_window_test.cc, window_law_test.cc and window_model_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,17 @@
 namespace weir {
 namespace {
 
+absl::Status CheckCalendar(const LimitShape& shape) {
+  if (shape.algorithm != Algorithm::kFixedWindow || shape.aligned || shape.burst != 0 ||
+      shape.period != Nanos{0}) {
+    return absl::InvalidArgumentError("a calendar window is a fixed window without a period");
+  }
+  if (!IsCalendar(shape.calendar)) {
+    return absl::InvalidArgumentError("a calendar window needs a time zone and an anchor");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRanges(const LimitShape& shape) {
   WEIR_DCHECK(shape.algorithm < Algorithm::kUnlimited);
   const bool window = shape.algorithm != Algorithm::kTokenBucket;
@@ -21,6 +32,7 @@ absl::Status CheckRanges(const LimitShape& shape) {
     return absl::InvalidArgumentError(
         absl::StrCat("count must be 1 to ", count_max, window ? " for a window" : ""));
   }
+  if (shape.calendar != Calendar{}) return CheckCalendar(shape);
   if (shape.period < kPeriodMin || shape.period > kPeriodMax) {
     return absl::InvalidArgumentError("period must be 1us to 2^58 ns (9 years)");
   }
@@ -86,14 +98,16 @@ Limit Limit::AsShadow() const {
 
 LimitIdentity Limit::identity() const noexcept {
   if (owner_ == LimitOwner{}) return {shape_, owner_};
-  LimitShape kept{
-      .algorithm = shape_.algorithm, .aligned = shape_.aligned, .shadow = shape_.shadow};
+  LimitShape kept{.algorithm = shape_.algorithm,
+                  .aligned = shape_.aligned,
+                  .shadow = shape_.shadow,
+                  .calendar = shape_.calendar};
   if (shape_.algorithm != Algorithm::kTokenBucket) kept.period = shape_.period;
   return {kept, owner_};
 }
 
 std::uint32_t Limit::window_used_max() const noexcept {
-  if (shape_.period == Nanos{0} || shape_.algorithm == Algorithm::kTokenBucket) return 0;
+  if (!has_bucket() || shape_.algorithm == Algorithm::kTokenBucket) return 0;
   const std::int64_t count_max = owner_ == LimitOwner{} ? shape_.count : kWindowCountMax;
   return static_cast<std::uint32_t>(2 * count_max);
 }

@@ -1,5 +1,5 @@
-// A limit on what one key may do: `count` tokens per `period` by one of three algorithms, anything
-// ("unlimited"), or nothing ("none").
+// A limit on what one key may do: `count` tokens per `period` by one of three algorithms, or per
+// window of a calendar; anything ("unlimited"), or nothing ("none").
 //
 // A Limit exists only when its arithmetic is exact and cannot overflow, so the rules that use it
 // check nothing:
@@ -7,7 +7,7 @@
 //                        n < 2^32, else "limit is too fine"
 //     capacity           burst * E, the time that a full bucket is worth
 //                        <= 2^60 ns, else "limit is too long"
-// Immutable and cheap to copy (about 90 bytes). Source: ITU-T I.371, generic cell rate algorithm.
+// Immutable and cheap to copy (about 100 bytes). Source: ITU-T I.371, generic cell rate algorithm.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "core/base/exact_nanos.h"
 #include "core/base/instant.h"
+#include "core/rules/calendar.h"
 
 namespace weir {
 
@@ -45,15 +46,18 @@ struct LimitShape {
   Algorithm algorithm = Algorithm::kTokenBucket;
   bool aligned = false;    // fixed window only: start at multiples of the period since the epoch
   bool shadow = false;     // evaluated and counted, never denies
+  Calendar calendar{};     // fixed window only: its ends are the calendar's, and it has no period
   std::int64_t count = 0;  // tokens per period
   Nanos period{0};
   std::int64_t burst = 0;  // token bucket only: tokens that a full bucket holds; 0 for windows
 
+  [[nodiscard]] bool has_calendar() const noexcept { return calendar.unit != CalendarUnit::kNone; }
+
   friend bool operator==(const LimitShape&, const LimitShape&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const LimitShape& shape) {
-    return H::combine(std::move(h), shape.algorithm, shape.aligned, shape.shadow, shape.count,
-                      shape.period.count(), shape.burst);
+    return H::combine(std::move(h), shape.algorithm, shape.aligned, shape.shadow, shape.calendar,
+                      shape.count, shape.period.count(), shape.burst);
   }
 };
 
@@ -75,8 +79,8 @@ inline constexpr LimitOwner kThrottleOwner{PolicyId{UINT32_MAX}, 0};
 
 // The identity of a bucket among the buckets of its key. For a limit without an owner, all numbers
 // belong to the identity: a changed limit has a new, full bucket. For an owned limit, only the
-// fields that give its bucket a meaning do (algorithm, shadow; for windows period and aligned), so
-// that every caller's debt survives a change of numbers.
+// fields that give its bucket a meaning do (algorithm, shadow; for windows period, aligned and
+// calendar), so that every caller's debt survives a change of numbers.
 struct LimitIdentity {
   LimitShape shape;
   LimitOwner owner;

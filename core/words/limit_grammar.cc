@@ -16,6 +16,7 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/words/calendar_text.h"
 
 namespace weir {
 namespace {
@@ -48,15 +49,28 @@ constexpr std::int64_t kMultipliedMin = 10'000;
 // In the order in which errors list them. A policy's limits have their own numbers, so a policy's
 // word takes only the options that are about the request: the last ones.
 struct Option {
-  enum Id { kBucket, kFixed, kSliding, kBurst, kAligned, kCost, kKeep, kShadow, kName };
+  enum Id {
+    kBucket,
+    kFixed,
+    kSliding,
+    kBurst,
+    kAligned,
+    kZone,
+    kFrom,
+    kCost,
+    kKeep,
+    kShadow,
+    kName
+  };
 
   Id id;
   std::string_view name;  // ends in '=' if a value follows
 };
 constexpr Option kOptions[] = {
     {Option::kBucket, "bucket"}, {Option::kFixed, "fixed"},     {Option::kSliding, "sliding"},
-    {Option::kBurst, "burst="},  {Option::kAligned, "aligned"}, {Option::kCost, "cost="},
-    {Option::kKeep, "keep="},    {Option::kShadow, "shadow"},   {Option::kName, "name="},
+    {Option::kBurst, "burst="},  {Option::kAligned, "aligned"}, {Option::kZone, "tz="},
+    {Option::kFrom, "from="},    {Option::kCost, "cost="},      {Option::kKeep, "keep="},
+    {Option::kShadow, "shadow"}, {Option::kName, "name="},
 };
 constexpr std::span<const Option> kLimitOptions = kOptions;
 constexpr std::span<const Option> kPolicyOptions = kLimitOptions.subspan(Option::kCost);
@@ -68,11 +82,19 @@ using OptionSet = std::bitset<std::size(kOptions)>;  // by Option::Id
 constexpr OptionSet kAlgorithms{1U << Option::kBucket | 1U << Option::kFixed |
                                 1U << Option::kSliding};
 
+// The period of a limit, or the unit of its calendar.
+struct Period {
+  Nanos length{0};
+  CalendarUnit unit = CalendarUnit::kNone;
+};
+
 // The options of one word.
 struct Options {
   OptionSet seen;
   Algorithm algorithm = Algorithm::kTokenBucket;
   std::optional<std::int64_t> burst;
+  std::optional<std::string_view> zone;
+  std::optional<std::string_view> from;
   std::optional<std::int64_t> cost;
   std::optional<std::int64_t> keep;
   std::string_view name;
@@ -134,16 +156,25 @@ absl::StatusOr<std::int64_t> ReadCount(const char* part, std::string_view text) 
   return Multiply(digits, multiplier->factor);
 }
 
-absl::StatusOr<std::int64_t> ReadPeriod(std::string_view text) {
+absl::StatusOr<Period> ReadPeriod(std::string_view text) {
   const auto [digits, suffix] = SplitDigits(text);
+  if (const CalendarUnit calendar = CalendarUnitNamed(suffix); calendar != CalendarUnit::kNone) {
+    if (digits.empty()) return Period{.unit = calendar};
+    return Error("period ", Quote(text), " must be one ", AbslView(suffix), ", without a number");
+  }
   if (suffix.empty()) {
     return Error("period ", Quote(text), " needs a unit ", Names<Unit>(kPeriodUnits));
   }
   const Unit* unit = std::ranges::find(kPeriodUnits, suffix, &Unit::name);
   if (unit == std::end(kPeriodUnits)) {
-    return Error("unknown unit ", Quote(suffix), " ", Names<Unit>(kPeriodUnits));
+    std::string units = Names<Unit>(kPeriodUnits);
+    units.pop_back();
+    return Error("unknown unit ", Quote(suffix), " ", units, ", or ", kCalendarUnits, ")");
   }
-  return digits.empty() ? unit->factor : Multiply(digits, unit->factor);
+  if (digits.empty()) return Period{.length = Nanos{unit->factor}};
+  const absl::StatusOr<std::int64_t> length = Multiply(digits, unit->factor);
+  if (!length.ok()) return length.status();
+  return Period{.length = Nanos{*length}};
 }
 
 // --- options ---
@@ -176,6 +207,12 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
       if (burst.ok()) options.burst = *burst;
       return burst.status();
     }
+    case Option::kZone:
+      options.zone = value;
+      break;
+    case Option::kFrom:
+      options.from = value;
+      break;
     case Option::kCost:
       return ReadTokens("cost", value, options.cost);
     case Option::kKeep:
@@ -229,15 +266,38 @@ LimitWord MakeWord(LimitWord::Kind kind, const Options& options) {
   return word;
 }
 
-absl::StatusOr<Limit> MakeLimit(std::int64_t count, std::int64_t period_ns,
-                                const Options& options) {
+absl::StatusOr<Limit> MakeCalendarLimit(std::int64_t count, CalendarUnit unit,
+                                        const Options& options) {
+  for (const Option& option : kOptions) {
+    const bool is_others =
+        option.id <= Option::kAligned && option.id != Option::kFixed && options.seen[option.id];
+    if (is_others) {
+      return Error("option ", Quote(option.name), " is not for a calendar window (", kCalendarUnits,
+                   "): it is fixed, and starts as from= says");
+    }
+  }
+  const absl::StatusOr<Calendar> calendar = ReadCalendar(unit, options.zone, options.from);
+  if (!calendar.ok()) return calendar.status();
+  return Limit::Create({.algorithm = Algorithm::kFixedWindow,
+                        .shadow = options.seen[Option::kShadow],
+                        .calendar = *calendar,
+                        .count = count});
+}
+
+absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const Options& options) {
+  if (period.unit != CalendarUnit::kNone) return MakeCalendarLimit(count, period.unit, options);
+  for (const Option::Id id : {Option::kZone, Option::kFrom}) {
+    if (!options.seen[id]) continue;
+    return Error("option ", Quote(kOptions[id].name), " is for calendar windows only: per ",
+                 kCalendarUnits);
+  }
   const bool window = options.algorithm != Algorithm::kTokenBucket;
   if (window && options.burst.has_value()) return Error("burst is for the token bucket only");
   return Limit::Create({.algorithm = options.algorithm,
                         .aligned = options.seen[Option::kAligned],
                         .shadow = options.seen[Option::kShadow],
                         .count = count,
-                        .period = Nanos{period_ns},
+                        .period = period.length,
                         .burst = options.burst.value_or(window ? 0 : count)});
 }
 
@@ -248,7 +308,7 @@ absl::StatusOr<LimitWord> ReadLimit(std::string_view head, std::string_view tail
   }
   const absl::StatusOr<std::int64_t> count = ReadCount("count", head.substr(0, slash));
   if (!count.ok()) return count.status();
-  const absl::StatusOr<std::int64_t> period = ReadPeriod(head.substr(slash + 1));
+  const absl::StatusOr<Period> period = ReadPeriod(head.substr(slash + 1));
   if (!period.ok()) return period.status();
   const absl::StatusOr<Options> options = ReadOptions(tail, kLimitOptions);
   if (!options.ok()) return options.status();
@@ -310,7 +370,8 @@ std::string PeriodText(std::int64_t period_ns) {
 absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text) {
   absl::StatusOr<LimitWord> word = ReadWord(text);
   if (word.ok()) return word;
-  return Error("invalid limit ", Quote(text), ": ", word.status().message());
+  return absl::Status(word.status().code(),
+                      absl::StrCat("invalid limit ", Quote(text), ": ", word.status().message()));
 }
 
 std::string NameOf(const LimitWord& word) {
@@ -324,8 +385,10 @@ std::string LimitText(const Limit& limit) {
   const LimitShape& shape = limit.shape();
   if (shape.algorithm == Algorithm::kUnlimited) return "unlimited";
   if (shape.algorithm == Algorithm::kNone) return "none";
-  std::string text = absl::StrCat(CountText(shape.count), "/", PeriodText(shape.period.count()));
-  if (shape.algorithm == Algorithm::kFixedWindow) text += ",fixed";
+  const std::string period =
+      shape.has_calendar() ? CalendarText(shape.calendar) : PeriodText(shape.period.count());
+  std::string text = absl::StrCat(CountText(shape.count), "/", period);
+  if (shape.algorithm == Algorithm::kFixedWindow && !shape.has_calendar()) text += ",fixed";
   if (shape.algorithm == Algorithm::kSlidingWindow) text += ",sliding";
   if (shape.aligned) text += ",aligned";
   if (shape.algorithm == Algorithm::kTokenBucket && shape.burst != shape.count) {

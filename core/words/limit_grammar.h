@@ -6,9 +6,11 @@
 //     count  = digits ["k" | "M" | "G"]            decimal multiples; 1 to 2^63-1, windows 2^31-1
 //     period = [digits] ("us" | "ms" | "s" | "m" | "h" | "d" | "w")
 //                                                  "s" is "1s"; 1us to 2^58 ns (9 years)
+//            | "day" | "week" | "month" | "year"   a window of the calendar, which is fixed
 //     option = "bucket" | "fixed" | "sliding"      algorithm; default bucket
 //            | "burst=" count                      bucket only; default count
 //            | "aligned"                           fixed only
+//            | "tz=" zone | "from=" anchor         calendar only (calendar_text.h)
 //            | request-option
 //     request-option = "cost=" digits              0 to 2^63-1: tokens to take from this limit
 //            | "keep=" digits                      0 to 2^63-1: tokens that must be left after it
@@ -17,7 +19,8 @@
 //     policy, label =                              1 to 64 of letters, digits, _ - . :
 //
 // All in lower case, except for M and G. Numbers have no sign and no leading zero. Each option may
-// be given once, in any order. Pure; thread-safe. Cost: one pass over the word. Tested by
+// be given once, in any order. Pure but for the time zones, which the first "tz=" of a process
+// loads if its host has not; thread-safe. Cost: one pass over the word. Tested by
 // limit_grammar_test.cc and limit_grammar_fuzz.cc.
 #pragma once
 
@@ -48,8 +51,9 @@ struct LimitWord {
   std::string label;                 // empty if the word has none
 };
 
-// Parses a word. Errors are kInvalidArgument; they name the wrong part and what is expected:
-//     invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)
+// Parses a word. Errors name the wrong part and what is expected; they are kNotFound for an unknown
+// time zone, which another system may have, else kInvalidArgument:
+//     invalid limit '10/S': unknown unit 'S' (us, ms, s, m, h, d, w, or day, week, month, year)
 [[nodiscard]] absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text);
 
 // The name of a word's limit in replies and statistics: its label, else its canonical text without

@@ -45,15 +45,10 @@ std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned) 
   if (interned.owner().position >= limits.size()) return std::nullopt;
   const Limit& present = limits[interned.owner().position].limit;
   WEIR_CHECK(present.owner() == interned.owner());
-  const LimitShape& shape = present.shape();
-  if (shape.algorithm != interned.shape().algorithm) return std::nullopt;
-  if (shape.algorithm != Algorithm::kTokenBucket &&
-      (shape.period != interned.shape().period || shape.aligned != interned.shape().aligned)) {
-    return std::nullopt;
-  }
+  if (present.AsShadow().identity() != interned.AsShadow().identity()) return std::nullopt;
   // "@policy,shadow" has its own buckets, beside those of "@policy". A shadow limit of a policy has
   // shadow buckets only.
-  if (shape.shadow && !interned.shape().shadow) return std::nullopt;
+  if (present.shape().shadow && !interned.shape().shadow) return std::nullopt;
   return interned.shape().shadow ? present.AsShadow() : present;
 }
 

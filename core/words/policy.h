@@ -56,8 +56,8 @@ struct Policy {
 [[nodiscard]] bool HasHeldMore(const Policy& policy);
 
 // Reads the limits of a policy or of an override; they have no owner yet. Fails with
-// kInvalidArgument: a bad limit (with ParseLimitWord's error), another policy's name, no limit or
-// too many.
+// kInvalidArgument, or as ParseLimitWord does: a bad limit, another policy's name, no limit or too
+// many.
 [[nodiscard]] absl::StatusOr<PolicyLimits> ParsePolicyLimits(
     std::span<const std::string_view> words);
 

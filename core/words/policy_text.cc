@@ -1,6 +1,5 @@
 #include "core/words/policy_text.h"
 
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -16,14 +15,12 @@ void AppendPolicyLimits(const PolicyLimits& limits, std::string& out) {
   }
 }
 
-std::optional<PolicyLimits> ReadPolicyLimits(std::string_view text) {
+absl::StatusOr<PolicyLimits> ReadPolicyLimits(std::string_view text) {
   const std::vector<absl::string_view> split = absl::StrSplit(AbslView(text), ' ');
   std::vector<std::string_view> words;
   words.reserve(split.size());
   for (const absl::string_view word : split) words.push_back(StdView(word));
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(words);
-  if (!limits.ok()) return std::nullopt;
-  return *std::move(limits);
+  return ParsePolicyLimits(words);
 }
 
 }  // namespace weir

@@ -4,9 +4,10 @@
 // Pure; thread-safe. Cost: one pass.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "absl/status/statusor.h"
 
 #include "core/words/policy.h"
 
@@ -14,7 +15,7 @@ namespace weir {
 
 void AppendPolicyLimits(const PolicyLimits& limits, std::string& out);
 
-// Parses such a text; the limits have no owner yet. Returns nothing if the text is invalid.
-[[nodiscard]] std::optional<PolicyLimits> ReadPolicyLimits(std::string_view text);
+// Parses such a text; the limits have no owner yet. Fails as ParsePolicyLimits does.
+[[nodiscard]] absl::StatusOr<PolicyLimits> ReadPolicyLimits(std::string_view text);
 
 }  // namespace weir

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
 #include "core/words/policy_text.h"
 #include "module/values/u32_bytes.h"
 
@@ -56,9 +59,10 @@ class Reader {
     const std::optional<std::string_view> bytes = TakeBytes(kU32Bytes);
     return bytes ? std::optional(ReadU32(*bytes)) : std::nullopt;
   }
-  std::optional<PolicyLimits> TakeLimits() {
+  absl::StatusOr<PolicyLimits> TakeLimits() {
     const std::optional<std::string_view> text = TakeText();
-    return text ? ReadPolicyLimits(*text) : std::nullopt;
+    if (!text) return absl::InvalidArgumentError("no limits");
+    return ReadPolicyLimits(*text);
   }
 
  private:
@@ -86,8 +90,11 @@ bool ReadOverrides(Reader& reader, std::string_view policy, Policies& policies) 
   for (std::uint32_t i = 0; i < *count; ++i) {
     const std::optional<std::uint32_t> length = reader.TakeCount();
     const std::optional<std::string_view> key = length ? reader.TakeBytes(*length) : std::nullopt;
-    std::optional<PolicyLimits> limits = key ? reader.TakeLimits() : std::nullopt;
-    if (!limits || !policies.Override(policy, *key, *std::move(limits)).ok()) return false;
+    if (!key) return false;
+    absl::StatusOr<PolicyLimits> limits = reader.TakeLimits();
+    const absl::Status set =
+        limits.ok() ? policies.Override(policy, *key, *std::move(limits)) : limits.status();
+    if (!set.ok() && !absl::IsNotFound(set)) return false;
   }
   return true;
 }
@@ -122,11 +129,15 @@ bool ReadPolicyBytes(std::string_view bytes, Policies& policies) {
   for (Reader reader(bytes); !reader.at_end();) {
     const std::optional<std::vector<Nanos>> capacities = TakeCapacities(reader);
     const std::optional<std::string_view> name = capacities ? reader.TakeText() : std::nullopt;
-    std::optional<PolicyLimits> limits = name ? reader.TakeLimits() : std::nullopt;
-    if (!limits || !policies.Set(*name, *std::move(limits)).ok()) return false;
+    if (!name) return false;
+    absl::StatusOr<PolicyLimits> limits = reader.TakeLimits();
+    const absl::Status set =
+        limits.ok() ? policies.Set(*name, *std::move(limits)) : limits.status();
+    if (!set.ok() && !absl::IsNotFound(set)) return false;
     policies.RaiseCapacities(*name, *capacities);
     if (!ReadOverrides(reader, *name, policies)) return false;
-    if (const auto stays = gone.find(*name); stays != gone.end()) gone.erase(stays);
+    const auto stays = set.ok() ? gone.find(*name) : gone.end();
+    if (stays != gone.end()) gone.erase(stays);
   }
   for (const std::string& name : gone) static_cast<void>(policies.Delete(name));
   policies.FreeDeleted();

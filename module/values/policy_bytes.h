@@ -18,6 +18,7 @@ namespace weir {
 [[nodiscard]] std::string PolicyBytes(const Policies& policies);
 
 // Replaces all policies by those of the bytes. Policies that exist already keep their buckets.
+// Policies and overrides with a time zone that this node does not have are left out.
 // Returns false if the bytes are invalid; then some policies may be missing.
 [[nodiscard]] bool ReadPolicyBytes(std::string_view bytes, Policies& policies);
 

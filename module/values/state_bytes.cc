@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 
 #include "core/base/check.h"
 #include "core/base/status.h"
@@ -85,6 +86,7 @@ std::optional<std::vector<SavedBucket>> ReadStateBytes(std::string_view bytes,
 
     const std::optional<LimitOwner> owner = TakeOwner(text, policies);
     const absl::StatusOr<LimitWord> word = ParseLimitWord(text);
+    if (owner && absl::IsNotFound(word.status())) continue;
     if (!owner || !word.ok() || word->kind != LimitWord::Kind::kLimit) return std::nullopt;
     const Limit limit = word->limit->OwnedBy(*owner);
     if (IdentityText(limit) != text) return std::nullopt;

@@ -33,8 +33,8 @@ struct SavedBucket {
   Limit limit;
   Bucket bucket;
 };
-// Returns the buckets, distinct and at most kKeyBucketsMax, without those of policies that this
-// node does not have. Returns nothing if the bytes are invalid.
+// Returns the buckets, distinct and at most kKeyBucketsMax, without those of policies and time
+// zones that this node does not have. Returns nothing if the bytes are invalid.
 [[nodiscard]] std::optional<std::vector<SavedBucket>> ReadStateBytes(std::string_view bytes,
                                                                      const Policies& policies);
 

@@ -56,9 +56,12 @@ limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=5
        | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
 count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
+       | "day" | "week" | "month" | "year"            a window of the calendar: 1M/month
 option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
        | "burst=" count                   bucket: the tokens of a full bucket; by default count
        | "aligned"                        fixed: windows start at multiples of the period since 1970
+       | "tz=" zone                       calendar: the time zone, as Europe/Berlin; by default UTC
+       | "from=" anchor                   calendar: the begin; by default 00:00, mon, 1 or 01-01
        | request-option
 request-option =
          "cost=" digits                   tokens that this request takes from this limit
@@ -73,17 +76,43 @@ request-option =
   passes 3 at once and 3 in each later second: at most 5 in the first second, 2 of them refilled.
   `3/s,burst=1` is the strict form, one every 333.3 ms.
 - **fixed**, a window that opens with the first request and lasts one period; at its end the whole
-  count is back. Nearly twice the count can pass around that end (`aligned`: twice).
+  count is back. Nearly twice the count can pass around that end (`aligned`: twice). Aligned weeks
+  (`1/1w,fixed,aligned`) start on Thursday, as 1970 did; those of the calendar (`1/week`) on Monday.
+- **day**, **week**, **month**, **year**, a fixed window of the calendar: see below.
 - **sliding**, two aligned windows: the previous one counts in proportion to its overlap with the
   last period. That bounds an estimate, so nearly twice the count can fall into one period. The
   shortest period is 1 ms.
 
-A bucket belongs to its key and to the limit's algorithm, count, period, burst and alignment; a
-shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket. The bucket
-of a policy's limit belongs to its position in the policy, so other numbers keep what every key
-owes, in time; another algorithm, or another period or alignment of a window, starts full. A request
-has at most 64 limits, those of its policies included. [recipes.md](recipes.md) shows uses of
-limits, [conformance.md](conformance.md) cases that other limiters get wrong.
+A bucket belongs to its key and to the limit's algorithm, count, period, burst, alignment and
+calendar; a shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket.
+The bucket of a policy's limit belongs to its position in the policy, so other numbers keep what
+every key owes, in time; another algorithm, or another period, alignment, unit, zone or anchor of a
+window, starts full. A request has at most 64 limits, those of its policies included.
+[recipes.md](recipes.md) shows uses of limits, [conformance.md](conformance.md) cases that other
+limiters get wrong.
+
+## Windows of the calendar
+
+`1M/month,tz=America/New_York,from=15` is a budget that renews on the 15th, at midnight in New York.
+
+| unit | `from=` | by default |
+| --- | --- | --- |
+| `day` | `HH:MM`, 00:00 to 23:59 | `00:00` |
+| `week` | `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun` | `mon` |
+| `month` | 1 to 31; in a shorter month 29, 30 and 31 are its last day | `1` |
+| `year` | `MM-DD`; `02-29` is the 28th in most years | `01-01` |
+
+- A window begins at the first instant at which the local date and time have reached `from=`. If a
+  change of the clocks skips that time, the window begins at the change; if the time comes twice, at
+  the first. So a day has 23 to 25 hours, and the whole count once.
+- `fixed` is implied. `retry_after_ms` and `reset_after_ms` run until the end of the window.
+- The time zones are those of the system's zone database (Debian's package `tzdata`), read when the
+  server or the module starts; without it there is only UTC. The names are those of the database,
+  without paths, and TZ and TZDIR are not read. A new database counts after a restart; a window that
+  is open then ends when it was to end.
+- The server's clock is never set, so after the machine's clock was corrected, midnight is off by
+  `time_offset_ms` of `INFO weir` until the server restarts. The module uses the wall clock of the
+  primary.
 
 ## How replies are printed here
 

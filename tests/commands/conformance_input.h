@@ -49,7 +49,7 @@ ERR invalid limit '-1/s': count '-1' must start with a digit
 > RL.ALLOW k 1.5/s
 ERR invalid limit '1.5/s': unknown multiplier '.5' (k, M, G)
 > RL.ALLOW k 10/S
-ERR invalid limit '10/S': unknown unit 'S' (us, ms, s, m, h, d, w)
+ERR invalid limit '10/S': unknown unit 'S' (us, ms, s, m, h, d, w, or day, week, month, year)
 > RL.ALLOW k 10/s COST 01
 ERR invalid COST '01': value is not an integer or out of range (0 to 9223372036854775807)
 > DBSIZE
@@ -164,6 +164,24 @@ inline constexpr std::array kTime = {
 > RL.ALLOW k 2/s,fixed COST 2
 1 0 0 1000 0
 )"},
+    ConformanceCase{
+        .title = "Days of 23 and of 25 hours",
+        .elsewhere = "A daily or monthly budget is a period of 24 hours or 30 days, or renews at "
+                     "midnight in UTC: not when the customers' day or month begins.",
+        .here = "A window of the calendar begins when the local time of its zone says so, whatever "
+                "the clocks do in it, and has the whole count once.",
+        .transcript = R"(> RL.ALLOW k 2/day,tz=Europe/Berlin AT 1792879200000000000
+1 1 0 90000000 0
+> RL.ALLOW k 2/day,tz=Europe/Berlin AT 1792965600000000000
+1 0 0 3600000 0
+> RL.ALLOW k 2/day,tz=Europe/Berlin AT 1792969199999000000
+0 0 1 1 0
+> RL.ALLOW k 2/day,tz=Europe/Berlin AT 1792969200000000000
+1 1 0 86400000 0
+> RL.ALLOW k 2/month,tz=Europe/Berlin,from=31 AT 1792879200000000000
+1 1 0 522000000 0
+)",
+        .explicit_time = true},
     ConformanceCase{.title = "A sliding window of one",
                     .elsewhere = "The count is rounded to nothing, or the limit never admits again "
                                  "(upstash/ratelimit's issue 39).",

@@ -49,6 +49,34 @@ TEST_F(CmdLimitKindsTest, AnAlignedWindowIsTheClocks) {
   EXPECT_THAT(Ask("RL.ALLOW k 2/s,fixed"), ElementsAre(1, 1, 0, 1000, 0));  // another bucket
 }
 
+// The clock began with the year, in UTC.
+TEST_F(CmdLimitKindsTest, ACalendarWindowEndsWhereTheCalendarSays) {
+  EXPECT_THAT(Ask("RL.ALLOW k 5/day,tz=Europe/Berlin COST 4"),
+              ElementsAre(1, 1, 0, 23 * 3'600'000, 0));
+  EXPECT_THAT(Ask("RL.ALLOW k 5/day,tz=Europe/Berlin COST 2"),
+              ElementsAre(0, 1, 23 * 3'600'000, 23 * 3'600'000, 0));
+  EXPECT_THAT(Ask("RL.PEEK k 5/month,tz=Asia/Kolkata,from=31"),
+              ElementsAre(1, 4, 0, 30 * 86'400'000LL - 19'800'000, 0));
+  EXPECT_EQ(client_.Run("RL.ALLOW k 5/day,tz=Europe/Berlin,cost=0 WITHLIMITS"),
+            "*6\r\n:1\r\n:1\r\n:0\r\n:82800000\r\n:0\r\n*1\r\n*9\r\n"
+            "$22\r\n5/day,tz=Europe/Berlin\r\n:1\r\n:5\r\n:1\r\n:0\r\n:82800000\r\n"
+            ":0\r\n:0\r\n:0\r\n");
+  const RespValue row = client_.Ask("RL.INSPECT k").elements.at(0);
+  EXPECT_EQ(row.elements.at(0).text, "5/day,tz=Europe/Berlin");
+  EXPECT_EQ(row.elements.at(1).number, 1);
+  EXPECT_EQ(row.elements.at(2).number, 82'800'000);
+  EXPECT_EQ(client_.Run("PTTL k"), ":82800000\r\n");
+  EXPECT_EQ(client_.Run("TTL k"), ":82800\r\n");
+  Wait(std::chrono::hours{23} - Nanos{1});
+  EXPECT_THAT(Ask("RL.ALLOW k 5/day,tz=Europe/Berlin COST 5"), ElementsAre(0, 1, 1, 1, 0));
+  Wait(Nanos{1});
+  EXPECT_THAT(Ask("RL.ALLOW k 5/day,tz=Europe/Berlin COST 5"),
+              ElementsAre(1, 0, 0, 24 * 3'600'000, 0));
+  EXPECT_THAT(Ask("RL.REFUND k 5/day,tz=Europe/Berlin COST 2"),
+              ElementsAre(1, 2, 0, 24 * 3'600'000, 0));
+  EXPECT_EQ(client_.Run("RL.RESET k 5/day,tz=Europe/Berlin"), ":1\r\n");
+}
+
 TEST_F(CmdLimitKindsTest, ASlidingWindowFades) {
   EXPECT_THAT(Ask("RL.ALLOW k 4/s,sliding COST 4"), ElementsAre(1, 0, 0, 2000, 0));
   EXPECT_THAT(Ask("RL.ALLOW k 4/s,sliding"), ElementsAre(0, 0, 1250, 2000, 0));

@@ -119,7 +119,8 @@ TEST_F(RlPolicyTest, ErrorsChangeNothing) {
       {"SET p", "wrong number of arguments for 'rl.policy|set' command"},
       {"OVERRIDE p k", "wrong number of arguments for 'rl.policy|override' command"},
       {"GET p q", "wrong number of arguments for 'rl.policy|get' command"},
-      {"SET p 5/s 10/x", "invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)"},
+      {"SET p 5/s 10/x",
+       "invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, month, year)"},
       {"SET p 5/s @p", "invalid limit '@p': a policy cannot hold another"},
       {"SET a @p", "invalid limit '@p': a policy cannot hold another"},
       {"SET @a 5/s", "policy name '@a" + must},
@@ -326,6 +327,23 @@ TEST_F(RlPolicyTest, WindowsKeepWhatIsUsed) {
     Policy("SET w 20/h" + kind);
     EXPECT_THAT(Look(key + " @w"), StartsWith("*5\r\n:1\r\n:20\r\n"));
   }
+}
+
+TEST_F(RlPolicyTest, CalendarWindowsKeepWhatIsUsed) {
+  Policy("SET w 10/month,tz=Europe/Berlin");
+  EXPECT_THAT(Run("RL.ALLOW k @w COST 8"), StartsWith("*5\r\n:1\r\n:2\r\n:0\r\n"));
+  Policy("SET w 20/month,tz=Europe/Berlin");
+  EXPECT_THAT(Look("k @w"), StartsWith("*5\r\n:1\r\n:12\r\n"));
+  // Another unit, zone or anchor is another bucket.
+  for (const std::string other : {"year,tz=Europe/Berlin", "month,tz=Europe/Paris", "month",
+                                  "month,tz=Europe/Berlin,from=2"}) {
+    Policy("SET w 20/" + other);
+    EXPECT_THAT(Look("k @w"), StartsWith("*5\r\n:1\r\n:20\r\n")) << other;
+  }
+  Policy("SET w 20/month,tz=Europe/Berlin");
+  EXPECT_THAT(Look("k @w"), StartsWith("*5\r\n:1\r\n:12\r\n"));
+  Policy("OVERRIDE w k 9/month,tz=Europe/Berlin");
+  EXPECT_THAT(Look("k @w"), StartsWith("*5\r\n:1\r\n:1\r\n"));
 }
 
 // By position, not by what stands there.

@@ -230,7 +230,8 @@ rc::Gen<Limit> AnyKindOfLimit() {
   const auto everyday =
       LimitAmong({"3/s", "7/3s", "7/13s,burst=2", "10/s,burst=30", "10/s,burst=1", "100/7s,burst=9",
                   "5/m", "2/s,fixed", "5/m,fixed,aligned", "3/10s,sliding", "4/m,sliding",
-                  "1000/h,sliding", "6/d,sliding"});
+                  "1000/h,sliding", "6/d,sliding", "3/day,tz=Africa/Cairo", "5/week,from=sun",
+                  "4/month,tz=America/New_York,from=31", "9/year,tz=Europe/Berlin,from=02-29"});
   const auto limit = rc::gen::oneOf(
       everyday, rc::gen::map(random, [](const std::string& text) { return LimitOf(text); }));
   const auto sometimes_shadow = SometimesShadow(rc::gen::oneOf(limit, limit, NotableLimit()));

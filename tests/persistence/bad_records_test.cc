@@ -112,6 +112,29 @@ TEST_F(BadRecordsTest, CountsAndErasesBucketsThatALimitCannotHaveLeft) {
   EXPECT_EQ(CountRecords(kBucketPrefix), 5U);
 }
 
+// Goal: a limit, a policy and an override whose time zone this system does not have are counted as
+// bad and stay on disk. Method: such records beside those of a known zone.
+TEST_F(BadRecordsTest, CountsLimitsOfUnknownTimeZonesAndLeavesThemAlone) {
+  Start();
+  server_.Decide("a", "10/day,tz=Europe/Berlin", 4);  // limit 0
+  server_.SetPolicy("free", "10/h");                  // policy 1
+  EXPECT_TRUE(server_.Stop().ok());
+  const std::string no_owner(8, '\0');
+  Write(LimitKey(LimitId{7}), no_owner + "10/day,tz=Europe/Atlantis");
+  Write(OverrideKey(PolicyId{1}, "a"), "10/day,tz=Europe/Atlantis");
+  Start();
+  EXPECT_EQ(server_.found().bad, 2U);
+  EXPECT_EQ(server_.found().loaded, 1U);
+  EXPECT_EQ(server_.Remaining("a", "10/day,tz=Europe/Berlin"), 6);
+  Save();
+  server_.End();
+  EXPECT_EQ(CountRecords(kLimitPrefix), 2U);
+  EXPECT_EQ(CountRecords(kOverridePrefix), 1U);
+  Write(LimitKey(LimitId{7}), no_owner + "10/day,tz=Europe/Paris");
+  Start();
+  EXPECT_EQ(server_.found().bad, 1U);
+}
+
 // Goal: a bucket that was full when its limit's number was reused is not bad, whatever its bytes
 // mean under the new limit. Method: such a bucket, one nanosecond after it is full.
 TEST_F(BadRecordsTest, AFullBucketOfAnEarlierLimitIsDropped) {

@@ -24,6 +24,9 @@ constexpr LimitOwner kPolicysFirst{PolicyId{5}, 0};
 rc::Gen<Limit> AnyLimitWithBucket(Algorithm algorithm, bool aligned, Nanos period) {
   return rc::gen::exec([=] {
     if (algorithm == Algorithm::kTokenBucket) return *AnyLimit();
+    if (algorithm == Algorithm::kFixedWindow && !aligned && period < std::chrono::minutes{1}) {
+      return LimitOf("9/month,tz=Europe/Berlin");  // all of these share an identity, too
+    }
     const auto count = static_cast<std::int64_t>(*NumberUpTo(kWindowCountMax));
     return WindowOf(algorithm, std::max<std::int64_t>(count, 1), period, aligned);
   });
@@ -96,6 +99,20 @@ TEST(BucketCheckTest, AFixedWindowIsBoundedByItsLimit) {
     EXPECT_TRUE(CanHaveLeft(aligned, window(FakeClock::kStart + hour, 1)));
     EXPECT_FALSE(CanHaveLeft(aligned, window(FakeClock::kStart + hour + Nanos{1}, 1)));
   }
+}
+
+// Any end may be one of an earlier zone database.
+TEST(BucketCheckTest, ACalendarWindowIsBoundedByItsLimit) {
+  const Limit limit = LimitOf("10/month,tz=Europe/Berlin");
+  const auto window = [](Instant end, std::uint32_t used) {
+    return BucketOf(FixedWindow{end, used});
+  };
+  const Instant latest = kInstantMax + LongestWindow(CalendarUnit::kMonth);
+  EXPECT_TRUE(CanHaveLeft(limit, window(latest, 10)));
+  EXPECT_TRUE(CanHaveLeft(limit, window(FakeClock::kStart + Nanos{1}, 20)));
+  EXPECT_FALSE(CanHaveLeft(limit, window(latest + Nanos{1}, 10)));
+  EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 21)));
+  EXPECT_TRUE(CanHaveLeft(limit.OwnedBy(kPolicysFirst), window(latest, kWindowCountMax)));
 }
 
 TEST(BucketCheckTest, ASlidingWindowIsBoundedByItsLimit) {

@@ -81,8 +81,8 @@ class Recorded {
 
   // Limits by the day, so that no bucket fills up during the test.
   void Use() {
-    static constexpr std::array<std::string_view, 3> kWords = {"900/d", "700/d,fixed",
-                                                               "800/d,sliding"};
+    static constexpr std::array<std::string_view, 4> kWords = {
+        "900/d", "700/d,fixed", "800/d,sliding", "600/month,tz=Europe/Berlin"};
     const std::string key = AnyKey();
     const std::string_view word = DrawOne(random_, kWords);
     const Limit limit = LimitOf(word);

@@ -38,6 +38,7 @@ TEST_F(StorageTest, SmallAndLargeSavesGiveTheSame) {
       server_.Decide(key, "10/h", 1 + i % 10);
       server_.Decide(key, "10/h,fixed", 1 + i % 10);
       server_.Decide(key, "10/h,sliding", 1 + i % 10);
+      server_.Decide(key, "10/day,tz=Europe/Berlin", 1 + i % 10);
     }
     Save();
     server_.limiter().Reset(std::to_string(keys) + ":0", {}, clock_.Now());
@@ -48,13 +49,14 @@ TEST_F(StorageTest, SmallAndLargeSavesGiveTheSame) {
     EXPECT_EQ(server_.Remaining(std::to_string(keys) + ":1", "10/h"), 3);
     for (int i = 2; i < keys; ++i) {
       const std::string key = std::to_string(keys) + ":" + std::to_string(i);
-      for (const std::string_view limit : {"10/h", "10/h,fixed", "10/h,sliding"}) {
+      for (const std::string_view limit :
+           {"10/h", "10/h,fixed", "10/h,sliding", "10/day,tz=Europe/Berlin"}) {
         ASSERT_EQ(server_.Remaining(key, limit), 9 - i % 10) << key << " " << limit;
       }
     }
     EXPECT_EQ(server_.Remaining(std::to_string(keys) + ":0", "10/h"), 10) << "it was reset";
   }
-  EXPECT_EQ(server_.found().loaded, 3U * (9 + 4999));
+  EXPECT_EQ(server_.found().loaded, 4U * (9 + 4999));
   EXPECT_EQ(server_.found().bad, 0U);
 }
 

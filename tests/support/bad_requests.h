@@ -156,7 +156,7 @@ inline std::vector<BadRequest> BadRequestsOfOptions() {
 inline std::vector<BadRequest> BadRequestsOfLimits() {
   using namespace bad_requests_internal;
   const std::string count = ": count must be 1 to 9223372036854775807";
-  const std::string units = " (us, ms, s, m, h, d, w)";
+  const std::string units = " (us, ms, s, m, h, d, w, or day, week, month, year)";
   const std::string shape = ": expected count/period, as in 10/s";
   return {
       OfUnknownPolicy("@free"),
@@ -172,6 +172,18 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
       Bad("k 10/s 10/s,sliding,aligned",
           "invalid limit '10/s,sliding,aligned': aligned is for fixed windows only"),
       Bad("k 10/s 10/x", "invalid limit '10/x': unknown unit 'x'" + units),
+      Bad("k 10/s 10/day,tz=Berlin",
+          "invalid limit '10/day,tz=Berlin': unknown time zone 'Berlin' (a name of the zone "
+          "database, like Europe/Berlin, or UTC)"),
+      Bad("k 10/s 10/week,from=31",
+          "invalid limit '10/week,from=31': from '31' must be a day of the week (mon, tue, wed, "
+          "thu, fri, sat, sun)"),
+      Bad("k 10/s 10/month,aligned",
+          "invalid limit '10/month,aligned': option 'aligned' is not for a calendar window (day, "
+          "week, month, year): it is fixed, and starts as from= says"),
+      Bad("k 10/s 10/d,tz=UTC",
+          "invalid limit '10/d,tz=UTC': option 'tz=' is for calendar windows only: per day, week, "
+          "month, year"),
       Bad("k 10/s 10", "invalid limit '10'" + shape),
       Bad("k 10/s k2 5/s", "invalid limit 'k2'" + shape),
       {{"k", "10/s", ""}, "invalid limit ''" + shape},

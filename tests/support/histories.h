@@ -40,13 +40,19 @@ struct Move {
   return whole / 1024 * part + whole % 1024 * part / 1024;
 }
 
+// The period of a window's limit, or the length that no window of its calendar exceeds.
+[[nodiscard]] inline Nanos LongestPeriod(const Limit& limit) {
+  const LimitShape& shape = limit.shape();
+  return shape.has_calendar() ? LongestWindow(shape.calendar.unit) : shape.period;
+}
+
 // The longest time until an unused bucket is full again.
 [[nodiscard]] inline Nanos FullWithin(const Limit& limit) {
   switch (limit.shape().algorithm) {
     case Algorithm::kTokenBucket:
       return Nanos{limit.emission().capacity.whole};
     case Algorithm::kFixedWindow:
-      return limit.shape().period;
+      return LongestPeriod(limit);
     case Algorithm::kSlidingWindow:
       return 2 * limit.shape().period;
     case Algorithm::kUnlimited:

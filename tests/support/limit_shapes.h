@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/base/instant.h"
+#include "core/rules/calendar.h"
 #include "core/rules/limit.h"
 
 namespace weir {
@@ -19,6 +20,9 @@ namespace weir {
 }
 [[nodiscard]] inline LimitShape SlidingShape(std::int64_t count, Nanos period) {
   return {.algorithm = Algorithm::kSlidingWindow, .count = count, .period = period};
+}
+[[nodiscard]] inline LimitShape CalendarShape(std::int64_t count, const Calendar& calendar) {
+  return {.algorithm = Algorithm::kFixedWindow, .calendar = calendar, .count = count};
 }
 
 }  // namespace weir

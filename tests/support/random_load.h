@@ -95,10 +95,20 @@ class RandomUse {
 
  private:
   static constexpr std::array<std::string_view, 4> kPolicies = {"free", "paid", "beta", "ban"};
-  static constexpr std::array<std::string_view, 12> kWords = {
-      "3/s",           "10/m,burst=3",  "7/11ms",          "2/s,fixed", "5/m,fixed,aligned",
-      "3/10s,sliding", "4/7ms,sliding", "2/300ms,sliding", "9/h",       "4/s,shadow",
-      "6/d,sliding",   "unlimited"};
+  static constexpr std::array<std::string_view, 14> kWords = {"3/s",
+                                                              "10/m,burst=3",
+                                                              "7/11ms",
+                                                              "2/s,fixed",
+                                                              "5/m,fixed,aligned",
+                                                              "3/10s,sliding",
+                                                              "4/7ms,sliding",
+                                                              "2/300ms,sliding",
+                                                              "9/h",
+                                                              "4/s,shadow",
+                                                              "6/d,sliding",
+                                                              "unlimited",
+                                                              "5/day,tz=Africa/Cairo",
+                                                              "7/month,from=31"};
   static constexpr std::size_t kUsers = 6;
   // A limit's number: one of kWords, then CL.THROTTLE's bucket twice, then a policy six times.
   static constexpr std::size_t kThrottle = kWords.size();

@@ -6,6 +6,7 @@
 //
 //     fixed      those admitted since the window opened: with the first of them, aligned at a
 //                multiple of the period
+//     calendar   those admitted in the window that holds the instant (calendar_oracle.h)
 //     sliding    those admitted in this window, and of the one before it the part that the last
 //                period overlaps
 //
@@ -19,8 +20,10 @@
 
 #include "core/base/check.h"
 #include "core/base/instant.h"
+#include "core/rules/calendar.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
+#include "tests/support/calendar_oracle.h"
 
 namespace weir {
 
@@ -28,9 +31,11 @@ class WindowOracle {
  public:
   explicit WindowOracle(const Limit& limit)
       : count_(limit.shape().count),
-        period_(limit.shape().period.count()),
+        calendar_(limit.shape().calendar),
+        has_calendar_(limit.shape().has_calendar()),
+        period_((has_calendar_ ? LongestWindow(calendar_.unit) : limit.shape().period).count()),
         sliding_(limit.shape().algorithm == Algorithm::kSlidingWindow),
-        aligned_(sliding_ || limit.shape().aligned) {}
+        aligned_(sliding_ || has_calendar_ || limit.shape().aligned) {}
 
   // The answer to `cost` tokens at `now`, which is no earlier than any logged instant. An admission
   // is logged. Cost: about 60 times the length of the log.
@@ -96,6 +101,7 @@ class WindowOracle {
   }
 
   [[nodiscard]] std::int64_t WindowAt(Instant at) const {
+    if (has_calendar_) return CalendarNumberAt(calendar_, at);
     return at.time_since_epoch().count() / period_;
   }
 
@@ -144,7 +150,9 @@ class WindowOracle {
   }
 
   Int128 count_;
-  std::int64_t period_;
+  Calendar calendar_;
+  bool has_calendar_;
+  std::int64_t period_;  // at least as long as any window
   bool sliding_;
   bool aligned_;
   std::vector<Entry> log_;

@@ -1,8 +1,9 @@
-// One interface for both kinds of window, with random limits, instants and buckets of each, so that
-// a law that both kinds keep is written once.
+// One interface for all kinds of window, with random limits, instants and buckets of each, so that
+// a law that all kinds keep is written once.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -12,7 +13,10 @@
 
 #include "core/rules/fixed_window.h"
 #include "core/rules/sliding_window.h"
+#include "tests/support/calendars.h"
 #include "tests/support/generators.h"
+#include "tests/support/histories.h"
+#include "tests/support/limit_shapes.h"
 
 namespace weir {
 
@@ -85,6 +89,25 @@ struct FixedWindows {
   }
 };
 
+struct CalendarWindows : FixedWindows {
+  static rc::Gen<Limit> AnyLimit() {
+    return rc::gen::exec([] {
+      const std::int64_t count = *rc::gen::oneOf(
+          Between<std::int64_t>(1, 5), NumberUpTo(kWindowCountMax), rc::gen::just(kWindowCountMax));
+      return Limit::Create(CalendarShape(count, *AnyCalendar())).value();
+    });
+  }
+  // The buckets of a history in which time goes back by one window at most.
+  static rc::Gen<Bucket> AnyBucket(const Limit& limit, Instant now) {
+    return rc::gen::exec([limit, now] {
+      const CalendarWindow present = CalendarWindowAt(limit.shape().calendar, now);
+      const Instant end = *rc::gen::element(std::max(Instant{}, present.begin), present.end,
+                                            present.end, present.next_end);
+      return BucketOf(FixedWindow{end, *AnyUsed(limit)});
+    });
+  }
+};
+
 struct SlidingWindows {
   static rc::Gen<Limit> AnyLimit() {
     return AnyWindow(Algorithm::kSlidingWindow, kSlidingPeriodMin, false);
@@ -118,11 +141,20 @@ struct SlidingWindows {
 };
 
 // The longest time until any bucket is full: a window in the future must pass, and then fade.
-[[nodiscard]] inline Nanos LongestWait(const Limit& limit) { return 3 * limit.shape().period; }
+[[nodiscard]] inline Nanos LongestWait(const Limit& limit) { return 3 * LongestPeriod(limit); }
+
+// A time that no whole window fits into twice: a day of 23 hours or less is the shortest of any
+// calendar.
+[[nodiscard]] inline Nanos ShortestPeriod(const Limit& limit) {
+  return limit.shape().has_calendar() ? std::chrono::hours{20} : limit.shape().period;
+}
 
 // An instant with room after it for every wait; often within a nanosecond of a multiple of the
-// period.
+// period, or near a change of the calendar's clocks.
 [[nodiscard]] inline rc::Gen<Instant> AnyWindowInstant(const Limit& limit) {
+  if (limit.shape().has_calendar()) {
+    return AnyCalendarInstant(limit.shape().calendar, LongestWait(limit) + Nanos{1});
+  }
   return rc::gen::exec([limit] {
     const Instant any = *AnyInstant(LongestWait(limit) + Nanos{1});
     if (*rc::gen::arbitrary<bool>()) return any;
@@ -131,12 +163,14 @@ struct SlidingWindows {
   });
 }
 
-using EveryWindows = testing::Types<FixedWindows, SlidingWindows>;
+using EveryWindows = testing::Types<FixedWindows, CalendarWindows, SlidingWindows>;
 
 struct WindowsName {
   template <typename Windows>
   static std::string GetName(int /*index*/) {
-    return std::is_same_v<Windows, FixedWindows> ? "Fixed" : "Sliding";
+    return std::is_same_v<Windows, FixedWindows>      ? "Fixed"
+           : std::is_same_v<Windows, CalendarWindows> ? "Calendar"
+                                                      : "Sliding";
   }
 };
 

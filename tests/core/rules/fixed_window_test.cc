@@ -118,6 +118,29 @@ TEST_F(FixedWindowTest, LoweredCountLeavesNothingUntilTheEnd) {
   Expect({{seconds{2}, 3, Allowed(0, seconds{58})}, {seconds{60}, 10, Allowed(0, seconds{60})}});
 }
 
+TEST_F(FixedWindowTest, CalendarWindowEndsWithTheCalendars) {
+  Use("3/day,tz=Europe/Berlin");  // 23:00 UTC
+  Expect({{seconds{0}, 2, Allowed(1, hours{23})},
+          {hours{22}, 2, Denied(1, hours{1}, hours{1})},
+          {hours{23} - Nanos{1}, 1, Allowed(0, Nanos{1})},
+          {hours{23}, 3, Allowed(0, hours{24})}});
+  Use("3/week");
+  Expect({{hours{1}, 1, Allowed(2, hours{4 * 24 - 1})}});
+  Use("3/month,from=31");
+  Expect({{hours{1}, 1, Allowed(2, hours{30 * 24 - 1})},
+          {hours{30 * 24}, 1, Allowed(2, hours{28 * 24})}});
+  Use("3/year,from=04-06");
+  Expect({{hours{1}, 1, Allowed(2, hours{95 * 24 - 1})}});
+}
+
+TEST_F(FixedWindowTest, CalendarDayOf25HoursHasTheCountOnce) {
+  Use("3/day,tz=Europe/Berlin");
+  const Nanos day = hours{297 * 24 - 2};  // October 25, 0:00 in Berlin
+  Expect({{day, 3, Allowed(0, hours{25})},
+          {day + hours{24}, 1, Denied(0, hours{1}, hours{1})},
+          {day + hours{25}, 3, Allowed(0, hours{24})}});
+}
+
 // --- Time that goes back, and the clamp ---------------------------------------------------------
 
 TEST_F(FixedWindowTest, WindowThatOpensLaterCountsAsTheCurrentOne) {
@@ -149,6 +172,24 @@ TEST_F(FixedWindowTest, ForeignEndOfAnAlignedWindowIsCutToThePresentOnes) {
   bucket_ = WindowOf(hours{1}, 2);
   Expect({{seconds{10}, 3, Denied(1, seconds{50}, seconds{50})}});
   EXPECT_EQ(bucket_, WindowOf(seconds{60}, 2));
+}
+
+TEST_F(FixedWindowTest, EndOfACalendarWindowIsBelievedUpToThatOfTheNext) {
+  Use("3/month");
+  bucket_ = WindowOf(hours{59 * 24}, 2);  // the end of February
+  Expect({{seconds{0}, 2, Denied(1, hours{59 * 24}, hours{59 * 24})}});
+  EXPECT_EQ(bucket_, WindowOf(hours{59 * 24}, 2));
+  bucket_ = WindowOf(hours{59 * 24} + Nanos{1}, 7);
+  Expect({{seconds{0}, 1, Denied(0, hours{31 * 24}, hours{31 * 24})}});
+  EXPECT_EQ(bucket_, WindowOf(hours{31 * 24}, 6));
+}
+
+// The end may be one of an earlier zone database.
+TEST_F(FixedWindowTest, OpenCalendarWindowEndsWhenItWasToEnd) {
+  Use("3/month");
+  bucket_ = WindowOf(hours{30 * 24 + 5}, 2);
+  Expect({{hours{1}, 1, Allowed(0, hours{30 * 24 + 4})},
+          {hours{30 * 24 + 5}, 1, Allowed(2, hours{19})}});
 }
 
 TEST_F(FixedWindowTest, AdmissionInACutWindowStoresTheCut) {

@@ -138,6 +138,44 @@ TEST(LimitTest, OnlyFixedWindowsAreAligned) {
   }
 }
 
+TEST(LimitTest, CalendarWindowIsAFixedWindowWithoutAPeriod) {
+  const Calendar month{CalendarUnit::kMonth, kUtc, 14};
+  EXPECT_EQ(ErrorOf(CalendarShape(1, month)), "");
+  EXPECT_EQ(ErrorOf(CalendarShape(2'147'483'647, month)), "");
+  EXPECT_EQ(ErrorOf(CalendarShape(2'147'483'648, month)),
+            "count must be 1 to 2147483647 for a window");
+  EXPECT_EQ(ErrorOf(CalendarShape(1, {CalendarUnit::kMonth, kUtc, 31})),
+            "a calendar window needs a time zone and an anchor");
+  EXPECT_EQ(ErrorOf(CalendarShape(1, {CalendarUnit::kMonth, ZoneId{UINT16_MAX}, 0})),
+            "a calendar window needs a time zone and an anchor");
+  std::vector<LimitShape> others(4, CalendarShape(1, month));
+  others[0].period = hours{720};
+  others[1].aligned = true;
+  others[2].burst = 1;
+  others[3].algorithm = Algorithm::kSlidingWindow;
+  for (const LimitShape& shape : others) {
+    EXPECT_EQ(ErrorOf(shape), "a calendar window is a fixed window without a period");
+  }
+  const Limit limit = Limit::Create(CalendarShape(10, month)).value();
+  EXPECT_EQ(limit.capacity_tokens(), 10);
+  EXPECT_EQ(limit.capacity(), Nanos{0});
+}
+
+// Other numbers leave a policy's bucket, another unit, zone or anchor does not.
+TEST(LimitTest, CalendarIsPartOfAnOwnedLimitsIdentity) {
+  const LimitOwner owner{PolicyId{5}, 0};
+  const auto identity = [&](std::int64_t count, const Calendar& calendar) {
+    return Limit::Create(CalendarShape(count, calendar)).value().OwnedBy(owner).identity();
+  };
+  const Calendar month{CalendarUnit::kMonth, kUtc, 14};
+  EXPECT_EQ(identity(10, month), identity(20, month));
+  for (const Calendar& other :
+       {Calendar{CalendarUnit::kYear, kUtc, 14}, Calendar{CalendarUnit::kMonth, ZoneId{1}, 14},
+        Calendar{CalendarUnit::kMonth, kUtc, 13}}) {
+    EXPECT_NE(identity(10, month), identity(10, other));
+  }
+}
+
 TEST(LimitTest, TheDenominatorIsBelow2To32) {
   const Nanos odd{1'000'000'007};  // a prime: nothing cancels
   EXPECT_EQ(EmissionOf(BucketShape(kTwoTo32 - 1, odd, 1)).denominator, UINT32_MAX);
@@ -182,7 +220,12 @@ TEST(LimitTest, EqualityAndHashTakeEveryField) {
   aligned.aligned = true;
   LimitShape shadow = shape;
   shadow.shadow = true;
+  const LimitShape month = CalendarShape(10, {CalendarUnit::kMonth, kUtc, 0});
   const std::vector<LimitShape> shapes = {shape,
+                                          month,
+                                          CalendarShape(10, {CalendarUnit::kYear, kUtc, 0}),
+                                          CalendarShape(10, {CalendarUnit::kMonth, ZoneId{1}, 0}),
+                                          CalendarShape(10, {CalendarUnit::kMonth, kUtc, 1}),
                                           aligned,
                                           shadow,
                                           FixedShape(11, seconds{1}),

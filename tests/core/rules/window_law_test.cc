@@ -1,4 +1,4 @@
-// The laws of the windows, each checked with random limits, instants, buckets and costs of both
+// The laws of the windows, each checked with random limits, instants, buckets and costs of all
 // kinds. The numbers are those of the list of laws in ARCHITECTURE.md. RC_PRE skips cases in which
 // a law says nothing.
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 
+#include "tests/core/rules/window_life.h"
 #include "tests/support/histories.h"
 #include "tests/support/windows.h"
 
@@ -43,40 +44,8 @@ struct WindowSituation {
   }
 };
 
-// A bucket with a history, which starts full.
-template <typename Windows>
-class WindowLife {
- public:
-  WindowLife() : now_(*AnyWindowInstant(limit_)) { last_.remaining = limit_.shape().count; }
-
-  // Returns the tokens admitted.
-  std::int64_t Make(const Move& move) {
-    now_ = NextInstant(move, limit_, last_, now_);
-    return Ask(now_, CostOf(move, limit_, last_));
-  }
-  std::int64_t Ask(Instant now, std::uint64_t cost) {
-    const Step step = Windows::Decide(limit_, bucket_, now, cost);
-    bucket_ = step.bucket;
-    last_ = step.decision;
-    return last_.allowed ? static_cast<std::int64_t>(cost) : 0;
-  }
-  std::int64_t AskForAll(Instant now) {
-    const Decision look = Windows::Decide(limit_, bucket_, now, 0).decision;
-    return Ask(now, static_cast<std::uint64_t>(look.remaining));
-  }
-
-  [[nodiscard]] const Limit& limit() const { return limit_; }
-  [[nodiscard]] std::int64_t count() const { return limit_.shape().count; }
-  [[nodiscard]] Nanos period() const { return limit_.shape().period; }
-  [[nodiscard]] Instant now() const { return now_; }
-  [[nodiscard]] Bucket bucket() const { return bucket_; }
-
- private:
-  const Limit limit_ = *Windows::AnyLimit();
-  Instant now_;
-  Bucket bucket_;
-  Decision last_;
-};
+// True if the windows of all keys begin at the same instants.
+bool IsAligned(const Limit& limit) { return limit.shape().aligned || limit.shape().has_calendar(); }
 
 template <typename Windows>
 class WindowLawTest : public testing::Test {};
@@ -86,7 +55,7 @@ TYPED_TEST_SUITE(WindowLawTest, EveryWindows, WindowsName);
 TYPED_TEST(WindowLawTest, L1NoPeriodHoldsTwiceTheCount) {
   CheckLaw(kWindowHistories, [] {
     WindowLife<TypeParam> life;
-    const std::int64_t most = 2 * life.count() - (life.limit().shape().aligned ? 0 : 1);
+    const std::int64_t most = 2 * life.count() - (IsAligned(life.limit()) ? 0 : 1);
     std::vector<std::pair<Instant, std::int64_t>> taken;
     for (const Move& move : *AnyHistory()) {
       taken.emplace_back(life.now(), 0);
@@ -94,7 +63,7 @@ TYPED_TEST(WindowLawTest, L1NoPeriodHoldsTwiceTheCount) {
       taken.back().first = life.now();
       std::int64_t in_period = 0;
       for (const auto& [at, tokens] : taken) {
-        if (life.now() - at < life.period()) in_period += tokens;
+        if (life.now() - at < ShortestPeriod(life.limit())) in_period += tokens;
       }
       if (in_period > most) RC_FAIL("too much passed");
     }
@@ -209,7 +178,7 @@ TYPED_TEST(WindowLawTest, L9FullBucketIsAsGoodAsNone) {
     RC_PRE(a.IsFull(a.bucket, a.now));
     const std::uint64_t cost = *AnyCost(a.limit);
     // A number repeats after 2^31 windows; a sweeper has visited the bucket long before.
-    const Nanos period = a.limit.shape().period;
+    const Nanos period = LongestPeriod(a.limit);
     const std::int64_t windows = std::min((kInstantMax - a.now) / period, std::int64_t{1} << 30);
     const Instant later = a.now + Nanos{*NumberUpTo(windows * period.count() + 1) - 1};
     const Step kept = a.Decide(a.bucket, later, cost);
@@ -226,7 +195,7 @@ TYPED_TEST(WindowLawTest, L12WhatPassesNowPassesLater) {
     const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
     RC_PRE(a.Passes(a.bucket, a.now, cost));
-    const Nanos some = *rc::gen::element(a.limit.shape().period, LongestWait(a.limit));
+    const Nanos some = *rc::gen::element(LongestPeriod(a.limit), LongestWait(a.limit));
     const Instant later = a.now + std::min(kInstantMax - a.now, Nanos{*NumberUpTo(some.count())});
     RC_ASSERT(a.Passes(a.bucket, later, cost));
   });

@@ -1,4 +1,4 @@
-// Goal: both windows are exact. Method: every answer is compared with that of a log of admissions
+// Goal: all windows are exact. Method: every answer is compared with that of a log of admissions
 // (window_oracle.h), over random histories with refunds that keep hitting the edges of the rule,
 // and over all short histories of small limits.
 #include <sstream>

@@ -11,10 +11,12 @@
 #include "gmock/gmock.h"
 #include <rapidcheck.h>
 
+#include "core/base/id_type.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "tests/core/words/limit_word_text.h"
+#include "tests/support/calendars.h"
 #include "tests/support/property.h"
 
 namespace weir {
@@ -22,8 +24,9 @@ namespace weir {
 // RapidCheck finds its printer under this name.
 void showValue(const LimitShape& shape, std::ostream& out) {
   out << "{algorithm " << static_cast<int>(shape.algorithm) << ", aligned " << shape.aligned
-      << ", shadow " << shape.shadow << ", count " << shape.count << ", period "
-      << shape.period.count() << " ns, burst " << shape.burst << "}";
+      << ", shadow " << shape.shadow << ", calendar " << static_cast<int>(shape.calendar.unit)
+      << " " << NumberOf(shape.calendar.zone) << " " << shape.calendar.anchor << ", count "
+      << shape.count << ", period " << shape.period.count() << " ns, burst " << shape.burst << "}";
 }
 
 namespace {
@@ -107,6 +110,11 @@ rc::Gen<LimitShape> AnyShape() {
                      .count = *NumberUpTo(count_max / decimal) * decimal,
                      .period = microseconds{*NumberUpTo(period_max / unit) * unit}};
     shape.aligned = algorithm == Algorithm::kFixedWindow && *rc::gen::arbitrary<bool>();
+    if (algorithm == Algorithm::kFixedWindow && *Between(0, 2) == 0) {
+      shape.aligned = false;
+      shape.calendar = *AnyCalendar();
+      shape.period = Nanos{0};
+    }
     if (!window) shape.burst = *rc::gen::arbitrary<bool>() ? shape.count : *NumberUpTo(kCountMax);
     return shape;
   });
@@ -128,11 +136,13 @@ TEST(LimitGrammarLawTest, DifferentLimitsPrintDifferently) {
   CheckLaw(10'000, [] {
     const LimitShape a = *AnyShape();
     LimitShape b = a;
-    const auto field = *rc::gen::inRange(0, 4);
+    const auto field = *rc::gen::inRange(0, 6);
     if (field == 0) b.count += a.count == INT64_MAX ? -1 : 1;
     if (field == 1) b.period += microseconds{1};
     if (field == 2) b.burst += a.burst == INT64_MAX ? -1 : 1;
     if (field == 3) b.shadow = !a.shadow;
+    if (field == 4) ++b.calendar.anchor;
+    if (field == 5) b.calendar.zone = Next(a.calendar.zone);
     const absl::StatusOr<Limit> other = Limit::Create(b);
     RC_PRE(other.ok());
     RC_ASSERT(LimitText(*other) != TextOf(a));
@@ -152,8 +162,10 @@ TEST(LimitGrammarLawTest, RandomPiecesOfTheGrammarAreRefusedOrReadBack) {
         "0", "1", "9", "10", "4294967296", "9223372036854775807", "k", "M", "G", "/", "us", "ms",
         "s", "m", "h", "d", "w", ",", ",", ",", "bucket", "fixed", "sliding", "burst=", "aligned",
         "cost=", "keep=", "shadow", "name=", "@", "unlimited", "none", " ", "+", "-", "10/s",
-        "100k/m");
-    std::string word = *rc::gen::element<std::string>("", "10/s", "1/us", "@free", "7/11ms,");
+        "100k/m", "day", "week", "month", "year", "tz=", "from=", "Europe/Berlin", "00:30", "sun",
+        "02-29");
+    std::string word =
+        *rc::gen::element<std::string>("", "10/s", "1/us", "@free", "7/11ms,", "3/month,");
     for (const std::string& part : *rc::gen::container<std::vector<std::string>>(piece))
       word += part;
     RC_ASSERT(ComplaintAbout(word) == "");

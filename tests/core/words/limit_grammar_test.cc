@@ -286,20 +286,20 @@ constexpr BadWord kBadWords[] = {
     {"1'000/s", "unknown multiplier ''000' (k, M, G)"},
     {"5\0/s"sv, "unknown multiplier '\0' (k, M, G)"sv},
     // Periods.
-    {"10/x", "unknown unit 'x' (us, ms, s, m, h, d, w)"},
-    {"10/S", "unknown unit 'S' (us, ms, s, m, h, d, w)"},
-    {"10/MS", "unknown unit 'MS' (us, ms, s, m, h, d, w)"},
-    {"10/sec", "unknown unit 'sec' (us, ms, s, m, h, d, w)"},
-    {"10/5ns", "unknown unit 'ns' (us, ms, s, m, h, d, w)"},
-    {"10/y", "unknown unit 'y' (us, ms, s, m, h, d, w)"},
-    {"10/s ", "unknown unit 's ' (us, ms, s, m, h, d, w)"},
-    {"10/s\0"sv, "unknown unit 's\0' (us, ms, s, m, h, d, w)"sv},
-    {"10/s\r\n", "unknown unit 's\r\n' (us, ms, s, m, h, d, w)"},
-    {"10/s/s", "unknown unit 's/s' (us, ms, s, m, h, d, w)"},
-    {"10//s", "unknown unit '/s' (us, ms, s, m, h, d, w)"},
-    {"10/-5s", "unknown unit '-5s' (us, ms, s, m, h, d, w)"},
-    {"10/1.5s", "unknown unit '.5s' (us, ms, s, m, h, d, w)"},
-    {"10/1h30m", "unknown unit 'h30m' (us, ms, s, m, h, d, w)"},
+    {"10/x", "unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/S", "unknown unit 'S' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/MS", "unknown unit 'MS' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/sec", "unknown unit 'sec' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/5ns", "unknown unit 'ns' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/y", "unknown unit 'y' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/s ", "unknown unit 's ' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/s\0"sv, "unknown unit 's\0' (us, ms, s, m, h, d, w, or day, week, month, year)"sv},
+    {"10/s\r\n", "unknown unit 's\r\n' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/s/s", "unknown unit 's/s' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10//s", "unknown unit '/s' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/-5s", "unknown unit '-5s' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/1.5s", "unknown unit '.5s' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"10/1h30m", "unknown unit 'h30m' (us, ms, s, m, h, d, w, or day, week, month, year)"},
     {"10/60", "period '60' needs a unit (us, ms, s, m, h, d, w)"},
     {"10/05s", "number '05' has a leading zero"},
     {"10/0s", kPeriodRange},
@@ -310,27 +310,6 @@ constexpr BadWord kBadWords[] = {
     {"10/99999999999999999999s", kPeriodRange},
     {"10/999us,sliding", "period of a sliding window must be at least 1ms"},
     // Options.
-    {"10/s,",
-     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, name=)"},
-    {"10/s,,shadow",
-     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, name=)"},
-    {"10/s,shadow,",
-     "unknown option '' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, name=)"},
-    {"10/s,foo=1",
-     "unknown option 'foo=1' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
-     "name=)"},
-    {"10/s,FIXED",
-     "unknown option 'FIXED' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
-     "name=)"},
-    {"10/s, fixed",
-     "unknown option ' fixed' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
-     "name=)"},
-    {"10/s,burst",
-     "unknown option 'burst' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
-     "name=)"},
-    {"10/s,shadow=1",
-     "unknown option 'shadow=1' (bucket, fixed, sliding, burst=, aligned, cost=, keep=, shadow, "
-     "name=)"},
     {"10/s,fixed,bucket", "only one of bucket, fixed, sliding may be given"},
     {"10/s,sliding,fixed", "only one of bucket, fixed, sliding may be given"},
     {"10/s,burst=", "burst '' must start with a digit"},
@@ -379,10 +358,6 @@ constexpr BadWord kBadWords[] = {
     {"@,shadow", "policy name '' must be 1 to 64 of letters, digits, _ - . :"},
     {"@@free", "policy name '@free' must be 1 to 64 of letters, digits, _ - . :"},
     {"@10/s", "policy name '10/s' must be 1 to 64 of letters, digits, _ - . :"},
-    {"@free,", "unknown option '' (cost=, keep=, shadow, name=)"},
-    {"@free,burst=5", "unknown option 'burst=5' (cost=, keep=, shadow, name=)"},
-    {"@free,fixed", "unknown option 'fixed' (cost=, keep=, shadow, name=)"},
-    {"@free,aligned", "unknown option 'aligned' (cost=, keep=, shadow, name=)"},
     {"@free,shadow,shadow", "option 'shadow' is given twice"},
     {"@free,cost=x", "cost 'x' must be 0 to 9223372036854775807 in plain digits"},
     {"@free,keep=-1", "keep '-1' must be 0 to 9223372036854775807 in plain digits"},
@@ -401,12 +376,29 @@ TEST(LimitGrammarTest, EveryBadWordIsRefusedWithItsReason) {
   }
 }
 
+TEST(LimitGrammarTest, UnknownOptionIsNamedBesideTheKnownOnes) {
+  const std::string of_limits =
+      " (bucket, fixed, sliding, burst=, aligned, tz=, from=, cost=, keep=, shadow, name=)";
+  const std::string of_policies = " (cost=, keep=, shadow, name=)";
+  for (const std::string option : {"", "foo=1", "FIXED", " fixed", "burst", "shadow=1", "tz"}) {
+    const std::string unknown = ": unknown option " + Quote(option);
+    EXPECT_THAT(ErrorOf("10/s," + option), EndsWith(unknown + of_limits));
+    EXPECT_THAT(ErrorOf("10/s," + option + ",shadow"), EndsWith(unknown + of_limits));
+    EXPECT_THAT(ErrorOf("10/s,shadow," + option), EndsWith(unknown + of_limits));
+    EXPECT_THAT(ErrorOf("@free," + option), EndsWith(unknown + of_policies));
+  }
+  for (const std::string option : {"burst=5", "fixed", "aligned", "tz=UTC", "from=1"}) {
+    EXPECT_THAT(ErrorOf("@free," + option),
+                EndsWith(": unknown option " + Quote(option) + of_policies));
+  }
+}
+
 TEST(LimitGrammarTest, NoOptionStandsTwice) {
   for (const std::string option : {"bucket", "fixed", "sliding", "aligned", "shadow"}) {
     EXPECT_THAT(ErrorOf("10/s," + option + "," + option),
                 EndsWith(": option '" + option + "' is given twice"));
   }
-  for (const std::string option : {"burst=", "cost=", "keep=", "name="}) {
+  for (const std::string option : {"burst=", "tz=", "from=", "cost=", "keep=", "name="}) {
     EXPECT_THAT(ErrorOf("10/s," + option + "5," + option + "6"),
                 EndsWith(": option '" + option + "' is given twice"));
   }

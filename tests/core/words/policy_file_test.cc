@@ -118,7 +118,8 @@ TEST_F(PolicyFileTest, OtherKeysAreRefused) {
 
 TEST_F(PolicyFileTest, BadLimitsAreTold) {
   EXPECT_EQ(ErrorOf("[policies]\nok = \"1/s\"\nfree = \"10/x\"\n"),
-            ":3: policy 'free': invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)");
+            ":3: policy 'free': invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or "
+            "day, week, month, year)");
   EXPECT_EQ(ErrorOf("[policies]\nfree = [\n  \"10/s\",\n  \"\",\n]\n"),
             ":4: policy 'free': invalid limit '': expected count/period, as in 10/s");
   EXPECT_EQ(ErrorOf("[policies]\na = \"1/s\"\nb = [\"2/s\", \"@a\"]\n"),

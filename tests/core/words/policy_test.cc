@@ -42,8 +42,9 @@ TEST(PolicyTest, ReadsLimitsAndTheirOptions) {
 }
 
 TEST(PolicyTest, ABadLimitSaysWhatWouldBeRight) {
-  EXPECT_EQ(ErrorOf({"10/s", "10/x"}),
-            "invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)");
+  EXPECT_EQ(
+      ErrorOf({"10/s", "10/x"}),
+      "invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, month, year)");
   EXPECT_EQ(ErrorOf({"10/s", "1G/us,burst=1G", "COST"}),
             "invalid limit 'COST': expected count/period, as in 10/s");
   EXPECT_EQ(ErrorOf({"@other"}), "invalid limit '@other': a policy cannot hold another");

@@ -65,6 +65,30 @@ TEST(PolicyBytesTest, GreaterCapacitiesAreKept) {
             std::chrono::days{1} - std::chrono::seconds{1});
 }
 
+// This node's zone database may be older than that of the node that wrote the bytes.
+TEST(PolicyBytesTest, UnknownTimeZonesAreLeftOut) {
+  Policies policies;
+  Fill(policies);
+  ASSERT_TRUE(policies.Set("daily", LimitsOf({"5/day,tz=Europe/Berlin"})).ok());
+  ASSERT_TRUE(policies.Override("daily", "user:1", LimitsOf({"1/s"})).ok());
+  ASSERT_TRUE(policies.Override("free", "user:2", LimitsOf({"9/day,tz=Europe/Berlin"})).ok());
+  std::string bytes = PolicyBytes(policies);
+  for (std::size_t at = 0; (at = bytes.find("Berlin", at)) != std::string::npos;) {
+    bytes.replace(at, 6, "Dublon");
+  }
+  for (const bool had_it : {false, true}) {
+    Policies other;
+    if (had_it) {
+      ASSERT_TRUE(other.Set("daily", LimitsOf({"7/s"})).ok());
+    }
+    ASSERT_TRUE(ReadPolicyBytes(bytes, other));
+    EXPECT_EQ(other.Find("daily"), nullptr);
+    EXPECT_EQ(other.All().size(), 2U);
+    EXPECT_EQ(other.Find("free")->overrides->Find("user:2"), nullptr);
+    EXPECT_EQ(other.Find("free")->overrides->size(), 3U);
+  }
+}
+
 TEST(PolicyBytesTest, CutBytesAreRefused) {
   Policies policies;
   Fill(policies);

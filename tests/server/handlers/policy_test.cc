@@ -113,10 +113,10 @@ TEST(PolicyFileTest, ReloadReadsItAgain) {
   EXPECT_EQ(client.Run("RL.POLICY OVERRIDE a l none"), kOk);
 
   directory.Write("p.toml", "[policies]\na = \"100/s,burst=200\"\nc = \"1/x\"\n");
-  EXPECT_EQ(
-      client.Run("RL.POLICY RELOAD"),
-      "-ERR " + options.policies +
-          ":3: policy 'c': invalid limit '1/x': unknown unit 'x' (us, ms, s, m, h, d, w)\r\n");
+  EXPECT_EQ(client.Run("RL.POLICY RELOAD"),
+            "-ERR " + options.policies +
+                ":3: policy 'c': invalid limit '1/x': unknown unit 'x' (us, ms, s, m, h, d, w, or "
+                "day, week, month, year)\r\n");
   EXPECT_EQ(client.Run("RL.PEEK k @a @b COST 0"), Five("1 0 0 1000 0"));
 
   directory.Write("p.toml", "[policies]\na = \"100/s,burst=200\"\nown = \"1/s\"\n");

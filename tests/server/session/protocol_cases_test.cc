@@ -184,7 +184,9 @@ TEST(PipelineTest, TenThousandMixedRequestsAreAnsweredInOrder) {
         break;
       case 5:
         requests += RespRequest(std::vector<std::string>{"RL.ALLOW", key, "10/x"});
-        expected += "-ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)\r\n";
+        expected +=
+            "-ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, "
+            "month, year)\r\n";
         break;
       case 6:
         requests += "*0\r\n\r\n" + RespRequest(std::vector<std::string>{"EXISTS", key});
