@@ -22,6 +22,7 @@ void AddInfoFields(redis::Info* info, int for_crash) noexcept {
   redis::InfoAddFieldULongLong(info, "policies", module.policies.All().size());
   redis::InfoAddFieldULongLong(info, "allowed", module.request_counters.allowed.value());
   redis::InfoAddFieldULongLong(info, "denied", module.request_counters.denied.value());
+  redis::InfoAddFieldULongLong(info, "bans", module.request_counters.bans.value());
 }
 
 bool Start(redis::Context* context, std::span<redis::String*> words) {

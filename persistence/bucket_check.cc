@@ -13,15 +13,28 @@
 namespace weir {
 namespace {
 
+// The longest ban that a bucket of this limit may have.
+Nanos LongestBan(const Limit& limit) noexcept {
+  if (limit.owner() == LimitOwner{} || limit.shape().has_calendar()) return limit.shape().ban;
+  return limit.owner() == kThrottleOwner ? Nanos{0} : kPeriodMax;
+}
+
 bool CanBeTat(const Limit& limit, bool has_one_shape, Bucket bucket) noexcept {
+  const Nanos ban = LongestBan(limit);
   const Nanos capacity = has_one_shape ? limit.capacity() : kCapacityMax;
   const Nanos debt_max = std::max(capacity, kMaxWaitMax);
   const std::uint32_t denominator = has_one_shape ? limit.emission().denominator : kDenominatorMax;
   const Instant tat{Nanos{TatOf(bucket, kDenominatorMax).whole}};
-  return tat <= kInstantMax + capacity + debt_max && bucket.extra < denominator;
+  const bool is_banned = bucket.extra == kBannedExtra && ban > Nanos{0};
+  const Nanos ahead = capacity + (is_banned ? std::max(debt_max, ban) : debt_max);
+  return tat <= kInstantMax + ahead && (is_banned || bucket.extra < denominator);
 }
 
-bool CanBeFixed(const LimitShape& shape, std::uint32_t used_max, FixedWindow window) noexcept {
+bool CanBeFixed(const LimitShape& shape, Nanos ban, std::uint32_t used_max,
+                FixedWindow window) noexcept {
+  if (window.used == kBannedExtra) {
+    return ban > Nanos{0} && window.end <= kInstantMax + std::max(ban, shape.period);
+  }
   const Nanos longest = shape.has_calendar() ? LongestWindow(shape.calendar.unit) : shape.period;
   const bool is_aligned =
       !shape.aligned || window.end.time_since_epoch() % shape.period == Nanos{0};
@@ -44,7 +57,7 @@ bool CanHaveLeft(const Limit& limit, const Bucket& bucket) noexcept {
     case Algorithm::kTokenBucket:
       return CanBeTat(limit, has_one_shape, bucket);
     case Algorithm::kFixedWindow:
-      return CanBeFixed(shape, limit.window_used_max(), FixedWindowOf(bucket));
+      return CanBeFixed(shape, LongestBan(limit), limit.window_used_max(), FixedWindowOf(bucket));
     case Algorithm::kSlidingWindow:
       return CanBeSliding(shape, limit.window_used_max(), SlidingWindowOf(bucket));
     case Algorithm::kUnlimited:

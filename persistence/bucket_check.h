@@ -5,16 +5,18 @@
 //
 //     token bucket     TAT <= kInstantMax + capacity + max(capacity, kMaxWaitMax)
 //                      its fraction < denominator
+//       in a ban       TAT <= kInstantMax + capacity + max(capacity, kMaxWaitMax, ban)
 //     fixed window     end <= kInstantMax + period; aligned: a multiple of the period; with a
 //                      calendar: end <= kInstantMax + the longest window
 //                      used <= 2 * count
+//       in a ban       end <= kInstantMax + max(ban, period)
 //     sliding window   number <= kInstantMax / period
 //                      used <= 2 * count, before <= 2 * count; both < 2^31
 //
 // A bucket of a policy or of CL.THROTTLE stays when the numbers of its limit change. So its
-// capacity, denominator and count are taken to be the greatest that a limit can have. (A sliding
-// window keeps its number modulo 2^32, so the numbers for periods below 1.1 s are not checked. The
-// end of a calendar window may be one of an earlier zone database.)
+// capacity, denominator, count and ban are taken to be the greatest that a limit can have. (A
+// sliding window keeps its number modulo 2^32, so the numbers for periods below 1.1 s are not
+// checked. The end of a calendar window may be one of an earlier zone database.)
 //
 // Pure and thread-safe. Cost: a few comparisons and at most one division.
 #pragma once

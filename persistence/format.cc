@@ -21,6 +21,8 @@ namespace {
 // The flags of a policy.
 constexpr std::uint8_t kFromFile = 1;
 constexpr std::uint8_t kHasCapacities = 2;
+constexpr std::uint8_t kHasBans = 4;
+constexpr std::uint8_t kAllFlags = kFromFile | kHasCapacities | kHasBans;
 
 // Each number fits into the bytes that a record has for it.
 static_assert(kBucketKeyBytes == 1 + sizeof(BucketKey::generation) + sizeof(BucketKey::partition) +
@@ -95,24 +97,51 @@ bool HasRecord(const Limit& limit) {
          !(is_throttles && (shape.algorithm != Algorithm::kTokenBucket || shape.shadow));
 }
 
-bool TakeCapacities(Reader& reader, std::vector<Nanos>& capacities) {
+// One of the numbers of each position: the capacities, or the bans.
+using GreatestNumber = Nanos GreatestNumbers::*;
+
+void AppendGreatest(const Policy& policy, GreatestNumber number, std::string& out) {
+  WEIR_CHECK(policy.greatest.size() >= policy.limits.size());
+  WEIR_CHECK(policy.greatest.size() <= kPolicyLimitsMax);
+  AppendNumber(static_cast<std::uint8_t>(policy.greatest.size()), out);
+  for (const GreatestNumbers& greatest : policy.greatest) {
+    AppendNumber(static_cast<std::uint64_t>((greatest.*number).count()), out);
+  }
+}
+
+bool TakeNumbers(Reader& reader, GreatestNumber number, Nanos most,
+                 std::vector<GreatestNumbers>& greatest) {
   const auto count = reader.Take<std::uint8_t>();
-  if (count > kPolicyLimitsMax) return false;
-  for (std::size_t i = 0; i < count; ++i) {
+  if (greatest.empty()) greatest.resize(count);
+  if (count > kPolicyLimitsMax || greatest.size() != count) return false;
+  for (GreatestNumbers& numbers : greatest) {
     const auto nanos = reader.Take<std::uint64_t>();
-    if (nanos > static_cast<std::uint64_t>(kCapacityMax.count())) return false;
-    capacities.emplace_back(static_cast<Nanos::rep>(nanos));
+    if (nanos > static_cast<std::uint64_t>(most.count())) return false;
+    numbers.*number = Nanos{static_cast<Nanos::rep>(nanos)};
   }
   return true;
 }
 
-// True if each limit of the policy has its greatest capacity, which is no less than its present
-// one.
-bool CoversLimits(const std::vector<Nanos>& greatest_capacities, const PolicyLimits& limits) {
-  if (greatest_capacities.size() < limits.size()) return false;
+// Takes the lists that the flags of a policy announce.
+bool TakeGreatest(Reader& reader, unsigned flags, std::vector<GreatestNumbers>& greatest) {
+  const bool has_capacities = (flags & kHasCapacities) != 0;
+  const bool has_bans = (flags & kHasBans) != 0;
+  return (!has_capacities ||
+          TakeNumbers(reader, &GreatestNumbers::capacity, kCapacityMax, greatest)) &&
+         (!has_bans || TakeNumbers(reader, &GreatestNumbers::ban, kPeriodMax, greatest));
+}
+
+// True if each limit has a position among the greatest numbers, and if those of the kinds that were
+// saved are no less than its own.
+bool CoversLimits(const Policy& policy, bool has_capacities, bool has_bans) {
+  if (!has_capacities && !has_bans) return true;
+  if (policy.greatest.size() < policy.limits.size()) return false;
   return std::ranges::equal(
-      limits, std::span(greatest_capacities).first(limits.size()),
-      [](const PolicyLimit& limit, Nanos greatest) { return limit.limit.capacity() <= greatest; });
+      policy.limits, std::span(policy.greatest).first(policy.limits.size()),
+      [=](const PolicyLimit& limit, const GreatestNumbers& greatest) {
+        return (!has_capacities || limit.limit.capacity() <= greatest.capacity) &&
+               (!has_bans || limit.limit.shape().ban <= greatest.ban);
+      });
 }
 
 }  // namespace
@@ -219,26 +248,22 @@ std::string PolicyKey(PolicyId id) {
   return NumberedKey(kPolicyPrefix, NumberOf(id));
 }
 
-// Capacities are kept only where they exceed those of the limits.
+// Capacities and bans are kept only where they exceed those of the limits.
 std::string PolicyValue(const Policy& policy) {
   WEIR_CHECK(IsLabel(policy.name));
   WEIR_CHECK(!policy.limits.empty());
   WEIR_CHECK(policy.limits.size() <= kPolicyLimitsMax);
   std::string value;
   const bool has_capacities = HasHeldMore(policy);
-  const unsigned flags =
-      (policy.from_file ? kFromFile : 0U) | (has_capacities ? kHasCapacities : 0U);
+  const bool has_bans = HasBannedLonger(policy);
+  WEIR_CHECK(CoversLimits(policy, has_capacities, has_bans));
+  const unsigned flags = (policy.from_file ? kFromFile : 0U) |
+                         (has_capacities ? kHasCapacities : 0U) | (has_bans ? kHasBans : 0U);
   AppendNumber(static_cast<std::uint8_t>(flags), value);
   AppendNumber(static_cast<std::uint8_t>(policy.name.size()), value);
   value += policy.name;
-  if (has_capacities) {
-    WEIR_CHECK(policy.greatest_capacities.size() <= kPolicyLimitsMax);
-    WEIR_CHECK(CoversLimits(policy.greatest_capacities, policy.limits));
-    AppendNumber(static_cast<std::uint8_t>(policy.greatest_capacities.size()), value);
-    for (const Nanos capacity : policy.greatest_capacities) {
-      AppendNumber(static_cast<std::uint64_t>(capacity.count()), value);
-    }
-  }
+  if (has_capacities) AppendGreatest(policy, &GreatestNumbers::capacity, value);
+  if (has_bans) AppendGreatest(policy, &GreatestNumbers::ban, value);
   AppendPolicyLimits(policy.limits, value);
   return value;
 }
@@ -253,18 +278,18 @@ std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
   policy.from_file = (flags & kFromFile) != 0;
   policy.name = reader.TakeBytes(reader.Take<std::uint8_t>());
   const bool has_capacities = (flags & kHasCapacities) != 0;
-  if (has_capacities && !TakeCapacities(reader, policy.greatest_capacities)) return std::nullopt;
+  const bool has_bans = (flags & kHasBans) != 0;
+  if (!TakeGreatest(reader, flags, policy.greatest)) return std::nullopt;
   absl::StatusOr<PolicyLimits> limits = ReadPolicyLimits(reader.TakeRest());
-  if (!key_reader.Complete() || !reader.Complete() || flags > (kFromFile | kHasCapacities) ||
-      !limits.ok()) {
+  if (!key_reader.Complete() || !reader.Complete() || flags > kAllFlags || !limits.ok()) {
     return std::nullopt;
   }
   policy.limits = *std::move(limits);
   if (!IsPolicyId(policy.id) || !IsLabel(policy.name)) return std::nullopt;
-  if (has_capacities != HasHeldMore(policy)) return std::nullopt;
-  if (has_capacities && !CoversLimits(policy.greatest_capacities, policy.limits)) {
+  if (has_capacities != HasHeldMore(policy) || has_bans != HasBannedLonger(policy)) {
     return std::nullopt;
   }
+  if (!CoversLimits(policy, has_capacities, has_bans)) return std::nullopt;
   return policy;
 }
 
@@ -297,8 +322,8 @@ std::string LimitErrorIn(std::string_view key, std::string_view value) {
   } else if (key.starts_with(kPolicyPrefix)) {
     const auto flags = reader.Take<std::uint8_t>();
     reader.TakeBytes(reader.Take<std::uint8_t>());
-    std::vector<Nanos> capacities;
-    if ((flags & kHasCapacities) != 0 && !TakeCapacities(reader, capacities)) return {};
+    std::vector<GreatestNumbers> greatest;
+    if (!TakeGreatest(reader, flags, greatest)) return {};
   }
   const std::string_view words = reader.TakeRest();
   for (const absl::string_view word : absl::StrSplit(AbslView(words), ' ')) {

@@ -63,11 +63,12 @@ BurstFit::Pass BurstFit::Run(std::int64_t burst) {
     }
     Plan<kOneCheck> plan(std::span(&check, 1), max_wait_);
     plan.bucket(0).SetStored(bucket);
-    plan.Decide(item.at);
-    if (!plan.allowed()) continue;
-    ++pass.admitted;
-    if (item.cost == 0) continue;
-    pass.backlog = std::max(pass.backlog, burst - plan.bucket(0).step.decision.remaining);
+    plan.Decide(item.at, Purpose::kTake);
+    if (plan.allowed()) {
+      ++pass.admitted;
+      if (item.cost > 0)
+        pass.backlog = std::max(pass.backlog, burst - plan.bucket(0).step.decision.remaining);
+    }
     if (const std::optional<Bucket> changed = plan.Change(0)) bucket = *changed;
   }
   return pass;

@@ -73,7 +73,8 @@ inline constexpr std::array kLimitCommands = {
                 .complexity = "O(limits in use), at most a scan of 1/4096 of the table",
                 .summary =
                     "Lists the key's buckets that are not full, 1,024 at most: limit, remaining, "
-                    "reset_after_ms, and the tokens used, debts included.",
+                    "reset_after_ms, the tokens used, debts included, and banned_ms (0: not "
+                    "banned).",
                 .syntax = "key",
                 .examples = examples::kInspect,
                 .handler = Handlers::Inspect},
@@ -204,9 +205,8 @@ inline constexpr std::array kLimitCommands = {
         .complexity = "O(limits)",
         .summary =
             "Counts decisions since the last RESET, of all requests and of each limit: allowed, "
-            "denied, shadow-denied, near-limit (80 % used), charged-beyond (by RL.CHARGE, of "
-            "tokens "
-            "that were not there). RESET forgets them and RL.TOP.",
+            "denied, shadow-denied, near-limit (80 % used), bans, charged-beyond (by RL.CHARGE, of "
+            "tokens that were not there). RESET forgets them and RL.TOP.",
         .syntax = "[RESET]",
         .examples = examples::kStats,
         .handler = Handlers::Stats},

@@ -28,6 +28,8 @@ inline constexpr std::array kAllow = {
     Example{"RL.ALLOW team:7 1M/month,tz=New_York",
             "ERR invalid limit '1M/month,tz=New_York': unknown time zone 'New_York' (a name of the "
             "zone database, like Europe/Berlin, or UTC)"},
+    Example{"RL.ALLOW login:1.2.3.4 1/m,ban=15m", "1 0 0 60000 0"},
+    Example{"RL.ALLOW login:1.2.3.4 1/m,ban=15m", "0 0 900000 900000 0"},
     Example{"RL.ALLOW user:42 10/x",
             "ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, "
             "month, year)"},
@@ -36,7 +38,7 @@ inline constexpr std::array kCharge = {
     Example{"RL.ALLOW llm 10/m COST 8", "1 2 0 48000 0"},
     Example{"RL.CHARGE llm 10/m COST 5", "0 0 24000 78000 0"},
     Example{"RL.ALLOW llm 10/m", "0 0 24000 78000 0"},
-    Example{"RL.INSPECT llm", "[[\"10/m\" 0 78000 13]]"},
+    Example{"RL.INSPECT llm", "[[\"10/m\" 0 78000 13 0]]"},
     Example{"RL.CHARGE llm 10/m COST 100", "0 0 66000 120000 0"},
 };
 inline constexpr std::array kPeek = {
@@ -45,7 +47,7 @@ inline constexpr std::array kPeek = {
 };
 inline constexpr std::array kInspect = {
     Example{"RL.ALLOW user:42 10/s 1000/h", "1 9 0 3600 0"},
-    Example{"RL.INSPECT user:42", "[\"10/s\" 9 100 1]\n[\"1000/h\" 999 3600 1]"},
+    Example{"RL.INSPECT user:42", "[\"10/s\" 9 100 1 0]\n[\"1000/h\" 999 3600 1 0]"},
 };
 inline constexpr std::array kReset = {
     Example{"RL.ALLOW user:42 10/s 1000/h", "1 9 0 3600 0"},
@@ -93,7 +95,7 @@ inline constexpr std::array kPolicyUnoverride = {
 inline constexpr std::array kStats = {
     Example{"RL.ALLOW user:42 1/s", "1 0 0 1000 0"},
     Example{"RL.ALLOW user:42 1/s", "0 0 1000 1000 0"},
-    Example{"RL.STATS", "[\"(total)\" 1 1 0 1 0]\n[\"1/s\" 1 1 0 1 0]"},
+    Example{"RL.STATS", "[\"(total)\" 1 1 0 1 0 0]\n[\"1/s\" 1 1 0 1 0 0]"},
 };
 inline constexpr std::array kThrottle = {
     Example{"CL.THROTTLE user:42 4 1 60", "0 5 4 -1 60"},

@@ -159,7 +159,7 @@ class LimitHandlers {
   // Counts the verdict of a request that takes tokens.
   static void Count(Host& host, const ParsedRequest& request, const Verdict& verdict) {
     host.thread().request_counters.Count(request, verdict);
-    if (verdict.allowed) host.MarkDirty();
+    if (verdict.allowed || verdict.banned != 0) host.MarkDirty();
   }
 
   // `first`: 0 or 1, or the number of tokens that RL.TAKE has granted.

@@ -36,10 +36,10 @@ void PendingRequest::Count(const Verdict& verdict, RequestCounters& request_coun
     if ((verdict.repeated >> i & 1) != 0) continue;
     CountersHint none;
     CountDecision(request_counters.limits.Of(counted_as_[part], none),
-                  reservation_.parts[part].limit, verdict.decisions[i], verdict.allowed);
+                  reservation_.parts[part].limit, verdict, i);
     ++part;
   }
-  request_counters.CountRequest(verdict.allowed);
+  request_counters.CountRequest(verdict);
 }
 
 }  // namespace weir

@@ -81,16 +81,17 @@ void WriteThrottle(Reply& reply, const ThrottleRequest& request, const Verdict& 
                    can_retry ? seconds(verdict.retry_after) : -1, seconds(verdict.reset_after)}});
 }
 
-// RL.INSPECT: [name, remaining, reset_after_ms, used] for each bucket.
+// RL.INSPECT: [name, remaining, reset_after_ms, used, banned_ms] for each bucket.
 template <typename Reply>
 void WriteLiveBuckets(Reply& reply, std::span<const LiveBucket> buckets, const Policies& policies) {
   reply.Array(buckets.size());
   for (const LiveBucket& bucket : buckets) {
-    reply.Array(4);
+    reply.Array(5);
     reply.Bulk(BucketName(policies, bucket.limit));
     reply.Integer(bucket.remaining);
     reply.Integer(CeilMillis(bucket.reset_after));
     reply.Integer(bucket.used);
+    reply.Integer(CeilMillis(bucket.ban_left));
   }
 }
 

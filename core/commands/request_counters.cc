@@ -7,10 +7,9 @@ void RequestCounters::Count(const ParsedRequest& request, const Verdict& verdict
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
     CachedLimit& limit = *request.limits[i];
-    CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict.decisions[i],
-                  verdict.allowed);
+    CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict, i);
   }
-  CountRequest(verdict.allowed);
+  CountRequest(verdict);
   if (verdict.allowed) return;
   const Check& decider = request.checks[verdict.limit_index];
   denied_keys.Add(decider.key, decider.hash.hash);
@@ -26,9 +25,8 @@ void RequestCounters::CountCharge(const ParsedRequest& request, const Charged& c
 }
 
 void RequestCounters::CountThrottle(const Check& check, const Verdict& verdict) {
-  CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict.decisions.front(),
-                verdict.allowed);
-  CountRequest(verdict.allowed);
+  CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict, 0);
+  CountRequest(verdict);
   if (!verdict.allowed) denied_keys.Add(check.key, check.hash.hash);
 }
 

@@ -2,6 +2,8 @@
 // RL.TOP report them.
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <string_view>
 
 #include "core/base/counter.h"
@@ -28,10 +30,14 @@ class RequestCounters {
   // Counts the verdict of a CL.THROTTLE request.
   void CountThrottle(const Check& check, const Verdict& verdict);
   // Counts one request, but none of its limits.
-  void CountRequest(bool passed) noexcept { (passed ? allowed : denied).Add(); }
+  void CountRequest(const Verdict& verdict) noexcept {
+    (verdict.allowed ? allowed : denied).Add();
+    if (verdict.banned != 0) bans.Add(static_cast<std::uint64_t>(std::popcount(verdict.banned)));
+  }
 
   Counter allowed;  // requests
   Counter denied;
+  Counter bans;
   LimitCounterTable limits;
   TopKeys denied_keys;
 

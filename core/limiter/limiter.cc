@@ -294,7 +294,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::DecideChecks(const Req
                                                                        Introducer introducer,
                                                                        Verdict& verdict) {
   LockedRequest<kChecks> locked(*this, request, now);
-  locked.plan.Decide(locked.now);
+  locked.plan.Decide(locked.now, Purpose::kTake);
   return Conclude(locked, introducer, verdict);
 }
 
@@ -321,10 +321,16 @@ absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now,
 
 Verdict Limiter::Peek(const Request& request, Instant now) {
   LockedRequest<kManyChecks> locked(*this, request, now);
-  locked.plan.Decide(locked.now);
+  locked.plan.Decide(locked.now, Purpose::kLook);
   Verdict verdict;
   locked.plan.Join(locked.now, verdict);
   return verdict;
+}
+
+bool Limiter::WouldChange(const Request& request, Instant now) {
+  LockedRequest<kManyChecks> locked(*this, request, now);
+  locked.plan.Decide(locked.now, Purpose::kTake);
+  return locked.plan.allowed() || locked.plan.banned() != 0;
 }
 
 absl::StatusOr<Grant> Limiter::Take(const Request& request, std::int64_t upto, Instant now,

@@ -94,14 +94,14 @@ class Limiter {
   explicit Limiter(const LimiterOptions& options);
 
   // Decides all checks on one state; if all admit, charges all, else none. A cost of 0 writes and
-  // creates nothing, and neither does a denial (except for the clamp of token_bucket.h). Fails,
-  // with nothing charged, only with kResourceExhausted (the limit is new and too many are in use:
-  // see LimitRegistry; `introducer` is the user) or kOutOfRange (the key has kKeyBucketsMax
-  // buckets). The execution time may be later than `now`. If a sweep at a later time has dropped
-  // buckets of the keys' partitions, it is the sweep's time: an absent bucket was full then, but
-  // perhaps not before. If time is ordered, the same holds for a later decision that changed
-  // buckets there: otherwise the clamp of a late thread could cut what an early one has just
-  // charged.
+  // creates nothing, and neither does a denial (except for a clamp, and for the ban of a limit that
+  // denied). Fails, with nothing charged, only with kResourceExhausted (the limit is new and too
+  // many are in use: see LimitRegistry; `introducer` is the user) or kOutOfRange (the key has
+  // kKeyBucketsMax buckets). The execution time may be later than `now`. If a sweep at a later time
+  // has dropped buckets of the keys' partitions, it is the sweep's time: an absent bucket was full
+  // then, but perhaps not before. If time is ordered, the same holds for a later decision that
+  // changed buckets there: otherwise the clamp of a late thread could cut what an early one has
+  // just charged.
   [[nodiscard]] absl::StatusOr<Verdict> Decide(const Request& request, Instant now,
                                                Introducer introducer = kNoIntroducer);
 
@@ -122,6 +122,9 @@ class Limiter {
 
   // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
   [[nodiscard]] Verdict Peek(const Request& request, Instant now);
+
+  // True if Decide would admit the request, or ban one of its limits. Changes nothing.
+  [[nodiscard]] bool WouldChange(const Request& request, Instant now);
 
   // Takes the request as many times as all limits have tokens for, `upto` times at most: each time
   // charges every limit its own cost. Checks with a cost of 0, shadow limits and "unlimited" do not

@@ -19,13 +19,14 @@ struct LiveBucket {
   std::int64_t remaining;  // tokens; -1 for CL.THROTTLE's, whose limit comes with each request
   Nanos reset_after;       // > 0
   std::int64_t used;       // tokens charged, debts included; -1 like `remaining`
+  Nanos ban_left{0};       // until the limit's ban ends; 0: it has none
 };
 
 // The state of a bucket; nothing if it is full. `limit`: with its present numbers.
 [[nodiscard]] inline std::optional<LiveBucket> InspectBucket(const Limit& limit,
                                                              const Bucket& bucket, Instant now,
                                                              Nanos max_wait) {
-  LiveBucket live{limit, -1, Nanos{0}, -1};
+  LiveBucket live{limit, -1, Nanos{0}, -1, Nanos{0}};
   if (limit.owner() == kThrottleOwner) {  // Its numbers come with each request.
     live.reset_after = TimeToFull(limit, bucket, now);
   } else {
@@ -33,6 +34,7 @@ struct LiveBucket {
     live.remaining = look.remaining;
     live.reset_after = look.reset_after;
     live.used = UsedTokens(limit, bucket, now, max_wait);
+    live.ban_left = BanLeft(limit, bucket, now, max_wait);
   }
   return live.reset_after > Nanos{0} ? std::optional(live) : std::nullopt;
 }

@@ -10,6 +10,18 @@ namespace weir {
 
 static_assert(kChecksMax <= UINT8_MAX, "Reservation::part_of_check");
 
+bool BanBucket(const Limit& limit, Instant now, Nanos max_wait, BucketStep& bucket) {
+  WEIR_DCHECK(!bucket.step.decision.allowed);
+  if (bucket.step.decision.retry_after == kNever) return false;
+  const Bucket banned = BanLimit(limit, bucket.step.bucket, now, max_wait);
+  if (banned == bucket.step.bucket) return false;
+  WEIR_CHECK(bucket.stored);  // A full bucket denies only what can never pass.
+  bucket.step = DecideLimit(limit, banned, now, bucket.cost, max_wait, Nanos{0}, bucket.keep);
+  WEIR_CHECK(!bucket.step.decision.allowed);
+  WEIR_CHECK(bucket.step.bucket == banned);
+  return true;
+}
+
 // Returns how many times the request would pass at once, at most `most`.
 template <std::size_t kChecks>
 std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) const {
@@ -30,10 +42,32 @@ std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) cons
   return most;
 }
 
+// Bans the bucket of a limit that has denied, before the request is decided again.
+template <std::size_t kChecks>
+void Plan<kChecks>::BanBeforeDecide(std::size_t i, Instant now) {
+  BucketStep& bucket = buckets_[i];
+  WEIR_CHECK(!bucket.step.decision.allowed);
+  Ban(i, now);
+  bucket.replaced = bucket.step.bucket != bucket.present;
+  bucket.present = bucket.step.bucket;
+}
+
+// Bans the shadow limits that deny the request once, although the other limits admit it more often.
+template <std::size_t kChecks>
+void Plan<kChecks>::BanShadows(Instant now) {
+  for (std::size_t i = 0; i < size(); ++i) {
+    BucketStep& bucket = buckets_[i];
+    if (!IsFirst(i) || !bucket.shadow || !Bans(i)) continue;
+    bucket.step = Ask(i, now, Nanos{0});
+    if (!bucket.step.decision.allowed) BanBeforeDecide(i, now);
+  }
+}
+
 template <std::size_t kChecks>
 std::int64_t Plan<kChecks>::DecideUpTo(std::int64_t upto, Instant now) {
   WEIR_CHECK(upto >= 1);
   const std::int64_t granted = TimesAffordable(now, upto);
+  if (granted > 0 && shadows_ > 0) BanShadows(now);
   for (std::size_t i = 0; i < size(); ++i) {
     BucketStep& bucket = buckets_[i];
     // Products of costs saturate as their sums do.
@@ -42,7 +76,7 @@ std::int64_t Plan<kChecks>::DecideUpTo(std::int64_t upto, Instant now) {
       bucket.cost = std::numeric_limits<std::uint64_t>::max();
     }
   }
-  Decide(now);
+  Decide(now, granted > 0 ? Purpose::kLook : Purpose::kTake);
   WEIR_CHECK(allowed_ == (granted > 0));
   return granted;
 }
@@ -66,7 +100,7 @@ template <std::size_t kChecks>
 Charged Plan<kChecks>::Charge(Instant now) {
   Charged charged;
   Verdict& verdict = charged.verdict;
-  Decide(now);
+  Decide(now, Purpose::kLook);
   Join(now, verdict);
   const std::size_t decider = verdict.limit_index;
   verdict.retry_after = verdict.reset_after = Nanos{0};
@@ -100,13 +134,13 @@ Verdict Plan<kChecks>::Refund(Instant now) {
     if (bucket.stored && bucket.cost > 0) {
       const Bucket given_back =
           RefundLimit(*request_[i].limit, bucket.present, now, bucket.cost, max_wait_);
-      bucket.refunded = given_back != bucket.present;
+      bucket.replaced = given_back != bucket.present;
       bucket.present = given_back;
     }
     bucket.cost = 0;
     bucket.keep = 0;
   }
-  Decide(now);
+  Decide(now, Purpose::kLook);
   allowed_ = true;  // Nothing can be given back to "none", but that is no denial.
   Verdict verdict;
   Join(now, verdict);
@@ -114,8 +148,8 @@ Verdict Plan<kChecks>::Refund(Instant now) {
   return verdict;
 }
 
-// Decides the shadow limits again: their tokens must be there when those of the other limits are.
-// Returns the wait until then. Requires: Decide has allowed the request.
+// Decides the shadow limits again, and bans them: their tokens must be there when those of the
+// other limits are. Returns the wait until then. Requires: Decide has allowed the request.
 template <std::size_t kChecks>
 Nanos Plan<kChecks>::SettleShadows(Instant now) {
   WEIR_CHECK(allowed_);
@@ -130,7 +164,11 @@ Nanos Plan<kChecks>::SettleShadows(Instant now) {
     if (bucket.first != i || !bucket.shadow) continue;
     bucket.step =
         DecideLimit(*request_[i].limit, bucket.present, now, bucket.cost, max_wait_, wait);
-    if (bucket.step.decision.allowed) bucket.step.decision.retry_after = Nanos{0};
+    if (bucket.step.decision.allowed) {
+      bucket.step.decision.retry_after = Nanos{0};
+    } else if (Bans(i)) {
+      Ban(i, now);
+    }
   }
   return wait;
 }
@@ -139,13 +177,17 @@ template <std::size_t kChecks>
 Reservation Plan<kChecks>::Reserve(Instant now, Nanos patience) {
   Reservation reservation;
   reservation.ready = now;
-  Decide(now, patience);
+  Decide(now, Purpose::kLook, patience);
   if (allowed_) {
     reservation.ready += SettleShadows(now);
     WEIR_CHECK(reservation.ready <= now + patience);
   } else {
-    Decide(now);  // A denial answers as if the client did not wait.
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (IsFirst(i) && !buckets_[i].step.decision.allowed && Bans(i)) BanBeforeDecide(i, now);
+    }
+    Decide(now, Purpose::kLook);  // A denial answers as if the client did not wait.
   }
+  reservation.banned = banned_;
   for (std::size_t i = 0; i < size(); ++i) {
     const BucketStep& bucket = buckets_[i];
     if (bucket.first == i) {

@@ -3,7 +3,7 @@
 //
 //     Plan<kManyChecks> plan(request, max_wait);
 //     for (i ...) if (plan.AsksBucket(i)) plan.bucket(i).SetStored(bucket);   // where there is one
-//     plan.Decide(now);                               // or DecideUpTo, Charge, Refund, Reserve
+//     plan.Decide(now, Purpose::kTake);               // or DecideUpTo, Charge, Refund, Reserve
 //     for (i ...) if (const std::optional<Bucket> bucket = plan.Change(i)) ...      // store it
 //     plan.Join(now, verdict);
 //
@@ -45,6 +45,9 @@ inline constexpr std::size_t kManyChecks = kChecksMax;
 
 static_assert(kChecksMax <= 64, "Verdict::repeated has a bit for each check");
 
+// A look bans nothing.
+enum class Purpose : bool { kLook, kTake };
+
 // One value per check, for at most kChecks checks. Never allocates, and touches only the values in
 // use.
 template <typename T, std::size_t kChecks>
@@ -78,9 +81,9 @@ struct BucketStep {
   std::size_t first = 0;
   bool shadow = false;
   bool has_bucket = true;
-  bool stored = false;  // if not, `present` is Bucket{}, which is full
-  bool refunded = false;
-  Bucket present;  // as stored, or as refunded
+  bool stored = false;    // if not, `present` is Bucket{}, which is full
+  bool replaced = false;  // `present` must be stored
+  Bucket present;         // as stored, or as a refund or a ban has left it
   Step step;
 
   void SetStored(const Bucket& bucket) noexcept {
@@ -92,6 +95,11 @@ struct BucketStep {
     return has_bucket && cost > 0 && step.decision.allowed;
   }
 };
+
+// Bans the bucket of a limit that says ban= and has denied (rule.h): replaces the step, whose
+// decision then tells the end of the ban. Returns false, with nothing changed, if there is no ban
+// to write, or if the cost could never pass.
+[[nodiscard]] bool BanBucket(const Limit& limit, Instant now, Nanos max_wait, BucketStep& bucket);
 
 // True if both checks are about the same key, and their limits share a bucket.
 [[nodiscard]] inline bool AskOneBucket(const Check& a, const Check& b) noexcept {
@@ -122,15 +130,20 @@ class Plan {
     return IsFirst(i) && buckets_[i].has_bucket;
   }
 
-  // Decides each bucket. With patience, future tokens may be charged.
-  ABSL_ATTRIBUTE_ALWAYS_INLINE void Decide(Instant now, Nanos patience = Nanos{0}) {
+  // Decides each bucket, and bans those of limits that deny and say ban=, unless it is a look. With
+  // patience, future tokens may be charged.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Decide(Instant now, Purpose purpose,
+                                           Nanos patience = Nanos{0}) {
     allowed_ = true;
     any_new_ = false;
     for (std::size_t i = 0; i < size(); ++i) {
       if (!IsFirst(i)) continue;
       BucketStep& bucket = buckets_[i];
       bucket.step = Ask(i, now, patience);
-      if (!bucket.step.decision.allowed && !bucket.shadow) allowed_ = false;
+      if (!bucket.step.decision.allowed) {
+        if (!bucket.shadow) allowed_ = false;
+        if (purpose == Purpose::kTake && Bans(i)) Ban(i, now);
+      }
       if (!bucket.stored && bucket.charges()) any_new_ = true;
     }
     if (!allowed_) any_new_ = false;
@@ -149,11 +162,14 @@ class Plan {
   [[nodiscard]] Reservation Reserve(Instant now, Nanos patience);
 
   [[nodiscard]] bool allowed() const noexcept { return allowed_; }
+  // Has a bit for each check whose bucket was banned.
+  [[nodiscard]] std::uint64_t banned() const noexcept { return banned_; }
   // Writes the verdict. In a denial, a limit that would have admitted shows its untouched bucket.
   // Requires: `verdict` is new.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Join(Instant now, Verdict& verdict) const {
     WEIR_CHECK(verdict.decisions.empty());
     verdict.allowed = allowed_;
+    verdict.banned = banned_;
     for (std::size_t i = 0; i < size(); ++i) {
       if (IsFirst(i)) {
         verdict.decisions.push_back(AnswerOf(i, now));
@@ -166,8 +182,8 @@ class Plan {
   }
 
   // Returns the new value of the check's bucket, or nothing if it is unchanged. An admission
-  // changes the buckets that it charges or refunds; a denial only clamps buckets of limits that
-  // denied.
+  // changes the buckets that it charges or refunds; a denial only clamps or bans buckets of limits
+  // that denied.
   [[nodiscard]] ABSL_ATTRIBUTE_ALWAYS_INLINE std::optional<Bucket> Change(
       std::size_t i) const noexcept {
     const BucketStep& bucket = buckets_[i];
@@ -177,7 +193,7 @@ class Plan {
       return allowed_ && bucket.charges() ? std::optional(after) : std::nullopt;
     }
     const bool is_kept = allowed_ || !bucket.step.decision.allowed;
-    return is_kept && (bucket.refunded || after != bucket.present) ? std::optional(after)
+    return is_kept && (bucket.replaced || after != bucket.present) ? std::optional(after)
                                                                    : std::nullopt;
   }
   // True if some check's bucket must be inserted.
@@ -216,7 +232,17 @@ class Plan {
   [[nodiscard]] bool IsFirst(std::size_t i) const noexcept { return FirstOf(i) == i; }
   void AddCheck(std::size_t i, std::size_t first) noexcept;
   [[nodiscard]] bool ChargeBucket(std::size_t i, Instant now);
+  [[nodiscard]] bool Bans(std::size_t i) const noexcept {
+    return request_[i].limit->shape().ban > Nanos{0};
+  }
+  void Ban(std::size_t i, Instant now) {
+    if (BanBucket(*request_[i].limit, now, max_wait_, buckets_[i])) {
+      banned_ |= std::uint64_t{1} << i;
+    }
+  }
   [[nodiscard]] std::int64_t TimesAffordable(Instant now, std::int64_t most) const;
+  void BanBeforeDecide(std::size_t i, Instant now);
+  void BanShadows(Instant now);
   Nanos SettleShadows(Instant now);
 
   const std::span<const Check, kExtent> request_;
@@ -224,6 +250,7 @@ class Plan {
   PerCheck<BucketStep, kChecks> buckets_;
   bool allowed_ = true;
   bool any_new_ = false;
+  std::uint64_t banned_ = 0;
   std::size_t shadows_ = 0;  // buckets of shadow limits
   std::size_t shared_ = 0;   // checks on the bucket of an earlier check
 };

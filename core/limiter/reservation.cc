@@ -25,6 +25,7 @@ Verdict ReservationVerdict(const Reservation& reservation, std::span<const Bucke
   }
   Verdict verdict;
   verdict.allowed = allowed;
+  verdict.banned = reservation.banned;
   std::size_t parts_seen = 0;
   for (std::size_t i = 0; i < reservation.part_of_check.size(); ++i) {
     const std::uint8_t part = reservation.part_of_check[i];

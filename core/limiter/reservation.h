@@ -34,6 +34,7 @@ struct Reservation {
   absl::InlinedVector<Part, 2> parts;  // one per bucket, at most kChecksMax, of one or more keys
   absl::InlinedVector<std::uint8_t, 4> part_of_check;  // indexes into `parts`
   Instant ready;                                       // when the last of its tokens is there
+  std::uint64_t banned = 0;  // as Verdict::banned: shadow limits that denied
 };
 
 // The answer to a request that may wait.

@@ -37,4 +37,8 @@ inline constexpr std::uint32_t kBucketMark = std::uint32_t{1} << 31;
   return bucket;
 }
 
+// Bucket::extra of a bucket whose limit a ban has shut: no fraction of a TAT and no count of a
+// fixed window is as great. Sliding windows have no bans.
+inline constexpr std::uint32_t kBannedExtra = UINT32_MAX;
+
 }  // namespace weir

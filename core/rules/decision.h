@@ -36,6 +36,8 @@ struct Verdict {
   // One bit per check, the first check's is the lowest: set if the check uses the same bucket as an
   // earlier check. Such checks were decided together, as one.
   std::uint64_t repeated = 0;
+  // One bit per check: set if the verdict has shut the check's limit, which says ban=.
+  std::uint64_t banned = 0;
   // One per check, in order. `allowed` is that limit's own answer. The numbers are those after the
   // verdict: if the request is denied, those of an untouched bucket.
   absl::InlinedVector<Decision, 4> decisions;

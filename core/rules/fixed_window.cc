@@ -14,6 +14,7 @@ bool IsFull(FixedWindow window, Instant now) noexcept {
 
 // The latest end that is believed or written leaves the mark's bit free.
 static_assert(kInstantMax.time_since_epoch() <= Nanos::max() - 2 * kPeriodMax);
+static_assert(2 * kWindowCountMax < std::int64_t{kBannedExtra}, "no count is that of a ban");
 
 // The end of the window that a charge at `now` opens.
 Instant EndOfNew(const LimitShape& shape, Instant now) noexcept {
@@ -34,7 +35,7 @@ FixedWindow WindowAt(const Limit& limit, FixedWindow stored, Instant now) noexce
   const LimitShape& shape = limit.shape();
   if (shape.has_calendar()) return CalendarWindowInForce(limit, stored, now);
   if (IsFull(stored, now)) return {EndOfNew(shape, now), 0};
-  if (stored.end <= now + 2 * shape.period) return stored;
+  if (stored.end <= now + std::max(2 * shape.period, limit.greatest_ban())) return stored;
   return {EndOfNew(shape, now), std::min(stored.used, limit.window_used_max())};
 }
 
@@ -93,12 +94,30 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now, std::uint
   return step;
 }
 
+Bucket BanFixedWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  CheckArguments(limit, now);
+  const LimitShape& shape = limit.shape();
+  WEIR_DCHECK(shape.ban > Nanos{0});
+  const FixedWindow window = WindowAt(limit, FixedWindowOf(bucket), now);
+  WEIR_CHECK(window.used > 0);
+  const Instant end = now + shape.ban;
+  const bool is_shut = window.used >= shape.count && window.end >= end;
+  if (window.used == kBannedExtra || is_shut) return bucket;
+  return BucketOf({std::max(window.end, end), kBannedExtra});
+}
+
+Nanos FixedWindowBanLeft(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  CheckArguments(limit, now);
+  const FixedWindow window = WindowAt(limit, FixedWindowOf(bucket), now);
+  return window.used == kBannedExtra ? window.end - now : Nanos{0};
+}
+
 Bucket RefundFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                          std::uint64_t cost) noexcept {
   CheckArguments(limit, now);
   FixedWindow window = WindowAt(limit, FixedWindowOf(bucket), now);
   WEIR_DCHECK(window.end > now);
-  if (cost == 0 || window.used == 0) return bucket;
+  if (cost == 0 || window.used == 0 || window.used == kBannedExtra) return bucket;
   window.used -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, window.used));
   return window.used == 0 ? Bucket{} : BucketOf(window);
 }

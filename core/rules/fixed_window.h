@@ -10,6 +10,13 @@
 //
 //     admit  iff  used + cost <= count                    admitted: used := used + cost
 //
+// A ban of d ends the window no sooner than d from now, and uses it up whatever its count is:
+//
+//     end := max(end, now + d)       used := kBannedExtra
+//
+// so the whole count is back at its end. An aligned window that is banned may end anywhere. A
+// refund leaves a banned window as it is.
+//
 // The bucket is the end of its window (`low` and `high`: 63 bits of nanoseconds since the Unix
 // epoch) and the tokens used in it (`extra`). It is full when end <= now or used == 0.
 //
@@ -25,8 +32,8 @@
 //
 // Time that goes back: a window that seems to open later than now counts as the current one, so its
 // tokens stay used and no other window opens before its end. That holds for ends up to now + 2 *
-// period, the farthest that an end can be after time went back by one period. So such a step
-// creates no tokens.
+// period, the farthest that an end can be after time went back by one period (or up to the end of
+// the longest ban, if that is later). So such a step creates no tokens.
 //
 // The clamp: a later end can only be foreign, damaged or from before a longer step back. Such an
 // end is cut to that of a window that opens now (aligned: of the present window), and `used` is cut
@@ -64,10 +71,19 @@ namespace weir {
 // True when the bucket is as good as absent. The limit is not needed: the bucket holds its end.
 [[nodiscard]] bool IsFixedWindowFull(Bucket bucket, Instant now) noexcept;
 
+// Returns the bucket with a ban of limit.shape().ban, or unchanged if a ban is running, or if
+// nothing would pass before its end. Requires: as above; a bucket that is not full, of a limit that
+// says ban=.
+[[nodiscard]] Bucket BanFixedWindow(const Limit& limit, Bucket bucket, Instant now) noexcept;
+
+// The time until the bucket's ban ends; 0 if none is running. Requirements as for
+// DecideFixedWindow.
+[[nodiscard]] Nanos FixedWindowBanLeft(const Limit& limit, Bucket bucket, Instant now) noexcept;
+
 // Gives `cost` tokens back to the bucket's window, or all that are used in it if those are fewer. A
-// full bucket, and any bucket at a cost of 0, is returned unchanged. A window without used tokens
-// becomes the default-constructed bucket, so that the next charge opens a new window. Requires: as
-// above.
+// full or banned bucket, and any bucket at a cost of 0, is returned unchanged. A window without
+// used tokens becomes the default-constructed bucket, so that the next charge opens a new window.
+// Requires: as above.
 [[nodiscard]] Bucket RefundFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost) noexcept;
 
@@ -82,8 +98,9 @@ namespace weir {
 
 // A bucket's bytes as fields.
 struct FixedWindow {
-  Instant end;             // the first instant after the window; any 63-bit value
-  std::uint32_t used = 0;  // tokens; at most twice the greatest count, except in foreign bytes
+  Instant end;  // the first instant after the window; any 63-bit value
+  // Tokens: at most twice the greatest count, or kBannedExtra; anything in foreign bytes.
+  std::uint32_t used = 0;
 
   friend bool operator==(const FixedWindow&, const FixedWindow&) = default;
 };

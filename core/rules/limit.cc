@@ -32,6 +32,10 @@ absl::Status CheckRanges(const LimitShape& shape) {
     return absl::InvalidArgumentError(
         absl::StrCat("count must be 1 to ", count_max, window ? " for a window" : ""));
   }
+  const bool can_ban = shape.algorithm != Algorithm::kSlidingWindow && !shape.has_calendar();
+  if (shape.ban != Nanos{0} && !can_ban) {
+    return absl::InvalidArgumentError("ban= is for token buckets and fixed windows");
+  }
   if (shape.calendar != Calendar{}) return CheckCalendar(shape);
   if (shape.period < kPeriodMin || shape.period > kPeriodMax) {
     return absl::InvalidArgumentError("period must be 1us to 2^58 ns (9 years)");
@@ -46,7 +50,7 @@ absl::Status CheckRanges(const LimitShape& shape) {
   if (shape.aligned && shape.algorithm != Algorithm::kFixedWindow) {
     return absl::InvalidArgumentError("aligned is for fixed windows only");
   }
-  return absl::OkStatus();
+  return shape.ban == Nanos{0} ? absl::OkStatus() : CheckBan(shape.ban);
 }
 
 // Requires: count and period in their ranges.
@@ -80,12 +84,21 @@ absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
 
 }  // namespace
 
-Limit Limit::OwnedBy(LimitOwner owner, Nanos greatest_capacity) const {
-  WEIR_CHECK(greatest_capacity <= kCapacityMax);
+absl::Status CheckBan(Nanos ban) {
+  if (ban >= kPeriodMin && ban <= kPeriodMax) return absl::OkStatus();
+  return absl::InvalidArgumentError("ban must be 1us to 2^58 ns (9 years)");
+}
+
+Limit Limit::OwnedBy(LimitOwner owner, const GreatestNumbers& greatest) const {
+  WEIR_CHECK(greatest.capacity <= kCapacityMax);
+  WEIR_CHECK(greatest.ban <= kPeriodMax);
   Limit owned = *this;
   owned.owner_ = owner;
   if (shape_.algorithm == Algorithm::kTokenBucket) {
-    owned.outgrown_ = std::max(greatest_capacity - capacity(), Nanos{0});
+    owned.outgrown_ = std::max(greatest.capacity - capacity(), Nanos{0});
+  }
+  if (shape_.algorithm != Algorithm::kSlidingWindow) {
+    owned.greatest_ban_ = std::max(greatest.ban, shape_.ban);
   }
   return owned;
 }

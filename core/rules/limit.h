@@ -7,7 +7,7 @@
 //                        n < 2^32, else "limit is too fine"
 //     capacity           burst * E, the time that a full bucket is worth
 //                        <= 2^60 ns, else "limit is too long"
-// Immutable and cheap to copy (about 100 bytes). Source: ITU-T I.371, generic cell rate algorithm.
+// Immutable and cheap to copy (about 110 bytes). Source: ITU-T I.371, generic cell rate algorithm.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,8 @@ struct LimitShape {
   std::int64_t count = 0;  // tokens per period
   Nanos period{0};
   std::int64_t burst = 0;  // token bucket only: tokens that a full bucket holds; 0 for windows
+  // The time for which a denial shuts the limit; 0: it does not. Not for sliding windows.
+  Nanos ban{0};
 
   [[nodiscard]] bool has_calendar() const noexcept { return calendar.unit != CalendarUnit::kNone; }
 
@@ -57,8 +59,20 @@ struct LimitShape {
   template <typename H>
   friend H AbslHashValue(H h, const LimitShape& shape) {
     return H::combine(std::move(h), shape.algorithm, shape.aligned, shape.shadow, shape.calendar,
-                      shape.count, shape.period.count(), shape.burst);
+                      shape.count, shape.period.count(), shape.burst, shape.ban.count());
   }
+};
+
+// Fails with kInvalidArgument unless a limit can have a ban of this length.
+[[nodiscard]] absl::Status CheckBan(Nanos ban);
+
+// The greatest numbers that the limits in one position of a policy have ever had, overrides
+// included: what its buckets may still owe.
+struct GreatestNumbers {
+  Nanos capacity{0};  // of a token bucket; 0 if there was none
+  Nanos ban{0};
+
+  friend bool operator==(const GreatestNumbers&, const GreatestNumbers&) = default;
 };
 
 // The number that identifies a policy.
@@ -108,9 +122,9 @@ class Limit {
   [[nodiscard]] static Limit Unlimited() { return Limit({.algorithm = Algorithm::kUnlimited}); }
   [[nodiscard]] static Limit None() { return Limit({.algorithm = Algorithm::kNone}); }
 
-  // The same limit, owned by `owner`. `greatest_capacity`: the greatest capacity that the owner's
-  // limit in this position has ever had (see outgrown).
-  [[nodiscard]] Limit OwnedBy(LimitOwner owner, Nanos greatest_capacity = Nanos{0}) const;
+  // The same limit, owned by `owner`. `greatest`: of the owner's limits in this position (see
+  // outgrown and greatest_ban).
+  [[nodiscard]] Limit OwnedBy(LimitOwner owner, const GreatestNumbers& greatest = {}) const;
   // The same limit as a shadow limit. "@policy,shadow" denies no request, not even if the policy's
   // limit is "none".
   [[nodiscard]] Limit AsShadow() const;
@@ -125,6 +139,9 @@ class Limit {
   // may still owe what the greatest capacity let it take. 0 if it was never lowered, and for
   // windows.
   [[nodiscard]] Nanos outgrown() const noexcept { return outgrown_; }
+  // The longest ban that a bucket may have: the limit's own, or a longer one of an earlier limit of
+  // its owner.
+  [[nodiscard]] Nanos greatest_ban() const noexcept { return greatest_ban_; }
   [[nodiscard]] LimitIdentity identity() const noexcept;
 
   // True if a key has one bucket for both: their identities are the same.
@@ -147,11 +164,12 @@ class Limit {
   }
 
  private:
-  explicit Limit(const LimitShape& shape) : shape_(shape) {}
+  explicit Limit(const LimitShape& shape) : shape_(shape), greatest_ban_(shape.ban) {}
 
   LimitShape shape_;
   LimitOwner owner_;
   Nanos outgrown_{0};
+  Nanos greatest_ban_{0};
   Emission emission_;
 };
 

@@ -2,13 +2,15 @@
 
 namespace weir {
 
-void CountDecision(LimitCounters& counts, const Limit& limit, const Decision& decision,
-                   bool request_passed) noexcept {
+void CountDecision(LimitCounters& counts, const Limit& limit, const Verdict& verdict,
+                   std::size_t i) noexcept {
   constexpr std::int64_t kNearFraction = 5;  // a fifth is left: 80 % is in use
+  const Decision& decision = verdict.decisions[i];
   if (!decision.allowed) {
     Counter& count = limit.shape().shadow ? counts.shadow_denied : counts.denied;
     count.Add();
-  } else if (request_passed) {
+    if ((verdict.banned >> i & 1) != 0) counts.bans.Add();
+  } else if (verdict.allowed) {
     counts.allowed.Add();
     if (decision.remaining <= limit.capacity_tokens() / kNearFraction) counts.near_limit.Add();
   }

@@ -36,21 +36,21 @@ struct LimitCounters {
   Counter denied;          // denied the request
   Counter shadow_denied;   // would have denied it
   Counter near_limit;      // those of `allowed` that left at least 80 % of the limit in use
+  Counter bans;            // denials of either kind that shut the limit
   Counter charged_beyond;  // charges of tokens that were not there
 
-  using Totals = std::array<std::uint64_t, 5>;
-  static constexpr std::array<const char*, 5> kNames = {"allowed", "denied", "shadow_denied",
-                                                        "near_limit", "charged_beyond"};
+  using Totals = std::array<std::uint64_t, 6>;
+  static constexpr std::array<const char*, 6> kNames = {"allowed",    "denied", "shadow_denied",
+                                                        "near_limit", "bans",   "charged_beyond"};
   [[nodiscard]] Totals totals() const noexcept {
-    return {allowed.value(), denied.value(), shadow_denied.value(), near_limit.value(),
-            charged_beyond.value()};
+    return {allowed.value(),    denied.value(), shadow_denied.value(),
+            near_limit.value(), bans.value(),   charged_beyond.value()};
   }
 };
 
-// Counts a limit's decision. `request_passed`: all limits of the request admitted it. Only for the
-// thread that owns `counts`.
-void CountDecision(LimitCounters& counts, const Limit& limit, const Decision& decision,
-                   bool request_passed) noexcept;
+// Counts the decision of a limit: the i-th of the verdict. Only for the thread that owns `counts`.
+void CountDecision(LimitCounters& counts, const Limit& limit, const Verdict& verdict,
+                   std::size_t i) noexcept;
 
 // The counts that a name was last found to have, to save the search until the next reset.
 struct CountersHint {

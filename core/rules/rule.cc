@@ -20,7 +20,9 @@ namespace {
 Nanos BelievedDebt(const Limit& limit, Nanos max_wait) noexcept {
   const Nanos capacity = limit.capacity();
   if (limit.owner() == kThrottleOwner) return kCapacityMax - capacity;
-  return limit.outgrown() + std::max(capacity + limit.outgrown(), max_wait);
+  // A bucket in a ban is full at a whole nanosecond: at most 1 ns later.
+  const Nanos ban = limit.greatest_ban() + Nanos{1};
+  return limit.outgrown() + std::max({capacity + limit.outgrown(), max_wait, ban});
 }
 
 // The answer of a limit without a bucket: "unlimited" always has tokens, "none" never has any.
@@ -103,6 +105,7 @@ Bucket ChargeLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t
 }
 
 std::int64_t UsedTokens(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) noexcept {
+  if (BanLeft(limit, bucket, now, max_wait) > Nanos{0}) return limit.capacity_tokens();
   switch (limit.shape().algorithm) {
     case Algorithm::kTokenBucket:
       return UsedInTokenBucket(limit, bucket, now, BelievedDebt(limit, max_wait));
@@ -115,6 +118,26 @@ std::int64_t UsedTokens(const Limit& limit, Bucket bucket, Instant now, Nanos ma
       break;
   }
   return 0;
+}
+
+Bucket BanLimit(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) noexcept {
+  WEIR_CHECK(limit.shape().ban > Nanos{0});
+  if (limit.shape().algorithm == Algorithm::kFixedWindow) return BanFixedWindow(limit, bucket, now);
+  return BanTokenBucket(limit, bucket, now, BelievedDebt(limit, max_wait));
+}
+
+Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) noexcept {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return TokenBucketBanLeft(limit, bucket, now, BelievedDebt(limit, max_wait));
+    case Algorithm::kFixedWindow:
+      return FixedWindowBanLeft(limit, bucket, now);
+    case Algorithm::kSlidingWindow:
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
+  }
+  return Nanos{0};
 }
 
 bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
@@ -150,6 +173,11 @@ Nanos TimeToFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
   if (limit.shape().algorithm == Algorithm::kTokenBucket) {
     const Nanos full_at{Ceil(TatOf(bucket, kDenominatorMax))};
     return std::max(full_at - now.time_since_epoch(), Nanos{0});
+  }
+  // A ban's end is believed even if this limit is from before its policy had a ban that long.
+  const FixedWindow window = FixedWindowOf(bucket);
+  if (limit.shape().algorithm == Algorithm::kFixedWindow && window.used == kBannedExtra) {
+    return std::max(window.end - now, Nanos{0});
   }
   const Nanos wait = DecideLimit(limit, bucket, now, 0, Nanos{0}).decision.reset_after;
   WEIR_DCHECK(IsFull(limit, bucket, now) == (wait == Nanos{0}));

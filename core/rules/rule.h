@@ -18,8 +18,9 @@ namespace weir {
 // Decides `cost` tokens and returns the bucket after the decision. Bucket{} stands for an absent
 // bucket, and for the bucket of a limit that has none.
 //
-// A token bucket is believed up to now + C + max(C, max_wait), where C is the greatest capacity
-// that its limit has had (Limit::outgrown): no debt that a charge leaves is cut. A bucket of
+// A token bucket is believed up to now + C + max(C, max_wait, D), where C is the greatest
+// capacity that its limit has had (Limit::outgrown), and D the longest ban: no debt that a charge
+// leaves is cut, and no ban. A bucket of
 // CL.THROTTLE is believed up to kCapacityMax from now: a debt lasts, as in redis-cell, although the
 // next request may bring smaller numbers.
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
@@ -41,9 +42,20 @@ namespace weir {
                                  Nanos max_wait) noexcept;
 
 // The tokens that the bucket is charged with, rounded up; above the most that it holds if it is in
-// debt.
+// debt, and just those during a ban.
 [[nodiscard]] std::int64_t UsedTokens(const Limit& limit, Bucket bucket, Instant now,
                                       Nanos max_wait) noexcept;
+
+// Returns the bucket after a ban of limit.shape().ban, or unchanged if a ban is running, or if
+// nothing would pass before its end. Requires: the limit says ban= and has just denied a cost that
+// it can ever admit; the bucket of that denial.
+[[nodiscard]] Bucket BanLimit(const Limit& limit, Bucket bucket, Instant now,
+                              Nanos max_wait) noexcept;
+
+// The time until the bucket's ban ends, rounded up to whole ns: until then its limit denies every
+// cost above 0. 0 if none is running.
+[[nodiscard]] Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now,
+                            Nanos max_wait) noexcept;
 
 // True when the bucket is as good as absent. Depends on the limit's identity alone (limit.h).
 [[nodiscard]] bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept;

@@ -35,6 +35,14 @@ ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
   return TimeOfParts(Wide{cost} * period, emission.denominator);
 }
 
+// The bucket of a ban. Requires: a whole number of ns.
+Bucket BannedUntil(ExactNanos tat) noexcept {
+  WEIR_CHECK(tat.numerator == 0);
+  Bucket bucket = BucketOfTat(tat);
+  bucket.extra = kBannedExtra;
+  return bucket;
+}
+
 // floor(room / E): the whole tokens in a span of time.
 std::int64_t TokensIn(const Emission& emission, ExactNanos room) noexcept {
   const auto period = static_cast<std::uint64_t>(emission.period);
@@ -76,20 +84,24 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideBucket(const Limit& limit, Bucket
   } else if (cost == 0 && keep == 0) {
     step.decision.allowed = true;
   } else {
-    const ExactNanos next = cost == 0 ? base : Add(base, CostInTime(emission, cost), denominator);
+    ExactNanos next = cost == 0 ? base : Add(base, CostInTime(emission, cost), denominator);
     const ExactNanos last =
         keep == 0 ? horizon : Subtract(horizon, CostInTime(emission, keep), denominator);
+    bool still_banned = false;
     bool is_soon = next <= last;
     if (!is_soon) {
       const ExactNanos wait = Subtract(next, last, denominator);
       step.decision.retry_after = Nanos{Ceil(wait)};
       WEIR_CHECK(step.decision.retry_after > Nanos{0});
       is_soon = wait <= ExactNanos{patience.count(), 0};
+      still_banned =
+          step.bucket.extra == kBannedExtra && Add(tat, emission.interval, denominator) > horizon;
     }
     if (is_soon) {
+      if (still_banned) next = {Ceil(next), 0};
       WEIR_CHECK(next.whole >= base.whole);  // No admission makes a bucket fuller.
       step.decision.allowed = true;
-      if (cost > 0) step.bucket = BucketOfTat(next);
+      if (cost > 0) step.bucket = still_banned ? BannedUntil(next) : BucketOfTat(next);
       base = next;
     }
   }
@@ -127,6 +139,31 @@ Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint
   return DecideBucket(limit, bucket, now, cost, debt_max, patience, keep);
 }
 
+Bucket BanTokenBucket(const Limit& limit, Bucket bucket, Instant now, Nanos debt_max) noexcept {
+  WEIR_DCHECK(limit.shape().ban > Nanos{0});
+  if (TokenBucketBanLeft(limit, bucket, now, debt_max) > Nanos{0}) return bucket;
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos end{(now + limit.shape().ban).time_since_epoch().count(), 0};
+  const ExactNanos rest = Subtract(emission.capacity, emission.interval, denominator);
+  const ExactNanos tat{Ceil(Add(end, rest, denominator)), 0};
+  if (tat <= TatOf(bucket, denominator)) return bucket;
+  return BannedUntil(tat);
+}
+
+Nanos TokenBucketBanLeft(const Limit& limit, Bucket bucket, Instant now, Nanos debt_max) noexcept {
+  if (bucket.extra != kBannedExtra) return Nanos{0};
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+  const ExactNanos tat = TatOf(bucket, denominator);
+  if (tat > ClampedTat(tat, denominator, horizon, debt_max)) return Nanos{0};
+  const ExactNanos first_token = Add(tat, emission.interval, denominator);
+  if (first_token <= horizon) return Nanos{0};
+  return Nanos{Ceil(Subtract(first_token, horizon, denominator))};
+}
+
 Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                          Nanos debt_max) noexcept {
   const Emission& emission = limit.emission();
@@ -134,7 +171,7 @@ Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::ui
   const ExactNanos present{now.time_since_epoch().count(), 0};
   const ExactNanos horizon = Add(present, emission.capacity, denominator);
   const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, debt_max);
-  if (tat <= present) return bucket;
+  if (cost == 0 || tat <= present) return bucket;
 
   const Wide owed = Wide{cost} * static_cast<std::uint64_t>(emission.period);
   const Wide charged_parts = PartsOf(Subtract(tat, present, denominator), denominator);

@@ -20,6 +20,15 @@
 // older than a lowered limit. It is cut to that time, so that the bucket delays callers and never
 // locks them out. rule.h has the debt_max of a limit.
 //
+// A ban of d shuts the bucket: its first token is back after d, and the others follow at the rate.
+//
+//     TAT := max(TAT, now + d + capacity - E), rounded up to whole ns    ends at TAT - capacity + E
+//
+// If that moves the TAT, kBannedExtra takes the place of the fraction, which reads as 0. This mark
+// distinguishes a ban from a wait for tokens, so that a denial during a ban does not start the next
+// one. The next charge, refund or clamp drops it; but tokens of the future that are reserved during
+// the ban move its end as they move the TAT, rounded up again.
+//
 // Pure and total: no clock, lock, heap, log or exception. O(1): one division, 64-bit where the
 // numbers fit. Source: ITU-T I.371, virtual scheduling algorithm. Tested by token_bucket_test.cc,
 // token_bucket_law_test.cc and token_bucket_model_test.cc.
@@ -59,13 +68,14 @@ namespace weir {
                                      std::uint64_t keep) noexcept;
 
 // Gives `cost` tokens back: moves the TAT earlier by the time that they had added, but not before
-// now. Requirements as above.
+// now, and drops the mark of a ban. A full bucket, and any bucket at a cost of 0, is returned
+// unchanged. Requirements as above.
 [[nodiscard]] Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost, Nanos debt_max) noexcept;
 
 // Charges `cost` tokens, whether they are there or not. The charge itself leaves at most a debt of
-// the capacity or of `max_wait`, whichever is longer; what is beyond that is not charged.
-// Requirements as above, max_wait in [0, debt_max].
+// the capacity or of `max_wait`, whichever is longer; what is beyond that is not charged. It drops
+// the mark of a ban. Requirements as above, max_wait in [0, debt_max].
 [[nodiscard]] Bucket ChargeTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost, Nanos debt_max, Nanos max_wait) noexcept;
 
@@ -74,15 +84,26 @@ namespace weir {
 [[nodiscard]] std::int64_t UsedInTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                              Nanos debt_max) noexcept;
 
+// Returns the bucket with a ban of limit.shape().ban, or unchanged if a ban is running, or if no
+// token would come back before its end. Requires: as above; a limit that says ban=.
+[[nodiscard]] Bucket BanTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                    Nanos debt_max) noexcept;
+
+// The time until the bucket's ban ends, rounded up; 0 if none is running. Requirements as above,
+// but any limit.
+[[nodiscard]] Nanos TokenBucketBanLeft(const Limit& limit, Bucket bucket, Instant now,
+                                       Nanos debt_max) noexcept;
+
 // True when the bucket is as good as absent. The limit is not needed: the bucket holds its TAT.
 [[nodiscard]] bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept;
 
 // The TAT in a bucket, and the bucket of a TAT. A stored numerator that is not below the
 // denominator (the limit has changed since) is read as denominator - 1: an error below 1 ns, once.
+// kBannedExtra is read as 0.
 [[nodiscard]] inline ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
   const std::uint64_t high = bucket.high & ~kBucketMark;
   return {static_cast<std::int64_t>(high << 32 | bucket.low),
-          std::min(bucket.extra, denominator - 1)};
+          bucket.extra == kBannedExtra ? 0 : std::min(bucket.extra, denominator - 1)};
 }
 [[nodiscard]] Bucket BucketOfTat(ExactNanos tat) noexcept;
 

@@ -55,6 +55,7 @@ struct Option {
     kSliding,
     kBurst,
     kAligned,
+    kBan,
     kZone,
     kFrom,
     kCost,
@@ -68,9 +69,9 @@ struct Option {
 };
 constexpr Option kOptions[] = {
     {Option::kBucket, "bucket"}, {Option::kFixed, "fixed"},     {Option::kSliding, "sliding"},
-    {Option::kBurst, "burst="},  {Option::kAligned, "aligned"}, {Option::kZone, "tz="},
-    {Option::kFrom, "from="},    {Option::kCost, "cost="},      {Option::kKeep, "keep="},
-    {Option::kShadow, "shadow"}, {Option::kName, "name="},
+    {Option::kBurst, "burst="},  {Option::kAligned, "aligned"}, {Option::kBan, "ban="},
+    {Option::kZone, "tz="},      {Option::kFrom, "from="},      {Option::kCost, "cost="},
+    {Option::kKeep, "keep="},    {Option::kShadow, "shadow"},   {Option::kName, "name="},
 };
 constexpr std::span<const Option> kLimitOptions = kOptions;
 constexpr std::span<const Option> kPolicyOptions = kLimitOptions.subspan(Option::kCost);
@@ -93,6 +94,7 @@ struct Options {
   OptionSet seen;
   Algorithm algorithm = Algorithm::kTokenBucket;
   std::optional<std::int64_t> burst;
+  Nanos ban{0};
   std::optional<std::string_view> zone;
   std::optional<std::string_view> from;
   std::optional<std::int64_t> cost;
@@ -156,25 +158,36 @@ absl::StatusOr<std::int64_t> ReadCount(const char* part, std::string_view text) 
   return Multiply(digits, multiplier->factor);
 }
 
+// A span of time. `part` names it in errors: "period" or "ban". `more_units` are further units that
+// may stand there.
+absl::StatusOr<Nanos> ReadSpan(const char* part, std::string_view text,
+                               std::string_view more_units = "") {
+  const auto [digits, suffix] = SplitDigits(text);
+  if (suffix.empty()) {
+    return Error(part, " ", Quote(text), " needs a unit ", Names<Unit>(kPeriodUnits));
+  }
+  const Unit* unit = std::ranges::find(kPeriodUnits, suffix, &Unit::name);
+  if (unit == std::end(kPeriodUnits)) {
+    std::string units = Names<Unit>(kPeriodUnits);
+    units.pop_back();
+    return Error("unknown unit ", Quote(suffix), " ", units, AbslView(more_units), ")");
+  }
+  if (digits.empty()) return Nanos{unit->factor};
+  const absl::StatusOr<std::int64_t> length = Multiply(digits, unit->factor);
+  if (!length.ok()) return length.status();
+  return Nanos{*length};
+}
+
 absl::StatusOr<Period> ReadPeriod(std::string_view text) {
   const auto [digits, suffix] = SplitDigits(text);
   if (const CalendarUnit calendar = CalendarUnitNamed(suffix); calendar != CalendarUnit::kNone) {
     if (digits.empty()) return Period{.unit = calendar};
     return Error("period ", Quote(text), " must be one ", AbslView(suffix), ", without a number");
   }
-  if (suffix.empty()) {
-    return Error("period ", Quote(text), " needs a unit ", Names<Unit>(kPeriodUnits));
-  }
-  const Unit* unit = std::ranges::find(kPeriodUnits, suffix, &Unit::name);
-  if (unit == std::end(kPeriodUnits)) {
-    std::string units = Names<Unit>(kPeriodUnits);
-    units.pop_back();
-    return Error("unknown unit ", Quote(suffix), " ", units, ", or ", kCalendarUnits, ")");
-  }
-  if (digits.empty()) return Period{.length = Nanos{unit->factor}};
-  const absl::StatusOr<std::int64_t> length = Multiply(digits, unit->factor);
+  const absl::StatusOr<Nanos> length =
+      ReadSpan("period", text, std::string(", or ") + kCalendarUnits);
   if (!length.ok()) return length.status();
-  return Period{.length = Nanos{*length}};
+  return Period{.length = *length};
 }
 
 // --- options ---
@@ -206,6 +219,12 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
       const absl::StatusOr<std::int64_t> burst = ReadCount("burst", value);
       if (burst.ok()) options.burst = *burst;
       return burst.status();
+    }
+    case Option::kBan: {
+      const absl::StatusOr<Nanos> ban = ReadSpan("ban", value);
+      if (!ban.ok()) return ban.status();
+      options.ban = *ban;
+      return CheckBan(options.ban);
     }
     case Option::kZone:
       options.zone = value;
@@ -281,7 +300,8 @@ absl::StatusOr<Limit> MakeCalendarLimit(std::int64_t count, CalendarUnit unit,
   return Limit::Create({.algorithm = Algorithm::kFixedWindow,
                         .shadow = options.seen[Option::kShadow],
                         .calendar = *calendar,
-                        .count = count});
+                        .count = count,
+                        .ban = options.ban});
 }
 
 absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const Options& options) {
@@ -298,7 +318,8 @@ absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const 
                         .shadow = options.seen[Option::kShadow],
                         .count = count,
                         .period = period.length,
-                        .burst = options.burst.value_or(window ? 0 : count)});
+                        .burst = options.burst.value_or(window ? 0 : count),
+                        .ban = options.ban});
 }
 
 absl::StatusOr<LimitWord> ReadLimit(std::string_view head, std::string_view tail) {
@@ -361,8 +382,14 @@ std::string CountText(std::int64_t count) {
 std::string PeriodText(std::int64_t period_ns) {
   const Unit* unit = LargestUnit(period_ns, kPeriodUnits);
   if (unit == nullptr) return absl::StrCat(period_ns, "ns");  // no word has this form
-  const std::int64_t number = period_ns / unit->factor;
-  return absl::StrCat(number == 1 ? "" : absl::StrCat(number), AbslView(unit->name));
+  return absl::StrCat(period_ns / unit->factor, AbslView(unit->name));
+}
+
+// As behind the slash: a unit alone is one of it.
+std::string PeriodAfterSlash(std::int64_t period_ns) {
+  const std::string text = PeriodText(period_ns);
+  const bool is_one = text.front() == '1' && !IsDigit(text[1]);
+  return text.substr(is_one ? 1 : 0);
 }
 
 }  // namespace
@@ -386,7 +413,7 @@ std::string LimitText(const Limit& limit) {
   if (shape.algorithm == Algorithm::kUnlimited) return "unlimited";
   if (shape.algorithm == Algorithm::kNone) return "none";
   const std::string period =
-      shape.has_calendar() ? CalendarText(shape.calendar) : PeriodText(shape.period.count());
+      shape.has_calendar() ? CalendarText(shape.calendar) : PeriodAfterSlash(shape.period.count());
   std::string text = absl::StrCat(CountText(shape.count), "/", period);
   if (shape.algorithm == Algorithm::kFixedWindow && !shape.has_calendar()) text += ",fixed";
   if (shape.algorithm == Algorithm::kSlidingWindow) text += ",sliding";
@@ -394,6 +421,7 @@ std::string LimitText(const Limit& limit) {
   if (shape.algorithm == Algorithm::kTokenBucket && shape.burst != shape.count) {
     absl::StrAppend(&text, ",burst=", CountText(shape.burst));
   }
+  if (shape.ban > Nanos{0}) absl::StrAppend(&text, ",ban=", PeriodText(shape.ban.count()));
   if (shape.shadow) text += ",shadow";
   return text;
 }

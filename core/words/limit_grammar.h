@@ -10,6 +10,7 @@
 //     option = "bucket" | "fixed" | "sliding"      algorithm; default bucket
 //            | "burst=" count                      bucket only; default count
 //            | "aligned"                           fixed only
+//            | "ban=" period                       bucket and fixed: how long a denial shuts it
 //            | "tz=" zone | "from=" anchor         calendar only (calendar_text.h)
 //            | request-option
 //     request-option = "cost=" digits              0 to 2^63-1: tokens to take from this limit

@@ -15,23 +15,26 @@
 namespace weir {
 namespace {
 
-// The greatest capacities of a policy, raised to those of the limits that it gets.
-std::vector<Nanos> Raised(std::vector<Nanos> capacities, const PolicyLimits& limits) {
-  if (capacities.size() < limits.size()) capacities.resize(limits.size());
+// The greatest numbers of a policy, raised to those of the limits that it gets.
+std::vector<GreatestNumbers> Raised(std::vector<GreatestNumbers> greatest,
+                                    const PolicyLimits& limits) {
+  if (greatest.size() < limits.size()) greatest.resize(limits.size());
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    capacities[i] = std::max(capacities[i], limits[i].limit.capacity());
+    const Limit& limit = limits[i].limit;
+    greatest[i] = {std::max(greatest[i].capacity, limit.capacity()),
+                   std::max(greatest[i].ban, limit.shape().ban)};
   }
-  return capacities;
+  return greatest;
 }
 
-// The same limits, owned by the policy, each at its position. Requires: `capacities` are Raised to
+// The same limits, owned by the policy, each at its position. Requires: `greatest` are Raised to
 // those of `limits`.
-PolicyLimits OwnedBy(PolicyId policy, PolicyLimits limits, const std::vector<Nanos>& capacities) {
+PolicyLimits OwnedBy(PolicyId policy, PolicyLimits limits,
+                     const std::vector<GreatestNumbers>& greatest) {
   WEIR_CHECK(policy != kNoPolicy);
-  WEIR_CHECK(limits.size() <= capacities.size());
+  WEIR_CHECK(limits.size() <= greatest.size());
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    limits[i].limit =
-        limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)}, capacities[i]);
+    limits[i].limit = limits[i].limit.OwnedBy({policy, static_cast<std::uint32_t>(i)}, greatest[i]);
   }
   return limits;
 }
@@ -206,26 +209,28 @@ void Policies::FreeDeleted() {
   for (const auto& [id, overrides] : deleted) overrides->Clear();
 }
 
-// Raises a policy's greatest capacities: its buckets may owe that much from now on.
-void Policies::RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities) {
-  WEIR_CHECK(capacities.size() >= policy->greatest_capacities.size());
+// Raises a policy's greatest numbers: its buckets may owe that much from now on.
+void Policies::RaiseTo(std::shared_ptr<const Policy>& policy,
+                       std::vector<GreatestNumbers> greatest) {
+  WEIR_CHECK(greatest.size() >= policy->greatest.size());
   Policy raised = *policy;
-  raised.limits = OwnedBy(raised.id, std::move(raised.limits), capacities);
-  raised.greatest_capacities = std::move(capacities);
+  raised.limits = OwnedBy(raised.id, std::move(raised.limits), greatest);
+  raised.greatest = std::move(greatest);
   policy = std::make_shared<const Policy>(std::move(raised));
   Changed();
 }
 
-void Policies::RaiseCapacities(std::string_view name, std::span<const Nanos> capacities) {
+void Policies::RaiseGreatest(std::string_view name, std::span<const GreatestNumbers> greatest) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found == policies_.end()) return;
-  std::vector<Nanos> raised = found->second->greatest_capacities;
-  raised.resize(std::max(raised.size(), std::min(capacities.size(), kPolicyLimitsMax)));
-  for (std::size_t i = 0; i < std::min(raised.size(), capacities.size()); ++i) {
-    raised[i] = std::clamp(capacities[i], raised[i], kCapacityMax);
+  std::vector<GreatestNumbers> raised = found->second->greatest;
+  raised.resize(std::max(raised.size(), std::min(greatest.size(), kPolicyLimitsMax)));
+  for (std::size_t i = 0; i < std::min(raised.size(), greatest.size()); ++i) {
+    raised[i] = {std::clamp(greatest[i].capacity, raised[i].capacity, kCapacityMax),
+                 std::clamp(greatest[i].ban, raised[i].ban, kPeriodMax)};
   }
-  if (raised == found->second->greatest_capacities) return;
+  if (raised == found->second->greatest) return;
   RaiseTo(found->second, std::move(raised));
   NotePolicy(found->second->id);
 }
@@ -240,11 +245,10 @@ void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file)
   }
   WEIR_CHECK(id != kThrottleOwner.policy);
   names_[id] = name;
-  const auto capacities =
-      Raised(policy ? policy->greatest_capacities : std::vector<Nanos>(), limits);
+  const auto greatest = Raised(policy ? policy->greatest : std::vector<GreatestNumbers>(), limits);
   policy = std::make_shared<const Policy>(
-      Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits), capacities),
-             policy ? policy->overrides : std::make_shared<Overrides>(), false, capacities});
+      Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits), greatest),
+             policy ? policy->overrides : std::make_shared<Overrides>(), false, greatest});
   NotePolicy(id);
   CheckCounts();
 }
@@ -291,13 +295,13 @@ absl::Status Policies::Override(std::string_view name, std::string_view key, Pol
     return absl::ResourceExhaustedError(
         absl::StrCat("too many overrides: at most ", overrides_max_));
   }
-  const auto capacities = Raised(policy->greatest_capacities, limits);
-  if (capacities != policy->greatest_capacities) {
-    RaiseTo(found->second, capacities);
+  const auto greatest = Raised(policy->greatest, limits);
+  if (greatest != policy->greatest) {
+    RaiseTo(found->second, greatest);
     NotePolicy(policy->id);
   }
-  const bool is_new = policy->overrides->Set(key, std::make_shared<const PolicyLimits>(OwnedBy(
-                                                      policy->id, std::move(limits), capacities)));
+  const bool is_new = policy->overrides->Set(
+      key, std::make_shared<const PolicyLimits>(OwnedBy(policy->id, std::move(limits), greatest)));
   if (is_new) ++override_count_;
   CheckCounts();
   NoteOverride(policy->id, key);
@@ -392,10 +396,10 @@ bool Policies::Restore(const Policy& policy) {
     return false;
   }
   names_[policy.id] = policy.name;
-  const auto capacities = Raised(policy.greatest_capacities, policy.limits);
-  policies_[policy.name] = std::make_shared<const Policy>(Policy{
-      policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits, capacities),
-      std::make_shared<Overrides>(), false, capacities});
+  const auto greatest = Raised(policy.greatest, policy.limits);
+  policies_[policy.name] = std::make_shared<const Policy>(
+      Policy{policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits, greatest),
+             std::make_shared<Overrides>(), false, greatest});
   next_id_ = std::max(next_id_, Next(policy.id));
   CheckCounts();
   Changed();
@@ -406,12 +410,12 @@ bool Policies::RestoreOverride(PolicyId policy, std::string_view key, PolicyLimi
   MutexLock lock(mutex_);
   const std::shared_ptr<const Policy> found = FindByIdLocked(policy);
   if (!found || override_count_ >= overrides_max_ || found->overrides->Find(key)) return false;
-  const auto capacities = Raised(found->greatest_capacities, limits);
-  if (capacities != found->greatest_capacities) {
-    RaiseTo(policies_[found->name], capacities);
+  const auto greatest = Raised(found->greatest, limits);
+  if (greatest != found->greatest) {
+    RaiseTo(policies_[found->name], greatest);
   }
   found->overrides->Set(
-      key, std::make_shared<const PolicyLimits>(OwnedBy(policy, std::move(limits), capacities)));
+      key, std::make_shared<const PolicyLimits>(OwnedBy(policy, std::move(limits), greatest)));
   ++override_count_;
   return true;
 }

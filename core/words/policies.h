@@ -132,10 +132,10 @@ class Policies {
   // Returns whether there was one. Fails with kNotFound.
   absl::StatusOr<bool> RemoveOverride(std::string_view name, std::string_view key);
 
-  // Raises the policy's greatest capacities to `capacities` where those are greater. They may be
-  // any numbers: at most kPolicyLimitsMax of them count, each up to kCapacityMax. Does nothing if
-  // the policy is unknown.
-  void RaiseCapacities(std::string_view name, std::span<const Nanos> capacities);
+  // Raises the policy's greatest numbers to `greatest` where those are greater. They may be any
+  // numbers: at most kPolicyLimitsMax positions count, with capacities up to kCapacityMax and bans
+  // up to kPeriodMax. Does nothing if the policy is unknown.
+  void RaiseGreatest(std::string_view name, std::span<const GreatestNumbers> greatest);
 
   // Replaces all of the policy file's policies by `file`, at once. Policies that the file no longer
   // has are retired: they keep their limits, overrides and buckets until Delete, or until the file
@@ -167,7 +167,7 @@ class Policies {
 
   void Store(std::string_view name, PolicyLimits limits, bool from_file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<Nanos> capacities)
+  void RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<GreatestNumbers> greatest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckCounts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -37,9 +37,17 @@ std::string PolicyLimitText(const PolicyLimit& limit) {
 }
 
 bool HasHeldMore(const Policy& policy) {
-  for (std::size_t i = 0; i < policy.greatest_capacities.size(); ++i) {
+  for (std::size_t i = 0; i < policy.greatest.size(); ++i) {
     const Nanos present = i < policy.limits.size() ? policy.limits[i].limit.capacity() : Nanos{0};
-    if (policy.greatest_capacities[i] > present) return true;
+    if (policy.greatest[i].capacity > present) return true;
+  }
+  return false;
+}
+
+bool HasBannedLonger(const Policy& policy) {
+  for (std::size_t i = 0; i < policy.greatest.size(); ++i) {
+    const Nanos present = i < policy.limits.size() ? policy.limits[i].limit.shape().ban : Nanos{0};
+    if (policy.greatest[i].ban > present) return true;
   }
   return false;
 }

@@ -46,14 +46,14 @@ struct Policy {
   PolicyLimits limits;     // 1 .. kPolicyLimitsMax
   std::shared_ptr<Overrides> overrides{};  // the same object in all versions of the policy
   bool retired = false;  // the file no longer has it: no request may use it, SET and DEL may
-  // The greatest capacity that a token bucket in each position has ever had, overrides included; 0
-  // if there was none. As many as the longest list of limits that the policy or an override has
-  // had.
-  std::vector<Nanos> greatest_capacities{};
+  // One for each position of the longest list of limits that the policy or an override has had.
+  std::vector<GreatestNumbers> greatest{};
 };
 
-// True if the greatest capacity in some position is above the policy's present one there.
+// True if the greatest capacity, or the greatest ban, in some position is above the policy's
+// present one there.
 [[nodiscard]] bool HasHeldMore(const Policy& policy);
+[[nodiscard]] bool HasBannedLonger(const Policy& policy);
 
 // Reads the limits of a policy or of an override; they have no owner yet. Fails with
 // kInvalidArgument, or as ParseLimitWord does: a bad limit, another policy's name, no limit or too

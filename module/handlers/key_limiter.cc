@@ -142,14 +142,14 @@ absl::StatusOr<Verdict> KeyLimiter::Conclude(OpenedRequest& opened, const Reques
 absl::StatusOr<Verdict> KeyLimiter::Decide(const Request& request, Instant now) {
   OpenedRequest opened(*this, request, redis::kWrite);
   if (opened.wrong_type) return WrongType();
-  opened.plan.Decide(now);
+  opened.plan.Decide(now, Purpose::kTake);
   return Conclude(opened, request, now);
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
   OpenedRequest opened(*this, request, redis::kRead);
   if (opened.wrong_type) return WrongType();
-  opened.plan.Decide(now);
+  opened.plan.Decide(now, Purpose::kLook);
   absl::StatusOr<Verdict> verdict(absl::in_place);
   opened.plan.Join(now, *verdict);
   return verdict;

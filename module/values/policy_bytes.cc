@@ -1,5 +1,6 @@
 #include "module/values/policy_bytes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,11 +22,16 @@ void AppendLimits(const PolicyLimits& limits, std::string& out) {
   out.push_back('\0');
 }
 
-void AppendCapacities(const std::vector<Nanos>& capacities, std::string& out) {
-  out.push_back('\0');
-  AppendU32(static_cast<std::uint32_t>(capacities.size()), out);
-  for (const Nanos capacity : capacities) {
-    const auto nanos = static_cast<std::uint64_t>(capacity.count());
+// The first bytes of the lists before a name, which begins with neither.
+constexpr char kCapacities = '\0';
+constexpr char kBans = '\1';
+
+void AppendGreatest(char list, const std::vector<GreatestNumbers>& greatest,
+                    Nanos GreatestNumbers::*number, std::string& out) {
+  out.push_back(list);
+  AppendU32(static_cast<std::uint32_t>(greatest.size()), out);
+  for (const GreatestNumbers& numbers : greatest) {
+    const auto nanos = static_cast<std::uint64_t>((numbers.*number).count());
     AppendU32(static_cast<std::uint32_t>(nanos >> 32), out);
     AppendU32(static_cast<std::uint32_t>(nanos), out);
   }
@@ -37,8 +43,8 @@ class Reader {
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
   [[nodiscard]] bool at_end() const { return bytes_.empty(); }
-  bool SkipNul() {
-    if (!bytes_.starts_with('\0')) return false;
+  bool Skip(char byte) {
+    if (!bytes_.starts_with(byte)) return false;
     bytes_.remove_prefix(1);
     return true;
   }
@@ -69,19 +75,20 @@ class Reader {
   std::string_view bytes_;
 };
 
-// Takes the capacities before a name; none if the name follows at once.
-std::optional<std::vector<Nanos>> TakeCapacities(Reader& reader) {
-  std::vector<Nanos> capacities;
-  if (!reader.SkipNul()) return capacities;
+// Takes a list before a name, if it is there.
+bool TakeGreatest(Reader& reader, char list, Nanos GreatestNumbers::*number,
+                  std::vector<GreatestNumbers>& greatest) {
+  if (!reader.Skip(list)) return true;
   const std::optional<std::uint32_t> count = reader.TakeCount();
-  if (!count || *count > kPolicyLimitsMax) return std::nullopt;
+  if (!count || *count > kPolicyLimitsMax) return false;
+  greatest.resize(std::max<std::size_t>(greatest.size(), *count));
   for (std::uint32_t i = 0; i < *count; ++i) {
     const std::optional<std::uint32_t> high = reader.TakeCount();
     const std::optional<std::uint32_t> low = reader.TakeCount();
-    if (!high || !low) return std::nullopt;
-    capacities.emplace_back(static_cast<Nanos::rep>(std::uint64_t{*high} << 32 | *low));
+    if (!high || !low) return false;
+    greatest[i].*number = Nanos{static_cast<Nanos::rep>(std::uint64_t{*high} << 32 | *low)};
   }
-  return capacities;
+  return true;
 }
 
 bool ReadOverrides(Reader& reader, std::string_view policy, Policies& policies) {
@@ -104,7 +111,12 @@ bool ReadOverrides(Reader& reader, std::string_view policy, Policies& policies) 
 std::string PolicyBytes(const Policies& policies) {
   std::string bytes;
   for (const std::shared_ptr<const Policy>& policy : policies.All()) {
-    if (HasHeldMore(*policy)) AppendCapacities(policy->greatest_capacities, bytes);
+    if (HasHeldMore(*policy)) {
+      AppendGreatest(kCapacities, policy->greatest, &GreatestNumbers::capacity, bytes);
+    }
+    if (HasBannedLonger(*policy)) {
+      AppendGreatest(kBans, policy->greatest, &GreatestNumbers::ban, bytes);
+    }
     bytes.append(policy->name).push_back('\0');
     AppendLimits(policy->limits, bytes);
     AppendU32(static_cast<std::uint32_t>(policy->overrides->size()), bytes);
@@ -127,14 +139,16 @@ bool ReadPolicyBytes(std::string_view bytes, Policies& policies) {
     }
   }
   for (Reader reader(bytes); !reader.at_end();) {
-    const std::optional<std::vector<Nanos>> capacities = TakeCapacities(reader);
-    const std::optional<std::string_view> name = capacities ? reader.TakeText() : std::nullopt;
+    std::vector<GreatestNumbers> greatest;
+    const bool is_valid = TakeGreatest(reader, kCapacities, &GreatestNumbers::capacity, greatest) &&
+                          TakeGreatest(reader, kBans, &GreatestNumbers::ban, greatest);
+    const std::optional<std::string_view> name = is_valid ? reader.TakeText() : std::nullopt;
     if (!name) return false;
     absl::StatusOr<PolicyLimits> limits = reader.TakeLimits();
     const absl::Status set =
         limits.ok() ? policies.Set(*name, *std::move(limits)) : limits.status();
     if (!set.ok() && !absl::IsNotFound(set)) return false;
-    policies.RaiseCapacities(*name, *capacities);
+    policies.RaiseGreatest(*name, greatest);
     if (!ReadOverrides(reader, *name, policies)) return false;
     const auto stays = set.ok() ? gone.find(*name) : gone.end();
     if (stays != gone.end()) gone.erase(stays);

@@ -60,6 +60,7 @@ period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 n
 option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
        | "burst=" count                   bucket: the tokens of a full bucket; by default count
        | "aligned"                        fixed: windows start at multiples of the period since 1970
+       | "ban=" period                    bucket, fixed: how long a denial shuts the limit
        | "tz=" zone                       calendar: the time zone, as Europe/Berlin; by default UTC
        | "from=" anchor                   calendar: the begin; by default 00:00, mon, 1 or 01-01
        | request-option
@@ -83,13 +84,22 @@ request-option =
   last period. That bounds an estimate, so nearly twice the count can fall into one period. The
   shortest period is 1 ms.
 
-A bucket belongs to its key and to the limit's algorithm, count, period, burst, alignment and
-calendar; a shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket.
-The bucket of a policy's limit belongs to its position in the policy, so other numbers keep what
-every key owes, in time; another algorithm, or another period, alignment, unit, zone or anchor of a
-window, starts full. A request has at most 64 limits, those of its policies included.
-[recipes.md](recipes.md) shows uses of limits, [conformance.md](conformance.md) cases that other
-limiters get wrong.
+**ban=** shuts a limit that denies: until the ban ends it denies every cost above 0. Then a bucket
+has one token, and the others come back at the rate; a window has its whole count. A denial during a
+ban does not prolong it. A ban that would end before the first token comes back anyway does not
+begin. Only the limit that denies shuts itself, and only for this key. A cost that can never pass,
+RL.PEEK, and an RL.WAIT that finds its tokens within its TIMEOUT begin no ban; RL.TAKE begins one if
+it grants nothing. A shadow limit shuts its own bucket only, so a ban can be tried. RL.RESET lifts a
+ban; RL.REFUND shortens that of a bucket, and leaves that of a window as it is. If a policy changes
+or drops its `ban=`, or a key gets an override, a running ban goes on.
+
+A bucket belongs to its key and to the limit's algorithm, count, period, burst, alignment, ban and
+calendar; a shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket,
+and a caller that leaves out the `ban=` is not banned; a policy avoids both. The bucket of a
+policy's limit belongs to its position in the policy, so other numbers keep what every key owes, in
+time; another algorithm, or another period, alignment, unit, zone or anchor of a window, starts
+full. A request has at most 64 limits, those of its policies included. [recipes.md](recipes.md)
+shows uses of limits, [conformance.md](conformance.md) cases that other limiters get wrong.
 
 ## Windows of the calendar
 
@@ -124,7 +134,8 @@ own. Strings have quotes, `nil` is the null reply, and an error is printed as it
 ## How a request is decided
 
 All limits of a request are decided at one instant. If all of them admit, all are charged; else none
-is, and nothing is created. (A shadow limit never denies, and is charged only if it would admit.)
+is, and nothing is created. (A shadow limit never denies, and is charged only if it would admit. A
+limit that says `ban=` and denies is shut: that is the one trace that a denial leaves.)
 The cost of a limit is the `cost=` of its word, else that of the policy, else the COST of its group,
 else one token. A limit that a request names twice for one key is decided once, with the sum of the
 costs and the greatest `keep=`.
@@ -172,9 +183,9 @@ would have passed as it is, whatever it keeps.
   so that the owner uses them beside what has refilled. A client that disconnects returns its tokens
   bucket by bucket, except for buckets that a later request changed.
 - AT needs a server that runs with `--allow-explicit-time`.
-- RL.INSPECT lists for each bucket the limit, `remaining`, `reset_after_ms` and the tokens that are
-  used, which are more than the limit holds while it is in debt. CL.THROTTLE's have -1, as its
-  numbers come with each request.
+- RL.INSPECT lists for each bucket the limit, `remaining`, `reset_after_ms`, the tokens that are
+  used, which are more than the limit holds while it is in debt, and for how many ms the limit is
+  still banned. CL.THROTTLE's have -1 used tokens, as its numbers come with each request.
 - RL.STATS lists `(total)` first, then limits by name. A policy's limit is `@name#position` and its
   label. Each thread counts 4,096 names, and all others together as `(others)`.
 )";

@@ -262,6 +262,7 @@ constexpr InfoField kWeirFields[] = {
     Field("table_bytes", [](auto& info) { return info.Size().table_bytes; }),
     Field("allowed", [](auto& info) { return info.Requests(&RequestCounters::allowed); }),
     Field("denied", [](auto& info) { return info.Requests(&RequestCounters::denied); }),
+    Field("bans", [](auto& info) { return info.Requests(&RequestCounters::bans); }),
     Field("evicted", [](auto& info) { return info.services.limiter.evicted(); }),
     Field("sweeper_laps", [](auto& info) { return info.services.sweeper.laps(); }),
     Field("sweeper_dropped", [](auto& info) { return info.services.sweeper.dropped(); }),

@@ -38,7 +38,7 @@ void Call::FailUnsaved() { ReplyError(CannotSave(services().state->status().erro
 
 bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {
   if (!services().refuses_changes()) return false;
-  if (!services().limiter.Peek(request, execution_time).allowed) return false;
+  if (!services().limiter.WouldChange(request, execution_time)) return false;
   FailUnsaved();
   return true;
 }

@@ -56,19 +56,19 @@ TEST_F(RlChargeTest, ACostOfZeroTakesAndCreatesNothing) {
 TEST_F(RlChargeTest, TheDebtOfABucketIsBounded) {
   EXPECT_EQ(Run("RL.CHARGE k 10/h COST 21"), Five("0 0 3960000 7200000 0"));
   EXPECT_EQ(Run("RL.CHARGE k 10/h COST 9223372036854775807"), Five("0 0 3960000 7200000 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/h\" 0 7200000 20]]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/h\" 0 7200000 20 0]]");
   EXPECT_EQ(Run("RL.CHARGE l 10/s COST 1000"), Five("0 0 60100 61000 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT l"), "[[\"10/s\" 0 61000 610]]");
+  EXPECT_EQ(client_.Show("RL.INSPECT l"), "[[\"10/s\" 0 61000 610 0]]");
   Advance(seconds{61});
   EXPECT_EQ(Run("RL.ALLOW l 10/s COST 10"), Five("1 0 0 1000 0"));
 }
 
 TEST_F(RlChargeTest, TheDebtOfAFixedWindowEndsWithIt) {
   EXPECT_EQ(Run("RL.CHARGE k 10/m,fixed COST 14"), Five("0 0 60000 60000 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,fixed\" 0 60000 14]]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,fixed\" 0 60000 14 0]]");
   Advance(seconds{20});
   EXPECT_EQ(Run("RL.CHARGE k 10/m,fixed COST 7"), Five("0 0 40000 40000 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,fixed\" 0 40000 20]]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,fixed\" 0 40000 20 0]]");
   Advance(seconds{40});
   EXPECT_EQ(Run("RL.ALLOW k 10/m,fixed COST 10"), Five("1 0 0 60000 0"));
 }
@@ -77,11 +77,11 @@ TEST_F(RlChargeTest, TheDebtOfAFixedWindowEndsWithIt) {
 TEST_F(RlChargeTest, TheDebtOfASlidingWindowFadesThroughTheNext) {
   EXPECT_EQ(Run("RL.CHARGE k 10/m,sliding COST 100"), Five("0 0 93000 120000 0"));
   Advance(seconds{60});
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,sliding\" 0 60000 20]]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,sliding\" 0 60000 20 0]]");
   Advance(seconds{30});  // 10 of the 20 have faded
   EXPECT_EQ(Run("RL.ALLOW k 10/m,sliding COST 1"), Five("0 0 3000 30000 0"));
   EXPECT_EQ(Run("RL.CHARGE k 10/m,sliding COST 12"), Five("0 0 36000 90000 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,sliding\" 0 90000 20]]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"10/m,sliding\" 0 90000 20 0]]");
 }
 
 // --- Several limits -----------------------------------------------------------------------------
@@ -108,7 +108,7 @@ TEST_F(RlChargeTest, NoneIsNotChargedAndUnlimitedPasses) {
 // A shadow never says that the charge was beyond, and is charged all the same.
 TEST_F(RlChargeTest, ShadowsAreCharged) {
   EXPECT_EQ(Run("RL.CHARGE k 10/s 5/m,shadow COST 8"), Five("1 2 0 800 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[\"10/s\" 2 800 8]\n[\"5/m,shadow\" 0 96000 8]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[\"10/s\" 2 800 8 0]\n[\"5/m,shadow\" 0 96000 8 0]");
   EXPECT_EQ(Run("RL.CHARGE k 5/m,shadow COST 9"), Five("1 0 0 120000 0"));
 }
 
@@ -129,14 +129,14 @@ TEST_F(RlChargeTest, KeepIsAskedForAndNotTaken) {
 TEST_F(RlChargeTest, PoliciesAndTheirOverrides) {
   Run("RL.POLICY SET p 10/m 100/h,cost=2");
   EXPECT_EQ(Run("RL.CHARGE k @p COST 12"), Five("0 0 18000 72000 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[\"@p#0\" 0 72000 12]\n[\"@p#1\" 98 72000 2]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[\"@p#0\" 0 72000 12 0]\n[\"@p#1\" 98 72000 2 0]");
   Run("RL.POLICY OVERRIDE p k 5/m");
   EXPECT_EQ(Run("RL.PEEK k @p COST 0"), Five("1 0 0 72000 0"));
   // The debt stays, in time, and the present numbers bound what a charge adds to it.
   Run("RL.POLICY SET p 1/m");
   Run("RL.POLICY UNOVERRIDE p k");
   EXPECT_EQ(Run("RL.CHARGE k @p COST 5"), Five("0 0 120000 120000 0"));
-  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"@p#0\" 0 120000 2]]");
+  EXPECT_EQ(client_.Show("RL.INSPECT k"), "[[\"@p#0\" 0 120000 2 0]]");
 }
 
 // --- Other commands, and debts ------------------------------------------------------------------

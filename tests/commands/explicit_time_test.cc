@@ -67,9 +67,9 @@ TEST(ExplicitTimeTest, LooksGoByTheLatestTime) {
   Client client({.explicit_time = true});
   const Instant start = client.clock().Now();
   client.Run("RL.ALLOW k 10/s COST 10");
-  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*4\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n:10\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*5\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n:10\r\n:0\r\n");
   client.Run("RL.PEEK other 1/s" + At(start + milliseconds{300}));
-  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*4\r\n$4\r\n10/s\r\n:3\r\n:700\r\n:7\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*5\r\n$4\r\n10/s\r\n:3\r\n:700\r\n:7\r\n:0\r\n");
   client.Run("RL.ALLOW other 1/s COST 0" + At(start + milliseconds{1000}));
   EXPECT_EQ(client.Run("RL.INSPECT k"), "*0\r\n");
   EXPECT_EQ(client.Run("RL.RESET k"), ":0\r\n");
@@ -91,7 +91,7 @@ TEST(ExplicitTimeTest, ABadRequestSetsNoTime) {
        {"RL.ALLOW k 10/x AT 9000000000000000000", "RL.ALLOW k 10/s AT x",
         "RL.ALLOW k 10/s AT 4000000000000000000 AT 1", "RL.PEEK k @none AT 4000000000000000000"}) {
     EXPECT_TRUE(client.Ask(line).is_error()) << line;
-    EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*4\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n:10\r\n");
+    EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*5\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n:10\r\n:0\r\n");
   }
 }
 

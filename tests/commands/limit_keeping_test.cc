@@ -71,21 +71,22 @@ TEST(RlPeekTest, CountsAsNoDecision) {
   Client client;
   client.Run("RL.PEEK k 10/s");
   client.Run("RL.PEEK k 10/s COST 11");
-  EXPECT_EQ(client.Run("RL.STATS"), "*1\r\n*6\r\n$7\r\n(total)\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
+  EXPECT_EQ(client.Run("RL.STATS"),
+            "*1\r\n*7\r\n$7\r\n(total)\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
   client.Run("RL.ALLOW k 10/s");
   client.Run("RL.ALLOW k 10/s COST 11");
   client.Run("RL.ALLOW k 10/x");
   EXPECT_EQ(client.Run("RL.STATS"),
-            "*2\r\n*6\r\n$7\r\n(total)\r\n:1\r\n:1\r\n:0\r\n:0\r\n:0\r\n"
-            "*6\r\n$4\r\n10/s\r\n:1\r\n:1\r\n:0\r\n:0\r\n:0\r\n");
+            "*2\r\n*7\r\n$7\r\n(total)\r\n:1\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n"
+            "*7\r\n$4\r\n10/s\r\n:1\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
 }
 
 TEST(RlResetTest, ForgetsTheLimitsThatAreNamed) {
   Client client;
   client.Run("RL.ALLOW k 10/s 20/s 30/s AND other 10/s");
   EXPECT_EQ(client.Run("RL.RESET k 10/s 30/s,cost=7,name=any 40/s"), ":2\r\n");
-  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*4\r\n$4\r\n20/s\r\n:19\r\n:50\r\n:1\r\n");
-  EXPECT_EQ(client.Run("RL.INSPECT other"), "*1\r\n*4\r\n$4\r\n10/s\r\n:9\r\n:100\r\n:1\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*5\r\n$4\r\n20/s\r\n:19\r\n:50\r\n:1\r\n:0\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT other"), "*1\r\n*5\r\n$4\r\n10/s\r\n:9\r\n:100\r\n:1\r\n:0\r\n");
   EXPECT_EQ(client.Run("RL.RESET k 10/s 30/s"), ":0\r\n");
 }
 
@@ -121,11 +122,12 @@ TEST(RlInspectTest, ShowsEveryBucketThatIsNotFull) {
   client.Run("RL.ALLOW k 1000/24h,name=daily,cost=2");
   client.Run("RL.ALLOW k 10/s,burst=20 COST 20");
   EXPECT_EQ(client.Show("RL.INSPECT k"),
-            "[\"1000/d\" 998 172800 2]\n[\"10/s,burst=20\" 0 2000 20]");
+            "[\"1000/d\" 998 172800 2 0]\n[\"10/s,burst=20\" 0 2000 20 0]");
   client.clock().Advance(Nanos{1'999'999'999});
-  EXPECT_EQ(client.Show("RL.INSPECT k"), "[\"1000/d\" 998 170801 2]\n[\"10/s,burst=20\" 19 1 1]");
+  EXPECT_EQ(client.Show("RL.INSPECT k"),
+            "[\"1000/d\" 998 170801 2 0]\n[\"10/s,burst=20\" 19 1 1 0]");
   client.clock().Advance(Nanos{1});
-  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"1000/d\" 998 170800 2]]");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"1000/d\" 998 170800 2 0]]");
 }
 
 // A key with buckets exists; its time to live is the longest time until one of them is full.

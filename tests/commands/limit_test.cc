@@ -103,9 +103,9 @@ TEST(RlAllowTest, TheCostOfALimitOverridesThatOfItsGroup) {
 TEST(RlAllowTest, EachGroupHasItsOwnCost) {
   Client client;
   EXPECT_EQ(client.Run("RL.ALLOW a 10/s COST 4 AND b 10/s AND c 10/s COST 2"), Five("1 6 0 400 0"));
-  EXPECT_EQ(client.Run("RL.INSPECT a"), "*1\r\n*4\r\n$4\r\n10/s\r\n:6\r\n:400\r\n:4\r\n");
-  EXPECT_EQ(client.Run("RL.INSPECT b"), "*1\r\n*4\r\n$4\r\n10/s\r\n:9\r\n:100\r\n:1\r\n");
-  EXPECT_EQ(client.Run("RL.INSPECT c"), "*1\r\n*4\r\n$4\r\n10/s\r\n:8\r\n:200\r\n:2\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT a"), "*1\r\n*5\r\n$4\r\n10/s\r\n:6\r\n:400\r\n:4\r\n:0\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT b"), "*1\r\n*5\r\n$4\r\n10/s\r\n:9\r\n:100\r\n:1\r\n:0\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT c"), "*1\r\n*5\r\n$4\r\n10/s\r\n:8\r\n:200\r\n:2\r\n:0\r\n");
 }
 
 TEST(RlAllowTest, CostZeroPassesAndCreatesNothing) {

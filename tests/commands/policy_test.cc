@@ -420,9 +420,9 @@ TEST_F(RlPolicyTest, DeletionEndsTheBuckets) {
   Run("RL.ALLOW k @p 10/s AND l @p AND k @q AND k @p,shadow");
   EXPECT_EQ(Run("DBSIZE"), DbSize(2, 9));
   Policy("DEL p");
-  EXPECT_EQ(
-      Run("RL.INSPECT k"),
-      "*2\r\n*4\r\n$4\r\n10/s\r\n:9\r\n:100\r\n:1\r\n*4\r\n$4\r\n@q#0\r\n:9\r\n:100\r\n:1\r\n");
+  EXPECT_EQ(Run("RL.INSPECT k"),
+            "*2\r\n*5\r\n$4\r\n10/"
+            "s\r\n:9\r\n:100\r\n:1\r\n:0\r\n*5\r\n$4\r\n@q#0\r\n:9\r\n:100\r\n:1\r\n:0\r\n");
   EXPECT_EQ(Run("RL.INSPECT l"), "*0\r\n");
   Policy("SET p 10/s");
   EXPECT_EQ(Run("RL.ALLOW k @p"), Five("1 9 0 100 0"));
@@ -461,7 +461,7 @@ TEST_F(RlPolicyTest, ResetForgetsThePolicysBucketsOfTheKey) {
   Policy("OVERRIDE p k 20/s 5/s 7/s");
   Run("RL.ALLOW k @p");
   EXPECT_EQ(Run("RL.RESET k @p"), ":4\r\n");
-  EXPECT_EQ(Run("RL.INSPECT k"), "*1\r\n*4\r\n$4\r\n10/s\r\n:9\r\n:100\r\n:1\r\n");
+  EXPECT_EQ(Run("RL.INSPECT k"), "*1\r\n*5\r\n$4\r\n10/s\r\n:9\r\n:100\r\n:1\r\n:0\r\n");
   EXPECT_EQ(Run("RL.RESET k"), ":1\r\n");
 }
 

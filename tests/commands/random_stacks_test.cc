@@ -194,9 +194,10 @@ class HostHistory : public ModelHistory {
 
   void CompareInspect(std::size_t key, const std::vector<Live>& live) override {
     std::vector<std::string> want;
-    for (const auto& [limit, remaining, reset_after, used] : live) {
-      want.push_back(bucket_names_[limit] + " " + std::to_string(remaining) + " " +
-                     std::to_string(CeilMillis(reset_after)) + " " + std::to_string(used));
+    for (const Live& one : live) {
+      want.push_back(bucket_names_[one.limit] + " " + std::to_string(one.remaining) + " " +
+                     std::to_string(CeilMillis(one.reset_after)) + " " + std::to_string(one.used) +
+                     " " + std::to_string(CeilMillis(one.ban_left)));
     }
     std::vector<std::string> got;
     const auto reply = ReadRespValues(client_.Call({"RL.INSPECT", KeyNames()[key]}));
@@ -204,7 +205,8 @@ class HostHistory : public ModelHistory {
     for (const RespValue& row : reply->front().elements) {
       got.push_back(row.elements[0].text + " " + std::to_string(row.elements[1].number) + " " +
                     std::to_string(row.elements[2].number) + " " +
-                    std::to_string(row.elements[3].number));
+                    std::to_string(row.elements[3].number) + " " +
+                    std::to_string(row.elements[4].number));
     }
     std::ranges::sort(want);
     std::ranges::sort(got);
@@ -234,7 +236,8 @@ rc::Gen<Limit> AnyKindOfLimit() {
                   "4/month,tz=America/New_York,from=31", "9/year,tz=Europe/Berlin,from=02-29"});
   const auto limit = rc::gen::oneOf(
       everyday, rc::gen::map(random, [](const std::string& text) { return LimitOf(text); }));
-  const auto sometimes_shadow = SometimesShadow(rc::gen::oneOf(limit, limit, NotableLimit()));
+  const auto sometimes_shadow =
+      SometimesShadow(SometimesBan(rc::gen::oneOf(limit, limit, NotableLimit())));
   return rc::gen::weightedOneOf<Limit>({{16, sometimes_shadow},
                                         {1, rc::gen::just(Limit::Unlimited())},
                                         {1, rc::gen::just(Limit::None())}});

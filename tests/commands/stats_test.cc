@@ -191,7 +191,7 @@ TEST(RlStatsTest, ShapesInResp3) {
   client.Run("HELLO 3");
   client.Run("RL.ALLOW a 1/s");
   EXPECT_THAT(client.Run("RL.STATS"),
-              HasSubstr("%6\r\n$4\r\nname\r\n$3\r\n1/s\r\n$7\r\nallowed\r\n:1\r\n"));
+              HasSubstr("%7\r\n$4\r\nname\r\n$3\r\n1/s\r\n$7\r\nallowed\r\n:1\r\n"));
 }
 
 TEST(RlStatsTest, BadArguments) {

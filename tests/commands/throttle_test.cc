@@ -219,7 +219,7 @@ TEST(ThrottleTest, LooksAndDeletionsSeeTheBucket) {
   Client client;
   EXPECT_EQ(Throttle(client, "k 4 1 60 2"), "0 5 3 -1 120");
   client.clock().Advance(milliseconds{500});
-  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"cl.throttle\" -1 119500 -1]]");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"cl.throttle\" -1 119500 -1 0]]");
   EXPECT_EQ(client.Show("PTTL k"), "119500");
   EXPECT_EQ(client.Show("TYPE k"), TypeOfBuckets());
   EXPECT_EQ(client.Show("DEL k"), "1");

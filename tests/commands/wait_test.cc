@@ -194,7 +194,7 @@ TEST_F(RlWaitTest, AClientThatLeavesLeavesFullBucketsFull) {
   auto leaver = std::make_unique<Client>(client_.host());
   Wait(*leaver, "RL.WAIT k 10/s 1000/h TIMEOUT 1000", milliseconds{100});
   Leave(leaver);
-  EXPECT_EQ(other_.Run("RL.INSPECT k"), "*1\r\n*4\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n:10\r\n");
+  EXPECT_EQ(other_.Run("RL.INSPECT k"), "*1\r\n*5\r\n$4\r\n10/s\r\n:0\r\n:1000\r\n:10\r\n:0\r\n");
 }
 
 // Tokens with a later waiter behind them stay taken: that waiter was promised an instant.

@@ -24,7 +24,7 @@ COMMANDS = [
     ("RL.ALLOW k @p", [1, 2**63 - 1, 0, 0, 0]),
     ("RL.POLICY UNOVERRIDE p k", 1),
     ("RL.ALLOW k @p", [1, 4, 0, int, 1]),
-    ("RL.INSPECT c", [[b"cl.throttle", -1, int, -1]]),
+    ("RL.INSPECT c", [[b"cl.throttle", -1, int, -1, 0]]),
     ("RL.TOP 1", [[bytes, 1, 0]]),
     ("RL.POLICY DEL p", "OK"),
     ("RL.RESET k", 1),
@@ -60,13 +60,13 @@ class EveryLimitCommandTest(ServerTest):
             [1, 0, 0, int, 0, [[b"x", 1, 1, 0, 0, int, 0, 1, 0]]],
             client.call("RL.ALLOW", "k", "1/365d,name=x", "WITHLIMITS"),
         )
-        rows = [[b"(total)", 1, 0, 0, 1, 0], [b"x", 1, 0, 0, 1, 0]]
-        self.assertEqual(client.call("RL.STATS"), rows)
+        counts = [1, 0, 0, 1, 0, 0]
+        self.assertEqual(client.call("RL.STATS"), [[b"(total)", *counts], [b"x", *counts]])
         client.call("HELLO", 3)
         reply = client.call("RL.PEEK", "k", "1/365d,name=x", "WITHLIMITS")
         fields = "name allowed limit remaining retry_after_ms reset_after_ms group cost keep"
         self.assertEqual(b" ".join(reply[5][0]).decode(), fields)
-        numbers = dict.fromkeys((b"denied", b"shadow_denied", b"charged_beyond"), 0)
+        numbers = dict.fromkeys((b"denied", b"shadow_denied", b"bans", b"charged_beyond"), 0)
         numbers |= {b"allowed": 1, b"near_limit": 1}
         self.assertEqual(client.call("RL.STATS")[1], {b"name": b"x", **numbers})
         self.assertIn(b"RL.ALLOW", b" ".join(client.call("RL.HELP")))

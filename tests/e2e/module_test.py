@@ -13,7 +13,7 @@ from weir_e2e import DEADLINE, NEVER, Client, Error, ServerTest, encode, scaled
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 DEBUG = ("--enable-debug-command", "yes")
 LIMITS = ["10/s", "3/365d", f"5/{NEVER},fixed", "1000/h,burst=7", "4/30d,sliding", "2/d,shadow"]
-LIMITS += ["@free", "@free,shadow", "@paid", "none", "unlimited"]
+LIMITS += ["1/h,ban=9d", "2/h,fixed,ban=9d", "@free", "@free,shadow", "@paid", "none", "unlimited"]
 
 
 def random_request(generator, keys=50):

@@ -48,11 +48,14 @@ class PersistenceTest(ServerTest):
         client.call("RL.POLICY", "OVERRIDE", "free", "vip", "500/w")
         client.call("RL.ALLOW", "u", "@free", "COST", "2")
         client.call("RL.ALLOW", "vip", "@free")
-        before = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip", "debt")]
+        for limit in ("1/h,ban=9d", "1/h,fixed,ban=9d"):
+            self.assertEqual([client.call("RL.ALLOW", "bad", limit)[0] for _ in "12"], [1, 0])
+        keys = ("u", "t", "vip", "debt", "bad")
+        before = [client.call("RL.INSPECT", key) for key in keys]
         client = self.connect(self.restart(server, "--snapshot-interval", "1h"))
         self.assertEqual(self.persistence(client)["unclean_restart"], "0")
-        after = [client.call("RL.INSPECT", key) for key in ("u", "t", "vip", "debt")]
-        self.assertEqual(names_and_remaining(after), names_and_remaining(before))
+        after = [client.call("RL.INSPECT", key) for key in keys]
+        self.assertEqual(names_and_states(after), names_and_states(before))
         self.assertEqual(client.call("RL.POLICY", "GET", "free"), [b"5/w", b"9/w,name=x"])
         self.assertEqual(client.call("RL.POLICY", "OVERRIDES", "free"), [[b"vip", b"500/w"]])
         self.assertEqual(client.call("RL.ALLOW", "vip", "@free")[1], 498)
@@ -192,6 +195,7 @@ class PersistenceTest(ServerTest):
         client = self.connect(server)
         one = f"1/{NEVER}"
         self.assertEqual(client.call("RL.ALLOW", "spent", one)[0], 1)
+        self.assertEqual(client.call("RL.ALLOW", "spent", "1/h,ban=1d")[0], 1)
         self.fill_disk(server)
         self.assertRegex(client.call("RL.ALLOW", "u", LIMIT), "^MISCONF cannot save to disk: ")
         self.await_equal(lambda: self.persistence(client)["persist_status"], "failing")
@@ -199,6 +203,8 @@ class PersistenceTest(ServerTest):
             tail = ("TIMEOUT", "0") if command == "RL.WAIT" else ()
             self.assertRegex(client.call(command, "u", LIMIT, *tail), "^MISCONF ")
             self.assertEqual(client.call(command, "spent", one, *tail)[0], 0)
+        self.assertRegex(client.call("RL.ALLOW", "spent", "1/h,ban=1d"), "^MISCONF ")
+        self.assertLess(client.call("RL.PEEK", "spent", "1/h,ban=1d")[2], 3_600_001)
         self.assertRegex(client.call("CL.THROTTLE", "t", 1, 1, 60), "^MISCONF ")
         self.assertRegex(client.call("RL.RESET", "spent"), "^MISCONF ")
         client.send(encode("PING") + encode("RL.ALLOW", "u", LIMIT) + encode("RL.PEEK", "u", LIMIT))
@@ -249,8 +255,8 @@ class PersistenceTest(ServerTest):
         self.assertEqual(replies, admitted + [[0, 0]] * (count // 2))
 
 
-def names_and_remaining(inspected):
-    return [sorted((row[0], row[1]) for row in rows) for rows in inspected]
+def names_and_states(inspected):
+    return [sorted((row[0], row[1], row[-1] > 0) for row in rows) for rows in inspected]
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "core/rules/fixed_window.h"
 #include "core/rules/rule.h"
 #include "core/rules/sliding_window.h"
+#include "tests/support/decide_or_ban.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
 #include "tests/support/windows.h"
@@ -23,12 +24,13 @@ constexpr LimitOwner kPolicysFirst{PolicyId{5}, 0};
 // Any limit with a bucket. Under an owner, all limits of one algorithm share an identity.
 rc::Gen<Limit> AnyLimitWithBucket(Algorithm algorithm, bool aligned, Nanos period) {
   return rc::gen::exec([=] {
-    if (algorithm == Algorithm::kTokenBucket) return *AnyLimit();
+    if (algorithm == Algorithm::kTokenBucket) return *SometimesBan(AnyLimit());
     if (algorithm == Algorithm::kFixedWindow && !aligned && period < std::chrono::minutes{1}) {
       return LimitOf("9/month,tz=Europe/Berlin");  // all of these share an identity, too
     }
     const auto count = static_cast<std::int64_t>(*NumberUpTo(kWindowCountMax));
-    return WindowOf(algorithm, std::max<std::int64_t>(count, 1), period, aligned);
+    return *SometimesBan(
+        rc::gen::just(WindowOf(algorithm, std::max<std::int64_t>(count, 1), period, aligned)));
   });
 }
 
@@ -40,7 +42,7 @@ Bucket After(const Limit& limit, Bucket bucket, Instant now) {
   if (*Between(0, 4) == 0) return RefundLimit(limit, bucket, now, cost, max_wait);
   if (*Between(0, 4) == 0) return ChargeLimit(limit, bucket, now, 2 * cost, max_wait);
   const bool is_patient = limit.shape().algorithm == Algorithm::kTokenBucket;
-  return DecideLimit(limit, bucket, now, cost, max_wait, is_patient ? max_wait : Nanos{0}).bucket;
+  return DecideOrBan(limit, bucket, now, cost, max_wait, is_patient ? max_wait : Nanos{0}).bucket;
 }
 
 TEST(BucketCheckTest, BucketsOfTheRulesPass) {
@@ -54,7 +56,8 @@ TEST(BucketCheckTest, BucketsOfTheRulesPass) {
     Bucket bucket;
     for (int request = 0; request < 8; ++request) {
       if (has_owner) {
-        limit = (*AnyLimitWithBucket(algorithm, aligned, period)).OwnedBy(kPolicysFirst);
+        limit = (*AnyLimitWithBucket(algorithm, aligned, period))
+                    .OwnedBy(kPolicysFirst, {.ban = kPeriodMax});
       }
       bucket = After(limit, bucket, *AnyInstant());
       RC_ASSERT(CanHaveLeft(limit, bucket));
@@ -77,7 +80,8 @@ TEST(BucketCheckTest, ATokenBucketIsBoundedByItsLimit) {
     const Instant latest_of_all = kInstantMax + 2 * kCapacityMax;
     EXPECT_TRUE(CanHaveLeft(owned, BucketAt(latest_of_all, kDenominatorMax - 1)));
     EXPECT_FALSE(CanHaveLeft(owned, BucketAt(latest_of_all + Nanos{1}, 0)));
-    EXPECT_FALSE(CanHaveLeft(owned, BucketAt(latest, kDenominatorMax)));
+    const Bucket mark = BucketAt(latest, kBannedExtra);
+    EXPECT_EQ(CanHaveLeft(owned, mark), owner == kPolicysFirst) << "CL.THROTTLE has no bans";
   }
 }
 
@@ -92,7 +96,7 @@ TEST(BucketCheckTest, AFixedWindowIsBoundedByItsLimit) {
   EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 21)));
   const Limit owned = limit.OwnedBy(kPolicysFirst);
   EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, 2U * kWindowCountMax)));
-  EXPECT_FALSE(CanHaveLeft(owned, window(FakeClock::kStart, 2U * kWindowCountMax + 1)));
+  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, kBannedExtra))) << "a ban";
   EXPECT_FALSE(CanHaveLeft(owned, window(kInstantMax + hour + Nanos{1}, 10)));
   for (const Limit& aligned :
        {LimitOf("10/h,fixed,aligned"), LimitOf("10/h,fixed,aligned").OwnedBy(kPolicysFirst)}) {
@@ -113,6 +117,25 @@ TEST(BucketCheckTest, ACalendarWindowIsBoundedByItsLimit) {
   EXPECT_FALSE(CanHaveLeft(limit, window(latest + Nanos{1}, 10)));
   EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 21)));
   EXPECT_TRUE(CanHaveLeft(limit.OwnedBy(kPolicysFirst), window(latest, kWindowCountMax)));
+}
+
+TEST(BucketCheckTest, ABanIsBoundedByItsLimit) {
+  const std::chrono::hours hour{1};
+  const auto bucket = [](Instant full) { return BucketAt(full, kBannedExtra); };
+  const Limit limit = LimitOf("3/s,burst=7,ban=240h");
+  const Instant latest = kInstantMax + limit.capacity() + 240 * hour;
+  EXPECT_TRUE(CanHaveLeft(limit, bucket(latest)));
+  EXPECT_FALSE(CanHaveLeft(limit, bucket(latest + Nanos{1})));
+  EXPECT_FALSE(CanHaveLeft(limit, BucketAt(latest, 0))) << "no ban";
+  EXPECT_FALSE(CanHaveLeft(LimitOf("3/s,burst=7"), bucket(FakeClock::kStart)));
+  EXPECT_TRUE(CanHaveLeft(LimitOf("3/s").OwnedBy(kPolicysFirst), bucket(latest)));
+
+  const auto window = [](Instant end) { return BucketOf(FixedWindow{end, kBannedExtra}); };
+  const Limit fixed = LimitOf("10/h,fixed,aligned,ban=240h");
+  EXPECT_TRUE(CanHaveLeft(fixed, window(kInstantMax + 240 * hour)));
+  EXPECT_FALSE(CanHaveLeft(fixed, window(kInstantMax + 240 * hour + Nanos{1})));
+  EXPECT_FALSE(CanHaveLeft(LimitOf("10/h,fixed"), window(FakeClock::kStart)));
+  EXPECT_TRUE(CanHaveLeft(LimitOf("10/h,fixed").OwnedBy(kPolicysFirst), window(FakeClock::kStart)));
 }
 
 TEST(BucketCheckTest, ASlidingWindowIsBoundedByItsLimit) {

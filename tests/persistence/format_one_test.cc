@@ -122,7 +122,9 @@ TEST_F(FormatOneTest, LoadsADirectoryOfAServer) {
   EXPECT_EQ(free->id, PolicyId{2});
   EXPECT_FALSE(free->from_file);
   EXPECT_THAT(Texts(free->limits), ElementsAre("100/3000d", "7/3000d,fixed,name=daily"));
-  EXPECT_THAT(free->greatest_capacities, ElementsAre(std::chrono::hours{9000 * 24}, Nanos{0}));
+  EXPECT_THAT(
+      free->greatest,
+      ElementsAre(GreatestNumbers{.capacity = std::chrono::hours{9000 * 24}}, GreatestNumbers{}));
   EXPECT_THAT(free->overrides->Keys(), ElementsAre("vip"));
   EXPECT_THAT(Texts(*free->overrides->Find("vip")), ElementsAre("500/3000d", "unlimited"));
   server_.SetPolicy("next", "1/s");

@@ -228,9 +228,10 @@ TEST(FormatTest, PoliciesAndOverridesRoundTrip) {
     policy.limits = *AnyPolicyLimits();
     if (*rc::gen::arbitrary<bool>()) {
       for (const PolicyLimit& limit : policy.limits) {
-        policy.greatest_capacities.push_back(limit.limit.capacity());
+        policy.greatest.push_back({limit.limit.capacity(), limit.limit.shape().ban});
       }
-      policy.greatest_capacities.push_back(Nanos{7});  // of a limit that is gone
+      // Of a limit that is gone.
+      policy.greatest.push_back({.capacity = Nanos{7}, .ban = Nanos{*Between(0, 1)}});
     }
     const std::optional<Policy> read = ReadPolicy(PolicyKey(policy.id), PolicyValue(policy));
     RC_ASSERT(read.has_value());
@@ -238,7 +239,7 @@ TEST(FormatTest, PoliciesAndOverridesRoundTrip) {
     RC_ASSERT(read->name == policy.name);
     RC_ASSERT(read->from_file == policy.from_file);
     RC_ASSERT(read->limits == policy.limits);
-    RC_ASSERT(read->greatest_capacities == policy.greatest_capacities);
+    RC_ASSERT(read->greatest == policy.greatest);
 
     const std::string whose = *AnyBytes();
     const std::string key = OverrideKey(policy.id, whose);
@@ -259,7 +260,7 @@ TEST(FormatTest, PoliciesAndOverridesAreReadOnlyWhole) {
     EXPECT_FALSE(ReadPolicy(PolicyKey(PolicyId{5}), value.substr(0, length))) << length;
   }
   std::string flags = value;
-  flags[0] = 4;
+  flags[0] = 8;
   EXPECT_FALSE(ReadPolicy(PolicyKey(PolicyId{5}), flags)) << "unknown flags";
   std::string name = value;
   name[1] = static_cast<char>(0xFF);

@@ -45,8 +45,9 @@ class AnyOracle {
     if (auto* window = std::get_if<WindowOracle>(&log_)) window->Charge(now, cost);
   }
 
-  // The tokens that are charged, rounded up.
+  // The tokens that are charged, rounded up; during a ban as many as there can be.
   [[nodiscard]] std::int64_t Used(Instant now) const {
+    if (BanLeft(now) > Nanos{0}) return limit_.capacity_tokens();
     if (const auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Used(now);
     if (const auto* window = std::get_if<WindowOracle>(&log_)) return window->Used(now);
     return 0;
@@ -64,6 +65,18 @@ class AnyOracle {
   }
   void GiveBack(const LogOracle::Promise& promise) {
     if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->GiveBack(promise);
+  }
+
+  // Bans the limit, after it has denied, if it says ban=. Returns whether that changed anything.
+  bool Ban(Instant now) {
+    if (limit_.shape().ban == Nanos{0}) return false;
+    if (auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Ban(now);
+    return std::get<WindowOracle>(log_).Ban(now);
+  }
+  [[nodiscard]] Nanos BanLeft(Instant now) const {
+    if (const auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->BanLeft(now);
+    if (const auto* window = std::get_if<WindowOracle>(&log_)) return window->BanLeft(now);
+    return Nanos{0};
   }
 
   void Refund(Instant now, std::uint64_t cost) {

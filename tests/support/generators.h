@@ -73,6 +73,23 @@ template <typename T>
   });
 }
 
+// One limit in four with a ban, if it can have one: shorter than most waits, of the length of a
+// wait, and longer than all.
+[[nodiscard]] inline rc::Gen<Limit> SometimesBan(const rc::Gen<Limit>& limit) {
+  return rc::gen::exec([limit] {
+    const Limit drawn = *limit;
+    LimitShape shape = drawn.shape();
+    const bool can_ban = shape.algorithm == Algorithm::kTokenBucket ||
+                         (shape.algorithm == Algorithm::kFixedWindow && !shape.has_calendar());
+    if (!can_ban || *Between(0, 3) != 0) return drawn;
+    const Nanos ban = *rc::gen::elementOf(std::vector<Nanos>{
+        kPeriodMin, shape.period / 3, shape.period, std::chrono::minutes{15}, kPeriodMax});
+    // In whole microseconds, as words have it.
+    shape.ban = std::max(ban / kPeriodMin * kPeriodMin, kPeriodMin);
+    return *Limit::Create(shape);
+  });
+}
+
 // Any token bucket: E = p / n of all magnitudes, burst from 1 to the largest that the capacity
 // allows.
 [[nodiscard]] inline rc::Gen<Limit> StrangeLimit() {

@@ -69,6 +69,7 @@ class ModelHistory {
     std::int64_t remaining;
     Nanos reset_after;
     std::int64_t used;
+    Nanos ban_left;
   };
 
   // `max_wait`: that of the subject. `patience_unit`: the unit in which it takes the length of a
@@ -251,7 +252,8 @@ class ModelHistory {
     for (std::size_t limit = 0; limit < kLimits; ++limit) {
       if (!model_.IsLive({key, limit}, now_)) continue;
       const Decision state = model_.State({key, limit}, now_);
-      want.push_back({limit, state.remaining, state.reset_after, model_.Used({key, limit}, now_)});
+      want.push_back({limit, state.remaining, state.reset_after, model_.Used({key, limit}, now_),
+                      model_.BanLeft({key, limit}, now_)});
     }
     CompareInspect(key, want);
   }

@@ -72,8 +72,7 @@ class ModelLimiter {
       const Decision before = logs_.at(bucket).Look(now, 0);
       const bool lacks = static_cast<std::int64_t>(price.cost) < 0 ||
                          static_cast<std::int64_t>(price.cost) > before.remaining;
-      const auto is_it = [&](const Priced& check) { return check.bucket == bucket; };
-      const auto first = std::ranges::find_if(checks, is_it) - checks.begin();
+      const auto first = std::ranges::find(checks, bucket, &Priced::bucket) - checks.begin();
       if (lacks && HasBucket(bucket)) charged.beyond |= std::uint64_t{1} << first;
       logs_.at(bucket).ChargeAnyway(now, price.cost, max_wait);
     }
@@ -116,6 +115,7 @@ class ModelLimiter {
     std::vector<Priced> checks;
     std::map<BucketName, LogOracle::Promise> promises;  // shadows that deny make none
     Instant ready;
+    std::uint64_t banned = 0;
   };
   struct Admission {
     Verdict verdict;
@@ -125,8 +125,13 @@ class ModelLimiter {
   // must be available when those of the other limits are.
   Admission Reserve(const std::vector<Priced>& checks, Nanos patience, Instant now) {
     const Nanos longest = Wait(checks, now);
-    if (longest > patience) return {Decide(checks, now), std::nullopt};
-    Reservation reservation{checks, {}, now + longest};
+    const std::uint64_t banned = Ban(checks, Sum(checks), now, std::min(longest, patience));
+    if (longest > patience) {
+      Verdict denied = Look(checks, now);
+      denied.banned = banned;
+      return {denied, std::nullopt};
+    }
+    Reservation reservation{checks, {}, now + longest, banned};
     std::map<BucketName, Nanos> waits;
     for (const auto& [bucket, price] : Sum(checks)) {
       const Nanos wait = logs_.at(bucket).Wait(now, price.cost);
@@ -148,6 +153,7 @@ class ModelLimiter {
     const Costs costs = Sum(reservation.checks);
     Verdict verdict;
     verdict.allowed = true;
+    verdict.banned = reservation.banned;
     for (const Priced& check : reservation.checks) {
       const AnyOracle& log = logs_.at(check.bucket);
       Decision decision = log.Look(now, 0);
@@ -172,6 +178,7 @@ class ModelLimiter {
     return State(bucket, now).reset_after > Nanos{0};
   }
   std::int64_t Used(BucketName bucket, Instant now) const { return logs_.at(bucket).Used(now); }
+  Nanos BanLeft(BucketName bucket, Instant now) const { return logs_.at(bucket).BanLeft(now); }
   void Forget(BucketName bucket) { logs_.at(bucket).Forget(); }
 
   void Clear() {
@@ -259,8 +266,25 @@ class ModelLimiter {
     return verdict;
   }
 
+  // Bans the limits that deny their cost, now and within `patience`, unless they always do. Returns
+  // a bit for each: that of its first check.
+  std::uint64_t Ban(const std::vector<Priced>& checks, const Costs& costs, Instant now,
+                    Nanos patience) {
+    std::uint64_t banned = 0;
+    for (const auto& [bucket, price] : costs) {
+      AnyOracle& log = logs_.at(bucket);
+      const Nanos wait = log.Look(now, price.cost, price.keep).retry_after;
+      if (wait <= patience || wait == kNever || !log.Ban(now)) continue;
+      const auto first = std::ranges::find(checks, bucket, &Priced::bucket);
+      banned |= std::uint64_t{1} << (first - checks.begin());
+    }
+    return banned;
+  }
+
   Verdict Charge(const std::vector<Priced>& checks, const Costs& costs, Instant now) {
-    const Verdict verdict = Join(checks, costs, now);
+    const std::uint64_t banned = Ban(checks, Sum(checks), now, Nanos{0});
+    Verdict verdict = Join(checks, costs, now);
+    verdict.banned = banned;
     if (!verdict.allowed) return verdict;
     for (const auto& [bucket, price] : costs) {
       if (logs_.at(bucket).Look(now, price.cost, price.keep).allowed) {

@@ -15,6 +15,11 @@
 // in the future and between two nanoseconds. A reservation can be given back while no later request
 // depends on it: while the bucket would be full at exactly the instant to which the reservation had
 // moved that time.
+//
+// A ban is an admission of the burst but for one token at the instant at which the ban ends, in the
+// place of the whole log: so nothing passes before, then one token, then the others at the rate.
+// It ends at the first instant, no sooner than its length from now, at which the bucket will be
+// full again after a whole number of nanoseconds.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +47,8 @@ class LogOracle {
   explicit LogOracle(const Limit& limit)
       : count_(limit.shape().count),
         period_(limit.shape().period.count()),
-        burst_(limit.shape().burst) {}
+        burst_(limit.shape().burst),
+        ban_(limit.shape().ban) {}
 
   // The answer to `cost` tokens at `now`. Cost: the length of the log.
   [[nodiscard]] Decision Look(Instant now, std::uint64_t cost) const {
@@ -79,6 +85,7 @@ class LogOracle {
   // The data that giving a reservation back needs.
   struct Promise {
     std::vector<Admission> before;  // the log
+    Int128 ban_end = 0;             // before the reservation
     Int128 full_at = 0;             // in parts; 0 where nothing was reserved
   };
 
@@ -87,15 +94,35 @@ class LogOracle {
     if (cost == 0) return {};
     // Admissions before an instant at which every inequality left the whole burst no longer matter.
     if (Look(now, 0).reset_after == Nanos{0}) log_.clear();
-    Promise promise{.before = log_};
+    Promise promise{.before = log_, .ban_end = ban_end_};
     log_.push_back({InParts(now) + WaitInParts(now, cost), static_cast<Int128>(cost)});
+    if (IsBanned(now)) {
+      BanUntil(FirstToken(now));
+    } else {
+      ban_end_ = 0;
+    }
     promise.full_at = FullAt();
     return promise;
   }
 
   // Undoes the reservation, unless a later request changed the bucket.
   void GiveBack(const Promise& promise) {
-    if (promise.full_at > 0 && promise.full_at == FullAt()) log_ = promise.before;
+    if (promise.full_at == 0 || promise.full_at != FullAt()) return;
+    log_ = promise.before;
+    ban_end_ = promise.ban_end;
+  }
+
+  // Bans, after a denial of tokens that could pass some time. Returns false, and changes nothing,
+  // if a ban is running, or if no token passes before its end anyway.
+  bool Ban(Instant now) {
+    if (IsBanned(now) || WholeEnd(InParts(now + ban_)) <= FirstToken(now)) return false;
+    BanUntil(InParts(now + ban_));
+    return true;
+  }
+
+  // How long the present ban lasts; 0 if there is none.
+  [[nodiscard]] Nanos BanLeft(Instant now) const {
+    return Nanos{CeilOfQuotient(ban_end_ - InParts(now), count_)};
   }
 
   // Gives `cost` tokens back, as if that many fewer had been admitted, but never more than are
@@ -105,6 +132,7 @@ class LogOracle {
     ForEachTail(now, [&](Int128 taken, Int128 span) {
       missing = std::max(missing, taken * period_ - span);
     });
+    if (missing > 0) ban_end_ = 0;
     if (static_cast<Int128>(cost) * period_ >= missing) return log_.clear();
     log_.push_back({InParts(now), -static_cast<Int128>(cost)});
   }
@@ -114,6 +142,7 @@ class LogOracle {
   // which is back at that instant.
   void Charge(Instant now, std::uint64_t cost, Nanos max_wait) {
     if (cost == 0) return;
+    ban_end_ = 0;
     if (Look(now, 0).reset_after == Nanos{0}) log_.clear();
     const Int128 capacity = Int128{burst_} * period_;
     const Int128 last =
@@ -133,11 +162,31 @@ class LogOracle {
         std::min<Int128>((missing + period_ - 1) / period_, INT64_MAX));
   }
 
-  void Forget() { log_.clear(); }
+  void Forget() {
+    log_.clear();
+    ban_end_ = 0;
+  }
 
  private:
   [[nodiscard]] Int128 InParts(Instant instant) const {
     return Int128{instant.time_since_epoch().count()} * count_;
+  }
+
+  [[nodiscard]] bool IsBanned(Instant now) const { return InParts(now) < ban_end_; }
+
+  // The first instant from `end` on from which the other tokens of the burst are there after a
+  // whole number of nanoseconds.
+  [[nodiscard]] Int128 WholeEnd(Int128 end) const {
+    const Int128 rest = Int128{burst_ - 1} * period_;
+    return (end + rest + count_ - 1) / count_ * count_ - rest;
+  }
+
+  // The first instant at which a token passes.
+  [[nodiscard]] Int128 FirstToken(Instant now) const { return InParts(now) + WaitInParts(now, 1); }
+
+  void BanUntil(Int128 end) {
+    ban_end_ = WholeEnd(end);
+    log_ = {{ban_end_, burst_ - 1}};
   }
 
   // The time until `cost` tokens fit beside the admitted ones. Requires: cost <= burst.
@@ -177,7 +226,9 @@ class LogOracle {
   std::int64_t count_;
   std::int64_t period_;
   std::int64_t burst_;
+  Nanos ban_;
   std::vector<Admission> log_;
+  Int128 ban_end_ = 0;  // in parts; 0 where there is no ban
 };
 
 }  // namespace weir

@@ -46,6 +46,7 @@ inline std::ostream& operator<<(std::ostream& out, const Verdict& verdict) {
       << verdict.remaining << ", retry after " << verdict.retry_after.count() << " ns, reset after "
       << verdict.reset_after.count() << " ns, of";
   for (const Decision& decision : verdict.decisions) out << " [" << decision << "]";
+  if (verdict.banned != 0) out << ", banned " << verdict.banned;
   return out;
 }
 

@@ -95,7 +95,7 @@ class RandomUse {
 
  private:
   static constexpr std::array<std::string_view, 4> kPolicies = {"free", "paid", "beta", "ban"};
-  static constexpr std::array<std::string_view, 14> kWords = {"3/s",
+  static constexpr std::array<std::string_view, 16> kWords = {"3/s",
                                                               "10/m,burst=3",
                                                               "7/11ms",
                                                               "2/s,fixed",
@@ -108,7 +108,9 @@ class RandomUse {
                                                               "6/d,sliding",
                                                               "unlimited",
                                                               "5/day,tz=Africa/Cairo",
-                                                              "7/month,from=31"};
+                                                              "7/month,from=31",
+                                                              "3/s,ban=5s",
+                                                              "2/s,fixed,ban=3s"};
   static constexpr std::size_t kUsers = 6;
   // A limit's number: one of kWords, then CL.THROTTLE's bucket twice, then a policy six times.
   static constexpr std::size_t kThrottle = kWords.size();
@@ -197,7 +199,8 @@ class RandomUse {
     for (const LiveBucket& bucket : limiter_.Inspect(key, now_, present)) {
       std::ostringstream line;
       line << bucket.limit << " of " << NumberOf(bucket.limit.owner().policy) << ": "
-           << bucket.remaining << ", " << bucket.reset_after.count();
+           << bucket.remaining << ", " << bucket.reset_after.count() << ", "
+           << bucket.ban_left.count();
       lines.push_back(line.str());
     }
     std::ranges::sort(lines);  // Ids given out later may differ.

@@ -12,6 +12,8 @@
 //
 // A cost is admitted if it fits beside the tokens in use; waits are searched for. The tokens in use
 // never grow without a request, so halving finds the first instant at which a condition holds.
+//
+// A ban of a fixed window is an instant until which nothing passes, and at which the log is empty.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +37,13 @@ class WindowOracle {
         has_calendar_(limit.shape().has_calendar()),
         period_((has_calendar_ ? LongestWindow(calendar_.unit) : limit.shape().period).count()),
         sliding_(limit.shape().algorithm == Algorithm::kSlidingWindow),
-        aligned_(sliding_ || has_calendar_ || limit.shape().aligned) {}
+        aligned_(sliding_ || has_calendar_ || limit.shape().aligned),
+        ban_(limit.shape().ban) {}
 
   // The answer to `cost` tokens at `now`, which is no earlier than any logged instant. An admission
   // is logged. Cost: about 60 times the length of the log.
   Decision Ask(Instant now, std::uint64_t cost) {
+    if (now < ban_end_) return AskBanned(now, cost);
     const auto fits = [&](Instant at) {
       return cost == 0 || static_cast<Int128>(cost) * period_ <= count_ * period_ - UsedAt(at);
     };
@@ -67,6 +71,7 @@ class WindowOracle {
   // Charges `cost` tokens, whether they are there or not, but only until twice the count is in use
   // (and a sliding window holds no more than 2^31-1).
   void Charge(Instant now, std::uint64_t cost) {
+    if (now < ban_end_) return;
     Int128 room = (2 * count_ * period_ - UsedAt(now)) / period_;
     if (sliding_) room = std::min(room, Int128{INT32_MAX} - HeldAt(now));
     Log(now,
@@ -80,9 +85,24 @@ class WindowOracle {
 
   // Gives back up to `cost` of the tokens of the present window.
   void Refund(Instant now, std::uint64_t cost) {
+    if (now < ban_end_) return;
     const std::int64_t held = HeldAt(now);
     Log(now, cost < static_cast<std::uint64_t>(held) ? -static_cast<std::int64_t>(cost) : -held);
   }
+
+  // Bans, after a denial of tokens that could pass some time. Returns false, and changes nothing,
+  // if a ban is running, or if nothing passes before its end anyway.
+  bool Ban(Instant now) {
+    const Decision look = Look(now, 0);
+    const Instant full = now + look.reset_after;
+    if (now < ban_end_ || (look.remaining == 0 && full >= now + ban_)) return false;
+    ban_end_ = std::max(full, now + ban_);
+    log_.clear();
+    return true;
+  }
+
+  // How long the present ban lasts; 0 if there is none.
+  [[nodiscard]] Nanos BanLeft(Instant now) const { return std::max(ban_end_ - now, Nanos{0}); }
 
  private:
   // count * period is below 2^89, cost * period below 2^122, and their sums fit in 127 bits.
@@ -92,6 +112,15 @@ class WindowOracle {
     Instant at;
     std::int64_t tokens;  // below 0: refunded
   };
+
+  [[nodiscard]] Decision AskBanned(Instant now, std::uint64_t cost) const {
+    Decision decision;
+    decision.allowed = cost == 0;
+    decision.reset_after = ban_end_ - now;
+    if (cost > 0) decision.retry_after = decision.reset_after;
+    if (cost > static_cast<std::uint64_t>(count_)) decision.retry_after = kNever;
+    return decision;
+  }
 
   // Admissions older than two periods are never read again.
   void Log(Instant now, std::int64_t tokens) {
@@ -155,7 +184,9 @@ class WindowOracle {
   std::int64_t period_;  // at least as long as any window
   bool sliding_;
   bool aligned_;
+  Nanos ban_;
   std::vector<Entry> log_;
+  Instant ban_end_;
 };
 
 }  // namespace weir

@@ -65,8 +65,11 @@ class LimiterHistory : public ModelHistory {
     if (turn.what == Turn::What::kRefund) {
       return ExpectSame(limiter_->Refund(request, now()), want.verdict);
     }
-    ExpectSame(limiter_->Peek(request, now()), want.verdict);
+    // A look bans nothing, and shows no ban of the decision that follows.
+    if (want.verdict.banned == 0) ExpectSame(limiter_->Peek(request, now()), want.verdict);
     if (turn.what == Turn::What::kPeek) return;
+    RC_ASSERT(limiter_->WouldChange(request, now()) ==
+              (want.verdict.allowed || want.verdict.banned != 0));
     ExpectSame(*limiter_->Decide(request, now()), want.verdict);
   }
 
@@ -107,6 +110,7 @@ class LimiterHistory : public ModelHistory {
       RC_ASSERT(found->remaining == live.remaining);
       RC_ASSERT(found->reset_after == live.reset_after);
       RC_ASSERT(found->used == live.used);
+      RC_ASSERT(found->ban_left == live.ban_left);
     }
     RC_ASSERT(got.size() == want.size());
     RC_ASSERT(limiter_->ResetAfter(KeyNames()[key], now()) == longest);
@@ -189,11 +193,13 @@ const TurnWeights& AllTurns() {
 }
 
 TEST(LimiterModelTest, RandomHistories) {
-  CheckHistories<LimiterHistory>(14'000, SometimesShadow(AnyKindOfLimit()), AllTurns());
+  CheckHistories<LimiterHistory>(14'000, SometimesShadow(SometimesBan(AnyKindOfLimit())),
+                                 AllTurns());
 }
 
 TEST(LimiterModelTest, RandomHistoriesOfWaits) {
-  CheckHistories<LimiterHistory>(6'000, SometimesShadow(LimitToWaitFor()), AllTurns());
+  CheckHistories<LimiterHistory>(6'000, SometimesShadow(SometimesBan(LimitToWaitFor())),
+                                 AllTurns());
 }
 
 // A queue for one key: each waiter gets its tokens after all earlier waiters, and a waiter that

@@ -176,6 +176,22 @@ TEST(LimitTest, CalendarIsPartOfAnOwnedLimitsIdentity) {
   }
 }
 
+TEST(LimitTest, BucketsAndFixedWindowsHaveBansAsLongAsPeriods) {
+  for (LimitShape shape :
+       {BucketShape(1, seconds{1}, 1), SlidingShape(1, seconds{1}), FixedShape(1, seconds{1}),
+        CalendarShape(1, {CalendarUnit::kMonth, kUtc, 0})}) {
+    for (const Nanos ban :
+         {Nanos{-1}, kPeriodMin - Nanos{1}, kPeriodMin, kPeriodMax, kPeriodMax + Nanos{1}}) {
+      shape.ban = ban;
+      const bool is_period = ban >= kPeriodMin && ban <= kPeriodMax;
+      const bool can_ban = shape.algorithm != Algorithm::kSlidingWindow && !shape.has_calendar();
+      EXPECT_EQ(ErrorOf(shape), !can_ban    ? "ban= is for token buckets and fixed windows"
+                                : is_period ? ""
+                                            : "ban must be 1us to 2^58 ns (9 years)");
+    }
+  }
+}
+
 TEST(LimitTest, TheDenominatorIsBelow2To32) {
   const Nanos odd{1'000'000'007};  // a prime: nothing cancels
   EXPECT_EQ(EmissionOf(BucketShape(kTwoTo32 - 1, odd, 1)).denominator, UINT32_MAX);
@@ -212,6 +228,7 @@ TEST(LimitTest, TheCapacityIsAtMost2To60Nanoseconds) {
 TEST(LimitTest, NoSumOfTheRulesLeaves63Bits) {
   constexpr Nanos deep_in_debt = kInstantMax.time_since_epoch() + 2 * kCapacityMax;
   static_assert((deep_in_debt + kCapacityMax).count() > 0);
+  static_assert((kInstantMax.time_since_epoch() + kPeriodMax + kCapacityMax).count() > 0);
 }
 
 TEST(LimitTest, EqualityAndHashTakeEveryField) {
@@ -220,12 +237,15 @@ TEST(LimitTest, EqualityAndHashTakeEveryField) {
   aligned.aligned = true;
   LimitShape shadow = shape;
   shadow.shadow = true;
+  LimitShape banning = shape;
+  banning.ban = seconds{1};
   const LimitShape month = CalendarShape(10, {CalendarUnit::kMonth, kUtc, 0});
   const std::vector<LimitShape> shapes = {shape,
                                           month,
                                           CalendarShape(10, {CalendarUnit::kYear, kUtc, 0}),
                                           CalendarShape(10, {CalendarUnit::kMonth, ZoneId{1}, 0}),
                                           CalendarShape(10, {CalendarUnit::kMonth, kUtc, 1}),
+                                          banning,
                                           aligned,
                                           shadow,
                                           FixedShape(11, seconds{1}),

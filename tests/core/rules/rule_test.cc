@@ -37,15 +37,15 @@ TEST_F(DebtTest, IsCutToTwiceTheCapacityOfALimitWithoutAnOwner) {
 }
 
 TEST_F(DebtTest, LastsIfThePolicysLimitHasHadThatCapacity) {
-  EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, longer_.capacity())), hours{1});
-  EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, minutes{20})), minutes{40});
-  EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, minutes{20}), minutes{25}), minutes{45});
+  EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, {.capacity = longer_.capacity()})), hours{1});
+  EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, {.capacity = minutes{20}})), minutes{40});
+  EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_, {.capacity = minutes{20}}), minutes{25}), minutes{45});
   EXPECT_EQ(SeenBy(shorter_.OwnedBy(policy_)), minutes{2});
 }
 
 // The numbers that are asked now bound what a charge may leave, whatever they were.
 TEST_F(DebtTest, OfAChargeIsBoundedByThePresentNumbers) {
-  const Limit lowered = shorter_.OwnedBy(policy_, longer_.capacity());
+  const Limit lowered = shorter_.OwnedBy(policy_, {.capacity = longer_.capacity()});
   const Bucket charged = ChargeLimit(lowered, Bucket{}, kNow, 1000, Nanos{0});
   EXPECT_EQ(DecideLimit(lowered, charged, kNow, 0, Nanos{0}).decision.reset_after, minutes{2});
   EXPECT_EQ(UsedTokens(lowered, charged, kNow, Nanos{0}), 20);

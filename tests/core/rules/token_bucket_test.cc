@@ -258,8 +258,9 @@ TEST_F(TokenBucketClampTest, FractionOfTheCutTimeIsTheCapacitys) {
 TEST_F(TokenBucketTest, DamagedFractionReadsAsTheGreatest) {
   EXPECT_EQ(TatOf({7, 0, 2}, 3), (ExactNanos{7, 2}));
   EXPECT_EQ(TatOf({7, 0, 3}, 3), (ExactNanos{7, 2}));
-  EXPECT_EQ(TatOf({7, 0, UINT32_MAX}, 3), (ExactNanos{7, 2}));
-  EXPECT_EQ(TatOf({7, 0, UINT32_MAX}, 1), (ExactNanos{7, 0}));
+  EXPECT_EQ(TatOf({7, 0, UINT32_MAX - 1}, 3), (ExactNanos{7, 2}));
+  EXPECT_EQ(TatOf({7, 0, UINT32_MAX - 1}, 1), (ExactNanos{7, 0}));
+  EXPECT_EQ(TatOf({7, 0, kBannedExtra}, 3), (ExactNanos{7, 0})) << "no fraction";
 }
 
 TEST_F(TokenBucketTest, BucketKeepsItsTime) {

@@ -26,7 +26,8 @@ void showValue(const LimitShape& shape, std::ostream& out) {
   out << "{algorithm " << static_cast<int>(shape.algorithm) << ", aligned " << shape.aligned
       << ", shadow " << shape.shadow << ", calendar " << static_cast<int>(shape.calendar.unit)
       << " " << NumberOf(shape.calendar.zone) << " " << shape.calendar.anchor << ", count "
-      << shape.count << ", period " << shape.period.count() << " ns, burst " << shape.burst << "}";
+      << shape.count << ", period " << shape.period.count() << " ns, burst " << shape.burst
+      << ", ban " << shape.ban.count() << " ns}";
 }
 
 namespace {
@@ -114,6 +115,8 @@ rc::Gen<LimitShape> AnyShape() {
       shape.aligned = false;
       shape.calendar = *AnyCalendar();
       shape.period = Nanos{0};
+    } else if (algorithm != Algorithm::kSlidingWindow && *rc::gen::arbitrary<bool>()) {
+      shape.ban = microseconds{*NumberUpTo(period_max / unit) * unit};
     }
     if (!window) shape.burst = *rc::gen::arbitrary<bool>() ? shape.count : *NumberUpTo(kCountMax);
     return shape;
@@ -136,13 +139,14 @@ TEST(LimitGrammarLawTest, DifferentLimitsPrintDifferently) {
   CheckLaw(10'000, [] {
     const LimitShape a = *AnyShape();
     LimitShape b = a;
-    const auto field = *rc::gen::inRange(0, 6);
+    const auto field = *rc::gen::inRange(0, 7);
     if (field == 0) b.count += a.count == INT64_MAX ? -1 : 1;
     if (field == 1) b.period += microseconds{1};
     if (field == 2) b.burst += a.burst == INT64_MAX ? -1 : 1;
     if (field == 3) b.shadow = !a.shadow;
     if (field == 4) ++b.calendar.anchor;
     if (field == 5) b.calendar.zone = Next(a.calendar.zone);
+    if (field == 6) b.ban += microseconds{1};
     const absl::StatusOr<Limit> other = Limit::Create(b);
     RC_PRE(other.ok());
     RC_ASSERT(LimitText(*other) != TextOf(a));
@@ -161,9 +165,9 @@ TEST(LimitGrammarLawTest, RandomPiecesOfTheGrammarAreRefusedOrReadBack) {
     const auto piece = rc::gen::element<std::string>(
         "0", "1", "9", "10", "4294967296", "9223372036854775807", "k", "M", "G", "/", "us", "ms",
         "s", "m", "h", "d", "w", ",", ",", ",", "bucket", "fixed", "sliding", "burst=", "aligned",
-        "cost=", "keep=", "shadow", "name=", "@", "unlimited", "none", " ", "+", "-", "10/s",
-        "100k/m", "day", "week", "month", "year", "tz=", "from=", "Europe/Berlin", "00:30", "sun",
-        "02-29");
+        "ban=", "cost=", "keep=", "shadow", "name=", "@", "unlimited", "none", " ", "+", "-",
+        "10/s", "100k/m", "day", "week", "month", "year", "tz=", "from=", "Europe/Berlin", "00:30",
+        "sun", "02-29");
     std::string word =
         *rc::gen::element<std::string>("", "10/s", "1/us", "@free", "7/11ms,", "3/month,");
     for (const std::string& part : *rc::gen::container<std::vector<std::string>>(piece))

@@ -24,7 +24,8 @@ namespace weir {
 void PrintTo(const LimitShape& shape, std::ostream* out) {
   *out << "{algorithm " << static_cast<int>(shape.algorithm) << ", aligned " << shape.aligned
        << ", shadow " << shape.shadow << ", count " << shape.count << ", period "
-       << shape.period.count() << " ns, burst " << shape.burst << "}";
+       << shape.period.count() << " ns, burst " << shape.burst << ", ban " << shape.ban.count()
+       << " ns}";
 }
 
 namespace {
@@ -47,6 +48,11 @@ LimitShape Aligned(std::int64_t count, Nanos period) {
 }
 LimitShape Shadow(LimitShape shape) {
   shape.shadow = true;
+  return shape;
+}
+
+LimitShape Banning(LimitShape shape, Nanos ban) {
+  shape.ban = ban;
   return shape;
 }
 
@@ -88,6 +94,11 @@ const GoodWord kGoodWords[] = {
     {"10/s,fixed,aligned", Aligned(10, seconds{1})},
     {"10/s,aligned,fixed", Aligned(10, seconds{1})},
     {"10/s,sliding", SlidingShape(10, seconds{1})},
+    {"10/s,ban=15m", Banning(BucketShape(10, seconds{1}), minutes{15})},
+    {"10/s,ban=m,burst=5", Banning(BucketShape(10, seconds{1}, 5), minutes{1})},
+    {"10/s,ban=1us,aligned,fixed", Banning(Aligned(10, seconds{1}), microseconds{1})},
+    {"10/s,shadow,ban=288230376151711us",
+     Banning(Shadow(BucketShape(10, seconds{1})), microseconds{288'230'376'151'711})},
     {"10/ms,sliding", SlidingShape(10, milliseconds{1})},
     // Options that concern the request are no part of the limit.
     {"100k/m,cost=1500", BucketShape(100'000, minutes{1})},
@@ -211,6 +222,8 @@ constexpr CanonicalText kCanonicalTexts[] = {
     {"10/s,shadow,burst=5", "10/s,burst=5,shadow"},
     {"10/s,aligned,shadow,fixed", "10/s,fixed,aligned,shadow"},
     {"10/s,shadow,sliding", "10/s,sliding,shadow"},
+    {"10/s,shadow,ban=60s,burst=5", "10/s,burst=5,ban=1m,shadow"},
+    {"10/s,ban=900000ms,aligned,fixed", "10/s,fixed,aligned,ban=15m"},
     {"10/s,name=x,cost=3", "10/s"},
 };
 
@@ -238,6 +251,7 @@ constexpr std::string_view kCountRange = "count must be 1 to 9223372036854775807
 constexpr std::string_view kWindowCountRange = "count must be 1 to 2147483647 for a window";
 constexpr std::string_view kPeriodRange = "period must be 1us to 2^58 ns (9 years)";
 constexpr std::string_view kBurstRange = "burst must be 1 to 9223372036854775807";
+constexpr std::string_view kBanRange = "ban must be 1us to 2^58 ns (9 years)";
 
 constexpr BadWord kBadWords[] = {
     // No limit at all.
@@ -325,6 +339,17 @@ constexpr BadWord kBadWords[] = {
     {"10/s,aligned", "aligned is for fixed windows only"},
     {"10/s,aligned,bucket", "aligned is for fixed windows only"},
     {"10/s,sliding,aligned", "aligned is for fixed windows only"},
+    {"10/s,ban=", "ban '' needs a unit (us, ms, s, m, h, d, w)"},
+    {"10/s,ban=15", "ban '15' needs a unit (us, ms, s, m, h, d, w)"},
+    {"10/s,ban=-1s", "unknown unit '-1s' (us, ms, s, m, h, d, w)"},
+    {"10/s,ban=015m", "number '015' has a leading zero"},
+    {"10/s,ban=0s", kBanRange},
+    {"10/s,ban=288230376151712us", kBanRange},
+    {"10/s,ban=9223372036854775808us", kBanRange},
+    {"10/s,ban=1m,ban=1m", "option 'ban=' is given twice"},
+    {"10/s,ban=1m,sliding", "ban= is for token buckets and fixed windows"},
+    {"10/day,ban=1m", "ban= is for token buckets and fixed windows"},
+    {"10/s,ban=day", "unknown unit 'day' (us, ms, s, m, h, d, w)"},
     {"10/s,cost=", "cost '' must be 0 to 9223372036854775807 in plain digits"},
     {"10/s,cost=-1", "cost '-1' must be 0 to 9223372036854775807 in plain digits"},
     {"10/s,cost=+1", "cost '+1' must be 0 to 9223372036854775807 in plain digits"},
@@ -378,7 +403,7 @@ TEST(LimitGrammarTest, EveryBadWordIsRefusedWithItsReason) {
 
 TEST(LimitGrammarTest, UnknownOptionIsNamedBesideTheKnownOnes) {
   const std::string of_limits =
-      " (bucket, fixed, sliding, burst=, aligned, tz=, from=, cost=, keep=, shadow, name=)";
+      " (bucket, fixed, sliding, burst=, aligned, ban=, tz=, from=, cost=, keep=, shadow, name=)";
   const std::string of_policies = " (cost=, keep=, shadow, name=)";
   for (const std::string option : {"", "foo=1", "FIXED", " fixed", "burst", "shadow=1", "tz"}) {
     const std::string unknown = ": unknown option " + Quote(option);
@@ -387,7 +412,7 @@ TEST(LimitGrammarTest, UnknownOptionIsNamedBesideTheKnownOnes) {
     EXPECT_THAT(ErrorOf("10/s,shadow," + option), EndsWith(unknown + of_limits));
     EXPECT_THAT(ErrorOf("@free," + option), EndsWith(unknown + of_policies));
   }
-  for (const std::string option : {"burst=5", "fixed", "aligned", "tz=UTC", "from=1"}) {
+  for (const std::string option : {"burst=5", "fixed", "aligned", "ban=1m", "tz=UTC", "from=1"}) {
     EXPECT_THAT(ErrorOf("@free," + option),
                 EndsWith(": unknown option " + Quote(option) + of_policies));
   }

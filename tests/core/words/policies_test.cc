@@ -281,6 +281,28 @@ TEST_F(PoliciesTest, RememberTheGreatestCapacityOfEachPosition) {
   EXPECT_FALSE(HasHeldMore(*policies_.Find("a")));
 }
 
+TEST_F(PoliciesTest, RememberTheLongestBanOfEachPosition) {
+  const auto longest = [this] { return policies_.Find("a")->limits.front().limit.greatest_ban(); };
+  using std::chrono::minutes;
+  Set("a", {"10/m"});
+  EXPECT_EQ(longest(), Nanos{0});
+  EXPECT_FALSE(HasBannedLonger(*policies_.Find("a")));
+  Set("a", {"10/m,ban=15m"});
+  EXPECT_EQ(longest(), minutes{15});
+  EXPECT_FALSE(HasBannedLonger(*policies_.Find("a")));
+  Set("a", {"10/m,fixed"});
+  EXPECT_EQ(longest(), minutes{15});
+  EXPECT_TRUE(HasBannedLonger(*policies_.Find("a")));
+  const std::uint64_t version = policies_.version();
+  Override("a", "k", {"10/m,fixed,ban=1h"});
+  EXPECT_NE(policies_.version(), version) << "or threads would go on with the former";
+  EXPECT_EQ(longest(), minutes{60});
+  Override("a", "k", {"10/m"});
+  EXPECT_EQ(policies_.Find("a")->overrides->Find("k")->front().limit.greatest_ban(), minutes{60});
+  Set("a", {"10/m,sliding"});
+  EXPECT_EQ(longest(), Nanos{0}) << "its buckets have no bans";
+}
+
 // --- Overrides ----------------------------------------------------------------------------------
 
 TEST_F(PoliciesTest, OverridesAreOfExactKeys) {

@@ -10,6 +10,7 @@
 #include "core/rules/rule.h"
 #include "module/values/policy_bytes.h"
 #include "module/values/state_bytes.h"
+#include "tests/support/decide_or_ban.h"
 
 namespace weir {
 namespace {
@@ -29,7 +30,10 @@ void TryState(std::string_view bytes) {
     const Nanos to_full = TimeToFull(one.limit, one.bucket, now);
     WEIR_CHECK(to_full >= Nanos{0});
     WEIR_CHECK(now + to_full >= now);
-    WEIR_CHECK(DecideLimit(one.limit, one.bucket, now, 1, Nanos{0}).decision.remaining >= 0);
+    const Nanos ban = BanLeft(one.limit, one.bucket, now, Nanos{0});
+    const Decision decision = DecideOrBan(one.limit, one.bucket, now, 1, Nanos{0}).decision;
+    WEIR_CHECK(decision.remaining >= 0);
+    WEIR_CHECK(ban == Nanos{0} || (!decision.allowed && decision.retry_after == ban));
   }
   LimitTexts texts(registry, policies);
   const std::string written = StateBytes(buckets, texts);

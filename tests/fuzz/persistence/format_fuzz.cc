@@ -77,6 +77,7 @@ bool TryPolicy(const Record& record) {
   WEIR_CHECK(again->from_file == policy->from_file);
   WEIR_CHECK(again->limits == policy->limits);
   WEIR_CHECK(HasHeldMore(*again) == HasHeldMore(*policy));
+  WEIR_CHECK(HasBannedLonger(*again) == HasBannedLonger(*policy));
   WEIR_CHECK(PolicyValue(*again) == written);
   return true;
 }

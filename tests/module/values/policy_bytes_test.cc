@@ -60,7 +60,7 @@ TEST(PolicyBytesTest, GreaterCapacitiesAreKept) {
   ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s"})).ok());
   Policies other;
   ASSERT_TRUE(ReadPolicyBytes(PolicyBytes(policies), other));
-  EXPECT_EQ(other.Find("free")->greatest_capacities, policies.Find("free")->greatest_capacities);
+  EXPECT_EQ(other.Find("free")->greatest, policies.Find("free")->greatest);
   EXPECT_EQ(other.Find("free")->limits.front().limit.outgrown(),
             std::chrono::days{1} - std::chrono::seconds{1});
 }
@@ -89,9 +89,21 @@ TEST(PolicyBytesTest, UnknownTimeZonesAreLeftOut) {
   }
 }
 
+TEST(PolicyBytesTest, LongerBansAreKept) {
+  Policies policies;
+  Fill(policies);
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s,ban=1h"})).ok());
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s,ban=1m"})).ok());
+  Policies other;
+  ASSERT_TRUE(ReadPolicyBytes(PolicyBytes(policies), other));
+  EXPECT_EQ(PolicyBytes(other), PolicyBytes(policies));
+  EXPECT_EQ(other.Find("free")->limits.front().limit.greatest_ban(), std::chrono::hours{1});
+}
+
 TEST(PolicyBytesTest, CutBytesAreRefused) {
   Policies policies;
   Fill(policies);
+  ASSERT_TRUE(policies.Set("free", LimitsOf({"5/s,ban=1h"})).ok());
   ASSERT_TRUE(policies.Set("free", LimitsOf({"1/s"})).ok());
   const std::string bytes = PolicyBytes(policies);
   const std::size_t first = bytes.find("paid");  // the first policy ends before it

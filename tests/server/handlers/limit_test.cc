@@ -76,7 +76,7 @@ TEST(ExplicitTimeTest, KeysGoByTheLatestTime) {
   client.Run("RL.PEEK other 1/s" + At(start + milliseconds{300}));
   EXPECT_EQ(client.Run("PTTL k"), ":700\r\n");
   EXPECT_EQ(client.Run("TTL k"), ":1\r\n");
-  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*4\r\n$4\r\n10/s\r\n:3\r\n:700\r\n:7\r\n");
+  EXPECT_EQ(client.Run("RL.INSPECT k"), "*1\r\n*5\r\n$4\r\n10/s\r\n:3\r\n:700\r\n:7\r\n:0\r\n");
   EXPECT_EQ(client.Run("DBSIZE"), ":1\r\n");
   EXPECT_EQ(client.Run("EXISTS k"), ":1\r\n");
   EXPECT_EQ(client.Run("TYPE k"), "+bucket\r\n");

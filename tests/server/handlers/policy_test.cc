@@ -124,7 +124,7 @@ TEST(PolicyFileTest, ReloadReadsItAgain) {
   EXPECT_EQ(client.Show("RL.POLICY LIST"), "\"a\" \"b\" \"own\"");
   EXPECT_EQ(client.Run("RL.PEEK k @a COST 0"), Five("1 100 0 1000 0"));
   EXPECT_EQ(client.Run("RL.ALLOW l @a"), Five("0 0 -1 0 0"));
-  EXPECT_EQ(client.Show("RL.INSPECT k"), "[\"@a#0\" 100 1000 100]\n[\"@b#0\" 0 1000 10]");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[\"@a#0\" 100 1000 100 0]\n[\"@b#0\" 0 1000 10 0]");
 }
 
 TEST(PolicyFileTest, PoliciesMissingFromTheFileAreRetired) {
@@ -170,7 +170,7 @@ TEST(PolicyFileTest, ABadFileChangesNothing) {
   }
   std::filesystem::remove(options.policies);
   EXPECT_EQ(server.services.ReloadPolicies().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"@a#0\" 9 100 1]]");
+  EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"@a#0\" 9 100 1 0]]");
 }
 
 TEST(PolicyFileTest, NoFileIsNoReload) {
