@@ -301,12 +301,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::KeysLock(BucketTable& table
   // Sorted by insertion: a request has few partitions, mostly one.
   for (std::size_t i = 1; i < (kKeys == 1 ? 1 : keys); ++i) {
     BucketTable::Guarded* const guarded = &table.partitions_[partition_of(i)];
-    std::size_t place = count_;
-    while (place > 0 && guarded_[place - 1] > guarded) --place;
-    WEIR_DCHECK(place == count_ || guarded < guarded_[place]);
-    if (place > 0 && guarded_[place - 1] == guarded) continue;
-    for (std::size_t j = count_++; j > place; --j) guarded_[j] = guarded_[j - 1];
-    guarded_[place] = guarded;
+    std::size_t index = count_;
+    while (index > 0 && guarded_[index - 1] > guarded) --index;
+    WEIR_DCHECK(index == count_ || guarded < guarded_[index]);
+    if (index > 0 && guarded_[index - 1] == guarded) continue;
+    for (std::size_t j = count_++; j > index; --j) guarded_[j] = guarded_[j - 1];
+    guarded_[index] = guarded;
   }
   if (ABSL_PREDICT_FALSE(held_)) {
     for (std::size_t i = 0; i < count(); ++i) {

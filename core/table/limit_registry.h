@@ -192,10 +192,10 @@ class LimitRegistry {
 
   [[nodiscard]] static bool IsGivenOut(const Entry& entry) noexcept;
   [[nodiscard]] Entry& EntryOf(LimitId id) const noexcept {
-    const std::size_t place = NumberOf(id);
-    Chunk* const chunk = chunks_[place / kChunkEntries].load(std::memory_order_acquire);
+    const std::size_t index = NumberOf(id);
+    Chunk* const chunk = chunks_[index / kChunkEntries].load(std::memory_order_acquire);
     WEIR_DCHECK(chunk != nullptr);
-    return (*chunk)[place % kChunkEntries];
+    return (*chunk)[index % kChunkEntries];
   }
   [[nodiscard]] std::optional<LimitId> FindWithoutHint(const Limit& limit, LimitHint& hint) const;
   void CheckCounts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

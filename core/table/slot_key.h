@@ -38,8 +38,8 @@ struct SlotHash {
     constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // spreads the blocks
     const std::uint32_t limit = NumberOf(key.limit);
     const std::uint64_t block = limit / kNeighbours;
-    const std::uint64_t place = key.key_hash() + (block * kGoldenRatio << 7);
-    return place ^ (limit % kNeighbours << 1) ^ block % 2;
+    const std::uint64_t group = key.key_hash() + (block * kGoldenRatio << 7);
+    return group ^ (limit % kNeighbours << 1) ^ block % 2;
   }
 };
 

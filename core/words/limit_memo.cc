@@ -27,8 +27,8 @@ void LimitMemo::BeginRequest() {
 
 LimitMemo::Recent& LimitMemo::RecentOf(std::string_view text) noexcept {
   const auto byte = [](char c) { return static_cast<unsigned char>(c); };
-  const std::size_t place = text.empty() ? 0 : byte(text.front()) * 7U + byte(text.back());
-  return recent_[(place + text.size()) % recent_.size()];
+  const std::size_t hash = text.empty() ? 0 : byte(text.front()) * 7U + byte(text.back());
+  return recent_[(hash + text.size()) % recent_.size()];
 }
 
 absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {

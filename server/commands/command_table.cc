@@ -31,13 +31,13 @@ constexpr auto kCommands = [] {
 }();
 
 // A hash of a name that ignores case. The length and three letters tell most rows apart.
-constexpr std::size_t PlaceOf(std::string_view name, std::size_t places) noexcept {
+constexpr std::size_t HashOf(std::string_view name) noexcept {
   constexpr unsigned kCaseless = 0xDF;  // clears the bit that makes a letter lower-case
   const auto letter = [name](std::size_t i) {
     return static_cast<unsigned char>(name[i]) & kCaseless;
   };
   const std::size_t last = name.size() - 1;
-  return (name.size() * 5 + letter(0) + letter(last / 2) * 17 + letter(last) * 41) % places;
+  return name.size() * 5 + letter(0) + letter(last / 2) * 17 + letter(last) * 41;
 }
 
 // The rows by their names, a hash table with linear probing: an entry is a row's number plus 1, or
@@ -46,9 +46,9 @@ constexpr auto kRowOf = [] {
   std::array<std::uint8_t, 1024> row_of{};
   static_assert(kCommands.size() < 256);
   for (std::size_t row = 0; row < kCommands.size(); ++row) {
-    std::size_t place = PlaceOf(kCommands[row].name, row_of.size());
-    while (row_of[place] != 0) place = (place + 1) % row_of.size();
-    row_of[place] = static_cast<std::uint8_t>(row + 1);
+    std::size_t index = HashOf(kCommands[row].name) % row_of.size();
+    while (row_of[index] != 0) index = (index + 1) % row_of.size();
+    row_of[index] = static_cast<std::uint8_t>(row + 1);
   }
   return row_of;
 }();
@@ -59,9 +59,9 @@ std::span<const CommandSpec> CommandTable() noexcept { return kCommands; }
 
 const CommandSpec* FindCommand(std::string_view name) noexcept {
   if (name.empty()) return nullptr;
-  std::size_t place = PlaceOf(name, kRowOf.size());
-  for (; kRowOf[place] != 0; place = (place + 1) % kRowOf.size()) {
-    const CommandSpec& row = kCommands[kRowOf[place] - 1U];
+  std::size_t index = HashOf(name) % kRowOf.size();
+  for (; kRowOf[index] != 0; index = (index + 1) % kRowOf.size()) {
+    const CommandSpec& row = kCommands[kRowOf[index] - 1U];
     if (row.name == name || EqualsIgnoreCase(row.name, name)) return &row;
   }
   return nullptr;
