@@ -57,7 +57,7 @@ void BM_Reply(benchmark::State& state) {
   RespWriter reply(out);
   for (auto _ : state) {
     out.clear();
-    WriteVerdict(reply, 1, verdict, false, [](std::size_t) { return NamedLimit{}; });
+    WriteVerdict(reply, 1, verdict, false, [](std::size_t) { return AskedLimit{}; });
     benchmark::DoNotOptimize(out.data());
   }
 }

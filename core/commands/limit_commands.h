@@ -44,21 +44,22 @@ inline constexpr std::array kLimitCommands = {
         .syntax = kDecideSyntax,
         .examples = examples::kAllow,
         .handler = Handlers::Allow},
-    CommandSpec{.name = "RL.CHARGE",
-                .arity = AtLeast(3),
-                .flags = kWrite | kDenyOom | kFast | kAndKeys | kAlwaysChanges | kApplication,
-                .keys = kOneKey,
-                .group = "limit",
-                .since = "0.2.0",
-                .complexity = "O(limits)",
-                .summary =
-                    "Takes tokens that have been used from all limits, whether they are there or "
-                    "not. Answers whether RL.ALLOW would have admitted it (1 or 0), remaining "
-                    "tokens, the time until each limit has one, reset_after_ms, and which limit "
-                    "decided.",
-                .syntax = kDecideSyntax,
-                .examples = examples::kCharge,
-                .handler = Handlers::Charge},
+    CommandSpec{
+        .name = "RL.CHARGE",
+        .arity = AtLeast(3),
+        .flags = kWrite | kDenyOom | kFast | kAndKeys | kAlwaysChanges | kApplication,
+        .keys = kOneKey,
+        .group = "limit",
+        .since = "0.2.0",
+        .complexity = "O(limits)",
+        .summary =
+            "Charges all limits for what has been used already, whether the tokens are "
+            "there or not. Answers whether RL.ALLOW would have admitted it (1 or 0), remaining "
+            "tokens, the time until each limit has one, reset_after_ms, and which limit "
+            "decided.",
+        .syntax = kDecideSyntax,
+        .examples = examples::kCharge,
+        .handler = Handlers::Charge},
     CommandSpec{.name = "RL.HELP",
                 .arity = Exactly(1),
                 .flags = kLoading | kApplication,
@@ -205,8 +206,8 @@ inline constexpr std::array kLimitCommands = {
         .complexity = "O(limits)",
         .summary =
             "Counts decisions since the last RESET, of all requests and of each limit: allowed, "
-            "denied, shadow-denied, near-limit (80 % used), bans, charged-beyond (by RL.CHARGE, of "
-            "tokens that were not there). RESET forgets them and RL.TOP.",
+            "denied, shadow-denied, near-limit (80 % used), bans, charged-beyond (RL.CHARGE took "
+            "more than was left). RESET forgets them and RL.TOP.",
         .syntax = "[RESET]",
         .examples = examples::kStats,
         .handler = Handlers::Stats},

@@ -3,12 +3,22 @@
 #include <cstddef>
 
 namespace weir {
+
 void RequestCounters::Count(const ParsedRequest& request, const Verdict& verdict) {
+  CountLimits(request, verdict);
+  CountVerdict(request, verdict);
+}
+
+void RequestCounters::CountLimits(const ParsedRequest& request, const Verdict& verdict) {
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
     CachedLimit& limit = *request.limits[i];
     CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict, i);
   }
+}
+
+// Counts the request, and its key if it was denied.
+void RequestCounters::CountVerdict(const ParsedRequest& request, const Verdict& verdict) {
   CountRequest(verdict);
   if (verdict.allowed) return;
   const Check& decider = request.checks[verdict.limit_index];
@@ -16,7 +26,10 @@ void RequestCounters::Count(const ParsedRequest& request, const Verdict& verdict
 }
 
 void RequestCounters::CountCharge(const ParsedRequest& request, const Charged& charged) {
-  Count(request, charged.verdict);
+  Verdict taken = charged.verdict;
+  taken.allowed = true;  // Every limit was charged, so each counts what it said.
+  CountLimits(request, taken);
+  CountVerdict(request, charged.verdict);
   for (std::size_t i = 0; i < request.limits.size(); ++i) {
     CachedLimit& limit = *request.limits[i];
     if ((charged.beyond >> i & 1) != 0)

@@ -25,7 +25,8 @@ class RequestCounters {
 
   // Counts the verdict of a request that takes tokens.
   void Count(const ParsedRequest& request, const Verdict& verdict);
-  // Counts a charge: as allowed or denied, whichever a request that asks would have been.
+  // Counts a charge as allowed if RL.ALLOW would have admitted it, else as denied; likewise each of
+  // its limits.
   void CountCharge(const ParsedRequest& request, const Charged& charged);
   // Counts the verdict of a CL.THROTTLE request.
   void CountThrottle(const Check& check, const Verdict& verdict);
@@ -42,6 +43,9 @@ class RequestCounters {
   TopKeys denied_keys;
 
  private:
+  void CountLimits(const ParsedRequest& request, const Verdict& verdict);
+  void CountVerdict(const ParsedRequest& request, const Verdict& verdict);
+
   CountersHint throttle_;
 };
 

@@ -1,5 +1,4 @@
-// The part of the limiter that waits use: it looks at reservations of future tokens, and returns
-// them.
+// The limiter's functions for RL.WAIT: they look at reservations and give them back.
 #include <algorithm>
 #include <optional>
 

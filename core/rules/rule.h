@@ -26,8 +26,8 @@ namespace weir {
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait) noexcept;
 
-// The same on two more terms: tokens to `keep`, which must be left after the request, and patience,
-// which is for token buckets (RL.WAIT) and 0 elsewhere.
+// The same with two more arguments: tokens to `keep`, which must be left after the request, and
+// patience, which is for token buckets (RL.WAIT) and 0 elsewhere.
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait, Nanos patience, std::uint64_t keep = 0) noexcept;
 

@@ -54,7 +54,7 @@ namespace weir {
 [[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                      std::uint64_t cost, Nanos debt_max) noexcept;
 
-// The same on two more terms. Requires: patience in [0, debt_max].
+// The same with patience and `keep`. Requires: patience in [0, debt_max].
 //
 // With patience a request may reserve future tokens: admit iff next <= now + capacity + patience.
 // An admission whose retry_after is above 0 is such a reservation; its tokens are there after that

@@ -134,8 +134,9 @@ own. Strings have quotes, `nil` is the null reply, and an error is printed as it
 ## How a request is decided
 
 All limits of a request are decided at one instant. If all of them admit, all are charged; else none
-is, and nothing is created. (A shadow limit never denies, and is charged only if it would admit. A
-limit that says `ban=` and denies is shut: that is the one trace that a denial leaves.)
+is, and nothing is created. (A shadow limit never denies, and except by RL.CHARGE is charged only
+if it would admit. A limit that says `ban=` and denies is shut: that is the one trace that a denial
+leaves.)
 The cost of a limit is the `cost=` of its word, else that of the policy, else the COST of its group,
 else one token. A limit that a request names twice for one key is decided once, with the sum of the
 costs and the greatest `keep=`.
@@ -160,28 +161,30 @@ Shadow limits are in none of these numbers, unless all limits are shadows. WITHL
 each limit: its name (its label, else its text), its own answer (1 or 0), its burst or count, its
 own three numbers, its group (the position of its key in the command, from 0), its cost and the
 tokens that it keeps, as asked. In RESP3 a row is a map with their names. `remaining` is what is
-left in the bucket, tokens that are kept included; a row of a denied request shows a limit that
-would have passed as it is, whatever it keeps.
+left in the bucket, tokens that are kept included. In a denied request the row of a limit that would
+have passed shows its untouched bucket; the rows of RL.CHARGE show buckets after the charge.
 
 - RL.TAKE replies in place of `allowed` the number of tokens that it took, UPTO at most. Each of
   them costs every limit its own cost; a cost of 0, a shadow and `unlimited` do not bound the
-  number. Tokens that must be kept are not taken; a limit with a cost of 0 that has too few of them
-  lets nothing pass.
+  number. Tokens that must be kept are not taken; a limit with a cost of 0 grants nothing if fewer
+  tokens are left than it keeps.
 - RL.CHARGE takes what has been used already, whether it is there or not. It replies in place of
   `allowed` whether RL.ALLOW would have admitted it (1 or 0), and the numbers after the charge;
-  `retry_after_ms` is the time until every limit has one token. A bucket may be left in debt: a
+  `retry_after_ms` is the time until every limit has one token beside those that it keeps, -1 if
+  never; `limit_index` is that of the decision before the charge. A bucket may be left in debt: a
   token bucket by its burst or by what comes back within `--max-wait`, whichever is more, a window
   by its count. What is beyond is not charged. A fixed window's debt ends with it, a sliding one's
   fades through the next. `none` is charged nothing.
 - RL.REFUND replies 1, and the numbers after the refund. A window gets back at most what its current
   window holds. RL.REFUND and RL.RESET pass over `keep=`.
-- RL.WAIT is for token buckets; windows and `keep=` are errors. A TIMEOUT above `--max-wait` is an
-  error, a TIMEOUT that is too short is a denial at once. The reply leaves when the last of the
-  tokens are there, with the numbers of that instant; later commands of the connection wait for it.
-  The buckets of all keys are charged at once, so each is first come, first served. The tokens of a
-  faster key wait with their owner: no other client gets them, and meanwhile their bucket refills,
-  so that the owner uses them beside what has refilled. A client that disconnects returns its tokens
-  bucket by bucket, except for buckets that a later request changed.
+- RL.WAIT is for token buckets; windows and `keep=` are errors, also in a policy or an override. A
+  TIMEOUT above `--max-wait` is an error, a TIMEOUT that is too short is a denial at once. The reply
+  leaves when the last of the tokens are there, with the numbers of that instant; later commands of
+  the connection wait for it. The buckets of all keys are charged at once, so each is first come,
+  first served. The tokens of a faster key wait with their owner: no other client gets them, and
+  meanwhile their bucket refills, so that the owner uses them beside what has refilled. A client
+  that disconnects returns its tokens bucket by bucket, except for buckets that a later request
+  changed.
 - AT needs a server that runs with `--allow-explicit-time`.
 - RL.INSPECT lists for each bucket the limit, `remaining`, `reset_after_ms`, the tokens that are
   used, which are more than the limit holds while it is in debt, and for how many ms the limit is

@@ -27,6 +27,7 @@
 #include "protocol/integer.h"
 #include "server/config/option_rows.h"
 #include "server/config/version.h"
+#include "server/os/wipe.h"
 
 namespace weir {
 namespace {
@@ -235,9 +236,13 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("option '", AbslView(spec->name), "': more than one value"));
   }
-  // CLI11 does this only for values with a blank or a comma.
-  const std::string value = absl::StrReplaceAll(absl::StrJoin(item.inputs, ","), {{"\\\"", "\""}});
-  return SetOption(*spec, value, options);
+  // CLI11 resolves \" only in values with a blank or a comma.
+  std::string raw = absl::StrJoin(item.inputs, ",");
+  std::string value = absl::StrReplaceAll(raw, {{"\\\"", "\""}});
+  absl::Status status = SetOption(*spec, value, options);
+  Wipe(raw);  // It may be a password.
+  Wipe(value);
+  return status;
 }
 
 // Removes comments, since CLI11 would also end a value at a '#' in quotes. A quoted value begins a

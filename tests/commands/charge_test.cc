@@ -162,7 +162,7 @@ TEST_F(RlChargeTest, CountsAsAllowedOrDenied) {
   Run("RL.CHARGE a none");
   EXPECT_EQ(StatsText(client_),
             "(total) 2 2 1 1 charged_beyond=2;10/s 1 1 0 1 charged_beyond=1;"
-            "10/s,shadow 0 0 1 0 charged_beyond=1;none 0 1 0 0;");
+            "10/s,shadow 0 0 1 0 charged_beyond=1;api 1 0 0 0;none 0 1 0 0;");
   EXPECT_EQ(client_.Show("RL.TOP"), "[[\"a\" 2 0]]");
 }
 

@@ -43,7 +43,7 @@ class PolicyTest(ServerTest):
 
     def test_a_quoted_word_with_a_line_break_is_shown_on_one_line(self):
         path = self.write("policies.toml", '[policies]\n"a\\nb" = "1/s"\n')
-        self.assertRegex(self.refused("--policies", path), r"policy name 'a\\nb' must be ")
+        self.assertRegex(self.refused("--policies", path), r"policy name 'a\?b' must be ")
 
     # Goal: both ways of reloading it do the same, and are in force on every thread. Method: many
     # connections, so that each thread has some, which have all used the policy before.

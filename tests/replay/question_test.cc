@@ -101,7 +101,8 @@ TEST_F(QuestionTest, OtherTextsAreErrors) {
   EXPECT_EQ(ErrorOf(""), "--ask '': expected a key and a limit");
   EXPECT_EQ(ErrorOf("{key}"), "--ask '{key}': expected a limit as in 10/s after the key '{key}'");
   EXPECT_EQ(ErrorOf("{key} 10/x"),
-            "--ask '{key} 10/x': invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w)");
+            "--ask '{key} 10/x': invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, "
+            "or day, week, month, year)");
   EXPECT_EQ(ErrorOf("{key} @paid"),
             "--ask '{key} @paid': unknown policy 'paid': the file of --policies does not have it");
   EXPECT_EQ(ErrorOf("{key} 10/s WITHLIMITS"),
