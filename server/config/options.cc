@@ -236,9 +236,16 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("option '", AbslView(spec->name), "': more than one value"));
   }
-  // CLI11 resolves \" only in values with a blank or a comma.
   std::string raw = absl::StrJoin(item.inputs, ",");
-  std::string value = absl::StrReplaceAll(raw, {{"\\\"", "\""}});
+  std::string value;
+  value.reserve(raw.size());
+  // CLI11 resolves \" only in values with a blank or a comma. The loop is plain because a password
+  // would stay on the stack, in saved registers, where a library's search is bound at its first
+  // call.
+  for (const char c : raw) {
+    if (c == '"' && value.ends_with('\\')) value.pop_back();
+    value += c;
+  }
   absl::Status status = SetOption(*spec, value, options);
   Wipe(raw);  // It may be a password.
   Wipe(value);
