@@ -14,7 +14,7 @@
 // Reserved tokens are logged at the first instant at which those inequalities hold, which may lie
 // in the future and between two nanoseconds. A reservation can be given back while no later request
 // depends on it: while the bucket would be full at exactly the instant to which the reservation had
-// moved that time.
+// moved that time, and the same ban, or none, holds it.
 //
 // A ban is an admission of the burst but for one token at the instant at which the ban ends, in the
 // place of the whole log: so nothing passes before, then one token, then the others at the rate.
@@ -87,6 +87,7 @@ class LogOracle {
     std::vector<Admission> before;  // the log
     Int128 ban_end = 0;             // before the reservation
     Int128 full_at = 0;             // in parts; 0 where nothing was reserved
+    Int128 ban_end_after = 0;       // as the reservation left it
   };
 
   // Reserves tokens that are available after Wait(). Requires: Wait() is not never.
@@ -102,12 +103,14 @@ class LogOracle {
       ban_end_ = 0;
     }
     promise.full_at = FullAt();
+    promise.ban_end_after = ban_end_;
     return promise;
   }
 
   // Undoes the reservation, unless a later request changed the bucket.
   void GiveBack(const Promise& promise) {
     if (promise.full_at == 0 || promise.full_at != FullAt()) return;
+    if (promise.ban_end_after != ban_end_) return;
     log_ = promise.before;
     ban_end_ = promise.ban_end;
   }
