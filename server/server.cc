@@ -23,6 +23,7 @@
 #include "core/words/policy_file.h"
 #include "server/net/io_thread.h"
 #include "server/net/listener.h"
+#include "server/net/port_protocol.h"
 #include "server/net/tls_context.h"
 #include "server/os/descriptor_limit.h"
 #include "server/os/log.h"
@@ -174,7 +175,6 @@ absl::Status Server::Impl::Start() {
   }
   listener_.emplace(control_, services_, io_threads_);
   WEIR_RETURN_IF_ERROR(Listen());
-  services_.port = listener_->port();
   for (std::size_t i = 0; i < io_threads_.size(); ++i) {
     ++threads_running_;
     io_threads_[i]->Start(absl::StrCat("weir-io-", i),
@@ -214,16 +214,21 @@ absl::Status Server::Impl::Listen() {
   }
   if (!options.tls_only) {
     const auto port = static_cast<std::uint16_t>(options.port);
-    WEIR_RETURN_IF_ERROR(listener_->Listen(options.bind, port));
+    const auto used = listener_->Listen(RedisProtocol(), options.bind, port);
+    if (!used.ok()) return used.status();
+    services_.port = *used;
   }
   if (tls_port != 0) {
     if (!KeepTlsKeysOutOfDumps()) spdlog::warn("cannot keep the TLS key out of core dumps");
     absl::StatusOr<TlsContext> context = LoadTls(options);
     if (!context.ok()) return context.status();
-    WEIR_RETURN_IF_ERROR(listener_->ListenForTls(options.bind, tls_port, *std::move(context)));
+    listener_->ReplaceTls(*std::move(context));
+    const auto used = listener_->ListenForTls(RedisProtocol(), options.bind, tls_port);
+    if (!used.ok()) return used.status();
   }
   if (options.unix_socket.empty()) return absl::OkStatus();
-  return listener_->ListenOnUnixSocket(options.unix_socket, ModeOf(options.unix_socket_perm));
+  return listener_->ListenOnUnixSocket(RedisProtocol(), options.unix_socket,
+                                       ModeOf(options.unix_socket_perm));
 }
 
 // Starts to serve the commands that need the state.

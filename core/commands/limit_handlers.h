@@ -94,6 +94,9 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   host.MarkDirty();  // the command has changed buckets
   host.Charge(1);    // adds units of work to the one that every command is charged
 
+  // Returns true if the client takes the verdict itself, and no reply is to be written.
+  { host.TakesVerdict(parsed, 1, Verdict()) } -> std::same_as<bool>;
+
   { host.may_wait() } -> std::same_as<bool>;
   // Answers the client when the reservation is ready; gives it back if the client disconnects
   // before.
@@ -166,6 +169,7 @@ class LimitHandlers {
   static void Answer(Host& host, const ParsedRequest& request, std::int64_t first,
                      const Verdict& verdict) {
     if (request.at) host.shared().explicit_time.Record(*request.at);
+    if (host.TakesVerdict(request, first, verdict)) return;
     WriteVerdict(host.reply(), first, verdict, request.with_limits, [&](std::size_t i) {
       const Check& check = request.checks[i];
       return AskedLimit{request.limits[i]->name, check.limit, check.group, check.cost, check.keep};

@@ -44,6 +44,11 @@ class LimitHost {
   void MarkDirty() {}
   void Charge(std::size_t /*units*/) {}
 
+  static constexpr bool TakesVerdict(const ParsedRequest& /*request*/, std::int64_t /*first*/,
+                                     const Verdict& /*verdict*/) {
+    return false;
+  }
+
   bool may_wait() const {
     return (redis::GetContextFlags(call_.context) & redis::kDenyBlocking) == 0;
   }

@@ -18,9 +18,9 @@
 #include "server/commands/command_category.h"
 #include "server/commands/command_table.h"
 #include "server/commands/handlers.h"
-#include "server/handlers/login.h"
 #include "server/os/ignore_case.h"
 #include "server/session/call.h"
+#include "server/session/login.h"
 
 namespace weir {
 namespace {
@@ -60,7 +60,10 @@ void Auth(Call& call) {
         "AUTH <password> called without any password configured for the default user. Are you sure "
         "your configuration is correct?");
   }
-  if (LogIn(call, user, arguments.back())) call.reply.SimpleString("OK");
+  if (!LogIn(call.session, call.words[0], user, arguments.back(), call.now)) {
+    return call.ReplyError(kWrongPassword);
+  }
+  call.reply.SimpleString("OK");
 }
 
 void AclCat(Call& call) {

@@ -9,10 +9,10 @@
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
 #include "server/config/version.h"
-#include "server/handlers/login.h"
 #include "server/observe/client_name.h"
 #include "server/os/ignore_case.h"
 #include "server/session/call.h"
+#include "server/session/login.h"
 
 namespace weir {
 namespace {
@@ -77,7 +77,10 @@ void Quit(Call& call) {
 void Hello(Call& call) {
   const absl::StatusOr<Greeting> greeting = ReadGreeting(call.arguments());
   if (!greeting.ok()) return call.ReplyError(StdView(greeting.status().message()));
-  if (greeting->user && !LogIn(call, *greeting->user, greeting->password)) return;
+  if (greeting->user &&
+      !LogIn(call.session, call.words[0], *greeting->user, greeting->password, call.now)) {
+    return call.ReplyError(kWrongPassword);
+  }
   if (!call.session.user()) return call.ReplyError(kHelloNeedsAuth);
   ClientRecord& record = call.session.record();
   if (greeting->client_name) record.set_name(std::string(*greeting->client_name));

@@ -10,6 +10,7 @@
 #include "core/commands/limit_handlers.h"
 #include "server/commands/command_table.h"
 #include "server/session/call.h"
+#include "server/session/verdict_reader.h"
 #include "server/session/waiter.h"
 
 namespace weir {
@@ -82,6 +83,12 @@ class LimitHost {
   bool MayLookAt(std::span<const std::string_view> keys) { return call_.MayLookAt(keys); }
   void MarkDirty() { call_.MarkDirty(); }
   void Charge(std::size_t units) { call_.Charge(units); }
+
+  bool TakesVerdict(const ParsedRequest& request, std::int64_t first, const Verdict& verdict) {
+    VerdictReader* const reader = call_.session.verdict_reader();
+    if (reader) reader->Read(request, first, verdict);
+    return reader != nullptr;
+  }
 
   bool may_wait() const { return !call_.queued; }
   void Wait(const ParsedRequest& request, Reservation reservation) {

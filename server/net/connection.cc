@@ -17,11 +17,12 @@
 
 namespace weir {
 
-Connection::Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record)
+Connection::Connection(IoThread& thread, Transport transport, SessionMaker make,
+                       std::shared_ptr<ClientRecord> record)
     : thread_(thread),
       transport_(std::move(transport)),
       record_(std::move(record)),
-      session_(thread.worker(), record_) {}
+      session_(make(thread.worker(), record_)) {}
 
 Connection::~Connection() {
   DropInput();
@@ -46,7 +47,7 @@ void Connection::Start() {
 void Connection::OnWake() {
   if (state_ == State::kClosed) return;
   if (record_->killed.load(std::memory_order_relaxed)) return Close();
-  if (state_ == State::kReading && session_.has_news()) return ExecutePending();
+  if (state_ == State::kReading && session_->has_news()) return ExecutePending();
   if (state_ != State::kWaiting && state_ != State::kPaused) return;
   wait_timer_->cancel();
   ExecutePending();
@@ -57,7 +58,7 @@ void Connection::Drain() {
   drain_bytes_left_ = transport_.Available();
   if (state_ == State::kWaiting || state_ == State::kPaused) {
     wait_timer_->cancel();  // The thread would not end before it.
-    session_.EndWait();
+    session_->EndWait();
     return ExecutePending();
   }
   if (state_ != State::kReading) return;  // Proceed() goes on from here.
@@ -77,13 +78,16 @@ bool Connection::CloseIfStalled(Instant now) {
   if (const auto suppressed = thread_.stall_throttle().Admit()) {
     std::string_view reason = "it reads its replies too slowly";
     if (state_ == State::kReading) reason = "its request is not complete";
-    if (!session_.user()) reason = "it has not logged in";
+    if (!session_->is_logged_in()) reason = "it has not logged in";
     if (is_handshaking) reason = "its TLS handshake is not complete";
     spdlog::warn("closed client {}: {} for {} s ({} similar lines suppressed)", record_->address,
                  reason,
                  std::chrono::duration_cast<std::chrono::seconds>(now - *stalled_since_).count(),
                  *suppressed);
   }
+  const bool is_late =
+      state_ == State::kReading && !is_handshaking && (turn_.in_request || !pending_input_.empty());
+  if (is_late) Write(session_->late_reply());
   Close();
   return false;
 }
@@ -97,16 +101,16 @@ bool Connection::IsIdleTooLong(Instant now) const {
 
 void Connection::WaitForInput() {
   state_ = State::kReading;
-  SetStalled(!pending_input_.empty() || transport_.is_handshaking());
+  SetStalled(!pending_input_.empty() || turn_.in_request || transport_.is_handshaking());
   WatchInput();
 }
 
 void Connection::WaitForTime() {
   if (drain_bytes_left_) {
-    session_.EndWait();
+    session_->EndWait();
     return Postpone(&Connection::ExecutePending);
   }
-  state_ = turn_.next == Session::Next::kPause ? State::kPaused : State::kWaiting;
+  state_ = turn_.next == ClientSession::Next::kPause ? State::kPaused : State::kWaiting;
   SetStalled(false);
   if (!wait_timer_) wait_timer_.emplace(transport_.executor());
   wait_timer_->expires_after(turn_.wake - thread_.worker().services.clock.Now());
@@ -164,9 +168,9 @@ void Connection::Receive() {
 
 void Connection::ExecuteTurn(std::span<char> unread) {
   std::string& replies = thread_.EmptyOutput();
-  turn_ = session_.Execute({unread.data(), unread.size()}, replies);
-  if (turn_.consumed > 0) SetStalled(false);  // What is left is the beginning of another request.
-  const bool closes = turn_.next == Session::Next::kClose;
+  turn_ = session_->Execute({unread.data(), unread.size()}, replies);
+  if (turn_.completed) SetStalled(false);  // What is left is the beginning of another request.
+  const bool closes = turn_.next == ClientSession::Next::kClose;
   const std::size_t consumed = closes ? unread.size() : turn_.consumed;
   if (turn_.had_secret || closes) Wipe(unread.first(consumed));
   KeepInput(unread, consumed);
@@ -199,7 +203,8 @@ void Connection::OnSaved(const absl::Status& saved) {
     std::string unsaved = replies.substr(*turn_.unsaved_from);
     const OnPersistError reaction =
         thread_.worker().services.settings.Get(&Options::on_persist_error);
-    session_.ReplaceUnsaved(unsaved, StdView(saved.message()), reaction == OnPersistError::kRefuse);
+    session_->ReplaceUnsaved(unsaved, StdView(saved.message()),
+                             reaction == OnPersistError::kRefuse);
     replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);
@@ -268,7 +273,7 @@ void Connection::SendPending() {
 void Connection::ReleaseBuffers() {
   DropInput();
   std::string().swap(pending_output_);
-  session_.DropTransaction();
+  session_->DropUnfinished();
   ReportMemory();
 }
 
@@ -277,7 +282,7 @@ void Connection::ReportMemory() {
   const std::size_t output = HeapBytes(pending_output_);
   record_->input_bytes.store(input, std::memory_order_relaxed);
   record_->output_bytes.store(output, std::memory_order_relaxed);
-  thread_.worker().services.client_memory.Set(*record_, input + output + session_.held_bytes());
+  thread_.worker().services.client_memory.Set(*record_, input + output + session_->held_bytes());
 }
 
 std::optional<std::size_t> Connection::Write(std::string_view bytes) {
@@ -292,19 +297,19 @@ std::optional<std::size_t> Connection::Write(std::string_view bytes) {
 }
 
 void Connection::Proceed() {
-  session_.OnSent();
+  session_->OnSent();
   switch (turn_.next) {
-    case Session::Next::kClose:
+    case ClientSession::Next::kClose:
       return Finish();
-    case Session::Next::kWait:
-    case Session::Next::kPause:
+    case ClientSession::Next::kWait:
+    case ClientSession::Next::kPause:
       return WaitForTime();
-    case Session::Next::kContinue:
+    case ClientSession::Next::kContinue:
       return Postpone(&Connection::ExecutePending);
-    case Session::Next::kRead:
+    case ClientSession::Next::kRead:
       break;
   }
-  if (session_.has_news()) return Postpone(&Connection::ExecutePending);
+  if (session_->has_news()) return Postpone(&Connection::ExecutePending);
   if (!drain_bytes_left_) return WaitForInput();
   if (*drain_bytes_left_ > 0) return Postpone(&Connection::Receive);
   Finish();
@@ -321,7 +326,7 @@ void Connection::Postpone(void (Connection::*step)()) {
 // large input often ends in the middle of a request.
 void Connection::SetStalled(bool stalled) {
   // A client that has not logged in counts as stalled, whatever it sends.
-  stalled = stalled || !session_.user();
+  stalled = stalled || !session_->is_logged_in();
   if (stalled == stalled_since_.has_value()) return;
   stalled_since_.reset();
   if (!stalled) return;
@@ -349,7 +354,7 @@ void Connection::RefuseTls() {
 
 void Connection::Close() {
   state_ = State::kClosed;
-  session_.EndWait();
+  session_->EndWait();
   if (wait_timer_) wait_timer_->cancel();
   transport_.Close();
   thread_.Remove(shared_from_this());

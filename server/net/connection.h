@@ -1,4 +1,4 @@
-// The socket of a client and its Session. It moves bytes and knows no command.
+// The socket of a client and its session. It moves bytes and knows no protocol.
 //
 //     wait until readable -> read -> execute a turn -> write -> wait until readable ...
 //
@@ -36,7 +36,7 @@
 #include "core/base/instant.h"
 #include "server/net/transport.h"
 #include "server/observe/client_registry.h"
-#include "server/session/session.h"
+#include "server/session/client_session.h"
 
 namespace weir {
 
@@ -64,7 +64,8 @@ inline constexpr std::size_t kWaitingInputBytesMax = 16 * 1024;
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // The destructor removes `record` from the registry.
-  Connection(IoThread& thread, Transport transport, std::shared_ptr<ClientRecord> record);
+  Connection(IoThread& thread, Transport transport, SessionMaker make,
+             std::shared_ptr<ClientRecord> record);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -131,9 +132,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   IoThread& thread_;
   Transport transport_;
   const std::shared_ptr<ClientRecord> record_;
-  Session session_;
+  const std::unique_ptr<ClientSession> session_;
   State state_ = State::kReading;
-  Session::Turn turn_;  // the last one
+  ClientSession::Turn turn_;  // the last one
   bool watching_input_ = false;
   std::optional<asio::steady_timer> wait_timer_;  // made by the first wait
   // Set while draining: the bytes that were received before and are not read yet.

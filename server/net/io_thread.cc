@@ -39,14 +39,14 @@ void IoThread::Start(const std::string& name, std::function<void()> on_end) {
   });
 }
 
-void IoThread::Adopt(Transport transport, ClientArrival arrival) {
-  asio::post(context_,
-             [this, transport = std::move(transport), arrival = std::move(arrival)]() mutable {
-               auto connection = std::make_shared<Connection>(
-                   *this, std::move(transport), worker_.services.clients.Add(std::move(arrival)));
-               connections_.insert(connection);
-               connection->Start();
-             });
+void IoThread::Adopt(Transport transport, SessionMaker make, ClientArrival arrival) {
+  asio::post(context_, [this, transport = std::move(transport), make,
+                        arrival = std::move(arrival)]() mutable {
+    auto connection = std::make_shared<Connection>(
+        *this, std::move(transport), make, worker_.services.clients.Add(std::move(arrival)));
+    connections_.insert(connection);
+    connection->Start();
+  });
 }
 
 void IoThread::Dismiss(StreamSocket socket, std::shared_ptr<const void> owner) {

@@ -27,8 +27,6 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
-
 // The number of free ports of the first address that are tried until one is free on all addresses.
 constexpr int kFreePortTries = 16;
 
@@ -127,27 +125,27 @@ Listener::Listener(asio::io_context& control, Services& services,
       denial_throttle_(services.clock),
       error_throttle_(services.clock) {}
 
-absl::Status Listener::Listen(const std::vector<std::string>& addresses, std::uint16_t port) {
-  const absl::StatusOr<std::uint16_t> used = ListenOnAll(addresses, port, Security::kPlain);
-  if (!used.ok()) return used.status();
-  port_ = *used;
-  return absl::OkStatus();
+absl::StatusOr<std::uint16_t> Listener::Listen(const PortProtocol& protocol,
+                                               const std::vector<std::string>& addresses,
+                                               std::uint16_t port) {
+  return ListenOnAll(protocol, addresses, port, Security::kPlain);
 }
 
-absl::Status Listener::ListenForTls(const std::vector<std::string>& addresses, std::uint16_t port,
-                                    TlsContext context) {
-  ReplaceTls(std::move(context));
-  return ListenOnAll(addresses, port, Security::kTls).status();
+absl::StatusOr<std::uint16_t> Listener::ListenForTls(const PortProtocol& protocol,
+                                                     const std::vector<std::string>& addresses,
+                                                     std::uint16_t port) {
+  return ListenOnAll(protocol, addresses, port, Security::kTls);
 }
 
-absl::StatusOr<std::uint16_t> Listener::ListenOnAll(const std::vector<std::string>& addresses,
+absl::StatusOr<std::uint16_t> Listener::ListenOnAll(const PortProtocol& protocol,
+                                                    const std::vector<std::string>& addresses,
                                                     std::uint16_t port, Security security) {
   const std::size_t sockets_before = listening_sockets_.size();
   absl::StatusOr<std::uint16_t> used = port;
   for (int tries = 0; tries < (port == 0 ? kFreePortTries : 1); ++tries) {
     used = port;
     for (const std::string& address : addresses) {
-      used = ListenOn(address, *used, security);
+      used = ListenOn(protocol, address, *used, security);
       if (!used.ok()) break;
     }
     if (used.ok()) return used;
@@ -156,11 +154,12 @@ absl::StatusOr<std::uint16_t> Listener::ListenOnAll(const std::vector<std::strin
   return used;
 }
 
-absl::StatusOr<std::uint16_t> Listener::ListenOn(const std::string& address, std::uint16_t port,
+absl::StatusOr<std::uint16_t> Listener::ListenOn(const PortProtocol& protocol,
+                                                 const std::string& address, std::uint16_t port,
                                                  Security security) {
   std::error_code error;
   const tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
-  auto listening = std::make_unique<ListeningSocket>(control_, security);
+  auto listening = std::make_unique<ListeningSocket>(control_, protocol, security);
   StreamAcceptor& acceptor = listening->acceptor;
   if (!error) acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(StreamAcceptor::reuse_address(true), error);
@@ -175,12 +174,14 @@ absl::StatusOr<std::uint16_t> Listener::ListenOn(const std::string& address, std
   return PortOf(bound);
 }
 
-absl::Status Listener::ListenOnUnixSocket(const std::string& path, mode_t mode) {
-  auto listening = std::make_unique<ListeningSocket>(control_, Security::kPlain);
+absl::Status Listener::ListenOnUnixSocket(const PortProtocol& protocol, const std::string& path,
+                                          mode_t mode) {
+  auto listening = std::make_unique<ListeningSocket>(control_, protocol, Security::kPlain);
   std::error_code error;
   listening->acceptor.open(asio::local::stream_protocol(), error);
   if (!error) {
-    const absl::Status bound = unix_socket_.Bind(listening->acceptor.native_handle(), path, mode);
+    const absl::Status bound =
+        listening->file.Bind(listening->acceptor.native_handle(), path, mode);
     if (!bound.ok()) return CannotListen(Quote(path), StdView(bound.message()));
     error = BeginListening(listening->acceptor);
   }
@@ -194,7 +195,7 @@ void Listener::Start() {
     std::error_code ignored;
     const StreamEndpoint endpoint = listening->acceptor.local_endpoint(ignored);
     const std::string place = EscapedForLog(EndpointText(endpoint));
-    spdlog::info("listening on {}{}", place,
+    spdlog::info("listening on {}{}{}", place, listening->protocol.purpose,
                  listening->security == Security::kTls ? " for TLS" : "");
     if (!IsLocal(endpoint)) WarnIfExposed(*listening, place);
     Wait(*listening);
@@ -225,8 +226,8 @@ void Listener::Close() {
     std::error_code ignored;
     listening->acceptor.close(ignored);
     listening->pause.cancel();
+    listening->file.Remove();
   }
-  unix_socket_.Remove();
 }
 
 void Listener::Wait(ListeningSocket& listening) {
@@ -280,7 +281,11 @@ void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer,
           "suppressed)",
           EndpointText(peer), *suppressed);
     }
-    return Refuse(std::move(socket), kDenied, listening, thread);
+    return Refuse(std::move(socket), listening.protocol.denied, listening, thread);
+  }
+  const PortProtocol& protocol = listening.protocol;
+  if (services_.clients.size(protocol.face) >= protocol.clients_max) {
+    return Refuse(std::move(socket), protocol.too_many_clients, listening, thread);
   }
   const auto clients = static_cast<std::int64_t>(services_.clients.size());
   if (clients >= services_.settings.Get(&Options::max_clients)) {
@@ -290,7 +295,7 @@ void Listener::Admit(StreamSocket socket, const StreamEndpoint& peer,
           "lines suppressed)",
           EscapedForLog(EndpointText(peer)), clients, *suppressed);
     }
-    return Refuse(std::move(socket), kTooManyClients, listening, thread);
+    return Refuse(std::move(socket), protocol.too_many_clients, listening, thread);
   }
   Serve(std::move(socket), peer, listening, thread);
 }
@@ -307,9 +312,9 @@ void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer,
   const StreamEndpoint own = socket.local_endpoint(ignored);
   // The client's end of a Unix socket has no name, so it is known by that of the server's end.
   const std::string address = EndpointText(IsUnix(own) ? own : peer);
-  thread.Adopt(
-      Transport(std::move(socket), std::move(session)),
-      services_.clients.Announce(address, EndpointText(own), descriptor, services_.clock.Now()));
+  thread.Adopt(Transport(std::move(socket), std::move(session)), listening.protocol.make,
+               services_.clients.Announce(address, EndpointText(own), descriptor,
+                                          services_.clock.Now(), listening.protocol.face));
 }
 
 void Listener::Refuse(StreamSocket socket, std::string_view error, const ListeningSocket& listening,
@@ -339,7 +344,8 @@ Listener::Accepted Listener::AcceptWithReserve(ListeningSocket& listening, IoThr
       }
       services_.main_counters["total_connections_received"].Add();
       services_.main_counters["rejected_connections"].Add();
-      SendFinalError(socket, kTooManyClients, listening.security == Security::kPlain);
+      SendFinalError(socket, listening.protocol.too_many_clients,
+                     listening.security == Security::kPlain);
       socket.shutdown(StreamSocket::shutdown_send, error);
       std::array<char, 4096> sent_by_client;
       socket.read_some(asio::buffer(sent_by_client), error);

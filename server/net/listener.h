@@ -20,10 +20,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "server/net/io_thread.h"
+#include "server/net/port_protocol.h"
 #include "server/net/protected_mode.h"
 #include "server/net/stream_socket.h"
 #include "server/net/tls_context.h"
@@ -62,17 +64,20 @@ class Listener {
   Listener(asio::io_context& control, Services& services,
            std::span<const std::unique_ptr<IoThread>> threads);
 
-  // Listens on one port of all addresses; 0 is any port that is free on all of them. On failure it
-  // listens on none: "cannot listen on 127.0.0.1:7379: Address already in use".
-  absl::Status Listen(const std::vector<std::string>& addresses, std::uint16_t port);
-  // Like Listen(), for clients that speak TLS.
-  absl::Status ListenForTls(const std::vector<std::string>& addresses, std::uint16_t port,
-                            TlsContext context);
+  // Listens on one port of all addresses, and returns the port; 0 is any port that is free on all
+  // of them. On failure it listens on none: "cannot listen on 127.0.0.1:7379: Address already in
+  // use".
+  absl::StatusOr<std::uint16_t> Listen(const PortProtocol& protocol,
+                                       const std::vector<std::string>& addresses,
+                                       std::uint16_t port);
+  // Like Listen(), for clients that speak TLS. Requires: ReplaceTls() was called.
+  absl::StatusOr<std::uint16_t> ListenForTls(const PortProtocol& protocol,
+                                             const std::vector<std::string>& addresses,
+                                             std::uint16_t port);
   // Listens on a Unix socket with a mode such as 0700. Fails with "cannot listen on
   // '/run/weir.sock': ...".
-  absl::Status ListenOnUnixSocket(const std::string& path, mode_t mode);
-  // The port of Listen(), or 0 if it was not called.
-  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  absl::Status ListenOnUnixSocket(const PortProtocol& protocol, const std::string& path,
+                                  mode_t mode);
 
   // Replaces the context for clients that connect from now on.
   void ReplaceTls(TlsContext context) { tls_ = std::move(context); }
@@ -85,18 +90,21 @@ class Listener {
  private:
   enum class Security { kPlain, kTls };
   struct ListeningSocket {
-    ListeningSocket(asio::io_context& control, Security chosen)
-        : acceptor(control), pause(control), security(chosen) {}
+    ListeningSocket(asio::io_context& control, const PortProtocol& spoken, Security chosen)
+        : acceptor(control), pause(control), protocol(spoken), security(chosen) {}
     StreamAcceptor acceptor;
     asio::steady_timer pause;
+    UnixSocketFile file;  // of a Unix socket
+    const PortProtocol protocol;
     const Security security;
   };
   enum class Accepted { kOne, kNone, kFailed };
 
-  absl::StatusOr<std::uint16_t> ListenOnAll(const std::vector<std::string>& addresses,
+  absl::StatusOr<std::uint16_t> ListenOnAll(const PortProtocol& protocol,
+                                            const std::vector<std::string>& addresses,
                                             std::uint16_t port, Security security);
-  absl::StatusOr<std::uint16_t> ListenOn(const std::string& address, std::uint16_t port,
-                                         Security security);
+  absl::StatusOr<std::uint16_t> ListenOn(const PortProtocol& protocol, const std::string& address,
+                                         std::uint16_t port, Security security);
   void WarnIfExposed(const ListeningSocket& listening, const std::string& place) const;
   [[nodiscard]] AccessRequirements AccessRequirementsOf(const ListeningSocket& listening) const;
   void Wait(ListeningSocket& listening);
@@ -115,9 +123,7 @@ class Listener {
   const std::span<const std::unique_ptr<IoThread>> threads_;
   std::size_t next_thread_ = 0;
   std::vector<std::unique_ptr<ListeningSocket>> listening_sockets_;
-  std::uint16_t port_ = 0;
   std::optional<TlsContext> tls_;
-  UnixSocketFile unix_socket_;
   ReserveDescriptor reserve_;
   LogThrottle refusal_throttle_;
   LogThrottle denial_throttle_;

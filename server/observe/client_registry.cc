@@ -1,5 +1,6 @@
 #include "server/observe/client_registry.h"
 
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@ ClientRecord::ClientRecord(ClientArrival arrival)
       local_address(std::move(arrival.local_address)),
       descriptor(arrival.descriptor),
       connected(arrival.connected),
+      face(arrival.face),
       last_active_ns(arrival.connected.time_since_epoch().count()) {}
 
 void ClientRecord::set_name(std::string name) {
@@ -91,28 +93,32 @@ std::string ClientRecord::Line(Instant now) const {
 }
 
 ClientArrival ClientRegistry::Announce(std::string address, std::string local_address,
-                                       int descriptor, Instant connected) {
+                                       int descriptor, Instant connected, Face face) {
   MutexLock lock(mutex_);
-  ++announced_;
-  return {next_id_++, std::move(address), std::move(local_address), descriptor, connected};
+  ++sizes_[static_cast<std::size_t>(face)];
+  return {next_id_++, std::move(address), std::move(local_address), descriptor, connected, face};
 }
 
 std::shared_ptr<ClientRecord> ClientRegistry::Add(ClientArrival arrival) {
   auto record = std::make_shared<ClientRecord>(std::move(arrival));
   MutexLock lock(mutex_);
-  --announced_;
   records_.emplace(record->id, record);
   return record;
 }
 
 void ClientRegistry::Remove(const ClientRecord& record) {
   MutexLock lock(mutex_);
-  records_.erase(record.id);
+  if (records_.erase(record.id) > 0) --sizes_[static_cast<std::size_t>(record.face)];
 }
 
 std::size_t ClientRegistry::size() const {
   MutexLock lock(mutex_);
-  return announced_ + records_.size();
+  return std::accumulate(sizes_.begin(), sizes_.end(), std::size_t{0});
+}
+
+std::size_t ClientRegistry::size(Face face) const {
+  MutexLock lock(mutex_);
+  return sizes_[static_cast<std::size_t>(face)];
 }
 
 std::shared_ptr<ClientRecord> ClientRegistry::Find(std::uint64_t id) const {

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +23,17 @@ namespace weir {
 struct CommandSpec;
 
 // A connection that was accepted and has no record yet.
+// A way to reach the server.
+enum class Face : std::uint8_t { kResp, kHttp, kAdmin };
+inline constexpr auto kFaceNames = std::to_array<std::string_view>({"resp", "http", "admin"});
+
 struct ClientArrival {
   std::uint64_t id;
   std::string address;        // like ClientRecord::address
   std::string local_address;  // like ClientRecord::local_address
   int descriptor;
   Instant connected;
+  Face face;
 };
 
 // One connection. Its session's thread writes it; any thread may read it.
@@ -40,6 +46,7 @@ class ClientRecord {
   const std::string local_address;  // of the server
   const int descriptor;
   const Instant connected;
+  const Face face;
 
   std::atomic<Instant::rep> last_active_ns;
   std::atomic<const CommandSpec*> last_command{nullptr};
@@ -93,18 +100,20 @@ class ClientRegistry {
   // the connection. Asio never frees its memory for sockets; a record among that memory could not
   // be returned to the system.
   [[nodiscard]] ClientArrival Announce(std::string address, std::string local_address,
-                                       int descriptor, Instant connected);
+                                       int descriptor, Instant connected, Face face = Face::kResp);
   // Makes the record and lists it until Remove().
   [[nodiscard]] std::shared_ptr<ClientRecord> Add(ClientArrival arrival);
   // Announces and adds a connection, on the thread that serves it.
   [[nodiscard]] std::shared_ptr<ClientRecord> Add(std::string address, std::string local_address,
-                                                  int descriptor, Instant connected) {
-    return Add(Announce(std::move(address), std::move(local_address), descriptor, connected));
+                                                  int descriptor, Instant connected,
+                                                  Face face = Face::kResp) {
+    return Add(Announce(std::move(address), std::move(local_address), descriptor, connected, face));
   }
   void Remove(const ClientRecord& record);
 
-  // The number of connections that were announced and not removed.
+  // The number of connections that were announced and not removed: all, or those of one face.
   [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::size_t size(Face face) const;
   // Null if there is no such client, or it was killed.
   [[nodiscard]] std::shared_ptr<ClientRecord> Find(std::uint64_t id) const;
   // Oldest first, without killed clients.
@@ -113,7 +122,7 @@ class ClientRegistry {
  private:
   mutable Mutex mutex_;
   absl::btree_map<std::uint64_t, std::shared_ptr<ClientRecord>> records_ ABSL_GUARDED_BY(mutex_);
-  std::size_t announced_ ABSL_GUARDED_BY(mutex_) = 0;  // and not added yet
+  std::array<std::size_t, kFaceNames.size()> sizes_ ABSL_GUARDED_BY(mutex_) = {};
   std::uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 

@@ -59,6 +59,7 @@ Session::~Session() = default;
 
 void Session::set_user(std::shared_ptr<const User> user, const std::string& password_hash) {
   password_hash_ = user ? password_hash : "";
+  user_is_given_ = false;
   user_ = std::move(user);
   introducer_ = worker_.services.access.IntroducerOf(user_.get());
   record_->set_user(user_ ? user_->name() : std::string(kDefaultUser));
@@ -75,8 +76,16 @@ void Session::RefreshUser() {
   if (version == users_version_) return;
   users_version_ = version;
   std::shared_ptr<const User> now = user_ ? access.Find(user_->name()) : access.ForNewConnection();
-  const bool stays = now && now->is_on() && now->AcceptsHash(password_hash_);
+  const bool stays = now && now->is_on() && (user_is_given_ || now->AcceptsHash(password_hash_));
+  const bool is_given = user_is_given_;
   set_user(stays ? std::move(now) : nullptr, password_hash_);
+  user_is_given_ = is_given;
+}
+
+void Session::ActAs(std::shared_ptr<const User> user) {
+  set_user(std::move(user));
+  user_is_given_ = true;
+  users_version_ = worker_.services.access.version();
 }
 
 void Session::Reset() {
@@ -203,10 +212,11 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   }
   if (!ahead.empty()) DropReadAhead();
   if (closing_) turn.next = Next::kClose;
+  turn.completed = turn.consumed > 0;
   turn.had_secret = std::exchange(said_secret_, false);
   if (turn.had_secret) parser_.Wipe();
   MarkUnsaved(turn);
-  CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
+  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
 }
 
@@ -235,15 +245,14 @@ void Session::AppendNews(std::string& out) {
   out += lines;
 }
 
-void Session::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
-                        std::size_t output_bytes, Instant now) {
-  ThreadCounters& counters = worker_.counters;
-  counters["total_net_input_bytes"].Add(input_bytes);
-  counters["total_net_output_bytes"].Add(output_bytes);
-  const std::uint64_t commands = counters["total_commands_processed"].value() - commands_before;
-  counters.rate("instantaneous_ops_per_sec").Add(commands, now);
-  counters.rate("instantaneous_input_kbps").Add(input_bytes, now);
-  counters.rate("instantaneous_output_kbps").Add(output_bytes, now);
+Session::Awaited Session::ExecuteAlone(std::span<const std::string_view> words, Instant now,
+                                       RespWriter& reply, VerdictReader* reader) {
+  slots_before_command_ = Limiter::SlotsVisited();
+  verdict_reader_ = reader;
+  ExecuteCommand({words, FindRequested(words), 0, {}}, now, reply);
+  verdict_reader_ = nullptr;
+  Charge(slots_visited() / kSlotsPerUnit);
+  return std::exchange(awaited_, Awaited::kNothing);
 }
 
 void Session::DelayReplyUntilSaved() noexcept {

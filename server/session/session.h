@@ -1,12 +1,5 @@
-// One client's conversation: bytes in, bytes out. It knows no socket: a connection, a test or a
-// fuzzer moves the bytes.
-//
-//     Session session(worker, record);
-//     const Session::Turn turn = session.Execute(unread, out);
-//     unread.remove_prefix(turn.consumed);    // then send `out`, and do as turn.next says
-//
-// The clock is read once a turn, so all commands of one chunk of input have the same execution
-// time. A session belongs to one thread, that of its worker.
+// One client's conversation in the Redis protocol: its user, its transaction, its waits, and the
+// commands that it sends.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +16,7 @@
 #include "protocol/resp_writer.h"
 #include "server/access/access_list.h"
 #include "server/observe/client_registry.h"
+#include "server/session/client_session.h"
 #include "server/session/transaction.h"
 #include "server/session/worker.h"
 
@@ -31,72 +25,56 @@ namespace weir {
 struct Call;
 struct CommandSpec;
 class ServerWaiter;
+class VerdictReader;
 
-// A turn ends after kWorkPerTurn units of work or kReplyBytesPerTurn bytes of replies; then other
-// clients have their turn. So a client that does not read costs at most these bytes and one reply.
-// A command is one unit of work, about a microsecond. Commands that repeat a step charge more units
-// (Call::Charge): one per key or name, one per word of a decision beyond its first limit, and
-// kWholeTableWork if they visit every partition. The command that exceeds the bound is the last one
-// of the turn.
-inline constexpr std::size_t kWorkPerTurn = 1024;
 // Slots visited to find a key's buckets (Limiter::SlotsVisited) are work, too: kSlotsPerUnit are
 // one unit. A command, or a whole transaction, visits at most kSlotsPerCommand slots
 // (Call::MayLookAt), so a turn visits fewer than 100,000, which takes about 2 ms.
 inline constexpr std::size_t kSlotsPerUnit = 32;
 inline constexpr std::size_t kSlotsPerCommand = 50'000;
 inline constexpr std::size_t kWholeTableWork = 64;
-inline constexpr std::size_t kReplyBytesPerTurn = 64 * 1024;
 
-class Session {
+class Session final : public ClientSession {
  public:
-  // The connection's next step after it has sent the output.
-  enum class Next {
-    kRead,      // receive more
-    kContinue,  // the turn is over, but input is left: call Execute again
-    kWait,      // call Execute again at `wake`; receive until then
-    kPause,     // call Execute again at `wake`; without receiving, so that the end of the input is
-                // not seen before the replies are sent
-    kClose,     // close; nothing after this is executed
-  };
-  struct Turn {
-    std::size_t consumed = 0;  // bytes at the front of the input that are no longer needed
-    Next next = Next::kRead;
-    Instant wake{};  // for kWait and kPause
-    // If set, the output from this byte on must wait for a save that begins after the turn.
-    std::optional<std::size_t> unsaved_from = {};
-    bool had_secret = false;  // the consumed bytes may contain a password
-  };
-
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);
-  ~Session();
+  ~Session() override;
 
-  // Executes the complete commands at the front of `unread`, the bytes that no turn has consumed,
-  // and appends their replies to `out`.
-  [[nodiscard]] Turn Execute(std::string_view unread, std::string& out);
+  // --- As every session ---
 
-  // Called if the save that replies of the last turn wait for has failed. Replaces the reply of
-  // SAVE, and with `changes` each reply to a change, by an error with the reason; their commands
-  // count as failed. `replies`: the output from `unsaved_from` on.
-  void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const;
+  [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
+  void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const override;
+  void EndWait() override;
+  [[nodiscard]] bool has_news() const noexcept override {
+    return monitor_ && monitor_->has_lines();
+  }
+  [[nodiscard]] bool is_logged_in() const noexcept override { return user_ != nullptr; }
+  // Those of a transaction, and of a request that waits.
+  [[nodiscard]] std::size_t held_bytes() const override;
+  void DropUnfinished() override { transaction_ = Transaction(); }
+  void OnSent() override;
 
-  // Ends a wait or a pause, because the client has gone or the server is shutting down. Returns
-  // reserved tokens; the next Execute answers the waiting command with an error.
-  void EndWait();
+  // --- For a session of another protocol, which runs commands through this one ---
 
-  // True if there is output that the client has not asked for. The next Execute appends it, even
-  // without input.
-  [[nodiscard]] bool has_news() const noexcept { return monitor_ && monitor_->has_lines(); }
-
-  // Heap bytes of unfinished requests: a transaction, and a request that waits.
-  [[nodiscard]] std::size_t held_bytes() const;
-
-  // Frees the transaction, before the connection closes.
-  void DropTransaction() { transaction_ = Transaction(); }
-
-  // Called when the kernel has all output so far.
-  void OnSent();
+  // The save that a reply must wait for.
+  enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave };
+  // Executes one command, and appends its reply, unless `reader` takes it. Requires: the command
+  // does not concern a transaction or the connection, and does not wait.
+  Awaited ExecuteAlone(std::span<const std::string_view> words, Instant now, RespWriter& reply,
+                       VerdictReader* reader = nullptr);
+  // Makes the client a user that the configuration names, without a password.
+  void ActAs(std::shared_ptr<const User> user);
+  // Begins a turn: no work is done yet.
+  void BeginTurn() noexcept {
+    work_ = 0;
+    RestartStopwatch();
+  }
+  [[nodiscard]] std::size_t work() const noexcept { return work_; }
+  [[nodiscard]] Instant paused_until() const noexcept { return paused_until_; }
 
   // --- For the commands ---
+
+  // Takes the verdict of the present command in place of a reply; may be null.
+  [[nodiscard]] VerdictReader* verdict_reader() const noexcept { return verdict_reader_; }
 
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
@@ -138,7 +116,6 @@ class Session {
 
  private:
   // A reply of the turn that waits for a save, as a range of bytes counted from `unsaved_from`.
-  enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave };
   struct Unsaved {
     std::size_t begin;
     std::size_t end;
@@ -165,8 +142,6 @@ class Session {
   void RunHandler(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
   void AppendNews(std::string& out);
-  void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
-                 Instant now);
   void Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply);
   // Logs that a client is closed because it uses another protocol; the client gets no reply.
   void LogForeign(std::string_view request);
@@ -178,9 +153,11 @@ class Session {
   std::shared_ptr<const User> user_;
   Introducer introducer_ = kSoleIntroducer;
   std::string password_hash_;
+  bool user_is_given_ = false;   // ActAs() has set the user
   std::uint64_t users_version_;  // of the access list when user_ was looked up
   Instant paused_until_{};
   Replies replies_ = Replies::kOn;
+  VerdictReader* verdict_reader_ = nullptr;
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<ServerWaiter> waiter_;
   bool wait_ended_ = false;   // EndWait has ended a wait that is not answered yet

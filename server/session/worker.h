@@ -1,8 +1,11 @@
 // The state of one I/O thread, which its sessions share.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
+#include "core/base/instant.h"
 #include "core/commands/request_counters.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
@@ -25,6 +28,12 @@ struct Worker {
 
   // Answers an error, "ERR ...", and counts it.
   void Fail(RespWriter& reply, std::string_view error);
+  // Counts an error that is answered in another protocol.
+  void CountError(std::string_view error);
+
+  // Counts a turn of a session; `commands_before`: total_commands_processed at its beginning.
+  void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
+                 Instant now);
 
   Services& services;
   RequestCounters request_counters;

@@ -19,6 +19,7 @@
 #include "core/limiter/limiter.h"
 #include "server/net/connection.h"
 #include "server/net/io_thread.h"
+#include "server/net/port_protocol.h"
 #include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
 #include "tests/server/net/io_thread_steps.h"
@@ -62,7 +63,7 @@ class TransportTest : public testing::Test {
       socket.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes));
     }
     const int descriptor = socket.native_handle();
-    thread_.Adopt(Transport(std::move(socket), tls_->NewSession(descriptor)),
+    thread_.Adopt(Transport(std::move(socket), tls_->NewSession(descriptor)), RedisProtocol().make,
                   services_.clients.Announce("peer", "own", descriptor, clock_.Now()));
   }
 

@@ -1,0 +1,21 @@
+// The way of a verdict to a client that does not read RESP.
+#pragma once
+
+#include <cstdint>
+
+#include "core/rules/decision.h"
+#include "core/words/request_grammar.h"
+
+namespace weir {
+
+class VerdictReader {
+ public:
+  // Called instead of writing the reply of RL.ALLOW and the commands like it. `first`: 0 or 1, or
+  // the number of tokens that RL.TAKE has granted. The arguments last until it returns.
+  virtual void Read(const ParsedRequest& request, std::int64_t first, const Verdict& verdict) = 0;
+
+ protected:
+  ~VerdictReader() = default;
+};
+
+}  // namespace weir
