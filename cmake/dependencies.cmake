@@ -3,6 +3,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
+find_package(Boost REQUIRED)  # Boost::headers
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(RocksDB REQUIRED)
@@ -31,7 +32,6 @@ endif()
 if(WEIR_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
-  find_package(Boost REQUIRED)                                        # Boost::headers
   pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET GLOBAL hiredis)  # PkgConfig::hiredis
 endif()
 if(WEIR_BENCH)
