@@ -3,16 +3,10 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "protocol/hex_digit.h"
 
 namespace weir {
 namespace {
-
-std::optional<unsigned> HexDigit(char digit) {
-  if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
-  if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a' + 10);
-  if (digit >= 'A' && digit <= 'F') return static_cast<unsigned>(digit - 'A' + 10);
-  return std::nullopt;
-}
 
 // Returns the byte that "\n", "\t" and so on stand for; any other letter stands for itself.
 char EscapedByte(char letter) {
