@@ -56,6 +56,19 @@ constexpr Confined kConfined[] = {
     {.prefix = "valkeymodule.h", .folder = "module"},
 };
 
+// The one file outside of tests/ that may include Boost: Beast's parser of HTTP, which in its turn
+// includes a header of Boost.Asio. Nothing else of the two is included anywhere.
+constexpr std::string_view kBeastFile = "protocol/http_request.cc";
+constexpr std::string_view kBeastHeader = "boost/beast/http/basic_parser.hpp";
+
+// True if including `included` in `file` is against the rule of kBeastFile.
+bool IsBoostAstray(const SourceFile& file, std::string_view included) {
+  if (!included.starts_with("boost/")) return false;
+  if (file.path == kBeastFile) return included != kBeastHeader;
+  return !file.path.starts_with("tests/") || included.starts_with("boost/beast") ||
+         included.starts_with("boost/asio");
+}
+
 // "core/rules/limit.h" for `#include "core/rules/limit.h"`; "" for any other line.
 std::string_view Included(const SourceFile& file, std::size_t index) {
   constexpr std::string_view kDirective = "#include ";
@@ -112,6 +125,12 @@ Findings IncludeArrows(const SourceFile& file) {
       findings.push_back({file.path, i + 1,
                           std::string(Room(file.path)) + " may not include " +
                               std::string(included) + ": see Rooms in include_rules.cc"});
+    }
+    if (IsBoostAstray(file, included)) {
+      findings.push_back({file.path, i + 1,
+                          std::string(included) + ": only " + std::string(kBeastFile) +
+                              " may include " + std::string(kBeastHeader) +
+                              ", and nothing but tests more of Boost"});
     }
     for (const auto& [prefix, owner] : kConfined) {
       const bool at_home =

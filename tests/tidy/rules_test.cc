@@ -121,6 +121,19 @@ TEST(TidyRulesTest, AsioAndRocksDbHaveOneHome) {
   EXPECT_THAT(Lines(IncludeArrows, "core/x.cc", "#include \"redismodule.h\"\n"), ElementsAre(1));
 }
 
+TEST(TidyRulesTest, BoostIsForOneFileAndForTests) {
+  constexpr std::string_view kParser = "#include <boost/beast/http/basic_parser.hpp>\n";
+  constexpr std::string_view kBuffer = "#include <boost/asio/buffer.hpp>\n";
+  constexpr std::string_view kNumbers = "#include <boost/multiprecision/cpp_int.hpp>\n";
+  EXPECT_THAT(Lines(IncludeArrows, "protocol/http_request.cc", kParser), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "protocol/http_request.cc", kBuffer), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "protocol/http_request.h", kParser), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "server/net/x.cc", kBuffer), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "core/x.cc", kNumbers), ElementsAre(1));
+  EXPECT_THAT(Lines(IncludeArrows, "tests/core/x.cc", kNumbers), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "tests/protocol/x.cc", kParser), ElementsAre(1));
+}
+
 TEST(TidyRulesTest, OnlyTheSystemClockReadsTheTime) {
   constexpr std::string_view kRead = "auto t = std::chrono::steady_clock::now();\n";
   EXPECT_THAT(Lines(BannedWords, "server/session/session.cc", kRead), ElementsAre(1));
