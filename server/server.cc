@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -21,9 +22,11 @@
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
 #include "core/words/policy_file.h"
+#include "server/http/http_port.h"
+#include "server/http/http_services.h"
 #include "server/net/io_thread.h"
 #include "server/net/listener.h"
-#include "server/net/port_protocol.h"
+#include "server/net/redis_port.h"
 #include "server/net/tls_context.h"
 #include "server/os/descriptor_limit.h"
 #include "server/os/log.h"
@@ -124,7 +127,13 @@ class Server::Impl {
 
  private:
   [[nodiscard]] bool has_state() const noexcept { return state_.ok() && *state_ != nullptr; }
+  [[nodiscard]] bool uses_tls() const noexcept {
+    return services_.options.tls_port != 0 || services_.options.http_tls_port != 0;
+  }
   absl::Status Listen();
+  using ListenFunction = decltype(&Listener::Listen);
+  absl::Status ListenIfAsked(ListenFunction listen, const PortProtocol& protocol,
+                             const std::vector<std::string>& addresses, std::int64_t port);
   void OnLoaded(const absl::Status& loaded);
   void OnNewSettings();
   absl::Status BeginService();
@@ -142,6 +151,7 @@ class Server::Impl {
   const SystemClock clock_;
   Limiter limiter_;
   Services services_;
+  HttpServices http_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
@@ -208,27 +218,45 @@ absl::Status Server::Impl::Start() {
 
 absl::Status Server::Impl::Listen() {
   const Options& options = services_.options;
-  const auto tls_port = static_cast<std::uint16_t>(options.tls_port);
-  if (options.tls_only && tls_port == 0) {
+  if (options.tls_only && options.tls_port == 0) {
     return absl::InvalidArgumentError("option 'tls-only': needs a tls-port");
   }
-  if (!options.tls_only) {
-    const auto port = static_cast<std::uint16_t>(options.port);
-    const auto used = listener_->Listen(RedisProtocol(), options.bind, port);
-    if (!used.ok()) return used.status();
-    services_.port = *used;
-  }
-  if (tls_port != 0) {
+  if (uses_tls()) {
     if (!KeepTlsKeysOutOfDumps()) spdlog::warn("cannot keep the TLS key out of core dumps");
     absl::StatusOr<TlsContext> context = LoadTls(options);
     if (!context.ok()) return context.status();
     listener_->ReplaceTls(*std::move(context));
-    const auto used = listener_->ListenForTls(RedisProtocol(), options.bind, tls_port);
-    if (!used.ok()) return used.status();
   }
-  if (options.unix_socket.empty()) return absl::OkStatus();
-  return listener_->ListenOnUnixSocket(RedisProtocol(), options.unix_socket,
-                                       ModeOf(options.unix_socket_perm));
+  if (!options.tls_only) {
+    const auto used =
+        listener_->Listen(RedisProtocol(), options.bind, static_cast<std::uint16_t>(options.port));
+    if (!used.ok()) return used.status();
+    services_.port = *used;
+  }
+  WEIR_RETURN_IF_ERROR(
+      ListenIfAsked(&Listener::ListenForTls, RedisProtocol(), options.bind, options.tls_port));
+  const PortProtocol http = HttpProtocol(Face::kHttp, http_);
+  WEIR_RETURN_IF_ERROR(
+      ListenIfAsked(&Listener::Listen, http, options.http_bind, options.http_port));
+  WEIR_RETURN_IF_ERROR(
+      ListenIfAsked(&Listener::ListenForTls, http, options.http_bind, options.http_tls_port));
+  WEIR_RETURN_IF_ERROR(ListenIfAsked(&Listener::Listen, HttpProtocol(Face::kAdmin, http_),
+                                     options.admin_bind, options.admin_port));
+  const mode_t mode = ModeOf(options.unix_socket_perm);
+  if (!options.unix_socket.empty()) {
+    WEIR_RETURN_IF_ERROR(listener_->ListenOnUnixSocket(RedisProtocol(), options.unix_socket, mode));
+  }
+  if (options.http_unix_socket.empty()) return absl::OkStatus();
+  return listener_->ListenOnUnixSocket(http, options.http_unix_socket, mode);
+}
+
+// Listens on a port of an option, unless that is 0.
+absl::Status Server::Impl::ListenIfAsked(ListenFunction listen, const PortProtocol& protocol,
+                                         const std::vector<std::string>& addresses,
+                                         std::int64_t port) {
+  if (port == 0) return absl::OkStatus();
+  return std::invoke(listen, *listener_, protocol, addresses, static_cast<std::uint16_t>(port))
+      .status();
 }
 
 // Starts to serve the commands that need the state.
@@ -298,7 +326,7 @@ void Server::Impl::ReloadPolicies() {
 // Replaces the certificate, key and authority together, or none of them. Connected clients keep the
 // old ones.
 void Server::Impl::ReloadTls() {
-  if (services_.options.tls_port == 0) return;
+  if (!uses_tls()) return;
   absl::StatusOr<TlsContext> context = LoadTls(services_.options);
   if (context.ok()) {
     listener_->ReplaceTls(*std::move(context));

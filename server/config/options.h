@@ -97,6 +97,12 @@ struct Options {
   std::int64_t tls_port = 0;  // 0: no TLS
   std::string unix_socket;    // path; empty: none
   UnixSocketPerm unix_socket_perm{};
+  AddressList http_bind;           // never empty
+  std::int64_t http_port = 0;      // 0: no HTTP
+  std::int64_t http_tls_port = 0;  // 0: no HTTPS
+  std::string http_unix_socket;    // path; empty: none
+  AddressList admin_bind;          // never empty
+  std::int64_t admin_port = 0;     // 0: none
 
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {

@@ -25,12 +25,12 @@
 #include <asio/steady_timer.hpp>
 
 #include "server/net/io_thread.h"
-#include "server/net/port_protocol.h"
 #include "server/net/protected_mode.h"
 #include "server/net/stream_socket.h"
 #include "server/net/tls_context.h"
 #include "server/net/unix_socket_file.h"
 #include "server/os/log.h"
+#include "server/session/port_protocol.h"
 #include "server/session/worker.h"
 
 namespace weir {

@@ -30,17 +30,20 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"core", {"base", "rules", "table", "words", "limiter", "commands"}},
       {"module", {"api", "values", "handlers"}},
       {"server",
-       {"os", "config", "commands", "state", "observe", "access", "session", "handlers", "net"}},
+       {"os", "config", "commands", "state", "observe", "access", "session", "handlers", "http",
+        "net"}},
   };
   return kRooms;
 }
 
 // Rooms of the server that may not include each other.
-constexpr std::array<std::array<std::string_view, 2>, 4> kNeighbours = {{
+constexpr std::array<std::array<std::string_view, 2>, 6> kNeighbours = {{
     {"access", "observe"},
     {"access", "state"},
     {"observe", "state"},
+    {"handlers", "http"},
     {"handlers", "net"},
+    {"http", "net"},
 }};
 
 // A library that only one folder, and the tests of that folder, may include.

@@ -19,7 +19,7 @@
 #include "core/limiter/limiter.h"
 #include "server/net/connection.h"
 #include "server/net/io_thread.h"
-#include "server/net/port_protocol.h"
+#include "server/net/redis_port.h"
 #include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
 #include "tests/server/net/io_thread_steps.h"

@@ -1,0 +1,169 @@
+#include "server/http/http_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include <nlohmann/json.hpp>
+
+#include "core/base/status.h"
+#include "server/access/access_list.h"
+#include "server/os/wipe.h"
+#include "server/session/login.h"
+
+namespace weir {
+namespace {
+
+// The text of the field Date, which changes once a second.
+std::string_view DateText(Instant now) {
+  thread_local std::int64_t second = -1;
+  thread_local std::string text;
+  const std::int64_t present =
+      std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+  if (std::exchange(second, present) != present) {
+    text = absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::FromUnixSeconds(present),
+                            absl::UTCTimeZone());
+  }
+  return text;
+}
+
+struct Credentials {
+  std::string user;
+  std::string password;
+
+  ~Credentials() { Wipe(password); }
+};
+
+// Reads the field Authorization; nothing if it is of another scheme or no base64.
+bool ReadCredentials(std::string_view field, Credentials& credentials) {
+  absl::string_view rest = AbslView(field);
+  if (absl::StartsWithIgnoreCase(rest, "Bearer ")) {
+    credentials.user = std::string(kDefaultUser);
+    credentials.password = std::string(absl::StripPrefix(rest.substr(7), " "));
+    return true;
+  }
+  if (!absl::StartsWithIgnoreCase(rest, "Basic ")) return false;
+  std::string& text = credentials.password;
+  if (!absl::Base64Unescape(rest.substr(6), &text)) return false;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return false;
+  credentials.user = text.substr(0, colon);
+  std::string password = text.substr(colon + 1);
+  text.swap(password);
+  Wipe(password);
+  return true;
+}
+
+}  // namespace
+
+int StatusOfError(std::string_view error) noexcept {
+  constexpr auto kStatuses = std::to_array<std::pair<std::string_view, int>>({
+      {"NOAUTH", 401},
+      {"WRONGPASS", 401},
+      {"NOPERM", 403},
+      {"LOADING", 503},
+      {"MISCONF", 503},
+      {"OOM", 503},
+  });
+  const std::string_view prefix = error.substr(0, error.find(' '));
+  const auto* const found =
+      std::ranges::find(kStatuses, prefix, &std::pair<std::string_view, int>::first);
+  return found == kStatuses.end() ? 400 : found->second;
+}
+
+std::string ErrorJson(std::string_view error) {
+  const nlohmann::json object = {{"error", error}};
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+HttpAnswerTo AnswerTo(const HttpHead& head, Instant now) {
+  return {.head_only = head.method == "HEAD",
+          .minor_version = head.minor_version,
+          .keep_alive = head.keep_alive,
+          .date = DateText(now)};
+}
+
+HttpExchange::HttpExchange(const HttpRequestParser& parsed, HttpServices& http, Session& session,
+                           Instant now, std::string& out)
+    : parsed_(parsed), http_(http), session_(session), now_(now), writer_(out) {}
+
+bool HttpExchange::LogIn() {
+  const std::optional<std::string_view> field = head().Field("Authorization");
+  if (!field) {
+    ActAsNewClient();
+    if (session_.user()) return true;
+    FailAs("NOAUTH Authentication required.");
+    return false;
+  }
+  Credentials credentials;
+  if (!ReadCredentials(*field, credentials)) {
+    Fail(401, "ERR invalid Authorization: must be Basic or Bearer");
+    return false;
+  }
+  if (weir::LogIn(session_, "Authorization", credentials.user, credentials.password, now_)) {
+    return true;
+  }
+  FailAs(kWrongPassword);
+  return false;
+}
+
+void HttpExchange::ActAsNewClient() {
+  std::shared_ptr<const User> user = services().access.ForNewConnection();
+  if (session_.user() != user) session_.ActAs(std::move(user));
+}
+
+bool HttpExchange::ActAs(std::string_view user) {
+  std::shared_ptr<const User> found = services().access.Find(user);
+  if (!found || !found->is_on()) return false;
+  if (session_.user() != found) session_.ActAs(std::move(found));
+  return true;
+}
+
+std::string_view HttpExchange::Run(std::span<const std::string_view> words, VerdictReader& reader) {
+  reply_.clear();
+  RespWriter writer(reply_);
+  awaited_ = std::max(awaited_, session_.ExecuteAlone(words, now_, writer, &reader));
+  if (reply_.empty()) return {};
+  std::string_view error = reply_;
+  error.remove_prefix(1);
+  error.remove_suffix(2);
+  return error;
+}
+
+std::string_view HttpExchange::Run(std::span<const std::string_view> words) {
+  reply_.clear();
+  RespWriter writer(reply_);
+  awaited_ = std::max(awaited_, session_.ExecuteAlone(words, now_, writer));
+  return reply_;
+}
+
+HttpWriter& HttpExchange::Begin(int status) {
+  status_ = status;
+  writer_.Begin(status, AnswerTo(head(), now_));
+  return writer_;
+}
+
+void HttpExchange::Answer(int status, std::string_view content_type, std::string_view body) {
+  Begin(status).Field("Content-Type", content_type);
+  End(body);
+}
+
+void HttpExchange::Fail(int status, std::string_view error) {
+  HttpWriter& writer = Begin(status);
+  if (status == 401) writer.Field("WWW-Authenticate", "Basic realm=\"weir\", charset=\"UTF-8\"");
+  writer.Field("Content-Type", kJson);
+  End(ErrorJson(error));
+}
+
+void HttpExchange::FailAs(std::string_view command_error) {
+  Fail(StatusOfError(command_error), command_error);
+}
+
+}  // namespace weir

@@ -1,0 +1,97 @@
+// One HTTP request and its response, in the hands of a route's handler.
+//
+//     void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
+//
+// A handler answers exactly once: by Answer(), by Fail(), or by Begin(), fields and End().
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/instant.h"
+#include "protocol/http_head.h"
+#include "protocol/http_request.h"
+#include "protocol/http_writer.h"
+#include "server/http/http_services.h"
+#include "server/session/session.h"
+#include "server/session/verdict_reader.h"
+
+namespace weir {
+
+inline constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
+inline constexpr std::string_view kJson = "application/json";
+
+class HttpExchange {
+ public:
+  // For the request that was parsed. Appends the response to `out`; `session` runs the commands of
+  // the request.
+  HttpExchange(const HttpRequestParser& parsed, HttpServices& http, Session& session, Instant now,
+               std::string& out);
+
+  [[nodiscard]] const HttpHead& head() const noexcept { return parsed_.head(); }
+  // Empty unless the route reads it.
+  [[nodiscard]] std::string_view body() const noexcept { return parsed_.body(); }
+  [[nodiscard]] Instant now() const noexcept { return now_; }
+  [[nodiscard]] HttpServices& http() const noexcept { return http_; }
+  [[nodiscard]] Services& services() const noexcept { return session_.worker().services; }
+  [[nodiscard]] Session& session() const noexcept { return session_; }
+
+  // --- The client's user, on whose behalf Run() acts ---
+
+  // Takes the user of the field Authorization: "Basic" with a user and a password, or "Bearer" with
+  // the password of the default user. Without that field it is the user of a new connection.
+  // Returns false after answering 401.
+  [[nodiscard]] bool LogIn();
+  // Takes the user of a new connection, whatever the client says; it may be none.
+  void ActAsNewClient();
+  // Takes a user that the configuration names. Returns false if there is none, or it is off.
+  [[nodiscard]] bool ActAs(std::string_view user);
+
+  // Runs a command as the user. Returns its error, such as "ERR invalid limit ...", valid until the
+  // next call, or an empty text after `reader` got the verdict. Requires: a command that `reader`
+  // reads, such as RL.ALLOW.
+  [[nodiscard]] std::string_view Run(std::span<const std::string_view> words,
+                                     VerdictReader& reader);
+  // Runs a command as the user, and returns its reply in RESP, valid until the next call.
+  [[nodiscard]] std::string_view Run(std::span<const std::string_view> words);
+
+  // --- The response ---
+
+  // A response of another form than Answer(): the fields go between Begin() and End().
+  HttpWriter& Begin(int status);
+  void End(std::string_view body = {}) { writer_.End(body); }
+  void Answer(int status, std::string_view content_type, std::string_view body);
+  // Answers {"error":"ERR ..."}.
+  void Fail(int status, std::string_view error);
+  // Answers the error of a command, with the status that stands for it.
+  void FailAs(std::string_view command_error);
+
+  // 0 before Begin().
+  [[nodiscard]] int status() const noexcept { return status_; }
+  // The save that the response must wait for.
+  [[nodiscard]] Session::Awaited awaited() const noexcept { return awaited_; }
+
+ private:
+  const HttpRequestParser& parsed_;
+  HttpServices& http_;
+  Session& session_;
+  const Instant now_;
+  HttpWriter writer_;
+  int status_ = 0;
+  Session::Awaited awaited_ = Session::Awaited::kNothing;
+  std::string reply_;
+};
+
+// The status that stands for a command's error: 401 for NOAUTH, 403 for NOPERM, 503 for LOADING,
+// MISCONF and OOM, else 400.
+[[nodiscard]] int StatusOfError(std::string_view error) noexcept;
+
+// {"error":"..."}, with bytes that are not UTF-8 replaced.
+[[nodiscard]] std::string ErrorJson(std::string_view error);
+
+// The form of the response to a request.
+[[nodiscard]] HttpAnswerTo AnswerTo(const HttpHead& head, Instant now);
+
+}  // namespace weir

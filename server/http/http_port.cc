@@ -1,0 +1,33 @@
+#include "server/http/http_port.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/http/http_session.h"
+
+namespace weir {
+
+PortProtocol HttpProtocol(Face face, HttpServices& http) {
+  PortProtocol protocol = {
+      .face = face,
+      .purpose = " for HTTP",
+      .make = [&http](Worker& worker,
+                      std::shared_ptr<ClientRecord> record) -> std::unique_ptr<ClientSession> {
+        return std::make_unique<HttpSession>(worker, std::move(record), http);
+      },
+      .denied =
+          "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: 67\r\n"
+          "Connection: close\r\n\r\n"
+          "weir is in protected mode: it serves only clients on its own host.\n",
+      .too_many_clients =
+          "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
+          "Connection: close\r\n\r\n",
+  };
+  if (face == Face::kAdmin) {
+    protocol.purpose = " for operators";
+    protocol.clients_max = kAdminClientsMax;
+  }
+  return protocol;
+}
+
+}  // namespace weir

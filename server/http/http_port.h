@@ -1,0 +1,16 @@
+// The protocol of the ports for HTTP.
+#pragma once
+
+#include "server/http/http_services.h"
+#include "server/session/port_protocol.h"
+
+namespace weir {
+
+// The most clients of the admin port.
+inline constexpr std::size_t kAdminClientsMax = 32;
+
+// HTTP on the port for decisions, or on that for metrics and the page. `http` must outlive the
+// sessions.
+[[nodiscard]] PortProtocol HttpProtocol(Face face, HttpServices& http);
+
+}  // namespace weir

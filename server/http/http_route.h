@@ -1,0 +1,35 @@
+// The routes: which handler answers which path, on which port.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "server/http/http_services.h"
+#include "server/observe/client_registry.h"
+
+namespace weir {
+
+class HttpExchange;
+
+struct HttpRoute {
+  // The path, as it is sent. With a "/" at its end it stands for all paths below, too.
+  std::string_view path;
+  std::string_view methods;  // as in the field Allow: "GET, HEAD"; empty: any
+  HttpRouteGroup group;
+  // Whether the handler reads the body. If not, it is dropped as it comes.
+  enum class Body { kDropped, kRead } body = Body::kDropped;
+  // Whether the client logs in, by the field Authorization, before the handler is called.
+  enum class Login { kNone, kFirst } login = Login::kNone;
+  void (*handler)(HttpExchange& exchange);
+};
+
+// The route of a path, on the ports of a face: the first that fits, or null.
+[[nodiscard]] const HttpRoute* FindHttpRoute(Face face, std::string_view path) noexcept;
+
+// The handlers, by file.
+
+// server/http/health.cc
+void Livez(HttpExchange& exchange);
+void Readyz(HttpExchange& exchange);
+
+}  // namespace weir

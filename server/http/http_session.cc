@@ -1,0 +1,172 @@
+#include "server/http/http_session.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "server/http/http_exchange.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kUnsavedKept = 64;  // capacity of unsaved_ between turns
+
+// True for a method that a route allows.
+bool Allows(const HttpRoute& route, std::string_view method) noexcept {
+  if (route.methods.empty()) return true;
+  std::string_view rest = route.methods;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(", "), rest.size());
+    if (rest.substr(0, end) == method) return true;
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+HttpSession::HttpSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http)
+    : worker_(worker), http_(http), record_(std::move(record)), session_(worker, record_) {}
+
+ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& out) {
+  const Instant now = worker_.services.clock.Now();
+  record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (closing_ || record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
+  if (now < session_.paused_until() && !ending_) {
+    return {.next = Next::kPause, .wake = session_.paused_until(), .in_request = in_request_};
+  }
+  Turn turn;
+  unsaved_.clear();
+  session_.BeginTurn();
+  const std::size_t out_begin = out.size();
+  const std::uint64_t commands_before = worker_.counters["total_commands_processed"].value();
+  while (!closing_) {
+    if (session_.work() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+      turn.next = Next::kContinue;
+      break;
+    }
+    if (now < session_.paused_until() && !ending_) {
+      turn.next = Next::kPause;
+      turn.wake = session_.paused_until();
+      break;
+    }
+    if (IsPaused(unread.substr(turn.consumed), now)) {
+      turn.next = Next::kWait;
+      turn.wake = worker_.services.pause.until();
+      break;
+    }
+    const HttpResult result = parser_.Parse(unread.substr(turn.consumed));
+    turn.consumed += parser_.consumed();
+    if (result == HttpResult::kNeedMore) {
+      if (parser_.TakeContinue()) HttpWriter(out).Continue();
+      break;
+    }
+    in_request_ = result == HttpResult::kHead;
+    if (result == HttpResult::kHead) {
+      ChooseBody();
+    } else if (result == HttpResult::kError) {
+      worker_.counters["protocol_errors"].Add();
+      AnswerParseError(out);
+    } else {
+      Answer(now, out);
+      turn.completed = true;
+    }
+  }
+  if (closing_) turn.next = Next::kClose;
+  turn.in_request = in_request_;
+  turn.had_secret = std::exchange(said_secret_, false);
+  if (!unsaved_.empty()) {
+    turn.unsaved_from = unsaved_.front().begin;
+    for (Unsaved& response : unsaved_) {
+      response.begin -= *turn.unsaved_from;
+      response.end -= *turn.unsaved_from;
+    }
+  }
+  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
+  return turn;
+}
+
+// True if the next request must wait for the end of a CLIENT PAUSE. The probes and the admin port
+// answer meanwhile.
+bool HttpSession::IsPaused(std::string_view unread, Instant now) const {
+  if (now >= worker_.services.pause.until() || ending_ || in_request_) return false;
+  if (record_->face == Face::kAdmin || unread.empty()) return false;
+  return !unread.starts_with("GET /livez") && !unread.starts_with("GET /readyz");
+}
+
+// A body is kept only for a route that reads it, and that the client may use.
+void HttpSession::ChooseBody() {
+  const HttpHead& head = parser_.head();
+  const HttpRoute* const route = FindHttpRoute(record_->face, head.path);
+  const bool is_read = route && route->body == HttpRoute::Body::kRead &&
+                       Allows(*route, head.method) &&
+                       (head.Field("Authorization") || worker_.services.access.ForNewConnection());
+  if (is_read) return parser_.KeepBody(kHttpBodyBytesMax);
+  parser_.DropBody(kHttpDroppedBodyBytesMax);
+}
+
+void HttpSession::Answer(Instant now, std::string& out) {
+  const HttpHead& head = parser_.head();
+  const HttpRoute* const route = FindHttpRoute(record_->face, head.path);
+  said_secret_ = said_secret_ || head.Field("Authorization").has_value();
+  session_.Charge(1);
+  const std::size_t begin = out.size();
+  HttpExchange exchange(parser_, http_, session_, now, out);
+  if (!route) {
+    exchange.Fail(404, "ERR no such path");
+  } else if (!Allows(*route, head.method)) {
+    exchange.Begin(405).Field("Allow", route->methods);
+    exchange.End();
+  } else if (route->login == HttpRoute::Login::kNone || exchange.LogIn()) {
+    route->handler(exchange);
+  }
+  WEIR_CHECK(exchange.status() != 0);
+  http_.responses.Add(route ? route->group : HttpRouteGroup::kNone, exchange.status());
+  if (exchange.awaited() != Session::Awaited::kNothing) {
+    HttpAnswerTo answer_to = AnswerTo(head, now);
+    answer_to.date = {};  // a view
+    unsaved_.push_back({begin, out.size(), exchange.awaited(),
+                        record_->last_command.load(std::memory_order_relaxed), answer_to});
+  }
+  closing_ = closing_ || !head.keep_alive;
+}
+
+void HttpSession::AnswerParseError(std::string& out) {
+  HttpWriter writer(out);
+  writer.Begin(parser_.error_status(), {.keep_alive = false, .date = {}});
+  writer.Field("Content-Type", kJson);
+  writer.End(ErrorJson(absl::StrCat("ERR ", AbslView(parser_.error()))));
+  http_.responses.Add(HttpRouteGroup::kNone, parser_.error_status());
+  closing_ = true;
+}
+
+void HttpSession::ReplaceUnsaved(std::string& replies, std::string_view reason,
+                                 bool changes) const {
+  std::string replaced;
+  HttpWriter writer(replaced);
+  std::size_t copied = 0;
+  for (const Unsaved& response : unsaved_) {
+    if (response.awaited == Session::Awaited::kSaveOfChange && !changes) continue;
+    replaced.append(replies, copied, response.begin - copied);
+    writer.Begin(503, response.answer_to);
+    writer.Field("Content-Type", kJson);
+    writer.End(ErrorJson(CannotSave(reason)));
+    worker_.CountError(CannotSave(reason));
+    worker_.command_counters.Of(*response.spec).failed.Add();
+    copied = response.end;
+  }
+  replaced.append(replies, copied);
+  replies = std::move(replaced);
+}
+
+void HttpSession::OnSent() {
+  if (unsaved_.capacity() > kUnsavedKept) unsaved_ = std::vector<Unsaved>();
+  parser_.GiveBack();
+}
+
+}  // namespace weir

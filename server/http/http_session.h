@@ -1,0 +1,69 @@
+// One client's side of an HTTP connection: reads requests, finds their routes, writes the responses
+// in the order of the requests.
+//
+// Commands run through a Session of its own: so users, permissions, counters, MONITOR, SLOWLOG and
+// durability are those of the Redis protocol. The rules of a turn are, too (client_session.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/http_request.h"
+#include "protocol/http_writer.h"
+#include "server/http/http_route.h"
+#include "server/http/http_services.h"
+#include "server/session/client_session.h"
+#include "server/session/session.h"
+#include "server/session/worker.h"
+
+namespace weir {
+
+class HttpSession final : public ClientSession {
+ public:
+  // The record's face says which routes there are. `http` must outlive the session.
+  HttpSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http);
+
+  [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
+  void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const override;
+  void EndWait() override { ending_ = true; }
+  [[nodiscard]] bool has_news() const noexcept override { return false; }
+  // A client that was not let in yet counts as a stalled one.
+  [[nodiscard]] bool is_logged_in() const noexcept override { return session_.is_logged_in(); }
+  [[nodiscard]] std::size_t held_bytes() const override { return parser_.held_bytes(); }
+  void DropUnfinished() override { parser_.GiveBack(); }
+  [[nodiscard]] std::string_view late_reply() const noexcept override {
+    return "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  }
+  void OnSent() override;
+
+ private:
+  // A response of the turn that waits for a save, as a range of bytes counted from `unsaved_from`.
+  struct Unsaved {
+    std::size_t begin;
+    std::size_t end;
+    Session::Awaited awaited;
+    const CommandSpec* spec;
+    HttpAnswerTo answer_to;
+  };
+
+  [[nodiscard]] bool IsPaused(std::string_view unread, Instant now) const;
+  void ChooseBody();
+  void Answer(Instant now, std::string& out);
+  void AnswerParseError(std::string& out);
+
+  Worker& worker_;
+  HttpServices& http_;
+  std::shared_ptr<ClientRecord> record_;
+  Session session_;
+  HttpRequestParser parser_;
+  std::vector<Unsaved> unsaved_;  // of the last turn
+  bool in_request_ = false;
+  bool said_secret_ = false;  // a request of the present turn may contain a password
+  bool closing_ = false;
+  bool ending_ = false;  // EndWait was called: no pause delays the client any more
+};
+
+}  // namespace weir
