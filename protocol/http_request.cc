@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -51,9 +52,9 @@ class HttpRequestParser::Grammar final : public beast::http::basic_parser<true> 
  public:
   // Appends the fields of the head to `fields`, which must outlive it.
   explicit Grammar(std::vector<HttpField>* fields) : fields_(fields) {
-    // Our own bounds are narrower: what is given to it never exceeds Beast's.
+    // Our own bounds are narrower. (Beast 1.74 takes the absence of a body limit for one of 0.)
     header_limit(kHttpHeadBytesMax + 1);
-    body_limit(boost::none);
+    body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
   // Reads on in `bytes`; returns the bytes read. A part that is whole and not to its end is an
@@ -62,10 +63,13 @@ class HttpRequestParser::Grammar final : public beast::http::basic_parser<true> 
     beast::error_code error;
     const std::size_t read = put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
     failed_ = failed_ || error || read != bytes.size();
+    has_too_large_a_body_ = error == beast::http::error::body_limit;
     return read;
   }
 
   [[nodiscard]] bool failed() const { return failed_; }
+  // True if the chunks add up to 2^64 bytes or more, of which our own limit learns nothing.
+  [[nodiscard]] bool has_too_large_a_body() const { return has_too_large_a_body_; }
   [[nodiscard]] bool has_too_many_fields() const { return fields_seen_ > kHttpFieldsMax; }
   [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] std::string_view target() const { return target_; }
@@ -115,6 +119,7 @@ class HttpRequestParser::Grammar final : public beast::http::basic_parser<true> 
   int minor_version_ = 0;
   std::uint64_t chunk_bytes_ = 0;
   bool failed_ = false;
+  bool has_too_large_a_body_ = false;
 };
 
 HttpRequestParser::HttpRequestParser() : grammar_(std::make_unique<Grammar>(&fields_)) {}
@@ -308,9 +313,11 @@ HttpRequestParser::Stop HttpRequestParser::ReadChunkLine(std::string_view unread
     return std::nullopt;
   }
   grammar_->Read(line);
-  if (grammar_->failed()) return Fail(kHttpBadRequest, "bad chunk line");
+  if (grammar_->failed() && !grammar_->has_too_large_a_body()) {
+    return Fail(kHttpBadRequest, "bad chunk line");
+  }
   chunk_bytes_left_ = grammar_->chunk_bytes();
-  if (chunk_bytes_left_ > body_bytes_max_ - body_bytes_) {
+  if (grammar_->has_too_large_a_body() || chunk_bytes_left_ > body_bytes_max_ - body_bytes_) {
     return Fail(kHttpContentTooLarge, "too large a body");
   }
   consumed_ += line.size();

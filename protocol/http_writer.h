@@ -34,10 +34,10 @@ namespace weir {
 
 // The request that a response is for, as far as its form depends on it.
 struct HttpAnswerTo {
-  bool head_only = false;  // the method is HEAD
-  int minor_version = 1;   // of the request's HTTP/1.x
-  bool keep_alive = true;  // the connection stays open after the response
-  std::string_view date;   // of the field Date, ready to be sent; empty: there is none
+  bool head_only = false;      // the method is HEAD
+  int minor_version = 1;       // of the request's HTTP/1.x
+  bool keep_alive = true;      // the connection stays open after the response
+  std::string_view date = {};  // of the field Date, ready to be sent; empty: there is none
 };
 
 class HttpWriter {
