@@ -66,7 +66,7 @@ absl::Status Question::Read(const Policies* policies) {
   }
   may_wait_ = TryToWait(words, policies);
   std::vector<std::string_view> twice = words;
-  twice.push_back("AND");
+  twice.emplace_back("AND");
   twice.insert(twice.end(), words.begin(), words.end());
   may_wait_together_ = TryToWait(std::move(twice), policies);
   return absl::OkStatus();
