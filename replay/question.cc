@@ -64,11 +64,7 @@ absl::Status Question::Read(const Policies* policies) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (parsed->limits[i]->cost) parts_[i].takes_logged_cost = false;
   }
-  may_wait_ = TryToWait(words, policies);
-  std::vector<std::string_view> twice = words;
-  twice.emplace_back("AND");
-  twice.insert(twice.end(), words.begin(), words.end());
-  may_wait_together_ = TryToWait(std::move(twice), policies);
+  may_wait_ = TryToWait(std::move(words), policies);
   return absl::OkStatus();
 }
 
@@ -99,8 +95,7 @@ absl::Status Question::MayAsk(const LoggedRequest& logged) const {
                                                    Quote(text_), " has more than ", kChecksMax,
                                                    " limits"));
   }
-  if (logged.action != LoggedAction::kWait) return absl::OkStatus();
-  return logged.keys.size() == 1 ? may_wait_ : may_wait_together_;
+  return logged.action == LoggedAction::kWait ? may_wait_ : absl::OkStatus();
 }
 
 std::string Question::KeyPattern::Expand(std::string_view logged_key) const {

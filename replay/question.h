@@ -89,10 +89,9 @@ class Question {
   std::vector<Part> parts_;  // one per check
   Request checks_;           // for one key, with the costs that the text names
   std::vector<std::string> names_;
-  absl::Status may_wait_;           // on one key
-  absl::Status may_wait_together_;  // on several
-  Request request_;                 // of RequestFor
-  std::vector<std::string> keys_;   // that request_ views
+  absl::Status may_wait_;
+  Request request_;                // of RequestFor
+  std::vector<std::string> keys_;  // that request_ views
 };
 
 }  // namespace weir

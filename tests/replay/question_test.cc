@@ -92,8 +92,13 @@ TEST_F(QuestionTest, SomeRequestsCannotBeAsked) {
   EXPECT_EQ(error_of("{key} 10/s 5/m", LoggedAction::kAllow, 33),
             "with 33 keys --ask '{key} 10/s 5/m' has more than 64 limits");
   EXPECT_EQ(error_of("{key} 10/s", LoggedAction::kWait, 1), "");
-  EXPECT_THAT(error_of("{key} 10/s,fixed", LoggedAction::kWait, 1),
-              testing::HasSubstr("a window cannot be waited for"));
+  EXPECT_EQ(error_of("{key} 10/s", LoggedAction::kWait, 2), "");
+  for (const std::size_t keys : {1, 2}) {
+    EXPECT_THAT(error_of("{key} 10/s,fixed", LoggedAction::kWait, keys),
+                testing::HasSubstr("a window cannot be waited for"));
+    EXPECT_THAT(error_of("{key} 10/s,keep=1", LoggedAction::kWait, keys),
+                testing::HasSubstr("keep= does not stand in RL.WAIT"));
+  }
   EXPECT_EQ(error_of("{key} 10/s,fixed", LoggedAction::kTake, 1), "");
 }
 
