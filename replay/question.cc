@@ -63,6 +63,7 @@ absl::Status Question::Read(const Policies* policies) {
   WEIR_CHECK(parts_.size() == checks_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (parsed->limits[i]->cost) parts_[i].takes_logged_cost = false;
+    if (!patterns_[parts_[i].pattern].is_constant()) of_each_key_.push_back(i);
   }
   may_wait_ = TryToWait(std::move(words), policies);
   return absl::OkStatus();
@@ -90,7 +91,7 @@ absl::Status Question::ReadParts(std::span<const std::string_view> words) {
 
 absl::Status Question::MayAsk(const LoggedRequest& logged) const {
   WEIR_CHECK(!logged.keys.empty());
-  if (logged.keys.size() * checks_.size() > kChecksMax) {
+  if (checks_.size() + (logged.keys.size() - 1) * of_each_key_.size() > kChecksMax) {
     return absl::InvalidArgumentError(absl::StrCat("with ", logged.keys.size(), " keys --ask ",
                                                    Quote(text_), " has more than ", kChecksMax,
                                                    " limits"));
@@ -102,35 +103,42 @@ std::string Question::KeyPattern::Expand(std::string_view logged_key) const {
   return absl::StrJoin(pieces, AbslView(logged_key));
 }
 
+Question::Place Question::PlaceOf(std::size_t check) const {
+  if (check < checks_.size()) return {.limit = check, .key = 0};
+  const std::size_t behind = check - checks_.size();
+  return {.limit = of_each_key_[behind % of_each_key_.size()],
+          .key = 1 + behind / of_each_key_.size()};
+}
+
 const Request& Question::RequestFor(const LoggedRequest& logged, const KeyHasher& hasher) {
   request_.clear();
   keys_.resize(logged.keys.size() * patterns_.size());
-  for (std::size_t k = 0; k < logged.keys.size(); ++k) {
-    const LoggedKey& key = logged.keys[k];
-    std::size_t pattern = patterns_.size();  // of the check before: none
-    std::string_view text;
-    KeyHash hash;
-    for (std::size_t i = 0; i < checks_.size(); ++i) {
-      const Part& part = parts_[i];
-      if (part.pattern != pattern) {
-        pattern = part.pattern;
-        text = key.key;
-        hash = key.hash;
-        if (!patterns_[pattern].is_logged_key()) {
-          std::string& own = keys_[k * patterns_.size() + pattern];
-          own = patterns_[pattern].Expand(key.key);
-          text = own;
-          hash = hasher(text);
-        }
+  const std::size_t checks = checks_.size() + (logged.keys.size() - 1) * of_each_key_.size();
+  WEIR_CHECK(checks <= kChecksMax);
+  Place before{.limit = 0, .key = logged.keys.size()};  // none
+  std::string_view text;
+  KeyHash hash;
+  for (std::size_t i = 0; i < checks; ++i) {
+    const Place place = PlaceOf(i);
+    const LoggedKey& key = logged.keys[place.key];
+    const Part& part = parts_[place.limit];
+    if (place.key != before.key || part.pattern != parts_[before.limit].pattern) {
+      text = key.key;
+      hash = key.hash;
+      if (!patterns_[part.pattern].is_logged_key()) {
+        std::string& own = keys_[place.key * patterns_.size() + part.pattern];
+        own = patterns_[part.pattern].Expand(key.key);
+        text = own;
+        hash = hasher(text);
       }
-      Check check = checks_[i];
-      check.key = text;
-      check.hash = hash;
-      if (part.takes_logged_cost) check.cost = key.CostOfWord(part.position);
-      request_.push_back(check);
     }
+    before = place;
+    Check check = checks_[place.limit];
+    check.key = text;
+    check.hash = hash;
+    if (part.takes_logged_cost) check.cost = key.CostOfWord(part.position);
+    request_.push_back(check);
   }
-  WEIR_CHECK(request_.size() <= kChecksMax);
   return request_;
 }
 

@@ -5,7 +5,8 @@
 // The words are those of RL.ALLOW (core/words/request_grammar.h), in a line whose words may be
 // quoted (protocol/inline_words.h). {key} in a key stands for the logged key. A limit that names no
 // cost, in a group that names none, takes the logged one: that of the logged limit in its position,
-// else that of the logged key. A logged request with several keys asks for all of them at once.
+// else that of the logged key. A logged request with several keys asks for all of them at once; a
+// key without {key} is asked for once, with the costs of the first.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,7 @@ class Question {
   Question& operator=(const Question&) = delete;
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  // The names of its limits; a request has a check for each, in order, for each logged key.
+  // The names of its limits, in the order of the text.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] const Check& check(std::size_t limit) const { return checks_[limit]; }
 
@@ -48,9 +49,17 @@ class Question {
   // that RL.WAIT does not have.
   [[nodiscard]] absl::Status MayAsk(const LoggedRequest& logged) const;
 
-  // The request. It views this object and `logged`, and is good until the next call. Requires:
-  // MayAsk(logged), and hashes of its keys by the same hasher.
+  // The request: a check of each limit for the first logged key, then one of each limit of {key}
+  // for each further key. It views this object and `logged`, and is good until the next call.
+  // Requires: MayAsk(logged), and hashes of its keys by the same hasher.
   [[nodiscard]] const Request& RequestFor(const LoggedRequest& logged, const KeyHasher& hasher);
+
+  // The limit and the logged key of a check of such a request, as indices.
+  struct Place {
+    std::size_t limit;
+    std::size_t key;
+  };
+  [[nodiscard]] Place PlaceOf(std::size_t check) const;
 
   // Visits the keys that {key} is a part of, for the logged key. visit(std::string_view).
   template <typename Visit>
@@ -86,8 +95,9 @@ class Question {
   LimitMemo memo_;  // the checks' limits are its own, so it reads no other request
   std::string unquoted_;
   std::vector<KeyPattern> patterns_;
-  std::vector<Part> parts_;  // one per check
-  Request checks_;           // for one key, with the costs that the text names
+  std::vector<Part> parts_;               // one per check
+  Request checks_;                        // for one key, with the costs that the text names
+  std::vector<std::size_t> of_each_key_;  // the indices of those whose key has {key}
   std::vector<std::string> names_;
   absl::Status may_wait_;
   Request request_;                // of RequestFor

@@ -30,7 +30,8 @@ std::optional<bool> Trial::Replay(const LoggedRequest& logged) {
   }
   const Request& request = question_->RequestFor(logged, limiter_->hasher());
   for (LimitFit& fit : fits_) {
-    for (std::size_t i = fit.limit; i < request.size(); i += report_.limits.size()) {
+    for (std::size_t i = 0; i < request.size(); ++i) {
+      if (question_->PlaceOf(i).limit != fit.limit) continue;
       fit.fit.Add(logged, request[i].hash, request[i].cost);
     }
   }
@@ -81,11 +82,10 @@ void Trial::Reset(const LoggedRequest& logged) {
 }
 
 void Trial::Count(const LoggedRequest& logged, const Request& request, const Verdict& verdict) {
-  const std::size_t limits = report_.limits.size();
   ++report_.requests;
   for (std::size_t i = 0; i < request.size(); ++i) {
     if (verdict.decisions[i].allowed || (verdict.repeated >> i & 1U) != 0) continue;
-    ++report_.limits[i % limits].denials;
+    ++report_.limits[question_->PlaceOf(i).limit].denials;
   }
   if (verdict.allowed) {
     ++report_.admitted;
@@ -93,8 +93,9 @@ void Trial::Count(const LoggedRequest& logged, const Request& request, const Ver
     for (const LoggedKey& key : logged.keys) denied_keys_.CountAdmission(key.hash);
     return;
   }
-  ++report_.limits[verdict.limit_index % limits].decided;
-  const LoggedKey& key = logged.keys[verdict.limit_index / limits];
+  const Question::Place place = question_->PlaceOf(verdict.limit_index);
+  ++report_.limits[place.limit].decided;
+  const LoggedKey& key = logged.keys[place.key];
   denied_keys_.CountDenial(key.key, key.hash, logged.at);
 }
 

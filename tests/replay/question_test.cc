@@ -74,8 +74,24 @@ TEST_F(QuestionTest, ALimitWithoutACostTakesTheLoggedOne) {
 }
 
 TEST_F(QuestionTest, EachLoggedKeyIsAskedFor) {
-  EXPECT_EQ(Asked("{key} 10/s AND all 5/s", {{.key = "a", .cost = 2}, {.key = "b", .cost = 3}}),
-            "a 10/s x2; all 5/s x2; b 10/s x3; all 5/s x3");
+  const std::vector<LoggedKey> keys = {
+      {.key = "a", .cost = 2}, {.key = "b", .cost = 3}, {.key = "c", .cost = 4}};
+  EXPECT_EQ(Asked("{key} 10/s 5/m", keys),
+            "a 10/s x2; a 5/m x2; b 10/s x3; b 5/m x3; c 10/s x4; c 5/m x4");
+}
+
+TEST_F(QuestionTest, AKeyWithoutItsPlaceIsAskedForOnceARequest) {
+  const std::vector<LoggedKey> keys = {{.key = "a", .cost = 2}, {.key = "b", .cost = 3}};
+  EXPECT_EQ(Asked("{key} 10/s AND all 5/s AND x:{key} 1/m", keys),
+            "a 10/s x2; all 5/s x2; x:a 1/m x2; b 10/s x3; x:b 1/m x3");
+  EXPECT_EQ(Asked("all 5/s 9/m", keys), "all 5/s x2; all 9/m x2");
+
+  const std::unique_ptr<Question> question = Parse("all 5/s AND {key} 10/s 9/m");
+  const Question::Place wants[] = {{0, 0}, {1, 0}, {2, 0}, {1, 1}, {2, 1}, {1, 2}};
+  for (std::size_t i = 0; i < std::size(wants); ++i) {
+    EXPECT_EQ(question->PlaceOf(i).limit, wants[i].limit) << i;
+    EXPECT_EQ(question->PlaceOf(i).key, wants[i].key) << i;
+  }
 }
 
 TEST_F(QuestionTest, NamesAreThoseOfTheLimits) {
@@ -91,6 +107,9 @@ TEST_F(QuestionTest, SomeRequestsCannotBeAsked) {
   EXPECT_EQ(error_of("{key} 10/s 5/m", LoggedAction::kAllow, 32), "");
   EXPECT_EQ(error_of("{key} 10/s 5/m", LoggedAction::kAllow, 33),
             "with 33 keys --ask '{key} 10/s 5/m' has more than 64 limits");
+  EXPECT_EQ(error_of("{key} 10/s AND all 5/m", LoggedAction::kAllow, 63), "");
+  EXPECT_EQ(error_of("{key} 10/s AND all 5/m", LoggedAction::kAllow, 64),
+            "with 64 keys --ask '{key} 10/s AND all 5/m' has more than 64 limits");
   EXPECT_EQ(error_of("{key} 10/s", LoggedAction::kWait, 1), "");
   EXPECT_EQ(error_of("{key} 10/s", LoggedAction::kWait, 2), "");
   for (const std::size_t keys : {1, 2}) {

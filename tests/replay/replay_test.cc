@@ -260,6 +260,22 @@ TEST_F(ReplayTest, LinesThatAnAskCannotAskAreBad) {
                           Field(&BadLine::error, "RL.WAIT: TIMEOUT is above --max-wait")));
 }
 
+TEST_F(ReplayTest, AKeyOfAllRequestsIsChargedOnceARequest) {
+  std::string text;
+  for (int i = 0; i < 3; ++i) {
+    text += "1.000000 [0 a] \"RL.ALLOW\" \"a\" \"9/h\" \"AND\" \"b\" \"9/h\" \"COST\" \"2\"\n";
+  }
+  const auto report = Replay(
+      text, {.format = LogFormat::kMonitor, .asks = {"{key} 9/h AND all 2/h"}, .fit = kAllPercent});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->asks[0].admitted, 2U);
+  EXPECT_EQ(report->asks[0].limits[1].denials, 1U);
+  EXPECT_EQ(report->asks[0].limits[1].decided, 1U);
+  EXPECT_THAT(report->asks[0].worst_keys, ElementsAre(Field(&DeniedKey::key, "a")));
+  EXPECT_THAT(report->asks[0].fits,
+              ElementsAre(Field(&FitReport::burst, 6), Field(&FitReport::burst, 3)));
+}
+
 TEST_F(ReplayTest, ALogWithoutARequestIsAnErrorThatNamesTheFirstBadLine) {
   const auto report = Replay("a\n1,k\n", {.asks = {"{key} 1/s"}});
   EXPECT_EQ(report.status().code(), absl::StatusCode::kFailedPrecondition);
