@@ -28,6 +28,12 @@ void BurstFit::Add(const LoggedRequest& request, const KeyHash& key, std::int64_
   items_.back().special = static_cast<std::uint32_t>(specials_.size());
 }
 
+void BurstFit::AddClear() {
+  specials_.push_back({.action = LoggedAction::kClear, .number = 0});
+  items_.push_back(
+      {.at = {}, .cost = 0, .bucket = 0, .special = static_cast<std::uint32_t>(specials_.size())});
+}
+
 std::optional<Limit> BurstFit::WithBurst(std::int64_t burst) const {
   LimitShape shape = shape_;
   shape.burst = burst;
@@ -55,6 +61,10 @@ BurstFit::Pass BurstFit::Run(std::int64_t burst) {
   check.limit = &*limit;
   Pass pass;
   for (const Item& item : items_) {
+    if (item.special != 0 && specials_[item.special - 1].action == LoggedAction::kClear) {
+      buckets_.assign(bucket_of_.size(), Bucket{});
+      continue;
+    }
     check.cost = item.cost;
     Bucket& bucket = buckets_[item.bucket];
     if (item.special != 0) {

@@ -4,8 +4,8 @@
 // request counts. Where all are to pass, the answer is the greatest backlog of a bucket that never
 // denies, found in one pass. Below that it is found by halving, one pass a step, since a denied
 // request charges nothing. The burst that is found admits the share, and the next smaller one does
-// not; where costs differ, a still smaller one might again. A log with RL.TAKE, RL.WAIT, RL.CHARGE,
-// RL.REFUND or RL.RESET is always halved.
+// not; where costs differ, a still smaller one might again. A log with other commands than RL.ALLOW
+// is always halved.
 //
 // Memory: 24 bytes a check, 28 a bucket. Cost of a pass: some 40 ns a check. Not thread-safe.
 #pragma once
@@ -38,6 +38,8 @@ class BurstFit {
 
   // Requires: times never go back.
   void Add(const LoggedRequest& request, const KeyHash& key, std::int64_t cost);
+  // Forgets all buckets from here on.
+  void AddClear();
 
   // The burst with which `share` of the checks pass, a number of kPercent; nothing if even the
   // greatest burst that a limit of this rate may have does not, or nothing was added. Requires:

@@ -11,15 +11,16 @@
 
 namespace weir {
 
-// The commands that change buckets. All but the last two ask for tokens; kCharge takes them
-// whatever the answer.
+// The commands that change buckets. All before kRefund ask for tokens; kCharge takes them whatever
+// the answer.
 enum class LoggedAction : std::uint8_t {
   kAllow,  // RL.ALLOW, CL.THROTTLE, and every line of an access log or a CSV file
   kTake,
   kWait,
   kCharge,
   kRefund,
-  kReset
+  kReset,  // RL.RESET, with or without limits, DEL, UNLINK
+  kClear   // FLUSHALL, FLUSHDB
 };
 
 [[nodiscard]] constexpr bool AsksForTokens(LoggedAction action) noexcept {
@@ -48,7 +49,7 @@ struct LoggedRequest {
   Instant at{};
   LoggedAction action = LoggedAction::kAllow;
   std::int64_t number = 0;               // UPTO of kTake, TIMEOUT in ms of kWait
-  std::span<const LoggedKey> keys = {};  // at least one
+  std::span<const LoggedKey> keys = {};  // none in kClear, else at least one
 };
 
 }  // namespace weir

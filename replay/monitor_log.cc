@@ -48,7 +48,7 @@ bool IsCut(std::string_view word) {
          (dots == 0 && what == " more arguments)");
 }
 
-enum class Command : std::uint8_t { kNone, kRequest, kReset, kThrottle };
+enum class Command : std::uint8_t { kRequest, kReset, kDelete, kFlush, kThrottle };
 
 struct CommandRow {
   std::string_view name;
@@ -63,6 +63,10 @@ constexpr std::array kCommandRows = {
     CommandRow{"RL.CHARGE", Command::kRequest, LoggedAction::kCharge},
     CommandRow{"RL.REFUND", Command::kRequest, LoggedAction::kRefund},
     CommandRow{"RL.RESET", Command::kReset, LoggedAction::kReset},
+    CommandRow{"DEL", Command::kDelete, LoggedAction::kReset},
+    CommandRow{"UNLINK", Command::kDelete, LoggedAction::kReset},
+    CommandRow{"FLUSHALL", Command::kFlush, LoggedAction::kClear},
+    CommandRow{"FLUSHDB", Command::kFlush, LoggedAction::kClear},
     CommandRow{"RL.THROTTLE", Command::kThrottle, LoggedAction::kAllow},
     CommandRow{"CL.THROTTLE", Command::kThrottle, LoggedAction::kAllow},
 };
@@ -128,8 +132,18 @@ class MonitorReader final : public LogReader {
     }
     keys_.clear();
     next_ = 1;
-    if (row.command == Command::kThrottle) return ReadThrottle();
-    if (row.command == Command::kReset) return ReadReset();
+    switch (row.command) {
+      case Command::kThrottle:
+        return ReadThrottle();
+      case Command::kReset:
+        return ReadReset();
+      case Command::kDelete:
+        return ReadDelete();
+      case Command::kFlush:
+        return ReadFlush();
+      case Command::kRequest:
+        break;
+    }
     return ReadRequest(request);
   }
 
@@ -143,11 +157,26 @@ class MonitorReader final : public LogReader {
     return absl::OkStatus();
   }
 
-  // RL.RESET key [limit ...]
+  // RL.RESET key [limit ...]. The limits of the log are replaced by those of the ask, so that all
+  // of these are reset.
   absl::Status ReadReset() {
     if (words_.size() < 2) return absl::InvalidArgumentError("expected a key");
     keys_.push_back({.key = words_[1]});
     return absl::OkStatus();
+  }
+
+  // DEL key [key ...]
+  absl::Status ReadDelete() {
+    if (words_.size() < 2) return absl::InvalidArgumentError("expected a key");
+    for (; next_ < words_.size(); ++next_) keys_.push_back({.key = words_[next_]});
+    return absl::OkStatus();
+  }
+
+  // FLUSHALL [ASYNC | SYNC]
+  absl::Status ReadFlush() {
+    if (!TryKeyword("SYNC")) TryKeyword("ASYNC");
+    if (next_ == words_.size()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(words_[next_])));
   }
 
   // key limit [limit ...] [COST n] [AND key ...] [option ...]: see core/words/request_grammar.h.

@@ -90,6 +90,9 @@ absl::Status Question::ReadParts(std::span<const std::string_view> words) {
 }
 
 absl::Status Question::MayAsk(const LoggedRequest& logged) const {
+  if (!AsksForTokens(logged.action) && logged.action != LoggedAction::kRefund) {
+    return absl::OkStatus();
+  }
   WEIR_CHECK(!logged.keys.empty());
   if (checks_.size() + (logged.keys.size() - 1) * of_each_key_.size() > kChecksMax) {
     return absl::InvalidArgumentError(absl::StrCat("with ", logged.keys.size(), " keys --ask ",

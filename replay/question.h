@@ -61,11 +61,14 @@ class Question {
   };
   [[nodiscard]] Place PlaceOf(std::size_t check) const;
 
-  // Visits the keys that {key} is a part of, for the logged key. visit(std::string_view).
+  // Visits the keys that {key} is a part of, for the logged key, and those without {key} that are
+  // the logged key itself. visit(std::string_view).
   template <typename Visit>
   void VisitKeys(std::string_view logged_key, Visit visit) const {
     for (const KeyPattern& pattern : patterns_) {
-      if (!pattern.is_constant()) visit(pattern.Expand(logged_key));
+      if (!pattern.is_constant() || pattern.pieces[0] == logged_key) {
+        visit(pattern.Expand(logged_key));
+      }
     }
   }
 

@@ -31,8 +31,12 @@ constexpr const char* kFooter =
     "client's\n"
     "address), a CSV file, or a capture of MONITOR, whose RL.* lines are asked again with the\n"
     "limits of --ask. '-' is the standard input. Lines that cannot be read are counted, and the\n"
-    "first ten are shown. Clients react to denials, a log does not. MONITOR cuts words after 512\n"
-    "bytes and costs the server a line for each request, so capture briefly.\n";
+    "first ten are shown. Clients react to denials, a log does not.\n"
+    "\n"
+    "MONITOR cuts words after 512 bytes and costs the server a line for each request, so capture\n"
+    "briefly. It shows no answers: a request that was refused with an error counts as any other.\n"
+    "RL.RESET, DEL and UNLINK forget all buckets of their keys, also where RL.RESET names limits,\n"
+    "FLUSHALL and FLUSHDB all buckets.\n";
 
 constexpr Nanos kSlackMax = std::chrono::hours{24 * 366};
 

@@ -26,7 +26,7 @@ struct LogReport {
   bool is_monitor = false;
   std::uint64_t lines = 0;
   std::uint64_t requests = 0;     // that asked for tokens
-  std::uint64_t refunds = 0;      // refunds and resets
+  std::uint64_t refunds = 0;      // refunds and resets, DEL and FLUSHALL among them
   std::uint64_t passed_over = 0;  // lines that the format has beside requests
   std::uint64_t bad_lines = 0;
   std::vector<BadLine> first_bad_lines{};  // kBadLinesShown at most

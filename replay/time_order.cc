@@ -19,7 +19,7 @@ std::string Seconds(Nanos span) {
 }  // namespace
 
 absl::Status TimeOrder::Add(std::uint64_t line_number, const LoggedRequest& request) {
-  WEIR_CHECK(!request.keys.empty());
+  WEIR_CHECK(!request.keys.empty() || request.action == LoggedAction::kClear);
   if (latest_ - request.at > slack_) {
     return absl::InvalidArgumentError(absl::StrCat(
         "its time is ", Seconds(latest_ - request.at), " before that of line ", latest_line_,

@@ -88,7 +88,8 @@ class TimeOrder {
     std::size_t next = 0;
     for (; next < queue_.requests.size() && queue_.requests[next].at <= end; ++next) {
       if (next + kAhead < queue_.requests.size()) {
-        ahead(queue_.keys[queue_.requests[next + kAhead].first_key].hash);
+        const Queued& later = queue_.requests[next + kAhead];
+        if (later.keys > 0) ahead(queue_.keys[later.first_key].hash);
       }
       visit(std::as_const(queue_).View(queue_.requests[next], view_));
     }

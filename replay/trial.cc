@@ -28,6 +28,10 @@ std::optional<bool> Trial::Replay(const LoggedRequest& logged) {
     Reset(logged);
     return std::nullopt;
   }
+  if (logged.action == LoggedAction::kClear) {
+    Clear();
+    return std::nullopt;
+  }
   const Request& request = question_->RequestFor(logged, limiter_->hasher());
   for (LimitFit& fit : fits_) {
     for (std::size_t i = 0; i < request.size(); ++i) {
@@ -79,6 +83,11 @@ void Trial::Reset(const LoggedRequest& logged) {
       for (LimitFit& fit : fits_) fit.fit.Add(logged, limiter_->Hash(text), 0);
     });
   }
+}
+
+void Trial::Clear() {
+  limiter_->Clear();
+  for (LimitFit& fit : fits_) fit.fit.AddClear();
 }
 
 void Trial::Count(const LoggedRequest& logged, const Request& request, const Verdict& verdict) {

@@ -54,6 +54,7 @@ class Trial {
 
   [[nodiscard]] Verdict Ask(const LoggedRequest& logged, const Request& request);
   void Reset(const LoggedRequest& logged);
+  void Clear();
   void Count(const LoggedRequest& logged, const Request& request, const Verdict& verdict);
   void SweepSome(Instant now);
 

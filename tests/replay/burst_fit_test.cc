@@ -45,6 +45,10 @@ BurstFit FitOf(const LimitShape& shape, const std::vector<Item>& items) {
   const Limit limit = *Limit::Create(shape);
   BurstFit fit({.key = "", .limit = &limit}, kMaxWait);
   for (const Item& item : items) {
+    if (item.action == LoggedAction::kClear) {
+      fit.AddClear();
+      continue;
+    }
     const LoggedKey key{.key = item.key};
     fit.Add({Instant{Nanos{item.at}}, item.action, item.number, {&key, 1}}, kHasher(item.key),
             item.cost);
@@ -155,7 +159,7 @@ TEST(BurstFitTest, OtherCommandsCountAsInATrial) {
     for (Item& item : log) {
       item.action = *rc::gen::element(
           LoggedAction::kAllow, LoggedAction::kAllow, LoggedAction::kTake, LoggedAction::kWait,
-          LoggedAction::kCharge, LoggedAction::kRefund, LoggedAction::kReset);
+          LoggedAction::kCharge, LoggedAction::kRefund, LoggedAction::kReset, LoggedAction::kClear);
       if (item.action == LoggedAction::kTake) item.number = *Between<std::int64_t>(1, 5);
       if (item.action == LoggedAction::kWait) item.number = *Between<std::int64_t>(0, 500);
     }
@@ -165,7 +169,9 @@ TEST(BurstFitTest, OtherCommandsCountAsInATrial) {
     Trial trial(*Question::Parse(ask, &policies), HashSecret{}, kMaxWait, std::nullopt);
     for (const Item& item : log) {
       const LoggedKey key{.key = item.key, .cost = item.cost, .hash = kHasher(item.key)};
-      trial.Replay({Instant{Nanos{item.at}}, item.action, item.number, {&key, 1}});
+      LoggedRequest logged{Instant{Nanos{item.at}}, item.action, item.number, {&key, 1}};
+      if (item.action == LoggedAction::kClear) logged.keys = {};
+      trial.Replay(logged);
     }
     BurstFit fit = FitOf(kShapes[0], log);
     RC_ASSERT(fit.CountAdmitted(burst) == trial.MakeReport().admitted);

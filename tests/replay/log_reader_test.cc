@@ -191,6 +191,17 @@ TEST(MonitorTest, CommandsThatAskAreRead) {
   EXPECT_EQ(ReadWords({"RL.ALLOW", "k", "10/s", "AT", "1500000000"}), "1500000000 0 0: k x1,-1");
 }
 
+TEST(MonitorTest, CommandsThatForgetAreRead) {
+  const std::string at = "1700000000250000000 ";
+  EXPECT_EQ(ReadWords({"DEL", "user:42"}), at + "5 0: user:42 x1");
+  EXPECT_EQ(ReadWords({"unlink", "a", "", "sync"}), at + "5 0: a x1  x1 sync x1");
+  for (const char* name : {"FLUSHALL", "flushdb"}) {
+    EXPECT_EQ(ReadWords({name}), at + "6 0:");
+    EXPECT_EQ(ReadWords({name, "async"}), at + "6 0:");
+    EXPECT_EQ(ReadWords({name, "SYNC"}), at + "6 0:");
+  }
+}
+
 TEST(MonitorTest, OtherLinesArePassedOver) {
   for (const char* name : {"RL.PEEK", "RL.INSPECT", "RL.STATS", "PING", "GET", "MULTI"}) {
     EXPECT_EQ(ReadWords({name, "k"}), "(none)");
@@ -229,6 +240,9 @@ TEST(MonitorTest, OtherLinesAreErrors) {
       {"1.5 [0 a] \"RL.TAKE\" \"k\" \"1/s\" \"UPTO\" \"0\"", "invalid UPTO '0'"},
       {"1.5 [0 a] \"RL.WAIT\" \"k\" \"1/s\"", "RL.WAIT: expected TIMEOUT and a number"},
       {"1.5 [0 a] \"RL.RESET\"", "RL.RESET: expected a key"},
+      {"1.5 [0 a] \"DEL\"", "DEL: expected a key"},
+      {"1.5 [0 a] \"FLUSHALL\" \"NOW\"", "FLUSHALL: unexpected 'NOW'"},
+      {"1.5 [0 a] \"FLUSHDB\" \"SYNC\" \"ASYNC\"", "FLUSHDB: unexpected 'ASYNC'"},
       {"1.5 [0 a] \"CL.THROTTLE\" \"k\" \"1\"", "expected 4 or 5 words"},
       {"1.5 [0 a] \"CL.THROTTLE\" \"k\" \"1\" \"x\" \"1\"", "'x'"},
       {cut, "RL.ALLOW: MONITOR has cut the line"},

@@ -41,12 +41,16 @@ struct Logged {
   std::int64_t cost = 1;
   std::int64_t number = 0;  // of UPTO or TIMEOUT
 
+  [[nodiscard]] bool Asks() const {
+    return command.starts_with("RL.") && command != "RL.REFUND" && command != "RL.RESET";
+  }
+
   [[nodiscard]] std::string Line() const {
     std::vector<std::string> words = {command};
     for (const std::size_t key : keys) {
-      if (words.size() > 1) words.emplace_back("AND");
+      if (words.size() > 1 && command != "DEL") words.emplace_back("AND");
       words.push_back(KeyNames()[key]);
-      if (command == "RL.RESET") continue;
+      if (!Asks() && command != "RL.REFUND") continue;
       words.insert(words.end(), {"1/s", "COST", std::to_string(cost)});
     }
     if (command == "RL.TAKE") words.insert(words.end(), {"UPTO", std::to_string(number)});
@@ -67,7 +71,8 @@ std::vector<Logged> AnyLog(bool with_waits) {
     one.at = now - *rc::gen::element<std::int64_t>(0, 0, 0, 1000, 400 * kMilli);
     one.command = *rc::gen::element<std::string>("RL.ALLOW", "RL.ALLOW", "RL.ALLOW", "RL.TAKE",
                                                  "RL.CHARGE", with_waits ? "RL.WAIT" : "RL.ALLOW",
-                                                 "RL.REFUND", "RL.RESET");
+                                                 "RL.REFUND", "RL.RESET", "DEL", "FLUSHALL");
+    if (one.command == "FLUSHALL") continue;
     one.keys = {static_cast<std::size_t>(*Between<std::int64_t>(0, kKeys - 1))};
     const bool has_two = one.command != "RL.RESET" && *Between(0, 3) == 0;
     if (has_two) one.keys.push_back((one.keys[0] + 1) % kKeys);
@@ -90,11 +95,12 @@ class ModelTrial {
     for (const std::size_t key : logged.keys) {
       for (std::size_t limit = 0; limit < count_; ++limit) {
         checks.push_back({{key, limit}, logged.cost});
-        if (logged.command == "RL.RESET") model_.Forget({key, limit});
+        if (logged.command == "RL.RESET" || logged.command == "DEL") model_.Forget({key, limit});
       }
     }
-    if (logged.command == "RL.RESET") return false;
+    if (logged.command == "FLUSHALL") model_.Clear();
     if (logged.command == "RL.REFUND") return static_cast<void>(model_.Refund(checks, at)), false;
+    if (!logged.Asks()) return false;
     Verdict verdict;
     if (logged.command == "RL.TAKE") {
       verdict = model_.Take(checks, logged.number, at).verdict;
@@ -194,7 +200,7 @@ TEST(ReplayLawTest, AnswersAsTheDefinitionOfTheLimits) {
     for (const Logged& logged : log) {
       const bool a = first.Replay(logged);
       const bool b = second.Replay(logged);
-      if (logged.command == "RL.REFUND" || logged.command == "RL.RESET") continue;
+      if (!logged.Asks()) continue;
       ++(a ? (b ? want.both : want.only_first) : (b ? want.only_second : want.neither));
     }
     const AskReport wants[] = {first.Finish(), second.Finish()};
@@ -274,6 +280,35 @@ TEST_F(ReplayTest, AKeyOfAllRequestsIsChargedOnceARequest) {
   EXPECT_THAT(report->asks[0].worst_keys, ElementsAre(Field(&DeniedKey::key, "a")));
   EXPECT_THAT(report->asks[0].fits,
               ElementsAre(Field(&FitReport::burst, 6), Field(&FitReport::burst, 3)));
+}
+
+// The limits of the log are replaced, so none of the ask's can be one that RL.RESET names.
+TEST_F(ReplayTest, AResetOfSomeLimitsForgetsAllOfTheKey) {
+  const auto report = Replay(
+      "1.000000 [0 a] \"RL.ALLOW\" \"k\" \"9/h\"\n"
+      "1.000000 [0 a] \"RL.RESET\" \"k\" \"9/h\"\n"
+      "1.000000 [0 a] \"RL.ALLOW\" \"k\" \"9/h\"\n",
+      {.format = LogFormat::kMonitor, .asks = {"{key} 1/h 1/d"}});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->log.refunds, 1U);
+  EXPECT_EQ(report->asks[0].admitted, 2U);
+}
+
+TEST_F(ReplayTest, ADeletedKeyWithoutItsPlaceIsForgotten) {
+  const std::string text =
+      "1.000000 [0 a] \"RL.ALLOW\" \"k\" \"9/h\"\n"
+      "1.000000 [0 a] \"DEL\" \"all\"\n"
+      "1.000000 [0 a] \"RL.ALLOW\" \"j\" \"9/h\"\n"
+      "1.000000 [0 a] \"FLUSHDB\"\n"
+      "1.000000 [0 a] \"RL.ALLOW\" \"i\" \"9/h\"\n";
+  const auto report = Replay(text, {.format = LogFormat::kMonitor,
+                                    .asks = {"{key} 1/h AND all 1/h", "{key} 1/h AND other 1/h"},
+                                    .fit = kAllPercent});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->asks[0].admitted, 3U);
+  EXPECT_EQ(report->asks[0].fits[1].burst, 1);
+  EXPECT_EQ(report->asks[1].admitted, 2U);
+  EXPECT_EQ(report->asks[1].fits[1].burst, 2);
 }
 
 TEST_F(ReplayTest, ALogWithoutARequestIsAnErrorThatNamesTheFirstBadLine) {

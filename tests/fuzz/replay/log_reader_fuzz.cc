@@ -42,13 +42,13 @@ void CheckCsv(const LoggedRequest& request) {
 
 void CheckRequest(const LoggedRequest& request) {
   WEIR_CHECK(request.at >= Instant{} && request.at <= kInstantMax);
-  WEIR_CHECK(!request.keys.empty());
+  WEIR_CHECK(request.keys.empty() == (request.action == LoggedAction::kClear));
   WEIR_CHECK(request.number >= 0);
   for (const LoggedKey& key : request.keys) {
     WEIR_CHECK(key.cost >= 0);
     for (const std::int64_t cost : key.word_costs) WEIR_CHECK(cost >= 0 || cost == kNoCost);
   }
-  CheckCsv(request);
+  if (!request.keys.empty()) CheckCsv(request);
 }
 
 void ReadAll(LogReader& reader, std::string_view text) {
