@@ -1,9 +1,14 @@
-// The program weir-replay. It exits with 0 after a report, with 1 if a file cannot be read or the
-// log has no request, and with 2 if the command line, a request of it or the policy file is wrong.
+// The program weir-replay. It exits with 0 after a report, with 1 if a file cannot be read, the
+// report cannot be written or the log has no request, and with 2 if the command line, a request of
+// it or the policy file is wrong.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
 #include "replay/replay.h"
@@ -16,6 +21,13 @@ enum ExitCode { kDone = 0, kFailed = 1, kWrongCommandLine = 2 };
 int Fail(ExitCode code, absl::string_view reason) {
   std::fprintf(stderr, "weir-replay: %s\n", Printable(StdView(reason)).c_str());
   return code;
+}
+
+// Prints the text on the standard output, all of it or the reason why not.
+int Print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return kDone;
+  return Fail(kFailed, absl::StrCat("cannot write to the standard output: ",
+                                    std::generic_category().message(errno)));
 }
 
 // A line on the terminal that is written over again and again, for logs that take a while.
@@ -45,10 +57,7 @@ class ProgressLine {
 int Main(int argc, const char* const* argv) {
   const absl::StatusOr<ReplayCommandLine> line = ParseReplayCommandLine(argc, argv);
   if (!line.ok()) return Fail(kWrongCommandLine, line.status().message());
-  if (!line->print_and_exit.empty()) {
-    std::fputs(line->print_and_exit.c_str(), stdout);
-    return kDone;
-  }
+  if (!line->print_and_exit.empty()) return Print(line->print_and_exit);
   absl::StatusOr<Report> report = absl::InternalError("");
   {
     ProgressLine progress_line;
@@ -59,9 +68,7 @@ int Main(int argc, const char* const* argv) {
         absl::IsInvalidArgument(report.status()) || absl::IsNotFound(report.status());
     return Fail(is_wrong ? kWrongCommandLine : kFailed, report.status().message());
   }
-  const std::string text = line->options.json ? JsonOf(*report) : TableOf(*report);
-  std::fputs(text.c_str(), stdout);
-  return std::fflush(stdout) == 0 ? kDone : Fail(kFailed, "cannot write the report");
+  return Print(line->options.json ? JsonOf(*report) : TableOf(*report));
 }
 
 }  // namespace
