@@ -51,10 +51,11 @@ struct Words {
 
 void AddOptions(CLI::App& app, ReplayOptions& options, Words& words) {
   app.add_option("--ask", options.asks,
-                 "A request as RL.ALLOW takes it, with {key} for the log's key. Given twice, both "
-                 "are compared")
+                 "A request as RL.ALLOW takes it, in quotes, with {key} for the log's key. Given "
+                 "twice, both are compared")
       ->option_text("REQUEST")
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("--policies", options.policies, "A policy file, for limits like @free")
       ->option_text("FILE");
   app.add_flag("--csv", words.csv, "LOG is a CSV file: Unix seconds, key and, if present, cost");
@@ -102,7 +103,31 @@ absl::Status ReadSeconds(const char* name, const std::string& text, Nanos most, 
   return absl::OkStatus();
 }
 
-absl::Status CheckWords(const Words& words, ReplayOptions& options) {
+// The words that CLI11 has no place for.
+absl::Status CheckRest(const CLI::App& app, const ReplayOptions& options) {
+  const std::vector<std::string> rest = app.remaining();
+  if (rest.empty()) return absl::OkStatus();
+  const std::string& word = rest.front();
+  if (word.size() > 1 && word.starts_with('-')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown option ", Quote(word), ": --help lists the options"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("unexpected ", Quote(word), " after the log ", Quote(options.log),
+                   ": expected one log, and the words of an --ask in quotes, as in --ask '{key} "
+                   "10/s'"));
+}
+
+absl::Status ReadFit(ReplayOptions& options) {
+  static_assert(kPercent == 1'000'000);
+  options.fit = ParseDecimal(options.fit_percent, 6);
+  if (options.fit && *options.fit > 0 && *options.fit <= kAllPercent) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--fit ", Quote(options.fit_percent),
+                   ": expected a percentage above 0, up to 100, as in 99.9"));
+}
+
+absl::Status CheckWords(const CLI::App& app, const Words& words, ReplayOptions& options) {
   if (words.csv && words.monitor) {
     return absl::InvalidArgumentError("--csv and --monitor exclude each other");
   }
@@ -112,19 +137,14 @@ absl::Status CheckWords(const Words& words, ReplayOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected --ask once or twice, as in --ask '{key} 10/s'"));
   }
-  if (!words.columns.empty()) {
+  if (app.count("--columns") > 0) {
     if (!words.csv) return absl::InvalidArgumentError("--columns is for --csv");
     WEIR_RETURN_IF_ERROR(ReadColumns(words.columns, options));
   }
-  if (!options.fit_percent.empty()) {
-    static_assert(kPercent == 1'000'000);
-    options.fit = ParseDecimal(options.fit_percent, 6);
-    if (!options.fit || *options.fit == 0 || *options.fit > kAllPercent) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--fit ", Quote(options.fit_percent),
-                       ": expected a percentage above 0, up to 100, as in 99.9"));
-    }
+  if (app.count("--policies") > 0 && options.policies.empty()) {
+    return absl::InvalidArgumentError("--policies '': expected a file");
   }
+  if (app.count("--fit") > 0) WEIR_RETURN_IF_ERROR(ReadFit(options));
   WEIR_RETURN_IF_ERROR(ReadSeconds("--slack", words.slack, kSlackMax, options.slack));
   return ReadSeconds("--max-wait", words.max_wait, kMaxWaitMax, options.max_wait);
 }
@@ -134,6 +154,7 @@ absl::Status CheckWords(const Words& words, ReplayOptions& options) {
 absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc, const char* const* argv) {
   CLI::App app(kDescription, "weir-replay");
   app.footer(kFooter);
+  app.allow_extras();  // so that CheckRest can say more about them
   ReplayCommandLine line;
   Words words;
   AddOptions(app, line.options, words);
@@ -142,10 +163,15 @@ absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc, const char* c
   } catch (const CLI::CallForHelp&) {
     line.print_and_exit = app.help();
     return line;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string_view what = error.what();  // "--fit: 1 required TEXT missing"
+    return absl::InvalidArgumentError(
+        absl::StrCat(AbslView(what.substr(0, what.find(':'))), ": expected one value"));
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(error.what());
   }
-  WEIR_RETURN_IF_ERROR(CheckWords(words, line.options));
+  WEIR_RETURN_IF_ERROR(CheckRest(app, line.options));
+  WEIR_RETURN_IF_ERROR(CheckWords(app, words, line.options));
   return line;
 }
 

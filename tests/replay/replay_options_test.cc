@@ -70,15 +70,16 @@ TEST(ReplayOptionsTest, BadLines) {
   EXPECT_EQ(ErrorOf({"log"}), "expected --ask once or twice, as in --ask '{key} 10/s'");
   EXPECT_EQ(with({"--ask", "a 1/s", "--ask", "b 1/s"}),
             "expected --ask once or twice, as in --ask '{key} 10/s'");
-  EXPECT_THAT(with({"--nope"}), HasSubstr("--nope"));
+  EXPECT_EQ(with({"--nope"}), "unknown option '--nope': --help lists the options");
   EXPECT_EQ(with({"--csv", "--monitor"}), "--csv and --monitor exclude each other");
   EXPECT_EQ(with({"--columns", "time,key"}), "--columns is for --csv");
-  for (const char* columns : {"time", "key,cost", "time,key,key", "time,key,cost,cost", "a,b"}) {
+  for (const char* columns :
+       {"", "time", "key,cost", "time,key,key", "time,key,cost,cost", "a,b"}) {
     EXPECT_EQ(with({"--csv", "--columns", columns}),
               "--columns '" + std::string(columns) +
                   "': expected names with one time, one key and at most one cost");
   }
-  for (const char* fit : {"0", "0.0", "100.000001", "101", "x", "99,9", "-1", "1e1"}) {
+  for (const char* fit : {"", "0", "0.0", "100.000001", "101", "x", "99,9", "-1", "1e1"}) {
     EXPECT_THAT(with({"--fit", fit}), HasSubstr("expected a percentage above 0, up to 100"));
   }
   for (const char* slack : {"x", "-1", "5s", "99999999"}) {
@@ -86,6 +87,23 @@ TEST(ReplayOptionsTest, BadLines) {
   }
   EXPECT_EQ(with({"--max-wait", "86401"}),
             "--max-wait '86401': expected seconds, as in 5 or 0.5, up to 86400");
+  EXPECT_EQ(with({"--policies", ""}), "--policies '': expected a file");
+  EXPECT_EQ(with({"--fit", "9", "--fit", "9"}), "--fit: expected one value");
+  EXPECT_EQ(ErrorOf({"log", "--ask", "{key} 1/s", "--fit"}), "--fit: expected one value");
+  EXPECT_EQ(ErrorOf({"log", "--ask"}), "--ask: expected one value");
+}
+
+TEST(ReplayOptionsTest, WordsBesideTheLogAreErrors) {
+  EXPECT_EQ(Parse({"--ask", "{key} 1/s", "log", "--csv"})->options.log, "log");
+  EXPECT_EQ(Parse({"--csv", "log", "--ask", "{key} 1/s"})->options.log, "log");
+  const std::string expected =
+      ": expected one log, and the words of an --ask in quotes, as in --ask '{key} 10/s'";
+  EXPECT_EQ(ErrorOf({"--ask", "{key} 1/s", "a.log", "b.log"}),
+            "unexpected 'b.log' after the log 'a.log'" + expected);
+  EXPECT_EQ(ErrorOf({"a.log", "--ask", "{key} 1/s", "b.log"}),
+            "unexpected 'b.log' after the log 'a.log'" + expected);
+  EXPECT_EQ(ErrorOf({"--ask", "{key}", "10/s", "a.log"}),
+            "unexpected 'a.log' after the log '10/s'" + expected);
 }
 
 }  // namespace
