@@ -77,19 +77,22 @@ std::optional<Instant> ReadTime(std::string_view text) {
   return at;
 }
 
-// True if every quote of `text` is closed. A backslash takes the next byte's meaning away, as in
-// Apache's logs; nginx writes \x22 for a quote.
-bool HasClosedQuotes(std::string_view text) {
-  bool open = false;
-  for (std::size_t at = text.find_first_of("\"\\"); at != std::string_view::npos;
-       at = text.find_first_of("\"\\", at + 1)) {
-    if (text[at] == '\\') {
-      ++at;
-    } else {
-      open = !open;
-    }
+// True if a quote in `text` closes the request that `text` begins with. A backslash takes the next
+// byte's meaning away, as in Apache's logs; nginx writes \x22 for a quote.
+bool IsClosed(std::string_view text) {
+  for (std::size_t at = text.find_first_of("\"\\"); at < text.size();
+       at = text.find_first_of("\"\\", at + 2)) {
+    if (text[at] == '"') return true;
   }
-  return !open;
+  return false;
+}
+
+// True if `text` begins as the time and the request of a line do, which no name can: the servers
+// escape a quote in a name.
+bool BeginsAtTime(std::string_view text) {
+  constexpr std::string_view kBehind = "] \"";
+  return text.starts_with('[') && text.size() > kTimeShape.size() &&
+         text.substr(1 + kTimeShape.size()).starts_with(kBehind);
 }
 
 class AccessLogReader final : public LogReader {
@@ -97,8 +100,7 @@ class AccessLogReader final : public LogReader {
   absl::StatusOr<bool> Read(std::string_view line, LoggedRequest& request) override {
     std::string_view rest = line;
     const std::string_view address = TakeWord(rest);
-    const bool has_names = !TakeWord(rest).empty() && !TakeWord(rest).empty();
-    if (address.empty() || !has_names || !rest.starts_with('[')) {
+    if (address.empty() || !TakeNames(rest)) {
       return absl::InvalidArgumentError(
           "expected an address, two names and [, as in 192.0.2.7 - - "
           "[10/Oct/2026:13:55:36 +0200]");
@@ -111,7 +113,9 @@ class AccessLogReader final : public LogReader {
     if (!rest.starts_with(" \"")) {
       return absl::InvalidArgumentError("expected the request in quotes after the time");
     }
-    if (!HasClosedQuotes(rest)) return absl::InvalidArgumentError("a quote is not closed");
+    if (!IsClosed(rest.substr(2))) {
+      return absl::InvalidArgumentError("the quote of the request is not closed");
+    }
     if (time_.empty() || time != time_) {  // Lines of one second come together.
       const std::optional<Instant> at = ReadTime(time);
       if (!at) return BadWord("time", time, "expected one as in 10/Oct/2026:13:55:36 +0200");
@@ -131,6 +135,27 @@ class AccessLogReader final : public LogReader {
     const std::string_view word = rest.substr(0, blank);
     rest.remove_prefix(blank + 1);
     return word;
+  }
+
+  // Takes the two names before the time, and the blank after them. The second, the user that the
+  // client has sent, may have blanks if the first is "-", as it is without an ident daemon: else
+  // the line may have one word more in front, such as a virtual host. Returns false if these are
+  // not the names of a line.
+  static bool TakeNames(std::string_view& rest) {
+    const std::string_view ident = TakeWord(rest);
+    if (ident.empty()) return false;
+    std::string_view plain = rest;
+    const bool is_plain = !TakeWord(plain).empty() && plain.starts_with('[');
+    if (ident == "-" && !(is_plain && BeginsAtTime(plain))) {
+      for (std::size_t blank = rest.find(" ["); blank < rest.size();
+           blank = rest.find(" [", blank + 1)) {
+        if (!BeginsAtTime(rest.substr(blank + 1))) continue;
+        rest.remove_prefix(blank + 1);
+        return true;
+      }
+    }
+    rest = plain;
+    return is_plain;
   }
 
   std::string time_;  // the last one that was read, and what it means

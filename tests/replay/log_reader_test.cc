@@ -80,6 +80,27 @@ TEST(AccessLogTest, CommonAndCombinedLinesAreRead) {
   ExpectRead(*reader, cases);
 }
 
+// The user is text of the client, from HTTP's basic authentication.
+TEST(AccessLogTest, UsersMayHaveBlanksAndBrackets) {
+  const auto reader = MakeAccessLogReader();
+  for (const char* user : {"ann", "ann b", " ann", "ann ", "a [b] c", "[x", "a [x", "\"\"",
+                           "a [10/Oct/2001:13:55:36 -0700] b"}) {
+    const std::string line = std::string("192.0.2.7 - ") + user +
+                             " [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 401 9";
+    EXPECT_EQ(Read(*reader, line), "971211336000000000 0 0: 192.0.2.7 x1") << line;
+  }
+}
+
+// The rest of the line is not read: programs add fields of their own, and syslog cuts lines.
+TEST(AccessLogTest, AnyTextMayFollowTheRequest) {
+  const auto reader = MakeAccessLogReader();
+  for (const char* rest : {"", " 200", " 200 7 \"-\" \"curl", " 200 7 \"-\" \"5\" TV\"", " \"",
+                           " 200 7 \"-\" \"\\\" 0.01"}) {
+    const std::string line = Access("10/Oct/2000:13:55:36 -0700", " \"GET /\"") + rest;
+    EXPECT_EQ(Read(*reader, line), "971211336000000000 0 0: 192.0.2.7 x1") << line;
+  }
+}
+
 TEST(AccessLogTest, OtherLinesAreErrors) {
   const auto reader = MakeAccessLogReader();
   const std::string vhost = "www:80 " + Access("10/Oct/2026:13:55:36 +0200");
@@ -95,6 +116,10 @@ TEST(AccessLogTest, OtherLinesAreErrors) {
   }
   const std::string cut = Access("10/Oct/2026:13:55:36 +0200", " \"GET / HT");
   const std::string apache_cut = Access("10/Oct/2026:13:55:36 +0200", " \"GET \\\" HTTP/1.1");
+  const std::string escaped = Access("10/Oct/2026:13:55:36 +0200", " \"GET \\");
+  const std::string blank_user_cut = "192.0.2.7 - a b [10/Oct/2026:13:55:36 +0200]";
+  const std::string ident_with_blank =
+      "192.0.2.7 x a b [10/Oct/2026:13:55:36 +0200]" + std::string(kRest);
   const std::string no_request = Access("10/Oct/2026:13:55:36 +0200", "");
   const Case cases[] = {
       {vhost, "expected an address, two names and ["},
@@ -103,8 +128,11 @@ TEST(AccessLogTest, OtherLinesAreErrors) {
       {" - - [10/Oct/2026:13:55:36 +0200] \"\"", "expected an address"},
       {"{\"time\": 1700000000}", "expected an address"},
       {"192.0.2.7 - - [10/Oct/2026:13:55:36 +0200", "expected a ] after it"},
-      {cut, "a quote is not closed"},
-      {apache_cut, "a quote is not closed"},
+      {cut, "the quote of the request is not closed"},
+      {apache_cut, "the quote of the request is not closed"},
+      {escaped, "the quote of the request is not closed"},
+      {blank_user_cut, "expected an address, two names and ["},
+      {ident_with_blank, "expected an address, two names and ["},
       {no_request, "expected the request in quotes"},
   };
   ExpectErrors(*reader, cases);
