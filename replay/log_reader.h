@@ -23,7 +23,8 @@ class LogReader {
   // Reads a line, without its newline, into `request`, which is then good until the next call and
   // as long as the line. Returns false, with `request` unchanged, for a line that is no request and
   // that the format may have: a header, another command. Fails with kInvalidArgument and what would
-  // be right for any other line.
+  // be right for any other line, and with kFailedPrecondition for a line by which no other can be
+  // read: a header of other columns.
   [[nodiscard]] virtual absl::StatusOr<bool> Read(std::string_view line,
                                                   LoggedRequest& request) = 0;
 };
@@ -32,11 +33,14 @@ class LogReader {
 //     192.0.2.7 - ann [10/Oct/2026:13:55:36 +0200] "GET / HTTP/1.1" 200 2326 "-" "curl/7.88"
 [[nodiscard]] std::unique_ptr<LogReader> MakeAccessLogReader();
 
-// Commas between the fields, and quotes as in RFC 4180. `columns`: the name of each field in order;
-// "time" (Unix seconds), "key" and "cost" are read, and others are passed over. `cost_is_optional`:
-// a line may end before a last column "cost". A first line whose time begins with a
-// letter is a header.
-// Requires: columns with one "time", one "key" and at most one "cost".
+// Commas between the fields, and quotes as in RFC 4180, except that a record is one line: a field
+// with a line break is an error on each of its lines that has a quote. `columns`: the name of each
+// field in order; "time" (Unix seconds), "key" and "cost" are read, and others are passed over.
+// `cost_is_optional`: a line may end before a last column "cost". A line whose time begins with a
+// letter is a header if no record is before it; it must not have one of these names, or of
+// `columns`, in the place of a column that is read. A byte order mark before the first line is
+// passed over, and so are lines that begin with #, unless the key is first. Requires: columns with
+// one "time", one "key" and at most one "cost".
 [[nodiscard]] std::unique_ptr<LogReader> MakeCsvReader(const std::vector<std::string>& columns,
                                                        bool cost_is_optional);
 

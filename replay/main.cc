@@ -1,6 +1,6 @@
 // The program weir-replay. It exits with 0 after a report, with 1 if a file cannot be read, the
-// report cannot be written or the log has no request, and with 2 if the command line, a request of
-// it or the policy file is wrong.
+// output cannot be written or the log has no report, and with 2 if the command line, a request of
+// it or the policy file is wrong, or the columns are not those of the log.
 #include <unistd.h>
 
 #include <cerrno>

@@ -69,7 +69,7 @@ class Replay {
       for (const auto& trial : trials_) trial->Prefetch(key);
     };
     while (reader.Next()) {
-      ReadLine(reader);
+      WEIR_RETURN_IF_ERROR(ReadLine(reader));
       order_.Release(visit, ahead);
       if (reader.number() % kLinesPerProgress == 0) {
         progress({reader.number(), reader.bytes_read(), reader.file_bytes()});
@@ -83,7 +83,8 @@ class Replay {
   absl::StatusOr<Report> MakeReport() {
     const LogReport& log = report_.log;
     if (log.requests == 0) {
-      std::string error = absl::StrCat(Quote(log.name), " has no request in ", log.lines, " lines");
+      std::string error = absl::StrCat(Quote(log.name), " has no request in ", log.lines,
+                                       log.lines == 1 ? " line" : " lines");
       if (log.bad_lines > 0) {
         absl::StrAppend(&error, ": line ", log.first_bad_lines.front().number, ": ",
                         log.first_bad_lines.front().error);
@@ -96,27 +97,39 @@ class Replay {
   }
 
  private:
-  void ReadLine(const LineReader& reader) {
+  // Fails only if no line can be read.
+  absl::Status ReadLine(const LineReader& reader) {
     if (reader.is_too_long()) {
-      return CountBad(reader.number(), "the line is longer than 1 MiB");
+      CountBad(reader.number(), "the line is longer than 1 MiB");
+      return absl::OkStatus();
     }
     LoggedRequest request;
     const absl::StatusOr<bool> read = log_->Read(reader.line(), request);
-    if (!read.ok()) return CountBad(reader.number(), StdView(read.status().message()));
-    if (!*read) {
-      ++report_.log.passed_over;
-      return;
+    if (absl::IsFailedPrecondition(read.status())) {
+      return absl::InvalidArgumentError(absl::StrCat(Quote(options_.log), " line ", reader.number(),
+                                                     ": ", read.status().message()));
     }
+    if (!read.ok()) {
+      CountBad(reader.number(), StdView(read.status().message()));
+    } else if (*read) {
+      Add(reader.number(), request);
+    } else {
+      ++report_.log.passed_over;
+    }
+    return absl::OkStatus();
+  }
+
+  void Add(std::uint64_t number, const LoggedRequest& request) {
     if (request.action == LoggedAction::kWait &&
         std::chrono::milliseconds{request.number} > options_.max_wait) {
-      return CountBad(reader.number(), "RL.WAIT: TIMEOUT is above --max-wait");
+      return CountBad(number, "RL.WAIT: TIMEOUT is above --max-wait");
     }
     for (const auto& trial : trials_) {
       const absl::Status may_ask = trial->MayAsk(request);
-      if (!may_ask.ok()) return CountBad(reader.number(), StdView(may_ask.message()));
+      if (!may_ask.ok()) return CountBad(number, StdView(may_ask.message()));
     }
-    const absl::Status added = order_.Add(reader.number(), request);
-    if (!added.ok()) CountBad(reader.number(), StdView(added.message()));
+    const absl::Status added = order_.Add(number, request);
+    if (!added.ok()) CountBad(number, StdView(added.message()));
   }
 
   void CountBad(std::uint64_t number, std::string_view error) {

@@ -21,8 +21,8 @@ struct ReplayProgress {
 };
 
 // Calls `progress` now and then. Fails with kUnavailable (a file cannot be read), kInvalidArgument
-// or kNotFound (an ask or the policy file is wrong), or kFailedPrecondition (the log has no
-// request; the first bad line is named).
+// or kNotFound (an ask, the policy file or the columns are wrong), or kFailedPrecondition (the log
+// has no request, and the first bad line is named).
 [[nodiscard]] absl::StatusOr<Report> RunReplay(
     const ReplayOptions& options, const std::function<void(const ReplayProgress&)>& progress);
 

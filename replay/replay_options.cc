@@ -29,9 +29,10 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "LOG is an access log as nginx and Apache write it (common or combined: the key is the "
     "client's\n"
-    "address), a CSV file, or a capture of MONITOR, whose RL.* lines are asked again with the\n"
-    "limits of --ask. '-' is the standard input. Lines that cannot be read are counted, and the\n"
-    "first ten are shown. Clients react to denials, a log does not.\n"
+    "address), a CSV file with or without a header, where a record is one line, or a capture of\n"
+    "MONITOR, whose RL.* lines are asked again with the limits of --ask. '-' is the standard\n"
+    "input. Lines that cannot be read are counted, and the first ten are shown. Clients react to\n"
+    "denials, a log does not.\n"
     "\n"
     "MONITOR cuts words after 512 bytes and costs the server a line for each request, so capture\n"
     "briefly. It shows no answers: a request that was refused with an error counts as any other.\n"

@@ -162,11 +162,76 @@ TEST(CsvTest, ColumnsSayWhichFieldsAreRead) {
   ExpectErrors(*reader, errors);
 }
 
+// What a program of spreadsheets puts before the records.
+TEST(CsvTest, AHeaderMayComeAfterOtherLines) {
+  for (const char* before : {"", "\xEF\xBB\xBF", "# exported, 2026-10-10"}) {
+    const auto reader = MakeCsvReader({"time", "key", "cost"}, true);
+    const std::string first = std::string(before) + (before[0] == '#' ? "" : "Time , KEY");
+    const Case cases[] = {{first, "(none)"}, {"", "(none)"}};
+    ExpectRead(*reader, cases);
+    const Case rest[] = {{before[0] == '#' ? "time,\"key\",cost" : "", "(none)"},
+                         {"1,k", "1000000000 0 0: k x1"},
+                         {"# 1,k", "(none)"},
+                         {"2,#k", "2000000000 0 0: #k x1"}};
+    ExpectRead(*reader, rest);
+    const Case errors[] = {{"time,key", "time 'time': expected Unix seconds"}};
+    ExpectErrors(*reader, errors);
+  }
+  const auto reader = MakeCsvReader({"time", "key"}, false);
+  const Case mark[] = {
+      {"\xEF\xBB\xBF"
+       "1,k",
+       "1000000000 0 0: k x1"}};
+  ExpectRead(*reader, mark);
+  const auto key_first = MakeCsvReader({"key", "time"}, false);
+  const Case keys[] = {{"#general,1", "1000000000 0 0: #general x1"}};
+  ExpectRead(*key_first, keys);
+}
+
+TEST(CsvTest, AHeaderWithANameInTheWrongPlaceIsRefused) {
+  struct Header {
+    std::vector<std::string> columns;
+    std::string_view line;
+    std::string_view error;
+  };
+  const Header headers[] = {
+      {{"time", "key", "cost"}, "key,time", "has 'key' in the place of 'time'"},
+      {{"time", "key", "cost"}, "ts,\"Cost\",key", "has 'cost' in the place of 'key'"},
+      {{"time", "key", "cost"}, "ts,user,key", "has 'key' in the place of 'cost'"},
+      {{"time", "method", "key"}, "time,user,method", "has 'method' in the place of 'key'"},
+  };
+  for (const Header& header : headers) {
+    LoggedRequest request;
+    const auto read = MakeCsvReader(header.columns, true)->Read(header.line, request);
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(std::string(header.error)));
+  }
+  LoggedRequest request;
+  EXPECT_EQ(MakeCsvReader({"time", "key"}, false)->Read("key, time", request).status().message(),
+            "the header has 'key' in the place of 'time': expected the columns of the file, as in "
+            "--columns key,time");
+  for (const char* line : {"timestamp,user,tokens", "time,key", "TIME,user,n"}) {
+    EXPECT_FALSE(*MakeCsvReader({"time", "key", "cost"}, true)->Read(line, request)) << line;
+  }
+  // A column may be passed over on purpose.
+  EXPECT_FALSE(*MakeCsvReader({"time", "x", "key"}, false)->Read("time,cost,user", request));
+}
+
+// Each line of a quoted field with line breaks is bad, unless it reads as a record of its own.
+TEST(CsvTest, ARecordIsOneLine) {
+  const auto reader = MakeCsvReader({"time", "key", "cost"}, true);
+  const Case errors[] = {{"1700000000,\"a", "a quote is not closed: a record is one line"},
+                         {"1700000001,b\",3", "a quote inside of a field"},
+                         {"1700000001,b\"", "a quote inside of a field"},
+                         {"1700000001,a \"b\" c", "a quote inside of a field"},
+                         {"1700000001,k,3\"", "a quote inside of a field"}};
+  ExpectErrors(*reader, errors);
+}
+
 TEST(CsvTest, OtherLinesAreErrors) {
   const auto reader = MakeCsvReader({"time", "key", "cost"}, true);
   const Case cases[] = {
       {",user:42", "time '': expected Unix seconds"},
-      {"time,user", "time 'time': expected Unix seconds"},  // no header after the first line
       {"-5,k", "time '-5'"},
       {"+5,k", "time '+5'"},
       {"1e9,k", "time '1e9'"},
@@ -184,7 +249,7 @@ TEST(CsvTest, OtherLinesAreErrors) {
       {"1700000000,k,", "invalid cost ''"},
       {"1700000000,k,9223372036854775808", "invalid cost '9223372036854775808'"},
       {"1700000000,k,1,1", "the line has 4 fields, expected 2 or 3"},
-      {"1700000000", "the line has 1 fields, expected 2 or 3"},
+      {"1700000000", "the line has 1 field, expected 2 or 3"},
   };
   ExpectErrors(*reader, cases);
 }

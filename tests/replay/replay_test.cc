@@ -266,6 +266,16 @@ TEST_F(ReplayTest, LinesThatAnAskCannotAskAreBad) {
                           Field(&BadLine::error, "RL.WAIT: TIMEOUT is above --max-wait")));
 }
 
+TEST_F(ReplayTest, AHeaderOfOtherColumnsEndsTheReplay) {
+  const auto report =
+      Replay("# a comment\nkey,time\n7,8\n", {.format = LogFormat::kCsv, .asks = {"{key} 1/s"}});
+  EXPECT_EQ(report.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(report.status().message(),
+            "'" + directory_.path() +
+                "/log' line 2: the header has 'key' in the place of 'time': expected the columns "
+                "of the file, as in --columns key,time");
+}
+
 TEST_F(ReplayTest, AKeyOfAllRequestsIsChargedOnceARequest) {
   std::string text;
   for (int i = 0; i < 3; ++i) {
@@ -318,6 +328,10 @@ TEST_F(ReplayTest, ALogWithoutARequestIsAnErrorThatNamesTheFirstBadLine) {
             "'" + directory_.path() +
                 "/log' has no request in 2 lines: line 1: expected an address, two names and [, as "
                 "in 192.0.2.7 - - [10/Oct/2026:13:55:36 +0200]");
+  EXPECT_EQ(Replay("", {.asks = {"{key} 1/s"}}).status().message(),
+            "'" + directory_.path() + "/log' has no request in 0 lines");
+  EXPECT_THAT(Replay("a", {.asks = {"{key} 1/s"}}).status().message(),
+              HasSubstr("has no request in 1 line: line 1: "));
 }
 
 TEST_F(ReplayTest, PoliciesComeFromTheirFile) {
