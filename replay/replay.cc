@@ -77,6 +77,7 @@ class Replay {
     }
     order_.ReleaseAll(visit, ahead);
     report_.log.lines = reader.number();
+    report_.log.end_line = order_.latest_line();
     return reader.status();
   }
 
@@ -90,6 +91,12 @@ class Replay {
                         log.first_bad_lines.front().error);
       }
       return absl::FailedPreconditionError(error);
+    }
+    if (log.late_lines > log.requests + log.refunds) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(Quote(log.name), ": ", log.late_lines, " lines go back in time and only ",
+                       log.requests + log.refunds,
+                       " do not: sort the log, or correct the time of line ", log.end_line));
     }
     for (const auto& trial : trials_) report_.asks.push_back(trial->MakeReport());
     if (trials_.size() == 2) report_.comparison = comparison_;
@@ -129,7 +136,11 @@ class Replay {
       if (!may_ask.ok()) return CountBad(number, StdView(may_ask.message()));
     }
     const absl::Status added = order_.Add(number, request);
-    if (!added.ok()) CountBad(number, StdView(added.message()));
+    if (const auto leap = order_.TakeLeapBack()) CountBad(leap->line_number, leap->error);
+    if (!added.ok()) {
+      ++report_.log.late_lines;
+      CountBad(number, StdView(added.message()));
+    }
   }
 
   void CountBad(std::uint64_t number, std::string_view error) {

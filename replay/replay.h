@@ -22,7 +22,7 @@ struct ReplayProgress {
 
 // Calls `progress` now and then. Fails with kUnavailable (a file cannot be read), kInvalidArgument
 // or kNotFound (an ask, the policy file or the columns are wrong), or kFailedPrecondition (the log
-// has no request, and the first bad line is named).
+// has no request, and the first bad line is named; or most lines go back in time).
 [[nodiscard]] absl::StatusOr<Report> RunReplay(
     const ReplayOptions& options, const std::function<void(const ReplayProgress&)>& progress);
 

@@ -57,6 +57,9 @@ void AppendLog(std::string& text, const LogReport& log) {
     absl::StrAppend(&text, "  line ", line.number, ": ", Printable(line.error), "\n");
   }
   if (log.bad_lines > log.first_bad_lines.size()) absl::StrAppend(&text, "  ...\n");
+  if (log.late_lines == 0) return;
+  absl::StrAppend(&text, log.late_lines, log.late_lines == 1 ? " of these goes" : " of these go",
+                  " back in time too far; the latest time is that of line ", log.end_line, "\n");
 }
 
 void AppendRow(std::string& text, std::string_view name, std::uint64_t number,

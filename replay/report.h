@@ -29,9 +29,11 @@ struct LogReport {
   std::uint64_t refunds = 0;      // refunds and resets, DEL and FLUSHALL among them
   std::uint64_t passed_over = 0;  // lines that the format has beside requests
   std::uint64_t bad_lines = 0;
+  std::uint64_t late_lines = 0;            // the bad lines whose time was too far back
   std::vector<BadLine> first_bad_lines{};  // kBadLinesShown at most
   Instant begin{};                         // of the first request; equal to `end` if there is none
   Instant end{};
+  std::uint64_t end_line = 0;  // the line with the time `end`
 };
 
 struct LimitReport {

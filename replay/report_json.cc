@@ -22,9 +22,11 @@ Json JsonOf(const LogReport& log) {
           {"refunds_and_resets", log.refunds},
           {"passed_over", log.passed_over},
           {"bad_lines", log.bad_lines},
+          {"late_lines", log.late_lines},
           {"first_bad_lines", bad},
           {"begin_ns", UnixNanos(log.begin)},
-          {"end_ns", UnixNanos(log.end)}};
+          {"end_ns", UnixNanos(log.end)},
+          {"end_line", log.end_line}};
 }
 
 Json JsonOf(const AskReport& ask) {

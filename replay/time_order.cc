@@ -20,14 +20,16 @@ std::string Seconds(Nanos span) {
 
 absl::Status TimeOrder::Add(std::uint64_t line_number, const LoggedRequest& request) {
   WEIR_CHECK(!request.keys.empty() || request.action == LoggedAction::kClear);
+  if (std::exchange(may_be_leap_, false)) TakeBackLeap(line_number, request.at);
   if (latest_ - request.at > slack_) {
     return absl::InvalidArgumentError(absl::StrCat(
         "its time is ", Seconds(latest_ - request.at), " before that of line ", latest_line_,
         ", more than --slack, ", Seconds(slack_), ": sort the log or raise it"));
   }
   if (request.at >= latest_) {
-    latest_ = request.at;
-    latest_line_ = line_number;
+    may_be_leap_ = request.at - latest_ > std::max(kLeapMin, slack_);
+    before_latest_ = std::exchange(latest_, request.at);
+    line_before_latest_ = std::exchange(latest_line_, line_number);
   } else {
     is_sorted_ = false;
   }
@@ -37,6 +39,17 @@ absl::Status TimeOrder::Add(std::uint64_t line_number, const LoggedRequest& requ
     key.hash = hasher_(std::string_view(queue_.text).substr(key.text, key.text_bytes));
   }
   return absl::OkStatus();
+}
+
+// Takes the last request back if this line shows that it was far ahead by mistake.
+void TimeOrder::TakeBackLeap(std::uint64_t line_number, Instant at) {
+  const Nanos back = latest_ - at;
+  if (back <= std::max(kLeapMin, slack_) || before_latest_ - at > slack_) return;
+  taken_back_ = {latest_line_, absl::StrCat("its time is ", Seconds(back), " after that of line ",
+                                            line_number, ", the next: a wrong clock?")};
+  latest_ = before_latest_;
+  latest_line_ = line_before_latest_;
+  queue_.DropLast();
 }
 
 void TimeOrder::Sort() {
@@ -64,6 +77,12 @@ void TimeOrder::Queue::Append(const LoggedRequest& request) {
     text += key.key;
     word_costs.insert(word_costs.end(), key.word_costs.begin(), key.word_costs.end());
   }
+}
+
+void TimeOrder::Queue::DropLast() {
+  const Queued& last = requests.back();
+  keys.resize(last.first_key);  // Their text and costs stay until Clear.
+  requests.pop_back();
 }
 
 LoggedRequest TimeOrder::Queue::View(const Queued& queued, std::vector<LoggedKey>& views) const {

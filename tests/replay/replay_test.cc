@@ -266,6 +266,34 @@ TEST_F(ReplayTest, LinesThatAnAskCannotAskAreBad) {
                           Field(&BadLine::error, "RL.WAIT: TIMEOUT is above --max-wait")));
 }
 
+// A wrong clock must not lose the rest of the log, at least not quietly.
+TEST_F(ReplayTest, AWrongTimeFarAheadIsABadLine) {
+  const auto report = Replay("4000000000,k\n10,k\n11,k\n4000000000,k\n12,k\n11,k\n",
+                             {.format = LogFormat::kCsv, .asks = {"{key} 1/s"}});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->log.requests, 4U);
+  EXPECT_EQ(report->log.bad_lines, 2U);
+  EXPECT_EQ(report->log.late_lines, 0U);
+  EXPECT_EQ(report->log.end, Instant{std::chrono::seconds{12}});
+  EXPECT_EQ(report->log.end_line, 5U);
+  EXPECT_THAT(report->log.first_bad_lines,
+              ElementsAre(Field(&BadLine::number, 1U), Field(&BadLine::number, 4U)));
+  EXPECT_EQ(report->log.first_bad_lines[1].error,
+            "its time is 3999999988 s after that of line 5, the next: a wrong clock?");
+}
+
+TEST_F(ReplayTest, ALogOfWhichMostLinesGoBackInTimeIsAnError) {
+  const std::string half = "10,k\n4000000000,k\n4000000000,k\n12,k\n13,k\n14,k\n";
+  const ReplayOptions options{.format = LogFormat::kCsv, .asks = {"{key} 1/s"}};
+  const auto report = Replay(half, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->log.late_lines, 3U);
+  EXPECT_EQ(Replay(half + "15,k\n", options).status().message(),
+            "'" + directory_.path() +
+                "/log': 4 lines go back in time and only 3 do not: sort the log, or correct the "
+                "time of line 3");
+}
+
 TEST_F(ReplayTest, AHeaderOfOtherColumnsEndsTheReplay) {
   const auto report =
       Replay("# a comment\nkey,time\n7,8\n", {.format = LogFormat::kCsv, .asks = {"{key} 1/s"}});

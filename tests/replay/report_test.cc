@@ -25,10 +25,12 @@ Report SmallReport() {
                 .requests = 8,
                 .refunds = 1,
                 .passed_over = 2,
-                .bad_lines = 1,
-                .first_bad_lines = {{7, "time 'x'"}},
+                .bad_lines = 3,
+                .late_lines = 2,
+                .first_bad_lines = {{7, "time 'x'"}, {8, "late"}},
                 .begin = begin,
-                .end = begin + std::chrono::minutes{1}};
+                .end = begin + std::chrono::minutes{1},
+                .end_line = 6};
   report.asks.push_back({.ask = "{key} 1/s 5/m",
                          .requests = 8,
                          .admitted = 7,
@@ -52,8 +54,11 @@ constexpr const char* kTable =
     R"(a.log: 12 lines, 8 requests, 1 refund or reset
 from 2023-11-14 22:13:20.250 UTC to 2023-11-14 22:14:20.250 UTC
 2 lines passed over: no request
-1 bad line left out:
+3 bad lines left out:
   line 7: time 'x'
+  line 8: late
+  ...
+2 of these go back in time too far; the latest time is that of line 6
 
 {key} 1/s 5/m
   requests                     8
@@ -104,8 +109,11 @@ TEST(ReportTest, TheJsonHasTheNumbersOfTheTable) {
   EXPECT_EQ(log["requests"], 8);
   EXPECT_EQ(log["refunds_and_resets"], 1);
   EXPECT_EQ(log["passed_over"], 2);
-  EXPECT_EQ(log["bad_lines"], 1);
-  EXPECT_EQ(log["first_bad_lines"], nlohmann::json::parse(R"([{"line": 7, "error": "time 'x'"}])"));
+  EXPECT_EQ(log["bad_lines"], 3);
+  EXPECT_EQ(log["late_lines"], 2);
+  EXPECT_EQ(log["end_line"], 6);
+  EXPECT_EQ(log["first_bad_lines"], nlohmann::json::parse(R"([{"line": 7, "error": "time 'x'"},
+                                                              {"line": 8, "error": "late"}])"));
   EXPECT_EQ(log["begin_ns"], 1'700'000'000'250'000'000);
   EXPECT_EQ(log["end_ns"], 1'700'000'060'250'000'000);
   EXPECT_EQ(json["asks"].size(), 2U);
