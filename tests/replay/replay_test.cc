@@ -67,7 +67,7 @@ std::vector<Logged> AnyLog(bool with_waits) {
   for (Logged& one : log) {
     constexpr std::int64_t kMilli = 1'000'000;
     now += *rc::gen::element<std::int64_t>(0, 0, 1000, 100 * kMilli, 333 * kMilli, 2000 * kMilli,
-                                           60'000 * kMilli);
+                                           60'000 * kMilli, 3'600'000 * kMilli);
     one.at = now - *rc::gen::element<std::int64_t>(0, 0, 0, 1000, 400 * kMilli);
     one.command = *rc::gen::element<std::string>("RL.ALLOW", "RL.ALLOW", "RL.ALLOW", "RL.TAKE",
                                                  "RL.CHARGE", with_waits ? "RL.WAIT" : "RL.ALLOW",
@@ -170,6 +170,9 @@ const std::vector<std::string> kBuckets = {"3/s", "10/s,burst=2", "2/m,shadow", 
                                            "5/s,burst=9"};
 const std::vector<std::string> kWindows = {"3/s,fixed", "4/m,sliding", "10/s,burst=2",
                                            "9/m,sliding,shadow", "5/m,fixed,aligned"};
+const std::vector<std::string> kBansAndCalendars = {
+    "2/s,ban=90s", "9/day,tz=Europe/Berlin", "4/m,fixed,ban=1h", "7/week,tz=Asia/Kolkata,shadow",
+    "20/month,from=3,tz=America/New_York"};
 
 // The ask of the first `count` of these words.
 std::string AskOf(const std::vector<std::string>& words, std::size_t count) {
@@ -181,7 +184,8 @@ std::string AskOf(const std::vector<std::string>& words, std::size_t count) {
 TEST(ReplayLawTest, AnswersAsTheDefinitionOfTheLimits) {
   CheckLaw(600, [] {
     const bool with_waits = *rc::gen::arbitrary<bool>();
-    const std::vector<std::string>& words = with_waits ? kBuckets : kWindows;
+    const std::vector<std::string>& words =
+        with_waits ? kBuckets : *rc::gen::element(kWindows, kWindows, kBansAndCalendars);
     std::vector<Limit> limits;
     for (const std::string& word : words) limits.push_back(LimitOf(word));
     std::vector<Logged> log = AnyLog(with_waits);
