@@ -2,8 +2,6 @@
 // requests of a kind that it has seen; the writer allocates nothing but its string. Method: an
 // allocator that counts.
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <string_view>
 
@@ -11,24 +9,7 @@
 
 #include "protocol/resp_parser.h"
 #include "protocol/resp_writer.h"
-
-namespace {
-
-std::size_t allocations = 0;
-std::size_t allocated_bytes = 0;
-
-}  // namespace
-
-// Replaces the allocator of this whole program. The functions are not inlined, or g++ would see
-// free() paired with new.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations;
-  allocated_bytes += bytes;
-  if (void* const memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
-  std::abort();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/protocol/allocations.h"
 
 namespace weir {
 namespace {
