@@ -121,7 +121,7 @@ export class Gate {
     if (groups.length > 1) options.push("WITHLIMITS"); // says which key was denied
     let reply;
     try {
-      reply = await this.#inTime(this.#send([command, ...words, ...options]));
+      reply = await this.#send([command, ...words, ...options]);
     } catch (error) {
       if (error instanceof ErrorReply && !AWAY.test(error.message)) throw error;
       if (this.#failOpen) return undefined;
@@ -145,20 +145,22 @@ export class Gate {
   async refund(words, tokens) {
     const groups = splitAtAnd(words).map((group) => [...group, "COST", String(tokens)]);
     const refund = groups.reduce((all, group) => [...all, "AND", ...group]);
-    await this.#inTime(this.#send(["RL.REFUND", ...refund])).catch(() => {});
+    await this.#send(["RL.REFUND", ...refund]).catch(() => {});
   }
 
+  // Returns the reply, or throws an error if there is none within the deadline.
   async #send(words) {
-    await this.#connected; // the first connection; without one later, sending fails at once
-    return this.#weir.sendCommand(words);
-  }
-
-  #inTime(promise) {
     let timer;
+    let isLate = false;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error("weir does not answer")), this.#deadlineMs);
+      timer = setTimeout(() => {
+        isLate = true;
+        reject(new Error("weir does not answer"));
+      }, this.#deadlineMs);
     });
-    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+    // The first connection may take longer; without a later one, sending fails at once.
+    const reply = this.#connected.then(() => (isLate ? late : this.#weir.sendCommand(words)));
+    return Promise.race([reply, late]).finally(() => clearTimeout(timer));
   }
 }
 

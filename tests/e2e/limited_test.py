@@ -96,9 +96,9 @@ class Program:
 class ScriptedServer:
     """Its requests become events ("asks", (words, connection)), which `reply` answers."""
 
-    def __init__(self, events):
+    def __init__(self, events, listener=None):
         self._events = events
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = listener or socket.create_server(("127.0.0.1", 0))
         self._connections = []
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._serve, daemon=True).start()
@@ -295,6 +295,23 @@ class WrapperTests:
         with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
             with socket.create_connection(full.getsockname()):
                 self.assert_fails_as_chosen(full.getsockname()[1])
+
+    # Goal: a request is not sent once its caller was told that weir does not answer. Method: a full
+    # queue of connections, which a server accepts only then.
+    def test_a_late_request_is_not_sent(self):
+        program = self.start_program()
+        full = socket.create_server(("127.0.0.1", 0), backlog=0)
+        with socket.create_connection(full.getsockname()):
+            program.call(f"gate {full.getsockname()[1]} closed 0")
+            self.assertEqual(program.call("check late 1/h"), "limited late -")
+            with ScriptedServer(program.events, full) as server:
+                kind = "said"
+                while kind == "said":  # until it is connected
+                    program.send("check k 1/h")
+                    kind, asked = program.events.get(timeout=DEADLINE)
+                self.assertEqual(asked[0], "RL.ALLOW k 1/h")
+                server.reply(asked[1], "[1, 0, 0, 900, 0]")
+                program.next_said()
 
     def test_a_server_that_stops_while_it_is_asked(self):
         server = self.start()
