@@ -130,7 +130,9 @@ export class Gate {
     const [granted, , retryAfterMs, , decisive, rows] = reply;
     if (granted > 0) return granted;
     const row = rows?.[decisive]; // in RESP3 an object
-    const key = row ? groups[row.group ?? row[6]][0] : words[0];
+    const group = row ? groups[row.group ?? row[6]] : words;
+    if (!group) throw new Error("AND needs weir 0.2 or later"); // 0.1 names no group
+    const key = group[0];
     if (this.#denials.size >= DENIALS_MAX) this.#denials.clear();
     this.#denials.set(name, {
       keptUntil: now + (retryAfterMs >= 0 ? Math.min(retryAfterMs, DENIAL_MS) : DENIAL_MS),

@@ -137,7 +137,12 @@ class Gate:
         granted, _, retry_after_ms, _, decisive, *rows = reply
         if granted:
             return granted
-        key = groups[rows[0][decisive][6]][0] if rows else words[0]
+        key = words[0]
+        if rows:
+            row = rows[0][decisive]
+            if len(row) < 7:
+                raise redis.ResponseError("AND needs weir 0.2 or later")
+            key = groups[row[6]][0]
         retry_after = retry_after_ms / 1000 if retry_after_ms >= 0 else None
         self._keep(words, now, key, retry_after)
         raise Limited(key, retry_after)
