@@ -61,7 +61,7 @@ def split_at_and(words):
     """The groups of a request: a key, its limits and its cost."""
     groups = [[]]
     for word in words:
-        if groups[-1] and str(word).upper() == "AND":
+        if groups[-1] and isinstance(word, (str, bytes)) and word.upper() in ("AND", b"AND"):
             groups.append([])
         else:
             groups[-1].append(word)

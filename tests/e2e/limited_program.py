@@ -8,6 +8,11 @@ import redis
 from limited import Gate, Limited
 
 
+def to_bytes(words):
+    """Words may be bytes as well as strings: this program gives both."""
+    return [word.encode() for word in words]
+
+
 class Program:
     def __init__(self):
         self.gate_now = None
@@ -29,14 +34,14 @@ class Program:
         return "ok"
 
     def check(self, *words):
-        self.gate_now.check(*words)
+        self.gate_now.check(*to_bytes(words))
         return "passes"
 
     def mail(self, to, *limits):
         return self.gate_now.limited(lambda to: f"to {to}", lambda to: f"mail:{to}", *limits)(to)
 
     def slice(self, size, ms, *words):
-        self.slice_now = self.gate_now.slice(int(size), int(ms) / 1000, *words)
+        self.slice_now = self.gate_now.slice(int(size), int(ms) / 1000, *to_bytes(words))
         return "ok"
 
     def spend(self):
@@ -75,7 +80,8 @@ def main():
             said = getattr(program, name)(*words)
         except Limited as limited:
             wait = limited.retry_after
-            said = f"limited {limited.key} {'-' if wait is None else round(wait * 1000)}"
+            key = limited.key.decode() if isinstance(limited.key, bytes) else limited.key
+            said = f"limited {key} {'-' if wait is None else round(wait * 1000)}"
         except redis.ResponseError as error:
             said = f"mistake {error}"
         print(said, flush=True)
