@@ -54,7 +54,7 @@ var away = []string{
 // Error is returned instead of running an action.
 type Error struct {
 	Key        string
-	RetryAfter time.Duration // 0: never, or weir does not answer
+	RetryAfter time.Duration // 0: the request never passes, or weir does not answer
 }
 
 func (e *Error) Error() string { return e.Key + " is limited" }
