@@ -37,7 +37,7 @@ class PendingRequest {
   }
 
  private:
-  // What WITHLIMITS shows of a check.
+  // A check, as WITHLIMITS shows it.
   struct Row {
     std::string name;
     std::uint32_t group;

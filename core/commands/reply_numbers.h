@@ -24,7 +24,7 @@ namespace weir {
           CeilMillis(verdict.reset_after), static_cast<std::int64_t>(verdict.limit_index)};
 }
 
-// What a request asks of one limit, as WITHLIMITS shows it.
+// A limit of a request, with its cost and the tokens to keep, as WITHLIMITS shows it.
 struct AskedLimit {
   std::string_view name;
   const Limit* limit = nullptr;

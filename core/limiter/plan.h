@@ -73,8 +73,8 @@ class PerCheck {
 
 // A bucket of a request and its part of the decision.
 struct BucketStep {
-  // Those of all checks on this bucket, set at the first of them: the sum of their costs, and the
-  // greatest number of tokens that one of them keeps.
+  // The sum of the costs of all checks on this bucket, and the greatest number of tokens that one
+  // of them keeps. Set at the first of them.
   std::uint64_t cost = 0;
   std::uint64_t keep = 0;
   // The index of the first check that asks the same bucket, which may be this check.
@@ -210,7 +210,7 @@ class Plan {
         size(), shadows_ + shared_ == size(),
         [this](std::size_t i) { return shadows_ > 0 && buckets_[FirstOf(i)].shadow; }, verdict);
   }
-  // What the limit of a first check says to the costs of its bucket.
+  // The answer of a first check's limit to the costs of its bucket.
   [[nodiscard]] ABSL_ATTRIBUTE_ALWAYS_INLINE Step Ask(std::size_t i, Instant now,
                                                       Nanos patience) const {
     const BucketStep& bucket = buckets_[i];
