@@ -33,7 +33,7 @@ std::string_view AnchorsOf(CalendarUnit unit) {
     case CalendarUnit::kMonth:
       return "a day of the month, 1 to 31";
     case CalendarUnit::kYear:
-      return "a month and a day, 01-01 to 12-31";
+      return "a month and one of its days, 01-01 to 12-31";
     case CalendarUnit::kNone:
       break;
   }

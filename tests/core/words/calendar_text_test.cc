@@ -130,12 +130,12 @@ constexpr RefusedCalendar kRefusedCalendars[] = {
     {"10/month,from=99999999999999999999",
      "from '99999999999999999999' must be a day of the month, 1 to 31"},
     {"10/month,from=mon", "from 'mon' must be a day of the month, 1 to 31"},
-    {"10/year,from=02-30", "from '02-30' must be a month and a day, 01-01 to 12-31"},
-    {"10/year,from=04-31", "from '04-31' must be a month and a day, 01-01 to 12-31"},
-    {"10/year,from=00-10", "from '00-10' must be a month and a day, 01-01 to 12-31"},
-    {"10/year,from=13-01", "from '13-01' must be a month and a day, 01-01 to 12-31"},
-    {"10/year,from=01-00", "from '01-00' must be a month and a day, 01-01 to 12-31"},
-    {"10/year,from=1", "from '1' must be a month and a day, 01-01 to 12-31"},
+    {"10/year,from=02-30", "from '02-30' must be a month and one of its days, 01-01 to 12-31"},
+    {"10/year,from=04-31", "from '04-31' must be a month and one of its days, 01-01 to 12-31"},
+    {"10/year,from=00-10", "from '00-10' must be a month and one of its days, 01-01 to 12-31"},
+    {"10/year,from=13-01", "from '13-01' must be a month and one of its days, 01-01 to 12-31"},
+    {"10/year,from=01-00", "from '01-00' must be a month and one of its days, 01-01 to 12-31"},
+    {"10/year,from=1", "from '1' must be a month and one of its days, 01-01 to 12-31"},
 };
 
 TEST(CalendarTextTest, EveryBadWordIsRefusedWithItsReason) {
