@@ -85,8 +85,8 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // The error of a request with AT on a host where clients may not give the time.
   { Host::kNoExplicitTime } -> std::convertible_to<std::string_view>;
   { host.limiter() } -> DecidesRequests;
-  // Returns true, after answering with an error, if the request would be admitted but could not be
-  // saved.
+  // Returns true, after answering with an error, if the request would be admitted or start a ban,
+  // and that could not be saved.
   { host.RefusedUnsaved(request, host.now()) } -> std::same_as<bool>;
   // Returns false, after answering with an error, if it would take too long to find the buckets of
   // these keys.

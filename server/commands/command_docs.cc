@@ -90,8 +90,9 @@ ban does not prolong it. A ban that would end before the first token comes back 
 begin. Only the limit that denies shuts itself, and only for this key. A cost that can never pass,
 RL.PEEK, and an RL.WAIT that finds its tokens within its TIMEOUT begin no ban; RL.TAKE begins one if
 it grants nothing. A shadow limit shuts its own bucket only, so a ban can be tried. RL.RESET lifts a
-ban; RL.REFUND shortens that of a bucket, and leaves that of a window as it is. If a policy changes
-or drops its `ban=`, or a key gets an override, a running ban goes on.
+ban. RL.REFUND shortens that of a bucket, and RL.CHARGE may lengthen it; after either, the next
+denial begins another. Both leave the ban of a window as it is. If a policy changes or drops its
+`ban=`, or a key gets an override, a running ban goes on.
 
 A bucket belongs to its key and to the limit's algorithm, count, period, burst, alignment, ban and
 calendar; a shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket,

@@ -147,15 +147,16 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .min = 0,
      .max = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxWaitMax).count(),
      .summary =
-         "The longest TIMEOUT of RL.WAIT. A stored time that lies further ahead than that of "
-         "an empty bucket plus this is taken for an error and cut."},
+         "The longest TIMEOUT of RL.WAIT. A stored time is taken for an error and cut if it lies "
+         "past that of an empty bucket by more than the longest of this, its capacity and its "
+         "ban."},
     {.name = "on-persist-error",
      .field = &Options::on_persist_error,
      .fallback = "refuse",
      .live = true,
      .summary = "What happens with durability always when the disk fails. `refuse`: requests that "
-                "would be admitted get MISCONF; `serve`: they are admitted, and a crash may lose "
-                "them."},
+                "would be admitted or start a ban get MISCONF; `serve`: they are answered, and a "
+                "crash may lose what they change."},
     {.name = "policies",
      .field = &Options::policies,
      .fallback = "",

@@ -51,8 +51,8 @@ struct Call {
   void ReplyError(std::string_view error);
   // Answers the error for a change that cannot be saved.
   void FailUnsaved();
-  // While changes are refused, answers a request that would be admitted with that error, and
-  // changes nothing. Returns whether it did.
+  // While changes are refused, answers a request that would be admitted or start a ban with that
+  // error, and changes nothing. Returns whether it did.
   [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time);
 };
 
