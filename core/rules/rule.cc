@@ -158,6 +158,7 @@ bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
 std::int64_t UsedShare(const Limit& limit, Bucket bucket, Instant now) noexcept {
   if (IsFull(limit, bucket, now)) return 0;
   if (limit.owner() == kThrottleOwner) return kWholeShare / 2;
+  if (BanLeft(limit, bucket, now, Nanos{0}) > Nanos{0}) return kWholeShare;
   const bool is_window = limit.shape().algorithm != Algorithm::kTokenBucket;
   const std::int64_t whole = is_window ? limit.shape().count : limit.emission().capacity.whole;
   const std::int64_t used =

@@ -18,11 +18,11 @@ namespace weir {
 // Decides `cost` tokens and returns the bucket after the decision. Bucket{} stands for an absent
 // bucket, and for the bucket of a limit that has none.
 //
-// A token bucket is believed up to now + C + max(C, max_wait, D), where C is the greatest
-// capacity that its limit has had (Limit::outgrown), and D the longest ban: no debt that a charge
-// leaves is cut, and no ban. A bucket of
-// CL.THROTTLE is believed up to kCapacityMax from now: a debt lasts, as in redis-cell, although the
-// next request may bring smaller numbers.
+// A token bucket is believed up to now + C + max(C, max_wait, D), where C is the greatest capacity
+// that its limit has had (Limit::outgrown), and D the longest ban (Limit::greatest_ban): no debt
+// that a charge leaves is cut, and no ban. A bucket of CL.THROTTLE is believed up to kCapacityMax
+// from now: a debt lasts, as in redis-cell, although the next request may bring smaller numbers,
+// and a denial changes nothing.
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait) noexcept;
 
@@ -41,8 +41,8 @@ namespace weir {
 [[nodiscard]] Bucket ChargeLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                  Nanos max_wait) noexcept;
 
-// The tokens that the bucket is charged with, rounded up; above the most that it holds if it is in
-// debt, and just those during a ban.
+// The tokens that the bucket is charged with, rounded up: more than the limit holds if the bucket
+// is in debt, all that it holds during a ban.
 [[nodiscard]] std::int64_t UsedTokens(const Limit& limit, Bucket bucket, Instant now,
                                       Nanos max_wait) noexcept;
 
@@ -61,7 +61,7 @@ namespace weir {
 [[nodiscard]] bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
 // The used share of a limit, as a fraction of kWholeShare: for a token bucket its time to full
-// divided by its capacity, for a window its tokens in use divided by its count. A debt counts as
+// divided by its capacity, for a window its tokens in use divided by its count. A debt or a ban is
 // the whole. A bucket of CL.THROTTLE has no fixed capacity, so it counts as half unless it is full.
 inline constexpr std::int64_t kWholeShare = 1 << 30;
 [[nodiscard]] std::int64_t UsedShare(const Limit& limit, Bucket bucket, Instant now) noexcept;

@@ -104,6 +104,18 @@ TEST_F(BanTest, RefundShortensThatOfABucketAndNotThatOfAWindow) {
   EXPECT_EQ(LeftAt(seconds{0}), minutes{15});
 }
 
+// A ban is dropped for want of memory as late as a used-up limit, up to its last nanosecond.
+TEST_F(BanTest, CountsAsTheWholeShareToItsEnd) {
+  for (const char* word : {"1/m,ban=15m", "5/m,ban=15m", "5/m,fixed,ban=15m"}) {
+    Use(word);
+    ExpectOrBan({{seconds{0}, static_cast<std::uint64_t>(limit_.capacity_tokens()),
+                  Allowed(0, seconds{60})}});
+    bucket_ = DecideOrBan(limit_, bucket_, kNow, 1, max_wait_).bucket;
+    EXPECT_EQ(UsedShare(limit_, bucket_, kNow + minutes{15} - Nanos{1}), kWholeShare) << word;
+    EXPECT_LT(UsedShare(limit_, bucket_, kNow + minutes{15}), kWholeShare) << word;
+  }
+}
+
 // A fraction of a nanosecond is not mistaken for a mark, and a mark not for a fraction.
 TEST_F(BanTest, MarkIsNoFraction) {
   Use("4294967291/s,burst=7,ban=1h");
