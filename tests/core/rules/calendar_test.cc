@@ -114,13 +114,13 @@ TEST(CalendarTest, RepeatedAnchorCountsTheFirstTime) {
   ExpectWindow(berlin, "2026-10-25T02:10:00+01:00", "2026-10-25T02:30:00+02:00",
                "2026-10-26T02:30:00+01:00", "2026-10-27T02:30:00+01:00");
   // Havana's clocks go from 01:00 to midnight, which had come an hour before.
-  ExpectWindow(Of(CalendarUnit::kDay, "America/Havana"), "2026-11-01T12:00:00-05:00",
-               "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00",
-               "2026-11-03T00:00:00-05:00");
+  ExpectWindow(Of(CalendarUnit::kDay, "America/Havana"), "2025-11-02T12:00:00-05:00",
+               "2025-11-02T00:00:00-04:00", "2025-11-03T00:00:00-05:00",
+               "2025-11-04T00:00:00-05:00");
   // Cairo's go from midnight to 23:00, so the first midnight is the one after that.
-  ExpectWindow(Of(CalendarUnit::kDay, "Africa/Cairo"), "2026-10-30T12:00:00+02:00",
-               "2026-10-30T00:00:00+02:00", "2026-10-31T00:00:00+02:00",
-               "2026-11-01T00:00:00+02:00");
+  ExpectWindow(Of(CalendarUnit::kDay, "Africa/Cairo"), "2025-10-31T12:00:00+02:00",
+               "2025-10-31T00:00:00+02:00", "2025-11-01T00:00:00+02:00",
+               "2025-11-02T00:00:00+02:00");
 }
 
 TEST(CalendarTest, SkippedDayHasNoWindow) {

@@ -85,7 +85,7 @@ TEST(ClientRegistryTest, ARecordOutlivesItsRemoval) {
 }
 
 TEST(ClientRecordTest, TheLineHasTheFieldsOfRedis) {
-  ClientRecord record({42, "10.0.0.1:50000", "10.0.0.2:7379", 9, kNow});
+  ClientRecord record({42, "10.0.0.1:50000", "10.0.0.2:7379", 9, kNow, Face::kResp});
   EXPECT_EQ(record.Line(kNow),
             "id=42 addr=10.0.0.1:50000 laddr=10.0.0.2:7379 fd=9 name= age=0 idle=0 flags=N db=0 "
             "sub=0 psub=0 ssub=0 "
@@ -113,7 +113,7 @@ TEST(ClientRecordTest, TheLineHasTheFieldsOfRedis) {
 }
 
 TEST(ClientRecordTest, TheFlagsTellWhatAClientIs) {
-  ClientRecord record({42, "/run/weir.sock:0", "/run/weir.sock:0", 9, kNow});
+  ClientRecord record({42, "/run/weir.sock:0", "/run/weir.sock:0", 9, kNow, Face::kResp});
   EXPECT_THAT(record.Line(kNow), testing::HasSubstr(" flags=U "));
   record.stays = true;
   record.monitors = true;
@@ -122,7 +122,7 @@ TEST(ClientRecordTest, TheFlagsTellWhatAClientIs) {
 
 // Another thread's clock reading may be a little later than ours.
 TEST(ClientRecordTest, ALittleInTheFutureIsNow) {
-  ClientRecord record({1, "a", "b", 1, kNow});
+  ClientRecord record({1, "a", "b", 1, kNow, Face::kResp});
   record.last_active_ns = (kNow + std::chrono::milliseconds{900}).time_since_epoch().count();
   EXPECT_THAT(record.Line(kNow), testing::HasSubstr(" idle=0 "));
 }
