@@ -38,8 +38,14 @@ class KeyHasher {
   explicit KeyHasher(const HashSecret& secret);
   [[nodiscard]] KeyHash operator()(std::string_view key) const noexcept;
 
+  // Another hash of a text, which clients may see. It is keyed by a secret of its own, so it tells
+  // nothing about the place of a key in the table.
+  using Fingerprint = std::array<unsigned char, 16>;
+  [[nodiscard]] Fingerprint FingerprintOf(std::string_view text) const noexcept;
+
  private:
   HashSecret secret_;
+  HashSecret fingerprint_secret_;
 };
 
 // A key with its hash.

@@ -67,6 +67,7 @@ absl::Status LimitMemo::Fill(Entry& entry) {
     if (!entry.limits.empty()) return absl::OkStatus();
     const std::string name = NameOf(word);
     entry.limits.push_back({*word.limit, word.cost, word.keep, name, {}, name});
+    entry.limits.back().is_named = !word.label.empty();
     ++limits_;
     return absl::OkStatus();
   }
@@ -102,6 +103,7 @@ absl::InlinedVector<CachedLimit, 1> LimitMemo::Expand(const LimitWord& word,
                      name,
                      {},
                      counted_as});
+    known.back().is_named = !label.empty();
   }
   return known;
 }

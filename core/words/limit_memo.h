@@ -39,6 +39,7 @@ struct CachedLimit {
   LimitHint hint;
   std::string counted_as;    // for RL.STATS
   CountersHint counts = {};  // of that name
+  bool is_named = false;     // a label (name=) is its name
 };
 
 class LimitMemo {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <set>
 #include <string>
 #include <vector>
@@ -89,6 +90,21 @@ TEST(KeyHashTest, KeysCraftedForOneSecretSpreadUnderAnother) {
     partitions.insert(secret(key).partition);
   }
   EXPECT_GT(partitions.size(), 80u);  // About 98.8.
+}
+
+// Goal: clients may see a fingerprint. Method: it is as long as SipHash's whole output, and shares
+// no 8 bytes with it, whose first 10 bytes place the key.
+TEST(KeyHashTest, FingerprintIsAnotherHash) {
+  const KeyHasher hasher(CountingSecret());
+  EXPECT_EQ(hasher.FingerprintOf("user:42"), KeyHasher(CountingSecret()).FingerprintOf("user:42"));
+  EXPECT_NE(hasher.FingerprintOf("user:42"), hasher.FingerprintOf("user:43"));
+  EXPECT_NE(hasher.FingerprintOf("user:42"), KeyHasher({}).FingerprintOf("user:42"));
+  for (int i = 0; i < 1000; ++i) {
+    const std::string key = std::to_string(i);
+    std::uint64_t hash = 0;
+    std::memcpy(&hash, hasher.FingerprintOf(key).data(), sizeof hash);
+    EXPECT_NE(hash, hasher(key).hash);
+  }
 }
 
 // Pearson's chi-squared, times the expected count, over cells that are expected to hold `expected`
