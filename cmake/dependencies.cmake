@@ -11,7 +11,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium
 
-# toml++ is used as headers only; core/words/policy_file.cc, its only user, sets that.
+# toml++ is used as headers only; core/words/toml_document.h sets that.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 add_library(weir_toml INTERFACE)
 add_library(weir::toml ALIAS weir_toml)
