@@ -27,6 +27,8 @@ struct Example {
 
 const std::map<std::string_view, std::vector<Example>> kGood = {
     {"accept-damaged-state", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"admin-bind", {{"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"}}},
+    {"admin-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"allow-explicit-time", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"bind",
      {{"127.0.0.1", "\"127.0.0.1\"", "127.0.0.1"},
@@ -38,6 +40,10 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
      {{"snapshot", "\"snapshot\"", "snapshot"},
       {"always", "always", "always"},
       {"none", "none", "none"}}},
+    {"http-bind", {{"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"}}},
+    {"http-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
+    {"http-tls-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
+    {"http-unix-socket", {{"/run/http.sock", "\"/run/http.sock\"", "/run/http.sock"}}},
     {"latency-monitor-threshold", {{"0", "0", "0"}, {"3600000", "3600000", "3600000"}}},
     {"log-level",
      {{"debug", "\"debug\"", "debug"},
@@ -91,17 +97,26 @@ struct Mistakes {
   std::string right;
 };
 
+constexpr const char* kAddressesWanted =
+    "1 to 16 different IP addresses, separated by commas, as in 127.0.0.1,::1";
+
 const std::map<std::string_view, Mistakes> kBad = {
     {"accept-damaged-state", {{"yes", "TRUE", "1"}, "true or false"}},
+    {"admin-bind", {{"", "localhost", "127.0.0.1:7382"}, kAddressesWanted}},
+    {"admin-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
     {"allow-explicit-time", {{"yes", "TRUE", "1"}, "true or false"}},
     {"bind",
      {{"", ",", "localhost", "127.0.0.1:7379", "127.0.0.1,127.0.0.1", "::1,0::1", "256.0.0.1",
        "1.1.1.1,1.1.1.2,1.1.1.3,1.1.1.4,1.1.1.5,1.1.1.6,1.1.1.7,1.1.1.8,1.1.1.9,1.1.1.10,1.1.1.11,"
        "1.1.1.12,1.1.1.13,1.1.1.14,1.1.1.15,1.1.1.16,1.1.1.17"},
-      "1 to 16 different IP addresses, separated by commas, as in 127.0.0.1,::1"}},
+      kAddressesWanted}},
     {"config", {}},
     {"data-dir", {}},  // any text may be a path
     {"durability", {{"", "everysec", "Always"}, "one of snapshot, always, none"}},
+    {"http-bind", {{"", "localhost", "127.0.0.1:7381"}, kAddressesWanted}},
+    {"http-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
+    {"http-tls-port", {{"", "-1", "65536", "https"}, "an integer from 0 to 65535"}},
+    {"http-unix-socket", {}},  // any text may be a path
     {"latency-monitor-threshold", {{"", "-1", "1s", "3600001"}, "an integer from 0 to 3600000"}},
     {"log-level", {{"", "loud", "INFO", "debug|info"}, "one of debug, info, warning, error"}},
     {"max-clients",
