@@ -22,6 +22,7 @@
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
 #include "core/words/policy_file.h"
+#include "server/http/check_routes.h"
 #include "server/http/http_port.h"
 #include "server/http/http_services.h"
 #include "server/net/io_thread.h"
@@ -140,6 +141,8 @@ class Server::Impl {
   void OnSignal(int signal);
   void ReloadPolicies();
   void ReloadTls();
+  absl::Status LoadChecks();
+  void ReloadChecks();
   void BeginDrain();
   void OnThreadEnd();
 
@@ -180,6 +183,7 @@ absl::Status Server::Impl::Start() {
     if (!file.ok()) return file.status();
     policy_file_ = *std::move(file);
   }
+  WEIR_RETURN_IF_ERROR(LoadChecks());
   for (std::int64_t i = 0; i < options.threads; ++i) {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
   }
@@ -307,6 +311,7 @@ absl::Status Server::Impl::HandleSignals() {
 void Server::Impl::OnSignal(int signal) {
   if (signal == SIGHUP) {
     ReloadTls();
+    ReloadChecks();
     return ReloadPolicies();
   }
   spdlog::info("received {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
@@ -320,6 +325,27 @@ void Server::Impl::ReloadPolicies() {
   const absl::Status reloaded = services_.ReloadPolicies();
   if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file again");
   spdlog::error("received SIGHUP: the policies are unchanged: {}",
+                EscapedForLog(StdView(reloaded.message())));
+}
+
+// Replaces all routes of checks, or none of them.
+absl::Status Server::Impl::LoadChecks() {
+  const std::string& path = services_.options.checks;
+  if (path.empty()) return absl::OkStatus();
+  absl::StatusOr<CheckRoutes> routes = ReadCheckRoutes(path, [this](std::string_view name) {
+    const std::shared_ptr<const User> user = services_.access.Find(name);
+    return user && user->is_on();
+  });
+  if (!routes.ok()) return routes.status();
+  http_.checks.Replace(*std::move(routes));
+  return absl::OkStatus();
+}
+
+void Server::Impl::ReloadChecks() {
+  if (services_.options.checks.empty()) return;
+  const absl::Status reloaded = LoadChecks();
+  if (reloaded.ok()) return spdlog::info("received SIGHUP: read the routes of checks again");
+  spdlog::error("received SIGHUP: the routes of checks are unchanged: {}",
                 EscapedForLog(StdView(reloaded.message())));
 }
 

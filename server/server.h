@@ -36,9 +36,10 @@ class Server {
   absl::Status Start();
 
   // Makes SIGTERM and SIGINT end the server as RequestShutdown() does, and SIGHUP read the policy
-  // file and the TLS files again. While the server drains, SIGTERM has no effect, because process
-  // managers send several, and SIGINT ends the process at once. Fails if the system has no
-  // descriptor left. Requires: BlockSignals() was called before the server was made.
+  // file, the routes of checks and the TLS files again. While the server drains, SIGTERM has no
+  // effect, because process managers send several, and SIGINT ends the process at once. Fails if
+  // the system has no descriptor left. Requires: BlockSignals() was called before the server was
+  // made.
   absl::Status HandleSignals();
 
   // Serves until a shutdown is requested, then drains: it accepts no client, and every connection

@@ -61,6 +61,11 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::bind,
      .fallback = "127.0.0.1",
      .summary = "The IP addresses to listen on, separated by commas."},
+    {.name = "checks",
+     .field = &Options::checks,
+     .fallback = "",
+     .summary = "A TOML file of the routes of /check/NAME, read at the start and at SIGHUP; see "
+                "docs/http.md."},
     {.name = "config",
      .field = &Options::config,
      .fallback = "",
@@ -157,6 +162,11 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "What happens with durability always when the disk fails. `refuse`: requests that "
                 "would be admitted or start a ban get MISCONF; `serve`: they are answered, and a "
                 "crash may lose what they change."},
+    {.name = "open-checks",
+     .field = &Options::open_checks,
+     .fallback = "true",
+     .summary = "Answers /check?key=K&limit=10/s on http-port, where the URL has the limits. "
+                "`false`: only the routes of `checks` are answered."},
     {.name = "policies",
      .field = &Options::policies,
      .fallback = "",

@@ -101,8 +101,10 @@ struct Options {
   std::int64_t http_port = 0;      // 0: no HTTP
   std::int64_t http_tls_port = 0;  // 0: no HTTPS
   std::string http_unix_socket;    // path; empty: none
-  AddressList admin_bind;          // never empty
-  std::int64_t admin_port = 0;     // 0: none
+  std::string checks;              // path of the file of check routes; empty: none
+  bool open_checks = true;
+  AddressList admin_bind;       // never empty
+  std::int64_t admin_port = 0;  // 0: none
 
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {

@@ -13,6 +13,10 @@ constexpr auto kHealthRoutes = std::to_array<HttpRoute>({
     {.path = "/readyz", .methods = kReads, .group = HttpRouteGroup::kHealth, .handler = Readyz},
 });
 
+constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
+    {.path = "/check/", .methods = {}, .group = HttpRouteGroup::kCheck, .handler = AnswerCheck},
+});
+
 bool IsFor(const HttpRoute& route, std::string_view path) noexcept {
   if (path == route.path) return true;
   if (!route.path.ends_with('/')) return false;
@@ -27,8 +31,9 @@ const HttpRoute* FindIn(std::span<const HttpRoute> routes, std::string_view path
 
 }  // namespace
 
-const HttpRoute* FindHttpRoute(Face /*face*/, std::string_view path) noexcept {
-  return FindIn(kHealthRoutes, path);
+const HttpRoute* FindHttpRoute(Face face, std::string_view path) noexcept {
+  const HttpRoute* const decision = face == Face::kHttp ? FindIn(kDecisionRoutes, path) : nullptr;
+  return decision ? decision : FindIn(kHealthRoutes, path);
 }
 
 }  // namespace weir

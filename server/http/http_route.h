@@ -28,6 +28,9 @@ struct HttpRoute {
 
 // The handlers, by file.
 
+// server/http/check.cc
+void AnswerCheck(HttpExchange& exchange);
+
 // server/http/health.cc
 void Livez(HttpExchange& exchange);
 void Readyz(HttpExchange& exchange);

@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "server/http/check_routes.h"
+
 namespace weir {
 
 // The groups of paths that are counted apart, the label `route` of weir_http_responses_total.
-enum class HttpRouteGroup : std::uint8_t { kNone, kHealth };
-inline constexpr auto kHttpRouteGroupNames = std::to_array<std::string_view>({"none", "health"});
+enum class HttpRouteGroup : std::uint8_t { kNone, kHealth, kCheck };
+inline constexpr auto kHttpRouteGroupNames =
+    std::to_array<std::string_view>({"none", "health", "check"});
 
 // The number of responses by group and by the first digit of the status. Thread-safe.
 class HttpResponseCounters {
@@ -34,6 +37,7 @@ class HttpResponseCounters {
 
 struct HttpServices {
   HttpResponseCounters responses;
+  CheckRouteTable checks;
 };
 
 }  // namespace weir

@@ -34,6 +34,7 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
      {{"127.0.0.1", "\"127.0.0.1\"", "127.0.0.1"},
       {"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"},
       {"0.0.0.0 0:0::0", "\"0.0.0.0 0:0::0\"", "0.0.0.0,::"}}},
+    {"checks", {{"checks.toml", "\"checks.toml\"", "checks.toml"}}},
     {"config", {}},  // see the tests of the file
     {"data-dir", {{"/var/lib/weir", "\"/var/lib/weir\"", "/var/lib/weir"}}},
     {"durability",
@@ -68,6 +69,7 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
       {"2m", "\"2m\"", "120s"},
       {"24h", "\"24h\"", "86400s"}}},
     {"on-persist-error", {{"refuse", "refuse", "refuse"}, {"serve", "\"serve\"", "serve"}}},
+    {"open-checks", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
     {"port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"protected-mode", {{"true", "true", "true"}, {"false", "false", "false"}}},
@@ -110,6 +112,7 @@ const std::map<std::string_view, Mistakes> kBad = {
        "1.1.1.1,1.1.1.2,1.1.1.3,1.1.1.4,1.1.1.5,1.1.1.6,1.1.1.7,1.1.1.8,1.1.1.9,1.1.1.10,1.1.1.11,"
        "1.1.1.12,1.1.1.13,1.1.1.14,1.1.1.15,1.1.1.16,1.1.1.17"},
       kAddressesWanted}},
+    {"checks", {}},  // any text may be a path
     {"config", {}},
     {"data-dir", {}},  // any text may be a path
     {"durability", {{"", "everysec", "Always"}, "one of snapshot, always, none"}},
@@ -134,6 +137,7 @@ const std::map<std::string_view, Mistakes> kBad = {
        "9223372036854775807h", "00"},
       "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
     {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
+    {"open-checks", {{"yes", "no", "1"}, "true or false"}},
     {"policies", {}},  // any text may be a path
     {"port", {{"", "-1", "65536", "redis", "0x1", "+1"}, "an integer from 0 to 65535"}},
     {"protected-mode", {{"yes", "no"}, "true or false"}},

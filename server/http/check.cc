@@ -1,0 +1,268 @@
+// /check/NAME and /check: decisions for proxies, which pass the response on to the user.
+//
+// A proxy takes 200 as yes, the status of a denial as no, and anything else as trouble of weir, to
+// which it has its own answer (fail open, or closed). So every error here, even one in the request,
+// is a status from 500 on, except for an unknown route.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include <nlohmann/json.hpp>
+
+#include "core/words/limit_grammar.h"
+#include "protocol/http_status.h"
+#include "protocol/http_target.h"
+#include "protocol/resp_parser.h"
+#include "server/http/check_routes.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kCheckPath = "/check";
+constexpr std::string_view kProblem = "application/problem+json";
+constexpr std::string_view kQuotaExceeded =
+    "https://iana.org/assignments/http-problem-types#quota-exceeded";
+
+// No cache may keep a decision.
+HttpWriter& BeginUncached(HttpExchange& exchange, int status) {
+  HttpWriter& writer = exchange.Begin(status);
+  writer.Field("Cache-Control", "no-store");
+  return writer;
+}
+
+void FailCheck(HttpExchange& exchange, int status, std::string_view error) {
+  BeginUncached(exchange, status).Field("Content-Type", kJson);
+  exchange.End(ErrorJson(error));
+}
+
+void Allow(HttpExchange& exchange) {
+  BeginUncached(exchange, 200);
+  exchange.End();
+}
+
+// Ends the response to a denial.
+void EndWithProblem(HttpExchange& exchange, const CheckAnswer& answer, HttpWriter& writer,
+                    const nlohmann::ordered_json& problem) {
+  if (!answer.has_problem) return exchange.End();
+  writer.Field("Content-Type", kProblem);
+  exchange.End(problem.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void DenyMissing(HttpExchange& exchange, const CheckAnswer& answer) {
+  HttpWriter& writer = BeginUncached(exchange, answer.denied);
+  EndWithProblem(exchange, answer, writer,
+                 {{"title", ReasonPhrase(answer.denied)},
+                  {"detail", "The request lacks a value that its limits need."}});
+}
+
+// Answers with the verdict.
+class CheckReader final : public VerdictReader {
+ public:
+  CheckReader(HttpExchange& exchange, const CheckAnswer& answer)
+      : exchange_(exchange), answer_(answer) {}
+
+  void Read(const ParsedRequest& request, std::int64_t /*first*/, const Verdict& verdict) override {
+    const RateLimitFields fields(request, verdict, exchange_.now(), answer_.fields);
+    HttpWriter& writer = BeginUncached(exchange_, verdict.allowed ? 200 : answer_.denied);
+    fields.Write(exchange_.services().limiter.hasher(), writer);
+    if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());
+    if (verdict.allowed) return exchange_.End();
+    nlohmann::ordered_json problem = {
+        {"type", kQuotaExceeded},
+        {"title", "Request cannot be satisfied as assigned quota has been exceeded"}};
+    const std::vector<std::string_view> violated = fields.violated();
+    if (!violated.empty()) problem["violated-policies"] = violated;
+    EndWithProblem(exchange_, answer_, writer, problem);
+  }
+
+ private:
+  HttpExchange& exchange_;
+  const CheckAnswer& answer_;
+};
+
+// The words of RL.ALLOW, and the bytes of those that are made for this request.
+class Words {
+ public:
+  void Add(std::string_view word) { words_.push_back({word, 0, 0}); }
+  // Adds a filled template; false if a variable has no value.
+  [[nodiscard]] bool Add(const CheckTemplate& text, const ProxiedRequest& request,
+                         const KeyHasher& hasher) {
+    if (text.is_constant()) {
+      Add(text.text());
+      return true;
+    }
+    const std::size_t begin = bytes_.size();
+    if (!text.Fill(request, hasher, bytes_)) return false;
+    words_.push_back({{}, begin, bytes_.size() - begin});
+    return true;
+  }
+
+  [[nodiscard]] std::size_t size() const { return words_.size(); }
+  void Truncate(std::size_t size) { words_.resize(size); }
+  // The last word. Valid until the next Add().
+  [[nodiscard]] std::string_view back() const { return TextOf(words_.back()); }
+
+  [[nodiscard]] absl::InlinedVector<std::string_view, 16> View() const {
+    absl::InlinedVector<std::string_view, 16> view;
+    for (const Word& word : words_) view.push_back(TextOf(word));
+    return view;
+  }
+
+ private:
+  struct Word {
+    std::string_view constant;
+    std::size_t begin = 0;  // in bytes_, if there is no constant
+    std::size_t size = 0;
+  };
+
+  [[nodiscard]] std::string_view TextOf(const Word& word) const {
+    if (word.constant.data() != nullptr) return word.constant;
+    return std::string_view(bytes_).substr(word.begin, word.size);
+  }
+
+  absl::InlinedVector<Word, 16> words_;
+  std::string bytes_;
+};
+
+// The result of adding a group to the words of a request.
+enum class Filled { kDone, kMissing, kBad };
+
+// Adds "key limit ... COST n". After kBad `error` says why.
+Filled AddGroup(const CheckGroup& group, const ProxiedRequest& request, const KeyHasher& hasher,
+                Words& words, std::string_view& error) {
+  if (!words.Add(group.key, request, hasher)) return Filled::kMissing;
+  if (words.back().size() > static_cast<std::size_t>(kRespCaps.arg_bytes_max)) {
+    error = "ERR the key is too long";
+    return Filled::kBad;
+  }
+  for (const CheckTemplate& limit : group.limits) {
+    if (!words.Add(limit, request, hasher)) return Filled::kMissing;
+    // A value adds no option of its own, such as cost=0.
+    const bool is_whole =
+        std::ranges::count(words.back(), ',') == std::ranges::count(limit.text(), ',');
+    if (is_whole && LooksLikeLimit(words.back())) continue;
+    error = "ERR a template makes no limit";
+    return Filled::kBad;
+  }
+  if (!group.cost) return Filled::kDone;
+  words.Add("COST");
+  if (!words.Add(*group.cost, request, hasher)) return Filled::kMissing;
+  if (ParseDigits(words.back())) return Filled::kDone;
+  error = "ERR a template makes no cost";
+  return Filled::kBad;
+}
+
+// Asks the limiter, as the exchange's user, and answers.
+void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answer) {
+  CheckReader reader(exchange, answer);
+  const std::string_view error = exchange.Run(words.View(), reader);
+  if (error.empty()) return;
+  const int status = StatusOfError(error);
+  FailCheck(exchange, status == 503 ? status : 500, error);
+}
+
+void CheckByRoute(HttpExchange& exchange, const CheckRoute& route, std::string_view below) {
+  if (route.user.empty()) {
+    exchange.ActAsNewClient();
+  } else if (!exchange.ActAs(route.user)) {
+    return FailCheck(exchange, 500, "ERR the user of the route is unknown or off");
+  }
+  const ProxiedRequest request(exchange.head(), below, route.proxy);
+  const KeyHasher& hasher = exchange.services().limiter.hasher();
+  Words words;
+  words.Add("RL.ALLOW");
+  for (const CheckGroup& group : route.groups) {
+    const std::size_t before = words.size();
+    if (before > 1) words.Add("AND");
+    std::string_view error;
+    const Filled filled = AddGroup(group, request, hasher, words, error);
+    if (filled == Filled::kBad) return FailCheck(exchange, 500, error);
+    if (filled == Filled::kDone) continue;
+    if (route.answer.missing == OnMissing::kAllow) return Allow(exchange);
+    if (route.answer.missing == OnMissing::kDeny) return DenyMissing(exchange, route.answer);
+    words.Truncate(before);
+  }
+  if (words.size() == 1) return Allow(exchange);  // all groups were skipped
+  Decide(exchange, words, route.answer);
+}
+
+// The parameters of /check?key=K&limit=10/s&limit=@p&cost=2&denied=403.
+struct OpenCheck {
+  std::optional<std::string> key;
+  std::vector<std::string> limits;
+  std::optional<std::string> cost;
+  std::optional<std::string> denied;
+};
+
+// Returns an error, or an empty text.
+std::string_view ReadQuery(std::string_view query, OpenCheck& check) {
+  for (QueryReader parameters(query); parameters.Next();) {
+    std::string value;
+    if (!AppendDecoded(parameters.value(), PlusMeans::kBlank, value)) {
+      return "ERR a parameter is not encoded as a URL needs it";
+    }
+    if (parameters.name() == "limit") {
+      if (!LooksLikeLimit(value)) return "ERR limit= must be a limit, such as limit=10/s";
+      check.limits.push_back(std::move(value));
+      continue;
+    }
+    std::optional<std::string>* const once = parameters.name() == "key"      ? &check.key
+                                             : parameters.name() == "cost"   ? &check.cost
+                                             : parameters.name() == "denied" ? &check.denied
+                                                                             : nullptr;
+    if (!once) return "ERR /check has the parameters key, limit, cost, denied";
+    if (*once) return "ERR key=, cost= and denied= may be given once";
+    *once = std::move(value);
+  }
+  if (!check.key || check.limits.empty()) return "ERR /check needs key= and limit=";
+  if (check.cost && !ParseDigits(*check.cost)) return "ERR cost= must be a number from 0";
+  return {};
+}
+
+void CheckByQuery(HttpExchange& exchange) {
+  exchange.ActAsNewClient();
+  OpenCheck check;
+  const std::string_view error = ReadQuery(exchange.head().query, check);
+  if (!error.empty()) return FailCheck(exchange, 500, error);
+  CheckAnswer answer;
+  if (check.denied) {
+    const std::optional<std::int64_t> status = ParseDigits(*check.denied);
+    if (!status || !IsDeniedStatus(*status)) {
+      return FailCheck(exchange, 500, "ERR denied= must be from 400 to 499, or 503");
+    }
+    answer.denied = static_cast<int>(*status);
+  }
+  // A proxy's variable that had no value.
+  if (check.key->empty()) return DenyMissing(exchange, answer);
+  Words words;
+  words.Add("RL.ALLOW");
+  words.Add(*check.key);
+  for (const std::string& limit : check.limits) words.Add(limit);
+  if (check.cost) {
+    words.Add("COST");
+    words.Add(*check.cost);
+  }
+  Decide(exchange, words, answer);
+}
+
+}  // namespace
+
+void AnswerCheck(HttpExchange& exchange) {
+  std::string_view rest = exchange.head().path.substr(kCheckPath.size());
+  if (rest.empty() && exchange.services().options.open_checks) return CheckByQuery(exchange);
+  if (rest.starts_with('/')) rest.remove_prefix(1);
+  const std::string_view name = rest.substr(0, rest.find('/'));
+  const std::shared_ptr<const CheckRoute> route = exchange.http().checks.Find(name);
+  if (!route) return FailCheck(exchange, 404, "ERR no such route of checks");
+  CheckByRoute(exchange, *route, rest.substr(name.size()));
+}
+
+}  // namespace weir

@@ -1,0 +1,82 @@
+// A template: a text with variables, which the request of a user fills.
+//
+//     template = *( literal | "{" variable *("|" filter) "}" )
+//     variable = "ip" | "method" | "host" | "path"
+//              | "path:" number           a segment of the path: 1 is "v1" of /v1/users
+//              | "header:" field | "query:" parameter | "cookie:" name
+//     filter   = "lower"                  ASCII letters in lower case
+//              | "hash"                   22 characters of a keyed hash: for secrets, since keys
+//              are
+//                                         shown to operators
+//
+// "ip:{ip}", "tenant:{header:x-tenant|lower}", "{cookie:session|hash}". A literal has no braces.
+// The field Authorization is refused: it belongs to the user.
+//
+// Parsed once; filling allocates nothing but room in the caller's strings. proxied_request.h has
+// the meaning of the variables.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/table/key_hash.h"
+#include "server/http/proxied_request.h"
+
+namespace weir {
+
+// A longer value is cut, after its filters.
+inline constexpr std::size_t kTemplateValueBytesMax = 1024;
+inline constexpr std::size_t kTemplateVariablesMax = 16;
+inline constexpr int kPathSegmentMax = 32;
+
+class CheckTemplate {
+ public:
+  // Fails with kInvalidArgument and a text that says what is wrong, and what would be right.
+  [[nodiscard]] static absl::StatusOr<CheckTemplate> Parse(std::string_view text);
+
+  // True if it has no variable: then every request fills it with text().
+  [[nodiscard]] bool is_constant() const noexcept { return parts_.empty(); }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+  // Appends the text with its variables filled. Returns false if a variable has no value; `out`
+  // then has the beginning.
+  [[nodiscard]] bool Fill(const ProxiedRequest& request, const KeyHasher& hasher,
+                          std::string& out) const;
+
+ private:
+  enum class Variable : std::uint8_t {
+    kIp,
+    kMethod,
+    kHost,
+    kPath,
+    kSegment,
+    kHeader,
+    kQuery,
+    kCookie
+  };
+  struct Part {
+    std::string literal;  // before the variable
+    Variable variable{};
+    std::string name;  // of a header, a parameter or a cookie
+    int segment = 0;
+    bool lower = false;
+    bool hash = false;
+  };
+
+  [[nodiscard]] static absl::StatusOr<Part> ParseVariable(std::string_view text);
+  [[nodiscard]] static absl::Status ParseSource(std::string_view text, Part& part);
+  [[nodiscard]] static ProxiedRequest::Value ValueOf(const Part& part,
+                                                     const ProxiedRequest& request,
+                                                     std::string& scratch);
+
+  std::string text_;
+  std::vector<Part> parts_;
+  std::string end_;  // the literal behind the last variable
+};
+
+}  // namespace weir

@@ -1,0 +1,192 @@
+// Goal: a user behind a proxy is known by what the proxy writes, and not by what the user adds to
+// it. Method: tables of addresses and of requests, hostile ones among them.
+#include "server/http/proxied_request.h"
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using testing::Optional;
+
+std::string AddressOf(std::string_view text, int ipv6_bits = 64) {
+  std::string address = ">";
+  return AppendAddress(text, ipv6_bits, address) ? address : address + "none";
+}
+
+TEST(AddressTest, BracketsPortsAndZonesAreOff) {
+  for (const auto& [text, address] :
+       std::initializer_list<std::pair<std::string_view, std::string>>{
+           {"192.0.2.7", ">192.0.2.7"},
+           {"192.0.2.7:1234", ">192.0.2.7"},
+           {"2001:db8:1:2:3:4:5:6", ">2001:db8:1:2::"},
+           {"[2001:db8:1:2:3:4:5:6]", ">2001:db8:1:2::"},
+           {"[2001:DB8:1:2:3:4:5:6]:443", ">2001:db8:1:2::"},
+           {"fe80::1%eth0", ">fe80::"},
+           {"[fe80::1%25eth0]:80", ">fe80::"},
+           {"::1", ">::"},
+           // An IPv4 address that is mapped into IPv6 is IPv4: else all would share one bucket.
+           {"::ffff:192.0.2.7", ">192.0.2.7"},
+           {"::FFFF:c000:0207", ">192.0.2.7"},
+           {"[::ffff:192.0.2.7]:80", ">192.0.2.7"},
+           {"0:0:0:0:0:ffff:c000:207", ">192.0.2.7"},
+       }) {
+    EXPECT_EQ(AddressOf(text), address) << text;
+  }
+}
+
+TEST(AddressTest, WhatIsNoAddressIsRefused) {
+  using namespace std::string_view_literals;
+  for (const std::string_view text : {""sv,
+                                      "unknown"sv,
+                                      "_hidden"sv,
+                                      "unix:"sv,
+                                      "192.0.2"sv,
+                                      "192.0.2.256"sv,
+                                      "192.0.2.07"sv,
+                                      "192.0.2.7:"sv,
+                                      "192.0.2.7:http"sv,
+                                      "192.0.2.7 "sv,
+                                      " 192.0.2.7"sv,
+                                      "192.0.2.7%eth0"sv,
+                                      "[192.0.2.7"sv,
+                                      "[::1"sv,
+                                      "[::1]80"sv,
+                                      "[::1]:"sv,
+                                      "::1]:80"sv,
+                                      "2001:db8::1::2"sv,
+                                      "192.0.2.7\0"sv,
+                                      "::1\0"sv,
+                                      "\xFF\xFE"sv,
+                                      "\"[::1]\""sv,
+                                      "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000"sv}) {
+    EXPECT_EQ(AddressOf(text), ">none") << text;
+  }
+}
+
+TEST(AddressTest, BitsThatCount) {
+  constexpr std::string_view kAll = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff";
+  EXPECT_EQ(AddressOf(kAll, 1), ">8000::");
+  EXPECT_EQ(AddressOf(kAll, 48), ">ffff:ffff:ffff::");
+  EXPECT_EQ(AddressOf(kAll, 60), ">ffff:ffff:ffff:fff0::");
+  EXPECT_EQ(AddressOf(kAll, 127), ">ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe");
+  EXPECT_EQ(AddressOf(kAll, 128), ">" + std::string(kAll));
+  EXPECT_EQ(AddressOf("192.0.2.7", 1), ">192.0.2.7");
+}
+
+using Fields = std::vector<HttpField>;
+
+// A request with these fields.
+struct Asked {
+  explicit Asked(Fields its_fields, std::string_view query = {}) : fields(std::move(its_fields)) {
+    head.method = "GET";
+    head.host = "weir";
+    head.query = query;
+    head.fields = fields;
+  }
+
+  // The head views the fields.
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+  ProxiedRequest With(const ProxyForm& form, std::string_view below = {}) const {
+    return {head, below, form};
+  }
+
+  Fields fields;
+  HttpHead head;
+};
+
+// Proxies write at the right end. What the user sent stands to the left of it.
+TEST(ProxiedRequestTest, AddressesAreCountedFromTheRight) {
+  const Asked asked(Fields{{"x-forwarded-for", "203.0.113.66, 198.51.100.1"},
+                           {"Other", "x"},
+                           {"X-FORWARDED-FOR", "2001:db8::7 ,192.0.2.7"}});
+  std::string scratch;
+  const auto ip = [&](int hops) { return asked.With({.ip_hops = hops}).Ip(scratch); };
+  EXPECT_THAT(ip(1), Optional(std::string_view("192.0.2.7")));
+  EXPECT_THAT(ip(2), Optional(std::string_view("2001:db8::")));
+  EXPECT_THAT(ip(3), Optional(std::string_view("198.51.100.1")));
+  EXPECT_THAT(ip(4), Optional(std::string_view("203.0.113.66")));
+  EXPECT_EQ(ip(5), std::nullopt);
+  EXPECT_EQ(Asked(Fields{}).With({}).Ip(scratch), std::nullopt);
+  for (const std::string_view spoilt : {"", ",", "192.0.2.7,", "192.0.2.7, unknown"}) {
+    EXPECT_EQ(Asked(Fields{{"X-Forwarded-For", spoilt}}).With({}).Ip(scratch), std::nullopt)
+        << spoilt;
+  }
+}
+
+TEST(ProxiedRequestTest, WhereTheOriginalRequestIs) {
+  const Asked asked(Fields{{"X-Forwarded-Method", "PUT"},
+                           {"X-Forwarded-Host", "a.example"},
+                           {"X-Forwarded-Uri", "/a/b?c=d"},
+                           {"X-Original-Method", "PATCH"},
+                           {"X-Original-URL", "https://b.example/e/f?g"}});
+  const ProxyForm forwarded;
+  const ProxyForm original = {.original = OriginalRequest::kXOriginal};
+  const ProxyForm path = {.original = OriginalRequest::kPath};
+  EXPECT_EQ(asked.With(forwarded).Method(), "PUT");
+  EXPECT_EQ(asked.With(forwarded).Host(), "a.example");
+  EXPECT_EQ(asked.With(forwarded).Path(), "/a/b");
+  EXPECT_EQ(asked.With(original).Method(), "PATCH");
+  EXPECT_EQ(asked.With(original).Host(), "b.example");
+  EXPECT_EQ(asked.With(original).Path(), "/e/f");
+  EXPECT_EQ(asked.With(path, "/v1/x").Method(), "GET");
+  EXPECT_EQ(asked.With(path, "/v1/x").Host(), "weir");
+  EXPECT_EQ(asked.With(path, "/v1/x").Path(), "/v1/x");
+  EXPECT_EQ(asked.With(path).Path(), "/");
+
+  const Asked nginx(Fields{{"X-Original-URI", "/h?i=j"}, {"X-Original-Host", "c.example"}});
+  EXPECT_EQ(nginx.With(original).Host(), "c.example");
+  EXPECT_EQ(nginx.With(original).Path(), "/h");
+  EXPECT_EQ(nginx.With(original).Method(), std::nullopt);
+  for (const std::string_view uri : {"", "no-slash", "//", "*", "ftp://x/y"}) {
+    const Asked odd(Fields{{"X-Forwarded-Uri", uri}});
+    const ProxiedRequest::Value value = odd.With(forwarded).Path();
+    EXPECT_TRUE(!value || value == uri) << uri;
+  }
+  EXPECT_EQ(Asked(Fields{}).With(forwarded).Path(), std::nullopt);
+  EXPECT_EQ(Asked(Fields{}).With(forwarded).Host(), std::nullopt);
+}
+
+TEST(ProxiedRequestTest, SegmentsOfThePath) {
+  const Asked asked(Fields{{"X-Forwarded-Uri", "/v1//users?x=/y"}});
+  const ProxyForm form;
+  const ProxiedRequest request = asked.With(form);
+  EXPECT_EQ(request.Segment(1), "v1");
+  EXPECT_EQ(request.Segment(2), std::nullopt);  // empty
+  EXPECT_EQ(request.Segment(3), "users");
+  EXPECT_EQ(request.Segment(4), std::nullopt);
+}
+
+TEST(ProxiedRequestTest, CookiesAndParameters) {
+  const Asked asked(Fields{{"Cookie", "a=1; bb=2;c = 3; d"}, {"cookie", "a=4; e=a=b; f="}},
+                    "x=1&y=%20+z&x=2&%6Bey=k&bad=%zz&empty=");
+  const ProxyForm form;
+  const ProxiedRequest request = asked.With(form);
+  EXPECT_EQ(request.Cookie("a"), "1");
+  EXPECT_EQ(request.Cookie("bb"), "2");
+  EXPECT_EQ(request.Cookie("b"), std::nullopt);
+  EXPECT_EQ(request.Cookie("A"), std::nullopt);
+  EXPECT_EQ(request.Cookie("d"), std::nullopt);
+  EXPECT_EQ(request.Cookie("e"), "a=b");
+  EXPECT_EQ(request.Cookie("f"), std::nullopt);
+  std::string scratch;
+  EXPECT_EQ(request.Query("x", scratch), "1");
+  EXPECT_EQ(request.Query("y", scratch), "  z");
+  EXPECT_EQ(request.Query("key", scratch), "k");
+  EXPECT_EQ(request.Query("bad", scratch), std::nullopt);
+  EXPECT_EQ(request.Query("empty", scratch), std::nullopt);
+  EXPECT_EQ(request.Query("z", scratch), std::nullopt);
+}
+
+}  // namespace
+}  // namespace weir
