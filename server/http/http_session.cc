@@ -74,6 +74,7 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
       AnswerParseError(out);
     } else {
       Answer(now, out);
+      if (said_secret_) parser_.Wipe();
       turn.completed = true;
     }
   }
