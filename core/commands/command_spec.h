@@ -67,6 +67,7 @@ enum CommandFlags : std::uint32_t {
   kSubcommand = 1 << 14,        // "CLIENT|ID"; the table sets it
   kBlocking = 1 << 15,          // may be answered later; the client's next commands wait, too
   kSecret = 1 << 16,            // a password may be among its words
+  kOwnConnection = 1 << 17,     // changes its connection: the user, name, replies or end
 };
 
 // The positions of the keys among the words, as Redis counts them: first 0 means no keys, last -1

@@ -105,7 +105,7 @@ inline constexpr std::array kObserverCommands = {
                 .handler = MemoryUsage},
     CommandSpec{.name = "MONITOR",
                 .arity = Exactly(1),
-                .flags = kAboutOthers,
+                .flags = kAboutOthers | kOwnConnection,
                 .group = "server",
                 .summary =
                     "Shows every command that is executed, except administrative ones, until "

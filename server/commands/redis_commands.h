@@ -325,7 +325,7 @@ inline constexpr std::array kRedisCommands = {
                 .handler = NoKeyTexts},
     CommandSpec{.name = "SHUTDOWN",
                 .arity = AtLeast(1),
-                .flags = kAdmin | kLoading | kNotInTransaction,
+                .flags = kAdmin | kLoading | kNotInTransaction | kOwnConnection,
                 .group = "server",
                 .summary = "Answers the requests received, saves, and ends the server. NOSAVE ends "
                            "it without a save, as a crash does.",
