@@ -170,10 +170,8 @@ class LimitHandlers {
                      const Verdict& verdict) {
     if (request.at) host.shared().explicit_time.Record(*request.at);
     if (host.TakesVerdict(request, first, verdict)) return;
-    WriteVerdict(host.reply(), first, verdict, request.with_limits, [&](std::size_t i) {
-      const Check& check = request.checks[i];
-      return AskedLimit{request.limits[i]->name, check.limit, check.group, check.cost, check.keep};
-    });
+    WriteVerdict(host.reply(), first, verdict, request.with_limits,
+                 [&](std::size_t i) { return AskedLimitAt(request, i); });
   }
 
   static void AcknowledgePolicy(Host& host, const absl::Status& status) {

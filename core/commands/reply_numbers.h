@@ -5,11 +5,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
+#include "core/words/request_grammar.h"
 
 namespace weir {
 
@@ -18,7 +20,9 @@ namespace weir {
   return retry_after == kNever ? -1 : CeilMillis(retry_after);
 }
 
-// [allowed, remaining, retry_after_ms, reset_after_ms, limit_index]
+// The numbers of a verdict, and their names.
+inline constexpr std::array<const char*, 5> kVerdictFields = {
+    "allowed", "remaining", "retry_after_ms", "reset_after_ms", "limit"};
 [[nodiscard]] inline std::array<std::int64_t, 5> VerdictNumbers(const Verdict& verdict) noexcept {
   return {verdict.allowed ? 1 : 0, verdict.remaining, RetryMillis(verdict.retry_after),
           CeilMillis(verdict.reset_after), static_cast<std::int64_t>(verdict.limit_index)};
@@ -32,6 +36,12 @@ struct AskedLimit {
   std::int64_t cost = 1;
   std::int64_t keep = 0;
 };
+
+// The limit of a check of the request.
+[[nodiscard]] inline AskedLimit AskedLimitAt(const ParsedRequest& request, std::size_t check) {
+  const Check& asked = request.checks[check];
+  return {request.limits[check]->name, asked.limit, asked.group, asked.cost, asked.keep};
+}
 
 // The numbers that follow a limit's name in WITHLIMITS, and the names of these numbers.
 inline constexpr std::array<const char*, 8> kDecisionFields = {

@@ -233,6 +233,8 @@ absl::Status TooManyLimits() {
 
 }  // namespace
 
+bool IsRequestKeyword(std::string_view word) { return KeywordOf(word) != Keyword::kNone; }
+
 absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words, LimitMemo& memo,
                                            KeyHashes hashes, RequestKind kind) {
   memo.BeginRequest();

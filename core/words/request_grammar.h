@@ -52,6 +52,9 @@ struct ParsedRequest {
   std::vector<std::unique_ptr<absl::InlinedVector<CachedLimit, 1>>> overridden;
 };
 
+// True for AND, COST and the options, in any case: such a word is never read as a limit.
+[[nodiscard]] bool IsRequestKeyword(std::string_view word);
+
 // Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,
 // and kNotFound for an unknown policy; they name the word and what is expected. The result is good
 // until the memo's next BeginRequest (the next ParseRequest calls it), and as long as the words'

@@ -11,10 +11,10 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include <nlohmann/json.hpp>
 
 #include "core/base/status.h"
 #include "server/access/access_list.h"
+#include "server/http/json_string.h"
 #include "server/os/wipe.h"
 #include "server/session/login.h"
 
@@ -79,8 +79,10 @@ int StatusOfError(std::string_view error) noexcept {
 }
 
 std::string ErrorJson(std::string_view error) {
-  const nlohmann::json object = {{"error", error}};
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string json = "{\"error\":";
+  AppendJsonString(error, json);
+  json += '}';
+  return json;
 }
 
 HttpAnswerTo AnswerTo(const HttpHead& head, Instant now) {

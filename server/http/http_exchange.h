@@ -57,6 +57,10 @@ class HttpExchange {
   // Runs a command as the user, and returns its reply in RESP, valid until the next call.
   [[nodiscard]] std::string_view Run(std::span<const std::string_view> words);
 
+  // Says that a password may be among the words of the request.
+  void MarkSecret() noexcept { had_secret_ = true; }
+  [[nodiscard]] bool had_secret() const noexcept { return had_secret_; }
+
   // --- The response ---
 
   // A response of another form than Answer(): the fields go between Begin() and End().
@@ -80,6 +84,7 @@ class HttpExchange {
   const Instant now_;
   HttpWriter writer_;
   int status_ = 0;
+  bool had_secret_ = false;
   Session::Awaited awaited_ = Session::Awaited::kNothing;
   std::string reply_;
 };

@@ -13,8 +13,26 @@ constexpr auto kHealthRoutes = std::to_array<HttpRoute>({
     {.path = "/readyz", .methods = kReads, .group = HttpRouteGroup::kHealth, .handler = Readyz},
 });
 
+// A path under /v1.
+constexpr HttpRoute JsonRoute(std::string_view path, void (*handler)(HttpExchange&)) {
+  return {.path = path,
+          .methods = "POST",
+          .group = HttpRouteGroup::kJson,
+          .body = HttpRoute::Body::kRead,
+          .login = HttpRoute::Login::kFirst,
+          .handler = handler};
+}
+
 constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
     {.path = "/check/", .methods = {}, .group = HttpRouteGroup::kCheck, .handler = AnswerCheck},
+    JsonRoute("/v1/allow", JsonLimit),
+    JsonRoute("/v1/batch", JsonBatch),
+    JsonRoute("/v1/charge", JsonLimit),
+    JsonRoute("/v1/command", JsonCommand),
+    JsonRoute("/v1/peek", JsonLimit),
+    JsonRoute("/v1/pipeline", JsonPipeline),
+    JsonRoute("/v1/refund", JsonLimit),
+    JsonRoute("/v1/take", JsonLimit),
 });
 
 bool IsFor(const HttpRoute& route, std::string_view path) noexcept {
@@ -32,8 +50,8 @@ const HttpRoute* FindIn(std::span<const HttpRoute> routes, std::string_view path
 }  // namespace
 
 const HttpRoute* FindHttpRoute(Face face, std::string_view path) noexcept {
-  const HttpRoute* const decision = face == Face::kHttp ? FindIn(kDecisionRoutes, path) : nullptr;
-  return decision ? decision : FindIn(kHealthRoutes, path);
+  const HttpRoute* const found = face == Face::kHttp ? FindIn(kDecisionRoutes, path) : nullptr;
+  return found ? found : FindIn(kHealthRoutes, path);
 }
 
 }  // namespace weir

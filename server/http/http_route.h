@@ -35,4 +35,12 @@ void AnswerCheck(HttpExchange& exchange);
 void Livez(HttpExchange& exchange);
 void Readyz(HttpExchange& exchange);
 
+// server/http/json_limits.cc
+void JsonLimit(HttpExchange& exchange);
+void JsonBatch(HttpExchange& exchange);
+
+// server/http/json_commands.cc
+void JsonCommand(HttpExchange& exchange);
+void JsonPipeline(HttpExchange& exchange);
+
 }  // namespace weir

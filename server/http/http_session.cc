@@ -127,6 +127,7 @@ void HttpSession::Answer(Instant now, std::string& out) {
     route->handler(exchange);
   }
   WEIR_CHECK(exchange.status() != 0);
+  said_secret_ = said_secret_ || exchange.had_secret();
   http_.responses.Add(route ? route->group : HttpRouteGroup::kNone, exchange.status());
   if (exchange.awaited() != Session::Awaited::kNothing) {
     HttpAnswerTo answer_to = AnswerTo(head, now);

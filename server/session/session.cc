@@ -418,7 +418,7 @@ void Session::Run(Call& call) {
 std::string Session::StateError(const Call& call) {
   const Services& services = worker_.services;
   if (services.loading() && !call.spec.Is(kLoading)) {
-    return "LOADING weir is loading its state from disk";
+    return std::string(kLoadingError);
   }
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
     return CannotSave(services.state->status().error);

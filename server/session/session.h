@@ -34,6 +34,9 @@ inline constexpr std::size_t kSlotsPerUnit = 32;
 inline constexpr std::size_t kSlotsPerCommand = 50'000;
 inline constexpr std::size_t kWholeTableWork = 64;
 
+// The error of a command that needs the state while it is being loaded.
+inline constexpr std::string_view kLoadingError = "LOADING weir is loading its state from disk";
+
 class Session final : public ClientSession {
  public:
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);

@@ -22,9 +22,13 @@ void Transaction::Abort() {
   queued_ = Queued();
 }
 
-absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words) {
+std::size_t Transaction::UnitsOf(const CommandSpec& spec, std::size_t words) noexcept {
   const bool is_short = spec.Is(kFast) && !spec.Is(kWholeTable);
-  const std::size_t units = units_ + (is_short ? 1 : std::max(kWholeTableWork, words.size()));
+  return is_short ? 1 : std::max(kWholeTableWork, words);
+}
+
+absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words) {
+  const std::size_t units = units_ + UnitsOf(spec, words.size());
   std::size_t bytes = bytes_;
   for (const std::string_view word : words) bytes += kBytesPerWord + word.size();
   if (units > kUnitsMax || bytes > kBytesMax) {

@@ -42,6 +42,9 @@ class Transaction {
   void Abort();
   [[nodiscard]] bool is_aborted() const noexcept { return aborted_; }
 
+  // The units of work that a command counts as.
+  [[nodiscard]] static std::size_t UnitsOf(const CommandSpec& spec, std::size_t words) noexcept;
+
   // Adds a command. Fails with kResourceExhausted, and aborts, if it would exceed a bound. An
   // aborted transaction keeps no command.
   absl::Status Queue(const CommandSpec& spec, std::span<const std::string_view> words);

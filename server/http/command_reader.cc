@@ -1,0 +1,58 @@
+#include "server/http/command_reader.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "server/http/json_body.h"
+
+namespace weir {
+
+absl::Status CommandReader::Read(std::size_t depth) {
+  words_depth_ = depth;
+  return ReadJson(body_, *this);
+}
+
+absl::Status CommandReader::Refusal() const {
+  if (words_depth_ == 1) {
+    return absl::InvalidArgumentError(
+        "a command must be a list of strings and numbers, as in [\"RL.ALLOW\",\"k\",\"10/s\"]");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a pipeline must be a list of commands, each a list of strings and numbers: see "
+                   "command ",
+                   words_.size()));
+}
+
+absl::Status CommandReader::OnBegin(char bracket) {
+  if (bracket != '[' || depth_ == words_depth_) return Refusal();
+  ++depth_;
+  if (depth_ == words_depth_ && words_.size() == kJsonRequestsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("too many commands: a pipeline has at most ", kJsonRequestsMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CommandReader::OnEnd(char /*bracket*/) {
+  if (depth_-- != words_depth_) return absl::OkStatus();
+  if (words_.is_empty()) return Refusal();
+  return words_.EndCommand();
+}
+
+absl::Status CommandReader::OnName(std::string_view /*name*/) { return Refusal(); }
+
+absl::Status CommandReader::OnText(std::string_view text) {
+  if (depth_ != words_depth_) return Refusal();
+  words_.Add(words_.Keep(text));
+  return absl::OkStatus();
+}
+
+absl::Status CommandReader::OnNumber(std::string_view text,
+                                     std::optional<std::int64_t> /*integer*/) {
+  return OnText(text);
+}
+
+absl::Status CommandReader::OnLiteral(std::optional<bool> /*value*/) { return Refusal(); }
+
+}  // namespace weir

@@ -1,0 +1,34 @@
+#include "server/http/json_body.h"
+
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+#include "core/base/status.h"
+#include "server/http/http_exchange.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kBodyBytesPerUnit = 128;  // read in about a microsecond
+
+}  // namespace
+
+bool HasJsonBody(HttpExchange& exchange) {
+  const HttpHead& head = exchange.head();
+  if (!head.content_length && !head.chunked) {
+    exchange.Fail(411, "ERR a body is missing: Content-Length says how long it is");
+    return false;
+  }
+  const std::string_view type = head.Field("Content-Type").value_or("");
+  const std::string_view essence = type.substr(0, type.find(';'));
+  if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(AbslView(essence)), AbslView(kJson))) {
+    exchange.Fail(415, "ERR invalid Content-Type: must be application/json");
+    return false;
+  }
+  exchange.session().Charge(exchange.body().size() / kBodyBytesPerUnit);
+  return true;
+}
+
+}  // namespace weir

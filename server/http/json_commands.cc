@@ -1,0 +1,107 @@
+// POST /v1/command and /v1/pipeline: any command, in the form of Upstash's REST API.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "core/commands/command_spec.h"
+#include "server/commands/command_table.h"
+#include "server/http/command_reader.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+#include "server/http/json_body.h"
+#include "server/http/json_reply.h"
+#include "server/session/transaction.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kReplyTooLong =
+    "ERR executed, but the results of this pipeline are too long to include this one";
+
+// The error of a command that does not go with HTTP, or an empty text.
+std::string Unsuitable(const CommandSpec& spec) {
+  const absl::string_view name = AbslView(spec.name);
+  if (spec.Is(kBlocking)) {
+    return absl::StrCat("ERR ", name, " may be answered later, which HTTP does not wait for");
+  }
+  if (spec.Is(kOwnConnection) || spec.group == "transaction") {
+    return absl::StrCat("ERR ", name,
+                        " concerns a connection, but over HTTP each request stands alone");
+  }
+  return {};
+}
+
+// Returns the error of commands that may not run over HTTP, or not all in one request, or an empty
+// text. Marks a request that may have a password in it.
+std::string CheckCommands(HttpExchange& exchange, const CommandReader& commands) {
+  std::size_t units = 0;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const CommandSpec* const spec = FindRequested(commands[i]);
+    if (!spec || spec->Is(kSecret)) exchange.MarkSecret();
+    if (!spec) continue;  // that is its reply
+    std::string unsuitable = Unsuitable(*spec);
+    if (!unsuitable.empty()) return unsuitable;
+    units += Transaction::UnitsOf(*spec, commands[i].size());
+  }
+  if (commands.size() <= 1 || units <= Transaction::kUnitsMax) return {};
+  return absl::StrCat("ERR pipeline is too large: at most ", Transaction::kUnitsMax,
+                      " units of work, and slow commands count as ", kWholeTableWork);
+}
+
+JsonBytes BytesWanted(const HttpHead& head) {
+  const std::string_view encoding = head.Field("Upstash-Encoding").value_or("");
+  return absl::EqualsIgnoreCase(AbslView(encoding), "base64") ? JsonBytes::kBase64
+                                                              : JsonBytes::kText;
+}
+
+// Reads the body; false after answering an error.
+bool ReadCommands(HttpExchange& exchange, CommandReader& commands,
+                  absl::Status (CommandReader::*read)()) {
+  if (!HasJsonBody(exchange)) return false;
+  if (const absl::Status status = (commands.*read)(); !status.ok()) {
+    exchange.Fail(400, absl::StrCat("ERR ", status.message()));
+    return false;
+  }
+  if (const std::string error = CheckCommands(exchange, commands); !error.empty()) {
+    exchange.Fail(400, error);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void JsonCommand(HttpExchange& exchange) {
+  CommandReader commands(exchange.body());
+  if (!ReadCommands(exchange, commands, &CommandReader::ReadCommand)) return;
+  const std::string_view reply = exchange.Run(commands[0]);
+  if (reply.starts_with('-')) return exchange.FailAs(reply.substr(1, reply.size() - 3));
+  std::string body;
+  AppendJsonReply(reply, BytesWanted(exchange.head()), body);
+  exchange.Answer(200, kJson, body);
+}
+
+void JsonPipeline(HttpExchange& exchange) {
+  CommandReader commands(exchange.body());
+  if (!ReadCommands(exchange, commands, &CommandReader::ReadPipeline)) return;
+  const JsonBytes bytes = BytesWanted(exchange.head());
+  std::string results = "[";
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    if (i > 0) results += ',';
+    const std::size_t before = results.size();
+    AppendJsonReply(exchange.Run(commands[i]), bytes, results);
+    const bool is_short = results.size() - before <= kReplyTooLong.size();
+    if (results.size() <= kJsonResultsBytesMax || is_short) continue;
+    results.resize(before);
+    results += ErrorJson(kReplyTooLong);
+  }
+  results += ']';
+  exchange.Answer(200, kJson, results);
+}
+
+}  // namespace weir

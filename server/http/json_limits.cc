@@ -1,0 +1,142 @@
+// POST /v1/allow, /v1/charge, /v1/peek, /v1/refund, /v1/take and /v1/batch.
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/words/limit_grammar.h"
+#include "protocol/http_target.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+#include "server/http/json_body.h"
+#include "server/http/json_verdict.h"
+#include "server/http/limit_request_reader.h"
+#include "server/http/rate_limit_fields.h"
+#include "server/session/verdict_reader.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kDirectory = "/v1/";
+constexpr std::string_view kResultTooLong =
+    "ERR executed, but the results of this batch are too long to include this one";
+
+// Answers with the verdict of a request.
+class VerdictAnswer final : public VerdictReader {
+ public:
+  // `denied_status`: of an answer that does not allow.
+  VerdictAnswer(HttpExchange& exchange, int denied_status)
+      : exchange_(exchange), denied_status_(denied_status) {}
+
+  void Read(const ParsedRequest& request, std::int64_t first, const Verdict& verdict) override {
+    std::string body;
+    AppendJsonVerdict(request, first, verdict, body);
+    HttpWriter& writer = exchange_.Begin(verdict.allowed ? 200 : denied_status_);
+    RateLimitFields(request, verdict, exchange_.now(), kFields)
+        .Write(exchange_.services().limiter.hasher(), writer);
+    writer.Field("Content-Type", kJson);
+    exchange_.End(body);
+  }
+
+ private:
+  // The client is the application, which may know of all limits.
+  static constexpr FieldChoice kFields = {.show = ShownLimits::kAll};
+
+  HttpExchange& exchange_;
+  const int denied_status_;
+};
+
+// Appends the verdict to the results of a batch.
+class VerdictAppender final : public VerdictReader {
+ public:
+  explicit VerdictAppender(std::string& out) : out_(out) {}
+
+  void Read(const ParsedRequest& request, std::int64_t first, const Verdict& verdict) override {
+    AppendJsonVerdict(request, first, verdict, out_);
+  }
+
+ private:
+  std::string& out_;
+};
+
+// The status of a denial: that of the parameter "denied", else 200. Nothing after a 400.
+std::optional<int> ReadDeniedStatus(HttpExchange& exchange) {
+  std::optional<int> status;
+  for (QueryReader parameters(exchange.head().query); parameters.Next();) {
+    if (parameters.name() != "denied" || status) {
+      exchange.Fail(400, absl::StrCat("ERR unexpected parameter ", Quote(parameters.name()),
+                                      ": denied may stand there, once"));
+      return std::nullopt;
+    }
+    const std::int64_t number = ParseDigits(parameters.value()).value_or(0);
+    if ((number < 400 || number > 499) && number != 503 && number != 200) {
+      exchange.Fail(400, absl::StrCat("ERR invalid parameter denied=",
+                                      AbslView(parameters.value().substr(0, kQuotedBytesMax)),
+                                      ": must be 200, 503 or a status from 400 to 499"));
+      return std::nullopt;
+    }
+    status = static_cast<int>(number);
+  }
+  return status.value_or(200);
+}
+
+void FailAsInvalid(HttpExchange& exchange, const absl::Status& status) {
+  exchange.Fail(400, absl::StrCat("ERR ", status.message()));
+}
+
+// Appends the result of one request of a batch.
+void AppendResult(HttpExchange& exchange, const LimitRequestReader& reader, std::size_t request,
+                  std::string& results) {
+  if (const std::string_view mistake = reader.error(request); !mistake.empty()) {
+    results += ErrorJson(absl::StrCat("ERR ", AbslView(mistake)));
+    return;
+  }
+  const std::size_t before = results.size();
+  VerdictAppender appender(results);
+  if (const std::string_view error = exchange.Run(reader.words(request), appender);
+      !error.empty()) {
+    results += ErrorJson(error);
+  }
+  if (results.size() <= kJsonResultsBytesMax || results.size() - before <= kResultTooLong.size()) {
+    return;
+  }
+  results.resize(before);
+  results += ErrorJson(kResultTooLong);
+}
+
+}  // namespace
+
+void JsonLimit(HttpExchange& exchange) {
+  const std::optional<int> denied_status = ReadDeniedStatus(exchange);
+  if (!denied_status || !HasJsonBody(exchange)) return;
+  LimitRequestReader reader(exchange.body());
+  const absl::Status read =
+      reader.ReadRequest(*FindLimitCommand(exchange.head().path.substr(kDirectory.size())));
+  if (!read.ok()) return FailAsInvalid(exchange, read);
+  VerdictAnswer answer(exchange, *denied_status);
+  const std::string_view error = exchange.Run(reader.words(0), answer);
+  if (!error.empty()) exchange.FailAs(error);
+}
+
+// A server that loads its state answers none of the requests.
+void JsonBatch(HttpExchange& exchange) {
+  if (!HasJsonBody(exchange)) return;
+  if (exchange.services().loading()) return exchange.FailAs(kLoadingError);
+  LimitRequestReader reader(exchange.body());
+  const absl::Status read = reader.ReadBatch();
+  if (!read.ok()) return FailAsInvalid(exchange, read);
+  std::string results = "{\"results\":[";
+  for (std::size_t i = 0; i < reader.size(); ++i) {
+    if (i > 0) results += ',';
+    AppendResult(exchange, reader, i, results);
+  }
+  results += "]}";
+  exchange.Answer(200, kJson, results);
+}
+
+}  // namespace weir

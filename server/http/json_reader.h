@@ -1,0 +1,45 @@
+// A reader of JSON that builds no tree: it calls a function for each part of a text.
+//
+//     {"key":"k","cost":1}      OnBegin('{') OnName("key") OnText("k") OnName("cost")
+//                               OnNumber("1", 1) OnEnd('}')
+//
+// The grammar is that of nlohmann's parser: RFC 8259, without comments, in UTF-8. Arrays and
+// objects may be kJsonDepthMax deep. A number that a double cannot hold is an error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace weir {
+
+inline constexpr std::size_t kJsonDepthMax = 16;
+
+// The parts of a text, in their order. A status that is not OK ends the reading. The views last
+// until a function returns.
+class JsonParts {
+ public:
+  // An object ('{') or an array ('['), and its end ('}' or ']').
+  virtual absl::Status OnBegin(char bracket) = 0;
+  virtual absl::Status OnEnd(char bracket) = 0;
+  // The name of a field.
+  virtual absl::Status OnName(std::string_view name) = 0;
+  virtual absl::Status OnText(std::string_view text) = 0;
+  // `text` is as spelled; `integer` is set if it is a whole number within 64 bits, written without
+  // a fraction and an exponent.
+  virtual absl::Status OnNumber(std::string_view text, std::optional<std::int64_t> integer) = 0;
+  // true, false, or nothing for null.
+  virtual absl::Status OnLiteral(std::optional<bool> value) = 0;
+
+ protected:
+  ~JsonParts() = default;
+};
+
+// Calls the functions of `parts` for all of `text`. Fails with kInvalidArgument and the place if it
+// is not JSON, or as the functions do; some have been called by then.
+[[nodiscard]] absl::Status ReadJson(std::string_view text, JsonParts& parts);
+
+}  // namespace weir

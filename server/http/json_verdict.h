@@ -1,0 +1,21 @@
+// A verdict as JSON, with the numbers and the names of RL.ALLOW's reply.
+//
+//     {"allowed":true,"remaining":9,"retry_after_ms":0,"reset_after_ms":3600,"limit":0}
+//
+// RL.TAKE adds "granted" behind "allowed", and WITHLIMITS an array "limits" at the end, with an
+// object for each limit: its name and kDecisionFields.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/rules/decision.h"
+#include "core/words/request_grammar.h"
+
+namespace weir {
+
+// `first`: as VerdictReader::Read gets it.
+void AppendJsonVerdict(const ParsedRequest& request, std::int64_t first, const Verdict& verdict,
+                       std::string& out);
+
+}  // namespace weir

@@ -1,0 +1,121 @@
+// The reader of the bodies of /v1/allow and its siblings and of /v1/batch: JSON -> commands.
+//
+//     request = {"key": text, "limits": [limit, ...], "cost": n, "and": [group, ...],
+//                "details": bool, "upto": n, "do": name}
+//     group   = {"key": text, "limits": [limit, ...], "cost": n}
+//     batch   = {"requests": [request, ...]}        at most kJsonRequestsMax of them
+//
+// Fields come in any order, each once. A key and a limit or more are required; "upto" stands in
+// requests to take, and must; "do" stands in batches only, where it is "allow" by default. The
+// words are those that a client of the Redis protocol would send.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "server/http/json_reader.h"
+#include "server/http/json_words.h"
+
+namespace weir {
+
+// A command that decides, and its name over HTTP.
+struct LimitCommand {
+  std::string_view name;     // "allow"
+  std::string_view command;  // "RL.ALLOW"
+  bool takes_upto = false;
+};
+
+// Null if there is none.
+[[nodiscard]] const LimitCommand* FindLimitCommand(std::string_view name) noexcept;
+
+class LimitRequestReader final : private JsonParts {
+ public:
+  explicit LimitRequestReader(std::string_view body) : body_(body), words_(body) {}
+
+  // Read the body, once. Fail with kInvalidArgument if it is no such body; a mistake inside a
+  // request of a batch is that request's error.
+  [[nodiscard]] absl::Status ReadRequest(const LimitCommand& command);
+  [[nodiscard]] absl::Status ReadBatch();
+
+  // The number of requests.
+  [[nodiscard]] std::size_t size() const noexcept { return requests_.size(); }
+  // The mistake in a request of a batch; empty if there is none.
+  [[nodiscard]] std::string_view error(std::size_t request) const {
+    return requests_[request].error;
+  }
+  // The words of a request without a mistake, which last as long as the reader.
+  [[nodiscard]] std::span<const std::string_view> words(std::size_t request) const {
+    return words_[requests_[request].command];
+  }
+
+ private:
+  enum class Field : std::uint8_t { kNone, kKey, kLimits, kCost, kAnd, kDetails, kUpto, kDo };
+  // The innermost bracket that is open.
+  enum class Place : std::uint8_t { kOutside, kBatch, kRequests, kRequest, kLimits, kAnd, kGroup };
+
+  struct Request {
+    std::string error;
+    std::size_t command = 0;  // in words_
+  };
+
+  // A key with its limits.
+  struct Group {
+    unsigned seen = 0;  // fields, by Field
+    std::string_view key;
+    std::size_t limits_begin = 0;  // in limits_
+    std::size_t limits_end = 0;
+    std::string_view cost;
+  };
+
+  absl::Status OnBegin(char bracket) override;
+  absl::Status OnEnd(char bracket) override;
+  absl::Status OnName(std::string_view name) override;
+  absl::Status OnText(std::string_view text) override;
+  absl::Status OnNumber(std::string_view text, std::optional<std::int64_t> integer) override;
+  absl::Status OnLiteral(std::optional<bool> value) override;
+
+  absl::Status BeginRequest();
+  absl::Status FinishRequest();
+  absl::Status CheckFields(const Group& group);
+  void AddGroup(const Group& group);
+  absl::Status OnScalar();
+
+  // Ends the reading of the present request with an error.
+  absl::Status Fail(std::string_view what);
+  absl::Status Refuse(Field field);
+  [[nodiscard]] std::string NameOf(Field field) const;
+  [[nodiscard]] std::string KnownFields() const;
+  [[nodiscard]] bool Allows(Field field) const;
+
+  [[nodiscard]] Group& group() { return in_and_ ? groups_.back() : groups_.front(); }
+  [[nodiscard]] static bool Has(const Group& group, Field field) {
+    return (group.seen >> static_cast<unsigned>(field) & 1U) != 0;
+  }
+
+  const std::string_view body_;
+  JsonWords words_;
+  std::vector<Request> requests_;
+  bool is_batch_ = false;
+  bool seen_requests_ = false;
+
+  // The reading of the present request.
+  Place place_ = Place::kOutside;
+  const LimitCommand* command_ = nullptr;
+  std::vector<Group> groups_;  // the first is the request itself
+  std::vector<std::string_view> limits_;
+  Field field_ = Field::kNone;
+  bool in_and_ = false;
+  bool details_ = false;
+  std::string_view upto_;
+  bool failed_ = false;    // the rest of the request is skipped
+  std::size_t depth_ = 0;  // of brackets, its own counted
+};
+
+}  // namespace weir

@@ -1,0 +1,380 @@
+// Goal: /v1/allow and its siblings say in JSON what the Redis protocol says in RESP, and refuse
+// what is no request. Method: conversations without sockets; the same random requests, asked of one
+// server in RESP, of another one by one, and of a third in batches.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <rapidcheck.h>
+
+#include "core/commands/reply_numbers.h"
+#include "server/commands/command_table.h"
+#include "server/http/json_body.h"
+#include "tests/support/http_conversation.h"
+#include "tests/support/property.h"
+#include "tests/support/reply_text.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+using testing::EndsWith;
+using testing::Optional;
+using testing::StartsWith;
+
+constexpr std::string_view kOneAnHour = R"({"key":"k","limits":["1/h"]})";
+constexpr std::string_view kAllowed =
+    R"({"allowed":true,"remaining":0,"retry_after_ms":0,"reset_after_ms":3600000,"limit":0})";
+constexpr std::string_view kDenied =
+    R"({"allowed":false,"remaining":0,"retry_after_ms":3600000,"reset_after_ms":3600000,)"
+    R"("limit":0})";
+
+std::string Body(std::string_view response) { return std::string(BodyOf(response)); }
+
+TEST(JsonLimitsTest, ADenialIsAnAnswer) {
+  HttpConversation client;
+  const std::string allowed = client.Post("/v1/allow", kOneAnHour);
+  EXPECT_EQ(StatusOf(allowed), 200);
+  EXPECT_THAT(FieldOf(allowed, "Content-Type"), Optional(std::string_view("application/json")));
+  EXPECT_EQ(Body(allowed), kAllowed);
+  const std::string denied = client.Post("/v1/allow", kOneAnHour);
+  EXPECT_EQ(StatusOf(denied), 200);
+  EXPECT_EQ(Body(denied), kDenied);
+}
+
+TEST(JsonLimitsTest, TheStatusOfADenialMayBeChosen) {
+  HttpConversation client;
+  EXPECT_EQ(StatusOf(client.Post("/v1/allow?denied=429", kOneAnHour)), 200);
+  for (const int status : {400, 429, 499, 503, 200}) {
+    const std::string denied =
+        client.Post("/v1/allow?denied=" + std::to_string(status), kOneAnHour);
+    EXPECT_EQ(StatusOf(denied), status);
+    EXPECT_EQ(Body(denied), kDenied);
+  }
+  for (const char* const query :
+       {"denied=399", "denied=500", "denied=", "denied", "denied=+429", "denied=429&denied=429",
+        "denies=429", "denied=99999999999999999999"}) {
+    EXPECT_EQ(StatusOf(client.Post(std::string("/v1/peek?") + query, kOneAnHour)), 400) << query;
+  }
+}
+
+TEST(JsonLimitsTest, TheFieldsOfACheckAreSet) {
+  HttpConversation client;
+  const std::string allowed = client.Post("/v1/allow", kOneAnHour);
+  EXPECT_THAT(FieldOf(allowed, "RateLimit-Policy"),
+              Optional(std::string_view("\"1/h\";q=1;w=3600")));
+  EXPECT_FALSE(FieldOf(allowed, "Retry-After").has_value());
+  const std::string denied = client.Post("/v1/allow", kOneAnHour);
+  EXPECT_THAT(FieldOf(denied, "RateLimit"), Optional(std::string_view("\"1/h\";r=0;t=3600")));
+  EXPECT_THAT(FieldOf(denied, "Retry-After"), Optional(std::string_view("3600")));
+}
+
+TEST(JsonLimitsTest, DetailsTellEachLimit) {
+  HttpConversation client;
+  EXPECT_EQ(Body(client.Post("/v1/allow",
+                             R"({"key":"k","limits":["10/s,name=burst"],"cost":2,"details":true,)"
+                             R"("and":[{"key":"l","limits":["5/h,keep=1"]}]})")),
+            R"({"allowed":true,"remaining":4,"retry_after_ms":0,"reset_after_ms":720000,"limit":1,)"
+            R"("limits":[{"name":"burst","allowed":true,"limit":10,"remaining":8,)"
+            R"("retry_after_ms":0,"reset_after_ms":200,"group":0,"cost":2,"keep":0},)"
+            R"({"name":"5/h","allowed":true,"limit":5,"remaining":4,"retry_after_ms":0,)"
+            R"("reset_after_ms":720000,"group":1,"cost":1,"keep":1}]})");
+}
+
+TEST(JsonLimitsTest, EachPathIsItsCommand) {
+  HttpConversation client;
+  const auto ask = [&](const char* path, const char* rest) {
+    return json::parse(
+        Body(client.Post(path, std::string(R"({"key":"k","limits":["10/h"])") + rest + "}")));
+  };
+  EXPECT_EQ(ask("/v1/take", R"(,"upto":7)")["granted"], 7);
+  EXPECT_EQ(ask("/v1/take", R"(,"upto":7)")["granted"], 3);
+  const json none = ask("/v1/take", R"(,"upto":7)");
+  EXPECT_EQ(none["granted"], 0);
+  EXPECT_EQ(none["allowed"], false);
+  EXPECT_EQ(ask("/v1/refund", R"(,"cost":5)")["remaining"], 5);
+  EXPECT_EQ(ask("/v1/peek", "")["remaining"], 4);
+  EXPECT_EQ(ask("/v1/peek", "")["remaining"], 4);
+  const json charged = ask("/v1/charge", R"(,"cost":6)");
+  EXPECT_EQ(charged["allowed"], false);
+  EXPECT_EQ(charged["remaining"], 0);
+  EXPECT_EQ(ask("/v1/allow", "")["allowed"], false);
+}
+
+TEST(JsonLimitsTest, AnErrorOfACommandHasItsText) {
+  HttpConversation client;
+  const std::string response = client.Post("/v1/allow", R"({"key":"k","limits":["10/x"]})");
+  EXPECT_EQ(StatusOf(response), 400);
+  EXPECT_THAT(Body(response), StartsWith(R"({"error":"ERR invalid limit '10/x')"));
+  const std::string form = client.Post("/v1/allow", R"({"key":"k"})");
+  EXPECT_EQ(StatusOf(form), 400);
+  EXPECT_EQ(Body(form), R"({"error":"ERR field 'limits' is missing"})");
+  EXPECT_EQ(client.server().worker.command_counters.Of(*FindCommand("RL.ALLOW")).failed.value(),
+            1U);
+}
+
+TEST(JsonLimitsTest, ABodyMustSayThatItIsJson) {
+  HttpConversation client;
+  const auto status = [&](std::string_view type) {
+    return StatusOf(client.Request(
+        "POST", "/v1/allow", absl::StrCat(AbslView(type), "Content-Length: 28\r\n"), kOneAnHour));
+  };
+  EXPECT_EQ(status("Content-Type: application/json\r\n"), 200);
+  EXPECT_EQ(status("Content-Type: Application/JSON ; charset=utf-8\r\n"), 200);
+  EXPECT_EQ(status("Content-Type: application/x-www-form-urlencoded\r\n"), 415);
+  EXPECT_EQ(status("Content-Type: text/plain;application/json\r\n"), 415);
+  EXPECT_EQ(status("Content-Type: application/json-patch\r\n"), 415);
+  EXPECT_EQ(status("Content-Type:\r\n"), 415);
+  EXPECT_EQ(status(""), 415);
+}
+
+TEST(JsonLimitsTest, ABodyIsNeededAndBounded) {
+  HttpConversation client;
+  const std::string missing =
+      client.Request("POST", "/v1/allow", "Content-Type: application/json\r\n", "");
+  EXPECT_EQ(StatusOf(missing), 411);
+  EXPECT_EQ(StatusOf(client.Post("/v1/allow", "")), 400);
+  EXPECT_EQ(StatusOf(client.Request("POST", "/v1/peek",
+                                    "Content-Type: application/json\r\n"
+                                    "Transfer-Encoding: chunked\r\n",
+                                    "1c\r\n" + std::string(kOneAnHour) + "\r\n0\r\n\r\n")),
+            200);
+  const std::string get = client.Get("/v1/allow");
+  EXPECT_EQ(StatusOf(get), 405);
+  EXPECT_THAT(FieldOf(get, "Allow"), Optional(std::string_view("POST")));
+  EXPECT_EQ(StatusOf(client.Post("/v1/wait", kOneAnHour)), 404);
+  EXPECT_EQ(StatusOf(client.Post("/v1/allow", std::string((1 << 20) + 1, ' '))), 413);
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(JsonLimitsTest, TheAdminPortDecidesNothing) {
+  HttpTestServer server;
+  HttpConversation client(server, Face::kAdmin);
+  EXPECT_EQ(StatusOf(client.Post("/v1/allow", kOneAnHour)), 404);
+}
+
+TEST(JsonLimitsTest, UsersAndTheirRulesHold) {
+  TemporaryDirectory directory;
+  HttpTestServer server;
+  ASSERT_TRUE(server.services.access
+                  .Configure("", directory.Write("users",
+                                                 "user app on >secret ~app:* +@limit\n"
+                                                 "user default on >root ~* +@all\n"))
+                  .ok());
+  HttpConversation client(server);
+  const auto status = [&](std::string_view authorization) {
+    return StatusOf(client.Post("/v1/allow", kOneAnHour, authorization));
+  };
+  const std::string unknown = client.Post("/v1/allow", kOneAnHour);
+  EXPECT_EQ(StatusOf(unknown), 401);
+  EXPECT_TRUE(FieldOf(unknown, "WWW-Authenticate").has_value());
+  EXPECT_EQ(status("Authorization: Bearer root\r\n"), 200);
+  EXPECT_EQ(status("Authorization: Basic YXBwOnNlY3JldA==\r\n"), 403) << "not its key";
+  EXPECT_EQ(StatusOf(client.Post("/v1/command", R"(["RL.STATS"])",
+                                 "Authorization: Basic YXBwOnNlY3JldA==\r\n")),
+            403);
+  EXPECT_TRUE(client.turn().had_secret);
+  EXPECT_EQ(status(""), 401) << "a login does not outlast its request";
+  EXPECT_EQ(status("Authorization: Bearer wrong\r\n"), 401);
+}
+
+TEST(JsonLimitsTest, ABatchAnswersInItsOrderAndEachForItself) {
+  HttpConversation client;
+  const std::string response = client.Post(
+      "/v1/batch", R"({"requests":[{"key":"k","limits":["1/h"]},{"key":"k","limits":["1/h"]},)"
+                   R"({"key":"k"},{"key":"k","limits":["1/x"]},)"
+                   R"({"do":"take","key":"l","limits":["5/h"],"upto":9}]})");
+  EXPECT_EQ(StatusOf(response), 200);
+  const json results = json::parse(Body(response))["results"];
+  ASSERT_EQ(results.size(), 5U);
+  EXPECT_EQ(results[0], json::parse(kAllowed));
+  EXPECT_EQ(results[1], json::parse(kDenied));
+  EXPECT_EQ(results[2], json::parse(R"({"error":"ERR field 'limits' is missing"})"));
+  EXPECT_THAT(results[3]["error"].get<std::string>(), StartsWith("ERR invalid limit '1/x'"));
+  EXPECT_EQ(results[4]["granted"], 5);
+  EXPECT_EQ(Body(client.Post("/v1/batch", R"({"requests":[]})")), R"({"results":[]})");
+}
+
+// A body that is refused has changed nothing, however late its mistake stands.
+TEST(JsonLimitsTest, ARefusedBatchHasDecidedNothing) {
+  HttpConversation client;
+  EXPECT_EQ(
+      StatusOf(client.Post("/v1/batch", R"({"requests":[{"key":"k","limits":["1/h"]}],"x":1})")),
+      400);
+  EXPECT_EQ(Body(client.Post("/v1/allow", kOneAnHour)), kAllowed);
+}
+
+TEST(JsonLimitsTest, TheResultsOfABatchAreBounded) {
+  HttpConversation client;
+  std::string limits = R"("1000/h,name=00")";
+  for (int i = 10; i < 73; ++i) limits += R"(,"1000/h,name=)" + std::to_string(i) + R"(")";
+  std::string body;
+  for (std::size_t i = 0; i < 600; ++i) {
+    body += std::string(i == 0 ? "" : ",") + R"({"key":")" + std::to_string(i) + R"(","limits":[)" +
+            limits + R"(],"details":true})";
+  }
+  const std::string response = client.Post("/v1/batch", R"({"requests":[)" + body + "]}");
+  ASSERT_EQ(StatusOf(response), 200);
+  EXPECT_GT(response.size(), kJsonResultsBytesMax / 2);
+  EXPECT_LT(response.size(), kJsonResultsBytesMax + 600 * 128);
+  EXPECT_THAT(Body(response),
+              EndsWith("results of this batch are too long to include this one\"}]}"));
+  const std::string last = client.Post("/v1/peek", R"({"key":"599","limits":["1000/h"]})");
+  EXPECT_EQ(json::parse(Body(last))["remaining"], 1000 - 64 - 1) << "all were executed";
+}
+
+// A batch is work, and so is reading it: the turn ends behind it.
+TEST(JsonLimitsTest, ABatchIsChargedToItsTurn) {
+  HttpConversation client;
+  const auto post = [](const std::string& body) {
+    return "POST /v1/batch HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\n"
+           "Content-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+  };
+  std::string requests = R"({"key":"k","limits":["1/s","2/s"]})";
+  for (int i = 1; i < 600; ++i) requests += R"(,{"key":"k","limits":["1/s","2/s"]})";
+  for (const std::string& body :
+       {R"({"requests":[)" + requests + "]}",
+        R"({"requests":[])" + std::string(kWorkPerTurn * 128, ' ') + "}"}) {
+    std::string out;
+    const std::string stream = post(body) + post(body);
+    const ClientSession::Turn turn = client.session().Execute(stream, out);
+    EXPECT_EQ(turn.next, ClientSession::Next::kContinue);
+    EXPECT_EQ(turn.consumed, stream.size() / 2);
+    EXPECT_EQ(
+        client.session().Execute(std::string_view(stream).substr(turn.consumed), out).consumed,
+        stream.size() / 2);
+  }
+}
+
+// --- The same requests over RESP ---
+
+struct Question {
+  const char* name = "allow";
+  std::vector<std::string> words;  // of the Redis protocol
+  json object;                     // the request over HTTP, without "do"
+};
+
+std::string AnyKey() { return *rc::gen::element<std::string>("k", "l", "COST", "", "\u00e9 \"\n"); }
+
+// Appends a key, its limits and its cost to both forms.
+void AddGroup(Question& question, json& object) {
+  const auto limit =
+      rc::gen::element<std::string>("5/s", "3/m,fixed", "20/h,keep=2", "4/d,sliding,name=day",
+                                    "2/s,ban=1m", "@p", "unlimited", "none,shadow", "7/s,cost=3");
+  const auto no_limit = rc::gen::element<std::string>("10/x", "@unknown", "");
+  const auto at_least_one = rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(
+      rc::gen::weightedOneOf<std::string>({{20, limit}, {1, no_limit}})));
+  const std::string key = AnyKey();
+  std::vector<std::string> limits = *rc::gen::resize(4, at_least_one);
+  question.words.push_back(key);
+  question.words.insert(question.words.end(), limits.begin(), limits.end());
+  object["key"] = key;
+  object["limits"] = limits;
+  if (!*rc::gen::arbitrary<bool>()) return;
+  const std::int64_t cost = *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(0, 6),
+                                            NumberUpTo(std::numeric_limits<std::int64_t>::max()));
+  question.words.insert(question.words.end(), {"COST", std::to_string(cost)});
+  object["cost"] = cost;
+}
+
+Question AnyQuestion() {
+  using Command = std::pair<const char*, const char*>;
+  const Command command = *rc::gen::element<Command>(
+      Command{"allow", "RL.ALLOW"}, Command{"peek", "RL.PEEK"}, Command{"take", "RL.TAKE"},
+      Command{"charge", "RL.CHARGE"}, Command{"refund", "RL.REFUND"});
+  Question question{.name = command.first, .words = {command.second}, .object = json::object()};
+  AddGroup(question, question.object);
+  const int others = *rc::gen::element(0, 0, 1, 2);
+  for (int i = 0; i < others; ++i) {
+    question.words.emplace_back("AND");
+    question.object["and"].push_back(json::object());
+    AddGroup(question, question.object["and"].back());
+  }
+  if (std::string_view(question.name) == "take") {
+    const std::int64_t upto = *rc::gen::inRange(1, 9);
+    question.words.insert(question.words.end(), {"UPTO", std::to_string(upto)});
+    question.object["upto"] = upto;
+  }
+  if (*rc::gen::arbitrary<bool>()) {
+    question.words.emplace_back("WITHLIMITS");
+    question.object["details"] = true;
+  }
+  return question;
+}
+
+// The JSON that says what a reply says.
+json Expected(const Question& question, const RespValue& reply) {
+  if (reply.is_error()) return {{"error", reply.text}};
+  json object;
+  const bool takes = std::string_view(question.name) == "take";
+  const auto& values = reply.elements;
+  object["allowed"] = values[0].number != 0;
+  if (takes) object["granted"] = values[0].number;
+  for (std::size_t i = 1; i < kVerdictFields.size(); ++i) {
+    object[kVerdictFields[i]] = values[i].number;
+  }
+  if (values.size() == kVerdictFields.size()) return object;
+  object["limits"] = json::array();
+  for (const RespValue& row : values[5].elements) {
+    json limit = {{"name", row.elements[0].text}, {"allowed", row.elements[1].number != 0}};
+    for (std::size_t i = 1; i < kDecisionFields.size(); ++i) {
+      limit[kDecisionFields[i]] = row.elements[1 + i].number;
+    }
+    object["limits"].push_back(limit);
+  }
+  return object;
+}
+
+TEST(JsonLimitsTest, JsonSaysWhatRespSays) {
+  CheckLaw(300, [] {
+    Conversation resp;
+    HttpConversation http;
+    HttpConversation batches;
+    RC_ASSERT(resp.Run("RL.POLICY SET p 6/s 9/m") == "+OK\r\n");
+    for (HttpConversation* const client : {&http, &batches}) {
+      const std::string made =
+          client->Post("/v1/command", R"(["RL.POLICY","SET","p","6/s","9/m"])");
+      RC_ASSERT(BodyOf(made) == R"({"result":"OK"})");
+    }
+    for (int round = 0; round < 4; ++round) {
+      json batch = json::array();
+      json expected = json::array();
+      const int questions = *rc::gen::inRange(1, 6);
+      for (int i = 0; i < questions; ++i) {
+        const Question question = AnyQuestion();
+        const std::string replied = resp.Call(question.words);
+        std::string_view stream = replied;
+        const std::optional<RespValue> reply = ReadRespValue(stream);
+        RC_ASSERT(reply.has_value());
+        expected.push_back(Expected(question, *reply));
+        const std::string answer =
+            http.Post(std::string("/v1/") + question.name, question.object.dump());
+        RC_ASSERT(json::parse(BodyOf(answer)) == expected.back());
+        RC_ASSERT(StatusOf(answer) == (reply->is_error() ? 400 : 200));
+        batch.push_back(question.object);
+        batch.back()["do"] = question.name;
+      }
+      const std::string answer = batches.Post("/v1/batch", json{{"requests", batch}}.dump());
+      RC_ASSERT(json::parse(BodyOf(answer))["results"] == expected);
+      const Nanos later = std::chrono::milliseconds{*rc::gen::element(0, 1, 250, 60'000)};
+      for (TestServer* const server : {&resp.server(), static_cast<TestServer*>(&http.server()),
+                                       static_cast<TestServer*>(&batches.server())}) {
+        server->clock.Advance(later);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace weir
