@@ -10,9 +10,9 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"
+#include "bench/stopped_clock.h"
 #include "core/limiter/limiter.h"
 #include "server/config/options.h"
-#include "server/os/system_clock.h"
 #include "server/session/session.h"
 #include "server/session/worker.h"
 #include "tests/support/resp_value.h"
@@ -22,15 +22,6 @@ namespace {
 
 constexpr int kCommands = 64;
 constexpr int kKeys = 1 << 20;
-
-class StoppedClock final : public Clock {
- public:
-  [[nodiscard]] Instant Now() const override { return Instant{std::chrono::hours{24 * 365 * 50}}; }
-  [[nodiscard]] Nanos Stopwatch() const override { return system_.Stopwatch(); }
-
- private:
-  const SystemClock system_;
-};
 
 std::string Request(const std::vector<std::string>& words) { return RespRequest(words); }
 std::string KeyOf(std::size_t i) { return "user:" + std::to_string(i); }
