@@ -68,9 +68,13 @@ Limiter::Limiter(const LimiterOptions& options)
 void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket) {
   Partition& partition = table_.partition(key.partition);
   registry_.AddBucket(id);
-  if (!notes_changes_) return partition.Insert({key.hash, id}, bucket);
-  partition.InsertNoted({key.hash, id}, limit.shape().algorithm, bucket);
-  NoteChanged(key.partition);
+  if (notes_changes_) {
+    partition.InsertNoted({key.hash, id}, limit.shape().algorithm, bucket);
+    NoteChanged(key.partition);
+  } else {
+    partition.Insert({key.hash, id}, bucket);
+  }
+  table_.ShowSize(key.partition);
 }
 
 // Requires: the partition is locked.
@@ -151,6 +155,7 @@ bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
       return true;
     });
     if (dropped > 0) partition.AdvanceDecisionTime(now);
+    table_.ShowSize(key.partition);
     WEIR_CHECK(dropped <= own);
     own -= dropped;
   }

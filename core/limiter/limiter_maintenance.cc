@@ -81,6 +81,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     Forget(hash.partition, slot);
     table_.partition(hash.partition).Erase(slot);
   }
+  table_.ShowSize(hash.partition);
   return live;
 }
 
@@ -194,6 +195,7 @@ void Limiter::Clear() {
       return true;
     });
     table_.partition(i).Shrink(bound_.load(std::memory_order_relaxed).Capacity(i));
+    table_.ShowSize(i);
   }
   WEIR_CHECK(registry_.idle() == registry_.size());  // No bucket carries any id.
 }
@@ -208,6 +210,7 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
       Forget(i, slot);
       return true;
     });
+    table_.ShowSize(i);
   }
 }
 
@@ -221,12 +224,16 @@ Partition::Erased Limiter::SweepSome(std::size_t partition, Instant now, std::si
     return true;
   };
   const Partition::Erased part = swept.EraseSome(first, visits_max, is_full);
-  if (part.erased > 0) swept.AdvanceDecisionTime(now);
+  if (part.erased > 0) {
+    swept.AdvanceDecisionTime(now);
+    table_.ShowSize(partition);
+  }
   if (part.next != Partition::kNoMore) return part;
   const TableBound bound = bound_.load(std::memory_order_relaxed);
   if (swept.size() > bound.SlotsMax(partition))
     DropDownTo(bound.SlotsMax(partition), partition, now);
   swept.Shrink(bound.Capacity(partition));
+  table_.ShowSize(partition);
   return part;
 }
 
@@ -276,10 +283,13 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
     }
     partition.Erase(slot->key);
   }
+  table_.ShowSize(index);
   WEIR_CHECK(partition.size() <= slots_kept);
   if (first_live != slots.begin()) partition.AdvanceDecisionTime(now);
   evicted_.fetch_add(static_cast<std::uint64_t>(first_kept - first_live),
                      std::memory_order_relaxed);
+  evicted_full_.fetch_add(static_cast<std::uint64_t>(first_live - slots.begin()),
+                          std::memory_order_relaxed);
 }
 
 void Limiter::MakeRoomForLimits() {
@@ -298,17 +308,13 @@ std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
   return reclaimed;
 }
 
-Limiter::Size Limiter::size() {
+Limiter::Size Limiter::size() const {
   constexpr std::size_t kSlotBytes = sizeof(SlotKey) + sizeof(Bucket) + 1;  // and its control byte
-  Size size;
-  size.limits = registry_.size();
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    PartitionLock lock(table_, i);
-    size.buckets += table_.partition(i).size();
-    size.changes += table_.partition(i).changes();
-    size.table_bytes += table_.partition(i).capacity() * kSlotBytes;
-  }
-  return size;
+  const BucketTable::Size table = table_.size();
+  return {.buckets = table.slots,
+          .changes = table.changes,
+          .limits = registry_.size(),
+          .table_bytes = table.capacity * kSlotBytes};
 }
 
 std::size_t Limiter::CountLive(Instant now) {

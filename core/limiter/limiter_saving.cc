@@ -46,13 +46,17 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
                                .erased = full,
                                .bucket = bucket ? *bucket : Bucket{}});
   };
-  if (!partition.everything_changed()) return partition.TakeChanges(add);
+  if (!partition.everything_changed()) {
+    partition.TakeChanges(add);
+    return table_.ShowSize(index);
+  }
   // The list has overflowed: it is not known which buckets have gone.
   changes.rewritten_partitions.push_back(static_cast<std::uint16_t>(index));
   std::vector<NotedChange> all;
   partition.TakeEverything([&](const SlotKey& key, const Bucket&) {
     all.push_back({key, registry_.Get(key.limit).shape().algorithm, false});
   });
+  table_.ShowSize(index);
   MakeDistinct(all);
   for (const NotedChange& noted : all) add(noted, partition.Find(noted.key));
 }
@@ -108,6 +112,7 @@ void Limiter::NotePartition(std::size_t partition) {
   PartitionLock lock(table_, partition);
   table_.partition(partition).NoteEverything();
   NoteChanged(partition);
+  table_.ShowSize(partition);
 }
 
 void Limiter::NoteEverything() {
@@ -123,6 +128,7 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
     Partition& partition = table_.partition(change.partition);
     partition.NoteAgain({change.key, change.algorithm, change.went_back});
     NoteChanged(change.partition);
+    table_.ShowSize(change.partition);
   }
 }
 
@@ -137,10 +143,12 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
     restored.Insert(bucket.key, Unmarked(bucket.bucket));
     registry_.AddBucket(bucket.key.limit);
   }
+  table_.ShowSize(partition);
   const TableBound bound = bound_.load(std::memory_order_relaxed);
   if (restored.size() <= bound.SlotsMax(partition)) return;
   DropDownTo(bound.SlotsMax(partition), partition, now);
   restored.Shrink(bound.Capacity(partition));
+  table_.ShowSize(partition);
 }
 
 void Limiter::EndRestore(TableGeneration generation) {

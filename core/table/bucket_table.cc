@@ -38,16 +38,16 @@ void Partition::Erase(SlotKey key) {
   crowded_keys_.CountErase();
 }
 
-void Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
+bool Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
   WEIR_CHECK(!IsMarked(value));
   WEIR_DCHECK(&slot == Find(key));
-  if (Unmarked(slot) == value) return;
+  if (Unmarked(slot) == value) return false;
   const bool went_back = WentBack(algorithm, slot, value);
   // Every note of a sliding window says that it went back, so one note is enough.
-  if (!IsMarked(slot) || (went_back && algorithm != Algorithm::kSlidingWindow)) {
-    changes_.Add({key, algorithm, went_back}, slots_.size());
-  }
+  const bool is_new = !IsMarked(slot) || (went_back && algorithm != Algorithm::kSlidingWindow);
+  if (is_new) changes_.Add({key, algorithm, went_back}, slots_.size());
   slot = Marked(value);
+  return is_new;
 }
 
 void Partition::InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket) {
@@ -70,6 +70,24 @@ void Partition::Shrink(std::size_t capacity_max) {
   smaller.insert(slots_.begin(), slots_.end());
   WEIR_CHECK(smaller.size() == slots_.size());
   slots_ = std::move(smaller);
+}
+
+BucketTable::Size BucketTable::size() const noexcept {
+  Size size;
+  for (const ShownSize& shown : sizes_) {
+    size.slots += shown.slots.load(std::memory_order_relaxed);
+    size.capacity += shown.capacity.load(std::memory_order_relaxed);
+    size.changes += shown.changes.load(std::memory_order_relaxed);
+  }
+  return size;
+}
+
+bool BucketTable::ShowsSize(const Guarded& guarded) const noexcept {
+  const Partition& partition = guarded.partition;
+  const ShownSize& shown = sizes_[static_cast<std::size_t>(&guarded - partitions_.data())];
+  return shown.slots.load(std::memory_order_relaxed) == partition.size() &&
+         shown.capacity.load(std::memory_order_relaxed) == partition.capacity() &&
+         shown.changes.load(std::memory_order_relaxed) == partition.changes();
 }
 
 void BucketTable::PrefetchPartition(const KeyHash& key) const noexcept {
@@ -103,7 +121,10 @@ void TableLock::Acquire() {
 }
 
 TableLock::~TableLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  for (const std::uint16_t partition : partitions_) table_.partitions_[partition].mutex.Unlock();
+  for (const std::uint16_t partition : partitions_) {
+    WEIR_DCHECK(table_.ShowsSize(table_.partitions_[partition]));
+    table_.partitions_[partition].mutex.Unlock();
+  }
 }
 
 constinit thread_local const TableIsolation* TableIsolation::of_this_thread_ = nullptr;

@@ -92,8 +92,9 @@ class Partition {
 
   // --- Changes for the next save (change_list.h) ---
 
-  // Changes the bucket in a slot of this partition and notes the change.
-  void ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
+  // Changes the bucket in a slot of this partition and notes the change. Returns whether that is a
+  // new note.
+  bool ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
   // Requires: absent.
   void InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket);
   // Notes the erasure of a bucket that was not full, or that cannot be recognised as full without
@@ -164,6 +165,18 @@ class BucketTable {
     return partitions_[index].partition;
   }
 
+  // The sizes that the partitions had when they were last shown, summed. Takes no lock: about 10
+  // us.
+  struct Size {
+    std::size_t slots = 0;
+    std::size_t capacity = 0;  // slots with and without a bucket
+    std::size_t changes = 0;   // noted for the next save
+  };
+  [[nodiscard]] Size size() const noexcept;
+  // Shows the size of a partition to all threads. To be called after each change of the size, by
+  // the thread that holds the partition's lock.
+  void ShowSize(std::size_t index) noexcept;
+
   // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
   // first has fetched. Neither waits for a lock. Requires: this thread holds none.
   void PrefetchPartition(const KeyHash& key) const noexcept;
@@ -180,7 +193,19 @@ class BucketTable {
     Mutex mutex;
     Partition partition;
   };
+  // The size of a partition, written under its lock and read without. Kept apart from the
+  // partitions, which fill two cache lines each.
+  struct ShownSize {
+    std::atomic<std::uint32_t> slots{0};
+    std::atomic<std::uint32_t> capacity{0};
+    std::atomic<std::uint32_t> changes{0};
+  };
+
+  // True if the size of a partition is shown as it is. Requires: this thread holds its lock.
+  [[nodiscard]] bool ShowsSize(const Guarded& guarded) const noexcept;
+
   std::array<Guarded, kPartitionCount> partitions_;
+  std::array<ShownSize, kPartitionCount> sizes_;
 };
 
 // Holds the lock of one partition.
@@ -188,12 +213,15 @@ class PartitionLock {
  public:
   PartitionLock(BucketTable& table, std::size_t partition) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   ~PartitionLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    WEIR_DCHECK(table_.ShowsSize(table_.partitions_[partition_]));
     if (mutex_) mutex_->Unlock();
   }
   PartitionLock(const PartitionLock&) = delete;
   PartitionLock& operator=(const PartitionLock&) = delete;
 
  private:
+  const BucketTable& table_;
+  const std::size_t partition_;
   Mutex* const mutex_;  // null: a TableIsolation of this thread holds it
 };
 
@@ -219,6 +247,7 @@ class KeysLock {
  private:
   [[nodiscard]] std::size_t count() const noexcept { return kKeys == 1 ? 1 : count_; }
 
+  const BucketTable& table_;
   std::size_t count_ = 1;
   BucketTable::Guarded* guarded_[kKeys];  // the first count_ are set: ascending, distinct
   const bool held_;                       // an isolation of this thread holds the locks
@@ -293,7 +322,7 @@ template <std::size_t kKeys>
 template <typename PartitionOf>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::KeysLock(BucketTable& table, std::size_t keys,
                                                               PartitionOf partition_of)
-    : held_(TableIsolation::IsHeldByThisThread(table)) {
+    : table_(table), held_(TableIsolation::IsHeldByThisThread(table)) {
   WEIR_DCHECK(keys > 0);
   WEIR_CHECK(keys <= kKeys);
   WEIR_CHECK(partition_of(0) < kPartitionCount);
@@ -320,12 +349,23 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::KeysLock(BucketTable& table
 
 template <std::size_t kKeys>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::~KeysLock() {
+  for (std::size_t i = 0; i < count(); ++i) WEIR_DCHECK(table_.ShowsSize(*guarded_[i]));
   if (held_) return;
   for (std::size_t i = 0; i < count(); ++i) guarded_[i]->mutex.Unlock();
 }
 
+inline void BucketTable::ShowSize(std::size_t index) noexcept {
+  const Partition& shown = partition(index);
+  ShownSize& size = sizes_[index];
+  size.slots.store(static_cast<std::uint32_t>(shown.size()), std::memory_order_relaxed);
+  size.capacity.store(static_cast<std::uint32_t>(shown.capacity()), std::memory_order_relaxed);
+  size.changes.store(static_cast<std::uint32_t>(shown.changes()), std::memory_order_relaxed);
+}
+
 inline PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
-    : mutex_(TableIsolation::Covers(table, partition) ? nullptr
+    : table_(table),
+      partition_(partition),
+      mutex_(TableIsolation::Covers(table, partition) ? nullptr
                                                       : &table.partitions_[partition].mutex) {
   WEIR_CHECK(partition < kPartitionCount);
   if (mutex_) mutex_->Lock();

@@ -160,6 +160,7 @@ TEST_F(LimiterBoundTest, FullBucketsAreEvictedFirst) {
   now_ += seconds(1);
   Fill(slots_max_ - live.size(), "10/s");
   EXPECT_EQ(limiter_->evicted(), 0U);
+  EXPECT_EQ(limiter_->evicted_full(), slots_max_ - live.size());
   EXPECT_EQ(buckets(), slots_max_);
   for (const std::string& key : live) EXPECT_TRUE(IsThere(key));
 }

@@ -259,6 +259,7 @@ TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
   {
     const PartitionLock lock(*table_, 7);
     table_->partition(7).Insert({key.hash, LimitId{3}}, {1, 2, 3});
+    table_->ShowSize(7);
     std::thread([&] { table_->PrefetchBuckets(key); }).join();
   }
   table_->PrefetchPartition(key);
@@ -266,6 +267,24 @@ TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
   table_->PrefetchBuckets(In(8));
   const PartitionLock lock(*table_, 7);
   EXPECT_EQ(*table_->partition(7).Find({key.hash, LimitId{3}}), (Bucket{1, 2, 3}));
+}
+
+// The sizes of all partitions are added up without a lock, as they were last shown.
+TEST_F(TableLockTest, SizesAreReadWhileOthersHoldTheLocks) {
+  const PartitionLock low(*table_, 7);
+  const PartitionLock high(*table_, 4095);
+  for (std::uint32_t i = 0; i < 20; ++i) table_->partition(7).Insert({i, LimitId{3}}, {});
+  table_->partition(4095).InsertNoted({1, LimitId{3}}, Algorithm::kTokenBucket, {});
+  EXPECT_EQ(table_->size().slots, 0U) << "not shown yet";
+  table_->ShowSize(7);
+  table_->ShowSize(4095);
+  const std::size_t capacity = table_->partition(7).capacity() + table_->partition(4095).capacity();
+  std::thread([&] {
+    const BucketTable::Size size = table_->size();
+    EXPECT_EQ(size.slots, 21U);
+    EXPECT_EQ(size.capacity, capacity);
+    EXPECT_EQ(size.changes, 1U);
+  }).join();
 }
 
 TEST_F(TableLockTest, AHoldCoversLocksOfItsThread) {
