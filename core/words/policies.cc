@@ -159,6 +159,11 @@ std::shared_ptr<const Policy> Policies::FindByIdLocked(PolicyId id) const {
   return found->second;
 }
 
+Policies::Size Policies::size() const {
+  MutexLock lock(mutex_);
+  return {.policies = policies_.size(), .overrides = override_count_};
+}
+
 std::vector<std::shared_ptr<const Policy>> Policies::All() const {
   MutexLock lock(mutex_);
   std::vector<std::shared_ptr<const Policy>> all;

@@ -106,6 +106,11 @@ class Policies {
   [[nodiscard]] std::shared_ptr<const Policy> FindById(PolicyId id) const;
   // Sorted by name.
   [[nodiscard]] std::vector<std::shared_ptr<const Policy>> All() const;
+  struct Size {
+    std::size_t policies = 0;   // with those that are retired
+    std::size_t overrides = 0;  // of all of them
+  };
+  [[nodiscard]] Size size() const;
 
   // Returns an interned limit as it is now for this key. A policy's limit may have got other
   // numbers, or be gone (nothing); any other limit is returned unchanged.

@@ -21,6 +21,7 @@ void AccessLog::Add(Entry entry) {
     entry.object += "...";
   }
   MutexLock lock(mutex_);
+  ++counts_[static_cast<std::size_t>(entry.reason)];
   const auto end = entries_.begin() + CountOf(std::min(entries_.size(), kLookedAtMax));
   const auto same = std::find_if(entries_.begin(), end, [&](const Entry& one) {
     return one.IsLike(entry) && entry.last - one.last <= kSameTime;
@@ -36,6 +37,11 @@ void AccessLog::Add(Entry entry) {
 std::vector<AccessLog::Entry> AccessLog::Latest(std::size_t max) const {
   MutexLock lock(mutex_);
   return {entries_.begin(), entries_.begin() + CountOf(std::min(entries_.size(), max))};
+}
+
+AccessLog::Counts AccessLog::counts() const {
+  MutexLock lock(mutex_);
+  return counts_;
 }
 
 void AccessLog::Clear() {

@@ -8,6 +8,7 @@
 // Thread-safe. Adding an entry costs a lock and about a microsecond.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,9 @@ class AccessLog {
   static constexpr std::size_t kObjectBytesMax = 128;
 
   enum class Reason : std::uint8_t { kPassword, kCommand, kKey };
+  // Redis's words for the reasons.
+  static constexpr std::array<std::string_view, 3> kReasonNames = {"auth", "command", "key"};
+  using Counts = std::array<std::uint64_t, kReasonNames.size()>;  // by reason
   struct Entry {
     Reason reason;
     bool in_transaction = false;
@@ -47,10 +51,13 @@ class AccessLog {
   // At most `max` entries, the latest first.
   [[nodiscard]] std::vector<Entry> Latest(std::size_t max) const;
   void Clear();
+  // The number of refusals since the start, which Clear() does not change.
+  [[nodiscard]] Counts counts() const;
 
  private:
   mutable Mutex mutex_;
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the latest first
+  Counts counts_ ABSL_GUARDED_BY(mutex_){};
 };
 
 }  // namespace weir

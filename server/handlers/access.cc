@@ -29,17 +29,11 @@ constexpr std::int64_t kPasswordBitsMax = 4096;
 constexpr std::int64_t kPasswordBits = 256;
 constexpr std::size_t kLogEntriesShown = 10;
 
-// Redis's word for the reason.
-std::string_view ReasonText(AccessLog::Reason reason) {
-  if (reason == AccessLog::Reason::kPassword) return "auth";
-  return reason == AccessLog::Reason::kCommand ? "command" : "key";
-}
-
 void WriteEntry(const AccessLog::Entry& entry, Instant now, RespWriter& reply) {
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - entry.last);
   reply.Map(7);
   reply.Field("count", static_cast<std::int64_t>(entry.count));
-  reply.Field("reason", ReasonText(entry.reason));
+  reply.Field("reason", AccessLog::kReasonNames[static_cast<std::size_t>(entry.reason)]);
   reply.Field("context", entry.in_transaction ? "multi" : "toplevel");
   reply.Field("object", entry.object);
   reply.Field("username", entry.user);

@@ -56,7 +56,9 @@ class PoliciesTest : public testing::Test {
   // file, a dash a retired policy.
   std::vector<std::string> State() {
     std::vector<std::string> state;
+    std::size_t overrides = 0;
     for (const auto& policy : policies_.All()) {
+      overrides += policy->overrides->size();
       std::string text = policy->name + (policy->retired ? "-:" : policy->from_file ? "*:" : ":");
       for (const PolicyLimit& limit : policy->limits) text += " " + PolicyLimitText(limit);
       policy->overrides->ForEach([&text](const std::string& key, const PolicyLimits& limits) {
@@ -67,6 +69,8 @@ class PoliciesTest : public testing::Test {
       });
       state.push_back(text);
     }
+    EXPECT_EQ(policies_.size().policies, state.size());
+    EXPECT_EQ(policies_.size().overrides, overrides);
     return state;
   }
 

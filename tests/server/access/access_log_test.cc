@@ -112,5 +112,24 @@ TEST_F(AccessLogTest, HasABound) {
   EXPECT_EQ(Shown(1)[0], fits + "...*1");
 }
 
+// The counts are of refusals, not of entries, and go on when the log is cleared.
+TEST_F(AccessLogTest, CountsRefusalsByReason) {
+  Add(Of("a"));
+  Add(Of("a"));
+  Add({.reason = AccessLog::Reason::kPassword,
+       .object = "AUTH",
+       .user = {},
+       .client = {},
+       .last = {}});
+  EXPECT_THAT(log_.counts(), ElementsAre(1, 0, 2));
+  log_.Clear();
+  Add({.reason = AccessLog::Reason::kCommand,
+       .object = "get",
+       .user = {},
+       .client = {},
+       .last = {}});
+  EXPECT_THAT(log_.counts(), ElementsAre(1, 1, 2));
+}
+
 }  // namespace
 }  // namespace weir
