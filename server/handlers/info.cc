@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -19,71 +18,10 @@
 #include "server/config/version.h"
 #include "server/os/ignore_case.h"
 #include "server/os/log.h"
-#include "server/os/memory.h"
+#include "server/session/server_reader.h"
 #include "server/session/worker.h"
 
 namespace weir {
-
-// The state of the server that one INFO reads. A value that several fields need is measured once,
-// when the first of them asks for it.
-class InfoReader {
- public:
-  InfoReader(Services& of_services, Instant of_now) : services(of_services), now(of_now) {}
-  InfoReader(const InfoReader&) = delete;
-  InfoReader& operator=(const InfoReader&) = delete;
-
-  [[nodiscard]] std::int64_t UptimeSeconds() const {
-    return std::chrono::duration_cast<std::chrono::seconds>(now - services.started).count();
-  }
-  [[nodiscard]] std::int64_t TimeOffsetMillis() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset())
-        .count();
-  }
-  [[nodiscard]] const Limiter::Size& Size() {
-    if (!size_) size_ = services.limiter.size();
-    return *size_;
-  }
-  [[nodiscard]] const MemoryUse& Memory() {
-    if (!memory_) memory_ = MeasureMemory();
-    return *memory_;
-  }
-  [[nodiscard]] ByteCount MaxMemory() const { return services.settings.Get(&Options::max_memory); }
-  [[nodiscard]] std::string_view DurabilityWord() const {
-    return WordOf(services.state != nullptr ? services.options.durability : Durability::kNone);
-  }
-  // Requests of all threads since the start.
-  [[nodiscard]] std::uint64_t Requests(Counter RequestCounters::*counter) const {
-    std::uint64_t sum = 0;
-    for (const Worker* worker : services.workers)
-      sum += (worker->request_counters.*counter).value();
-    return sum;
-  }
-
-  // Requires: IsKept.
-  [[nodiscard]] const StateOnDisk& state() const { return *services.state; }
-  // The functions below require: IsLoaded.
-  [[nodiscard]] const Saver::Status& Saves() {
-    if (!saves_) saves_ = state().status();
-    return *saves_;
-  }
-  [[nodiscard]] Instant LastSave() { return Saves().last_save.value_or(services.started); }
-  [[nodiscard]] Nanos SinceLastSave() { return std::max(now - LastSave(), Nanos{0}); }
-  // The time whose admissions a crash now would lose: the time since the last save began, or 0 if
-  // nothing has changed since.
-  [[nodiscard]] Nanos LossBound() {
-    const bool never = state().always() && Saves().error.empty();
-    if (never || (Size().changes == 0 && !state().saving())) return Nanos{0};
-    return SinceLastSave();
-  }
-
-  Services& services;
-  const Instant now;
-
- private:
-  std::optional<Limiter::Size> size_;
-  std::optional<MemoryUse> memory_;
-  std::optional<Saver::Status> saves_;
-};
 
 namespace {
 
@@ -145,7 +83,7 @@ std::string InfoValue(const Value& value) {
 template <typename Read>
 constexpr InfoField FieldIf(bool (*exists)(const Services&), std::string_view name, Read /*read*/) {
   return {.name = name,
-          .read = [](InfoReader& info) { return InfoValue(Read{}(info)); },
+          .read = [](ServerReader& info) { return InfoValue(Read{}(info)); },
           .exists = exists};
 }
 template <typename Read>
@@ -156,15 +94,13 @@ constexpr InfoField Field(std::string_view name, Read read) {
 template <typename Read>
 constexpr InfoField BytesField(std::string_view name, Read read) {
   InfoField field = Field(name, read);
-  field.read_human = [](InfoReader& info) {
+  field.read_human = [](ServerReader& info) {
     return HumanBytes(static_cast<std::uint64_t>(Read{}(info)));
   };
   return field;
 }
 
-bool IsKept(const Services& services) { return services.state != nullptr; }
 bool IsNotLoading(const Services& services) { return !services.loading(); }
-bool IsLoaded(const Services& services) { return IsKept(services) && IsNotLoading(services); }
 
 constexpr InfoField kServerFields[] = {
     Field("redis_version", [](auto&) { return kRedisVersion; }),
@@ -270,7 +206,7 @@ constexpr InfoField kWeirFields[] = {
     Field("time_offset_ms", [](auto& info) { return info.TimeOffsetMillis(); }),
 };
 
-void ListCounters(InfoReader& info, std::string& text) {
+void ListCounters(ServerReader& info, std::string& text) {
   const StatsNumbers counts = info.services.totals.CountersOf(info.services);
   StatsNumbers rates{};
   for (const Worker* worker : info.services.workers) {
@@ -291,7 +227,7 @@ void ListCounters(InfoReader& info, std::string& text) {
   }
 }
 
-void ListCommands(InfoReader& info, std::string& text) {
+void ListCommands(ServerReader& info, std::string& text) {
   for (const auto& [spec, row] : info.services.totals.CommandsOf(info.services)) {
     const std::uint64_t calls = TotalOf(row.times);
     const double micros = static_cast<double>(row.nanos) / 1000;
@@ -302,13 +238,13 @@ void ListCommands(InfoReader& info, std::string& text) {
   }
 }
 
-void ListErrors(InfoReader& info, std::string& text) {
+void ListErrors(ServerReader& info, std::string& text) {
   for (const auto& [prefix, count] : info.services.totals.ErrorsOf(info.services)) {
     AddLine(text, absl::StrCat("errorstat_", prefix), absl::StrCat("count=", count));
   }
 }
 
-void ListLatencies(InfoReader& info, std::string& text) {
+void ListLatencies(ServerReader& info, std::string& text) {
   for (const auto& [spec, row] : info.services.totals.CommandsOf(info.services)) {
     if (TotalOf(row.times) == 0) continue;
     const auto micros = [&times = row.times](std::uint64_t permille) {
@@ -319,7 +255,7 @@ void ListLatencies(InfoReader& info, std::string& text) {
   }
 }
 
-void ListKeyspace(InfoReader& info, std::string& text) {
+void ListKeyspace(ServerReader& info, std::string& text) {
   const std::size_t buckets = info.services.CountBuckets(info.now);
   if (buckets == 0) return;
   AddLine(text, "db0", absl::StrCat("keys=", buckets, ",expires=", buckets, ",avg_ttl=0"));
@@ -357,7 +293,7 @@ bool IsWanted(const InfoSection& section, std::span<const std::string_view> want
 std::span<const InfoSection> InfoSections() { return kSections; }
 
 std::string InfoText(Services& services, Instant now, std::span<const std::string_view> sections) {
-  InfoReader info(services, now);
+  ServerReader info(services, now);
   std::string text;
   for (const InfoSection& section : kSections) {
     if (!IsWanted(section, sections)) continue;

@@ -7,10 +7,10 @@
 namespace weir {
 namespace {
 
-constexpr Nanos::rep kNever = std::numeric_limits<Nanos::rep>::max();
+constexpr Nanos::rep kThresholdOff = std::numeric_limits<Nanos::rep>::max();
 
 Nanos::rep ThresholdNanos(Nanos threshold) noexcept {
-  return threshold == Nanos{0} ? kNever : threshold.count();
+  return threshold == Nanos{0} ? kThresholdOff : threshold.count();
 }
 
 constexpr std::array kEvents = {LatencyMonitor::Event::kCommand,
@@ -33,7 +33,7 @@ void LatencyMonitor::set_threshold(Nanos threshold) noexcept {
 }
 
 bool LatencyMonitor::is_on() const noexcept {
-  return threshold_ns_.load(std::memory_order_relaxed) != kNever;
+  return threshold_ns_.load(std::memory_order_relaxed) != kThresholdOff;
 }
 
 void LatencyMonitor::Add(Event event, Instant now, Nanos duration) {

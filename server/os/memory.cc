@@ -16,14 +16,6 @@ namespace {
 // request path hardly allocates, so all threads can share a few arenas.
 constexpr int kArenasMax = 4;
 
-std::uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t total_pages = 0;
-  std::uint64_t resident_pages = 0;
-  statm >> total_pages >> resident_pages;
-  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 std::uint64_t ResidentPeakBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -31,6 +23,14 @@ std::uint64_t ResidentPeakBytes() {
 }
 
 }  // namespace
+
+std::uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total_pages = 0;
+  std::uint64_t resident_pages = 0;
+  statm >> total_pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 void ConfigureHeap() {
   // By default, glibc raises this threshold to the size of the largest mapped array freed so far

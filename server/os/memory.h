@@ -29,4 +29,7 @@ struct MemoryUse {
 // Cost: visits every free chunk of the heap, and makes two system calls.
 [[nodiscard]] MemoryUse MeasureMemory();
 
+// The memory of the process that is resident, as the kernel counts it. Cost: a file of /proc.
+[[nodiscard]] std::uint64_t ResidentBytes();
+
 }  // namespace weir

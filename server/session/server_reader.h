@@ -1,0 +1,88 @@
+// Reads the state of the server for one INFO or one scrape. A value that several fields need is
+// measured once, when the first of them asks for it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/base/counter.h"
+#include "core/base/instant.h"
+#include "core/commands/request_counters.h"
+#include "core/limiter/limiter.h"
+#include "persistence/saver.h"
+#include "server/config/options.h"
+#include "server/os/memory.h"
+#include "server/session/services.h"
+#include "server/session/worker.h"
+#include "server/state/state_on_disk.h"
+
+namespace weir {
+
+[[nodiscard]] inline bool IsKept(const Services& services) { return services.state != nullptr; }
+[[nodiscard]] inline bool IsLoaded(const Services& services) {
+  return IsKept(services) && !services.loading();
+}
+
+class ServerReader {
+ public:
+  ServerReader(Services& of_services, Instant of_now) : services(of_services), now(of_now) {}
+  ServerReader(const ServerReader&) = delete;
+  ServerReader& operator=(const ServerReader&) = delete;
+
+  [[nodiscard]] std::int64_t UptimeSeconds() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(now - services.started).count();
+  }
+  [[nodiscard]] std::int64_t TimeOffsetMillis() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset())
+        .count();
+  }
+  [[nodiscard]] const Limiter::Size& Size() {
+    if (!size_) size_ = services.limiter.size();
+    return *size_;
+  }
+  [[nodiscard]] const MemoryUse& Memory() {
+    if (!memory_) memory_ = MeasureMemory();
+    return *memory_;
+  }
+  [[nodiscard]] ByteCount MaxMemory() const { return services.settings.Get(&Options::max_memory); }
+  [[nodiscard]] std::string_view DurabilityWord() const {
+    return WordOf(IsKept(services) ? services.options.durability : Durability::kNone);
+  }
+  // Requests of all threads since the start.
+  [[nodiscard]] std::uint64_t Requests(Counter RequestCounters::*counter) const {
+    std::uint64_t sum = 0;
+    for (const Worker* worker : services.workers)
+      sum += (worker->request_counters.*counter).value();
+    return sum;
+  }
+
+  // Requires: IsKept.
+  [[nodiscard]] const StateOnDisk& state() const { return *services.state; }
+  // The functions below require: IsLoaded.
+  [[nodiscard]] const Saver::Status& Saves() {
+    if (!saves_) saves_ = state().status();
+    return *saves_;
+  }
+  [[nodiscard]] Instant LastSave() { return Saves().last_save.value_or(services.started); }
+  [[nodiscard]] Nanos SinceLastSave() { return std::max(now - LastSave(), Nanos{0}); }
+  // The time whose admissions a crash now would lose: the time since the last save began, or 0 if
+  // nothing has changed since.
+  [[nodiscard]] Nanos LossBound() {
+    const bool never = state().always() && Saves().error.empty();
+    if (never || (Size().changes == 0 && !state().saving())) return Nanos{0};
+    return SinceLastSave();
+  }
+
+  Services& services;
+  const Instant now;
+
+ private:
+  std::optional<Limiter::Size> size_;
+  std::optional<MemoryUse> memory_;
+  std::optional<Saver::Status> saves_;
+};
+
+}  // namespace weir
