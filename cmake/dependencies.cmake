@@ -10,6 +10,8 @@ find_package(RocksDB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium
+# PkgConfig::prometheus; the package's other libraries, which have sockets, are not linked.
+pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET GLOBAL prometheus-cpp-core)
 
 # toml++ is used as headers only; core/words/toml_document.h sets that.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)

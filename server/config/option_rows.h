@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/instant.h"
+#include "core/rules/limit_counters.h"
 #include "core/table/table_bound.h"
 #include "server/config/options.h"
 #include "server/os/descriptor_limit.h"
@@ -50,8 +51,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "0",
      .min = 0,
      .max = 65'535,
-     .summary = "The TCP port where operators ask over HTTP: /livez, /readyz; usually 7382. 0 for "
-                "none."},
+     .summary = "The TCP port where operators ask over HTTP: /metrics, /livez, /readyz; usually "
+                "7382. 0 for none."},
     {.name = "allow-explicit-time",
      .field = &Options::allow_explicit_time,
      .fallback = "false",
@@ -155,6 +156,13 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
          "The longest TIMEOUT of RL.WAIT. A stored time is taken for an error and cut if it lies "
          "past that of an empty bucket by more than the longest of this, its capacity and its "
          "ban."},
+    {.name = "metrics-max-limits",
+     .field = &Options::metrics_max_limits,
+     .fallback = "500",
+     .min = 0,
+     .max = static_cast<std::int64_t>(kCountedLimitsMax),
+     .summary = "The number of limits that /metrics counts one by one, those first that are asked "
+                "first; all others are counted together until the server stops."},
     {.name = "on-persist-error",
      .field = &Options::on_persist_error,
      .fallback = "refuse",

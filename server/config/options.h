@@ -105,6 +105,7 @@ struct Options {
   bool open_checks = true;
   AddressList admin_bind;       // never empty
   std::int64_t admin_port = 0;  // 0: none
+  std::int64_t metrics_max_limits = 0;
 
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {

@@ -14,6 +14,7 @@
 
 #include "core/base/status.h"
 #include "server/access/access_list.h"
+#include "server/commands/command_table.h"
 #include "server/http/json_string.h"
 #include "server/os/wipe.h"
 #include "server/session/login.h"
@@ -129,9 +130,7 @@ bool HttpExchange::ActAs(std::string_view user) {
 }
 
 std::string_view HttpExchange::Run(std::span<const std::string_view> words, VerdictReader& reader) {
-  reply_.clear();
-  RespWriter writer(reply_);
-  awaited_ = std::max(awaited_, session_.ExecuteAlone(words, now_, writer, &reader));
+  Execute(words, &reader);
   if (reply_.empty()) return {};
   std::string_view error = reply_;
   error.remove_prefix(1);
@@ -140,10 +139,31 @@ std::string_view HttpExchange::Run(std::span<const std::string_view> words, Verd
 }
 
 std::string_view HttpExchange::Run(std::span<const std::string_view> words) {
+  Execute(words, nullptr);
+  return reply_;
+}
+
+// Only this thread counts requests in the worker's counters, so they differ by those of the
+// command.
+void HttpExchange::Execute(std::span<const std::string_view> words, VerdictReader* reader) {
+  using Result = RequestTally::Result;
+  const RequestCounters& counters = session_.worker().request_counters;
+  const std::uint64_t allowed = counters.allowed.value();
+  const std::uint64_t denied = counters.denied.value();
   reply_.clear();
   RespWriter writer(reply_);
-  awaited_ = std::max(awaited_, session_.ExecuteAlone(words, now_, writer));
-  return reply_;
+  awaited_ = std::max(awaited_, session_.ExecuteAlone(words, now_, writer, reader));
+  if (counters.allowed.value() != allowed) http_.requests.Add(Result::kAllowed);
+  if (counters.denied.value() != denied) http_.requests.Add(Result::kDenied);
+  if (!reply_.starts_with('-')) return;
+  const CommandSpec* const spec = FindRequested(words);
+  if (spec && AsksForTokens(*spec)) http_.requests.Add(Result::kError);
+}
+
+bool HttpExchange::MayRun(std::span<const std::string_view> words) {
+  const std::string error = session_.PermissionError(*FindRequested(words), words, now_);
+  if (!error.empty()) FailAs(error);
+  return error.empty();
 }
 
 HttpWriter& HttpExchange::Begin(int status) {

@@ -49,6 +49,11 @@ class HttpExchange {
   // Takes a user that the configuration names. Returns false if there is none, or it is off.
   [[nodiscard]] bool ActAs(std::string_view user);
 
+  // Returns true if the user may run the command of these words, such as INFO, which stands for the
+  // right to what the route shows. Otherwise answers 403 and returns false, and the refusal is
+  // logged as that of the command.
+  [[nodiscard]] bool MayRun(std::span<const std::string_view> words);
+
   // Runs a command as the user. Returns its error, such as "ERR invalid limit ...", valid until the
   // next call, or an empty text after `reader` got the verdict. Requires: a command that `reader`
   // reads, such as RL.ALLOW.
@@ -78,6 +83,9 @@ class HttpExchange {
   [[nodiscard]] Session::Awaited awaited() const noexcept { return awaited_; }
 
  private:
+  // Runs a command, with its reply in reply_.
+  void Execute(std::span<const std::string_view> words, VerdictReader* reader);
+
   const HttpRequestParser& parsed_;
   HttpServices& http_;
   Session& session_;

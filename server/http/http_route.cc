@@ -35,6 +35,14 @@ constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
     JsonRoute("/v1/take", JsonLimit),
 });
 
+constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
+    {.path = "/metrics",
+     .methods = kReads,
+     .group = HttpRouteGroup::kMetrics,
+     .login = HttpRoute::Login::kFirst,
+     .handler = Metrics},
+});
+
 bool IsFor(const HttpRoute& route, std::string_view path) noexcept {
   if (path == route.path) return true;
   if (!route.path.ends_with('/')) return false;
@@ -50,7 +58,8 @@ const HttpRoute* FindIn(std::span<const HttpRoute> routes, std::string_view path
 }  // namespace
 
 const HttpRoute* FindHttpRoute(Face face, std::string_view path) noexcept {
-  const HttpRoute* const found = face == Face::kHttp ? FindIn(kDecisionRoutes, path) : nullptr;
+  const HttpRoute* const found =
+      face == Face::kHttp ? FindIn(kDecisionRoutes, path) : FindIn(kAdminRoutes, path);
   return found ? found : FindIn(kHealthRoutes, path);
 }
 

@@ -43,4 +43,7 @@ void JsonBatch(HttpExchange& exchange);
 void JsonCommand(HttpExchange& exchange);
 void JsonPipeline(HttpExchange& exchange);
 
+// server/http/metrics.cc
+void Metrics(HttpExchange& exchange);
+
 }  // namespace weir

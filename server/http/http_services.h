@@ -8,13 +8,15 @@
 #include <string_view>
 
 #include "server/http/check_routes.h"
+#include "server/http/limit_labels.h"
+#include "server/http/request_tally.h"
 
 namespace weir {
 
 // The groups of paths that are counted apart, the label `route` of weir_http_responses_total.
-enum class HttpRouteGroup : std::uint8_t { kNone, kHealth, kCheck, kJson };
+enum class HttpRouteGroup : std::uint8_t { kNone, kHealth, kCheck, kJson, kMetrics };
 inline constexpr auto kHttpRouteGroupNames =
-    std::to_array<std::string_view>({"none", "health", "check", "v1"});
+    std::to_array<std::string_view>({"none", "health", "check", "v1", "metrics"});
 
 // The number of responses by group and by the first digit of the status. Thread-safe.
 class HttpResponseCounters {
@@ -38,6 +40,8 @@ class HttpResponseCounters {
 struct HttpServices {
   HttpResponseCounters responses;
   CheckRouteTable checks;
+  RequestTally requests;     // of decisions over HTTP
+  LimitLabels limit_labels;  // of /metrics
 };
 
 }  // namespace weir

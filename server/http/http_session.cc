@@ -160,6 +160,7 @@ void HttpSession::ReplaceUnsaved(std::string& replies, std::string_view reason,
     writer.End(ErrorJson(CannotSave(reason)));
     worker_.CountError(CannotSave(reason));
     worker_.command_counters.Of(*response.spec).failed.Add();
+    if (AsksForTokens(*response.spec)) http_.requests.Add(RequestTally::Result::kError);
     copied = response.end;
   }
   replaced.append(replies, copied);

@@ -346,8 +346,6 @@ void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWrit
   RestartStopwatch();
 }
 
-// Returns the error if the client may not run the command, or an empty text. A command or key that
-// is not permitted goes into the access log.
 std::string Session::PermissionError(const CommandSpec& spec,
                                      std::span<const std::string_view> words, Instant now,
                                      bool in_transaction) {

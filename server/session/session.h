@@ -64,6 +64,11 @@ class Session final : public ClientSession {
   // does not concern a transaction or the connection, and does not wait.
   Awaited ExecuteAlone(std::span<const std::string_view> words, Instant now, RespWriter& reply,
                        VerdictReader* reader = nullptr);
+  // Returns the error if the client may not run the command, or an empty text. A command or key
+  // that is not permitted goes into the access log.
+  [[nodiscard]] std::string PermissionError(const CommandSpec& spec,
+                                            std::span<const std::string_view> words, Instant now,
+                                            bool in_transaction = false);
   // Makes the client a user that the configuration names, without a password.
   void ActAs(std::shared_ptr<const User> user);
   // Begins a turn: no work is done yet.
@@ -134,9 +139,6 @@ class Session final : public ClientSession {
   void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
   // Drops the commands that were read ahead; they will be parsed again.
   void DropReadAhead();
-  [[nodiscard]] std::string PermissionError(const CommandSpec& spec,
-                                            std::span<const std::string_view> words, Instant now,
-                                            bool in_transaction);
   void Run(Call& call);
   void RefreshUser();
   // The error if the command may not run now, or an empty text.

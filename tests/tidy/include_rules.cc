@@ -54,6 +54,7 @@ struct Confined {
 
 constexpr Confined kConfined[] = {
     {.prefix = "asio", .folder = "server"},
+    {.prefix = "prometheus/", .folder = "server"},
     {.prefix = "rocksdb/", .folder = "persistence"},
     {.prefix = "redismodule.h", .folder = "module"},
     {.prefix = "valkeymodule.h", .folder = "module"},

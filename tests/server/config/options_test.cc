@@ -136,6 +136,7 @@ const std::map<std::string_view, Mistakes> kBad = {
      {{"", "60", "s", "-1s", "1.5s", "60 s", "60S", "86401s", "25h", "1d", "01s",
        "9223372036854775807h", "00"},
       "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
+    {"metrics-max-limits", {{"", "-1", "4097", "all"}, "an integer from 0 to 4096"}},
     {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
     {"open-checks", {{"yes", "no", "1"}, "true or false"}},
     {"policies", {}},  // any text may be a path

@@ -1,0 +1,35 @@
+#include "server/http/limit_labels.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+
+namespace weir {
+
+std::string MetricLabel(std::string_view text) {
+  std::string label(text.substr(0, kMetricLabelBytesMax));
+  std::ranges::replace_if(
+      label, [](char c) { return !absl::ascii_isprint(static_cast<unsigned char>(c)); }, '?');
+  return label;
+}
+
+LimitLabels::Folded LimitLabels::Fold(const LimitTotals::Rows& rows, std::size_t labels_max) {
+  Folded folded;
+  MutexLock lock(mutex_);
+  for (const auto& [name, numbers] : rows) {
+    std::string label = MetricLabel(name);
+    const bool is_others = label == kOtherLimits;
+    if (!is_others && !labels_.contains(label)) {
+      if (labels_.size() < labels_max) {
+        labels_.insert(label);
+      } else {
+        label = kOtherLimits;
+        ++folded.folded_names;
+      }
+    }
+    AddTotals(folded.rows[label], numbers);
+  }
+  return folded;
+}
+
+}  // namespace weir

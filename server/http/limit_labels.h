@@ -1,0 +1,44 @@
+// The names of limits that are labels of metrics.
+//
+// A series for each name is dear for Prometheus, so only the first names have one; the others are
+// counted together under kOtherLimits. A name that was folded stays folded, and one that was not
+// keeps its place, so that no count ever falls because another name has come.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+
+#include "core/base/mutex.h"
+#include "core/commands/limit_totals.h"
+
+namespace weir {
+
+// The longest value of a label.
+inline constexpr std::size_t kMetricLabelBytesMax = 128;
+
+// The text as a value of a label: cut to kMetricLabelBytesMax, and with "?" in place of each byte
+// that is not printable ASCII, because Prometheus rejects a page that is not UTF-8. The writer of
+// the page escapes the rest.
+[[nodiscard]] std::string MetricLabel(std::string_view text);
+
+// Thread-safe. Cost: a lock, and for each row a look-up.
+class LimitLabels {
+ public:
+  struct Folded {
+    LimitTotals::Rows rows;        // by label
+    std::size_t folded_names = 0;  // of the rows that are counted under kOtherLimits
+  };
+  // Gives labels to the rows that have none yet, in their order, while fewer than `labels_max` are
+  // given. Names whose labels are equal have one row.
+  [[nodiscard]] Folded Fold(const LimitTotals::Rows& rows, std::size_t labels_max);
+
+ private:
+  mutable Mutex mutex_;
+  absl::flat_hash_set<std::string> labels_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir

@@ -1,0 +1,412 @@
+#include "server/http/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include "core/commands/command_spec.h"
+#include "core/commands/limit_totals.h"
+#include "core/rules/limit_counters.h"
+#include "server/config/version.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+#include "server/http/limit_labels.h"
+#include "server/http/request_tally.h"
+#include "server/observe/latency_histogram.h"
+#include "server/os/process.h"
+#include "server/session/server_reader.h"
+
+namespace weir {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+// The upper bounds of the buckets of durations.
+constexpr auto kBounds = std::to_array<Nanos>({
+    std::chrono::nanoseconds{1'000},
+    std::chrono::nanoseconds{2'500},
+    std::chrono::microseconds{5},
+    std::chrono::microseconds{10},
+    std::chrono::microseconds{25},
+    std::chrono::microseconds{50},
+    std::chrono::microseconds{100},
+    std::chrono::microseconds{250},
+    std::chrono::milliseconds{1},
+    std::chrono::milliseconds{5},
+    std::chrono::milliseconds{25},
+    std::chrono::milliseconds{100},
+});
+static_assert(kBounds.size() == 12);
+
+double Seconds(Nanos span) { return static_cast<double>(span.count()) / 1e9; }
+
+// The state that one scrape reads.
+class Scrape : public ServerReader {
+ public:
+  Scrape(Services& of_services, HttpServices& of_http, Instant of_now)
+      : ServerReader(of_services, of_now), http(of_http) {}
+
+  [[nodiscard]] const LimitLabels::Folded& Limits() {
+    if (!limits_) {
+      std::vector<const RequestCounters*> counters;
+      for (const Worker* worker : services.workers) counters.push_back(&worker->request_counters);
+      limits_ =
+          http.limit_labels.Fold(services.limit_totals.Since(counters),
+                                 static_cast<std::size_t>(services.options.metrics_max_limits));
+    }
+    return *limits_;
+  }
+  [[nodiscard]] const CommandRows& Commands() {
+    if (!commands_) commands_ = services.totals.CommandsOf(services);
+    return *commands_;
+  }
+  [[nodiscard]] std::uint64_t Count(StatsRow<false> row) {
+    if (!counters_) counters_ = services.totals.CountersOf(services);
+    return (*counters_)[row.index()];
+  }
+  // A time of the server's clock as one of the wall clock, which other hosts have, too.
+  [[nodiscard]] double WallSeconds(Instant time) const {
+    return Seconds(time.time_since_epoch() + services.wall_clock_offset());
+  }
+
+  HttpServices& http;
+
+ private:
+  std::optional<LimitLabels::Folded> limits_;
+  std::optional<CommandRows> commands_;
+  std::optional<StatsNumbers> counters_;
+};
+
+// The samples of a metric.
+class Samples {
+ public:
+  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+  explicit Samples(MetricFamily& family) : family_(family) {}
+
+  void Reserve(std::size_t samples) { family_.metric.reserve(samples); }
+  template <typename Number>
+  void Add(Number value, Labels labels = {}) {
+    ClientMetric& sample = AddLabelled(labels);
+    (family_.type == MetricType::Counter ? sample.counter.value : sample.gauge.value) =
+        static_cast<double>(value);
+  }
+  // A class of durations counts below a bound if all of it is: so a duration counts as up to an
+  // eighth longer than it is, never as shorter.
+  void AddDurations(const CommandTotals& totals, Labels labels) {
+    ClientMetric::Histogram& histogram = AddLabelled(labels).histogram;
+    histogram.sample_count = TotalOf(totals.times);
+    histogram.sample_sum = static_cast<double>(totals.nanos) / 1e9;
+    std::uint64_t count = 0;
+    std::size_t index = 0;
+    for (const Nanos bound : kBounds) {
+      for (; LatencyHistogram::EndOf(index) - Nanos{1} <= bound; ++index)
+        count += totals.times[index];
+      histogram.bucket.push_back({.cumulative_count = count, .upper_bound = Seconds(bound)});
+    }
+  }
+
+ private:
+  ClientMetric& AddLabelled(Labels labels) {
+    ClientMetric& sample = family_.metric.emplace_back();
+    sample.label.reserve(labels.size());
+    for (const auto& [name, value] : labels) {
+      sample.label.push_back({std::string(name), std::string(value)});
+    }
+    return sample;
+  }
+
+  MetricFamily& family_;
+};
+
+// One metric.
+struct Metric {
+  const char* name;
+  MetricType type;
+  const char* help;
+  void (*collect)(Scrape& scrape, Samples& samples);
+  bool (*exists)(const Services& services) = nullptr;  // null: always
+};
+
+// A metric with one sample, without labels; `Read` is a lambda without captures.
+template <typename Read>
+constexpr Metric Single(const char* name, MetricType type, const char* help, Read /*read*/,
+                        bool (*exists)(const Services&) = nullptr) {
+  return {.name = name,
+          .type = type,
+          .help = help,
+          .collect = [](Scrape& scrape, Samples& samples) { samples.Add(Read{}(scrape)); },
+          .exists = exists};
+}
+
+// --- Metrics with labels ---
+
+// The numbers of a limit.
+constexpr std::size_t kAllowed = 0;
+constexpr std::size_t kDenied = 1;
+constexpr std::size_t kShadowDenied = 2;
+constexpr std::size_t kNear = 3;
+constexpr std::size_t kBans = 4;
+constexpr std::size_t kChargedBeyond = 5;
+static_assert(LimitCounters::kNames[kAllowed] == std::string_view("allowed"));
+static_assert(LimitCounters::kNames[kDenied] == std::string_view("denied"));
+static_assert(LimitCounters::kNames[kShadowDenied] == std::string_view("shadow_denied"));
+static_assert(LimitCounters::kNames[kNear] == std::string_view("near_limit"));
+static_assert(LimitCounters::kNames[kBans] == std::string_view("bans"));
+static_assert(LimitCounters::kNames[kChargedBeyond] == std::string_view("charged_beyond"));
+
+void CollectDecisions(Scrape& scrape, Samples& samples) {
+  const LimitTotals::Rows& rows = scrape.Limits().rows;
+  samples.Reserve(2 * rows.size());
+  for (const auto& [limit, numbers] : rows) {
+    samples.Add(numbers[kAllowed], {{"limit", limit}, {"result", "allowed"}});
+    samples.Add(numbers[kDenied], {{"limit", limit}, {"result", "denied"}});
+    if (numbers[kShadowDenied] == 0) continue;
+    samples.Add(numbers[kShadowDenied], {{"limit", limit}, {"result", "shadow_denied"}});
+  }
+}
+
+void CollectNear(Scrape& scrape, Samples& samples) {
+  samples.Reserve(scrape.Limits().rows.size());
+  for (const auto& [limit, numbers] : scrape.Limits().rows) {
+    samples.Add(numbers[kNear], {{"limit", limit}});
+  }
+}
+
+// For a number that few limits have. The series of the others, which would stay 0, would be half of
+// the page.
+template <std::size_t kNumber>
+void CollectRare(Scrape& scrape, Samples& samples) {
+  for (const auto& [limit, numbers] : scrape.Limits().rows) {
+    if (numbers[kNumber] != 0) samples.Add(numbers[kNumber], {{"limit", limit}});
+  }
+}
+
+void CollectRequests(Scrape& scrape, Samples& samples) {
+  const RequestTally::ByFace results = scrape.http.requests.Read(scrape.services);
+  for (std::size_t i = 0; i < kRequestResults.size(); ++i) {
+    samples.Add(results.resp[i], {{"face", "resp"}, {"result", kRequestResults[i]}});
+  }
+  for (std::size_t i = 0; i < kRequestResults.size(); ++i) {
+    samples.Add(results.http[i], {{"face", "http"}, {"result", kRequestResults[i]}});
+  }
+}
+
+void CollectDurations(Scrape& scrape, Samples& samples) {
+  for (const auto& [spec, row] : scrape.Commands()) {
+    const bool limits = spec->name.starts_with("RL.") || spec->name.starts_with("CL.");
+    if (limits) samples.AddDurations(row, {{"command", LowerName(*spec)}});
+  }
+}
+
+void CollectCommands(Scrape& scrape, Samples& samples) {
+  for (const auto& [spec, row] : scrape.Commands()) {
+    samples.Add(TotalOf(row.times), {{"command", LowerName(*spec)}});
+  }
+}
+
+void CollectCommandErrors(Scrape& scrape, Samples& samples) {
+  for (const auto& [spec, row] : scrape.Commands()) {
+    samples.Add(row.failed + row.rejected, {{"command", LowerName(*spec)}});
+  }
+}
+
+void CollectErrors(Scrape& scrape, Samples& samples) {
+  for (const auto& [prefix, count] : scrape.services.totals.ErrorsOf(scrape.services)) {
+    samples.Add(count, {{"prefix", MetricLabel(prefix)}});
+  }
+}
+
+// 1xx are not counted, and paths that do not exist have errors only.
+void CollectResponses(Scrape& scrape, Samples& samples) {
+  constexpr auto kCodes = std::to_array<std::string_view>({"1xx", "2xx", "3xx", "4xx", "5xx"});
+  static_assert(kCodes.size() == HttpResponseCounters::kClasses);
+  for (std::size_t group = 0; group < kHttpRouteGroupNames.size(); ++group) {
+    for (std::size_t of = 1; of < kCodes.size(); ++of) {
+      samples.Add(scrape.http.responses.value(static_cast<HttpRouteGroup>(group), of),
+                  {{"route", kHttpRouteGroupNames[group]}, {"code", kCodes[of]}});
+    }
+  }
+}
+
+void CollectEvicted(Scrape& scrape, Samples& samples) {
+  samples.Add(scrape.services.limiter.evicted(), {{"full", "false"}});
+  samples.Add(scrape.services.limiter.evicted_full(), {{"full", "true"}});
+}
+
+void CollectConnections(Scrape& scrape, Samples& samples) {
+  for (std::size_t face = 0; face < kFaceNames.size(); ++face) {
+    samples.Add(scrape.services.clients.size(static_cast<Face>(face)),
+                {{"face", kFaceNames[face]}});
+  }
+}
+
+void CollectDeniedAccess(Scrape& scrape, Samples& samples) {
+  const AccessLog::Counts counts = scrape.services.access_log.counts();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    samples.Add(counts[i], {{"reason", AccessLog::kReasonNames[i]}});
+  }
+}
+
+void CollectBuild(Scrape& scrape, Samples& samples) {
+  samples.Add(1, {{"version", kVersion}, {"durability", scrape.DurabilityWord()}});
+}
+
+void CollectOpenDescriptors(Scrape& /*scrape*/, Samples& samples) {
+  if (const auto descriptors = OpenDescriptors()) samples.Add(*descriptors);
+}
+
+constexpr MetricType kCounter = MetricType::Counter;
+constexpr MetricType kGauge = MetricType::Gauge;
+
+// In the order of the page. No key of a client is a label: there would be a series for each.
+constexpr Metric kMetrics[] = {
+    // Limits
+    {"weir_limit_decisions_total", kCounter, "Decisions of each limit, as RL.STATS counts them.",
+     CollectDecisions},
+    {"weir_limit_near_total", kCounter,
+     "Admissions after which at least 80 % of the limit was in use.", CollectNear},
+    {"weir_bans_total", kCounter, "Denials that have shut the limit (ban=).", CollectRare<kBans>},
+    {"weir_charged_beyond_total", kCounter, "Charges of tokens that were not there (RL.CHARGE).",
+     CollectRare<kChargedBeyond>},
+    Single("weir_metrics_limits_folded", kGauge,
+           "Limits that are counted together as (others): see --metrics-max-limits.",
+           [](Scrape& scrape) { return scrape.Limits().folded_names; }),
+    // Requests and commands
+    {"weir_requests_total", kCounter, "Requests for tokens, by the way they came.",
+     CollectRequests},
+    {"weir_command_duration_seconds", MetricType::Histogram,
+     "The time that calls of commands that limit have kept a thread busy.", CollectDurations},
+    {"weir_commands_total", kCounter, "Calls of each command.", CollectCommands},
+    {"weir_command_errors_total", kCounter,
+     "Calls that answered an error, and requests that were refused before they ran.",
+     CollectCommandErrors},
+    {"weir_errors_total", kCounter, "Errors by their first word.", CollectErrors},
+    {"weir_http_responses_total", kCounter, "Responses over HTTP.", CollectResponses},
+    // The table
+    Single("weir_buckets", kGauge, "Buckets in memory, with full ones that are not swept yet.",
+           [](Scrape& scrape) { return scrape.Size().buckets; }),
+    Single("weir_table_bytes", kGauge, "Memory of the table of buckets.",
+           [](Scrape& scrape) { return scrape.Size().table_bytes; }),
+    Single("weir_limits", kGauge, "Distinct limits in use.",
+           [](Scrape& scrape) { return scrape.Size().limits; }),
+    Single("weir_policies", kGauge, "Policies, with those that are retired.",
+           [](Scrape& scrape) { return scrape.services.policies.size().policies; }),
+    Single("weir_overrides", kGauge, "Overrides of all policies.",
+           [](Scrape& scrape) { return scrape.services.policies.size().overrides; }),
+    {"weir_evicted_total", kCounter,
+     "Buckets dropped because of --max-memory; one that was not full forgave its use.",
+     CollectEvicted},
+    Single("weir_swept_total", kCounter, "Full buckets that were dropped.",
+           [](Scrape& scrape) { return scrape.services.sweeper.dropped(); }),
+    // Clients
+    {"weir_connections", kGauge, "Connected clients.", CollectConnections},
+    Single("weir_connections_max", kGauge, "The most clients that may be connected: --max-clients.",
+           [](Scrape& scrape) { return scrape.services.settings.Get(&Options::max_clients); }),
+    Single("weir_connections_total", kCounter, "Connections that were accepted.",
+           [](Scrape& scrape) { return scrape.Count("total_connections_received"); }),
+    Single("weir_rejected_connections_total", kCounter,
+           "Connections that were closed because too many were open.",
+           [](Scrape& scrape) { return scrape.Count("rejected_connections"); }),
+    Single("weir_waiters", kGauge, "Clients that wait for tokens (RL.WAIT).",
+           [](Scrape& scrape) { return scrape.services.waiters.load(); }),
+    Single("weir_clients_memory_bytes", kGauge,
+           "Memory of unfinished requests and of replies that wait.",
+           [](Scrape& scrape) { return scrape.services.client_memory.held_bytes(); }),
+    {"weir_denied_access_total", kCounter,
+     "Wrong passwords, and commands and keys that a user may not use.", CollectDeniedAccess},
+    // The state on disk
+    Single("weir_loading", kGauge, "1 while the state is loaded from disk.",
+           [](Scrape& scrape) { return scrape.services.loading() ? 1 : 0; }),
+    Single(
+        "weir_saves_total", kCounter, "Saves that have written changes.",
+        [](Scrape& scrape) { return scrape.Saves().saves; }, IsLoaded),
+    Single(
+        "weir_save_failures_total", kCounter, "Saves that have failed.",
+        [](Scrape& scrape) { return scrape.Saves().failures; }, IsLoaded),
+    Single(
+        "weir_last_save_timestamp_seconds", kGauge,
+        "The beginning of the last save that succeeded, in Unix time.",
+        [](Scrape& scrape) { return scrape.WallSeconds(scrape.LastSave()); }, IsLoaded),
+    Single(
+        "weir_last_save_duration_seconds", kGauge, "The duration of that save.",
+        [](Scrape& scrape) { return Seconds(scrape.Saves().last_save_duration); }, IsLoaded),
+    Single(
+        "weir_unsaved_changes", kGauge, "Buckets that have changed since the last save.",
+        [](Scrape& scrape) { return scrape.Size().changes; }, IsLoaded),
+    Single(
+        "weir_loss_bound_seconds", kGauge, "The time whose admissions a crash now would lose.",
+        [](Scrape& scrape) { return Seconds(scrape.LossBound()); }, IsLoaded),
+    // The program
+    {"weir_build_info", kGauge, "1, with the version and the durability of the server.",
+     CollectBuild},
+    Single("process_cpu_seconds_total", kCounter, "Time on processors, of all threads.",
+           [](Scrape&) { return Seconds(ProcessorTime()); }),
+    Single("process_resident_memory_bytes", kGauge, "Resident memory.",
+           [](Scrape&) { return ResidentBytes(); }),
+    {"process_open_fds", kGauge, "Open file descriptors.", CollectOpenDescriptors},
+    Single("process_max_fds", kGauge, "The limit on open file descriptors.",
+           [](Scrape&) { return DescriptorsMax(); }),
+    Single("process_start_time_seconds", kGauge, "The start of the server, in Unix time.",
+           [](Scrape& scrape) { return scrape.WallSeconds(scrape.services.started); }),
+};
+
+class MetricsOfServer final : public prometheus::Collectable {
+ public:
+  MetricsOfServer(Services& services, HttpServices& http, Instant now)
+      : services_(services), http_(http), now_(now) {}
+
+  [[nodiscard]] std::vector<MetricFamily> Collect() const override {
+    Scrape scrape(services_, http_, now_);
+    std::vector<MetricFamily> families;
+    families.reserve(std::size(kMetrics));
+    for (const Metric& metric : kMetrics) {
+      if (metric.exists && !metric.exists(services_)) continue;
+      families.push_back(
+          {.name = metric.name, .help = metric.help, .type = metric.type, .metric = {}});
+      Samples samples(families.back());
+      metric.collect(scrape, samples);
+    }
+    return families;
+  }
+
+ private:
+  Services& services_;
+  HttpServices& http_;
+  const Instant now_;
+};
+
+}  // namespace
+
+std::string MetricsText(Services& services, HttpServices& http, Instant now) {
+  const MetricsOfServer metrics(services, http, now);
+  std::ostringstream page;
+  prometheus::TextSerializer().Serialize(page, metrics.Collect());
+  return std::move(page).str();
+}
+
+// A page is one response, and the last one of its turn.
+void Metrics(HttpExchange& exchange) {
+  constexpr std::array<std::string_view, 1> kInfo = {"INFO"};
+  constexpr std::array<std::string_view, 1> kStats = {"RL.STATS"};
+  if (!exchange.MayRun(kInfo) || !exchange.MayRun(kStats)) return;
+  exchange.session().Charge(kWorkPerTurn);
+  exchange.Answer(200, kMetricsType,
+                  MetricsText(exchange.services(), exchange.http(), exchange.now()));
+}
+
+}  // namespace weir

@@ -1,0 +1,108 @@
+// Goal: a server that keeps its state shows its saves, and docs/metrics.md lists what such a server
+// shows. Method: a state in a directory of the test; the page beside the documentation.
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include <gtest/gtest.h>
+
+#include "server/config/version.h"
+#include "server/state/state_on_disk.h"
+#include "tests/support/http_conversation.h"
+#include "tests/support/metrics_page.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+class MetricsOnDiskTest : public ::testing::Test {
+ protected:
+  MetricsOnDiskTest() {
+    Options options = DefaultOptions();
+    options.data_dir = directory_.path() + "/data";
+    options.snapshot_interval = std::chrono::hours{1};
+    state_ = *StateOnDisk::Open(options);
+    server_ = std::make_unique<HttpTestServer>(
+        options, LimiterOptions{.secret = state_->secret(), .notes_changes = true});
+    server_->services.state = state_.get();
+    server_->services.policies.StartNoting();
+  }
+  ~MetricsOnDiskTest() override { state_->Halt(); }
+
+  void Load() {
+    state_->StartLoading(*server_->limiter, server_->services.policies, server_->clock,
+                         [](const absl::Status& loaded) { EXPECT_TRUE(loaded.ok()) << loaded; });
+    state_->StartSaving(server_->services.settings, [](std::uint64_t, const absl::Status&) {});
+  }
+
+  const TemporaryDirectory directory_;
+  std::unique_ptr<StateOnDisk> state_;
+  std::unique_ptr<HttpTestServer> server_;
+};
+
+TEST_F(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
+  const MetricsPage loading = PageOf(*server_);
+  EXPECT_EQ(loading.Of("weir_loading"), 1);
+  EXPECT_FALSE(loading.families().contains("weir_saves_total"));
+  Load();
+  Conversation client(*server_);
+  client.Run("RL.ALLOW a 1/h");
+  client.Run("RL.ALLOW b 1/h");
+  server_->clock.Advance(std::chrono::milliseconds{2'500});
+  server_->services.wall_clock_offset = [] { return Nanos{std::chrono::seconds{-10}}; };
+  const MetricsPage page = PageOf(*server_);
+  const auto start = static_cast<double>(FakeClock::kStart.time_since_epoch().count()) / 1e9;
+  EXPECT_EQ(page.Of("weir_loading"), 0);
+  EXPECT_EQ(page.Of("weir_unsaved_changes"), 2);
+  EXPECT_EQ(page.Of("weir_saves_total"), 0);
+  EXPECT_EQ(page.Of("weir_save_failures_total"), 0);
+  EXPECT_EQ(page.Of("weir_loss_bound_seconds"), 2.5);
+  EXPECT_EQ(page.Of("weir_last_save_timestamp_seconds"), start - 10);
+  EXPECT_EQ(page.Of("process_start_time_seconds"), start - 10);
+  EXPECT_EQ(
+      page.Of("weir_build_info", {{"version", std::string(kVersion)}, {"durability", "snapshot"}}),
+      1);
+}
+
+// Goal: docs/metrics.md lists what is served. Method: its rows | `name` | type | labels | meaning |
+// beside the page of a server that has everything.
+TEST_F(MetricsOnDiskTest, TheDocumentationListsThem) {
+  Load();
+  Conversation client(*server_);
+  client.Run("RL.CHARGE k 1/h COST 2");
+  for (int i = 0; i < 2; ++i) client.Run("RL.ALLOW banned 1/m,ban=1h");
+  client.Run("RL.ALLOW k");
+  std::map<std::string, std::string> documented;
+  std::map<std::string, std::set<std::string>> labels;
+  std::ifstream file(WEIR_SOURCE_DIR "/docs/metrics.md");
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> cells = absl::StrSplit(line, " | ");
+    if (cells.size() != 4 || !cells[0].starts_with("| `")) continue;
+    const std::string name = cells[0].substr(3, cells[0].size() - 4);
+    documented[name] = cells[1] + ": " + cells[3].substr(0, cells[3].size() - 2);
+    const std::vector<std::string> words = absl::StrSplit(cells[2], '`');
+    for (std::size_t i = 1; i < words.size(); i += 2) labels[name].insert(words[i]);
+  }
+  const MetricsPage page = PageOf(*server_);
+  std::map<std::string, std::string> served;
+  for (const auto& [name, family] : page.families()) {
+    served[name] = family.type + ": " + family.help;
+    ASSERT_FALSE(family.samples.empty()) << name;
+    for (const auto& [sample, value] : family.samples) {
+      std::set<std::string> names;
+      for (const auto& [label, text] : sample.second) names.insert(label);
+      names.erase("le");
+      EXPECT_EQ(names, labels[name]) << name;
+    }
+  }
+  EXPECT_EQ(documented, served);
+}
+
+}  // namespace
+}  // namespace weir
