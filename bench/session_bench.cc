@@ -1,18 +1,24 @@
 // The cost of a chunk of 64 pipelined commands in a session: parse, dispatch, decide, reply. Items
-// are commands. There is no socket; the clock stands still, but each command reads the real
-// stopwatch once.
+// are commands. And the cost of a page of /metrics. There is no socket; the clock stands still, but
+// each command reads the real stopwatch once.
+#include <array>
+#include <cstdint>
 #include <latch>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"
 #include "bench/stopped_clock.h"
 #include "core/limiter/limiter.h"
 #include "server/config/options.h"
+#include "server/http/http_services.h"
+#include "server/http/metrics.h"
+#include "server/os/system_clock.h"
 #include "server/session/session.h"
 #include "server/session/worker.h"
 #include "tests/support/resp_value.h"
@@ -89,6 +95,28 @@ void BM_DenyOneLimit(benchmark::State& state) {
   });
 }
 
+// A page of /metrics for as many limits, of which 500 are shown one by one. The limits count on
+// four threads, as they do in a server. Items are pages.
+void BM_Metrics(benchmark::State& state) {
+  constexpr std::size_t kThreads = 4;
+  const StoppedClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Services services(DefaultOptions(), clock, limiter);
+  HttpServices http;
+  std::array<std::unique_ptr<Worker>, kThreads> workers;
+  for (std::unique_ptr<Worker>& worker : workers) {
+    worker = std::make_unique<Worker>(services);
+    for (std::int64_t i = 0; i < state.range(0); ++i) {
+      CountersHint hint;
+      worker->request_counters.limits.Of(absl::StrCat("@policy-", i, "#0"), hint).allowed.Add(7);
+    }
+  }
+  std::size_t bytes = 0;
+  for (auto _ : state) bytes += MetricsText(services, http, clock.Now()).size();
+  state.SetItemsProcessed(state.iterations());
+  state.counters["bytes"] = {static_cast<double>(bytes), benchmark::Counter::kAvgIterations};
+}
+
 BENCHMARK(BM_Ping)->Apply(Iterations);
 BENCHMARK(BM_AllowOneLimit)->Apply(Iterations);
 BENCHMARK(BM_ChargeOneLimit)->Apply(Iterations);
@@ -96,6 +124,7 @@ BENCHMARK(BM_AllowKeeping)->Apply(Iterations);
 BENCHMARK(BM_AllowThreeLimits)->Apply(Iterations);
 BENCHMARK(BM_AllowThreeKeys)->Apply(Iterations);
 BENCHMARK(BM_DenyOneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(2000)->Arg(kKeys);
+BENCHMARK(BM_Metrics)->ArgName("limits")->Arg(500)->Arg(4096)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace weir
