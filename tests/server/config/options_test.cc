@@ -68,6 +68,7 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
       {"90s", "\"90s\"", "90s"},
       {"2m", "\"2m\"", "120s"},
       {"24h", "\"24h\"", "86400s"}}},
+    {"metrics-max-limits", {{"0", "0", "0"}, {"4096", "4096", "4096"}}},
     {"on-persist-error", {{"refuse", "refuse", "refuse"}, {"serve", "\"serve\"", "serve"}}},
     {"open-checks", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
