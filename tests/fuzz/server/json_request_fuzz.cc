@@ -80,6 +80,7 @@ void Ask(std::string_view input) {
   WEIR_CHECK(turn.consumed == request.size());
   WEIR_CHECK(turn.next != ClientSession::Next::kClose);
   CheckResponse(path, body, responses);
+  if (worker.counters["total_commands_processed"].value() == 0) return;
   EmptyLimiter().Clear();
   EmptyLimiter().ReclaimLimits(kLimitsKept, kLimitsMax);
 }
