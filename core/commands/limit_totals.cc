@@ -3,19 +3,22 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/container/flat_hash_map.h"
+
 #include "core/commands/request_counters.h"
 
 namespace weir {
 namespace {
 
+// Sums up by hash, because a name is looked up once for each thread, and sorts at the end.
 LimitTotals::Rows RowsOf(std::span<const RequestCounters* const> counters) {
-  LimitTotals::Rows rows;
+  absl::flat_hash_map<std::string, LimitTotals::Numbers> sums;
   for (const RequestCounters* request_counters : counters) {
-    request_counters->limits.ForEach([&rows](const std::string& name, const LimitCounters& counts) {
-      AddTotals(rows[name], counts.totals());
+    request_counters->limits.ForEach([&sums](const std::string& name, const LimitCounters& counts) {
+      AddTotals(sums[name], counts.totals());
     });
   }
-  return rows;
+  return {sums.begin(), sums.end()};
 }
 
 std::array<std::uint64_t, 2> RequestsOf(std::span<const RequestCounters* const> counters) {
