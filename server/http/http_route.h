@@ -35,11 +35,11 @@ void AnswerCheck(HttpExchange& exchange);
 void Livez(HttpExchange& exchange);
 void Readyz(HttpExchange& exchange);
 
-// server/http/json_limits.cc
+// server/json/json_limits.cc
 void JsonLimit(HttpExchange& exchange);
 void JsonBatch(HttpExchange& exchange);
 
-// server/http/json_commands.cc
+// server/json/json_commands.cc
 void JsonCommand(HttpExchange& exchange);
 void JsonPipeline(HttpExchange& exchange);
 

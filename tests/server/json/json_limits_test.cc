@@ -18,7 +18,7 @@
 
 #include "core/commands/reply_numbers.h"
 #include "server/commands/command_table.h"
-#include "server/http/json_body.h"
+#include "server/json/json_body.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/property.h"
 #include "tests/support/reply_text.h"

@@ -1,4 +1,4 @@
-#include "server/http/json_reply.h"
+#include "server/json/json_reply.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "server/http/json_words.h"
+#include "server/json/json_words.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,4 +1,4 @@
-#include "server/http/json_reader.h"
+#include "server/json/json_reader.h"
 
 #include <charconv>
 #include <limits>

@@ -1,10 +1,10 @@
-#include "server/http/command_reader.h"
+#include "server/json/command_reader.h"
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "server/http/json_body.h"
+#include "server/json/json_body.h"
 
 namespace weir {
 

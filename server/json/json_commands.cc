@@ -10,11 +10,11 @@
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "server/commands/command_table.h"
-#include "server/http/command_reader.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
-#include "server/http/json_body.h"
-#include "server/http/json_reply.h"
+#include "server/json/command_reader.h"
+#include "server/json/json_body.h"
+#include "server/json/json_reply.h"
 #include "server/session/transaction.h"
 
 namespace weir {

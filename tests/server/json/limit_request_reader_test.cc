@@ -1,6 +1,6 @@
 // Goal: a body becomes the words that a client of the Redis protocol would send, and a mistake is
 // named with its field. Method: tables of bodies; every beginning of a body.
-#include "server/http/limit_request_reader.h"
+#include "server/json/limit_request_reader.h"
 
 #include <cstddef>
 #include <span>
@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "server/http/json_body.h"
+#include "server/json/json_body.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/http/json_body.h"
+#include "server/json/json_body.h"
 
 #include <string_view>
 

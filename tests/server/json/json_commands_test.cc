@@ -15,8 +15,8 @@
 
 #include "protocol/resp_writer.h"
 #include "server/commands/command_table.h"
-#include "server/http/json_body.h"
-#include "server/http/json_reply.h"
+#include "server/json/json_body.h"
+#include "server/json/json_reply.h"
 #include "server/session/transaction.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/property.h"

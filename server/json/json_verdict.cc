@@ -1,4 +1,4 @@
-#include "server/http/json_verdict.h"
+#include "server/json/json_verdict.h"
 
 #include <cstddef>
 #include <span>

@@ -20,8 +20,8 @@
 
 #include "absl/status/status.h"
 
-#include "server/http/json_reader.h"
-#include "server/http/json_words.h"
+#include "server/json/json_reader.h"
+#include "server/json/json_words.h"
 
 namespace weir {
 

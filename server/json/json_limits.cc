@@ -13,10 +13,10 @@
 #include "protocol/http_target.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
-#include "server/http/json_body.h"
-#include "server/http/json_verdict.h"
-#include "server/http/limit_request_reader.h"
 #include "server/http/rate_limit_fields.h"
+#include "server/json/json_body.h"
+#include "server/json/json_verdict.h"
+#include "server/json/limit_request_reader.h"
 #include "server/session/verdict_reader.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "server/http/limit_request_reader.h"
+#include "server/json/limit_request_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/request_grammar.h"
-#include "server/http/json_body.h"
+#include "server/json/json_body.h"
 
 namespace weir {
 namespace {
