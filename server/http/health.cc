@@ -13,10 +13,10 @@ void Readyz(HttpExchange& exchange) {
   const Services& services = exchange.services();
   if (services.loading()) {
     const std::uint64_t buckets = services.state->load_report().loaded.load();
-    return exchange.Answer(503, kJson, absl::StrCat("{\"loading\":{\"buckets\":", buckets, "}}"));
+    return exchange.Answer(503, kJson, absl::StrCat(R"({"loading":{"buckets":)", buckets, "}}"));
   }
   if (services.refuses_changes()) {
-    return exchange.Answer(503, kJson, "{\"persist\":\"failing\"}");
+    return exchange.Answer(503, kJson, R"({"persist":"failing"})");
   }
   exchange.Answer(200, kPlainText, "ok\n");
 }

@@ -179,7 +179,7 @@ void HttpExchange::Answer(int status, std::string_view content_type, std::string
 
 void HttpExchange::Fail(int status, std::string_view error) {
   HttpWriter& writer = Begin(status);
-  if (status == 401) writer.Field("WWW-Authenticate", "Basic realm=\"weir\", charset=\"UTF-8\"");
+  if (status == 401) writer.Field("WWW-Authenticate", R"(Basic realm="weir", charset="UTF-8")");
   writer.Field("Content-Type", kJson);
   End(ErrorJson(error));
 }

@@ -16,7 +16,7 @@ absl::Status CommandReader::Read(std::size_t depth) {
 absl::Status CommandReader::Refusal() const {
   if (words_depth_ == 1) {
     return absl::InvalidArgumentError(
-        "a command must be a list of strings and numbers, as in [\"RL.ALLOW\",\"k\",\"10/s\"]");
+        R"(a command must be a list of strings and numbers, as in ["RL.ALLOW","k","10/s"])");
   }
   return absl::InvalidArgumentError(
       absl::StrCat("a pipeline must be a list of commands, each a list of strings and numbers: see "
