@@ -17,7 +17,7 @@
 
 namespace weir {
 
-Connection::Connection(IoThread& thread, Transport transport, SessionMaker make,
+Connection::Connection(IoThread& thread, Transport transport, const SessionMaker& make,
                        std::shared_ptr<ClientRecord> record)
     : thread_(thread),
       transport_(std::move(transport)),

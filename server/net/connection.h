@@ -64,7 +64,7 @@ inline constexpr std::size_t kWaitingInputBytesMax = 16 * 1024;
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // The destructor removes `record` from the registry.
-  Connection(IoThread& thread, Transport transport, SessionMaker make,
+  Connection(IoThread& thread, Transport transport, const SessionMaker& make,
              std::shared_ptr<ClientRecord> record);
   ~Connection();
   Connection(const Connection&) = delete;

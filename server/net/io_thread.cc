@@ -39,7 +39,7 @@ void IoThread::Start(const std::string& name, std::function<void()> on_end) {
   });
 }
 
-void IoThread::Adopt(Transport transport, SessionMaker make, ClientArrival arrival) {
+void IoThread::Adopt(Transport transport, const SessionMaker& make, ClientArrival arrival) {
   asio::post(context_, [this, transport = std::move(transport), make,
                         arrival = std::move(arrival)]() mutable {
     auto connection = std::make_shared<Connection>(

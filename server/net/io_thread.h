@@ -65,7 +65,7 @@ class IoThread {
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
 
   // Serves a connection that was accepted with context().
-  void Adopt(Transport transport, SessionMaker make, ClientArrival arrival);
+  void Adopt(Transport transport, const SessionMaker& make, ClientArrival arrival);
 
   // Closes a connection after its final error was written. Releases `owner` once it is closed.
   void Dismiss(StreamSocket socket, std::shared_ptr<const void> owner);

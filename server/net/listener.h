@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -90,8 +91,8 @@ class Listener {
  private:
   enum class Security { kPlain, kTls };
   struct ListeningSocket {
-    ListeningSocket(asio::io_context& control, const PortProtocol& spoken, Security chosen)
-        : acceptor(control), pause(control), protocol(spoken), security(chosen) {}
+    ListeningSocket(asio::io_context& control, PortProtocol spoken, Security chosen)
+        : acceptor(control), pause(control), protocol(std::move(spoken)), security(chosen) {}
     StreamAcceptor acceptor;
     asio::steady_timer pause;
     UnixSocketFile file;  // of a Unix socket
