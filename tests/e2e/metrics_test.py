@@ -63,6 +63,8 @@ class MetricsTest(ServerTest):
         self.admin_port = free_port()
         server = self.start(f"--admin-port={self.admin_port}", *options)
         server.wait_for_log(r"listening on .* for operators")
+        if options:
+            server.wait_for_log(r"loaded \d+ buckets")  # before that, requests are refused
         return server
 
     def page(self):
