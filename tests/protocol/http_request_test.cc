@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/protocol/http_transcript.h"
-#include "tests/protocol/resp_transcript.h"
+#include "tests/protocol/pieces.h"
 
 namespace weir {
 namespace {

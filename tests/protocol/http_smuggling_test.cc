@@ -12,7 +12,7 @@
 
 #include "protocol/http_request.h"
 #include "tests/protocol/http_transcript.h"
-#include "tests/protocol/resp_transcript.h"
+#include "tests/protocol/pieces.h"
 
 namespace weir {
 namespace {

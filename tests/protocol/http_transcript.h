@@ -1,14 +1,8 @@
-// The HTTP requests that a parser finds in a stream of bytes that is cut into pieces, as a network
-// might deliver it.
-//
-// Each piece arrives in a heap block of exactly the size of the unread input, which replaces the
-// previous block; so AddressSanitizer finds a byte read too many, and a pointer into an old block.
+// The HTTP requests that a parser finds in a stream of bytes that is cut into pieces.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -16,6 +10,8 @@
 
 #include "core/base/check.h"
 #include "protocol/http_request.h"
+#include "tests/protocol/pieces.h"
+#include "tests/support/unread_bytes.h"
 
 namespace weir {
 
@@ -56,15 +52,13 @@ inline std::string TextOf(const HttpHead& head, std::string_view body) {
   return text.append(" '").append(body).append("'");
 }
 
-// Parses `unread` as far as possible, appends the results to `transcript`, and returns the bytes
-// that are left. Checks the parser's promises about each result.
-inline std::string_view ParseAvailable(HttpRequestParser& parser, const BodyChoice& choice,
-                                       std::string_view unread, HttpTranscript& transcript,
-                                       std::size_t& position) {
+// Parses `unread` as far as possible, and appends the results to `transcript`. Checks the parser's
+// promises about each result. `position`: the bytes that it has consumed so far.
+inline void ParseAvailable(HttpRequestParser& parser, const BodyChoice& choice, UnreadBytes& unread,
+                           HttpTranscript& transcript, std::size_t& position) {
   for (;;) {
-    const HttpResult result = parser.Parse(unread);
-    WEIR_CHECK(parser.consumed() <= unread.size());
-    unread.remove_prefix(parser.consumed());
+    const HttpResult result = parser.Parse(unread.bytes());
+    unread.Consume(parser.consumed());
     position += parser.consumed();
     WEIR_CHECK((parser.error_status() != 0) == (result == HttpResult::kError));
     WEIR_CHECK(parser.error().empty() == (result != HttpResult::kError));
@@ -81,37 +75,26 @@ inline std::string_view ParseAvailable(HttpRequestParser& parser, const BodyChoi
     } else if (result == HttpResult::kNeedMore) {
       WEIR_CHECK(unread.size() < kHttpHeadBytesMax);
       transcript.ending = kHttpNeedsMore;
-      return unread;
+      return;
     } else {
       transcript.ending = std::to_string(parser.error_status()) + " " + std::string(parser.error());
-      WEIR_CHECK(parser.Parse(unread) == HttpResult::kError);  // The same result every time.
+      WEIR_CHECK(parser.Parse(unread.bytes()) ==
+                 HttpResult::kError);  // The same result every time.
       WEIR_CHECK(parser.consumed() == 0);
-      return unread;
+      return;
     }
   }
 }
 
-// Parses `bytes`, cut before each offset in `cuts`, which are ascending.
-inline HttpTranscript ParseHttpInPieces(std::string_view bytes,
-                                        const std::vector<std::size_t>& cuts,
+inline HttpTranscript ParseHttpInPieces(std::string_view bytes, const Cuts& cuts,
                                         const BodyChoice& choice = {}) {
   HttpRequestParser parser;
   HttpTranscript transcript;
-  transcript.ending = kHttpNeedsMore;
-  std::unique_ptr<char[]> block;
-  std::string_view unread;
   std::size_t position = 0;
-  for (std::size_t i = 0, begin = 0; i <= cuts.size(); ++i) {
-    const std::size_t end = i < cuts.size() ? cuts[i] : bytes.size();
-    const std::string_view piece = bytes.substr(begin, end - begin);
-    begin = end;
-    std::unique_ptr<char[]> next(new char[unread.size() + piece.size()]);
-    piece.copy(std::copy(unread.begin(), unread.end(), next.get()), piece.size());
-    unread = {next.get(), unread.size() + piece.size()};
-    block = std::move(next);
-    unread = ParseAvailable(parser, choice, unread, transcript, position);
-    if (transcript.ending != kHttpNeedsMore) break;
-  }
+  DeliverInPieces(bytes, cuts, [&](UnreadBytes& unread) {
+    ParseAvailable(parser, choice, unread, transcript, position);
+    return transcript.ending == kHttpNeedsMore;
+  });
   return transcript;
 }
 

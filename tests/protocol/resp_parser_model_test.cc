@@ -16,6 +16,7 @@
 #include "protocol/resp_writer.h"
 #include "tests/protocol/multibulk.h"
 #include "tests/protocol/naive_resp_parser.h"
+#include "tests/protocol/pieces.h"
 #include "tests/protocol/resp_transcript.h"
 #include "tests/support/property.h"
 

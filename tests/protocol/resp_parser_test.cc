@@ -17,6 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/protocol/pieces.h"
 #include "tests/protocol/resp_transcript.h"
 
 namespace weir {

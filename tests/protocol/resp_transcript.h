@@ -1,14 +1,7 @@
-// The requests that a parser finds in a stream of bytes that is cut into pieces, as a network might
-// deliver it.
-//
-// Each piece arrives in a heap block of exactly the size of the unread input, which replaces the
-// previous block. So AddressSanitizer finds a parser that reads one byte too many, or that keeps
-// pointers into an old block.
+// The requests that a parser finds in a stream of bytes that is cut into pieces.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -16,6 +9,8 @@
 
 #include "core/base/check.h"
 #include "protocol/resp_parser.h"
+#include "tests/protocol/pieces.h"
+#include "tests/support/unread_bytes.h"
 
 namespace weir {
 
@@ -39,14 +34,13 @@ inline std::ostream& operator<<(std::ostream& out, const Transcript& transcript)
   return out << transcript.ending << " after " << transcript.consumed << " bytes";
 }
 
-// Parses `unread` as far as possible, appends the results to `transcript`, and returns the bytes
-// that are left. Checks the parser's promises about each result.
-inline std::string_view ParseAvailable(const RespCaps& caps, RespParser& parser,
-                                       std::string_view unread, Transcript& transcript) {
+// Parses `unread` as far as possible, and appends the results to `transcript`. Checks the parser's
+// promises about each result.
+inline void ParseAvailable(const RespCaps& caps, RespParser& parser, UnreadBytes& unread,
+                           Transcript& transcript) {
   for (;;) {
-    const ParseResult result = parser.Parse(unread);
-    WEIR_CHECK(parser.consumed() <= unread.size());
-    unread.remove_prefix(parser.consumed());
+    const ParseResult result = parser.Parse(unread.bytes());
+    unread.Consume(parser.consumed());
     transcript.consumed += parser.consumed();
     WEIR_CHECK(parser.words().empty() == (result != ParseResult::kCommand));
     WEIR_CHECK(parser.error().empty() == (result != ParseResult::kProtocolError));
@@ -65,44 +59,25 @@ inline std::string_view ParseAvailable(const RespCaps& caps, RespParser& parser,
       transcript.ending = kNeedsMore;
     } else {
       transcript.ending = result == ParseResult::kForeignProtocol ? kForeign : parser.error();
-      WEIR_CHECK(parser.Parse(unread) == result);  // The same result every time.
+      WEIR_CHECK(parser.Parse(unread.bytes()) == result);  // The same result every time.
       WEIR_CHECK(parser.consumed() == 0);
     }
-    return unread;
+    return;
   }
 }
 
-// Parses `bytes`, cut before each offset in `cuts`, which are ascending.
-inline Transcript ParseInPieces(const RespCaps& caps, std::string_view bytes,
-                                const std::vector<std::size_t>& cuts) {
+inline Transcript ParseInPieces(const RespCaps& caps, std::string_view bytes, const Cuts& cuts) {
   RespParser parser(caps);
   Transcript transcript;
-  transcript.ending = kNeedsMore;
-  std::unique_ptr<char[]> block;
-  std::string_view unread;
-  for (std::size_t i = 0, begin = 0; i <= cuts.size(); ++i) {
-    const std::size_t end = i < cuts.size() ? cuts[i] : bytes.size();
-    const std::string_view piece = bytes.substr(begin, end - begin);
-    begin = end;
-    std::unique_ptr<char[]> next(new char[unread.size() + piece.size()]);
-    piece.copy(std::copy(unread.begin(), unread.end(), next.get()), piece.size());
-    unread = {next.get(), unread.size() + piece.size()};
-    block = std::move(next);
-    unread = ParseAvailable(caps, parser, unread, transcript);
-    if (transcript.ending != kNeedsMore) break;
-  }
+  DeliverInPieces(bytes, cuts, [&](UnreadBytes& unread) {
+    ParseAvailable(caps, parser, unread, transcript);
+    return transcript.ending == kNeedsMore;
+  });
   return transcript;
 }
 
 inline Transcript ParseWhole(const RespCaps& caps, std::string_view bytes) {
   return ParseInPieces(caps, bytes, {});
-}
-
-// The cuts that deliver `bytes` bytes one by one.
-inline std::vector<std::size_t> EveryByte(std::size_t bytes) {
-  std::vector<std::size_t> cuts;
-  for (std::size_t cut = 1; cut < bytes; ++cut) cuts.push_back(cut);
-  return cuts;
 }
 
 }  // namespace weir

@@ -4,10 +4,9 @@
 //     client.Get("/livez")                                     // the response
 //     HttpConversation other(client.server(), Face::kAdmin);   // a client of its admin port
 //
-// An HttpConversation moves bytes as a connection does; see Conversation.
+// An HttpConversation moves bytes as a connection does (session_driver.h).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -17,11 +16,11 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/check.h"
 #include "core/base/status.h"
 #include "server/http/http_services.h"
 #include "server/http/http_session.h"
 #include "tests/support/conversation.h"
+#include "tests/support/session_driver.h"
 
 namespace weir {
 
@@ -48,30 +47,7 @@ class HttpConversation {
   HttpConversation(const HttpConversation&) = delete;
   HttpConversation& operator=(const HttpConversation&) = delete;
 
-  // Delivers bytes; returns the server's answer. Does nothing after a close, or while the session
-  // waits.
-  std::string Send(std::string_view bytes) {
-    std::string replies;
-    if (closed_) return replies;
-    // A heap block of its exact size, so that AddressSanitizer sees a read past its end.
-    auto block = std::make_unique<char[]>(unread_.size() + bytes.size());
-    char* const end =
-        std::copy(bytes.begin(), bytes.end(), std::ranges::copy(unread_, block.get()).out);
-    unread_ = {block.get(), static_cast<std::size_t>(end - block.get())};
-    block_ = std::move(block);
-    if (wake_ && server_.clock.Now() < *wake_) return replies;
-    do {
-      turn_ = session_.Execute(unread_, replies);
-      WEIR_CHECK(turn_.consumed <= unread_.size());
-      unread_.remove_prefix(turn_.consumed);
-    } while (turn_.next == ClientSession::Next::kContinue);
-    closed_ = turn_.next == ClientSession::Next::kClose;
-    const bool waits =
-        turn_.next == ClientSession::Next::kWait || turn_.next == ClientSession::Next::kPause;
-    wake_ = waits ? std::optional(turn_.wake) : std::nullopt;
-    if (!closed_ && !waits) session_.OnSent();
-    return replies;
-  }
+  std::string Send(std::string_view bytes) { return driver_.Send(bytes); }
 
   // Sends a request without a body, with these lines of fields besides Host: "A: b\r\n".
   std::string Get(std::string_view target, std::string_view fields = {}) {
@@ -92,20 +68,16 @@ class HttpConversation {
   [[nodiscard]] HttpTestServer& server() { return server_; }
   [[nodiscard]] HttpSession& session() { return session_; }
   [[nodiscard]] ClientRecord& record() { return *record_; }
-  [[nodiscard]] const ClientSession::Turn& turn() const { return turn_; }  // the last one
-  [[nodiscard]] bool closed() const { return closed_; }
-  [[nodiscard]] std::size_t unread_bytes() const { return unread_.size(); }
+  [[nodiscard]] const ClientSession::Turn& turn() const { return driver_.turn(); }
+  [[nodiscard]] bool closed() const { return driver_.closed(); }
+  [[nodiscard]] std::size_t unread_bytes() const { return driver_.unread_bytes(); }
 
  private:
   std::unique_ptr<HttpTestServer> owned_;
   HttpTestServer& server_;
   std::shared_ptr<ClientRecord> record_;
   HttpSession session_;
-  std::unique_ptr<char[]> block_;
-  std::string_view unread_;  // in block_
-  ClientSession::Turn turn_;
-  bool closed_ = false;
-  std::optional<Instant> wake_;
+  SessionDriver driver_{session_, server_.clock};
 };
 
 // The parts of a response.

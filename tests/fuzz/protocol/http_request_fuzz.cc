@@ -10,14 +10,13 @@
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
-#include <random>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "protocol/http_request.h"
 #include "protocol/http_target.h"
 #include "tests/protocol/http_transcript.h"
+#include "tests/protocol/pieces.h"
 
 namespace weir {
 namespace {
@@ -29,15 +28,6 @@ constexpr BodyChoice kChoices[] = {
     {.keep = true, .bytes_max = 8},
     {.keep = false, .bytes_max = 8},
 };
-
-// Pieces of one to 1, 2, 4, ... 128 bytes.
-std::vector<std::size_t> Cuts(std::size_t bytes, std::uint8_t seed) {
-  std::minstd_rand random(seed);
-  const std::size_t piece_bytes_max = std::size_t{1} << (seed % 8);
-  std::vector<std::size_t> cuts;
-  for (std::size_t at = 0; (at += 1 + random() % piece_bytes_max) < bytes;) cuts.push_back(at);
-  return cuts;
-}
 
 void ExpectEqual(const HttpTranscript& actual, const HttpTranscript& expected,
                  std::string_view what) {
@@ -101,7 +91,7 @@ void FuzzOne(std::string_view input) {
   if (input.size() < 2) return;
   const BodyChoice& choice = kChoices[static_cast<std::uint8_t>(input[0]) % std::size(kChoices)];
   const std::string_view bytes = input.substr(2);
-  const std::vector<std::size_t> cuts = Cuts(bytes.size(), static_cast<std::uint8_t>(input[1]));
+  const Cuts cuts = SeededCuts(bytes.size(), static_cast<std::uint8_t>(input[1]));
   ExpectEqual(ParseHttpInPieces(bytes, cuts, choice), ParseHttp(bytes, choice), "the pieces");
   CheckPlainForms(bytes);
 }

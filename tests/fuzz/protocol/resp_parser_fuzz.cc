@@ -9,12 +9,11 @@
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
-#include <random>
 #include <string_view>
-#include <vector>
 
 #include "protocol/resp_parser.h"
 #include "tests/protocol/naive_resp_parser.h"
+#include "tests/protocol/pieces.h"
 #include "tests/protocol/resp_transcript.h"
 
 namespace weir {
@@ -36,15 +35,6 @@ constexpr RespCaps kCaps[] = {
      .authenticated = false},
 };
 
-// Pieces of one to 1, 2, 4, ... 128 bytes.
-std::vector<std::size_t> Cuts(std::size_t bytes, std::uint8_t seed) {
-  std::minstd_rand random(seed);
-  const std::size_t piece_bytes_max = std::size_t{1} << (seed % 8);
-  std::vector<std::size_t> cuts;
-  for (std::size_t at = 0; (at += 1 + random() % piece_bytes_max) < bytes;) cuts.push_back(at);
-  return cuts;
-}
-
 void ExpectEqual(const Transcript& actual, const Transcript& expected, std::string_view what) {
   if (actual == expected) return;
   std::cerr << what << "\n  gave     " << actual << "\n  expected " << expected << "\n";
@@ -57,7 +47,7 @@ void FuzzOne(std::string_view input) {
   const std::string_view bytes = input.substr(2);
   const Transcript whole = ParseWhole(caps, bytes);
   ExpectEqual(whole, ParseNaively(caps, bytes), "the whole");
-  const std::vector<std::size_t> cuts = Cuts(bytes.size(), static_cast<std::uint8_t>(input[1]));
+  const Cuts cuts = SeededCuts(bytes.size(), static_cast<std::uint8_t>(input[1]));
   ExpectEqual(ParseInPieces(caps, bytes, cuts), whole, "the pieces");
 }
 

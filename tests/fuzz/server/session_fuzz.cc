@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -28,6 +27,7 @@
 #include "server/session/session.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/resp_value.h"
+#include "tests/support/unread_bytes.h"
 
 namespace weir {
 namespace {
@@ -80,18 +80,14 @@ class Client {
   // Delivers bytes as a connection does.
   void Deliver(std::string_view bytes) {
     if (closed_) return;
-    auto block = std::make_unique<char[]>(unread_.size() + bytes.size());
-    bytes.copy(std::copy(unread_.begin(), unread_.end(), block.get()), bytes.size());
-    unread_ = {block.get(), unread_.size() + bytes.size()};
-    block_ = std::move(block);
+    unread_.Add(bytes);
     for (auto next = Session::Next::kContinue; next == Session::Next::kContinue;) {
       const std::size_t before = replies_.size();
       const std::uint64_t commands = worker_.counters["total_commands_processed"].value();
-      const Session::Turn turn = session_.Execute(unread_, replies_);
-      WEIR_CHECK(turn.consumed <= unread_.size());
+      const Session::Turn turn = session_.Execute(unread_.bytes(), replies_);
       WEIR_CHECK(replies_.size() - before < kReplyBytesPerTurn + kOneReplyBytesMax);
       WEIR_CHECK(worker_.counters["total_commands_processed"].value() - commands <= kWorkPerTurn);
-      unread_.remove_prefix(turn.consumed);
+      unread_.Consume(turn.consumed);
       next = turn.next;
     }
     const Session::Turn peeked = Peeked();
@@ -163,9 +159,9 @@ class Client {
 
   // Once the client has its news, a turn without new bytes does nothing, whatever happened before.
   Session::Turn Peeked() {
-    if (session_.has_news()) std::ignore = session_.Execute(unread_, replies_);
+    if (session_.has_news()) std::ignore = session_.Execute(unread_.bytes(), replies_);
     const std::size_t before = replies_.size();
-    const Session::Turn turn = session_.Execute(unread_, replies_);
+    const Session::Turn turn = session_.Execute(unread_.bytes(), replies_);
     WEIR_CHECK(turn.consumed == 0);
     WEIR_CHECK(turn.next != Session::Next::kContinue);
     WEIR_CHECK(replies_.size() == before);
@@ -176,8 +172,7 @@ class Client {
   Services services_;
   Worker worker_;
   Session session_;
-  std::unique_ptr<char[]> block_;
-  std::string_view unread_;
+  UnreadBytes unread_;
   std::string replies_;
   std::uint64_t shutdowns_ = 0;
   bool closed_ = false;

@@ -1,0 +1,69 @@
+// A driver of any ClientSession, which moves bytes as a connection does, without a socket.
+//
+// It keeps the input that the session did not consume, continues while a turn is not over, and
+// stops once the session says close. While the session waits (kWait, kPause), sent input is only
+// kept; once a test has moved the clock to wake(), the next Send continues.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/clock.h"
+#include "core/base/instant.h"
+#include "server/session/client_session.h"
+#include "tests/support/unread_bytes.h"
+
+namespace weir {
+
+class SessionDriver {
+ public:
+  // Both must outlive the driver.
+  SessionDriver(ClientSession& session, const Clock& clock) : session_(session), clock_(clock) {}
+
+  // Delivers bytes; returns the server's answer. Does nothing after a close, or while the session
+  // waits.
+  std::string Send(std::string_view bytes) {
+    std::string replies;
+    if (closed()) return replies;
+    unread_.Add(bytes);
+    if (wake_ && clock_.Now() < *wake_) return replies;
+    do {
+      turn_ = session_.Execute(unread_.bytes(), replies);
+      unread_.Consume(turn_.consumed);
+      session_.OnSent();
+      ++turns_;
+    } while (turn_.next == ClientSession::Next::kContinue);
+    const bool waits =
+        turn_.next == ClientSession::Next::kWait || turn_.next == ClientSession::Next::kPause;
+    wake_ = waits ? std::optional(turn_.wake) : std::nullopt;
+    return replies;
+  }
+
+  // Tells the session that another session has output for it; the next Send returns that output.
+  void WakeUp() { wake_.reset(); }
+
+  // Ends a wait as a server that is about to stop does; the next Send returns the answer.
+  void EndWait() {
+    session_.EndWait();
+    wake_.reset();
+  }
+
+  [[nodiscard]] const ClientSession::Turn& turn() const { return turn_; }  // the last one
+  [[nodiscard]] bool closed() const { return turn_.next == ClientSession::Next::kClose; }
+  // The time at which the session continues, if it waits.
+  [[nodiscard]] std::optional<Instant> wake() const { return wake_; }
+  [[nodiscard]] std::size_t unread_bytes() const { return unread_.size(); }
+  [[nodiscard]] int turns() const { return turns_; }  // calls of Execute so far
+
+ private:
+  ClientSession& session_;
+  const Clock& clock_;
+  UnreadBytes unread_;
+  ClientSession::Turn turn_;
+  std::optional<Instant> wake_;
+  int turns_ = 0;
+};
+
+}  // namespace weir
