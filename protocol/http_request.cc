@@ -405,6 +405,12 @@ void HttpRequestParser::Wipe() noexcept {
   }
 }
 
+void HttpRequestParser::Abandon() noexcept {
+  stage_ = Stage::kHead;
+  Wipe();
+  GiveBack();
+}
+
 std::size_t HttpRequestParser::held_bytes() const noexcept {
   return sizeof(Grammar) + HeapBytes(fields_) + HeapBytes(head_copy_) + HeapBytes(body_copy_);
 }

@@ -140,6 +140,9 @@ class HttpRequestParser {
   void GiveBack() noexcept;
   void Wipe() noexcept;
 
+  // Overwrites and frees what an unfinished request holds. Parse() must not be called any more.
+  void Abandon() noexcept;
+
   // Heap bytes held.
   [[nodiscard]] std::size_t held_bytes() const noexcept;
 

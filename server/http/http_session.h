@@ -33,7 +33,7 @@ class HttpSession final : public ClientSession {
   // A client that was not let in yet counts as a stalled one.
   [[nodiscard]] bool is_logged_in() const noexcept override { return session_.is_logged_in(); }
   [[nodiscard]] std::size_t held_bytes() const override { return parser_.held_bytes(); }
-  void DropUnfinished() override { parser_.GiveBack(); }
+  void DropUnfinished() override { parser_.Abandon(); }
   [[nodiscard]] std::string_view late_reply() const noexcept override {
     return "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }

@@ -103,6 +103,21 @@ TEST(HttpMemoryTest, KeepsTheMemoryOfAnUnfinishedRequest) {
   EXPECT_EQ(parser.head().Field("content-length"), "600");
 }
 
+TEST(HttpMemoryTest, AbandonsAnUnfinishedRequest) {
+  const std::string chunk = "9c40\r\n" + std::string(40'000, 'x');
+  const std::string bytes = std::string(kPostHead) + "X: " + std::string(10'000, 'x') +
+                            "\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "\r\n" + chunk;
+  for (const std::string_view end : {"", "no line end"}) {
+    HttpRequestParser parser;
+    const std::size_t idle = parser.held_bytes();
+    EXPECT_EQ(ReadAll(parser, bytes + std::string(end), 1'000), 0U);
+    EXPECT_EQ(parser.error_status(), end.empty() ? 0 : 400);
+    EXPECT_GE(parser.held_bytes(), 90'000U);
+    parser.Abandon();
+    EXPECT_LE(parser.held_bytes(), idle + 1'536);
+  }
+}
+
 TEST(HttpMemoryTest, WipesItsCopies) {
   HttpRequestParser parser;
   const std::string secret = "Authorization: Basic cGFzc3dvcmQ=\r\n";

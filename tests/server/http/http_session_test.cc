@@ -117,6 +117,17 @@ TEST(HttpSessionTest, ADroppedBodyIsBoundedAndNotKept) {
   EXPECT_TRUE(client.closed());
 }
 
+// A connection that lingers after an error, or that is killed, holds no half of a request.
+TEST(HttpSessionTest, AnUnfinishedRequestIsDropped) {
+  HttpConversation client;
+  EXPECT_EQ(client.Send("POST /v1/allow HTTP/1.1\r\nHost: weir\r\nContent-Length: 900000\r\n\r\n" +
+                        std::string(500'000, 'x')),
+            "");
+  EXPECT_GE(client.session().held_bytes(), 500'000U);
+  client.session().DropUnfinished();
+  EXPECT_LT(client.session().held_bytes(), 4U * 1024);
+}
+
 TEST(HttpSessionTest, ATurnEndsAfterItsWork) {
   HttpConversation client;
   std::string stream;
