@@ -80,7 +80,8 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   }
   if (closing_) turn.next = Next::kClose;
   turn.in_request = in_request_;
-  turn.had_secret = std::exchange(said_secret_, false);
+  // Nothing is known about the bytes of a request that is not complete.
+  turn.had_secret = std::exchange(said_secret_, false) || in_request_;
   if (!unsaved_.empty()) {
     turn.unsaved_from = unsaved_.front().begin;
     for (Unsaved& response : unsaved_) {
