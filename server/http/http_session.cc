@@ -98,7 +98,10 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
 bool HttpSession::IsPaused(std::string_view unread, Instant now) const {
   if (now >= worker_.services.pause.until() || ending_ || in_request_) return false;
   if (record_->face == Face::kAdmin || unread.empty()) return false;
-  return !unread.starts_with("GET /livez") && !unread.starts_with("GET /readyz");
+  const std::string_view target = unread.substr(std::min(unread.find(' ') + 1, unread.size()));
+  const HttpRoute* const route =
+      FindHttpRoute(record_->face, target.substr(0, target.find_first_of(" ?")));
+  return !route || route->group != HttpRouteGroup::kHealth;
 }
 
 // A body is kept only for a route that reads it, and that the client may use.
