@@ -34,7 +34,31 @@ def send_until_stalled(client, data, bytes_max):
     return sent
 
 
-class ConnectionsTest(ServerTest):
+class HostileTest(ServerTest):
+    def start_warm(self, *options):
+        """A server that was in use before, a client of it, and its resident bytes."""
+        # Otherwise AddressSanitizer keeps up to 256 MiB of freed memory.
+        asan = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=16"
+        server = self.start(*options, environment={"ASAN_OPTIONS": asan})
+        other = self.connect(server)
+        for _ in range(4):  # threads, as a rule
+            client = self.connect(server)
+            client.send(b"COMMAND DOCS\r\n" * 20)
+            for _ in range(20):
+                client.reply()
+            client.close()
+        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+        return server, other, server.rss_bytes()
+
+    def assert_rests(self, server, clients):
+        """Checks that the server is idle for a second in which its clients send nothing."""
+        cpu = server.cpu_seconds()
+        readable, _, _ = select.select([client.socket for client in clients], [], [], 1)
+        self.assertEqual(readable, [])
+        self.assertLess(server.cpu_seconds() - cpu, 0.25)
+
+
+class ConnectionsTest(HostileTest):
     def greet(self, server):
         """A new client and the server's reply to its PING: PONG, an error, or nothing."""
         client = self.connect(server)
@@ -96,13 +120,6 @@ class ConnectionsTest(ServerTest):
         _, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (count, most))
 
-    def assert_rests(self, server, clients):
-        """Checks that the server is idle for a second in which its clients send nothing."""
-        cpu = server.cpu_seconds()
-        readable, _, _ = select.select([client.socket for client in clients], [], [], 1)
-        self.assertEqual(readable, [])
-        self.assertLess(server.cpu_seconds() - cpu, 0.25)
-
     def test_max_clients(self):
         server = self.start("--max-clients", "4")
         clients = []
@@ -152,22 +169,7 @@ class ConnectionsTest(ServerTest):
         self.await_equal(server.descriptors, descriptors)
 
 
-class MemoryTest(ServerTest):
-    def start_warm(self, *options):
-        """A server that was in use before, a client of it, and its resident bytes."""
-        # Otherwise AddressSanitizer keeps up to 256 MiB of freed memory.
-        asan = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=16"
-        server = self.start(*options, environment={"ASAN_OPTIONS": asan})
-        other = self.connect(server)
-        for _ in range(4):  # threads, as a rule
-            client = self.connect(server)
-            client.send(b"COMMAND DOCS\r\n" * 20)
-            for _ in range(20):
-                client.reply()
-            client.close()
-        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
-        return server, other, server.rss_bytes()
-
+class MemoryTest(HostileTest):
     # Goal: the server stops reading from a client that does not read. Method: 100 MB of requests,
     # or as many as the kernel's buffers take; the requests are numbered, and then every one of
     # them is answered.

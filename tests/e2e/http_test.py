@@ -1,16 +1,29 @@
-"""HTTP on real sockets: the ports, TLS, a Unix socket, slow and many clients, a shutdown."""
+"""HTTP on real sockets: the ports, TLS, a Unix socket, hostile clients, a shutdown."""
 
 import http.client
+import json
 import os
+import select
 import signal
 import socket
 import unittest
 
+from hostile_test import RSS_GROWTH_MAX, HostileTest, send_until_stalled
 from tls_test import TlsServerTest
-from weir_e2e import Client, ServerTest, free_port
+from weir_e2e import MEGABYTE, Client, ServerTest, free_port, scaled
 
 ADMIN_CLIENTS_MAX = 32
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: weir\r\n\r\n"
+METRICS = LIVEZ.replace(b"livez", b"metrics")
+OK = b"HTTP/1.1 200 "
+
+
+def post(path, body, length=None):
+    """A request; it is not complete if it is to have more bytes than `body`."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {length or len(body)}\r\n\r\n{body}"
+    ).encode()
 
 
 class HttpTest(ServerTest):
@@ -63,27 +76,6 @@ class HttpTest(ServerTest):
         self.assertEqual(server.stop(), 0)
         self.assertFalse(os.path.exists(path))
 
-    # Goal: a request must be complete in ten seconds, and its client is told. Method: one client
-    # stops within its head, and one within its body, of which a byte comes now and then.
-    def test_slow_requests_are_ended(self):
-        self.start_http()
-        with Client(self.http_port) as head, Client(self.http_port) as body:
-            head.send(LIVEZ[:-2])
-            body.send(b"PUT /livez HTTP/1.1\r\nHost: weir\r\nContent-Length: 9\r\n\r\n")
-            body.socket.settimeout(1)
-            received = b""
-            for _ in range(30):
-                try:
-                    body.send(b"x") if not received else None
-                    received += body.socket.recv(4096)
-                    break
-                except TimeoutError:
-                    continue
-                except ConnectionError:
-                    break
-            self.assertTrue(head.rest().startswith(b"HTTP/1.1 408 "))
-            self.assertTrue(received.startswith((b"HTTP/1.1 408 ", b"HTTP/1.1 405 ")))
-
     def test_the_admin_port_has_few_clients(self):
         self.start_http()
         clients = [self.connect_to(self.admin_port) for _ in range(ADMIN_CLIENTS_MAX)]
@@ -115,6 +107,126 @@ class HttpTest(ServerTest):
         self.start_http()
         line = self.refused("--port=0", f"--http-port={self.http_port}")
         self.assertIn(f"cannot listen on 127.0.0.1:{self.http_port}: Address already in use", line)
+
+
+class HttpHostileTest(HostileTest):
+    def start_http(self, *options):
+        """A server that was in use before, a Redis client of it, and its resident bytes."""
+        self.http_port, self.admin_port = free_port(), free_port()
+        server, other, _ = self.start_warm(
+            f"--http-port={self.http_port}", f"--admin-port={self.admin_port}", *options
+        )
+        for _ in range(4):  # threads, as a rule
+            with Client(self.http_port) as client, Client(self.admin_port) as scraper:
+                client.send(post("/v1/command", json.dumps(["ECHO", "x" * 60_000])))
+                scraper.send(METRICS)
+                for warm in (client, scraper):
+                    self.assertTrue(warm.socket.recv(100).startswith(OK))
+        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+        return server, other, server.rss_bytes()
+
+    def connect_to(self, port, **settings):
+        client = Client(port, **settings)
+        self.addCleanup(client.close)
+        return client
+
+    def assert_serves(self):
+        with Client(self.http_port) as client:
+            client.send(LIVEZ)
+            self.assertTrue(client.socket.recv(100).startswith(OK))
+
+    # Goal: the server stops reading from a client that does not read, and answers all that it has
+    # read. Method: numbered requests, as many as the kernel's buffers take.
+    def test_a_client_that_never_reads_costs_and_loses_nothing(self):
+        server, other, rss = self.start_http()
+        deaf = self.connect_to(self.http_port, receive_buffer_bytes=64 * 1024)
+        filler = "x" * 1000
+        requests = b"".join(
+            post("/v1/command", json.dumps(["ECHO", f"{i:06d}{filler}"])) for i in range(100)
+        )
+        sent = send_until_stalled(deaf, requests, 100 * MEGABYTE)
+        self.assertGreater(sent, len(requests))
+        self.assertLess(sent, 100 * MEGABYTE)
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        self.assertEqual(other.call("PING"), "PONG")
+        with deaf.socket.makefile("rb") as responses:
+            for i in range(sent * 100 // len(requests)):
+                self.assertTrue(responses.readline().startswith(OK))
+                length = int(http.client.parse_headers(responses)["Content-Length"])
+                result = json.loads(responses.read(length))["result"]
+                self.assertEqual(result, f"{i % 100:06d}{filler}")
+
+    # Goal: nor does a client cost more that asks little and is answered much. Method: requests for
+    # the longest page.
+    def test_unread_pages_are_not_held(self):
+        server, _, rss = self.start_http()
+        clients = [
+            self.connect_to(self.admin_port, receive_buffer_bytes=64 * 1024) for _ in range(4)
+        ]
+        for client in clients:
+            send_until_stalled(client, METRICS * 1000, 4 * MEGABYTE)
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        self.assert_serves()
+        for client in clients:
+            self.assertTrue(client.socket.recv(100).startswith(OK))
+
+    def test_many_idle_clients_cost_little(self):
+        server, _, rss = self.start_http()
+        clients = [self.connect_to(self.http_port) for _ in range(scaled(1000))]
+        for client in clients:
+            client.send(LIVEZ)
+            self.assertTrue(client.socket.recv(1000).endswith(b"ok\n"))
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        self.assert_rests(server, clients[:500])
+
+    # Goal: a request must be complete in ten seconds, and its client is told. Method: clients that
+    # stop within the head, and clients that send a byte of their body each second, of more than
+    # they have seconds for.
+    def test_slow_requests_cost_little_and_are_ended(self):
+        server, _, rss = self.start_http()
+        heads = [self.connect_to(self.http_port) for _ in range(scaled(200))]
+        bodies = [self.connect_to(self.http_port) for _ in range(scaled(200))]
+        for head in heads:
+            head.send(LIVEZ[:-2])
+        for body in bodies:
+            body.send(post("/v1/allow", "{", 600))
+        self.assert_serves()
+        self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
+        slow = bodies
+        while slow:
+            ended, _, _ = select.select([body.socket for body in slow], [], [], 1)
+            slow = [body for body in slow if body.socket not in ended]
+            for body in slow:
+                try:
+                    body.send(b" ")
+                except ConnectionError:  # It was ended after the look; its answer has arrived.
+                    slow = [other for other in slow if other is not body]
+        for client in heads + bodies:
+            self.assertTrue(client.rest().startswith(b"HTTP/1.1 408 "))
+        self.assert_serves()
+
+    # Goal: the memory of all clients together has a bound, whatever they leave unfinished. Method:
+    # heads and bodies nearly as long as they may be.
+    def test_unfinished_requests_together_hold_no_more_than_they_may(self):
+        server, other, rss = self.start_http("--max-clients-memory", "2mb")
+        clients = []
+        for i in range(scaled(200)):
+            client = self.connect_to(self.http_port)
+            clients.append(client)
+            try:
+                if i % 2:
+                    client.send(LIVEZ[:-2] + b"X: " + b"x" * 16_000)
+                else:
+                    client.send(post("/v1/allow", " " * 900_000, MEGABYTE))
+            except ConnectionError:
+                pass
+            self.assertLessEqual(self.info(other)["mem_clients_normal"], 2 * MEGABYTE)
+        self.await_equal(lambda: self.info(other)["evicted_clients"] > len(clients) // 4, True)
+        self.assertLess(server.rss_bytes() - rss, 2 * MEGABYTE + RSS_GROWTH_MAX)
+        self.assert_serves()
+        for client in clients:
+            client.close()
+        self.await_equal(lambda: self.info(other)["mem_clients_normal"], 0)
 
 
 class HttpsTest(TlsServerTest):
