@@ -45,10 +45,12 @@ void HttpWriter::Begin(int status, const HttpAnswerTo& request) {
   if (!request.date.empty()) Line("Date", request.date);
   if (request.minor_version > 0 && !request.keep_alive) Line("Connection", "close");
   if (request.minor_version == 0 && request.keep_alive) Line("Connection", "keep-alive");
+  if (request.no_store) Line("Cache-Control", "no-store");
 }
 
 void HttpWriter::Field(std::string_view name, std::string_view value) {
-  WEIR_DCHECK(name != "Content-Length" && name != "Connection" && name != "Date");
+  WEIR_DCHECK(name != "Content-Length" && name != "Connection" && name != "Date" &&
+              name != "Cache-Control");
   Line(name, value);
 }
 

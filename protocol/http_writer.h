@@ -37,6 +37,7 @@ struct HttpAnswerTo {
   bool head_only = false;      // the method is HEAD
   int minor_version = 1;       // of the request's HTTP/1.x
   bool keep_alive = true;      // the connection stays open after the response
+  bool no_store = false;       // no cache may keep the response
   std::string_view date = {};  // of the field Date, ready to be sent; empty: there is none
 };
 
@@ -54,7 +55,8 @@ class HttpWriter {
   // Begins a final response. Requires: 200 <= status <= 599, and no response is begun.
   void Begin(int status, const HttpAnswerTo& request);
 
-  // Requires: a response is begun; `name` is a token, and not Content-Length, Connection or Date.
+  // Requires: a response is begun; `name` is a token, and none that Begin() or End() writes:
+  // Content-Length, Connection, Date, Cache-Control.
   void Field(std::string_view name, std::string_view value);
   void Field(std::string_view name, std::int64_t number);
 

@@ -31,20 +31,8 @@ constexpr std::string_view kProblem = "application/problem+json";
 constexpr std::string_view kQuotaExceeded =
     "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
-// No cache may keep a decision.
-HttpWriter& BeginUncached(HttpExchange& exchange, int status) {
-  HttpWriter& writer = exchange.Begin(status);
-  writer.Field("Cache-Control", "no-store");
-  return writer;
-}
-
-void FailCheck(HttpExchange& exchange, int status, std::string_view error) {
-  BeginUncached(exchange, status).Field("Content-Type", kJson);
-  exchange.End(ErrorJson(error));
-}
-
 void Allow(HttpExchange& exchange) {
-  BeginUncached(exchange, 200);
+  exchange.Begin(200);
   exchange.End();
 }
 
@@ -57,7 +45,7 @@ void EndWithProblem(HttpExchange& exchange, const CheckAnswer& answer, HttpWrite
 }
 
 void DenyMissing(HttpExchange& exchange, const CheckAnswer& answer) {
-  HttpWriter& writer = BeginUncached(exchange, answer.denied);
+  HttpWriter& writer = exchange.Begin(answer.denied);
   EndWithProblem(exchange, answer, writer,
                  {{"title", ReasonPhrase(answer.denied)},
                   {"detail", "The request lacks a value that its limits need."}});
@@ -71,7 +59,7 @@ class CheckReader final : public VerdictReader {
 
   void Read(const ParsedRequest& request, std::int64_t /*first*/, const Verdict& verdict) override {
     const RateLimitFields fields(request, verdict, exchange_.now(), answer_.fields);
-    HttpWriter& writer = BeginUncached(exchange_, verdict.allowed ? 200 : answer_.denied);
+    HttpWriter& writer = exchange_.Begin(verdict.allowed ? 200 : answer_.denied);
     fields.Write(exchange_.services().limiter.hasher(), writer);
     if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());
     if (verdict.allowed) return exchange_.End();
@@ -166,14 +154,14 @@ void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answe
   const std::string_view error = exchange.Run(words.View(), reader);
   if (error.empty()) return;
   const int status = StatusOfError(error);
-  FailCheck(exchange, status == 503 ? status : 500, error);
+  exchange.Fail(status == 503 ? status : 500, error);
 }
 
 void CheckByRoute(HttpExchange& exchange, const CheckRoute& route, std::string_view below) {
   if (route.user.empty()) {
     exchange.ActAsNewClient();
   } else if (!exchange.ActAs(route.user)) {
-    return FailCheck(exchange, 500, "ERR the user of the route is unknown or off");
+    return exchange.Fail(500, "ERR the user of the route is unknown or off");
   }
   const ProxiedRequest request(exchange.head(), below, route.proxy);
   const KeyHasher& hasher = exchange.services().limiter.hasher();
@@ -184,7 +172,7 @@ void CheckByRoute(HttpExchange& exchange, const CheckRoute& route, std::string_v
     if (before > 1) words.Add("AND");
     std::string_view error;
     const Filled filled = AddGroup(group, request, hasher, words, error);
-    if (filled == Filled::kBad) return FailCheck(exchange, 500, error);
+    if (filled == Filled::kBad) return exchange.Fail(500, error);
     if (filled == Filled::kDone) continue;
     if (route.answer.missing == OnMissing::kAllow) return Allow(exchange);
     if (route.answer.missing == OnMissing::kDeny) return DenyMissing(exchange, route.answer);
@@ -231,12 +219,12 @@ void CheckByQuery(HttpExchange& exchange) {
   exchange.ActAsNewClient();
   OpenCheck check;
   const std::string_view error = ReadQuery(exchange.head().query, check);
-  if (!error.empty()) return FailCheck(exchange, 500, error);
+  if (!error.empty()) return exchange.Fail(500, error);
   CheckAnswer answer;
   if (check.denied) {
     const std::optional<std::int64_t> status = ParseDigits(*check.denied);
     if (!status || !IsDeniedStatus(*status)) {
-      return FailCheck(exchange, 500, "ERR denied= must be from 400 to 499, or 503");
+      return exchange.Fail(500, "ERR denied= must be from 400 to 499, or 503");
     }
     answer.denied = static_cast<int>(*status);
   }
@@ -261,7 +249,7 @@ void AnswerCheck(HttpExchange& exchange) {
   if (rest.starts_with('/')) rest.remove_prefix(1);
   const std::string_view name = rest.substr(0, rest.find('/'));
   const std::shared_ptr<const CheckRoute> route = exchange.http().checks.Find(name);
-  if (!route) return FailCheck(exchange, 404, "ERR no such route of checks");
+  if (!route) return exchange.Fail(404, "ERR no such route of checks");
   CheckByRoute(exchange, *route, rest.substr(name.size()));
 }
 

@@ -86,16 +86,22 @@ std::string ErrorJson(std::string_view error) {
   return json;
 }
 
-HttpAnswerTo AnswerTo(const HttpHead& head, Instant now) {
+HttpAnswerTo AnswerTo(const HttpHead& head, const HttpRoute* route, Instant now) {
   return {.head_only = head.method == "HEAD",
           .minor_version = head.minor_version,
           .keep_alive = head.keep_alive,
+          .no_store = route && route->no_store,
           .date = DateText(now)};
 }
 
-HttpExchange::HttpExchange(const HttpRequestParser& parsed, HttpServices& http, Session& session,
-                           Instant now, std::string& out)
-    : parsed_(parsed), http_(http), session_(session), now_(now), writer_(out) {}
+HttpExchange::HttpExchange(const HttpRequestParser& parsed, const HttpAnswerTo& answer_to,
+                           HttpServices& http, Session& session, Instant now, std::string& out)
+    : parsed_(parsed),
+      answer_to_(answer_to),
+      http_(http),
+      session_(session),
+      now_(now),
+      writer_(out) {}
 
 bool HttpExchange::LogIn() {
   const std::optional<std::string_view> field = head().Field("Authorization");
@@ -168,7 +174,7 @@ bool HttpExchange::MayRun(std::span<const std::string_view> words) {
 
 HttpWriter& HttpExchange::Begin(int status) {
   status_ = status;
-  writer_.Begin(status, AnswerTo(head(), now_));
+  writer_.Begin(status, answer_to_);
   return writer_;
 }
 

@@ -14,6 +14,7 @@
 #include "protocol/http_head.h"
 #include "protocol/http_request.h"
 #include "protocol/http_writer.h"
+#include "server/http/http_route.h"
 #include "server/http/http_services.h"
 #include "server/session/session.h"
 #include "server/session/verdict_reader.h"
@@ -25,10 +26,10 @@ inline constexpr std::string_view kJson = "application/json";
 
 class HttpExchange {
  public:
-  // For the request that was parsed. Appends the response to `out`; `session` runs the commands of
-  // the request.
-  HttpExchange(const HttpRequestParser& parsed, HttpServices& http, Session& session, Instant now,
-               std::string& out);
+  // For the request that was parsed. Appends the response, in the form of `answer_to`, to `out`;
+  // `session` runs the commands of the request.
+  HttpExchange(const HttpRequestParser& parsed, const HttpAnswerTo& answer_to, HttpServices& http,
+               Session& session, Instant now, std::string& out);
 
   [[nodiscard]] const HttpHead& head() const noexcept { return parsed_.head(); }
   // Empty unless the route reads it.
@@ -87,6 +88,7 @@ class HttpExchange {
   void Execute(std::span<const std::string_view> words, VerdictReader* reader);
 
   const HttpRequestParser& parsed_;
+  const HttpAnswerTo& answer_to_;
   HttpServices& http_;
   Session& session_;
   const Instant now_;
@@ -104,7 +106,8 @@ class HttpExchange {
 // {"error":"..."}, with bytes that are not UTF-8 replaced.
 [[nodiscard]] std::string ErrorJson(std::string_view error);
 
-// The form of the response to a request.
-[[nodiscard]] HttpAnswerTo AnswerTo(const HttpHead& head, Instant now);
+// The form of the response to a request; `route` is null for an unknown path. Its date is valid
+// until the next call on this thread.
+[[nodiscard]] HttpAnswerTo AnswerTo(const HttpHead& head, const HttpRoute* route, Instant now);
 
 }  // namespace weir

@@ -24,7 +24,11 @@ constexpr HttpRoute JsonRoute(std::string_view path, void (*handler)(HttpExchang
 }
 
 constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
-    {.path = "/check/", .methods = {}, .group = HttpRouteGroup::kCheck, .handler = AnswerCheck},
+    {.path = "/check/",
+     .methods = {},
+     .group = HttpRouteGroup::kCheck,
+     .no_store = true,
+     .handler = AnswerCheck},
     JsonRoute("/v1/allow", JsonLimit),
     JsonRoute("/v1/batch", JsonBatch),
     JsonRoute("/v1/charge", JsonLimit),

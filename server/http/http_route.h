@@ -20,10 +20,12 @@ struct HttpRoute {
   enum class Body { kDropped, kRead } body = Body::kDropped;
   // Whether the client logs in, by the field Authorization, before the handler is called.
   enum class Login { kNone, kFirst } login = Login::kNone;
+  bool no_store = false;  // no cache may keep the response, whatever it is
   void (*handler)(HttpExchange& exchange);
 };
 
-// The route of a path, on the ports of a face: the first that fits, or null.
+// The route of a path, on the ports of a face: the first that fits, or null. Pure. Cost: compares
+// the path with a dozen others.
 [[nodiscard]] const HttpRoute* FindHttpRoute(Face face, std::string_view path) noexcept;
 
 // The handlers, by file.

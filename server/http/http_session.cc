@@ -121,7 +121,8 @@ void HttpSession::Answer(Instant now, std::string& out) {
   said_secret_ = said_secret_ || head.Field("Authorization").has_value();
   session_.Charge(1);
   const std::size_t begin = out.size();
-  HttpExchange exchange(parser_, http_, session_, now, out);
+  HttpAnswerTo answer_to = AnswerTo(head, route, now);
+  HttpExchange exchange(parser_, answer_to, http_, session_, now, out);
   if (!route) {
     exchange.Fail(404, "ERR no such path");
   } else if (!Allows(*route, head.method)) {
@@ -134,7 +135,6 @@ void HttpSession::Answer(Instant now, std::string& out) {
   said_secret_ = said_secret_ || exchange.had_secret();
   http_.responses.Add(route ? route->group : HttpRouteGroup::kNone, exchange.status());
   if (exchange.awaited() != Session::Awaited::kNothing) {
-    HttpAnswerTo answer_to = AnswerTo(head, now);
     answer_to.date = {};  // a view
     unsaved_.push_back({begin, out.size(), exchange.awaited(),
                         record_->last_command.load(std::memory_order_relaxed), answer_to});

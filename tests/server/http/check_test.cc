@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "server/http/check_routes.h"
-#include "server/state/state_on_disk.h"
 #include "tests/support/conversation.h"
 #include "tests/support/http_conversation.h"
+#include "tests/support/http_server_on_disk.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
@@ -330,14 +330,8 @@ TEST_F(CheckTest, WithoutADefaultUserARouteNamesOne) {
 // Goal: a proxy that fails open does so while weir cannot decide. Method: a state that is not
 // loaded.
 TEST_F(CheckTest, ServerThatLoadsItsStateIsInTrouble) {
-  TemporaryDirectory directory;
-  Options options = DefaultOptions();
-  options.data_dir = directory.path();
-  const auto state = StateOnDisk::Open(options);
-  ASSERT_TRUE(state.ok());
-  HttpTestServer server(options);
-  server.services.state = state->get();
-  HttpConversation client(server);
+  HttpServerOnDisk on_disk;
+  HttpConversation client(on_disk.server());
   const std::string response = client.Get("/check?key=k&limit=3/m");
   EXPECT_EQ(StatusOf(response), 503);
   EXPECT_THAT(response, HasSubstr("LOADING"));

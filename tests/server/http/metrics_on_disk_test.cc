@@ -1,10 +1,8 @@
 // Goal: a server that keeps its state shows its saves, and docs/metrics.md lists what such a server
 // shows. Method: a state in a directory of the test; the page beside the documentation.
 #include <chrono>
-#include <cstdint>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,50 +11,26 @@
 #include <gtest/gtest.h>
 
 #include "server/config/version.h"
-#include "server/state/state_on_disk.h"
 #include "tests/support/http_conversation.h"
+#include "tests/support/http_server_on_disk.h"
 #include "tests/support/metrics_page.h"
-#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
 
-class MetricsOnDiskTest : public ::testing::Test {
- protected:
-  MetricsOnDiskTest() {
-    Options options = DefaultOptions();
-    options.data_dir = directory_.path() + "/data";
-    options.snapshot_interval = std::chrono::hours{1};
-    state_ = *StateOnDisk::Open(options);
-    server_ = std::make_unique<HttpTestServer>(
-        options, LimiterOptions{.secret = state_->secret(), .notes_changes = true});
-    server_->services.state = state_.get();
-    server_->services.policies.StartNoting();
-  }
-  ~MetricsOnDiskTest() override { state_->Halt(); }
-
-  void Load() {
-    state_->StartLoading(*server_->limiter, server_->services.policies, server_->clock,
-                         [](const absl::Status& loaded) { EXPECT_TRUE(loaded.ok()) << loaded; });
-    state_->StartSaving(server_->services.settings, [](std::uint64_t, const absl::Status&) {});
-  }
-
-  const TemporaryDirectory directory_;
-  std::unique_ptr<StateOnDisk> state_;
-  std::unique_ptr<HttpTestServer> server_;
-};
-
-TEST_F(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
-  const MetricsPage loading = PageOf(*server_);
+TEST(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
+  HttpServerOnDisk on_disk;
+  HttpTestServer& server = on_disk.server();
+  const MetricsPage loading = PageOf(server);
   EXPECT_EQ(loading.Of("weir_loading"), 1);
   EXPECT_FALSE(loading.families().contains("weir_saves_total"));
-  Load();
-  Conversation client(*server_);
+  on_disk.Load();
+  Conversation client(server);
   client.Run("RL.ALLOW a 1/h");
   client.Run("RL.ALLOW b 1/h");
-  server_->clock.Advance(std::chrono::milliseconds{2'500});
-  server_->services.wall_clock_offset = [] { return Nanos{std::chrono::seconds{-10}}; };
-  const MetricsPage page = PageOf(*server_);
+  server.clock.Advance(std::chrono::milliseconds{2'500});
+  server.services.wall_clock_offset = [] { return Nanos{std::chrono::seconds{-10}}; };
+  const MetricsPage page = PageOf(server);
   const auto start = static_cast<double>(FakeClock::kStart.time_since_epoch().count()) / 1e9;
   EXPECT_EQ(page.Of("weir_loading"), 0);
   EXPECT_EQ(page.Of("weir_unsaved_changes"), 2);
@@ -72,9 +46,10 @@ TEST_F(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
 
 // Goal: docs/metrics.md lists what is served. Method: its rows | `name` | type | labels | meaning |
 // beside the page of a server that has everything.
-TEST_F(MetricsOnDiskTest, TheDocumentationListsThem) {
-  Load();
-  Conversation client(*server_);
+TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
+  HttpServerOnDisk on_disk;
+  on_disk.Load();
+  Conversation client(on_disk.server());
   client.Run("RL.CHARGE k 1/h COST 2");
   for (int i = 0; i < 2; ++i) client.Run("RL.ALLOW banned 1/m,ban=1h");
   client.Run("RL.ALLOW k");
@@ -89,7 +64,7 @@ TEST_F(MetricsOnDiskTest, TheDocumentationListsThem) {
     const std::vector<std::string> words = absl::StrSplit(cells[2], '`');
     for (std::size_t i = 1; i < words.size(); i += 2) labels[name].insert(words[i]);
   }
-  const MetricsPage page = PageOf(*server_);
+  const MetricsPage page = PageOf(on_disk.server());
   std::map<std::string, std::string> served;
   for (const auto& [name, family] : page.families()) {
     served[name] = family.type + ": " + family.help;

@@ -26,7 +26,8 @@ void RunOverHttp(HttpTestServer& server, const std::vector<std::vector<std::stri
   HttpRequestParser parser;
   EXPECT_EQ(parser.Parse("GET / HTTP/1.1\r\nHost: weir\r\n\r\n"), HttpResult::kRequest);
   std::string out;
-  HttpExchange exchange(parser, server.http, session, server.clock.Now(), out);
+  const HttpAnswerTo answer_to;
+  HttpExchange exchange(parser, answer_to, server.http, session, server.clock.Now(), out);
   for (const auto& words : lines) static_cast<void>(exchange.Run(words));
   server.services.clients.Remove(*record);
 }

@@ -1,0 +1,55 @@
+// Goal: a response to a change waits for its save, and a failed save leaves no promise in it.
+// Method: a server that saves every change, and a save that is said to have failed.
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "server/http/http_session.h"
+#include "tests/support/http_conversation.h"
+#include "tests/support/http_server_on_disk.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kHeadEnd = " HTTP/1.1\r\nHost: weir\r\n\r\n";
+constexpr std::string_view kProbe = "GET /livez HTTP/1.1\r\nHost: weir\r\n\r\n";
+constexpr std::string_view kSaveError = R"({"error":"MISCONF cannot save to disk: full"})";
+
+// The response in place of one that was not saved; `fields`: whole lines.
+std::string Replacement(std::string_view fields, std::string_view body) {
+  return absl::StrCat("HTTP/1.1 503 Service Unavailable\r\n", AbslView(fields),
+                      "Content-Type: application/json\r\nContent-Length: ", kSaveError.size(),
+                      "\r\n\r\n", AbslView(body));
+}
+
+TEST(HttpSavingTest, AFailedSaveReplacesTheResponsesThatWaitedForIt) {
+  HttpServerOnDisk on_disk(Durability::kAlways);
+  on_disk.Load();
+  HttpConversation client(on_disk.server());
+  std::string livez;
+  ASSERT_FALSE(client.session().Execute(kProbe, livez).unsaved_from);
+  const std::string body = R"({"key":"k","limits":["9/m"]})";
+  const std::string stream =
+      absl::StrCat(AbslView(kProbe), "GET /check?key=k&limit=9/m", AbslView(kHeadEnd),
+                   AbslView(kProbe), "HEAD /check?key=k&limit=9/m", AbslView(kHeadEnd),
+                   "POST /v1/allow HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\n",
+                   "Connection: close\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
+  std::string responses;
+  const ClientSession::Turn turn = client.session().Execute(stream, responses);
+  ASSERT_EQ(turn.unsaved_from, livez.size());
+  std::string unsaved = responses.substr(livez.size());
+  std::string served = unsaved;
+  client.session().ReplaceUnsaved(served, "full", /*changes=*/false);
+  EXPECT_EQ(served, unsaved);
+  client.session().ReplaceUnsaved(unsaved, "full", /*changes=*/true);
+  const std::string_view no_store = "Cache-Control: no-store\r\n";
+  EXPECT_EQ(unsaved,
+            absl::StrCat(Replacement(no_store, kSaveError), livez, Replacement(no_store, ""),
+                         Replacement("Connection: close\r\n", kSaveError)));
+}
+
+}  // namespace
+}  // namespace weir
