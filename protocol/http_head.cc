@@ -64,8 +64,8 @@ Error ReadContentLength(std::string_view value, HttpHead& head) {
   return std::nullopt;
 }
 
-// A coding before chunked is refused as 400, like everything that only looks like chunked; one
-// instead of it as 501. The two are the same to a client that meant it.
+// A coding in front of chunked is answered 400, like each value that only resembles chunked; a
+// coding in the place of chunked is answered 501.
 Error ReadTransferEncoding(std::string_view value, HttpHead& head) {
   if (head.chunked) return BadRequest("two Transfer-Encodings");
   if (!IsSameWord(value, "chunked")) {

@@ -52,13 +52,13 @@ class HttpRequestParser::Grammar final : public beast::http::basic_parser<true> 
  public:
   // Appends the fields of the head to `fields`, which must outlive it.
   explicit Grammar(std::vector<HttpField>* fields) : fields_(fields) {
-    // Our own bounds are narrower. (Beast 1.74 takes the absence of a body limit for one of 0.)
+    // Our own bounds are narrower. (Beast 1.74 reads a missing body limit as a limit of 0.)
     header_limit(kHttpHeadBytesMax + 1);
     body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
-  // Reads on in `bytes`; returns the bytes read. A part that is whole and not to its end is an
-  // error, too: see failed().
+  // Reads on in `bytes`; returns the bytes read. Bytes that are left unread are an error, too: see
+  // failed().
   std::size_t Read(std::string_view bytes) {
     beast::error_code error;
     const std::size_t read = put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
@@ -68,7 +68,7 @@ class HttpRequestParser::Grammar final : public beast::http::basic_parser<true> 
   }
 
   [[nodiscard]] bool failed() const { return failed_; }
-  // True if the chunks add up to 2^64 bytes or more, of which our own limit learns nothing.
+  // True if the chunks add up to 2^64 bytes or more, which Beast detects before our own limit can.
   [[nodiscard]] bool has_too_large_a_body() const { return has_too_large_a_body_; }
   [[nodiscard]] bool has_too_many_fields() const { return fields_seen_ > kHttpFieldsMax; }
   [[nodiscard]] std::string_view method() const { return method_; }

@@ -1,4 +1,4 @@
-// The statuses of HTTP that weir answers with, and their words (RFC 9110).
+// The statuses of HTTP that weir answers with, and their words (RFC 9110). Pure.
 #pragma once
 
 #include <algorithm>

@@ -157,8 +157,8 @@ class MonitorReader final : public LogReader {
     return absl::OkStatus();
   }
 
-  // RL.RESET key [limit ...]. The limits of the log are replaced by those of the ask, so that all
-  // of these are reset.
+  // RL.RESET key [limit ...]. An ask has limits of its own, so the words of the log select none of
+  // them, and every limit of the ask is reset.
   absl::Status ReadReset() {
     if (words_.size() < 2) return absl::InvalidArgumentError("expected a key");
     keys_.push_back({.key = words_[1]});

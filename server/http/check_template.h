@@ -5,15 +5,15 @@
 //              | "path:" number           a segment of the path: 1 is "v1" of /v1/users
 //              | "header:" field | "query:" parameter | "cookie:" name
 //     filter   = "lower"                  ASCII letters in lower case
-//              | "hash"                   22 characters of a keyed hash: for secrets, since keys
-//              are
-//                                         shown to operators
+//              | "hash"                   22 characters of a keyed hash: for secrets, because
+//                                         operators see keys
 //
 // "ip:{ip}", "tenant:{header:x-tenant|lower}", "{cookie:session|hash}". A literal has no braces.
 // The field Authorization is refused: it belongs to the user.
 //
-// Parsed once; filling allocates nothing but room in the caller's strings. proxied_request.h has
-// the meaning of the variables.
+// proxied_request.h has the meaning of the variables. A template is parsed once and then constant,
+// so all threads may fill it. Cost: O(template and values); filling allocates nothing but room in
+// the caller's strings.
 #pragma once
 
 #include <cstddef>

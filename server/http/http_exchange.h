@@ -2,7 +2,8 @@
 //
 //     void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 //
-// A handler answers exactly once: by Answer(), by Fail(), or by Begin(), fields and End().
+// A handler answers exactly once: by Answer(), by Fail(), or by Begin(), fields and End(). Every
+// error of a request is an answer. An exchange belongs to the thread of its session.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // The names of limits that are labels of metrics.
 //
-// A series for each name is dear for Prometheus, so only the first names have one; the others are
-// counted together under kOtherLimits. A name that was folded stays folded, and one that was not
-// keeps its place, so that no count ever falls because another name has come.
+// A series for each name is expensive for Prometheus, so only the first names have one; the others
+// are counted together under kOtherLimits. A name stays on its side of that line, so that no count
+// ever falls because another name has come.
 #pragma once
 
 #include <cstddef>

@@ -107,8 +107,8 @@ class Samples {
     (family_.type == MetricType::Counter ? sample.counter.value : sample.gauge.value) =
         static_cast<double>(value);
   }
-  // A class of durations counts below a bound if all of it is: so a duration counts as up to an
-  // eighth longer than it is, never as shorter.
+  // A class of durations counts as below a bound only if its longest duration is: so a duration
+  // counts as up to an eighth longer than it is, never as shorter.
   void AddDurations(const CommandTotals& totals, Labels labels) {
     ClientMetric::Histogram& histogram = AddLabelled(labels).histogram;
     histogram.sample_count = TotalOf(totals.times);

@@ -16,8 +16,8 @@ namespace weir {
 // The type of the page: the text format of Prometheus.
 inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// The page. It holds no lock of the table. Cost: about 4 us for each limit that
-// is shown, and 2 us for each that is folded.
+// The page. Thread-safe; holds no lock of the table. Cost: about 4 us for each limit that is shown,
+// and 2 us for each that is folded.
 [[nodiscard]] std::string MetricsText(Services& services, HttpServices& http, Instant now);
 
 }  // namespace weir

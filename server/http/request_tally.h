@@ -1,7 +1,7 @@
 // Counts the requests for tokens that come over HTTP, by their results.
 //
-// All faces share the counts of requests that INFO shows. Those over RESP are the rest: so RESP
-// does not pay for the difference.
+// The counts of requests that INFO shows are those of all faces. Requests over RESP are the rest,
+// so RESP pays nothing for the distinction.
 #pragma once
 
 #include <array>

@@ -9,6 +9,7 @@
 //     "*" values        an array, null without values
 //
 // A string has U+FFFD in the place of bytes that are not UTF-8, unless the client wants base64.
+// Pure. Cost: O(reply).
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 //     {"allowed":true,"remaining":9,"retry_after_ms":0,"reset_after_ms":3600,"limit":0}
 //
 // RL.TAKE adds "granted" behind "allowed", and WITHLIMITS an array "limits" at the end, with an
-// object for each limit: its name and kDecisionFields.
+// object for each limit: its name and kDecisionFields. Pure.
 #pragma once
 
 #include <cstdint>

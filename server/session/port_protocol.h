@@ -1,5 +1,5 @@
-// The protocol of a listening socket: how its clients are served, and what those are told that are
-// not served.
+// The protocol of a listening socket: the sessions of its clients, and the last bytes to a client
+// that it does not serve. A value; its maker is called on the thread of the client.
 #pragma once
 
 #include <cstddef>

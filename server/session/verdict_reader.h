@@ -1,4 +1,5 @@
-// The way of a verdict to a client that does not read RESP.
+// An interface that takes a verdict in place of its reply, for clients that do not read RESP.
+// Called on the thread of the session that runs the command.
 #pragma once
 
 #include <cstdint>

@@ -147,7 +147,7 @@ std::vector<BadHead> BadRequestLines() {
 }
 
 // Fields with a meaning. nginx ignores an Expect that it does not know, and looks for "close"
-// and "keep-alive" in whatever Connection says.
+// and "keep-alive" anywhere in Connection.
 std::vector<BadHead> BadMeanings() {
   return {
       {"another expectation", kPost + "Content-Length: 2\r\nExpect: 200-ok\r\n\r\nab"s, 417, 200},

@@ -36,8 +36,8 @@ inline std::ostream& operator<<(std::ostream& out, const HttpTranscript& transcr
   return out << transcript.ending << " after " << transcript.consumed << " bytes";
 }
 
-// "GET /a?b=c of a in 1.1, close [X: y] 'body'": all that is known about a request, but for what
-// follows from it.
+// "GET /a?b=c of a in 1.1, close [X: y] 'body'": all that is known about a request, except for
+// what follows from it.
 inline std::string TextOf(const HttpHead& head, std::string_view body) {
   std::string text = std::string(head.method) + " " + std::string(head.path);
   if (!head.query.empty()) text.append("?").append(head.query);
