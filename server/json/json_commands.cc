@@ -37,7 +37,7 @@ std::string Unsuitable(const CommandSpec& spec) {
 }
 
 // Returns the error of commands that may not run over HTTP, or not all in one request, or an empty
-// text. Marks a request that may have a password in it.
+// text. Marks a request that may have a password in it, if there is no error.
 std::string CheckCommands(HttpExchange& exchange, const CommandReader& commands) {
   std::size_t units = 0;
   for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -59,19 +59,24 @@ JsonBytes BytesWanted(const HttpHead& head) {
                                                               : JsonBytes::kText;
 }
 
-// Reads the body; false after answering an error.
+// Returns the error of a body, or an empty text after reading its commands.
+std::string ReadBody(HttpExchange& exchange, CommandReader& commands,
+                     absl::Status (CommandReader::*read)()) {
+  const absl::Status status = (commands.*read)();
+  return status.ok() ? CheckCommands(exchange, commands) : absl::StrCat("ERR ", status.message());
+}
+
+// Reads the body; false after answering an error. A body that is refused was not understood to its
+// end, so it may have a password in it.
 bool ReadCommands(HttpExchange& exchange, CommandReader& commands,
                   absl::Status (CommandReader::*read)()) {
-  if (!HasJsonBody(exchange)) return false;
-  if (const absl::Status status = (commands.*read)(); !status.ok()) {
-    exchange.Fail(400, absl::StrCat("ERR ", status.message()));
-    return false;
-  }
-  if (const std::string error = CheckCommands(exchange, commands); !error.empty()) {
+  if (HasJsonBody(exchange)) {
+    const std::string error = ReadBody(exchange, commands, read);
+    if (error.empty()) return true;
     exchange.Fail(400, error);
-    return false;
   }
-  return true;
+  exchange.MarkSecret();
+  return false;
 }
 
 }  // namespace

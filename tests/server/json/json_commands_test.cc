@@ -113,6 +113,14 @@ TEST(JsonCommandsTest, APasswordIsASecret) {
   EXPECT_TRUE(client.turn().had_secret);
   client.Post("/v1/command", R"(["CONFIG","SET","requirepass","x"])");
   EXPECT_TRUE(client.turn().had_secret);
+  for (const char* const refused :
+       {R"(["AUTH","secret")", R"(["AUTH",{"secret":1}])", R"([["MULTI"],["AUTH","secret"]])"}) {
+    EXPECT_EQ(StatusOf(client.Post("/v1/pipeline", refused)), 400);
+    EXPECT_TRUE(client.turn().had_secret) << refused;
+  }
+  const std::string_view secret = R"(["AUTH","secret"])";
+  EXPECT_EQ(StatusOf(client.Request("POST", "/v1/command", "Content-Length: 17\r\n", secret)), 415);
+  EXPECT_TRUE(client.turn().had_secret);
   client.Post("/v1/command", R"(["PING"])");
   EXPECT_FALSE(client.turn().had_secret);
 }
