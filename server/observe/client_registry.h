@@ -22,11 +22,11 @@ namespace weir {
 
 struct CommandSpec;
 
-// A connection that was accepted and has no record yet.
 // A way to reach the server.
 enum class Face : std::uint8_t { kResp, kHttp, kAdmin };
 inline constexpr auto kFaceNames = std::to_array<std::string_view>({"resp", "http", "admin"});
 
+// A connection that was accepted and has no record yet.
 struct ClientArrival {
   std::uint64_t id;
   std::string address;        // like ClientRecord::address
