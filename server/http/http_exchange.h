@@ -82,7 +82,7 @@ class HttpExchange {
   // 0 before Begin().
   [[nodiscard]] int status() const noexcept { return status_; }
   // The save that the response must wait for.
-  [[nodiscard]] Session::Awaited awaited() const noexcept { return awaited_; }
+  [[nodiscard]] Awaited awaited() const noexcept { return awaited_; }
 
  private:
   // Runs a command, with its reply in reply_.
@@ -96,7 +96,7 @@ class HttpExchange {
   HttpWriter writer_;
   int status_ = 0;
   bool had_secret_ = false;
-  Session::Awaited awaited_ = Session::Awaited::kNothing;
+  Awaited awaited_ = Awaited::kNothing;
   std::string reply_;
 };
 

@@ -14,8 +14,6 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kUnsavedKept = 64;  // capacity of unsaved_ between turns
-
 // True for a method that a route allows.
 bool Allows(const HttpRoute& route, std::string_view method) noexcept {
   if (route.methods.empty()) return true;
@@ -41,7 +39,7 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
     return {.next = Next::kPause, .wake = session_.paused_until(), .in_request = in_request_};
   }
   Turn turn;
-  unsaved_.clear();
+  unsaved_.Clear();
   session_.BeginTurn();
   const std::size_t out_begin = out.size();
   const std::uint64_t commands_before = worker_.counters["total_commands_processed"].value();
@@ -82,13 +80,7 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   turn.in_request = in_request_;
   // Nothing is known about the bytes of a request that is not complete.
   turn.had_secret = std::exchange(said_secret_, false) || in_request_;
-  if (!unsaved_.empty()) {
-    turn.unsaved_from = unsaved_.front().begin;
-    for (Unsaved& response : unsaved_) {
-      response.begin -= *turn.unsaved_from;
-      response.end -= *turn.unsaved_from;
-    }
-  }
+  turn.unsaved_from = unsaved_.begin();
   worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
 }
@@ -134,10 +126,10 @@ void HttpSession::Answer(Instant now, std::string& out) {
   WEIR_CHECK(exchange.status() != 0);
   said_secret_ = said_secret_ || exchange.had_secret();
   http_.responses.Add(route ? route->group : HttpRouteGroup::kNone, exchange.status());
-  if (exchange.awaited() != Session::Awaited::kNothing) {
+  if (exchange.awaited() != Awaited::kNothing) {
     answer_to.date = {};  // a view
-    unsaved_.push_back({begin, out.size(), exchange.awaited(),
-                        record_->last_command.load(std::memory_order_relaxed), answer_to});
+    unsaved_.Add(begin, out.size(), exchange.awaited(),
+                 {record_->last_command.load(std::memory_order_relaxed), answer_to});
   }
   closing_ = closing_ || !head.keep_alive;
 }
@@ -153,26 +145,22 @@ void HttpSession::AnswerParseError(std::string& out) {
 
 void HttpSession::ReplaceUnsaved(std::string& replies, std::string_view reason,
                                  bool changes) const {
-  std::string replaced;
-  HttpWriter writer(replaced);
-  std::size_t copied = 0;
-  for (const Unsaved& response : unsaved_) {
-    if (response.awaited == Session::Awaited::kSaveOfChange && !changes) continue;
-    replaced.append(replies, copied, response.begin - copied);
-    writer.Begin(503, response.answer_to);
-    writer.Field("Content-Type", kJson);
-    writer.End(ErrorJson(CannotSave(reason)));
-    worker_.CountError(CannotSave(reason));
-    worker_.command_counters.Of(*response.spec).failed.Add();
-    if (AsksForTokens(*response.spec)) http_.requests.Add(RequestTally::Result::kError);
-    copied = response.end;
-  }
-  replaced.append(replies, copied);
-  replies = std::move(replaced);
+  const std::string error = CannotSave(reason);
+  unsaved_.Replace(replies, changes,
+                   [&](const Unsaved& request, std::string_view /*reply*/, std::string& out) {
+                     HttpWriter writer(out);
+                     writer.Begin(503, request.answer_to);
+                     writer.Field("Content-Type", kJson);
+                     writer.End(ErrorJson(error));
+                     worker_.CountError(error);
+                     worker_.command_counters.Of(*request.spec).failed.Add();
+                     if (AsksForTokens(*request.spec))
+                       http_.requests.Add(RequestTally::Result::kError);
+                   });
 }
 
 void HttpSession::OnSent() {
-  if (unsaved_.capacity() > kUnsavedKept) unsaved_ = std::vector<Unsaved>();
+  unsaved_.GiveBack();
   parser_.GiveBack();
 }
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "protocol/http_request.h"
 #include "protocol/http_writer.h"
@@ -17,6 +16,7 @@
 #include "server/http/http_services.h"
 #include "server/session/client_session.h"
 #include "server/session/session.h"
+#include "server/session/unsaved_replies.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -40,11 +40,8 @@ class HttpSession final : public ClientSession {
   void OnSent() override;
 
  private:
-  // A response of the turn that waits for a save, as a range of bytes counted from `unsaved_from`.
+  // The request of a response that waits for a save.
   struct Unsaved {
-    std::size_t begin;
-    std::size_t end;
-    Session::Awaited awaited;
     const CommandSpec* spec;
     HttpAnswerTo answer_to;
   };
@@ -59,7 +56,7 @@ class HttpSession final : public ClientSession {
   std::shared_ptr<ClientRecord> record_;
   Session session_;
   HttpRequestParser parser_;
-  std::vector<Unsaved> unsaved_;  // of the last turn
+  UnsavedReplies<Unsaved> unsaved_;  // of the last turn
   bool in_request_ = false;
   bool said_secret_ = false;  // a request of the present turn may contain a password
   bool closing_ = false;

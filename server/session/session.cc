@@ -20,7 +20,6 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kUnsavedKept = 64;                // capacity of unsaved_ between turns
 constexpr std::size_t kForeignBytesMax = 64;            // logged bytes of another protocol
 constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // echoed bytes of an unknown command
 
@@ -105,7 +104,7 @@ void Session::StartMonitoring() {
 // An idle client must cost little memory, even after large commands.
 void Session::OnSent() {
   if (monitor_) monitor_->OnSent();
-  if (unsaved_.capacity() > kUnsavedKept) unsaved_ = std::vector<Unsaved>();
+  unsaved_.GiveBack();
   parser_.GiveBack();
 }
 
@@ -165,7 +164,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
   Turn turn;
   work_ = 0;
-  unsaved_.clear();
+  unsaved_.Clear();
   if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
   if (has_news()) AppendNews(out);
   if (closing_) return {.next = Next::kClose};
@@ -215,7 +214,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   turn.completed = turn.consumed > 0;
   turn.had_secret = std::exchange(said_secret_, false);
   if (turn.had_secret) parser_.Wipe();
-  MarkUnsaved(turn);
+  turn.unsaved_from = unsaved_.begin();
   worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
 }
@@ -245,8 +244,8 @@ void Session::AppendNews(std::string& out) {
   out += lines;
 }
 
-Session::Awaited Session::ExecuteAlone(std::span<const std::string_view> words, Instant now,
-                                       RespWriter& reply, VerdictReader* reader) {
+Awaited Session::ExecuteAlone(std::span<const std::string_view> words, Instant now,
+                              RespWriter& reply, VerdictReader* reader) {
   slots_before_command_ = Limiter::SlotsVisited();
   verdict_reader_ = reader;
   ExecuteCommand({words, FindRequested(words), 0, {}}, now, reply);
@@ -264,33 +263,17 @@ void Session::DelayReplyUntilSaved() noexcept {
 void Session::AddUnsaved(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
   if (awaited == Awaited::kNothing || begin == end) return;
-  unsaved_.push_back({begin, end, awaited, record_->last_command.load(std::memory_order_relaxed)});
-}
-
-void Session::MarkUnsaved(Turn& turn) {
-  if (unsaved_.empty()) return;
-  const std::size_t first = unsaved_.front().begin;
-  for (Unsaved& reply : unsaved_) {
-    reply.begin -= first;
-    reply.end -= first;
-  }
-  turn.unsaved_from = first;
+  unsaved_.Add(begin, end, awaited, record_->last_command.load(std::memory_order_relaxed));
 }
 
 void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const {
-  std::string replaced;
-  RespWriter writer(replaced);
-  std::size_t copied = 0;
-  for (const Unsaved& reply : unsaved_) {
-    if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
-    replaced.append(replies, copied, reply.begin - copied);
-    worker_.Fail(writer, CannotSave(reason));
-    const bool is_error = replies[reply.begin] == '-';  // It has counted as failed already.
-    if (!is_error) worker_.command_counters.Of(*reply.spec).failed.Add();
-    copied = reply.end;
-  }
-  replaced.append(replies, copied);
-  replies = std::move(replaced);
+  unsaved_.Replace(
+      replies, changes, [&](const CommandSpec* spec, std::string_view reply, std::string& out) {
+        RespWriter writer(out);
+        worker_.Fail(writer, CannotSave(reason));
+        const bool is_error = reply.starts_with('-');  // It has counted as failed already.
+        if (!is_error) worker_.command_counters.Of(*spec).failed.Add();
+      });
 }
 
 void Session::LogForeign(std::string_view request) {

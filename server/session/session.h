@@ -5,11 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/instant.h"
 #include "protocol/resp_parser.h"
@@ -18,6 +16,7 @@
 #include "server/observe/client_registry.h"
 #include "server/session/client_session.h"
 #include "server/session/transaction.h"
+#include "server/session/unsaved_replies.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -58,8 +57,6 @@ class Session final : public ClientSession {
 
   // --- For a session of another protocol, which runs commands through this one ---
 
-  // The save that a reply must wait for.
-  enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave };
   // Executes one command, and appends its reply, unless `reader` takes it. Requires: the command
   // does not concern a transaction or the connection, and does not wait.
   Awaited ExecuteAlone(std::span<const std::string_view> words, Instant now, RespWriter& reply,
@@ -123,15 +120,7 @@ class Session final : public ClientSession {
   void Wait(std::unique_ptr<ServerWaiter> waiter);
 
  private:
-  // A reply of the turn that waits for a save, as a range of bytes counted from `unsaved_from`.
-  struct Unsaved {
-    std::size_t begin;
-    std::size_t end;
-    Awaited awaited;
-    const CommandSpec* spec;
-  };
   void AddUnsaved(std::size_t begin, std::size_t end);
-  void MarkUnsaved(Turn& turn);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
   [[nodiscard]] bool IsPaused(Instant now) const;
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
@@ -171,8 +160,8 @@ class Session final : public ClientSession {
   bool closing_ = false;
   bool ending_ = false;                  // EndWait was called: no pause delays the client any more
   Awaited awaited_ = Awaited::kNothing;  // the save that the present command's reply waits for
-  std::vector<Unsaved> unsaved_;         // of the last turn
-  std::size_t work_ = 0;                 // units of the present turn
+  UnsavedReplies<const CommandSpec*> unsaved_;  // of the last turn
+  std::size_t work_ = 0;                        // units of the present turn
   std::uint64_t slots_before_command_ = 0;
   Nanos command_begin_{0};  // the stopwatch at the end of the last command
 };
