@@ -19,6 +19,10 @@ add_library(weir_toml INTERFACE)
 add_library(weir::toml ALIAS weir_toml)
 target_include_directories(weir_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
 
+# The charts of the live page, of which the server keeps a copy.
+find_path(WEIR_DYGRAPHS_DIR dygraph.min.js
+  PATHS /usr/share/javascript/dygraphs NO_DEFAULT_PATH REQUIRED)
+
 # Asio without Boost has headers only and no CMake package.
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 add_library(weir_asio INTERFACE)

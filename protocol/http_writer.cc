@@ -45,12 +45,11 @@ void HttpWriter::Begin(int status, const HttpAnswerTo& request) {
   if (!request.date.empty()) Line("Date", request.date);
   if (request.minor_version > 0 && !request.keep_alive) Line("Connection", "close");
   if (request.minor_version == 0 && request.keep_alive) Line("Connection", "keep-alive");
-  if (request.no_store) Line("Cache-Control", "no-store");
+  for (const HttpField& field : request.fields) Line(field.name, field.value);
 }
 
 void HttpWriter::Field(std::string_view name, std::string_view value) {
-  WEIR_DCHECK(name != "Content-Length" && name != "Connection" && name != "Date" &&
-              name != "Cache-Control");
+  WEIR_DCHECK(name != "Content-Length" && name != "Connection" && name != "Date");
   Line(name, value);
 }
 

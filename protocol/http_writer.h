@@ -27,8 +27,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "protocol/http_head.h"
 
 namespace weir {
 
@@ -37,8 +40,8 @@ struct HttpAnswerTo {
   bool head_only = false;      // the method is HEAD
   int minor_version = 1;       // of the request's HTTP/1.x
   bool keep_alive = true;      // the connection stays open after the response
-  bool no_store = false;       // no cache may keep the response
   std::string_view date = {};  // of the field Date, ready to be sent; empty: there is none
+  std::span<const HttpField> fields = {};  // what every response has, whatever its status
 };
 
 class HttpWriter {
@@ -56,7 +59,7 @@ class HttpWriter {
   void Begin(int status, const HttpAnswerTo& request);
 
   // Requires: a response is begun; `name` is a token, and none that Begin() or End() writes:
-  // Content-Length, Connection, Date, Cache-Control.
+  // Content-Length, Connection, Date, those of HttpAnswerTo::fields.
   void Field(std::string_view name, std::string_view value);
   void Field(std::string_view name, std::int64_t number);
 

@@ -46,13 +46,19 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::admin_bind,
      .fallback = "127.0.0.1",
      .summary = "The IP addresses of admin-port, separated by commas."},
+    {.name = "admin-hosts",
+     .field = &Options::admin_hosts,
+     .fallback = "",
+     .summary = "Names under which browsers reach the page on admin-port, separated by commas. The "
+                "page always answers to localhost and to the addresses of admin-bind, and refuses "
+                "other names, because any site can give its own name the address of this host."},
     {.name = "admin-port",
      .field = &Options::admin_port,
      .fallback = "0",
      .min = 0,
      .max = 65'535,
-     .summary = "The TCP port where operators ask over HTTP: /metrics, /livez, /readyz; usually "
-                "7382. 0 for none."},
+     .summary = "The TCP port where operators ask over HTTP: the live page, /metrics, /livez, "
+                "/readyz; usually 7382. 0 for none."},
     {.name = "allow-explicit-time",
      .field = &Options::allow_explicit_time,
      .fallback = "false",

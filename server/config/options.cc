@@ -67,6 +67,29 @@ std::optional<AddressList> Parse(const OptionSpec&, std::string_view text, Addre
   return addresses;
 }
 
+// The name of a host in lower case, or the address in its usual spelling.
+std::optional<std::string> ParseHost(std::string_view text) {
+  const auto is_of_name = [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  };
+  std::string name = absl::AsciiStrToLower(AbslView(text));
+  if (std::optional<std::string> address = ParseAddress(name)) return address;
+  if (name.size() > kHostNameBytesMax || !std::ranges::all_of(name, is_of_name))
+    return std::nullopt;
+  return name;
+}
+
+std::optional<HostList> Parse(const OptionSpec&, std::string_view text, HostList Options::*) {
+  HostList hosts;
+  for (const absl::string_view word :
+       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    std::optional<std::string> host = ParseHost(StdView(word));
+    if (!host || hosts.names.size() == kHostNamesMax) return std::nullopt;
+    hosts.names.push_back(*std::move(host));
+  }
+  return hosts;
+}
+
 std::optional<std::int64_t> Parse(const OptionSpec& spec, std::string_view text,
                                   std::int64_t Options::*) {
   const std::optional<std::int64_t> number = ParseInteger(text);
@@ -126,6 +149,7 @@ std::optional<Word> Parse(const OptionSpec&, std::string_view text, Word Options
 }
 
 std::string Print(const AddressList& addresses) { return absl::StrJoin(addresses, ","); }
+std::string Print(const HostList& hosts) { return absl::StrJoin(hosts.names, ","); }
 std::string Print(std::int64_t number) { return absl::StrCat(number); }
 std::string Print(ByteCount size) { return absl::StrCat(size.bytes); }
 std::string Print(milliseconds duration) {
@@ -144,6 +168,10 @@ std::string Print(Word word) {
 std::string Expected(const OptionSpec&, AddressList Options::*) {
   return absl::StrCat("1 to ", kBindAddressesMax,
                       " different IP addresses, separated by commas, as in 127.0.0.1,::1");
+}
+std::string Expected(const OptionSpec&, HostList Options::*) {
+  return absl::StrCat("at most ", kHostNamesMax,
+                      " host names without a port, separated by commas, as in weir.internal");
 }
 std::string Expected(const OptionSpec& spec, std::int64_t Options::*) {
   return absl::StrCat("an integer from ", spec.min, " to ", spec.max);
@@ -169,6 +197,7 @@ std::string Expected(const OptionSpec&, Word Options::*) {
 std::string ValueText(const OptionSpec& spec) {
   const char* type = "WORD";
   if (std::holds_alternative<AddressList Options::*>(spec.field)) type = "ADDRESSES";
+  if (std::holds_alternative<HostList Options::*>(spec.field)) type = "HOSTS";
   if (std::holds_alternative<std::int64_t Options::*>(spec.field)) type = "NUMBER";
   if (std::holds_alternative<ByteCount Options::*>(spec.field)) type = "SIZE";
   if (std::holds_alternative<milliseconds Options::*>(spec.field)) type = "TIME";
@@ -231,7 +260,8 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
     const std::string_view name = FirstWord(item.name);
     return UnknownOptionError("option", name, name);
   }
-  const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field);
+  const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field) ||
+                       std::holds_alternative<HostList Options::*>(spec->field);
   if (item.inputs.size() > 1 && !is_list) {
     return absl::InvalidArgumentError(
         absl::StrCat("option '", AbslView(spec->name), "': more than one value"));

@@ -32,6 +32,11 @@ namespace weir {
 // An IP address as text, in the form that inet_ntop prints.
 using AddressList = std::vector<std::string>;
 
+// Names of hosts in lower case, or IP addresses.
+struct HostList {
+  std::vector<std::string> names;  // may be empty
+};
+
 // A size of memory.
 struct ByteCount {
   std::int64_t bytes = 0;
@@ -103,7 +108,8 @@ struct Options {
   std::string http_unix_socket;    // path; empty: none
   std::string checks;              // path of the file of check routes; empty: none
   bool open_checks = true;
-  AddressList admin_bind;       // never empty
+  AddressList admin_bind;  // never empty
+  HostList admin_hosts;
   std::int64_t admin_port = 0;  // 0: none
   std::int64_t metrics_max_limits = 0;
 
@@ -114,6 +120,8 @@ struct Options {
 };
 
 inline constexpr std::size_t kBindAddressesMax = 16;
+inline constexpr std::size_t kHostNamesMax = 16;
+inline constexpr std::size_t kHostNameBytesMax = 253;
 
 // Redis's word for a value, and weir's.
 struct RedisWord {
@@ -124,10 +132,10 @@ struct RedisWord {
 // The row of one option.
 struct OptionSpec {
   using Field =
-      std::variant<AddressList Options::*, std::int64_t Options::*, ByteCount Options::*,
-                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
-                   Durability Options::*, LogLevel Options::*, OnPersistError Options::*,
-                   TlsAuthClients Options::*, UnixSocketPerm Options::*>;
+      std::variant<AddressList Options::*, HostList Options::*, std::int64_t Options::*,
+                   ByteCount Options::*, std::chrono::milliseconds Options::*, bool Options::*,
+                   std::string Options::*, Durability Options::*, LogLevel Options::*,
+                   OnPersistError Options::*, TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   Field field;
@@ -157,6 +165,7 @@ struct OptionSpec {
 // "option 'port': invalid value '70000': must be an integer from 0 to 65535".
 //
 //     address list   127.0.0.1,::1      IP addresses, separated by commas or spaces
+//     host list      name,127.0.0.1     host names or IP addresses, likewise; it may be empty
 //     number         digits             in the row's range
 //     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
 //     duration       0 | digits (ms|s|m|h)

@@ -90,8 +90,8 @@ HttpAnswerTo AnswerTo(const HttpHead& head, const HttpRoute* route, Instant now)
   return {.head_only = head.method == "HEAD",
           .minor_version = head.minor_version,
           .keep_alive = head.keep_alive,
-          .no_store = route && route->no_store,
-          .date = DateText(now)};
+          .date = DateText(now),
+          .fields = route ? route->fields : std::span<const HttpField>()};
 }
 
 HttpExchange::HttpExchange(const HttpRequestParser& parsed, const HttpAnswerTo& answer_to,
@@ -188,6 +188,11 @@ void HttpExchange::Fail(int status, std::string_view error) {
   if (status == 401) writer.Field("WWW-Authenticate", R"(Basic realm="weir", charset="UTF-8")");
   writer.Field("Content-Type", kJson);
   End(ErrorJson(error));
+}
+
+void HttpExchange::RefuseMethod(std::string_view methods) {
+  Begin(405).Field("Allow", methods);
+  End();
 }
 
 void HttpExchange::FailAs(std::string_view command_error) {

@@ -25,6 +25,8 @@ namespace weir {
 inline constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 inline constexpr std::string_view kJson = "application/json";
 
+inline constexpr std::string_view kNoSuchPath = "ERR no such path";
+
 class HttpExchange {
  public:
   // For the request that was parsed. Appends the response, in the form of `answer_to`, to `out`;
@@ -76,6 +78,8 @@ class HttpExchange {
   void Answer(int status, std::string_view content_type, std::string_view body);
   // Answers {"error":"ERR ..."}.
   void Fail(int status, std::string_view error);
+  // Answers 405, with the methods that there are: "GET, HEAD".
+  void RefuseMethod(std::string_view methods);
   // Answers the error of a command, with the status that stands for it.
   void FailAs(std::string_view command_error);
 

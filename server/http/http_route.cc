@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "server/http/http_exchange.h"
+
 namespace weir {
 namespace {
 
 constexpr std::string_view kReads = "GET, HEAD";
+
+void NoSuchPath(HttpExchange& exchange) { exchange.Fail(404, kNoSuchPath); }
 
 constexpr auto kHealthRoutes = std::to_array<HttpRoute>({
     {.path = "/livez", .methods = kReads, .group = HttpRouteGroup::kHealth, .handler = Livez},
@@ -23,11 +27,14 @@ constexpr HttpRoute JsonRoute(std::string_view path, void (*handler)(HttpExchang
           .handler = handler};
 }
 
+// No cache may keep a decision.
+constexpr auto kNoStore = std::to_array<HttpField>({{"Cache-Control", "no-store"}});
+
 constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
     {.path = "/check/",
      .methods = {},
      .group = HttpRouteGroup::kCheck,
-     .no_store = true,
+     .fields = kNoStore,
      .handler = AnswerCheck},
     JsonRoute("/v1/allow", JsonLimit),
     JsonRoute("/v1/batch", JsonBatch),
@@ -39,7 +46,50 @@ constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
     JsonRoute("/v1/take", JsonLimit),
 });
 
+// The page loads nothing from elsewhere, no site may frame it, and no cache keeps it. Its styles
+// and scripts are files, so none may stand in the HTML.
+constexpr auto kPageFields = std::to_array<HttpField>({
+    {"Content-Security-Policy",
+     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+     "object-src 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+});
+
+// The fields of the page's JSON.
+constexpr auto kApiFields = std::to_array<HttpField>({
+    {"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+});
+
+// A file of the page. There is no data in it, so it needs no log-in.
+constexpr HttpRoute PageRoute(std::string_view path) {
+  return {.path = path,
+          .methods = kReads,
+          .group = HttpRouteGroup::kPage,
+          .host = HttpRoute::Host::kOurs,
+          .fields = kPageFields,
+          .handler = PageFile};
+}
+
 constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
+    PageRoute("/"),
+    PageRoute("/app.css"),
+    PageRoute("/app.js"),
+    PageRoute("/dygraph.css"),
+    PageRoute("/dygraph.js"),
+    {.path = "/api/",
+     .methods = {},
+     .group = HttpRouteGroup::kApi,
+     .host = HttpRoute::Host::kOurs,
+     .fields = kApiFields,
+     .handler = NoSuchPath},
     {.path = "/metrics",
      .methods = kReads,
      .group = HttpRouteGroup::kMetrics,
@@ -49,7 +99,7 @@ constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
 
 bool IsFor(const HttpRoute& route, std::string_view path) noexcept {
   if (path == route.path) return true;
-  if (!route.path.ends_with('/')) return false;
+  if (!route.path.ends_with('/') || route.path == "/") return false;
   return path.starts_with(route.path) || path == route.path.substr(0, route.path.size() - 1);
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "protocol/http_head.h"
 #include "server/http/http_services.h"
 #include "server/observe/client_registry.h"
 
@@ -12,7 +13,8 @@ namespace weir {
 class HttpExchange;
 
 struct HttpRoute {
-  // The path, as it is sent. With a "/" at its end it stands for all paths below, too.
+  // The path, as it is sent. With a "/" at its end it stands for all paths below, too, except for
+  // the path "/".
   std::string_view path;
   std::string_view methods;  // as in the field Allow: "GET, HEAD"; empty: any
   HttpRouteGroup group;
@@ -20,7 +22,10 @@ struct HttpRoute {
   enum class Body { kDropped, kRead } body = Body::kDropped;
   // Whether the client logs in, by the field Authorization, before the handler is called.
   enum class Login { kNone, kFirst } login = Login::kNone;
-  bool no_store = false;  // no cache may keep the response, whatever it is
+  // Whether the host that the client asks for must be one of ours (admin_host.h).
+  enum class Host { kAny, kOurs } host = Host::kAny;
+  // What every response has, whatever its status.
+  std::span<const HttpField> fields = {};
   void (*handler)(HttpExchange& exchange);
 };
 
@@ -47,5 +52,8 @@ void JsonPipeline(HttpExchange& exchange);
 
 // server/http/metrics.cc
 void Metrics(HttpExchange& exchange);
+
+// server/page/page_files.cc
+void PageFile(HttpExchange& exchange);
 
 }  // namespace weir

@@ -14,9 +14,9 @@
 namespace weir {
 
 // The groups of paths that are counted apart, the label `route` of weir_http_responses_total.
-enum class HttpRouteGroup : std::uint8_t { kNone, kHealth, kCheck, kJson, kMetrics };
+enum class HttpRouteGroup : std::uint8_t { kNone, kHealth, kCheck, kJson, kMetrics, kPage, kApi };
 inline constexpr auto kHttpRouteGroupNames =
-    std::to_array<std::string_view>({"none", "health", "check", "v1", "metrics"});
+    std::to_array<std::string_view>({"none", "health", "check", "v1", "metrics", "page", "api"});
 
 // The number of responses by group and by the first digit of the status. Thread-safe.
 class HttpResponseCounters {

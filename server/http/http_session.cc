@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "server/http/admin_host.h"
 #include "server/http/http_exchange.h"
 #include "server/session/call.h"
 
@@ -116,10 +118,12 @@ void HttpSession::Answer(Instant now, std::string& out) {
   HttpAnswerTo answer_to = AnswerTo(head, route, now);
   HttpExchange exchange(parser_, answer_to, http_, session_, now, out);
   if (!route) {
-    exchange.Fail(404, "ERR no such path");
+    exchange.Fail(404, kNoSuchPath);
+  } else if (route->host == HttpRoute::Host::kOurs &&
+             !IsAdminHost(head.host, worker_.services.options)) {
+    exchange.Fail(421, "ERR this is not the host's name: see the option admin-hosts");
   } else if (!Allows(*route, head.method)) {
-    exchange.Begin(405).Field("Allow", route->methods);
-    exchange.End();
+    exchange.RefuseMethod(route->methods);
   } else if (route->login == HttpRoute::Login::kNone || exchange.LogIn()) {
     route->handler(exchange);
   }

@@ -31,21 +31,23 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"module", {"api", "values", "handlers"}},
       {"server",
        {"os", "config", "commands", "state", "observe", "access", "session", "handlers", "http",
-        "json", "net"}},
+        "json", "page", "net"}},
   };
   return kRooms;
 }
 
 // Rooms of the server that may not include each other.
-constexpr std::array<std::array<std::string_view, 2>, 8> kNeighbours = {{
+constexpr std::array<std::array<std::string_view, 2>, 10> kNeighbours = {{
     {"access", "observe"},
     {"access", "state"},
     {"observe", "state"},
     {"handlers", "http"},
     {"handlers", "net"},
     {"handlers", "json"},
+    {"handlers", "page"},
     {"http", "net"},
     {"json", "net"},
+    {"page", "net"},
 }};
 
 // A library that only one folder, and the tests of that folder, may include.

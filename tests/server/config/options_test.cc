@@ -28,6 +28,8 @@ struct Example {
 const std::map<std::string_view, std::vector<Example>> kGood = {
     {"accept-damaged-state", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"admin-bind", {{"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"}}},
+    {"admin-hosts",
+     {{"", "[]", ""}, {"Weir.Internal 0::1", "[\"weir.internal\", \"::1\"]", "weir.internal,::1"}}},
     {"admin-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"allow-explicit-time", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"bind",
@@ -106,6 +108,9 @@ constexpr const char* kAddressesWanted =
 const std::map<std::string_view, Mistakes> kBad = {
     {"accept-damaged-state", {{"yes", "TRUE", "1"}, "true or false"}},
     {"admin-bind", {{"", "localhost", "127.0.0.1:7382"}, kAddressesWanted}},
+    {"admin-hosts",
+     {{"weir:7382", "http://weir", "weir/", "[::1]", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"},
+      "at most 16 host names without a port, separated by commas, as in weir.internal"}},
     {"admin-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
     {"allow-explicit-time", {{"yes", "TRUE", "1"}, "true or false"}},
     {"bind",

@@ -1,0 +1,130 @@
+// Goal: the page's files arrive whole, and with the fields that keep other sites away from them;
+// and neither they nor /api answer under another site's name.
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "tests/support/http_conversation.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Get(HttpConversation& client, std::string_view path,
+                std::string_view host = "localhost:7382", std::string_view method = "GET") {
+  return client.Send(absl::StrCat(AbslView(method), " ", AbslView(path),
+                                  " HTTP/1.1\r\nHost: ", AbslView(host), "\r\n\r\n"));
+}
+
+struct Served {
+  std::string_view path;
+  std::string_view type;
+  std::string file;
+};
+
+const std::array<Served, 5>& Files() {
+  static const std::string ours = WEIR_SOURCE_DIR "/server/page/";
+  static const std::string charts = WEIR_DYGRAPHS_DIR "/";
+  static const std::array<Served, 5> kFiles = {{
+      {"/", "text/html; charset=utf-8", ours + "index.html"},
+      {"/app.css", "text/css; charset=utf-8", ours + "app.css"},
+      {"/app.js", "text/javascript; charset=utf-8", ours + "app.js"},
+      {"/dygraph.css", "text/css; charset=utf-8", charts + "dygraph.min.css"},
+      {"/dygraph.js", "text/javascript; charset=utf-8", charts + "dygraph.min.js"},
+  }};
+  return kFiles;
+}
+
+TEST(PageFilesTest, EachFileIsServedAsItIs) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  for (const Served& served : Files()) {
+    const std::string response = Get(client, served.path);
+    EXPECT_EQ(StatusOf(response), 200) << served.path;
+    EXPECT_EQ(FieldOf(response, "Content-Type"), served.type);
+    EXPECT_EQ(BodyOf(response), ReadFile(served.file)) << served.path;
+  }
+}
+
+TEST(PageFilesTest, EachFileHasTheFieldsThatProtectIt) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  for (const Served& served : Files()) {
+    const std::string response = Get(client, served.path);
+    const std::string policy =
+        std::string(FieldOf(response, "Content-Security-Policy").value_or(""));
+    EXPECT_THAT(policy, HasSubstr("default-src 'self'")) << served.path;
+    EXPECT_THAT(policy, HasSubstr("frame-ancestors 'none'"));
+    EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
+    EXPECT_EQ(FieldOf(response, "X-Content-Type-Options"), "nosniff");
+    EXPECT_EQ(FieldOf(response, "X-Frame-Options"), "DENY");
+    EXPECT_EQ(FieldOf(response, "Referrer-Policy"), "no-referrer");
+    EXPECT_EQ(FieldOf(response, "Cross-Origin-Resource-Policy"), "same-origin");
+    EXPECT_EQ(FieldOf(response, "Cache-Control"), "no-store");
+    EXPECT_EQ(FieldOf(response, "Access-Control-Allow-Origin"), std::nullopt);
+  }
+}
+
+TEST(PageFilesTest, HeadAnswersWithoutTheBody) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  const std::string response = Get(client, "/", "localhost", "HEAD");
+  EXPECT_EQ(StatusOf(response), 200);
+  EXPECT_EQ(BodyOf(response), "");
+  EXPECT_EQ(Get(client, "/app.js", "localhost", "POST").substr(0, 12), "HTTP/1.1 405");
+}
+
+// The files need no log-in, because there is no data in them.
+TEST(PageFilesTest, APasswordIsNotNeeded) {
+  auto server = std::make_unique<HttpTestServer>();
+  ASSERT_TRUE(server->services.access.Configure("secret", "").ok());
+  HttpConversation client(std::move(server), Face::kAdmin);
+  EXPECT_EQ(StatusOf(Get(client, "/")), 200);
+  EXPECT_EQ(StatusOf(Get(client, "/metrics")), 401);
+}
+
+TEST(PageFilesTest, AForeignHostIsRefused) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  for (const std::string_view path : {"/", "/app.js", "/dygraph.css", "/api/policies", "/api/x"}) {
+    const std::string response = Get(client, path, "evil.example:7382");
+    EXPECT_EQ(StatusOf(response), 421) << path;
+    EXPECT_EQ(BodyOf(response),
+              R"({"error":"ERR this is not the host's name: see the option admin-hosts"})");
+    EXPECT_EQ(FieldOf(response, "Cache-Control"), "no-store");
+  }
+  // Monitoring asks under names of its own, and no browser needs to read its answers.
+  EXPECT_EQ(StatusOf(Get(client, "/livez", "weir.example")), 200);
+  EXPECT_EQ(StatusOf(Get(client, "/metrics", "weir.example")), 200);
+}
+
+TEST(PageFilesTest, ResponsesAreCountedByGroup) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  (void)Get(client, "/");
+  (void)Get(client, "/app.js");
+  (void)Get(client, "/api/nothing");
+  const HttpResponseCounters& responses = client.server().http.responses;
+  EXPECT_EQ(responses.value(HttpRouteGroup::kPage, 1), 2U);
+  EXPECT_EQ(responses.value(HttpRouteGroup::kApi, 3), 1U);
+}
+
+TEST(PageFilesTest, OtherPortsHaveNoPage) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kHttp);
+  EXPECT_EQ(StatusOf(Get(client, "/")), 404);
+  EXPECT_EQ(StatusOf(Get(client, "/app.js")), 404);
+}
+
+}  // namespace
+}  // namespace weir
