@@ -2,7 +2,7 @@
 //
 // A site can give its own name the address of this host, and its scripts then read what they like
 // from here as from the site itself (DNS rebinding). The browser says which name it asked for, in
-// Host, so a name that nobody configured is refused. An address cannot be given away like a name.
+// Host, so a name that is not configured is refused. An address cannot be given away like a name.
 #pragma once
 
 #include <string_view>

@@ -78,12 +78,30 @@ constexpr HttpRoute PageRoute(std::string_view path) {
           .handler = PageFile};
 }
 
+// A path under /api.
+constexpr HttpRoute ApiRoute(std::string_view path, std::string_view methods,
+                             void (*handler)(HttpExchange&)) {
+  return {.path = path,
+          .methods = methods,
+          .group = HttpRouteGroup::kApi,
+          .body = HttpRoute::Body::kRead,
+          .login = HttpRoute::Login::kFirst,
+          .host = HttpRoute::Host::kOurs,
+          .fields = kApiFields,
+          .handler = handler};
+}
+
 constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
     PageRoute("/"),
     PageRoute("/app.css"),
     PageRoute("/app.js"),
     PageRoute("/dygraph.css"),
     PageRoute("/dygraph.js"),
+    ApiRoute("/api/key", kReads, ApiKey),
+    ApiRoute("/api/key/reset", "POST", ApiKeyReset),
+    ApiRoute("/api/peek", "POST", ApiPeek),
+    ApiRoute("/api/policies/", "GET, HEAD, POST, DELETE", ApiPolicies),
+    ApiRoute("/api/simulate", "POST", ApiSimulate),
     {.path = "/api/",
      .methods = {},
      .group = HttpRouteGroup::kApi,

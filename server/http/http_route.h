@@ -53,6 +53,17 @@ void JsonPipeline(HttpExchange& exchange);
 // server/http/metrics.cc
 void Metrics(HttpExchange& exchange);
 
+// server/page/api_key.cc
+void ApiKey(HttpExchange& exchange);
+void ApiKeyReset(HttpExchange& exchange);
+
+// server/page/api_policies.cc
+void ApiPolicies(HttpExchange& exchange);
+
+// server/page/api_try.cc
+void ApiPeek(HttpExchange& exchange);
+void ApiSimulate(HttpExchange& exchange);
+
 // server/page/page_files.cc
 void PageFile(HttpExchange& exchange);
 

@@ -88,10 +88,13 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
 }
 
 // True if the next request must wait for the end of a CLIENT PAUSE. The probes and the admin port
-// answer meanwhile.
+// answer meanwhile, except for what may change something.
 bool HttpSession::IsPaused(std::string_view unread, Instant now) const {
   if (now >= worker_.services.pause.until() || ending_ || in_request_) return false;
-  if (record_->face == Face::kAdmin || unread.empty()) return false;
+  if (unread.empty()) return false;
+  if (record_->face == Face::kAdmin) {
+    return unread.starts_with("POST ") || unread.starts_with("DELETE ");
+  }
   const std::string_view target = unread.substr(std::min(unread.find(' ') + 1, unread.size()));
   const HttpRoute* const route =
       FindHttpRoute(record_->face, target.substr(0, target.find_first_of(" ?")));

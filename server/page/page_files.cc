@@ -29,14 +29,14 @@ constexpr auto kFiles = std::to_array<File>({
     {"/dygraph.js", kScript, &kDygraphJs},
 });
 
-constexpr std::size_t kBytesPerUnit = 16 * 1024;  // copied in about a microsecond
+constexpr std::size_t kFileBytesPerUnit = 16 * 1024;  // copied in about a microsecond
 
 }  // namespace
 
 void PageFile(HttpExchange& exchange) {
   const auto* const file = std::ranges::find(kFiles, exchange.head().path, &File::path);
   WEIR_CHECK(file != kFiles.end());  // else it is no route
-  exchange.session().Charge(file->bytes->size() / kBytesPerUnit);
+  exchange.session().Charge(file->bytes->size() / kFileBytesPerUnit);
   exchange.Answer(200, file->type, *file->bytes);
 }
 

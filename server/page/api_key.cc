@@ -1,0 +1,117 @@
+// GET /api/key?k=KEY, the buckets of one key, and POST /api/key/reset?k=KEY.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/commands/reply_numbers.h"
+#include "core/limiter/limiter.h"
+#include "core/limiter/live_bucket.h"
+#include "core/words/policies.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+#include "server/http/json_string.h"
+#include "server/page/page_json.h"
+#include "server/page/page_request.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kPoliciesPerUnit = 16;  // asked for an override in about a microsecond
+
+// The time until the bucket has one token more, in milliseconds; nothing if it never has.
+std::optional<std::int64_t> NextTokenMillis(Limiter& limiter, std::string_view key,
+                                            const LiveBucket& bucket, Instant now) {
+  const std::int64_t capacity = bucket.limit.capacity_tokens();
+  if (bucket.remaining < 0 || bucket.remaining >= capacity) return std::nullopt;
+  const Request request = {{.key = key,
+                            .limit = &bucket.limit,
+                            .cost = bucket.remaining + 1,
+                            .hash = limiter.Hash(key)}};
+  const std::int64_t millis = RetryMillis(limiter.Peek(request, now).decisions.front().retry_after);
+  return millis < 0 ? std::nullopt : std::optional(millis);
+}
+
+std::string NumberOrNull(std::optional<std::int64_t> number) {
+  return number ? absl::StrCat(*number) : "null";
+}
+
+void AppendBuckets(Services& services, std::string_view key, Instant now, std::string& out) {
+  const std::vector<LiveBucket> buckets = services.limiter.Inspect(
+      key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
+  char separator = '[';
+  out += "\"buckets\":";
+  for (const LiveBucket& bucket : buckets) {
+    out += separator;
+    separator = ',';
+    out += "{\"limit\":";
+    AppendJsonString(BucketName(services.policies, bucket.limit), out);
+    // The limit of CL.THROTTLE comes with each request, so its bucket has no numbers.
+    const bool has_numbers = bucket.remaining >= 0;
+    const std::optional<std::int64_t> capacity =
+        has_numbers ? std::optional(bucket.limit.capacity_tokens()) : std::nullopt;
+    absl::StrAppend(
+        &out, ",\"remaining\":", bucket.remaining, ",\"capacity\":", NumberOrNull(capacity),
+        ",\"used\":", bucket.used, ",\"reset_after_ms\":", CeilMillis(bucket.reset_after),
+        ",\"next_token_ms\":", NumberOrNull(NextTokenMillis(services.limiter, key, bucket, now)),
+        ",\"banned_ms\":", CeilMillis(bucket.ban_left), "}");
+  }
+  out += buckets.empty() ? "[]" : "]";
+}
+
+// The policies in which the key has other limits.
+void AppendOverrides(const Policies& policies, std::string_view key, std::string& out) {
+  out += "\"overrides\":[";
+  bool is_first = true;
+  for (const std::shared_ptr<const Policy>& policy : policies.All()) {
+    if (policy->overrides->empty()) continue;
+    const std::shared_ptr<const PolicyLimits> limits = policy->overrides->Find(key);
+    if (!limits) continue;
+    out += is_first ? "{\"policy\":" : ",{\"policy\":";
+    is_first = false;
+    AppendJsonString(policy->name, out);
+    out += ',';
+    AppendLimits(*limits, out);
+    out += '}';
+  }
+  out += ']';
+}
+
+}  // namespace
+
+void ApiKey(HttpExchange& exchange) {
+  const std::optional<std::string> key = ReadKey(exchange);
+  if (!key) return;
+  const std::array<std::string_view, 2> inspect = {"RL.INSPECT", *key};
+  if (!exchange.MayRun(inspect)) return;
+  Services& services = exchange.services();
+  if (services.loading()) return exchange.FailAs(kLoadingError);
+  exchange.session().Charge(services.policies.size().policies / kPoliciesPerUnit);
+  const std::uint64_t slots_before = Limiter::SlotsVisited();
+  const Instant now = services.explicit_time.View(exchange.now());
+  std::string out = absl::StrCat("{\"time_ms\":", UnixMillis(services, exchange.now()), ",");
+  AppendKey(*key, out);
+  out += ',';
+  AppendBuckets(services, *key, now, out);
+  out += ',';
+  AppendOverrides(services.policies, *key, out);
+  out += '}';
+  exchange.session().Charge((Limiter::SlotsVisited() - slots_before) / kSlotsPerUnit);
+  exchange.Answer(200, kJson, out);
+}
+
+void ApiKeyReset(HttpExchange& exchange) {
+  const std::optional<std::string> key = ReadKey(exchange);
+  if (!key || !MayChange(exchange)) return;
+  const std::array<std::string_view, 2> reset = {"RL.RESET", *key};
+  RunChange(exchange, reset);
+}
+
+}  // namespace weir

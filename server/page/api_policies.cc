@@ -1,0 +1,158 @@
+// /api/policies: the policies and their overrides, to read and to change.
+//
+//     GET            /api/policies                   all policies
+//     GET            /api/policies/NAME              one, with its overrides
+//     POST, DELETE   /api/policies/NAME              RL.POLICY SET, DEL
+//     POST, DELETE   /api/policies/NAME/overrides    RL.POLICY OVERRIDE, UNOVERRIDE of ?k=KEY
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "core/words/policies.h"
+#include "protocol/http_target.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+#include "server/http/json_string.h"
+#include "server/json/json_body.h"
+#include "server/page/limits_body.h"
+#include "server/page/page_json.h"
+#include "server/page/page_request.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kDirectory = "/api/policies";
+constexpr std::string_view kOverridesName = "/overrides";
+constexpr std::string_view kListMethods = "GET, HEAD";
+constexpr std::size_t kOverridesShown = 1000;
+constexpr std::size_t kJsonBytesPerUnit = 256;  // written in about a microsecond
+
+// The part of the path behind /api/policies.
+struct Place {
+  std::string policy;  // empty: the list of all
+  bool is_overrides = false;
+};
+
+std::optional<Place> ReadPlace(std::string_view path) {
+  Place place;
+  std::string_view rest = path.substr(kDirectory.size());
+  if (rest.empty() || rest == "/") return place;
+  rest.remove_prefix(1);
+  place.is_overrides = rest.ends_with(kOverridesName);
+  if (place.is_overrides) rest.remove_suffix(kOverridesName.size());
+  const bool is_name = !rest.empty() && rest.find('/') == std::string_view::npos &&
+                       AppendDecoded(rest, PlusMeans::kPlus, place.policy);
+  return is_name ? std::optional(std::move(place)) : std::nullopt;
+}
+
+bool IsRead(const HttpHead& head) { return head.method == "GET" || head.method == "HEAD"; }
+
+// Appends the name, the limits and the state of a policy, as fields.
+void AppendPolicy(const Policy& policy, std::string& out) {
+  out += "\"name\":";
+  AppendJsonString(policy.name, out);
+  out += ',';
+  AppendLimits(policy.limits, out);
+  absl::StrAppend(&out, ",\"retired\":", policy.retired ? "true" : "false",
+                  ",\"from_file\":", policy.from_file ? "true" : "false");
+}
+
+void AnswerWith(HttpExchange& exchange, const std::string& json) {
+  exchange.session().Charge(json.size() / kJsonBytesPerUnit);
+  exchange.Answer(200, kJson, json);
+}
+
+void ListPolicies(HttpExchange& exchange) {
+  constexpr std::array<std::string_view, 2> kList = {"RL.POLICY", "LIST"};
+  constexpr std::array<std::string_view, 3> kGet = {"RL.POLICY", "GET", ""};
+  if (!exchange.MayRun(kList) || !exchange.MayRun(kGet)) return;
+  if (exchange.services().loading()) return exchange.FailAs(kLoadingError);
+  const std::vector<std::shared_ptr<const Policy>> policies = exchange.services().policies.All();
+  std::string out = "{\"policies\":[";
+  std::size_t shown = 0;
+  for (; shown < policies.size() && out.size() < kJsonResultsBytesMax; ++shown) {
+    out += shown == 0 ? "{" : ",{";
+    AppendPolicy(*policies[shown], out);
+    absl::StrAppend(&out, ",\"overrides\":", policies[shown]->overrides->size(), "}");
+  }
+  absl::StrAppend(&out, "],\"more\":", policies.size() - shown, "}");
+  AnswerWith(exchange, out);
+}
+
+void ShowPolicy(HttpExchange& exchange, std::string_view name) {
+  const std::array<std::string_view, 3> get = {"RL.POLICY", "GET", name};
+  const std::array<std::string_view, 3> overrides = {"RL.POLICY", "OVERRIDES", name};
+  if (!exchange.MayRun(get) || !exchange.MayRun(overrides)) return;
+  if (exchange.services().loading()) return exchange.FailAs(kLoadingError);
+  const std::shared_ptr<const Policy> policy = exchange.services().policies.Find(name);
+  if (!policy) return exchange.Fail(404, absl::StrCat("ERR ", UnknownPolicy(name).message()));
+  std::string out = "{";
+  AppendPolicy(*policy, out);
+  out += ",\"overrides\":[";
+  std::size_t shown = 0;
+  policy->overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
+    if (shown == kOverridesShown || out.size() >= kJsonResultsBytesMax) return false;
+    out += shown++ == 0 ? "{" : ",{";
+    AppendKey(key, out);
+    out += ',';
+    AppendLimits(limits, out);
+    out += '}';
+    return true;
+  });
+  const std::size_t all = policy->overrides->size();
+  absl::StrAppend(&out, "],\"more\":", all > shown ? all - shown : 0, "}");
+  AnswerWith(exchange, out);
+}
+
+// Runs RL.POLICY with these words and, after them, those of the limits in the body.
+void ChangeToLimits(HttpExchange& exchange, std::vector<std::string_view> words) {
+  if (!MayChange(exchange) || !HasJsonBody(exchange)) return;
+  LimitsBody body;
+  if (const absl::Status status = body.ReadLimits(exchange.body()); !status.ok()) {
+    return exchange.Fail(400, absl::StrCat("ERR ", status.message()));
+  }
+  words.insert(words.end(), body.limits().begin(), body.limits().end());
+  RunChange(exchange, words);
+}
+
+void ChangePolicy(HttpExchange& exchange, std::string_view name) {
+  if (exchange.head().method == "POST") return ChangeToLimits(exchange, {"RL.POLICY", "SET", name});
+  const std::array<std::string_view, 3> words = {"RL.POLICY", "DEL", name};
+  if (MayChange(exchange)) RunChange(exchange, words);
+}
+
+void ChangeOverride(HttpExchange& exchange, std::string_view name) {
+  const std::optional<std::string> key = ReadKey(exchange);
+  if (!key) return;
+  if (exchange.head().method == "POST") {
+    return ChangeToLimits(exchange, {"RL.POLICY", "OVERRIDE", name, *key});
+  }
+  const std::array<std::string_view, 4> words = {"RL.POLICY", "UNOVERRIDE", name, *key};
+  if (MayChange(exchange)) RunChange(exchange, words);
+}
+
+}  // namespace
+
+void ApiPolicies(HttpExchange& exchange) {
+  const std::optional<Place> place = ReadPlace(exchange.head().path);
+  if (!place) return exchange.Fail(404, kNoSuchPath);
+  const bool reads = IsRead(exchange.head());
+  if (place->policy.empty()) {
+    return reads ? ListPolicies(exchange) : exchange.RefuseMethod(kListMethods);
+  }
+  if (place->is_overrides) {
+    return reads ? exchange.RefuseMethod("POST, DELETE") : ChangeOverride(exchange, place->policy);
+  }
+  return reads ? ShowPolicy(exchange, place->policy) : ChangePolicy(exchange, place->policy);
+}
+
+}  // namespace weir

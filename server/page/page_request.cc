@@ -1,0 +1,91 @@
+#include "server/page/page_request.h"
+
+#include <cstddef>
+#include <memory>
+
+#include "protocol/http_target.h"
+#include "protocol/resp_parser.h"
+#include "server/access/access_list.h"
+#include "server/http/http_exchange.h"
+#include "server/http/json_string.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kDone = R"({"ok":true})";
+
+bool IsUnreserved(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
+void AppendEncoded(std::string_view bytes, std::string& out) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  for (const char c : bytes) {
+    if (IsUnreserved(c)) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+  }
+}
+
+}  // namespace
+
+std::string_view ReadOnlyReason(const HttpExchange& exchange) {
+  if (exchange.services().options.users_file.empty()) return "no users are configured";
+  const std::shared_ptr<const User>& user = exchange.session().user();
+  if (!user || user->name() == kDefaultUser) return "changes need a log-in as a user with a name";
+  return {};
+}
+
+bool MayChange(HttpExchange& exchange) {
+  const HttpHead& head = exchange.head();
+  if (head.Field("X-Weir") != "1") {
+    exchange.Fail(403, "NOPERM a change needs the field X-Weir: 1");
+    return false;
+  }
+  if (head.Field("Sec-Fetch-Site").value_or("same-origin") != "same-origin") {
+    exchange.Fail(403, "NOPERM a change must come from the page itself");
+    return false;
+  }
+  const std::string_view reason = ReadOnlyReason(exchange);
+  if (reason.empty()) return true;
+  exchange.Fail(403, std::string("NOPERM the page is read-only: ").append(reason));
+  return false;
+}
+
+void RunChange(HttpExchange& exchange, std::span<const std::string_view> words) {
+  std::string_view reply = exchange.Run(words);
+  if (!reply.starts_with('-')) return exchange.Answer(200, kJson, kDone);
+  reply.remove_prefix(1);
+  reply.remove_suffix(2);
+  exchange.FailAs(reply);
+}
+
+std::optional<std::string> ReadKey(HttpExchange& exchange) {
+  std::optional<std::string> key;
+  bool is_good = true;
+  for (QueryReader parameters(exchange.head().query); parameters.Next() && is_good;) {
+    is_good = parameters.name() == "k" && !key &&
+              AppendDecoded(parameters.value(), PlusMeans::kBlank, key.emplace());
+  }
+  if (is_good && key && key->size() <= static_cast<std::size_t>(kRespCaps.arg_bytes_max)) {
+    return key;
+  }
+  exchange.Fail(400, "ERR the query must be k= and a key, encoded as a URL needs it");
+  return std::nullopt;
+}
+
+void AppendKey(std::string_view key, std::string& out) {
+  out += "\"key\":";
+  AppendJsonString(key, out);
+  out += R"(,"k":")";
+  AppendEncoded(key, out);
+  out += '"';
+}
+
+}  // namespace weir

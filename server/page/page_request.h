@@ -1,0 +1,33 @@
+// The requests of the live page, as far as its handlers share them: the key in the URL, the guard
+// of changes, and the form of a key in JSON.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+class HttpExchange;
+
+// The reason for which the client may change nothing here, or an empty text. A change needs a user
+// of the users file: without users, anything that reaches the port would act as the one there is.
+[[nodiscard]] std::string_view ReadOnlyReason(const HttpExchange& exchange);
+
+// Returns true if the request may change something, as far as its user may. Such a request comes
+// from the page: a page of another site can send X-Weir only after the browser has asked us, which
+// no answer here allows, and cannot choose Sec-Fetch-Site. Otherwise answers 403.
+[[nodiscard]] bool MayChange(HttpExchange& exchange);
+
+// Runs a command that changes something, and answers {"ok":true}, or its error.
+void RunChange(HttpExchange& exchange, std::span<const std::string_view> words);
+
+// The key in the query "k=user%3A42", decoded; nothing after answering 400.
+[[nodiscard]] std::optional<std::string> ReadKey(HttpExchange& exchange);
+
+// Appends "key":"user:42","k":"user%3A42": the key as text, with U+FFFD in the place of bytes that
+// are not UTF-8, and its bytes as a URL needs them.
+void AppendKey(std::string_view key, std::string& out);
+
+}  // namespace weir
