@@ -235,13 +235,15 @@ inline constexpr std::array kLimitCommands = {
                 .examples = examples::kRlThrottle,
                 .handler = Handlers::Throttle},
     CommandSpec{.name = "RL.TOP",
-                .arity = Between(1, 2),
+                .arity = Between(1, 3),
                 .flags = kReadOnly | kAdmin,
                 .group = "limit",
                 .complexity = "O(1000 * threads)",
-                .summary = "Lists the keys denied most (10, at most 1,000): key (its first 128 "
-                           "bytes), estimated denials, and maximum overestimate.",
-                .syntax = "[rows]",
+                .summary =
+                    "Lists the keys denied most (10, at most 1,000): key (its first 128 bytes), "
+                    "estimated denials, and maximum overestimate. NEAR: the keys admitted most "
+                    "often with at least 80 % of a limit in use, and how often that was.",
+                .syntax = "[rows] [NEAR]",
                 .examples = examples::kTop,
                 .handler = Handlers::Top},
     CommandSpec{

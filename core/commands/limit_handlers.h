@@ -409,7 +409,13 @@ template <typename Host>
 void LimitHandlers<Host>::Top(Call& call) {
   constexpr std::int64_t kRowsDefault = 10;
   Host host(call);
-  const auto arguments = host.arguments();
+  auto arguments = host.arguments();
+  const auto is_near = [](std::string_view word) {
+    return absl::EqualsIgnoreCase(AbslView(word), "NEAR");
+  };
+  const bool near = !arguments.empty() && is_near(arguments.back());
+  if (near) arguments = arguments.first(arguments.size() - 1);
+  if (arguments.size() > 1) return host.Fail(absl::InvalidArgumentError("syntax error"));
   absl::StatusOr<std::int64_t> rows_max = kRowsDefault;
   if (!arguments.empty()) {
     rows_max = ReadNumber("rows", arguments[0], 1, static_cast<std::int64_t>(kTopKeysMax));
@@ -417,7 +423,7 @@ void LimitHandlers<Host>::Top(Call& call) {
   if (!rows_max.ok()) return host.Fail(rows_max.status());
   std::vector<const TopKeys*> sketches;
   for (const RequestCounters* counters : host.AllCounters()) {
-    sketches.push_back(&counters->denied_keys);
+    sketches.push_back(near ? &counters->near_keys : &counters->denied_keys);
   }
   WriteTop(host.reply(), TopKeys::Merge(sketches, static_cast<std::size_t>(*rows_max)));
 }

@@ -55,6 +55,7 @@ void LimitTotals::Reset(std::span<RequestCounters* const> counters) {
   for (RequestCounters* request_counters : counters) {
     request_counters->limits.Reset();
     request_counters->denied_keys.Clear();
+    request_counters->near_keys.Clear();
   }
   requests_.Reset(RequestsOf(counters));
 }

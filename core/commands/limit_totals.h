@@ -26,7 +26,7 @@ class LimitTotals {
   // The total: the first two numbers count requests that passed and that were denied, the others
   // are sums of the rows.
   [[nodiscard]] Numbers Total(std::span<const RequestCounters* const> counters) const;
-  // Forgets the counts and the keys that were denied most.
+  // Forgets the counts, and the keys that were denied or near their limits most often.
   void Reset(std::span<RequestCounters* const> counters);
 
  private:

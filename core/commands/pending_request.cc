@@ -17,16 +17,21 @@ PendingRequest::PendingRequest(const ParsedRequest& request, Reservation reserve
   }
   WEIR_CHECK(reservation_.part_of_check.size() == request.limits.size());
   for (std::size_t i = 0; i < request.limits.size(); ++i) {
-    if (reservation_.part_of_check[i] < counted_as_.size()) continue;  // repeated
-    counted_as_.push_back(request.limits[i]->counted_as);
+    if (reservation_.part_of_check[i] < counted_.size()) continue;  // repeated
+    const Check& check = request.checks[i];
+    counted_.push_back({request.limits[i]->counted_as,
+                        std::string(check.key.substr(0, kTopKeyBytesMax)), check.hash.hash});
   }
-  WEIR_CHECK(counted_as_.size() == reservation_.parts.size());
+  WEIR_CHECK(counted_.size() == reservation_.parts.size());
 }
 
 std::size_t PendingRequest::held_bytes() const {
   std::size_t bytes = HeapBytes(reservation_.parts) + HeapBytes(reservation_.part_of_check) +
-                      HeapBytes(rows_) + HeapBytes(counted_as_);
+                      HeapBytes(rows_) + HeapBytes(counted_);
   for (const Row& row : rows_) bytes += HeapBytes(row.name);
+  for (const Counted& bucket : counted_) {
+    bytes += HeapBytes(bucket.limit) + HeapBytes(bucket.key);
+  }
   return bytes;
 }
 
@@ -35,8 +40,11 @@ void PendingRequest::Count(const Verdict& verdict, RequestCounters& request_coun
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
     CountersHint none;
-    CountDecision(request_counters.limits.Of(counted_as_[part], none),
-                  reservation_.parts[part].limit, verdict, i);
+    const Counted& bucket = counted_[part];
+    if (CountDecision(request_counters.limits.Of(bucket.limit, none),
+                      reservation_.parts[part].limit, verdict, i)) {
+      request_counters.near_keys.Add(bucket.key, bucket.hash);
+    }
     ++part;
   }
   request_counters.CountRequest(verdict);

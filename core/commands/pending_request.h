@@ -44,9 +44,16 @@ class PendingRequest {
     std::int64_t cost;
   };
 
+  // A bucket, as RL.STATS and RL.TOP count it.
+  struct Counted {
+    std::string limit;
+    std::string key;  // its first kTopKeyBytesMax bytes
+    std::uint64_t hash;
+  };
+
   const Reservation reservation_;
-  std::vector<Row> rows_;                // one per check; empty without WITHLIMITS
-  std::vector<std::string> counted_as_;  // the limits' names in RL.STATS, one per bucket
+  std::vector<Row> rows_;         // one per check; empty without WITHLIMITS
+  std::vector<Counted> counted_;  // one per bucket
 };
 
 }  // namespace weir

@@ -106,7 +106,7 @@ void WriteStats(Reply& reply, const LimitTotals::Numbers& total, const LimitTota
   }
 }
 
-// RL.TOP: [key, estimated denials, maximum overestimate] for each row.
+// RL.TOP: [key, estimated count, maximum overestimate] for each row.
 template <typename Reply>
 void WriteTop(Reply& reply, std::span<const TopKeys::Row> rows) {
   reply.Array(rows.size());

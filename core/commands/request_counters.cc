@@ -13,7 +13,9 @@ void RequestCounters::CountLimits(const ParsedRequest& request, const Verdict& v
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
     CachedLimit& limit = *request.limits[i];
-    CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict, i);
+    if (CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict, i)) {
+      near_keys.Add(request.checks[i].key, request.checks[i].hash.hash);
+    }
   }
 }
 
@@ -38,7 +40,9 @@ void RequestCounters::CountCharge(const ParsedRequest& request, const Charged& c
 }
 
 void RequestCounters::CountThrottle(const Check& check, const Verdict& verdict) {
-  CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict, 0);
+  if (CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict, 0)) {
+    near_keys.Add(check.key, check.hash.hash);
+  }
   CountRequest(verdict);
   if (!verdict.allowed) denied_keys.Add(check.key, check.hash.hash);
 }

@@ -1,5 +1,5 @@
-// One thread's counts of its verdicts: requests, limits, and the keys denied most. RL.STATS and
-// RL.TOP report them.
+// One thread's counts of its verdicts: requests, limits, and the keys that were denied or near
+// their limits most often. RL.STATS and RL.TOP report them.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@
 namespace weir {
 
 // One thread owns it and counts; any thread may read. Cost of a count: one or two additions for
-// each limit, and for a denial a TopKeys::Add.
+// each limit, and for a denial or a limit that is nearly used up a TopKeys::Add.
 class RequestCounters {
  public:
   RequestCounters() = default;
@@ -41,6 +41,8 @@ class RequestCounters {
   Counter bans;
   LimitCounterTable limits;
   TopKeys denied_keys;
+  // Added to once for each count of LimitCounters::near_limit: the key of that limit.
+  TopKeys near_keys;
 
  private:
   void CountLimits(const ParsedRequest& request, const Verdict& verdict);

@@ -1,4 +1,5 @@
-// Goal: RL.STATS counts the decision of each limit once, and RL.TOP lists the most denied keys.
+// Goal: RL.STATS counts the decision of each limit once, and RL.TOP lists the most denied keys, or
+// those most often near their limits.
 // Method: requests, and the counts after each.
 #include <chrono>
 #include <string>
@@ -107,9 +108,11 @@ class RlStatsOfWaitsTest : public testing::Test {
 TEST_F(RlStatsOfWaitsTest, AWaitCountsWhenItIsServed) {
   client_.Run("RL.WAIT k 2/s 2/s,name=again 9/s,name=x 1/s,shadow,cost=2 TIMEOUT 1000");
   EXPECT_EQ(StatsText(other_), "(total) 0 0 0 0;");
+  EXPECT_EQ(other_.Run("RL.TOP NEAR"), "*0\r\n");
   client_.clock().Advance(seconds{1});
   EXPECT_NE(client_.Receive(), "");
   EXPECT_EQ(StatsText(other_), "(total) 1 0 1 1;1/s,shadow 0 0 1 0;2/s 1 0 0 1;x 1 0 0 0;");
+  EXPECT_EQ(other_.Show("RL.TOP NEAR"), "[[\"k\" 1 0]]");
 }
 
 TEST_F(RlStatsOfWaitsTest, AClientThatLeavesCountsForNothing) {
@@ -173,6 +176,7 @@ TEST(RlStatsTest, ResetForgetsCountsAndKeys) {
   EXPECT_EQ(client.Run("RL.STATS RESET"), "+OK\r\n");
   EXPECT_EQ(StatsText(client), "(total) 0 0 0 0;");
   EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
+  EXPECT_EQ(client.Run("RL.TOP NEAR"), "*0\r\n");
   client.Run("RL.ALLOW a 1/s");
   EXPECT_EQ(StatsText(client), "(total) 0 1 0 0;1/s 0 1 0 0;");
 }
@@ -186,6 +190,50 @@ TEST(RlStatsTest, TopBlamesTheKeyOfTheLimitThatDecided) {
   EXPECT_EQ(client.Ask("RL.TOP 1").elements.size(), 1U);
 }
 
+TEST(RlStatsTest, TopNearListsTheKeyOfEachLimitThatIsNearlyUsedUp) {
+  Client client;
+  client.Run("RL.ALLOW user 10/s COST 7 AND ip 9/s");
+  EXPECT_EQ(client.Run("RL.TOP NEAR"), "*0\r\n");
+  client.Run("RL.ALLOW user 10/s AND ip 9/s COST 6");
+  EXPECT_EQ(client.Show("RL.TOP NEAR"), "[[\"user\" 1 0]]");
+  client.Run("RL.ALLOW user 10/s AND ip 9/s");
+  EXPECT_EQ(client.Show("RL.TOP NEAR"), "[\"user\" 2 0]\n[\"ip\" 1 0]");
+  EXPECT_EQ(client.Show("RL.TOP 1 near"), "[[\"user\" 2 0]]");
+  EXPECT_EQ(client.Run("RL.TOP"), "*0\r\n");
+}
+
+// The one limit would be near, had the other not denied.
+TEST(RlStatsTest, TopNearHasNoKeyOfADenial) {
+  Client client;
+  client.Run("RL.ALLOW a 5/s COST 5 AND b none");
+  client.Run("RL.ALLOW c 1/s COST 2");
+  client.Run("RL.PEEK d 1/s");
+  EXPECT_EQ(client.Run("RL.TOP NEAR"), "*0\r\n");
+}
+
+TEST(RlStatsTest, TopNearCountsAllThatTakeTokens) {
+  Client client;
+  client.Run("RL.TAKE a 10/s UPTO 10");
+  client.Run("CL.THROTTLE b 0 1 60");
+  client.Run("RL.CHARGE c 2/s COST 2");
+  client.Run("RL.WAIT d 1/s TIMEOUT 1000");
+  EXPECT_EQ(client.Show("RL.TOP NEAR"),
+            "[\"a\" 1 0]\n[\"b\" 1 0]\n"
+            "[\"c\" 1 0]\n[\"d\" 1 0]");
+}
+
+// Two limits of one key are two counts, and a bucket that is named twice is one.
+TEST(RlStatsTest, TopNearAddsUpToNearLimit) {
+  Client client;
+  client.Run("RL.ALLOW a 1/s 2/s COST 1 AND b 4/s 4/s COST 2");
+  client.Run("RL.ALLOW a 3/m COST 3 AND b 9/h");
+  client.Run("RL.ALLOW c 5/s,shadow COST 4");
+  EXPECT_EQ(StatsText(client),
+            "(total) 3 0 0 4;1/s 1 0 0 1;2/s 1 0 0 0;3/m 1 0 0 1;4/s 1 0 0 1;"
+            "5/s,shadow 1 0 0 1;9/h 1 0 0 0;");
+  EXPECT_EQ(client.Show("RL.TOP NEAR"), "[\"a\" 2 0]\n[\"b\" 1 0]\n[\"c\" 1 0]");
+}
+
 TEST(RlStatsTest, ShapesInResp3) {
   Client client;
   client.Run("HELLO 3");
@@ -197,10 +245,14 @@ TEST(RlStatsTest, ShapesInResp3) {
 TEST(RlStatsTest, BadArguments) {
   Client client;
   EXPECT_EQ(client.Run("RL.STATS x"), "-ERR syntax error\r\n");
-  for (const char* line : {"RL.TOP 0", "RL.TOP 1001", "RL.TOP -1", "RL.TOP x"}) {
+  for (const char* line : {"RL.TOP 0", "RL.TOP 1001", "RL.TOP -1", "RL.TOP x", "RL.TOP 0 NEAR",
+                           "RL.TOP x NEAR", "RL.TOP NEAR NEAR"}) {
     EXPECT_THAT(client.Run(line), HasSubstr("out of range (1 to 1000)")) << line;
   }
-  EXPECT_THAT(client.Run("RL.TOP 1 2"), HasSubstr("wrong number of arguments"));
+  for (const char* line : {"RL.TOP 1 2", "RL.TOP NEAR 2", "RL.TOP NEAR x"}) {
+    EXPECT_EQ(client.Run(line), "-ERR syntax error\r\n") << line;
+  }
+  EXPECT_THAT(client.Run("RL.TOP 1 NEAR 2"), HasSubstr("wrong number of arguments"));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ COMMANDS = [
     ("RL.ALLOW k @p", [1, 4, 0, int, 1]),
     ("RL.INSPECT c", [[b"cl.throttle", -1, int, -1, 0]]),
     ("RL.TOP 1", [[bytes, 1, 0]]),
+    ("RL.TOP 1 NEAR", [[bytes, int, 0]]),
     ("RL.POLICY DEL p", "OK"),
     ("RL.RESET k", 1),
     ("FLUSHDB", "OK"),

@@ -38,6 +38,8 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   for (int i = 0; i < 5; ++i) other.request_counters.denied_keys.Add("a", a);
   EXPECT_EQ(StatsText(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
   EXPECT_EQ(client.Show("RL.TOP 1"), "[[\"a\" 6 0]]");
+  for (int i = 0; i < 5; ++i) other.request_counters.near_keys.Add("a", a);
+  EXPECT_EQ(client.Show("RL.TOP 1 NEAR"), "[[\"a\" 6 0]]");
 }
 
 // For any number of limits a bounded number of names is counted; the rest is counted together.
