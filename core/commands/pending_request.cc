@@ -11,8 +11,7 @@ PendingRequest::PendingRequest(const ParsedRequest& request, Reservation reserve
     : reservation_(std::move(reserved)) {
   if (request.with_limits) {
     for (std::size_t i = 0; i < request.limits.size(); ++i) {
-      const Check& check = request.checks[i];
-      rows_.push_back({request.limits[i]->name, check.group, check.cost});
+      rows_.push_back({request.limits[i]->name, request.GroupOf(i), request.checks[i].cost});
     }
   }
   WEIR_CHECK(reservation_.part_of_check.size() == request.limits.size());

@@ -40,7 +40,7 @@ struct AskedLimit {
 // The limit of a check of the request.
 [[nodiscard]] inline AskedLimit AskedLimitAt(const ParsedRequest& request, std::size_t check) {
   const Check& asked = request.checks[check];
-  return {request.limits[check]->name, asked.limit, asked.group, asked.cost, asked.keep};
+  return {request.limits[check]->name, asked.limit, request.GroupOf(check), asked.cost, asked.keep};
 }
 
 // The numbers that follow a limit's name in WITHLIMITS, and the names of these numbers.

@@ -23,7 +23,6 @@ struct Check {
   LimitHint* hint = nullptr;  // where the limit's id is remembered between requests; may be null
   KeyHash hash = {};          // of the key, by the hasher of the limiter that decides
   std::int64_t keep = 0;      // tokens that must be left after the request; >= 0
-  std::uint32_t group = 0;    // the index of the key in the command
 };
 
 // 1 to kChecksMax checks. Several may share a key. Checks that name the same bucket are decided as

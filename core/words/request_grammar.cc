@@ -62,8 +62,7 @@ class RequestReader {
   absl::Status Read() {
     do {
       WEIR_RETURN_IF_ERROR(ReadGroup());
-      ++group_;
-    } while (TryKeyword(Keyword::kAnd));
+    } while (TryAnd());
     while (next_ < words_.size()) WEIR_RETURN_IF_ERROR(ReadOption());
     if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
       return absl::InvalidArgumentError("UPTO and the most tokens to take must follow");
@@ -115,7 +114,7 @@ class RequestReader {
       CachedLimit& known = limits[i];
       if (kind_ == RequestKind::kWait) WEIR_RETURN_IF_ERROR(CheckWaitable(text, known));
       parsed_.checks.push_back({key, &known.limit, known.cost.value_or(1),
-                                HintOf(**entry, known, i), hash, known.keep.value_or(0), group_});
+                                HintOf(**entry, known, i), hash, known.keep.value_or(0)});
       parsed_.limits.push_back(&known);
     }
     return absl::OkStatus();
@@ -217,13 +216,20 @@ class RequestReader {
     return true;
   }
 
+  // Reads AND, behind which the checks of another key begin.
+  bool TryAnd() {
+    if (!TryKeyword(Keyword::kAnd)) return false;
+    const std::size_t last = parsed_.checks.size() - 1;
+    parsed_.begins_group |= std::uint64_t{2} << last;  // no bit if there is no room for a check
+    return true;
+  }
+
   const std::span<const std::string_view> words_;
   LimitMemo& memo_;
   KeyHashes hashes_;
   const RequestKind kind_;
   std::size_t next_ = 0;
-  std::uint32_t group_ = 0;  // the index of the present key
-  unsigned seen_ = 0;        // options, by Keyword
+  unsigned seen_ = 0;  // options, by Keyword
   ParsedRequest& parsed_;
 };
 

@@ -14,6 +14,8 @@
 // of its word, else that of the policy, else nothing. limit_grammar.h has the language of a limit.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,8 +43,14 @@ enum class RequestKind {
 };
 
 struct ParsedRequest {
+  // The index of a check's key in the command.
+  [[nodiscard]] std::uint32_t GroupOf(std::size_t i) const noexcept {
+    return static_cast<std::uint32_t>(std::popcount(begins_group << (kChecksMax - 1 - i)));
+  }
+
   Request checks;                               // views into the command's words and the memo
   absl::InlinedVector<CachedLimit*, 4> limits;  // one per check
+  std::uint64_t begins_group = 0;  // one bit per check: set if it is the first one behind an AND
   bool with_limits = false;
   std::optional<Instant> at;
   std::int64_t upto = 0;  // >= 1 in a taking request
