@@ -40,10 +40,12 @@ void PendingRequest::Count(const Verdict& verdict, RequestCounters& request_coun
     if ((verdict.repeated >> i & 1) != 0) continue;
     CountersHint none;
     const Counted& bucket = counted_[part];
-    if (CountDecision(request_counters.limits.Of(bucket.limit, none),
-                      reservation_.parts[part].limit, verdict, i)) {
+    LimitCounters& counts = request_counters.limits.Of(bucket.limit, none);
+    if (CountDecision(counts, reservation_.parts[part].limit, verdict.decisions[i],
+                      verdict.allowed)) {
       request_counters.near_keys.Add(bucket.key, bucket.hash);
     }
+    if ((verdict.banned >> i & 1) != 0) counts.bans.Add();
     ++part;
   }
   request_counters.CountRequest(verdict);

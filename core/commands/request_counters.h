@@ -45,8 +45,9 @@ class RequestCounters {
   TopKeys near_keys;
 
  private:
-  void CountLimits(const ParsedRequest& request, const Verdict& verdict);
-  void CountVerdict(const ParsedRequest& request, const Verdict& verdict);
+  void Count(const ParsedRequest& request, const Verdict& verdict, bool taken);
+  // Adds one to a count of the limits of `checks`, which has a bit for each check of the request.
+  void AddTo(Counter LimitCounters::*count, const ParsedRequest& request, std::uint64_t checks);
 
   CountersHint throttle_;
 };

@@ -48,19 +48,18 @@ struct LimitCounters {
   }
 };
 
-// Counts the decision of a limit: the i-th of the verdict. Returns whether it counts as near the
-// limit. Only for the thread that owns `counts`.
-inline bool CountDecision(LimitCounters& counts, const Limit& limit, const Verdict& verdict,
-                          std::size_t i) noexcept {
+// Counts the decision of a limit. `taken`: the request has taken its tokens, as it does if it
+// passes, and in a charge. Returns whether it counts as near the limit. Only for the thread that
+// owns `counts`.
+inline bool CountDecision(LimitCounters& counts, const Limit& limit, const Decision& decision,
+                          bool taken) noexcept {
   constexpr std::int64_t kNearFraction = 5;  // a fifth is left: 80 % is in use
-  const Decision& decision = verdict.decisions[i];
   if (!decision.allowed) {
     Counter& count = limit.shape().shadow ? counts.shadow_denied : counts.denied;
     count.Add();
-    if ((verdict.banned >> i & 1) != 0) counts.bans.Add();
     return false;
   }
-  if (!verdict.allowed) return false;
+  if (!taken) return false;
   counts.allowed.Add();
   if (decision.remaining > limit.capacity_tokens() / kNearFraction) return false;
   counts.near_limit.Add();
