@@ -350,17 +350,24 @@ absl::StatusOr<Grant> Limiter::Take(const Request& request, std::int64_t upto, I
   return grant;
 }
 
+template <std::size_t kChecks>
+absl::Status Limiter::ChargeChecks(const Request& request, Instant now, Introducer introducer,
+                                   Charged& charged) {
+  LockedRequest<kChecks> locked(*this, request, now);
+  charged = locked.plan.Charge(locked.now);
+  absl::Status committed = Commit(locked, introducer);
+  if (committed.ok()) AdvanceDecisionTime(locked.lock, locked.now);
+  return committed;
+}
+
 absl::StatusOr<Charged> Limiter::Charge(const Request& request, Instant now,
                                         Introducer introducer) {
-  Charged charged;
+  absl::StatusOr<Charged> charged(absl::in_place);
   absl::Status status = WithRoomForLimits([&] {
-    LockedRequest<kManyChecks> locked(*this, request, now);
-    charged = locked.plan.Charge(locked.now);
-    absl::Status committed = Commit(locked, introducer);
-    if (committed.ok()) AdvanceDecisionTime(locked.lock, locked.now);
-    return committed;
+    return request.size() == 1 ? ChargeChecks<kOneCheck>(request, now, introducer, *charged)
+                               : ChargeChecks<kManyChecks>(request, now, introducer, *charged);
   });
-  if (!status.ok()) return status;
+  if (!status.ok()) charged = std::move(status);
   return charged;
 }
 

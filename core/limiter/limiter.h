@@ -329,6 +329,9 @@ class Limiter {
   [[nodiscard]] absl::Status DecideMany(const Request& request, Instant now, Introducer introducer,
                                         Verdict& verdict);
   template <std::size_t kChecks>
+  [[nodiscard]] absl::Status ChargeChecks(const Request& request, Instant now,
+                                          Introducer introducer, Charged& charged);
+  template <std::size_t kChecks>
   [[nodiscard]] static Instant ExecutionTime(const KeysLock<kChecks>& lock, Instant now);
   void FindBucket(const Check& check, FoundBucket& found);
   template <std::size_t kChecks>

@@ -113,10 +113,13 @@ Charged Plan<kChecks>::Charge(Instant now) {
       decision = Decision(verdict.decisions[FirstOf(i)]);
       continue;
     }
+    decision = bucket.step.decision;
+    const bool within = decision.allowed;
     if (ChargeBucket(i, now)) charged.beyond |= std::uint64_t{1} << i;
     any_new_ = any_new_ || IsNew(i);
+    const bool can_retry = within && static_cast<std::uint64_t>(decision.remaining) > bucket.keep;
+    if (can_retry) continue;
     // A look that must leave one token beside those that are kept.
-    const bool within = decision.allowed;
     decision = DecideLimit(*request_[i].limit, bucket.step.bucket, now, 0, max_wait_, Nanos{0},
                            bucket.keep + 1)
                    .decision;
@@ -205,5 +208,6 @@ Reservation Plan<kChecks>::Reserve(Instant now, Nanos patience) {
 }
 
 template class Plan<kManyChecks>;
+template Charged Plan<kOneCheck>::Charge(Instant now);
 
 }  // namespace weir
