@@ -58,8 +58,9 @@ struct LimitShape {
   friend bool operator==(const LimitShape&, const LimitShape&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const LimitShape& shape) {
-    return H::combine(std::move(h), shape.algorithm, shape.aligned, shape.shadow, shape.calendar,
-                      shape.count, shape.period.count(), shape.burst, shape.ban.count());
+    if (shape.has_calendar()) h = H::combine(std::move(h), shape.calendar);
+    return H::combine(std::move(h), shape.algorithm, shape.aligned, shape.shadow, shape.count,
+                      shape.period.count(), shape.burst, shape.ban.count());
   }
 };
 

@@ -94,8 +94,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideBucket(const Limit& limit, Bucket
       step.decision.retry_after = Nanos{Ceil(wait)};
       WEIR_CHECK(step.decision.retry_after > Nanos{0});
       is_soon = wait <= ExactNanos{patience.count(), 0};
-      still_banned =
-          step.bucket.extra == kBannedExtra && Add(tat, emission.interval, denominator) > horizon;
+      still_banned = patience > Nanos{0} && step.bucket.extra == kBannedExtra &&
+                     Add(tat, emission.interval, denominator) > horizon;
     }
     if (is_soon) {
       if (still_banned) next = {Ceil(next), 0};
