@@ -72,18 +72,26 @@ function(weir_header_check name)
   add_dependencies(header_checks weir_header_check_${name})
 endfunction()
 
-# weir_embed(sources kAppJs page/app.js)
+# weir_embed(sources kPageFiles / page/index.html /app.js page/app.js ...)
 #
-# Adds to the list `sources` a source file that defines the bytes of a file as the constant kAppJs,
-# which server/page/page_bytes.h declares. The source is made again when the file changes.
-function(weir_embed list name file)
-  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+# Adds to the list `sources` a source file that defines the constant kPageFiles, which
+# server/page/page_bytes.h declares: the bytes of each file under the path before it. The source is
+# made again when a file changes.
+function(weir_embed list name)
+  set(files "")
+  set(depends ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
+  while(ARGN)
+    list(POP_FRONT ARGN path file)
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    list(APPEND files ${path} ${file})
+    list(APPEND depends ${file})
+  endwhile()
   set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded/${name}.cc)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
   add_custom_command(OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -DFILE=${file} -DNAME=${name} -DSOURCE=${source} -P ${script}
-    DEPENDS ${file} ${script} VERBATIM)
-  # A change to the file compiles this source alone.
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DNAME=${name} -DSOURCE=${source}
+      -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${depends} VERBATIM)
+  # A change to a file compiles this source alone.
   set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${list} ${${list}} ${source} PARENT_SCOPE)
 endfunction()

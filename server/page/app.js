@@ -1,10 +1,136 @@
-// The live page.
-"use strict";
+// The page's beginning: shows the view that the address names, polls it, and says what went wrong.
+import {aboutView} from './app/about.js';
+import {setClass, setHidden, setText} from './app/dom.js';
+import {keyChoiceView, keyView} from './app/key.js';
+import {limitView, limitsView} from './app/limits.js';
+import {nowView} from './app/now.js';
+import {policiesView, policyView} from './app/policies.js';
+import {Poller} from './app/poller.js';
+import {refreshServer} from './app/server.js';
+import {tryView} from './app/try.js';
+import {whoView} from './app/who.js';
 
-async function show() {
-  const response = await fetch("/api/policies");
-  const state = document.getElementById("state");
-  state.textContent = JSON.stringify(await response.json());
+const SERVER_EVERY_MS = 15_000;  // what the footer says, in views that do not ask for it anyway
+
+// The text that a link has percent-encoded; itself if a user has typed something else.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
-show();
+// The part of the address behind the first "#/": its first word names the view. The rest is what
+// the view is of; that of a key stays encoded, since its bytes need not be UTF-8.
+const VIEWS = {
+  now: nowView,
+  limits: (rest) => rest ? limitView(decoded(rest)) : limitsView(),
+  who: whoView,
+  key: (rest) => rest ? keyView(rest) : keyChoiceView(),
+  try: tryView,
+  policies: (rest) => rest ? policyView(decoded(rest)) : policiesView(),
+  about: aboutView,
+};
+
+const main = document.getElementById('main');
+const banner = document.getElementById('banner');
+
+let view = null;
+let serverAsked = -Infinity;
+
+// A view is an element `root`, a `title`, and a `poll()` that asks the server and shows the answer.
+// It may have `wake(poll)`, which hands it a function that polls at once, `shown()`, which is
+// called when it is on the page, `close()`, and `asksServer` if its poll() does what the footer
+// needs.
+async function poll() {
+  const polled = view;
+  if (!polled.asksServer && performance.now() - serverAsked >= SERVER_EVERY_MS) {
+    serverAsked = performance.now();
+    // A user who may not run INFO may still see other views.
+    await refreshServer().catch((error) => { if (error.status !== 403) throw error; });
+  }
+  try {
+    await polled.poll();
+  } catch (error) {
+    if (polled === view) throw error;  // else the user has left the view
+  }
+}
+
+// What to do about a failure, in a sentence or two.
+function advice(error) {
+  switch (error.status) {
+    case 0: return 'The server does not answer. This page goes on trying.';
+    case 401: return 'This server has users. Reload the page and log in as one of them.';
+    case 403: return `${error.message} An administrator can allow it in the users file; ACL LOAD ` +
+      'reads it again.';
+    case 404: return error.message;
+    case 503: return `${error.message} This page goes on trying.`;
+    default: return error.message;
+  }
+}
+
+function fail(error) {
+  setText(banner, advice(error));
+  setClass(banner, 'lost', error.status === 0 || error.status >= 500);
+  setHidden(banner, false);
+  setClass(main, 'stale', error.status === 0);
+  if (error.status === undefined) console.error(error);
+  return error.status !== 401;  // a browser would ask for the password again and again
+}
+
+function succeed() {
+  setHidden(banner, true);
+  setClass(main, 'stale', false);
+}
+
+const poller = new Poller(poll, succeed, fail);
+
+function markCurrent(name) {
+  for (const link of document.querySelectorAll('.views a')) {
+    const current = link.hash === `#/${name}`;
+    if (current) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+}
+
+function showView() {
+  const [, name, rest] = /^#\/([a-z]+)(?:\/(.*))?$/s.exec(location.hash) ?? [];
+  if (!Object.hasOwn(VIEWS, name ?? '')) {
+    location.replace('#/now');
+    return;
+  }
+  const first = view === null;
+  view?.close?.();
+  view = VIEWS[name](rest);
+  view.wake?.(() => poller.wake());
+  main.replaceChildren(view.root);
+  document.title = `weir: ${view.title}`;
+  markCurrent(name);
+  setHidden(banner, true);
+  window.scrollTo(0, 0);
+  if (!first) main.focus({preventScroll: true});
+  view.shown?.();
+  poller.wake();
+}
+
+function findKey(event) {
+  event.preventDefault();
+  const field = document.getElementById('find-key');
+  if (!field.value) return;
+  location.hash = `#/key/${encodeURIComponent(field.value)}`;
+  field.value = '';
+}
+
+// "/" goes to the field that looks up a key, from anywhere but another field.
+function goToFind(event) {
+  const typing = event.target.closest('input, textarea, select, dialog');
+  if (event.key !== '/' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  document.getElementById('find-key').focus();
+}
+
+window.addEventListener('hashchange', showView);
+document.getElementById('find').addEventListener('submit', findKey);
+document.addEventListener('keydown', goToFind);
+showView();

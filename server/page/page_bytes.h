@@ -1,14 +1,16 @@
-// The bytes of the live page's files, from the sources that cmake/embed.cmake makes.
+// The bytes of the live page's files, from the source that cmake/embed.cmake makes.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace weir {
 
-extern const std::string_view kIndexHtml;
-extern const std::string_view kAppCss;
-extern const std::string_view kAppJs;
-extern const std::string_view kDygraphCss;
-extern const std::string_view kDygraphJs;
+struct PageBytes {
+  std::string_view path;  // of the URL
+  std::string_view bytes;
+};
+
+extern const std::span<const PageBytes> kPageFiles;
 
 }  // namespace weir

@@ -12,32 +12,34 @@
 namespace weir {
 namespace {
 
-struct File {
-  std::string_view path;
-  std::string_view type;
-  const std::string_view* bytes;
+struct Type {
+  std::string_view ending;  // of the path
+  std::string_view name;
 };
 
-constexpr std::string_view kCss = "text/css; charset=utf-8";
-constexpr std::string_view kScript = "text/javascript; charset=utf-8";
-
-constexpr auto kFiles = std::to_array<File>({
-    {"/", "text/html; charset=utf-8", &kIndexHtml},
-    {"/app.css", kCss, &kAppCss},
-    {"/app.js", kScript, &kAppJs},
-    {"/dygraph.css", kCss, &kDygraphCss},
-    {"/dygraph.js", kScript, &kDygraphJs},
+constexpr auto kTypes = std::to_array<Type>({
+    {"/", "text/html; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".svg", "image/svg+xml"},
 });
 
 constexpr std::size_t kFileBytesPerUnit = 16 * 1024;  // copied in about a microsecond
 
+std::string_view TypeOf(std::string_view path) {
+  const auto* const type =
+      std::ranges::find_if(kTypes, [path](const Type& one) { return path.ends_with(one.ending); });
+  WEIR_CHECK(type != kTypes.end());
+  return type->name;
+}
+
 }  // namespace
 
 void PageFile(HttpExchange& exchange) {
-  const auto* const file = std::ranges::find(kFiles, exchange.head().path, &File::path);
-  WEIR_CHECK(file != kFiles.end());  // else it is no route
-  exchange.session().Charge(file->bytes->size() / kFileBytesPerUnit);
-  exchange.Answer(200, file->type, *file->bytes);
+  const auto file = std::ranges::find(kPageFiles, exchange.head().path, &PageBytes::path);
+  if (file == kPageFiles.end()) return exchange.Fail(404, kNoSuchPath);
+  exchange.session().Charge(file->bytes.size() / kFileBytesPerUnit);
+  exchange.Answer(200, TypeOf(file->path), file->bytes);
 }
 
 }  // namespace weir

@@ -1,11 +1,13 @@
 // Goal: the page's files arrive whole, and with the fields that keep other sites away from them;
 // and neither they nor /api answer under another site's name.
-#include <array>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
@@ -33,22 +35,30 @@ std::string Get(HttpConversation& client, std::string_view path,
 }
 
 struct Served {
-  std::string_view path;
+  std::string path;
   std::string_view type;
   std::string file;
 };
 
-const std::array<Served, 5>& Files() {
-  static const std::string ours = WEIR_SOURCE_DIR "/server/page/";
-  static const std::string charts = WEIR_DYGRAPHS_DIR "/";
-  static const std::array<Served, 5> kFiles = {{
-      {"/", "text/html; charset=utf-8", ours + "index.html"},
-      {"/app.css", "text/css; charset=utf-8", ours + "app.css"},
-      {"/app.js", "text/javascript; charset=utf-8", ours + "app.js"},
-      {"/dygraph.css", "text/css; charset=utf-8", charts + "dygraph.min.css"},
-      {"/dygraph.js", "text/javascript; charset=utf-8", charts + "dygraph.min.js"},
-  }};
-  return kFiles;
+// The files of the tree that belong to the page, and the charts' library.
+std::vector<Served> Files() {
+  static const std::map<std::string, std::string_view> kTypes = {
+      {".css", "text/css; charset=utf-8"},
+      {".html", "text/html; charset=utf-8"},
+      {".js", "text/javascript; charset=utf-8"},
+      {".svg", "image/svg+xml"},
+  };
+  const std::filesystem::path ours = WEIR_SOURCE_DIR "/server/page";
+  std::vector<Served> files = {
+      {"/dygraph.js", kTypes.at(".js"), WEIR_DYGRAPHS_DIR "/dygraph.min.js"}};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(ours)) {
+    const auto type = kTypes.find(entry.path().extension().string());
+    if (type == kTypes.end()) continue;
+    const std::string path = "/" + entry.path().lexically_relative(ours).generic_string();
+    files.push_back({path == "/index.html" ? "/" : path, type->second, entry.path().string()});
+  }
+  EXPECT_GT(files.size(), 20U);
+  return files;
 }
 
 TEST(PageFilesTest, EachFileIsServedAsItIs) {
@@ -79,6 +89,13 @@ TEST(PageFilesTest, EachFileHasTheFieldsThatProtectIt) {
   }
 }
 
+TEST(PageFilesTest, AnUnknownFileIsNotFound) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  for (const std::string_view path : {"/index.html", "/app/", "/app", "/app/x.js", "/x"}) {
+    EXPECT_EQ(StatusOf(Get(client, path)), 404) << path;
+  }
+}
+
 TEST(PageFilesTest, HeadAnswersWithoutTheBody) {
   HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
   const std::string response = Get(client, "/", "localhost", "HEAD");
@@ -98,7 +115,8 @@ TEST(PageFilesTest, APasswordIsNotNeeded) {
 
 TEST(PageFilesTest, AForeignHostIsRefused) {
   HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
-  for (const std::string_view path : {"/", "/app.js", "/dygraph.css", "/api/policies", "/api/x"}) {
+  for (const std::string_view path :
+       {"/", "/app.js", "/dygraph.js", "/app/dom.js", "/api/policies", "/api/x"}) {
     const std::string response = Get(client, path, "evil.example:7382");
     EXPECT_EQ(StatusOf(response), 421) << path;
     EXPECT_EQ(BodyOf(response),

@@ -1,0 +1,79 @@
+// The view of the keys that are denied most, and of those that are near their limits.
+import {get} from './api.js';
+import {h, quantity, setHidden, setText, updateRows} from './dom.js';
+import {NONE, count, rate} from './format.js';
+import {keyLink} from './key_link.js';
+import {Rates} from './rates.js';
+
+const ROWS = 50;
+
+const LISTS = [
+  {by: 'denied', title: 'Denied most', column: 'Denials',
+    empty: 'No key has been denied since the start or the last RL.STATS RESET.'},
+  {by: 'near', title: 'Near their limits', column: 'Times near',
+    empty: 'No key has come near a limit: 80 % of it in use after a request.'},
+];
+
+// `scale`: {most}, the count of the first row, which has the longest bar.
+function keyRow(item, scale) {
+  const rates = new Rates(10_000);
+  const rank = h('td', {class: 'number rank'}, '');
+  const perSecond = quantity();
+  const times = h('span', {}, '');
+  const error = h('span', {class: 'unit'}, '');
+  const bar = h('span', {class: 'share'});
+  return {
+    root: h('tr', {}, rank, h('th', {scope: 'row'}, keyLink(item), bar),
+      h('td', {class: 'number'}, perSecond.root),
+      h('td', {class: 'number'}, times), h('td', {class: 'number error-bound'}, error)),
+    update(now) {
+      setText(rank, String(now.rank));
+      setText(times, count(now.count));
+      setText(error, now.error ? `\u2264 ${count(now.error)} too many` : 'exact');
+      rates.add(now.time_ms, {count: now.count});
+      const speed = rates.of('count');
+      perSecond.set(speed === null ? [NONE, ''] : rate(speed));
+      bar.style.transform = `scaleX(${(now.count / scale.most).toFixed(3)})`;
+    },
+  };
+}
+
+function topCard({by, title, column, empty}) {
+  const scale = {most: 1};
+  const body = h('tbody');
+  const none = h('p', {class: 'empty', hidden: true}, empty);
+  const table = h('table', {class: `plain of-${by}`}, h('thead', {}, h('tr', {},
+    h('th', {class: 'number rank', scope: 'col'}, '#'), h('th', {scope: 'col'}, 'Key'),
+    h('th', {class: 'number', scope: 'col'}, 'Now'),
+    h('th', {class: 'number', scope: 'col'}, column),
+    h('th', {class: 'number error-bound', scope: 'col'}, 'Estimate'))), body);
+  return {
+    root: h('section', {class: 'card'}, h('h2', {}, title), none, table),
+    async refresh() {
+      const {keys} = await get('/api/top', {n: ROWS, by});
+      const time = Date.now();
+      scale.most = Math.max(1, ...keys.map((one) => one.count));
+      const items = keys.map((one, i) => ({...one, rank: i + 1, time_ms: time}));
+      updateRows(body, items, (one) => one.k, (item) => keyRow(item, scale));
+      setHidden(none, items.length > 0);
+      setHidden(table, items.length === 0);
+    },
+  };
+}
+
+// The two lists take turns, so that there is one request a second.
+export function whoView() {
+  const cards = LISTS.map(topCard);
+  let turn = 0;
+  return {
+    root: h('div', {class: 'stack'}, h('h1', {}, 'Who'),
+      h('p', {class: 'note'}, 'Counts since the start or the last RL.STATS RESET. A key leads to ',
+        'its buckets. The server counts some thousand keys, so rare ones are estimates.'),
+      h('div', {class: 'pair even'}, cards.map((card) => card.root))),
+    title: 'Who',
+    async poll() {
+      if (turn === 0) await cards[1].refresh();
+      await cards[turn++ % cards.length].refresh();
+    },
+  };
+}
