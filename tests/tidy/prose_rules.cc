@@ -40,7 +40,7 @@ constexpr std::array kBannedPhrases = {
 };
 
 // The comment and the literals of a line, in lower case. In Markdown the whole line is the comment;
-// Python has comments only.
+// Python and JavaScript have comments only.
 struct Prose {
   std::string comment;
   std::string literals;
@@ -55,8 +55,8 @@ std::string Lower(std::string_view text) {
 Prose ProseOf(const SourceFile& file, std::size_t index) {
   const std::string line = Lower(file.lines[index]);
   if (file.path.ends_with(".md")) return {line, ""};
-  if (file.path.ends_with(".py")) {
-    const std::size_t comment = line.find("# ");
+  if (file.path.ends_with(".py") || file.path.ends_with(".js")) {
+    const std::size_t comment = line.find(file.path.ends_with(".py") ? "# " : "// ");
     return {comment == std::string::npos ? "" : line.substr(comment), ""};
   }
   if (!IsCpp(file)) return {};

@@ -98,6 +98,8 @@ TEST(TidyRulesTest, PhrasesAreBannedInProse) {
               ElementsAre(1, 2));
   EXPECT_THAT(Lines(BannedPhrases, "x.py", "nobody = 1  # of nobody\nnobody = 2\n"),
               ElementsAre(1));
+  EXPECT_THAT(Lines(BannedPhrases, "x.js", "const anew = 1;  // Made anew.\nanew();\n"),
+              ElementsAre(1));
 }
 
 TEST(TidyRulesTest, FilesOpenWithANounOrAVerb) {

@@ -77,8 +77,9 @@ class CodeReader {
 };
 
 bool IsText(const std::filesystem::path& path) {
-  static const std::set<std::string> kExtensions = {".cc", ".h",  ".py",  ".md",  ".cmake", ".sh",
-                                                    ".pl", ".rb", ".php", ".mjs", ".lua"};
+  static const std::set<std::string> kExtensions = {".cc",  ".h",  ".py",  ".md",  ".cmake",
+                                                    ".sh",  ".pl", ".rb",  ".php", ".mjs",
+                                                    ".lua", ".js", ".css", ".html"};
   static const std::set<std::string> kNames = {"CMakeLists.txt", "CMakePresets.json", "dev", "run"};
   return kExtensions.contains(path.extension().string()) ||
          kNames.contains(path.filename().string());

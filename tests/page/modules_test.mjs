@@ -1,0 +1,154 @@
+// Tests of the page's modules that need no browser: they compute, and touch no element.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import test from 'node:test';
+import {pathToFileURL} from 'node:url';
+
+// Node reads a .js file as a module only if a package.json beside it says so; a browser needs none.
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'weir_modules_'));
+process.on('exit', () => fs.rmSync(folder, {recursive: true}));
+fs.cpSync(process.env.WEIR_PAGE_APP, folder, {recursive: true});
+fs.writeFileSync(path.join(folder, 'package.json'), '{"type": "module"}');
+const load = (name) => import(pathToFileURL(path.join(folder, name)));
+
+const {ARRIVALS_MAX, arrivals} = await load('arrivals.js');
+const {bucketAt, describe} = await load('countdown.js');
+const {difference} = await load('difference.js');
+const format = await load('format.js');
+const limits = await load('limit_text.js');
+const {Rates} = await load('rates.js');
+const {splitWords, withoutCommand} = await load('words.js');
+
+// A token bucket as the server tells it, when `spent` ms of its refilling are missing.
+function told(capacity, each, spent) {
+  const remaining = capacity - Math.ceil(spent / each);
+  return {
+    limit: `1/${each}ms,burst=${capacity}`, capacity, remaining, used: capacity - remaining,
+    reset_after_ms: spent, next_token_ms: spent % each || each, banned_ms: 0,
+  };
+}
+
+// Law: what the page shows some time after a poll is what a poll at that time would show.
+test('a bucket counts down as the server does', () => {
+  for (const [capacity, each] of [[2, 1000], [5, 40], [10, 360], [100, 7]]) {
+    for (let spent = 2 * each; spent <= capacity * each; spent += each / 4) {
+      for (let later = 0; later < spent; later += each / 4) {
+        const shown = bucketAt(told(capacity, each, spent), later);
+        const wanted = told(capacity, each, spent - later);
+        assert.equal(shown.remaining, wanted.remaining, `${capacity} ${each} ${spent} ${later}`);
+        assert.ok(Math.abs(shown.next - wanted.next_token_ms) < 1e-6);
+        assert.ok(Math.abs(shown.fraction - (1 - (spent - later) / (capacity * each))) < 1e-6);
+      }
+      assert.equal(bucketAt(told(capacity, each, spent), spent + 1).remaining, capacity);
+    }
+  }
+});
+
+test('a window gives everything back at its end, and nothing before', () => {
+  const window = {
+    limit: '60/h,fixed', capacity: 60, remaining: 12, used: 48, reset_after_ms: 1000,
+    next_token_ms: 1000, banned_ms: 0,
+  };
+  assert.equal(bucketAt(window, 999).remaining, 12);
+  assert.equal(bucketAt(window, 999).fraction, 0.2);
+  assert.equal(bucketAt(window, 1000).remaining, 60);
+  assert.equal(describe(bucketAt(window, 0)), 'all back in 1.0 s');
+  assert.equal(describe(bucketAt(window, 1000)), 'full');
+});
+
+test('the last token of a bucket comes back smoothly, that of a window at once', () => {
+  const bucket = {
+    limit: '5/s', capacity: 5, remaining: 4, used: 1, reset_after_ms: 100, next_token_ms: 100,
+  };
+  assert.equal(bucketAt(bucket, 0).fraction, 0.9);
+  assert.equal(bucketAt({...bucket, limit: '5/s,fixed'}, 99).fraction, 0.8);
+});
+
+test('a bucket of unknown capacity has no level', () => {
+  const bucket = {
+    limit: 'CL.THROTTLE', capacity: null, remaining: 14, used: -1, reset_after_ms: 500,
+    next_token_ms: null, banned_ms: 0,
+  };
+  assert.equal(bucketAt(bucket, 100).fraction, null);
+  assert.equal(describe(bucketAt(bucket, 100)), 'full in 0.4 s');
+});
+
+// Law: the lines without "+" are what was, those without "-" what will be; and nothing that both
+// have in common, in order, is told as a change of more lines than need be.
+test('a difference has both sides in it', () => {
+  const words = ['a', 'b', 'c', ''];
+  for (let n = 0; n < 4 ** 6; ++n) {
+    const picked = Array.from({length: 6}, (unused, i) => words[Math.floor(n / 4 ** i) % 4]);
+    const before = picked.slice(0, 3).filter(Boolean);
+    const after = picked.slice(3).filter(Boolean);
+    const lines = difference(before, after);
+    const side = (sign) => lines.filter((line) => line.sign !== sign).map((line) => line.text);
+    assert.deepEqual(side('+'), before);
+    assert.deepEqual(side('-'), after);
+    if (before.join() === after.join()) assert.ok(lines.every((line) => line.sign === ' '));
+  }
+  assert.deepEqual(difference(['1/s', '9/h'], ['2/s', '9/h']), [
+    {sign: '-', text: '1/s'}, {sign: '+', text: '2/s'}, {sign: ' ', text: '9/h'}]);
+});
+
+test('arrivals are ascending, bounded, and as many as the pattern says', () => {
+  const steady = arrivals({rate: 5, burst: 0, every: 1, seconds: 20});
+  assert.equal(steady.length, 100);
+  assert.deepEqual(steady.slice(0, 3), [0, 200, 400]);
+  const both = arrivals({rate: 3, burst: 4, every: 10, seconds: 30});
+  assert.equal(both.length, 3 * 30 + 4 * 3);
+  assert.ok(both.every((time, i) => i === 0 || both[i - 1] <= time));
+  assert.ok(both.every(Number.isInteger));
+  assert.ok(arrivals({rate: 1e9, burst: 1e9, every: 0, seconds: 1e6}).length > ARRIVALS_MAX);
+  assert.ok(arrivals({rate: 1e9, burst: 1e9, every: 0, seconds: 1e6}).length < 5 * ARRIVALS_MAX);
+});
+
+test('words are split as a shell does', () => {
+  assert.deepEqual(splitWords(` user:42  10/s 'a b'"c \\" d" ''`),
+    ['user:42', '10/s', 'a bc " d', '']);
+  assert.deepEqual(withoutCommand(splitWords('rl.allow k 1/s')), ['k', '1/s']);
+  assert.deepEqual(withoutCommand(['k', 'RL.ALLOW']), ['k', 'RL.ALLOW']);
+});
+
+test('a limit goes on trial and back', () => {
+  assert.equal(limits.withShadow('10/s,burst=5'), '10/s,burst=5,shadow');
+  assert.equal(limits.withShadow('10/s,shadow,name=x'), '10/s,shadow,name=x');
+  assert.equal(limits.withoutShadow('10/s,shadow,name=x'), '10/s,name=x');
+  assert.ok(!limits.isShadow('10/s,name=shadow'));
+  assert.equal(limits.labelOf('10/s,name=x,shadow'), 'x');
+  assert.deepEqual(limits.policyPosition('@free#1 burst'), {policy: 'free', position: 1});
+  assert.equal(limits.policyPosition('10/s'), null);
+});
+
+test('a rate is the mean of the last seconds, and a reset begins it again', () => {
+  const rates = new Rates(5000);
+  rates.add(0, {n: 100});
+  assert.equal(rates.of('n'), null);
+  for (let second = 1; second <= 10; ++second) rates.add(1000 * second, {n: 100 + 20 * second});
+  assert.equal(rates.of('n'), 20);
+  for (let second = 11; second <= 16; ++second) rates.add(1000 * second, {n: 300});
+  assert.equal(rates.of('n'), 0);
+  rates.add(17_000, {n: 5});
+  assert.equal(rates.of('n'), null);
+});
+
+test('numbers have units, and no more digits than say something', () => {
+  assert.deepEqual(format.rate(0), ['0', '/s']);
+  assert.deepEqual(format.rate(0.02), ['0.1', '/s']);
+  assert.deepEqual(format.rate(12.34), ['12.3', '/s']);
+  assert.deepEqual(format.rate(12345.6), ['12,346', '/s']);
+  assert.deepEqual(format.percent(0, 0), [format.NONE, '']);
+  assert.deepEqual(format.percent(1, 100_000), ['< 0.1', '%']);
+  assert.deepEqual(format.percent(1, 8), ['12.5', '%']);
+  assert.deepEqual(format.bytes(1023), ['1,023', 'B']);
+  assert.deepEqual(format.bytes(1.5 * 2 ** 20), ['1.5', 'MiB']);
+  assert.deepEqual(format.latency(6.25), ['6.3', '\u00b5s']);
+  assert.equal(format.duration(0), '0.0 s');
+  assert.equal(format.duration(59_949), '59.9 s');
+  assert.equal(format.duration(185_000), '3 min 05 s');
+  assert.equal(format.duration(7_620_000), '2 h 07 min');
+  assert.equal(format.duration(273 * 3_600_000), '11 d 9 h');
+  assert.equal(format.wait(333.1), '334 ms');
+});
