@@ -34,6 +34,7 @@
 #include "server/os/signals.h"
 #include "server/os/system_clock.h"
 #include "server/os/wipe.h"
+#include "server/page/api_numbers.h"
 #include "server/state/state_on_disk.h"
 #include "server/state/sweeper_thread.h"
 
@@ -268,7 +269,11 @@ absl::Status Server::Impl::BeginService() {
   // Without a file, this retires the policies of an earlier run's file.
   WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
   if (!services_.options.allow_explicit_time) {
-    sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_);
+    SweeperThread::OnTick on_tick;
+    if (services_.options.admin_port != 0) {
+      on_tick = [this](Instant now) { UpdateHistory(http_.history, services_, now); };
+    }
+    sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_, std::move(on_tick));
   }
   return absl::OkStatus();
 }

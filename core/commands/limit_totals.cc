@@ -51,7 +51,14 @@ LimitTotals::Numbers LimitTotals::Total(std::span<const RequestCounters* const> 
   return total;
 }
 
+LimitTotals::Reading LimitTotals::Read(std::span<const RequestCounters* const> counters) const {
+  MutexLock lock(reset_mutex_);
+  return {.total = Total(counters), .rows = Since(counters), .resets = resets_};
+}
+
 void LimitTotals::Reset(std::span<RequestCounters* const> counters) {
+  MutexLock lock(reset_mutex_);
+  ++resets_;
   for (RequestCounters* request_counters : counters) {
     request_counters->limits.Reset();
     request_counters->denied_keys.Clear();

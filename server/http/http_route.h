@@ -57,6 +57,12 @@ void Metrics(HttpExchange& exchange);
 void ApiKey(HttpExchange& exchange);
 void ApiKeyReset(HttpExchange& exchange);
 
+// server/page/api_numbers.cc
+void ApiHistory(HttpExchange& exchange);
+void ApiLimits(HttpExchange& exchange);
+void ApiNow(HttpExchange& exchange);
+void ApiTop(HttpExchange& exchange);
+
 // server/page/api_policies.cc
 void ApiPolicies(HttpExchange& exchange);
 

@@ -10,6 +10,7 @@
 #include "server/http/check_routes.h"
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
+#include "server/observe/history.h"
 
 namespace weir {
 
@@ -42,6 +43,7 @@ struct HttpServices {
   CheckRouteTable checks;
   RequestTally requests;     // of decisions over HTTP
   LimitLabels limit_labels;  // of /metrics
+  History history;           // of the page; only where an admin port is open
 };
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "core/limiter/limiter.h"
 #include "persistence/saver.h"
 #include "server/config/options.h"
+#include "server/observe/client_registry.h"
 #include "server/os/memory.h"
 #include "server/session/services.h"
 #include "server/session/worker.h"
@@ -50,6 +52,10 @@ class ServerReader {
   [[nodiscard]] ByteCount MaxMemory() const { return services.settings.Get(&Options::max_memory); }
   [[nodiscard]] std::string_view DurabilityWord() const {
     return WordOf(IsKept(services) ? services.options.durability : Durability::kNone);
+  }
+  // Clients of the ports for HTTP, the admin port among them.
+  [[nodiscard]] std::size_t HttpConnections() const {
+    return services.clients.size(Face::kHttp) + services.clients.size(Face::kAdmin);
   }
   // Requests of all threads since the start.
   [[nodiscard]] std::uint64_t Requests(Counter RequestCounters::*counter) const {

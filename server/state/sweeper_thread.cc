@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <stop_token>
+#include <utility>
 
 #include <pthread.h>
 
@@ -23,23 +24,27 @@ bool SweepSlice(Sweeper& sweeper, Instant now) {
 }
 
 void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& policies,
-                       const Clock& clock) {
+                       const Clock& clock, const SweeperThread::OnTick& on_tick) {
   std::mutex mutex;
   std::condition_variable_any wake;  // only the stop token notifies it
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
     policies.FreeDeleted();
-    if (SweepSlice(sweeper, clock.Now())) ReturnFreeMemory();
+    const Instant now = clock.Now();
+    if (on_tick) on_tick(now);
+    if (SweepSlice(sweeper, now)) ReturnFreeMemory();
     wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
   }
 }
 
 }  // namespace
 
-SweeperThread::SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock)
-    : thread_([&sweeper, &policies, &clock](const std::stop_token& stop) {
-        pthread_setname_np(pthread_self(), "weir-sweeper");
-        SweepUntilStopped(stop, sweeper, policies, clock);
-      }) {}
+SweeperThread::SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock,
+                             OnTick on_tick)
+    : thread_(
+          [&sweeper, &policies, &clock, on_tick = std::move(on_tick)](const std::stop_token& stop) {
+            pthread_setname_np(pthread_self(), "weir-sweeper");
+            SweepUntilStopped(stop, sweeper, policies, clock, on_tick);
+          }) {}
 
 }  // namespace weir

@@ -1,12 +1,14 @@
 // The thread that drives the Sweeper: it sweeps the table in small slices, one lap in the time that
-// the sweeper asks for. Between slices, it frees the overrides of deleted policies. At the end of a
-// lap, it returns the heap's free memory to the system.
+// the sweeper asks for. Between slices, it frees the overrides of deleted policies and calls a
+// function of the server. At the end of a lap, it returns the heap's free memory to the system.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <thread>
 
 #include "core/base/clock.h"
+#include "core/base/instant.h"
 #include "core/limiter/sweeper.h"
 #include "core/words/policies.h"
 
@@ -18,8 +20,11 @@ inline constexpr std::size_t kPartitionsPerSlice = 64;
 
 class SweeperThread {
  public:
-  // Starts the thread. All three must outlive it; no other thread calls sweeper.Step().
-  SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock);
+  // Called between slices: six times a second or more often, unless a slice takes longer.
+  using OnTick = std::function<void(Instant now)>;
+
+  // Starts the thread. The first three must outlive it; no other thread calls sweeper.Step().
+  SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock, OnTick on_tick = nullptr);
   // Stops the thread: interrupts a wait, finishes a slice.
   ~SweeperThread() = default;
 

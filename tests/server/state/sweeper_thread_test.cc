@@ -2,6 +2,8 @@
 // thread, over a table whose buckets become full by a fake clock.
 #include "server/state/sweeper_thread.h"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -78,6 +80,18 @@ TEST(SweeperThreadTest, ManyBucketsThatFillTogetherDisturbNoDecision) {
   }
   EXPECT_EQ(sweeper.dropped(), kKeys);
   EXPECT_EQ(limiter.size().buckets, 1U);
+}
+
+TEST(SweeperThreadTest, TellsTheTimeBetweenSlices) {
+  FakeClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Sweeper sweeper(limiter);
+  Policies policies;
+  std::atomic<Instant> told{Instant{}};
+  const SweeperThread thread(sweeper, policies, clock, [&](Instant now) { told = now; });
+  EXPECT_TRUE(Eventually([&] { return told.load() == FakeClock::kStart; }));
+  clock.Advance(std::chrono::seconds{1});
+  EXPECT_TRUE(Eventually([&] { return told.load() == clock.Now(); }));
 }
 
 TEST(SweeperThreadTest, StopsInTheMiddleOfALap) {

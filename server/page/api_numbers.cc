@@ -1,0 +1,308 @@
+#include "server/page/api_numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "core/commands/limit_totals.h"
+#include "core/rules/limit_counters.h"
+#include "core/rules/top_keys.h"
+#include "core/words/number_word.h"
+#include "server/config/version.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+#include "server/http/json_string.h"
+#include "server/http/request_tally.h"
+#include "server/observe/latency_histogram.h"
+#include "server/page/api_parameters.h"
+#include "server/page/page_json.h"
+#include "server/page/page_request.h"
+#include "server/session/server_reader.h"
+
+namespace weir {
+namespace {
+
+constexpr std::array<std::string_view, 1> kInfo = {"INFO"};
+constexpr std::array<std::string_view, 1> kStats = {"RL.STATS"};
+constexpr std::array<std::string_view, 1> kTop = {"RL.TOP"};
+
+constexpr std::string_view kTotal = "(total)";
+constexpr std::string_view kAllLimits = "*";
+
+std::vector<const RequestCounters*> CountersOf(const Services& services) {
+  std::vector<const RequestCounters*> counters;
+  for (const Worker* worker : services.workers) counters.push_back(&worker->request_counters);
+  return counters;
+}
+
+// The seconds by which the wall clock is ahead of the server's.
+std::int64_t WallOffsetSeconds(const Services& services) {
+  return std::chrono::round<std::chrono::seconds>(services.wall_clock_offset()).count();
+}
+
+std::int64_t SecondOf(Instant time) {
+  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+std::string OrNull(std::optional<std::int64_t> number) {
+  return number ? absl::StrCat(*number) : "null";
+}
+
+std::string JsonString(std::string_view text) {
+  std::string json;
+  AppendJsonString(text, json);
+  return json;
+}
+
+// Appends "allowed":..,"denied":.. and so on.
+void AppendNumbers(const LimitTotals::Numbers& numbers, std::string& out) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    absl::StrAppend(&out, i == 0 ? "\"" : ",\"", LimitCounters::kNames[i], "\":", numbers[i]);
+  }
+}
+
+// Returns the number in a parameter, or nothing after answering 400.
+std::optional<std::int64_t> ReadParameter(HttpExchange& exchange, std::string_view name,
+                                          const std::optional<std::string>& value,
+                                          std::int64_t otherwise, std::int64_t min,
+                                          std::int64_t max) {
+  if (!value) return otherwise;
+  const absl::StatusOr<std::int64_t> number = ReadNumber(name, *value, min, max);
+  if (number.ok()) return *number;
+  exchange.Fail(400, absl::StrCat("ERR ", number.status().message()));
+  return std::nullopt;
+}
+
+// --- /api/now -----------------------------------------------------------------------------------
+
+// The 50th and the 99th percentile of the commands that ask for tokens, in microseconds.
+std::string LatencyJson(const Services& services) {
+  LatencyHistogram::Counts times{};
+  for (const auto& [spec, row] : services.totals.CommandsOf(services)) {
+    if (AsksForTokens(*spec)) AddTotals(times, row.times);
+  }
+  if (TotalOf(times) == 0) return "null";
+  const auto micros = [&](std::uint64_t permille) {
+    return static_cast<double>(Percentile(times, permille).count()) / 1000;
+  };
+  return absl::StrCat(R"({"p50":)", micros(500), R"(,"p99":)", micros(990), "}");
+}
+
+std::string NowJson(HttpExchange& exchange) {
+  Services& services = exchange.services();
+  ServerReader server(services, exchange.now());
+  const std::string_view read_only = ReadOnlyReason(exchange);
+  const bool is_loaded = IsLoaded(services);
+  std::optional<std::int64_t> loss_bound;
+  std::optional<std::int64_t> save_age;
+  if (is_loaded) {
+    loss_bound = CeilMillis(server.LossBound());
+    save_age = CeilMillis(server.SinceLastSave());
+  }
+  std::string json =
+      absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"uptime_s":)",
+                   server.UptimeSeconds(), R"(,"version":)", JsonString(kVersion), R"(,"port":)",
+                   services.port, R"(,"user":)", JsonString(exchange.session().user()->name()),
+                   R"(,"can_change":)", read_only.empty() ? "true" : "false",
+                   R"(,"read_only_because":)", read_only.empty() ? "null" : JsonString(read_only));
+  absl::StrAppend(&json, R"(,"durability":)", JsonString(server.DurabilityWord()),
+                  R"(,"loss_bound_ms":)", OrNull(loss_bound), R"(,"last_save_age_ms":)",
+                  OrNull(save_age), R"(,"last_save_ok":)",
+                  !is_loaded || server.Saves().error.empty() ? "true" : "false");
+  absl::StrAppend(
+      &json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
+      server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
+      R"(,"connections":)", services.clients.size(), R"(,"http_connections":)",
+      server.HttpConnections(), R"(,"commands":)",
+      services.totals.CountersOf(services)[StatsRow<false>("total_commands_processed").index()]);
+  absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(services), R"(,"total":{)");
+  AppendNumbers(services.limit_totals.Total(CountersOf(services)), json);
+  absl::StrAppend(&json, R"(},"limits":)", server.Size().limits, R"(,"policies":)",
+                  services.policies.size().policies, "}");
+  return json;
+}
+
+// --- /api/history -------------------------------------------------------------------------------
+
+// Appends the numbers of a series, each as an array: "allowed":[null,7].
+void AppendSeries(const History::Series& series, std::size_t missing, std::string& out) {
+  for (std::size_t number = 0; number < History::kNumbers; ++number) {
+    absl::StrAppend(&out, ",\"", LimitCounters::kNames[number], "\":[");
+    for (std::size_t i = 0; i < missing; ++i) out += i == 0 ? "null" : ",null";
+    for (std::size_t i = 0; i < series.steps.size(); ++i) {
+      absl::StrAppend(&out, missing + i == 0 ? "" : ",", series.steps[i][number]);
+    }
+    out += ']';
+  }
+}
+
+std::string HistoryJson(const History::Steps& steps, std::int64_t width, std::int64_t from,
+                        std::string_view wanted) {
+  std::string json = absl::StrCat(R"({"step":)", width, R"(,"from":)", from, R"(,"series":[)");
+  bool is_first = true;
+  for (const History::Series& series : steps.series) {
+    const std::string_view name = series.limit.empty() ? kTotal : std::string_view(series.limit);
+    if (wanted != kAllLimits && wanted != name) continue;
+    json += std::exchange(is_first, false) ? R"({"limit":)" : R"(,{"limit":)";
+    AppendJsonString(name, json);
+    AppendSeries(series, steps.missing, json);
+    json += '}';
+  }
+  json += "]}";
+  return json;
+}
+
+// --- /api/limits --------------------------------------------------------------------------------
+
+using LimitRow = LimitTotals::Rows::value_type;
+
+std::uint64_t DecisionsOf(const LimitRow& row) {
+  return row.second[0] + row.second[1] + row.second[2];
+}
+
+// The name says so, unless the limit has a label; then it is one that only denied as a shadow.
+bool IsShadow(const LimitRow& row) {
+  return absl::StrContains(row.first, ",shadow") || (row.second[1] == 0 && row.second[2] > 0);
+}
+
+// [[allowed,denied,shadow_denied,near_limit],..] for the last seconds.
+void AppendRecent(const std::vector<History::Counts>& steps, std::string& out) {
+  out += '[';
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const History::Counts& step = steps[i];
+    absl::StrAppend(&out, i == 0 ? "[" : ",[", step[0], ",", step[1], ",", step[2], ",", step[3],
+                    "]");
+  }
+  out += ']';
+}
+
+std::string LimitsJson(HttpExchange& exchange) {
+  constexpr std::int64_t kRecentSeconds = 60;
+  const Services& services = exchange.services();
+  const LimitTotals::Rows rows = services.limit_totals.Since(CountersOf(services));
+  std::vector<const LimitRow*> busiest;
+  for (const LimitRow& row : rows) busiest.push_back(&row);
+  const std::size_t shown = std::min(busiest.size(), kApiLimitsMax);
+  std::ranges::stable_sort(busiest, std::ranges::greater{},
+                           [](const LimitRow* row) { return DecisionsOf(*row); });
+  const History::Steps recent = exchange.http().history.Read(
+      kHistoryRings.front(), SecondOf(exchange.now()) - kRecentSeconds);
+  absl::flat_hash_map<std::string_view, const History::Series*> series_of;
+  for (const History::Series& series : recent.series) series_of[series.limit] = &series;
+
+  std::string json =
+      absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"limits":[)");
+  for (std::size_t i = 0; i < shown; ++i) {
+    const LimitRow& row = *busiest[i];
+    json += i == 0 ? R"({"limit":)" : R"(,{"limit":)";
+    AppendJsonString(row.first, json);
+    json += ',';
+    AppendNumbers(row.second, json);
+    absl::StrAppend(&json, R"(,"shadow":)", IsShadow(row) ? "true" : "false", R"(,"recent":)");
+    if (const auto found = series_of.find(row.first); found != series_of.end()) {
+      AppendRecent(found->second->steps, json);
+    } else {
+      json += "null";
+    }
+    json += '}';
+  }
+  absl::StrAppend(&json, R"(],"more":)", busiest.size() - shown, "}");
+  return json;
+}
+
+// --- /api/top -----------------------------------------------------------------------------------
+
+std::string TopJson(std::string_view by, std::span<const TopKeys::Row> rows) {
+  std::string json = absl::StrCat(R"({"by":")", AbslView(by), R"(","keys":[)");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    json += i == 0 ? "{" : ",{";
+    AppendKey(rows[i].key, json);
+    const bool may_be_cut = rows[i].key.size() == kTopKeyBytesMax;
+    absl::StrAppend(&json, R"(,"cut":)", may_be_cut ? "true" : "false", R"(,"count":)",
+                    rows[i].count, R"(,"error":)", rows[i].error, "}");
+  }
+  json += "]}";
+  return json;
+}
+
+}  // namespace
+
+void UpdateHistory(History& history, const Services& services, Instant now) {
+  history.Update(now, [&] { return services.limit_totals.Read(CountersOf(services)); });
+}
+
+// Each answer is the last one of its turn: it reads the counts of all threads.
+
+void ApiNow(HttpExchange& exchange) {
+  if (!exchange.MayRun(kInfo) || !exchange.MayRun(kStats)) return;
+  if (!ReadApiParameters(exchange, {})) return;
+  exchange.session().Charge(kWorkPerTurn);
+  exchange.Answer(200, kJson, NowJson(exchange));
+}
+
+void ApiHistory(HttpExchange& exchange) {
+  if (!exchange.MayRun(kStats)) return;
+  std::optional<std::string> step;
+  std::optional<std::string> from;
+  std::optional<std::string> limit;
+  if (!ReadApiParameters(exchange, {{"step", step}, {"from", from}, {"limit", limit}})) return;
+  const auto* const ring = std::ranges::find_if(kHistoryRings, [&](const HistoryRing& candidate) {
+    return step.value_or("1") == absl::StrCat(candidate.width);
+  });
+  if (ring == kHistoryRings.end()) return exchange.Fail(400, "ERR step must be 1, 10 or 300");
+  const std::optional<std::int64_t> first =
+      ReadParameter(exchange, "from", from, 0, 0, SecondOf(kInstantMax));
+  if (!first) return;
+  exchange.session().Charge(kWorkPerTurn);
+  UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
+  const std::int64_t offset = WallOffsetSeconds(exchange.services());
+  const History::Steps steps = exchange.http().history.Read(*ring, *first - offset);
+  exchange.Answer(200, kJson,
+                  HistoryJson(steps, ring->width, steps.from + offset,
+                              limit ? std::string_view(*limit) : kTotal));
+}
+
+void ApiLimits(HttpExchange& exchange) {
+  if (!exchange.MayRun(kStats)) return;
+  if (!ReadApiParameters(exchange, {})) return;
+  exchange.session().Charge(kWorkPerTurn);
+  UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
+  exchange.Answer(200, kJson, LimitsJson(exchange));
+}
+
+void ApiTop(HttpExchange& exchange) {
+  constexpr std::int64_t kRowsDefault = 20;
+  constexpr auto kRowsMax = static_cast<std::int64_t>(kTopKeysMax);
+  if (!exchange.MayRun(kTop)) return;
+  std::optional<std::string> n;
+  std::optional<std::string> by;
+  if (!ReadApiParameters(exchange, {{"n", n}, {"by", by}})) return;
+  const std::string_view order = by ? std::string_view(*by) : "denied";
+  if (order != "denied" && order != "near") {
+    return exchange.Fail(400, "ERR by must be denied or near");
+  }
+  const std::optional<std::int64_t> rows =
+      ReadParameter(exchange, "n", n, kRowsDefault, 1, kRowsMax);
+  if (!rows) return;
+  exchange.session().Charge(kWorkPerTurn);
+  std::vector<const TopKeys*> sketches;
+  for (const RequestCounters* counters : CountersOf(exchange.services())) {
+    sketches.push_back(order == "near" ? &counters->near_keys : &counters->denied_keys);
+  }
+  exchange.Answer(200, kJson,
+                  TopJson(order, TopKeys::Merge(sketches, static_cast<std::size_t>(*rows))));
+}
+
+}  // namespace weir
