@@ -199,6 +199,8 @@ constexpr InfoField kWeirFields[] = {
     Field("allowed", [](auto& info) { return info.Requests(&RequestCounters::allowed); }),
     Field("denied", [](auto& info) { return info.Requests(&RequestCounters::denied); }),
     Field("bans", [](auto& info) { return info.Requests(&RequestCounters::bans); }),
+    Field("checks", [](auto& info) { return info.Checks(); }),
+    Field("http_connections", [](auto& info) { return info.HttpConnections(); }),
     Field("evicted", [](auto& info) { return info.services.limiter.evicted(); }),
     Field("sweeper_laps", [](auto& info) { return info.services.sweeper.laps(); }),
     Field("sweeper_dropped", [](auto& info) { return info.services.sweeper.dropped(); }),

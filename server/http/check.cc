@@ -244,6 +244,7 @@ void CheckByQuery(HttpExchange& exchange) {
 }  // namespace
 
 void AnswerCheck(HttpExchange& exchange) {
+  exchange.session().worker().checks.Add();
   std::string_view rest = exchange.head().path.substr(kCheckPath.size());
   if (rest.empty() && exchange.services().options.open_checks) return CheckByQuery(exchange);
   if (rest.starts_with('/')) rest.remove_prefix(1);

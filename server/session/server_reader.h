@@ -57,6 +57,12 @@ class ServerReader {
   [[nodiscard]] std::size_t HttpConnections() const {
     return services.clients.size(Face::kHttp) + services.clients.size(Face::kAdmin);
   }
+  // Requests to /check of all threads since the start.
+  [[nodiscard]] std::uint64_t Checks() const {
+    std::uint64_t sum = 0;
+    for (const Worker* worker : services.workers) sum += worker->checks.value();
+    return sum;
+  }
   // Requests of all threads since the start.
   [[nodiscard]] std::uint64_t Requests(Counter RequestCounters::*counter) const {
     std::uint64_t sum = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/base/counter.h"
 #include "core/base/instant.h"
 #include "core/commands/request_counters.h"
 #include "core/table/limit_registry.h"
@@ -37,6 +38,7 @@ struct Worker {
 
   Services& services;
   RequestCounters request_counters;
+  Counter checks;  // of proxies, over HTTP
   LimitMemo memo;
   LimitHint throttle_hint;  // of the one limit of CL.THROTTLE
   ThreadCounters counters;

@@ -320,6 +320,8 @@ TEST(InfoTest, ShowsTimes) {
   EXPECT_EQ(info.fields["uptime_in_seconds"], "0");
   EXPECT_EQ(info.fields["time_offset_ms"], "-1500");
   EXPECT_EQ(info.fields["explicit_time"], "0");
+  EXPECT_EQ(info.fields["checks"], "0");
+  EXPECT_EQ(info.fields["http_connections"], "0");
   client.server().clock.Advance(std::chrono::hours{49} - Nanos{1});
   info = InfoOf(client);
   EXPECT_EQ(info.fields["uptime_in_seconds"], std::to_string(49 * 3600 - 1));

@@ -52,6 +52,20 @@ class CheckTest : public testing::Test {
   HttpConversation client_;
 };
 
+// Also those that are denied, or that no route answers.
+TEST_F(CheckTest, InfoCountsChecksAndTheirConnections) {
+  RouteApi("key = \"ip:{ip}\"\nlimits = [\"1/m\"]");
+  Check();
+  Check();
+  client_.Get("/check/none");
+  client_.Get("/livez");
+  const HttpConversation admin(client_.server(), Face::kAdmin);
+  Conversation resp(client_.server());
+  const std::string info = resp.Ask("INFO weir").text;
+  EXPECT_THAT(info, HasSubstr("\r\nchecks:3\r\n"));
+  EXPECT_THAT(info, HasSubstr("\r\nhttp_connections:2\r\n"));
+}
+
 TEST_F(CheckTest, AdmissionIsEmptyAndDenialSaysWhy) {
   RouteApi("key = \"ip:{ip}\"\nlimits = [\"1/m,name=burst\", \"100/h\"]");
   const std::string yes = Check();
