@@ -95,9 +95,9 @@ TEST_F(RequestGrammarTest, KeepsAndGroups) {
       parsed_.checks,
       ElementsAre(testing::Field(&Check::keep, 5), testing::Field(&Check::keep, 0),
                   testing::Field(&Check::keep, 0), testing::Field(&Check::keep, INT64_MAX)));
-  EXPECT_THAT((std::array{parsed_.GroupOf(0), parsed_.GroupOf(1), parsed_.GroupOf(2),
-                          parsed_.GroupOf(3)}),
-              ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(
+      (std::array{parsed_.GroupOf(0), parsed_.GroupOf(1), parsed_.GroupOf(2), parsed_.GroupOf(3)}),
+      ElementsAre(0, 0, 1, 2));
 }
 
 // The memo must not keep options that belong to one request only.
