@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -70,7 +71,7 @@ std::optional<AddressList> Parse(const OptionSpec&, std::string_view text, Addre
 // The name of a host in lower case, or the address in its usual spelling.
 std::optional<std::string> ParseHost(std::string_view text) {
   const auto is_of_name = [](char c) {
-    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
   };
   std::string name = absl::AsciiStrToLower(AbslView(text));
   if (std::optional<std::string> address = ParseAddress(name)) return address;
@@ -354,7 +355,10 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
   const auto set = [&](auto field) {
     auto value = Parse(spec, text, field);
     if (!value) return false;
-    options.*field = *std::move(value);
+    options.*field = *value;
+    if constexpr (std::is_same_v<decltype(value), std::optional<std::string>>) {
+      Wipe(*value);  // It may be a password, of which a move would leave a copy.
+    }
     return true;
   };
   if (std::visit(set, spec.field)) return absl::OkStatus();
