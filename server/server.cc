@@ -31,10 +31,12 @@
 #include "server/net/tls_context.h"
 #include "server/os/descriptor_limit.h"
 #include "server/os/log.h"
+#include "server/os/service_manager.h"
 #include "server/os/signals.h"
 #include "server/os/system_clock.h"
 #include "server/os/wipe.h"
 #include "server/page/api_numbers.h"
+#include "server/service_reporter.h"
 #include "server/state/state_on_disk.h"
 #include "server/state/sweeper_thread.h"
 
@@ -97,7 +99,8 @@ class Server::Impl {
                       [this](const Limit& interned) {
                         return services_.policies.PresentLimit(interned);
                       }}),
-        services_(EffectiveOptions(options), clock_, limiter_) {
+        services_(EffectiveOptions(options), clock_, limiter_),
+        reporter_(control_, ServiceManager::FromEnvironment(), services_, io_threads_) {
     if (has_state()) {
       services_.state = state_->get();
       services_.policies.StartNoting();
@@ -156,6 +159,7 @@ class Server::Impl {
   Limiter limiter_;
   Services services_;
   HttpServices http_;
+  ServiceReporter reporter_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
@@ -206,6 +210,7 @@ absl::Status Server::Impl::Start() {
         "see --reset-clock",
         std::chrono::floor<std::chrono::seconds>(behind).count());
   }
+  reporter_.Start();
   if (!has_state()) {
     spdlog::info(
         "the state is not saved to disk and is lost at a restart: see --data-dir and --durability");
@@ -275,6 +280,7 @@ absl::Status Server::Impl::BeginService() {
     }
     sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_, std::move(on_tick));
   }
+  reporter_.Ready();
   return absl::OkStatus();
 }
 
@@ -315,9 +321,11 @@ absl::Status Server::Impl::HandleSignals() {
 
 void Server::Impl::OnSignal(int signal) {
   if (signal == SIGHUP) {
+    reporter_.Reloading();
     ReloadTls();
     ReloadChecks();
-    return ReloadPolicies();
+    ReloadPolicies();
+    return reporter_.Reloaded();
   }
   spdlog::info("received {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
   BeginDrain();
@@ -370,6 +378,7 @@ void Server::Impl::ReloadTls() {
 void Server::Impl::BeginDrain() {
   if (draining_) return;
   draining_ = true;
+  reporter_.Stopping();
   listener_->Close();
   signals_.Close();
   // A process that waits for this line may send the next signal.

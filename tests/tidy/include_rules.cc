@@ -60,6 +60,7 @@ constexpr Confined kConfined[] = {
     {.prefix = "asio", .folder = "server"},
     {.prefix = "prometheus/", .folder = "server"},
     {.prefix = "rocksdb/", .folder = "persistence"},
+    {.prefix = "systemd/", .folder = "server"},
     {.prefix = "redismodule.h", .folder = "module"},
     {.prefix = "valkeymodule.h", .folder = "module"},
 };
