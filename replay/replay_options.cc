@@ -152,6 +152,24 @@ absl::Status CheckWords(const CLI::App& app, const Words& words, ReplayOptions& 
 
 }  // namespace
 
+ReplayHelp HelpOfReplay() {
+  CLI::App app;
+  ReplayCommandLine line;
+  Words words;
+  AddOptions(app, line.options, words);
+  ReplayHelp help{.description = kDescription, .footer = kFooter, .options = {}};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) continue;
+    const std::string& text = option->get_option_text();
+    const std::size_t value_end = std::min(text.find('='), text.size());
+    help.options.push_back({.name = option->get_name(),
+                            .value = text.substr(0, value_end),
+                            .fallback = text.substr(std::min(value_end + 1, text.size())),
+                            .text = option->get_description()});
+  }
+  return help;
+}
+
 absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc, const char* const* argv) {
   CLI::App app(kDescription, "weir-replay");
   app.footer(kFooter);

@@ -36,6 +36,20 @@ struct ReplayCommandLine {
   std::string print_and_exit;  // the help, if that was asked for
 };
 
+// The text of --help in its parts, for the manual page.
+struct ReplayHelp {
+  struct Option {
+    std::string name;      // "--fit"; LOG is not among them
+    std::string value;     // "PERCENT"; empty for a flag
+    std::string fallback;  // empty if there is none
+    std::string text;      // sentences, the last without a full stop
+  };
+  std::string description;  // paragraphs; one that begins with two blanks is an example
+  std::string footer;
+  std::vector<Option> options;
+};
+[[nodiscard]] ReplayHelp HelpOfReplay();
+
 // Fails with kInvalidArgument and one line that names the argument and what would be right.
 [[nodiscard]] absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc,
                                                                        const char* const* argv);

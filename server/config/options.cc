@@ -196,13 +196,8 @@ std::string Expected(const OptionSpec&, Word Options::*) {
 
 // The type and the default value, as --help shows them.
 std::string ValueText(const OptionSpec& spec) {
-  const char* type = "WORD";
-  if (std::holds_alternative<AddressList Options::*>(spec.field)) type = "ADDRESSES";
-  if (std::holds_alternative<HostList Options::*>(spec.field)) type = "HOSTS";
-  if (std::holds_alternative<std::int64_t Options::*>(spec.field)) type = "NUMBER";
-  if (std::holds_alternative<ByteCount Options::*>(spec.field)) type = "SIZE";
-  if (std::holds_alternative<milliseconds Options::*>(spec.field)) type = "TIME";
-  return absl::StrCat(type, spec.fallback.empty() ? "" : "=", AbslView(spec.fallback));
+  return absl::StrCat(AbslView(OptionKind(spec)), spec.fallback.empty() ? "" : "=",
+                      AbslView(spec.fallback));
 }
 
 // Takes a missing value for an empty one, so that the error for a wrong value covers it.
@@ -365,6 +360,29 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
   return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),
                                                  "': invalid value ", Quote(text), ": must be ",
                                                  ExpectedText(spec)));
+}
+
+std::string_view OptionKind(const OptionSpec& spec) {
+  if (std::holds_alternative<bool Options::*>(spec.field)) return "FLAG";
+  if (std::holds_alternative<AddressList Options::*>(spec.field)) return "ADDRESSES";
+  if (std::holds_alternative<HostList Options::*>(spec.field)) return "HOSTS";
+  if (std::holds_alternative<std::int64_t Options::*>(spec.field)) return "NUMBER";
+  if (std::holds_alternative<ByteCount Options::*>(spec.field)) return "SIZE";
+  if (std::holds_alternative<milliseconds Options::*>(spec.field)) return "TIME";
+  if (std::holds_alternative<std::string Options::*>(spec.field)) return "TEXT";
+  return "WORD";
+}
+
+std::string OptionChoices(const OptionSpec& spec) {
+  return std::visit(
+      [](auto field) -> std::string {
+        using Value = std::remove_cvref_t<decltype(std::declval<Options>().*field)>;
+        if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>) {
+          return std::string(OptionWords(Value{}));
+        }
+        return "";
+      },
+      spec.field);
 }
 
 std::string ExpectedText(const OptionSpec& spec) {

@@ -174,6 +174,13 @@ struct OptionSpec {
 //     text           any
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
+// The kind of its values: ADDRESSES, HOSTS, NUMBER, SIZE, TIME, FLAG, WORD or TEXT, in the order of
+// the list above.
+[[nodiscard]] std::string_view OptionKind(const OptionSpec& spec);
+
+// The words of a FLAG or WORD, separated by '|'; empty for other kinds.
+[[nodiscard]] std::string OptionChoices(const OptionSpec& spec);
+
 // The values that SetOption accepts, in words: "an integer from 0 to 65535".
 [[nodiscard]] std::string ExpectedText(const OptionSpec& spec);
 

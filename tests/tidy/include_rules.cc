@@ -20,6 +20,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
       {"server", {"persistence", "protocol", "core"}},
       {"module", {"core"}},
       {"replay", {"protocol", "core"}},
+      {"manual", {"server", "replay", "core"}},
   };
   return kArrows;
 }
@@ -127,7 +128,7 @@ Findings IncludeArrows(const SourceFile& file) {
                           std::string(folder) + " may not include " + std::string(included) +
                               ": the arrows are server -> persistence, protocol, core; "
                               "persistence -> core; protocol -> core/base; module -> core; "
-                              "replay -> protocol, core"});
+                              "replay -> protocol, core; manual -> server, replay, core"});
     }
     const bool same_folder = included.substr(0, included.find('/')) == folder;
     if (same_folder && !RoomMayInclude(folder, Room(file.path), Room(included))) {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
-FOLDERS = ("server", "module", "replay", "persistence", "protocol", "core")
+FOLDERS = ("manual", "server", "module", "replay", "persistence", "protocol", "core")
 BEGIN, END = "<!-- rooms.py draws from here -->\n", "<!-- to here -->\n"
 
 

@@ -1,0 +1,16 @@
+// weir-docs: lists the documents that are made from the server's tables, or prints the one that its
+// argument names. `./dev docs` writes them to their places.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "manual/documents.h"
+
+int main(int argc, char** argv) {
+  for (const weir::Document& document : weir::Documents()) {
+    const std::string path(document.path);
+    if (argc < 2) std::puts(path.c_str());
+    if (argc > 1 && path == argv[1]) return std::fputs(document.make().c_str(), stdout) < 0;
+  }
+  return argc < 2 ? 0 : 1;
+}

@@ -1,0 +1,100 @@
+// weir-server(1).
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "manual/documents.h"
+#include "manual/man_page.h"
+#include "server/config/options.h"
+
+namespace weir {
+namespace {
+
+constexpr const char* kServerDescription =
+    "`weir-server` answers over the Redis protocol whether a key may do something now, so that all "
+    "replicas of a service share its limits. Any Redis client can ask; redis-cli(1) is its "
+    "console, where `RL.HELP` lists the commands.\n"
+    "\n"
+    "Without options it listens on 127.0.0.1:7379 and keeps nothing on disk. The file of --config "
+    "has the same options without the dashes, as weir.toml(5) shows; the command line overrides "
+    "it. The log goes to the standard error.\n"
+    "\n"
+    "Options that take a FLAG are true when they are named alone; `--protected-mode=false` turns "
+    "one off. weir.toml(5) describes the other kinds of values.";
+
+constexpr const char* kExamples =
+    "  weir-server --data-dir /var/lib/weir\n"
+    "  weir-server --config /etc/weir/weir.toml --port 7390\n"
+    "  redis-cli -p 7379 RL.ALLOW user:42 10/s 1000/h";
+
+struct Row {
+  const char* name;
+  const char* text;
+};
+
+constexpr Row kSignals[] = {
+    {"SIGTERM, SIGINT",
+     "The server stops accepting clients, answers the requests that it has received, saves and "
+     "exits. It takes 4 seconds at most, and the time of the save. A second SIGINT ends it at "
+     "once; "
+     "the next start then finds the state of the last save."},
+    {"SIGHUP",
+     "Reads the policy file, the routes of checks and the TLS files again: all of a file, or "
+     "nothing of it changes and the log says why."},
+};
+
+constexpr Row kEnvironment[] = {
+    {"NOTIFY_SOCKET",
+     "The socket of the service manager, which systemd sets for Type=notify: the server says when "
+     "it is ready, reloads and stops, and each second what it does."},
+    {"WATCHDOG_USEC, WATCHDOG_PID",
+     "With WatchdogSec=, the server says WATCHDOG=1 while all its threads run."},
+};
+
+constexpr Row kServerExitStatus[] = {
+    {"0", "A stop that was asked for."},
+    {"1", "The server could not start, load its state or save it."},
+    {"2", "The command line or the file of --config is wrong."},
+};
+
+constexpr Row kFiles[] = {
+    {"/etc/weir/weir.toml", "The options of the service that the package installs."},
+    {"/var/lib/weir", "The state of that service."},
+};
+
+template <std::size_t kCount>
+void AddRows(ManPage& page, const char* title, const Row (&rows)[kCount]) {
+  page.Section(title);
+  for (const Row& row : rows) page.Item(Bold(row.name), row.text);
+}
+
+}  // namespace
+
+std::string ServerPage() {
+  ManPage page("weir-server", 1, "rate-limit server that speaks the Redis protocol");
+  page.Section("SYNOPSIS");
+  page.Synopsis("weir-server", "[--OPTION VALUE] ...");
+  page.Section("DESCRIPTION");
+  page.Text(kServerDescription);
+  page.Section("OPTIONS");
+  page.Item(Bold("--help"), "Prints the options and exits.");
+  page.Item(Bold("--version"), "Prints the version and exits.");
+  for (const OptionSpec& spec : OptionTable()) {
+    const std::string name = absl::StrCat("--", AbslView(spec.name));
+    const bool is_flag = OptionKind(spec) == "FLAG";
+    const bool has_default = !is_flag && !spec.fallback.empty();
+    page.Item(is_flag ? Bold(name) : absl::StrCat(Bold(name), " ", Italic(OptionKind(spec))),
+              absl::StrCat(OptionHelp(spec), has_default ? " Default: " : "",
+                           has_default ? AbslView(spec.fallback) : "", has_default ? "." : ""));
+  }
+  AddRows(page, "SIGNALS", kSignals);
+  AddRows(page, "ENVIRONMENT", kEnvironment);
+  AddRows(page, "EXIT STATUS", kServerExitStatus);
+  AddRows(page, "FILES", kFiles);
+  page.Section("EXAMPLES");
+  page.Text(kExamples);
+  page.Section("SEE ALSO");
+  page.Text("weir.toml(5), weir-replay(1), redis-cli(1), and the pages in /usr/share/doc/weir.");
+  return page.text();
+}
+
+}  // namespace weir
