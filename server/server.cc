@@ -335,6 +335,9 @@ void Server::Impl::ReloadPolicies() {
   if (services_.loading()) {
     return spdlog::warn("received SIGHUP: the policy file is not read while the state is loading");
   }
+  if (services_.options.policies.empty()) {
+    return spdlog::info("received SIGHUP: there is no policy file to read, see --policies");
+  }
   const absl::Status reloaded = services_.ReloadPolicies();
   if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file again");
   spdlog::error("received SIGHUP: the policies are unchanged: {}",

@@ -136,7 +136,7 @@ class PolicyTest(ServerTest):
         client = self.connect(server)
         client.call("RL.POLICY", "SET", "own", "5/s")
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("the policies are unchanged: there is no policy file")
+        server.wait_for_log("info received SIGHUP: there is no policy file to read")
         self.assertEqual(self.names(client), [b"own"])
 
 
