@@ -34,6 +34,8 @@ TEST(VersionTest, TheCommandLineShowsIt) {
 
 TEST(VersionTest, TheNewestChangesAreThoseOfThisVersion) {
   EXPECT_THAT(LineOf("CHANGELOG.md", "## "), StartsWith("## " + std::string(kVersion)));
+  EXPECT_THAT(LineOf("debian/changelog", "weir "),
+              StartsWith("weir (" + std::string(kVersion) + ") "));
 }
 
 }  // namespace
