@@ -55,10 +55,9 @@ void AppendBuckets(Services& services, std::string_view key, Instant now, std::s
     AppendJsonString(BucketName(services.policies, bucket.limit), out);
     // The limit of CL.THROTTLE comes with each request, so its bucket has no numbers.
     const bool has_numbers = bucket.remaining >= 0;
-    const std::optional<std::int64_t> capacity =
-        has_numbers ? std::optional(bucket.limit.capacity_tokens()) : std::nullopt;
     absl::StrAppend(
-        &out, ",\"remaining\":", bucket.remaining, ",\"capacity\":", NumberOrNull(capacity),
+        &out, ",\"remaining\":", bucket.remaining,
+        ",\"capacity\":", has_numbers ? absl::StrCat(bucket.limit.capacity_tokens()) : "null",
         ",\"used\":", bucket.used, ",\"reset_after_ms\":", CeilMillis(bucket.reset_after),
         ",\"next_token_ms\":", NumberOrNull(NextTokenMillis(services.limiter, key, bucket, now)),
         ",\"banned_ms\":", CeilMillis(bucket.ban_left), "}");
