@@ -21,6 +21,7 @@
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 #include <rocksdb/universal_compaction.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
 #include "core/base/check.h"
@@ -339,17 +340,45 @@ absl::Status Database::CheckStopFile(bool accept_damage) {
   return absl::OkStatus();
 }
 
-absl::Status Database::Finish() {
+absl::Status Database::Flush() {
   WEIR_CHECK(!write_failed_);
   const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions());
-  if (!flushed.ok()) return Translate(directory_, flushed);
-  const std::string path = absl::StrCat(directory_, "/", AbslView(kStopFile));
+  write_failed_ = !flushed.ok();
+  return Translate(directory_, flushed);
+}
+
+absl::Status Database::Finish() {
+  WEIR_RETURN_IF_ERROR(Flush());
   may_have_stop_file_ = true;
+  return WriteStopFile(directory_);
+}
+
+absl::Status Database::WriteStopFile(const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", AbslView(kStopFile));
   const std::string text = StopFileText(db_->GetLatestSequenceNumber());
   WEIR_CHECK(ReadStopFile(text) == db_->GetLatestSequenceNumber());
   rocksdb::Status written = rocksdb::WriteStringToFile(db_->GetEnv(), text, path, true);
-  if (written.ok()) written = SyncDirectory(*db_->GetEnv(), directory_);
+  if (written.ok()) written = SyncDirectory(*db_->GetEnv(), directory);
   return Translate(directory_, written);
+}
+
+absl::Status Database::LinkTo(const std::string& directory) {
+  WEIR_CHECK(!write_failed_);
+  // RocksDB would copy the table files to another file system, for as long as that takes.
+  rocksdb::Env& env = *db_->GetEnv();
+  const std::string probe = directory + ".probe";
+  rocksdb::Status made = env.LinkFile(directory_ + "/CURRENT", probe);
+  if (made.IsNotSupported()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("data directory ", directory_, ": a backup must be on the same file system"));
+  }
+  if (made.ok()) made = env.DeleteFile(probe);
+  rocksdb::Checkpoint* checkpoint = nullptr;
+  if (made.ok()) made = rocksdb::Checkpoint::Create(db_.get(), &checkpoint);
+  const std::unique_ptr<rocksdb::Checkpoint> owner(checkpoint);
+  if (made.ok()) made = checkpoint->CreateCheckpoint(directory);
+  if (!made.ok()) return Translate(directory_, made);
+  return WriteStopFile(directory);
 }
 
 absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,

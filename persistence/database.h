@@ -97,9 +97,23 @@ class Database {
   absl::Status Scan(std::string_view first,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) const;
 
-  // Moves all records from the log into table files, where a checksum covers each byte, and writes
-  // the stop file (stop_file.h). To be called after the last write. Fails as Write does.
+  // Moves all records from the log into table files, where a checksum covers each byte. Fails as
+  // Write does.
+  absl::Status Flush();
+
+  // Flushes, and writes the stop file (stop_file.h). To be called after the last write. Fails as
+  // Write does.
   absl::Status Finish();
+
+  // Makes a database with the same records in `directory`, which must not exist, with a stop file
+  // of its own. The table files of both are the same, under hard links, so it takes milliseconds
+  // and hardly any room. (A copy of the log instead of a flush would be quicker, but then the stop
+  // file would not show that MANIFEST is cut short: the log has the last sequence number.) Fails
+  // with kFailedPrecondition if the file system of `directory` is another one, else with
+  // kUnavailable, and may leave files behind. This database is as before, unless RocksDB takes the
+  // failure for one of its own: then the next Write fails. Requires: Flush has succeeded after the
+  // last write.
+  absl::Status LinkTo(const std::string& directory);
 
   // A sentence for each loss that DatabaseOptions::accept_damage has accepted.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
@@ -114,6 +128,7 @@ class Database {
            std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db);
   absl::Status CheckStopFile(bool accept_damage);
   absl::Status RemoveStopFile();
+  absl::Status WriteStopFile(const std::string& directory);
   absl::Status WriteThroughLog(std::size_t records, absl::FunctionRef<void(Writer&)> write);
   absl::Status WriteSortedFile(std::size_t records, absl::FunctionRef<void(Writer&)> write);
 

@@ -26,6 +26,12 @@ absl::Status Saver::Save() {
   return saved.ok() ? saved : NoteFailure(saved);
 }
 
+absl::Status Saver::LinkTo(const std::string& directory) {
+  if (!storage_) return failure_;  // of an earlier call since the tick
+  const absl::Status flushed = storage_->Flush(clock_.Now());
+  return flushed.ok() ? storage_->LinkTo(directory) : NoteFailure(flushed);
+}
+
 absl::Status Saver::SaveAndStop() {
   absl::Status saved = SaveNow();
   if (saved.ok()) saved = storage_->MarkStopped(clock_.Now());

@@ -55,6 +55,10 @@ class Saver {
   // the next try it returns the last failure at once.
   absl::Status Save();
 
+  // Makes a database in `directory` with what the last tick has saved (Database::LinkTo). A failure
+  // to write to the own database counts as one of a tick. Requires: the last tick succeeded.
+  absl::Status LinkTo(const std::string& directory);
+
   // The last tick, which tries at once even after a failure, and MarkStopped. The last call.
   absl::Status SaveAndStop();
 

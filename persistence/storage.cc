@@ -300,6 +300,15 @@ absl::Status Storage::Erase(const std::vector<std::string>& keys) {
   });
 }
 
+absl::Status Storage::Flush(Instant mark) {
+  WEIR_RETURN_IF_ERROR(database_->Write(2, [&](Database::Writer& writer) {
+    writer.Put(MetaKey(kMetaClock), ClockValue(mark));
+    writer.Erase(MetaKey(kMetaClockAllowance));
+  }));
+  clock_allowance_ = Nanos{0};
+  return database_->Flush();
+}
+
 absl::Status Storage::MarkStopped(Instant mark) {
   WEIR_RETURN_IF_ERROR(database_->Write(3, [&](Database::Writer& writer) {
     writer.Put(MetaKey(kMetaClock), ClockValue(mark));

@@ -92,8 +92,14 @@ class Storage {
   absl::Status Save(const LimiterChanges& limiter, const PolicyChanges& policies, Instant mark,
                     Instant drop_mark);
 
-  // Writes that the server has saved all changes and stops, and moves all records into files whose
-  // every byte a checksum covers. The last call.
+  // Writes the clock's mark, and moves all records into files whose every byte a checksum covers.
+  // Fails and requires as Save.
+  absl::Status Flush(Instant mark);
+
+  // As Database::LinkTo. Requires: Flush has succeeded after the last Save.
+  absl::Status LinkTo(const std::string& directory) { return database_->LinkTo(directory); }
+
+  // Writes that the server has saved all changes and stops, and flushes. The last call.
   absl::Status MarkStopped(Instant mark);
 
  private:

@@ -225,6 +225,13 @@ class FaultyFileSystem {
       auto moved = state_->files.extract(from);
       state_->files.erase(to);
       if (!moved.empty()) state_->files[to] = moved.mapped();
+      // The files in a directory move with it.
+      const std::string prefix = from + "/";
+      for (auto file = state_->files.lower_bound(prefix);
+           file != state_->files.end() && file->first.starts_with(prefix);) {
+        state_->files[to + file->first.substr(from.size())] = file->second;
+        file = state_->files.erase(file);
+      }
       return renamed;
     }
     rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to,
