@@ -30,8 +30,9 @@ struct PackageValue {
   bool is_set = false;  // else it is shown as a comment
 };
 
-constexpr std::array<PackageValue, 5> kPackageValues = {{
+constexpr std::array<PackageValue, 6> kPackageValues = {{
     {.name = "admin-port", .value = "7382", .is_set = true},
+    {.name = "backup-dir", .value = "/var/lib/weir/backups", .is_set = true},
     {.name = "checks", .value = "/etc/weir/checks.toml"},
     {.name = "data-dir", .value = "/var/lib/weir", .is_set = true},
     {.name = "policies", .value = "/etc/weir/policies.toml"},

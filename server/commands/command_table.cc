@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/commands/limit_commands.h"
+#include "server/commands/backup_commands.h"
 #include "server/commands/connection_commands.h"
 #include "server/commands/observer_commands.h"
 #include "server/commands/redis_commands.h"
@@ -15,10 +16,12 @@ namespace {
 
 // All rows, sorted by name.
 constexpr auto kCommands = [] {
-  std::array<CommandSpec, rows::kConnectionCommands.size() + rows::kLimitCommands.size() +
-                              rows::kObserverCommands.size() + rows::kRedisCommands.size()>
+  std::array<CommandSpec, rows::kBackupCommands.size() + rows::kConnectionCommands.size() +
+                              rows::kLimitCommands.size() + rows::kObserverCommands.size() +
+                              rows::kRedisCommands.size()>
       all{};
   auto* next = all.begin();
+  next = std::ranges::copy(rows::kBackupCommands, next).out;
   next = std::ranges::copy(rows::kConnectionCommands, next).out;
   next = std::ranges::copy(rows::kLimitCommands, next).out;
   next = std::ranges::copy(rows::kObserverCommands, next).out;

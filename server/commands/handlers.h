@@ -68,6 +68,8 @@ void CommandList(Call& call);
 // server/handlers/save.cc
 void BgSave(Call& call);
 void LastSave(Call& call);
+void ListBackups(Call& call);
+void MakeOrRemoveBackup(Call& call);
 void Save(Call& call);
 
 // server/handlers/config.cc

@@ -64,6 +64,11 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "false",
      .summary = "Lets clients set the time of a decision (AT). Only for tests and replays: full "
                 "buckets are never dropped."},
+    {.name = "backup-dir",
+     .field = &Options::backup_dir,
+     .fallback = "",
+     .summary = "The directory for RL.BACKUP, on the file system of data-dir, made if it does not "
+                "exist. Without one there are no backups."},
     {.name = "bind",
      .field = &Options::bind,
      .fallback = "127.0.0.1",

@@ -78,7 +78,8 @@ struct Options {
   ByteCount max_memory;          // 0: no bound
   std::chrono::milliseconds max_wait{0};
   bool allow_explicit_time = false;
-  std::string data_dir;  // empty: nothing is kept
+  std::string data_dir;    // empty: nothing is kept
+  std::string backup_dir;  // empty: there are no backups
   Durability durability{};
   std::chrono::milliseconds snapshot_interval{0};
   OnPersistError on_persist_error{};

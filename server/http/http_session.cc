@@ -150,10 +150,10 @@ void HttpSession::AnswerParseError(std::string& out) {
   closing_ = true;
 }
 
-void HttpSession::ReplaceUnsaved(std::string& replies, std::string_view reason,
-                                 bool changes) const {
-  const std::string error = CannotSave(reason);
-  unsaved_.Replace(replies, changes,
+void HttpSession::FinishUnsaved(std::string& replies, const absl::Status& saved,
+                                bool changes) const {
+  const std::string error = CannotSave(StdView(saved.message()));
+  unsaved_.Replace(replies, saved.ok(), changes,
                    [&](const Unsaved& request, std::string_view /*reply*/, std::string& out) {
                      HttpWriter writer(out);
                      writer.Begin(503, request.answer_to);

@@ -27,7 +27,7 @@ class HttpSession final : public ClientSession {
   HttpSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http);
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const override;
+  void FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const override;
   void EndWait() override { ending_ = true; }
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   // A client that was not let in yet counts as a stalled one.

@@ -199,12 +199,11 @@ void Connection::OnSaved(const absl::Status& saved) {
   if (state_ != State::kSaving) return;
   std::string replies;
   replies.swap(pending_output_);
-  if (!saved.ok()) {
+  if (!saved.ok() || turn_.has_late_reply) {
     std::string unsaved = replies.substr(*turn_.unsaved_from);
     const OnPersistError reaction =
         thread_.worker().services.settings.Get(&Options::on_persist_error);
-    session_->ReplaceUnsaved(unsaved, StdView(saved.message()),
-                             reaction == OnPersistError::kRefuse);
+    session_->FinishUnsaved(unsaved, saved, reaction == OnPersistError::kRefuse);
     replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);

@@ -1,6 +1,7 @@
 #include "server/session/call.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -25,6 +26,11 @@ bool Call::MayLookAt(std::span<const std::string_view> names) {
   Fail(absl::StrCat("too many keys at once: ", slots, " buckets would be visited, at most ",
                     kSlotsPerCommand, " may be"));
   return false;
+}
+
+void Call::AwaitLateReply(std::shared_ptr<const LateReply> late_reply) {
+  session.AwaitLateReply(std::move(late_reply));
+  reply.Null();  // stands in for it
 }
 
 void Call::Fail(std::string_view message) { ReplyError(absl::StrCat("ERR ", AbslView(message))); }

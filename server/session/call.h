@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,9 @@ struct Call {
   void MarkDirty() const { session.DelayReplyUntilSaved(); }
   // Makes the reply wait for a save, with any durability.
   void AwaitSave() const { session.AwaitSave(); }
+  // Makes the reply wait for a save, and for the thread of saves, which writes it at that end. It
+  // must be among the tasks of that thread already.
+  void AwaitLateReply(std::shared_ptr<const LateReply> late_reply);
   // Answers "ERR <message>". Returns nothing, so that a handler can write `return call.Fail(...)`.
   void Fail(std::string_view message);
   void Fail(const absl::Status& status);

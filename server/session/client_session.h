@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 #include "core/base/instant.h"
 #include "server/observe/client_registry.h"
 #include "server/session/worker.h"
@@ -47,7 +49,8 @@ class ClientSession {
     Instant wake{};  // for kWait and kPause
     // If set, the output from this byte on must wait for a save that begins after the turn.
     std::optional<std::size_t> unsaved_from = {};
-    bool had_secret = false;  // the consumed bytes may contain a password
+    bool has_late_reply = false;  // FinishUnsaved must be called even if that save succeeds
+    bool had_secret = false;      // the consumed bytes may contain a password
     // A request was completed, so the time that the next one may take begins; and the consumed
     // bytes end within a request.
     bool completed = false;
@@ -63,11 +66,12 @@ class ClientSession {
   // and appends their replies to `out`.
   [[nodiscard]] virtual Turn Execute(std::string_view unread, std::string& out) = 0;
 
-  // Called if the save that replies of the last turn wait for has failed. Replaces the reply of
-  // SAVE, and with `changes` each reply to a change, by an error with the reason; their commands
-  // count as failed. `replies`: the output from `unsaved_from` on.
-  virtual void ReplaceUnsaved(std::string& replies, std::string_view reason,
-                              bool changes) const = 0;
+  // Called if the save that replies of the last turn wait for has failed, or if there are late
+  // replies, when it has ended. Fills in the late replies. If the save has failed, replaces the
+  // reply of SAVE, and with `changes` each reply to a change, by an error with the reason; their
+  // commands count as failed. `replies`: the output from `unsaved_from` on.
+  virtual void FinishUnsaved(std::string& replies, const absl::Status& saved,
+                             bool changes) const = 0;
 
   // Ends a wait or a pause, because the client has gone or the server is shutting down. Returns
   // reserved tokens; the next Execute answers the waiting request with an error.

@@ -215,6 +215,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   turn.had_secret = std::exchange(said_secret_, false);
   if (turn.had_secret) parser_.Wipe();
   turn.unsaved_from = unsaved_.begin();
+  turn.has_late_reply = unsaved_.has_late_reply();
   worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
 }
@@ -262,18 +263,24 @@ void Session::DelayReplyUntilSaved() noexcept {
 // An empty range belongs to a command that has no reply yet.
 void Session::AddUnsaved(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
+  std::shared_ptr<const LateReply> late_reply = std::exchange(late_reply_, nullptr);
   if (awaited == Awaited::kNothing || begin == end) return;
-  unsaved_.Add(begin, end, awaited, record_->last_command.load(std::memory_order_relaxed));
+  unsaved_.Add(begin, end, awaited,
+               {record_->last_command.load(std::memory_order_relaxed), std::move(late_reply)});
 }
 
-void Session::ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const {
-  unsaved_.Replace(
-      replies, changes, [&](const CommandSpec* spec, std::string_view reply, std::string& out) {
-        RespWriter writer(out);
-        worker_.Fail(writer, CannotSave(reason));
-        const bool is_error = reply.starts_with('-');  // It has counted as failed already.
-        if (!is_error) worker_.command_counters.Of(*spec).failed.Add();
-      });
+void Session::FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const {
+  unsaved_.Replace(replies, saved.ok(), changes,
+                   [&](const Unsaved& command, std::string_view reply, std::string& out) {
+                     const LateReply* const late = command.late_reply.get();
+                     const std::string error =
+                         late ? late->error : CannotSave(StdView(saved.message()));
+                     if (error.empty()) return static_cast<void>(out += late->bytes);
+                     RespWriter writer(out);
+                     worker_.Fail(writer, error);
+                     const bool is_error = reply.starts_with('-');  // It has counted as failed.
+                     if (!is_error) worker_.command_counters.Of(*command.spec).failed.Add();
+                   });
 }
 
 void Session::LogForeign(std::string_view request) {

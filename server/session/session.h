@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/instant.h"
 #include "protocol/resp_parser.h"
@@ -44,7 +45,7 @@ class Session final : public ClientSession {
   // --- As every session ---
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void ReplaceUnsaved(std::string& replies, std::string_view reason, bool changes) const override;
+  void FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const override;
   void EndWait() override;
   [[nodiscard]] bool has_news() const noexcept override {
     return monitor_ && monitor_->has_lines();
@@ -116,10 +117,21 @@ class Session final : public ClientSession {
   // The implementation of Call::MarkDirty and Call::AwaitSave.
   void DelayReplyUntilSaved() noexcept;
   void AwaitSave() noexcept { awaited_ = Awaited::kSave; }
+  // The implementation of Call::AwaitLateReply.
+  void AwaitLateReply(std::shared_ptr<const LateReply> reply) noexcept {
+    awaited_ = Awaited::kLateReply;
+    late_reply_ = std::move(reply);
+  }
   // Answers the present command when the waiter is ready; later commands wait, too.
   void Wait(std::unique_ptr<ServerWaiter> waiter);
 
  private:
+  // The origin of a reply that waits for a save.
+  struct Unsaved {
+    const CommandSpec* spec;
+    std::shared_ptr<const LateReply> late_reply;  // null: that reply is written already
+  };
+
   void AddUnsaved(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
   [[nodiscard]] bool IsPaused(Instant now) const;
@@ -160,8 +172,9 @@ class Session final : public ClientSession {
   bool closing_ = false;
   bool ending_ = false;                  // EndWait was called: no pause delays the client any more
   Awaited awaited_ = Awaited::kNothing;  // the save that the present command's reply waits for
-  UnsavedReplies<const CommandSpec*> unsaved_;  // of the last turn
-  std::size_t work_ = 0;                        // units of the present turn
+  std::shared_ptr<const LateReply> late_reply_;  // of the present command, if it has one
+  UnsavedReplies<Unsaved> unsaved_;              // of the last turn
+  std::size_t work_ = 0;                         // units of the present turn
   std::uint64_t slots_before_command_ = 0;
   Nanos command_begin_{0};  // the stopwatch at the end of the last command
 };

@@ -1,5 +1,5 @@
 // The replies of a session's turn that wait for a save, in their order, and what takes their place
-// if the save fails.
+// when it has ended.
 //
 // Not thread safe. A reply costs a few words, of which kUnsavedKept stay allocated between turns.
 #pragma once
@@ -16,8 +16,15 @@
 
 namespace weir {
 
-// The save that a reply must wait for.
-enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave };
+// What a reply must wait for: a save, or a reply that the thread of saves writes at its end.
+enum class Awaited : std::uint8_t { kNothing, kSaveOfChange, kSave, kLateReply };
+
+// The reply to a command that the thread of saves executes. That thread writes it before the save
+// has ended that the connection waits for.
+struct LateReply {
+  std::string bytes;
+  std::string error;  // with its prefix; if there is one, it is the reply
+};
 
 inline constexpr std::size_t kUnsavedKept = 64;
 
@@ -30,11 +37,15 @@ class UnsavedReplies {
   void Add(std::size_t begin, std::size_t end, Awaited awaited, Origin origin) {
     WEIR_CHECK(awaited != Awaited::kNothing);
     WEIR_CHECK(replies_.empty() || replies_.back().end <= begin);
+    has_late_reply_ = has_late_reply_ || awaited == Awaited::kLateReply;
     replies_.push_back({begin, end, awaited, std::move(origin)});
   }
 
   // Begins another turn.
-  void Clear() { replies_.clear(); }
+  void Clear() {
+    replies_.clear();
+    has_late_reply_ = false;
+  }
   // Frees the memory of a turn with many replies, and may forget them. Requires: they are sent.
   void GiveBack() {
     if (replies_.capacity() > kUnsavedKept) replies_ = std::vector<Reply>();
@@ -45,13 +56,17 @@ class UnsavedReplies {
     return replies_.empty() ? std::nullopt : std::optional(replies_.front().begin);
   }
 
-  // Replaces the replies to SAVE, and with `changes` those to changes. `output`: the output from
-  // begin() on. write(origin, reply, out) appends what takes the place of a reply.
+  [[nodiscard]] bool has_late_reply() const noexcept { return has_late_reply_; }
+
+  // Replaces the late replies; if the save has failed, those to SAVE, too, and with `changes` those
+  // to changes. `output`: the output from begin() on. write(origin, reply, out) appends what takes
+  // the place of a reply.
   template <typename Writer>
-  void Replace(std::string& output, bool changes, Writer write) const {
+  void Replace(std::string& output, bool saved, bool changes, Writer write) const {
     std::string replaced;
     std::size_t copied = 0;
     for (const Reply& reply : replies_) {
+      if (saved && reply.awaited != Awaited::kLateReply) continue;
       if (reply.awaited == Awaited::kSaveOfChange && !changes) continue;
       const std::size_t begin = reply.begin - replies_.front().begin;
       const std::size_t size = reply.end - reply.begin;
@@ -72,6 +87,7 @@ class UnsavedReplies {
   };
 
   std::vector<Reply> replies_;
+  bool has_late_reply_ = false;
 };
 
 }  // namespace weir

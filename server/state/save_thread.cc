@@ -29,6 +29,14 @@ void SaveThread::Stop() {
   thread_.join();
 }
 
+void SaveThread::RunAfterSave(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  static_cast<void>(Request());
+}
+
 std::uint64_t SaveThread::Request() {
   const std::lock_guard lock(mutex_);
   // The tick under way may have missed the caller's change.
@@ -50,8 +58,10 @@ void SaveThread::Run(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     begun = clock_.Now();
     const std::uint64_t tick = ++started_;
+    const std::vector<Task> tasks = std::exchange(tasks_, {});
     lock.unlock();
     const absl::Status saved = Tick();
+    for (const Task& task : tasks) task(saved);
     lock.lock();
     const bool awaited = wanted_ > finished_;
     finished_ = tick;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -29,6 +30,9 @@ class SaveThread {
   // ended, with `saved`.
   using OnSaved = std::function<void(std::uint64_t ticket, const absl::Status& saved)>;
 
+  // Called on the thread after a tick, with its result, before OnSaved.
+  using Task = std::function<void(const absl::Status& saved)>;
+
   // Starts the thread. Requires: no other thread uses the saver until Stop().
   SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved);
   ~SaveThread();
@@ -38,6 +42,9 @@ class SaveThread {
 
   // Requests a tick at once and returns its ticket. Thread-safe.
   [[nodiscard]] std::uint64_t Request();
+  // As Request, and calls `task` after the tick; Stop() drops a task whose tick has not begun. A
+  // ticket that is requested later is one of that tick or of a later one. Thread-safe.
+  void RunAfterSave(Task task);
   // True if the last tick failed.
   [[nodiscard]] bool failing() const noexcept { return failing_.load(std::memory_order_relaxed); }
   // True while a tick is under way.
@@ -54,8 +61,9 @@ class SaveThread {
   std::atomic<bool> failing_{false};
   std::atomic<bool> saving_{false};
 
-  std::mutex mutex_;  // guards the three counts
+  std::mutex mutex_;  // guards the tasks and the three counts
   std::condition_variable_any wake_;
+  std::vector<Task> tasks_;     // for the end of the next tick
   std::uint64_t wanted_ = 0;    // the highest ticket given out
   std::uint64_t started_ = 0;   // the number of ticks that have begun
   std::uint64_t finished_ = 0;  // the number of ticks that have ended

@@ -39,10 +39,18 @@ absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& op
   for (const std::string& loss : (*storage)->accepted_losses()) {
     spdlog::warn("data directory {}: {}", EscapedForLog(options.data_dir), EscapedForLog(loss));
   }
-  return std::unique_ptr<StateOnDisk>(new StateOnDisk(options, *std::move(storage)));
+  std::unique_ptr<BackupDirectory> backups;
+  if (!options.backup_dir.empty()) {
+    auto opened = BackupDirectory::Open(options.backup_dir, options.data_dir);
+    if (!opened.ok()) return opened.status();
+    backups = *std::move(opened);
+  }
+  return std::unique_ptr<StateOnDisk>(
+      new StateOnDisk(options, *std::move(storage), std::move(backups)));
 }
 
-StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storage)
+StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storage,
+                         std::unique_ptr<BackupDirectory> backups)
     : saver_options_{.database = {.directory = options.data_dir},
                      .consistent_snapshot = options.durability == Durability::kAlways,
                      .drops_full = !options.allow_explicit_time},
@@ -50,7 +58,8 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
       secret_(storage->secret()),
       unclean_restart_(storage->unclean_restart()),
       previous_run_(PreviousRunOf(*storage, options)),
-      storage_(std::move(storage)) {}
+      storage_(std::move(storage)),
+      backups_(std::move(backups)) {}
 
 StateOnDisk::~StateOnDisk() { Halt(); }
 
@@ -99,6 +108,13 @@ void StateOnDisk::StartSaving(const Settings& settings, SaveThread::OnSaved on_s
   WEIR_CHECK(saver_.has_value());
   save_thread_.emplace(*saver_, *clock_, settings, std::move(on_saved));
   loading_.store(false, std::memory_order_release);
+}
+
+void StateOnDisk::RunAfterSave(BackupTask task) {
+  WEIR_CHECK(has_backups());
+  save_thread_->RunAfterSave([this, task = std::move(task)](const absl::Status& saved) {
+    task(saved, *saver_, *backups_);
+  });
 }
 
 absl::Status StateOnDisk::Stop() {

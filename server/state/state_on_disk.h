@@ -23,6 +23,7 @@
 #include "core/base/clock.h"
 #include "core/limiter/limiter.h"
 #include "core/words/policies.h"
+#include "persistence/backup_directory.h"
 #include "persistence/saver.h"
 #include "persistence/storage.h"
 #include "server/config/options.h"
@@ -34,7 +35,7 @@ namespace weir {
 
 class StateOnDisk {
  public:
-  // Opens the data directory. Null if the options keep no state on disk.
+  // Opens the data directory, and that of backups. Null if the options keep no state on disk.
   static absl::StatusOr<std::unique_ptr<StateOnDisk>> Open(const Options& options);
   // Ends the threads, without a last save.
   ~StateOnDisk();
@@ -72,6 +73,14 @@ class StateOnDisk {
   // Requests a save that begins later, and returns its ticket. Requires: !loading().
   [[nodiscard]] std::uint64_t RequestSave() { return save_thread_->Request(); }
 
+  // True if the options name a directory of backups.
+  [[nodiscard]] bool has_backups() const noexcept { return backups_ != nullptr; }
+  // Requests a save, and calls `task` at its end on the thread of saves, with the save's result.
+  // Requires: !loading() and has_backups().
+  using BackupTask =
+      std::function<void(const absl::Status& saved, Saver& saver, BackupDirectory& backups)>;
+  void RunAfterSave(BackupTask task);
+
   [[nodiscard]] const LoadReport& load_report() const noexcept { return load_report_; }
   [[nodiscard]] Nanos load_time() const noexcept { return load_time_.load(); }
   [[nodiscard]] bool unclean_restart() const noexcept { return unclean_restart_; }
@@ -80,7 +89,8 @@ class StateOnDisk {
   [[nodiscard]] Saver::Status status() const { return saver_->status(); }
 
  private:
-  StateOnDisk(const Options& options, std::unique_ptr<Storage> storage);
+  StateOnDisk(const Options& options, std::unique_ptr<Storage> storage,
+              std::unique_ptr<BackupDirectory> backups);
   void Load(Limiter& limiter, Policies& policies, const Clock& clock,
             const std::function<void(const absl::Status&)>& on_loaded);
 
@@ -98,6 +108,7 @@ class StateOnDisk {
   LoadReport load_report_;
   std::atomic<Nanos> load_time_{Nanos{0}};
   std::thread load_thread_;
+  const std::unique_ptr<BackupDirectory> backups_;  // null: none; the save thread uses it
   std::optional<Saver> saver_;
   std::optional<SaveThread> save_thread_;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 #include "core/base/instant.h"
@@ -24,6 +25,9 @@ inline Instant GoneAt(Instant full) {
 
 // The answer of TYPE for a key with buckets.
 inline std::string TypeOfBuckets() { return Host::IsModule() ? "weir-keys" : "bucket"; }
+
+// The number of commands RL.* that only this host has: the server's about backups.
+inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 2; }
 
 // The error that refuses AT.
 inline std::string NoExplicitTime() {

@@ -157,7 +157,7 @@ TEST(KeysTest, ADeletedKeyHasItsTokensBack) {
 TEST(RlHelpTest, ListsTheCommandsWithTheirSyntax) {
   Client client;
   const RespValue help = client.Ask("RL.HELP");
-  std::size_t commands = 0;
+  std::size_t commands = OwnCommands();
   for (const CommandSpec& spec : rows::kLimitCommands)
     commands += spec.name.starts_with("RL.") ? 1 : 0;
   ASSERT_EQ(help.elements.size(), 2 * commands);

@@ -49,7 +49,8 @@ class FullDiskTest(ServerTest):
     def test_ten_seconds_without_room(self):
         self.asked = 0
         os.mkdir(os.path.join(self.directory, "data"))
-        server = self.start("--data-dir", "data", "--snapshot-interval", "20ms", starter=WITH_DISK)
+        server = self.start("--data-dir", "data", "--snapshot-interval", "20ms",
+                            "--backup-dir", "data/backups", starter=WITH_DISK)
         server.wait_for_log(r"loaded \d+ buckets")
         client = self.connect(server)
         disk = f"/proc/{server.pid}/root{os.path.join(self.directory, 'data')}"
@@ -68,13 +69,15 @@ class FullDiskTest(ServerTest):
                 failing_since = None if status == "ok" else failing_since or time.monotonic()
             self.assertRegex(error, "No space left on device")
             self.assertRegex(client.call("SAVE"), "^MISCONF cannot save to disk: ")
+            self.assertRegex(client.call("RL.BACKUP", "full"), "^MISCONF cannot save to disk: ")
+            self.assertEqual(os.listdir(os.path.join(disk, "backups")), [])
 
         os.remove(path)
         self.await_equal(lambda: self.ask(client) or self.status(client), ("ok", ""))
         self.assertEqual(client.call("SAVE"), "OK")
         server.pause()
         kept = os.path.join(self.directory, "kept")
-        shutil.copytree(disk, kept)
+        shutil.copytree(disk, kept, ignore=shutil.ignore_patterns("backups"))
         server.resume()
         restarted = self.start("--data-dir", kept)
         restarted.wait_for_log(r"loaded \d+ buckets")

@@ -97,7 +97,7 @@ TEST(DocumentsTest, ThePageOfReplayHasEveryOptionOfItsHelp) {
 
 // Goal: the file of the package is what it says. Method: it is read as the server reads it, as it
 // is and with all that it has commented out.
-TEST(ConfigFileTest, SetsTheDirectoryAndTheAdminPortAlone) {
+TEST(ConfigFileTest, SetsTheDirectoriesAndTheAdminPortAlone) {
   Options options = DefaultOptions();
   const absl::Status read = ApplyOptionsFile(ConfigFile(), options);
   ASSERT_TRUE(read.ok()) << read;
@@ -106,6 +106,8 @@ TEST(ConfigFileTest, SetsTheDirectoryAndTheAdminPortAlone) {
     const std::string value = OptionText(spec, options);
     if (spec.name == "admin-port") {
       EXPECT_EQ(value, "7382");
+    } else if (spec.name == "backup-dir") {
+      EXPECT_EQ(value, "/var/lib/weir/backups");
     } else if (spec.name == "data-dir") {
       EXPECT_EQ(value, "/var/lib/weir");
     } else {

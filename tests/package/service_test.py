@@ -53,7 +53,7 @@ class ServiceTest(ServerTest):
         self.addCleanup(self.manager.socket.close)
         return self.start(
             *command_line(),
-            *("--admin-port", "0", "--data-dir", "state"),
+            *("--admin-port", "0", "--data-dir", "state", "--backup-dir", "backups"),
             *options,
             environment={"NOTIFY_SOCKET": self.manager.path, "WATCHDOG_USEC": "30000000"},
         )

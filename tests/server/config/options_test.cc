@@ -32,6 +32,7 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
      {{"", "[]", ""}, {"Weir.Internal 0::1", "[\"weir.internal\", \"::1\"]", "weir.internal,::1"}}},
     {"admin-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"allow-explicit-time", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"backup-dir", {{"/backups", "\"/backups\"", "/backups"}}},
     {"bind",
      {{"127.0.0.1", "\"127.0.0.1\"", "127.0.0.1"},
       {"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"},
@@ -113,6 +114,7 @@ const std::map<std::string_view, Mistakes> kBad = {
       "at most 16 host names without a port, separated by commas, as in weir.internal"}},
     {"admin-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
     {"allow-explicit-time", {{"yes", "TRUE", "1"}, "true or false"}},
+    {"backup-dir", {}},  // any text may be a path
     {"bind",
      {{"", ",", "localhost", "127.0.0.1:7379", "127.0.0.1,127.0.0.1", "::1,0::1", "256.0.0.1",
        "1.1.1.1,1.1.1.2,1.1.1.3,1.1.1.4,1.1.1.5,1.1.1.6,1.1.1.7,1.1.1.8,1.1.1.9,1.1.1.10,1.1.1.11,"

@@ -104,7 +104,8 @@ TEST(JsonCommandsTest, CommandsThatNeedAConnectionAreRefused) {
   }
   EXPECT_THAT(refused, ElementsAre("AUTH", "CLIENT|NO-EVICT", "CLIENT|REPLY", "CLIENT|SETINFO",
                                    "CLIENT|SETNAME", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI",
-                                   "QUIT", "RESET", "RL.WAIT", "SHUTDOWN", "UNWATCH", "WATCH"));
+                                   "QUIT", "RESET", "RL.BACKUP", "RL.BACKUPS", "RL.WAIT",
+                                   "SHUTDOWN", "UNWATCH", "WATCH"));
 }
 
 TEST(JsonCommandsTest, APasswordIsASecret) {

@@ -1,5 +1,5 @@
-// Goal: exactly the replies that a failed save concerns are replaced. Method: outputs whose replies
-// are letters.
+// Goal: exactly the replies that the end of a save concerns are replaced. Method: outputs whose
+// replies are letters.
 #include "server/session/unsaved_replies.h"
 
 #include <cstddef>
@@ -13,10 +13,11 @@ namespace {
 
 using Unsaved = UnsavedReplies<char>;
 
-// The output from the first unsaved reply on, after a save has failed.
-std::string Replaced(const Unsaved& unsaved, std::string_view output, bool changes) {
+// The output from the first unsaved reply on, after a save has ended.
+std::string Replaced(const Unsaved& unsaved, std::string_view output, bool changes,
+                     bool saved = false) {
   std::string rest(output.substr(unsaved.begin().value()));
-  unsaved.Replace(rest, changes, [](char origin, std::string_view reply, std::string& out) {
+  unsaved.Replace(rest, saved, changes, [](char origin, std::string_view reply, std::string& out) {
     out += origin;
     out += reply.size() > 1 ? "!!!" : "";
   });
@@ -34,6 +35,21 @@ TEST(UnsavedRepliesTest, RepliesAreReplacedInTheirPlaces) {
   EXPECT_EQ(Replaced(unsaved, "abCCDefGGh", /*changes=*/false), "CCyefGGh");
   unsaved.Clear();
   EXPECT_FALSE(unsaved.begin());
+}
+
+TEST(UnsavedRepliesTest, LateRepliesAreReplacedAfterEverySave) {
+  Unsaved unsaved;
+  unsaved.Add(0, 1, Awaited::kSave, 'x');
+  EXPECT_FALSE(unsaved.has_late_reply());
+  unsaved.Add(1, 2, Awaited::kLateReply, 'y');
+  unsaved.Add(2, 3, Awaited::kSaveOfChange, 'z');
+  EXPECT_TRUE(unsaved.has_late_reply());
+  for (const bool changes : {false, true}) {
+    EXPECT_EQ(Replaced(unsaved, "ABCD", changes, /*saved=*/true), "AyCD");
+  }
+  EXPECT_EQ(Replaced(unsaved, "ABCD", /*changes=*/false), "xyCD");
+  unsaved.Clear();
+  EXPECT_FALSE(unsaved.has_late_reply());
 }
 
 TEST(UnsavedRepliesTest, TheMemoryOfManyIsGivenBack) {

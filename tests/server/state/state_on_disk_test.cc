@@ -17,6 +17,7 @@ namespace weir {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 // A server without sockets whose state is kept in a directory of the test.
@@ -168,9 +169,9 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
   std::string unsaved = replies.substr(*turn.unsaved_from);
   std::string served = unsaved;
-  session.ReplaceUnsaved(served, "full", /*changes=*/false);
+  session.FinishUnsaved(served, absl::UnavailableError("full"), /*changes=*/false);
   EXPECT_EQ(served, unsaved);
-  session.ReplaceUnsaved(unsaved, "full", /*changes=*/true);
+  session.FinishUnsaved(unsaved, absl::UnavailableError("full"), /*changes=*/true);
   EXPECT_EQ(unsaved,
             "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
             "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
@@ -193,8 +194,30 @@ TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
   const Session::Turn ended = session.Execute("", replies);
   ASSERT_EQ(replies, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
   ASSERT_EQ(ended.unsaved_from, 0U);
-  session.ReplaceUnsaved(replies, "full", /*changes=*/true);
+  session.FinishUnsaved(replies, absl::UnavailableError("full"), /*changes=*/true);
   EXPECT_EQ(CallsFailed("RL.WAIT"), 1U);
+}
+
+// Goal: the reply of RL.BACKUP is that of the thread of saves, whatever becomes of the save that
+// the connection waits for, which may be a later one.
+TEST_F(StateOnDiskTest, ABackupIsAnsweredAfterItsSave) {
+  Options options = With(Durability::kSnapshot);
+  options.backup_dir = directory_.path() + "/backups";
+  Open(options);
+  Load();
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  std::string replies;
+  const Session::Turn turn =
+      Execute(session, {{"PING"}, {"RL.BACKUP", "a"}, {"ECHO", "x"}, {"RL.BACKUP", "a"}}, replies);
+  ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
+  EXPECT_TRUE(turn.has_late_reply);
+  AwaitSave(state_->RequestSave());
+  replies.erase(0, *turn.unsaved_from);
+  session.FinishUnsaved(replies, absl::UnavailableError("full"), /*changes=*/true);
+  EXPECT_THAT(replies, MatchesRegex("\\*2\r\n:[0-9]+\r\n:0\r\n\\$1\r\nx\r\n"
+                                    "-ERR there is already a backup 'a' in .*\r\n"));
+  EXPECT_EQ(CallsFailed("RL.BACKUP"), 1U);
+  EXPECT_FALSE(Execute(session, {{"PING"}}, replies).has_late_reply);
 }
 
 // Goal: when the save of a ticket has ended, all changes made before the ticket are on disk.
