@@ -1,4 +1,4 @@
-"""The unit of the service: systemd accepts it, and it gives the server few rights."""
+"""The units: systemd accepts them, and they give their programs few rights."""
 
 import os
 import re
@@ -7,8 +7,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-UNIT = ROOT / "contrib/systemd/weir.service"
+UNITS = sorted((Path(__file__).parents[2] / "contrib/systemd").glob("weir*.*"))
+SERVICES = [unit for unit in UNITS if unit.suffix == ".service"]
 EXPOSURE_MAX = 1.5
 
 
@@ -24,22 +24,26 @@ def analyze(*words, environment=None):
 
 
 class UnitTest(unittest.TestCase):
-    # Method: the program of the build stands for the installed one.
+    # Method: programs of this tree stand for the installed ones.
     def test_systemd_finds_no_mistake(self):
+        self.assertEqual(len(UNITS), 3)
         with tempfile.TemporaryDirectory() as directory:
-            unit = Path(directory) / UNIT.name
-            text = UNIT.read_text().replace("/usr/bin/weir-server", os.environ["WEIR_SERVER"])
-            unit.write_text(text.replace("man:weir-server(1) ", ""))
-            verified = analyze("verify", str(unit))
-        findings = [line for line in verified.stdout.splitlines() if UNIT.name in line]
+            units = [Path(directory) / unit.name for unit in UNITS]
+            for unit, source in zip(units, UNITS):
+                text = source.read_text().replace("/usr/bin/weir-server", os.environ["WEIR_SERVER"])
+                text = text.replace("/usr/libexec/weir", str(source.parent))
+                unit.write_text(text.replace("man:weir-server(1) ", ""))
+            verified = analyze("verify", *map(str, units))
+        findings = [line for line in verified.stdout.splitlines() if "weir" in line]
         self.assertEqual(findings, [])
         self.assertEqual(verified.returncode, 0, verified.stdout)
 
     def test_the_exposure_is_low(self):
-        report = analyze("security", "--offline=true", "--no-pager", str(UNIT)).stdout
-        found = re.search(r"Overall exposure level for weir\.service: ([\d.]+)", report)
-        self.assertIsNotNone(found, report)
-        self.assertLessEqual(float(found.group(1)), EXPOSURE_MAX, report)
+        for unit in SERVICES:
+            report = analyze("security", "--offline=true", "--no-pager", str(unit)).stdout
+            found = re.search(rf"Overall exposure level for {unit.name}: ([\d.]+)", report)
+            self.assertIsNotNone(found, report)
+            self.assertLessEqual(float(found.group(1)), EXPOSURE_MAX, report)
 
 
 if __name__ == "__main__":
