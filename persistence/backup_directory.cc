@@ -60,7 +60,7 @@ std::optional<Backup> Describe(const fs::path& path) {
   return error ? std::nullopt : std::optional(std::move(backup));
 }
 
-// Calls visit(path) for the entries of the directory until it returns false.
+// Calls visit(path) for each entry of the directory.
 template <typename Visit>
 std::error_code ForEachEntry(const std::string& directory, Visit visit) {
   std::error_code error;

@@ -263,8 +263,9 @@ void Session::DelayReplyUntilSaved() noexcept {
 // An empty range belongs to a command that has no reply yet.
 void Session::AddUnsaved(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
+  if (awaited == Awaited::kNothing) return;
   std::shared_ptr<const LateReply> late_reply = std::exchange(late_reply_, nullptr);
-  if (awaited == Awaited::kNothing || begin == end) return;
+  if (begin == end) return;
   unsaved_.Add(begin, end, awaited,
                {record_->last_command.load(std::memory_order_relaxed), std::move(late_reply)});
 }
