@@ -57,7 +57,7 @@ struct Program {
 };
 
 Program ServerProgram() {
-  Program program{.name = "weir-server", .options = {"--help", "--version"}};
+  Program program{.name = "weir-server", .options = {"--help", "--ping", "--version"}};
   for (const OptionSpec& spec : OptionTable()) {
     std::string name = absl::StrCat("--", AbslView(spec.name));
     const std::string_view kind = OptionKind(spec);

@@ -21,8 +21,20 @@ constexpr const char* kServerDescription =
     "Options that take a FLAG are true when they are named alone; `--protected-mode=false` turns "
     "one off. weir.toml(5) describes the other kinds of values.";
 
+constexpr const char* kPing =
+    "`weir-server --ping` is for the health checks of containers. It is silent if the server "
+    "answers, and says in one line on the standard error why it does not. It fails after 3 seconds "
+    "without an answer, and while the server loads its state.\n"
+    "\n"
+    "It takes the options of the server that it asks, or its --config, and goes to `port` on one "
+    "of the addresses of `bind`. Without that port it goes to `unix-socket` or `tls-port`. It has "
+    "no password and no certificate, and does not verify the server's: a server that asks for "
+    "either has answered. Such a server answers so while it loads, too; /readyz on the admin port "
+    "tells the two apart.";
+
 constexpr const char* kExamples =
     "  weir-server --data-dir /var/lib/weir\n"
+    "  weir-server --ping --config /etc/weir/weir.toml\n"
     "  weir-server --config /etc/weir/weir.toml --port 7390\n"
     "  redis-cli -p 7379 RL.ALLOW user:42 10/s 1000/h";
 
@@ -51,8 +63,8 @@ constexpr Row kEnvironment[] = {
 };
 
 constexpr Row kServerExitStatus[] = {
-    {"0", "A stop that was asked for."},
-    {"1", "The server could not start, load its state or save it."},
+    {"0", "A stop that was asked for; with --ping, an answer."},
+    {"1", "The server could not start, load its state or save it; with --ping, no answer."},
     {"2", "The command line or the file of --config is wrong."},
 };
 
@@ -77,6 +89,7 @@ std::string ServerPage() {
   page.Text(kServerDescription);
   page.Section("OPTIONS");
   page.Item(Bold("--help"), "Prints the options and exits.");
+  page.Item(absl::StrCat(Bold("--ping"), " [", Italic("ADDRESS"), "]"), kPingHelp);
   page.Item(Bold("--version"), "Prints the version and exits.");
   for (const OptionSpec& spec : OptionTable()) {
     const std::string name = absl::StrCat("--", AbslView(spec.name));
@@ -86,6 +99,8 @@ std::string ServerPage() {
               absl::StrCat(OptionHelp(spec), has_default ? " Default: " : "",
                            has_default ? AbslView(spec.fallback) : "", has_default ? "." : ""));
   }
+  page.Section("PING");
+  page.Text(kPing);
   AddRows(page, "SIGNALS", kSignals);
   AddRows(page, "ENVIRONMENT", kEnvironment);
   AddRows(page, "EXIT STATUS", kServerExitStatus);

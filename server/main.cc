@@ -1,5 +1,5 @@
 // The program weir-server. It exits with 0 after a shutdown, with 1 if it cannot start, load its
-// state or save it, and with 2 if the command line is wrong.
+// state or save it, and with 2 if the command line is wrong. With --ping it exits with 0 or 1.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -10,6 +10,7 @@
 #include "core/base/status.h"
 #include "server/config/options.h"
 #include "server/config/version.h"
+#include "server/net/ping.h"
 #include "server/os/log.h"
 #include "server/os/memory.h"
 #include "server/os/signals.h"
@@ -46,6 +47,13 @@ int Serve(Options& options) {
   return kDone;
 }
 
+int AskOther(const CommandLine& line) {
+  const absl::Status answered = Ping(line.options, *line.ping);
+  if (answered.ok()) return kDone;
+  return Fail(absl::IsInvalidArgument(answered) ? kWrongCommandLine : kFailed,
+              StdView(answered.message()));
+}
+
 int Main(int argc, const char* const* argv) {
   ConfigureHeap();
   // Writing to a client or a log reader that has gone, or to a file that may not grow, must return
@@ -59,7 +67,7 @@ int Main(int argc, const char* const* argv) {
   }
   // Only the libraries throw: when the system has no descriptor or thread left for an event loop.
   try {
-    return Serve(line->options);
+    return line->ping ? AskOther(*line) : Serve(line->options);
   } catch (const std::exception& error) {
     return Fail(kFailed, error.what());
   }

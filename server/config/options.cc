@@ -422,7 +422,10 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     given.emplace_back(&spec, option);
   }
-  CommandLine line{.options = DefaultOptions(), .print_and_exit = {}};
+  const CLI::Option* const ping = app.add_option("--ping", CLI::callback_t(), kPingHelp)
+                                      ->expected(0, 1)
+                                      ->option_text("[ADDRESS]");
+  CommandLine line{.options = DefaultOptions()};
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -449,6 +452,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     if (option->results().empty()) continue;
     WEIR_RETURN_IF_ERROR(SetOption(*spec, option->results().back(), line.options));
   }
+  if (!ping->results().empty()) line.ping = ping->results().back();
   return line;
 }
 

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -195,10 +196,16 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
 // option, the value and what would be right; the options before that one stay set.
 absl::Status ApplyOptionsFile(std::string_view text, Options& options);
 
-// A command line: the options to serve with, or a text to print before leaving.
+// The meaning of --ping, for --help and the manual page.
+inline constexpr const char* kPingHelp =
+    "Asks a running server whether it answers, and exits with 0 or 1: the one that the other "
+    "options describe, or the one at ADDRESS (HOST:PORT, or the path of a Unix socket).";
+
+// A command line: the options to serve with, unless it asks for something else.
 struct CommandLine {
   Options options;
-  std::string print_and_exit;  // the text of --help or --version; empty: serve
+  std::string print_and_exit{};       // the text of --help or --version; empty: none
+  std::optional<std::string> ping{};  // the address of --ping; empty: that of the options
 };
 
 // Reads the command line and the file that --config names. Fails with kInvalidArgument and one line

@@ -202,6 +202,24 @@ class StartTest(ServerTest):
         printed, _ = self.run_client(os.environ["WEIR_SERVER"], "--version")
         self.assertRegex(printed, r"^weir \d+\.\d+\.\d+\n$")
 
+    # The health check of a container. (With TLS: tls_test.py.)
+    def test_a_ping_exits_by_the_answer(self):
+        server = self.start("--requirepass=secret", "--unix-socket=weir.sock")
+        place = f"127.0.0.1:{server.port}"
+        config = self.write("weir.toml", f"port = {server.port}\nrequirepass = secret\n")
+        for words in ((place,), ("--config", config), ("./weir.sock",), ("--port", place[10:])):
+            self.assertEqual(self.ping_server(*words), "")
+        reason = self.ping_server("localhost", status=2)
+        self.assertRegex(reason, r"\Aweir-server: --ping 'localhost': must be HOST:PORT.*\n\Z")
+        no_answer = f"weir-server: no answer from {place}: "
+        server.pause()
+        self.assertEqual(self.ping_server(place, status=1), f"{no_answer}the time is up\n")
+        server.resume()
+        self.assertEqual(server.stop(), 0)
+        for words in ((place,), ("--config", config)):
+            self.assertEqual(self.ping_server(*words, status=1), f"{no_answer}Connection refused\n")
+        self.assertIn("'./weir.sock': No such file", self.ping_server("./weir.sock", status=1))
+
     def test_a_file_is_read_and_the_command_line_wins(self):
         path = self.write(
             "weir.toml",

@@ -135,6 +135,24 @@ class TlsTest(TlsServerTest):
         server.tls_port = port
         self.assertEqual(self.ping(server, *self.client_files), "PONG\n")
 
+    # A ping of weir-server has no certificate: a server that asks for one has answered, too.
+    def test_a_ping_speaks_tls_where_the_options_do(self):
+        for authentication in ("--tls-auth-clients=yes", "--tls-auth-clients=no"):
+            port = free_port()
+            options = (*self.tls_options(port), "--tls-only", authentication)
+            server = self.start(*options)
+            no_answer = f"weir-server: no answer from 127.0.0.1:{port}: "
+            self.assertEqual(self.ping_server(*options), "")
+            self.assertEqual(self.ping_server(f"127.0.0.1:{port}", options[0]), "")
+            plain = self.ping_server(f"127.0.0.1:{port}", status=1)
+            self.assertTrue(plain.startswith(no_answer), plain)
+            self.assertEqual(server.stop(), 0)
+            self.assertEqual(
+                self.ping_server(*options, status=1), f"{no_answer}Connection refused\n")
+        plain = f"127.0.0.1:{self.start().port}"
+        reason = self.ping_server(plain, f"--tls-port={plain[10:]}", status=1)
+        self.assertTrue(reason.startswith(f"weir-server: no answer from {plain}: "), reason)
+
     def test_a_plain_client_on_the_tls_port_is_closed(self):
         server = self.start_tls()
         with Client(server.tls_port) as plain:

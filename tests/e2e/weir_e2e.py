@@ -379,6 +379,14 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(done.returncode, status, f"{command}\n{stdout}\n{stderr}")
         return stdout, stderr
 
+    def ping_server(self, *words, status=0):
+        """What `weir-server --ping` writes to the standard error."""
+        stdout, stderr = self.run_client(
+            os.environ["WEIR_SERVER"], "--ping", *words, status=status
+        )
+        self.assertEqual(stdout, "")
+        return stderr
+
     def redis_cli(self, server, *words, stdin=b"", status=0):
         """The output of redis-cli, formatted as on a terminal."""
         stdout, _ = self.run_client(

@@ -47,6 +47,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(complete("weir-replay", "--mo"), ["--monitor"])
         self.assertEqual(complete("weir-server", "--port", "1", "--tls-o"), ["--tls-only"])
         self.assertEqual(complete("weir-server", "--none"), [])
+        self.assertEqual(complete("weir-server", "--ping", "--tls-o"), ["--tls-only"])
 
     def test_each_option_is_offered_once(self):
         for program in ("weir-server", "weir-replay"):

@@ -300,6 +300,16 @@ TEST(OptionsTest, AMissingValueSaysWhatWouldBeRight) {
             "option 'port': invalid value '': must be an integer from 0 to 65535");
 }
 
+TEST(OptionsTest, PingHasAnAddressOrThatOfTheOptions) {
+  EXPECT_EQ(Parse({"--port", "1"})->ping, std::nullopt);
+  EXPECT_EQ(Parse({"--ping"})->ping, "");
+  const auto line = Parse({"--ping", "--port", "1"});
+  EXPECT_EQ(line->ping, "");
+  EXPECT_EQ(line->options.port, 1);
+  EXPECT_EQ(Parse({"--ping", "localhost:2", "--port", "1"})->ping, "localhost:2");
+  EXPECT_EQ(Parse({"--ping=./weir.sock"})->ping, "./weir.sock");
+}
+
 TEST(OptionsTest, UnknownWordsAreErrors) {
   EXPECT_EQ(ErrorOf({"--prot", "1"}), "unknown argument '--prot': see weir-server --help");
   for (const std::vector<std::string>& removed :

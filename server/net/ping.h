@@ -1,0 +1,32 @@
+// One question to a running server: does it answer? For the health checks of containers.
+//
+//     weir-server --ping 127.0.0.1:7379
+//
+// PING is sent without a password and without a certificate. A server that asks for either has
+// answered all the same. A server that loads its state, refuses the client or hangs has not: it
+// cannot serve now.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "server/config/options.h"
+
+namespace weir {
+
+// The time for everything but the look-up of a host's name.
+inline constexpr std::chrono::milliseconds kPingTime = std::chrono::seconds{3};
+
+// Asks the server at `address`: "HOST:PORT", or the path of a Unix socket, which has a '/'. An
+// empty one is the address where a server with these options listens: its port, or else its Unix
+// socket, or else its tls-port. The port is spoken to by TLS if it is the tls-port of the options;
+// the server's certificate is not verified.
+//
+// Fails with kInvalidArgument if the address is none; else with kUnavailable and one line that
+// names the address and the reason. Blocks.
+absl::Status Ping(const Options& options, std::string_view address,
+                  std::chrono::milliseconds time = kPingTime);
+
+}  // namespace weir
