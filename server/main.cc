@@ -31,18 +31,24 @@ int Fail(ExitCode code, std::string_view reason) {
   return code;
 }
 
+// Reports why the server ends: as a line of the log, if a program reads that.
+int End(const Options& options, const absl::Status& failure) {
+  const std::string_view reason = StdView(failure.message());
+  if (options.log_format == LogLineFormat::kText) return Fail(kFailed, reason);
+  spdlog::error("{}", EscapedForLog(reason, kReasonBytesMax));
+  return kFailed;
+}
+
 int Serve(Options& options) {
-  ConfigureLog(options.log_level);
+  ConfigureLog(options.log_level, options.log_format);
   spdlog::info("weir {}", kVersion);
   BlockSignals();
   Server server(options);
   absl::Status started = server.HandleSignals();
   if (started.ok()) started = server.Start();
   Wipe(options.requirepass);  // The server has its hash.
-  if (!started.ok()) return Fail(kFailed, StdView(started.message()));
-  if (const absl::Status ran = server.Run(); !ran.ok()) {
-    return Fail(kFailed, StdView(ran.message()));
-  }
+  if (!started.ok()) return End(options, started);
+  if (const absl::Status ran = server.Run(); !ran.ok()) return End(options, ran);
   spdlog::info("stopped");
   return kDone;
 }

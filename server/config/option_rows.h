@@ -122,6 +122,12 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .live = true,
      .summary =
          "LATENCY records events that take at least this many milliseconds; 0 records none."},
+    {.name = "log-format",
+     .field = &Options::log_format,
+     .fallback = "text",
+     .summary =
+         "How log lines are written: `text`, or `json`, one object a line with time, level and "
+         "message."},
     {.name = "log-level",
      .field = &Options::log_level,
      .fallback = "info",

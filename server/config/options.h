@@ -55,6 +55,7 @@ constexpr std::string_view OptionWords(bool) { return "false|true"; }
 enum class Durability { kSnapshot, kAlways, kNone };
 constexpr std::string_view OptionWords(Durability) { return "snapshot|always|none"; }
 constexpr std::string_view OptionWords(LogLevel) { return "debug|info|warning|error"; }
+constexpr std::string_view OptionWords(LogLineFormat) { return "text|json"; }
 enum class OnPersistError { kRefuse, kServe };
 constexpr std::string_view OptionWords(OnPersistError) { return "refuse|serve"; }
 enum class TlsAuthClients { kYes, kNo, kOptional };
@@ -90,6 +91,7 @@ struct Options {
   std::string users_file;   // path; empty: none
   std::string policies;     // path of the policy file; empty: none
   LogLevel log_level{};
+  LogLineFormat log_format{};
   std::string config;  // path of the file; empty: none
   bool protected_mode = true;
   std::chrono::milliseconds timeout{0};        // 0: none
@@ -137,7 +139,8 @@ struct OptionSpec {
       std::variant<AddressList Options::*, HostList Options::*, std::int64_t Options::*,
                    ByteCount Options::*, std::chrono::milliseconds Options::*, bool Options::*,
                    std::string Options::*, Durability Options::*, LogLevel Options::*,
-                   OnPersistError Options::*, TlsAuthClients Options::*, UnixSocketPerm Options::*>;
+                   LogLineFormat Options::*, OnPersistError Options::*, TlsAuthClients Options::*,
+                   UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   Field field;

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -35,12 +37,35 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return kLevels[static_cast<std::size_t>(level)];
 }
 
+// The message of a line as a string of JSON, with its quotes.
+class JsonMessage final : public spdlog::custom_flag_formatter {
+ public:
+  static constexpr char kFlag = '*';
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& line) override {
+    const std::string text =
+        nlohmann::json(std::string_view(message.payload.data(), message.payload.size()))
+            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    line.append(text.data(), text.data() + text.size());
+  }
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JsonMessage>();
+  }
+};
+
+std::string PatternOf(LogLineFormat format) {
+  if (format == LogLineFormat::kText) return "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+  return R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})";
+}
+
 }  // namespace
 
-void ConfigureLog(LogLevel level) {
+void ConfigureLog(LogLevel level, LogLineFormat format) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+  formatter->add_flag<JsonMessage>(JsonMessage::kFlag).set_pattern(PatternOf(format));
   auto logger =
       std::make_shared<spdlog::logger>("weir", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  logger->set_formatter(std::move(formatter));
   logger->set_level(SpdlogLevel(level));
   spdlog::set_default_logger(std::move(logger));
 }

@@ -1,7 +1,9 @@
-// The log: lines on standard error, each with its UTC time and level. spdlog writes them:
+// The log: lines on standard error, each with its UTC time and level. spdlog writes them, as text
+// or as one JSON object a line:
 //
 //     spdlog::info("listening on {}:{}", address, port);
 //     2026-01-01T12:00:00.000Z info listening on 127.0.0.1:7379
+//     {"time":"2026-01-01T12:00:00.000Z","level":"info","message":"listening on 127.0.0.1:7379"}
 //
 // Bytes that a client sent pass through EscapedForLog, and lines that a client can cause pass
 // through a LogThrottle. Every change that an operator makes is logged.
@@ -22,9 +24,11 @@
 namespace weir {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLineFormat { kText, kJson };
 
-// Starts the log: lines of `level` and above are written.
-void ConfigureLog(LogLevel level);
+// Starts the log: lines of `level` and above are written. In JSON the message is that of the text,
+// with U+FFFD in the place of bytes that are not UTF-8.
+void ConfigureLog(LogLevel level, LogLineFormat format = LogLineFormat::kText);
 // Changes the level, also while other threads write lines. Requires: ConfigureLog was called.
 void SetLogLevel(LogLevel level);
 

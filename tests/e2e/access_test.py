@@ -1,5 +1,6 @@
 """Users end to end: permissions for commands and keys, clients before AUTH, the users file."""
 
+import json
 import os
 import time
 import unittest
@@ -334,10 +335,21 @@ class AccessTest(ServerTest):
                 self.assertNotIn(SECRET, line)
                 self.assertRegex(line, f"^weir-server: users file {path}(, |: ){why}")
 
-    # Goal: the logs say who was refused, but not with what. Method: passwords right and wrong, in
-    # all places where one can stand, also the wrong ones.
+    # Goal: the logs say who was refused, but not with what, nor which keys were asked for. Method:
+    # passwords right and wrong, in all places where one can stand, also the wrong ones.
     def test_no_password_is_in_the_log(self):
-        server = self.start_with_users()
+        for log_format in ("text", "json"):
+            with self.subTest(log_format):
+                server = self.start_with_users("--log-level=debug", f"--log-format={log_format}")
+                self.say_passwords(server)
+                log = server.log()
+                for secret in (*PASSWORDS.values(), SECRET, "app:somebody"):
+                    self.assertNotIn(secret, log)
+                if log_format == "json":
+                    for line in log.splitlines():
+                        self.assertEqual(list(json.loads(line)), ["time", "level", "message"])
+
+    def say_passwords(self, server):
         client = self.connect(server)
         secrets = [*PASSWORDS.values(), SECRET]
         for secret in secrets:
@@ -359,9 +371,10 @@ class AccessTest(ServerTest):
             self.assertIn(f"b'username', {user.encode()!r}", told)
         for secret in secrets:
             self.assertNotIn(secret, told)
+        app = self.login(server, "app")
+        self.assertEqual(app.call("RL.ALLOW", "app:somebody", "1/h")[0], 1)
+        self.assertEqual(app.call("RL.ALLOW", "app:somebody", "1/h")[0], 0)
         self.assertEqual(server.stop(), 0)
-        for secret in secrets:
-            self.assertNotIn(secret, server.log())
 
 
 if __name__ == "__main__":

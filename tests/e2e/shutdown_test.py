@@ -1,5 +1,6 @@
 """Starts, refusals to start, and ends of the server."""
 
+import json
 import os
 import signal
 import threading
@@ -219,6 +220,13 @@ class StartTest(ServerTest):
         for words in ((place,), ("--config", config)):
             self.assertEqual(self.ping_server(*words, status=1), f"{no_answer}Connection refused\n")
         self.assertIn("'./weir.sock': No such file", self.ping_server("./weir.sock", status=1))
+
+    def test_every_line_of_a_log_in_json_is_an_object(self):
+        server = self.launch("--log-format=json", "--port=0", "--policies=absent.toml")
+        self.assertEqual(server.wait(), 1)
+        lines = [json.loads(line) for line in server.log().splitlines()]
+        self.assertEqual([line["level"] for line in lines], ["info", "error"])
+        self.assertIn("absent.toml", lines[-1]["message"])
 
     def test_a_file_is_read_and_the_command_line_wins(self):
         path = self.write(

@@ -42,7 +42,7 @@ class CompletionTest(unittest.TestCase):
 
     def test_options_are_offered_by_their_beginnings(self):
         self.assertEqual(complete("weir-server", "--tls-a"), ["--tls-auth-clients"])
-        self.assertEqual(complete("weir-server", "--log"), ["--log-level"])
+        self.assertEqual(complete("weir-server", "--log"), ["--log-format", "--log-level"])
         self.assertEqual(complete("weir-replay", "--m"), ["--max-wait", "--monitor"])
         self.assertEqual(complete("weir-replay", "--mo"), ["--monitor"])
         self.assertEqual(complete("weir-server", "--port", "1", "--tls-o"), ["--tls-only"])

@@ -49,6 +49,7 @@ const std::map<std::string_view, std::vector<Example>> kGood = {
     {"http-tls-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"http-unix-socket", {{"/run/http.sock", "\"/run/http.sock\"", "/run/http.sock"}}},
     {"latency-monitor-threshold", {{"0", "0", "0"}, {"3600000", "3600000", "3600000"}}},
+    {"log-format", {{"text", "\"text\"", "text"}, {"json", "json", "json"}}},
     {"log-level",
      {{"debug", "\"debug\"", "debug"},
       {"info", "info", "info"},
@@ -129,6 +130,7 @@ const std::map<std::string_view, Mistakes> kBad = {
     {"http-tls-port", {{"", "-1", "65536", "https"}, "an integer from 0 to 65535"}},
     {"http-unix-socket", {}},  // any text may be a path
     {"latency-monitor-threshold", {{"", "-1", "1s", "3600001"}, "an integer from 0 to 3600000"}},
+    {"log-format", {{"", "JSON", "logfmt"}, "one of text, json"}},
     {"log-level", {{"", "loud", "INFO", "debug|info"}, "one of debug, info, warning, error"}},
     {"max-clients",
      {{"", "0", "-1", "1000001", "10k", "1.5", "010", "99999999999999999999"},
@@ -256,6 +258,8 @@ TEST(OptionsTest, AWordIsItsEnumerator) {
   };
   EXPECT_THAT(values_of("durability", &Options::durability),
               ElementsAre(Durability::kSnapshot, Durability::kAlways, Durability::kNone));
+  EXPECT_THAT(values_of("log-format", &Options::log_format),
+              ElementsAre(LogLineFormat::kText, LogLineFormat::kJson));
   EXPECT_THAT(values_of("log-level", &Options::log_level),
               ElementsAre(LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError));
   EXPECT_THAT(values_of("on-persist-error", &Options::on_persist_error),

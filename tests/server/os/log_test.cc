@@ -1,10 +1,13 @@
 // Goal: no input can forge, break or flood the log. Method: bytes and rates that would do so.
 #include "server/os/log.h"
 
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 #include "tests/support/fake_clock.h"
@@ -20,6 +23,33 @@ TEST(LogTest, LinesHaveUtcTimeAndLevel) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\."
                                     "[0-9]{3}Z info listening on 127\\.0\\.0\\.1:7379\n"));
+}
+
+TEST(LogTest, AJsonLineIsOneObjectOfTimeLevelAndMessage) {
+  using namespace std::string_literals;
+  const std::string nasty = "a \"quoted\" \\ line\n\r\t\0 \x1b[31m \xff\xc3 \xc3\xa9 %v %*"s;
+  testing::internal::CaptureStderr();
+  ConfigureLog(LogLevel::kInfo, LogLineFormat::kJson);
+  spdlog::debug("not this");
+  spdlog::warn(nasty);
+  SetLogLevel(LogLevel::kError);
+  spdlog::info("nor this");
+  spdlog::error("");
+  std::istringstream lines(testing::internal::GetCapturedStderr());
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  const nlohmann::ordered_json first = nlohmann::ordered_json::parse(line);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : first.items()) names.push_back(name);
+  EXPECT_THAT(names, testing::ElementsAre("time", "level", "message"));
+  EXPECT_THAT(first["time"].get<std::string>(),
+              testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\."
+                                    "[0-9]{3}Z"));
+  EXPECT_EQ(first["level"], "warning");
+  EXPECT_EQ(first["message"], "a \"quoted\" \\ line\n\r\t\0 \x1b[31m \uFFFD\uFFFD \u00E9 %v %*"s);
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_EQ(nlohmann::json::parse(line)["message"], "");
+  EXPECT_FALSE(std::getline(lines, line));
 }
 
 TEST(LogTest, ALevelHidesThoseBelow) {
