@@ -175,6 +175,7 @@ absl::Status Server::Impl::Start() {
   if (!state_.ok()) return state_.status();
   if (!access_.ok()) return access_;
   const Options& options = services_.options;
+  WEIR_RETURN_IF_ERROR(CheckTogether(options));
   if (options.max_clients < 1) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",
@@ -228,9 +229,6 @@ absl::Status Server::Impl::Start() {
 
 absl::Status Server::Impl::Listen() {
   const Options& options = services_.options;
-  if (options.tls_only && options.tls_port == 0) {
-    return absl::InvalidArgumentError("option 'tls-only': needs a tls-port");
-  }
   if (uses_tls()) {
     if (!KeepTlsKeysOutOfDumps()) spdlog::warn("cannot keep the TLS key out of core dumps");
     absl::StatusOr<TlsContext> context = LoadTls(options);

@@ -80,7 +80,7 @@ absl::StatusOr<AccessList::Users> AccessList::ReadFile(const std::string& path) 
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kFileBytesMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat("users file ", path, ": larger than ", kFileBytesMax, " bytes"));
+        absl::StrCat(path, ": larger than ", kFileBytesMax, " bytes"));
   }
   absl::StatusOr<Users> users = ParseUsers(text, path);
   Wipe(text);
@@ -96,8 +96,7 @@ absl::StatusOr<AccessList::Users> AccessList::ParseUsers(std::string_view text,
     const std::vector<std::string_view> words = WordsOf(StdView(line));
     if (words.empty()) continue;
     const auto failure = [&](absl::string_view what) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("users file ", path, ", line ", number, ": ", what));
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", what));
     };
     if (words.size() < 2 || words[0] != "user") return failure("expected: user NAME RULE ...");
     absl::StatusOr<User> user = User::Create(words[1], std::span(words).subspan(2));
@@ -108,7 +107,7 @@ absl::StatusOr<AccessList::Users> AccessList::ParseUsers(std::string_view text,
     }
   }
   if (users.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("users file ", path, ": it has no user"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": it has no user"));
   }
   users.emplace(kDefaultUser, DefaultUser({}));  // unless the file names it
   return users;

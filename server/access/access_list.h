@@ -37,7 +37,8 @@ class AccessList {
   using Users = absl::btree_map<std::string, std::shared_ptr<const User>>;  // by their names
 
   // Reads the text of a users file; the default user is always among the users. Fails with
-  // kInvalidArgument and one line that never quotes a password; `path` is the file's name in it.
+  // kInvalidArgument and one line that begins with the place and never quotes a password:
+  // "users:3: user 'app': rule 2: ...", with `path` for the file.
   [[nodiscard]] static absl::StatusOr<Users> ParseUsers(std::string_view text,
                                                         const std::string& path);
 

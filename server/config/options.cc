@@ -309,30 +309,50 @@ std::string WithoutComments(std::string_view text) {
   return kept;
 }
 
-// Looks for options given twice in the lines, since CLI11 joins two such values to one list. Lines
-// within a list do not begin with an option's name.
-absl::Status CheckGivenOnce(std::string_view text) {
-  std::vector<const OptionSpec*> seen;
-  for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
-    std::string name(absl::StripAsciiWhitespace(line.substr(0, line.find('='))));
-    const OptionSpec* spec = FindOption(CLI::detail::remove_quotes(name));
-    if (spec == nullptr) continue;
-    if (std::ranges::find(seen, spec) != seen.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("option '", AbslView(spec->name), "': given twice"));
+// The names that the lines of a file set, which CLI11 does not tell. Those within a list set none.
+class LineNames {
+ public:
+  explicit LineNames(std::string_view text) {
+    for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
+      std::string name(absl::StripAsciiWhitespace(line.substr(0, line.find('='))));
+      names_.push_back(std::move(CLI::detail::remove_quotes(name)));
     }
-    seen.push_back(spec);
   }
-  return absl::OkStatus();
-}
 
-absl::Status ReadOptionsFile(const std::string& path, Options& options) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return text.status();
-  absl::Status applied = ApplyOptionsFile(*text, options);
-  if (applied.ok()) return applied;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", applied.message()));
-}
+  // The error with the place of a line, counted from 0.
+  static absl::Status ErrorAt(const std::string& path, std::size_t line, absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", line + 1, ": ", what));
+  }
+
+  // The error with the place of an item: the first line that sets its name, or the first section.
+  [[nodiscard]] absl::Status ErrorAt(const std::string& path, const CLI::ConfigItem& item,
+                                     absl::string_view what) const {
+    const auto found = std::ranges::find_if(names_, [&item](const std::string& name) {
+      return name == item.name || name == item.fullname() ||
+             (!item.parents.empty() && name.starts_with('['));
+    });
+    if (found == names_.end()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+    return ErrorAt(path, static_cast<std::size_t>(found - names_.begin()), what);
+  }
+
+  // Looks for options given twice, since CLI11 joins two such values to one list.
+  [[nodiscard]] absl::Status CheckGivenOnce(const std::string& path) const {
+    std::vector<const OptionSpec*> seen;
+    for (std::size_t line = 0; line < names_.size(); ++line) {
+      const OptionSpec* spec = FindOption(names_[line]);
+      if (spec == nullptr) continue;
+      if (std::ranges::find(seen, spec) != seen.end()) {
+        return ErrorAt(path, line,
+                       absl::StrCat("option '", AbslView(spec->name), "': given twice"));
+      }
+      seen.push_back(spec);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::string> names_;  // of each line
+};
 
 }  // namespace
 
@@ -397,14 +417,31 @@ std::string OptionText(const OptionSpec& spec, const Options& options) {
   return std::visit([&](auto field) { return Print(options.*field); }, spec.field);
 }
 
-absl::Status ApplyOptionsFile(std::string_view text, Options& options) {
+absl::Status CheckTogether(const Options& options) {
+  if (options.durability == Durability::kAlways && options.data_dir.empty()) {
+    return absl::InvalidArgumentError("option 'durability': always needs a data-dir");
+  }
+  if (options.tls_only && options.tls_port == 0) {
+    return absl::InvalidArgumentError("option 'tls-only': needs a tls-port");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadOptionsFile(const std::string& path, Options& options) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  return text.ok() ? ApplyOptionsFile(*text, path, options) : text.status();
+}
+
+absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Options& options) {
   const std::string settings = WithoutComments(text);
-  WEIR_RETURN_IF_ERROR(CheckGivenOnce(settings));
+  const LineNames names(settings);
+  WEIR_RETURN_IF_ERROR(names.CheckGivenOnce(path));
   std::istringstream stream(settings);
   CLI::ConfigTOML reader;
   reader.comment('\n');  // never found: comments are removed already
   for (const CLI::ConfigItem& item : reader.from_config(stream)) {
-    WEIR_RETURN_IF_ERROR(ApplyConfigItem(item, options));
+    const absl::Status applied = ApplyConfigItem(item, options);
+    if (!applied.ok()) return names.ErrorAt(path, item, applied.message());
   }
   return absl::OkStatus();
 }

@@ -195,9 +195,18 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
 // The summary, and whether CONFIG SET may change it.
 [[nodiscard]] std::string OptionHelp(const OptionSpec& spec);
 
-// Sets the options in the text of a file. Fails with kInvalidArgument and one line that names the
-// option, the value and what would be right; the options before that one stay set.
-absl::Status ApplyOptionsFile(std::string_view text, Options& options);
+// Sets the options in a file. Fails with kInvalidArgument and one line that begins with the place
+// and names the option, the value and what would be right: "weir.toml:3: option 'port': ...". The
+// options before that one stay set.
+absl::Status ReadOptionsFile(const std::string& path, Options& options);
+
+// Sets those in the text of such a file; `path` is its name in errors.
+absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Options& options);
+
+// Fails with kInvalidArgument if an option lacks another one that it needs. (requirepass and
+// users-file, which exclude each other, are those of AccessList::Configure; the files of TLS those
+// of TlsContext::Load.)
+absl::Status CheckTogether(const Options& options);
 
 // The meaning of --ping, for --help and the manual page.
 inline constexpr const char* kPingHelp =

@@ -29,9 +29,6 @@ SystemClock::PreviousRun PreviousRunOf(const Storage& storage, const Options& op
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& options) {
-  if (options.durability == Durability::kAlways && options.data_dir.empty()) {
-    return absl::InvalidArgumentError("--durability always needs a --data-dir");
-  }
   if (!options.keeps_state()) return nullptr;
   absl::StatusOr<std::unique_ptr<Storage>> storage =
       Storage::Open({.directory = options.data_dir, .accept_damage = options.accept_damaged_state});

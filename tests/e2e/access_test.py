@@ -59,17 +59,17 @@ DELAY_SECONDS = 0.1  # delay after a wrong password
 # Each file with the error, which names the line and the rule and shows no possible password.
 SECRET = "hunter2"
 BAD_FILES = (
-    (f"user app on >{SECRET} ~* +@nope\n", r"line 1: user 'app': rule 4: '\+@nope': unknown categ"),
-    (f"user ops on\n\nuser app >{SECRET} +nope\n", r"line 3: user 'app': rule 2: '\+nope': unkno"),
-    (f"user app on {SECRET}\n", r"line 1: user 'app': rule 2: unknown \(on, off, >password, "),
-    (f"user app on <{SECRET}\n", r"line 1: user 'app': rule 2: unknown "),
-    (f"user app on > {SECRET}\n", r"line 1: user 'app': rule 3: unknown "),
-    (f"user app on #{SECRET}\n", r"line 1: user 'app': rule 2: '#' needs the 64 hex digits"),
-    (f"user app on >{SECRET} ~a*b\n", r"line 1: user 'app': rule 3: '~a\*b': a key rule is "),
-    (f"user app >{SECRET}\nuser app on\n", r"line 2: user 'app' is defined twice"),
-    ("user\n", r"line 1: expected: user NAME RULE \.\.\."),
-    (f"#\n\nusers app >{SECRET}\n", r"line 3: expected: user NAME RULE \.\.\."),
-    (f"# {SECRET}\n" * 110_000, r"larger than 1048576 bytes"),
+    (f"user app on >{SECRET} ~* +@nope\n", r":1: user 'app': rule 4: '\+@nope': unknown categ"),
+    (f"user ops on\n\nuser app >{SECRET} +nope\n", r":3: user 'app': rule 2: '\+nope': unkno"),
+    (f"user app on {SECRET}\n", r":1: user 'app': rule 2: unknown \(on, off, >password, "),
+    (f"user app on <{SECRET}\n", r":1: user 'app': rule 2: unknown "),
+    (f"user app on > {SECRET}\n", r":1: user 'app': rule 3: unknown "),
+    (f"user app on #{SECRET}\n", r":1: user 'app': rule 2: '#' needs the 64 hex digits"),
+    (f"user app on >{SECRET} ~a*b\n", r":1: user 'app': rule 3: '~a\*b': a key rule is "),
+    (f"user app >{SECRET}\nuser app on\n", r":2: user 'app' is defined twice"),
+    ("user\n", r":1: expected: user NAME RULE \.\.\."),
+    (f"#\n\nusers app >{SECRET}\n", r":3: expected: user NAME RULE \.\.\."),
+    (f"# {SECRET}\n" * 110_000, r": larger than 1048576 bytes"),
 )
 
 
@@ -234,7 +234,7 @@ class AccessTest(ServerTest):
             with self.subTest(text[:60]):
                 path = self.write("users", text)
                 error = ops.call("ACL", "LOAD")
-                self.assertRegex(error, f"^ERR users file {path}(, |: ){why}")
+                self.assertRegex(error, f"^ERR {path}{why}")
                 self.assertNotIn(SECRET, error)
                 self.assertEqual(ops.call("ACL", "LIST"), before)
         os.unlink(path)
@@ -333,7 +333,7 @@ class AccessTest(ServerTest):
             with self.subTest(text[:60]):
                 line = self.refused("--users-file", self.write("users", text))
                 self.assertNotIn(SECRET, line)
-                self.assertRegex(line, f"^weir-server: users file {path}(, |: ){why}")
+                self.assertRegex(line, f"^weir-server: {path}{why}")
 
     # Goal: the logs say who was refused, but not with what, nor which keys were asked for. Method:
     # passwords right and wrong, in all places where one can stand, also the wrong ones.

@@ -99,7 +99,7 @@ TEST(DocumentsTest, ThePageOfReplayHasEveryOptionOfItsHelp) {
 // is and with all that it has commented out.
 TEST(ConfigFileTest, SetsTheDirectoriesAndTheAdminPortAlone) {
   Options options = DefaultOptions();
-  const absl::Status read = ApplyOptionsFile(ConfigFile(), options);
+  const absl::Status read = ApplyOptionsFile(ConfigFile(), "weir.toml", options);
   ASSERT_TRUE(read.ok()) << read;
   const Options defaults = DefaultOptions();
   for (const OptionSpec& spec : OptionTable()) {
@@ -125,7 +125,7 @@ TEST(ConfigFileTest, TheCommentedLinesAreTheDefaults) {
     absl::StrAppend(&uncommented, line, "\n");
   }
   Options options = DefaultOptions();
-  const absl::Status read = ApplyOptionsFile(uncommented, options);
+  const absl::Status read = ApplyOptionsFile(uncommented, "weir.toml", options);
   ASSERT_TRUE(read.ok()) << read;
   const Options defaults = DefaultOptions();
   for (const OptionSpec& spec : OptionTable()) {

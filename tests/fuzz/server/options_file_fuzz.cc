@@ -1,6 +1,6 @@
-// Property: any bytes are either an options file or get an error of one line that names the option.
-// Options that were read print as texts, and as a file, that set the same options. Any line in
-// quotes is a value.
+// Property: any bytes are either an options file or get an error of one line that names the place
+// and the option. Options that were read print as texts, and as a file, that set the same options.
+// Any line in quotes is a value.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -44,7 +44,7 @@ void CheckPrinted(const Options& options) {
     file += std::string(spec.name) + " = \"" + text + "\"  # a comment\n";
   }
   CheckSame(options, by_text);
-  WEIR_CHECK(ApplyOptionsFile(file, by_file).ok());
+  WEIR_CHECK(ApplyOptionsFile(file, "f", by_file).ok());
   CheckSame(options, by_file);
 }
 
@@ -52,20 +52,22 @@ void TryValue(std::string_view line) {
   if (!IsPlain(line)) return;
   Options options = DefaultOptions();
   const std::string file = "requirepass = \"" + std::string(line) + "\"  # a comment\n";
-  WEIR_CHECK(ApplyOptionsFile(file, options).ok());
+  WEIR_CHECK(ApplyOptionsFile(file, "f", options).ok());
   WEIR_CHECK(options.requirepass == line);
 }
 
 void FuzzOne(std::string_view text) {
   TryValue(text.substr(0, text.find('\n')));
   Options options = DefaultOptions();
-  const absl::Status applied = ApplyOptionsFile(text, options);
+  const absl::Status applied = ApplyOptionsFile(text, "f", options);
   if (!applied.ok()) {
     const std::string_view error = StdView(applied.message());
     WEIR_CHECK(error.find('\n') == std::string_view::npos);
     WEIR_CHECK(error.size() < 1024);
+    WEIR_CHECK(error.starts_with("f:"));
+    const std::string_view what = error.substr(error.find(": ") + 2);
     WEIR_CHECK(std::ranges::any_of(
-        kErrors, [error](std::string_view begin) { return error.starts_with(begin); }));
+        kErrors, [what](std::string_view begin) { return what.starts_with(begin); }));
   }
   // After an error the options are still valid.
   CheckPrinted(options);

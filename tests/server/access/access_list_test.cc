@@ -83,11 +83,11 @@ TEST_F(AccessListTest, EveryLoadIsAllOrNothing) {
 
 TEST_F(AccessListTest, ErrorsSayWhereAndNoPassword) {
   EXPECT_THAT(Refused("user a on\nuser b on >secret ill\n"),
-              HasSubstr("users, line 2: user 'b': rule 3: unknown"));
+              HasSubstr("users:2: user 'b': rule 3: unknown"));
   EXPECT_THAT(Refused("user b on >secret ill\n"), Not(HasSubstr("secret")));
-  EXPECT_THAT(Refused("user a\nusr b\n"), HasSubstr("line 2: expected: user NAME RULE"));
-  EXPECT_THAT(Refused("user\n"), HasSubstr("line 1: expected: user NAME RULE"));
-  EXPECT_THAT(Refused("user a\nuser a\n"), HasSubstr("line 2: user 'a' is defined twice"));
+  EXPECT_THAT(Refused("user a\nusr b\n"), HasSubstr("users:2: expected: user NAME RULE"));
+  EXPECT_THAT(Refused("user\n"), HasSubstr("users:1: expected: user NAME RULE"));
+  EXPECT_THAT(Refused("user a\nuser a\n"), HasSubstr("users:2: user 'a' is defined twice"));
   EXPECT_THAT(Refused(std::string(AccessList::kFileBytesMax + 1, '\n')), HasSubstr("larger than"));
   EXPECT_THAT(Refused(""), HasSubstr("it has no user"));
   EXPECT_THAT(Refused("# user a\n"), HasSubstr("it has no user"));

@@ -90,13 +90,6 @@ TEST_F(StateOnDiskTest, IsNotKeptWithoutADirectory) {
   EXPECT_EQ(Opened(options), nullptr);
 }
 
-TEST_F(StateOnDiskTest, AlwaysNeedsADirectory) {
-  Options options = With(Durability::kAlways);
-  options.data_dir.clear();
-  EXPECT_THAT(std::string(StateOnDisk::Open(options).status().message()),
-              HasSubstr("needs a --data-dir"));
-}
-
 TEST_F(StateOnDiskTest, UntilItIsLoadedCommandsThatNeedItAreRefused) {
   Open(With(Durability::kSnapshot));
   Conversation client(*server_);
