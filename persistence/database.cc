@@ -1,6 +1,8 @@
 #include "persistence/database.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -81,33 +83,61 @@ bool IsOfFirstOpen(std::string_view name) {
          name == "000000.dbtmp" || name == "000001.dbtmp";
 }
 
-// Makes the directory, or checks that an existing one is empty or has a database. RocksDB would
-// begin a new database beside any files, and so forget one whose file CURRENT is lost.
-absl::Status PrepareDirectory(const std::string& directory) {
+// True if the directory has a database, false if a server may begin one there. RocksDB would begin
+// one beside any files, and so forget one whose file CURRENT is lost: such a directory is an error.
+absl::StatusOr<bool> HasDatabase(const std::string& directory) {
+  using Files = std::filesystem::directory_iterator;
   std::error_code error;
-  std::filesystem::path path(directory);
-  if (!path.has_filename()) path = path.parent_path();  // "data/"
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  if (mkdir(directory.c_str(), S_IRWXU) == 0) return absl::OkStatus();
-  if (errno != EEXIST) {
-    return absl::UnavailableError(absl::StrCat("cannot make the data directory ", directory, ": ",
-                                               std::generic_category().message(errno)));
-  }
-  const bool is_empty = std::filesystem::is_empty(path, error);
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot read the data directory ", directory, ": ", error.message()));
-  }
-  if (is_empty || std::filesystem::exists(path / "CURRENT", error)) return absl::OkStatus();
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename();
+  if (std::filesystem::exists(directory + "/CURRENT", error)) return true;
+  for (Files file(directory, error); !error && file != Files(); file.increment(error)) {
+    const std::string name = file->path().filename();
     if (!IsOfFirstOpen(name)) {
       return absl::FailedPreconditionError(absl::StrCat("data directory ", directory,
                                                         ": it holds '", name,
                                                         "' and no database (no file CURRENT)"));
     }
   }
-  return absl::OkStatus();
+  if (!error) return false;
+  return absl::UnavailableError(
+      absl::StrCat("cannot read the data directory ", directory, ": ", error.message()));
+}
+
+// Makes the directory, or checks that a server can use an existing one.
+absl::Status PrepareDirectory(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::path path(directory);
+  if (!path.has_filename()) path = path.parent_path();  // "data/"
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (mkdir(directory.c_str(), S_IRWXU) == 0) return absl::OkStatus();
+  if (errno == EEXIST) return HasDatabase(directory).status();
+  return absl::UnavailableError(absl::StrCat("cannot make the data directory ", directory, ": ",
+                                             std::generic_category().message(errno)));
+}
+
+// True if another process has the lock that RocksDB takes of a database that it may change.
+bool IsInUse(const std::string& directory) {
+  const int file = open((directory + "/LOCK").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool is_in_use = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(file);
+  return is_in_use;
+}
+
+// Checks that there is a database, and no server that changes it.
+absl::Status CheckReadable(const std::string& directory) {
+  const absl::StatusOr<bool> has_database = HasDatabase(directory);
+  if (!has_database.ok()) return has_database.status();
+  if (!*has_database) {
+    return absl::NotFoundError(
+        absl::StrCat("data directory ", directory, ": there is no database in it"));
+  }
+  if (!IsInUse(directory)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("data directory ", directory,
+                   ": a server uses it, and changes its files while they are read"));
 }
 
 // A sentence for each log whose damage would make RocksDB forget synced writes. A torn end is no
@@ -280,9 +310,10 @@ class SinkWriter final : public Database::Writer {
 
 }  // namespace
 
-Database::Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
+Database::Database(const DatabaseOptions& options, std::shared_ptr<DropRule> drop_rule,
                    std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db)
-    : directory_(std::move(directory)),
+    : directory_(options.directory),
+      is_read_only_(options.read_only),
       drop_rule_(std::move(drop_rule)),
       env_(std::move(env)),
       db_(std::move(db)) {
@@ -295,7 +326,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   if (options.directory.empty()) {
     return absl::InvalidArgumentError("the data directory has no name");
   }
-  if (options.create) {
+  if (options.read_only) {
+    WEIR_RETURN_IF_ERROR(CheckReadable(options.directory));
+  } else if (options.create) {
     WEIR_RETURN_IF_ERROR(PrepareDirectory(options.directory));
   } else if (std::error_code error;
              !std::filesystem::exists(options.directory + "/CURRENT", error)) {
@@ -312,12 +345,16 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   }
   const rocksdb::Options rocks = RocksOptions(env.get(), rule);
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status opened = rocksdb::DB::Open(rocks, options.directory, &db);
+  const rocksdb::Status opened = options.read_only
+                                     ? rocksdb::DB::OpenForReadOnly(rocks, options.directory, &db)
+                                     : rocksdb::DB::Open(rocks, options.directory, &db);
   if (!opened.ok()) return TranslateOpen(options.directory, opened);
-  // The rest of an interrupted write only takes space; if it stays, the next write removes it.
-  RemoveFile(*rocks.env, options.directory + std::string(kSortedFile)).PermitUncheckedError();
-  std::unique_ptr<Database> database(new Database(
-      options.directory, std::move(rule), std::move(env), std::unique_ptr<rocksdb::DB>(db)));
+  std::unique_ptr<Database> database(
+      new Database(options, std::move(rule), std::move(env), std::unique_ptr<rocksdb::DB>(db)));
+  if (!options.read_only) {
+    // The rest of an interrupted write only takes space; if it stays, the next write removes it.
+    RemoveFile(*rocks.env, options.directory + std::string(kSortedFile)).PermitUncheckedError();
+  }
   database->accepted_losses_ = *std::move(damages);
   WEIR_RETURN_IF_ERROR(database->CheckStopFile(options.accept_damage));
   return database;
@@ -383,6 +420,7 @@ absl::Status Database::LinkTo(const std::string& directory) {
 
 absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
                              WriteMode mode) {
+  WEIR_CHECK(!is_read_only_);
   WEIR_CHECK(!write_failed_);
   absl::Status written = RemoveStopFile();
   if (written.ok()) {

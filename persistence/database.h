@@ -51,6 +51,9 @@ struct DatabaseOptions {
   bool create = true;     // false: Open fails with kNotFound if there is no database
   // Opens a database although damage has lost synced writes; accepted_losses() describes them.
   bool accept_damage = false;
+  // Writes nothing into the directory, and takes no lock: the files must not change meanwhile. Open
+  // fails with kNotFound if there is no database, and with kFailedPrecondition if a server uses it.
+  bool read_only = false;
   rocksdb::Env* env = nullptr;  // for tests: a file system whose calls fail
 };
 
@@ -85,7 +88,8 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   // Writes the records that `write` hands to the Writer, `records` of them at most. Fails with
-  // kUnavailable or kDataLoss, and RocksDB's words. Requires: no write has failed before.
+  // kUnavailable or kDataLoss, and RocksDB's words. Requires: no write has failed before, and the
+  // database is not read-only.
   absl::Status Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
                      WriteMode mode = WriteMode::kBySize);
 
@@ -121,10 +125,11 @@ class Database {
   }
 
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
+  [[nodiscard]] bool is_read_only() const noexcept { return is_read_only_; }
   [[nodiscard]] DropRule& drop_rule() noexcept { return *drop_rule_; }
 
  private:
-  Database(std::string directory, std::shared_ptr<DropRule> drop_rule,
+  Database(const DatabaseOptions& options, std::shared_ptr<DropRule> drop_rule,
            std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db);
   absl::Status CheckStopFile(bool accept_damage);
   absl::Status RemoveStopFile();
@@ -133,6 +138,7 @@ class Database {
   absl::Status WriteSortedFile(std::size_t records, absl::FunctionRef<void(Writer&)> write);
 
   const std::string directory_;
+  const bool is_read_only_;
   const std::shared_ptr<DropRule> drop_rule_;  // RocksDB's threads share it
   const std::unique_ptr<rocksdb::Env> env_;
   const std::unique_ptr<rocksdb::DB> db_;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 #include "core/base/check.h"
@@ -313,6 +314,28 @@ std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view
   absl::StatusOr<PolicyLimits> limits = ReadPolicyLimits(value);
   if (!reader.Complete() || !IsPolicyId(policy) || !limits.ok()) return std::nullopt;
   return SavedOverride{policy, whose, *std::move(limits)};
+}
+
+std::string RecordName(std::string_view key) {
+  WEIR_CHECK(!key.empty());
+  Reader reader(key.substr(1));
+  const auto number = reader.Take<std::uint32_t>();
+  switch (key[0]) {
+    case kBucketPrefix:
+      if (const auto bucket = ReadBucketKey(key)) {
+        return absl::StrCat("a bucket of limit ", NumberOf(bucket->limit), " (hash ",
+                            absl::Hex(bucket->hash, absl::kZeroPad16), ")");
+      }
+      return "a bucket";
+    case kLimitPrefix:
+      return absl::StrCat("limit ", number);
+    case kOverridePrefix:
+      return absl::StrCat("an override of policy ", number);
+    case kPolicyPrefix:
+      return absl::StrCat("policy ", number);
+    default:
+      return "a record";
+  }
 }
 
 std::string LimitErrorIn(std::string_view key, std::string_view value) {

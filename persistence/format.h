@@ -103,6 +103,10 @@ struct SavedOverride {
 [[nodiscard]] std::optional<SavedOverride> ReadOverride(std::string_view key,
                                                         std::string_view value);
 
+// The name of a record in messages: "limit 7", "an override of policy 5". It tells no client's key.
+// Requires: a key that is not empty.
+[[nodiscard]] std::string RecordName(std::string_view key);
+
 // The error of the first limit that cannot be read in the record of a limit, a policy or an
 // override; empty if all of them can.
 [[nodiscard]] std::string LimitErrorIn(std::string_view key, std::string_view value);

@@ -1,6 +1,7 @@
 #include "persistence/storage.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,10 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(const DatabaseOptions& op
     is_new = false;
     return false;
   }));
+  if (is_new && options.read_only) {
+    return absl::NotFoundError(
+        absl::StrCat("data directory ", options.directory, ": its database has no records"));
+  }
   WEIR_RETURN_IF_ERROR(is_new ? storage->Begin() : storage->ReadMeta());
   return storage;
 }
@@ -111,6 +116,11 @@ absl::Status Storage::ReadMeta() {
 // A load: takes one record after the other and hands it to the limiter or the policies.
 class Storage::Loading {
  public:
+  // The reasons why a record is bad.
+  static constexpr absl::string_view kUnreadable = "no server writes such bytes";
+  static constexpr absl::string_view kImpossible = "its limit cannot have left it";
+  static constexpr absl::string_view kTaken = "another record has its number or its meaning";
+
   Loading(const Storage& storage, Limiter& limiter, Policies& policies, const LoadOptions& options,
           LoadReport& report)
       : storage_(storage),
@@ -125,17 +135,19 @@ class Storage::Loading {
     // The buckets of a damaged policy stay.
     if (const std::optional<std::uint32_t> id = ReadNumber(key.substr(1)))
       policy_ids_.insert(PolicyId{*id});
-    if (!policy || !policies_.Restore(*policy)) return CountBadLimits(key, value);
+    if (!policy) return CountBadLimits(key, value);
+    if (!policies_.Restore(*policy)) return CountBad(key, kTaken);
     if (policy->id >= PolicyId{next_policy_}) {
       next_policy_ = NumberOf(Next(policy->id));
-      Contradict(kMetaNextPolicy);
+      Contradict(key, kMetaNextPolicy);
     }
   }
 
   void AddOverride(std::string_view key, std::string_view value) {
     std::optional<SavedOverride> saved = ReadOverride(key, value);
-    if (!saved || !policies_.RestoreOverride(saved->policy, saved->key, std::move(saved->limits))) {
-      CountBadLimits(key, value);
+    if (!saved) return CountBadLimits(key, value);
+    if (!policies_.RestoreOverride(saved->policy, saved->key, std::move(saved->limits))) {
+      CountBad(key, "there is no such policy, or it has an override of that key");
     }
   }
 
@@ -150,7 +162,7 @@ class Storage::Loading {
       gone_.emplace_back(key);
       return;
     }
-    if (!limiter_.RestoreLimit(*id, *limit)) return CountBad();
+    if (!limiter_.RestoreLimit(*id, *limit)) return CountBad(key, kTaken);
     limits_.emplace(*id, *limit);
   }
 
@@ -158,26 +170,29 @@ class Storage::Loading {
   void AddBucket(std::string_view key, std::string_view value) {
     const std::optional<BucketKey> bucket_key = ReadBucketKey(key);
     const std::optional<Bucket> bucket = ReadBucketValue(value);
-    if (!bucket_key || !bucket) return CountBad();
+    if (!bucket_key || !bucket) return CountBad(key, kUnreadable);
     if (bucket_key->generation != storage_.generation_) {
       // It is erased, since the table may reach its generation.
       gone_.emplace_back(key);
-      return Contradict(kMetaGeneration);
+      return Contradict(key, kMetaGeneration);
     }
     const std::optional<Instant> full = CertainlyFullAfter(*bucket_key, *bucket);
-    if (full && *full > kTimeMax) return CountBad();
+    if (full && *full > kTimeMax) return CountBad(key, kImpossible);
     const auto limit = limits_.find(bucket_key->limit);
     // If the algorithms differ, the id was given out again after this bucket was full.
     if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
       return Drop(key, full);
     }
     const bool is_full = IsFull(limit->second, *bucket, options_.now);
-    if (is_full && options_.drops_full) return Drop(key, full);
+    if (is_full && options_.drops_full) {
+      report_.full.fetch_add(1, std::memory_order_relaxed);
+      return Drop(key, full);
+    }
     // A full one may be of a limit that had the id before.
     if (!is_full && !CanHaveLeft(limit->second, *bucket)) {
       // It is erased, since the id may come to stand for a limit that can have left it.
       gone_.emplace_back(key);
-      return CountBad();
+      return CountBad(key, kImpossible);
     }
     if (bucket_key->partition != partition_) FlushPartition();
     partition_ = bucket_key->partition;
@@ -208,17 +223,19 @@ class Storage::Loading {
     const bool stays_full = options_.drops_full && full && *full < options_.now;
     if (!stays_full) gone_.emplace_back(key);
   }
-  void CountBad() { report_.bad.fetch_add(1, std::memory_order_relaxed); }
-  // Counts a record with limits, and keeps the error of the one that cannot be read.
+  void CountBad(std::string_view key, absl::string_view why) {
+    report_.bad.fetch_add(1, std::memory_order_relaxed);
+    if (report_.errors.size() >= options_.errors_max) return;
+    report_.errors.push_back(absl::StrCat(RecordName(key), ": ", why));
+  }
+  // Counts a record with limits that cannot be read.
   void CountBadLimits(std::string_view key, std::string_view value) {
-    CountBad();
-    if (report_.limit_errors.size() == kLimitErrorsMax) return;
-    std::string error = LimitErrorIn(key, value);
-    if (!error.empty()) report_.limit_errors.push_back(std::move(error));
+    const std::string error = LimitErrorIn(key, value);
+    CountBad(key, error.empty() ? kUnreadable : error);
   }
   // Counts a record that contradicts a meta record. The load goes on only if damage is accepted.
-  void Contradict(std::string_view meta_name) {
-    CountBad();
+  void Contradict(std::string_view key, std::string_view meta_name) {
+    CountBad(key, absl::StrCat("it contradicts the record '", AbslView(meta_name), "'"));
     if (storage_.accept_damage_) return;
     damage_ = storage_.RecordIs(
         "damaged, as other records contradict it; --accept-damaged-state corrects that", meta_name);
@@ -275,6 +292,7 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   next_policy_ = loading.next_policy();
   policies.RestoreNextId(PolicyId{next_policy_});
   limiter.EndRestore(generation_);
+  if (database_->is_read_only()) return absl::OkStatus();
   const auto write = [&](Database::Writer& writer) {
     if (options.clock_allowance) {
       writer.Put(MetaKey(kMetaClockAllowance), ClockValue(Instant{*options.clock_allowance}));
@@ -293,8 +311,23 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   return absl::OkStatus();
 }
 
+absl::StatusOr<RecordCounts> Storage::CountRecords() const {
+  constexpr std::array kKinds = {kBucketPrefix, kLimitPrefix, kMetaPrefix, kOverridePrefix,
+                                 kPolicyPrefix};
+  RecordCounts counts;
+  const std::string first_live = GenerationPrefix(generation_);
+  const auto count = [&](std::string_view key, std::string_view) {
+    ++counts.records;
+    if (key.starts_with(kBucketPrefix) && key < first_live) ++counts.flushed;
+    if (std::ranges::count(kKinds, key.front()) == 0) ++counts.unknown;
+    return true;
+  };
+  WEIR_RETURN_IF_ERROR(database_->Scan("", count));
+  return counts;
+}
+
 absl::Status Storage::Erase(const std::vector<std::string>& keys) {
-  if (keys.empty()) return absl::OkStatus();
+  if (keys.empty() || database_->is_read_only()) return absl::OkStatus();
   return database_->Write(keys.size(), [&](Database::Writer& writer) {
     for (const std::string& key : keys) writer.Erase(key);
   });

@@ -30,16 +30,14 @@
 
 namespace weir {
 
-// The number of a load's limit errors that are kept.
-inline constexpr std::size_t kLimitErrorsMax = 10;
-
 // The progress of a load. Any thread may read the counts; the errors only after the load.
 struct LoadReport {
   std::atomic<std::uint64_t> loaded{0};   // buckets
   std::atomic<std::uint64_t> dropped{0};  // buckets that are full, or whose limit or policy is gone
+  std::atomic<std::uint64_t> full{0};     // those of them that are full
   std::atomic<std::uint64_t> bad{0};      // records that no server has written
-  // Why the first of those are bad that hold a limit: each names it.
-  std::vector<std::string> limit_errors;
+  // The first of the bad records, and why they are bad: "limit 7: invalid limit '1/x': ...".
+  std::vector<std::string> errors;
 };
 
 struct LoadOptions {
@@ -49,6 +47,14 @@ struct LoadOptions {
   // began instead. Mark and allowance stay on disk until the first save, so that several restarts
   // in a row use one allowance.
   std::optional<Nanos> clock_allowance = std::nullopt;
+  std::size_t errors_max = 10;  // of the report
+};
+
+// The records on disk.
+struct RecordCounts {
+  std::uint64_t records = 0;
+  std::uint64_t flushed = 0;  // buckets of earlier generations, which no load reads
+  std::uint64_t unknown = 0;  // of kinds that this version does not know, and leaves alone
 };
 
 class Storage {
@@ -79,12 +85,16 @@ class Storage {
   [[nodiscard]] TableGeneration generation() const noexcept { return generation_; }
 
   // Fills the limiter and the policies, and writes that a server uses the directory. Counts a bad
-  // record in the report and goes on. If a record contradicts a meta record, it fails with
+  // record in the report and goes on. A read-only storage is loaded the same way, and writes
+  // nothing. If a record contradicts a meta record, it fails with
   // kDataLoss or, with accept_damage, counts a bad record and corrects the contradiction. Fails
   // with kCancelled as soon as `stop` is true, and as Database does. Cost: about 0.5 us a bucket.
   // Requires: an empty limiter, no policies.
   absl::Status Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
                     LoadReport& report, const std::atomic<bool>& stop);
+
+  // Reads every record, also those that a load passes over. Fails as Database::Scan does.
+  [[nodiscard]] absl::StatusOr<RecordCounts> CountRecords() const;
 
   // Writes the changes, all or none. From then on buckets that were full before `drop_mark` may be
   // dropped from disk. Requires: `mark` is no earlier than any time handed out before, and no

@@ -91,8 +91,8 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
                                                    : std::nullopt};
   absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
   load_time_ = clock.Now() - begun;
-  for (const std::string& error : load_report_.limit_errors) {
-    spdlog::warn("a record on disk is bad and left alone: {}", EscapedForLog(error));
+  for (const std::string& error : load_report_.errors) {
+    spdlog::warn("a record on disk is bad: {}", EscapedForLog(error));
   }
   if (loaded.ok()) {
     saver_.emplace(limiter, policies, clock, std::move(storage_), saver_options_);

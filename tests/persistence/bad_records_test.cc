@@ -45,6 +45,16 @@ TEST_F(BadRecordsTest, CountsImpossibleRecordsAndContinues) {
   EXPECT_EQ(server_.found().bad, 8U);
   EXPECT_EQ(server_.found().loaded, 1U);
   EXPECT_EQ(server_.Remaining("a", "10/h"), 6);
+  const std::string of_bucket = "a bucket of limit 0 (hash 000000000000000";
+  const std::string bytes = ": no server writes such bytes";
+  EXPECT_THAT(server_.found().errors,
+              testing::ElementsAre(
+                  HasSubstr("policy 7: invalid limit ''"),
+                  "an override of policy 7: there is no such policy, or it has an override of that "
+                  "key",
+                  HasSubstr("limit 7: invalid limit ''"), of_bucket + "1)" + bytes,
+                  of_bucket + "2)" + bytes, of_bucket + "3): its limit cannot have left it",
+                  of_bucket + "4)" + bytes, "a bucket" + bytes));
   server_.End();
   Write("X", "of a later version");
   Write(MetaKey("later"), "of a later version");
@@ -66,12 +76,12 @@ TEST_F(BadRecordsTest, NamesTheLimitsThatItCannotRead) {
   EXPECT_EQ(server_.found().bad, 4U);
   const std::string too_long =
       ": limit is too long: burst times period per token must be at most 2^60 ns (36 years)";
-  EXPECT_THAT(server_.found().limit_errors,
-              testing::UnorderedElementsAre(
-                  "invalid limit '1/3285d,burst=8'" + too_long,
-                  "invalid limit '1/3285d,burst=9'" + too_long,
-                  HasSubstr("invalid limit '20/s,later=1': unknown option 'later=1'"),
-                  HasSubstr("invalid limit ''")));
+  EXPECT_THAT(server_.found().errors,
+              testing::ElementsAre(
+                  HasSubstr("policy 5: invalid limit '20/s,later=1': unknown option 'later=1'"),
+                  "an override of policy 5: invalid limit '1/3285d,burst=9'" + too_long,
+                  "limit 7: invalid limit '1/3285d,burst=8'" + too_long,
+                  HasSubstr("limit 8: invalid limit ''")));
   server_.End();
   EXPECT_EQ(CountRecords(kLimitPrefix), 2U) << "they are left alone";
 }
@@ -198,6 +208,11 @@ TEST_F(BadRecordsTest, CorrectsContradictionsIfDamageIsAccepted) {
   Start();
   EXPECT_EQ(server_.found().bad, 3U);
   EXPECT_EQ(server_.found().loaded, 1U);
+  EXPECT_THAT(server_.found().errors,
+              testing::ElementsAre("policy 1: it contradicts the record 'next-policy'",
+                                   "policy 2: it contradicts the record 'next-policy'",
+                                   "a bucket of limit 0 (hash 000000000000004d): it contradicts "
+                                   "the record 'generation'"));
   server_.End();
   EXPECT_EQ(CountRecords(kBucketPrefix), 1U);
   server_.options().database.accept_damage = false;

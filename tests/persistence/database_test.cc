@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 
 #include "persistence/format.h"
 #include "persistence/full_bucket_filter.h"
+#include "tests/persistence/directory_files.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/temporary_directory.h"
 
@@ -71,6 +73,44 @@ TEST_F(DatabaseTest, MakesItsDirectoryForItsOwnerAlone) {
     ASSERT_EQ(stat(path_.c_str(), &made), 0);
     EXPECT_EQ(made.st_mode & 0777U, 0700U) << name;
   }
+}
+
+// Goal: a database that is opened to be read is read whole and not changed. Method: one with
+// records in tables and in the log, with the rest of a write, and with and without a clean stop.
+TEST_F(DatabaseTest, ReadOnlyItChangesNothing) {
+  const Records records = {{"a", "1"}, {"b", "2"}};
+  Write(*Open(), records, Database::kLargeWriteMin);
+  Write(*Open(), {{"c", "3"}}, 1);
+  std::ofstream(path_ + "/next.sst") << "the rest of a write";
+  for (const bool is_stopped : {false, true}) {
+    if (is_stopped) {
+      EXPECT_TRUE(Open()->Finish().ok());
+    }
+    const auto before = FilesOf(path_);
+    {
+      const auto database = Database::Open({.directory = path_, .read_only = true});
+      ASSERT_TRUE(database.ok()) << database.status();
+      EXPECT_EQ(ReadAll(**database), (Records{{"a", "1"}, {"b", "2"}, {"c", "3"}}));
+    }
+    EXPECT_TRUE(FilesOf(path_) == before);
+  }
+}
+
+TEST_F(DatabaseTest, ReadOnlyItNeedsADatabase) {
+  const auto refused = [this] {
+    const absl::Status status = Database::Open({.directory = path_, .read_only = true}).status();
+    EXPECT_THAT(status.message(), HasSubstr(path_));
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refused(), HasSubstr("No such file or directory"));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  std::filesystem::create_directory(path_);
+  EXPECT_THAT(refused(), HasSubstr("there is no database in it"));
+  EXPECT_TRUE(std::filesystem::is_empty(path_));
+  std::ofstream(path_ + "/notes.txt") << "mine";
+  EXPECT_THAT(refused(), HasSubstr("it holds 'notes.txt' and no database"));
+  path_ += "/notes.txt";
+  EXPECT_THAT(refused(), HasSubstr("Not a directory"));
 }
 
 TEST_F(DatabaseTest, KeepsWhatIsWrittenSmallOrLarge) {

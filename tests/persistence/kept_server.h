@@ -36,7 +36,7 @@ class KeptServer {
     std::uint64_t dropped = 0;
     std::uint64_t bad = 0;
     std::vector<std::string> losses;  // that were accepted
-    std::vector<std::string> limit_errors{};
+    std::vector<std::string> errors{};
   };
 
   KeptServer(const FakeClock& clock, DatabaseOptions database)
@@ -64,7 +64,7 @@ class KeptServer {
     found_.loaded = report.loaded;
     found_.dropped = report.dropped;
     found_.bad = report.bad;
-    found_.limit_errors = report.limit_errors;
+    found_.errors = report.errors;
     saver_ = std::make_unique<Saver>(*limiter_, *policies_, clock_, *std::move(storage), options_);
     return absl::OkStatus();
   }
