@@ -2,8 +2,8 @@
 # module. debian/ adds the service and its configuration.
 include(GNUInstallDirs)
 
-install(TARGETS weir-replay weir-server RUNTIME)
-install(FILES docs/man/weir-replay.1 docs/man/weir-server.1
+install(TARGETS weir-check weir-replay weir-server RUNTIME)
+install(FILES docs/man/weir-check.1 docs/man/weir-replay.1 docs/man/weir-server.1
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/weir.toml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 install(FILES contrib/bash-completion/weir-server

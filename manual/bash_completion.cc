@@ -1,4 +1,4 @@
-// The completion of the command lines of weir-server and weir-replay in bash.
+// The completion of the command lines of weir-server, weir-check and weir-replay in bash.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
+#include "check/file_check.h"
 #include "core/base/status.h"
 #include "manual/documents.h"
 #include "replay/replay_options.h"
@@ -17,7 +18,7 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kCompletionHelpers =
-    R"(# Completion of weir-server and weir-replay in bash.
+    R"(# Completion of weir-server, weir-check and weir-replay in bash.
 # Made by `./dev docs`: change manual/ instead.
 
 # Sets cur to the word to complete, and prev to the option that it may be the value of: bash splits
@@ -120,10 +121,20 @@ std::string FunctionOf(const Program& program) {
   return text;
 }
 
+// weir-check takes the kind of a file, and then the file.
+std::string CheckFunction() {
+  std::vector<std::string> words = {"--help", "--version"};
+  for (const FileCheck& check : FileChecks()) words.emplace_back(check.kind);
+  return absl::StrCat(
+      "\n_weir_check() {\n  local cur prev\n  _weir_words\n  case $COMP_CWORD in\n",
+      "    1) _weir_offer ", absl::StrJoin(words, " "),
+      " ;;\n    2) _weir_offer -f ;;\n  esac\n}\ncomplete -F _weir_check weir-check\n");
+}
+
 }  // namespace
 
 std::string BashCompletion() {
-  return absl::StrCat(AbslView(kCompletionHelpers), FunctionOf(ServerProgram()),
+  return absl::StrCat(AbslView(kCompletionHelpers), FunctionOf(ServerProgram()), CheckFunction(),
                       FunctionOf(ReplayProgram()));
 }
 

@@ -18,11 +18,12 @@ struct Document {
 
 // --- Their makers ---
 
-// weir-server(1), weir.toml(5) and weir-replay(1).
+// weir-server(1), weir.toml(5), weir-check(1) and weir-replay(1).
 [[nodiscard]] std::string ServerPage();
 [[nodiscard]] std::string ConfigPage();
+[[nodiscard]] std::string CheckPage();
 [[nodiscard]] std::string ReplayPage();
-// Completion of both programs in bash.
+// Completion of these programs in bash.
 [[nodiscard]] std::string BashCompletion();
 // The weir.toml of the package: a comment for every option.
 [[nodiscard]] std::string ConfigFile();

@@ -108,7 +108,9 @@ std::string ServerPage() {
   page.Section("EXAMPLES");
   page.Text(kExamples);
   page.Section("SEE ALSO");
-  page.Text("weir.toml(5), weir-replay(1), redis-cli(1), and the pages in /usr/share/doc/weir.");
+  page.Text(
+      "weir.toml(5), weir-check(1), weir-replay(1), redis-cli(1), and the pages in "
+      "/usr/share/doc/weir.");
   return page.text();
 }
 

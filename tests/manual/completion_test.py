@@ -48,9 +48,10 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(complete("weir-server", "--port", "1", "--tls-o"), ["--tls-only"])
         self.assertEqual(complete("weir-server", "--none"), [])
         self.assertEqual(complete("weir-server", "--ping", "--tls-o"), ["--tls-only"])
+        self.assertEqual(complete("weir-check", "c"), ["checks", "config"])
 
     def test_each_option_is_offered_once(self):
-        for program in ("weir-server", "weir-replay"):
+        for program in ("weir-server", "weir-check", "weir-replay"):
             offered = complete(program, "--")
             self.assertEqual(len(offered), len(set(offered)))
             self.assertIn("--help", offered)
@@ -67,6 +68,8 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(complete("weir-server", "--config", "=", "b"), ["b.toml"])
         self.assertEqual(complete("weir-replay", "--policies", "a"), ["a.toml"])
         self.assertEqual(complete("weir-replay", ""), ["a.toml", "b.toml"])
+        self.assertEqual(complete("weir-check", "policies", "b"), ["b.toml"])
+        self.assertEqual(complete("weir-check", "policies", "a.toml", ""), [])
 
     def test_nothing_is_offered_for_numbers_and_passwords(self):
         self.assertEqual(complete("weir-server", "--port", ""), [])

@@ -20,7 +20,8 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
       {"server", {"persistence", "protocol", "core"}},
       {"module", {"core"}},
       {"replay", {"protocol", "core"}},
-      {"manual", {"server", "replay", "core"}},
+      {"check", {"server", "persistence", "core"}},
+      {"manual", {"server", "replay", "check", "core"}},
   };
   return kArrows;
 }
@@ -128,7 +129,8 @@ Findings IncludeArrows(const SourceFile& file) {
                           std::string(folder) + " may not include " + std::string(included) +
                               ": the arrows are server -> persistence, protocol, core; "
                               "persistence -> core; protocol -> core/base; module -> core; "
-                              "replay -> protocol, core; manual -> server, replay, core"});
+                              "replay -> protocol, core; check -> server, persistence, core; "
+                              "manual -> server, replay, check, core"});
     }
     const bool same_folder = included.substr(0, included.find('/')) == folder;
     if (same_folder && !RoomMayInclude(folder, Room(file.path), Room(included))) {

@@ -20,7 +20,7 @@ struct Ban {
 
 const std::vector<Ban>& Bans() {
   static const Paths kLibraries = {"core/",   "protocol/", "persistence/", "server/",
-                                   "module/", "replay/",   "manual/"};
+                                   "module/", "replay/",   "manual/",      "check/"};
   static const std::vector<Ban> kBans = {
       {.words = {"system_clock::now", "steady_clock::now", "high_resolution_clock", "clock_gettime",
                  "gettimeofday", "time(nullptr)", "time(NULL)", "time(0)"},
@@ -36,7 +36,8 @@ const std::vector<Ban>& Bans() {
       {.words = {"std::cout", "std::cerr", "std::clog", "printf(", "fprintf(", "puts("},
        .instead = "return a value; server/ logs with spdlog",
        .within = kLibraries,
-       .except = {"core/base/check.h", "server/main.cc", "manual/main.cc", "replay/main.cc"}},
+       .except = {"core/base/check.h", "server/main.cc", "manual/main.cc", "replay/main.cc",
+                  "check/main.cc"}},
       {.words = {"throw"},
        .instead = "return absl::Status, or WEIR_CHECK what cannot be",
        .except = {"examples/"}},

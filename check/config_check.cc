@@ -1,0 +1,116 @@
+// The checks of the files that an operator writes.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "check/counted.h"
+#include "check/file_check.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/words/policy_file.h"
+#include "server/access/access_list.h"
+#include "server/config/options.h"
+#include "server/http/check_routes.h"
+#include "server/net/tls_context.h"
+#include "server/os/wipe.h"
+
+namespace weir {
+namespace {
+
+// Adds the error of a file, which begins with the file's name if it has a place in it.
+void Find(FileReport& report, const std::string& path, const absl::Status& error) {
+  const bool has_place = absl::StartsWith(error.message(), absl::StrCat(path, ":"));
+  report.findings.push_back(has_place ? std::string(error.message())
+                                      : absl::StrCat(path, ": ", error.message()));
+}
+
+void AddPolicies(FileReport& report, const std::string& path) {
+  const absl::StatusOr<PolicyFile> file = ReadPolicyFile(path);
+  if (!file.ok()) return Find(report, path, file.status());
+  report.facts.push_back(absl::StrCat(path, ": ", Counted(file->size(), "policy", "policies")));
+}
+
+void AddRoutes(FileReport& report, const std::string& path, IsUser is_user) {
+  const absl::StatusOr<CheckRoutes> routes = ReadCheckRoutes(path, is_user);
+  if (!routes.ok()) return Find(report, path, routes.status());
+  report.facts.push_back(absl::StrCat(path, ": ", Counted(routes->size(), "route", "routes")));
+}
+
+// The user `default` is there even if the file does not name it.
+void CountUsers(FileReport& report, const std::string& path, const AccessList& users) {
+  report.facts.push_back(
+      absl::StrCat(path, ": ", Counted(users.All().size(), "user", "users"), ", with default"));
+}
+
+void AddTls(FileReport& report, const std::string& path, const Options& options) {
+  if (options.tls_port == 0 && options.http_tls_port == 0) return;
+  KeepTlsKeysOutOfDumps();
+  const absl::StatusOr<TlsContext> context = TlsContext::Load(options);
+  if (!context.ok()) return Find(report, path, context.status());
+  if (context->is_expired()) {
+    report.findings.push_back(
+        absl::StrCat(path, ": option 'tls-cert': ", Quote(options.tls_cert), " has expired"));
+  }
+}
+
+}  // namespace
+
+FileReport CheckConfigFile(const std::string& path) {
+  FileReport report;
+  Options options = DefaultOptions();
+  if (const absl::Status read = ReadOptionsFile(path, options); !read.ok()) {
+    Find(report, path, read);
+    return report;
+  }
+  if (const absl::Status fit = CheckTogether(options); !fit.ok()) Find(report, path, fit);
+  AccessList users;
+  const absl::Status configured = users.Configure(options.requirepass, options.users_file);
+  Wipe(options.requirepass);
+  const std::string& users_place = options.users_file.empty() ? path : options.users_file;
+  if (!configured.ok()) {
+    Find(report, users_place, configured);
+  } else if (!options.users_file.empty()) {
+    CountUsers(report, options.users_file, users);
+  }
+  if (!options.policies.empty()) AddPolicies(report, options.policies);
+  if (!options.checks.empty() && configured.ok()) {
+    AddRoutes(report, options.checks, [&users](std::string_view name) {
+      const std::shared_ptr<const User> user = users.Find(name);
+      return user && user->is_on();
+    });
+  }
+  AddTls(report, path, options);
+  if (report.findings.empty()) report.facts.insert(report.facts.begin(), path + ": ok");
+  return report;
+}
+
+FileReport CheckPolicyFile(const std::string& path) {
+  FileReport report;
+  AddPolicies(report, path);
+  return report;
+}
+
+FileReport CheckChecksFile(const std::string& path) {
+  FileReport report;
+  AddRoutes(report, path, [](std::string_view) { return true; });
+  return report;
+}
+
+FileReport CheckUsersFile(const std::string& path) {
+  FileReport report;
+  AccessList users;
+  const absl::Status read = users.Configure("", path);
+  if (read.ok()) {
+    CountUsers(report, path, users);
+  } else {
+    Find(report, path, read);
+  }
+  return report;
+}
+
+}  // namespace weir

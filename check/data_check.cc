@@ -1,0 +1,118 @@
+// The check of a data directory.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+
+#include "check/counted.h"
+#include "check/file_check.h"
+#include "core/base/status.h"
+#include "core/limiter/limiter.h"
+#include "core/words/policies.h"
+#include "persistence/format.h"
+#include "persistence/storage.h"
+#include "server/os/system_clock.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kBadRecordsShownMax = 100;
+// As in the log of a start.
+constexpr std::chrono::minutes kClockLagToldMin{1};
+
+std::string TimeText(Instant time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ",
+                          absl::FromUnixNanos(time.time_since_epoch().count()),
+                          absl::UTCTimeZone());
+}
+
+// Checks one directory, from its opening to the counts.
+class DataCheck {
+ public:
+  explicit DataCheck(const std::string& path) : path_(path) {}
+
+  FileReport Run() {
+    // A start that accepts damage goes on after it, so that the rest is checked, too.
+    absl::StatusOr<std::unique_ptr<Storage>> storage =
+        Storage::Open({.directory = path_, .accept_damage = true, .read_only = true});
+    if (!storage.ok()) {
+      Find(storage.status());
+      return std::move(report_);
+    }
+    for (const std::string& loss : (*storage)->accepted_losses()) Find(loss);
+    TellState(**storage);
+    const absl::StatusOr<RecordCounts> counts = (*storage)->CountRecords();
+    if (!counts.ok()) {
+      Find(counts.status());
+      return std::move(report_);
+    }
+    Load(**storage);
+    Tell(absl::StrCat(Counted(counts->records, "record", "records"), ": ", counts->flushed,
+                      " from before a flush, ", counts->unknown, " of unknown kinds"));
+    return std::move(report_);
+  }
+
+ private:
+  void Find(absl::string_view what) { report_.findings.push_back(absl::StrCat(path_, ": ", what)); }
+  // The messages of persistence/ begin with the name of the directory.
+  void Find(const absl::Status& error) {
+    Find(absl::StripPrefix(error.message(), absl::StrCat("data directory ", path_, ": ")));
+  }
+  void Tell(absl::string_view what) { report_.facts.push_back(absl::StrCat(path_, ": ", what)); }
+
+  void TellState(const Storage& storage) {
+    Tell(absl::StrCat("format ", kFormatVersion, ", ",
+                      storage.unclean_restart() ? "left by a crash" : "stopped cleanly",
+                      ", with times up to ", TimeText(storage.clock_mark())));
+  }
+
+  // Loads the records as a start does, and tells what came of them.
+  void Load(Storage& storage) {
+    const SystemClock clock(
+        {.last_time = storage.clock_mark(), .uncertainty = storage.clock_allowance()});
+    Limiter limiter({.secret = storage.secret()});
+    Policies policies;
+    LoadReport loaded;
+    const std::atomic<bool> stop{false};
+    const absl::Status result = storage.Load(
+        limiter, policies, {.now = clock.Now(), .errors_max = kBadRecordsShownMax}, loaded, stop);
+    for (const std::string& error : loaded.errors) Find("bad record: " + error);
+    if (loaded.bad > loaded.errors.size()) {
+      const std::uint64_t more = loaded.bad - loaded.errors.size();
+      Find(Counted(more, "more bad record", "more bad records"));
+    }
+    if (!result.ok()) return Find(result);
+    std::size_t overrides = 0;
+    for (const auto& policy : policies.All()) overrides += policy->overrides->size();
+    const std::uint64_t dropped = loaded.dropped;
+    const std::uint64_t full = loaded.full;
+    Tell(absl::StrCat("a start loads ", Counted(loaded.loaded, "bucket", "buckets"), ", ",
+                      Counted(limiter.size().limits, "limit", "limits"), ", ",
+                      Counted(policies.All().size(), "policy", "policies"), ", ",
+                      Counted(overrides, "override", "overrides")));
+    Tell(absl::StrCat("it drops ", Counted(dropped, "bucket", "buckets"), ": ", full, " full, and ",
+                      dropped - full, " without a limit or policy"));
+    if (const Nanos ahead = -clock.OffsetToWallClock(); ahead > kClockLagToldMin) {
+      Tell(absl::StrCat("its times are ", std::chrono::floor<std::chrono::seconds>(ahead).count(),
+                        " s ahead of this machine's clock: a start goes on from them, see "
+                        "--reset-clock"));
+    }
+  }
+
+  const std::string path_;
+  FileReport report_;
+};
+
+}  // namespace
+
+FileReport CheckDataDirectory(const std::string& path) { return DataCheck(path).Run(); }
+
+}  // namespace weir
