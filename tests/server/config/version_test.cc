@@ -5,6 +5,8 @@
 #include <fstream>
 #include <string>
 
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +15,8 @@
 namespace weir {
 namespace {
 
+using testing::AnyOf;
+using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
@@ -33,9 +37,19 @@ TEST(VersionTest, TheCommandLineShowsIt) {
 }
 
 TEST(VersionTest, TheNewestChangesAreThoseOfThisVersion) {
-  EXPECT_THAT(LineOf("CHANGELOG.md", "## "), StartsWith("## " + std::string(kVersion)));
+  const std::string title = "## " + std::string(kVersion) + ", ";
+  EXPECT_THAT(LineOf("CHANGELOG.md", "## "),
+              AnyOf(title + "not released", title + std::string(kVersionDate)));
   EXPECT_THAT(LineOf("debian/changelog", "weir "),
               StartsWith("weir (" + std::string(kVersion) + ") "));
+}
+
+TEST(VersionTest, ThePackageHasTheDayOfTheVersion) {
+  absl::CivilDay day;
+  ASSERT_TRUE(absl::ParseCivilTime(std::string(kVersionDate), &day));
+  const absl::TimeZone utc = absl::UTCTimeZone();
+  EXPECT_THAT(LineOf("debian/changelog", " -- "),
+              HasSubstr(absl::FormatTime(">  %a, %d %b %Y ", absl::FromCivil(day, utc), utc)));
 }
 
 }  // namespace
