@@ -69,9 +69,10 @@ class DataCheck {
   void Tell(absl::string_view what) { report_.facts.push_back(absl::StrCat(path_, ": ", what)); }
 
   void TellState(const Storage& storage) {
-    Tell(absl::StrCat("format ", kFormatVersion, ", ",
-                      storage.unclean_restart() ? "left by a crash" : "stopped cleanly",
-                      ", with times up to ", TimeText(storage.clock_mark())));
+    Tell(absl::StrCat(
+        "format ", kFormatVersion, ", ",
+        storage.unclean_restart() ? "left by a crash or made by RL.BACKUP" : "stopped cleanly",
+        ", with times up to ", TimeText(storage.clock_mark())));
   }
 
   // Loads the records as a start does, and tells what came of them.

@@ -15,7 +15,7 @@ constexpr const char* kCheckText =
     "a file of text is read up to its first one. More lines tell what was read.\n"
     "\n"
     "A data directory must not be in use, since a server changes its files while they are read: "
-    "stop the server, or check a copy of a stopped one. Damage that makes weir-server refuse to "
+    "stop the server, or check a backup. Damage that makes weir-server refuse to "
     "start is reported, and the rest is checked as --accept-damaged-state would load it.";
 
 constexpr const char* kCheckExitStatus[][2] = {
