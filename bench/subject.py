@@ -84,11 +84,18 @@ def measure_sections(usage, sections):
 
 
 class Subject:
-    """A server's process on a free port, in a directory of its own, until the end of a `with`."""
+    """A server's process on a free port, in a directory of its own, until the end of a `with`.
 
-    def __init__(self, command):
+    `ready` is a request, and the beginnings of the answers to it that tell that the server serves.
+    `files` are written into the directory: their names and texts, in which {port} is the port.
+    """
+
+    def __init__(self, command, ready=(b"DBSIZE\r\n", (b":", b"-NOAUTH")), files=None):
         self.port = free_port()
         self.directory = tempfile.mkdtemp(prefix="weir_bench_")
+        for name, text in (files or {}).items():
+            with open(os.path.join(self.directory, name), "w", encoding="ascii") as file:
+                file.write(text.replace("{port}", str(self.port)))
         self.process = subprocess.Popen(
             pinned(SERVER_CORE, [word.format(port=self.port) for word in command]),
             cwd=self.directory,
@@ -96,7 +103,8 @@ class Subject:
             stderr=subprocess.DEVNULL,
         )
         # Waits until it listens and has loaded its state.
-        while not self.answer(b"DBSIZE\r\n").startswith((b":", b"-NOAUTH")):
+        request, answers = ready
+        while not self.answer(request).startswith(answers):
             if self.process.poll() is not None:
                 raise SystemExit(f"{command[0]} has ended before it listened")
             time.sleep(0.01)
