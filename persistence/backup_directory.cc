@@ -144,7 +144,7 @@ absl::Status BackupDirectory::Publish(const std::string& from, const std::string
   if (chmod(from.c_str(), S_IRWXU) != 0 || rename(from.c_str(), to.c_str()) != 0) {
     return Failure(LastError());
   }
-  const absl::Status synced = Sync();
+  absl::Status synced = Sync();
   std::error_code error;
   if (!synced.ok()) fs::remove_all(to, error);
   return synced;
