@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,7 +38,7 @@ std::string TimeText(Instant time) {
 // Checks one directory, from its opening to the counts.
 class DataCheck {
  public:
-  explicit DataCheck(const std::string& path) : path_(path) {}
+  explicit DataCheck(std::string path) : path_(std::move(path)) {}
 
   FileReport Run() {
     // A start that accepts damage goes on after it, so that the rest is checked, too.
