@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "core/base/check.h"
+#include "core/base/wide.h"
 
 namespace weir {
 
@@ -46,6 +47,17 @@ struct ExactNanos {
 // The first whole nanosecond that is not before `time`.
 [[nodiscard]] constexpr std::int64_t Ceil(ExactNanos time) noexcept {
   return time.whole + (time.numerator != 0 ? 1 : 0);
+}
+
+// A span of time as a number of parts, 1 / denominator ns each, and the reverse. Requires: no
+// negative span.
+[[nodiscard]] constexpr Wide PartsOf(ExactNanos span, std::uint32_t denominator) noexcept {
+  WEIR_DCHECK(span.whole >= 0);
+  return Wide{static_cast<std::uint64_t>(span.whole)} * denominator + span.numerator;
+}
+[[nodiscard]] constexpr ExactNanos TimeOfParts(Wide parts, std::uint32_t denominator) noexcept {
+  return {static_cast<std::int64_t>(parts / denominator),
+          static_cast<std::uint32_t>(parts % denominator)};
 }
 
 }  // namespace weir

@@ -12,11 +12,7 @@
 #include "core/rules/token_bucket.h"
 
 namespace weir {
-namespace {
 
-// The time past the limit's capacity up to which a stored time is believed. The one bucket that
-// CL.THROTTLE keeps for a key may owe what a longer limit took, so its times are cut only beyond
-// the greatest capacity of any limit.
 Nanos BelievedDebt(const Limit& limit, Nanos max_wait) noexcept {
   const Nanos capacity = limit.capacity();
   if (limit.owner() == kThrottleOwner) return kCapacityMax - capacity;
@@ -24,6 +20,8 @@ Nanos BelievedDebt(const Limit& limit, Nanos max_wait) noexcept {
   const Nanos ban = limit.greatest_ban() + Nanos{1};
   return limit.outgrown() + std::max({capacity + limit.outgrown(), max_wait, ban});
 }
+
+namespace {
 
 // The answer of a limit without a bucket: "unlimited" always has tokens, "none" never has any.
 Step Always(bool allowed) noexcept {

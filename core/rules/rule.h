@@ -15,14 +15,15 @@
 
 namespace weir {
 
+// Returns the time past its capacity up to which a token bucket is believed: up to now + C + max(C,
+// max_wait, D) in all, where C is the greatest capacity that its limit has had (Limit::outgrown),
+// and D the longest ban (Limit::greatest_ban). So no debt that a charge leaves is cut, and no ban.
+// A bucket of CL.THROTTLE is believed up to kCapacityMax from now: a debt lasts, as in redis-cell,
+// although the next request may bring smaller numbers, and a denial changes nothing.
+[[nodiscard]] Nanos BelievedDebt(const Limit& limit, Nanos max_wait) noexcept;
+
 // Decides `cost` tokens and returns the bucket after the decision. Bucket{} stands for an absent
 // bucket, and for the bucket of a limit that has none.
-//
-// A token bucket is believed up to now + C + max(C, max_wait, D), where C is the greatest capacity
-// that its limit has had (Limit::outgrown), and D the longest ban (Limit::greatest_ban): no debt
-// that a charge leaves is cut, and no ban. A bucket of CL.THROTTLE is believed up to kCapacityMax
-// from now: a debt lasts, as in redis-cell, although the next request may bring smaller numbers,
-// and a denial changes nothing.
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait) noexcept;
 

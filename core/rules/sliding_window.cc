@@ -129,6 +129,19 @@ Bucket RefundSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
   return IsFull(window) ? Bucket{} : BucketOf(window);
 }
 
+Bucket ReturnToSlidingWindow(const Limit& limit, Bucket bucket, Instant now, std::uint32_t number,
+                             std::uint64_t tokens) noexcept {
+  const View view = ViewAt(limit, bucket, now);
+  SlidingWindow window = view.window;
+  const std::uint32_t age = window.number - number;
+  if (view.cut || age > 1) return bucket;
+  std::uint32_t& held = age == 0 ? window.used : window.before;
+  const auto returned = static_cast<std::uint32_t>(std::min<std::uint64_t>(tokens, held));
+  if (returned == 0) return bucket;
+  held -= returned;
+  return IsFull(window) ? Bucket{} : BucketOf(window);
+}
+
 Bucket ChargeSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                            std::uint64_t cost) noexcept {
   if (cost == 0) return bucket;

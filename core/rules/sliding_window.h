@@ -84,6 +84,12 @@ namespace weir {
 [[nodiscard]] Bucket RefundSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                                          std::uint64_t cost) noexcept;
 
+// Gives tokens back to the window of that number, or all that it has admitted if those are fewer.
+// The bucket is returned unchanged if that window no longer counts, or if the clamp would cut the
+// bucket. Requires: as above.
+[[nodiscard]] Bucket ReturnToSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
+                                           std::uint32_t number, std::uint64_t tokens) noexcept;
+
 // Charges `cost` tokens, whether they are there or not, up to an estimate of twice the count and a
 // `used` of 2^31-1; what is beyond is not charged. Requires: as above.
 [[nodiscard]] Bucket ChargeSlidingWindow(const Limit& limit, Bucket bucket, Instant now,

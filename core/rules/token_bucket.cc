@@ -16,16 +16,6 @@ ExactNanos ClampedTat(ExactNanos tat, std::uint32_t denominator, ExactNanos hori
   return std::min(tat, Add(horizon, {debt_max.count(), 0}, denominator));
 }
 
-// A span of time in parts of 1/denominator ns.
-Wide PartsOf(ExactNanos span, std::uint32_t denominator) noexcept {
-  return Wide{static_cast<std::uint64_t>(span.whole)} * denominator + span.numerator;
-}
-
-ExactNanos TimeOfParts(Wide parts, std::uint32_t denominator) noexcept {
-  return {static_cast<std::int64_t>(parts / denominator),
-          static_cast<std::uint32_t>(parts % denominator)};
-}
-
 // cost * E. Requires: cost <= burst, so that the product is at most the capacity.
 ExactNanos CostInTime(const Emission& emission, std::uint64_t cost) noexcept {
   WEIR_DCHECK(cost > 0);

@@ -1,0 +1,172 @@
+#include "core/rules/settlement.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/check.h"
+#include "core/base/exact_nanos.h"
+#include "core/base/wide.h"
+#include "core/rules/fixed_window.h"
+#include "core/rules/rule.h"
+#include "core/rules/sliding_window.h"
+#include "core/rules/token_bucket.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint64_t kSumMax = std::numeric_limits<std::uint64_t>::max();
+
+bool HasTokenBucket(const Limit& limit) noexcept {
+  return limit.shape().algorithm == Algorithm::kTokenBucket;
+}
+
+// The most that one reservation may give back: a change that counts more than that is cut to it, so
+// that sums stay far from their maximum.
+std::uint64_t GivenBackMax(const Limit& limit, Nanos max_wait) noexcept {
+  if (!HasTokenBucket(limit)) return kWindowCountMax;
+  return static_cast<std::uint64_t>((limit.capacity() + BelievedDebt(limit, max_wait)).count());
+}
+
+void AddTo(std::uint64_t& sum, std::uint64_t amount) noexcept {
+  if (__builtin_add_overflow(sum, amount, &sum)) sum = kSumMax;
+}
+
+// The growth of a sum since the reservation.
+std::uint64_t Since(std::uint64_t sum, std::uint64_t then) noexcept {
+  WEIR_DCHECK(sum >= then);
+  return sum == kSumMax ? kSumMax : sum - then;
+}
+
+// a - b, or 0.
+Wide Less(Wide a, Wide b) noexcept { return a > b ? a - b : 0; }
+
+std::uint64_t CeilOf(Wide parts, std::uint32_t denominator) noexcept {
+  return static_cast<std::uint64_t>((parts + denominator - 1) / denominator);
+}
+
+// A token bucket's TAT at an instant, in parts of a nanosecond after it; 0 if the bucket is full.
+struct Charge {
+  Wide parts = 0;
+  bool is_cut = false;  // by the clamp
+};
+
+Charge ChargeIn(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) noexcept {
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos tat = TatOf(bucket, denominator);
+  if (tat <= present) return {};
+  const ExactNanos debt{BelievedDebt(limit, max_wait).count(), 0};
+  const ExactNanos most = Add(emission.capacity, debt, denominator);
+  const ExactNanos charge = Subtract(tat, present, denominator);
+  return {PartsOf(std::min(charge, most), denominator), charge > most};
+}
+
+// What `tokens` of the estimate are worth, in parts of a nanosecond.
+Wide WorthOf(const Emission& emission, const Estimate& estimate, std::uint64_t tokens,
+             bool same_interval) noexcept {
+  const Wide worth = Wide{tokens} * static_cast<std::uint64_t>(emission.period);
+  if (same_interval) return worth;
+  const Wide before =
+      Wide{tokens} * static_cast<std::uint64_t>(estimate.period) / estimate.denominator;
+  return std::min(worth, before * emission.denominator);
+}
+
+Bucket GiveBackToBucket(const Limit& limit, Bucket bucket, Instant now, const Estimate& estimate,
+                        std::uint64_t tokens, Nanos max_wait, SettlementSums& sums) noexcept {
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const Charge charge = ChargeIn(limit, bucket, now, max_wait);
+  const bool same_interval =
+      estimate.period == emission.period && estimate.denominator == denominator;
+  ExactNanos until = TatOf(estimate.left, denominator);
+  if (!same_interval) until.numerator = 0;  // It was a part of something else.
+  if (charge.is_cut || until <= present) return bucket;
+  const Wide still_charged =
+      Less(PartsOf(Subtract(until, present, denominator), denominator),
+           Wide{Since(sums.given_back, estimate.sums.given_back)} * denominator);
+  const Wide worth = WorthOf(emission, estimate, tokens, same_interval);
+  const Wide cut_off = Wide{Since(sums.cut_off, estimate.sums.cut_off)} * denominator;
+  const Wide given_back = std::min(Less(std::min(worth, still_charged), cut_off), charge.parts);
+  if (given_back == 0) return bucket;
+  AddTo(sums.given_back, CeilOf(given_back, denominator));
+  return BucketOfTat(
+      Add(present, TimeOfParts(charge.parts - given_back, denominator), denominator));
+}
+
+Bucket GiveBackToWindow(const Limit& limit, Bucket bucket, Instant now, const Estimate& estimate,
+                        std::uint64_t tokens, const SettlementSums& sums) noexcept {
+  tokens -= std::min(tokens, Since(sums.given_back, estimate.sums.given_back));
+  tokens -= std::min(tokens, Since(sums.cut_off, estimate.sums.cut_off));
+  if (limit.shape().algorithm == Algorithm::kSlidingWindow) {
+    return ReturnToSlidingWindow(limit, bucket, now, SlidingWindowOf(estimate.left).number, tokens);
+  }
+  const Instant end = FixedWindowOf(bucket).end;
+  const bool is_same = end == FixedWindowOf(estimate.left).end;
+  // The clamp would put another end in its place.
+  const bool is_in_force = TimeToFull(limit, bucket, now) == end - now;
+  return is_same && is_in_force ? RefundFixedWindow(limit, bucket, now, tokens) : bucket;
+}
+
+}  // namespace
+
+Estimate EstimateOf(const Limit& limit, Bucket left, std::uint64_t cost,
+                    const SettlementSums& sums) noexcept {
+  return {cost, left, sums, limit.emission().period, limit.emission().denominator};
+}
+
+Bucket SettleLimit(const Limit& limit, Bucket bucket, Instant now, const Estimate& estimate,
+                   std::uint64_t cost, Nanos max_wait, SettlementSums& sums) noexcept {
+  if (!limit.has_bucket() || cost == estimate.cost) return bucket;
+  if (cost > estimate.cost) {
+    const std::uint64_t rest = cost - estimate.cost;
+    const Bucket charged = ChargeLimit(limit, bucket, now, rest, max_wait);
+    CountCharge(limit, bucket, charged, now, rest, max_wait, sums);
+    return charged;
+  }
+  const std::uint64_t tokens = estimate.cost - cost;
+  return HasTokenBucket(limit)
+             ? GiveBackToBucket(limit, bucket, now, estimate, tokens, max_wait, sums)
+             : GiveBackToWindow(limit, bucket, now, estimate, tokens, sums);
+}
+
+void CountRefund(const Limit& limit, Bucket before, Bucket after, Instant now, Nanos max_wait,
+                 SettlementSums& sums) noexcept {
+  if (!limit.has_bucket()) return;
+  if (HasTokenBucket(limit)) {
+    const Wide given_back = Less(ChargeIn(limit, before, now, max_wait).parts,
+                                 ChargeIn(limit, after, now, max_wait).parts);
+    AddTo(sums.given_back, CeilOf(given_back, limit.emission().denominator));
+    return;
+  }
+  const std::int64_t tokens =
+      UsedTokens(limit, before, now, max_wait) - UsedTokens(limit, after, now, max_wait);
+  WEIR_CHECK(tokens >= 0);
+  AddTo(sums.given_back, static_cast<std::uint64_t>(tokens));
+}
+
+void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,
+                 Nanos max_wait, SettlementSums& sums) noexcept {
+  if (!limit.has_bucket()) return;
+  const std::uint64_t most = GivenBackMax(limit, max_wait);
+  if (HasTokenBucket(limit)) {
+    const std::uint32_t denominator = limit.emission().denominator;
+    const Wide asked = Wide{cost} * static_cast<std::uint64_t>(limit.emission().period);
+    const Wide charged = Less(ChargeIn(limit, after, now, max_wait).parts,
+                              ChargeIn(limit, before, now, max_wait).parts);
+    const Wide cut_off = std::min(Less(asked, charged), Wide{most} * denominator);
+    AddTo(sums.cut_off, CeilOf(cut_off, denominator));
+    return;
+  }
+  const std::int64_t charged =
+      UsedTokens(limit, after, now, max_wait) - UsedTokens(limit, before, now, max_wait);
+  WEIR_CHECK(charged >= 0);
+  AddTo(sums.cut_off, std::min(most, cost - static_cast<std::uint64_t>(charged)));
+}
+
+void ForbidGivingBack(const Limit& limit, Nanos max_wait, SettlementSums& sums) noexcept {
+  AddTo(sums.cut_off, GivenBackMax(limit, max_wait));
+}
+
+}  // namespace weir
