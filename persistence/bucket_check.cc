@@ -60,6 +60,7 @@ bool CanHaveLeft(const Limit& limit, const Bucket& bucket) noexcept {
       return CanBeFixed(shape, LongestBan(limit), limit.window_used_max(), FixedWindowOf(bucket));
     case Algorithm::kSlidingWindow:
       return CanBeSliding(shape, limit.window_used_max(), SlidingWindowOf(bucket));
+    case Algorithm::kHeld:  // counted from the open holds, not saved
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;

@@ -24,19 +24,30 @@ absl::Status CheckCalendar(const LimitShape& shape) {
   return absl::OkStatus();
 }
 
+absl::Status CheckHeld(const LimitShape& shape) {
+  if (shape.period == Nanos{0} && shape.burst == 0 && !shape.aligned) return absl::OkStatus();
+  return absl::InvalidArgumentError("a held limit has a count only");
+}
+
 absl::Status CheckRanges(const LimitShape& shape) {
   WEIR_DCHECK(shape.algorithm < Algorithm::kUnlimited);
   const bool window = shape.algorithm != Algorithm::kTokenBucket;
   const std::int64_t count_max = window ? kWindowCountMax : kCountMax;
   if (shape.count < 1 || shape.count > count_max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("count must be 1 to ", count_max, window ? " for a window" : ""));
+    return absl::InvalidArgumentError(absl::StrCat("count must be 1 to ", count_max,
+                                                   shape.algorithm == Algorithm::kHeld
+                                                       ? " for a held limit"
+                                                   : window ? " for a window"
+                                                            : ""));
   }
-  const bool can_ban = shape.algorithm != Algorithm::kSlidingWindow && !shape.has_calendar();
+  const bool can_ban =
+      (shape.algorithm == Algorithm::kTokenBucket || shape.algorithm == Algorithm::kFixedWindow) &&
+      !shape.has_calendar();
   if (shape.ban != Nanos{0} && !can_ban) {
     return absl::InvalidArgumentError("ban= is for token buckets and fixed windows");
   }
   if (shape.calendar != Calendar{}) return CheckCalendar(shape);
+  if (shape.algorithm == Algorithm::kHeld) return CheckHeld(shape);
   if (shape.period < kPeriodMin || shape.period > kPeriodMax) {
     return absl::InvalidArgumentError("period must be 1us to 2^58 ns (9 years)");
   }
@@ -97,7 +108,7 @@ Limit Limit::OwnedBy(LimitOwner owner, const GreatestNumbers& greatest) const {
   if (shape_.algorithm == Algorithm::kTokenBucket) {
     owned.outgrown_ = std::max(greatest.capacity - capacity(), Nanos{0});
   }
-  if (shape_.algorithm != Algorithm::kSlidingWindow) {
+  if (shape_.algorithm == Algorithm::kTokenBucket || shape_.algorithm == Algorithm::kFixedWindow) {
     owned.greatest_ban_ = std::max(greatest.ban, shape_.ban);
   }
   return owned;
@@ -131,6 +142,7 @@ std::int64_t Limit::capacity_tokens() const noexcept {
       return shape_.burst;
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingWindow:
+    case Algorithm::kHeld:
       return shape_.count;
     case Algorithm::kUnlimited:
       return kCountMax;

@@ -1,5 +1,5 @@
 // A limit on what one key may do: `count` tokens per `period` by one of three algorithms, or per
-// window of a calendar; anything ("unlimited"), or nothing ("none").
+// window of a calendar, or at a time ("held"); anything ("unlimited"), or nothing ("none").
 //
 // A Limit exists only when its arithmetic is exact and cannot overflow, so the rules that use it
 // check nothing:
@@ -25,6 +25,7 @@ enum class Algorithm : std::uint8_t {
   kTokenBucket,
   kFixedWindow,
   kSlidingWindow,
+  kHeld,  // has a count only
   kUnlimited,
   kNone
 };
@@ -154,6 +155,8 @@ class Limit {
   [[nodiscard]] bool has_bucket() const noexcept {
     return shape_.algorithm < Algorithm::kUnlimited;
   }
+  // True for a limit on tokens that are out at a time (held_limit.h).
+  [[nodiscard]] bool is_held() const noexcept { return shape_.algorithm == Algorithm::kHeld; }
   // The most tokens in a window's bucket: twice the count, since a charge may leave a debt of the
   // count. An owner's count may have been greater than it is now. 0 for other limits.
   [[nodiscard]] std::uint32_t window_used_max() const noexcept;

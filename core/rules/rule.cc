@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/wide.h"
 #include "core/rules/fixed_window.h"
+#include "core/rules/held_limit.h"
 #include "core/rules/sliding_window.h"
 #include "core/rules/token_bucket.h"
 
@@ -51,6 +52,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideByRule(const Limit& limit, Bucket
       return DecideFixedWindow(limit, bucket, now, cost, keep);
     case Algorithm::kSlidingWindow:
       return DecideSlidingWindow(limit, bucket, now, cost, keep);
+    case Algorithm::kHeld:
+      return DecideHeld(limit, bucket, now, cost, keep);
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;
@@ -79,6 +82,7 @@ Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t
       return RefundFixedWindow(limit, bucket, now, cost);
     case Algorithm::kSlidingWindow:
       return RefundSlidingWindow(limit, bucket, now, cost);
+    case Algorithm::kHeld:
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;
@@ -95,6 +99,7 @@ Bucket ChargeLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t
       return ChargeFixedWindow(limit, bucket, now, cost);
     case Algorithm::kSlidingWindow:
       return ChargeSlidingWindow(limit, bucket, now, cost);
+    case Algorithm::kHeld:
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;
@@ -111,6 +116,8 @@ std::int64_t UsedTokens(const Limit& limit, Bucket bucket, Instant now, Nanos ma
       return UsedInFixedWindow(limit, bucket, now);
     case Algorithm::kSlidingWindow:
       return UsedInSlidingWindow(limit, bucket, now);
+    case Algorithm::kHeld:
+      return UsedInHeld(bucket, now);
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;
@@ -131,6 +138,7 @@ Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) no
     case Algorithm::kFixedWindow:
       return FixedWindowBanLeft(limit, bucket, now);
     case Algorithm::kSlidingWindow:
+    case Algorithm::kHeld:
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;
@@ -146,6 +154,8 @@ bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
       return IsFixedWindowFull(bucket, now);
     case Algorithm::kSlidingWindow:
       return IsSlidingWindowFull(limit, bucket, now);
+    case Algorithm::kHeld:
+      return IsHeldFull(bucket, now);
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;

@@ -32,7 +32,9 @@ namespace weir {
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait, Nanos patience, std::uint64_t keep = 0) noexcept;
 
-// Returns the bucket after `cost` tokens were given back: never more than full.
+// Returns the bucket after `cost` tokens were given back: never more than full. The tokens of a
+// held limit come back with their holds only, so its bucket is returned unchanged; ChargeLimit does
+// so, too.
 [[nodiscard]] Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                  Nanos max_wait) noexcept;
 

@@ -7,6 +7,7 @@
 #include "core/base/exact_nanos.h"
 #include "core/base/wide.h"
 #include "core/rules/fixed_window.h"
+#include "core/rules/held_limit.h"
 #include "core/rules/rule.h"
 #include "core/rules/sliding_window.h"
 #include "core/rules/token_bucket.h"
@@ -118,6 +119,7 @@ Estimate EstimateOf(const Limit& limit, Bucket left, std::uint64_t cost,
 
 Bucket SettleLimit(const Limit& limit, Bucket bucket, Instant now, const Estimate& estimate,
                    std::uint64_t cost, Nanos max_wait, SettlementSums& sums) noexcept {
+  if (limit.shape().algorithm == Algorithm::kHeld) return ReturnHeld(bucket, estimate.cost);
   if (!limit.has_bucket() || cost == estimate.cost) return bucket;
   if (cost > estimate.cost) {
     const std::uint64_t rest = cost - estimate.cost;
@@ -163,6 +165,18 @@ void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, s
       UsedTokens(limit, after, now, max_wait) - UsedTokens(limit, before, now, max_wait);
   WEIR_CHECK(charged >= 0);
   AddTo(sums.cut_off, std::min(most, cost - static_cast<std::uint64_t>(charged)));
+}
+
+bool HasLostTime(const Limit& limit, Bucket before, Bucket after) noexcept {
+  if (!limit.has_bucket() || limit.shape().algorithm == Algorithm::kHeld) return false;
+  if (limit.shape().algorithm == Algorithm::kSlidingWindow) {
+    const SlidingWindow window = SlidingWindowOf(before);
+    const bool is_empty = window.used == 0 && window.before == 0;
+    return !is_empty &&
+           static_cast<std::int32_t>(SlidingWindowOf(after).number - window.number) < 0;
+  }
+  // A token bucket begins with a time, too.
+  return FixedWindowOf(after).end < FixedWindowOf(before).end;
 }
 
 void ForbidGivingBack(const Limit& limit, Nanos max_wait, SettlementSums& sums) noexcept {

@@ -19,6 +19,8 @@
 // rule errs on the side of caution where charges overlap. (A fixed window that is not aligned opens
 // with the reservation, whatever the true cost.)
 //
+// A held limit gets all of the estimate back, whatever the true cost.
+//
 // g and k are differences of two sums, which the keeper of a bucket counts while it has open
 // reservations: nanoseconds, rounded up, for a token bucket, tokens for a window. A sum that
 // reaches its maximum says that nothing may be given back.
@@ -65,13 +67,15 @@ struct Estimate {
                                  const Estimate& estimate, std::uint64_t cost, Nanos max_wait,
                                  SettlementSums& sums) noexcept;
 
-// Add the effect of another change of the bucket to its sums: of a refund, of a charge of `cost`
-// tokens (ChargeLimit), and of a ban or anything else after which no open reservation may give
-// anything back: a bucket that was evicted, or whose time was cut as wrong.
+// Add the effect of another change of the bucket to its sums: of a refund, or of a charge of `cost`
+// tokens (ChargeLimit).
 void CountRefund(const Limit& limit, Bucket before, Bucket after, Instant now, Nanos max_wait,
                  SettlementSums& sums) noexcept;
 void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,
                  Nanos max_wait, SettlementSums& sums) noexcept;
+// Adds so much that no open reservation may give anything back: after a ban, after an eviction, and
+// after a decision that has cut the bucket's time as wrong, which HasLostTime tells.
+[[nodiscard]] bool HasLostTime(const Limit& limit, Bucket before, Bucket after) noexcept;
 void ForbidGivingBack(const Limit& limit, Nanos max_wait, SettlementSums& sums) noexcept;
 
 }  // namespace weir

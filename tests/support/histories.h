@@ -55,6 +55,7 @@ struct Move {
       return LongestPeriod(limit);
     case Algorithm::kSlidingWindow:
       return 2 * limit.shape().period;
+    case Algorithm::kHeld:
     case Algorithm::kUnlimited:
     case Algorithm::kNone:
       break;

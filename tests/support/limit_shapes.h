@@ -21,6 +21,9 @@ namespace weir {
 [[nodiscard]] inline LimitShape SlidingShape(std::int64_t count, Nanos period) {
   return {.algorithm = Algorithm::kSlidingWindow, .count = count, .period = period};
 }
+[[nodiscard]] inline LimitShape HeldShape(std::int64_t count) {
+  return {.algorithm = Algorithm::kHeld, .count = count};
+}
 [[nodiscard]] inline LimitShape CalendarShape(std::int64_t count, const Calendar& calendar) {
   return {.algorithm = Algorithm::kFixedWindow, .calendar = calendar, .count = count};
 }

@@ -3,6 +3,7 @@
 // time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -53,9 +54,14 @@ class SettledHistory {
 
   // An open reservation, about to become its true cost.
   struct Hold {
-    std::size_t event;
+    std::size_t event;  // the number of its reservation among all events
     Estimate estimate;
   };
+  [[nodiscard]] std::size_t PlaceOf(std::size_t event) const {
+    const auto found = std::ranges::find(open_, event, &Hold::event);
+    WEIR_CHECK(found != open_.end());
+    return static_cast<std::size_t>(found - open_.begin());
+  }
   [[nodiscard]] const std::vector<Hold>& open() const { return open_; }
   void Settle(Instant now, std::size_t place, std::uint64_t cost) {
     const Hold hold = Remove(place, now, cost);

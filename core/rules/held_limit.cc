@@ -1,0 +1,57 @@
+#include "core/rules/held_limit.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/rules/fixed_window.h"
+
+namespace weir {
+
+bool IsHeldFull(Bucket bucket, Instant now) noexcept { return IsFixedWindowFull(bucket, now); }
+
+std::int64_t UsedInHeld(Bucket bucket, Instant now) noexcept {
+  return IsHeldFull(bucket, now) ? 0 : FixedWindowOf(bucket).used;
+}
+
+Step DecideHeld(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                std::uint64_t keep) noexcept {
+  WEIR_DCHECK(limit.shape().algorithm == Algorithm::kHeld);
+  const std::int64_t used = UsedInHeld(bucket, now);
+  const Nanos until_end = used > 0 ? FixedWindowOf(bucket).end - now : Nanos{0};
+  const auto count = static_cast<std::uint64_t>(limit.shape().count);
+  std::int64_t room = std::max<std::int64_t>(0, limit.shape().count - used);
+  const auto free = static_cast<std::uint64_t>(room);
+  Step step{{}, bucket};
+  if (cost <= free && keep <= free - cost) {
+    step.decision.allowed = true;
+    room -= static_cast<std::int64_t>(cost);
+    if (cost > 0) {
+      const Instant end = used > 0 ? FixedWindowOf(bucket).end : Instant{};
+      step.bucket = BucketOf(
+          FixedWindow{end, static_cast<std::uint32_t>(used + static_cast<std::int64_t>(cost))});
+    }
+  } else if (keep > count || cost > count - keep) {
+    step.decision.retry_after = kNever;
+  } else {
+    WEIR_CHECK(until_end > Nanos{0});
+    step.decision.retry_after = until_end;
+  }
+  step.decision.remaining = room;
+  step.decision.reset_after = until_end;
+  return step;
+}
+
+Bucket ExtendHeld(Bucket bucket, Instant expiry) noexcept {
+  FixedWindow held = FixedWindowOf(bucket);
+  held.end = std::max(held.end, expiry);
+  return BucketOf(held);
+}
+
+Bucket ReturnHeld(Bucket bucket, std::uint64_t tokens) noexcept {
+  FixedWindow held = FixedWindowOf(bucket);
+  if (tokens >= held.used) return {};
+  held.used -= static_cast<std::uint32_t>(tokens);
+  return BucketOf(held);
+}
+
+}  // namespace weir
