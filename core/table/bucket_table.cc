@@ -82,6 +82,17 @@ BucketTable::Size BucketTable::size() const noexcept {
   return size;
 }
 
+HoldTable& BucketTable::MakeHolds(std::size_t index) {
+  if (!holds_[index]) holds_[index] = std::make_unique<HoldTable>();
+  return *holds_[index];
+}
+
+void BucketTable::ShowHolds(std::size_t index) noexcept {
+  std::unique_ptr<HoldTable>& holds = holds_[index];
+  if (holds && holds->empty()) holds.reset();
+  partition(index).has_open_holds_ = holds && !holds->open().empty();
+}
+
 bool BucketTable::ShowsSize(const Guarded& guarded) const noexcept {
   const Partition& partition = guarded.partition;
   const ShownSize& shown = sizes_[static_cast<std::size_t>(&guarded - partitions_.data())];

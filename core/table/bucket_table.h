@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -31,6 +32,7 @@
 #include "core/rules/bucket.h"
 #include "core/table/change_list.h"
 #include "core/table/crowded_keys.h"
+#include "core/table/hold_table.h"
 #include "core/table/key_hash.h"
 #include "core/table/partition_set.h"
 #include "core/table/slot_key.h"
@@ -140,15 +142,21 @@ class Partition {
 
   [[nodiscard]] CrowdedKeys& crowded_keys() noexcept { return crowded_keys_; }
 
+  // True while a key of the partition has an open hold (BucketTable::holds).
+  [[nodiscard]] bool has_open_holds() const noexcept { return has_open_holds_; }
+
   // The latest execution time of the limiter's changes to this partition.
   [[nodiscard]] Instant decision_time() const noexcept { return decision_time_; }
   void AdvanceDecisionTime(Instant now) noexcept { decision_time_ = std::max(decision_time_, now); }
 
  private:
+  friend class BucketTable;
+
   absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
   Instant decision_time_;
   CrowdedKeys crowded_keys_;
-  ChangeList changes_;
+  [[no_unique_address]] ChangeList changes_;  // the flag behind it uses its padding
+  bool has_open_holds_ = false;
 };
 
 static_assert(sizeof(std::pair<const SlotKey, Bucket>) == 24);
@@ -164,6 +172,13 @@ class BucketTable {
     WEIR_DCHECK(index < kPartitionCount);
     return partitions_[index].partition;
   }
+
+  // The holds of a partition's keys; null if there are none. Requires: as above.
+  [[nodiscard]] HoldTable* holds(std::size_t index) noexcept { return holds_[index].get(); }
+  // The same, for a first hold.
+  [[nodiscard]] HoldTable& MakeHolds(std::size_t index);
+  // To be called after each change of the holds: drops a table without holds. Requires: as above.
+  void ShowHolds(std::size_t index) noexcept;
 
   // The sizes that the partitions had when they were last shown, summed. Takes no lock: about 10
   // us.
@@ -193,6 +208,7 @@ class BucketTable {
     Mutex mutex;
     Partition partition;
   };
+  static_assert(sizeof(Guarded) == 128);
   // The size of a partition, written under its lock and read without. Kept apart from the
   // partitions, which fill two cache lines each.
   struct ShownSize {
@@ -206,6 +222,7 @@ class BucketTable {
 
   std::array<Guarded, kPartitionCount> partitions_;
   std::array<ShownSize, kPartitionCount> sizes_;
+  std::array<std::unique_ptr<HoldTable>, kPartitionCount> holds_;  // each guarded as its partition
 };
 
 // Holds the lock of one partition. Debug builds check at both ends that the partition's size is

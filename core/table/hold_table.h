@@ -1,0 +1,72 @@
+// The holds of a partition's keys: the open ones, the marks that settled ones leave for a while,
+// and the sums of the buckets that open holds name (settlement.h).
+//
+// A mark makes it safe to settle twice: it says that the hold was settled. The sums of a bucket
+// exist from the first change that they count until its key has no open hold; a bucket without sums
+// has sums of 0, so those of a key must not be dropped while a hold remembers others.
+//
+// The table stores and finds; it knows no arithmetic. Not thread-safe: the caller holds the lock of
+// the partition. Cost: O(log n), if nothing else is said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+
+#include "core/base/instant.h"
+#include "core/rules/settlement.h"
+#include "core/table/hold.h"
+#include "core/table/hold_set.h"
+#include "core/table/slot_key.h"
+
+namespace weir {
+
+class HoldTable {
+ public:
+  // The open hold of that name, or null; and the mark.
+  [[nodiscard]] Hold* FindOpen(std::uint64_t key, std::string_view id) const {
+    return open_.Find(key, id);
+  }
+  [[nodiscard]] Hold* FindMark(std::uint64_t key, std::string_view id) const {
+    return marks_.Find(key, id);
+  }
+
+  // Adds an open hold; its order is that of the calls. Requires: no open hold and no mark of that
+  // name.
+  Hold& Open(HoldTerms terms, std::string_view id, std::span<const HoldPart> parts,
+             std::span<const HoldInterval> intervals);
+  void Renew(Hold& open, Instant expiry) { open_.SetExpiry(open, expiry); }
+  // Makes a mark of an open hold, until `forgotten_at`.
+  void Mark(Hold& open, Instant forgotten_at);
+  // Removes an open hold without a mark, or a mark.
+  void RemoveOpen(Hold& open) { static_cast<void>(TakeOpen(open)); }
+  void RemoveMark(Hold& mark) { static_cast<void>(marks_.Remove(mark)); }
+
+  [[nodiscard]] const HoldSet& open() const noexcept { return open_; }
+  [[nodiscard]] const HoldSet& marks() const noexcept { return marks_; }
+  [[nodiscard]] bool HasOpen(std::uint64_t key) const;
+  // Cost: the key's holds.
+  [[nodiscard]] std::size_t CountOpen(std::uint64_t key) const;
+
+  // The sums of a bucket.
+  [[nodiscard]] SettlementSums SumsOf(const SlotKey& bucket) const;
+  // Requires: the bucket's key has an open hold.
+  void SetSums(const SlotKey& bucket, const SettlementSums& sums);
+
+  [[nodiscard]] bool empty() const noexcept { return open_.empty() && marks_.empty(); }
+
+ private:
+  [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
+  // Drops the sums of a key without open holds.
+  void DropSums(std::uint64_t key);
+
+  HoldSet open_;
+  HoldSet marks_;
+  absl::btree_map<std::pair<std::uint64_t, LimitId>, SettlementSums> sums_;
+  std::uint32_t opened_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,165 @@
+// Goal: holds are found by name and by expiry, whatever was inserted, renewed and removed, and take
+// little memory. Method: random changes beside a list; the bytes that the allocator counts.
+#include "core/table/hold_table.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include <malloc.h>
+
+#include "tests/support/generators.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+constexpr Instant At(std::int64_t nanos) { return Instant{Nanos{nanos}}; }
+
+class HoldTableTest : public testing::Test {
+ protected:
+  Hold& Open(std::uint64_t key, std::string_view id, Instant expiry,
+             std::span<const HoldPart> parts = {}, std::span<const HoldInterval> intervals = {}) {
+    return table_.Open({.key = key, .expiry = expiry}, id, parts, intervals);
+  }
+
+  HoldTable table_;
+};
+
+TEST_F(HoldTableTest, FindsAHoldByItsKeyAndId) {
+  Hold& a = Open(1, "a", At(5));
+  Hold& b = Open(1, "b", At(5));
+  Hold& other = Open(2, "a", At(5));
+  EXPECT_EQ(table_.FindOpen(1, "a"), &a);
+  EXPECT_EQ(table_.FindOpen(1, "b"), &b);
+  EXPECT_EQ(table_.FindOpen(2, "a"), &other);
+  EXPECT_EQ(table_.FindOpen(2, "b"), nullptr);
+  EXPECT_EQ(table_.FindOpen(1, ""), nullptr);
+  EXPECT_EQ(table_.CountOpen(1), 2U);
+  EXPECT_EQ(table_.CountOpen(3), 0U);
+}
+
+TEST_F(HoldTableTest, KeepsThePartsAndTheId) {
+  const HoldPart parts[] = {{.cost = 5, .sums = {7, 8}, .left = {1, 2, 3}, .limit = LimitId{4}},
+                            {.cost = 6, .sums = {}, .left = {}, .limit = LimitId{9}}};
+  const HoldInterval intervals[] = {{3, 7}, {1, 1}};
+  const std::string id(kHoldIdBytesMax, '\0');
+  for (const bool owned : {false, true}) {
+    const Hold& hold =
+        Open(owned ? 1 : 2, id, At(5), parts,
+             owned ? std::span<const HoldInterval>(intervals) : std::span<const HoldInterval>());
+    EXPECT_EQ(hold.id(), id);
+    ASSERT_EQ(hold.parts().size(), 2U);
+    EXPECT_EQ(hold.parts()[1].cost, 6U);
+    const Limit limit = LimitOf("3/s");
+    const Estimate estimate = hold.EstimateOf(0, limit);
+    EXPECT_EQ(estimate.cost, 5U);
+    EXPECT_EQ(estimate.left, (Bucket{1, 2, 3}));
+    EXPECT_EQ(estimate.sums, (SettlementSums{7, 8}));
+    EXPECT_EQ(estimate.period, owned ? 3 : limit.emission().period);
+    EXPECT_EQ(estimate.denominator, owned ? 7U : limit.emission().denominator);
+  }
+}
+
+TEST_F(HoldTableTest, EqualExpiriesComeInTheOrderOfTheReservations) {
+  for (const char* id : {"c", "a", "b"}) Open(1, id, At(5));
+  std::string order;
+  while (!table_.open().empty()) {
+    order += table_.open().First().id();
+    table_.RemoveOpen(table_.open().First());
+  }
+  EXPECT_EQ(order, "cab");
+}
+
+TEST_F(HoldTableTest, MarkStaysWhereTheOpenHoldWas) {
+  Hold& a = Open(1, "a", At(500));
+  table_.Mark(a, At(60));
+  EXPECT_EQ(table_.FindOpen(1, "a"), nullptr);
+  ASSERT_EQ(table_.FindMark(1, "a"), &a);
+  EXPECT_EQ(a.expiry(), At(60));
+  EXPECT_FALSE(table_.HasOpen(1));
+  table_.RemoveMark(a);
+  EXPECT_TRUE(table_.empty());
+}
+
+TEST_F(HoldTableTest, SumsOfAKeyLastAsLongAsItHasAnOpenHold) {
+  const SlotKey bucket{1, LimitId{3}};
+  const SlotKey other{2, LimitId{3}};
+  Hold& a = Open(1, "a", At(5));
+  Hold& b = Open(1, "b", At(5));
+  Open(2, "a", At(5));
+  table_.SetSums(bucket, {.given_back = 5, .cut_off = 6});
+  table_.SetSums(other, {.given_back = 7});
+  table_.Mark(a, At(5));
+  EXPECT_EQ(table_.SumsOf(bucket), (SettlementSums{5, 6}));
+  table_.RemoveOpen(b);
+  EXPECT_EQ(table_.SumsOf(bucket), SettlementSums{});
+  EXPECT_EQ(table_.SumsOf(other), (SettlementSums{7, 0}));
+}
+
+TEST(HoldSetTest, RandomChanges) {
+  CheckLaw(500, [] {
+    HoldTable table;
+    std::map<std::pair<std::uint64_t, std::string>, std::pair<Instant, int>> model;
+    int opened = 0;
+    for (int step = 0; step < 100; ++step) {
+      const auto key = *Between<std::uint64_t>(0, 3);
+      const std::string id = std::to_string(*Between(0, 7));
+      const Instant expiry = At(*Between<std::int64_t>(0, 20));
+      Hold* const found = table.FindOpen(key, id);
+      RC_ASSERT((found != nullptr) == model.contains({key, id}));
+      if (!found) {
+        table.Open({.key = key, .expiry = expiry}, id, {}, {});
+        model[{key, id}] = {expiry, opened++};
+      } else if (*Between(0, 1) == 0) {
+        table.Renew(*found, expiry);
+        model.at({key, id}).first = expiry;
+      } else {
+        table.RemoveOpen(*found);
+        model.erase({key, id});
+      }
+      RC_ASSERT(table.open().size() == model.size());
+      std::vector<std::string> ids;
+      for (const auto& [name, hold] : model) {
+        if (name.first == key) ids.push_back(name.second);
+      }
+      std::vector<std::string> got;
+      table.open().ForEachOf(key, [&](const Hold& hold) {
+        got.emplace_back(hold.id());
+        return true;
+      });
+      RC_ASSERT(got == ids);
+      if (model.empty()) continue;
+      const auto first =
+          std::ranges::min_element(model, {}, [](const auto& hold) { return hold.second; });
+      const Hold& earliest = table.open().First();
+      RC_ASSERT(earliest.key() == first->first.first);
+      RC_ASSERT(earliest.id() == first->first.second);
+    }
+  });
+}
+
+// Bytes for a hold, with an id of 16 bytes: at most 160 for one limit and 240 for three.
+TEST(HoldSetTest, TakesFewBytes) {
+  constexpr std::size_t kHolds = 10'000;
+  for (const auto& [limits, bytes_max] : {std::pair<std::size_t, std::size_t>{1, 160}, {3, 240}}) {
+    const std::size_t before = mallinfo2().uordblks;
+    HoldTable table;
+    const std::vector<HoldPart> parts(limits);
+    for (std::size_t i = 0; i < kHolds; ++i) {
+      const std::uint64_t key = i * 0x9E3779B97F4A7C15;
+      table.Open({.key = key, .expiry = At(static_cast<std::int64_t>(i))}, "0123456789abcdef",
+                 parts, {});
+    }
+    const std::size_t bytes = (mallinfo2().uordblks - before) / kHolds;
+    if (bytes == 0) GTEST_SKIP() << "the allocator does not count";
+    RecordProperty("bytes_" + std::to_string(limits), static_cast<int>(bytes));
+    EXPECT_LE(bytes, bytes_max) << limits << " limits";
+  }
+}
+
+}  // namespace
+}  // namespace weir
