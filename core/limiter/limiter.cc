@@ -9,8 +9,10 @@
 #include "absl/utility/utility.h"
 
 #include "core/base/check.h"
+#include "core/limiter/locked_request.h"
 #include "core/limiter/plan.h"
 #include "core/rules/rule.h"
+#include "core/rules/settlement.h"
 #include "core/table/key_bound.h"
 
 namespace weir {
@@ -19,38 +21,6 @@ static_assert(kKeyBucketsMax >= kChecksMax, "a key has room for a whole request"
 static_assert(TableBound::Within(0, true).SlotsMax(kPartitionCount - 1) >= kChecksMax,
               "a partition has room for a whole request");
 
-// The bucket of a check.
-struct Limiter::FoundBucket {
-  std::optional<LimitId> id;  // unset: not interned, so there is no bucket
-  Bucket* slot = nullptr;     // null: absent
-};
-
-// A request with its buckets found, and with its partitions locked as long as this object lives.
-template <std::size_t kChecks>
-struct Limiter::LockedRequest {
-  ABSL_ATTRIBUTE_ALWAYS_INLINE LockedRequest(Limiter& limiter, std::span<const Check> request,
-                                             Instant asked)
-      : checks(request),
-        plan(request, limiter.max_wait_),
-        lock(limiter.table_, request.size(),
-             [request](std::size_t i) { return request[i].hash.partition; }),
-        now(limiter.ExecutionTime(lock, asked)) {
-    for (std::size_t i = 0; i < plan.size(); ++i) {
-      WEIR_DCHECK(checks[i].hash == limiter.Hash(checks[i].key));
-      found.Make(i);
-      if (!plan.AsksBucket(i)) continue;
-      limiter.FindBucket(checks[i], found[i]);
-      if (found[i].slot) plan.bucket(i).SetStored(Unmarked(*found[i].slot));
-    }
-  }
-
-  const std::span<const Check> checks;
-  PerCheck<FoundBucket, kChecks> found;
-  Plan<kChecks> plan;
-  const KeysLock<kChecks> lock;
-  const Instant now;
-};
-
 Limiter::Limiter(const LimiterOptions& options)
     : hasher_(options.secret),
       max_wait_(options.max_wait),
@@ -58,6 +28,7 @@ Limiter::Limiter(const LimiterOptions& options)
       notes_changes_(options.notes_changes),
       present_(options.present),
       limits_max_(options.limits_max),
+      hold_counts_(options.holds_max),
       registry_(options.limits_max) {
   WEIR_CHECK(max_wait_ >= Nanos{0});
   WEIR_CHECK(max_wait_ <= kMaxWaitMax);
@@ -83,31 +54,6 @@ void Limiter::NoteChanged(std::size_t partition) {
   if (table_.partition(partition).everything_changed()) {
     overflowed_partitions_.Add(partition);
   }
-}
-
-// Returns the execution time of a request that came with `now`: no earlier than the last change in
-// its partitions. A thread reads its clock once per batch, so the sweeper or another thread may
-// decide with a later time first. An earlier time would treat a bucket that the sweeper dropped as
-// full although it became full only later, and the clamp would cut what the other thread charged.
-// Requires: the partitions are locked.
-template <std::size_t kChecks>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLock<kChecks>& lock,
-                                                                   Instant now) {
-  lock.ForEach([&](const Partition& partition) { now = std::max(now, partition.decision_time()); });
-  WEIR_CHECK(now >= Instant{});
-  WEIR_CHECK(now <= kInstantMax);
-  return now;
-}
-
-// Finds the bucket of a check. Requires: its partition is locked. Inline, because a call would make
-// a decision 4 % slower.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::FindBucket(const Check& check,
-                                                             FoundBucket& found) {
-  LimitHint no_hint;
-  found.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
-  if (!found.id) return;
-  const KeyHash& key = check.hash;
-  found.slot = table_.partition(key.partition).Find({key.hash, *found.id});
 }
 
 // Returns whether the key may have `added` more buckets; nothing if only a count can tell. A key
@@ -239,6 +185,16 @@ inline void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Ins
   DropDownTo(slots_max - std::max(buckets, slots_max / 32), partition, now);
 }
 
+void Limiter::InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
+                            Instant now) {
+  MakeRoomFor(1, key.partition, now);
+  Insert(key, id, limit, bucket);
+}
+
+bool Limiter::HasRoomFor(const KeyHash& key, std::size_t added, Instant now) {
+  return HasRoom(key, added, now, {});
+}
+
 template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<kChecks>& locked) {
   const Plan<kChecks>& plan = locked.plan;
@@ -253,11 +209,58 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<
   }
 }
 
+// --- Changes that holds must know of (settlement.h) ---
+
+// Returns a bit for each check whose bucket is about to get a ban, or to lose time that the rule
+// takes for wrong: after either, no open hold may give anything back.
 template <std::size_t kChecks>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::AdvanceDecisionTime(const KeysLock<kChecks>& lock,
-                                                                      Instant now) {
-  if (!time_is_ordered_) return;
-  lock.ForEach([now](Partition& partition) { partition.AdvanceDecisionTime(now); });
+std::uint64_t Limiter::ChecksToForbid(const LockedRequest<kChecks>& locked) {
+  std::uint64_t wrong = locked.plan.banned();
+  for (std::size_t i = 0; i < locked.plan.size(); ++i) {
+    const std::optional<Bucket> after = locked.plan.Change(i);
+    if (!after || !locked.found[i].slot) continue;
+    const Bucket before = Unmarked(*locked.found[i].slot);
+    if (HasLostTime(*locked.checks[i].limit, before, *after)) wrong |= std::uint64_t{1} << i;
+  }
+  return wrong;
+}
+
+template <std::size_t kChecks>
+void Limiter::ForbidGivingBack(const LockedRequest<kChecks>& locked, std::uint64_t checks) {
+  for (std::size_t i = 0; i < locked.plan.size(); ++i) {
+    if ((checks >> i & 1U) == 0) continue;
+    CountInSums(locked.checks[i].hash, locked.found[i].id, [&](SettlementSums& sums) {
+      weir::ForbidGivingBack(*locked.checks[i].limit, max_wait_, sums);
+    });
+  }
+}
+
+template <std::size_t kChecks>
+void Limiter::CountCharges(const LockedRequest<kChecks>& locked) {
+  for (std::size_t i = 0; i < locked.plan.size(); ++i) {
+    if (!locked.plan.AsksBucket(i)) continue;
+    const BucketStep& bucket = locked.plan.bucket(i);
+    const Limit& limit = *locked.checks[i].limit;
+    CountInSums(locked.checks[i].hash, locked.found[i].id, [&](SettlementSums& sums) {
+      CountCharge(limit, bucket.present, bucket.step.bucket, locked.now, bucket.cost, max_wait_,
+                  sums);
+      if (HasLostTime(limit, bucket.present, bucket.step.bucket)) {
+        weir::ForbidGivingBack(limit, max_wait_, sums);
+      }
+    });
+  }
+}
+
+// Requires: the refunded buckets are not stored yet.
+void Limiter::CountRefunds(const LockedRequest<kManyChecks>& locked) {
+  for (std::size_t i = 0; i < locked.plan.size(); ++i) {
+    if (!locked.plan.AsksBucket(i) || !locked.found[i].slot) continue;
+    const Limit& limit = *locked.checks[i].limit;
+    CountInSums(locked.checks[i].hash, locked.found[i].id, [&](SettlementSums& sums) {
+      CountRefund(limit, Unmarked(*locked.found[i].slot), locked.plan.bucket(i).present, locked.now,
+                  max_wait_, sums);
+    });
+  }
 }
 
 // The second half of a request, after the decision: the writes, and the verdict.
@@ -265,11 +268,32 @@ template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Conclude(LockedRequest<kChecks>& locked,
                                                                    Introducer introducer,
                                                                    Verdict& verdict) {
+  if (ABSL_PREDICT_FALSE(locked.has_open_holds)) {
+    return ConcludeBesideHolds(locked, introducer, verdict);
+  }
   absl::Status committed = Commit(locked, introducer);
   if (!committed.ok()) return committed;
   AdvanceDecisionTime(locked.lock, locked.now);
   locked.plan.Join(locked.now, verdict);
   return absl::OkStatus();
+}
+
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_NOINLINE absl::Status Limiter::ConcludeBesideHolds(LockedRequest<kChecks>& locked,
+                                                                  Introducer introducer,
+                                                                  Verdict& verdict) {
+  const std::uint64_t to_forbid = ChecksToForbid(locked);
+  absl::Status committed = Commit(locked, introducer);
+  if (!committed.ok()) return committed;
+  if (to_forbid != 0) ForbidGivingBack(locked, to_forbid);
+  AdvanceDecisionTime(locked.lock, locked.now);
+  locked.plan.Join(locked.now, verdict);
+  return absl::OkStatus();
+}
+
+absl::Status Limiter::ConcludeMany(LockedRequest<kManyChecks>& locked, Introducer introducer,
+                                   Verdict& verdict) {
+  return Conclude(locked, introducer, verdict);
 }
 
 // Returns the status of attempt(). If that is refused for a new limit, takes back ids of idle
@@ -356,7 +380,9 @@ absl::Status Limiter::ChargeChecks(const Request& request, Instant now, Introduc
   LockedRequest<kChecks> locked(*this, request, now);
   charged = locked.plan.Charge(locked.now);
   absl::Status committed = Commit(locked, introducer);
-  if (committed.ok()) AdvanceDecisionTime(locked.lock, locked.now);
+  if (!committed.ok()) return committed;
+  if (ABSL_PREDICT_FALSE(locked.has_open_holds)) CountCharges(locked);
+  AdvanceDecisionTime(locked.lock, locked.now);
   return committed;
 }
 
@@ -374,6 +400,7 @@ absl::StatusOr<Charged> Limiter::Charge(const Request& request, Instant now,
 Verdict Limiter::Refund(const Request& request, Instant now) {
   LockedRequest<kManyChecks> locked(*this, request, now);
   Verdict verdict = locked.plan.Refund(locked.now);
+  if (ABSL_PREDICT_FALSE(locked.has_open_holds)) CountRefunds(locked);
   const absl::Status committed = Commit(locked, kNoIntroducer);
   WEIR_CHECK(committed.ok());  // A refund has no new buckets.
   AdvanceDecisionTime(locked.lock, locked.now);

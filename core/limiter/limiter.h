@@ -31,12 +31,14 @@
 #include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
+#include "core/limiter/hold_request.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
 #include "core/table/bucket_table.h"
 #include "core/table/changed_partitions.h"
+#include "core/table/hold_counts.h"
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
 #include "core/table/table_bound.h"
@@ -51,6 +53,7 @@ struct LimiterOptions {
   // believed. 0 .. kMaxWaitMax.
   Nanos max_wait = std::chrono::seconds{60};
   std::size_t limits_max = kLimitsMax;  // distinct limits in use
+  std::size_t holds_max = kHoldsMax;    // open holds, one for each key of a reservation
   // False if clients give the execution time, which may then go back between decisions on a key.
   // True if it comes from a clock that several threads read: a thread that is overtaken between
   // reading the clock and deciding uses the time of the latest decision about its keys.
@@ -91,6 +94,10 @@ struct LimiterChanges {
 
 class Limiter {
  public:
+  // Returns a limit with its present numbers, or nothing if it is gone.
+  using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
+  static std::optional<Limit> AsItWasInterned(const Limit& limit) { return limit; }
+
   explicit Limiter(const LimiterOptions& options);
 
   // Decides all checks on one state; if all admit, charges all, else none. A cost of 0 writes and
@@ -163,6 +170,40 @@ class Limiter {
   // instant.
   void GiveBack(const Reservation& reservation);
 
+  // --- Holds (limiter_holds.cc) ---
+
+  // Like Decide, or like Take if `hold.upto` is above 0, but an admission is held: one hold for
+  // each key of the request, under the same id. A hold that is not settled within its TTL is
+  // cancelled at that instant, exactly: whatever is asked about its key later finds it settled. A
+  // denial holds nothing.
+  //
+  // If the keys have open holds of that id, and of the same words, nothing is decided: their TTL
+  // begins again, and the verdict is an admission with the numbers of now. Fails besides, with
+  // nothing charged, with kAlreadyExists if only some keys have the id, or of other words;
+  // kFailedPrecondition if it is settled; kOutOfRange if there are too many holds.
+  [[nodiscard]] absl::StatusOr<Grant> DecideAndHold(const Request& request, const HoldRequest& hold,
+                                                    Instant now,
+                                                    Introducer introducer = kNoIntroducer);
+
+  // Settles holds: their estimates become the true costs (settlement.h), at all of the keys or, if
+  // one of them has no such hold, at none. A settled hold stays as it is. Fails with kOutOfRange if
+  // a charge beyond the estimate needs a bucket that the key has no room for.
+  [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now);
+
+  // The first kInspectedMax of the key's open holds and, after them, marks, by their ids.
+  [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,
+                                                   PresentLimit present = AsItWasInterned);
+
+  // Open holds, one for each key.
+  [[nodiscard]] std::size_t open_holds() const noexcept { return hold_counts_.open(); }
+  // The holds that have expired so far, and those that were settled.
+  [[nodiscard]] std::uint64_t expired_holds() const noexcept {
+    return expired_holds_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t settled_holds() const noexcept {
+    return settled_holds_.load(std::memory_order_relaxed);
+  }
+
   // The work of this thread's calls so far: the slots that they visited to find a single key's
   // buckets or to count them for a decision, and the ids that they visited to find idle ones. A
   // bucket that Inspect or Watch returns counts as several.
@@ -176,8 +217,6 @@ class Limiter {
   // limit may have changed since it was interned: `present` returns it with its present numbers, or
   // nothing if it is gone.
   static constexpr std::size_t kInspectedMax = 1024;
-  using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
-  static std::optional<Limit> AsItWasInterned(const Limit& limit) { return limit; }
   [[nodiscard]] std::vector<LiveBucket> Inspect(std::string_view key, Instant now,
                                                 PresentLimit present = AsItWasInterned);
 
@@ -355,6 +394,54 @@ class Limiter {
                                    std::span<const FoundBucket> asked);
   template <std::size_t kChecks>
   void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
+  template <std::size_t kChecks>
+  [[nodiscard]] absl::Status ConcludeBesideHolds(LockedRequest<kChecks>& locked,
+                                                 Introducer introducer, Verdict& verdict);
+  [[nodiscard]] absl::Status ConcludeMany(LockedRequest<kChecksMax>& locked, Introducer introducer,
+                                          Verdict& verdict);
+  template <std::size_t kChecks>
+  [[nodiscard]] static std::uint64_t ChecksToForbid(const LockedRequest<kChecks>& locked);
+  template <std::size_t kChecks>
+  void ForbidGivingBack(const LockedRequest<kChecks>& locked, std::uint64_t checks);
+  template <std::size_t kChecks>
+  void CountCharges(const LockedRequest<kChecks>& locked);
+  void CountRefunds(const LockedRequest<kChecksMax>& locked);
+  void CountInSums(const KeyHash& key, std::optional<LimitId> id,
+                   absl::FunctionRef<void(SettlementSums&)> count);
+  void CountLoss(const KeyHash& key, LimitId id);
+  [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
+  struct SettledHold;
+  [[nodiscard]] absl::Status HoldLocked(LockedRequest<kChecksMax>& locked,
+                                        const HoldRequest& request, Introducer introducer,
+                                        Grant& grant);
+  [[nodiscard]] absl::Status OpenHolds(LockedRequest<kChecksMax>& locked,
+                                       const HoldRequest& request, std::span<const KeyHash> keys,
+                                       Introducer introducer, Grant& grant);
+  [[nodiscard]] absl::Status InternAll(LockedRequest<kChecksMax>& locked, Introducer introducer);
+  [[nodiscard]] absl::Status CountNewHolds(std::span<const KeyHash> keys, Introducer user);
+  void OpenHold(const LockedRequest<kChecksMax>& locked, const KeyHash& key, const HoldTerms& terms,
+                std::string_view id);
+  void RenewHold(std::size_t partition, Hold& hold, Instant expiry);
+  [[nodiscard]] std::optional<Limit> PresentNumbers(LimitId id) const;
+  void SettleDue(std::span<const Check> checks, Instant now);
+  void SettleDue(std::size_t partition, Instant now);
+  void SettlePart(std::size_t partition, const Hold& hold, std::size_t part, std::uint64_t cost,
+                  Instant now);
+  void InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
+                     Instant now);
+  [[nodiscard]] bool HasRoomFor(const KeyHash& key, std::size_t added, Instant now);
+  [[nodiscard]] SettledHold FindHold(const KeyHash& key, std::string_view id);
+  [[nodiscard]] std::optional<std::size_t> SetCosts(const SettleRequest& request,
+                                                    std::span<SettledHold> holds,
+                                                    absl::InlinedVector<SlotKey, 4>& looks);
+  [[nodiscard]] bool HasRoomForSettlement(const SettledHold& settled, Instant now);
+  void Settle(const SettledHold& settled, Instant now);
+  [[nodiscard]] Verdict NumbersOf(std::span<const SettledHold> holds,
+                                  const absl::InlinedVector<SlotKey, 4>& named, Instant now);
+  void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
+  void DropHold(std::size_t partition, Hold& hold);
+  void ForgetOpen(HoldTable& holds, Hold& hold);
+  void ForgetMark(HoldTable& holds, Hold& mark);
   using ReservationLock = KeysLock<kChecksMax>;
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
   [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);
@@ -386,6 +473,10 @@ class Limiter {
   std::atomic<TableBound> bound_;
   std::atomic<std::uint64_t> evicted_{0};
   std::atomic<std::uint64_t> evicted_full_{0};
+  HoldCounts hold_counts_;
+  std::atomic<std::size_t> hold_marks_{0};
+  std::atomic<std::uint64_t> expired_holds_{0};
+  std::atomic<std::uint64_t> settled_holds_{0};
   LimitRegistry registry_;
   BucketTable table_;
 };

@@ -70,6 +70,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     LimitHint no_hint;
     if (const std::optional<LimitId> id = registry_.Find(limit, no_hint)) ids.push_back(*id);
   }
+  SettleDue(hash.partition, now);
   std::size_t live = 0;
   std::vector<SlotKey> gone;
   VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
@@ -77,7 +78,15 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     if (TimeToReset(present(registry_.Get(slot.limit)), bucket, now, max_wait_) > Nanos{0}) ++live;
     gone.push_back(slot);
   });
+  ForgetHolds(hash.partition, [&](const Hold& hold) {
+    return hold.key() == hash.hash &&
+           (limits.empty() || std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
+              return registry_.Get(part.limit).is_held() &&
+                     std::ranges::find(ids, part.limit) != ids.end();
+            }));
+  });
   for (const SlotKey& slot : gone) {
+    CountLoss(hash, slot.limit);
     Forget(hash.partition, slot);
     table_.partition(hash.partition).Erase(slot);
   }
@@ -88,6 +97,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
 std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, PresentLimit present) {
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
+  SettleDue(hash.partition, now);
   std::vector<std::pair<LimitId, Bucket>> live;
   VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
     if (IsFull(registry_.Get(slot.limit), bucket, now)) return;
@@ -110,6 +120,7 @@ std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, Pres
 Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit present) {
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
+  SettleDue(hash.partition, now);
   Nanos longest{0};
   VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
     longest =
@@ -144,6 +155,7 @@ Limiter::Watched Limiter::Watch(std::string_view key) {
 
 bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
   PartitionLock lock(table_, watched.key.partition);
+  SettleDue(watched.key.partition, now);
   std::vector<bool> is_there(watched.buckets.size());
   bool unchanged = true;
   VisitKey(watched.key, [&](const SlotKey& slot, Bucket bucket) {
@@ -189,6 +201,7 @@ void Limiter::Clear() {
   const Isolation everything(*this);
   generation_ = Next(generation_);
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    ForgetHolds(i, [](const Hold&) { return true; });
     table_.partition(i).ForgetChanges();
     table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
       registry_.RemoveBucket(slot.limit);
@@ -205,6 +218,11 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
   const absl::flat_hash_set<PolicyId> gone(policies.begin(), policies.end());
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_, i);
+    ForgetHolds(i, [&](const Hold& hold) {
+      return std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
+        return gone.contains(registry_.Get(part.limit).owner().policy);
+      });
+    });
     table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
       if (!gone.contains(registry_.Get(slot.limit).owner().policy)) return false;
       Forget(i, slot);
@@ -217,6 +235,7 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
 Partition::Erased Limiter::SweepSome(std::size_t partition, Instant now, std::size_t first,
                                      std::size_t visits_max) {
   PartitionLock lock(table_, partition);
+  SettleDue(partition, now);
   Partition& swept = table_.partition(partition);
   const auto is_full = [&](const SlotKey& slot, Bucket bucket) {
     if (!IsFull(registry_.Get(slot.limit), bucket, now)) return false;
@@ -280,6 +299,7 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
       ForgetFull(index, slot->key);
     } else {
       Forget(index, slot->key);
+      CountLoss({slot->key.key_hash(), static_cast<std::uint16_t>(index)}, slot->key.limit);
     }
     partition.Erase(slot->key);
   }
@@ -321,6 +341,7 @@ std::size_t Limiter::CountLive(Instant now) {
   std::size_t live = 0;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_, i);
+    SettleDue(i, now);
     table_.partition(i).ForEach([&](const SlotKey& slot, Bucket bucket) {
       if (!IsFull(registry_.Get(slot.limit), bucket, now)) ++live;
     });

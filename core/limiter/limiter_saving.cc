@@ -33,6 +33,8 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
     return now ? IsFull(registry_.Get(id), bucket, *now) : bucket == Bucket{};
   };
   const auto add = [&](const NotedChange& noted, const Bucket* bucket) {
+    // The bucket of a held limit is counted from the open holds.
+    if (noted.algorithm == Algorithm::kHeld) return;
     // The id may have been given out again since: then the bucket is not the one that was noted.
     if (bucket && registry_.Get(noted.key.limit).shape().algorithm != noted.algorithm) {
       bucket = nullptr;

@@ -1,0 +1,85 @@
+// The arguments and the answers of the limiter's functions about holds (limiter.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+
+#include "core/base/instant.h"
+#include "core/rules/decision.h"
+#include "core/rules/limit.h"
+#include "core/table/key_hash.h"
+#include "core/table/limit_registry.h"
+
+namespace weir {
+
+// The longest that a hold may last; a server may allow less.
+inline constexpr Nanos kHoldMax = std::chrono::hours{24};
+// A settled hold is remembered until it would have expired, but no longer than this.
+inline constexpr Nanos kHoldMarkMax = std::chrono::seconds{60};
+inline constexpr std::size_t kHoldsMax = 1'000'000;     // open ones, by default
+inline constexpr std::size_t kKeyHoldsMax = 64 * 1024;  // open ones of one key
+
+// The name and the terms of a hold to come.
+struct HoldRequest {
+  std::string_view id;      // 1 to kHoldIdBytesMax bytes; a name among the holds of each key
+  Nanos ttl{0};             // above 0, at most kHoldMax
+  std::uint64_t words = 0;  // a hash of the request's words: the same for a repeated request
+  std::int64_t upto = 0;    // how many times the request is taken at most; 0: once or not at all
+  Introducer user = kSoleIntroducer;  // that the hold counts for
+};
+
+// The true cost of one limit of a hold, or of all limits of a policy.
+struct TrueCost {
+  HashedKey key;
+  const Limit* limit = nullptr;  // null: those of `policy`
+  PolicyId policy = kNoPolicy;
+  // Tokens, or granted tokens if the hold was granted a number of them; unset: as reserved. Not for
+  // held limits.
+  std::optional<std::int64_t> cost;
+};
+
+// A key whose part of a hold is to be settled.
+struct SettledKey {
+  HashedKey key;
+  // The true cost of the limits that are not named, except for held ones; unset: as reserved.
+  std::optional<std::int64_t> cost;
+};
+
+struct SettleRequest {
+  std::string_view id;
+  std::span<const SettledKey> keys;  // distinct, 1 to kChecksMax
+  std::span<const TrueCost> named;   // of these keys
+};
+
+struct Settled {
+  // True if the hold is settled, by this call or by an earlier one. False: there is no such hold,
+  // and nothing has changed.
+  bool settled = false;
+  // The index of the first of SettleRequest::named that the hold does not have, or that is held and
+  // has a cost. Then nothing has changed.
+  std::optional<std::size_t> foreign;
+  // The numbers after the settlement: of the limits named; where none is named of the hold's limits
+  // that are not held; where there is none of the held ones. retry_after is until each has a token.
+  Verdict verdict;
+};
+
+// A hold as RL.INSPECT shows it.
+struct LiveHold {
+  struct Part {
+    Limit limit;
+    std::uint64_t cost;
+  };
+  std::string id;
+  Nanos expires_in{0};
+  bool settled = false;
+  std::vector<Part> parts;
+};
+
+}  // namespace weir

@@ -1,0 +1,63 @@
+// The number of open holds, of all users and of each one, and the bounds on both: a named user may
+// have a tenth of all that there may be.
+//
+// Thread-safe. Cost: an atomic addition; for a named user a mutex, too.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+
+#include "core/base/check.h"
+#include "core/base/mutex.h"
+#include "core/table/limit_registry.h"
+
+namespace weir {
+
+class HoldCounts {
+ public:
+  explicit HoldCounts(std::size_t holds_max) noexcept : holds_max_(holds_max) {}
+
+  // Counts `holds` more, or returns false if there would be too many.
+  [[nodiscard]] bool TryAdd(Introducer user, std::size_t holds) {
+    if (open_.fetch_add(holds, std::memory_order_relaxed) + holds > holds_max_) {
+      open_.fetch_sub(holds, std::memory_order_relaxed);
+      return false;
+    }
+    if (!IsNamed(user)) return true;
+    const MutexLock lock(mutex_);
+    std::size_t& own = of_user_[user];
+    if (own + holds > holds_max_ / 10) {
+      if (own == 0) of_user_.erase(user);
+      open_.fetch_sub(holds, std::memory_order_relaxed);
+      return false;
+    }
+    own += holds;
+    return true;
+  }
+  void Remove(Introducer user, std::size_t holds = 1) {
+    open_.fetch_sub(holds, std::memory_order_relaxed);
+    if (!IsNamed(user)) return;
+    const MutexLock lock(mutex_);
+    const auto own = of_user_.find(user);
+    WEIR_CHECK(own != of_user_.end());
+    WEIR_CHECK(own->second >= holds);
+    own->second -= holds;
+    if (own->second == 0) of_user_.erase(own);
+  }
+
+  [[nodiscard]] std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t holds_max() const noexcept { return holds_max_; }
+
+ private:
+  static bool IsNamed(Introducer user) noexcept { return user > kSoleIntroducer; }
+
+  const std::size_t holds_max_;
+  std::atomic<std::size_t> open_{0};
+  Mutex mutex_;
+  absl::flat_hash_map<Introducer, std::size_t> of_user_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir
