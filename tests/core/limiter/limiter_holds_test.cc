@@ -392,9 +392,10 @@ TEST_F(LimiterHoldsTest, NamedUserHasATenthOfAllHolds) {
   const auto hold = [&](std::string_view id, Introducer user) {
     const Request request = {
         {.key = "k", .limit = &limit, .hint = nullptr, .hash = limiter.Hash("k")}};
-    return limiter.DecideAndHold(request, {.id = id, .ttl = minutes{1}, .user = user}, now_)
-        .status()
-        .message();
+    return std::string(
+        limiter.DecideAndHold(request, {.id = id, .ttl = minutes{1}, .user = user}, now_)
+            .status()
+            .message());
   };
   const Introducer ann = IntroducerNamed("ann");
   EXPECT_EQ(hold("1", ann), "");
