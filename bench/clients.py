@@ -16,7 +16,6 @@ without the other clients. Figures are medians of RUNS. subject.py runs and meas
 import itertools
 import multiprocessing
 import os
-import resource
 import select
 import socket
 import statistics
@@ -46,8 +45,8 @@ FLOOD_LIMITS = 1_000_000
 LIMITS_PER_REQUEST = 50
 
 
-def connected(server):
-    client = socket.create_connection(("127.0.0.1", server.port))
+def connected(port):
+    client = socket.create_connection(("127.0.0.1", port))
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # Ends the connection with RST, so that its port is free at once.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -58,7 +57,7 @@ class IdleClients:
     """Connections that send one request and then nothing more."""
 
     def __init__(self, server):
-        self.clients = [connected(server) for _ in range(IDLE_CLIENTS)]
+        self.clients = [connected(server.port) for _ in range(IDLE_CLIENTS)]
         for client in self.clients:
             client.sendall(b"PING\r\n")
             client.recv(64)
@@ -77,7 +76,7 @@ class SlowClients:
     def __init__(self, server):
         self.closed = 0
         self._server = server
-        self._clients = [connected(server) for _ in range(SLOW_CLIENTS)]
+        self._clients = [connected(server.port) for _ in range(SLOW_CLIENTS)]
         self._sent = [0] * SLOW_CLIENTS
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -97,7 +96,7 @@ class SlowClients:
             self._sent[i] += 1
         except ConnectionError:
             self._clients[i].close()
-            self._clients[i] = connected(self._server)
+            self._clients[i] = connected(self._server.port)
             self._sent[i] = 0
             self.closed += 1
 
@@ -154,7 +153,7 @@ def rush(server, requests):
     """Sends chunks of requests as fast as the server takes them, and reads the replies."""
     chunks = itertools.chain(requests, [encode("ECHO", "the end")])
     unsent, tail = memoryview(next(chunks)), b""
-    with connected(server) as client:
+    with connected(server.port) as client:
         client.setblocking(False)
         events = select.poll()
         events.register(client, select.POLLIN | select.POLLOUT)
@@ -183,7 +182,7 @@ def flood(server):
 def pings(server, go_on):
     """Sends a PING every PING_INTERVAL. Returns the latency of each, in milliseconds."""
     latencies = []
-    with connected(server) as client:
+    with connected(server.port) as client:
         due = time.perf_counter()
         while go_on(latencies):
             time.sleep(max(0, due - time.perf_counter()))
@@ -270,10 +269,7 @@ def main():
         "fair": fair,
         "limits": limits,
     }
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    if os.cpu_count() > 1:
-        os.sched_setaffinity(0, {subject.LOAD_CORE})
+    subject.become_load()
     subject.measure_sections(__doc__, sections)
 
 

@@ -16,7 +16,6 @@ outside of its turn; figures are medians of RUNS. subject.py runs and measures t
 
 import os
 import re
-import resource
 import socket
 import statistics
 import subprocess
@@ -168,8 +167,7 @@ def idle(path):
     for name, (port, request) in requests.items():
         with weir(path) as server:
             before = server.resident_bytes()
-            target = type("", (), {"port": getattr(server, port)})
-            clients = [connected(target) for _ in range(IDLE_CLIENTS)]
+            clients = [connected(getattr(server, port)) for _ in range(IDLE_CLIENTS)]
             for client in clients:
                 client.sendall(request)
                 client.recv(4096)
@@ -297,10 +295,7 @@ def main():
         "check": check, "batch": batch, "idle": idle,
         "scrape": scrape, "pages": pages, "watched": watched,
     }
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    if os.cpu_count() > 1:
-        os.sched_setaffinity(0, {subject.LOAD_CORE})
+    subject.become_load()
     subject.measure_sections(__doc__, sections)
 
 
