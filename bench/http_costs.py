@@ -165,7 +165,7 @@ def idle(path):
         "HTTP": ("http", b"GET /livez HTTP/1.1\r\nHost: weir\r\n\r\n"),
     }
     for name, (port, request) in requests.items():
-        with weir(path) as server:
+        with weir(path, "--max-clients", str(IDLE_CLIENTS + 1000)) as server:
             before = server.resident_bytes()
             clients = [connected(getattr(server, port)) for _ in range(IDLE_CLIENTS)]
             for client in clients:
