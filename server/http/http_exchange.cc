@@ -135,8 +135,8 @@ bool HttpExchange::ActAs(std::string_view user) {
   return true;
 }
 
-std::string_view HttpExchange::Run(std::span<const std::string_view> words, VerdictReader& reader) {
-  Execute(words, &reader);
+std::string_view HttpExchange::Run(const ReadAhead::Command& command, VerdictReader& reader) {
+  Execute(command, &reader);
   if (reply_.empty()) return {};
   std::string_view error = reply_;
   error.remove_prefix(1);
@@ -145,25 +145,24 @@ std::string_view HttpExchange::Run(std::span<const std::string_view> words, Verd
 }
 
 std::string_view HttpExchange::Run(std::span<const std::string_view> words) {
-  Execute(words, nullptr);
+  Execute(ReadAhead::Alone(words), nullptr);
   return reply_;
 }
 
 // Only this thread counts requests in the worker's counters, so they differ by those of the
 // command.
-void HttpExchange::Execute(std::span<const std::string_view> words, VerdictReader* reader) {
+void HttpExchange::Execute(const ReadAhead::Command& command, VerdictReader* reader) {
   using Result = RequestTally::Result;
   const RequestCounters& counters = session_.worker().request_counters;
   const std::uint64_t allowed = counters.allowed.value();
   const std::uint64_t denied = counters.denied.value();
   reply_.clear();
   RespWriter writer(reply_);
-  awaited_ = std::max(awaited_, session_.ExecuteAlone(words, now_, writer, reader));
+  awaited_ = std::max(awaited_, session_.ExecuteAlone(command, now_, writer, reader));
   if (counters.allowed.value() != allowed) http_.requests.Add(Result::kAllowed);
   if (counters.denied.value() != denied) http_.requests.Add(Result::kDenied);
   if (!reply_.starts_with('-')) return;
-  const CommandSpec* const spec = FindRequested(words);
-  if (spec && AsksForTokens(*spec)) http_.requests.Add(Result::kError);
+  if (command.spec && AsksForTokens(*command.spec)) http_.requests.Add(Result::kError);
 }
 
 bool HttpExchange::MayRun(std::span<const std::string_view> words) {

@@ -61,8 +61,11 @@ class HttpExchange {
   // Runs a command as the user. Returns its error, such as "ERR invalid limit ...", valid until the
   // next call, or an empty text after `reader` got the verdict. Requires: a command that `reader`
   // reads, such as RL.ALLOW.
+  [[nodiscard]] std::string_view Run(const ReadAhead::Command& command, VerdictReader& reader);
   [[nodiscard]] std::string_view Run(std::span<const std::string_view> words,
-                                     VerdictReader& reader);
+                                     VerdictReader& reader) {
+    return Run(ReadAhead::Alone(words), reader);
+  }
   // Runs a command as the user, and returns its reply in RESP, valid until the next call.
   [[nodiscard]] std::string_view Run(std::span<const std::string_view> words);
 
@@ -90,7 +93,7 @@ class HttpExchange {
 
  private:
   // Runs a command, with its reply in reply_.
-  void Execute(std::span<const std::string_view> words, VerdictReader* reader);
+  void Execute(const ReadAhead::Command& command, VerdictReader* reader);
 
   const HttpRequestParser& parsed_;
   const HttpAnswerTo& answer_to_;

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 #include "server/json/json_body.h"
 #include "server/json/json_verdict.h"
 #include "server/json/limit_request_reader.h"
+#include "server/session/read_ahead.h"
 #include "server/session/verdict_reader.h"
 
 namespace weir {
@@ -89,17 +91,11 @@ void FailAsInvalid(HttpExchange& exchange, const absl::Status& status) {
   exchange.Fail(400, absl::StrCat("ERR ", status.message()));
 }
 
-// Appends the result of one request of a batch.
-void AppendResult(HttpExchange& exchange, const LimitRequestReader& reader, std::size_t request,
-                  std::string& results) {
-  if (const std::string_view mistake = reader.error(request); !mistake.empty()) {
-    results += ErrorJson(absl::StrCat("ERR ", AbslView(mistake)));
-    return;
-  }
+// Appends the result of one command of a batch.
+void AppendResult(HttpExchange& exchange, const ReadAhead::Command& command, std::string& results) {
   const std::size_t before = results.size();
   VerdictAppender appender(results);
-  if (const std::string_view error = exchange.Run(reader.words(request), appender);
-      !error.empty()) {
+  if (const std::string_view error = exchange.Run(command, appender); !error.empty()) {
     results += ErrorJson(error);
   }
   if (results.size() <= kJsonResultsBytesMax || results.size() - before <= kResultTooLong.size()) {
@@ -130,10 +126,19 @@ void JsonBatch(HttpExchange& exchange) {
   LimitRequestReader reader(exchange.body());
   const absl::Status read = reader.ReadBatch();
   if (!read.ok()) return FailAsInvalid(exchange, read);
+  const std::vector<std::span<const std::string_view>> commands = reader.commands();
+  std::span rest(commands);
+  ReadAhead& ahead = exchange.session().worker().read_ahead;
   std::string results = "{\"results\":[";
   for (std::size_t i = 0; i < reader.size(); ++i) {
     if (i > 0) results += ',';
-    AppendResult(exchange, reader, i, results);
+    if (const std::string_view mistake = reader.error(i); !mistake.empty()) {
+      results += ErrorJson(absl::StrCat("ERR ", AbslView(mistake)));
+      continue;
+    }
+    if (ahead.empty()) ahead.Fill(rest, exchange.services().limiter);
+    AppendResult(exchange, ahead.Pop(exchange.services().limiter), results);
+    rest = rest.subspan(1);
   }
   results += "]}";
   exchange.Answer(200, kJson, results);

@@ -60,6 +60,15 @@ absl::Status LimitRequestReader::ReadBatch() {
   return absl::InvalidArgumentError("field 'requests' is missing: it must be a list of requests");
 }
 
+std::vector<std::span<const std::string_view>> LimitRequestReader::commands() const {
+  std::vector<std::span<const std::string_view>> commands;
+  commands.reserve(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (error(i).empty()) commands.push_back(words(i));
+  }
+  return commands;
+}
+
 absl::Status LimitRequestReader::Fail(std::string_view what) {
   if (!is_batch_) return absl::InvalidArgumentError(AbslView(what));
   requests_.back().error = what;

@@ -54,6 +54,8 @@ class LimitRequestReader final : private JsonParts {
   [[nodiscard]] std::span<const std::string_view> words(std::size_t request) const {
     return words_[requests_[request].command];
   }
+  // The words of all requests without a mistake, in their order.
+  [[nodiscard]] std::vector<std::span<const std::string_view>> commands() const;
 
  private:
   enum class Field : std::uint8_t { kNone, kKey, kLimits, kCost, kAnd, kDetails, kUpto, kDo };

@@ -8,10 +8,7 @@
 namespace weir {
 
 ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter& limiter) {
-  commands_.clear();
-  words_.clear();
-  keys_.clear();
-  next_ = 0;
+  Clear();
   ParseResult result = ParseResult::kCommand;
   bool goes_on = true;
   while (commands_.size() < kCommandsMax && goes_on) {
@@ -22,27 +19,49 @@ ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter
     const CommandSpec* const spec = FindRequested(words);
     // The next request overwrites words in the parser, and after a wait everything is parsed again.
     goes_on = parser.words_are_in_input() && !(spec && spec->Is(kBlocking));
-    AddKeys(spec, words);
-    words_.insert(words_.end(), words.begin(), words.end());
-    commands_.push_back({spec, parser.consumed(), words_.size(), keys_.size()});
+    Add(spec, words, parser.consumed());
   }
   if (commands_.empty()) return result;
   if (result != ParseResult::kCommand) commands_.back().bytes += parser.consumed();
+  BeginToFetch(limiter);
+  return ParseResult::kCommand;
+}
+
+void ReadAhead::Fill(std::span<const std::span<const std::string_view>> commands,
+                     Limiter& limiter) {
+  Clear();
+  for (const auto words : commands.first(std::min(commands.size(), kCommandsMax))) {
+    Add(FindRequested(words), words, 0);
+  }
+  BeginToFetch(limiter);
+}
+
+void ReadAhead::Clear() noexcept {
+  commands_.clear();
+  words_.clear();
+  keys_.clear();
+  next_ = 0;
+  partitions_fetched_ = 0;
+  buckets_fetched_ = 0;
+}
+
+void ReadAhead::Add(const CommandSpec* spec, std::span<const std::string_view> words,
+                    std::size_t bytes) {
+  if (spec && spec->arity.Allows(words.size())) {
+    ForEachKey(*spec, words, [this](std::string_view key) {
+      if (keys_.size() < kKeysMax) keys_.push_back({key, {}});
+    });
+  }
+  words_.insert(words_.end(), words.begin(), words.end());
+  commands_.push_back({spec, bytes, words_.size(), keys_.size()});
+}
+
+void ReadAhead::BeginToFetch(Limiter& limiter) {
   if (commands_.size() == 1) {  // A prefetch would not overlap with other work.
     keys_.clear();
     commands_.front().keys_end = 0;
   }
-  partitions_fetched_ = 0;
-  buckets_fetched_ = 0;
   FetchAhead(0, limiter);
-  return ParseResult::kCommand;
-}
-
-void ReadAhead::AddKeys(const CommandSpec* spec, std::span<const std::string_view> words) {
-  if (!spec || !spec->arity.Allows(words.size())) return;
-  ForEachKey(*spec, words, [this](std::string_view key) {
-    if (keys_.size() < kKeysMax) keys_.push_back({key, {}});
-  });
 }
 
 // `key`: the first key of the commands behind the one that is executed next.
@@ -56,6 +75,10 @@ void ReadAhead::FetchAhead(std::size_t key, Limiter& limiter) {
   for (; buckets_fetched_ < buckets; ++buckets_fetched_) {
     limiter.PrefetchBuckets(keys_[buckets_fetched_].hash);
   }
+}
+
+ReadAhead::Command ReadAhead::Alone(std::span<const std::string_view> words) {
+  return {words, FindRequested(words), 0, {}};
 }
 
 ReadAhead::Command ReadAhead::next() const {

@@ -1,4 +1,5 @@
-// The commands of a client's pipeline that are parsed and not executed yet.
+// The commands of a client's pipeline, or of a batch over HTTP, that are parsed and not executed
+// yet.
 //
 // With a million keys, a decision mostly waits for memory: for the partition, then for the buckets.
 // So the commands of a pipeline are parsed ahead, and while one is executed, the memory for those
@@ -45,8 +46,13 @@ class ReadAhead {
   // Parses the next commands. Returns kCommand if there are any, else the parser's result, which
   // parser.consumed() belongs to. Requires: empty().
   ParseResult Fill(std::string_view unread, RespParser& parser, Limiter& limiter);
+  // Takes the words of commands that are parsed already, of which it keeps views: the first ones,
+  // at most kCommandsMax. Requires: empty().
+  void Fill(std::span<const std::span<const std::string_view>> commands, Limiter& limiter);
 
   [[nodiscard]] bool empty() const noexcept { return next_ == commands_.size(); }
+  // The command of these words, for which nothing is prefetched.
+  [[nodiscard]] static Command Alone(std::span<const std::string_view> words);
   // The next command. Requires: !empty().
   [[nodiscard]] Command next() const;
   // Returns the next command and moves on to the one behind it. Requires: !empty().
@@ -62,7 +68,9 @@ class ReadAhead {
     std::size_t keys_end;   // in keys_, likewise
   };
 
-  void AddKeys(const CommandSpec* spec, std::span<const std::string_view> words);
+  void Clear() noexcept;
+  void Add(const CommandSpec* spec, std::span<const std::string_view> words, std::size_t bytes);
+  void BeginToFetch(Limiter& limiter);
   void FetchAhead(std::size_t key, Limiter& limiter);
 
   std::vector<Parsed> commands_;

@@ -245,11 +245,11 @@ void Session::AppendNews(std::string& out) {
   out += lines;
 }
 
-Awaited Session::ExecuteAlone(std::span<const std::string_view> words, Instant now,
-                              RespWriter& reply, VerdictReader* reader) {
+Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, RespWriter& reply,
+                              VerdictReader* reader) {
   slots_before_command_ = Limiter::SlotsVisited();
   verdict_reader_ = reader;
-  ExecuteCommand({words, FindRequested(words), 0, {}}, now, reply);
+  ExecuteCommand(command, now, reply);
   verdict_reader_ = nullptr;
   Charge(slots_visited() / kSlotsPerUnit);
   return std::exchange(awaited_, Awaited::kNothing);

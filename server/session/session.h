@@ -60,7 +60,7 @@ class Session final : public ClientSession {
 
   // Executes one command, and appends its reply, unless `reader` takes it. Requires: the command
   // does not concern a transaction or the connection, and does not wait.
-  Awaited ExecuteAlone(std::span<const std::string_view> words, Instant now, RespWriter& reply,
+  Awaited ExecuteAlone(const ReadAhead::Command& command, Instant now, RespWriter& reply,
                        VerdictReader* reader = nullptr);
   // Returns the error if the client may not run the command, or an empty text. A command or key
   // that is not permitted goes into the access log.

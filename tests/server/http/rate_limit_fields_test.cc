@@ -65,7 +65,7 @@ class FieldsOf final : public VerdictReader {
     response.clear();
     std::string reply;
     RespWriter writer(reply);
-    client.session().ExecuteAlone(words, server().clock.Now(), writer, this);
+    client.session().ExecuteAlone(ReadAhead::Alone(words), server().clock.Now(), writer, this);
     EXPECT_EQ(reply, "") << line;
     return response;
   }

@@ -11,14 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <rapidcheck.h>
 
+#include "core/base/status.h"
 #include "core/commands/reply_numbers.h"
 #include "server/commands/command_table.h"
 #include "server/json/json_body.h"
+#include "server/session/read_ahead.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/property.h"
 #include "tests/support/reply_text.h"
@@ -203,6 +206,29 @@ TEST(JsonLimitsTest, ABatchAnswersInItsOrderAndEachForItself) {
   EXPECT_THAT(results[3]["error"].get<std::string>(), StartsWith("ERR invalid limit '1/x'"));
   EXPECT_EQ(results[4]["granted"], 5);
   EXPECT_EQ(Body(client.Post("/v1/batch", R"({"requests":[]})")), R"({"results":[]})");
+}
+
+// More requests than are read ahead at a time, with mistakes between them: each result is that of
+// its own request.
+TEST(JsonLimitsTest, ALongBatchAnswersInItsOrder) {
+  constexpr std::size_t kRequests = 3 * ReadAhead::kCommandsMax + 5;
+  HttpConversation client;
+  std::string requests;
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    const std::string_view limit = i % 7 == 3 ? "mistake" : i % 7 == 5 ? "" : "100/h";
+    absl::StrAppend(&requests, i == 0 ? "" : ",", R"({"key":"k)", i / 2, R"(","limits":[)",
+                    limit.empty() ? "" : absl::StrCat("\"", AbslView(limit), "\""), "]}");
+  }
+  const json results = json::parse(
+      Body(client.Post("/v1/batch", absl::StrCat(R"({"requests":[)", requests, "]}"))))["results"];
+  ASSERT_EQ(results.size(), kRequests);
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    const bool is_mistake = i % 7 == 3 || i % 7 == 5;
+    ASSERT_EQ(results[i].contains("error"), is_mistake) << i;
+    if (is_mistake) continue;
+    const bool is_second = i % 2 == 1 && (i - 1) % 7 != 3 && (i - 1) % 7 != 5;
+    EXPECT_EQ(results[i]["remaining"], is_second ? 98 : 99) << i;
+  }
 }
 
 // A body that is refused has changed nothing, however late its mistake stands.

@@ -3,6 +3,7 @@
 #include "server/session/read_ahead.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ namespace weir {
 namespace {
 
 using testing::ElementsAre;
+using testing::SizeIs;
 
 class ReadAheadTest : public testing::Test {
  protected:
@@ -52,6 +54,21 @@ TEST_F(ReadAheadTest, ReadsCommandsAndCountsTheirBytes) {
   EXPECT_TRUE(ahead_.empty());
   ASSERT_EQ(Fill("ECHO x\r\n"), ParseResult::kCommand) << "the parser goes on";
   EXPECT_THAT(Pop().words, ElementsAre("ECHO", "x"));
+}
+
+TEST_F(ReadAheadTest, TakesCommandsThatAreParsed) {
+  const std::vector<std::string_view> allow = {"rl.allow", "a", "1/s", "and", "b", "2/s"};
+  const std::vector<std::string_view> unknown = {"foo"};
+  std::vector<std::span<const std::string_view>> commands(ReadAhead::kCommandsMax, allow);
+  commands[1] = unknown;
+  commands.emplace_back(unknown);
+  ahead_.Fill(commands, *limiter_);
+  EXPECT_THAT(Keys(), ElementsAre("a", "b"));
+  EXPECT_THAT(Pop().words, ElementsAre("foo"));
+  for (std::size_t i = 2; i < ReadAhead::kCommandsMax; ++i) EXPECT_THAT(Pop().words, SizeIs(6));
+  EXPECT_TRUE(ahead_.empty());
+  ahead_.Fill({}, *limiter_);
+  EXPECT_TRUE(ahead_.empty());
 }
 
 TEST_F(ReadAheadTest, SaysWhyThereIsNothing) {
