@@ -106,15 +106,24 @@ function(weir_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
-# weir_tests(core/rules SOURCES limit_test.cc token_bucket_test.cc DEPS weir::core [SHARDS 2])
+# weir_tests(core/rules
+#   SOURCES top_keys_test.cc SINGLE_THREADED limit_test.cc ban_test.cc DEPS weir::core [SHARDS 2])
 #
 # The tests of one folder, here tests/core/rules/: one executable,
 # build/<preset>/tests/core_rules_tests, and one ctest entry, core/rules, labelled with the
 # outermost folder, so that `ctest -L core` finds it. A folder whose tests take long is split into
 # SHARDS entries, core/rules/1 and so on, so that all cores have work. Target all_core_tests builds
 # the tests of every folder below tests/core (`./dev test -L core`).
+#
+# SINGLE_THREADED lists tests that start no thread. ThreadSanitizer's build leaves them out.
 function(weir_tests folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS" "SOURCES;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS" "SOURCES;SINGLE_THREADED;DEPS")
+  if(NOT WEIR_SANITIZE MATCHES thread)
+    list(APPEND arg_SOURCES ${arg_SINGLE_THREADED})
+  endif()
+  if(NOT arg_SOURCES)
+    return()
+  endif()
   string(REPLACE / _ target ${folder})
   set(target ${target}_tests)
   list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/tests/${folder}/)
