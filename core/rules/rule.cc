@@ -33,6 +33,12 @@ Step Always(bool allowed) noexcept {
   return step;
 }
 
+// True if the bucket is charged up to a time that each limit believes, however little it does.
+bool IsWithinCapacity(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  const Nanos tat{TatOf(bucket, kDenominatorMax).whole};
+  return tat < now.time_since_epoch() + Nanos{limit.emission().capacity.whole};
+}
+
 // Inline, so that a decision without patience and without `keep` does not pay for them.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideByRule(const Limit& limit, Bucket bucket,
                                                       Instant now, std::uint64_t cost,
@@ -42,10 +48,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideByRule(const Limit& limit, Bucket
               !limit.has_bucket());
   switch (limit.shape().algorithm) {
     case Algorithm::kTokenBucket: {
-      const Nanos debt_max = BelievedDebt(limit, max_wait);
-      if (patience == Nanos{0} && keep == 0) {
-        return DecideTokenBucket(limit, bucket, now, cost, debt_max);
+      const bool is_plain = patience == Nanos{0} && keep == 0;
+      if (is_plain && IsWithinCapacity(limit, bucket, now)) {
+        return DecideTokenBucket(limit, bucket, now, cost, Nanos{0});
       }
+      const Nanos debt_max = BelievedDebt(limit, max_wait);
+      if (is_plain) return DecideTokenBucket(limit, bucket, now, cost, debt_max);
       return DecideTokenBucket(limit, bucket, now, cost, debt_max, patience, keep);
     }
     case Algorithm::kFixedWindow:

@@ -63,7 +63,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Step DecideBucket(const Limit& limit, Bucket
   const ExactNanos horizon = Add(present, emission.capacity, denominator);
 
   const ExactNanos as_kept = TatOf(bucket, denominator);
-  const ExactNanos tat = ClampedTat(as_kept, denominator, horizon, debt_max);
+  const ExactNanos tat =
+      as_kept <= horizon ? as_kept : ClampedTat(as_kept, denominator, horizon, debt_max);
   const bool as_it_came = cost == 0 || tat == as_kept;
   Step step{{}, as_it_came ? bucket : BucketOfTat(tat)};
   ExactNanos base = std::max(tat, present);  // after the decision: when the bucket is full
