@@ -71,7 +71,8 @@ TYPED_TEST_SUITE(WindowModelTest, EveryWindows, WindowsName);
 
 TYPED_TEST(WindowModelTest, RandomHistories) {
   Tally tally;
-  // About fifty steps each. A step of calendar windows takes longer, since their oracle asks clocks.
+  // About fifty steps each. A step of calendar windows takes longer, since their oracle asks
+  // clocks.
   const std::int64_t cases = std::is_same_v<TypeParam, CalendarWindows> ? 4'000 : 20'000;
   CheckLaw(cases, [&tally] { TestFixture::Compare(tally); });
   const std::int64_t share = tally.steps / 100;
