@@ -79,10 +79,8 @@ FileReport CheckConfigFile(const std::string& path) {
   }
   if (!options.policies.empty()) AddPolicies(report, options.policies);
   if (!options.checks.empty() && configured.ok()) {
-    AddRoutes(report, options.checks, [&users](std::string_view name) {
-      const std::shared_ptr<const User> user = users.Find(name);
-      return user && user->is_on();
-    });
+    AddRoutes(report, options.checks,
+              [&users](std::string_view name) { return users.FindActive(name) != nullptr; });
   }
   AddTls(report, path, options);
   if (report.findings.empty()) report.facts.insert(report.facts.begin(), path + ": ok");

@@ -346,10 +346,8 @@ void Server::Impl::ReloadPolicies() {
 absl::Status Server::Impl::LoadChecks() {
   const std::string& path = services_.options.checks;
   if (path.empty()) return absl::OkStatus();
-  absl::StatusOr<CheckRoutes> routes = ReadCheckRoutes(path, [this](std::string_view name) {
-    const std::shared_ptr<const User> user = services_.access.Find(name);
-    return user && user->is_on();
-  });
+  absl::StatusOr<CheckRoutes> routes = ReadCheckRoutes(
+      path, [this](std::string_view name) { return services_.access.FindActive(name) != nullptr; });
   if (!routes.ok()) return routes.status();
   http_.checks.Replace(*std::move(routes));
   return absl::OkStatus();

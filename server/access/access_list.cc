@@ -125,6 +125,11 @@ std::shared_ptr<const User> AccessList::Find(std::string_view name) const {
   return user == users_.end() ? nullptr : user->second;
 }
 
+std::shared_ptr<const User> AccessList::FindActive(std::string_view name) const {
+  std::shared_ptr<const User> user = Find(name);
+  return user && user->is_on() ? std::move(user) : nullptr;
+}
+
 std::vector<std::shared_ptr<const User>> AccessList::All() const {
   MutexLock lock(mutex_);
   std::vector<std::shared_ptr<const User>> all;

@@ -54,6 +54,8 @@ class AccessList {
 
   // Null if there is no such user.
   [[nodiscard]] std::shared_ptr<const User> Find(std::string_view name) const;
+  // A user that is on; null if there is none of this name, or it is off.
+  [[nodiscard]] std::shared_ptr<const User> FindActive(std::string_view name) const;
   // Sorted by name.
   [[nodiscard]] std::vector<std::shared_ptr<const User>> All() const;
   // The user as an introducer of limits; kSoleIntroducer if there is no other user.

@@ -129,8 +129,8 @@ void HttpExchange::ActAsNewClient() {
 }
 
 bool HttpExchange::ActAs(std::string_view user) {
-  std::shared_ptr<const User> found = services().access.Find(user);
-  if (!found || !found->is_on()) return false;
+  std::shared_ptr<const User> found = services().access.FindActive(user);
+  if (!found) return false;
   if (session_.user() != found) session_.ActAs(std::move(found));
   return true;
 }

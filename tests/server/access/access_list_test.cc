@@ -54,6 +54,9 @@ TEST_F(AccessListTest, AFileNamesAllUsers) {
   EXPECT_TRUE(list_.Find("admin")->needs_no_password());
   EXPECT_EQ(list_.Find("nobody"), nullptr);
   EXPECT_FALSE(list_.Find("default")->is_on()) << "the file does not name it";
+  EXPECT_EQ(list_.FindActive("default"), nullptr);
+  EXPECT_EQ(list_.FindActive("nobody"), nullptr);
+  EXPECT_EQ(list_.FindActive("app"), list_.Find("app"));
   EXPECT_EQ(list_.ForNewConnection(), nullptr);
   EXPECT_EQ(list_.All().size(), 3U);
 }
