@@ -200,7 +200,7 @@ void LimitHandlers<Host>::Allow(Call& call) {
 template <typename Host>
 void LimitHandlers<Host>::Peek(Call& call) {
   Host host(call);
-  const absl::StatusOr<ParsedRequest> request = ReadRequest(host);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host, RequestKind::kLook);
   if (!request.ok()) return host.Fail(request.status());
   const absl::StatusOr<Verdict> verdict =
       host.limiter().Peek(request->checks, TimeOf(host, *request));

@@ -72,6 +72,7 @@ std::optional<Quota> QuotaOf(const Limit& limit, Instant now) noexcept {
     if (limit.shape().algorithm == Algorithm::kUnlimited) return std::nullopt;
     return Quota{tokens, {}};
   }
+  if (limit.is_held()) return Quota{tokens, {}};
   if (limit.shape().algorithm == Algorithm::kTokenBucket) {
     return InWholeSeconds(tokens, CapacityOf(limit.emission()));
   }

@@ -26,7 +26,7 @@ absl::Status CheckCalendar(const LimitShape& shape) {
 
 absl::Status CheckHeld(const LimitShape& shape) {
   if (shape.period == Nanos{0} && shape.burst == 0 && !shape.aligned) return absl::OkStatus();
-  return absl::InvalidArgumentError("a held limit has a count only");
+  return absl::InvalidArgumentError("a held limit has a count only, as in 5,held");
 }
 
 absl::Status CheckRanges(const LimitShape& shape) {

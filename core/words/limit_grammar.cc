@@ -53,6 +53,7 @@ struct Option {
     kBucket,
     kFixed,
     kSliding,
+    kHeld,
     kBurst,
     kAligned,
     kBan,
@@ -68,10 +69,11 @@ struct Option {
   std::string_view name;  // ends in '=' if a value follows
 };
 constexpr Option kOptions[] = {
-    {Option::kBucket, "bucket"}, {Option::kFixed, "fixed"},     {Option::kSliding, "sliding"},
-    {Option::kBurst, "burst="},  {Option::kAligned, "aligned"}, {Option::kBan, "ban="},
-    {Option::kZone, "tz="},      {Option::kFrom, "from="},      {Option::kCost, "cost="},
-    {Option::kKeep, "keep="},    {Option::kShadow, "shadow"},   {Option::kName, "name="},
+    {Option::kBucket, "bucket"}, {Option::kFixed, "fixed"},  {Option::kSliding, "sliding"},
+    {Option::kHeld, "held"},     {Option::kBurst, "burst="}, {Option::kAligned, "aligned"},
+    {Option::kBan, "ban="},      {Option::kZone, "tz="},     {Option::kFrom, "from="},
+    {Option::kCost, "cost="},    {Option::kKeep, "keep="},   {Option::kShadow, "shadow"},
+    {Option::kName, "name="},
 };
 constexpr std::span<const Option> kLimitOptions = kOptions;
 constexpr std::span<const Option> kPolicyOptions = kLimitOptions.subspan(Option::kCost);
@@ -81,7 +83,7 @@ static_assert(kPolicyOptions.front().id == Option::kCost);
 
 using OptionSet = std::bitset<std::size(kOptions)>;  // by Option::Id
 constexpr OptionSet kAlgorithms{1U << Option::kBucket | 1U << Option::kFixed |
-                                1U << Option::kSliding};
+                                1U << Option::kSliding | 1U << Option::kHeld};
 
 // The period of a limit, or the unit of its calendar.
 struct Period {
@@ -215,6 +217,9 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
     case Option::kSliding:
       options.algorithm = Algorithm::kSlidingWindow;
       break;
+    case Option::kHeld:
+      options.algorithm = Algorithm::kHeld;
+      break;
     case Option::kBurst: {
       const absl::StatusOr<std::int64_t> burst = ReadCount("burst", value);
       if (burst.ok()) options.burst = *burst;
@@ -254,7 +259,7 @@ absl::Status ReadOption(std::string_view text, std::span<const Option> known, Op
   if (options.seen[option->id]) return Error("option ", Quote(option->name), " is given twice");
   options.seen.set(option->id);
   if ((options.seen & kAlgorithms).count() > 1) {
-    return Error("only one of bucket, fixed, sliding may be given");
+    return Error("only one of bucket, fixed, sliding, held may be given");
   }
   return ReadValue(option->id, text.substr(option->name.size()), options);
 }
@@ -322,14 +327,25 @@ absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const 
                         .ban = options.ban});
 }
 
+// Whether the options have "held", and may follow a count without a period.
+bool SaysHeld(std::string_view options) {
+  constexpr std::string_view kHeld = ",held";
+  const std::size_t begin = options.find(kHeld);
+  if (begin == std::string_view::npos) return false;
+  const std::string_view rest = options.substr(begin + kHeld.size());
+  return rest.empty() || rest.front() == ',';
+}
+
 absl::StatusOr<LimitWord> ReadLimit(std::string_view head, std::string_view tail) {
   const std::size_t slash = head.find('/');
-  if (slash == std::string_view::npos || slash == 0 || slash + 1 == head.size()) {
+  const bool is_held = slash == std::string_view::npos && !head.empty() && SaysHeld(tail);
+  if (!is_held && (slash == std::string_view::npos || slash == 0 || slash + 1 == head.size())) {
     return Error("expected count/period, as in 10/s");
   }
   const absl::StatusOr<std::int64_t> count = ReadCount("count", head.substr(0, slash));
   if (!count.ok()) return count.status();
-  const absl::StatusOr<Period> period = ReadPeriod(head.substr(slash + 1));
+  absl::StatusOr<Period> period = Period{};
+  if (!is_held) period = ReadPeriod(head.substr(slash + 1));
   if (!period.ok()) return period.status();
   const absl::StatusOr<Options> options = ReadOptions(tail, kLimitOptions);
   if (!options.ok()) return options.status();
@@ -412,9 +428,14 @@ std::string LimitText(const Limit& limit) {
   const LimitShape& shape = limit.shape();
   if (shape.algorithm == Algorithm::kUnlimited) return "unlimited";
   if (shape.algorithm == Algorithm::kNone) return "none";
-  const std::string period =
-      shape.has_calendar() ? CalendarText(shape.calendar) : PeriodAfterSlash(shape.period.count());
-  std::string text = absl::StrCat(CountText(shape.count), "/", period);
+  std::string text = CountText(shape.count);
+  if (shape.algorithm == Algorithm::kHeld) {
+    text += ",held";
+  } else {
+    absl::StrAppend(&text, "/",
+                    shape.has_calendar() ? CalendarText(shape.calendar)
+                                         : PeriodAfterSlash(shape.period.count()));
+  }
   if (shape.algorithm == Algorithm::kFixedWindow && !shape.has_calendar()) text += ",fixed";
   if (shape.algorithm == Algorithm::kSlidingWindow) text += ",sliding";
   if (shape.aligned) text += ",aligned";

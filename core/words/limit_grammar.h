@@ -1,6 +1,7 @@
 // The language of limits: words <-> values.
 //
 //     limit  = count "/" period *("," option)      10/s   1000/24h   10/s,burst=50   1k/m,cost=5
+//            | count ",held" *("," request-option) 5,held   at most 5 at a time (held_limit.h)
 //            | "@" policy *("," request-option)    @free   @free,cost=5
 //            | "unlimited" | "none"                always allowed; never allowed
 //     count  = digits ["k" | "M" | "G"]            decimal multiples; 1 to 2^63-1, windows 2^31-1

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -41,6 +42,7 @@ absl::string_view WhatFollowsCost(RequestKind kind) {
     case RequestKind::kWait:
       return "then AND key limit ..., then TIMEOUT and WITHLIMITS once each";
     case RequestKind::kDecide:
+    case RequestKind::kLook:
       break;
   }
   return "then AND key limit ..., then WITHLIMITS and AT once each";
@@ -112,6 +114,9 @@ class RequestReader {
     if (parsed_.checks.size() + limits.size() > kChecksMax) return TooManyLimits();
     for (std::size_t i = 0; i < limits.size(); ++i) {
       CachedLimit& known = limits[i];
+      if (ABSL_PREDICT_FALSE(known.limit.is_held()) && kind_ != RequestKind::kLook) {
+        return absl::InvalidArgumentError("a held limit needs RL.RESERVE");
+      }
       if (kind_ == RequestKind::kWait) WEIR_RETURN_IF_ERROR(CheckWaitable(text, known));
       parsed_.checks.push_back({key, &known.limit, known.cost.value_or(1),
                                 HintOf(**entry, known, i), hash, known.keep.value_or(0)});

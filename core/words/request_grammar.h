@@ -33,9 +33,11 @@
 
 namespace weir {
 
-// The purpose of a request, which decides the options that it may have.
+// The purpose of a request, which decides the options that it may have. Held limits are for
+// reservations and for looks.
 enum class RequestKind {
-  kDecide,  // RL.ALLOW, RL.PEEK, RL.CHARGE, RL.REFUND
+  kDecide,  // RL.ALLOW, RL.CHARGE, RL.REFUND
+  kLook,    // RL.PEEK
   kTake,
   // Neither window limits nor `keep=`: a window has no future tokens to reserve, and tokens that
   // are kept for others must not be reserved.

@@ -202,8 +202,8 @@ TEST_F(RlChargeTest, BadRequestsAreErrorsThatChangeNothing) {
             "years)\r\n"}}) {
     EXPECT_EQ(Run("RL.CHARGE " + line), "-ERR " + error) << line;
   }
-  EXPECT_THAT(Run("RL.CHARGE k 5,held"), HasSubstr("expected count/period, as in 10/s"));
-  EXPECT_THAT(Run("RL.CHARGE k 10/s,held"), HasSubstr("unknown option 'held'"));
+  EXPECT_EQ(Run("RL.CHARGE k 5,held"), "-ERR a held limit needs RL.RESERVE\r\n");
+  EXPECT_THAT(Run("RL.CHARGE k 10/s,held"), HasSubstr("a held limit has a count only"));
   EXPECT_EQ(Run("DBSIZE"), ":0\r\n");
   EXPECT_EQ(StatsText(client_), "(total) 0 0 0 0;");
 }

@@ -185,6 +185,10 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
           "invalid limit '10/d,tz=UTC': option 'tz=' is for calendar windows only: per day, week, "
           "month, year"),
       Bad("k 10/s 10", "invalid limit '10'" + shape),
+      Bad("k 10/s 10/s,held",
+          "invalid limit '10/s,held': a held limit has a count only, as in 5,held"),
+      Bad("k 10/s 0,held",
+          "invalid limit '0,held': count must be 1 to 2147483647 for a held limit"),
       Bad("k 10/s k2 5/s", "invalid limit 'k2'" + shape),
       {{"k", "10/s", ""}, "invalid limit ''" + shape},
       Bad("k 10/s COST 1 AND k2 5/s 0/s", "invalid limit '0/s'" + count),

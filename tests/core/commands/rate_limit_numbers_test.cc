@@ -57,6 +57,7 @@ TEST(RateLimitNumbersTest, QuotaAndItsWindow) {
       {"10/100ms,fixed", {{100, 1}}},
       {"10/1500ms,sliding", {{20, 3}}},
       {"5/day", {{5, 86400}}},
+      {"5,held", {{5, {}}}},  // no time brings its tokens back
       {"none", {{0, {}}}},
       {"unlimited", {}},
   };

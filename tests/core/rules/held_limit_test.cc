@@ -98,7 +98,7 @@ TEST_F(HeldLimitTest, HasACountAndNothingElse) {
   EXPECT_EQ(error(shape), "count must be 1 to 2147483647 for a held limit");
   shape = HeldShape(5);
   shape.period = seconds{1};
-  EXPECT_EQ(error(shape), "a held limit has a count only");
+  EXPECT_EQ(error(shape), "a held limit has a count only, as in 5,held");
   shape = HeldShape(5);
   shape.ban = seconds{1};
   EXPECT_EQ(error(shape), "ban= is for token buckets and fixed windows");

@@ -103,13 +103,16 @@ constexpr RefusedCalendar kRefusedCalendars[] = {
     {"10/month,sliding",
      "option 'sliding' is not for a calendar window (day, week, month, year): it "
      "is fixed, and starts as from= says"},
+    {"10/month,held",
+     "option 'held' is not for a calendar window (day, week, month, year): it "
+     "is fixed, and starts as from= says"},
     {"10/month,burst=5",
      "option 'burst=' is not for a calendar window (day, week, month, year): it "
      "is fixed, and starts as from= says"},
     {"10/month,fixed,aligned",
      "option 'aligned' is not for a calendar window (day, week, month, "
      "year): it is fixed, and starts as from= says"},
-    {"10/month,fixed,sliding", "only one of bucket, fixed, sliding may be given"},
+    {"10/month,fixed,sliding", "only one of bucket, fixed, sliding, held may be given"},
     {"10/day,from=", "from '' must be a time of the day, 00:00 to 23:59"},
     {"10/day,from=24:00", "from '24:00' must be a time of the day, 00:00 to 23:59"},
     {"10/day,from=12:60", "from '12:60' must be a time of the day, 00:00 to 23:59"},

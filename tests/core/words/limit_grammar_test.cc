@@ -114,6 +114,12 @@ const GoodWord kGoodWords[] = {
     {"2147483647/us,fixed", FixedShape(2'147'483'647, microseconds{1})},
     {"2147483647/ms,sliding", SlidingShape(2'147'483'647, milliseconds{1})},
     {"1/288230376151711us,fixed", FixedShape(1, microseconds{288'230'376'151'711})},
+    // Held limits have no period.
+    {"5,held", HeldShape(5)},
+    {"1,held", HeldShape(1)},
+    {"2147483647,held", HeldShape(2'147'483'647)},
+    {"10k,shadow,held", Shadow(HeldShape(10'000))},
+    {"5,cost=2,held,keep=1,name=slots", HeldShape(5)},
 };
 
 TEST(LimitGrammarTest, ReadsEveryFormOfALimit) {
@@ -225,6 +231,8 @@ constexpr CanonicalText kCanonicalTexts[] = {
     {"10/s,shadow,ban=60s,burst=5", "10/s,burst=5,ban=1m,shadow"},
     {"10/s,ban=900000ms,aligned,fixed", "10/s,fixed,aligned,ban=15m"},
     {"10/s,name=x,cost=3", "10/s"},
+    {"5,held", "5,held"},
+    {"20000,name=x,shadow,held,cost=2", "20k,held,shadow"},
 };
 
 TEST(LimitGrammarTest, PrintsTheCanonicalText) {
@@ -324,8 +332,8 @@ constexpr BadWord kBadWords[] = {
     {"10/99999999999999999999s", kPeriodRange},
     {"10/999us,sliding", "period of a sliding window must be at least 1ms"},
     // Options.
-    {"10/s,fixed,bucket", "only one of bucket, fixed, sliding may be given"},
-    {"10/s,sliding,fixed", "only one of bucket, fixed, sliding may be given"},
+    {"10/s,fixed,bucket", "only one of bucket, fixed, sliding, held may be given"},
+    {"10/s,sliding,fixed", "only one of bucket, fixed, sliding, held may be given"},
     {"10/s,burst=", "burst '' must start with a digit"},
     {"10/s,burst=-1", "burst '-1' must start with a digit"},
     {"10/s,burst=05", "number '05' has a leading zero"},
@@ -367,6 +375,22 @@ constexpr BadWord kBadWords[] = {
     {"10/s,name=a=b", "name 'a=b' must be 1 to 64 of letters, digits, _ - . :"},
     {"10/s,name=\xc3\xa9", "name '\xc3\xa9' must be 1 to 64 of letters, digits, _ - . :"},
     {"10/s,name=a\0"sv, "name 'a\0' must be 1 to 64 of letters, digits, _ - . :"sv},
+    // Held limits.
+    {",held", kNoLimit},
+    {"5,heldx", kNoLimit},
+    {"5,shadow", kNoLimit},
+    {"5/,held", kNoLimit},
+    {"k2,held", "count 'k2' must start with a digit"},
+    {"05,held", "number '05' has a leading zero"},
+    {"0,held", "count must be 1 to 2147483647 for a held limit"},
+    {"2147483648,held", "count must be 1 to 2147483647 for a held limit"},
+    {"10/s,held", "a held limit has a count only, as in 5,held"},
+    {"5,held,burst=5", "burst is for the token bucket only"},
+    {"5,held,aligned", "a held limit has a count only, as in 5,held"},
+    {"5,held,ban=1m", "ban= is for token buckets and fixed windows"},
+    {"5,held,held", "option 'held' is given twice"},
+    {"5,held,fixed", "only one of bucket, fixed, sliding, held may be given"},
+    {"5,tz=UTC,held", "option 'tz=' is for calendar windows only: per day, week, month, year"},
     // Numbers that are each in range, but out of range together.
     {"9223372036854775807/w",
      "limit is too fine: period / count in lowest terms must have a denominator below 2^32 (here "
@@ -403,7 +427,8 @@ TEST(LimitGrammarTest, EveryBadWordIsRefusedWithItsReason) {
 
 TEST(LimitGrammarTest, UnknownOptionIsNamedBesideTheKnownOnes) {
   const std::string of_limits =
-      " (bucket, fixed, sliding, burst=, aligned, ban=, tz=, from=, cost=, keep=, shadow, name=)";
+      " (bucket, fixed, sliding, held, burst=, aligned, ban=, tz=, from=, cost=, keep=, shadow, "
+      "name=)";
   const std::string of_policies = " (cost=, keep=, shadow, name=)";
   for (const std::string option : {"", "foo=1", "FIXED", " fixed", "burst", "shadow=1", "tz"}) {
     const std::string unknown = ": unknown option " + Quote(option);
@@ -412,7 +437,8 @@ TEST(LimitGrammarTest, UnknownOptionIsNamedBesideTheKnownOnes) {
     EXPECT_THAT(ErrorOf("10/s,shadow," + option), EndsWith(unknown + of_limits));
     EXPECT_THAT(ErrorOf("@free," + option), EndsWith(unknown + of_policies));
   }
-  for (const std::string option : {"burst=5", "fixed", "aligned", "ban=1m", "tz=UTC", "from=1"}) {
+  for (const std::string option :
+       {"burst=5", "fixed", "held", "aligned", "ban=1m", "tz=UTC", "from=1"}) {
     EXPECT_THAT(ErrorOf("@free," + option),
                 EndsWith(": unknown option " + Quote(option) + of_policies));
   }
