@@ -16,11 +16,10 @@
 #include "core/rules/limit.h"
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
+#include "core/words/settle_request.h"
 
 namespace weir {
 
-// The longest that a hold may last; a server may allow less.
-inline constexpr Nanos kHoldMax = std::chrono::hours{24};
 // A settled hold is remembered until it would have expired, but no longer than this.
 inline constexpr Nanos kHoldMarkMax = std::chrono::seconds{60};
 inline constexpr std::size_t kHoldsMax = 1'000'000;     // open ones, by default
@@ -35,27 +34,11 @@ struct HoldRequest {
   Introducer user = kSoleIntroducer;  // that the hold counts for
 };
 
-// The true cost of one limit of a hold, or of all limits of a policy.
-struct TrueCost {
-  HashedKey key;
-  const Limit* limit = nullptr;  // null: those of `policy`
-  PolicyId policy = kNoPolicy;
-  // Tokens, or granted tokens if the hold was granted a number of them; unset: as reserved. Not for
-  // held limits.
-  std::optional<std::int64_t> cost;
-};
-
-// A key whose part of a hold is to be settled.
-struct SettledKey {
-  HashedKey key;
-  // The true cost of the limits that are not named, except for held ones; unset: as reserved.
-  std::optional<std::int64_t> cost;
-};
-
 struct SettleRequest {
   std::string_view id;
   std::span<const SettledKey> keys;  // distinct, 1 to kChecksMax
   std::span<const TrueCost> named;   // of these keys
+  bool is_cancel = false;            // for Limiter::cancelled_holds
 };
 
 struct Settled {
@@ -68,6 +51,14 @@ struct Settled {
   // The numbers after the settlement: of the limits named; where none is named of the hold's limits
   // that are not held; where there is none of the held ones. retry_after is until each has a token.
   Verdict verdict;
+  // One for each decision of the verdict.
+  struct Row {
+    Limit limit;
+    std::uint64_t cost;               // the true cost; of a held limit what was reserved
+    std::size_t key;                  // in SettleRequest::keys
+    std::optional<std::size_t> name;  // in SettleRequest::named, if it is there
+  };
+  std::vector<Row> rows;
 };
 
 // A hold as RL.INSPECT shows it.

@@ -32,6 +32,7 @@
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/limiter/hold_request.h"
+#include "core/limiter/limiter_options.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
@@ -46,24 +47,6 @@
 #include "core/words/request.h"
 
 namespace weir {
-
-struct LimiterOptions {
-  HashSecret secret{};
-  // The longest wait that may ever be reserved: how far past its capacity a stored time is
-  // believed. 0 .. kMaxWaitMax.
-  Nanos max_wait = std::chrono::seconds{60};
-  std::size_t limits_max = kLimitsMax;  // distinct limits in use
-  std::size_t holds_max = kHoldsMax;    // open holds, one for each key of a reservation
-  // False if clients give the execution time, which may then go back between decisions on a key.
-  // True if it comes from a clock that several threads read: a thread that is overtaken between
-  // reading the clock and deciding uses the time of the latest decision about its keys.
-  bool time_is_ordered = true;
-  bool notes_changes = false;  // for TakeChanges
-  std::size_t memory_max = 0;  // as set_memory_max
-  // Returns an interned limit with its present numbers, or nothing if it is gone. Null: a limit
-  // keeps the numbers that it was interned with. Called with a partition's lock held.
-  std::function<std::optional<Limit>(const Limit&)> present = nullptr;
-};
 
 // The part of a bucket that a save writes.
 struct BucketChange {
@@ -178,9 +161,9 @@ class Limiter {
   // denial holds nothing.
   //
   // If the keys have open holds of that id, and of the same words, nothing is decided: their TTL
-  // begins again, and the verdict is an admission with the numbers of now. Fails besides, with
-  // nothing charged, with kAlreadyExists if only some keys have the id, or of other words;
-  // kFailedPrecondition if it is settled; kOutOfRange if there are too many holds.
+  // begins again, and the verdict is an admission with the numbers of now (Grant::renewed). Fails
+  // besides, with nothing charged, with kAlreadyExists if only some keys have the id, or of other
+  // words; kFailedPrecondition if it is settled; TooManyHolds.
   [[nodiscard]] absl::StatusOr<Grant> DecideAndHold(const Request& request, const HoldRequest& hold,
                                                     Instant now,
                                                     Introducer introducer = kNoIntroducer);
@@ -196,12 +179,18 @@ class Limiter {
 
   // Open holds, one for each key.
   [[nodiscard]] std::size_t open_holds() const noexcept { return hold_counts_.open(); }
-  // The holds that have expired so far, and those that were settled.
+  // The memory of open and settled ones.
+  [[nodiscard]] std::size_t hold_bytes() const noexcept { return hold_counts_.bytes(); }
+  // The holds that have expired so far, those that were settled, and those of these that were
+  // cancelled.
   [[nodiscard]] std::uint64_t expired_holds() const noexcept {
     return expired_holds_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t settled_holds() const noexcept {
     return settled_holds_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t cancelled_holds() const noexcept {
+    return cancelled_holds_.load(std::memory_order_relaxed);
   }
 
   // The work of this thread's calls so far: the slots that they visited to find a single key's
@@ -280,9 +269,11 @@ class Limiter {
   // without room evicts others from its partition: the full ones and, if that is not enough, those
   // with the smallest used share (rule.h), among equals those that are full sooner. (An eviction
   // frees a 32nd of the partition, so that one scan, about 4 ns a bucket, serves many inserts.)
-  // After the bound was lowered, the next lap of sweeps brings the table below it. Any thread may
-  // call this at any time.
+  // After the bound was lowered, the next lap of sweeps brings the table below it. Holds may have a
+  // quarter of `bytes`; what they use is no room for buckets, from the next FitTable on. Any thread
+  // may call these at any time.
   void set_memory_max(std::size_t bytes) noexcept;
+  void FitTable() noexcept;
   // The number of buckets evicted for the bound that were not full.
   [[nodiscard]] std::uint64_t evicted() const noexcept {
     return evicted_.load(std::memory_order_relaxed);
@@ -411,6 +402,7 @@ class Limiter {
   void CountLoss(const KeyHash& key, LimitId id);
   [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
   struct SettledHold;
+  struct SettledPart;
   [[nodiscard]] absl::Status HoldLocked(LockedRequest<kChecksMax>& locked,
                                         const HoldRequest& request, Introducer introducer,
                                         Grant& grant);
@@ -433,11 +425,11 @@ class Limiter {
   [[nodiscard]] SettledHold FindHold(const KeyHash& key, std::string_view id);
   [[nodiscard]] std::optional<std::size_t> SetCosts(const SettleRequest& request,
                                                     std::span<SettledHold> holds,
-                                                    absl::InlinedVector<SlotKey, 4>& looks);
+                                                    absl::InlinedVector<SettledPart, 4>& looks);
   [[nodiscard]] bool HasRoomForSettlement(const SettledHold& settled, Instant now);
-  void Settle(const SettledHold& settled, Instant now);
-  [[nodiscard]] Verdict NumbersOf(std::span<const SettledHold> holds,
-                                  const absl::InlinedVector<SlotKey, 4>& named, Instant now);
+  void Settle(const SettledHold& settled, bool is_cancel, Instant now);
+  void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
+                  Instant now, Settled& settled);
   void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
   void DropHold(std::size_t partition, Hold& hold);
   void ForgetOpen(HoldTable& holds, Hold& hold);
@@ -470,6 +462,7 @@ class Limiter {
   const std::size_t limits_max_;
   ChangedPartitions changed_partitions_;     // used if notes_changes_; may have unchanged ones, too
   ChangedPartitions overflowed_partitions_;  // those of them whose ChangeList has overflowed
+  std::atomic<std::size_t> memory_max_{0};   // 0: no bound
   std::atomic<TableBound> bound_;
   std::atomic<std::uint64_t> evicted_{0};
   std::atomic<std::uint64_t> evicted_full_{0};
@@ -477,6 +470,7 @@ class Limiter {
   std::atomic<std::size_t> hold_marks_{0};
   std::atomic<std::uint64_t> expired_holds_{0};
   std::atomic<std::uint64_t> settled_holds_{0};
+  std::atomic<std::uint64_t> cancelled_holds_{0};
   LimitRegistry registry_;
   BucketTable table_;
 };

@@ -136,11 +136,13 @@ void Limiter::SettlePart(std::size_t partition, const Hold& hold, std::size_t pa
 void Limiter::ForgetOpen(HoldTable& holds, Hold& hold) {
   for (const HoldPart& part : hold.parts()) registry_.RemoveBucket(part.limit);
   hold_counts_.Remove(hold.terms().user);
+  hold_counts_.RemoveBytes(hold.bytes());
   holds.RemoveOpen(hold);
 }
 
 void Limiter::ForgetMark(HoldTable& holds, Hold& mark) {
   for (const HoldPart& part : mark.parts()) registry_.RemoveBucket(part.limit);
+  hold_counts_.RemoveBytes(mark.bytes());
   holds.RemoveMark(mark);
   hold_marks_.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -187,6 +189,7 @@ absl::Status Limiter::HoldLocked(LockedRequest<kManyChecks>& locked, const HoldR
   for (std::size_t i = 0; i < keys.size(); ++i) RenewHold(keys[i].partition, *open[i], expiry);
   AdvanceDecisionTime(locked.lock, locked.now);
   grant.granted = std::max<std::int64_t>(open.front()->terms().granted, 1);
+  grant.renewed = true;
   // The numbers of now, as a refund of nothing has them.
   for (std::size_t i = 0; i < locked.plan.size(); ++i) {
     BucketStep& bucket = locked.plan.bucket(i);
@@ -296,7 +299,7 @@ void Limiter::OpenHold(const LockedRequest<kManyChecks>& locked, const KeyHash& 
   if (!has_owned) intervals.clear();
   // A mark of the id has expired, or DecideAndHold would have failed.
   if (Hold* const mark = holds.FindMark(key.hash, id)) ForgetMark(holds, *mark);
-  holds.Open(terms, id, parts, intervals);
+  hold_counts_.AddBytes(holds.Open(terms, id, parts, intervals).bytes());
   table_.ShowHolds(key.partition);
 }
 

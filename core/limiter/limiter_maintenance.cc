@@ -257,10 +257,19 @@ Partition::Erased Limiter::SweepSome(std::size_t partition, Instant now, std::si
 }
 
 void Limiter::set_memory_max(std::size_t bytes) noexcept {
-  bound_.store(bytes == 0 ? TableBound() : TableBound::Within(bytes, notes_changes_),
-               std::memory_order_relaxed);
+  memory_max_.store(bytes, std::memory_order_relaxed);
+  FitTable();
   const std::size_t limits = TableBound::RegistryBytes(bytes) / LimitRegistry::BytesPerLimit();
   registry_.set_limits_max(bytes == 0 ? limits_max_ : std::min(limits_max_, limits));
+  hold_counts_.set_bytes_max(bytes == 0 ? std::numeric_limits<std::size_t>::max()
+                                        : TableBound::HoldBytesMax(bytes));
+}
+
+void Limiter::FitTable() noexcept {
+  const std::size_t bytes = memory_max_.load(std::memory_order_relaxed);
+  bound_.store(
+      bytes == 0 ? TableBound() : TableBound::Beside(hold_counts_.bytes(), bytes, notes_changes_),
+      std::memory_order_relaxed);
 }
 
 // Drops all full buckets, and others until at most `slots_kept` are left. Requires: the partition

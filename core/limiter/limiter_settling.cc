@@ -32,6 +32,13 @@ struct Limiter::SettledHold {
   absl::InlinedVector<std::uint64_t, 4> costs;  // true costs, one per part
 };
 
+// A part of a hold whose numbers are answered.
+struct Limiter::SettledPart {
+  std::size_t hold;                 // in the list of the keys' holds
+  std::size_t part;                 // of that hold
+  std::optional<std::size_t> name;  // in SettleRequest::named
+};
+
 absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now) {
   WEIR_CHECK(!request.keys.empty());
   WEIR_CHECK(request.keys.size() <= kChecksMax);
@@ -47,17 +54,17 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
   }
   Settled settled;
   settled.settled = true;
-  absl::InlinedVector<SlotKey, 4> looks;
+  absl::InlinedVector<SettledPart, 4> looks;
   settled.foreign = SetCosts(request, holds, looks);
   if (settled.foreign) return settled;
   for (const SettledHold& hold : holds) {
     if (hold.is_open && !HasRoomForSettlement(hold, now)) return TooManyBucketsOfKey();
   }
   for (const SettledHold& hold : holds) {
-    if (hold.is_open) Settle(hold, now);
+    if (hold.is_open) Settle(hold, request.is_cancel, now);
   }
   AdvanceDecisionTime(lock, now);
-  settled.verdict = NumbersOf(holds, looks, now);
+  AddNumbers(holds, looks, now, settled);
   return settled;
 }
 
@@ -68,11 +75,11 @@ Limiter::SettledHold Limiter::FindHold(const KeyHash& key, std::string_view id) 
   return {key, open ? open : holds->FindMark(key.hash, id), open != nullptr, {}};
 }
 
-// Sets the true costs of all parts, and adds the buckets of the limits that are named to `looks`.
+// Sets the true costs of all parts, and adds the parts that are named to `looks`.
 // Returns the index of a name that is not the hold's.
 std::optional<std::size_t> Limiter::SetCosts(const SettleRequest& request,
                                              std::span<SettledHold> holds,
-                                             absl::InlinedVector<SlotKey, 4>& looks) {
+                                             absl::InlinedVector<SettledPart, 4>& looks) {
   const auto each = [](const Hold& hold, const HoldPart& part) {
     const std::int64_t granted = hold.terms().granted;
     return granted > 0 ? part.cost / static_cast<std::uint64_t>(granted) : 1;
@@ -81,8 +88,9 @@ std::optional<std::size_t> Limiter::SetCosts(const SettleRequest& request,
     for (const HoldPart& part : holds[i].hold->parts()) {
       const std::optional<std::int64_t> cost = request.keys[i].cost;
       holds[i].costs.push_back(
-          cost ? TokensOf(static_cast<std::uint64_t>(*cost), each(*holds[i].hold, part))
-               : part.cost);
+          cost && !registry_.Get(part.limit).is_held()
+              ? TokensOf(static_cast<std::uint64_t>(*cost), each(*holds[i].hold, part))
+              : part.cost);
     }
   }
   for (std::size_t n = 0; n < request.named.size(); ++n) {
@@ -98,14 +106,17 @@ std::optional<std::size_t> Limiter::SetCosts(const SettleRequest& request,
       const Limit& limit = registry_.Get(part.limit);
       const bool is_named = name.limit ? id == part.limit : limit.owner().policy == name.policy;
       if (!is_named) continue;
-      if (limit.is_held() && name.cost) return n;
+      if (limit.is_held() && name.limit && name.cost) return n;
       is_found = true;
-      const SlotKey look{hold->key.hash, part.limit};
+      const SettledPart look{static_cast<std::size_t>(hold - holds.begin()), i, n};
       // A limit that is named twice costs the sum.
-      const bool is_first = std::ranges::find(looks, look) == looks.end();
+      const bool is_first = std::ranges::none_of(looks, [&](const SettledPart& other) {
+        return other.hold == look.hold && other.part == look.part;
+      });
       const std::uint64_t cost =
-          name.cost ? TokensOf(static_cast<std::uint64_t>(*name.cost), each(*hold->hold, part))
-                    : part.cost;
+          name.cost && !limit.is_held()
+              ? TokensOf(static_cast<std::uint64_t>(*name.cost), each(*hold->hold, part))
+              : part.cost;
       std::uint64_t& sum = hold->costs[i];
       if (is_first) sum = 0;
       if (__builtin_add_overflow(sum, cost, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
@@ -127,7 +138,7 @@ bool Limiter::HasRoomForSettlement(const SettledHold& settled, Instant now) {
   return added == 0 || HasRoomFor(settled.key, added, now);
 }
 
-void Limiter::Settle(const SettledHold& settled, Instant now) {
+void Limiter::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
   HoldTable& holds = *table_.holds(settled.key.partition);
   for (std::size_t i = 0; i < settled.costs.size(); ++i) {
     SettlePart(settled.key.partition, *settled.hold, i, settled.costs[i], now);
@@ -135,6 +146,7 @@ void Limiter::Settle(const SettledHold& settled, Instant now) {
   holds.Mark(*settled.hold, std::min(settled.hold->expiry(), now + kHoldMarkMax));
   hold_counts_.Remove(settled.hold->terms().user);
   settled_holds_.fetch_add(1, std::memory_order_relaxed);
+  if (is_cancel) cancelled_holds_.fetch_add(1, std::memory_order_relaxed);
   // There are at most as many marks as open holds.
   const bool too_many =
       hold_marks_.fetch_add(1, std::memory_order_relaxed) >= hold_counts_.holds_max();
@@ -142,50 +154,39 @@ void Limiter::Settle(const SettledHold& settled, Instant now) {
   table_.ShowHolds(settled.key.partition);
 }
 
-Verdict Limiter::NumbersOf(std::span<const SettledHold> holds,
-                           const absl::InlinedVector<SlotKey, 4>& named, Instant now) {
-  struct Look {
-    std::size_t partition;
-    SlotKey slot;
-  };
-  std::vector<Look> looks;
-  const auto partition_of = [&](const SlotKey& slot) {
-    return std::size_t{std::ranges::find(holds, slot.key_hash(), [](const SettledHold& hold) {
-                         return hold.key.hash;
-                       })->key.partition};
-  };
-  for (const SlotKey& slot : named) looks.push_back({partition_of(slot), slot});
+// Adds the numbers of the parts in `looks` or, if there are none, of all others that Settled
+// explains.
+void Limiter::AddNumbers(std::span<const SettledHold> holds,
+                         absl::InlinedVector<SettledPart, 4>& looks, Instant now,
+                         Settled& settled) {
   for (const bool held : {false, true}) {
     if (!looks.empty()) break;
-    for (const SettledHold& hold : holds) {
-      for (const HoldPart& part : hold.hold->parts()) {
-        if (registry_.Get(part.limit).is_held() != held) continue;
-        looks.push_back({hold.key.partition, {hold.key.hash, part.limit}});
+    for (std::size_t i = 0; i < holds.size(); ++i) {
+      const std::span<const HoldPart> parts = holds[i].hold->parts();
+      for (std::size_t part = 0; part < parts.size(); ++part) {
+        if (registry_.Get(parts[part].limit).is_held() == held) looks.push_back({i, part, {}});
       }
     }
   }
-  Verdict verdict;
-  std::vector<bool> is_shadow;
-  for (const Look& look : looks) {
-    const std::optional<Limit> limit = PresentNumbers(look.slot.limit);
+  Verdict& verdict = settled.verdict;
+  for (const SettledPart& look : looks) {
+    const SettledHold& hold = holds[look.hold];
+    const LimitId id = hold.hold->parts()[look.part].limit;
+    const std::optional<Limit> limit = PresentNumbers(id);
     if (!limit) continue;
-    const Bucket* const stored = table_.partition(look.partition).Find(look.slot);
-    Decision decision =
-        DecideLimit(*limit, stored ? Unmarked(*stored) : Bucket{}, now, 1, max_wait_).decision;
-    const Nanos retry_after = decision.retry_after;
-    decision =
-        DecideLimit(*limit, stored ? Unmarked(*stored) : Bucket{}, now, 0, max_wait_).decision;
-    decision.retry_after = retry_after;
+    const Bucket* const stored = table_.partition(hold.key.partition).Find({hold.key.hash, id});
+    const Bucket bucket = stored ? Unmarked(*stored) : Bucket{};
+    Decision decision = DecideLimit(*limit, bucket, now, 0, max_wait_).decision;
+    decision.retry_after = DecideLimit(*limit, bucket, now, 1, max_wait_).decision.retry_after;
     verdict.decisions.push_back(decision);
-    is_shadow.push_back(limit->shape().shadow);
+    settled.rows.push_back({*limit, hold.costs[look.part], look.hold, look.name});
   }
   verdict.allowed = true;
-  if (verdict.decisions.empty()) return verdict;
-  const bool only_shadows = std::ranges::find(is_shadow, false) == is_shadow.end();
-  JoinDecisions(
-      verdict.decisions.size(), only_shadows, [&](std::size_t i) { return bool{is_shadow[i]}; },
-      verdict);
-  return verdict;
+  if (verdict.decisions.empty()) return;
+  const auto is_shadow = [&](std::size_t i) { return settled.rows[i].limit.shape().shadow; };
+  std::size_t shadows = 0;
+  for (std::size_t i = 0; i < settled.rows.size(); ++i) shadows += is_shadow(i) ? 1 : 0;
+  JoinDecisions(verdict.decisions.size(), shadows == verdict.decisions.size(), is_shadow, verdict);
 }
 
 }  // namespace weir

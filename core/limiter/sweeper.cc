@@ -19,6 +19,7 @@ bool Sweeper::Step(Instant now) {
 }
 
 void Sweeper::EndLap() {
+  limiter_.FitTable();
   while (limiter_.ReclaimLimits(kIdleLimitsMin, kReclaimsPerStop) > 0) {
   }
   // Busy if the lap dropped more than an eighth of the buckets that are left.

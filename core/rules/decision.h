@@ -58,6 +58,8 @@ struct Charged {
 struct Grant {
   std::int64_t granted = 0;
   Verdict verdict;  // allowed: granted > 0; retry_after: if not allowed, until one token could be
+  // True if the request was granted before and is held since: nothing was decided or charged.
+  bool renewed = false;
 };
 
 }  // namespace weir

@@ -6,6 +6,7 @@
 // thread-safe: the caller holds the lock of the key's partition.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -24,6 +25,8 @@
 namespace weir {
 
 inline constexpr std::size_t kHoldIdBytesMax = 64;
+// The longest that a hold may last; a server may allow less.
+inline constexpr Nanos kHoldMax = std::chrono::hours{24};
 
 // The error of a reservation that would exceed a bound on open holds.
 [[nodiscard]] inline absl::Status TooManyHolds() { return absl::OutOfRangeError("too many holds"); }
@@ -75,6 +78,12 @@ class Hold {
     return {reinterpret_cast<const char*>(IntervalsBegin() + intervals_), id_bytes_};
   }
   [[nodiscard]] std::span<const HoldPart> parts() const noexcept { return {PartsBegin(), parts_}; }
+  // The memory that it takes, its entries in a HoldSet and what the allocator adds included.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    constexpr std::size_t kEntryBytes = 48;
+    return sizeof(Hold) + parts_ * sizeof(HoldPart) + intervals_ * sizeof(HoldInterval) +
+           id_bytes_ + kEntryBytes;
+  }
 
   // The estimate of the i-th part, whose limit this is.
   [[nodiscard]] Estimate EstimateOf(std::size_t i, const Limit& limit) const noexcept;

@@ -1,11 +1,12 @@
-// The number of open holds, of all users and of each one, and the bounds on both: a named user may
-// have a tenth of all that there may be.
+// The number of open holds, of all users and of each one, the memory of all holds, and the bounds
+// on them: a named user may have a tenth of all that there may be.
 //
 // Thread-safe. Cost: an atomic addition; for a named user a mutex, too.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -20,8 +21,10 @@ class HoldCounts {
  public:
   explicit HoldCounts(std::size_t holds_max) noexcept : holds_max_(holds_max) {}
 
-  // Counts `holds` more, or returns false if there would be too many.
+  // Counts `holds` more, or returns false if there would be too many, or if all holds have reached
+  // their bound of memory.
   [[nodiscard]] bool TryAdd(Introducer user, std::size_t holds) {
+    if (bytes() >= bytes_max_.load(std::memory_order_relaxed)) return false;
     if (open_.fetch_add(holds, std::memory_order_relaxed) + holds > holds_max_) {
       open_.fetch_sub(holds, std::memory_order_relaxed);
       return false;
@@ -48,6 +51,18 @@ class HoldCounts {
     if (own->second == 0) of_user_.erase(own);
   }
 
+  // The memory of open holds and marks.
+  void AddBytes(std::size_t bytes) noexcept { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  void RemoveBytes(std::size_t bytes) noexcept {
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_.load(std::memory_order_relaxed);
+  }
+  void set_bytes_max(std::size_t bytes) noexcept {
+    bytes_max_.store(bytes, std::memory_order_relaxed);
+  }
+
   [[nodiscard]] std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t holds_max() const noexcept { return holds_max_; }
 
@@ -56,6 +71,8 @@ class HoldCounts {
 
   const std::size_t holds_max_;
   std::atomic<std::size_t> open_{0};
+  std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> bytes_max_{std::numeric_limits<std::size_t>::max()};
   Mutex mutex_;
   absl::flat_hash_map<Introducer, std::size_t> of_user_ ABSL_GUARDED_BY(mutex_);
 };

@@ -45,7 +45,22 @@ class TableBound {
     return bound;
   }
 
+  // A bound of `bytes` for the table and for holds that take `hold_bytes`. Those count in steps, so
+  // that a few holds more or less do not change the sizes of maps.
+  static constexpr TableBound Beside(std::size_t hold_bytes, std::size_t bytes,
+                                     bool notes_changes) noexcept {
+    constexpr std::size_t kSteps = 16;
+    const std::size_t step = HoldBytesMax(bytes) / kSteps;
+    const std::size_t steps = std::min(kSteps, (hold_bytes + step - 1) / step);
+    // Slots have three quarters of a bound.
+    return Within(std::max(bytes, kBytesMin) - steps * step * 4 / 3, notes_changes);
+  }
+
   static constexpr std::size_t RegistryBytes(std::size_t bytes) noexcept {
+    return std::max(bytes, kBytesMin) / 4;
+  }
+  // The most that holds may take.
+  static constexpr std::size_t HoldBytesMax(std::size_t bytes) noexcept {
     return std::max(bytes, kBytesMin) / 4;
   }
 

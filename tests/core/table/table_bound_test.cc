@@ -35,6 +35,21 @@ TEST(TableBoundTest, AllPartitionsTogetherStayWithinItAndUseIt) {
   }
 }
 
+// Except for the smallest bounds, whose table never shrinks.
+TEST(TableBoundTest, HoldsAreRoomThatBucketsDoNotHave) {
+  for (std::size_t bytes = 2 * TableBound::kBytesMin; bytes < std::size_t{1} << 41;
+       bytes += bytes / 7) {
+    for (std::size_t part = 0; part <= 20; ++part) {
+      const std::size_t holds = TableBound::HoldBytesMax(bytes) / 20 * part;
+      const std::size_t all = BytesOfAll(TableBound::Beside(holds, bytes, true), true);
+      ASSERT_LE(all + holds + TableBound::RegistryBytes(bytes), bytes + bytes / 1000)
+          << bytes << " with " << holds << " of holds";
+    }
+  }
+  EXPECT_EQ(BytesOfAll(TableBound::Beside(0, std::size_t{1} << 30, true), true),
+            BytesOfAll(TableBound::Within(std::size_t{1} << 30, true), true));
+}
+
 TEST(TableBoundTest, EachPartitionHasRoomForAWholeRequestAndTheNext) {
   for (const bool notes_changes : {false, true}) {
     const TableBound least = TableBound::Within(0, notes_changes);
