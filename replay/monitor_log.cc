@@ -198,6 +198,10 @@ class MonitorReader final : public LogReader {
       } else if (request.action == LoggedAction::kTake && TryKeyword("UPTO")) {
         WEIR_RETURN_IF_ERROR(ReadNumberAfter("UPTO", 1, INT64_MAX, request.number));
         has_number = true;
+      } else if (request.action == LoggedAction::kTake && TryKeyword("HOLD")) {
+        if (next_ < words_.size()) ++next_;  // its id
+      } else if (request.action == LoggedAction::kTake && TryKeyword("TTL")) {
+        WEIR_RETURN_IF_ERROR(ReadNumberAfter("TTL", 1, INT64_MAX, number));
       } else if (request.action == LoggedAction::kWait && TryKeyword("TIMEOUT")) {
         const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxWaitMax);
         WEIR_RETURN_IF_ERROR(ReadNumberAfter("TIMEOUT", 0, most.count(), request.number));
@@ -235,8 +239,8 @@ class MonitorReader final : public LogReader {
   }
 
   static bool IsKeyword(std::string_view word) {
-    constexpr absl::string_view kKeywords[] = {"AND", "COST", "WITHLIMITS",
-                                               "AT",  "UPTO", "TIMEOUT"};
+    constexpr absl::string_view kKeywords[] = {"AND",  "COST",    "WITHLIMITS", "AT",
+                                               "UPTO", "TIMEOUT", "HOLD",       "TTL"};
     if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
       return false;
     }

@@ -92,6 +92,7 @@ class Server::Impl {
         clock_(has_state() ? (*state_)->previous_run() : SystemClock::PreviousRun{}),
         limiter_({.secret = has_state() ? (*state_)->secret() : RandomHashSecret(),
                   .max_wait = options.max_wait,
+                  .holds_max = static_cast<std::size_t>(options.max_holds),
                   .time_is_ordered = !options.allow_explicit_time,
                   .notes_changes = has_state(),
                   .memory_max = static_cast<std::size_t>(options.max_memory.bytes),

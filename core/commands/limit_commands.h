@@ -67,7 +67,7 @@ inline constexpr std::array kLimitCommands = {
                 .summary = "Lists the RL commands.",
                 .handler = Handlers::Help},
     CommandSpec{.name = "RL.INSPECT",
-                .arity = Exactly(2),
+                .arity = Between(2, 3),
                 .flags = kReadOnly | kApplication,
                 .keys = kOneKey,
                 .group = "limit",
@@ -75,8 +75,9 @@ inline constexpr std::array kLimitCommands = {
                 .summary =
                     "Lists the key's buckets that are not full, 1,024 at most: limit, remaining, "
                     "reset_after_ms, the tokens used, debts included, and banned_ms (0: not "
-                    "banned).",
-                .syntax = "key",
+                    "banned). HOLDS: its holds instead, each with id, expires_in_ms, settled (0 or "
+                    "1), and the limits and costs that it has reserved.",
+                .syntax = "key [HOLDS]",
                 .examples = examples::kInspect,
                 .handler = Handlers::Inspect},
     CommandSpec{.name = "RL.PEEK",
@@ -220,9 +221,10 @@ inline constexpr std::array kLimitCommands = {
         .complexity = "O(limits)",
         .summary =
             "Takes as many tokens as all limits have, UPTO at most. Answers as RL.ALLOW does, "
-            "and the tokens granted in the place of allowed.",
+            "and the tokens granted in the place of allowed. With HOLD, the tokens are held as "
+            "RL.RESERVE holds them.",
         .syntax = "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
-                  "UPTO tokens [WITHLIMITS] [AT unix-time-ns]",
+                  "UPTO tokens [HOLD (id TTL milliseconds)] [WITHLIMITS] [AT unix-time-ns]",
         .examples = examples::kTake,
         .handler = Handlers::Take},
     CommandSpec{.name = "RL.THROTTLE",

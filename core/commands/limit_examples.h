@@ -49,6 +49,28 @@ inline constexpr std::array kInspect = {
     Example{"RL.ALLOW user:42 10/s 1000/h", "1 9 0 3600 0"},
     Example{"RL.INSPECT user:42", "[\"10/s\" 9 100 1 0]\n[\"1000/h\" 999 3600 1 0]"},
 };
+inline constexpr std::array kReserve = {
+    Example{"RL.RESERVE team:7 10/s 100k/m,cost=1500 5,held HOLD req-81 TTL 120000",
+            "1 4 0 120000 2"},
+    Example{"RL.RESERVE team:7 10/s 100k/m,cost=1500 5,held HOLD req-81 TTL 120000",
+            "1 4 0 120000 2"},
+    Example{"RL.RESERVE team:7 10/s HOLD req-81 TTL 120000",
+            "ERR hold 'req-81' is another request"},
+    Example{"RL.INSPECT team:7 HOLDS",
+            "[[\"req-81\" 120000 0 \"10/s\" 1 \"100k/m\" 1500 \"5,held\" 1]]"},
+    Example{"RL.ALLOW team:7 5,held", "ERR a held limit needs RL.RESERVE"},
+};
+inline constexpr std::array kCommit = {
+    Example{"RL.RESERVE team:7 10/s 100k/m,cost=1500 HOLD req-81 TTL 120000", "1 9 0 900 0"},
+    Example{"RL.COMMIT team:7 100k/m,cost=812 HOLD req-81", "1 99188 0 488 0"},
+    Example{"RL.COMMIT team:7 100k/m,cost=812 HOLD req-81", "1 99188 0 488 0"},
+    Example{"RL.COMMIT team:7 50/h HOLD req-81", "ERR hold 'req-81' has no limit '50/h'"},
+    Example{"RL.COMMIT team:7 HOLD req-82", "0 0 0 0 0"},
+};
+inline constexpr std::array kCancel = {
+    Example{"RL.RESERVE job 100/h COST 40 HOLD job-1 TTL 60000", "1 60 0 1440000 0"},
+    Example{"RL.CANCEL job HOLD job-1", "1 100 0 0 0"},
+};
 inline constexpr std::array kReset = {
     Example{"RL.ALLOW user:42 10/s 1000/h", "1 9 0 3600 0"},
     Example{"RL.RESET user:42 10/s", "1"},

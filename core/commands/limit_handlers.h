@@ -97,6 +97,9 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // Returns true if the client takes the verdict itself, and no reply is to be written.
   { host.TakesVerdict(parsed, 1, Verdict()) } -> std::same_as<bool>;
 
+  host.Hold(parsed);    // answers RL.TAKE with HOLD
+  host.InspectHolds();  // answers RL.INSPECT with HOLDS
+
   { host.may_wait() } -> std::same_as<bool>;
   // Answers the client when the reservation is ready; gives it back if the client disconnects
   // before.
@@ -138,15 +141,19 @@ class LimitHandlers {
   static void Top(Call& call);
   static void Wait(Call& call);
 
- private:
-  // Reads the request. Fails if it has an execution time and clients may not give one.
-  static absl::StatusOr<ParsedRequest> ReadRequest(Host& host,
-                                                   RequestKind kind = RequestKind::kDecide) {
-    // Every command is charged one unit, which pays for a key and one limit; each further word
-    // costs one more.
+ protected:
+  // Every command is charged one unit, which pays for a key and one limit; each further word costs
+  // one more.
+  static void ChargeForWords(Host& host) {
     constexpr std::size_t kWordsOfOneLimit = 2;
     const std::size_t words = host.arguments().size();
     if (words > kWordsOfOneLimit) host.Charge(words - kWordsOfOneLimit);
+  }
+
+  // Reads the request. Fails if it has an execution time and clients may not give one.
+  static absl::StatusOr<ParsedRequest> ReadRequest(Host& host,
+                                                   RequestKind kind = RequestKind::kDecide) {
+    ChargeForWords(host);
     absl::StatusOr<ParsedRequest> request =
         ParseRequest(host.arguments(), host.thread().memo, host.key_hashes(), kind);
     if (request.ok() && request->at && !host.shared().explicit_time.allowed()) {
@@ -155,7 +162,8 @@ class LimitHandlers {
     return request;
   }
 
-  static Instant TimeOf(const Host& host, const ParsedRequest& request) {
+  template <typename Parsed>
+  static Instant TimeOf(const Host& host, const Parsed& request) {
     return request.at ? *request.at : host.now();
   }
 
@@ -174,6 +182,7 @@ class LimitHandlers {
                  [&](std::size_t i) { return AskedLimitAt(request, i); });
   }
 
+ private:
   static void AcknowledgePolicy(Host& host, const absl::Status& status) {
     if (!status.ok()) return host.Fail(status);
     host.MarkPoliciesDirty(true);
@@ -238,6 +247,7 @@ void LimitHandlers<Host>::Take(Call& call) {
   Host host(call);
   const absl::StatusOr<ParsedRequest> request = ReadRequest(host, RequestKind::kTake);
   if (!request.ok()) return host.Fail(request.status());
+  if (!request->hold.id.empty()) return host.Hold(*request);
   const Instant now = TimeOf(host, *request);
   if (host.RefusedUnsaved(request->checks, now)) return;
   const absl::StatusOr<Grant> grant = host.limiter().Take(request->checks, request->upto, now);
@@ -286,6 +296,11 @@ void LimitHandlers<Host>::Wait(Call& call) {
 template <typename Host>
 void LimitHandlers<Host>::Inspect(Call& call) {
   Host host(call);
+  if (host.arguments().size() > 1) {
+    const bool wants_holds = absl::EqualsIgnoreCase(AbslView(host.arguments()[1]), "HOLDS");
+    if (!wants_holds) return host.Fail(absl::InvalidArgumentError("syntax error"));
+    return host.InspectHolds();
+  }
   if (!host.MayLookAt(host.arguments())) return;
   const absl::StatusOr<std::vector<LiveBucket>> buckets =
       host.limiter().Inspect(host.arguments()[0], host.shared().explicit_time.View(host.now()));

@@ -21,6 +21,7 @@
 #include "core/commands/command_syntax.h"
 #include "core/commands/limit_totals.h"
 #include "core/commands/reply_numbers.h"
+#include "core/limiter/hold_request.h"
 #include "core/limiter/live_bucket.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
@@ -92,6 +93,22 @@ void WriteLiveBuckets(Reply& reply, std::span<const LiveBucket> buckets, const P
     reply.Integer(CeilMillis(bucket.reset_after));
     reply.Integer(bucket.used);
     reply.Integer(CeilMillis(bucket.ban_left));
+  }
+}
+
+// RL.INSPECT key HOLDS: [id, expires_in_ms, settled, limit, cost, ...] for each hold.
+template <typename Reply>
+void WriteLiveHolds(Reply& reply, std::span<const LiveHold> holds, const Policies& policies) {
+  reply.Array(holds.size());
+  for (const LiveHold& hold : holds) {
+    reply.Array(3 + 2 * hold.parts.size());
+    reply.Bulk(hold.id);
+    reply.Integer(CeilMillis(hold.expires_in));
+    reply.Integer(hold.settled ? 1 : 0);
+    for (const LiveHold::Part& part : hold.parts) {
+      reply.Bulk(BucketName(policies, part.limit));
+      reply.Integer(TokensShown(part.cost));
+    }
   }
 }
 

@@ -4,9 +4,11 @@
 // The server and the module write these same numbers in their own ways.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "core/rules/decision.h"
@@ -26,6 +28,12 @@ inline constexpr std::array<const char*, 5> kVerdictFields = {
 [[nodiscard]] inline std::array<std::int64_t, 5> VerdictNumbers(const Verdict& verdict) noexcept {
   return {verdict.allowed ? 1 : 0, verdict.remaining, RetryMillis(verdict.retry_after),
           CeilMillis(verdict.reset_after), static_cast<std::int64_t>(verdict.limit_index)};
+}
+
+// A number of tokens that may be too great for a reply.
+[[nodiscard]] constexpr std::int64_t TokensShown(std::uint64_t tokens) noexcept {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(std::min(tokens, kMax));
 }
 
 // A limit of a request, with its cost and the tokens to keep, as WITHLIMITS shows it.

@@ -171,7 +171,12 @@ class Limiter {
   // Settles holds: their estimates become the true costs (settlement.h), at all of the keys or, if
   // one of them has no such hold, at none. A settled hold stays as it is. Fails with kOutOfRange if
   // a charge beyond the estimate needs a bucket that the key has no room for.
+  // `present` as for Inspect, with the text of the key; without it LimiterOptions::present.
+  using PresentLimitOfKey =
+      absl::FunctionRef<std::optional<Limit>(const Limit&, std::string_view key)>;
   [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now);
+  [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now,
+                                                   PresentLimitOfKey present);
 
   // The first kInspectedMax of the key's open holds and, after them, marks, by their ids.
   [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,
@@ -414,11 +419,11 @@ class Limiter {
   void OpenHold(const LockedRequest<kChecksMax>& locked, const KeyHash& key, const HoldTerms& terms,
                 std::string_view id);
   void RenewHold(std::size_t partition, Hold& hold, Instant expiry);
-  [[nodiscard]] std::optional<Limit> PresentNumbers(LimitId id) const;
+  [[nodiscard]] std::optional<Limit> PresentNumbers(const Limit& interned) const;
   void SettleDue(std::span<const Check> checks, Instant now);
   void SettleDue(std::size_t partition, Instant now);
-  void SettlePart(std::size_t partition, const Hold& hold, std::size_t part, std::uint64_t cost,
-                  Instant now);
+  void SettlePart(std::size_t partition, const Hold& hold, std::size_t part,
+                  const std::optional<Limit>& limit, std::uint64_t cost, Instant now);
   void InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
                      Instant now);
   [[nodiscard]] bool HasRoomFor(const KeyHash& key, std::size_t added, Instant now);

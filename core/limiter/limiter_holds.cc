@@ -88,7 +88,9 @@ void Limiter::SettleDue(std::size_t partition, Instant now) {
   while (!holds->open().empty() && holds->open().First().expiry() <= now) {
     Hold& hold = holds->open().First();
     const Instant due = hold.expiry();
-    for (std::size_t i = 0; i < hold.parts().size(); ++i) SettlePart(partition, hold, i, 0, due);
+    for (std::size_t i = 0; i < hold.parts().size(); ++i) {
+      SettlePart(partition, hold, i, PresentNumbers(registry_.Get(hold.parts()[i].limit)), 0, due);
+    }
     // A thread that decides late must not decide as of before.
     if (time_is_ordered_) table_.partition(partition).AdvanceDecisionTime(due);
     ForgetOpen(*holds, hold);
@@ -101,19 +103,18 @@ void Limiter::SettleDue(std::size_t partition, Instant now) {
 }
 
 // The present numbers of an interned limit; nothing if it is gone.
-std::optional<Limit> Limiter::PresentNumbers(LimitId id) const {
-  const Limit& interned = registry_.Get(id);
+std::optional<Limit> Limiter::PresentNumbers(const Limit& interned) const {
   if (!present_ || interned.owner() == LimitOwner{}) return interned;
   return present_(interned);
 }
 
-// Settles one part of an open hold. Requires: the partition is locked.
+// Settles one part of an open hold. `limit`: with its present numbers; nothing if it is gone.
+// Requires: the partition is locked.
 void Limiter::SettlePart(std::size_t partition, const Hold& hold, std::size_t part,
-                         std::uint64_t cost, Instant now) {
+                         const std::optional<Limit>& limit, std::uint64_t cost, Instant now) {
   ++slots_visited_;
-  const LimitId id = hold.parts()[part].limit;
-  const std::optional<Limit> limit = PresentNumbers(id);
   if (!limit) return;
+  const LimitId id = hold.parts()[part].limit;
   HoldTable& holds = *table_.holds(partition);
   const KeyHash key{hold.key(), static_cast<std::uint16_t>(partition)};
   const SlotKey slot{key.hash, id};

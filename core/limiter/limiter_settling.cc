@@ -29,7 +29,9 @@ struct Limiter::SettledHold {
   KeyHash key;
   Hold* hold = nullptr;
   bool is_open = false;
-  absl::InlinedVector<std::uint64_t, 4> costs;  // true costs, one per part
+  // One per part: the true costs, and the limits with their present numbers (nothing: it is gone).
+  absl::InlinedVector<std::uint64_t, 4> costs{};
+  absl::InlinedVector<std::optional<Limit>, 1> limits{};
 };
 
 // A part of a hold whose numbers are answered.
@@ -40,6 +42,13 @@ struct Limiter::SettledPart {
 };
 
 absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now) {
+  return SettleHold(request, now, [this](const Limit& interned, std::string_view) {
+    return PresentNumbers(interned);
+  });
+}
+
+absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now,
+                                            PresentLimitOfKey present) {
   WEIR_CHECK(!request.keys.empty());
   WEIR_CHECK(request.keys.size() <= kChecksMax);
   const ReservationLock lock(table_, request.keys.size(),
@@ -50,6 +59,9 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
     SettleDue(key.key.hash.partition, now);
     SettledHold found = FindHold(key.key.hash, request.id);
     if (!found.hold) return Settled{};
+    for (const HoldPart& part : found.hold->parts()) {
+      found.limits.push_back(present(registry_.Get(part.limit), key.key.text));
+    }
     holds.push_back(std::move(found));
   }
   Settled settled;
@@ -70,9 +82,9 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
 
 Limiter::SettledHold Limiter::FindHold(const KeyHash& key, std::string_view id) {
   HoldTable* const holds = table_.holds(key.partition);
-  if (!holds) return {key, nullptr, false, {}};
+  if (!holds) return {key};
   Hold* const open = holds->FindOpen(key.hash, id);
-  return {key, open ? open : holds->FindMark(key.hash, id), open != nullptr, {}};
+  return {key, open ? open : holds->FindMark(key.hash, id), open != nullptr};
 }
 
 // Sets the true costs of all parts, and adds the parts that are named to `looks`.
@@ -141,7 +153,7 @@ bool Limiter::HasRoomForSettlement(const SettledHold& settled, Instant now) {
 void Limiter::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
   HoldTable& holds = *table_.holds(settled.key.partition);
   for (std::size_t i = 0; i < settled.costs.size(); ++i) {
-    SettlePart(settled.key.partition, *settled.hold, i, settled.costs[i], now);
+    SettlePart(settled.key.partition, *settled.hold, i, settled.limits[i], settled.costs[i], now);
   }
   holds.Mark(*settled.hold, std::min(settled.hold->expiry(), now + kHoldMarkMax));
   hold_counts_.Remove(settled.hold->terms().user);
@@ -172,7 +184,7 @@ void Limiter::AddNumbers(std::span<const SettledHold> holds,
   for (const SettledPart& look : looks) {
     const SettledHold& hold = holds[look.hold];
     const LimitId id = hold.hold->parts()[look.part].limit;
-    const std::optional<Limit> limit = PresentNumbers(id);
+    const std::optional<Limit>& limit = hold.limits[look.part];
     if (!limit) continue;
     const Bucket* const stored = table_.partition(hold.key.partition).Find({hold.key.hash, id});
     const Bucket bucket = stored ? Unmarked(*stored) : Bucket{};

@@ -71,6 +71,7 @@ class KeyHashes {
     known_ = known_.subspan(1);
     return next.hash;
   }
+  [[nodiscard]] const KeyHasher& hasher() const noexcept { return hasher_; }
 
  private:
   const KeyHasher& hasher_;

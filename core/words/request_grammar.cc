@@ -1,46 +1,32 @@
 #include "core/words/request_grammar.h"
 
-#include <chrono>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
 
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "core/words/number_word.h"
+#include "core/table/hold.h"
+#include "core/words/word_reader.h"
 
 namespace weir {
 namespace {
-
-enum class Keyword { kNone, kAnd, kCost, kWithLimits, kAt, kUpto, kTimeout };
-
-Keyword KeywordOf(std::string_view word) {
-  if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
-    return Keyword::kNone;  // like most limits
-  }
-  static constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
-      {"AND", Keyword::kAnd}, {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
-      {"AT", Keyword::kAt},   {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout}};
-  for (const auto& [text, keyword] : kKeywords) {
-    if (absl::EqualsIgnoreCase(AbslView(word), text)) return keyword;
-  }
-  return Keyword::kNone;
-}
 
 // The words that may follow the COST of a key, for errors.
 absl::string_view WhatFollowsCost(RequestKind kind) {
   switch (kind) {
     case RequestKind::kTake:
-      return "then AND key limit ..., then UPTO, WITHLIMITS and AT once each";
+      return "then AND key limit ..., then UPTO, HOLD, TTL, WITHLIMITS and AT once each";
     case RequestKind::kWait:
       return "then AND key limit ..., then TIMEOUT and WITHLIMITS once each";
+    case RequestKind::kReserve:
+      return "then AND key limit ..., then HOLD, TTL, WITHLIMITS and AT once each";
     case RequestKind::kDecide:
     case RequestKind::kLook:
       break;
@@ -54,7 +40,14 @@ std::shared_ptr<const PolicyLimits> OverrideOf(const LimitMemo::Entry& entry,
   return entry.overrides && !entry.overrides->empty() ? entry.overrides->Find(key) : nullptr;
 }
 
-// Walks over the words once, from left to right.
+// The text of the words: equal texts, equal words.
+std::string Joined(std::span<const std::string_view> words) {
+  std::string text;
+  for (const std::string_view word : words)
+    absl::StrAppend(&text, word.size(), ":", AbslView(word));
+  return text;
+}
+
 class RequestReader {
  public:
   RequestReader(std::span<const std::string_view> words, LimitMemo& memo, KeyHashes hashes,
@@ -65,32 +58,32 @@ class RequestReader {
     do {
       WEIR_RETURN_IF_ERROR(ReadGroup());
     } while (TryAnd());
-    while (next_ < words_.size()) WEIR_RETURN_IF_ERROR(ReadOption());
+    const std::span<const std::string_view> groups = words_.before();
+    while (!words_.AtEnd()) WEIR_RETURN_IF_ERROR(ReadOption());
     if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
       return absl::InvalidArgumentError("UPTO and the most tokens to take must follow");
     }
     if (kind_ == RequestKind::kWait && !Seen(Keyword::kTimeout)) {
       return absl::InvalidArgumentError("TIMEOUT and the longest wait in ms must follow");
     }
-    return absl::OkStatus();
+    return kind_ == RequestKind::kTake || kind_ == RequestKind::kReserve ? CheckHold(groups)
+                                                                         : absl::OkStatus();
   }
 
  private:
   // key limit [limit ...] [COST n]
   absl::Status ReadGroup() {
-    if (next_ == words_.size()) return absl::InvalidArgumentError("expected a key after AND");
-    const std::string_view key = words_[next_++];
+    if (words_.AtEnd()) return absl::InvalidArgumentError("expected a key after AND");
+    const std::string_view key = words_.Read();
     const KeyHash hash = hashes_.Next(key);
     const std::size_t first = parsed_.checks.size();
-    while (next_ < words_.size() && KeywordOf(words_[next_]) == Keyword::kNone) {
-      WEIR_RETURN_IF_ERROR(ReadChecks(key, hash));
-    }
+    while (words_.HasLimit()) WEIR_RETURN_IF_ERROR(ReadChecks(key, hash));
     if (parsed_.checks.size() == first) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected a limit as in 10/s after the key ", Quote(key)));
     }
-    if (!TryKeyword(Keyword::kCost)) return absl::OkStatus();
-    const absl::StatusOr<std::int64_t> cost = ReadNumber("COST", 0, INT64_MAX);
+    if (!words_.TryKeyword(Keyword::kCost)) return absl::OkStatus();
+    const absl::StatusOr<std::int64_t> cost = words_.ReadCost();
     if (!cost.ok()) return cost.status();
     for (std::size_t i = first; i < parsed_.checks.size(); ++i) {
       if (!parsed_.limits[i]->cost) parsed_.checks[i].cost = *cost;
@@ -101,10 +94,9 @@ class RequestReader {
   // Reads one word: one check, or the checks of a policy.
   absl::Status ReadChecks(std::string_view key, const KeyHash& hash) {
     if (parsed_.checks.size() == kChecksMax) return TooManyLimits();
-    const std::string_view text = words_[next_];
+    const std::string_view text = words_.Read();
     absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(text);
     if (!entry.ok()) return entry.status();
-    ++next_;
     std::span<CachedLimit> limits = (*entry)->limits;
     if (const auto own = OverrideOf(**entry, key)) {
       parsed_.overridden.push_back(std::make_unique<absl::InlinedVector<CachedLimit, 1>>(
@@ -114,9 +106,7 @@ class RequestReader {
     if (parsed_.checks.size() + limits.size() > kChecksMax) return TooManyLimits();
     for (std::size_t i = 0; i < limits.size(); ++i) {
       CachedLimit& known = limits[i];
-      if (ABSL_PREDICT_FALSE(known.limit.is_held()) && kind_ != RequestKind::kLook) {
-        return absl::InvalidArgumentError("a held limit needs RL.RESERVE");
-      }
+      if (ABSL_PREDICT_FALSE(known.limit.is_held())) WEIR_RETURN_IF_ERROR(CheckHoldable());
       if (kind_ == RequestKind::kWait) WEIR_RETURN_IF_ERROR(CheckWaitable(text, known));
       parsed_.checks.push_back({key, &known.limit, known.cost.value_or(1),
                                 HintOf(**entry, known, i), hash, known.keep.value_or(0)});
@@ -128,6 +118,31 @@ class RequestReader {
   static absl::Status TooManyLimits() {
     return absl::InvalidArgumentError(
         absl::StrCat("too many limits: a request has at most ", kChecksMax));
+  }
+
+  // A held limit gets its tokens back from the hold that took them only.
+  absl::Status CheckHoldable() {
+    has_held_ = true;
+    const bool may_hold = kind_ == RequestKind::kLook || kind_ == RequestKind::kReserve ||
+                          kind_ == RequestKind::kTake;
+    return may_hold ? absl::OkStatus() : NeedsReserve();
+  }
+  static absl::Status NeedsReserve() {
+    return absl::InvalidArgumentError("a held limit needs RL.RESERVE");
+  }
+
+  // Checks HOLD and TTL, after all words are read. `groups`: the words before the options.
+  absl::Status CheckHold(std::span<const std::string_view> groups) {
+    if (!Seen(Keyword::kHold) && !Seen(Keyword::kTtl) && kind_ == RequestKind::kTake) {
+      return has_held_ ? NeedsReserve() : absl::OkStatus();
+    }
+    if (!Seen(Keyword::kHold) || !Seen(Keyword::kTtl)) {
+      return absl::InvalidArgumentError("HOLD and an id, and TTL and a time in ms, must follow");
+    }
+    std::string text = Joined(groups);
+    if (kind_ == RequestKind::kTake) absl::StrAppend(&text, "UPTO ", parsed_.upto);
+    parsed_.hold.words = hashes_.hasher()(text).hash;
+    return absl::OkStatus();
   }
 
   static absl::Status CheckWaitable(std::string_view text, const CachedLimit& known) {
@@ -152,33 +167,28 @@ class RequestReader {
   }
 
   absl::Status ReadOption() {
-    const std::string_view word = words_[next_];
-    const Keyword keyword = PresentKeyword();
+    const Keyword keyword = words_.PeekKeyword();
+    const std::string_view word = words_.Read();
     if (!Takes(keyword) || Seen(keyword)) {
       return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(word),
                                                      ": after the limits of a key come COST once, ",
                                                      WhatFollowsCost(kind_)));
     }
-    ++next_;
     seen_ |= 1U << static_cast<unsigned>(keyword);
     switch (keyword) {
-      case Keyword::kAt: {
-        const auto at = ReadNumber("AT", 0, kInstantMax.time_since_epoch().count());
-        if (at.ok()) parsed_.at = Instant{Nanos{*at}};
-        return at.status();
-      }
+      case Keyword::kAt:
+        return words_.ReadAt(parsed_.at);
       case Keyword::kUpto: {
-        const auto upto = ReadNumber("UPTO", 1, INT64_MAX);
+        const auto upto = words_.ReadNumber("UPTO", 1, INT64_MAX);
         if (upto.ok()) parsed_.upto = *upto;
         return upto.status();
       }
-      case Keyword::kTimeout: {
-        using std::chrono::milliseconds;
-        const auto timeout =
-            ReadNumber("TIMEOUT", 0, std::chrono::duration_cast<milliseconds>(kMaxWaitMax).count());
-        if (timeout.ok()) parsed_.timeout = milliseconds{*timeout};
-        return timeout.status();
-      }
+      case Keyword::kTimeout:
+        return words_.ReadMillis("TIMEOUT", 0, kMaxWaitMax, parsed_.timeout);
+      case Keyword::kHold:
+        return words_.ReadHoldId(parsed_.hold.id);
+      case Keyword::kTtl:
+        return words_.ReadMillis("TTL", 1, kHoldMax, parsed_.hold.ttl);
       default:
         parsed_.with_limits = true;
         return absl::OkStatus();
@@ -195,6 +205,9 @@ class RequestReader {
         return kind_ == RequestKind::kTake;
       case Keyword::kTimeout:
         return kind_ == RequestKind::kWait;
+      case Keyword::kHold:
+      case Keyword::kTtl:
+        return kind_ == RequestKind::kTake || kind_ == RequestKind::kReserve;
       default:
         return false;
     }
@@ -203,38 +216,20 @@ class RequestReader {
     return (seen_ >> static_cast<unsigned>(option) & 1U) != 0;
   }
 
-  absl::StatusOr<std::int64_t> ReadNumber(std::string_view name, std::int64_t min,
-                                          std::int64_t max) {
-    if (next_ == words_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " needs a number after it"));
-    }
-    return weir::ReadNumber(name, words_[next_++], min, max);
-  }
-
-  [[nodiscard]] Keyword PresentKeyword() const {
-    return next_ == words_.size() ? Keyword::kNone : KeywordOf(words_[next_]);
-  }
-
-  bool TryKeyword(Keyword keyword) {
-    if (PresentKeyword() != keyword) return false;
-    ++next_;
-    return true;
-  }
-
   // Reads AND, behind which the checks of another key begin.
   bool TryAnd() {
-    if (!TryKeyword(Keyword::kAnd)) return false;
+    if (!words_.TryKeyword(Keyword::kAnd)) return false;
     const std::size_t last = parsed_.checks.size() - 1;
     parsed_.begins_group |= std::uint64_t{2} << last;  // no bit if there is no room for a check
     return true;
   }
 
-  const std::span<const std::string_view> words_;
+  WordReader words_;
   LimitMemo& memo_;
   KeyHashes hashes_;
   const RequestKind kind_;
-  std::size_t next_ = 0;
-  unsigned seen_ = 0;  // options, by Keyword
+  unsigned seen_ = 0;      // options, by Keyword
+  bool has_held_ = false;  // a held limit is among the checks
   ParsedRequest& parsed_;
 };
 

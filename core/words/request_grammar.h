@@ -6,6 +6,8 @@
 //            | AT unix-ns                          in all but waiting requests
 //            | UPTO n                              in taking requests only, required
 //            | TIMEOUT ms                          in waiting requests only, required
+//            | HOLD id                             in reserving requests, required; in taking ones
+//            | TTL ms                              with HOLD only: how long the hold lasts
 //
 // A key is recognised by its position, so it may read like a keyword. COST ends a group; the
 // options follow the last group, in any order, each once. Keywords are case-insensitive. A policy's
@@ -34,14 +36,22 @@
 namespace weir {
 
 // The purpose of a request, which decides the options that it may have. Held limits are for
-// reservations and for looks.
+// requests that hold, and for looks.
 enum class RequestKind {
   kDecide,  // RL.ALLOW, RL.CHARGE, RL.REFUND
   kLook,    // RL.PEEK
   kTake,
+  kReserve,
   // Neither window limits nor `keep=`: a window has no future tokens to reserve, and tokens that
   // are kept for others must not be reserved.
   kWait
+};
+
+// The HOLD of a request.
+struct AskedHold {
+  std::string_view id;      // empty: the request holds nothing
+  Nanos ttl{0};             // 1 ms .. kHoldMax
+  std::uint64_t words = 0;  // a hash of the keys, limits, costs and UPTO, as the client wrote them
 };
 
 struct ParsedRequest {
@@ -57,12 +67,13 @@ struct ParsedRequest {
   std::optional<Instant> at;
   std::int64_t upto = 0;  // >= 1 in a taking request
   Nanos timeout{0};       // 0 .. kMaxWaitMax
+  AskedHold hold;
 
   // Limits of overrides, which no memo holds. The request views them.
   std::vector<std::unique_ptr<absl::InlinedVector<CachedLimit, 1>>> overridden;
 };
 
-// True for AND, COST and the options, in any case: such a word is never read as a limit.
+// True for AND, COST and the names of options, in any case: such a word is never read as a limit.
 [[nodiscard]] bool IsRequestKeyword(std::string_view word);
 
 // Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,

@@ -49,6 +49,10 @@ class LimitHost {
     return false;
   }
 
+  // Holds are not replicated yet, so the module has none.
+  void Hold(const ParsedRequest& /*request*/) { Fail(NoHolds()); }
+  void InspectHolds() { Fail(NoHolds()); }
+
   bool may_wait() const {
     return (redis::GetContextFlags(call_.context) & redis::kDenyBlocking) == 0;
   }
@@ -69,6 +73,10 @@ class LimitHost {
   }
 
  private:
+  static absl::Status NoHolds() {
+    return absl::UnimplementedError("the module has no holds: they need weir-server");
+  }
+
   Call& call_;
 };
 

@@ -52,6 +52,7 @@ the tokens. An error names the offending word, and the command has changed nothi
 
 ```
 limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=50   60/h,sliding
+       | count ",held" *("," request-option)                 5,held: at most 5 at a time
        | "@" policy *("," request-option)                    @free   @free,cost=5   @free,keep=20
        | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
 count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
@@ -83,6 +84,8 @@ request-option =
 - **sliding**, two aligned windows: the previous one counts in proportion to its overlap with the
   last period. That bounds an estimate, so nearly twice the count can fall into one period. The
   shortest period is 1 ms.
+- **held**, a count without a period: so many tokens may be out at a time, and only the end of the
+  hold that took them gives them back. See "Holds" below.
 
 **ban=** shuts a limit that denies: until the ban ends it denies every cost above 0. Then a bucket
 has one token, and the others come back at the rate; a window has its whole count. A denial during a
@@ -124,6 +127,54 @@ shows uses of limits, [conformance.md](conformance.md) cases that other limiters
 - The server's clock is never set, so after the machine's clock was corrected, midnight is off by
   `time_offset_ms` of `INFO weir` until the server restarts. The module uses the wall clock of the
   primary.
+
+## Holds
+
+RL.RESERVE is RL.ALLOW, and an admission is held under an id of the client's: for TTL ms RL.COMMIT
+may put the true costs in the place of those that were reserved, once. What is reserved is taken at
+once, from all limits or from none. So many calls at a time whose costs are known at their ends do
+not overdraw a limit. A held limit, as `5,held`, is a number of slots: a request without a slot
+takes no rate, and one over its rate takes no slot.
+
+```
+RL.RESERVE team:7 10/s 100k/m,cost=1500 5,held HOLD req-81 TTL 120000
+RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
+```
+
+- The id has 1 to 64 bytes and belongs to each key of the request. The TTL is at most `--max-hold`.
+- **The same words again** decide and charge nothing: they are answered as admitted, with the
+  numbers of now, and the TTL begins again. So a request whose reply was lost may be repeated, and a
+  worker that repeats it keeps its slots. Keys, limits, costs and UPTO must be written as before;
+  for a policy its name counts, not its numbers. Other words are the error `is another request`, and
+  so is an id that only some of the keys have. After a commit or a cancel the error is `is settled`.
+  A denial keeps nothing, so a request after it is a new one.
+- **RL.COMMIT** settles the keys that it names. The true cost of a limit is the `cost=` of its word,
+  else the COST of its group, else what was reserved; a policy's own `cost=` is not read. COST
+  without limits is for all limits of the key. Limits that are not named stay as they were reserved,
+  held ones always get their tokens back. `@policy` stands for those of its limits that were
+  reserved, whatever the policy has now; a cost beside it passes over held limits. A limit that was
+  not reserved is an error, as is a held limit with a cost. After RL.TAKE a cost is a number of
+  granted tokens.
+- It replies `[settled, remaining, retry_after_ms, reset_after_ms, limit_index]`. `settled` is 1 if
+  the hold is settled, by this command or by an earlier one: it may be repeated for a minute, or
+  until the TTL would have ended, if that is sooner. It is 0 if a key has no such hold, and then
+  nothing has changed; RL.CHARGE charges what was used. The other numbers are those of the limits
+  that are named, else of all that are not held, else of the held ones; `retry_after_ms` is the time
+  until each has a token. WITHLIMITS adds their rows, a policy's limits by their positions.
+- **RL.CANCEL** is a commit of 0 for everything. **The end of the TTL** is a cancel at that instant,
+  exactly, whenever it is noticed. A budget that must rather count too much needs a long TTL.
+- What is given back is what time has not given back already, so no order of reservations and
+  settlements passes more than the true costs would have. A true cost above the estimate is charged
+  as RL.CHARGE does it. After a ban, or once a bucket was reset or evicted, nothing is given back,
+  except to held limits.
+- **Held limits** are for RL.RESERVE, and for RL.TAKE with HOLD; RL.PEEK, RL.RESET and RL.INSPECT
+  know them, and other commands answer `a held limit needs RL.RESERVE`, also for a policy or an
+  override that has one. The `retry_after_ms` of their denial is the time until the last of the
+  holds expires: slots may be free sooner, and those of a hold that is renewed are later.
+- RL.RESET, DEL, FLUSHALL and RL.POLICY DEL drop holds with their buckets.
+- There are at most `--max-holds` open holds, one for each key of a request, a tenth of them for a
+  named user, and 65,536 for a key. Above that the error is `OOM too many holds`, and nothing is
+  charged.
 
 ## How replies are printed here
 
@@ -190,8 +241,10 @@ have passed shows its untouched bucket; the rows of RL.CHARGE show buckets after
 - RL.INSPECT lists for each bucket the limit, `remaining`, `reset_after_ms`, the tokens that are
   used, which are more than the limit holds while it is in debt, and for how many ms the limit is
   still banned. CL.THROTTLE's have -1 used tokens, as its numbers come with each request.
+- RL.INSPECT with HOLDS lists the key's open holds, then those that are settled, each by their ids.
 - RL.STATS lists `(total)` first, then limits by name. A policy's limit is `@name#position` and its
-  label. Each thread counts 4,096 names, and all others together as `(others)`.
+  label. Each thread counts 4,096 names, and all others together as `(others)`. RL.RESERVE counts as
+  RL.ALLOW does; a repeated one, RL.COMMIT and RL.CANCEL count nothing.
 )";
 
 void AppendCommand(std::string& page, const CommandSpec& spec) {

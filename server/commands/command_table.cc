@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/commands/hold_commands.h"
 #include "core/commands/limit_commands.h"
 #include "server/commands/backup_commands.h"
 #include "server/commands/connection_commands.h"
@@ -17,12 +18,13 @@ namespace {
 // All rows, sorted by name.
 constexpr auto kCommands = [] {
   std::array<CommandSpec, rows::kBackupCommands.size() + rows::kConnectionCommands.size() +
-                              rows::kLimitCommands.size() + rows::kObserverCommands.size() +
-                              rows::kRedisCommands.size()>
+                              rows::kHoldCommands.size() + rows::kLimitCommands.size() +
+                              rows::kObserverCommands.size() + rows::kRedisCommands.size()>
       all{};
   auto* next = all.begin();
   next = std::ranges::copy(rows::kBackupCommands, next).out;
   next = std::ranges::copy(rows::kConnectionCommands, next).out;
+  next = std::ranges::copy(rows::kHoldCommands, next).out;
   next = std::ranges::copy(rows::kLimitCommands, next).out;
   next = std::ranges::copy(rows::kObserverCommands, next).out;
   std::ranges::copy(rows::kRedisCommands, next);

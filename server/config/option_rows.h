@@ -11,6 +11,7 @@
 
 #include "core/base/instant.h"
 #include "core/rules/limit_counters.h"
+#include "core/table/hold.h"
 #include "core/table/table_bound.h"
 #include "server/config/options.h"
 #include "server/os/descriptor_limit.h"
@@ -154,6 +155,21 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The maximum memory for what connections hold: incomplete requests, unread "
                 "replies, transactions, requests that wait for tokens. Above it the client that "
                 "holds the most is closed. At least 1mb; 0 is no bound."},
+    {.name = "max-hold",
+     .field = &Options::max_hold,
+     .fallback = "3600s",
+     .min = 1,
+     .max = std::chrono::duration_cast<std::chrono::milliseconds>(kHoldMax).count(),
+     .summary = "The longest TTL of RL.RESERVE, at most 24h: a client that died keeps what it "
+                "has reserved for no longer."},
+    {.name = "max-holds",
+     .field = &Options::max_holds,
+     .fallback = "1000000",
+     .min = 0,
+     .max = 100'000'000,
+     .summary = "The maximum number of open holds (RL.RESERVE), one for each key of a request. A "
+                "named user may have a tenth of them. Each takes 150 to 240 bytes for one to three "
+                "limits, and as much again for a minute after it is settled."},
     {.name = "max-memory",
      .field = &Options::max_memory,
      .fallback = "0",
@@ -162,8 +178,9 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .redis_alias = "maxmemory",
      .live = true,
      .summary =
-         "The maximum memory for buckets. Above it full buckets are dropped first, then those that "
-         "have used the smallest share of their limit. At least 32mb; 0 is no bound."},
+         "The maximum memory for buckets and holds. Above it full buckets are dropped first, then "
+         "those that have used the smallest share of their limit. Holds may take a quarter. At "
+         "least 32mb; 0 is no bound."},
     {.name = "max-wait",
      .field = &Options::max_wait,
      .fallback = "60s",

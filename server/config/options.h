@@ -79,6 +79,8 @@ struct Options {
   ByteCount max_clients_memory;  // 0: no bound
   ByteCount max_memory;          // 0: no bound
   std::chrono::milliseconds max_wait{0};
+  std::chrono::milliseconds max_hold{0};
+  std::int64_t max_holds = 0;
   bool allow_explicit_time = false;
   std::string data_dir;    // empty: nothing is kept
   std::string backup_dir;  // empty: there are no backups

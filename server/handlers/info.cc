@@ -202,6 +202,14 @@ constexpr InfoField kWeirFields[] = {
     Field("checks", [](auto& info) { return info.Checks(); }),
     Field("http_connections", [](auto& info) { return info.HttpConnections(); }),
     Field("evicted", [](auto& info) { return info.services.limiter.evicted(); }),
+    Field("holds", [](auto& info) { return info.services.limiter.open_holds(); }),
+    Field("holds_expired", [](auto& info) { return info.services.limiter.expired_holds(); }),
+    Field("holds_committed",
+          [](auto& info) {
+            const Limiter& limiter = info.services.limiter;
+            return limiter.settled_holds() - limiter.cancelled_holds();
+          }),
+    Field("holds_cancelled", [](auto& info) { return info.services.limiter.cancelled_holds(); }),
     Field("sweeper_laps", [](auto& info) { return info.services.sweeper.laps(); }),
     Field("sweeper_dropped", [](auto& info) { return info.services.sweeper.dropped(); }),
     Field("explicit_time", [](auto& info) { return info.services.explicit_time.allowed(); }),

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/commands/hold_handlers.h"
 #include "core/commands/limit_handlers.h"
 #include "server/commands/command_table.h"
 #include "server/session/call.h"
@@ -37,6 +38,20 @@ class UserLimiter {
   absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience, Instant now) {
     return services_.limiter.Reserve(request, patience, now, user_);
   }
+  absl::StatusOr<Grant> DecideAndHold(const Request& request, HoldRequest hold, Instant now) {
+    hold.user = user_;
+    return services_.limiter.DecideAndHold(request, hold, now, user_);
+  }
+  absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now) {
+    return services_.limiter.SettleHold(request, now,
+                                        [&](const Limit& limit, std::string_view key) {
+                                          return services_.policies.PresentLimit(limit, key);
+                                        });
+  }
+  std::vector<LiveHold> InspectHolds(std::string_view key, Instant now) {
+    return services_.limiter.InspectHolds(
+        key, now, [&](const Limit& limit) { return services_.policies.PresentLimit(limit, key); });
+  }
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now) {
     return services_.limiter.Reset(key, limits, now);
   }
@@ -64,6 +79,7 @@ class LimitHost {
   KeyHashes key_hashes() const { return KeyHashes(shared().limiter.hasher(), call_.keys); }
   RespWriter& reply() { return call_.reply; }
   void Fail(const absl::Status& status) { call_.Fail(status); }
+  void ReplyError(std::string_view error) { call_.ReplyError(error); }
 
   Worker& thread() const { return call_.session.worker(); }
   Services& shared() const { return call_.services(); }
@@ -89,6 +105,9 @@ class LimitHost {
     if (reader) reader->Read(request, first, verdict);
     return reader != nullptr;
   }
+
+  void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }
+  void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
 
   bool may_wait() const { return !call_.queued; }
   void Wait(const ParsedRequest& request, Reservation reservation) {
@@ -125,7 +144,8 @@ class LimitHost {
   Call& call_;
 };
 
-static_assert(HostsLimits<LimitHost>);
+static_assert(HostsHolds<LimitHost>);
 template class LimitHandlers<LimitHost>;
+template class HoldHandlers<LimitHost>;
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "core/base/instant.h"
 #include "tests/commands/host.h"
@@ -26,8 +27,14 @@ inline Instant GoneAt(Instant full) {
 // The answer of TYPE for a key with buckets.
 inline std::string TypeOfBuckets() { return Host::IsModule() ? "weir-keys" : "bucket"; }
 
-// The number of commands RL.* that only this host has: the server's about backups.
-inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 2; }
+// The number of commands RL.* that only this host has: the server's two about backups and three
+// about holds.
+inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 5; }
+
+// Whether this host knows what the commands ask for: the module has no holds yet.
+inline bool HasCommandsOf(std::string_view commands) {
+  return !Host::IsModule() || commands.find(" HOLD ") == std::string_view::npos;
+}
 
 // The error that refuses AT.
 inline std::string NoExplicitTime() {

@@ -69,7 +69,9 @@ TEST_F(RlErrorsTest, TooFewWords) {
   }
   ExpectError({"RL.RESET"}, "wrong number of arguments for 'rl.reset' command");
   ExpectError({"RL.INSPECT"}, "wrong number of arguments for 'rl.inspect' command");
-  ExpectError({"RL.INSPECT", "k", "10/s"}, "wrong number of arguments for 'rl.inspect' command");
+  ExpectError({"RL.INSPECT", "k", "10/s"}, "syntax error");
+  ExpectError({"RL.INSPECT", "k", "HOLDS", "x"},
+              "wrong number of arguments for 'rl.inspect' command");
   ExpectError({"RL.HELP", "k"}, "wrong number of arguments for 'rl.help' command");
 }
 

@@ -193,7 +193,7 @@ TEST_F(CmdLimitKindsTest, BadTakes) {
   }
   EXPECT_THAT(client_.Run("RL.TAKE k 10/s UPTO 1 UPTO 2"), HasSubstr("-ERR unexpected 'UPTO'"));
   EXPECT_THAT(client_.Run("RL.TAKE k 10/s UPTO 1 TIMEOUT 2"),
-              HasSubstr("then UPTO, WITHLIMITS and AT once each"));
+              HasSubstr("then UPTO, HOLD, TTL, WITHLIMITS and AT once each"));
   EXPECT_THAT(client_.Run("RL.REFUND k 10/s UPTO 1"), HasSubstr("-ERR unexpected 'UPTO'"));
   EXPECT_EQ(client_.Run("DBSIZE"), ":0\r\n");
 }

@@ -117,6 +117,9 @@ class AccessTest(ServerTest):
             f"RL.TAKE app:k 5/{NEVER} AND app:k 9/{NEVER} AND app 9/{NEVER} UPTO 3",
             f"RL.REFUND app:k 5/{NEVER} AND other 5/{NEVER}",
             f"RL.CHARGE app:k 5/{NEVER} AND other 5/{NEVER}",
+            f"RL.RESERVE app:k 5/{NEVER} AND other 5/{NEVER} HOLD AND TTL 1000",
+            "RL.COMMIT app:k AND other COST 5 HOLD AND",
+            "RL.CANCEL other HOLD AND",
             f"RL.WAIT other 5/{NEVER} TIMEOUT 100",
             f"RL.WAIT app:k 5/{NEVER} AND other 5/{NEVER} TIMEOUT 100",
         ):

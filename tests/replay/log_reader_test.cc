@@ -275,6 +275,8 @@ TEST(MonitorTest, CommandsThatAskAreRead) {
   EXPECT_EQ(ReadWords({"RL.ALLOW", "and", "10/s", "AND", "COST", "@free", "COST", "0"}),
             at + "0 0: and x1,-1 COST x0,-1");
   EXPECT_EQ(ReadWords({"RL.TAKE", "k", "10/s", "UPTO", "5"}), at + "1 5: k x1,-1");
+  EXPECT_EQ(ReadWords({"RL.TAKE", "k", "10/s", "UPTO", "5", "TTL", "9", "HOLD", "AND"}),
+            at + "1 5: k x1,-1");
   EXPECT_EQ(ReadWords({"RL.WAIT", "k", "10/s", "TIMEOUT", "250"}), at + "2 250: k x1,-1");
   EXPECT_EQ(ReadWords({"RL.CHARGE", "k", "10/s", "COST", "2"}), at + "3 0: k x2,-1");
   EXPECT_EQ(ReadWords({"RL.REFUND", "k", "10/s", "COST", "2"}), at + "4 0: k x2,-1");

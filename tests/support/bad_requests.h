@@ -107,6 +107,8 @@ inline std::vector<BadRequest> BadRequestsOfOptions() {
       Unexpected("k 10/s COST 1 COST 2", "COST"),
       Unexpected("k 10/s UPTO 5", "UPTO"),
       Unexpected("k 10/s COST 1 TIMEOUT 5", "TIMEOUT"),
+      Unexpected("k 10/s HOLD id TTL 5", "HOLD"),
+      Unexpected("k 10/s ttl 5", "ttl"),
       Unexpected("k 10/s COST 1 5/s", "5/s"),
       Unexpected("k 10/s COST 1 k2", "k2"),
       Unexpected("k 10/s WITHLIMITS 5/s", "5/s"),

@@ -4,6 +4,7 @@
 #include "core/words/request_grammar.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "core/table/hold.h"
 #include "tests/support/bad_requests.h"
 #include "tests/support/generators.h"
 #include "tests/support/property.h"
@@ -194,6 +196,83 @@ TEST_F(RequestGrammarTest, LimitsAloneAreCapped) {
   const std::vector<std::string_view> keyword = {"10/s", "COST", "5"};
   EXPECT_EQ(StdView(ParseLimits("k", keyword, memo_).status().message()),
             "invalid limit 'COST': expected count/period, as in 10/s");
+}
+
+// --- Holds ---
+
+class HoldGrammarTest : public RequestGrammarTest {
+ protected:
+  absl::StatusOr<ParsedRequest> Read(std::string_view line, RequestKind kind) {
+    words_ = bad_requests_internal::Words(line);
+    views_.assign(words_.begin(), words_.end());
+    return ParseRequest(views_, memo_, KeyHashes(hasher_), kind);
+  }
+  AskedHold HoldOf(std::string_view line, RequestKind kind = RequestKind::kReserve) {
+    const absl::StatusOr<ParsedRequest> read = Read(line, kind);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->hold : AskedHold{};
+  }
+  std::string ErrorOf(std::string_view line, RequestKind kind) {
+    return std::string(Read(line, kind).status().message());
+  }
+};
+
+TEST_F(HoldGrammarTest, ReservationHasAnIdAndATime) {
+  const AskedHold hold = HoldOf("k 10/s 5,held HOLD req-81 TTL 86400000");
+  EXPECT_EQ(hold.id, "req-81");
+  EXPECT_EQ(hold.ttl, kHoldMax);
+  EXPECT_EQ(HoldOf("k 10/s ttl 1 withlimits hold AND").id, "AND");
+  EXPECT_EQ(HoldOf("k 10/s UPTO 5 HOLD id TTL 1", RequestKind::kTake).ttl,
+            std::chrono::milliseconds{1});
+  EXPECT_EQ(HoldOf("k 10/s UPTO 5", RequestKind::kTake).id, "");
+}
+
+// Law: the hash tells apart keys, limits, costs and UPTO, and nothing else of a request.
+TEST_F(HoldGrammarTest, HashIsThatOfTheWordsBeforeTheOptions) {
+  const std::uint64_t words = HoldOf("k 10/s 5/m COST 3 HOLD a TTL 5").words;
+  EXPECT_EQ(HoldOf("k 10/s 5/m COST 3 TTL 900 AT 7 WITHLIMITS HOLD b").words, words);
+  for (const char* other :
+       {"l 10/s 5/m COST 3", "k 10/s 5/m COST 4", "k 10/s 5/m", "k 5/m 10/s COST 3",
+        "k 10/s,cost=3 5/m,cost=3", "k 10/s AND 5/m 5/m COST 3"}) {
+    EXPECT_NE(HoldOf(std::string(other) + " HOLD a TTL 5").words, words) << other;
+  }
+  const auto taken = [&](const std::string& upto) {
+    return HoldOf("k 10/s 5/m COST 3 HOLD a TTL 5 UPTO " + upto, RequestKind::kTake).words;
+  };
+  EXPECT_EQ(taken("5"), taken("5"));
+  EXPECT_NE(taken("5"), taken("6"));
+  EXPECT_NE(taken("5"), words);
+}
+
+TEST_F(HoldGrammarTest, HeldLimitsAreForHoldsAndLooks) {
+  const std::string error = "a held limit needs RL.RESERVE";
+  EXPECT_EQ(ErrorOf("k 10/s 5,held", RequestKind::kDecide), error);
+  EXPECT_EQ(ErrorOf("k 10/s 5,held TIMEOUT 5", RequestKind::kWait), error);
+  EXPECT_EQ(ErrorOf("k 10/s 5,held UPTO 5", RequestKind::kTake), error);
+  EXPECT_TRUE(Read("k 10/s 5,held", RequestKind::kLook).ok());
+  EXPECT_TRUE(Read("k 10/s 5,held UPTO 5 HOLD id TTL 5", RequestKind::kTake).ok());
+}
+
+TEST_F(HoldGrammarTest, MistakesAreNamed) {
+  const std::string missing = "HOLD and an id, and TTL and a time in ms, must follow";
+  EXPECT_EQ(ErrorOf("k 10/s", RequestKind::kReserve), missing);
+  EXPECT_EQ(ErrorOf("k 10/s HOLD id", RequestKind::kReserve), missing);
+  EXPECT_EQ(ErrorOf("k 10/s TTL 5", RequestKind::kReserve), missing);
+  EXPECT_EQ(ErrorOf("k 10/s UPTO 1 HOLD id", RequestKind::kTake), missing);
+  EXPECT_EQ(ErrorOf("k 10/s UPTO 1 TTL 5", RequestKind::kTake), missing);
+  EXPECT_EQ(ErrorOf("k 10/s TTL 5 HOLD", RequestKind::kReserve), "HOLD needs an id after it");
+  EXPECT_EQ(ErrorOf("k 10/s HOLD id TTL", RequestKind::kReserve), "TTL needs a number after it");
+  for (const std::string ttl : {"0", "-1", "86400001", "1s"}) {
+    EXPECT_EQ(ErrorOf("k 10/s HOLD id TTL " + ttl, RequestKind::kReserve),
+              "invalid TTL '" + ttl + "': value is not an integer or out of range (1 to 86400000)");
+  }
+  const std::string longest(64, 'x');
+  EXPECT_EQ(HoldOf("k 10/s HOLD " + longest + " TTL 5").id, longest);
+  EXPECT_EQ(ErrorOf("k 10/s HOLD x" + longest + " TTL 5", RequestKind::kReserve),
+            "invalid HOLD 'x" + longest + "': an id has 1 to 64 bytes");
+  EXPECT_EQ(ErrorOf("k 10/s HOLD a HOLD b TTL 5", RequestKind::kReserve),
+            "unexpected 'HOLD': after the limits of a key come COST once, then AND key limit ..., "
+            "then HOLD, TTL, WITHLIMITS and AT once each");
 }
 
 // A random request reads back as the request that was printed.

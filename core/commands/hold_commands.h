@@ -1,0 +1,67 @@
+// The rows of the commands about holds. Only weir's own server has them so far: the module does not
+// replicate holds.
+#pragma once
+
+#include <array>
+
+#include "core/commands/command_spec.h"
+#include "core/commands/hold_handlers.h"
+#include "core/commands/limit_commands.h"
+#include "core/commands/limit_examples.h"
+
+namespace weir::rows {
+
+using HoldRowHandlers = HoldHandlers<LimitHost>;
+
+inline constexpr std::array kHoldCommands = {
+    CommandSpec{
+        .name = "RL.CANCEL",
+        .arity = AtLeast(4),
+        .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
+        .keys = kOneKey,
+        .group = "limit",
+        .since = "0.2.0",
+        .complexity = "O(limits * log(holds))",
+        .summary =
+            "Gives all back that a hold has taken from these keys, except for what time has given "
+            "back: as RL.COMMIT with a true cost of 0. The expiry of a hold does the same.",
+        .syntax = "key [AND (key) ...] HOLD id [WITHLIMITS] [AT unix-time-ns]",
+        .examples = examples::kCancel,
+        .handler = HoldRowHandlers::Cancel},
+    CommandSpec{
+        .name = "RL.COMMIT",
+        .arity = AtLeast(4),
+        .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
+        .keys = kOneKey,
+        .group = "limit",
+        .since = "0.2.0",
+        .complexity = "O(limits * log(holds))",
+        .summary =
+            "Settles a hold: the costs of the limits that are named become the true ones, the "
+            "others stay, and held limits get their tokens back. Answers 1 if the hold is settled, "
+            "by this command or before, and 0 if there is none, when nothing changes; then as "
+            "RL.CHARGE does.",
+        .syntax = "key [limit ...] [COST cost] [AND (key [limit ...] [COST cost]) ...] HOLD id "
+                  "[WITHLIMITS] [AT unix-time-ns]",
+        .examples = examples::kCommit,
+        .handler = HoldRowHandlers::Commit},
+    CommandSpec{
+        .name = "RL.RESERVE",
+        .arity = AtLeast(7),
+        .flags = kWrite | kDenyOom | kFast | kAndKeys | kApplication,
+        .keys = kOneKey,
+        .group = "limit",
+        .since = "0.2.0",
+        .complexity = "O(limits * log(holds))",
+        .summary =
+            "Takes tokens as RL.ALLOW does, and holds them under an id of the client's: for TTL ms "
+            "RL.COMMIT may settle what they really were, and RL.CANCEL may give them back, as the "
+            "expiry does. The same words again are answered the same and begin the TTL again. "
+            "Only this command, and RL.TAKE with HOLD, take from held limits, as 5,held.",
+        .syntax = "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
+                  "HOLD id TTL milliseconds [WITHLIMITS] [AT unix-time-ns]",
+        .examples = examples::kReserve,
+        .handler = HoldRowHandlers::Reserve},
+};
+
+}  // namespace weir::rows

@@ -1,0 +1,159 @@
+// The handlers of the commands about holds. The rows (hold_commands.h) name
+// HoldHandlers<LimitHost>; a host that has them instantiates it beside LimitHandlers, and its
+// LimitHost is then a HostsHolds.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/instant.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/commands/limit_handlers.h"
+#include "core/commands/replies.h"
+#include "core/limiter/hold_request.h"
+#include "core/table/hold.h"
+#include "core/words/request_grammar.h"
+#include "core/words/settlement_grammar.h"
+
+namespace weir {
+
+template <typename Host>
+concept HostsHolds = HostsLimits<Host> &&
+    requires(Host host, const Request& request, const HoldRequest& hold,
+             const SettleRequest& settlement, std::string_view key) {
+  // The limiter counts holds for the calling user, whatever hold.user is.
+  {
+    host.limiter().DecideAndHold(request, hold, host.now())
+    } -> std::convertible_to<absl::StatusOr<Grant>>;
+  {
+    host.limiter().SettleHold(settlement, host.now())
+    } -> std::convertible_to<absl::StatusOr<Settled>>;
+  {
+    host.limiter().InspectHolds(key, host.now())
+    } -> std::convertible_to<absl::StatusOr<std::vector<LiveHold>>>;
+  { host.shared().options.max_hold } -> std::convertible_to<Nanos>;
+  host.ReplyError("OOM ...");  // answers with an error, prefix included
+};
+
+template <typename Host>
+class HoldHandlers : private LimitHandlers<Host> {
+ public:
+  static void Cancel(Call& call);
+  static void Commit(Call& call);
+  static void Reserve(Call& call);
+
+  // Answers a request with HOLD.
+  static void Hold(Host& host, const ParsedRequest& request);
+  // Answers RL.INSPECT key HOLDS.
+  static void InspectHolds(Host& host);
+
+ private:
+  static void Settle(Host& host, SettlementKind kind);
+};
+
+// Lets the rows name the handlers in files where the host is not defined.
+extern template class HoldHandlers<LimitHost>;
+
+template <typename Host>
+void HoldHandlers<Host>::Reserve(Call& call) {
+  Host host(call);
+  const absl::StatusOr<ParsedRequest> request =
+      HoldHandlers::ReadRequest(host, RequestKind::kReserve);
+  if (!request.ok()) return host.Fail(request.status());
+  Hold(host, *request);
+}
+
+template <typename Host>
+void HoldHandlers<Host>::Hold(Host& host, const ParsedRequest& request) {
+  const Nanos ttl_max = host.shared().options.max_hold;
+  if (request.hold.ttl > ttl_max) {
+    return host.Fail(absl::InvalidArgumentError(
+        absl::StrCat("invalid TTL '", CeilMillis(request.hold.ttl),
+                     "': above the server's max-hold, ", CeilMillis(ttl_max), " ms")));
+  }
+  const Instant now = HoldHandlers::TimeOf(host, request);
+  if (host.RefusedUnsaved(request.checks, now)) return;
+  const HoldRequest hold = {.id = request.hold.id,
+                            .ttl = request.hold.ttl,
+                            .words = request.hold.words,
+                            .upto = request.upto};
+  const absl::StatusOr<Grant> grant = host.limiter().DecideAndHold(request.checks, hold, now);
+  if (grant.status() == TooManyHolds()) {
+    return host.ReplyError(StdView(absl::StrCat("OOM ", grant.status().message())));
+  }
+  if (!grant.ok()) return host.Fail(grant.status());
+  if (grant->renewed) {
+    host.MarkDirty();
+  } else {
+    HoldHandlers::Count(host, request, grant->verdict);
+  }
+  HoldHandlers::Answer(host, request, grant->granted, grant->verdict);
+}
+
+template <typename Host>
+void HoldHandlers<Host>::Commit(Call& call) {
+  Host host(call);
+  Settle(host, SettlementKind::kCommit);
+}
+
+template <typename Host>
+void HoldHandlers<Host>::Cancel(Call& call) {
+  Host host(call);
+  Settle(host, SettlementKind::kCancel);
+}
+
+template <typename Host>
+void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
+  HoldHandlers::ChargeForWords(host);
+  const Policies& policies = host.shared().policies;
+  const absl::StatusOr<ParsedSettlement> parsed =
+      ParseSettlement(host.arguments(), host.thread().memo, policies, host.key_hashes(), kind);
+  if (!parsed.ok()) return host.Fail(parsed.status());
+  if (parsed->at && !host.shared().explicit_time.allowed()) {
+    return host.Fail(absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime)));
+  }
+  const absl::StatusOr<Settled> settled =
+      host.limiter().SettleHold({.id = parsed->id,
+                                 .keys = parsed->keys,
+                                 .named = parsed->named,
+                                 .is_cancel = kind == SettlementKind::kCancel},
+                                HoldHandlers::TimeOf(host, *parsed));
+  if (!settled.ok()) return host.Fail(settled.status());
+  if (settled->foreign) {
+    return host.Fail(absl::InvalidArgumentError(absl::StrCat(
+        "hold ", Quote(parsed->id), " has no limit ", Quote(parsed->names[*settled->foreign]))));
+  }
+  if (parsed->at) host.shared().explicit_time.Record(*parsed->at);
+  host.MarkDirty();
+  std::vector<std::string> names;
+  for (const Settled::Row& row : settled->rows) {
+    const bool is_named = row.name && !parsed->names[*row.name].starts_with('@');
+    names.push_back(is_named ? parsed->names[*row.name] : BucketName(policies, row.limit));
+  }
+  WriteVerdict(host.reply(), settled->settled ? 1 : 0, settled->verdict, parsed->with_limits,
+               [&](std::size_t i) {
+                 const Settled::Row& row = settled->rows[i];
+                 return AskedLimit{names[i], &row.limit, static_cast<std::uint32_t>(row.key),
+                                   TokensShown(row.cost)};
+               });
+}
+
+template <typename Host>
+void HoldHandlers<Host>::InspectHolds(Host& host) {
+  const absl::StatusOr<std::vector<LiveHold>> holds = host.limiter().InspectHolds(
+      host.arguments()[0], host.shared().explicit_time.View(host.now()));
+  if (!holds.ok()) return host.Fail(holds.status());
+  WriteLiveHolds(host.reply(), *holds, host.shared().policies);
+}
+
+}  // namespace weir

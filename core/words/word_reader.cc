@@ -1,0 +1,57 @@
+#include "core/words/word_reader.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "core/table/hold.h"
+#include "core/words/number_word.h"
+
+namespace weir {
+
+Keyword word_reader_internal::FindKeyword(std::string_view word) noexcept {
+  static constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
+      {"AND", Keyword::kAnd},   {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
+      {"AT", Keyword::kAt},     {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout},
+      {"HOLD", Keyword::kHold}, {"TTL", Keyword::kTtl}};
+  for (const auto& [text, keyword] : kKeywords) {
+    if (absl::EqualsIgnoreCase(AbslView(word), text)) return keyword;
+  }
+  return Keyword::kNone;
+}
+
+absl::StatusOr<std::int64_t> WordReader::ReadNumber(std::string_view name, std::int64_t min,
+                                                    std::int64_t max) {
+  if (AtEnd()) {
+    return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " needs a number after it"));
+  }
+  return weir::ReadNumber(name, Read(), min, max);
+}
+
+absl::Status WordReader::ReadAt(std::optional<Instant>& at) {
+  const auto nanos = ReadNumber("AT", 0, kInstantMax.time_since_epoch().count());
+  if (nanos.ok()) at = Instant{Nanos{*nanos}};
+  return nanos.status();
+}
+
+absl::Status WordReader::ReadMillis(std::string_view name, std::int64_t min, Nanos max,
+                                    Nanos& span) {
+  using std::chrono::milliseconds;
+  const auto millis = ReadNumber(name, min, std::chrono::duration_cast<milliseconds>(max).count());
+  if (millis.ok()) span = milliseconds{*millis};
+  return millis.status();
+}
+
+absl::Status WordReader::ReadHoldId(std::string_view& id) {
+  if (AtEnd()) return absl::InvalidArgumentError("HOLD needs an id after it");
+  id = Read();
+  if (!id.empty() && id.size() <= kHoldIdBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("invalid HOLD ", Quote(id), ": an id has 1 to ", kHoldIdBytesMax, " bytes"));
+}
+
+}  // namespace weir
