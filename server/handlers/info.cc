@@ -206,8 +206,8 @@ constexpr InfoField kWeirFields[] = {
     Field("holds_expired", [](auto& info) { return info.services.limiter.expired_holds(); }),
     Field("holds_committed",
           [](auto& info) {
-            const Limiter& limiter = info.services.limiter;
-            return limiter.settled_holds() - limiter.cancelled_holds();
+            const std::uint64_t cancelled = info.services.limiter.cancelled_holds();
+            return info.services.limiter.settled_holds() - cancelled;  // read after those
           }),
     Field("holds_cancelled", [](auto& info) { return info.services.limiter.cancelled_holds(); }),
     Field("sweeper_laps", [](auto& info) { return info.services.sweeper.laps(); }),
