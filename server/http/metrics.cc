@@ -250,6 +250,14 @@ void CollectEvicted(Scrape& scrape, Samples& samples) {
   samples.Add(scrape.services.limiter.evicted_full(), {{"full", "true"}});
 }
 
+void CollectEndedHolds(Scrape& scrape, Samples& samples) {
+  const Limiter& limiter = scrape.services.limiter;
+  const std::uint64_t cancelled = limiter.cancelled_holds();
+  samples.Add(limiter.settled_holds() - cancelled, {{"end", "committed"}});
+  samples.Add(cancelled, {{"end", "cancelled"}});
+  samples.Add(limiter.expired_holds(), {{"end", "expired"}});
+}
+
 void CollectConnections(Scrape& scrape, Samples& samples) {
   for (std::size_t face = 0; face < kFaceNames.size(); ++face) {
     samples.Add(scrape.services.clients.size(static_cast<Face>(face)),
@@ -315,6 +323,11 @@ constexpr Metric kMetrics[] = {
      CollectEvicted},
     Single("weir_swept_total", kCounter, "Full buckets that were dropped.",
            [](Scrape& scrape) { return scrape.services.sweeper.dropped(); }),
+    Single("weir_holds", kGauge, "Open holds (RL.RESERVE), one for each key of a request.",
+           [](Scrape& scrape) { return scrape.services.limiter.open_holds(); }),
+    Single("weir_hold_bytes", kGauge, "Memory of holds, with the marks of settled ones.",
+           [](Scrape& scrape) { return scrape.services.limiter.hold_bytes(); }),
+    {"weir_holds_ended_total", kCounter, "Holds that have ended, by their end.", CollectEndedHolds},
     // Clients
     {"weir_connections", kGauge, "Connected clients.", CollectConnections},
     Single("weir_connections_max", kGauge, "The most clients that may be connected: --max-clients.",

@@ -136,6 +136,14 @@ weir_evicted_total{full="false"} 0
 weir_evicted_total{full="true"} 0
 # TYPE weir_swept_total counter
 weir_swept_total 0
+# TYPE weir_holds gauge
+weir_holds 0
+# TYPE weir_hold_bytes gauge
+weir_hold_bytes 0
+# TYPE weir_holds_ended_total counter
+weir_holds_ended_total{end="committed"} 0
+weir_holds_ended_total{end="cancelled"} 0
+weir_holds_ended_total{end="expired"} 0
 # TYPE weir_connections gauge
 weir_connections{face="resp"} 1
 weir_connections{face="http"} 0
