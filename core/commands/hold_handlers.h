@@ -150,6 +150,7 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
 
 template <typename Host>
 void HoldHandlers<Host>::InspectHolds(Host& host) {
+  if (!host.MayLookAt(host.arguments().first(1))) return;
   const absl::StatusOr<std::vector<LiveHold>> holds = host.limiter().InspectHolds(
       host.arguments()[0], host.shared().explicit_time.View(host.now()));
   if (!holds.ok()) return host.Fail(holds.status());

@@ -12,8 +12,8 @@
 namespace weir {
 
 // Calls visit(key) for each key: at the positions that the row names, and, in a command with AND
-// groups, after each AND, but not after HOLD, whose id may be any word. `words` is the whole
-// request, the command's name first. Requires: the row's arity allows that many words.
+// groups, after each AND, unless that is the id of a HOLD. `words` is the whole request, the
+// command's name first. Requires: the row's arity allows that many words.
 template <typename Visit>
 void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words, Visit visit) {
   if (spec.keys.first == 0) return;
@@ -23,12 +23,12 @@ void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words
     visit(words[i]);
   }
   if (!spec.Is(kAndKeys)) return;
+  std::size_t key = first;
   for (std::size_t i = first + 1; i + 1 < words.size(); ++i) {
-    if (EqualsIgnoreCase(words[i], "AND")) {
-      visit(words[++i]);
-    } else if (EqualsIgnoreCase(words[i], "HOLD")) {
-      return;
-    }
+    if (!EqualsIgnoreCase(words[i], "AND")) continue;
+    if (i - 1 != key && EqualsIgnoreCase(words[i - 1], "HOLD")) return;  // No key follows a HOLD.
+    key = ++i;
+    visit(words[key]);
   }
 }
 

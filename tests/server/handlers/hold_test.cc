@@ -305,6 +305,8 @@ TEST_F(HoldCommandsTest, PipelineOfWordsThatSpellKeywords) {
                          Five("1 8 0 400000 0"));
   EXPECT_EQ(Show("COMMAND GETKEYS RL.COMMIT HOLD AND AND COST 1 HOLD AND"), "\"HOLD\" \"AND\"");
   EXPECT_EQ(Show("COMMAND GETKEYS RL.RESERVE k 1/s HOLD AND TTL 5"), "[\"k\"]");
+  EXPECT_EQ(Show("COMMAND GETKEYS RL.COMMIT HOLD AND HOLD AND k HOLD AND WITHLIMITS"),
+            "\"HOLD\" \"HOLD\" \"k\"");
 }
 
 // --- Bounds and rights ---
