@@ -32,6 +32,7 @@
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/limiter/hold_request.h"
+#include "core/limiter/limiter_changes.h"
 #include "core/limiter/limiter_options.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
@@ -47,33 +48,6 @@
 #include "core/words/request.h"
 
 namespace weir {
-
-// The part of a bucket that a save writes.
-struct BucketChange {
-  SlotKey key;
-  std::uint16_t partition;
-  Algorithm algorithm;
-  bool went_back;  // as in NotedChange
-  bool erased;     // no bucket to write; an earlier save's record must be deleted
-  Bucket bucket;   // if not erased
-};
-
-// The changes since the last save.
-struct LimiterChanges {
-  std::vector<BucketChange> buckets;  // by partition, hash, algorithm and limit; distinct
-  std::vector<LimitChange> limits;
-  // Partitions of which `buckets` has every bucket, in ascending order: all other records that
-  // earlier saves wrote of them must be deleted.
-  std::vector<std::uint16_t> rewritten_partitions;
-  TableGeneration generation{};  // buckets of other generations are gone
-  // The first partition of the next call, if there were too many changes for one call;
-  // kPartitionCount: these are all.
-  std::size_t next_partition = kPartitionCount;
-
-  [[nodiscard]] bool empty() const noexcept {
-    return buckets.empty() && limits.empty() && rewritten_partitions.empty();
-  }
-};
 
 class Limiter {
  public:
@@ -202,6 +176,9 @@ class Limiter {
   // buckets or to count them for a decision, and the ids that they visited to find idle ones. A
   // bucket that Inspect or Watch returns counts as several.
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept { return slots_visited_; }
+  // The holds that this thread's calls so far have found expired, and have cancelled. An answer may
+  // depend on that, although its request has changed nothing else.
+  [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept { return found_expired_; }
   // The slots that a call about this key would visit to find its buckets: those of its partition,
   // or one for each limit that has been in use at once, if that is less. Locks the partition.
   [[nodiscard]] std::size_t CountSlots(std::string_view key);
@@ -332,6 +309,17 @@ class Limiter {
   // share at `now` stay. Requires: an empty partition; distinct buckets of restored limits.
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                         Instant now);
+  // Restores an open hold or a mark. It counts for no user. Returns false, with nothing changed, if
+  // there are too many marks. Requires: restored limits, and no hold of that name.
+  [[nodiscard]] bool RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold);
+  // Restores the sums of a bucket. Returns false, with nothing changed, if its key has no open
+  // hold.
+  [[nodiscard]] bool RestoreSums(std::size_t partition, const SlotKey& bucket,
+                                 const SettlementSums& sums);
+  // Counts the buckets of held limits, and cancels the holds that have expired at `now`, each as of
+  // its expiry; nothing expires if `now` is unset, where clients give the time. To be called after
+  // the holds, their sums and all buckets are restored.
+  void SettleRestored(std::optional<Instant> now);
   void EndRestore(TableGeneration generation);
   // Makes the next save write everything.
   void NoteEverything();
@@ -437,6 +425,11 @@ class Limiter {
                   Instant now, Settled& settled);
   void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
   void DropHold(std::size_t partition, Hold& hold);
+  void NoteHolds(std::size_t partition);
+  void ShowHolds(std::size_t partition);
+  void InsertRestoredHeld(std::size_t partition, Instant now);
+  void TakeHolds(std::size_t partition, LimiterChanges& changes);
+  [[nodiscard]] std::size_t ChangesOf(std::size_t partition);
   void ForgetOpen(HoldTable& holds, Hold& hold);
   void ForgetMark(HoldTable& holds, Hold& mark);
   using ReservationLock = KeysLock<kChecksMax>;
@@ -454,6 +447,7 @@ class Limiter {
   void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
 
   static inline constinit thread_local std::uint64_t slots_visited_ = 0;
+  static inline constinit thread_local std::uint64_t found_expired_ = 0;
 
   const KeyHasher hasher_;
   const Nanos max_wait_;

@@ -47,6 +47,7 @@ void Limiter::CountInSums(const KeyHash& key, std::optional<LimitId> id,
   SettlementSums sums = holds->SumsOf(slot);
   count(sums);
   holds->SetSums(slot, sums);
+  NoteHolds(key.partition);
 }
 
 // The bucket is lost: no open hold may give anything back to another one in its place.
@@ -61,17 +62,34 @@ void Limiter::CountLoss(const KeyHash& key, LimitId id) {
 Bucket Limiter::CountHeld(const Check& check, std::optional<LimitId> id) {
   const HoldTable* const holds = table_.holds(check.hash.partition);
   if (!check.limit->is_held() || !id || !holds) return {};
-  FixedWindow held;
+  Bucket held;
   holds->open().ForEachOf(check.hash.hash, [&](const Hold& hold) {
     ++slots_visited_;
     for (const HoldPart& part : hold.parts()) {
       if (part.limit != *id || part.cost == 0) continue;
-      held.used += static_cast<std::uint32_t>(part.cost);
-      held.end = std::max(held.end, hold.expiry());
+      held = AddHeld(held, part.cost, hold.expiry());
     }
     return true;
   });
-  return held.used == 0 ? Bucket{} : BucketOf(held);
+  return held;
+}
+
+// Tells the next save that holds of the partition may have changed. Requires: the partition is
+// locked.
+void Limiter::NoteHolds(std::size_t partition) {
+  const HoldTable* const holds = table_.holds(partition);
+  if (!holds || (holds->changes().size() == 0 && !holds->changes().overflowed())) return;
+  if (holds->changes().overflowed()) {
+    table_.partition(partition).NoteEverything();
+    table_.ShowSize(partition);
+  }
+  NoteChanged(partition);
+}
+
+// To be called after holds were opened or removed. Requires: the partition is locked.
+void Limiter::ShowHolds(std::size_t partition) {
+  NoteHolds(partition);
+  table_.ShowHolds(partition);
 }
 
 // --- Expiry ---
@@ -95,11 +113,12 @@ void Limiter::SettleDue(std::size_t partition, Instant now) {
     if (time_is_ordered_) table_.partition(partition).AdvanceDecisionTime(due);
     ForgetOpen(*holds, hold);
     expired_holds_.fetch_add(1, std::memory_order_relaxed);
+    ++found_expired_;
   }
   while (!holds->marks().empty() && holds->marks().First().expiry() <= now) {
     ForgetMark(*holds, holds->marks().First());
   }
-  table_.ShowHolds(partition);
+  ShowHolds(partition);
 }
 
 // The present numbers of an interned limit; nothing if it is gone.
@@ -204,6 +223,7 @@ absl::Status Limiter::HoldLocked(LockedRequest<kManyChecks>& locked, const HoldR
 // Begins the TTL of a hold again.
 void Limiter::RenewHold(std::size_t partition, Hold& hold, Instant expiry) {
   table_.holds(partition)->Renew(hold, expiry);
+  NoteHolds(partition);
   const KeyHash key{hold.key(), static_cast<std::uint16_t>(partition)};
   for (const HoldPart& part : hold.parts()) {
     const Limit& limit = registry_.Get(part.limit);
@@ -280,7 +300,7 @@ absl::Status Limiter::CountNewHolds(std::span<const KeyHash> keys, Introducer us
 // Opens the hold of one key of an admitted request, whose buckets are stored.
 void Limiter::OpenHold(const LockedRequest<kManyChecks>& locked, const KeyHash& key,
                        const HoldTerms& terms, std::string_view id) {
-  HoldTable& holds = table_.MakeHolds(key.partition);
+  HoldTable& holds = table_.MakeHolds(key.partition, notes_changes_);
   absl::InlinedVector<HoldPart, 4> parts;
   absl::InlinedVector<HoldInterval, 4> intervals;
   bool has_owned = false;
@@ -301,7 +321,7 @@ void Limiter::OpenHold(const LockedRequest<kManyChecks>& locked, const KeyHash& 
   // A mark of the id has expired, or DecideAndHold would have failed.
   if (Hold* const mark = holds.FindMark(key.hash, id)) ForgetMark(holds, *mark);
   hold_counts_.AddBytes(holds.Open(terms, id, parts, intervals).bytes());
-  table_.ShowHolds(key.partition);
+  ShowHolds(key.partition);
 }
 
 // --- Looking, and forgetting ---
@@ -331,7 +351,8 @@ std::vector<LiveHold> Limiter::InspectHolds(std::string_view key, Instant now,
 }
 
 // Drops the holds and marks of a partition for which is_gone(hold) is true. Nothing is settled,
-// except that held limits get their tokens back. Requires: the partition is locked.
+// except that held limits get their tokens back. To be followed by ShowHolds. Requires: the
+// partition is locked.
 void Limiter::ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone) {
   HoldTable* const holds = table_.holds(partition);
   if (!holds) return;
@@ -347,7 +368,6 @@ void Limiter::ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Ho
   holds->marks().ForEach(collect(marks));
   for (Hold* const hold : open) DropHold(partition, *hold);
   for (Hold* const mark : marks) ForgetMark(*holds, *mark);
-  table_.ShowHolds(partition);
 }
 
 void Limiter::DropHold(std::size_t partition, Hold& hold) {

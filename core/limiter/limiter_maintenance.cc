@@ -85,6 +85,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
                      std::ranges::find(ids, part.limit) != ids.end();
             }));
   });
+  ShowHolds(hash.partition);
   for (const SlotKey& slot : gone) {
     CountLoss(hash, slot.limit);
     Forget(hash.partition, slot);
@@ -202,6 +203,8 @@ void Limiter::Clear() {
   generation_ = Next(generation_);
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     ForgetHolds(i, [](const Hold&) { return true; });
+    if (HoldTable* const holds = table_.holds(i)) holds->ForgetChanges();
+    table_.ShowHolds(i);
     table_.partition(i).ForgetChanges();
     table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
       registry_.RemoveBucket(slot.limit);
@@ -223,6 +226,7 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
         return gone.contains(registry_.Get(part.limit).owner().policy);
       });
     });
+    ShowHolds(i);
     table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
       if (!gone.contains(registry_.Get(slot.limit).owner().policy)) return false;
       Forget(i, slot);

@@ -4,11 +4,18 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
+
 #include "core/base/check.h"
+#include "core/base/id_type.h"
 #include "core/limiter/limiter.h"
+#include "core/rules/held_limit.h"
 #include "core/rules/rule.h"
 #include "core/table/partition_set.h"
 
@@ -50,7 +57,8 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
   };
   if (!partition.everything_changed()) {
     partition.TakeChanges(add);
-    return table_.ShowSize(index);
+    table_.ShowSize(index);
+    return TakeHolds(index, changes);
   }
   // The list has overflowed: it is not known which buckets have gone.
   changes.rewritten_partitions.push_back(static_cast<std::uint16_t>(index));
@@ -61,6 +69,34 @@ void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
   table_.ShowSize(index);
   MakeDistinct(all);
   for (const NotedChange& noted : all) add(noted, partition.Find(noted.key));
+  if (HoldTable* const holds = table_.holds(index)) holds->NoteEverything();
+  TakeHolds(index, changes);
+}
+
+// Takes the changed holds and sums of a partition. Requires: it is locked.
+void Limiter::TakeHolds(std::size_t partition, LimiterChanges& changes) {
+  HoldTable* const holds = table_.holds(partition);
+  if (!holds) return;
+  const auto index = static_cast<std::uint16_t>(partition);
+  holds->TakeChanges(
+      [&](std::uint64_t key, std::string_view id, const SavedHold* hold) {
+        changes.holds.push_back(
+            {index, key, std::string(id), hold ? std::optional<SavedHold>(*hold) : std::nullopt});
+      },
+      [&](const SlotKey& bucket, const SettlementSums* sums) {
+        changes.sums.push_back(
+            {index, bucket, sums ? std::optional<SettlementSums>(*sums) : std::nullopt});
+      });
+  table_.ShowHolds(partition);
+}
+
+// The changes that TakePartition would take. Requires: the partition is locked.
+std::size_t Limiter::ChangesOf(std::size_t partition) {
+  const HoldTable* const holds = table_.holds(partition);
+  const std::size_t buckets = table_.partition(partition).changes();
+  if (!holds) return buckets;
+  const bool all = table_.partition(partition).everything_changed();
+  return buckets + (all ? holds->size() : holds->changes().size());
 }
 
 LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
@@ -83,7 +119,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       cut.emplace(table_, changed);
     } while (changed_partitions_.TakeInto(changed));
     std::size_t noted = 0;
-    changed.ForEach([&](std::size_t i) { noted += table_.partition(i).changes(); });
+    changed.ForEach([&](std::size_t i) { noted += ChangesOf(i); });
     if (noted > kTakenMax) cut.reset();
   }
   if (cut) {
@@ -91,7 +127,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
     cut.reset();
   } else {
     changed.ForEach([&](std::size_t i) {
-      const bool too_many = changes.buckets.size() >= kTakenMax;
+      const bool too_many = changes.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
       if (too_many || i < first_partition) {
         changed_partitions_.Add(i);
@@ -132,6 +168,18 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
     NoteChanged(change.partition);
     table_.ShowSize(change.partition);
   }
+  const auto note_holds = [&](std::uint16_t partition, auto note) {
+    if (std::ranges::binary_search(changes.rewritten_partitions, partition)) return;
+    PartitionLock lock(table_, partition);
+    note(table_.MakeHolds(partition, notes_changes_));
+    NoteHolds(partition);
+  };
+  for (const HoldChange& change : changes.holds) {
+    note_holds(change.partition, [&](HoldTable& holds) { holds.NoteAgain(change.key, change.id); });
+  }
+  for (const SumsChange& change : changes.sums) {
+    note_holds(change.partition, [&](HoldTable& holds) { holds.NoteAgain(change.bucket); });
+  }
 }
 
 void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
@@ -151,6 +199,66 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
   DropDownTo(bound.SlotsMax(partition), partition, now);
   restored.Shrink(bound.Capacity(partition));
   table_.ShowSize(partition);
+}
+
+bool Limiter::RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold) {
+  if (hold.settled && hold_marks_.load(std::memory_order_relaxed) >= hold_counts_.holds_max()) {
+    return false;
+  }
+  PartitionLock lock(table_, key.partition);
+  HoldTable& holds = table_.MakeHolds(key.partition, notes_changes_);
+  const HoldTerms terms = {.key = key.hash,
+                           .request = hold.request,
+                           .granted = hold.granted,
+                           .expiry = hold.expiry,
+                           .order = hold.order};
+  hold_counts_.AddBytes(holds.Restore(terms, id, hold).bytes());
+  for (const HoldPart& part : hold.parts) {
+    WEIR_CHECK(NumberOf(part.limit) < registry_.used());
+    registry_.AddBucket(part.limit);
+  }
+  if (hold.settled) {
+    hold_marks_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    hold_counts_.AddRestored();
+  }
+  table_.ShowHolds(key.partition);
+  return true;
+}
+
+bool Limiter::RestoreSums(std::size_t partition, const SlotKey& bucket,
+                          const SettlementSums& sums) {
+  PartitionLock lock(table_, partition);
+  HoldTable* const holds = table_.holds(partition);
+  if (!holds || !holds->HasOpen(bucket.key_hash())) return false;
+  holds->RestoreSums(bucket, sums);
+  return true;
+}
+
+void Limiter::SettleRestored(std::optional<Instant> now) {
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    PartitionLock lock(table_, i);
+    if (!table_.holds(i)) continue;
+    InsertRestoredHeld(i, now.value_or(Instant{}));
+    if (now) SettleDue(i, *now);
+  }
+}
+
+// Inserts the buckets of held limits, which are the sums of the open holds. Requires: the partition
+// is locked.
+void Limiter::InsertRestoredHeld(std::size_t partition, Instant now) {
+  absl::btree_map<std::pair<std::uint64_t, LimitId>, Bucket> held;
+  table_.holds(partition)->open().ForEach([&](const Hold& hold) {
+    for (const HoldPart& part : hold.parts()) {
+      if (part.cost == 0 || !registry_.Get(part.limit).is_held()) continue;
+      Bucket& bucket = held[{hold.key(), part.limit}];
+      bucket = AddHeld(bucket, part.cost, hold.expiry());
+    }
+  });
+  for (const auto& [slot, bucket] : held) {
+    const KeyHash key{slot.first, static_cast<std::uint16_t>(partition)};
+    InsertSettled(key, slot.second, registry_.Get(slot.second), bucket, now);
+  }
 }
 
 void Limiter::EndRestore(TableGeneration generation) {

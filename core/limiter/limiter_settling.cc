@@ -163,7 +163,7 @@ void Limiter::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
   const bool too_many =
       hold_marks_.fetch_add(1, std::memory_order_relaxed) >= hold_counts_.holds_max();
   if (too_many) ForgetMark(holds, holds.marks().First());
-  table_.ShowHolds(settled.key.partition);
+  ShowHolds(settled.key.partition);
 }
 
 // Adds the numbers of the parts in `looks` or, if there are none, of all others that Settled

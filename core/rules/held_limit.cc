@@ -6,6 +6,11 @@
 #include "core/rules/fixed_window.h"
 
 namespace weir {
+namespace {
+
+constexpr std::uint32_t kUsedMax = kBannedExtra - 1;
+
+}  // namespace
 
 bool IsHeldFull(Bucket bucket, Instant now) noexcept { return IsFixedWindowFull(bucket, now); }
 
@@ -43,6 +48,14 @@ Step DecideHeld(const Limit& limit, Bucket bucket, Instant now, std::uint64_t co
 
 Bucket ExtendHeld(Bucket bucket, Instant expiry) noexcept {
   FixedWindow held = FixedWindowOf(bucket);
+  held.end = std::max(held.end, expiry);
+  return BucketOf(held);
+}
+
+Bucket AddHeld(Bucket bucket, std::uint64_t tokens, Instant expiry) noexcept {
+  FixedWindow held = FixedWindowOf(bucket);
+  const std::uint64_t used = held.used + std::min<std::uint64_t>(tokens, kUsedMax);
+  held.used = static_cast<std::uint32_t>(std::min<std::uint64_t>(used, kUsedMax));
   held.end = std::max(held.end, expiry);
   return BucketOf(held);
 }

@@ -36,6 +36,10 @@ namespace weir {
 // Instant{}.
 [[nodiscard]] Bucket ExtendHeld(Bucket bucket, Instant expiry) noexcept;
 
+// Returns the bucket with one hold more, of `tokens` until `expiry`: for a keeper that counts the
+// holds again. Requires: as above.
+[[nodiscard]] Bucket AddHeld(Bucket bucket, std::uint64_t tokens, Instant expiry) noexcept;
+
 // Returns the bucket after a hold of `tokens` has ended: Bucket{} if it was the last.
 [[nodiscard]] Bucket ReturnHeld(Bucket bucket, std::uint64_t tokens) noexcept;
 

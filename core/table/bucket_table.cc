@@ -82,8 +82,8 @@ BucketTable::Size BucketTable::size() const noexcept {
   return size;
 }
 
-HoldTable& BucketTable::MakeHolds(std::size_t index) {
-  if (!holds_[index]) holds_[index] = std::make_unique<HoldTable>();
+HoldTable& BucketTable::MakeHolds(std::size_t index, bool notes_changes) {
+  if (!holds_[index]) holds_[index] = std::make_unique<HoldTable>(notes_changes);
   return *holds_[index];
 }
 

@@ -173,11 +173,12 @@ class BucketTable {
     return partitions_[index].partition;
   }
 
-  // The holds of a partition's keys; null if there are none. Requires: as above.
+  // The holds of a partition's keys; null if there are none, and no note of one for the next save.
+  // Requires: as above.
   [[nodiscard]] HoldTable* holds(std::size_t index) noexcept { return holds_[index].get(); }
   // The same, for a first hold.
-  [[nodiscard]] HoldTable& MakeHolds(std::size_t index);
-  // To be called after each change of the holds: drops a table without holds. Requires: as above.
+  [[nodiscard]] HoldTable& MakeHolds(std::size_t index, bool notes_changes);
+  // To be called after each change of the holds: drops an empty table. Requires: as above.
   void ShowHolds(std::size_t index) noexcept;
 
   // The sizes that the partitions had when they were last shown, summed. Takes no lock: about 10

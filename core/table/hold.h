@@ -35,15 +35,19 @@ inline constexpr Nanos kHoldMax = std::chrono::hours{24};
 // without an owner never changes.
 struct HoldPart {
   std::uint64_t cost = 0;
-  SettlementSums sums;
-  Bucket left;
+  SettlementSums sums{};
+  Bucket left{};
   LimitId limit{};
+
+  friend bool operator==(const HoldPart&, const HoldPart&) = default;
 };
 static_assert(sizeof(HoldPart) == 40);
 
 struct HoldInterval {
   std::int64_t period = 0;
   std::uint32_t denominator = 1;
+
+  friend bool operator==(const HoldInterval&, const HoldInterval&) = default;
 };
 
 // The values of a hold that never change, except for the expiry.
@@ -78,6 +82,9 @@ class Hold {
     return {reinterpret_cast<const char*>(IntervalsBegin() + intervals_), id_bytes_};
   }
   [[nodiscard]] std::span<const HoldPart> parts() const noexcept { return {PartsBegin(), parts_}; }
+  [[nodiscard]] std::span<const HoldInterval> intervals() const noexcept {
+    return {IntervalsBegin(), intervals_};
+  }
   // The memory that it takes, its entries in a HoldSet and what the allocator adds included.
   [[nodiscard]] std::size_t bytes() const noexcept {
     constexpr std::size_t kEntryBytes = 48;

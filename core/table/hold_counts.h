@@ -40,6 +40,8 @@ class HoldCounts {
     own += holds;
     return true;
   }
+  // Counts a hold of an earlier run: for no user, and beyond the bound, too.
+  void AddRestored() noexcept { open_.fetch_add(1, std::memory_order_relaxed); }
   void Remove(Introducer user, std::size_t holds = 1) {
     open_.fetch_sub(holds, std::memory_order_relaxed);
     if (!IsNamed(user)) return;

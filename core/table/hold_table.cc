@@ -8,15 +8,19 @@ Hold& HoldTable::Open(HoldTerms terms, std::string_view id, std::span<const Hold
                       std::span<const HoldInterval> intervals) {
   WEIR_DCHECK(FindMark(terms.key, id) == nullptr);
   terms.order = opened_++;
-  return open_.Insert(Hold::Make(terms, id, parts, intervals));
+  Hold& hold = open_.Insert(Hold::Make(terms, id, parts, intervals));
+  Note(hold);
+  return hold;
 }
 
 void HoldTable::Mark(Hold& open, Instant forgotten_at) {
   Hold& mark = marks_.Insert(TakeOpen(open));
   marks_.SetExpiry(mark, forgotten_at);
+  Note(mark);
 }
 
 Hold::Owner HoldTable::TakeOpen(Hold& open) {
+  Note(open);
   Hold::Owner removed = open_.Remove(open);
   if (!sums_.empty() && !HasOpen(removed->key())) DropSums(removed->key());
   return removed;
@@ -49,13 +53,39 @@ void HoldTable::SetSums(const SlotKey& bucket, const SettlementSums& sums) {
   WEIR_DCHECK(HasOpen(bucket.key_hash()));
   if (sums == SumsOf(bucket)) return;
   sums_[{bucket.key_hash(), bucket.limit}] = sums;
+  if (notes_changes_) changes_.AddSums(bucket, size());
 }
 
 void HoldTable::DropSums(std::uint64_t key) {
   const auto first = sums_.lower_bound({key, LimitId{}});
   auto last = first;
-  while (last != sums_.end() && last->first.first == key) ++last;
+  for (; last != sums_.end() && last->first.first == key; ++last) {
+    if (notes_changes_) changes_.AddSums({key, last->first.second}, size());
+  }
   sums_.erase(first, last);
+}
+
+void HoldTable::NoteEverything() {
+  changes_.Clear();
+  const auto note = [this](const Hold& hold) { changes_.AddHold(hold.key(), hold.id(), size()); };
+  open_.ForEach(note);
+  marks_.ForEach(note);
+  for (const auto& [bucket, sums] : sums_) changes_.AddSums({bucket.first, bucket.second}, size());
+}
+
+Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved) {
+  HoldSet& set = saved.settled ? marks_ : open_;
+  Hold& hold = set.Insert(Hold::Make(terms, id, saved.parts, saved.intervals));
+  // Orders are modulo 2^32: the next one is behind all of the restored ones.
+  const bool is_first = open_.size() == 1;
+  const bool is_later = static_cast<std::int32_t>(terms.order - opened_) >= 0;
+  if (!saved.settled && (is_first || is_later)) opened_ = terms.order + 1;
+  return hold;
+}
+
+void HoldTable::RestoreSums(const SlotKey& bucket, const SettlementSums& sums) {
+  WEIR_CHECK(HasOpen(bucket.key_hash()));
+  sums_[{bucket.key_hash(), bucket.limit}] = sums;
 }
 
 }  // namespace weir

@@ -5,6 +5,9 @@
 // exist from the first change that they count until its key has no open hold; a bucket without sums
 // has sums of 0, so those of a key must not be dropped while a hold remembers others.
 //
+// If the table notes its changes for saves, a removal stays noted until a save has taken it, so a
+// table may be needed that has no hold any more.
+//
 // The table stores and finds; it knows no arithmetic. Not thread-safe: the caller holds the lock of
 // the partition. Cost: O(log n), if nothing else is said.
 #pragma once
@@ -19,13 +22,17 @@
 #include "core/base/instant.h"
 #include "core/rules/settlement.h"
 #include "core/table/hold.h"
+#include "core/table/hold_changes.h"
 #include "core/table/hold_set.h"
+#include "core/table/saved_hold.h"
 #include "core/table/slot_key.h"
 
 namespace weir {
 
 class HoldTable {
  public:
+  explicit HoldTable(bool notes_changes = false) : notes_changes_(notes_changes) {}
+
   // The open hold of that name, or null; and the mark.
   [[nodiscard]] Hold* FindOpen(std::uint64_t key, std::string_view id) const {
     return open_.Find(key, id);
@@ -38,12 +45,18 @@ class HoldTable {
   // name.
   Hold& Open(HoldTerms terms, std::string_view id, std::span<const HoldPart> parts,
              std::span<const HoldInterval> intervals);
-  void Renew(Hold& open, Instant expiry) { open_.SetExpiry(open, expiry); }
+  void Renew(Hold& open, Instant expiry) {
+    open_.SetExpiry(open, expiry);
+    Note(open);
+  }
   // Makes a mark of an open hold, until `forgotten_at`.
   void Mark(Hold& open, Instant forgotten_at);
   // Removes an open hold without a mark, or a mark.
   void RemoveOpen(Hold& open) { static_cast<void>(TakeOpen(open)); }
-  void RemoveMark(Hold& mark) { static_cast<void>(marks_.Remove(mark)); }
+  void RemoveMark(Hold& mark) {
+    Note(mark);
+    static_cast<void>(marks_.Remove(mark));
+  }
 
   [[nodiscard]] const HoldSet& open() const noexcept { return open_; }
   [[nodiscard]] const HoldSet& marks() const noexcept { return marks_; }
@@ -56,9 +69,52 @@ class HoldTable {
   // Requires: the bucket's key has an open hold.
   void SetSums(const SlotKey& bucket, const SettlementSums& sums);
 
-  [[nodiscard]] bool empty() const noexcept { return open_.empty() && marks_.empty(); }
+  // --- Saving and loading ---
+
+  // Calls visit_hold(key, id, const SavedHold*) for each hold that has changed, and
+  // visit_sums(SlotKey, const SettlementSums*) for the sums; null: it is gone. In the order of
+  // keys, then of ids and limits. Requires: !changes().overflowed().
+  template <typename VisitHold, typename VisitSums>
+  void TakeChanges(VisitHold visit_hold, VisitSums visit_sums) {
+    const auto hold = [&](std::uint64_t key, std::string_view id) {
+      const Hold* const open = FindOpen(key, id);
+      const Hold* const found = open ? open : FindMark(key, id);
+      if (!found) return visit_hold(key, id, nullptr);
+      const SavedHold saved = SavedHoldOf(*found, open == nullptr);
+      visit_hold(key, id, &saved);
+    };
+    const auto sums = [&](const SlotKey& bucket) {
+      const auto found = sums_.find({bucket.key_hash(), bucket.limit});
+      visit_sums(bucket, found == sums_.end() ? nullptr : &found->second);
+    };
+    changes_.Take(hold, sums);
+  }
+  // Instead of TakeChanges: notes all that there is, and forgets what is gone.
+  void NoteEverything();
+  void NoteAgain(std::uint64_t key, std::string_view id) { changes_.AddHold(key, id, size()); }
+  void NoteAgain(const SlotKey& bucket) { changes_.AddSums(bucket, size()); }
+  void ForgetChanges() { changes_.Clear(); }
+  [[nodiscard]] const HoldChanges& changes() const noexcept { return changes_; }
+
+  // Inserts a hold or a mark of an earlier run, which keeps its order, and notes nothing. Requires:
+  // no open hold and no mark of that name.
+  Hold& Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved);
+  // The same for the sums of a bucket. Requires: its key has an open hold.
+  void RestoreSums(const SlotKey& bucket, const SettlementSums& sums);
+
+  // The number of holds, marks and sums.
+  [[nodiscard]] std::size_t size() const noexcept {
+    return open_.size() + marks_.size() + sums_.size();
+  }
+  // True if there is no hold, no mark, and no note for a save.
+  [[nodiscard]] bool empty() const noexcept {
+    return open_.empty() && marks_.empty() && changes_.size() == 0 && !changes_.overflowed();
+  }
 
  private:
+  void Note(const Hold& hold) {
+    if (notes_changes_) changes_.AddHold(hold.key(), hold.id(), size());
+  }
   [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
   // Drops the sums of a key without open holds.
   void DropSums(std::uint64_t key);
@@ -67,6 +123,8 @@ class HoldTable {
   HoldSet marks_;
   absl::btree_map<std::pair<std::uint64_t, LimitId>, SettlementSums> sums_;
   std::uint32_t opened_ = 0;
+  const bool notes_changes_;
+  HoldChanges changes_;
 };
 
 }  // namespace weir

@@ -53,6 +53,8 @@ class RandomUse {
                                                      {3, What::kReset},
                                                      {3, What::kResetAll},
                                                      {6, What::kReserve},
+                                                     {9, What::kHold},
+                                                     {7, What::kSettle},
                                                      {6, What::kInspect},
                                                      {6, What::kSweep},
                                                      {11, What::kChangePolicy},
@@ -78,6 +80,10 @@ class RandomUse {
         return Take(RequestOf(turn), 1 + first.move.part % 6);
       case Turn::What::kReserve:
         return Reserve(RequestOf(turn), turn.patience == Turn::Patience::kNone);
+      case Turn::What::kHold:
+        return Hold(RequestOf(turn), turn);
+      case Turn::What::kSettle:
+        return Settle(RequestOf(turn), turn, key);
       case Turn::What::kReset:
       case Turn::What::kResetAll:
         return Reset(turn, key);
@@ -185,6 +191,43 @@ class RandomUse {
     return text;
   }
 
+  static std::string IdOf(const Turn& turn) {
+    return "id" + std::to_string(turn.asks.front().keep.part % 3);
+  }
+
+  // Some holds expire between two turns, others never; the words of some are those of others.
+  std::string Hold(const Request& request, const Turn& turn) {
+    const std::int64_t part = turn.asks.front().move.part;
+    const std::string id = IdOf(turn);
+    const auto grant =
+        limiter_.DecideAndHold(request,
+                               {.id = id,
+                                .ttl = part % 3 == 0 ? Nanos{std::chrono::milliseconds{10}}
+                                                     : std::chrono::minutes{part % 5 + 1},
+                                .words = static_cast<std::uint64_t>(part % 2),
+                                .upto = turn.patience == Turn::Patience::kLong ? 1 + part % 4 : 0},
+                               now_);
+    if (!grant.ok()) return grant.status().ToString();
+    return "hold " + std::to_string(grant->granted) + " " + Told(grant->verdict);
+  }
+
+  // Names the first limit of the request, or none.
+  std::string Settle(const Request& request, const Turn& turn, std::string_view key) {
+    const std::int64_t part = turn.asks.front().move.part;
+    const std::string id = IdOf(turn);
+    const HashedKey hashed{key, limiter_.Hash(key)};
+    SettledKey settled_key{hashed, std::nullopt};
+    if (part % 2 == 0) settled_key.cost = part % 7;
+    std::vector<TrueCost> named;
+    if (part % 3 == 0) named.push_back({hashed, request.front().limit, kNoPolicy, part % 5});
+    const auto settled =
+        limiter_.SettleHold({.id = id, .keys = std::span(&settled_key, 1), .named = named}, now_);
+    if (!settled.ok()) return settled.status().ToString();
+    std::string text = settled->settled ? "settled " : "no such hold ";
+    if (settled->foreign) return text + "has no limit " + std::to_string(*settled->foreign);
+    return text + Told(settled->verdict);
+  }
+
   std::string Reset(const Turn& turn, std::string_view key) {
     static_cast<void>(RequestOf(turn));
     const bool all = turn.what == Turn::What::kResetAll;
@@ -207,6 +250,10 @@ class RandomUse {
     std::ostringstream text;
     text << key << ": until full " << limiter_.ResetAfter(key, now_, present).count();
     for (const std::string& line : lines) text << "; " << line;
+    for (const LiveHold& hold : limiter_.InspectHolds(key, now_, present)) {
+      text << "; " << hold.id << (hold.settled ? " settled " : " open ") << hold.expires_in.count();
+      for (const LiveHold::Part& part : hold.parts) text << " " << part.limit << " " << part.cost;
+    }
     return text.str();
   }
 

@@ -43,6 +43,8 @@ struct Turn {
     kReserve,
     kServe,
     kGiveBack,
+    kHold,
+    kSettle,
     kReset,
     kResetAll,
     kInspect,
@@ -60,9 +62,10 @@ struct Turn {
   std::vector<Ask> asks;  // one to five; some ask the same
 
   friend std::ostream& operator<<(std::ostream& out, const Turn& turn) {
-    constexpr std::array kNames = {"decide",  "peek",  "take",      "charge",        "refund",
-                                   "reserve", "serve", "give back", "reset",         "reset all",
-                                   "inspect", "sweep", "reclaim",   "change policy", "clear"};
+    constexpr std::array kNames = {"decide",        "peek",      "take",      "charge", "refund",
+                                   "reserve",       "serve",     "give back", "hold",   "settle",
+                                   "reset",         "reset all", "inspect",   "sweep",  "reclaim",
+                                   "change policy", "clear"};
     constexpr std::array kPatience = {"none", "too short", "just enough", "all there is"};
     out << "\n"
         << kNames[static_cast<std::size_t>(turn.what)] << turn.move << ", patience "

@@ -53,6 +53,16 @@ TEST_F(HeldLimitTest, AllTokensAreThereAtTheLatestExpiry) {
   EXPECT_EQ(UsedTokens(limit_, bucket_, kNow + seconds{60}, max_wait_), 5);
 }
 
+TEST_F(HeldLimitTest, CountedAgainTheBucketIsTheSumOfItsHolds) {
+  EXPECT_TRUE(Hold(seconds{0}, 3, seconds{60}));
+  EXPECT_TRUE(Hold(seconds{10}, 2, seconds{5}));
+  Bucket counted = AddHeld(Bucket{}, 2, kNow + seconds{15});
+  counted = AddHeld(counted, 3, kNow + seconds{60});
+  EXPECT_EQ(counted, bucket_);
+  counted = AddHeld(AddHeld(counted, UINT64_MAX, kNow), UINT64_MAX, kNow);
+  EXPECT_EQ(UsedInHeld(counted, kNow), kBannedExtra - 1) << "as many as fit";
+}
+
 TEST_F(HeldLimitTest, TokensToKeepMustBeLeft) {
   EXPECT_TRUE(Hold(seconds{0}, 2, seconds{60}));
   const auto decide = [&](std::uint64_t cost, std::uint64_t keep) {

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include <malloc.h>
 
+#include "core/base/id_type.h"
 #include "tests/support/generators.h"
 #include "tests/support/property.h"
 
@@ -98,6 +99,58 @@ TEST_F(HoldTableTest, SumsOfAKeyLastAsLongAsItHasAnOpenHold) {
   table_.RemoveOpen(b);
   EXPECT_EQ(table_.SumsOf(bucket), SettlementSums{});
   EXPECT_EQ(table_.SumsOf(other), (SettlementSums{7, 0}));
+}
+
+// Orders are modulo 2^32, and a load reads holds in the order of their names.
+TEST_F(HoldTableTest, RestoredHoldsKeepTheirOrder) {
+  const auto restore = [&](std::string_view id, std::uint32_t order, bool settled) {
+    table_.Restore({.key = 1, .expiry = At(5), .order = order}, id, {.settled = settled});
+  };
+  restore("a", 1, false);
+  restore("b", UINT32_MAX, false);
+  restore("c", 0, false);
+  restore("mark", 77, true);
+  Open(1, "d", At(5));
+  std::string order;
+  while (!table_.open().empty()) {
+    order += table_.open().First().id();
+    table_.RemoveOpen(table_.open().First());
+  }
+  EXPECT_EQ(order, "bcad");
+  EXPECT_NE(table_.FindMark(1, "mark"), nullptr);
+}
+
+TEST(HoldChangesTest, TakesEachNameOnceAndInOrder) {
+  HoldChanges changes;
+  for (const char* id : {"b", "a", "b", "a\xFF", "a"}) changes.AddHold(7, id, 0);
+  changes.AddHold(6, "z", 0);
+  changes.AddSums({7, LimitId{3}}, 0);
+  changes.AddSums({7, LimitId{2}}, 0);
+  changes.AddSums({7, LimitId{3}}, 0);
+  EXPECT_EQ(changes.size(), 6U);
+  std::string taken;
+  changes.Take(
+      [&](std::uint64_t key, const std::string& id) { taken += std::to_string(key) + id + " "; },
+      [&](const SlotKey& bucket) { taken += std::to_string(NumberOf(bucket.limit)) + " "; });
+  EXPECT_EQ(taken, "6z 7a 7a\xFF 7b 2 3 ");
+  EXPECT_EQ(changes.size(), 0U);
+}
+
+TEST(HoldChangesTest, OverflowsBeyondWhatIsThere) {
+  for (const std::size_t there : {std::size_t{0}, std::size_t{100}}) {
+    HoldChanges changes;
+    const std::size_t most = HoldChanges::kGoneMax + there;
+    for (std::size_t i = 0; i < most; ++i) changes.AddHold(1, std::to_string(i), there);
+    changes.AddHold(1, "0", there);
+    EXPECT_FALSE(changes.overflowed());
+    EXPECT_EQ(changes.size(), most);
+    changes.AddSums({1, LimitId{3}}, there);
+    EXPECT_TRUE(changes.overflowed());
+    changes.AddHold(1, "more", there);
+    EXPECT_EQ(changes.size(), 0U);
+    changes.Clear();
+    EXPECT_FALSE(changes.overflowed());
+  }
 }
 
 TEST(HoldSetTest, RandomChanges) {
