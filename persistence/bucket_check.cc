@@ -68,4 +68,11 @@ bool CanHaveLeft(const Limit& limit, const Bucket& bucket) noexcept {
   return false;
 }
 
+bool CanHaveReserved(const Limit& limit, const HoldPart& part) noexcept {
+  if (!limit.is_held()) return CanHaveLeft(limit, part.left);
+  const bool has_one_shape = limit.owner() == LimitOwner{};
+  const std::int64_t most = has_one_shape ? limit.shape().count : kWindowCountMax;
+  return part.cost <= static_cast<std::uint64_t>(most);
+}
+
 }  // namespace weir

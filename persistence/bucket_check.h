@@ -1,4 +1,4 @@
-// A check of a saved bucket against its limit.
+// A check of a saved bucket, or of a part of a hold, against its limit.
 //
 // A bucket that fails the check is damaged in a way that no checksum shows, or was written by
 // another program. Buckets that the rules (core/rules/) leave pass, since they have
@@ -18,15 +18,29 @@
 // sliding window keeps its number modulo 2^32, so the numbers for periods below 1.1 s are not
 // checked. The end of a calendar window may be one of an earlier zone database.)
 //
+// The bucket that a reservation left behind passes, too. The tokens that a hold has of a held limit
+// are at most its count.
+//
 // Pure and thread-safe. Cost: a few comparisons and at most one division.
 #pragma once
 
+#include "core/base/instant.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
+#include "core/table/hold.h"
+#include "core/words/request.h"
 
 namespace weir {
 
+// The latest time in a bucket: that of one which owes as much again as it holds at the last
+// instant.
+inline constexpr Instant kTimeMax = kInstantMax + 2 * kCapacityMax;
+static_assert(kTimeMax > kInstantMax + kPeriodMax);
+
 // False for a bucket that the rule of `limit` cannot have left. Requires: a limit with a bucket.
 [[nodiscard]] bool CanHaveLeft(const Limit& limit, const Bucket& bucket) noexcept;
+
+// False for a part of an open hold that no reservation can have made. Requires: as above.
+[[nodiscard]] bool CanHaveReserved(const Limit& limit, const HoldPart& part) noexcept;
 
 }  // namespace weir

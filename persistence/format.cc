@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +14,8 @@
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policy_text.h"
+#include "persistence/hold_format.h"
+#include "persistence/record_bytes.h"
 
 namespace weir {
 namespace {
@@ -36,45 +37,11 @@ static_assert(kPolicyLimitsMax <= UINT8_MAX);
 
 // A write names its records in ascending order.
 static_assert(std::ranges::is_sorted(std::to_array({kMetaClock, kMetaClockAllowance, kMetaExhausted,
-                                                    kMetaFormat, kMetaGeneration, kMetaNextPolicy,
-                                                    kMetaSecret, kMetaStopped})));
-
-template <std::unsigned_integral Number>
-void AppendNumber(Number number, std::string& out) {
-  for (std::size_t i = sizeof(Number); i-- > 0;) {
-    out.push_back(static_cast<char>(static_cast<std::uint8_t>(number >> (8 * i))));
-  }
-}
-
-// A cursor over bytes. Taking more than there is, or leaving some, shows in Complete().
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-
-  template <std::unsigned_integral Number>
-  Number Take() {
-    Number number = 0;
-    for (const char byte : TakeBytes(sizeof(Number))) {
-      number = static_cast<Number>(number << 8 | static_cast<std::uint8_t>(byte));
-    }
-    return number;
-  }
-  std::string_view TakeBytes(std::size_t count) {
-    if (count > bytes_.size()) failed_ = true;
-    const std::string_view taken = bytes_.substr(0, count);
-    bytes_.remove_prefix(taken.size());
-    return taken;
-  }
-  std::string_view TakeRest() { return TakeBytes(bytes_.size()); }
-  void Expect(char prefix) {
-    if (Take<std::uint8_t>() != static_cast<std::uint8_t>(prefix)) failed_ = true;
-  }
-  [[nodiscard]] bool Complete() const { return !failed_ && bytes_.empty(); }
-
- private:
-  std::string_view bytes_;
-  bool failed_ = false;
-};
+                                                    kMetaFormat, kMetaGeneration, kMetaHoldsClock,
+                                                    kMetaNextPolicy, kMetaSecret, kMetaStopped})));
+// The algorithms of buckets that are saved; a held limit's is counted from its holds.
+constexpr auto kSavedAlgorithms = static_cast<std::uint8_t>(Algorithm::kHeld);
+static_assert(kSavedAlgorithms == 3);
 
 std::string NumberedKey(char prefix, std::uint32_t number) {
   std::string key(1, prefix);
@@ -110,7 +77,7 @@ void AppendGreatest(const Policy& policy, GreatestNumber number, std::string& ou
   }
 }
 
-bool TakeNumbers(Reader& reader, GreatestNumber number, Nanos most,
+bool TakeNumbers(RecordReader& reader, GreatestNumber number, Nanos most,
                  std::vector<GreatestNumbers>& greatest) {
   const auto count = reader.Take<std::uint8_t>();
   if (greatest.empty()) greatest.resize(count);
@@ -124,7 +91,7 @@ bool TakeNumbers(Reader& reader, GreatestNumber number, Nanos most,
 }
 
 // Takes the lists that the flags of a policy announce.
-bool TakeGreatest(Reader& reader, unsigned flags, std::vector<GreatestNumbers>& greatest) {
+bool TakeGreatest(RecordReader& reader, unsigned flags, std::vector<GreatestNumbers>& greatest) {
   const bool has_capacities = (flags & kHasCapacities) != 0;
   const bool has_bans = (flags & kHasBans) != 0;
   return (!has_capacities ||
@@ -149,7 +116,7 @@ bool CoversLimits(const Policy& policy, bool has_capacities, bool has_bans) {
 
 void AppendBucketKey(const BucketKey& key, std::string& out) {
   WEIR_CHECK(key.partition < kPartitionCount);
-  WEIR_CHECK(key.algorithm < Algorithm::kUnlimited);
+  WEIR_CHECK(key.algorithm < Algorithm::kHeld);
   const std::size_t begin = out.size();
   out.push_back(kBucketPrefix);
   AppendNumber(NumberOf(key.generation), out);
@@ -168,7 +135,7 @@ void AppendBucketValue(const Bucket& bucket, std::string& out) {
 }
 
 std::optional<BucketKey> ReadBucketKey(std::string_view bytes) {
-  Reader reader(bytes);
+  RecordReader reader(bytes);
   BucketKey key;
   reader.Expect(kBucketPrefix);
   key.generation = TableGeneration{reader.Take<std::uint32_t>()};
@@ -177,13 +144,13 @@ std::optional<BucketKey> ReadBucketKey(std::string_view bytes) {
   const auto algorithm = reader.Take<std::uint8_t>();
   key.limit = LimitId{reader.Take<std::uint32_t>()};
   if (!reader.Complete() || key.partition >= kPartitionCount) return std::nullopt;
-  if (algorithm >= static_cast<std::uint8_t>(Algorithm::kUnlimited)) return std::nullopt;
+  if (algorithm >= kSavedAlgorithms) return std::nullopt;
   key.algorithm = static_cast<Algorithm>(algorithm);
   return key;
 }
 
 std::optional<Bucket> ReadBucketValue(std::string_view bytes) {
-  Reader reader(bytes);
+  RecordReader reader(bytes);
   Bucket bucket;
   bucket.high = reader.Take<std::uint32_t>();
   bucket.low = reader.Take<std::uint32_t>();
@@ -192,13 +159,13 @@ std::optional<Bucket> ReadBucketValue(std::string_view bytes) {
   return bucket;
 }
 
-std::string GenerationPrefix(TableGeneration generation) {
-  return NumberedKey(kBucketPrefix, NumberOf(generation));
+std::string GenerationPrefix(TableGeneration generation, char kind) {
+  return NumberedKey(kind, NumberOf(generation));
 }
 
-std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition) {
+std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition, char kind) {
   WEIR_CHECK(partition <= kPartitionCount);
-  std::string prefix = GenerationPrefix(generation);
+  std::string prefix = GenerationPrefix(generation, kind);
   AppendNumber(partition, prefix);
   return prefix;
 }
@@ -222,7 +189,7 @@ std::string LimitValue(const Limit& limit) {
 }
 
 std::optional<LimitId> ReadLimitKey(std::string_view bytes) {
-  Reader reader(bytes);
+  RecordReader reader(bytes);
   reader.Expect(kLimitPrefix);
   const LimitId id{reader.Take<std::uint32_t>()};
   if (!reader.Complete()) return std::nullopt;
@@ -230,7 +197,7 @@ std::optional<LimitId> ReadLimitKey(std::string_view bytes) {
 }
 
 std::optional<Limit> ReadLimitValue(std::string_view bytes) {
-  Reader reader(bytes);
+  RecordReader reader(bytes);
   LimitOwner owner;
   owner.policy = PolicyId{reader.Take<std::uint32_t>()};
   owner.position = reader.Take<std::uint32_t>();
@@ -270,11 +237,11 @@ std::string PolicyValue(const Policy& policy) {
 }
 
 std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value) {
-  Reader key_reader(key);
+  RecordReader key_reader(key);
   Policy policy;
   key_reader.Expect(kPolicyPrefix);
   policy.id = PolicyId{key_reader.Take<std::uint32_t>()};
-  Reader reader(value);
+  RecordReader reader(value);
   const auto flags = reader.Take<std::uint8_t>();
   policy.from_file = (flags & kFromFile) != 0;
   policy.name = reader.TakeBytes(reader.Take<std::uint8_t>());
@@ -307,7 +274,7 @@ std::string OverrideValue(const PolicyLimits& limits) {
 }
 
 std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view value) {
-  Reader reader(key);
+  RecordReader reader(key);
   reader.Expect(kOverridePrefix);
   const PolicyId policy{reader.Take<std::uint32_t>()};
   const std::string_view whose = reader.TakeRest();
@@ -318,7 +285,7 @@ std::optional<SavedOverride> ReadOverride(std::string_view key, std::string_view
 
 std::string RecordName(std::string_view key) {
   WEIR_CHECK(!key.empty());
-  Reader reader(key.substr(1));
+  RecordReader reader(key.substr(1));
   const auto number = reader.Take<std::uint32_t>();
   switch (key[0]) {
     case kBucketPrefix:
@@ -327,6 +294,13 @@ std::string RecordName(std::string_view key) {
                             absl::Hex(bucket->hash, absl::kZeroPad16), ")");
       }
       return "a bucket";
+    case kSumsPrefix:
+      return "the sums of a bucket";
+    case kHoldPrefix:
+      if (const auto hold = ReadHoldKey(key)) {
+        return absl::StrCat("a hold (hash ", absl::Hex(hold->hash, absl::kZeroPad16), ")");
+      }
+      return "a hold";
     case kLimitPrefix:
       return absl::StrCat("limit ", number);
     case kOverridePrefix:
@@ -339,7 +313,7 @@ std::string RecordName(std::string_view key) {
 }
 
 std::string LimitErrorIn(std::string_view key, std::string_view value) {
-  Reader reader(value);
+  RecordReader reader(value);
   if (key.starts_with(kLimitPrefix)) {
     reader.TakeBytes(sizeof(PolicyId) + sizeof(LimitOwner::position));
   } else if (key.starts_with(kPolicyPrefix)) {
@@ -365,7 +339,7 @@ std::string NumberValue(std::uint32_t number) {
 }
 
 std::optional<std::uint32_t> ReadNumber(std::string_view bytes) {
-  Reader reader(bytes);
+  RecordReader reader(bytes);
   const auto number = reader.Take<std::uint32_t>();
   if (!reader.Complete()) return std::nullopt;
   return number;
@@ -380,7 +354,7 @@ std::string ClockValue(Instant mark) {
 }
 
 std::optional<Instant> ReadClock(std::string_view bytes) {
-  Reader reader(bytes);
+  RecordReader reader(bytes);
   const auto nanos = reader.Take<std::uint64_t>();
   const auto most = static_cast<std::uint64_t>(kInstantMax.time_since_epoch().count());
   if (!reader.Complete() || nanos > most) return std::nullopt;

@@ -2,6 +2,7 @@
 // authors of other tools, with worked examples.
 //
 //     "B" generation partition hash algorithm limit  ->  bucket          a bucket
+//     "G", "H"                                                           see hold_format.h
 //     "L" limit                                      ->  owner text      the limit of that number
 //     "M" name                                       ->  value           one of kMeta*
 //     "O" policy key                                 ->  limits          an override
@@ -35,6 +36,8 @@ namespace weir {
 inline constexpr std::uint32_t kFormatVersion = 1;
 
 inline constexpr char kBucketPrefix = 'B';
+inline constexpr char kSumsPrefix = 'G';
+inline constexpr char kHoldPrefix = 'H';
 inline constexpr char kLimitPrefix = 'L';
 inline constexpr char kMetaPrefix = 'M';
 inline constexpr char kOverridePrefix = 'O';
@@ -44,9 +47,12 @@ inline constexpr char kPolicyPrefix = 'P';
 inline constexpr std::string_view kMetaClock = "clock";  // u64 ns: the highest time handed out
 // u64 ns: the time past `clock` at which the last start began; absent if it began at the wall clock
 inline constexpr std::string_view kMetaClockAllowance = "clock-allowance";
-inline constexpr std::string_view kMetaExhausted = "exhausted";     // of 0.1.0: erased, not read
-inline constexpr std::string_view kMetaFormat = "format";           // u32
-inline constexpr std::string_view kMetaGeneration = "generation";   // u32: of the live buckets
+inline constexpr std::string_view kMetaExhausted = "exhausted";    // of 0.1.0: erased, not read
+inline constexpr std::string_view kMetaFormat = "format";          // u32
+inline constexpr std::string_view kMetaGeneration = "generation";  // u32: of the live buckets
+// u64 ns: as `clock`, but written only by servers that know holds. Where the two differ, an older
+// server has used the directory since, and the records of holds are out of date.
+inline constexpr std::string_view kMetaHoldsClock = "holds-clock";
 inline constexpr std::string_view kMetaNextPolicy = "next-policy";  // u32: above all policies' ids
 inline constexpr std::string_view kMetaSecret = "secret";           // 16 bytes: of the key hashes
 inline constexpr std::string_view kMetaStopped = "stopped";  // u32: 1 after a clean stop, else 0
@@ -72,10 +78,11 @@ void AppendBucketValue(const Bucket& bucket, std::string& out);
 [[nodiscard]] std::optional<BucketKey> ReadBucketKey(std::string_view bytes);
 [[nodiscard]] std::optional<Bucket> ReadBucketValue(std::string_view bytes);
 
-// The beginning of the keys of a generation's buckets, and of those in one of its partitions.
-// Requires: partition <= kPartitionCount, which is the end of the last one.
-[[nodiscard]] std::string GenerationPrefix(TableGeneration generation);
-[[nodiscard]] std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition);
+// The beginning of the keys of a generation's buckets, and of those in one of its partitions; or of
+// holds or sums. Requires: partition <= kPartitionCount, which is the end of the last one.
+[[nodiscard]] std::string GenerationPrefix(TableGeneration generation, char kind = kBucketPrefix);
+[[nodiscard]] std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition,
+                                          char kind = kBucketPrefix);
 
 // The time after which this bucket is full, whatever its limit is. Nothing for sliding windows,
 // which do not say it.

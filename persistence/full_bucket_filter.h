@@ -1,7 +1,7 @@
 // The filter that RocksDB asks, for each record that it merges, whether to drop it.
 //
-// Full buckets and buckets of an earlier generation are dropped. "Full" is decided by weir's clock
-// mark and never by the wall clock: a wrong wall clock would erase state.
+// Full buckets, and buckets and holds of an earlier generation, are dropped. "Full" is decided by
+// weir's clock mark and never by the wall clock: a wrong wall clock would erase state.
 #pragma once
 
 #include <memory>

@@ -27,33 +27,14 @@
 #include "core/words/policies.h"
 #include "persistence/database.h"
 #include "persistence/format.h"
+#include "persistence/load_report.h"
 
 namespace weir {
-
-// The progress of a load. Any thread may read the counts; the errors only after the load.
-struct LoadReport {
-  std::atomic<std::uint64_t> loaded{0};   // buckets
-  std::atomic<std::uint64_t> dropped{0};  // buckets that are full, or whose limit or policy is gone
-  std::atomic<std::uint64_t> full{0};     // those of them that are full
-  std::atomic<std::uint64_t> bad{0};      // records that no server has written
-  // The first of the bad records, and why they are bad: "limit 7: invalid limit '1/x': ...".
-  std::vector<std::string> errors;
-};
-
-struct LoadOptions {
-  Instant now{};
-  bool drops_full = true;  // buckets that are full at `now`; false where clients bring the time
-  // Set if the wall clock is behind the mark on disk: the time past the mark at which the clock
-  // began instead. Mark and allowance stay on disk until the first save, so that several restarts
-  // in a row use one allowance.
-  std::optional<Nanos> clock_allowance = std::nullopt;
-  std::size_t errors_max = 10;  // of the report
-};
 
 // The records on disk.
 struct RecordCounts {
   std::uint64_t records = 0;
-  std::uint64_t flushed = 0;  // buckets of earlier generations, which no load reads
+  std::uint64_t flushed = 0;  // buckets and holds of earlier generations, which no load reads
   std::uint64_t unknown = 0;  // of kinds that this version does not know, and leaves alone
 };
 
@@ -77,6 +58,9 @@ class Storage {
   // True if a 0.1.0 server with `--unclean-restart empty` used it last. The first Load erases the
   // record of that option: a bucket without a record is full.
   [[nodiscard]] bool had_exhausted_record() const noexcept { return had_exhausted_record_; }
+  // True if an older server, which does not know holds, has used the directory since holds were
+  // saved. Then a load drops the holds: their buckets and limits may have changed.
+  [[nodiscard]] bool holds_are_stale() const noexcept { return holds_clock_ != clock_mark_; }
   // As Database::accepted_losses.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
     return database_->accepted_losses();
@@ -113,8 +97,6 @@ class Storage {
   absl::Status MarkStopped(Instant mark);
 
  private:
-  class Loading;
-
   Storage(std::unique_ptr<Database> database, bool accept_damage)
       : database_(std::move(database)), accept_damage_(accept_damage) {}
   [[nodiscard]] absl::Status RecordIs(std::string_view how, std::string_view name) const;
@@ -127,6 +109,7 @@ class Storage {
   const bool accept_damage_;
   HashSecret secret_{};
   Instant clock_mark_{};
+  Instant holds_clock_{};         // on disk
   Nanos clock_allowance_{0};      // on disk
   TableGeneration generation_{};  // on disk
   std::uint32_t next_policy_ = 0;

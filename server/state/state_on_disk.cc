@@ -91,6 +91,12 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
                                                    : std::nullopt};
   absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
   load_time_ = clock.Now() - begun;
+  if (storage_->holds_are_stale() && load_report_.dropped_holds > 0) {
+    spdlog::warn(
+        "an older server has used the data directory since holds were saved: {} of them are gone, "
+        "and their charges stay",
+        load_report_.dropped_holds.load());
+  }
   for (const std::string& error : load_report_.errors) {
     spdlog::warn("a record on disk is bad: {}", EscapedForLog(error));
   }

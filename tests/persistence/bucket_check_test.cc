@@ -14,6 +14,7 @@
 #include "tests/support/decide_or_ban.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
+#include "tests/support/limit_shapes.h"
 #include "tests/support/windows.h"
 
 namespace weir {
@@ -151,6 +152,21 @@ TEST(BucketCheckTest, ASlidingWindowIsBoundedByItsLimit) {
   EXPECT_TRUE(CanHaveLeft(owned, window({number, kWindowCountMax, kWindowCountMax})));
   EXPECT_FALSE(CanHaveLeft(owned, window({number, 1, kWindowCountMax + 1U})));
   EXPECT_TRUE(CanHaveLeft(LimitOf("10/s,sliding"), window({UINT32_MAX, 1, 1}))) << "modulo 2^32";
+}
+
+TEST(BucketCheckTest, APartOfAHoldIsBoundedByItsLimit) {
+  const Limit limit = LimitOf("10/h,fixed");
+  const auto left = [](std::uint32_t used) {
+    return HoldPart{.cost = 5, .left = BucketOf(FixedWindow{FakeClock::kStart, used})};
+  };
+  EXPECT_TRUE(CanHaveReserved(limit, left(20)));
+  EXPECT_TRUE(CanHaveReserved(limit, {.cost = 0})) << "a shadow that denied";
+  EXPECT_FALSE(CanHaveReserved(limit, left(21)));
+  const Limit held = *Limit::Create(HeldShape(7));
+  EXPECT_TRUE(CanHaveReserved(held, {.cost = 7}));
+  EXPECT_FALSE(CanHaveReserved(held, {.cost = 8}));
+  EXPECT_TRUE(CanHaveReserved(held.OwnedBy(kPolicysFirst), {.cost = kWindowCountMax}));
+  EXPECT_FALSE(CanHaveReserved(held.OwnedBy(kPolicysFirst), {.cost = kWindowCountMax + 1ULL}));
 }
 
 }  // namespace

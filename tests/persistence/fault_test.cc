@@ -97,6 +97,9 @@ class Recorded {
       server_.limiter().Reset(key, {}, clock_.Now());
     } else if (what < 84) {
       server_.limiter().Clear();
+    } else if (what < 87) {
+      const std::string id = "id" + std::to_string(Draw(random_, 3));
+      if (Draw(random_, 2) > 0 || !server_.Commit(key, id, Draw(random_, 3))) Hold(key, limit, id);
     } else if (what < 90) {
       server_.SetPolicy("free", word);
     } else if (what < 94) {
@@ -109,18 +112,34 @@ class Recorded {
     }
   }
 
+  // For so long that no hold expires during the test.
+  void Hold(const std::string& key, const Limit& limit, const std::string& id) {
+    static const Limit kHeld = LimitOf("9,held");
+    static_cast<void>(server_.limiter().DecideAndHold(
+        {{.key = key, .limit = &limit, .cost = 3, .hash = server_.limiter().Hash(key)},
+         {.key = key, .limit = &kHeld, .cost = 1, .hash = server_.limiter().Hash(key)}},
+        {.id = id, .ttl = std::chrono::hours{20}}, clock_.Now()));
+  }
+
   void AddKey(const std::string& key, std::ostream& text) {
     std::vector<std::string> lines;
     for (const LiveBucket& bucket : server_.limiter().Inspect(key, clock_.Now())) {
       std::ostringstream line;
       line << "\n  " << key << " " << bucket.limit << " of "
-           << NumberOf(bucket.limit.owner().policy) << " full at "
-           << clock_.Now() + bucket.reset_after;
-      if (bucket.limit.shape().algorithm != Algorithm::kTokenBucket) line << bucket.remaining;
+           << NumberOf(bucket.limit.owner().policy);
+      // The latest expiry of a held limit may be that of a hold that was settled.
+      if (!bucket.limit.is_held()) line << " full at " << clock_.Now() + bucket.reset_after;
+      if (bucket.limit.shape().algorithm != Algorithm::kTokenBucket)
+        line << ", " << bucket.remaining;
       lines.push_back(line.str());
     }
     std::ranges::sort(lines);
     for (const std::string& line : lines) text << line;
+    for (const LiveHold& hold : server_.limiter().InspectHolds(key, clock_.Now())) {
+      if (hold.settled) continue;  // The mark is forgotten after a minute.
+      text << "\n  " << key << " holds " << hold.id << " until " << clock_.Now() + hold.expires_in;
+      for (const LiveHold::Part& part : hold.parts) text << " " << part.limit << " " << part.cost;
+    }
   }
 
   // The whole state as text; the same text for the same state.

@@ -15,6 +15,7 @@
 
 #include "core/base/status.h"
 #include "core/rules/rule.h"
+#include "persistence/hold_format.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
 #include "tests/support/policy_limits.h"
@@ -356,8 +357,9 @@ std::vector<Example> ExamplesOfThePage() {
     Example example{line.substr(0, colon), "", ""};
     std::getline(file, line);
     example.key = BytesOf(line);
-    std::getline(file, line);
-    example.value = BytesOf(line);
+    while (std::getline(file, line) && !line.empty() && !line.starts_with("```")) {
+      example.value += BytesOf(line);
+    }
     examples.push_back(std::move(example));
   }
   return examples;
@@ -370,8 +372,38 @@ TEST(FormatPageTest, ItsExamplesAreWhatIsWritten) {
   const BucketKey bucket_key{TableGeneration{1}, 0xABC, 0x0123456789ABCDEF, Algorithm::kTokenBucket,
                              LimitId{7}};
   const Limit owned = LimitOf("10/s,burst=50").OwnedBy({PolicyId{5}, 1});
+  const SettlementSums sums{.given_back = 333'333'333};
+  std::string sums_key;
+  std::string sums_value;
+  AppendSumsKey({bucket_key.generation, bucket_key.partition, bucket_key.hash, LimitId{7}},
+                sums_key);
+  AppendSumsValue(sums, sums_value);
+  const auto hold_key = [&](std::string_view id) {
+    std::string bytes;
+    AppendHoldKey({bucket_key.generation, bucket_key.partition, bucket_key.hash, id}, bytes);
+    return bytes;
+  };
+  const auto hold_value = [](const SavedHold& hold) {
+    std::string bytes;
+    AppendHoldValue(hold, bytes);
+    return bytes;
+  };
+  const SavedHold open = {.request = 0xFEDCBA9876543210,
+                          .expiry = FakeClock::kStart + std::chrono::minutes{1},
+                          .order = 4,
+                          .parts = {{.cost = 1, .sums = sums, .left = bucket, .limit = LimitId{7}}},
+                          .intervals = {}};
+  const SavedHold settled = {.settled = true,
+                             .request = 0xFEDCBA9876543210,
+                             .expiry = FakeClock::kStart + std::chrono::minutes{1},
+                             .order = 5,
+                             .parts = {{.cost = 2, .limit = LimitId{8}}},
+                             .intervals = {}};
   const std::vector<Example> written = {
       {"bucket", KeyOf(bucket_key), ValueOf(bucket)},
+      {"sums", sums_key, sums_value},
+      {"hold", hold_key("req-81"), hold_value(open)},
+      {"hold", hold_key("req-82"), hold_value(settled)},
       {"limit", LimitKey(LimitId{7}), LimitValue(LimitOf("3/s"))},
       {"limit", LimitKey(LimitId{8}), LimitValue(owned)},
       {"meta", MetaKey(kMetaFormat), NumberValue(kFormatVersion)},
@@ -389,17 +421,21 @@ TEST(FormatPageTest, ItsExamplesAreWhatIsWritten) {
   }
   EXPECT_EQ(ReadBucketKey(page[0].key), bucket_key);
   EXPECT_EQ(ReadBucketValue(page[0].value), bucket);
-  EXPECT_EQ(ReadLimitValue(page[2].value), owned);
-  EXPECT_EQ(ReadClock(page[4].value), FakeClock::kStart);
-  EXPECT_EQ(ReadOverride(page[5].key, page[5].value)->key, "user:42");
-  EXPECT_EQ(ReadPolicy(page[6].key, page[6].value)->limits, policy.limits);
+  EXPECT_EQ(ReadSumsValue(page[1].value), sums);
+  EXPECT_EQ(ReadHoldKey(page[2].key)->id, "req-81");
+  EXPECT_EQ(ReadHoldValue(page[2].value), open);
+  EXPECT_EQ(ReadHoldValue(page[3].value), settled);
+  EXPECT_EQ(ReadLimitValue(page[5].value), owned);
+  EXPECT_EQ(ReadClock(page[7].value), FakeClock::kStart);
+  EXPECT_EQ(ReadOverride(page[8].key, page[8].value)->key, "user:42");
+  EXPECT_EQ(ReadPolicy(page[9].key, page[9].value)->limits, policy.limits);
 }
 
 TEST(FormatPageTest, NamesEveryMetaRecord) {
   std::ifstream file(WEIR_SOURCE_DIR "/docs/persistence-format.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  for (const std::string_view name :
-       {kMetaClock, kMetaFormat, kMetaGeneration, kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
+  for (const std::string_view name : {kMetaClock, kMetaFormat, kMetaGeneration, kMetaHoldsClock,
+                                      kMetaNextPolicy, kMetaSecret, kMetaStopped}) {
     EXPECT_NE(page.find("| `" + std::string(name) + "` |"), std::string::npos) << name;
   }
   EXPECT_NE(page.find("format " + std::to_string(kFormatVersion) + "."), std::string::npos);

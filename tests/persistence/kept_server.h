@@ -35,6 +35,10 @@ class KeptServer {
     std::uint64_t loaded = 0;
     std::uint64_t dropped = 0;
     std::uint64_t bad = 0;
+    std::uint64_t holds = 0;
+    std::uint64_t marks = 0;
+    std::uint64_t expired = 0;
+    std::uint64_t dropped_holds = 0;
     std::vector<std::string> losses;  // that were accepted
     std::vector<std::string> errors{};
   };
@@ -47,8 +51,11 @@ class KeptServer {
     absl::StatusOr<std::unique_ptr<Storage>> storage = Storage::Open(options_.database);
     if (!storage.ok()) return storage.status();
     Storage& kept = **storage;
-    limiter_ =
-        std::make_unique<Limiter>(LimiterOptions{.secret = kept.secret(), .notes_changes = true});
+    limiter_ = std::make_unique<Limiter>(LimiterOptions{
+        .secret = kept.secret(),
+        .notes_changes = true,
+        .memory_max = memory_max_,
+        .present = [this](const Limit& interned) { return policies_->PresentLimit(interned); }});
     policies_ = std::make_unique<Policies>();
     policies_->StartNoting();
     found_ = {.unclean_restart = kept.unclean_restart(),
@@ -64,6 +71,10 @@ class KeptServer {
     found_.loaded = report.loaded;
     found_.dropped = report.dropped;
     found_.bad = report.bad;
+    found_.holds = report.holds;
+    found_.marks = report.marks;
+    found_.expired = report.expired;
+    found_.dropped_holds = report.dropped_holds;
     found_.errors = report.errors;
     saver_ = std::make_unique<Saver>(*limiter_, *policies_, clock_, *std::move(storage), options_);
     return absl::OkStatus();
@@ -88,6 +99,22 @@ class KeptServer {
         ->Decide({{.key = key, .limit = &limit, .cost = cost, .hash = limiter_->Hash(key)}},
                  clock_.Now())
         ->allowed;
+  }
+  // Holds `cost` tokens of the limit. Returns whether the reservation was admitted.
+  bool Hold(std::string_view key, const Limit& limit, std::string_view id, Nanos ttl,
+            std::int64_t cost = 1) {
+    const auto grant = limiter_->DecideAndHold(
+        {{.key = key, .limit = &limit, .cost = cost, .hash = limiter_->Hash(key)}},
+        {.id = id, .ttl = ttl}, clock_.Now());
+    EXPECT_TRUE(grant.ok()) << grant.status();
+    return grant.ok() && grant->verdict.allowed;
+  }
+  // Returns whether the hold is settled.
+  bool Commit(std::string_view key, std::string_view id, std::optional<std::int64_t> cost = {}) {
+    const SettledKey keys[] = {{{key, limiter_->Hash(key)}, cost}};
+    const auto settled = limiter_->SettleHold({.id = id, .keys = keys, .named = {}}, clock_.Now());
+    EXPECT_TRUE(settled.ok()) << settled.status();
+    return settled.ok() && settled->settled;
   }
   // The limits of the policy; the bucket is of its first limit.
   bool DecideBy(std::string_view policy, std::string_view key, std::int64_t cost = 1) {
@@ -118,10 +145,13 @@ class KeptServer {
   [[nodiscard]] Saver& saver() { return *saver_; }
   [[nodiscard]] const Found& found() const { return found_; }
   [[nodiscard]] SaverOptions& options() { return options_; }
+  // From the next start on.
+  void set_memory_max(std::size_t bytes) { memory_max_ = bytes; }
 
  private:
   const FakeClock& clock_;
   SaverOptions options_;
+  std::size_t memory_max_ = 0;
   Found found_;
   std::unique_ptr<Limiter> limiter_;
   std::unique_ptr<Policies> policies_;

@@ -14,6 +14,7 @@
 #include "core/rules/rule.h"
 #include "core/words/limit_grammar.h"
 #include "persistence/format.h"
+#include "persistence/hold_format.h"
 
 namespace weir {
 namespace {
@@ -92,6 +93,38 @@ bool TryOverride(const Record& record) {
   return true;
 }
 
+bool TryHold(const Record& record) {
+  if (const std::optional<SavedHold> hold = ReadHoldValue(record.value)) {
+    std::string written;
+    AppendHoldValue(*hold, written);
+    WEIR_CHECK(written == record.value);
+  }
+  const std::optional<HoldKey> key = ReadHoldKey(record.key);
+  if (!key) return false;
+  std::string written;
+  AppendHoldKey(*key, written);
+  WEIR_CHECK(written == record.key);
+  WEIR_CHECK(written.starts_with(PartitionPrefix(key->generation, key->partition, kHoldPrefix)));
+  WEIR_CHECK(HoldGenerationOf(record.key) == key->generation);
+  return true;
+}
+
+bool TrySums(const Record& record) {
+  if (const std::optional<SettlementSums> sums = ReadSumsValue(record.value)) {
+    std::string written;
+    AppendSumsValue(*sums, written);
+    WEIR_CHECK(written == record.value);
+  }
+  const std::optional<SumsKey> key = ReadSumsKey(record.key);
+  if (!key) return false;
+  std::string written;
+  AppendSumsKey(*key, written);
+  WEIR_CHECK(written == record.key);
+  WEIR_CHECK(written.starts_with(PartitionPrefix(key->generation, key->partition, kSumsPrefix)));
+  WEIR_CHECK(HoldGenerationOf(record.key) == key->generation);
+  return true;
+}
+
 void TryMeta(std::string_view value) {
   if (const auto number = ReadNumber(value)) WEIR_CHECK(NumberValue(*number) == value);
   if (const auto secret = ReadSecret(value)) WEIR_CHECK(SecretValue(*secret) == value);
@@ -108,7 +141,8 @@ void FuzzOne(std::string_view input) {
   const std::string_view key = input.substr(0, std::min(key_bytes, input.size()));
   const Record record = {key, input.substr(key.size())};
   const int kinds = static_cast<int>(TryBucket(record)) + static_cast<int>(TryLimit(record)) +
-                    static_cast<int>(TryPolicy(record)) + static_cast<int>(TryOverride(record));
+                    static_cast<int>(TryPolicy(record)) + static_cast<int>(TryOverride(record)) +
+                    static_cast<int>(TryHold(record)) + static_cast<int>(TrySums(record));
   WEIR_CHECK(kinds <= 1);
   TryMeta(record.value);
 }
