@@ -200,9 +200,9 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     const ReadAhead::Command command = ahead.Pop(worker_.services.limiter);
     turn.consumed += command.bytes;
     const std::size_t begin = out.size();
-    slots_before_command_ = Limiter::SlotsVisited();
+    BeginCommand();
     ExecuteUnlessSilent(command, now, out, reply);
-    Charge(slots_visited() / kSlotsPerUnit);
+    EndCommand();
     AddUnsaved(begin, out.size());
     if (!waiter_ && now >= paused_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
@@ -247,12 +247,24 @@ void Session::AppendNews(std::string& out) {
 
 Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, RespWriter& reply,
                               VerdictReader* reader) {
-  slots_before_command_ = Limiter::SlotsVisited();
+  BeginCommand();
   verdict_reader_ = reader;
   ExecuteCommand(command, now, reply);
   verdict_reader_ = nullptr;
-  Charge(slots_visited() / kSlotsPerUnit);
+  EndCommand();
   return std::exchange(awaited_, Awaited::kNothing);
+}
+
+void Session::BeginCommand() noexcept {
+  slots_before_command_ = Limiter::SlotsVisited();
+  expired_before_command_ = Limiter::HoldsFoundExpired();
+}
+
+// A reply that depends on the expiry of a hold waits until that is on disk: a restart, whose clock
+// may be earlier, must not find the hold open again.
+void Session::EndCommand() noexcept {
+  Charge(slots_visited() / kSlotsPerUnit);
+  if (Limiter::HoldsFoundExpired() != expired_before_command_) DelayReplyUntilSaved();
 }
 
 void Session::DelayReplyUntilSaved() noexcept {

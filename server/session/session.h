@@ -132,6 +132,8 @@ class Session final : public ClientSession {
     std::shared_ptr<const LateReply> late_reply;  // null: that reply is written already
   };
 
+  void BeginCommand() noexcept;
+  void EndCommand() noexcept;
   void AddUnsaved(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
   [[nodiscard]] bool IsPaused(Instant now) const;
@@ -176,6 +178,7 @@ class Session final : public ClientSession {
   UnsavedReplies<Unsaved> unsaved_;              // of the last turn
   std::size_t work_ = 0;                         // units of the present turn
   std::uint64_t slots_before_command_ = 0;
+  std::uint64_t expired_before_command_ = 0;
   Nanos command_begin_{0};  // the stopwatch at the end of the last command
 };
 

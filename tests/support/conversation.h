@@ -74,6 +74,7 @@ class Conversation : public Dialogue {
   [[nodiscard]] TestServer& server() { return server_; }
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] ClientRecord& record() { return *record_; }
+  [[nodiscard]] const ClientSession::Turn& turn() const { return driver_.turn(); }
   [[nodiscard]] bool closed() const { return driver_.closed(); }
   [[nodiscard]] std::optional<Instant> wake() const { return driver_.wake(); }
   [[nodiscard]] std::size_t unread_bytes() const { return driver_.unread_bytes(); }

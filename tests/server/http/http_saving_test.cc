@@ -1,5 +1,6 @@
 // Goal: a response to a change waits for its save, and a failed save leaves no promise in it.
 // Method: a server that saves every change, and a save that is said to have failed.
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,8 @@
 
 #include "core/base/status.h"
 #include "server/http/http_session.h"
+#include "tests/support/conversation.h"
+#include "tests/support/generators.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/http_server_on_disk.h"
 
@@ -49,6 +52,46 @@ TEST(HttpSavingTest, AFailedSaveReplacesTheResponsesThatWaitedForIt) {
   EXPECT_EQ(unsaved,
             absl::StrCat(Replacement(no_store, kSaveError), livez, Replacement(no_store, ""),
                          Replacement("Connection: close\r\n", kSaveError)));
+}
+
+// A look that finds a hold expired settles it, and its answer must not be known before that is on
+// disk; the looks after it depend on nothing new.
+TEST(HttpSavingTest, ALookThatFindsAnExpiryWaitsForItsSave) {
+  for (const Durability durability : {Durability::kAlways, Durability::kSnapshot}) {
+    HttpServerOnDisk on_disk(durability);
+    on_disk.Load();
+    HttpConversation http(on_disk.server());
+    Conversation resp(on_disk.server());
+    const auto waits_over_http = [&] {
+      const std::string body = R"({"key":"k","limits":["9/m"]})";
+      EXPECT_EQ(StatusOf(http.Post("/v1/peek", body)), 200);
+      return http.turn().unsaved_from.has_value();
+    };
+    const auto waits_over_resp = [&] {
+      EXPECT_TRUE(resp.Send("RL.PEEK k 9/m\r\n").starts_with("*5\r\n"));
+      return resp.turn().unsaved_from.has_value();
+    };
+    Limiter& limiter = *on_disk.server().limiter;
+    FakeClock& clock = on_disk.server().clock;
+    const Limit limit = LimitOf("9/m");
+    const auto hold = [&] {
+      const Request request = {{.key = "k", .limit = &limit, .hash = limiter.Hash("k")}};
+      ASSERT_TRUE(
+          limiter.DecideAndHold(request, {.id = "id", .ttl = std::chrono::seconds{1}}, clock.Now())
+              .ok());
+    };
+    const bool always = durability == Durability::kAlways;
+    hold();
+    EXPECT_FALSE(waits_over_http());
+    EXPECT_FALSE(waits_over_resp());
+    clock.Advance(std::chrono::seconds{1});
+    EXPECT_EQ(waits_over_http(), always);
+    EXPECT_FALSE(waits_over_resp());
+    hold();
+    clock.Advance(std::chrono::seconds{1});
+    EXPECT_EQ(waits_over_resp(), always);
+    EXPECT_FALSE(waits_over_http());
+  }
 }
 
 }  // namespace
