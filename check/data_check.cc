@@ -102,11 +102,26 @@ class DataCheck {
                       Counted(overrides, "override", "overrides")));
     Tell(absl::StrCat("it drops ", Counted(dropped, "bucket", "buckets"), ": ", full, " full, and ",
                       dropped - full, " without a limit or policy"));
+    TellHolds(storage, loaded);
     if (const Nanos ahead = -clock.OffsetToWallClock(); ahead > kClockLagToldMin) {
       Tell(absl::StrCat("its times are ", std::chrono::floor<std::chrono::seconds>(ahead).count(),
                         " s ahead of this machine's clock: a start goes on from them, see "
                         "--reset-clock"));
     }
+  }
+
+  void TellHolds(const Storage& storage, const LoadReport& loaded) {
+    const std::uint64_t open = loaded.holds;
+    const std::uint64_t settled = loaded.marks;
+    const std::uint64_t expired = loaded.expired;
+    const std::uint64_t dropped = loaded.dropped_holds;
+    const std::uint64_t all = open + settled + expired + dropped;
+    if (all == 0) return;
+    Tell(absl::StrCat(Counted(all, "hold", "holds"), ": ", open, " open, ", settled, " settled, ",
+                      expired, " expired, and ", dropped,
+                      storage.holds_are_stale()
+                          ? " dropped, as an older server has used the directory since"
+                          : " without a limit or policy"));
   }
 
   const std::string path_;

@@ -99,6 +99,32 @@ TEST_F(DataCheckTest, CountsRecordsThatNoStartReads) {
   EXPECT_THAT(report.facts.back(), HasSubstr("records: 1 from before a flush, 1 of unknown kinds"));
 }
 
+TEST_F(DataCheckTest, CountsHolds) {
+  Start();
+  server_.SetPolicy("gone", "10/h");
+  const Limit of_policy = server_.policies().Find("gone")->limits.front().limit;
+  const Limit limit = LimitOf("10/h");
+  EXPECT_TRUE(server_.Hold("a", limit, "open", std::chrono::hours{1}));
+  EXPECT_TRUE(server_.Hold("a", limit, "settled", std::chrono::hours{1}));
+  EXPECT_TRUE(server_.Commit("a", "settled", 0));
+  EXPECT_TRUE(server_.Hold("b", limit, "expired", std::chrono::seconds{1}));
+  EXPECT_TRUE(server_.Hold("c", of_policy, "without a policy", std::chrono::hours{1}));
+  EXPECT_TRUE(server_.policies().Delete("gone").ok());
+  clock_.Advance(std::chrono::seconds{1});
+  EXPECT_TRUE(server_.Stop().ok());
+  FileReport report = Check();
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_THAT(report.facts,
+              testing::Contains(
+                  Line("4 holds: 1 open, 1 settled, 1 expired, and 1 without a limit or policy")));
+  EXPECT_THAT(report.facts.back(), HasSubstr(", 0 of unknown kinds"));
+  Write(MetaKey(kMetaClock), ClockValue(clock_.Now() + std::chrono::seconds{1}));
+  report = Check();
+  EXPECT_THAT(report.facts, testing::Contains(HasSubstr(
+                                "4 holds: 0 open, 0 settled, 0 expired, and 4 dropped, as "
+                                "an older server has used the directory since")));
+}
+
 TEST_F(DataCheckTest, NamesEveryBadRecord) {
   Fill();
   EXPECT_TRUE(server_.Stop().ok());
