@@ -26,8 +26,9 @@ bool CanBeTat(const Limit& limit, bool has_one_shape, Bucket bucket) noexcept {
   const std::uint32_t denominator = has_one_shape ? limit.emission().denominator : kDenominatorMax;
   const Instant tat{Nanos{TatOf(bucket, kDenominatorMax).whole}};
   const bool is_banned = bucket.extra == kBannedExtra && ban > Nanos{0};
-  const Nanos ahead = capacity + (is_banned ? std::max(debt_max, ban) : debt_max);
-  return tat <= kInstantMax + ahead && (is_banned || bucket.extra < denominator);
+  // A refund shortens a ban and drops its mark.
+  return tat <= kInstantMax + capacity + std::max(debt_max, ban) &&
+         (is_banned || bucket.extra < denominator);
 }
 
 bool CanBeFixed(const LimitShape& shape, Nanos ban, std::uint32_t used_max,

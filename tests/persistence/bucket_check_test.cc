@@ -127,7 +127,8 @@ TEST(BucketCheckTest, ABanIsBoundedByItsLimit) {
   const Instant latest = kInstantMax + limit.capacity() + 240 * hour;
   EXPECT_TRUE(CanHaveLeft(limit, bucket(latest)));
   EXPECT_FALSE(CanHaveLeft(limit, bucket(latest + Nanos{1})));
-  EXPECT_FALSE(CanHaveLeft(limit, BucketAt(latest, 0))) << "no ban";
+  EXPECT_TRUE(CanHaveLeft(limit, BucketAt(latest, 2))) << "a ban that a refund has shortened";
+  EXPECT_FALSE(CanHaveLeft(limit, BucketAt(latest, 3)));
   EXPECT_FALSE(CanHaveLeft(LimitOf("3/s,burst=7"), bucket(FakeClock::kStart)));
   EXPECT_TRUE(CanHaveLeft(LimitOf("3/s").OwnedBy(kPolicysFirst), bucket(latest)));
 
