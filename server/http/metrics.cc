@@ -253,9 +253,9 @@ void CollectEvicted(Scrape& scrape, Samples& samples) {
 void CollectEndedHolds(Scrape& scrape, Samples& samples) {
   const Limiter& limiter = scrape.services.limiter;
   const std::uint64_t cancelled = limiter.cancelled_holds();
-  samples.Add(limiter.settled_holds() - cancelled, {{"end", "committed"}});
-  samples.Add(cancelled, {{"end", "cancelled"}});
-  samples.Add(limiter.expired_holds(), {{"end", "expired"}});
+  samples.Add(limiter.settled_holds() - cancelled, {{"result", "committed"}});
+  samples.Add(cancelled, {{"result", "cancelled"}});
+  samples.Add(limiter.expired_holds(), {{"result", "expired"}});
 }
 
 void CollectConnections(Scrape& scrape, Samples& samples) {
@@ -327,7 +327,8 @@ constexpr Metric kMetrics[] = {
            [](Scrape& scrape) { return scrape.services.limiter.open_holds(); }),
     Single("weir_hold_bytes", kGauge, "Memory of holds, with the marks of settled ones.",
            [](Scrape& scrape) { return scrape.services.limiter.hold_bytes(); }),
-    {"weir_holds_ended_total", kCounter, "Holds that have ended, by their end.", CollectEndedHolds},
+    {"weir_holds_total", kCounter,
+     "Holds that have ended, by their result: committed, cancelled or expired.", CollectEndedHolds},
     // Clients
     {"weir_connections", kGauge, "Connected clients.", CollectConnections},
     Single("weir_connections_max", kGauge, "The most clients that may be connected: --max-clients.",

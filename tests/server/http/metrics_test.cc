@@ -140,10 +140,10 @@ weir_swept_total 0
 weir_holds 0
 # TYPE weir_hold_bytes gauge
 weir_hold_bytes 0
-# TYPE weir_holds_ended_total counter
-weir_holds_ended_total{end="committed"} 0
-weir_holds_ended_total{end="cancelled"} 0
-weir_holds_ended_total{end="expired"} 0
+# TYPE weir_holds_total counter
+weir_holds_total{result="committed"} 0
+weir_holds_total{result="cancelled"} 0
+weir_holds_total{result="expired"} 0
 # TYPE weir_connections gauge
 weir_connections{face="resp"} 1
 weir_connections{face="http"} 0
