@@ -420,6 +420,7 @@ class Limiter {
                                                     std::span<SettledHold> holds,
                                                     absl::InlinedVector<SettledPart, 4>& looks);
   [[nodiscard]] bool HasRoomForSettlement(const SettledHold& settled, Instant now);
+  void MakeRoomForMark(std::size_t partition, std::span<const SettledHold> own);
   void Settle(const SettledHold& settled, bool is_cancel, Instant now);
   void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
                   Instant now, Settled& settled);

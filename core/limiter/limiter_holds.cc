@@ -127,13 +127,16 @@ std::optional<Limit> Limiter::PresentNumbers(const Limit& interned) const {
   return present_(interned);
 }
 
-// Settles one part of an open hold. `limit`: with its present numbers; nothing if it is gone.
+// Settles one part of an open hold. `present`: the limit with its present numbers; nothing if it is
+// gone, and then only a held limit gets its tokens back.
 // Requires: the partition is locked.
 void Limiter::SettlePart(std::size_t partition, const Hold& hold, std::size_t part,
-                         const std::optional<Limit>& limit, std::uint64_t cost, Instant now) {
+                         const std::optional<Limit>& present, std::uint64_t cost, Instant now) {
   ++slots_visited_;
-  if (!limit) return;
   const LimitId id = hold.parts()[part].limit;
+  const Limit& interned = registry_.Get(id);
+  if (!present && !interned.is_held()) return;
+  const Limit& limit = present ? *present : interned;
   HoldTable& holds = *table_.holds(partition);
   const KeyHash key{hold.key(), static_cast<std::uint16_t>(partition)};
   const SlotKey slot{key.hash, id};
@@ -141,12 +144,12 @@ void Limiter::SettlePart(std::size_t partition, const Hold& hold, std::size_t pa
   const Bucket before = stored ? Unmarked(*stored) : Bucket{};
   SettlementSums sums = holds.SumsOf(slot);
   const Bucket after =
-      SettleLimit(*limit, before, now, hold.EstimateOf(part, *limit), cost, max_wait_, sums);
+      SettleLimit(limit, before, now, hold.EstimateOf(part, limit), cost, max_wait_, sums);
   if (after != before) {
     if (stored) {
-      Replace(key, id, *limit, *stored, after);
+      Replace(key, id, limit, *stored, after);
     } else {
-      InsertSettled(key, id, *limit, after, now);
+      InsertSettled(key, id, limit, after, now);
     }
   }
   holds.SetSums(slot, sums);

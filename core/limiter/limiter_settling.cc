@@ -73,7 +73,9 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
     if (hold.is_open && !HasRoomForSettlement(hold, now)) return TooManyBucketsOfKey();
   }
   for (const SettledHold& hold : holds) {
-    if (hold.is_open) Settle(hold, request.is_cancel, now);
+    if (!hold.is_open) continue;
+    MakeRoomForMark(hold.key.partition, holds);
+    Settle(hold, request.is_cancel, now);
   }
   AdvanceDecisionTime(lock, now);
   AddNumbers(holds, looks, now, settled);
@@ -150,6 +152,16 @@ bool Limiter::HasRoomForSettlement(const SettledHold& settled, Instant now) {
   return added == 0 || HasRoomFor(settled.key, added, now);
 }
 
+// Forgets the mark of the partition that expires first if there are enough marks, but none of the
+// request's own, whose numbers are answered.
+void Limiter::MakeRoomForMark(std::size_t partition, std::span<const SettledHold> own) {
+  HoldTable& holds = *table_.holds(partition);
+  if (hold_counts_.HaveRoomForMarks(hold_marks_.load(std::memory_order_relaxed))) return;
+  if (holds.marks().empty()) return;
+  Hold& first = holds.marks().First();
+  if (std::ranges::find(own, &first, &SettledHold::hold) == own.end()) ForgetMark(holds, first);
+}
+
 void Limiter::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
   HoldTable& holds = *table_.holds(settled.key.partition);
   for (std::size_t i = 0; i < settled.costs.size(); ++i) {
@@ -159,10 +171,7 @@ void Limiter::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
   hold_counts_.Remove(settled.hold->terms().user);
   settled_holds_.fetch_add(1, std::memory_order_relaxed);
   if (is_cancel) cancelled_holds_.fetch_add(1, std::memory_order_relaxed);
-  // There are at most as many marks as open holds.
-  const bool too_many =
-      hold_marks_.fetch_add(1, std::memory_order_relaxed) >= hold_counts_.holds_max();
-  if (too_many) ForgetMark(holds, holds.marks().First());
+  hold_marks_.fetch_add(1, std::memory_order_relaxed);
   ShowHolds(settled.key.partition);
 }
 

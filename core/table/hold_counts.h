@@ -65,6 +65,12 @@ class HoldCounts {
     bytes_max_.store(bytes, std::memory_order_relaxed);
   }
 
+  // True if there may be more marks than `marks`: at most as many as open holds, and none in the last
+  // quarter of the memory, which is for open holds. A partition's first mark is kept in any case.
+  [[nodiscard]] bool HaveRoomForMarks(std::size_t marks) const noexcept {
+    return marks < holds_max_ && bytes() < bytes_max_.load(std::memory_order_relaxed) / 4 * 3;
+  }
+
   [[nodiscard]] std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t holds_max() const noexcept { return holds_max_; }
 

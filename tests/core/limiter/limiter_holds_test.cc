@@ -422,6 +422,20 @@ TEST_F(LimiterFewHoldsTest, OldestMarksGoFirst) {
   EXPECT_TRUE(Commit("3", "k"));
 }
 
+// A hold that is settled again right away is a mark still, however many there are, and however soon
+// it expires.
+TEST_F(LimiterFewHoldsTest, AMarkOutlivesItsOwnSettlement) {
+  for (const char* key : {"a", "b", "c", "d"}) {
+    EXPECT_TRUE(Reserve({{key, "10/h"}}, "1", minutes{1}));
+    EXPECT_TRUE(Commit("1", key));
+    EXPECT_TRUE(Commit("1", key)) << key;
+  }
+  EXPECT_TRUE(Reserve({{"a", "10/h"}}, "2", seconds{1}));
+  EXPECT_TRUE(Commit("2", "a"));
+  EXPECT_TRUE(Commit("2", "a"));
+  EXPECT_FALSE(Commit("1", "a")) << "it gave way";
+}
+
 TEST_F(LimiterHoldsTest, InspectShowsOpenAndSettledHolds) {
   EXPECT_TRUE(Reserve({{"k", "10/h", 2}, {"k", "20/h", 3}}, "b", minutes{1}));
   EXPECT_TRUE(Reserve({{"k", "10/h"}}, "a", hours{1}));

@@ -229,6 +229,15 @@ TEST_F(HoldCommandsTest, DeletedPolicyTakesItsHoldsAlong) {
   EXPECT_EQ(Show("RL.PEEK k 5,held COST 5"), "1 0 0 0 0");
 }
 
+TEST_F(HoldCommandsTest, ASlotComesBackWhileThePolicyHasNoSlots) {
+  EXPECT_EQ(Show("RL.POLICY SET p 10/h 1,held"), "OK");
+  EXPECT_EQ(Show("RL.RESERVE k @p HOLD a TTL 60000"), "1 0 60000 360000 1");
+  EXPECT_EQ(Show("RL.POLICY SET p 10/h"), "OK");
+  EXPECT_EQ(Show("RL.CANCEL k HOLD a").substr(0, 1), "1");
+  EXPECT_EQ(Show("RL.POLICY SET p 10/h 1,held"), "OK");
+  EXPECT_EQ(Show("RL.RESERVE k @p HOLD b TTL 60000").substr(0, 1), "1");
+}
+
 // The words name the policy, not its numbers.
 TEST_F(HoldCommandsTest, PolicyMayChangeUnderAHold) {
   EXPECT_EQ(Show("RL.POLICY SET p 10/h,cost=2"), "OK");
