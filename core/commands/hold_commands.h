@@ -23,8 +23,8 @@ inline constexpr std::array kHoldCommands = {
         .since = "0.2.0",
         .complexity = "O(limits * log(holds))",
         .summary =
-            "Gives all back that a hold has taken from these keys, except for what time has given "
-            "back: as RL.COMMIT with a true cost of 0. The expiry of a hold does the same.",
+            "Returns what a hold took from these keys and time has not returned already, like "
+            "RL.COMMIT with a cost of 0. The expiry of a hold does the same.",
         .syntax = "key [AND (key) ...] HOLD id [WITHLIMITS] [AT unix-time-ns]",
         .examples = examples::kCancel,
         .handler = HoldRowHandlers::Cancel},
@@ -39,8 +39,8 @@ inline constexpr std::array kHoldCommands = {
         .summary =
             "Settles a hold: the costs of the limits that are named become the true ones, the "
             "others stay, and held limits get their tokens back. Answers 1 if the hold is settled, "
-            "by this command or before, and 0 if there is none, when nothing changes; then as "
-            "RL.CHARGE does.",
+            "by this command or before, and 0 if there is no such hold, and then nothing changes. "
+            "The other numbers are those of RL.CHARGE.",
         .syntax = "key [limit ...] [COST cost] [AND (key [limit ...] [COST cost]) ...] HOLD id "
                   "[WITHLIMITS] [AT unix-time-ns]",
         .examples = examples::kCommit,
@@ -55,9 +55,9 @@ inline constexpr std::array kHoldCommands = {
         .complexity = "O(limits * log(holds))",
         .summary =
             "Takes tokens as RL.ALLOW does, and holds them under an id of the client's: for TTL ms "
-            "RL.COMMIT may settle what they really were, and RL.CANCEL may give them back, as the "
-            "expiry does. The same words again are answered the same and begin the TTL again. "
-            "Only this command, and RL.TAKE with HOLD, take from held limits, as 5,held.",
+            "RL.COMMIT may replace the estimate with the true cost, and RL.CANCEL or the end of the "
+            "TTL gives them back. The same words again charge nothing and begin the TTL again. "
+            "Only this command, and RL.TAKE with HOLD, take from held limits such as 5,held.",
         .syntax = "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
                   "HOLD id TTL milliseconds [WITHLIMITS] [AT unix-time-ns]",
         .examples = examples::kReserve,

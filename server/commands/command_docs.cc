@@ -84,8 +84,8 @@ request-option =
 - **sliding**, two aligned windows: the previous one counts in proportion to its overlap with the
   last period. That bounds an estimate, so nearly twice the count can fall into one period. The
   shortest period is 1 ms.
-- **held**, a count without a period: so many tokens may be out at a time, and only the end of the
-  hold that took them gives them back. See "Holds" below.
+- **held**, a count without a period: at most that many tokens are in use at a time. They come back
+  only when the hold that took them ends. See "Holds" below.
 
 **ban=** shuts a limit that denies: until the ban ends it denies every cost above 0. Then a bucket
 has one token, and the others come back at the rate; a window has its whole count. A denial during a
@@ -131,9 +131,9 @@ shows uses of limits, [conformance.md](conformance.md) cases that other limiters
 ## Holds
 
 RL.RESERVE is RL.ALLOW, and an admission is held under an id of the client's: for TTL ms RL.COMMIT
-may put the true costs in the place of those that were reserved, once. What is reserved is taken at
-once, from all limits or from none. So many calls at a time whose costs are known at their ends do
-not overdraw a limit. A held limit, as `5,held`, is a number of slots: a request without a slot
+may replace the reserved costs by the true ones, once. What is reserved is taken at once, from all
+limits or from none. So concurrent calls do not overdraw a limit, although their costs are known
+only when they end. A held limit, such as `5,held`, is a number of slots: a request without a slot
 takes no rate, and one over its rate takes no slot.
 
 ```
@@ -156,24 +156,27 @@ RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
   not reserved is an error, as is a held limit with a cost. After RL.TAKE a cost is a number of
   granted tokens.
 - It replies `[settled, remaining, retry_after_ms, reset_after_ms, limit_index]`. `settled` is 1 if
-  the hold is settled, by this command or by an earlier one: it may be repeated for a minute, or
-  until the TTL would have ended, if that is sooner. It is 0 if a key has no such hold, and then
+  the hold is settled, by this command or by an earlier one: RL.COMMIT may be repeated for a minute,
+  or until the TTL would have ended if that is sooner. `settled` is 0 if a key has no such hold, and then
   nothing has changed; RL.CHARGE charges what was used. The other numbers are those of the limits
   that are named, else of all that are not held, else of the held ones; `retry_after_ms` is the time
   until each has a token. WITHLIMITS adds their rows, a policy's limits by their positions.
-- **RL.CANCEL** is a commit of 0 for everything. **The end of the TTL** is a cancel at that instant,
-  exactly, whenever it is noticed. A budget that must rather count too much needs a long TTL.
-- What is given back is what time has not given back already, so no order of reservations and
-  settlements passes more than the true costs would have. A true cost above the estimate is charged
+- **RL.CANCEL** is a commit of 0 for everything. **The end of the TTL** counts as a cancel at exactly
+  that instant, even if the server processes it later; for a key with an override it settles by the
+  policy's own numbers, which may give back less. If a budget must never be undercounted, use a long
+  TTL.
+- Tokens that time has returned already are not returned again. So in whatever order holds are
+  settled, no more passes than if the true costs had been charged. A true cost above the estimate is charged
   as RL.CHARGE does it. After a ban, or once a bucket was reset or evicted, nothing is given back,
   except to held limits.
 - **Held limits** are for RL.RESERVE, and for RL.TAKE with HOLD; RL.PEEK, RL.RESET and RL.INSPECT
   know them, and other commands answer `a held limit needs RL.RESERVE`, also for a policy or an
   override that has one. The `retry_after_ms` of their denial is the time until the last of the
-  holds expires: slots may be free sooner, and those of a hold that is renewed are later.
+  holds expires: slots may be free sooner, or later if a hold is renewed.
 - RL.RESET, DEL, FLUSHALL and RL.POLICY DEL drop holds with their buckets.
 - There are at most `--max-holds` open holds, one for each key of a request, a tenth of them for a
-  named user, and 65,536 for a key. Above that the error is `OOM too many holds`, and nothing is
+  named user, and 65,536 for a key. All holds together, with the settled ones that are remembered,
+  have a quarter of `--max-memory`. Above that the error is `OOM too many holds`, and nothing is
   charged.
 
 ## How replies are printed here

@@ -160,8 +160,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "3600s",
      .min = 1,
      .max = std::chrono::duration_cast<std::chrono::milliseconds>(kHoldMax).count(),
-     .summary = "The longest TTL of RL.RESERVE, at most 24h: a client that died keeps what it "
-                "has reserved for no longer."},
+     .summary = "The longest TTL of RL.RESERVE, at most 24h. The reservation of a client that "
+                "died ends after at most this time."},
     {.name = "max-holds",
      .field = &Options::max_holds,
      .fallback = "1000000",
@@ -169,7 +169,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = 100'000'000,
      .summary = "The maximum number of open holds (RL.RESERVE), one for each key of a request. A "
                 "named user may have a tenth of them. Each takes 150 to 240 bytes for one to three "
-                "limits, and as much again for a minute after it is settled."},
+                "limits, and keeps them for up to a minute after it is settled."},
     {.name = "max-memory",
      .field = &Options::max_memory,
      .fallback = "0",
