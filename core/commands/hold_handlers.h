@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "core/base/status.h"
 #include "core/commands/limit_handlers.h"
 #include "core/commands/replies.h"
+#include "core/commands/reply_numbers.h"
 #include "core/limiter/hold_request.h"
 #include "core/table/hold.h"
 #include "core/words/request_grammar.h"
@@ -30,7 +32,8 @@ namespace weir {
 template <typename Host>
 concept HostsHolds = HostsLimits<Host> &&
     requires(Host host, const Request& request, const HoldRequest& hold,
-             const SettleRequest& settlement, std::string_view key) {
+             const SettleRequest& settlement, const ParsedSettlement& parsed,
+             std::string_view key) {
   // The limiter counts holds for the calling user, whatever hold.user is.
   {
     host.limiter().DecideAndHold(request, hold, host.now())
@@ -42,6 +45,9 @@ concept HostsHolds = HostsLimits<Host> &&
     host.limiter().InspectHolds(key, host.now())
     } -> std::convertible_to<absl::StatusOr<std::vector<LiveHold>>>;
   { host.shared().options.max_hold } -> std::convertible_to<Nanos>;
+  // Returns true if the client takes the settlement itself, and no reply is to be written. The
+  // limits are those of the verdict's decisions.
+  { host.TakesSettled(parsed, Settled(), std::span<const AskedLimit>()) } -> std::same_as<bool>;
   host.ReplyError("OOM ...");  // answers with an error, prefix included
 };
 
@@ -140,12 +146,14 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
     const bool is_named = row.name && !parsed->names[*row.name].starts_with('@');
     names.push_back(is_named ? parsed->names[*row.name] : BucketName(policies, row.limit));
   }
+  std::vector<AskedLimit> limits;
+  for (const Settled::Row& row : settled->rows) {
+    limits.push_back({names[limits.size()], &row.limit, static_cast<std::uint32_t>(row.key),
+                      TokensShown(row.cost)});
+  }
+  if (host.TakesSettled(*parsed, *settled, limits)) return;
   WriteVerdict(host.reply(), settled->settled ? 1 : 0, settled->verdict, parsed->with_limits,
-               [&](std::size_t i) {
-                 const Settled::Row& row = settled->rows[i];
-                 return AskedLimit{names[i], &row.limit, static_cast<std::uint32_t>(row.key),
-                                   TokensShown(row.cost)};
-               });
+               [&](std::size_t i) { return limits[i]; });
 }
 
 template <typename Host>

@@ -106,6 +106,13 @@ class LimitHost {
     return reader != nullptr;
   }
 
+  bool TakesSettled(const ParsedSettlement& request, const Settled& settled,
+                    std::span<const AskedLimit> limits) {
+    VerdictReader* const reader = call_.session.verdict_reader();
+    if (reader) reader->ReadSettled(request, settled, limits);
+    return reader != nullptr;
+  }
+
   void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }
   void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
 
