@@ -38,11 +38,14 @@ constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
      .handler = AnswerCheck},
     JsonRoute("/v1/allow", JsonLimit),
     JsonRoute("/v1/batch", JsonBatch),
+    JsonRoute("/v1/cancel", JsonLimit),
     JsonRoute("/v1/charge", JsonLimit),
     JsonRoute("/v1/command", JsonCommand),
+    JsonRoute("/v1/commit", JsonLimit),
     JsonRoute("/v1/peek", JsonLimit),
     JsonRoute("/v1/pipeline", JsonPipeline),
     JsonRoute("/v1/refund", JsonLimit),
+    JsonRoute("/v1/reserve", JsonLimit),
     JsonRoute("/v1/take", JsonLimit),
 });
 

@@ -1,4 +1,4 @@
-// POST /v1/allow, /v1/charge, /v1/peek, /v1/refund, /v1/take and /v1/batch.
+// POST /v1/allow and the paths like it, one for each LimitCommand, and /v1/batch.
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +45,14 @@ class VerdictAnswer final : public VerdictReader {
     exchange_.End(body);
   }
 
+  // A settlement admits and denies nothing, so its status is 200.
+  void ReadSettled(const ParsedSettlement& request, const Settled& settled,
+                   std::span<const AskedLimit> limits) override {
+    std::string body;
+    AppendJsonSettled(request, settled, limits, body);
+    exchange_.Answer(200, kJson, body);
+  }
+
  private:
   // The client is the application, which may know of all limits.
   static constexpr FieldChoice kFields = {.show = ShownLimits::kAll};
@@ -60,6 +68,11 @@ class VerdictAppender final : public VerdictReader {
 
   void Read(const ParsedRequest& request, std::int64_t first, const Verdict& verdict) override {
     AppendJsonVerdict(request, first, verdict, out_);
+  }
+
+  void ReadSettled(const ParsedSettlement& request, const Settled& settled,
+                   std::span<const AskedLimit> limits) override {
+    AppendJsonSettled(request, settled, limits, out_);
   }
 
  private:

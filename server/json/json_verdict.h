@@ -2,20 +2,29 @@
 //
 //     {"allowed":true,"remaining":9,"retry_after_ms":0,"reset_after_ms":3600,"limit":0}
 //
-// RL.TAKE adds "granted" behind "allowed", and WITHLIMITS an array "limits" at the end, with an
-// object for each limit: its name and kDecisionFields. Pure.
+// RL.TAKE adds "granted" behind "allowed"; RL.COMMIT and RL.CANCEL have "settled" in its place.
+// WITHLIMITS adds an array "limits" at the end, with an object for each limit: its name and
+// kDecisionFields. Pure.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "core/commands/reply_numbers.h"
+#include "core/limiter/hold_request.h"
 #include "core/rules/decision.h"
 #include "core/words/request_grammar.h"
+#include "core/words/settlement_grammar.h"
 
 namespace weir {
 
 // `first`: as VerdictReader::Read gets it.
 void AppendJsonVerdict(const ParsedRequest& request, std::int64_t first, const Verdict& verdict,
                        std::string& out);
+
+// The arguments: as VerdictReader::ReadSettled gets them.
+void AppendJsonSettled(const ParsedSettlement& request, const Settled& settled,
+                       std::span<const AskedLimit> limits, std::string& out);
 
 }  // namespace weir

@@ -15,14 +15,6 @@
 namespace weir {
 namespace {
 
-constexpr auto kLimitCommands = std::to_array<LimitCommand>({
-    {.name = "allow", .command = "RL.ALLOW"},
-    {.name = "charge", .command = "RL.CHARGE"},
-    {.name = "peek", .command = "RL.PEEK"},
-    {.name = "refund", .command = "RL.REFUND"},
-    {.name = "take", .command = "RL.TAKE", .takes_upto = true},
-});
-
 constexpr char kNoRequest[] = "a request must be an object with key and limits";
 
 // The names of the fields, and their values, by Field.
@@ -38,15 +30,13 @@ constexpr auto kFields = std::to_array<FieldRow>({
     {"and", "a list of objects, each with key, limits and cost"},
     {"details", "true or false"},
     {"upto", "a whole number from 1 to 9223372036854775807"},
-    {"do", "allow, charge, peek, refund or take"},
+    {"hold", "a string, the id of a hold"},
+    {"ttl_ms", "a whole number from 1 to 86400000"},
+    {"do", kLimitCommandNames},
 });
+constexpr LimitFields kOfGroups = {LimitField::kKey, LimitField::kLimits, LimitField::kCost};
 
 }  // namespace
-
-const LimitCommand* FindLimitCommand(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(kLimitCommands, name, &LimitCommand::name);
-  return found == kLimitCommands.end() ? nullptr : found;
-}
 
 absl::Status LimitRequestReader::ReadRequest(const LimitCommand& command) {
   command_ = &command;
@@ -77,32 +67,25 @@ absl::Status LimitRequestReader::Fail(std::string_view what) {
   return absl::OkStatus();
 }
 
-absl::Status LimitRequestReader::Refuse(Field field) {
-  return Fail(absl::StrCat("invalid field '", NameOf(field), "': must be ",
-                           AbslView(kFields[static_cast<std::size_t>(field)].value)));
+absl::Status LimitRequestReader::Refuse(Field field) { return Fail(Refusal(field, GroupIndex())); }
+
+std::string LimitRequestReader::Refusal(Field field, std::size_t group) {
+  return absl::StrCat("invalid field '", NameOf(field, group), "': must be ",
+                      AbslView(kFields[static_cast<std::size_t>(field)].value));
 }
 
-std::string LimitRequestReader::NameOf(Field field) const {
+std::string LimitRequestReader::NameOf(Field field, std::size_t group) {
   const absl::string_view name = AbslView(kFields[static_cast<std::size_t>(field)].name);
-  if (!in_and_) return std::string(StdView(name));
-  return absl::StrCat("and[", groups_.size() - 2, "].", name);
+  if (group == 0) return std::string(StdView(name));
+  return absl::StrCat("and[", group - 1, "].", name);
 }
 
-// Whether a field may stand in the present object.
+// Whether a field may stand in the present object. In a batch, the command may come behind it.
 bool LimitRequestReader::Allows(Field field) const {
-  switch (field) {
-    case Field::kNone:
-      return false;
-    case Field::kUpto:
-      return !in_and_ && (is_batch_ || command_->takes_upto);
-    case Field::kDo:
-      return !in_and_ && is_batch_;
-    case Field::kAnd:
-    case Field::kDetails:
-      return !in_and_;
-    default:
-      return true;
-  }
+  if (field == Field::kNone) return false;
+  if (in_and_ && !kOfGroups.Has(field)) return false;
+  if (field == Field::kLimits) return true;  // it may be empty
+  return is_batch_ || command_->takes.Has(field);
 }
 
 std::string LimitRequestReader::KnownFields() const {
@@ -120,12 +103,14 @@ absl::Status LimitRequestReader::BeginRequest() {
         absl::StrCat("too many requests: a batch has at most ", kJsonRequestsMax));
   }
   requests_.emplace_back();
-  if (is_batch_) command_ = kLimitCommands.data();
+  if (is_batch_) command_ = FindLimitCommand("allow");
   groups_.assign(1, Group());
   limits_.clear();
   in_and_ = false;
   details_ = false;
   upto_ = {};
+  hold_ = {};
+  ttl_ = {};
   return absl::OkStatus();
 }
 
@@ -171,10 +156,8 @@ absl::Status LimitRequestReader::OnEnd(char /*bracket*/) {
     case Place::kLimits:
       place_ = in_and_ ? Place::kGroup : Place::kRequest;
       group().limits_end = limits_.size();
-      if (group().limits_end == group().limits_begin) return Refuse(Field::kLimits);
       return absl::OkStatus();
     case Place::kGroup:
-      WEIR_RETURN_IF_ERROR(CheckFields(group()));
       place_ = Place::kAnd;
       field_ = Field::kAnd;
       in_and_ = false;
@@ -207,10 +190,10 @@ absl::Status LimitRequestReader::OnName(std::string_view name) {
   if (!Allows(field_)) {
     return Fail(absl::StrCat("unknown field ", Quote(name), ": known are ", KnownFields()));
   }
-  if (Has(group(), field_)) {
-    return Fail(absl::StrCat("field '", NameOf(field_), "' stands there twice"));
+  if (group().seen.Has(field_)) {
+    return Fail(absl::StrCat("field '", NameOf(field_, GroupIndex()), "' stands there twice"));
   }
-  group().seen |= 1U << static_cast<unsigned>(field_);
+  group().seen.Add(field_);
   return absl::OkStatus();
 }
 
@@ -238,31 +221,44 @@ absl::Status LimitRequestReader::OnText(std::string_view text) {
     limits_.push_back(words_.Keep(text));
     return absl::OkStatus();
   }
-  const bool in_object = place_ == Place::kRequest || place_ == Place::kGroup;
-  if (in_object && field_ == Field::kKey) {
-    group().key = words_.Keep(text);
-    return absl::OkStatus();
+  if (!InObject()) return OnScalar();
+  switch (field_) {
+    case Field::kKey:
+      group().key = words_.Keep(text);
+      return absl::OkStatus();
+    case Field::kHold:
+      hold_ = words_.Keep(text);
+      return absl::OkStatus();
+    case Field::kDo:
+      command_ = FindLimitCommand(text);
+      return command_ ? absl::OkStatus() : Refuse(field_);
+    default:
+      return OnScalar();
   }
-  if (in_object && field_ == Field::kDo) {
-    command_ = FindLimitCommand(text);
-    return command_ ? absl::OkStatus() : Refuse(field_);
+}
+
+// Where a number of the present object is kept; null for a field that is no number.
+std::string_view* LimitRequestReader::NumberOf(Field field) {
+  switch (field) {
+    case Field::kCost:
+      return &group().cost;
+    case Field::kUpto:
+      return &upto_;
+    case Field::kTtl:
+      return &ttl_;
+    default:
+      return nullptr;
   }
-  return OnScalar();
 }
 
 absl::Status LimitRequestReader::OnNumber(std::string_view text,
                                           std::optional<std::int64_t> integer) {
   if (failed_) return absl::OkStatus();
-  const bool in_object = place_ == Place::kRequest || place_ == Place::kGroup;
-  if (in_object && field_ == Field::kCost && integer && *integer >= 0) {
-    group().cost = words_.Keep(text);
-    return absl::OkStatus();
-  }
-  if (in_object && field_ == Field::kUpto && integer && *integer >= 1) {
-    upto_ = words_.Keep(text);
-    return absl::OkStatus();
-  }
-  return OnScalar();
+  std::string_view* const number = InObject() ? NumberOf(field_) : nullptr;
+  const std::int64_t min = field_ == Field::kCost ? 0 : 1;
+  if (!number || !integer || *integer < min) return OnScalar();
+  *number = words_.Keep(text);
+  return absl::OkStatus();
 }
 
 absl::Status LimitRequestReader::OnLiteral(std::optional<bool> value) {
@@ -272,38 +268,60 @@ absl::Status LimitRequestReader::OnLiteral(std::optional<bool> value) {
   return absl::OkStatus();
 }
 
-absl::Status LimitRequestReader::CheckFields(const Group& group) {
-  for (const Field field : {Field::kKey, Field::kLimits}) {
-    if (!Has(group, field)) return Fail(absl::StrCat("field '", NameOf(field), "' is missing"));
+std::string LimitRequestReader::Mistake() const {
+  for (std::size_t i = groups_.size(); i-- > 0;) {
+    std::string mistake = MistakeIn(i);
+    if (!mistake.empty()) return mistake;
   }
-  return absl::OkStatus();
+  const LimitFields& seen = groups_.front().seen;
+  if (!command_->takes.Has(Field::kTtl) || seen.Has(Field::kHold) == seen.Has(Field::kTtl)) {
+    return {};
+  }
+  return absl::StrCat("field '", NameOf(seen.Has(Field::kHold) ? Field::kTtl : Field::kHold, 0),
+                      "' is missing");
+}
+
+std::string LimitRequestReader::MistakeIn(std::size_t index) const {
+  const Group& group = groups_[index];
+  const bool has_limits = group.limits_begin != group.limits_end;
+  for (std::size_t i = 0; i < kFields.size(); ++i) {
+    const auto field = static_cast<Field>(i);
+    const bool is_seen = group.seen.Has(field);
+    if (command_->needs.Has(field) && (index == 0 || kOfGroups.Has(field))) {
+      if (!is_seen) return absl::StrCat("field '", NameOf(field, index), "' is missing");
+      if (field == Field::kLimits && !has_limits) return Refusal(field, index);
+    }
+    const bool is_empty = field == Field::kLimits && !has_limits;
+    if (!is_seen || is_empty || field == Field::kDo || command_->takes.Has(field)) continue;
+    return absl::StrCat("field '", NameOf(field, index), "' is not for ", AbslView(command_->name));
+  }
+  return {};
 }
 
 void LimitRequestReader::AddGroup(const Group& group) {
   words_.Add(group.key);
   for (std::size_t i = group.limits_begin; i < group.limits_end; ++i) words_.Add(limits_[i]);
-  if (group.cost.empty()) return;
-  words_.Add("COST");
-  words_.Add(group.cost);
+  if (group.seen.Has(Field::kCost)) AddOption("COST", group.cost);
+}
+
+void LimitRequestReader::AddOption(std::string_view name, std::string_view value) {
+  words_.Add(name);
+  words_.Add(value);
 }
 
 absl::Status LimitRequestReader::FinishRequest() {
   place_ = is_batch_ ? Place::kRequests : Place::kOutside;
-  const Group& first = groups_.front();
-  if (!Has(first, Field::kKey) || !Has(first, Field::kLimits)) return CheckFields(first);
-  if (upto_.empty() == command_->takes_upto) {
-    return Fail(absl::StrCat("field 'upto' ", command_->takes_upto ? "is missing" : "is for take"));
-  }
+  if (const std::string mistake = Mistake(); !mistake.empty()) return Fail(mistake);
   words_.Add(command_->command);
-  AddGroup(first);
+  AddGroup(groups_.front());
   for (const Group& other : std::span(groups_).subspan(1)) {
     words_.Add("AND");
     AddGroup(other);
   }
-  if (!upto_.empty()) {
-    words_.Add("UPTO");
-    words_.Add(upto_);
-  }
+  const LimitFields& seen = groups_.front().seen;
+  if (seen.Has(Field::kUpto)) AddOption("UPTO", upto_);
+  if (seen.Has(Field::kHold)) AddOption("HOLD", hold_);
+  if (seen.Has(Field::kTtl)) AddOption("TTL", ttl_);
   if (details_) words_.Add("WITHLIMITS");
   requests_.back().command = words_.size();
   const absl::Status ended = words_.EndCommand();

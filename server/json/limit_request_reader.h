@@ -1,13 +1,13 @@
 // The reader of the bodies of /v1/allow and its siblings and of /v1/batch: JSON -> commands.
 //
 //     request = {"key": text, "limits": [limit, ...], "cost": n, "and": [group, ...],
-//                "details": bool, "upto": n, "do": name}
+//                "details": bool, "upto": n, "hold": text, "ttl_ms": n, "do": name}
 //     group   = {"key": text, "limits": [limit, ...], "cost": n}
 //     batch   = {"requests": [request, ...]}        at most kJsonRequestsMax of them
 //
-// Fields come in any order, each once. A key and a limit or more are required; "upto" stands in
-// requests to take, and must; "do" stands in batches only, where it is "allow" by default. The
-// words are those that a client of the Redis protocol would send.
+// Fields come in any order, each once. The command decides which of them a request may have, and
+// which it must have (limit_command.h). "do" stands in batches only, where it is "allow" by
+// default. The words are those that a client of the Redis protocol would send.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,9 @@
 
 #include "server/json/json_reader.h"
 #include "server/json/json_words.h"
+#include "server/json/limit_command.h"
 
 namespace weir {
-
-// A command that decides, and its name over HTTP.
-struct LimitCommand {
-  std::string_view name;     // "allow"
-  std::string_view command;  // "RL.ALLOW"
-  bool takes_upto = false;
-};
-
-// Null if there is none.
-[[nodiscard]] const LimitCommand* FindLimitCommand(std::string_view name) noexcept;
 
 class LimitRequestReader final : private JsonParts {
  public:
@@ -58,7 +49,7 @@ class LimitRequestReader final : private JsonParts {
   [[nodiscard]] std::vector<std::span<const std::string_view>> commands() const;
 
  private:
-  enum class Field : std::uint8_t { kNone, kKey, kLimits, kCost, kAnd, kDetails, kUpto, kDo };
+  using Field = LimitField;
   // The innermost bracket that is open.
   enum class Place : std::uint8_t { kOutside, kBatch, kRequests, kRequest, kLimits, kAnd, kGroup };
 
@@ -69,7 +60,7 @@ class LimitRequestReader final : private JsonParts {
 
   // A key with its limits.
   struct Group {
-    unsigned seen = 0;  // fields, by Field
+    LimitFields seen;
     std::string_view key;
     std::size_t limits_begin = 0;  // in limits_
     std::size_t limits_end = 0;
@@ -85,21 +76,31 @@ class LimitRequestReader final : private JsonParts {
 
   absl::Status BeginRequest();
   absl::Status FinishRequest();
-  absl::Status CheckFields(const Group& group);
+  // The mistake in the fields of the request that was read, or of one of its groups; empty if there
+  // is none. In a batch the command may stand behind them, so they are checked at the end.
+  [[nodiscard]] std::string Mistake() const;
+  [[nodiscard]] std::string MistakeIn(std::size_t index) const;
   void AddGroup(const Group& group);
+  void AddOption(std::string_view name, std::string_view value);
   absl::Status OnScalar();
 
   // Ends the reading of the present request with an error.
   absl::Status Fail(std::string_view what);
   absl::Status Refuse(Field field);
-  [[nodiscard]] std::string NameOf(Field field) const;
+  // The error of a field of a group whose value does not fit.
+  [[nodiscard]] static std::string Refusal(Field field, std::size_t group);
+  // The name of a field of a group: "and[0].key".
+  [[nodiscard]] static std::string NameOf(Field field, std::size_t group);
   [[nodiscard]] std::string KnownFields() const;
   [[nodiscard]] bool Allows(Field field) const;
-
-  [[nodiscard]] Group& group() { return in_and_ ? groups_.back() : groups_.front(); }
-  [[nodiscard]] static bool Has(const Group& group, Field field) {
-    return (group.seen >> static_cast<unsigned>(field) & 1U) != 0;
+  [[nodiscard]] std::string_view* NumberOf(Field field);
+  [[nodiscard]] bool InObject() const noexcept {
+    return place_ == Place::kRequest || place_ == Place::kGroup;
   }
+
+  // The group that is being read.
+  [[nodiscard]] std::size_t GroupIndex() const noexcept { return in_and_ ? groups_.size() - 1 : 0; }
+  [[nodiscard]] Group& group() { return groups_[GroupIndex()]; }
 
   const std::string_view body_;
   JsonWords words_;
@@ -116,6 +117,8 @@ class LimitRequestReader final : private JsonParts {
   bool in_and_ = false;
   bool details_ = false;
   std::string_view upto_;
+  std::string_view hold_;
+  std::string_view ttl_;
   bool failed_ = false;    // the rest of the request is skipped
   std::size_t depth_ = 0;  // of brackets, its own counted
 };

@@ -183,6 +183,9 @@ TEST(JsonLimitsTest, UsersAndTheirRulesHold) {
   EXPECT_TRUE(FieldOf(unknown, "WWW-Authenticate").has_value());
   EXPECT_EQ(status("Authorization: Bearer root\r\n"), 200);
   EXPECT_EQ(status("Authorization: Basic YXBwOnNlY3JldA==\r\n"), 403) << "not its key";
+  EXPECT_EQ(StatusOf(client.Post("/v1/cancel", R"({"key":"app:1","and":[{"key":"k"}],"hold":"a"})",
+                                 "Authorization: Basic YXBwOnNlY3JldA==\r\n")),
+            403);
   EXPECT_EQ(StatusOf(client.Post("/v1/command", R"(["RL.STATS"])",
                                  "Authorization: Basic YXBwOnNlY3JldA==\r\n")),
             403);
@@ -286,28 +289,46 @@ TEST(JsonLimitsTest, ABatchIsChargedToItsTurn) {
 // --- The same requests over RESP ---
 
 struct Question {
-  const char* name = "allow";
+  std::string_view name = "allow";
   std::vector<std::string> words;  // of the Redis protocol
   json object;                     // the request over HTTP, without "do"
 };
 
 std::string AnyKey() { return *rc::gen::element<std::string>("k", "l", "COST", "", "\u00e9 \"\n"); }
 
+// Adds a field that is an option of the command, with a word of the same spelling behind its name.
+template <typename Value>
+void AddOption(Question& question, const char* option, const char* field, const Value& value) {
+  question.words.emplace_back(option);
+  question.words.push_back(absl::StrCat(value));
+  question.object[field] = value;
+}
+
+void AddDetails(Question& question) {
+  if (!*rc::gen::arbitrary<bool>()) return;
+  question.words.emplace_back("WITHLIMITS");
+  question.object["details"] = true;
+}
+
 // Appends a key, its limits and its cost to both forms.
 void AddGroup(Question& question, json& object) {
-  const auto limit =
-      rc::gen::element<std::string>("5/s", "3/m,fixed", "20/h,keep=2", "4/d,sliding,name=day",
-                                    "2/s,ban=1m", "@p", "unlimited", "none,shadow", "7/s,cost=3");
+  const auto limit = rc::gen::element<std::string>(
+      "5/s", "3/m,fixed", "20/h,keep=2", "4/d,sliding,name=day", "2/s,ban=1m", "@p", "unlimited",
+      "none,shadow", "7/s,cost=3", "2,held");
   const auto no_limit = rc::gen::element<std::string>("10/x", "@unknown", "");
   const auto at_least_one = rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(
       rc::gen::weightedOneOf<std::string>({{20, limit}, {1, no_limit}})));
   const std::string key = AnyKey();
-  std::vector<std::string> limits = *rc::gen::resize(4, at_least_one);
+  const bool settles = question.name == "commit" || question.name == "cancel";
+  const bool has_limits = !settles || (question.name == "commit" &&
+                                       *rc::gen::weightedElement<bool>({{3, true}, {2, false}}));
+  std::vector<std::string> limits;
+  if (has_limits) limits = *rc::gen::resize(4, at_least_one);
   question.words.push_back(key);
   question.words.insert(question.words.end(), limits.begin(), limits.end());
   object["key"] = key;
-  object["limits"] = limits;
-  if (!*rc::gen::arbitrary<bool>()) return;
+  if (has_limits || *rc::gen::arbitrary<bool>()) object["limits"] = limits;
+  if (question.name == "cancel" || !*rc::gen::arbitrary<bool>()) return;
   const std::int64_t cost = *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(0, 6),
                                             NumberUpTo(std::numeric_limits<std::int64_t>::max()));
   question.words.insert(question.words.end(), {"COST", std::to_string(cost)});
@@ -318,7 +339,9 @@ Question AnyQuestion() {
   using Command = std::pair<const char*, const char*>;
   const Command command = *rc::gen::element<Command>(
       Command{"allow", "RL.ALLOW"}, Command{"peek", "RL.PEEK"}, Command{"take", "RL.TAKE"},
-      Command{"charge", "RL.CHARGE"}, Command{"refund", "RL.REFUND"});
+      Command{"charge", "RL.CHARGE"}, Command{"refund", "RL.REFUND"},
+      Command{"reserve", "RL.RESERVE"}, Command{"reserve", "RL.RESERVE"},
+      Command{"commit", "RL.COMMIT"}, Command{"cancel", "RL.CANCEL"});
   Question question{.name = command.first, .words = {command.second}, .object = json::object()};
   AddGroup(question, question.object);
   const int others = *rc::gen::element(0, 0, 1, 2);
@@ -327,15 +350,45 @@ Question AnyQuestion() {
     question.object["and"].push_back(json::object());
     AddGroup(question, question.object["and"].back());
   }
-  if (std::string_view(question.name) == "take") {
-    const std::int64_t upto = *rc::gen::inRange(1, 9);
-    question.words.insert(question.words.end(), {"UPTO", std::to_string(upto)});
-    question.object["upto"] = upto;
+  const bool takes = question.name == "take";
+  if (takes) AddOption(question, "UPTO", "upto", *rc::gen::inRange(1, 9));
+  const bool reserves = question.name == "reserve" || (takes && *rc::gen::arbitrary<bool>());
+  const bool settles = question.name == "commit" || question.name == "cancel";
+  if (reserves || settles) {
+    AddOption(question, "HOLD", "hold", *rc::gen::element<std::string>("a", "TTL", "\u00e9", ""));
   }
-  if (*rc::gen::arbitrary<bool>()) {
-    question.words.emplace_back("WITHLIMITS");
-    question.object["details"] = true;
+  if (reserves) {
+    AddOption(question, "TTL", "ttl_ms",
+              *rc::gen::element<std::int64_t>(1, 250, 60'000, 3'600'001));
   }
+  AddDetails(question);
+  return question;
+}
+
+// Settles the keys of a reservation; a commit names its limits, or none.
+Question AnySettlementOf(const json& reserved) {
+  const bool commits = *rc::gen::arbitrary<bool>();
+  Question question{.name = commits ? "commit" : "cancel",
+                    .words = {commits ? "RL.COMMIT" : "RL.CANCEL"},
+                    .object = json::object()};
+  const bool names_limits = commits && *rc::gen::arbitrary<bool>();
+  const auto add = [&](const json& group, json& object) {
+    object["key"] = group["key"];
+    question.words.push_back(group["key"]);
+    if (!names_limits) return;
+    object["limits"] = group["limits"];
+    for (const std::string limit : group["limits"]) question.words.push_back(limit);
+    object["cost"] = *rc::gen::inRange(0, 6);
+    question.words.insert(question.words.end(), {"COST", object["cost"].dump()});
+  };
+  add(reserved, question.object);
+  for (const json& group : reserved.value("and", json::array())) {
+    question.words.emplace_back("AND");
+    question.object["and"].push_back(json::object());
+    add(group, question.object["and"].back());
+  }
+  AddOption(question, "HOLD", "hold", reserved["hold"].get<std::string>());
+  AddDetails(question);
   return question;
 }
 
@@ -343,10 +396,10 @@ Question AnyQuestion() {
 json Expected(const Question& question, const RespValue& reply) {
   if (reply.is_error()) return {{"error", reply.text}};
   json object;
-  const bool takes = std::string_view(question.name) == "take";
+  const bool settles = question.name == "commit" || question.name == "cancel";
   const auto& values = reply.elements;
-  object["allowed"] = values[0].number != 0;
-  if (takes) object["granted"] = values[0].number;
+  object[settles ? "settled" : "allowed"] = values[0].number != 0;
+  if (question.name == "take") object["granted"] = values[0].number;
   for (std::size_t i = 1; i < kVerdictFields.size(); ++i) {
     object[kVerdictFields[i]] = values[i].number;
   }
@@ -373,19 +426,23 @@ TEST(JsonLimitsTest, JsonSaysWhatRespSays) {
           client->Post("/v1/command", R"(["RL.POLICY","SET","p","6/s","9/m"])");
       RC_ASSERT(BodyOf(made) == R"({"result":"OK"})");
     }
+    json reserved;  // the last reservation that was admitted
     for (int round = 0; round < 4; ++round) {
       json batch = json::array();
       json expected = json::array();
       const int questions = *rc::gen::inRange(1, 6);
       for (int i = 0; i < questions; ++i) {
-        const Question question = AnyQuestion();
+        const bool settles = !reserved.is_null() && *rc::gen::arbitrary<bool>();
+        const Question question = settles ? AnySettlementOf(reserved) : AnyQuestion();
         const std::string replied = resp.Call(question.words);
         std::string_view stream = replied;
         const std::optional<RespValue> reply = ReadRespValue(stream);
         RC_ASSERT(reply.has_value());
         expected.push_back(Expected(question, *reply));
+        const bool holds = question.object.contains("ttl_ms");
+        if (holds && expected.back().value("allowed", false)) reserved = question.object;
         const std::string answer =
-            http.Post(std::string("/v1/") + question.name, question.object.dump());
+            http.Post(absl::StrCat("/v1/", AbslView(question.name)), question.object.dump());
         RC_ASSERT(json::parse(BodyOf(answer)) == expected.back());
         RC_ASSERT(StatusOf(answer) == (reply->is_error() ? 400 : 200));
         batch.push_back(question.object);
