@@ -22,7 +22,8 @@ namespace weir {
 namespace {
 
 constexpr auto kPaths = std::to_array<std::string_view>(
-    {"allow", "take?denied=429", "peek", "charge", "refund", "batch", "command", "pipeline"});
+    {"allow", "take?denied=429", "peek", "charge", "refund", "batch", "command", "pipeline",
+     "reserve", "commit", "cancel"});
 
 // The number of idle limits that may remain, since reclaiming their ids takes long.
 constexpr std::size_t kLimitsKept = 1000;
