@@ -47,7 +47,7 @@ TEST(JsonPageTest, ThePageShowsWhatHappens) {
     EXPECT_EQ(Replayed(block), block);
     ++blocks;
   }
-  EXPECT_EQ(blocks, 4);
+  EXPECT_EQ(blocks, 5);
 }
 
 }  // namespace
