@@ -32,6 +32,7 @@ class ChangesTest(PageCase):
         self.browser.until("return document.querySelector('textarea').value === '2/m\\n100/h'")
         self.browser.type("textarea", "20/m\n100/h")
         self.browser.click_text("button", "Review\u2026")
+        self.browser.await_text(".diff", "20/m")
         lines = self.browser.run("return [...document.querySelectorAll('.diff > div')]"
                                  ".map((one) => one.className + ' ' + one.innerText.trim())")
         self.assertEqual([" ".join(line.split()) for line in lines],
