@@ -1,4 +1,4 @@
-// GET /api/key?k=KEY, the buckets of one key, and POST /api/key/reset?k=KEY.
+// GET /api/key?k=KEY, the buckets and the holds of one key, and POST /api/key/reset?k=KEY.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/commands/reply_numbers.h"
+#include "core/limiter/hold_request.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/live_bucket.h"
 #include "core/words/policies.h"
@@ -58,11 +59,32 @@ void AppendBuckets(Services& services, std::string_view key, Instant now, std::s
     absl::StrAppend(
         &out, ",\"remaining\":", bucket.remaining,
         ",\"capacity\":", has_numbers ? absl::StrCat(bucket.limit.capacity_tokens()) : "null",
-        ",\"used\":", bucket.used, ",\"reset_after_ms\":", CeilMillis(bucket.reset_after),
+        ",\"held\":", bucket.limit.is_held() ? "true" : "false", ",\"used\":", bucket.used,
+        ",\"reset_after_ms\":", CeilMillis(bucket.reset_after),
         ",\"next_token_ms\":", NumberOrNull(NextTokenMillis(services.limiter, key, bucket, now)),
         ",\"banned_ms\":", CeilMillis(bucket.ban_left), "}");
   }
   out += buckets.empty() ? "[]" : "]";
+}
+
+// Open holds first, then those that are settled.
+void AppendHolds(Services& services, std::string_view key, Instant now, std::string& out) {
+  const std::vector<LiveHold> holds = services.limiter.InspectHolds(
+      key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
+  out += "\"holds\":[";
+  for (const LiveHold& hold : holds) {
+    out += &hold == &holds.front() ? "{\"id\":" : ",{\"id\":";
+    AppendJsonString(hold.id, out);
+    absl::StrAppend(&out, ",\"settled\":", hold.settled ? "true" : "false",
+                    ",\"expires_in_ms\":", CeilMillis(hold.expires_in), ",\"limits\":[");
+    for (const LiveHold::Part& part : hold.parts) {
+      out += &part == &hold.parts.front() ? "{\"limit\":" : ",{\"limit\":";
+      AppendJsonString(BucketName(services.policies, part.limit), out);
+      absl::StrAppend(&out, ",\"cost\":", TokensShown(part.cost), "}");
+    }
+    out += "]}";
+  }
+  out += ']';
 }
 
 // The policies in which the key has other limits.
@@ -99,6 +121,8 @@ void ApiKey(HttpExchange& exchange) {
   AppendKey(*key, out);
   out += ',';
   AppendBuckets(services, *key, now, out);
+  out += ',';
+  AppendHolds(services, *key, now, out);
   out += ',';
   AppendOverrides(services.policies, *key, out);
   out += '}';

@@ -46,7 +46,7 @@ class ChangesTest(PageCase):
         self.browser.type("main form input", "unlimited")
         self.browser.click_text("button", "Override\u2026")
         self.browser.click_text("dialog button", "Override")
-        self.browser.await_text("main tbody", "unlimited")
+        self.browser.await_text(".overrides tbody", "unlimited")
         self.assertEqual(client.call("RL.POLICY", "OVERRIDES", "free"),
                          [[b"user:42", b"unlimited"]])
         self.browser.click_text("button", "Unoverride\u2026")

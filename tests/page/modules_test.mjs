@@ -14,9 +14,10 @@ fs.writeFileSync(path.join(folder, 'package.json'), '{"type": "module"}');
 const load = (name) => import(pathToFileURL(path.join(folder, name)));
 
 const {ARRIVALS_MAX, arrivals} = await load('arrivals.js');
-const {bucketAt, describe} = await load('countdown.js');
+const {bucketAt, describe, describeHeld} = await load('countdown.js');
 const {difference} = await load('difference.js');
 const format = await load('format.js');
+const {endText, heldText} = await load('hold_list.js');
 const limits = await load('limit_text.js');
 const {Rates} = await load('rates.js');
 const {splitWords, withoutCommand} = await load('words.js');
@@ -44,6 +45,24 @@ test('a bucket counts down as the server does', () => {
       assert.equal(bucketAt(told(capacity, each, spent), spent + 1).remaining, capacity);
     }
   }
+});
+
+test('a held limit counts down to its last expiry', () => {
+  const held = {
+    limit: '5,held', capacity: 5, remaining: 3, held: true, used: 2, reset_after_ms: 9000,
+    next_token_ms: 9000, banned_ms: 0,
+  };
+  assert.equal(bucketAt(held, 8999).remaining, 3);
+  assert.equal(bucketAt(held, 9000).remaining, 5);
+  assert.equal(describeHeld(bucketAt(held, 0)), 'last hold expires in 9.0 s');
+  assert.equal(describeHeld(bucketAt(held, 9000)), 'full');
+});
+
+test('a hold says what it holds and when it ends', () => {
+  const parts = [{limit: '100k/m', cost: 1500}, {limit: '5,held', cost: 1}];
+  assert.equal(heldText(parts), '1,500 of 100k/m, 1 of 5,held');
+  assert.equal(endText({settled: false, expires_in_ms: 120000}), 'expires in 2 min 00 s');
+  assert.equal(endText({settled: true, expires_in_ms: 9000}), 'settled, forgotten in 9.0 s');
 });
 
 test('a window gives everything back at its end, and nothing before', () => {

@@ -130,6 +130,20 @@ class PageTest(PageCase):
         self.browser.await_text("main", r"@?free\s+30/m,burst=40")
         self.expect_no_trouble()
 
+    def test_a_key_shows_its_holds_and_the_slots_that_are_out(self):
+        client = self.connect(self.start_page())
+        for hold in (HOSTILE[:64], "req-81"):
+            client.call("RL.RESERVE", "k", "9/h,cost=2", "5,held", "HOLD", hold, "TTL", 3_000_000)
+        self.go("key/k")
+        self.browser.await_text(".buckets", "2 of 5 out")
+        self.browser.await_text(".buckets", r"last hold expires in 49 min \d\d s")
+        self.browser.await_text(".holds", r"req-81\s+2 of 9/h, 1 of 5,held\s+expires in 49 min")
+        self.browser.await_text(".holds", "<img src=x onerror=")
+        client.call("RL.COMMIT", "k", "HOLD", "req-81")
+        self.browser.await_text(".buckets", "1 of 5 out")
+        self.browser.await_text(".holds .settled", "req-81.*\\s+settled, forgotten in ")
+        self.expect_no_trouble()
+
     def test_a_key_of_any_bytes_stays_text(self):
         self.start_busy()
         self.client.call("RL.POLICY", "OVERRIDE", "free", HOSTILE, "7/s")

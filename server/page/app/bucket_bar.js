@@ -1,9 +1,12 @@
 // A bucket drawn as a bar of what is left, which counts down smoothly between polls.
-import {bucketAt, describe} from './countdown.js';
+import {bucketAt, describe, describeHeld} from './countdown.js';
 import {h, setClass, setHidden, setText} from './dom.js';
 import {clock, count, duration} from './format.js';
 
 function leftOf(bucket, state) {
+  if (bucket.held) {
+    return `${count(bucket.capacity - state.remaining)} of ${count(bucket.capacity)} out`;
+  }
   if (bucket.used > bucket.capacity && bucket.capacity !== null) {
     return `${count(bucket.used - bucket.capacity)} in debt`;
   }
@@ -36,7 +39,7 @@ export function bucketBar() {
       const end = clock(serverMs + bucket.banned_ms);
       setText(ban, `Banned for ${duration(state.banned)} more, until ${end}`);
     }
-    setText(text, state.banned ? '' : describe(state));
+    setText(text, state.banned ? '' : bucket.held ? describeHeld(state) : describe(state));
     setHidden(text, state.banned > 0);
   };
   return {

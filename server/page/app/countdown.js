@@ -50,3 +50,8 @@ export function describe(state) {
   if (state.each < SLOW_MS) return `${count(Math.round(1000 / state.each))}/s, ${full}`;
   return `next token in ${duration(state.next)}, ${full}`;
 }
+
+// The same of a held limit, whose tokens come back by settlements, too.
+export function describeHeld(state) {
+  return state.reset === 0 ? 'full' : `last hold expires in ${duration(state.reset)}`;
+}

@@ -1,9 +1,11 @@
-// The view of one key: its buckets as they refill, its bans, its overrides, and what can be done.
+// The view of one key: its buckets as they refill, its bans, holds and overrides, and what can be
+// done.
 import {byKey, change, get} from './api.js';
 import {bucketList} from './bucket_bar.js';
 import {redisCli} from './command.js';
 import {diffTable, showChange} from './confirm.js';
 import {h, setHidden, setText, toast, updateRows} from './dom.js';
+import {holdList} from './hold_list.js';
 import {limitsIn} from './limit_text.js';
 import {canChange, rightsNote} from './server.js';
 
@@ -37,8 +39,8 @@ function askReset(answer, k, poll) {
   const count = answer.buckets.length;
   showChange({
     title: `Reset ${answer.key}`, verb: 'Reset', danger: true,
-    body: [h('p', {}, `Forgets ${count === 1 ? 'its bucket' : `its ${count} buckets`}, debts and `,
-      'bans included. The key may then use all its limits in full.')],
+    body: [h('p', {}, `Forgets ${count === 1 ? 'its bucket' : `its ${count} buckets`}, debts, `,
+      'bans and holds included. The key may then use all its limits in full.')],
     command: redisCli('RL.RESET', answer.key),
     send: canChange() ? sendReset(k, poll) : null,
   });
@@ -112,6 +114,7 @@ export function keyView(k) {
   const name = h('code', {}, '');
   const state = h('p', {class: 'verdict'}, '');
   const buckets = bucketList((bucket, i) => `${bucket.limit} ${i}`);
+  const holds = holdList();
   const overrides = h('tbody');
   const noOverride = h('p', {class: 'empty'}, 'No override holds for this key.');
   const table = h('table', {class: 'plain'}, h('thead', {}, h('tr', {},
@@ -126,9 +129,10 @@ export function keyView(k) {
     h('section', {class: 'card'},
       h('div', {class: 'head'}, h('h1', {}, h('span', {class: 'of'}, 'Key '), name), reset),
       state, buckets.root),
-    h('section', {class: 'card'}, h('h2', {}, 'Overrides'), noOverride, table, form.root),
+    holds.root,
+    h('section', {class: 'card overrides'}, h('h2', {}, 'Overrides'), noOverride, table, form.root),
     rights.root);
-  let answer = {key: '', buckets: [], overrides: []};
+  let answer = {key: '', buckets: [], holds: [], overrides: []};
   let wake = () => {};
   let policiesKnown = false;
 
@@ -139,6 +143,7 @@ export function keyView(k) {
     state.className = `verdict ${banned.length + spent.length ? 'no' : 'yes'}`;
     setText(state, sentence(answer.buckets, banned, spent));
     buckets.set(answer.buckets, answer.time_ms);
+    holds.set(answer.holds);
     setHidden(reset, answer.buckets.length === 0);
     setHidden(table, answer.overrides.length === 0);
     setHidden(noOverride, answer.overrides.length > 0);

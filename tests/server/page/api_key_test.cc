@@ -26,10 +26,11 @@ TEST(ApiKeyTest, BucketsAreThoseOfInspect) {
   EXPECT_EQ(shown["key"], "user:42");
   EXPECT_EQ(shown["k"], "user%3A42");
   EXPECT_EQ(shown["buckets"], json::parse(R"([
-      {"limit":"10/s","remaining":6,"capacity":10,"used":4,"reset_after_ms":400,
+      {"limit":"10/s","remaining":6,"capacity":10,"held":false,"used":4,"reset_after_ms":400,
        "next_token_ms":100,"banned_ms":0},
-      {"limit":"60/h","remaining":56,"capacity":60,"used":4,"reset_after_ms":240000,
+      {"limit":"60/h","remaining":56,"capacity":60,"held":false,"used":4,"reset_after_ms":240000,
        "next_token_ms":60000,"banned_ms":0}])"));
+  EXPECT_EQ(shown["holds"], json::array());
   EXPECT_EQ(shown["overrides"], json::array());
   EXPECT_EQ(client.Run("RL.INSPECT user:42"), "[\"10/s\" 6 400 4 0]\n[\"60/h\" 56 240000 4 0]");
 }
@@ -67,6 +68,25 @@ TEST(ApiKeyTest, TheBucketOfThrottleHasNoNumbers) {
   EXPECT_EQ(bucket["limit"], "cl.throttle");
   EXPECT_EQ(bucket["capacity"], nullptr);
   EXPECT_EQ(bucket["next_token_ms"], nullptr);
+}
+
+TEST(ApiKeyTest, HoldsAreThoseOfInspect) {
+  PageClient client;
+  (void)client.Run("RL.RESERVE k 10/s 5,held COST 2 HOLD b TTL 90000");
+  (void)client.Run("RL.RESERVE k 10/s HOLD a TTL 30000");
+  (void)client.Run("RL.COMMIT k HOLD a");
+  const json shown = KeyOf(client, "k");
+  EXPECT_EQ(shown["holds"], json::parse(R"([
+      {"id":"b","settled":false,"expires_in_ms":90000,
+       "limits":[{"limit":"10/s","cost":2},{"limit":"5,held","cost":2}]},
+      {"id":"a","settled":true,"expires_in_ms":30000,"limits":[{"limit":"10/s","cost":1}]}])"));
+  EXPECT_EQ(client.Run("RL.INSPECT k HOLDS"),
+            "[\"b\" 90000 0 \"10/s\" 2 \"5,held\" 2]\n[\"a\" 30000 1 \"10/s\" 1]");
+  EXPECT_EQ(shown["buckets"][1], json::parse(R"(
+      {"limit":"5,held","remaining":3,"capacity":5,"held":true,"used":2,"reset_after_ms":90000,
+       "next_token_ms":90000,"banned_ms":0})"));
+  client.server().clock.Advance(milliseconds{90'000});
+  EXPECT_EQ(KeyOf(client, "k")["holds"], json::array());
 }
 
 TEST(ApiKeyTest, OverridesOfTheKeyAreListed) {
