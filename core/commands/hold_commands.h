@@ -55,8 +55,8 @@ inline constexpr std::array kHoldCommands = {
         .complexity = "O(limits * log(holds))",
         .summary =
             "Takes tokens as RL.ALLOW does, and holds them under an id of the client's: for TTL ms "
-            "RL.COMMIT may replace the estimate with the true cost, and RL.CANCEL or the end of the "
-            "TTL gives them back. The same words again charge nothing and begin the TTL again. "
+            "RL.COMMIT may replace the estimate with the true cost, and RL.CANCEL or the end of "
+            "the TTL gives them back. The same words again charge nothing and begin the TTL again. "
             "Only this command, and RL.TAKE with HOLD, take from held limits such as 5,held.",
         .syntax = "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
                   "HOLD id TTL milliseconds [WITHLIMITS] [AT unix-time-ns]",

@@ -65,8 +65,8 @@ class HoldCounts {
     bytes_max_.store(bytes, std::memory_order_relaxed);
   }
 
-  // True if there may be more marks than `marks`: at most as many as open holds, and none in the last
-  // quarter of the memory, which is for open holds. A partition's first mark is kept in any case.
+  // True if there may be more marks than these: at most as many as open holds, and none in the last
+  // quarter of the memory, which open holds need. A partition's first mark is kept in any case.
   [[nodiscard]] bool HaveRoomForMarks(std::size_t marks) const noexcept {
     return marks < holds_max_ && bytes() < bytes_max_.load(std::memory_order_relaxed) / 4 * 3;
   }

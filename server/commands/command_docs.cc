@@ -156,19 +156,20 @@ RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
   not reserved is an error, as is a held limit with a cost. After RL.TAKE a cost is a number of
   granted tokens.
 - It replies `[settled, remaining, retry_after_ms, reset_after_ms, limit_index]`. `settled` is 1 if
-  the hold is settled, by this command or by an earlier one: RL.COMMIT may be repeated for a minute,
-  or until the TTL would have ended if that is sooner. `settled` is 0 if a key has no such hold, and then
-  nothing has changed; RL.CHARGE charges what was used. The other numbers are those of the limits
-  that are named, else of all that are not held, else of the held ones; `retry_after_ms` is the time
-  until each has a token. WITHLIMITS adds their rows, a policy's limits by their positions.
-- **RL.CANCEL** is a commit of 0 for everything. **The end of the TTL** counts as a cancel at exactly
-  that instant, even if the server processes it later; for a key with an override it settles by the
+  the hold is settled, by this command or by an earlier one: RL.COMMIT may be repeated for a
+  minute, or until the TTL would have ended if that is sooner. `settled` is 0 if a key has no such
+  hold, and then nothing has changed; RL.CHARGE charges what was used. The other numbers are those
+  of the limits that are named, else of all that are not held, else of the held ones;
+  `retry_after_ms` is the time until each has a token. WITHLIMITS adds their rows, a policy's limits
+  by their positions.
+- **RL.CANCEL** is a commit of 0 for everything. **The end of the TTL** counts as a cancel at that
+  very instant, even if the server processes it later; for a key with an override it settles by the
   policy's own numbers, which may give back less. If a budget must never be undercounted, use a long
   TTL.
 - Tokens that time has returned already are not returned again. So in whatever order holds are
-  settled, no more passes than if the true costs had been charged. A true cost above the estimate is charged
-  as RL.CHARGE does it. After a ban, or once a bucket was reset or evicted, nothing is given back,
-  except to held limits.
+  settled, no more passes than if the true costs had been charged. A true cost above the estimate is
+  charged as RL.CHARGE does it. After a ban, or once a bucket was reset or evicted, nothing is given
+  back, except to held limits.
 - **Held limits** are for RL.RESERVE, and for RL.TAKE with HOLD; RL.PEEK, RL.RESET and RL.INSPECT
   know them, and other commands answer `a held limit needs RL.RESERVE`, also for a policy or an
   override that has one. The `retry_after_ms` of their denial is the time until the last of the

@@ -231,7 +231,7 @@ TEST_F(HoldCommandsTest, DeletedPolicyTakesItsHoldsAlong) {
 
 TEST_F(HoldCommandsTest, ASlotComesBackWhileThePolicyHasNoSlots) {
   EXPECT_EQ(Show("RL.POLICY SET p 10/h 1,held"), "OK");
-  EXPECT_EQ(Show("RL.RESERVE k @p HOLD a TTL 60000"), "1 0 60000 360000 1");
+  EXPECT_EQ(Show("RL.RESERVE k @p HOLD a TTL 60000"), "1 0 0 360000 1");
   EXPECT_EQ(Show("RL.POLICY SET p 10/h"), "OK");
   EXPECT_EQ(Show("RL.CANCEL k HOLD a").substr(0, 1), "1");
   EXPECT_EQ(Show("RL.POLICY SET p 10/h 1,held"), "OK");
