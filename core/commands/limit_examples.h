@@ -57,7 +57,7 @@ inline constexpr std::array kReserve = {
     Example{"RL.RESERVE team:7 10/s HOLD req-81 TTL 120000",
             "ERR hold 'req-81' is another request"},
     Example{"RL.INSPECT team:7 HOLDS",
-            "[[\"req-81\" 120000 0 \"10/s\" 1 \"100k/m\" 1500 \"5,held\" 1]]"},
+            R"([["req-81" 120000 0 "10/s" 1 "100k/m" 1500 "5,held" 1]])"},
     Example{"RL.ALLOW team:7 5,held", "ERR a held limit needs RL.RESERVE"},
 };
 inline constexpr std::array kCommit = {
