@@ -47,7 +47,7 @@ bool TakeSigned(RecordReader& reader, std::int64_t most, Number& number) {
   return read <= static_cast<std::uint64_t>(most);
 }
 
-// What only an open hold has.
+// Reads the fields that marks do not have.
 bool TakeEstimate(RecordReader& reader, HoldPart& part) {
   const std::optional<Bucket> left = ReadBucketValue(reader.TakeBytes(kBucketValueBytes));
   part.left = left.value_or(Bucket{});

@@ -159,9 +159,9 @@ RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
   the hold is settled, by this command or by an earlier one: RL.COMMIT may be repeated for a
   minute, or until the TTL would have ended if that is sooner. `settled` is 0 if a key has no such
   hold, and then nothing has changed; RL.CHARGE charges what was used. The other numbers are those
-  of the limits that are named, else of all that are not held, else of the held ones;
-  `retry_after_ms` is the time until each has a token. WITHLIMITS adds their rows, a policy's limits
-  by their positions.
+  of the named limits. Without a name they are those of all limits that are not held, or of the held
+  ones if there are no others. `retry_after_ms` is the time until each has a token. WITHLIMITS adds
+  their rows, a policy's limits by their positions.
 - **RL.CANCEL** is a commit of 0 for everything. **The end of the TTL** counts as a cancel at that
   very instant, even if the server processes it later; for a key with an override it settles by the
   policy's own numbers, which may give back less. If a budget must never be undercounted, use a long

@@ -161,7 +161,7 @@ TEST_F(HoldStorageTest, HeartbeatIsSaved) {
   EXPECT_TRUE(server_.Commit("a", "id", 0));
 }
 
-// What others have given back meanwhile is not given back again (L20), after a restart either.
+// A restart does not forget what others have given back: it is not given back again (L20).
 TEST_F(HoldStorageTest, SumsSurvive) {
   Start();
   EXPECT_TRUE(Hold("a", "100/h,fixed", "first", std::chrono::hours{1}, 50));
