@@ -38,8 +38,7 @@ class WordReader {
   [[nodiscard]] bool AtEnd() const noexcept { return next_ == words_.size(); }
   // The words that were read.
   [[nodiscard]] std::span<const std::string_view> before() const { return words_.first(next_); }
-  // The next word. Requires: not AtEnd().
-  [[nodiscard]] std::string_view peek() const noexcept { return words_[next_]; }
+  // Reads the next word. Requires: not AtEnd().
   std::string_view Read() noexcept { return words_[next_++]; }
   // True if the next word is no keyword, so that it may be a limit.
   [[nodiscard]] bool HasLimit() const {
