@@ -106,7 +106,9 @@ class Watch(Talker):
         self.saved_until = max(self.saved_until, asked - age / 1000)
 
 
-class CrashTest(ServerTest):
+class RestartedServerTest(ServerTest):
+    """A server that is started again and again on one data directory, and a seeded random."""
+
     def setUp(self):
         super().setUp()
         self.seed = int(os.environ.get("WEIR_CRASH_SEED", random.randrange(1 << 32)))
@@ -117,6 +119,8 @@ class CrashTest(ServerTest):
         server.wait_for_log(r"loaded \d+ buckets")
         return server
 
+
+class CrashTest(RestartedServerTest):
     def used(self, server):
         with Client(server.port) as client:
             remaining = {key: client.call("RL.PEEK", key, LIMIT, "COST", 0)[1] for key in KEYS}
