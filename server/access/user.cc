@@ -50,7 +50,8 @@ absl::StatusOr<User> User::Create(std::string_view name, std::span<const std::st
                                                    " printable characters and no space"));
   }
   User user(name);
-  WEIR_CHECK(CommandTable().size() <= user.commands_.size());
+  WEIR_CHECK(CommandTable().size() <= user.forbidden_.size());
+  for (const CommandSpec& spec : CommandTable()) user.forbidden_.set(RowOf(spec));
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (const absl::Status applied = user.Apply(rules[i]); !applied.ok()) {
       return absl::InvalidArgumentError(
@@ -136,14 +137,14 @@ absl::Status User::ApplyToCommands(std::string_view rule) {
       return BadRule(rule, absl::StrCat("unknown category (", names, ")"));
     }
     for (const CommandSpec& spec : CommandTable()) {
-      if ((CategoriesOf(spec) & *category) != 0) commands_.set(RowOf(spec), allowed);
+      if ((CategoriesOf(spec) & *category) != 0) forbidden_.set(RowOf(spec), !allowed);
     }
     if (*category == kEveryCategory) command_rules_.clear();
   } else {
     const CommandSpec* spec = FindCommand(name);
     if (!spec) return BadRule(rule, "unknown command");
-    commands_.set(RowOf(*spec), allowed);
-    for (const CommandSpec& sub : SubcommandsOf(*spec)) commands_.set(RowOf(sub), allowed);
+    forbidden_.set(RowOf(*spec), !allowed);
+    for (const CommandSpec& sub : SubcommandsOf(*spec)) forbidden_.set(RowOf(sub), !allowed);
   }
   absl::StrAppend(&command_rules_, command_rules_.empty() ? "" : " ",
                   absl::AsciiStrToLower(AbslView(rule)));
@@ -169,7 +170,7 @@ bool User::AcceptsHash(std::string_view hash) const {
   return right;
 }
 
-bool User::MayRun(const CommandSpec& spec) const noexcept { return commands_.test(RowOf(spec)); }
+bool User::MayRun(const CommandSpec& spec) const noexcept { return !forbidden_.test(RowOf(spec)); }
 
 bool User::MayUse(std::string_view key) const noexcept {
   return all_keys_ || std::ranges::any_of(keys_, [key](const KeyRule& rule) {

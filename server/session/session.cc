@@ -352,7 +352,7 @@ void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWrit
 std::string Session::PermissionError(const CommandSpec& spec,
                                      std::span<const std::string_view> words, Instant now,
                                      bool in_transaction) {
-  if (spec.Is(kNoAuth)) return {};
+  if (spec.Is(kNoAuth) || (user_ && user_->MayDoAll())) return {};
   if (!user_) return "NOAUTH Authentication required.";
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
   if (!denial) return {};

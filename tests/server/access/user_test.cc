@@ -45,6 +45,15 @@ TEST(UserTest, ANewOneMayNothing) {
   EXPECT_EQ(user.Line(), "user app off -@all");
 }
 
+TEST(UserTest, OneMayDoAllIfNoCommandAndNoKeyIsForbidden) {
+  EXPECT_TRUE(Made({"+@all", "~*"}).MayDoAll());
+  EXPECT_TRUE(Made({"-@limit", "~k", "allkeys", "allcommands"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "~k"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "~*", "-client|kill"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "~*", "resetkeys"}).MayDoAll());
+}
+
 TEST(UserTest, PasswordsAddUp) {
   const User user = Made({">secret", ">other"});
   EXPECT_TRUE(user.Accepts("secret"));
