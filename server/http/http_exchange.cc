@@ -95,11 +95,13 @@ HttpAnswerTo AnswerTo(const HttpHead& head, const HttpRoute* route, Instant now)
 }
 
 HttpExchange::HttpExchange(const HttpRequestParser& parsed, const HttpAnswerTo& answer_to,
-                           HttpServices& http, Session& session, Instant now, std::string& out)
+                           HttpServices& http, Session& session, RememberedLogin& login,
+                           Instant now, std::string& out)
     : parsed_(parsed),
       answer_to_(answer_to),
       http_(http),
       session_(session),
+      login_(login),
       now_(now),
       writer_(out) {}
 
@@ -111,12 +113,15 @@ bool HttpExchange::LogIn() {
     FailAs("NOAUTH Authentication required.");
     return false;
   }
+  if (login_.Covers(*field, session_)) return true;
+  const std::uint64_t users_version = services().access.version();
   Credentials credentials;
   if (!ReadCredentials(*field, credentials)) {
     Fail(401, "ERR invalid Authorization: must be Basic or Bearer");
     return false;
   }
   if (weir::LogIn(session_, "Authorization", credentials.user, credentials.password, now_)) {
+    login_.Remember(*field, session_, users_version);
     return true;
   }
   FailAs(kWrongPassword);

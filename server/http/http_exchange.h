@@ -17,6 +17,7 @@
 #include "protocol/http_writer.h"
 #include "server/http/http_route.h"
 #include "server/http/http_services.h"
+#include "server/http/remembered_login.h"
 #include "server/session/session.h"
 #include "server/session/verdict_reader.h"
 
@@ -30,9 +31,9 @@ inline constexpr std::string_view kNoSuchPath = "ERR no such path";
 class HttpExchange {
  public:
   // For the request that was parsed. Appends the response, in the form of `answer_to`, to `out`;
-  // `session` runs the commands of the request.
+  // `session` runs the commands of the request; `login` is that of the connection.
   HttpExchange(const HttpRequestParser& parsed, const HttpAnswerTo& answer_to, HttpServices& http,
-               Session& session, Instant now, std::string& out);
+               Session& session, RememberedLogin& login, Instant now, std::string& out);
 
   [[nodiscard]] const HttpHead& head() const noexcept { return parsed_.head(); }
   // Empty unless the route reads it.
@@ -99,6 +100,7 @@ class HttpExchange {
   const HttpAnswerTo& answer_to_;
   HttpServices& http_;
   Session& session_;
+  RememberedLogin& login_;
   const Instant now_;
   HttpWriter writer_;
   int status_ = 0;

@@ -119,7 +119,7 @@ void HttpSession::Answer(Instant now, std::string& out) {
   session_.Charge(1);
   const std::size_t begin = out.size();
   HttpAnswerTo answer_to = AnswerTo(head, route, now);
-  HttpExchange exchange(parser_, answer_to, http_, session_, now, out);
+  HttpExchange exchange(parser_, answer_to, http_, session_, login_, now, out);
   if (!route) {
     exchange.Fail(404, kNoSuchPath);
   } else if (route->host == HttpRoute::Host::kOurs &&

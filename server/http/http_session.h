@@ -14,6 +14,7 @@
 #include "protocol/http_writer.h"
 #include "server/http/http_route.h"
 #include "server/http/http_services.h"
+#include "server/http/remembered_login.h"
 #include "server/session/client_session.h"
 #include "server/session/session.h"
 #include "server/session/unsaved_replies.h"
@@ -55,6 +56,7 @@ class HttpSession final : public ClientSession {
   HttpServices& http_;
   std::shared_ptr<ClientRecord> record_;
   Session session_;
+  RememberedLogin login_;
   HttpRequestParser parser_;
   UnsavedReplies<Unsaved> unsaved_;  // of the last turn
   bool in_request_ = false;

@@ -27,7 +27,8 @@ void RunOverHttp(HttpTestServer& server, const std::vector<std::vector<std::stri
   EXPECT_EQ(parser.Parse("GET / HTTP/1.1\r\nHost: weir\r\n\r\n"), HttpResult::kRequest);
   std::string out;
   const HttpAnswerTo answer_to;
-  HttpExchange exchange(parser, answer_to, server.http, session, server.clock.Now(), out);
+  RememberedLogin login;
+  HttpExchange exchange(parser, answer_to, server.http, session, login, server.clock.Now(), out);
   for (const auto& words : lines) static_cast<void>(exchange.Run(words));
   server.services.clients.Remove(*record);
 }
