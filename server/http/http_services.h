@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
 #include "server/observe/history.h"
+#include "server/observe/recent_text.h"
 
 namespace weir {
 
@@ -44,6 +46,8 @@ struct HttpServices {
   RequestTally requests;     // of decisions over HTTP
   LimitLabels limit_labels;  // of /metrics
   History history;           // of the page; only where an admin port is open
+  // The answer of /api/limits. A page asks once a second, so it misses little.
+  RecentText limits_json{std::chrono::milliseconds(500)};
 };
 
 }  // namespace weir

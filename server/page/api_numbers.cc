@@ -279,7 +279,9 @@ void ApiLimits(HttpExchange& exchange) {
   if (!ReadApiParameters(exchange, {})) return;
   exchange.session().Charge(kWorkPerTurn);
   UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
-  exchange.Answer(200, kJson, LimitsJson(exchange));
+  exchange.Answer(200, kJson, *exchange.http().limits_json.Get(exchange.now(), [&] {
+    return LimitsJson(exchange);
+  }));
 }
 
 void ApiTop(HttpExchange& exchange) {
