@@ -173,11 +173,12 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
-  AddUnsaved(out_begin, out.size());
+  if (awaited_ != Awaited::kNothing) AddUnsaved(out_begin, out.size());
   RestartStopwatch();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
-    if (now < worker_.services.pause.until()) RefreshUser();  // IsPaused uses the user's rights
+    const bool pausing = now < worker_.services.pause.until();
+    if (pausing) RefreshUser();  // MustPause uses the user's rights
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
@@ -192,7 +193,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
         break;
       }
     }
-    if (IsPaused(now)) {
+    if (pausing && MustPause()) {
       turn.next = Next::kWait;
       turn.wake = worker_.services.pause.until();
       break;
@@ -203,7 +204,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     BeginCommand();
     ExecuteUnlessSilent(command, now, out, reply);
     EndCommand();
-    AddUnsaved(begin, out.size());
+    if (awaited_ != Awaited::kNothing) AddUnsaved(begin, out.size());
     if (!waiter_ && now >= paused_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
     turn.wake = waiter_ ? waiter_->ready() : paused_until_;
@@ -275,7 +276,6 @@ void Session::DelayReplyUntilSaved() noexcept {
 // An empty range belongs to a command that has no reply yet.
 void Session::AddUnsaved(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
-  if (awaited == Awaited::kNothing) return;
   std::shared_ptr<const LateReply> late_reply = std::exchange(late_reply_, nullptr);
   if (begin == end) return;
   unsaved_.Add(begin, end, awaited,
@@ -304,10 +304,9 @@ void Session::LogForeign(std::string_view request) {
       record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *suppressed);
 }
 
-// True if the next command must wait for the end of a CLIENT PAUSE.
-bool Session::IsPaused(Instant now) const {
-  const Pause& pause = worker_.services.pause;
-  if (now >= pause.until() || ending_) return false;
+// True if the next command must wait for the end of the present CLIENT PAUSE.
+bool Session::MustPause() const {
+  if (ending_) return false;
   const auto& [words, spec, bytes, keys] = worker_.read_ahead.next();
   // Commands that end the pause, or the server, must run.
   if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
@@ -316,7 +315,7 @@ bool Session::IsPaused(Instant now) const {
   const bool is_refused =
       !user_ || !spec->arity.Allows(words.size()) || FindDenial(*user_, *spec, words);
   if (is_refused) return false;
-  if (pause.what() == Pause::What::kEverything) return true;
+  if (worker_.services.pause.what() == Pause::What::kEverything) return true;
   const auto changes = [](const CommandSpec* queued) { return queued->Is(kWrite); };
   return spec->Is(kWrite) ||
          (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));

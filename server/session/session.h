@@ -134,9 +134,10 @@ class Session final : public ClientSession {
 
   void BeginCommand() noexcept;
   void EndCommand() noexcept;
+  // Requires: the command awaits a save.
   void AddUnsaved(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
-  [[nodiscard]] bool IsPaused(Instant now) const;
+  [[nodiscard]] bool MustPause() const;
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                            RespWriter& reply);
   void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
