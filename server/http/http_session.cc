@@ -132,11 +132,12 @@ void HttpSession::Answer(Instant now, std::string& out) {
   }
   WEIR_CHECK(exchange.status() != 0);
   said_secret_ = said_secret_ || exchange.had_secret();
-  http_.responses.Add(route ? route->group : HttpRouteGroup::kNone, exchange.status());
+  const HttpRouteGroup group = route ? route->group : HttpRouteGroup::kNone;
+  http_.responses.Add(group, exchange.status());
   if (exchange.awaited() != Awaited::kNothing) {
     answer_to.date = {};  // a view
     unsaved_.Add(begin, out.size(), exchange.awaited(),
-                 {record_->last_command.load(std::memory_order_relaxed), answer_to});
+                 {record_->last_command.load(std::memory_order_relaxed), answer_to, group});
   }
   closing_ = closing_ || !head.keep_alive;
 }
@@ -159,6 +160,7 @@ void HttpSession::FinishUnsaved(std::string& replies, const absl::Status& saved,
                      writer.Begin(503, request.answer_to);
                      writer.Field("Content-Type", kJson);
                      writer.End(ErrorJson(error));
+                     http_.responses.Add(request.group, 503);
                      worker_.CountError(error);
                      worker_.command_counters.Of(*request.spec).failed.Add();
                      if (AsksForTokens(*request.spec))

@@ -45,6 +45,7 @@ class HttpSession final : public ClientSession {
   struct Unsaved {
     const CommandSpec* spec;
     HttpAnswerTo answer_to;
+    HttpRouteGroup group;
   };
 
   [[nodiscard]] bool IsPaused(std::string_view unread, Instant now) const;

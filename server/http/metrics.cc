@@ -306,7 +306,9 @@ constexpr Metric kMetrics[] = {
      "Calls that answered an error, and requests that were refused before they ran.",
      CollectCommandErrors},
     {"weir_errors_total", kCounter, "Errors by their first word.", CollectErrors},
-    {"weir_http_responses_total", kCounter, "Responses over HTTP.", CollectResponses},
+    {"weir_http_responses_total", kCounter,
+     "Responses over HTTP. One that a failed save replaces by a 503 counts as both.",
+     CollectResponses},
     // The table
     Single("weir_buckets", kGauge, "Buckets in memory, with full ones that are not swept yet.",
            [](Scrape& scrape) { return scrape.Size().buckets; }),

@@ -52,6 +52,10 @@ TEST(HttpSavingTest, AFailedSaveReplacesTheResponsesThatWaitedForIt) {
   EXPECT_EQ(unsaved,
             absl::StrCat(Replacement(no_store, kSaveError), livez, Replacement(no_store, ""),
                          Replacement("Connection: close\r\n", kSaveError)));
+  const HttpResponseCounters& counted = on_disk.server().http.responses;
+  EXPECT_EQ(counted.value(HttpRouteGroup::kCheck, 4), 2U);
+  EXPECT_EQ(counted.value(HttpRouteGroup::kJson, 4), 1U);
+  EXPECT_EQ(counted.value(HttpRouteGroup::kHealth, 4), 0U);
 }
 
 // A look that finds a hold expired settles it, and its answer must not be known before that is on
