@@ -1,10 +1,10 @@
 //! Calls examples/rust as the lines of its standard input say (limited_test.py).
 
-#[path = "../../examples/rust/limited.rs"]
+#[path = "../../../examples/rust/limited.rs"]
 mod limited;
-#[path = "../../examples/rust/resp.rs"]
+#[path = "../../../examples/rust/resp.rs"]
 mod resp;
-#[path = "../../examples/rust/slice.rs"]
+#[path = "../../../examples/rust/slice.rs"]
 mod slice;
 
 use std::io::BufRead;

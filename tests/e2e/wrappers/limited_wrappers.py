@@ -26,7 +26,7 @@ from pathlib import Path
 from weir_e2e import client_environment
 
 FOLDER = Path(__file__).parent
-EXAMPLES = FOLDER.parents[1] / "examples"
+EXAMPLES = FOLDER.parents[2] / "examples"
 MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
 
 
