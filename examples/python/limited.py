@@ -13,7 +13,8 @@
 weir has 50 ms to answer: half to connect, if there is no connection, and half to reply. If it does
 not answer, or answers that it cannot limit (AWAY below), the action is run (`fail_open=True`) or
 Limited is raised (`fail_open=False`), and the next call connects again. Nothing is sent twice: a
-request whose reply was lost may have been charged, and a second one would be charged again.
+request whose reply was lost may have been charged, and a second one would be charged again. Only
+holds, which have an id, are sent twice: hold.py and lease.py.
 
 A denial holds for the time that it names, so the same words are not asked again during that time,
 for a second at most: a key under attack costs one request per second.
@@ -46,6 +47,8 @@ AWAY_CLASSES = tuple(
                  "ClusterDownError", "OutOfMemoryError")
     if hasattr(redis.exceptions, name)
 )
+# Of no reply at all. Their subclasses are of errors that the server has sent.
+LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 
 
 class Limited(Exception):
@@ -55,6 +58,10 @@ class Limited(Exception):
         super().__init__(f"{key} is limited")
         self.key = key
         self.retry_after = retry_after
+
+
+class NoAnswer(Exception):
+    """weir does not answer, or answers that it cannot limit. Callers of a Gate never see it."""
 
 
 def split_at_and(words):
@@ -68,6 +75,11 @@ def split_at_and(words):
     return groups
 
 
+def join_with_and(groups):
+    """The words of a request."""
+    return tuple(word for group in groups for word in ("AND", *group))[1:]
+
+
 class Gate:
     def __init__(
         self,
@@ -77,10 +89,13 @@ class Gate:
         fail_open=True,
         deadline_seconds=DEADLINE_SECONDS,
         clock=time.monotonic,
+        every=None,
     ):
+        """`clock` and `every`, the heartbeat of leases (lease.py), are replaced in tests."""
         self.fail_open = fail_open
         self.deadline_seconds = deadline_seconds
         self.clock = clock
+        self.every = every
         self._lock = threading.Lock()
         self._denials = {}  # words -> (kept until, key, time to retry or None)
         self._weir = redis.Redis(
@@ -125,16 +140,22 @@ class Gate:
             kept_until, key, retry_at = self._denials.get(words, (now, None, None))
         if now < kept_until:
             raise Limited(key, None if retry_at is None else retry_at - now)
+        try:
+            return self.decide(command, words, *options)
+        except Limited as denial:
+            self._keep(words, now, denial)
+            raise
+        except NoAnswer as error:
+            return self.no_answer(words, error)
+
+    def decide(self, command, words, *options, tries=1):
+        """Returns the tokens that weir grants, or raises Limited or NoAnswer. Keeps no denial."""
         groups = split_at_and(words)
         if len(groups) > 1:
             options += ("WITHLIMITS",)  # says which key was denied
-        try:
-            reply = self._weir.execute_command(command, *words, *options)
-        except redis.RedisError as error:
-            if not isinstance(error, AWAY_CLASSES) and not str(error).startswith(AWAY):
-                raise
-            return self.no_answer(words, error)
-        granted, _, retry_after_ms, _, decisive, *rows = reply
+        granted, _, retry_after_ms, _, decisive, *rows = self.call(
+            command, *words, *options, tries=tries
+        )
         if granted:
             return granted
         key = words[0]
@@ -143,9 +164,18 @@ class Gate:
             if len(row) < 7:
                 raise redis.ResponseError("AND needs weir 0.2 or later")
             key = groups[row[6]][0]
-        retry_after = retry_after_ms / 1000 if retry_after_ms >= 0 else None
-        self._keep(words, now, key, retry_after)
-        raise Limited(key, retry_after)
+        raise Limited(key, retry_after_ms / 1000 if retry_after_ms >= 0 else None)
+
+    def call(self, *words, tries=1):
+        """Returns weir's reply, or raises NoAnswer; `tries` > 1: if it is lost, asks again."""
+        try:
+            return self._weir.execute_command(*words)
+        except redis.RedisError as error:
+            if not isinstance(error, AWAY_CLASSES) and not str(error).startswith(AWAY):
+                raise
+            if tries == 1 or type(error) not in LOST or str(error).startswith(AWAY):
+                raise NoAnswer from error
+        return self.call(*words, tries=tries - 1)
 
     def no_answer(self, words, cause=None):
         if not self.fail_open:
@@ -153,21 +183,20 @@ class Gate:
 
     def refund(self, words, tokens):
         """Gives tokens back. A refund that fails is not repeated: it may have been made."""
-        refund = []
-        for group in split_at_and(words):
-            refund += ["AND", *group, "COST", tokens]
+        refund = join_with_and([*group, "COST", tokens] for group in split_at_and(words))
         try:
-            self._weir.execute_command("RL.REFUND", *refund[1:])
-        except redis.RedisError:
+            self.call("RL.REFUND", *refund)
+        except (redis.RedisError, NoAnswer):
             pass  # the tokens come back in time
 
-    def _keep(self, words, now, key, retry_after):
+    def _keep(self, words, now, denial):
+        retry_after = denial.retry_after
         seconds = DENIAL_SECONDS if retry_after is None else min(retry_after, DENIAL_SECONDS)
         with self._lock:
             if len(self._denials) >= DENIALS_MAX:
                 self._denials.clear()
             retry_at = None if retry_after is None else now + retry_after
-            self._denials[words] = now + seconds, key, retry_at
+            self._denials[words] = now + seconds, denial.key, retry_at
 
 
 class Slice:

@@ -5,7 +5,41 @@ from concurrent.futures import ThreadPoolExecutor
 
 import redis
 
+from hold import reserved
+from lease import lease
 from limited import Gate, Limited
+
+
+class Clock:
+    """A clock that stands still, and the heartbeats that are due when it is moved."""
+
+    def __init__(self):
+        self._ms = 0
+        self._late_ms = 0
+        self._beats = []  # [due, period, function]
+
+    def now(self):
+        """The time in seconds."""
+        ms, self._ms, self._late_ms = self._ms, self._ms + self._late_ms, 0
+        return ms / 1000
+
+    def delay(self, ms):
+        """The next reading moves the clock, as if what is done after it took a while."""
+        self._late_ms = ms
+
+    def every(self, seconds, function):
+        period = round(seconds * 1000)
+        beat = [self._ms + period, period, function]
+        self._beats.append(beat)
+        return lambda: self._beats.remove(beat)
+
+    def move(self, ms):
+        end = self._ms + ms
+        while self._beats and (beat := min(self._beats, key=lambda each: each[0]))[0] <= end:
+            self._ms = max(self._ms, beat[0])
+            beat[0] += beat[1]
+            beat[2]()
+        self._ms = max(self._ms, end)
 
 
 def to_bytes(words):
@@ -17,20 +51,26 @@ class Program:
     def __init__(self):
         self.gate_now = None
         self.slice_now = None
-        self.now_ms = 0
+        self.hold_now = None
+        self.lease_now = None
+        self.clock_now = Clock()
 
-    def gate(self, port, down, deadline_ms):
+    def gate(self, port, down, deadline_ms, *timer):
         if self.gate_now:
             self.gate_now.close()
-        self.now_ms = 0
-        seconds = {"deadline_seconds": int(deadline_ms) / 1000} if deadline_ms != "0" else {}
-        self.gate_now = Gate(
-            port=int(port), fail_open=down == "open", clock=lambda: self.now_ms / 1000, **seconds
-        )
+        clock = self.clock_now = Clock()
+        settings = {} if timer else {"every": clock.every}
+        if deadline_ms != "0":
+            settings["deadline_seconds"] = int(deadline_ms) / 1000
+        self.gate_now = Gate(port=int(port), fail_open=down == "open", clock=clock.now, **settings)
         return "ok"
 
     def clock(self, ms):
-        self.now_ms += int(ms)
+        self.clock_now.move(int(ms))
+        return "ok"
+
+    def delay(self, ms):
+        self.clock_now.delay(int(ms))
         return "ok"
 
     def check(self, *words):
@@ -51,6 +91,45 @@ class Program:
     def give_back(self):
         self.slice_now.give_back()
         return "ok"
+
+    def reserve(self, estimate, ms, *words):
+        self.hold_now = reserved(self.gate_now, int(estimate), int(ms) / 1000, *to_bytes(words))
+        return "passes"
+
+    def settle(self, used):
+        return "settled" if self.hold_now.settle(int(used)) else "not settled"
+
+    def settle_or_charge(self, used):
+        return "settled" if self.hold_now.settle_or_charge(int(used)) else "not settled"
+
+    def cancel(self):
+        self.hold_now.cancel()
+        return "ok"
+
+    def scope(self, how, estimate, ms, *words):
+        try:
+            with reserved(self.gate_now, int(estimate), int(ms) / 1000, *words) as hold:
+                if how == "fails":
+                    raise RuntimeError
+                if how == "settles":
+                    hold.settle(int(estimate))
+        except RuntimeError:
+            return "failed"
+        return "left"
+
+    def lease(self, ms, *words):
+        self.lease_now = lease(self.gate_now, int(ms) / 1000, *to_bytes(words))
+        return "passes"
+
+    def lost(self):
+        return "lost" if self.lease_now.lost else "held"
+
+    def release(self):
+        return "freed" if self.lease_now.release() else "not held"
+
+    def lease_scope(self, ms, *words):
+        with lease(self.gate_now, int(ms) / 1000, *words):
+            return "left"
 
     def flood(self, keys):
         return sum(self._passes(self.check, f"flood:{i}", "none") for i in range(int(keys)))

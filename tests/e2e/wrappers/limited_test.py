@@ -1,145 +1,27 @@
-"""The wrappers of examples/: against a server that answers as limited_cases.txt says, and the real
-one, which answers, is stopped, comes back, or does not exist.
+"""The wrappers of examples/: against a server that answers as the cases in *_cases.txt say, and the
+real one, which answers, is stopped, comes back, or does not exist.
 
     limited_test.py [NAME ...]    all wrappers of limited_wrappers.py, or those whose names begin so
 """
 
-import contextlib
-import json
-import queue
 import re
 import socket
 import sys
 import tempfile
-import threading
 import time
 import unittest
-from pathlib import Path
 
 import limited_wrappers
+from conversation import Program, ScriptedServer, read_cases, read_errors
 from weir_e2e import DEADLINE, NEVER, ServerTest
 
-CASES = Path(__file__).with_name("limited_cases.txt").read_text(encoding="utf-8")
-CASES = re.sub(r"\\\n *", "", CASES)
 PATIENT_MS = str(int(DEADLINE * 1000))  # a deadline that is long enough for a busy machine
 
 # The most seconds that a call may take on a busy machine, with the default deadline of 50 ms.
 BOUND_SECONDS = 2
 
 DENIALS_MAX = 10_000
-
-# Commands that client libraries send when they connect, and their replies; HELLO's is in RESP3.
-GREETINGS = {"CLIENT": b"+OK\r\n", "HELLO": b"%1\r\n+server\r\n+weir\r\n"}
-
-
-def read_errors():
-    """Pairs of "away" or "wrong" and an error."""
-    lines = (line.split(" ", 1) for line in CASES.splitlines())
-    return [line for line in lines if line[0] in ("away", "wrong")]
-
-
-def read_cases():
-    """The steps of each case: a call, the expected requests and their replies, and the result."""
-    cases = {}
-    for line in CASES.splitlines():
-        if line.startswith("case "):
-            steps = cases[line[5:]] = []
-        elif cases and line:
-            parts = line.split("|") if "|" in line else (line, "", "ok")
-            call, requests, said = map(str.strip, parts)
-            exchanges = [each.split(" -> ") for each in requests.split(" ; ") if each]
-            steps.append((call, exchanges, said))
-    return cases
-
-
-def to_resp(value):
-    if isinstance(value, list):
-        return f"*{len(value)}\r\n" + "".join(map(to_resp, value))
-    return f":{value}\r\n" if isinstance(value, int) else f"${len(value)}\r\n{value}\r\n"
-
-
-class Program:
-    """A running limited_program.*. Its lines become events ("said", line)."""
-
-    def __init__(self, command, directory):
-        self._process = limited_wrappers.start(command, directory)
-        self.events = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self):
-        for line in self._process.stdout:
-            self.events.put(("said", line.rstrip("\n")))
-        self._process.stdout.close()
-        self.events.put(("said", "its end"))
-
-    def send(self, call):
-        self._process.stdin.write(call + "\n")
-
-    def call(self, call):
-        self.send(call)
-        return self.next_said()
-
-    def next_said(self):
-        kind, said = self.events.get(timeout=DEADLINE)
-        assert kind == "said", f"asks {said} unexpectedly"
-        return said
-
-    def end(self):
-        """Returns the exit status."""
-        self._process.stdin.close()
-        try:
-            return self._process.wait(DEADLINE)
-        finally:
-            self._process.kill()
-
-
-class ScriptedServer:
-    """Its requests become events ("asks", (words, connection)), which `reply` answers."""
-
-    def __init__(self, events, listener=None):
-        self._events = events
-        self._listener = listener or socket.create_server(("127.0.0.1", 0))
-        self._connections = []
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._listener.accept()
-                self._connections.append(connection)
-                threading.Thread(target=self._read, args=(connection,), daemon=True).start()
-
-    def _read(self, connection):
-        with contextlib.suppress(OSError), connection.makefile("rb") as stream:
-            while line := stream.readline():
-                sizes = (int(stream.readline()[1:]) for _ in range(int(line[1:])))
-                words = [stream.read(size + 2)[:-2].decode() for size in sizes]
-                if words[0] in GREETINGS:
-                    connection.sendall(GREETINGS[words[0]])
-                else:
-                    self._events.put(("asks", (" ".join(words), connection)))
-
-    @staticmethod
-    def reply(connection, reply):
-        """A JSON value, an error, or `lost`: the connection is closed."""
-        if reply == "lost":
-            connection.shutdown(socket.SHUT_RDWR)
-        else:
-            text = reply + "\r\n" if reply.startswith("-") else to_resp(json.loads(reply))
-            connection.sendall(text.encode())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for connection in self._connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
-
+HOLDERS = ("python",)  # wrappers with reservations and leases
 
 class WrapperTests:
     """The tests of one wrapper; a subclass has its name."""
@@ -177,7 +59,7 @@ class WrapperTests:
                     program.send(call)
                     said = None
             asked, connection = event[1]
-            self.assertEqual(asked, request)
+            self.assert_asks(asked, request)
             server.reply(connection, reply)
             self.lost = reply == "lost"
         if not call:
@@ -190,16 +72,30 @@ class WrapperTests:
         else:
             self.assertEqual(said, wanted)
 
+    def assert_asks(self, asked, request):
+        """Names in the request, such as $a, stand for ids, each for one."""
+        if hold := re.search(r"HOLD (\S+)", asked):
+            name = re.search(r"HOLD (\S+)", request)[1]
+            self.assertRegex(hold[1], r"^[0-9a-f]{32}$")
+            self.assertEqual(self.ids.setdefault(name, hold[1]), hold[1])
+            self.assertEqual(len(set(self.ids.values())), len(self.ids))
+            request = request.replace(name, hold[1])
+        self.assertEqual(asked, request)
+
     def test_cases(self):
-        cases = read_cases()
+        cases = read_cases("limited_cases.txt")
+        if self.wrapper in HOLDERS:
+            cases |= read_cases("hold_cases.txt")
         self.assertGreater(len(cases), 10)
         program = self.start_program()
         for name, steps in cases.items():
             with self.subTest(name), ScriptedServer(program.events) as server:
                 self.lost = False
+                self.ids = {}
                 for call, exchanges, said in steps:
                     if call.startswith("gate "):
-                        call = f"gate {server.port} {call[5:]} {PATIENT_MS}"
+                        down, *timer = call[5:].split()
+                        call = " ".join((f"gate {server.port} {down} {PATIENT_MS}", *timer))
                     self.play(program, server, call, exchanges, said)
                 self.assertTrue(program.events.empty())
 
@@ -255,6 +151,36 @@ class WrapperTests:
             self.assertEqual(asked(DENIALS_MAX + 1), 1)
             self.assertGreater(asked(DENIALS_MAX + 1), 0)
 
+    # Goal: a settlement replaces the estimate, and a lease is kept and freed, on a real server.
+    def test_holds(self):
+        if self.wrapper not in HOLDERS:
+            return
+        server = self.start()
+        program = self.open_gate(server.port)
+        limit = f"1000/{NEVER},fixed"
+        reserve = f"reserve 600 60000 team:7 2,held {limit},cost={{}}"
+        with self.connect(server) as client:
+
+            def left(limit):
+                return client.call("RL.PEEK", "team:7", limit, "COST", 0)[1]
+
+            self.assertEqual(program.call(reserve), "passes")
+            self.assertEqual(left(limit), 400)
+            self.assertRegex(program.call(reserve), r"^limited team:7 \d+$")
+            self.assertEqual(program.call("settle 900"), "settled")
+            self.assertEqual((left(limit), left("2,held")), (100, 2))
+            scope = f"scope leaves 100 60000 team:7 2,held {limit},cost={{}}"
+            self.assertEqual(program.call(scope), "left")
+            self.assertEqual((left(limit), left("2,held")), (100, 2))
+            self.assertEqual(program.call("lease 60000 team:7 2,held"), "passes")
+            program.call("clock 30000")  # for a heartbeat
+            self.assertEqual((left("2,held"), program.call("lost")), (1, "held"))
+            self.assertEqual(program.call("release"), "freed")
+            self.assertEqual(left("2,held"), 2)
+            self.assertEqual(program.call("lease 60000 team:7 2,held"), "passes")
+            client.call("DEL", "team:7")
+            self.assertEqual(program.call("release"), "not held")
+
     def test_threads_share_a_gate(self):
         program = self.open_gate(self.start().port)
         self.assertEqual(program.call(f"crowd 8 20 work 100/{NEVER},fixed"), "100")
@@ -277,7 +203,10 @@ class WrapperTests:
             self.assertEqual(program.call("check k 1/h"), said)
             program.call("slice 5 60000 k 1/h")
             self.assertEqual(program.call("spend"), said)
-            self.assertLess(time.monotonic() - begin, 2 * BOUND_SECONDS)
+            if self.wrapper in HOLDERS:
+                self.assertEqual(program.call("reserve 1 60000 k 5,held"), said)
+                self.assertEqual(program.call("lease 60000 k 5,held"), said)
+            self.assertLess(time.monotonic() - begin, 4 * BOUND_SECONDS)
 
     def test_a_server_that_is_stopped(self):
         server = self.start()

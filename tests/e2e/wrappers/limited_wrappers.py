@@ -2,14 +2,29 @@
 
 A program reads a call per line and prints what its caller sees; the numbers are milliseconds.
 
-    gate PORT open|closed DEADLINE   begins again, with a clock that stands still; 0: the default
+    gate PORT open|closed DEADLINE [timer]
+                                     begins again, with a clock that stands still and heartbeats that
+                                     are due when it is moved, or with those of a timer; 0: the
+                                     default deadline
     clock MS                         moves the clock
+    delay MS                         moves it when it is read next, right after that
     check WORD ...                   asks once: "passes", "limited KEY MS" (-: never, or no answer),
                                      or "mistake ERROR"
     mail NAME LIMIT ...              calls a limited action whose key is mail:NAME: "to NAME"
     slice SIZE MS WORD ...           makes a slice
     spend                            spends one of its tokens
     give_back                        gives the others back
+    reserve ESTIMATE MS WORD ...     reserves: "passes", or as check
+    settle USED                      settles: "settled" or "not settled"
+    settle_or_charge USED            the same, and charges
+    cancel                           cancels
+    scope leaves|fails|settles ESTIMATE MS WORD ...
+                                     reserves in a scope that is left, or with an error, or after the
+                                     estimate was settled: "left" or "failed"
+    lease MS WORD ...                leases: "passes", or as check
+    lost                             "held" or "lost"
+    release                          ends the lease: "freed" or "not held"
+    lease_scope MS WORD ...          leases in a scope: "left"
     flood N                          asks for N keys with the limit `none`: how many passed
     crowd THREADS TIMES [WORD ...]   each thread checks, or spends, so often: how many passed
 
@@ -55,8 +70,8 @@ def _go(directory):
 
 def _javascript(directory):
     """An ES module looks for modules beside itself."""
-    shutil.copy(EXAMPLES / "javascript" / "limited.mjs", directory)
-    shutil.copy(FOLDER / "limited_program.mjs", directory)
+    for module in (*EXAMPLES.glob("javascript/*.mjs"), FOLDER / "limited_program.mjs"):
+        shutil.copy(module, directory)
     os.symlink(MODULES, Path(directory, "node_modules"))
     return "node", f"{directory}/limited_program.mjs"
 
