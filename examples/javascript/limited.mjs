@@ -14,7 +14,8 @@
 // weir has 50 ms to answer. If it does not answer, or answers that it cannot limit (AWAY below),
 // the action is run (failOpen: true) or Limited is thrown (failOpen: false). The client reconnects
 // automatically. Nothing is sent twice: a request whose reply was lost may have been charged, and a
-// second one would be charged again.
+// second one would be charged again. Only holds, which have an id, are sent twice: hold.mjs and
+// lease.mjs.
 //
 // A denial holds for the time that it names, so the same words are not asked again during that
 // time, for a second at most: a key under attack costs one request per second.
@@ -46,8 +47,11 @@ export class Limited extends Error {
   }
 }
 
+// weir does not answer, or answers that it cannot limit. Callers of a Gate never see it.
+export class NoAnswer extends Error {}
+
 // The groups of a request: a key, its limits and its cost.
-function splitAtAnd(words) {
+export function splitAtAnd(words) {
   const groups = [[]];
   for (const word of words) {
     if (groups.at(-1).length > 0 && word.toUpperCase() === "AND") groups.push([]);
@@ -56,22 +60,31 @@ function splitAtAnd(words) {
   return groups;
 }
 
+// The words of a request.
+export function joinWithAnd(groups) {
+  return groups.flatMap((group) => ["AND", ...group]).slice(1);
+}
+
 export class Gate {
   #weir;
   #connected;
+  #reconnected; // a promise, while a request waits for it
   #failOpen;
   #deadlineMs;
   #denials = new Map(); // words -> { keptUntil, key, retryAt }
 
-  // `now` returns a time in milliseconds that never goes back.
+  // `now` returns a time in milliseconds that never goes back; it and `every`, the heartbeat of
+  // leases (lease.mjs), are replaced in tests.
   constructor({
     host = "127.0.0.1",
     port = 7379,
     failOpen = true,
     deadlineMs = DEADLINE_MS,
     now = () => performance.now(),
+    every,
   } = {}) {
     this.now = now;
+    this.every = every;
     this.#failOpen = failOpen;
     this.#deadlineMs = deadlineMs;
     this.#weir = createClient({
@@ -117,41 +130,71 @@ export class Gate {
     if (now < denial?.keptUntil) {
       throw new Limited(denial.key, denial.retryAt && Math.ceil(denial.retryAt - now));
     }
-    const groups = splitAtAnd(words);
-    if (groups.length > 1) options.push("WITHLIMITS"); // says which key was denied
-    let reply;
     try {
-      reply = await this.#send([command, ...words, ...options]);
+      return await this.decide(command, words, options);
     } catch (error) {
-      if (error instanceof ErrorReply && !AWAY.test(error.message)) throw error;
-      if (this.#failOpen) return undefined;
-      throw new Limited(words[0], undefined);
+      if (error instanceof NoAnswer) return this.noAnswer(words);
+      if (error instanceof Limited) this.#keep(name, now, error);
+      throw error;
     }
+  }
+
+  // Returns the tokens that weir grants; or throws Limited or NoAnswer. Keeps no denial.
+  async decide(command, words, options, tries = 1) {
+    const groups = splitAtAnd(words);
+    const withLimits = groups.length > 1 ? ["WITHLIMITS"] : []; // says which key was denied
+    const reply = await this.call([command, ...words, ...options, ...withLimits], tries);
     const [granted, , retryAfterMs, , decisive, rows] = reply;
     if (granted > 0) return granted;
     const row = rows?.[decisive]; // in RESP3 an object
     const group = row ? groups[row.group ?? row[6]] : words;
     if (!group) throw new Error("AND needs weir 0.2 or later"); // 0.1 names no group
-    const key = group[0];
-    if (this.#denials.size >= DENIALS_MAX) this.#denials.clear();
-    this.#denials.set(name, {
-      keptUntil: now + (retryAfterMs >= 0 ? Math.min(retryAfterMs, DENIAL_MS) : DENIAL_MS),
-      key,
-      retryAt: retryAfterMs >= 0 ? now + retryAfterMs : undefined,
-    });
-    throw new Limited(key, retryAfterMs >= 0 ? retryAfterMs : undefined);
+    throw new Limited(group[0], retryAfterMs >= 0 ? retryAfterMs : undefined);
+  }
+
+  // Returns weir's reply, or throws NoAnswer; tries > 1: if it is lost, asks again.
+  async call(words, tries = 1, connected = this.#connected) {
+    try {
+      return await this.#send(words, connected);
+    } catch (error) {
+      if (error instanceof ErrorReply && !AWAY.test(error.message)) throw error;
+      if (error instanceof ErrorReply || tries === 1) throw new NoAnswer(error.message);
+    }
+    return this.call(words, tries - 1, this.#reconnect());
+  }
+
+  // Without an answer a request passes, or throws Limited, as chosen.
+  noAnswer(words) {
+    if (!this.#failOpen) throw new Limited(words[0], undefined);
   }
 
   // Gives tokens back. A refund that fails is not repeated: it may have been made. Without it the
   // tokens come back in time.
   async refund(words, tokens) {
     const groups = splitAtAnd(words).map((group) => [...group, "COST", String(tokens)]);
-    const refund = groups.reduce((all, group) => [...all, "AND", ...group]);
-    await this.#send(["RL.REFUND", ...refund]).catch(() => {});
+    await this.#send(["RL.REFUND", ...joinWithAnd(groups)]).catch(() => {});
+  }
+
+  #keep(name, now, { key, retryAfterMs }) {
+    if (this.#denials.size >= DENIALS_MAX) this.#denials.clear();
+    this.#denials.set(name, {
+      keptUntil: now + Math.min(retryAfterMs ?? DENIAL_MS, DENIAL_MS),
+      key,
+      retryAt: retryAfterMs === undefined ? undefined : now + retryAfterMs,
+    });
+  }
+
+  // Returns a promise of a connection.
+  #reconnect() {
+    if (this.#weir.isReady) return this.#connected;
+    this.#reconnected ??= new Promise((resolve) => this.#weir.once("ready", resolve)).then(
+      () => (this.#reconnected = undefined),
+    );
+    return this.#reconnected;
   }
 
   // Returns the reply, or throws an error if there is none within the deadline.
-  async #send(words) {
+  async #send(words, connected = this.#connected) {
     let timer;
     let isLate = false;
     const late = new Promise((_, reject) => {
@@ -161,7 +204,7 @@ export class Gate {
       }, this.#deadlineMs);
     });
     // The first connection may take longer; without a later one, sending fails at once.
-    const reply = this.#connected.then(() => (isLate ? late : this.#weir.sendCommand(words)));
+    const reply = connected.then(() => (isLate ? late : this.#weir.sendCommand(words)));
     return Promise.race([reply, late]).finally(() => clearTimeout(timer));
   }
 }

@@ -1,23 +1,69 @@
 // Calls examples/javascript/limited.mjs as the lines of its standard input say (limited_test.py).
 import { createInterface } from "node:readline";
 
+import { reserved } from "./hold.mjs";
+import { lease } from "./lease.mjs";
 import { Gate, Limited } from "./limited.mjs";
+
+// A clock that stands still, and the heartbeats that are due when it is moved.
+class Clock {
+  #ms = 0;
+  #lateMs = 0;
+  #beats = [];
+
+  now() {
+    const ms = this.#ms;
+    this.#ms += this.#lateMs;
+    this.#lateMs = 0;
+    return ms;
+  }
+
+  // The next reading moves the clock, as if what is done after it took a while.
+  delay(ms) {
+    this.#lateMs = ms;
+  }
+
+  every(period, call) {
+    const beat = { due: this.#ms + period, period, call };
+    this.#beats.push(beat);
+    return () => (this.#beats = this.#beats.filter((each) => each !== beat));
+  }
+
+  async move(ms) {
+    const end = this.#ms + ms;
+    for (;;) {
+      const [beat] = this.#beats.sort((a, b) => a.due - b.due);
+      if (!beat || beat.due > end) break;
+      this.#ms = Math.max(this.#ms, beat.due);
+      beat.due += beat.period;
+      await beat.call();
+    }
+    this.#ms = Math.max(this.#ms, end);
+  }
+}
 
 let gate;
 let slice;
-let nowMs = 0;
+let hold;
+let slot;
+let clock = new Clock();
 
 const calls = {
-  gate(port, down, deadlineMs) {
+  gate(port, down, deadlineMs, timer) {
     gate?.close();
-    nowMs = 0;
-    const deadline = deadlineMs === "0" ? {} : { deadlineMs: Number(deadlineMs) };
-    const failOpen = down === "open";
-    gate = new Gate({ port: Number(port), failOpen, now: () => nowMs, ...deadline });
+    clock = new Clock();
+    const { now, every } = { now: () => clock.now(), every: (ms, call) => clock.every(ms, call) };
+    const settings = { now, every: timer ? undefined : every };
+    if (deadlineMs !== "0") settings.deadlineMs = Number(deadlineMs);
+    gate = new Gate({ port: Number(port), failOpen: down === "open", ...settings });
     return "ok";
   },
-  clock(ms) {
-    nowMs += Number(ms);
+  async clock(ms) {
+    await clock.move(Number(ms));
+    return "ok";
+  },
+  delay(ms) {
+    clock.delay(Number(ms));
     return "ok";
   },
   async check(...words) {
@@ -38,6 +84,51 @@ const calls = {
   async give_back() {
     await slice.giveBack();
     return "ok";
+  },
+  async reserve(estimate, ms, ...words) {
+    hold = await reserved(gate, Number(estimate), Number(ms), ...words);
+    return "passes";
+  },
+  async settle(used) {
+    return (await hold.settle(Number(used))) ? "settled" : "not settled";
+  },
+  async settle_or_charge(used) {
+    return (await hold.settleOrCharge(Number(used))) ? "settled" : "not settled";
+  },
+  async cancel() {
+    await hold.cancel();
+    return "ok";
+  },
+  async scope(how, estimate, ms, ...words) {
+    const failure = new Error("the action has failed");
+    try {
+      const hold = await reserved(gate, Number(estimate), Number(ms), ...words);
+      try {
+        if (how === "fails") throw failure;
+        if (how === "settles") await hold.settle(Number(estimate));
+      } finally {
+        await hold.cancel();
+      }
+    } catch (error) {
+      if (error !== failure) throw error;
+      return "failed";
+    }
+    return "left";
+  },
+  async lease(ms, ...words) {
+    slot = await lease(gate, Number(ms), ...words);
+    return "passes";
+  },
+  lost() {
+    return slot.lost ? "lost" : "held";
+  },
+  async release() {
+    return (await slot.release()) ? "freed" : "not held";
+  },
+  async lease_scope(ms, ...words) {
+    const slot = await lease(gate, Number(ms), ...words);
+    await slot[Symbol.asyncDispose](); // as `await using` does
+    return "left";
   },
   async flood(keys) {
     let passed = 0;
