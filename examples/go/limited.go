@@ -16,7 +16,7 @@
 // weir has 50 ms to answer. If it does not answer, or answers that it cannot limit (away below),
 // the action is run, or with FailClosed an Error is returned, and the next call connects again.
 // Nothing is sent twice: a request whose reply was lost may have been charged, and a second one
-// would be charged again.
+// would be charged again. Only holds, which have an id, are sent twice: hold.go and lease.go.
 //
 // A denial holds for the time that it names, so the same words are not asked again during that
 // time, for a second at most: a key under attack costs one request per second.
@@ -51,6 +51,9 @@ var away = []string{
 	"BUSY ", "OOM ", "NOAUTH ", "ERR max number of clients reached",
 }
 
+// weir does not answer, or answers that it cannot limit. Callers of a Gate never see it.
+var errNoAnswer = errors.New("weir does not answer")
+
 // Error is returned instead of running an action.
 type Error struct {
 	Key        string
@@ -65,6 +68,7 @@ type Options struct {
 	FailClosed bool          // while weir does not answer, actions are not run
 	Deadline   time.Duration // for an answer; by default 50 ms
 	Now        func() time.Time
+	Every      Every // the heartbeat of leases
 }
 
 // A Gate asks one server, with as many connections as there are requests at a time.
@@ -88,6 +92,9 @@ func NewGate(options Options) *Gate {
 	}
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.Every == nil {
+		options.Every = every
 	}
 	return &Gate{
 		options: options,
@@ -130,39 +137,65 @@ func (g *Gate) ask(command string, words []string, options ...string) (int64, er
 	if found && now.Before(known.keptUntil) {
 		return 0, known.err(now)
 	}
+	granted, err := g.decide(1, command, words, options...)
+	var denied *Error
+	if errors.As(err, &denied) {
+		g.keep(name, now, denied)
+	}
+	if errors.Is(err, errNoAnswer) {
+		return 0, g.noAnswer(words)
+	}
+	return granted, err
+}
+
+// Returns the tokens that weir grants, an Error, or errNoAnswer. Keeps no denial.
+func (g *Gate) decide(
+	tries int, command string, words []string, options ...string,
+) (int64, error) {
 	groups := splitAtAnd(words)
 	if len(groups) > 1 {
 		options = append(options, "WITHLIMITS") // says which key was denied
 	}
-	reply, err := redis.Values(g.send(command, append(words[:len(words):len(words)], options...)))
-	var mistake redis.Error
-	if errors.As(err, &mistake) && !isAway(mistake) {
-		return 0, mistake
-	}
+	reply, err := g.call(tries, command, append(words[:len(words):len(words)], options...))
 	if err != nil {
-		return 0, g.noAnswer(words)
+		return 0, err
 	}
 	var granted, remaining, retryAfterMs, resetAfterMs, decisive int64
 	rows, err := redis.Scan(reply, &granted, &remaining, &retryAfterMs, &resetAfterMs, &decisive)
 	if err != nil || granted > 0 {
 		return granted, err
 	}
-	denied := denial{key: words[0], keptUntil: now.Add(denialTime)}
+	denied := &Error{Key: words[0]}
 	if len(rows) > 0 {
 		group, err := groupOf(rows[0], decisive)
 		if err != nil {
 			return 0, err
 		}
-		denied.key = groups[group][0]
+		denied.Key = groups[group][0]
 	}
 	if retryAfterMs >= 0 {
-		denied.retryAt = now.Add(time.Duration(retryAfterMs) * time.Millisecond)
-		if denied.retryAt.Before(denied.keptUntil) {
-			denied.keptUntil = denied.retryAt
+		denied.RetryAfter = time.Duration(retryAfterMs) * time.Millisecond
+	}
+	return 0, denied
+}
+
+// Returns weir's reply, errNoAnswer, or a redis.Error. With more than one try, a request whose
+// reply is lost is sent again.
+func (g *Gate) call(tries int, command string, words []string) ([]interface{}, error) {
+	for ; tries > 0; tries-- {
+		reply, err := redis.Values(g.send(command, words))
+		var answer redis.Error
+		if err == nil {
+			return reply, nil
+		}
+		if errors.As(err, &answer) {
+			if isAway(answer) {
+				return nil, errNoAnswer
+			}
+			return nil, answer
 		}
 	}
-	g.keep(name, denied)
-	return 0, denied.err(now)
+	return nil, errNoAnswer
 }
 
 func (g *Gate) noAnswer(words []string) error {
@@ -172,23 +205,30 @@ func (g *Gate) noAnswer(words []string) error {
 	return nil
 }
 
-func (g *Gate) keep(name string, denied denial) {
+func (g *Gate) keep(name string, now time.Time, denied *Error) {
+	kept := denial{key: denied.Key, keptUntil: now.Add(denialTime)}
+	if denied.RetryAfter > 0 {
+		kept.retryAt = now.Add(denied.RetryAfter)
+		if kept.retryAt.Before(kept.keptUntil) {
+			kept.keptUntil = kept.retryAt
+		}
+	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if len(g.denials) >= denialsMax {
 		g.denials = make(map[string]denial)
 	}
-	g.denials[name] = denied
+	g.denials[name] = kept
 }
 
 // Gives tokens back. A refund that fails is not repeated: it may have been made. Without it the
 // tokens come back in time.
 func (g *Gate) refund(words []string, tokens int64) {
-	var refund []string
-	for _, group := range splitAtAnd(words) {
-		refund = append(append(append(refund, "AND"), group...), "COST", fmt.Sprint(tokens))
+	groups := splitAtAnd(words)
+	for i, group := range groups {
+		groups[i] = append(group[:len(group):len(group)], "COST", fmt.Sprint(tokens))
 	}
-	_, _ = g.send("RL.REFUND", refund[1:])
+	_, _ = g.send("RL.REFUND", joinWithAnd(groups))
 }
 
 func (g *Gate) send(command string, words []string) (interface{}, error) {
@@ -233,6 +273,18 @@ func splitAtAnd(words []string) [][]string {
 		}
 	}
 	return groups
+}
+
+// The words of a request.
+func joinWithAnd(groups [][]string) []string {
+	var words []string
+	for i, group := range groups {
+		if i > 0 {
+			words = append(words, "AND")
+		}
+		words = append(words, group...)
+	}
+	return words
 }
 
 // The group of the limit that decided, from its row of WITHLIMITS.

@@ -8,8 +8,8 @@
 //     }
 //
 // Each `cost={}` is the estimate's place; the other limits are charged as they stand. A cancelled
-// hold gives all of it back at once; so does the end of the time to live, here 120 s, if the program
-// dies. With `await using hold = ...` the end of the scope cancels.
+// hold gives all of it back at once; so does the end of the time to live, here 120 s, if the
+// program dies. With `await using hold = ...` the end of the scope cancels.
 //
 // A request whose reply is lost is sent once more. It has the same id, a random one, so it is
 // charged once. A Gate that fails open runs the action while weir is away; then there is no hold,
@@ -42,9 +42,7 @@ export class Hold {
   constructor(gate, estimate, ms, words) {
     this.#gate = gate;
     this.#groups = splitAtAnd(words);
-    this.#words = joinWithAnd(
-      this.#groups.map(([key, ...rest]) => [key, ...rest.map((word) => withCost(word, estimate))]),
-    );
+    this.#words = joinWithAnd(withCost(this.#groups, estimate, () => true));
     this.#ttl = ["TTL", String(ms)];
   }
 
@@ -69,7 +67,7 @@ export class Hold {
   async settle(used) {
     if (this.isOpen) {
       this.#hasSettled = true;
-      this.#isSettled = await this.#end("RL.COMMIT", this.#withCosts(used));
+      this.#isSettled = await this.#end("RL.COMMIT", withCost(this.#groups, used));
     }
     return this.#isSettled;
   }
@@ -80,7 +78,7 @@ export class Hold {
   async settleOrCharge(used) {
     const wasOpen = this.isOpen;
     if (!(await this.settle(used)) && wasOpen && !this.isOpen) {
-      const charge = joinWithAnd(this.#withCosts(used).filter((group) => group.length > 1));
+      const charge = joinWithAnd(withCost(this.#groups, used).filter((group) => group.length > 1));
       // Without an answer it may have been charged, so it is not repeated.
       if (charge.length > 0) await this.#gate.call(["RL.CHARGE", ...charge]).catch(ifNoAnswer);
     }
@@ -90,20 +88,12 @@ export class Hold {
   // Gives all of it back, unless it has been settled.
   async cancel() {
     if (!this.isOpen || this.#hasSettled) return;
-    const keys = this.#groups.map(([key]) => [key]);
+    const keys = this.#groups.map((group) => group.slice(0, 1));
     await this.#end("RL.CANCEL", keys).catch(() => {}); // it expires
   }
 
   [Symbol.asyncDispose]() {
     return this.cancel();
-  }
-
-  // The keys, each with those of its limits that are settled.
-  #withCosts(used) {
-    return this.#groups.map(([key, ...rest]) => [
-      key,
-      ...rest.filter((word) => word.includes(PLACE)).map((word) => withCost(word, used)),
-    ]);
   }
 
   // Ends the hold. Returns whether weir had it.
@@ -116,9 +106,12 @@ export class Hold {
   }
 }
 
-// The word with the cost in its place, if it has one.
-function withCost(word, cost) {
-  return word.replace(PLACE, `cost=${cost}`);
+// The groups with the cost in its place: their keys, and those limits that are wanted.
+function withCost(groups, cost, isWanted = (word) => word.includes(PLACE)) {
+  return groups.map((group) => [
+    ...group.slice(0, 1),
+    ...group.slice(1).filter(isWanted).map((word) => word.replace(PLACE, `cost=${cost}`)),
+  ]);
 }
 
 function ifNoAnswer(error) {

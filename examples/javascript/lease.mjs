@@ -11,11 +11,13 @@
 //     }
 //
 // A timer renews the lease at a third of its time to live, here 30 s. If weir has forgotten it, or
-// does not answer for the whole of that time, the lease is lost, and is not taken again. `lost` goes
-// by the clock, so it is exact even if the machine has slept. release() frees the slot; other
-// limits, such as a rate, stay charged. With `await using slot = ...` the end of the scope does so.
+// does not answer for the whole of that time, the lease is lost, and is not taken again. `lost`
+// goes by the clock, so it is in time even if the heartbeat is late. release() frees the slot;
+// other limits, such as a rate, stay charged. With `await using slot = ...` the end of the scope
+// does so.
 //
-// A Gate that fails open runs the job while weir is away; then there is no lease that could be lost.
+// A Gate that fails open runs the job while weir is away; then there is no lease that could be
+// lost.
 import { Hold } from "./hold.mjs";
 import { NoAnswer } from "./limited.mjs";
 
@@ -92,11 +94,12 @@ export class Lease {
       this.#hold.isOpen = false;
       return;
     }
-    if (this.#now() >= this.#end) {
+    if (this.#now() < this.#end) {
+      this.#end = now + this.#ms;
+    } else {
       this.#isLost = true; // it may have been a new request
       await this.#hold.cancel();
     }
-    this.#end = now + this.#ms;
   }
 }
 

@@ -35,9 +35,7 @@ class Hold:
         self.is_open = False  # weir may have the hold, not settled
         self._gate = gate
         self._groups = split_at_and(words)
-        self._words = join_with_and(
-            [key, *(with_cost(word, estimate) for word in rest)] for key, *rest in self._groups
-        )
+        self._words = join_with_and(with_cost(self._groups, estimate, rest=True))
         self._hold = "HOLD", secrets.token_hex(16)
         self._ttl = "TTL", max(1, round(seconds * 1000))
         self.seconds = self._ttl[1] / 1000
@@ -64,7 +62,7 @@ class Hold:
         """
         if self.is_open:
             self._has_settled = True
-            self._is_settled = self._end("RL.COMMIT", self._with_costs(used))
+            self._is_settled = self._end("RL.COMMIT", with_cost(self._groups, used, rest=False))
         return self._is_settled
 
     def settle_or_charge(self, used):
@@ -75,7 +73,8 @@ class Hold:
         """
         was_open = self.is_open
         if not self.settle(used) and was_open and not self.is_open:
-            charge = join_with_and(group for group in self._with_costs(used) if len(group) > 1)
+            groups = with_cost(self._groups, used, rest=False)
+            charge = join_with_and(group for group in groups if len(group) > 1)
             try:
                 if charge:
                     self._gate.call("RL.CHARGE", *charge)
@@ -87,16 +86,9 @@ class Hold:
         """Gives all of it back, unless it has been settled."""
         try:
             if self.is_open and not self._has_settled:
-                self._end("RL.CANCEL", [[key] for key, *_ in self._groups])
+                self._end("RL.CANCEL", [group[:1] for group in self._groups])
         except redis.RedisError:
             pass  # it expires
-
-    def _with_costs(self, used):
-        """The keys, each with those of its limits that are settled."""
-        return [
-            [key, *(with_cost(word, used) for word in rest if with_cost(word, used) != word)]
-            for key, *rest in self._groups
-        ]
 
     def _end(self, command, groups):
         """Ends the hold. Returns whether weir had it."""
@@ -114,8 +106,15 @@ class Hold:
         self.cancel()
 
 
-def with_cost(word, cost):
-    """The word with the cost in its place, if it has one."""
+def with_cost(groups, cost, *, rest):
+    """The groups with the cost in its place; without `rest`, only their keys and those limits."""
+    return [
+        [*group[:1], *(put(word, cost) for word in group[1:] if rest or put(word, cost) != word)]
+        for group in groups
+    ]
+
+
+def put(word, cost):
     if isinstance(word, bytes):
         return word.replace(b"cost={}", b"cost=%d" % cost)
     return word.replace("cost={}", f"cost={cost}") if isinstance(word, str) else word

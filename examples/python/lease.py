@@ -8,7 +8,7 @@
 
 A thread renews the lease at a third of its time to live, here 30 s. If weir has forgotten it, or
 does not answer for the whole of that time, the lease is lost, and is not taken again. `lost` goes
-by the clock, so it is exact even if the machine has slept. The end of the scope frees the slot;
+by the clock, so it is in time even if the heartbeat is late. The end of the scope frees the slot;
 other limits, such as a rate, stay charged.
 
 A Gate that fails open runs the job while weir is away; then there is no lease that could be lost.
@@ -87,7 +87,8 @@ class Lease:
             if self._clock() >= self._end:  # it may have been a new request
                 self._is_lost = True
                 self._hold.cancel()
-            self._end = now + self._hold.seconds
+            else:
+                self._end = now + self._hold.seconds
 
     def __enter__(self):
         return self

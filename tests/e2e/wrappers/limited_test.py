@@ -21,7 +21,7 @@ PATIENT_MS = str(int(DEADLINE * 1000))  # a deadline that is long enough for a b
 BOUND_SECONDS = 2
 
 DENIALS_MAX = 10_000
-HOLDERS = ("javascript", "python")  # wrappers with reservations and leases
+HOLDERS = ("go", "javascript", "python")  # wrappers with reservations and leases
 
 class WrapperTests:
     """The tests of one wrapper; a subclass has its name."""
@@ -158,18 +158,18 @@ class WrapperTests:
         server = self.start()
         program = self.open_gate(server.port)
         limit = f"1000/{NEVER},fixed"
-        reserve = f"reserve 600 60000 team:7 2,held {limit},cost={{}}"
+        words = f"600 60000 team:7 2,held {limit},cost={{}}"
         with self.connect(server) as client:
 
             def left(limit):
                 return client.call("RL.PEEK", "team:7", limit, "COST", 0)[1]
 
-            self.assertEqual(program.call(reserve), "passes")
+            self.assertEqual(program.call(f"reserve {words}"), "passes")
             self.assertEqual(left(limit), 400)
-            self.assertRegex(program.call(reserve), r"^limited team:7 \d+$")
+            self.assertRegex(program.call(f"scope leaves {words}"), r"^limited team:7 \d+$")
             self.assertEqual(program.call("settle 900"), "settled")
             self.assertEqual((left(limit), left("2,held")), (100, 2))
-            scope = f"scope leaves 100 60000 team:7 2,held {limit},cost={{}}"
+            scope = f"scope leaves {words.replace('600', '100')}"
             self.assertEqual(program.call(scope), "left")
             self.assertEqual((left(limit), left("2,held")), (100, 2))
             self.assertEqual(program.call("lease 60000 team:7 2,held"), "passes")

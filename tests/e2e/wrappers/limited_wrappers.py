@@ -3,9 +3,8 @@
 A program reads a call per line and prints what its caller sees; the numbers are milliseconds.
 
     gate PORT open|closed DEADLINE [timer]
-                                     begins again, with a clock that stands still and heartbeats that
-                                     are due when it is moved, or with those of a timer; 0: the
-                                     default deadline
+                                     begins again, with a clock that stands still, and heartbeats
+                                     as it is moved, or by a timer; 0: the default deadline
     clock MS                         moves the clock
     delay MS                         moves it when it is read next, right after that
     check WORD ...                   asks once: "passes", "limited KEY MS" (-: never, or no answer),
@@ -19,8 +18,8 @@ A program reads a call per line and prints what its caller sees; the numbers are
     settle_or_charge USED            the same, and charges
     cancel                           cancels
     scope leaves|fails|settles ESTIMATE MS WORD ...
-                                     reserves in a scope that is left, or with an error, or after the
-                                     estimate was settled: "left" or "failed"
+                                     reserves in a scope that is left as it is, or by an error, or
+                                     once the estimate is settled: "left" or "failed"
     lease MS WORD ...                leases: "passes", or as check
     lost                             "held" or "lost"
     release                          ends the lease: "freed" or "not held"
