@@ -16,7 +16,8 @@
 // weir has 50 ms to answer: half to connect, if there is no connection, and half to reply. If it
 // does not answer, or answers that it cannot limit (IsAway below), the action is run (kOpen) or not
 // (kClosed), and the next call connects again. Nothing is sent twice: a request whose reply was
-// lost may have been charged, and a second one would be charged again.
+// lost may have been charged, and a second one would be charged again. Only holds, which have an
+// id, are sent twice: hold.h and lease.h.
 //
 // A denial holds for the time that it names, so the same words are not asked again during that
 // time, for a second at most: a key under attack costs one request per second.
@@ -63,12 +64,16 @@ using Words = std::vector<std::string>;
 
 enum class WhenDown { kOpen, kClosed };
 
+// Calls a function again and again. Returns a function that ends that, and is called once.
+using Every = std::function<std::function<void()>(milliseconds period, std::function<void()> call)>;
+
 struct GateOptions {
   std::string host = "127.0.0.1";
   int port = 7379;
   WhenDown when_down = WhenDown::kOpen;
   milliseconds deadline{50};
   std::function<steady_clock::time_point()> now = steady_clock::now;
+  Every every{};  // the heartbeat of leases, replaced in tests; unset: a thread of each lease
 };
 
 struct Answer {
@@ -118,6 +123,16 @@ inline std::vector<Words> SplitAtAnd(const Words& words) {
   return groups;
 }
 
+// The words of a request.
+inline Words JoinWithAnd(const std::vector<Words>& groups) {
+  Words words;
+  for (const Words& group : groups) {
+    if (!words.empty()) words.emplace_back("AND");
+    words.insert(words.end(), group.begin(), group.end());
+  }
+  return words;
+}
+
 // Asks one server, with as many connections as there are requests at a time.
 class Gate {
  public:
@@ -152,6 +167,8 @@ class Gate {
   }
 
  private:
+  friend class Hold;
+  friend class Lease;
   friend class Slice;
 
   struct Free {
@@ -175,31 +192,46 @@ class Gate {
   Answer Request(const char* command, const Words& words, const Words& options) {
     const auto now = options_.now();
     if (const std::optional<Denial> denial = KnownDenial(words, now)) return ToAnswer(*denial, now);
+    Answer answer = Decide(command, words, options, 1);
+    if (!answer.answered) return NoAnswer(words);
+    if (!answer.passes && answer.error.empty()) Keep(words, now, answer);
+    return answer;
+  }
+
+  // Sends a command that grants tokens, again if its reply is lost, up to `tries` times. Keeps no
+  // denial.
+  Answer Decide(const char* command, const Words& words, const Words& options, int tries) {
     const std::vector<Words> groups = SplitAtAnd(words);
     Words request = {command};
     request.insert(request.end(), words.begin(), words.end());
     request.insert(request.end(), options.begin(), options.end());
     if (groups.size() > 1) request.emplace_back("WITHLIMITS");  // says which key was denied
-    const Reply reply = Send(request);
-    if (!reply) return NoAnswer(words);
+    const Reply reply = Call(request, tries);
+    if (!reply) return {};
     if (reply->type == REDIS_REPLY_ERROR) {
-      std::string error(reply->str, reply->len);
-      if (IsAway(error)) return NoAnswer(words);
-      return {.answered = true, .error = std::move(error)};
+      return {.answered = true, .error = std::string(reply->str, reply->len)};
     }
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 5) return NoAnswer(words);
     if (const auto granted = reply->element[0]->integer; granted > 0) {
       return {.passes = true, .answered = true, .granted = granted};
     }
     const std::optional<std::size_t> group = GroupOf(*reply);
     if (!group) return {.answered = true, .error = "AND needs weir 0.2 or later"};
-    Denial denial{groups.at(*group).front(), now + kDenialTime, {}};
+    Answer denial{.answered = true, .key = groups.at(*group).front()};
     if (const milliseconds retry_after{reply->element[2]->integer}; retry_after.count() >= 0) {
-      denial.retry_at = now + retry_after;
-      denial.kept_until = std::min(denial.kept_until, now + retry_after);
+      denial.retry_after = retry_after;
     }
-    Keep(words, denial);
-    return ToAnswer(denial, now);
+    return denial;
+  }
+
+  // Returns an array or an error about the request, null if weir does not answer.
+  Reply Call(const Words& request, int tries) {
+    Reply reply = Send(request);
+    for (; !reply && tries > 1; --tries) reply = Send(request);
+    if (!reply) return nullptr;
+    if (reply->type == REDIS_REPLY_ERROR) {
+      return IsAway(std::string_view(reply->str, reply->len)) ? nullptr : std::move(reply);
+    }
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements >= 5 ? std::move(reply) : nullptr;
   }
 
   // The group of the limit that decided: the first without WITHLIMITS, else that of its row. Unset
@@ -230,7 +262,12 @@ class Gate {
     return found->second;
   }
 
-  void Keep(const Words& words, const Denial& denial) {
+  void Keep(const Words& words, steady_clock::time_point now, const Answer& denied) {
+    Denial denial{denied.key, now + kDenialTime, {}};
+    if (denied.retry_after) {
+      denial.retry_at = now + *denied.retry_after;
+      denial.kept_until = std::min(denial.kept_until, *denial.retry_at);
+    }
     const std::lock_guard lock(mutex_);
     if (denials_.size() >= kDenialsMax) denials_.clear();
     denials_.insert_or_assign(words, denial);
@@ -239,13 +276,10 @@ class Gate {
   // Gives tokens back. A refund that fails is not repeated: it may have been made. Without it the
   // tokens come back in time.
   void Refund(const Words& words, std::int64_t tokens) {
-    Words request;
-    for (const Words& group : SplitAtAnd(words)) {
-      request.emplace_back(request.empty() ? "RL.REFUND" : "AND");
-      request.insert(request.end(), group.begin(), group.end());
-      request.insert(request.end(), {"COST", std::to_string(tokens)});
-    }
-    Send(request);
+    std::vector<Words> groups = SplitAtAnd(words);
+    for (Words& group : groups) group.insert(group.end(), {"COST", std::to_string(tokens)});
+    groups.front().insert(groups.front().begin(), "RL.REFUND");
+    Send(JoinWithAnd(groups));
   }
 
   // Returns null if weir does not answer.

@@ -1,4 +1,5 @@
 // Calls examples/cpp as the lines of its standard input say (limited_test.py).
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -7,12 +8,17 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "examples/cpp/hold.h"
+#include "examples/cpp/lease.h"
 #include "examples/cpp/limited.h"
 #include "examples/cpp/slice.h"
 
@@ -33,21 +39,80 @@ std::string Said(const Answer& answer) {
   return "limited " + answer.key + " " + wait;
 }
 
+std::string Settled(bool is_settled) { return is_settled ? "settled" : "not settled"; }
+
+// A clock that stands still, and the heartbeats that are due when it is moved.
+class Clock {
+ public:
+  steady_clock::time_point Now() {
+    return steady_clock::time_point(milliseconds(ms_.fetch_add(late_ms_.exchange(0))));
+  }
+
+  // The next reading moves the clock, as if what is done after it took a while.
+  void Delay(std::int64_t ms) { late_ms_ = ms; }
+
+  std::function<void()> Every(milliseconds period, std::function<void()> call) {
+    const auto beat =
+        std::make_shared<Beat>(Beat{ms_ + period.count(), period.count(), std::move(call)});
+    beats_.push_back(beat);
+    return [this, beat] { std::erase(beats_, beat); };
+  }
+
+  void Move(std::int64_t ms) {
+    const std::int64_t end = ms_ + ms;
+    while (const std::shared_ptr<Beat> beat = NextBeat(end)) {
+      ms_ = std::max<std::int64_t>(ms_, beat->due);
+      beat->due += beat->period;
+      beat->call();
+    }
+    ms_ = std::max<std::int64_t>(ms_, end);
+  }
+
+ private:
+  struct Beat {
+    std::int64_t due;
+    std::int64_t period;
+    std::function<void()> call;
+  };
+
+  // Null if none is due by then.
+  [[nodiscard]] std::shared_ptr<Beat> NextBeat(std::int64_t end) const {
+    const auto next =
+        std::ranges::min_element(beats_, {}, [](const auto& beat) { return beat->due; });
+    return next == beats_.end() || (*next)->due > end ? nullptr : *next;
+  }
+
+  std::atomic<std::int64_t> ms_ = 0;
+  std::atomic<std::int64_t> late_ms_ = 0;
+  std::vector<std::shared_ptr<Beat>> beats_;
+};
+
 class Program {
  public:
   // `words`: a call and its arguments. Returns what the call says.
   std::string Run(const Words& words) {
-    return calls_.at(words[0])({words.begin() + 1, words.end()});
+    try {
+      return calls_.at(words[0])({words.begin() + 1, words.end()});
+    } catch (const Mistake& mistake) {
+      return std::string("mistake ") + mistake.what();
+    }
   }
 
  private:
   std::string Open(const Words& words) {
     slice_.reset();
-    ms_ = 0;
+    hold_.reset();
+    lease_.reset();
+    clock_ = std::make_unique<Clock>();
     GateOptions options{.port = static_cast<int>(Number(words[0])),
                         .when_down = words[1] == "open" ? WhenDown::kOpen : WhenDown::kClosed,
-                        .now = [this] { return steady_clock::time_point(milliseconds(ms_)); }};
+                        .now = [clock = clock_.get()] { return clock->Now(); }};
     if (words[2] != "0") options.deadline = milliseconds(Number(words[2]));
+    if (words.size() < 4) {
+      options.every = [clock = clock_.get()](milliseconds period, std::function<void()> call) {
+        return clock->Every(period, std::move(call));
+      };
+    }
     gate_.emplace(options);
     return "ok";
   }
@@ -60,18 +125,44 @@ class Program {
                                  request.insert(request.end(), limits.begin(), limits.end());
                                  return request;
                                });
-    try {
-      const std::optional<std::string> said = mail(words[0]);
-      return said.value_or("limited");
-    } catch (const Mistake& mistake) {
-      return std::string("mistake ") + mistake.what();
-    }
+    const std::optional<std::string> said = mail(words[0]);
+    return said.value_or("limited");
   }
 
   std::string MakeSlice(const Words& words) {
     slice_.emplace(*gate_, Number(words[0]), milliseconds(Number(words[1])),
                    Words(words.begin() + 2, words.end()));
     return "ok";
+  }
+
+  std::string Reserve(const Words& words) {
+    hold_.emplace(*gate_, Number(words[0]), milliseconds(Number(words[1])),
+                  Words(words.begin() + 2, words.end()));
+    return Said(hold_->answer());
+  }
+
+  std::string Scope(const Words& words) {
+    try {
+      Hold hold(*gate_, Number(words[1]), milliseconds(Number(words[2])),
+                Words(words.begin() + 3, words.end()));
+      if (!hold.answer().passes) return Said(hold.answer());
+      if (words[0] == "fails") throw std::runtime_error("the action has failed");
+      if (words[0] == "settles") hold.Settle(Number(words[1]));
+    } catch (const std::runtime_error& /*failure*/) {
+      return "failed";
+    }
+    return "left";
+  }
+
+  std::string MakeLease(const Words& words) {
+    lease_.emplace(*gate_, milliseconds(Number(words[0])), Words(words.begin() + 1, words.end()));
+    return Said(lease_->answer());
+  }
+
+  std::string LeaseInScope(const Words& words) {
+    const Lease lease(*gate_, milliseconds(Number(words[0])),
+                      Words(words.begin() + 1, words.end()));
+    return lease.answer().passes ? "left" : Said(lease.answer());
   }
 
   std::string Flood(const Words& words) {
@@ -97,14 +188,21 @@ class Program {
     return std::to_string(passed);
   }
 
-  std::atomic<std::int64_t> ms_ = 0;
+  std::unique_ptr<Clock> clock_;
   std::optional<Gate> gate_;
   std::optional<Slice> slice_;
+  std::optional<Hold> hold_;
+  std::optional<Lease> lease_;
   const std::map<std::string, std::function<std::string(const Words&)>> calls_ = {
       {"gate", [this](const Words& words) { return Open(words); }},
       {"clock",
        [this](const Words& words) {
-         ms_ += Number(words[0]);
+         clock_->Move(Number(words[0]));
+         return std::string("ok");
+       }},
+      {"delay",
+       [this](const Words& words) {
+         clock_->Delay(Number(words[0]));
          return std::string("ok");
        }},
       {"check", [this](const Words& words) { return Said(gate_->Ask(words)); }},
@@ -116,6 +214,24 @@ class Program {
          slice_->GiveBack();
          return std::string("ok");
        }},
+      {"reserve", [this](const Words& words) { return Reserve(words); }},
+      {"settle", [this](const Words& words) { return Settled(hold_->Settle(Number(words[0]))); }},
+      {"settle_or_charge",
+       [this](const Words& words) { return Settled(hold_->SettleOrCharge(Number(words[0]))); }},
+      {"cancel",
+       [this](const Words& /*words*/) {
+         hold_->Cancel();
+         return std::string("ok");
+       }},
+      {"scope", [this](const Words& words) { return Scope(words); }},
+      {"lease", [this](const Words& words) { return MakeLease(words); }},
+      {"lost",
+       [this](const Words& /*words*/) { return std::string(lease_->IsLost() ? "lost" : "held"); }},
+      {"release",
+       [this](const Words& /*words*/) {
+         return std::string(lease_->Release() ? "freed" : "not held");
+       }},
+      {"lease_scope", [this](const Words& words) { return LeaseInScope(words); }},
       {"flood", [this](const Words& words) { return Flood(words); }},
       {"crowd", [this](const Words& words) { return Crowd(words); }}};
 };

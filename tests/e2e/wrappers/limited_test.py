@@ -21,7 +21,7 @@ PATIENT_MS = str(int(DEADLINE * 1000))  # a deadline that is long enough for a b
 BOUND_SECONDS = 2
 
 DENIALS_MAX = 10_000
-HOLDERS = ("go", "javascript", "python")  # wrappers with reservations and leases
+HOLDERS = ("cpp", "go", "javascript", "python")  # wrappers with holds
 
 class WrapperTests:
     """The tests of one wrapper; a subclass has its name."""
