@@ -16,7 +16,7 @@
 //! weir has 50 ms to answer. If it does not answer, or answers that it cannot limit (AWAY below),
 //! the action is run (`fail_open: true`) or refused, and the next call connects again. Nothing is
 //! sent twice: a request whose reply was lost may have been charged, and a second one would be
-//! charged again.
+//! charged again. Only holds, which have an id, are sent twice: hold.rs and lease.rs.
 //!
 //! A denial holds for the time that it names, so the same words are not asked again during that
 //! time, for a second at most: a key under attack costs one request per second.
@@ -29,6 +29,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::lease::every_in_thread;
 use super::resp::{Connection, Reply};
 use super::slice::Slice;
 
@@ -50,6 +51,11 @@ const AWAY: [&str; 11] = [
     "NOAUTH ",
     "ERR max number of clients reached",
 ];
+
+/// Calls a function again and again, until the returned function is called.
+pub type Every = dyn Fn(Duration, Beat) -> Stop + Send + Sync;
+pub type Beat = Box<dyn Fn() + Send + Sync>;
+pub type Stop = Box<dyn FnOnce() + Send>;
 
 /// The reason why an action was not run.
 #[derive(Debug)]
@@ -76,6 +82,7 @@ pub struct Options {
     pub fail_open: bool,
     pub deadline: Duration,
     pub now: Box<dyn Fn() -> Instant + Send + Sync>,
+    pub every: Box<Every>, // the heartbeat of leases
 }
 
 impl Default for Options {
@@ -85,6 +92,7 @@ impl Default for Options {
             fail_open: true,
             deadline: Duration::from_millis(50),
             now: Box::new(Instant::now),
+            every: Box::new(every_in_thread),
         }
     }
 }
@@ -147,6 +155,29 @@ impl Gate {
                 return Err(denial.refusal(now));
             }
         }
+        match self.decide(command, words, options, 1) {
+            Ok(None) => self.no_answer(words),
+            Err(Refusal::Limited { key, retry_after }) => {
+                let denial = Denial {
+                    key,
+                    kept_until: now + retry_after.unwrap_or(DENIAL_TIME).min(DENIAL_TIME),
+                    retry_at: retry_after.map(|time| now + time),
+                };
+                self.keep(words, &denial);
+                Err(denial.refusal(now))
+            }
+            decided => decided,
+        }
+    }
+
+    /// Returns the tokens that weir grants, None if it does not answer. Keeps no denial.
+    pub(super) fn decide(
+        &self,
+        command: &str,
+        words: &[String],
+        options: &[&str],
+        tries: u32,
+    ) -> Result<Option<i64>, Refusal> {
         let groups = split_at_and(words);
         let mut request = vec![command];
         request.extend(words.iter().map(String::as_str));
@@ -154,12 +185,9 @@ impl Gate {
         if groups.len() > 1 {
             request.push("WITHLIMITS"); // says which key was denied
         }
-        let reply = match self.send(&request) {
-            Ok(Reply::Error(error)) if !AWAY.iter().any(|away| error.starts_with(away)) => {
-                return Err(Refusal::Mistake(error));
-            }
-            Ok(Reply::Array(items)) => items,
-            _ => return self.no_answer(words),
+        let reply = match self.call(&request, tries)? {
+            Some(reply) => reply,
+            None => return Ok(None),
         };
         let number = |i: usize| reply.get(i).and_then(Reply::integer).unwrap_or(0);
         let (granted, retry_after_ms, decisive) = (number(0), number(2), number(4));
@@ -171,13 +199,19 @@ impl Gate {
             None => 0,
         };
         let retry_after = u64::try_from(retry_after_ms).ok().map(Duration::from_millis);
-        let denial = Denial {
-            key: groups[group][0].clone(),
-            kept_until: now + retry_after.unwrap_or(DENIAL_TIME).min(DENIAL_TIME),
-            retry_at: retry_after.map(|time| now + time),
-        };
-        self.keep(words, &denial);
-        Err(denial.refusal(now))
+        Err(Refusal::Limited { key: groups[group][0].clone(), retry_after })
+    }
+
+    /// Returns weir's reply, None if it does not answer. With more than one try, a request whose
+    /// reply is lost is sent again.
+    pub(super) fn call(&self, words: &[&str], tries: u32) -> Result<Option<Vec<Reply>>, Refusal> {
+        match (0..tries).find_map(|_| self.send(words).ok()) {
+            Some(Reply::Error(error)) if !AWAY.iter().any(|away| error.starts_with(away)) => {
+                Err(Refusal::Mistake(error))
+            }
+            Some(Reply::Array(items)) => Ok(Some(items)),
+            _ => Ok(None),
+        }
     }
 
     pub(super) fn no_answer<T>(&self, words: &[String]) -> Result<Option<T>, Refusal> {
@@ -190,13 +224,12 @@ impl Gate {
     /// Gives tokens back. A refund that fails is not repeated: it may have been made. Without it
     /// the tokens come back in time.
     pub(super) fn refund(&self, words: &[String], tokens: i64) {
-        let tokens = tokens.to_string();
-        let mut request = vec![];
-        for group in split_at_and(words) {
-            request.push(if request.is_empty() { "RL.REFUND" } else { "AND" });
-            request.extend(group.iter().map(String::as_str));
-            request.extend(["COST", &tokens]);
-        }
+        let cost = ["COST".to_string(), tokens.to_string()];
+        let groups = split_at_and(words);
+        let groups: Vec<_> = groups.iter().map(|group| [*group, &cost].concat()).collect();
+        let words = join_with_and(&groups);
+        let mut request = vec!["RL.REFUND"];
+        request.extend(words.iter().map(String::as_str));
         let _ = self.send(&request);
     }
 
@@ -246,7 +279,7 @@ fn too_old() -> Refusal {
 }
 
 /// The groups of a request: a key, its limits and its cost.
-fn split_at_and(words: &[String]) -> Vec<&[String]> {
+pub(super) fn split_at_and(words: &[String]) -> Vec<&[String]> {
     let (mut groups, mut begin) = (vec![], 0);
     for i in 1..=words.len() {
         if i == words.len() || (i > begin && words[i].eq_ignore_ascii_case("AND")) {
@@ -255,4 +288,9 @@ fn split_at_and(words: &[String]) -> Vec<&[String]> {
         }
     }
     groups
+}
+
+/// The words of a request.
+pub(super) fn join_with_and(groups: &[Vec<String>]) -> Vec<String> {
+    groups.join(&"AND".to_string())
 }

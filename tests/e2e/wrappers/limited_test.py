@@ -21,7 +21,6 @@ PATIENT_MS = str(int(DEADLINE * 1000))  # a deadline that is long enough for a b
 BOUND_SECONDS = 2
 
 DENIALS_MAX = 10_000
-HOLDERS = ("cpp", "go", "javascript", "python")  # wrappers with holds
 
 class WrapperTests:
     """The tests of one wrapper; a subclass has its name."""
@@ -83,10 +82,8 @@ class WrapperTests:
         self.assertEqual(asked, request)
 
     def test_cases(self):
-        cases = read_cases("limited_cases.txt")
-        if self.wrapper in HOLDERS:
-            cases |= read_cases("hold_cases.txt")
-        self.assertGreater(len(cases), 10)
+        cases = read_cases("limited_cases.txt") | read_cases("hold_cases.txt")
+        self.assertGreater(len(cases), 20)
         program = self.start_program()
         for name, steps in cases.items():
             with self.subTest(name), ScriptedServer(program.events) as server:
@@ -153,8 +150,6 @@ class WrapperTests:
 
     # Goal: a settlement replaces the estimate, and a lease is kept and freed, on a real server.
     def test_holds(self):
-        if self.wrapper not in HOLDERS:
-            return
         server = self.start()
         program = self.open_gate(server.port)
         limit = f"1000/{NEVER},fixed"
@@ -203,9 +198,8 @@ class WrapperTests:
             self.assertEqual(program.call("check k 1/h"), said)
             program.call("slice 5 60000 k 1/h")
             self.assertEqual(program.call("spend"), said)
-            if self.wrapper in HOLDERS:
-                self.assertEqual(program.call("reserve 1 60000 k 5,held"), said)
-                self.assertEqual(program.call("lease 60000 k 5,held"), said)
+            self.assertEqual(program.call("reserve 1 60000 k 5,held"), said)
+            self.assertEqual(program.call("lease 60000 k 5,held"), said)
             self.assertLess(time.monotonic() - begin, 4 * BOUND_SECONDS)
 
     def test_a_server_that_is_stopped(self):
