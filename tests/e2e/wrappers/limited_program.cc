@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -57,6 +58,8 @@ class Clock {
     beats_.push_back(beat);
     return [this, beat] { std::erase(beats_, beat); };
   }
+
+  [[nodiscard]] std::size_t beats() const { return beats_.size(); }
 
   void Move(std::int64_t ms) {
     const std::int64_t end = ms_ + ms;
@@ -200,6 +203,7 @@ class Program {
          clock_->Move(Number(words[0]));
          return std::string("ok");
        }},
+      {"beats", [this](const Words& /*words*/) { return std::to_string(clock_->beats()); }},
       {"delay",
        [this](const Words& words) {
          clock_->Delay(Number(words[0]));

@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"sort"
 	"strconv"
@@ -37,7 +36,14 @@ func (c *clock) now() time.Time {
 func (c *clock) every(period time.Duration, call func()) func() {
 	added := &beat{due: c.ms + period.Milliseconds(), period: period.Milliseconds(), call: call}
 	c.beats = append(c.beats, added)
-	return func() { added.due = math.MaxInt64 }
+	return func() {
+		for i, each := range c.beats {
+			if each == added {
+				c.beats = append(c.beats[:i], c.beats[i+1:]...)
+				return
+			}
+		}
+	}
 }
 
 func (c *clock) move(ms int64) {
@@ -191,6 +197,8 @@ func (p *program) call(name string, words []string) (string, error) {
 		p.open(words[0], words[1], words[2], len(words) > 3)
 	case "clock":
 		p.clock.move(int64(number(words[0])))
+	case "beats":
+		return strconv.Itoa(len(p.clock.beats)), nil
 	case "delay":
 		p.clock.lateMs = int64(number(words[0]))
 	case "check":

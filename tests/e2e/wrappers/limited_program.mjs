@@ -9,7 +9,7 @@ import { Gate, Limited } from "./limited.mjs";
 class Clock {
   #ms = 0;
   #lateMs = 0;
-  #beats = [];
+  beats = [];
 
   now() {
     const ms = this.#ms;
@@ -25,14 +25,14 @@ class Clock {
 
   every(period, call) {
     const beat = { due: this.#ms + period, period, call };
-    this.#beats.push(beat);
-    return () => (this.#beats = this.#beats.filter((each) => each !== beat));
+    this.beats.push(beat);
+    return () => (this.beats = this.beats.filter((each) => each !== beat));
   }
 
   async move(ms) {
     const end = this.#ms + ms;
     for (;;) {
-      const [beat] = this.#beats.sort((a, b) => a.due - b.due);
+      const [beat] = this.beats.sort((a, b) => a.due - b.due);
       if (!beat || beat.due > end) break;
       this.#ms = Math.max(this.#ms, beat.due);
       beat.due += beat.period;
@@ -61,6 +61,9 @@ const calls = {
   async clock(ms) {
     await clock.move(Number(ms));
     return "ok";
+  },
+  beats() {
+    return clock.beats.length;
   },
   delay(ms) {
     clock.delay(Number(ms));

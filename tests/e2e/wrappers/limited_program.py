@@ -16,7 +16,7 @@ class Clock:
     def __init__(self):
         self._ms = 0
         self._late_ms = 0
-        self._beats = []  # [due, period, function]
+        self.beats = []  # [due, period, function]
 
     def now(self):
         """The time in seconds."""
@@ -30,12 +30,12 @@ class Clock:
     def every(self, seconds, function):
         period = round(seconds * 1000)
         beat = [self._ms + period, period, function]
-        self._beats.append(beat)
-        return lambda: self._beats.remove(beat)
+        self.beats.append(beat)
+        return lambda: self.beats.remove(beat)
 
     def move(self, ms):
         end = self._ms + ms
-        while self._beats and (beat := min(self._beats, key=lambda each: each[0]))[0] <= end:
+        while self.beats and (beat := min(self.beats, key=lambda each: each[0]))[0] <= end:
             self._ms = max(self._ms, beat[0])
             beat[0] += beat[1]
             beat[2]()
@@ -68,6 +68,9 @@ class Program:
     def clock(self, ms):
         self.clock_now.move(int(ms))
         return "ok"
+
+    def beats(self):
+        return len(self.clock_now.beats)
 
     def delay(self, ms):
         self.clock_now.delay(int(ms))

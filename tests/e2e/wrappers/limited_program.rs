@@ -155,6 +155,7 @@ impl Program {
         match name {
             "gate" => self.open(words[0], words[1], number(2), words.len() > 3),
             "clock" => self.clock.advance(number(0)),
+            "beats" => return Ok(self.clock.beats.lock().unwrap().len().to_string()),
             "delay" => self.clock.late_ms.store(number(0), Ordering::Relaxed),
             "check" => return self.gate().check(words).map(|()| "passes".into()),
             "mail" => return self.mail(words[0], &words[1..]),

@@ -6,6 +6,7 @@ A program reads a call per line and prints what its caller sees; the numbers are
                                      begins again, with a clock that stands still, and heartbeats
                                      as it is moved, or by a timer; 0: the default deadline
     clock MS                         moves the clock
+    beats                            the number of leases with a heartbeat
     delay MS                         moves it when it is read next, right after that
     check WORD ...                   asks once: "passes", "limited KEY MS" (-: never, or no answer),
                                      or "mistake ERROR"
