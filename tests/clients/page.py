@@ -32,9 +32,10 @@ not know CLIENT TRACKING.
 
 **A request that is sent twice is charged twice.** Some libraries send a request again if it got no
 reply. The code below turns that off, and a test checks it with a connection that loses one reply.
+(RL.RESERVE, RL.COMMIT and RL.CANCEL have an id, so that they may be sent again.)
 
-[examples](../examples) has wrappers for five languages, which have a deadline and fail open or
-closed, as you choose; [recipes.md](recipes.md) shows requests for common uses.
+[examples](../examples) has wrappers for five languages, which have a deadline, fail open or closed,
+as you choose, and settle reservations; [recipes.md](recipes.md) shows requests for common uses.
 
 A user of `--users-file` needs only the category @limit: it has the commands that decide, and those
 that libraries send on their own, such as HELLO, CLIENT SETINFO, INFO and MULTI.
