@@ -156,8 +156,8 @@ class WrapperTests:
         words = f"600 60000 team:7 2,held {limit},cost={{}}"
         with self.connect(server) as client:
 
-            def left(limit):
-                return client.call("RL.PEEK", "team:7", limit, "COST", 0)[1]
+            def left(limit, key="team:7"):
+                return client.call("RL.PEEK", key, limit, "COST", 0)[1]
 
             self.assertEqual(program.call(f"reserve {words}"), "passes")
             self.assertEqual(left(limit), 400)
@@ -175,6 +175,10 @@ class WrapperTests:
             self.assertEqual(program.call("lease 60000 team:7 2,held"), "passes")
             client.call("DEL", "team:7")
             self.assertEqual(program.call("release"), "not held")
+            program.call(f"reserve {words.replace('60000 team:7', '1 team:8')}")
+            self.await_equal(lambda: left(limit, "team:8"), 1000)  # it has expired
+            self.assertEqual(program.call("settle_or_charge 300"), "not settled")
+            self.assertEqual(left(limit, "team:8"), 700)
 
     def test_threads_share_a_gate(self):
         program = self.open_gate(self.start().port)
