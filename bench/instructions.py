@@ -31,6 +31,7 @@ ROWS = {
     "RL.ALLOW, 1 limit": ("session_bench", "BM_AllowOneLimit", 500, COMMANDS),
     "RL.CHARGE, 1 limit": ("session_bench", "BM_ChargeOneLimit", 500, COMMANDS),
     "RL.ALLOW, with keep=": ("session_bench", "BM_AllowKeeping", 500, COMMANDS),
+    "RESERVE, then COMMIT": ("session_bench", "BM_Reserve", 500, COMMANDS),
     "RL.ALLOW, 3 limits": ("session_bench", "BM_AllowThreeLimits", 500, COMMANDS),
     "RL.ALLOW, 3 keys": ("session_bench", "BM_AllowThreeKeys", 500, COMMANDS),
     "RL.ALLOW, denied": ("session_bench", "BM_DenyOneLimit/keys:2000", 500, COMMANDS),

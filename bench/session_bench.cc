@@ -2,6 +2,7 @@
 // are commands. And the cost of a page of /metrics. There is no socket; the clock stands still, but
 // each command reads the real stopwatch once.
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <latch>
 #include <memory>
@@ -31,6 +32,65 @@ constexpr int kKeys = 1 << 20;
 
 std::string Request(const std::vector<std::string>& words) { return RespRequest(words); }
 std::string KeyOf(std::size_t i) { return "user:" + std::to_string(i); }
+
+// A clock that moves by a millisecond whenever a chunk is done.
+class ChunkClock final : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override { return now_; }
+  [[nodiscard]] Nanos Stopwatch() const override { return stopped_.Stopwatch(); }
+  void Advance() { now_ += std::chrono::milliseconds{1}; }
+
+ private:
+  const StoppedClock stopped_;
+  Instant now_ = stopped_.Now();
+};
+
+// Chunks of RL.RESERVE, each followed by one of RL.COMMIT that settles its holds below their
+// estimate. Counts the time of the one or of the other. A mark of a settled hold stays for a
+// second.
+enum class HoldCommand { kReserve, kCommit };
+void RunHolds(benchmark::State& state, HoldCommand measured) {
+  struct Chunk {
+    std::string reserve;
+    std::string commit;
+  };
+  ChunkClock clock;
+  Limiter limiter({.secret = RandomHashSecret()});
+  Services services(DefaultOptions(), clock, limiter);
+  Worker worker(services);
+  Session session(worker, services.clients.Add("bench", "bench", 0, clock.Now()));
+  std::vector<Chunk> chunks(kKeys / kCommands);
+  for (std::size_t i = 0; i < chunks.size() * kCommands; ++i) {
+    Chunk& chunk = chunks[i / kCommands];
+    const std::string id = absl::StrCat("request-", absl::Hex(i, absl::kZeroPad8));
+    chunk.reserve += Request({"RL.RESERVE", KeyOf(i), "1M/s,cost=10", "HOLD", id, "TTL", "1000"});
+    chunk.commit += Request({"RL.COMMIT", KeyOf(i), "1M/s,cost=7", "HOLD", id});
+  }
+  std::latch done(1);
+  std::thread other([&done] { done.wait(); });
+  std::string replies;
+  const auto execute = [&](const std::string& requests) {
+    replies.clear();
+    const Nanos begin = clock.Stopwatch();
+    benchmark::DoNotOptimize(session.Execute(requests, replies));
+    const Nanos taken = clock.Stopwatch() - begin;
+    if (!replies.starts_with("*5\r\n:1\r\n")) state.SkipWithError(replies.substr(0, 60).c_str());
+    return taken;
+  };
+  std::size_t next = 0;
+  for (auto _ : state) {
+    const Nanos reserving = execute(chunks[next].reserve);
+    const Nanos committing = execute(chunks[next].commit);
+    const std::chrono::duration<double> taken =
+        measured == HoldCommand::kReserve ? reserving : committing;
+    state.SetIterationTime(taken.count());
+    clock.Advance();
+    next = (next * 5 + 1) & (chunks.size() - 1);
+  }
+  done.count_down();
+  other.join();
+  state.SetItemsProcessed(state.iterations() * kCommands);
+}
 
 // `make(i)` returns the bytes of the i-th command. Chunks name different keys.
 template <typename Make>
@@ -72,6 +132,10 @@ void BM_ChargeOneLimit(benchmark::State& state) {
 void BM_AllowKeeping(benchmark::State& state) {
   Run(state, [](std::size_t i) { return Request({"RL.ALLOW", KeyOf(i), "1M/s,keep=100"}); });
 }
+
+void BM_Reserve(benchmark::State& state) { RunHolds(state, HoldCommand::kReserve); }
+
+void BM_Commit(benchmark::State& state) { RunHolds(state, HoldCommand::kCommit); }
 
 void BM_AllowThreeLimits(benchmark::State& state) {
   Run(state, [](std::size_t i) {
@@ -121,6 +185,8 @@ BENCHMARK(BM_Ping)->Apply(Iterations);
 BENCHMARK(BM_AllowOneLimit)->Apply(Iterations);
 BENCHMARK(BM_ChargeOneLimit)->Apply(Iterations);
 BENCHMARK(BM_AllowKeeping)->Apply(Iterations);
+BENCHMARK(BM_Reserve)->Apply(Iterations)->UseManualTime();
+BENCHMARK(BM_Commit)->Apply(Iterations)->UseManualTime();
 BENCHMARK(BM_AllowThreeLimits)->Apply(Iterations);
 BENCHMARK(BM_AllowThreeKeys)->Apply(Iterations);
 BENCHMARK(BM_DenyOneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(2000)->Arg(kKeys);
