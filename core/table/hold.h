@@ -87,7 +87,7 @@ class Hold {
   }
   // The memory that it takes, its entries in a HoldSet and what the allocator adds included.
   [[nodiscard]] std::size_t bytes() const noexcept {
-    constexpr std::size_t kEntryBytes = 48;
+    constexpr std::size_t kEntryBytes = 56;
     return sizeof(Hold) + parts_ * sizeof(HoldPart) + intervals_ * sizeof(HoldInterval) +
            id_bytes_ + kEntryBytes;
   }

@@ -9,12 +9,12 @@ Hold* HoldSet::Find(std::uint64_t key, std::string_view id) const {
   return found == by_name_.end() ? nullptr : found->hold;
 }
 
-Hold& HoldSet::Insert(Hold::Owner hold) {
+Hold& HoldSet::Insert(Hold::Owner hold, Instant expiry) {
   Hold* const owned = hold.release();
+  owned->terms_.expiry = expiry;
   const bool is_new = by_name_.insert(Entry{owned->key(), owned}).second;
   WEIR_CHECK(is_new);
-  by_expiry_.push_back(owned);
-  Put(by_expiry_.size() - 1, owned);
+  by_expiry_.push_back({expiry, owned});
   MoveUp(by_expiry_.size() - 1);
   return *owned;
 }
@@ -23,53 +23,53 @@ Hold::Owner HoldSet::Remove(Hold& hold) {
   const std::size_t erased = by_name_.erase(Name{hold.key(), hold.id()});
   WEIR_CHECK(erased == 1);
   const std::size_t place = hold.place_;
-  WEIR_CHECK(by_expiry_[place] == &hold);
-  Hold* const last = by_expiry_.back();
+  WEIR_CHECK(by_expiry_[place].hold == &hold);
+  const Expiry last = by_expiry_.back();
   by_expiry_.pop_back();
-  if (last != &hold) {
+  if (last.hold != &hold) {
     Put(place, last);
     MoveUp(place);
-    MoveDown(last->place_);
+    MoveDown(last.hold->place_);
   }
   return Hold::Owner(&hold);
 }
 
 void HoldSet::SetExpiry(Hold& hold, Instant expiry) {
   hold.terms_.expiry = expiry;
+  by_expiry_[hold.place_].time = expiry;
   MoveUp(hold.place_);
   MoveDown(hold.place_);
 }
 
 void HoldSet::Clear() noexcept {
   by_name_.clear();
-  for (Hold* const hold : by_expiry_) Hold::Delete{}(hold);
+  for (const Expiry& entry : by_expiry_) Hold::Delete{}(entry.hold);
   by_expiry_.clear();
 }
 
 void HoldSet::MoveUp(std::size_t place) noexcept {
-  Hold* const hold = by_expiry_[place];
+  const Expiry entry = by_expiry_[place];
   while (place > 0) {
     const std::size_t parent = (place - 1) / 2;
-    if (ExpiresBefore(*by_expiry_[parent], *hold)) break;
+    if (ExpiresBefore(by_expiry_[parent], entry)) break;
     Put(place, by_expiry_[parent]);
     place = parent;
   }
-  Put(place, hold);
+  Put(place, entry);
 }
 
 void HoldSet::MoveDown(std::size_t place) noexcept {
-  Hold* const hold = by_expiry_[place];
+  const Expiry entry = by_expiry_[place];
   while (2 * place + 1 < by_expiry_.size()) {
     std::size_t child = 2 * place + 1;
-    if (child + 1 < by_expiry_.size() &&
-        ExpiresBefore(*by_expiry_[child + 1], *by_expiry_[child])) {
+    if (child + 1 < by_expiry_.size() && ExpiresBefore(by_expiry_[child + 1], by_expiry_[child])) {
       ++child;
     }
-    if (ExpiresBefore(*hold, *by_expiry_[child])) break;
+    if (ExpiresBefore(entry, by_expiry_[child])) break;
     Put(place, by_expiry_[child]);
     place = child;
   }
-  Put(place, hold);
+  Put(place, entry);
 }
 
 }  // namespace weir

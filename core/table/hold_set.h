@@ -3,7 +3,7 @@
 // A B-tree sorts them by the key's hash and the id, so that the holds of a key lie side by side. A
 // binary heap sorts them by expiry, and those of equal expiry in the order of their reservations;
 // each hold knows its place in the heap, so that a renewal or a removal costs O(log n), too. About
-// 40 bytes a hold. Not thread-safe.
+// 48 bytes a hold. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,12 @@ class HoldSet {
 
   // The hold, or null.
   [[nodiscard]] Hold* Find(std::uint64_t key, std::string_view id) const;
-  // Requires: no hold of that name.
-  Hold& Insert(Hold::Owner hold);
+  // Gives the hold this expiry. Requires: no hold of that name.
+  Hold& Insert(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner Remove(Hold& hold);
   void SetExpiry(Hold& hold, Instant expiry);
   // The hold that expires first. Requires: not empty.
-  [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.front(); }
+  [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.front().hold; }
   // Calls visit(Hold&) for the key's holds, in the order of their ids, until it returns false.
   template <typename Visit>
   void ForEachOf(std::uint64_t key, Visit visit) const {
@@ -42,7 +42,7 @@ class HoldSet {
   // Calls visit(Hold&) for every hold.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (Hold* const hold : by_expiry_) visit(*hold);
+    for (const Expiry& entry : by_expiry_) visit(*entry.hold);
   }
   void Clear() noexcept;
 
@@ -69,19 +69,24 @@ class HoldSet {
       return NameOf(a).id < NameOf(b).id;
     }
   };
-  static bool ExpiresBefore(const Hold& a, const Hold& b) noexcept {
-    if (a.expiry() != b.expiry()) return a.expiry() < b.expiry();
-    return static_cast<std::int32_t>(a.terms_.order - b.terms_.order) < 0;
+  // The expiry stands beside the pointer, so that holds of other expiries are not read.
+  struct Expiry {
+    Instant time;
+    Hold* hold;
+  };
+  static bool ExpiresBefore(const Expiry& a, const Expiry& b) noexcept {
+    if (a.time != b.time) return a.time < b.time;
+    return static_cast<std::int32_t>(a.hold->terms_.order - b.hold->terms_.order) < 0;
   }
-  void Put(std::size_t place, Hold* hold) noexcept {
-    by_expiry_[place] = hold;
-    hold->place_ = static_cast<std::uint32_t>(place);
+  void Put(std::size_t place, const Expiry& entry) noexcept {
+    by_expiry_[place] = entry;
+    entry.hold->place_ = static_cast<std::uint32_t>(place);
   }
   void MoveUp(std::size_t place) noexcept;
   void MoveDown(std::size_t place) noexcept;
 
   absl::btree_set<Entry, ByName> by_name_;
-  std::vector<Hold*> by_expiry_;  // a heap, the earliest in front; owns the holds
+  std::vector<Expiry> by_expiry_;  // a heap, the earliest in front; owns the holds
 };
 
 }  // namespace weir

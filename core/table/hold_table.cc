@@ -8,15 +8,13 @@ Hold& HoldTable::Open(HoldTerms terms, std::string_view id, std::span<const Hold
                       std::span<const HoldInterval> intervals) {
   WEIR_DCHECK(FindMark(terms.key, id) == nullptr);
   terms.order = opened_++;
-  Hold& hold = open_.Insert(Hold::Make(terms, id, parts, intervals));
+  Hold& hold = open_.Insert(Hold::Make(terms, id, parts, intervals), terms.expiry);
   Note(hold);
   return hold;
 }
 
 void HoldTable::Mark(Hold& open, Instant forgotten_at) {
-  Hold& mark = marks_.Insert(TakeOpen(open));
-  marks_.SetExpiry(mark, forgotten_at);
-  Note(mark);
+  Note(marks_.Insert(TakeOpen(open), forgotten_at));
 }
 
 Hold::Owner HoldTable::TakeOpen(Hold& open) {
@@ -75,7 +73,7 @@ void HoldTable::NoteEverything() {
 
 Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved) {
   HoldSet& set = saved.settled ? marks_ : open_;
-  Hold& hold = set.Insert(Hold::Make(terms, id, saved.parts, saved.intervals));
+  Hold& hold = set.Insert(Hold::Make(terms, id, saved.parts, saved.intervals), terms.expiry);
   // Orders are modulo 2^32: the next one is behind all of the restored ones.
   const bool is_first = open_.size() == 1;
   const bool is_later = static_cast<std::int32_t>(terms.order - opened_) >= 0;

@@ -1,9 +1,9 @@
 #include "core/words/word_reader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/quote.h"
@@ -14,12 +14,13 @@
 namespace weir {
 
 Keyword word_reader_internal::FindKeyword(std::string_view word) noexcept {
-  static constexpr std::pair<absl::string_view, Keyword> kKeywords[] = {
+  static constexpr std::pair<std::string_view, Keyword> kKeywords[] = {
       {"AND", Keyword::kAnd},   {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
       {"AT", Keyword::kAt},     {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout},
       {"HOLD", Keyword::kHold}, {"TTL", Keyword::kTtl}};
+  const auto upper = [](char c) { return absl::ascii_toupper(static_cast<unsigned char>(c)); };
   for (const auto& [text, keyword] : kKeywords) {
-    if (absl::EqualsIgnoreCase(AbslView(word), text)) return keyword;
+    if (std::ranges::equal(word, text, {}, upper)) return keyword;  // not absl's: inlined
   }
   return Keyword::kNone;
 }
