@@ -1,8 +1,8 @@
 #include "server/access/denial.h"
 
+#include "core/commands/command_keys.h"
 #include "core/commands/command_spec.h"
 #include "server/access/user.h"
-#include "server/commands/command_keys.h"
 
 namespace weir {
 

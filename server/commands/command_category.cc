@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include "server/os/ignore_case.h"
+#include "core/base/ignore_case.h"
 
 namespace weir {
 namespace {

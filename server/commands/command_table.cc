@@ -4,13 +4,13 @@
 #include <array>
 #include <cstdint>
 
+#include "core/base/ignore_case.h"
 #include "core/commands/hold_commands.h"
 #include "core/commands/limit_commands.h"
 #include "server/commands/backup_commands.h"
 #include "server/commands/connection_commands.h"
 #include "server/commands/observer_commands.h"
 #include "server/commands/redis_commands.h"
-#include "server/os/ignore_case.h"
 
 namespace weir {
 namespace {

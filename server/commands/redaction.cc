@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/ignore_case.h"
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
-#include "server/os/ignore_case.h"
 
 namespace weir {
 namespace {

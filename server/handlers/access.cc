@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include <sodium/randombytes.h>
 
+#include "core/base/ignore_case.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "protocol/integer.h"
@@ -18,7 +19,6 @@
 #include "server/commands/command_category.h"
 #include "server/commands/command_table.h"
 #include "server/commands/handlers.h"
-#include "server/os/ignore_case.h"
 #include "server/session/call.h"
 #include "server/session/login.h"
 

@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/ignore_case.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "protocol/arg_reader.h"
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
 #include "server/observe/client_name.h"
-#include "server/os/ignore_case.h"
 #include "server/session/call.h"
 
 namespace weir {

@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include <spdlog/spdlog.h>
 
+#include "core/base/ignore_case.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "server/access/glob.h"
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
-#include "server/os/ignore_case.h"
 #include "server/os/log.h"
 #include "server/session/call.h"
 

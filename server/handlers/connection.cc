@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/ignore_case.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
 #include "server/config/version.h"
 #include "server/observe/client_name.h"
-#include "server/os/ignore_case.h"
 #include "server/session/call.h"
 #include "server/session/login.h"
 

@@ -13,10 +13,10 @@
 #include "absl/strings/str_format.h"
 #include <gnu/libc-version.h>
 
+#include "core/base/ignore_case.h"
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "server/config/version.h"
-#include "server/os/ignore_case.h"
 #include "server/os/log.h"
 #include "server/session/server_reader.h"
 #include "server/session/worker.h"

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/ignore_case.h"
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
-#include "server/os/ignore_case.h"
 #include "server/session/call.h"
 
 namespace weir {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/commands/command_keys.h"
 #include "core/limiter/limiter.h"
-#include "server/commands/command_keys.h"
 #include "server/commands/handlers.h"
 #include "server/session/call.h"
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include "core/base/ignore_case.h"
 #include "core/base/status.h"
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/limiter.h"
@@ -25,7 +26,6 @@
 #include "server/json/command_reader.h"
 #include "server/json/json_body.h"
 #include "server/json/json_verdict.h"
-#include "server/os/ignore_case.h"
 #include "server/page/limits_body.h"
 #include "server/session/call.h"
 

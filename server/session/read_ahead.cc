@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/commands/command_keys.h"
+#include "core/commands/command_keys.h"
 #include "server/commands/command_table.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "server/commands/command_keys.h"
+#include "core/commands/command_keys.h"
 
 namespace weir {
 

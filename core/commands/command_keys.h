@@ -6,14 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/ignore_case.h"
 #include "core/commands/command_spec.h"
-#include "server/os/ignore_case.h"
 
 namespace weir {
 
-// Calls visit(key) for each key: at the positions that the row names, and, in a command with AND
-// groups, after each AND, unless that is the id of a HOLD. `words` is the whole request, the
-// command's name first. Requires: the row's arity allows that many words.
+// Calls visit(key) for each key, an element of `words`: at the positions that the row names, and,
+// in a command with AND groups, after each AND, unless that is the id of a HOLD. `words` is the
+// whole request, the command's name first. Requires: the row's arity allows that many words.
 template <typename Visit>
 void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words, Visit visit) {
   if (spec.keys.first == 0) return;
