@@ -11,11 +11,11 @@
 
 #include "core/base/check.h"
 #include "core/base/id_type.h"
+#include "core/base/record_bytes.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policy_text.h"
 #include "persistence/hold_format.h"
-#include "persistence/record_bytes.h"
 
 namespace weir {
 namespace {
@@ -30,7 +30,6 @@ constexpr std::uint8_t kAllFlags = kFromFile | kHasCapacities | kHasBans;
 static_assert(kBucketKeyBytes == 1 + sizeof(BucketKey::generation) + sizeof(BucketKey::partition) +
                                      sizeof(BucketKey::hash) + sizeof(std::uint8_t) +
                                      sizeof(LimitId));
-static_assert(kBucketValueBytes == sizeof(Bucket));
 static_assert(kPartitionCount <= UINT16_MAX);
 static_assert(kLabelBytesMax <= UINT8_MAX);
 static_assert(kPolicyLimitsMax <= UINT8_MAX);
@@ -127,13 +126,6 @@ void AppendBucketKey(const BucketKey& key, std::string& out) {
   WEIR_CHECK(out.size() - begin == kBucketKeyBytes);
 }
 
-void AppendBucketValue(const Bucket& bucket, std::string& out) {
-  WEIR_CHECK(!IsMarked(bucket));
-  AppendNumber(bucket.high, out);
-  AppendNumber(bucket.low, out);
-  AppendNumber(bucket.extra, out);
-}
-
 std::optional<BucketKey> ReadBucketKey(std::string_view bytes) {
   RecordReader reader(bytes);
   BucketKey key;
@@ -147,16 +139,6 @@ std::optional<BucketKey> ReadBucketKey(std::string_view bytes) {
   if (algorithm >= kSavedAlgorithms) return std::nullopt;
   key.algorithm = static_cast<Algorithm>(algorithm);
   return key;
-}
-
-std::optional<Bucket> ReadBucketValue(std::string_view bytes) {
-  RecordReader reader(bytes);
-  Bucket bucket;
-  bucket.high = reader.Take<std::uint32_t>();
-  bucket.low = reader.Take<std::uint32_t>();
-  bucket.extra = reader.Take<std::uint32_t>();
-  if (!reader.Complete() || IsMarked(bucket)) return std::nullopt;
-  return bucket;
 }
 
 std::string GenerationPrefix(TableGeneration generation, char kind) {

@@ -26,6 +26,7 @@
 #include "core/base/instant.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
+#include "core/table/hold_bytes.h"
 #include "core/table/key_hash.h"
 #include "core/table/slot_key.h"
 #include "core/table/table_generation.h"
@@ -70,13 +71,11 @@ struct BucketKey {
 };
 
 inline constexpr std::size_t kBucketKeyBytes = 20;
-inline constexpr std::size_t kBucketValueBytes = 12;
 
-// Appends the bytes to a buffer, which a writer of millions of records clears and reuses.
+// Appends the bytes to a buffer, which a writer of millions of records clears and reuses. The
+// values are in core/table/hold_bytes.h.
 void AppendBucketKey(const BucketKey& key, std::string& out);
-void AppendBucketValue(const Bucket& bucket, std::string& out);
 [[nodiscard]] std::optional<BucketKey> ReadBucketKey(std::string_view bytes);
-[[nodiscard]] std::optional<Bucket> ReadBucketValue(std::string_view bytes);
 
 // The beginning of the keys of a generation's buckets, and of those in one of its partitions; or of
 // holds or sums. Requires: partition <= kPartitionCount, which is the end of the last one.

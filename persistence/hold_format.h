@@ -1,8 +1,9 @@
-// The records of holds and of sums (core/rules/settlement.h), byte by byte; format.h has those of
-// everything else, and says what its functions promise.
+// The keys of the records of holds and of sums (core/rules/settlement.h), byte by byte; format.h
+// has those of everything else, and says what its functions promise. core/table/hold_bytes.h has
+// the values.
 //
-//     "H" generation partition hash id     ->  flags expiry order request granted parts
-//     "G" generation partition hash limit  ->  given back, cut off
+//     "H" generation partition hash id     ->  hold
+//     "G" generation partition hash limit  ->  sums
 //
 // Pure functions on bytes, without RocksDB.
 #pragma once
@@ -12,10 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/rules/settlement.h"
-#include "core/table/hold.h"
+#include "core/table/hold_bytes.h"
 #include "core/table/limit_registry.h"
-#include "core/table/saved_hold.h"
 #include "core/table/table_generation.h"
 #include "persistence/format.h"
 
@@ -41,14 +40,10 @@ struct SumsKey {
 
 // Append the bytes to a buffer, as AppendBucketKey does.
 void AppendHoldKey(const HoldKey& key, std::string& out);
-void AppendHoldValue(const SavedHold& hold, std::string& out);
 [[nodiscard]] std::optional<HoldKey> ReadHoldKey(std::string_view bytes);
-[[nodiscard]] std::optional<SavedHold> ReadHoldValue(std::string_view bytes);
 
 void AppendSumsKey(const SumsKey& key, std::string& out);
-void AppendSumsValue(const SettlementSums& sums, std::string& out);
 [[nodiscard]] std::optional<SumsKey> ReadSumsKey(std::string_view bytes);
-[[nodiscard]] std::optional<SettlementSums> ReadSumsValue(std::string_view bytes);
 
 // The generation in the key of a hold or of sums; nothing for another key.
 [[nodiscard]] std::optional<TableGeneration> HoldGenerationOf(std::string_view key);

@@ -25,6 +25,7 @@
 namespace weir {
 
 inline constexpr std::size_t kHoldIdBytesMax = 64;
+inline constexpr std::size_t kHoldPartsMax = 64;  // one for each limit of a request about the key
 // The longest that a hold may last; a server may allow less.
 inline constexpr Nanos kHoldMax = std::chrono::hours{24};
 
