@@ -10,9 +10,9 @@
 
 #include "core/base/check.h"
 #include "core/limiter/locked_request.h"
+#include "core/limiter/partition_store.h"
 #include "core/limiter/plan.h"
 #include "core/rules/rule.h"
-#include "core/rules/settlement.h"
 #include "core/table/key_bound.h"
 
 namespace weir {
@@ -26,10 +26,9 @@ Limiter::Limiter(const LimiterOptions& options)
       max_wait_(options.max_wait),
       time_is_ordered_(options.time_is_ordered),
       notes_changes_(options.notes_changes),
-      present_(options.present),
       limits_max_(options.limits_max),
-      hold_counts_(options.holds_max),
-      registry_(options.limits_max) {
+      registry_(options.limits_max),
+      keeper_(registry_, options.holds_max, max_wait_, options.present) {
   WEIR_CHECK(max_wait_ >= Nanos{0});
   WEIR_CHECK(max_wait_ <= kMaxWaitMax);
   if (notes_changes_) registry_.StartNoting();
@@ -211,43 +210,32 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<
 
 // --- Changes that holds must know of (settlement.h) ---
 
-// Returns a bit for each check whose bucket is about to get a ban, or to lose time that the rule
-// takes for wrong: after either, no open hold may give anything back.
 template <std::size_t kChecks>
 std::uint64_t Limiter::ChecksToForbid(const LockedRequest<kChecks>& locked) {
-  std::uint64_t wrong = locked.plan.banned();
-  for (std::size_t i = 0; i < locked.plan.size(); ++i) {
-    const std::optional<Bucket> after = locked.plan.Change(i);
-    if (!after || !locked.found[i].slot) continue;
-    const Bucket before = Unmarked(*locked.found[i].slot);
-    if (HasLostTime(*locked.checks[i].limit, before, *after)) wrong |= std::uint64_t{1} << i;
-  }
-  return wrong;
+  return HoldKeeper::ChecksToForbid(locked.plan, locked.checks, [&](std::size_t i) {
+    const Bucket* const slot = locked.found[i].slot;
+    return slot ? std::optional(Unmarked(*slot)) : std::nullopt;
+  });
 }
 
 template <std::size_t kChecks>
 void Limiter::ForbidGivingBack(const LockedRequest<kChecks>& locked, std::uint64_t checks) {
   for (std::size_t i = 0; i < locked.plan.size(); ++i) {
-    if ((checks >> i & 1U) == 0) continue;
-    CountInSums(locked.checks[i].hash, locked.found[i].id, [&](SettlementSums& sums) {
-      weir::ForbidGivingBack(*locked.checks[i].limit, max_wait_, sums);
-    });
+    if ((checks >> i & 1U) == 0 || !locked.found[i].id) continue;
+    const KeyHash& key = locked.checks[i].hash;
+    PartitionStore store(*this, key.partition);
+    keeper_.Forbid(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit);
   }
 }
 
 template <std::size_t kChecks>
 void Limiter::CountCharges(const LockedRequest<kChecks>& locked) {
   for (std::size_t i = 0; i < locked.plan.size(); ++i) {
-    if (!locked.plan.AsksBucket(i)) continue;
-    const BucketStep& bucket = locked.plan.bucket(i);
-    const Limit& limit = *locked.checks[i].limit;
-    CountInSums(locked.checks[i].hash, locked.found[i].id, [&](SettlementSums& sums) {
-      CountCharge(limit, bucket.present, bucket.step.bucket, locked.now, bucket.cost, max_wait_,
-                  sums);
-      if (HasLostTime(limit, bucket.present, bucket.step.bucket)) {
-        weir::ForbidGivingBack(limit, max_wait_, sums);
-      }
-    });
+    if (!locked.plan.AsksBucket(i) || !locked.found[i].id) continue;
+    const KeyHash& key = locked.checks[i].hash;
+    PartitionStore store(*this, key.partition);
+    keeper_.CountCharged(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
+                         locked.plan.bucket(i), locked.now);
   }
 }
 
@@ -255,11 +243,11 @@ void Limiter::CountCharges(const LockedRequest<kChecks>& locked) {
 void Limiter::CountRefunds(const LockedRequest<kManyChecks>& locked) {
   for (std::size_t i = 0; i < locked.plan.size(); ++i) {
     if (!locked.plan.AsksBucket(i) || !locked.found[i].slot) continue;
-    const Limit& limit = *locked.checks[i].limit;
-    CountInSums(locked.checks[i].hash, locked.found[i].id, [&](SettlementSums& sums) {
-      CountRefund(limit, Unmarked(*locked.found[i].slot), locked.plan.bucket(i).present, locked.now,
-                  max_wait_, sums);
-    });
+    const KeyHash& key = locked.checks[i].hash;
+    PartitionStore store(*this, key.partition);
+    keeper_.CountRefunded(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
+                          Unmarked(*locked.found[i].slot), locked.plan.bucket(i).present,
+                          locked.now);
   }
 }
 

@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -31,6 +30,7 @@
 #include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
+#include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/limiter_changes.h"
 #include "core/limiter/limiter_options.h"
@@ -40,7 +40,6 @@
 #include "core/rules/limit.h"
 #include "core/table/bucket_table.h"
 #include "core/table/changed_partitions.h"
-#include "core/table/hold_counts.h"
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
 #include "core/table/table_bound.h"
@@ -157,28 +156,26 @@ class Limiter {
                                                    PresentLimit present = AsItWasInterned);
 
   // Open holds, one for each key.
-  [[nodiscard]] std::size_t open_holds() const noexcept { return hold_counts_.open(); }
+  [[nodiscard]] std::size_t open_holds() const noexcept { return keeper_.counts().open(); }
   // The memory of open and settled ones.
-  [[nodiscard]] std::size_t hold_bytes() const noexcept { return hold_counts_.bytes(); }
+  [[nodiscard]] std::size_t hold_bytes() const noexcept { return keeper_.counts().bytes(); }
   // The holds that have expired so far, those that were settled, and those of these that were
   // cancelled.
-  [[nodiscard]] std::uint64_t expired_holds() const noexcept {
-    return expired_holds_.load(std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t settled_holds() const noexcept {
-    return settled_holds_.load(std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t cancelled_holds() const noexcept {
-    return cancelled_holds_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t expired_holds() const noexcept { return keeper_.expired(); }
+  [[nodiscard]] std::uint64_t settled_holds() const noexcept { return keeper_.settled(); }
+  [[nodiscard]] std::uint64_t cancelled_holds() const noexcept { return keeper_.cancelled(); }
 
   // The work of this thread's calls so far: the slots that they visited to find a single key's
   // buckets or to count them for a decision, and the ids that they visited to find idle ones. A
   // bucket that Inspect or Watch returns counts as several.
-  [[nodiscard]] static std::uint64_t SlotsVisited() noexcept { return slots_visited_; }
+  [[nodiscard]] static std::uint64_t SlotsVisited() noexcept {
+    return slots_visited_ + HoldKeeper::Visits();
+  }
   // The holds that this thread's calls so far have found expired, and have cancelled. An answer may
   // depend on that, although its request has changed nothing else.
-  [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept { return found_expired_; }
+  [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept {
+    return HoldKeeper::FoundExpired();
+  }
   // The slots that a call about this key would visit to find its buckets: those of its partition,
   // or one for each limit that has been in use at once, if that is less. Locks the partition.
   [[nodiscard]] std::size_t CountSlots(std::string_view key);
@@ -390,49 +387,27 @@ class Limiter {
   template <std::size_t kChecks>
   void CountCharges(const LockedRequest<kChecks>& locked);
   void CountRefunds(const LockedRequest<kChecksMax>& locked);
-  void CountInSums(const KeyHash& key, std::optional<LimitId> id,
-                   absl::FunctionRef<void(SettlementSums&)> count);
   void CountLoss(const KeyHash& key, LimitId id);
   [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
-  struct SettledHold;
-  struct SettledPart;
+  class PartitionStore;
+  struct RequestKeys;
   [[nodiscard]] absl::Status HoldLocked(LockedRequest<kChecksMax>& locked,
                                         const HoldRequest& request, Introducer introducer,
                                         Grant& grant);
   [[nodiscard]] absl::Status OpenHolds(LockedRequest<kChecksMax>& locked,
-                                       const HoldRequest& request, std::span<const KeyHash> keys,
+                                       const HoldRequest& request, const RequestKeys& keys,
                                        Introducer introducer, Grant& grant);
   [[nodiscard]] absl::Status InternAll(LockedRequest<kChecksMax>& locked, Introducer introducer);
-  [[nodiscard]] absl::Status CountNewHolds(std::span<const KeyHash> keys, Introducer user);
-  void OpenHold(const LockedRequest<kChecksMax>& locked, const KeyHash& key, const HoldTerms& terms,
-                std::string_view id);
-  void RenewHold(std::size_t partition, Hold& hold, Instant expiry);
-  [[nodiscard]] std::optional<Limit> PresentNumbers(const Limit& interned) const;
   void SettleDue(std::span<const Check> checks, Instant now);
   void SettleDue(std::size_t partition, Instant now);
-  void SettlePart(std::size_t partition, const Hold& hold, std::size_t part,
-                  const std::optional<Limit>& limit, std::uint64_t cost, Instant now);
   void InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
                      Instant now);
   [[nodiscard]] bool HasRoomFor(const KeyHash& key, std::size_t added, Instant now);
-  [[nodiscard]] SettledHold FindHold(const KeyHash& key, std::string_view id);
-  [[nodiscard]] std::optional<std::size_t> SetCosts(const SettleRequest& request,
-                                                    std::span<SettledHold> holds,
-                                                    absl::InlinedVector<SettledPart, 4>& looks);
-  [[nodiscard]] bool HasRoomForSettlement(const SettledHold& settled, Instant now);
-  void MakeRoomForMark(std::size_t partition, std::span<const SettledHold> own);
-  void Settle(const SettledHold& settled, bool is_cancel, Instant now);
-  void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
-                  Instant now, Settled& settled);
   void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
-  void DropHold(std::size_t partition, Hold& hold);
-  void NoteHolds(std::size_t partition);
   void ShowHolds(std::size_t partition);
   void InsertRestoredHeld(std::size_t partition, Instant now);
   void TakeHolds(std::size_t partition, LimiterChanges& changes);
   [[nodiscard]] std::size_t ChangesOf(std::size_t partition);
-  void ForgetOpen(HoldTable& holds, Hold& hold);
-  void ForgetMark(HoldTable& holds, Hold& mark);
   using ReservationLock = KeysLock<kChecksMax>;
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
   [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);
@@ -448,13 +423,11 @@ class Limiter {
   void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
 
   static inline constinit thread_local std::uint64_t slots_visited_ = 0;
-  static inline constinit thread_local std::uint64_t found_expired_ = 0;
 
   const KeyHasher hasher_;
   const Nanos max_wait_;
   const bool time_is_ordered_;
   const bool notes_changes_;
-  const std::function<std::optional<Limit>(const Limit&)> present_;
   // Held while changes are taken, while ids are taken back, and while everything is forgotten:
   // these must not overlap. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;
@@ -466,12 +439,8 @@ class Limiter {
   std::atomic<TableBound> bound_;
   std::atomic<std::uint64_t> evicted_{0};
   std::atomic<std::uint64_t> evicted_full_{0};
-  HoldCounts hold_counts_;
-  std::atomic<std::size_t> hold_marks_{0};
-  std::atomic<std::uint64_t> expired_holds_{0};
-  std::atomic<std::uint64_t> settled_holds_{0};
-  std::atomic<std::uint64_t> cancelled_holds_{0};
   LimitRegistry registry_;
+  HoldKeeper keeper_;
   BucketTable table_;
 };
 

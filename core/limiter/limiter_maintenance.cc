@@ -85,7 +85,6 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
                      std::ranges::find(ids, part.limit) != ids.end();
             }));
   });
-  ShowHolds(hash.partition);
   for (const SlotKey& slot : gone) {
     CountLoss(hash, slot.limit);
     Forget(hash.partition, slot);
@@ -226,7 +225,6 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
         return gone.contains(registry_.Get(part.limit).owner().policy);
       });
     });
-    ShowHolds(i);
     table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
       if (!gone.contains(registry_.Get(slot.limit).owner().policy)) return false;
       Forget(i, slot);
@@ -265,15 +263,15 @@ void Limiter::set_memory_max(std::size_t bytes) noexcept {
   FitTable();
   const std::size_t limits = TableBound::RegistryBytes(bytes) / LimitRegistry::BytesPerLimit();
   registry_.set_limits_max(bytes == 0 ? limits_max_ : std::min(limits_max_, limits));
-  hold_counts_.set_bytes_max(bytes == 0 ? std::numeric_limits<std::size_t>::max()
-                                        : TableBound::HoldBytesMax(bytes));
+  keeper_.counts().set_bytes_max(bytes == 0 ? std::numeric_limits<std::size_t>::max()
+                                            : TableBound::HoldBytesMax(bytes));
 }
 
 void Limiter::FitTable() noexcept {
   const std::size_t bytes = memory_max_.load(std::memory_order_relaxed);
-  bound_.store(
-      bytes == 0 ? TableBound() : TableBound::Beside(hold_counts_.bytes(), bytes, notes_changes_),
-      std::memory_order_relaxed);
+  bound_.store(bytes == 0 ? TableBound()
+                          : TableBound::Beside(keeper_.counts().bytes(), bytes, notes_changes_),
+               std::memory_order_relaxed);
 }
 
 // Drops all full buckets, and others until at most `slots_kept` are left. Requires: the partition
@@ -288,9 +286,9 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
   absl::flat_hash_map<LimitId, std::optional<Limit>> present;
   const auto used_share = [&](LimitId id, Bucket bucket) {
     const Limit& interned = registry_.Get(id);
-    if (!present_ || interned.owner() == LimitOwner{}) return UsedShare(interned, bucket, now);
+    if (interned.owner() == LimitOwner{}) return UsedShare(interned, bucket, now);
     const auto [found, is_new] = present.try_emplace(id);
-    if (is_new) found->second = present_(interned);
+    if (is_new) found->second = keeper_.PresentNumbers(interned);
     return found->second ? UsedShare(*found->second, bucket, now) : 0;
   };
   std::vector<Slot> slots;

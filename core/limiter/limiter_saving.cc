@@ -172,7 +172,7 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
     if (std::ranges::binary_search(changes.rewritten_partitions, partition)) return;
     PartitionLock lock(table_, partition);
     note(table_.MakeHolds(partition, notes_changes_));
-    NoteHolds(partition);
+    ShowHolds(partition);
   };
   for (const HoldChange& change : changes.holds) {
     note_holds(change.partition, [&](HoldTable& holds) { holds.NoteAgain(change.key, change.id); });
@@ -202,26 +202,10 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
 }
 
 bool Limiter::RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold) {
-  if (hold.settled && hold_marks_.load(std::memory_order_relaxed) >= hold_counts_.holds_max()) {
-    return false;
-  }
+  const HoldCounts& counts = keeper_.counts();
+  if (hold.settled && counts.marks() >= counts.holds_max()) return false;
   PartitionLock lock(table_, key.partition);
-  HoldTable& holds = table_.MakeHolds(key.partition, notes_changes_);
-  const HoldTerms terms = {.key = key.hash,
-                           .request = hold.request,
-                           .granted = hold.granted,
-                           .expiry = hold.expiry,
-                           .order = hold.order};
-  hold_counts_.AddBytes(holds.Restore(terms, id, hold).bytes());
-  for (const HoldPart& part : hold.parts) {
-    WEIR_CHECK(NumberOf(part.limit) < registry_.used());
-    registry_.AddBucket(part.limit);
-  }
-  if (hold.settled) {
-    hold_marks_.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    hold_counts_.AddRestored();
-  }
+  keeper_.Restore(table_.MakeHolds(key.partition, notes_changes_), key.hash, id, hold);
   table_.ShowHolds(key.partition);
   return true;
 }

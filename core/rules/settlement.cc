@@ -32,10 +32,10 @@ void AddTo(std::uint64_t& sum, std::uint64_t amount) noexcept {
   if (__builtin_add_overflow(sum, amount, &sum)) sum = kSumMax;
 }
 
-// The growth of a sum since the reservation.
+// The growth of a sum since the reservation. A sum that has shrunk is damaged, as one of the
+// maximum.
 std::uint64_t Since(std::uint64_t sum, std::uint64_t then) noexcept {
-  WEIR_DCHECK(sum >= then);
-  return sum == kSumMax ? kSumMax : sum - then;
+  return sum == kSumMax || sum < then ? kSumMax : sum - then;
 }
 
 // a - b, or 0.

@@ -1,5 +1,5 @@
-// The number of open holds, of all users and of each one, the memory of all holds, and the bounds
-// on them: a named user may have a tenth of all that there may be.
+// The number of open holds, of all users and of each one, that of marks, the memory of all, and the
+// bounds on them: a named user may have a tenth of all open holds that there may be.
 //
 // Thread-safe. Cost: an atomic addition; for a named user a mutex, too.
 #pragma once
@@ -65,10 +65,15 @@ class HoldCounts {
     bytes_max_.store(bytes, std::memory_order_relaxed);
   }
 
-  // True if there may be more marks than these: at most as many as open holds, and none in the last
-  // quarter of the memory, which open holds need. A partition's first mark is kept in any case.
-  [[nodiscard]] bool HaveRoomForMarks(std::size_t marks) const noexcept {
-    return marks < holds_max_ && bytes() < bytes_max_.load(std::memory_order_relaxed) / 4 * 3;
+  void AddMark() noexcept { marks_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveMark() noexcept { marks_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t marks() const noexcept {
+    return marks_.load(std::memory_order_relaxed);
+  }
+  // True if there may be one more mark: at most as many as open holds, and none in the last quarter
+  // of the memory, which open holds need. A store's first mark is kept in any case.
+  [[nodiscard]] bool HaveRoomForMark() const noexcept {
+    return marks() < holds_max_ && bytes() < bytes_max_.load(std::memory_order_relaxed) / 4 * 3;
   }
 
   [[nodiscard]] std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
@@ -79,6 +84,7 @@ class HoldCounts {
 
   const std::size_t holds_max_;
   std::atomic<std::size_t> open_{0};
+  std::atomic<std::size_t> marks_{0};
   std::atomic<std::size_t> bytes_{0};
   std::atomic<std::size_t> bytes_max_{std::numeric_limits<std::size_t>::max()};
   Mutex mutex_;

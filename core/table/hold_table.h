@@ -66,6 +66,11 @@ class HoldTable {
 
   // The sums of a bucket.
   [[nodiscard]] SettlementSums SumsOf(const SlotKey& bucket) const;
+  // Calls visit(SlotKey, const SettlementSums&) for all sums that are not 0.
+  template <typename Visit>
+  void ForEachSums(Visit visit) const {
+    for (const auto& [bucket, sums] : sums_) visit(SlotKey(bucket.first, bucket.second), sums);
+  }
   // Requires: the bucket's key has an open hold.
   void SetSums(const SlotKey& bucket, const SettlementSums& sums);
 

@@ -57,10 +57,14 @@ struct HashedKey {
 // The hashes of a command's keys, asked for from left to right.
 class KeyHashes {
  public:
-  // `known`: the first keys of the command, in order, with their hashes. Both arguments must
-  // outlive this object.
+  // `known`: the first keys of the command, in order, with their hashes. All arguments must outlive
+  // this object.
   explicit KeyHashes(const KeyHasher& hasher, std::span<const HashedKey> known = {}) noexcept
-      : hasher_(hasher), known_(known) {}
+      : KeyHashes(hasher, hasher, known) {}
+  // `words`: the hasher of words that are not keys.
+  KeyHashes(const KeyHasher& hasher, const KeyHasher& words,
+            std::span<const HashedKey> known = {}) noexcept
+      : hasher_(hasher), words_(words), known_(known) {}
 
   // Requires: `key` is the command's next key, in the same memory as its entry in `known`.
   [[nodiscard]] KeyHash Next(std::string_view key) noexcept {
@@ -71,10 +75,14 @@ class KeyHashes {
     known_ = known_.subspan(1);
     return next.hash;
   }
-  [[nodiscard]] const KeyHasher& hasher() const noexcept { return hasher_; }
+  // A hash of the words of a request, by which a hold knows its request again.
+  [[nodiscard]] std::uint64_t HashOfWords(std::string_view words) const noexcept {
+    return words_(words).hash;
+  }
 
  private:
   const KeyHasher& hasher_;
+  const KeyHasher& words_;
   std::span<const HashedKey> known_;
 };
 

@@ -141,7 +141,7 @@ class RequestReader {
     }
     std::string text = Joined(groups);
     if (kind_ == RequestKind::kTake) absl::StrAppend(&text, "UPTO ", parsed_.upto);
-    parsed_.hold.words = hashes_.hasher()(text).hash;
+    parsed_.hold.words = hashes_.HashOfWords(text);
     return absl::OkStatus();
   }
 

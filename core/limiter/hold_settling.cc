@@ -1,13 +1,13 @@
-// The limiter's settlements of holds: estimates become true costs.
+// The keeper's settlements of holds: estimates become true costs.
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
+
+#include "absl/utility/utility.h"
 
 #include "core/base/check.h"
-#include "core/limiter/limiter.h"
-#include "core/limiter/locked_request.h"
+#include "core/limiter/hold_keeper.h"
 #include "core/rules/join_decisions.h"
 #include "core/rules/rule.h"
 #include "core/table/key_bound.h"
@@ -25,8 +25,8 @@ std::uint64_t TokensOf(std::uint64_t cost, std::uint64_t each) noexcept {
 }  // namespace
 
 // One key's part of a settlement.
-struct Limiter::SettledHold {
-  KeyHash key;
+struct HoldKeeper::SettledHold {
+  HoldStore* store;
   Hold* hold = nullptr;
   bool is_open = false;
   // One per part: the true costs, and the limits with their present numbers (nothing: it is gone).
@@ -35,65 +35,55 @@ struct Limiter::SettledHold {
 };
 
 // A part of a hold whose numbers are answered.
-struct Limiter::SettledPart {
+struct HoldKeeper::SettledPart {
   std::size_t hold;                 // in the list of the keys' holds
   std::size_t part;                 // of that hold
   std::optional<std::size_t> name;  // in SettleRequest::named
 };
 
-absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now) {
-  return SettleHold(request, now, [this](const Limit& interned, std::string_view) {
-    return PresentNumbers(interned);
-  });
-}
-
-absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now,
-                                            PresentLimitOfKey present) {
-  WEIR_CHECK(!request.keys.empty());
-  WEIR_CHECK(request.keys.size() <= kChecksMax);
-  const ReservationLock lock(table_, request.keys.size(),
-                             [&](std::size_t i) { return request.keys[i].key.hash.partition; });
-  now = ExecutionTime(lock, now);
+absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
+                                           std::span<const StoredKey> keys, Instant now,
+                                           PresentOfKey present) {
+  WEIR_CHECK(keys.size() == request.keys.size());
+  absl::StatusOr<Settled> result(absl::in_place);
+  Settled& settled = *result;
   absl::InlinedVector<SettledHold, 2> holds;
-  for (const SettledKey& key : request.keys) {
-    SettleDue(key.key.hash.partition, now);
-    SettledHold found = FindHold(key.key.hash, request.id);
-    if (!found.hold) return Settled{};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    SettledHold found = Find(keys[i], request.id);
+    if (!found.hold) return result;
     for (const HoldPart& part : found.hold->parts()) {
-      found.limits.push_back(present(registry_.Get(part.limit), key.key.text));
+      found.limits.push_back(present(registry_.Get(part.limit), request.keys[i].key.text));
     }
     holds.push_back(std::move(found));
   }
-  Settled settled;
   settled.settled = true;
   absl::InlinedVector<SettledPart, 4> looks;
   settled.foreign = SetCosts(request, holds, looks);
-  if (settled.foreign) return settled;
+  if (settled.foreign) return result;
   for (const SettledHold& hold : holds) {
-    if (hold.is_open && !HasRoomForSettlement(hold, now)) return TooManyBucketsOfKey();
+    if (hold.is_open && !HasRoom(hold, now)) return TooManyBucketsOfKey();
   }
   for (const SettledHold& hold : holds) {
     if (!hold.is_open) continue;
-    MakeRoomForMark(hold.key.partition, holds);
+    MakeRoomForMark(*hold.store->holds(), holds);
     Settle(hold, request.is_cancel, now);
   }
-  AdvanceDecisionTime(lock, now);
   AddNumbers(holds, looks, now, settled);
-  return settled;
+  return result;
 }
 
-Limiter::SettledHold Limiter::FindHold(const KeyHash& key, std::string_view id) {
-  HoldTable* const holds = table_.holds(key.partition);
-  if (!holds) return {key};
-  Hold* const open = holds->FindOpen(key.hash, id);
-  return {key, open ? open : holds->FindMark(key.hash, id), open != nullptr};
+HoldKeeper::SettledHold HoldKeeper::Find(const StoredKey& key, std::string_view id) {
+  HoldTable* const holds = key.store->holds();
+  if (!holds) return {key.store};
+  Hold* const open = holds->FindOpen(key.key, id);
+  return {key.store, open ? open : holds->FindMark(key.key, id), open != nullptr};
 }
 
 // Sets the true costs of all parts, and adds the parts that are named to `looks`.
 // Returns the index of a name that is not the hold's.
-std::optional<std::size_t> Limiter::SetCosts(const SettleRequest& request,
-                                             std::span<SettledHold> holds,
-                                             absl::InlinedVector<SettledPart, 4>& looks) {
+std::optional<std::size_t> HoldKeeper::SetCosts(const SettleRequest& request,
+                                                std::span<SettledHold> holds,
+                                                absl::InlinedVector<SettledPart, 4>& looks) const {
   const auto each = [](const Hold& hold, const HoldPart& part) {
     const std::int64_t granted = hold.terms().granted;
     return granted > 0 ? part.cost / static_cast<std::uint64_t>(granted) : 1;
@@ -109,8 +99,11 @@ std::optional<std::size_t> Limiter::SetCosts(const SettleRequest& request,
   }
   for (std::size_t n = 0; n < request.named.size(); ++n) {
     const TrueCost& name = request.named[n];
-    const auto hold = std::ranges::find(holds, name.key.hash, &SettledHold::key);
-    WEIR_CHECK(hold != holds.end());
+    const auto key = std::ranges::find_if(
+        request.keys, [&](const SettledKey& one) { return one.key.hash == name.key.hash; });
+    WEIR_CHECK(key != request.keys.end());
+    const auto place = static_cast<std::size_t>(key - request.keys.begin());
+    SettledHold* const hold = &holds[place];
     LimitHint no_hint;
     const std::optional<LimitId> id =
         name.limit ? registry_.Find(*name.limit, no_hint) : std::nullopt;
@@ -122,7 +115,7 @@ std::optional<std::size_t> Limiter::SetCosts(const SettleRequest& request,
       if (!is_named) continue;
       if (limit.is_held() && name.limit && name.cost) return n;
       is_found = true;
-      const SettledPart look{static_cast<std::size_t>(hold - holds.begin()), i, n};
+      const SettledPart look{place, i, n};
       // A limit that is named twice costs the sum.
       const bool is_first = std::ranges::none_of(looks, [&](const SettledPart& other) {
         return other.hold == look.hold && other.part == look.part;
@@ -142,44 +135,41 @@ std::optional<std::size_t> Limiter::SetCosts(const SettleRequest& request,
 }
 
 // Returns whether the key has room for the buckets that a charge beyond the estimates would create.
-bool Limiter::HasRoomForSettlement(const SettledHold& settled, Instant now) {
-  Partition& partition = table_.partition(settled.key.partition);
+bool HoldKeeper::HasRoom(const SettledHold& settled, Instant now) {
   std::size_t added = 0;
+  const std::uint64_t key = settled.hold->key();
   for (std::size_t i = 0; i < settled.costs.size(); ++i) {
     const HoldPart& part = settled.hold->parts()[i];
-    if (settled.costs[i] > part.cost && !partition.Find({settled.key.hash, part.limit})) ++added;
+    if (settled.costs[i] > part.cost && !settled.store->FindBucket({key, part.limit})) ++added;
   }
-  return added == 0 || HasRoomFor(settled.key, added, now);
+  return added == 0 || settled.store->HasRoomFor(key, added, now);
 }
 
-// Forgets the mark of the partition that expires first if there are enough marks, but none of the
+// Forgets the mark of the store that expires first if there are enough marks, but none of the
 // request's own, whose numbers are answered.
-void Limiter::MakeRoomForMark(std::size_t partition, std::span<const SettledHold> own) {
-  HoldTable& holds = *table_.holds(partition);
-  if (hold_counts_.HaveRoomForMarks(hold_marks_.load(std::memory_order_relaxed))) return;
-  if (holds.marks().empty()) return;
+void HoldKeeper::MakeRoomForMark(HoldTable& holds, std::span<const SettledHold> own) {
+  if (counts_.HaveRoomForMark() || holds.marks().empty()) return;
   Hold& first = holds.marks().First();
   if (std::ranges::find(own, &first, &SettledHold::hold) == own.end()) ForgetMark(holds, first);
 }
 
-void Limiter::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
-  HoldTable& holds = *table_.holds(settled.key.partition);
+void HoldKeeper::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
   for (std::size_t i = 0; i < settled.costs.size(); ++i) {
-    SettlePart(settled.key.partition, *settled.hold, i, settled.limits[i], settled.costs[i], now);
+    SettlePart(*settled.store, *settled.hold, i, settled.limits[i], settled.costs[i], now);
   }
-  holds.Mark(*settled.hold, std::min(settled.hold->expiry(), now + kHoldMarkMax));
-  hold_counts_.Remove(settled.hold->terms().user);
-  settled_holds_.fetch_add(1, std::memory_order_relaxed);
-  if (is_cancel) cancelled_holds_.fetch_add(1, std::memory_order_relaxed);
-  hold_marks_.fetch_add(1, std::memory_order_relaxed);
-  ShowHolds(settled.key.partition);
+  settled.store->holds()->Mark(*settled.hold, std::min(settled.hold->expiry(), now + kHoldMarkMax));
+  counts_.Remove(settled.hold->terms().user);
+  counts_.AddMark();
+  settled_.fetch_add(1, std::memory_order_relaxed);
+  if (is_cancel) cancelled_.fetch_add(1, std::memory_order_relaxed);
+  settled.store->HoldsChanged();
 }
 
 // Adds the numbers of the parts in `looks` or, if there are none, of all others that Settled
 // explains.
-void Limiter::AddNumbers(std::span<const SettledHold> holds,
-                         absl::InlinedVector<SettledPart, 4>& looks, Instant now,
-                         Settled& settled) {
+void HoldKeeper::AddNumbers(std::span<const SettledHold> holds,
+                            absl::InlinedVector<SettledPart, 4>& looks, Instant now,
+                            Settled& settled) const {
   for (const bool held : {false, true}) {
     if (!looks.empty()) break;
     for (std::size_t i = 0; i < holds.size(); ++i) {
@@ -195,8 +185,7 @@ void Limiter::AddNumbers(std::span<const SettledHold> holds,
     const LimitId id = hold.hold->parts()[look.part].limit;
     const std::optional<Limit>& limit = hold.limits[look.part];
     if (!limit) continue;
-    const Bucket* const stored = table_.partition(hold.key.partition).Find({hold.key.hash, id});
-    const Bucket bucket = stored ? Unmarked(*stored) : Bucket{};
+    const Bucket bucket = hold.store->FindBucket({hold.hold->key(), id}).value_or(Bucket{});
     Decision decision = DecideLimit(*limit, bucket, now, 0, max_wait_).decision;
     decision.retry_after = DecideLimit(*limit, bucket, now, 1, max_wait_).decision.retry_after;
     verdict.decisions.push_back(decision);

@@ -1,0 +1,188 @@
+// The keeper of holds: it opens, renews, settles and forgets them, and counts them all.
+//
+// It knows no table: the server's limiter (limiter.h) and the module's (module/handlers/) find the
+// stores of a request's keys, decide the request with a plan, and call the keeper for the rest. So
+// both settle alike. All functions take the time of their request, to which the caller has settled
+// what is due (SettleDue) before it looks at a bucket.
+//
+// The counts are thread-safe; else the caller holds the locks of the stores. Cost: O(log n) for a
+// hold among n of its store, and the rules' for each of its parts, if nothing else is said.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/instant.h"
+#include "core/limiter/hold_request.h"
+#include "core/limiter/hold_store.h"
+#include "core/limiter/plan.h"
+#include "core/rules/bucket.h"
+#include "core/rules/limit.h"
+#include "core/rules/settlement.h"
+#include "core/table/hold_counts.h"
+#include "core/table/limit_registry.h"
+#include "core/words/request.h"
+
+namespace weir {
+
+class HoldKeeper {
+ public:
+  // `present`: returns an interned limit with its present numbers, or nothing if it is gone; unset:
+  // as it was interned. The registry must outlive the keeper.
+  using Present = std::function<std::optional<Limit>(const Limit&)>;
+  HoldKeeper(LimitRegistry& registry, std::size_t holds_max, Nanos max_wait, Present present)
+      : registry_(registry),
+        max_wait_(max_wait),
+        present_(std::move(present)),
+        counts_(holds_max) {}
+
+  [[nodiscard]] HoldCounts& counts() noexcept { return counts_; }
+  [[nodiscard]] const HoldCounts& counts() const noexcept { return counts_; }
+  // The holds that have expired so far, those that were settled, and those of these that were
+  // cancelled.
+  [[nodiscard]] std::uint64_t expired() const noexcept { return Value(expired_); }
+  [[nodiscard]] std::uint64_t settled() const noexcept { return Value(settled_); }
+  [[nodiscard]] std::uint64_t cancelled() const noexcept { return Value(cancelled_); }
+
+  // The work of this thread's calls so far: buckets and holds that they have visited.
+  [[nodiscard]] static std::uint64_t Visits() noexcept { return visits_; }
+  // The expired holds that this thread's calls so far have found and cancelled.
+  [[nodiscard]] static std::uint64_t FoundExpired() noexcept { return found_expired_; }
+
+  // --- Expiry ---
+
+  // Cancels the store's holds that have expired, each as of its expiry, and forgets old marks.
+  // Returns the last of these expiries; nothing if no hold was due.
+  std::optional<Instant> SettleDue(HoldStore& store, Instant now);
+
+  // --- Buckets beside open holds ---
+
+  // Returns a bit for each check whose bucket is about to get a ban, or to lose time that the rule
+  // takes for wrong: after either, no open hold may give anything back. `stored`: the bucket of the
+  // i-th check, if it is stored.
+  template <std::size_t kChecks>
+  [[nodiscard]] static std::uint64_t ChecksToForbid(
+      const Plan<kChecks>& plan, std::span<const Check> checks,
+      absl::FunctionRef<std::optional<Bucket>(std::size_t)> stored) {
+    std::uint64_t wrong = plan.banned();
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      const std::optional<Bucket> after = plan.Change(i);
+      const std::optional<Bucket> before = after ? stored(i) : std::nullopt;
+      if (before && HasLostTime(*checks[i].limit, *before, *after)) wrong |= std::uint64_t{1} << i;
+    }
+    return wrong;
+  }
+  // Change the sums of a bucket (settlement.h), if its key has open holds: after such a change, and
+  // if the bucket is lost; after a charge; before a refund.
+  void Forbid(HoldStore& store, const SlotKey& bucket, const Limit& limit) const;
+  void CountCharged(HoldStore& store, const SlotKey& bucket, const Limit& limit,
+                    const BucketStep& step, Instant now) const;
+  void CountRefunded(HoldStore& store, const SlotKey& bucket, const Limit& limit, Bucket before,
+                     Bucket after, Instant now) const;
+  // The bucket of a held limit: the sum of the key's open holds. Cost: their number.
+  [[nodiscard]] static Bucket CountHeld(HoldStore& store, const SlotKey& bucket);
+
+  // --- Reserving, as Limiter::DecideAndHold says ---
+
+  // The open holds that a request renews: none, or one for each key. `keys`: distinct. Fails with
+  // kAlreadyExists or kFailedPrecondition.
+  using Repeated = absl::InlinedVector<Hold*, 2>;
+  [[nodiscard]] static absl::StatusOr<Repeated> FindRepeated(std::span<const StoredKey> keys,
+                                                             const HoldRequest& request,
+                                                             Instant now);
+  // Begins the TTL of an open hold again.
+  void Renew(HoldStore& store, Hold& hold, Instant expiry);
+  // Replaces the decisions of a plan by the numbers of now, as a refund of nothing has them.
+  // `stored`: the i-th check's bucket, if it is stored.
+  static Verdict RenewedVerdict(Plan<kManyChecks>& plan, Instant now,
+                                absl::FunctionRef<std::optional<Bucket>(std::size_t)> stored);
+
+  // Decides a new request, once or up to `upto` times; the buckets of held limits are extended to
+  // the expiry of the hold. Returns how many times it is granted.
+  [[nodiscard]] static std::int64_t Decide(Plan<kManyChecks>& plan, std::span<const Check> checks,
+                                           const HoldRequest& request, Instant now);
+  // Counts one more open hold for each key, or fails with TooManyHolds. What was counted must be
+  // opened, or counts().Remove()d.
+  [[nodiscard]] absl::Status CountNew(std::span<const StoredKey> keys, Introducer user);
+  // Opens the hold of one key of an admitted request, whose buckets are stored. `id_of`: the id of
+  // the i-th check's limit; nothing if the check is about another key.
+  void Open(const StoredKey& key, const HoldRequest& request, std::int64_t granted, Instant now,
+            const Plan<kManyChecks>& plan, std::span<const Check> checks,
+            absl::FunctionRef<std::optional<LimitId>(std::size_t)> id_of);
+
+  // --- Settling, as Limiter::SettleHold says ---
+
+  // `keys`: one for each of the request.
+  using PresentOfKey = absl::FunctionRef<std::optional<Limit>(const Limit&, std::string_view key)>;
+  [[nodiscard]] absl::StatusOr<Settled> Settle(const SettleRequest& request,
+                                               std::span<const StoredKey> keys, Instant now,
+                                               PresentOfKey present);
+  // An interned limit with its present numbers.
+  [[nodiscard]] std::optional<Limit> PresentNumbers(const Limit& interned) const;
+
+  // --- Looking, loading and forgetting ---
+
+  // The first `most` of the key's open holds and, after them, marks, by their ids.
+  [[nodiscard]] std::vector<LiveHold> Inspect(
+      const StoredKey& key, Instant now, std::size_t most,
+      absl::FunctionRef<std::optional<Limit>(const Limit&)> present) const;
+
+  // Restores an open hold or a mark in a table. It counts for no user. Requires: limits in use, and
+  // no hold of that name.
+  void Restore(HoldTable& holds, std::uint64_t key, std::string_view id, const SavedHold& hold);
+  // Drops holds and marks for which is_gone(hold) is true. Nothing is settled, except that held
+  // limits get their tokens back. Cost: all holds of the store.
+  void ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone);
+  // Counts the open holds of a table that have expired, when its key is deleted for that reason.
+  void CountExpired(const HoldTable& holds, Instant now) noexcept;
+  // Removes an open hold, or a mark, and changes no bucket.
+  void ForgetOpen(HoldTable& holds, Hold& hold);
+  void ForgetMark(HoldTable& holds, Hold& mark);
+
+ private:
+  struct SettledHold;
+  struct SettledPart;
+
+  static void CountInSums(HoldStore& store, const SlotKey& bucket,
+                          absl::FunctionRef<void(SettlementSums&)> count);
+  static std::uint64_t Value(const std::atomic<std::uint64_t>& count) noexcept {
+    return count.load(std::memory_order_relaxed);
+  }
+  void SettlePart(HoldStore& store, const Hold& hold, std::size_t part,
+                  const std::optional<Limit>& present, std::uint64_t cost, Instant now);
+  void DropHold(HoldStore& store, Hold& hold);
+  [[nodiscard]] static SettledHold Find(const StoredKey& key, std::string_view id);
+  [[nodiscard]] std::optional<std::size_t> SetCosts(
+      const SettleRequest& request, std::span<SettledHold> holds,
+      absl::InlinedVector<SettledPart, 4>& looks) const;
+  [[nodiscard]] static bool HasRoom(const SettledHold& settled, Instant now);
+  void MakeRoomForMark(HoldTable& holds, std::span<const SettledHold> own);
+  void Settle(const SettledHold& settled, bool is_cancel, Instant now);
+  void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
+                  Instant now, Settled& settled) const;
+
+  static inline constinit thread_local std::uint64_t visits_ = 0;
+  static inline constinit thread_local std::uint64_t found_expired_ = 0;
+
+  LimitRegistry& registry_;
+  const Nanos max_wait_;
+  const Present present_;
+  HoldCounts counts_;
+  std::atomic<std::uint64_t> expired_{0};
+  std::atomic<std::uint64_t> settled_{0};
+  std::atomic<std::uint64_t> cancelled_{0};
+};
+
+}  // namespace weir
