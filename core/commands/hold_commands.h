@@ -1,5 +1,4 @@
-// The rows of the commands about holds. Only weir's own server has them so far: the module does not
-// replicate holds.
+// The rows of the commands about holds, which the server and the module have.
 #pragma once
 
 #include <array>

@@ -7,10 +7,13 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/table/hold.h"
 #include "core/words/number_word.h"
 
 namespace weir {
 namespace {
+
+constexpr std::int64_t kMaxHoldsMax = 100'000'000;
 
 std::string_view TextOf(const redis::String* word) {
   std::size_t bytes = 0;
@@ -22,21 +25,37 @@ std::string_view TextOf(const redis::String* word) {
 
 absl::StatusOr<ModuleOptions> ReadLoadArguments(std::span<redis::String*> words) {
   using std::chrono::milliseconds;
+  const auto millis = [](Nanos span) {
+    return std::chrono::duration_cast<milliseconds>(span).count();
+  };
   ModuleOptions options;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = TextOf(words[i]);
+    const auto is = [&](absl::string_view name) {
+      return absl::EqualsIgnoreCase(AbslView(word), name) && i + 1 < words.size();
+    };
+    const auto number = [&](std::string_view name, std::int64_t least, std::int64_t most) {
+      return ReadNumber(name, TextOf(words[++i]), least, most);
+    };
+    absl::StatusOr<std::int64_t> read = 0;
     if (absl::EqualsIgnoreCase(AbslView(word), "allow-explicit-time")) {
       options.allow_explicit_time = true;
-    } else if (absl::EqualsIgnoreCase(AbslView(word), "max-wait") && i + 1 < words.size()) {
-      const absl::StatusOr<std::int64_t> millis =
-          ReadNumber("max-wait", TextOf(words[++i]), 0,
-                     std::chrono::duration_cast<milliseconds>(kMaxWaitMax).count());
-      if (!millis.ok()) return millis.status();
-      options.max_wait = milliseconds{*millis};
+    } else if (is("max-hold")) {
+      read = number("max-hold", 1, millis(kHoldMax));
+      if (read.ok()) options.max_hold = milliseconds{*read};
+    } else if (is("max-holds")) {
+      read = number("max-holds", 0, kMaxHoldsMax);
+      if (read.ok()) options.max_holds = *read;
+    } else if (is("max-wait")) {
+      read = number("max-wait", 0, millis(kMaxWaitMax));
+      if (read.ok()) options.max_wait = milliseconds{*read};
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "unexpected ", Quote(word), ": the arguments are allow-explicit-time and max-wait ms"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected ", Quote(word),
+                       ": the arguments are allow-explicit-time, max-hold ms, max-holds number and "
+                       "max-wait ms"));
     }
+    if (!read.ok()) return read.status();
   }
   return options;
 }

@@ -2,10 +2,15 @@
 //
 //     allow-explicit-time
 //         clients may give the execution time with AT; for tests: no key expires
+//     max-hold ms
+//         the longest TTL of RL.RESERVE; by default 3600000, at most 24 hours
+//     max-holds number
+//         the open holds that there may be; by default 1000000
 //     max-wait ms
 //         the longest TIMEOUT of RL.WAIT; by default 60000
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -16,6 +21,8 @@
 namespace weir {
 
 struct ModuleOptions {
+  Nanos max_hold = std::chrono::hours{1};
+  std::int64_t max_holds = 1'000'000;
   Nanos max_wait = std::chrono::seconds{60};
   bool allow_explicit_time = false;
 };

@@ -208,6 +208,10 @@ inline void (*SaveStringBuffer)(Io*, const char* text, std::size_t bytes) = null
 // The caller must Free the result, which is null at the end of a broken file.
 inline char* (*LoadStringBuffer)(Io*, std::size_t* bytes) = nullptr;
 inline int (*IsIOError)(Io*) = nullptr;
+// A context for the load of a value; the value's key, null if it is unknown, and its database.
+inline Context* (*GetContextFromIO)(Io*) = nullptr;
+inline const String* (*GetKeyNameFromIO)(Io*) = nullptr;
+inline int (*GetDbIdFromIO)(Io*) = nullptr;
 inline void (*EmitAOF)(Io*, const char* command, const char* format, ...) = nullptr;
 inline void (*DigestAddStringBuffer)(Digest*, const char* text, std::size_t bytes) = nullptr;
 inline void (*DigestEndSequence)(Digest*) = nullptr;

@@ -44,9 +44,9 @@ struct Call {
   }
 
   void Fail(std::string_view message) { reply.Error(absl::StrCat("ERR ", AbslView(message))); }
-  // KeyLimiter reports a key of another type as kFailedPrecondition.
+  // KeyLimiter reports a key of another type as kAborted.
   void Fail(const absl::Status& status) {
-    if (status.code() == absl::StatusCode::kFailedPrecondition) return FailWrongType();
+    if (absl::IsAborted(status)) return FailWrongType();
     Fail(StdView(status.message()));
   }
   void FailWrongType() {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
-#include "core/base/status.h"
+#include "core/commands/command_keys.h"
+#include "core/commands/hold_commands.h"
 #include "core/commands/limit_commands.h"
 #include "core/commands/replies.h"
 #include "module/handlers/call.h"
@@ -27,11 +27,12 @@ constexpr CommandSpec kState = {
     .flags = kWrite | kFast,  // not kDenyOom: its buckets were granted already
     .keys = rows::kOneKey,
     .group = "limit",
-    .summary = "Sets the buckets of a key. Internal: sent to replicas and the AOF."};
+    .summary = "Sets the buckets and holds of a key. Internal: sent to replicas and the AOF."};
 
 constexpr auto kRows = [] {
-  std::array<CommandSpec, rows::kLimitCommands.size() + 1> all{};
-  std::ranges::copy(rows::kLimitCommands, all.begin());
+  std::array<CommandSpec, rows::kHoldCommands.size() + rows::kLimitCommands.size() + 1> all{};
+  std::ranges::copy(rows::kLimitCommands, std::ranges::copy(rows::kHoldCommands, all.begin()).out);
+  std::ranges::sort(all.begin(), all.end() - 1, {}, &CommandSpec::name);
   all.back() = kState;
   all.back().handler = RlState;
   return all;
@@ -61,16 +62,14 @@ std::string FlagsOf(const CommandSpec& row) {
   return flags;
 }
 
-// Reports where the keys are: after the name, and after each AND.
+// Reports where the keys are.
 void ReportKeyPositions(redis::Context* context, const CommandSpec& row,
                         std::span<const std::string_view> words) {
   const int flags = row.Is(kReadOnly) ? redis::kReadsKey : redis::kChangesKey;
-  if (words.size() > 1) redis::KeyAtPosWithFlags(context, 1, flags);
-  for (std::size_t i = 2; i + 1 < words.size(); ++i) {
-    if (absl::EqualsIgnoreCase(AbslView(words[i]), "AND")) {
-      redis::KeyAtPosWithFlags(context, static_cast<int>(++i), flags);
-    }
-  }
+  if (words.size() < 2) return;
+  ForEachKey(row, words, [&](const std::string_view& key) {
+    redis::KeyAtPosWithFlags(context, static_cast<int>(&key - words.data()), flags);
+  });
 }
 
 // The function that Redis calls for a row. No exception may leave it, because its caller is C.
@@ -123,6 +122,10 @@ std::span<const CommandSpec> SubcommandsOf(std::string_view container) {
 }
 
 }  // namespace
+
+std::span<const CommandSpec> ClientCommands() {
+  return std::span<const CommandSpec>(kRows).first(kRows.size() - 1);
+}
 
 const CommandSpec& WaitRow() {
   static const CommandSpec& row =

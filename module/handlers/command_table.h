@@ -1,6 +1,8 @@
-// The commands that the module adds to Redis: those of core/commands/limit_commands.h, whose rows
-// weir's own server has, too, and RL.STATE, which is sent to replicas.
+// The commands that the module adds to Redis: those of core/commands/limit_commands.h and
+// hold_commands.h, whose rows weir's own server has, too, and RL.STATE, which is sent to replicas.
 #pragma once
+
+#include <span>
 
 #include "core/commands/command_spec.h"
 #include "module/api/redis_api.h"
@@ -9,6 +11,9 @@ namespace weir {
 
 // handlers/state.cc
 void RlState(Call& call);
+
+// The commands for clients, sorted by name: all but RL.STATE.
+[[nodiscard]] std::span<const CommandSpec> ClientCommands();
 
 // The row of RL.WAIT, for its late answers.
 [[nodiscard]] const CommandSpec& WaitRow();

@@ -5,13 +5,16 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
+
+#include "core/base/status.h"
+#include "core/limiter/hold_keeper.h"
+#include "core/limiter/limiter.h"
 
 namespace weir {
 namespace {
 
-absl::Status WrongType() { return absl::FailedPreconditionError("a value of another type"); }
+absl::Status WrongType() { return absl::AbortedError("a value of another type"); }
 
 LimitHint& HintOf(const Check& check, LimitHint& no_hint) {
   return check.hint ? *check.hint : no_hint;
@@ -19,10 +22,11 @@ LimitHint& HintOf(const Check& check, LimitHint& no_hint) {
 
 }  // namespace
 
-// A request whose keys are open and whose buckets are found.
+// A request whose keys are open, and whose buckets are found after all holds that were due are
+// settled. Commits the changes in the end.
 struct KeyLimiter::OpenedRequest {
-  OpenedRequest(KeyLimiter& limiter, std::span<const Check> request, int mode)
-      : plan(request, limiter.module_.options.max_wait) {
+  OpenedRequest(KeyLimiter& limiter, std::span<const Check> request, Instant at, int mode)
+      : plan(request, limiter.module_.options.max_wait), now(at) {
     limiter.module_.ReclaimLimits();  // before any id is found that no value carries
     for (std::size_t i = 0; i < request.size(); ++i) {
       key_of_check.push_back(FindOrOpen(limiter, request, i, mode));
@@ -39,10 +43,26 @@ struct KeyLimiter::OpenedRequest {
       if (bucket != nullptr) plan.bucket(i).SetStored(*bucket);
     }
   }
+  ~OpenedRequest() {
+    for (OpenKey& key : keys) key.Commit(now);
+  }
+  OpenedRequest(const OpenedRequest&) = delete;
+  OpenedRequest& operator=(const OpenedRequest&) = delete;
 
   [[nodiscard]] OpenKey& KeyOf(std::size_t check) { return keys[key_of_check[check]]; }
+  // The bucket of a check, if it is stored.
+  [[nodiscard]] std::optional<Bucket> StoredBucket(std::size_t check) {
+    return ids[check] ? KeyOf(check).FindBucket(KeyBuckets::SlotOf(*ids[check])) : std::nullopt;
+  }
+  [[nodiscard]] bool HasOpenHolds() {
+    return std::ranges::any_of(keys, [](OpenKey& key) {
+      const HoldTable* const holds = key.holds();
+      return holds && !holds->open().empty();
+    });
+  }
 
   Plan<kManyChecks> plan;
+  const Instant now;
   absl::InlinedVector<OpenKey, 2> keys;
   absl::InlinedVector<std::size_t, 4> key_of_check;
   absl::InlinedVector<std::optional<LimitId>, 4> ids;  // one per check; unset: not interned
@@ -57,6 +77,7 @@ struct KeyLimiter::OpenedRequest {
     }
     keys.emplace_back(limiter.module_, limiter.call_.context,
                       limiter.call_.NameOf(request[check].key), mode);
+    if (!keys.back().is_of_another_type()) keys.back().SettleDue(now);
     return keys.size() - 1;
   }
 };
@@ -86,10 +107,11 @@ Introducer KeyLimiter::Caller() const {
   return caller;
 }
 
-// Gives ids to the limits of new buckets.
-absl::Status KeyLimiter::Intern(OpenedRequest& opened, const Request& request) {
+// Gives ids to limits.
+absl::Status KeyLimiter::TryIntern(OpenedRequest& opened, const Request& request, Named named) {
   for (std::size_t i = 0; i < request.size(); ++i) {
-    if (!opened.plan.IsNew(i) || opened.ids[i]) continue;
+    const bool is_named = named == Named::kAll ? opened.plan.AsksBucket(i) : opened.plan.IsNew(i);
+    if (!is_named || opened.ids[i]) continue;
     LimitHint no_hint;
     const absl::StatusOr<LimitId> id =
         module_.registry.Intern(*request[i].limit, HintOf(request[i], no_hint), Caller());
@@ -99,34 +121,59 @@ absl::Status KeyLimiter::Intern(OpenedRequest& opened, const Request& request) {
   return absl::OkStatus();
 }
 
-// Stores the plan's changes. Everything that can fail comes before the first write.
-absl::Status KeyLimiter::Keep(OpenedRequest& opened, const Request& request, Instant now) {
-  absl::Status interned = Intern(opened, request);
-  if (!interned.ok() && module_.registry.idle() > 0) {
-    module_.ReclaimIdleLimits();
-    for (std::size_t i = 0; i < request.size(); ++i) {
-      LimitHint no_hint;
-      if (opened.ids[i]) opened.ids[i] = module_.registry.Find(*request[i].limit, no_hint);
-    }
-    interned = Intern(opened, request);
+absl::Status KeyLimiter::Intern(OpenedRequest& opened, const Request& request, Named named) {
+  absl::Status interned = TryIntern(opened, request, named);
+  if (interned.ok() || module_.registry.idle() == 0) return interned;
+  module_.ReclaimIdleLimits();
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    LimitHint no_hint;
+    if (opened.ids[i]) opened.ids[i] = module_.registry.Find(*request[i].limit, no_hint);
   }
-  if (!interned.ok()) return interned;
+  return TryIntern(opened, request, named);
+}
+
+// Makes sure that the keys have room for the new buckets.
+absl::Status KeyLimiter::MakeRoom(OpenedRequest& opened, const Request& request, Instant now) {
   absl::InlinedVector<std::size_t, 2> added(opened.keys.size());
   for (std::size_t i = 0; i < request.size(); ++i) {
     if (!opened.plan.IsNew(i)) continue;
     const std::size_t key = opened.key_of_check[i];
-    if (!HasRoom(opened, key, ++added[key], now)) {
-      for (OpenKey& open : opened.keys) open.Commit(now);
-      return TooManyBucketsOfKey();
-    }
+    if (!HasRoom(opened, key, ++added[key], now)) return TooManyBucketsOfKey();
   }
+  return absl::OkStatus();
+}
+
+// Stores the plan's changes. Everything that can fail comes before the first write.
+absl::Status KeyLimiter::Keep(OpenedRequest& opened, const Request& request, Instant now) {
+  WEIR_RETURN_IF_ERROR(Intern(opened, request, Named::kNewBuckets));
+  WEIR_RETURN_IF_ERROR(MakeRoom(opened, request, now));
   for (std::size_t i = 0; i < request.size(); ++i) {
     if (const std::optional<Bucket> bucket = opened.plan.Change(i)) {
       opened.KeyOf(i).Keep(*opened.ids[i], *bucket);
     }
   }
-  for (OpenKey& key : opened.keys) key.Commit(now);
   return absl::OkStatus();
+}
+
+// --- Changes that holds must know of (core/rules/settlement.h) ---
+
+void KeyLimiter::CountCharges(OpenedRequest& opened, const Request& request, Instant now) {
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (!opened.plan.AsksBucket(i) || !opened.ids[i]) continue;
+    module_.keeper.CountCharged(opened.KeyOf(i), KeyBuckets::SlotOf(*opened.ids[i]),
+                                *request[i].limit, opened.plan.bucket(i), now);
+  }
+}
+
+// Requires: the refunded buckets are not stored yet.
+void KeyLimiter::CountRefunds(OpenedRequest& opened, const Request& request, Instant now) {
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const std::optional<Bucket> stored =
+        opened.plan.AsksBucket(i) ? opened.StoredBucket(i) : std::nullopt;
+    if (!stored) continue;
+    module_.keeper.CountRefunded(opened.KeyOf(i), KeyBuckets::SlotOf(*opened.ids[i]),
+                                 *request[i].limit, *stored, opened.plan.bucket(i).present, now);
+  }
 }
 
 // The second half of a request, after the decision: the verdict, and the writes.
@@ -134,20 +181,29 @@ absl::StatusOr<Verdict> KeyLimiter::Conclude(OpenedRequest& opened, const Reques
                                              Instant now) {
   absl::StatusOr<Verdict> verdict(absl::in_place);
   opened.plan.Join(now, *verdict);
+  const std::uint64_t to_forbid =
+      opened.HasOpenHolds()
+          ? HoldKeeper::ChecksToForbid(opened.plan, request,
+                                       [&](std::size_t i) { return opened.StoredBucket(i); })
+          : 0;
   absl::Status kept = Keep(opened, request, now);
-  if (!kept.ok()) verdict = std::move(kept);
+  if (!kept.ok()) return kept;
+  for (std::size_t i = 0; to_forbid != 0 && i < request.size(); ++i) {
+    if ((to_forbid >> i & 1U) == 0 || !opened.ids[i]) continue;
+    module_.keeper.Forbid(opened.KeyOf(i), KeyBuckets::SlotOf(*opened.ids[i]), *request[i].limit);
+  }
   return verdict;
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Decide(const Request& request, Instant now) {
-  OpenedRequest opened(*this, request, redis::kWrite);
+  OpenedRequest opened(*this, request, now, redis::kWrite);
   if (opened.wrong_type) return WrongType();
   opened.plan.Decide(now, Purpose::kTake);
   return Conclude(opened, request, now);
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
-  OpenedRequest opened(*this, request, redis::kRead);
+  OpenedRequest opened(*this, request, now, redis::kRead);
   if (opened.wrong_type) return WrongType();
   opened.plan.Decide(now, Purpose::kLook);
   absl::StatusOr<Verdict> verdict(absl::in_place);
@@ -156,7 +212,7 @@ absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
 }
 
 absl::StatusOr<Grant> KeyLimiter::Take(const Request& request, std::int64_t upto, Instant now) {
-  OpenedRequest opened(*this, request, redis::kWrite);
+  OpenedRequest opened(*this, request, now, redis::kWrite);
   if (opened.wrong_type) return WrongType();
   const std::int64_t granted = opened.plan.DecideUpTo(upto, now);
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
@@ -165,25 +221,27 @@ absl::StatusOr<Grant> KeyLimiter::Take(const Request& request, std::int64_t upto
 }
 
 absl::StatusOr<Charged> KeyLimiter::Charge(const Request& request, Instant now) {
-  OpenedRequest opened(*this, request, redis::kWrite);
+  OpenedRequest opened(*this, request, now, redis::kWrite);
   if (opened.wrong_type) return WrongType();
   absl::StatusOr<Charged> charged = opened.plan.Charge(now);
   absl::Status kept = Keep(opened, request, now);
-  if (!kept.ok()) charged = std::move(kept);
+  if (!kept.ok()) return kept;
+  CountCharges(opened, request, now);
   return charged;
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Refund(const Request& request, Instant now) {
-  OpenedRequest opened(*this, request, redis::kWrite);
+  OpenedRequest opened(*this, request, now, redis::kWrite);
   if (opened.wrong_type) return WrongType();
   absl::StatusOr<Verdict> verdict = opened.plan.Refund(now);
+  CountRefunds(opened, request, now);
   absl::Status kept = Keep(opened, request, now);
   if (!kept.ok()) verdict = std::move(kept);
   return verdict;
 }
 
 absl::StatusOr<Admission> KeyLimiter::Reserve(const Request& request, Nanos patience, Instant now) {
-  OpenedRequest opened(*this, request, redis::kWrite);
+  OpenedRequest opened(*this, request, now, redis::kWrite);
   if (opened.wrong_type) return WrongType();
   Reservation reservation = opened.plan.Reserve(now, patience);
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
@@ -195,25 +253,105 @@ absl::StatusOr<Admission> KeyLimiter::Reserve(const Request& request, Nanos pati
   return admission;
 }
 
+absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequest hold,
+                                                Instant now) {
+  OpenedRequest opened(*this, request, now, redis::kWrite);
+  if (opened.wrong_type) return WrongType();
+  absl::InlinedVector<StoredKey, 2> keys;
+  for (OpenKey& key : opened.keys) keys.push_back(key.stored_key());
+  const absl::StatusOr<HoldKeeper::Repeated> open = HoldKeeper::FindRepeated(keys, hold, now);
+  if (!open.ok()) return open.status();
+  Grant grant;
+  if (!open->empty()) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      module_.keeper.Renew(*keys[i].store, *(*open)[i], now + hold.ttl);
+    }
+    grant.granted = std::max<std::int64_t>(open->front()->terms().granted, 1);
+    grant.renewed = true;
+    grant.verdict = HoldKeeper::RenewedVerdict(
+        opened.plan, now, [&](std::size_t i) { return opened.StoredBucket(i); });
+    return grant;
+  }
+  grant.granted = HoldKeeper::Decide(opened.plan, request, hold, now);
+  const bool is_granted = grant.granted > 0;
+  hold.user = Caller();
+  if (is_granted) {
+    WEIR_RETURN_IF_ERROR(Intern(opened, request, Named::kAll));
+    WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, hold.user));
+  }
+  absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
+  if (!verdict.ok() && is_granted) module_.keeper.counts().Remove(hold.user, keys.size());
+  if (!verdict.ok()) return verdict.status();
+  grant.verdict = *std::move(verdict);
+  for (std::size_t k = 0; is_granted && k < keys.size(); ++k) {
+    module_.keeper.Open(
+        keys[k], hold, grant.granted, now, opened.plan, request,
+        [&](std::size_t i) { return opened.key_of_check[i] == k ? opened.ids[i] : std::nullopt; });
+  }
+  return grant;
+}
+
+absl::StatusOr<Settled> KeyLimiter::SettleHold(const SettleRequest& request, Instant now) {
+  module_.ReclaimLimits();
+  absl::InlinedVector<OpenKey, 2> open;
+  bool wrong_type = false;
+  for (const SettledKey& key : request.keys) {
+    open.emplace_back(module_, call_.context, call_.NameOf(key.key.text), redis::kWrite);
+    wrong_type = wrong_type || open.back().is_of_another_type();
+    if (!open.back().is_of_another_type()) open.back().SettleDue(now);
+  }
+  absl::InlinedVector<StoredKey, 2> keys;
+  for (OpenKey& key : open) keys.push_back(key.stored_key());
+  absl::StatusOr<Settled> settled =
+      wrong_type ? absl::StatusOr<Settled>(WrongType())
+                 : module_.keeper.Settle(request, keys, now,
+                                         [this](const Limit& limit, std::string_view key) {
+                                           return module_.policies.PresentLimit(limit, key);
+                                         });
+  for (OpenKey& key : open) key.Commit(now);
+  return settled;
+}
+
+absl::StatusOr<std::vector<LiveHold>> KeyLimiter::InspectHolds(std::string_view name, Instant now) {
+  OpenKey key(module_, call_.context, call_.NameOf(name), redis::kRead);
+  if (key.is_of_another_type()) return WrongType();
+  key.SettleDue(now);
+  return module_.keeper.Inspect(
+      key.stored_key(), now, Limiter::kInspectedMax,
+      [&](const Limit& limit) { return module_.policies.PresentLimit(limit, name); });
+}
+
 absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<const Limit> limits,
                                               Instant now) {
   OpenKey key(module_, call_.context, call_.NameOf(name), redis::kWrite);
   if (key.is_of_another_type()) return WrongType();
-  std::size_t live = 0;
-  key.EraseIf([&](LimitId id, const Bucket& bucket) {
+  key.SettleDue(now);
+  const auto is_reset = [&](LimitId id) {
     const Limit& limit = module_.registry.Get(id);
-    const auto is_it = [&](const Limit& one) { return one.SharesBucketsWith(limit); };
-    if (!limits.empty() && std::ranges::none_of(limits, is_it)) return false;
-    if (key.TimeToFull({id, bucket}, now) > Nanos{0}) ++live;
-    return true;
+    return limits.empty() || std::ranges::any_of(limits, [&](const Limit& one) {
+             return one.SharesBucketsWith(limit);
+           });
+  };
+  std::size_t live = 0;
+  for (const KeyBuckets::KeyBucket& one : key.buckets()) {
+    if (!is_reset(one.limit)) continue;
+    if (key.TimeToFull(one, now) > Nanos{0}) ++live;
+    module_.keeper.Forbid(key, KeyBuckets::SlotOf(one.limit), module_.registry.Get(one.limit));
+  }
+  module_.keeper.ForgetIf(key, [&](const Hold& hold) {
+    return limits.empty() || std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
+             return module_.registry.Get(part.limit).is_held() && is_reset(part.limit);
+           });
   });
+  key.EraseIf([&](LimitId id, const Bucket&) { return is_reset(id); });
   key.Commit(now);
   return live;
 }
 
 absl::StatusOr<std::vector<LiveBucket>> KeyLimiter::Inspect(std::string_view name, Instant now) {
-  const OpenKey key(module_, call_.context, call_.NameOf(name), redis::kRead);
+  OpenKey key(module_, call_.context, call_.NameOf(name), redis::kRead);
   if (key.is_of_another_type()) return WrongType();
+  key.SettleDue(now);
   std::vector<LiveBucket> live;
   for (const KeyBuckets::KeyBucket& one : key.buckets()) {
     const std::optional<Limit> limit =

@@ -4,10 +4,10 @@
 //     KeyLimiter limiter(TheModule(), call);
 //     absl::StatusOr<Verdict> verdict = limiter.Decide(request, now);
 //
-// A KeyLimiter lives for one command. Every function opens the request's keys, decides, and commits
-// the changes (open_key.h) before it returns. The functions fail, with nothing charged, with
-// kFailedPrecondition (a key has a value of another type), kResourceExhausted (too many distinct
-// limits) or kOutOfRange (too many limits on one key).
+// A KeyLimiter lives for one command. Every function opens the request's keys, settles their holds
+// that are due, decides, and commits the changes (open_key.h) before it returns. The functions
+// fail, with nothing charged, with kAborted (a key has a value of another type), kResourceExhausted
+// (too many distinct limits) or kOutOfRange (too many limits on one key).
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/limiter/hold_request.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/plan.h"
 #include "core/limiter/reservation.h"
@@ -42,6 +43,13 @@ class KeyLimiter {
   [[nodiscard]] absl::StatusOr<Admission> Reserve(const Request& request, Nanos patience,
                                                   Instant now);
 
+  // Holds: as the limiter's functions of these names.
+  [[nodiscard]] absl::StatusOr<Grant> DecideAndHold(const Request& request, HoldRequest hold,
+                                                    Instant now);
+  [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now);
+  [[nodiscard]] absl::StatusOr<std::vector<LiveHold>> InspectHolds(std::string_view key,
+                                                                   Instant now);
+
   // Forgets the key's buckets: those of `limits`, or all if `limits` is empty. Returns how many of
   // them were not full.
   [[nodiscard]] absl::StatusOr<std::size_t> Reset(std::string_view key,
@@ -51,12 +59,19 @@ class KeyLimiter {
  private:
   struct OpenedRequest;
 
+  // Whose limits get ids: those of new buckets, or all, which a hold needs.
+  enum class Named : bool { kNewBuckets, kAll };
+
   [[nodiscard]] static bool HasRoom(OpenedRequest& opened, std::size_t key, std::size_t added,
                                     Instant now);
   // The calling user, as an introducer of limits.
   [[nodiscard]] Introducer Caller() const;
-  absl::Status Intern(OpenedRequest& opened, const Request& request);
+  absl::Status TryIntern(OpenedRequest& opened, const Request& request, Named named);
+  absl::Status Intern(OpenedRequest& opened, const Request& request, Named named);
+  absl::Status MakeRoom(OpenedRequest& opened, const Request& request, Instant now);
   absl::Status Keep(OpenedRequest& opened, const Request& request, Instant now);
+  void CountCharges(OpenedRequest& opened, const Request& request, Instant now);
+  void CountRefunds(OpenedRequest& opened, const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(OpenedRequest& opened, const Request& request,
                                                  Instant now);
 

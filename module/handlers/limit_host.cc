@@ -7,14 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/commands/limit_commands.h"
+#include "core/commands/hold_handlers.h"
 #include "core/commands/limit_handlers.h"
 #include "module/api/wall_time.h"
 #include "module/handlers/call.h"
+#include "module/handlers/command_table.h"
 #include "module/handlers/key_limiter.h"
 #include "module/handlers/wait.h"
 
@@ -28,14 +30,16 @@ class LimitHost {
   explicit LimitHost(Call& call) : call_(call) {}
 
   std::span<const std::string_view> arguments() const { return call_.arguments(); }
-  KeyHashes key_hashes() const { return KeyHashes(TheModule().hasher); }  // for RL.TOP
+  // The hashes of keys are for RL.TOP, and for comparisons within a request.
+  KeyHashes key_hashes() const { return {TheModule().hasher, TheModule().word_hasher}; }
   RedisReply& reply() { return call_.reply; }
   void Fail(const absl::Status& status) { call_.Fail(status); }
+  void ReplyError(std::string_view error) { call_.reply.Error(std::string(error)); }
 
   Module& thread() const { return TheModule(); }
   Module& shared() const { return TheModule(); }
   std::vector<RequestCounters*> AllCounters() { return {&TheModule().request_counters}; }
-  std::span<const CommandSpec> commands() const { return rows::kLimitCommands; }
+  std::span<const CommandSpec> commands() const { return ClientCommands(); }
 
   Instant now() const { return WallTime(); }
   KeyLimiter limiter() { return {TheModule(), call_}; }
@@ -49,9 +53,14 @@ class LimitHost {
     return false;
   }
 
-  // Holds are not replicated yet, so the module has none.
-  void Hold(const ParsedRequest& /*request*/) { Fail(NoHolds()); }
-  void InspectHolds() { Fail(NoHolds()); }
+  static constexpr bool TakesSettled(const ParsedSettlement& /*request*/,
+                                     const Settled& /*settled*/,
+                                     std::span<const AskedLimit> /*limits*/) {
+    return false;
+  }
+
+  void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }
+  void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
 
   bool may_wait() const {
     return (redis::GetContextFlags(call_.context) & redis::kDenyBlocking) == 0;
@@ -73,14 +82,11 @@ class LimitHost {
   }
 
  private:
-  static absl::Status NoHolds() {
-    return absl::UnimplementedError("the module has no holds: they need weir-server");
-  }
-
   Call& call_;
 };
 
-static_assert(HostsLimits<LimitHost>);
+static_assert(HostsHolds<LimitHost>);
 template class LimitHandlers<LimitHost>;
+template class HoldHandlers<LimitHost>;
 
 }  // namespace weir

@@ -16,8 +16,8 @@ absl::StatusOr<std::int64_t> ReadExpiry(std::string_view word) {
 
 }  // namespace
 
-// RL.STATE key expiry-ms state: sets all buckets of the key, and when it expires (-1: never). Only
-// primaries and AOF files send it.
+// RL.STATE key expiry-ms state: sets the buckets and holds of the key, and when it expires (-1:
+// never). Only primaries and AOF files send it.
 void RlState(Call& call) {
   const auto arguments = call.arguments();
   const absl::StatusOr<std::int64_t> expiry = ReadExpiry(arguments[1]);

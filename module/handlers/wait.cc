@@ -80,9 +80,10 @@ class WaitedKeys {
  public:
   WaitedKeys(redis::Context* context, const ModuleWaiter& waiter, int mode)
       : context_(context), waiter_(waiter) {
-    for (const std::string& key : waiter.keys) {
-      names_.push_back(redis::CreateString(context, key.data(), key.size()));
-      keys_.emplace_back(TheModule(), context, names_.back(), mode);
+    for (const std::string& name : waiter.keys) {
+      names_.push_back(redis::CreateString(context, name.data(), name.size()));
+      OpenKey& key = keys_.emplace_back(TheModule(), context, names_.back(), mode);
+      if (mode == redis::kRead && !key.is_of_another_type()) key.SettleDue(WallTime());
     }
   }
   ~WaitedKeys() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/words/policies.h"
+#include "module/api/wall_time.h"
 #include "module/values/key_buckets.h"
 #include "module/values/module.h"
 #include "module/values/open_key.h"
@@ -36,14 +37,24 @@ std::optional<std::string> LoadString(redis::Io* file) {
   return string;
 }
 
+void NoteForSweeper(redis::Io* file, Module& module, KeyBuckets& value) {
+  const redis::String* const name = redis::GetKeyNameFromIO(file);
+  if (name == nullptr || module.options.allow_explicit_time) return;
+  std::size_t bytes = 0;
+  const char* const text = redis::StringPtrLen(name, &bytes);
+  module.sweeper.Note(redis::GetContextFromIO(file), redis::GetDbIdFromIO(file), {text, bytes},
+                      value, WallTime());
+}
+
 void* Load(redis::Io* file, int encoding) noexcept {
   const std::optional<std::string> bytes = LoadString(file);
   if (!bytes || encoding != kEncoding) return nullptr;
   Module& module = TheModule();
   const auto saved = ReadStateBytes(*bytes, module.policies);
-  if (!saved) return nullptr;
+  if (!saved || saved->is_change) return nullptr;
   KeyBuckets* const value = NewValue(module);
   FillValue(module, *saved, *value);
+  NoteForSweeper(file, module, *value);
   return value;
 }
 
@@ -68,10 +79,18 @@ void Digest(redis::Digest* digest, void* value) noexcept {
   redis::DigestEndSequence(digest);
 }
 
-// The only function that may run on another thread than the main one.
-void Free(void* value) noexcept { DeleteValue(static_cast<KeyBuckets*>(value)); }
+// The only function that may run on another thread than the main one. Redis deletes a key when its
+// last hold expires.
+void Free(void* value) noexcept {
+  const HoldTable* const holds = ValueOf(value).holds();
+  if (holds != nullptr) TheModule().keeper.CountExpired(*holds, WallTime());
+  DeleteValue(static_cast<KeyBuckets*>(value));
+}
 
-std::size_t FreeEffort(redis::String* /*key*/, const void* /*value*/) noexcept { return 1; }
+std::size_t FreeEffort(redis::String* /*key*/, const void* value) noexcept {
+  const HoldTable* const holds = ValueOf(value).holds();
+  return 1 + (holds ? holds->size() : 0);
+}
 
 void* Copy(redis::String* /*from*/, redis::String* /*to*/, const void* value) noexcept {
   return CopyValue(ValueOf(value));

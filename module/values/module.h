@@ -8,12 +8,15 @@
 #include "core/commands/explicit_time.h"
 #include "core/commands/limit_totals.h"
 #include "core/commands/request_counters.h"
+#include "core/limiter/hold_keeper.h"
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
 #include "core/words/policies.h"
 #include "module/api/load_arguments.h"
 #include "module/api/redis_api.h"
+#include "module/values/hold_sweeper.h"
+#include "module/values/key_buckets.h"
 #include "module/values/limit_texts.h"
 
 namespace weir {
@@ -21,7 +24,11 @@ namespace weir {
 class Module {
  public:
   explicit Module(const ModuleOptions& module_options)
-      : options(module_options), explicit_time(module_options.allow_explicit_time) {}
+      : options(module_options),
+        explicit_time(module_options.allow_explicit_time),
+        keeper(registry, static_cast<std::size_t>(module_options.max_holds),
+               module_options.max_wait,
+               [this](const Limit& interned) { return policies.PresentLimit(interned); }) {}
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
@@ -36,13 +43,17 @@ class Module {
   ExplicitTime explicit_time;
   LimitRegistry registry;
   Policies policies;
+  HoldKeeper keeper;
+  const KeyBuckets::Shared values{registry, keeper};
+  HoldSweeper sweeper;
   LimitTexts limit_texts{registry, policies};
   LimitMemo memo{&policies};
   RequestCounters request_counters;
   LimitTotals limit_totals;
   LimitHint throttle_hint;
   bool has_users = false;                      // a user besides `default` has introduced a limit
-  const KeyHasher hasher{RandomHashSecret()};  // of keys in RL.TOP
+  const KeyHasher hasher{RandomHashSecret()};  // of keys
+  const KeyHasher word_hasher{HashSecret{}};   // of the words of holds: the same on all nodes
   redis::Type* type = nullptr;                 // of our values
 
  private:

@@ -4,14 +4,99 @@
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
 
 #include "core/base/check.h"
+#include "core/rules/held_limit.h"
 #include "core/rules/rule.h"
 #include "module/api/redis_allocator.h"
+#include "module/api/wall_time.h"
 
 namespace weir {
+namespace {
+
+// True if the limit's policy no longer exists.
+bool IsGone(const Module& module, const Limit& limit) {
+  const LimitOwner owner = limit.owner();
+  const bool is_of_policy = owner != LimitOwner{} && owner != kThrottleOwner;
+  return is_of_policy && !module.policies.FindById(owner.policy);
+}
+
+// Writes holds of a saved state into a value, and counts the buckets of held limits along.
+class HoldFiller {
+ public:
+  using Ids = std::vector<std::optional<LimitId>>;
+  // `ids`: of the state's limits; nothing for those that this node has no id for.
+  HoldFiller(Module& module, const Ids& ids, KeyBuckets& value)
+      : module_(module), ids_(ids), value_(value) {}
+
+  // Removes what a state replaces by something else, or tells to be gone.
+  void Remove(const SavedState::OfHold& saved) {
+    HoldTable* const holds = value_.holds();
+    if (!holds) return;
+    if (Hold* const mark = holds->FindMark(KeyBuckets::kKey, saved.id)) {
+      module_.keeper.ForgetMark(*holds, *mark);
+    }
+    Hold* const open = holds->FindOpen(KeyBuckets::kKey, saved.id);
+    if (!open || (saved.hold && IsRenewal(*open, *saved.hold))) return;
+    for (const HoldPart& part : open->parts()) {
+      const Bucket* const bucket = IsHeld(part.limit) ? value_.Find(part.limit) : nullptr;
+      if (bucket) value_.Keep(part.limit, ReturnHeld(*bucket, part.cost));
+    }
+    module_.keeper.ForgetOpen(*holds, *open);
+  }
+
+  // Adds the hold, or renews it. Requires: it was removed, except for a renewal.
+  void Add(const SavedState::OfHold& saved) {
+    std::optional<SavedHold> hold = saved.hold;
+    if (!hold || !SetIds(*hold)) return;
+    HoldTable& holds = value_.MakeHolds();
+    if (Hold* const open = holds.FindOpen(KeyBuckets::kKey, saved.id)) {
+      holds.Renew(*open, hold->expiry);
+      for (const HoldPart& part : hold->parts) Extend(part, 0, hold->expiry);
+      return;
+    }
+    module_.keeper.Restore(holds, KeyBuckets::kKey, saved.id, *hold);
+    if (hold->settled) return;
+    for (const HoldPart& part : hold->parts) Extend(part, part.cost, hold->expiry);
+  }
+
+ private:
+  [[nodiscard]] bool IsHeld(LimitId id) const { return module_.registry.Get(id).is_held(); }
+  // The same reservation, which keeps its place in the order of reservations.
+  static bool IsRenewal(const Hold& open, const SavedHold& saved) {
+    return !saved.settled && open.terms().order == saved.order &&
+           open.terms().request == saved.request && open.parts().size() == saved.parts.size();
+  }
+  // Puts ids in place of the parts' indexes. Returns false if one has no id, or if the key has no
+  // room for the bucket of a held limit.
+  [[nodiscard]] bool SetIds(SavedHold& hold) const {
+    std::size_t added = 0;
+    for (HoldPart& part : hold.parts) {
+      const std::optional<LimitId> id = ids_[NumberOf(part.limit)];
+      if (!id) return false;
+      part.limit = *id;
+      if (IsHeld(*id) && !value_.Find(*id)) ++added;
+    }
+    return value_.size() + added <= kKeyBucketsMax;
+  }
+  void Extend(const HoldPart& part, std::uint64_t tokens, Instant expiry) {
+    if (!IsHeld(part.limit) || part.cost == 0) return;
+    const Bucket* const bucket = value_.Find(part.limit);
+    value_.Keep(part.limit, AddHeld(bucket ? *bucket : Bucket{}, tokens, expiry));
+  }
+
+  Module& module_;
+  const Ids& ids_;
+  KeyBuckets& value_;
+};
+
+}  // namespace
+
 KeyBuckets* NewValue(Module& module) {
-  return new (RedisAllocator<KeyBuckets>().allocate(1)) KeyBuckets(module.registry);
+  return new (RedisAllocator<KeyBuckets>().allocate(1)) KeyBuckets(module.values);
 }
 
 KeyBuckets* CopyValue(const KeyBuckets& value) {
@@ -23,28 +108,50 @@ void DeleteValue(KeyBuckets* value) {
   RedisAllocator<KeyBuckets>().deallocate(value, 1);
 }
 
-void FillValue(Module& module, std::span<const SavedBucket> buckets, KeyBuckets& value) {
+void FillValue(Module& module, const SavedState& state, KeyBuckets& value) {
   module.ReclaimLimits();
-  for (const SavedBucket& saved : buckets) {
-    LimitHint no_hint;
-    const absl::StatusOr<LimitId> id = module.registry.Intern(saved.limit, no_hint);
-    if (id.ok()) value.Keep(*id, saved.bucket);
+  if (state.is_change) {
+    value.EraseIf([&](LimitId id, const Bucket&) { return !module.registry.Get(id).is_held(); });
   }
+  HoldFiller::Ids ids;
+  for (const SavedState::OfLimit& one : state.limits) {
+    LimitHint no_hint;
+    const absl::StatusOr<LimitId> id = one.limit ? module.registry.Intern(*one.limit, no_hint)
+                                                 : absl::StatusOr<LimitId>(absl::NotFoundError(""));
+    ids.push_back(id.ok() ? std::optional(*id) : std::nullopt);
+    if (id.ok() && one.bucket && value.size() < kKeyBucketsMax) value.Keep(*id, *one.bucket);
+  }
+  HoldFiller filler(module, ids, value);
+  for (const SavedState::OfHold& one : state.holds) filler.Remove(one);
+  for (const SavedState::OfHold& one : state.holds) filler.Add(one);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!ids[i] || !state.limits[i].sums || !value.holds()) continue;
+    if (!value.holds()->HasOpen(KeyBuckets::kKey)) continue;
+    value.holds()->RestoreSums(KeyBuckets::SlotOf(*ids[i]), *state.limits[i].sums);
+  }
+  value.EndHoldChanges();
 }
 
 OpenKey::OpenKey(Module& module, redis::Context* context, redis::String* name, int mode)
-    : module_(module), context_(context), name_(name), key_(redis::OpenKey(context, name, mode)) {
+    : module_(module),
+      context_(context),
+      name_(name),
+      key_(redis::OpenKey(context, name, mode)),
+      reads_only_((mode & redis::kWrite) == 0) {
   if (key_ == nullptr || redis::KeyType(key_) == redis::kEmptyKey) return;
   other_type_ = redis::ModuleTypeGetType(key_) != module.type;
   if (!other_type_) value_ = static_cast<KeyBuckets*>(redis::ModuleTypeGetValue(key_));
 }
 
 OpenKey::OpenKey(OpenKey&& other) noexcept
-    : module_(other.module_),
+    : HoldStore(other),
+      module_(other.module_),
       context_(other.context_),
       name_(other.name_),
       key_(std::exchange(other.key_, nullptr)),
+      reads_only_(other.reads_only_),
       value_(other.value_),
+      copy_(std::move(other.copy_)),
       other_type_(other.other_type_),
       changed_(std::exchange(other.changed_, false)) {}
 
@@ -68,10 +175,80 @@ std::span<const KeyBuckets::KeyBucket> OpenKey::buckets() const noexcept {
 
 Nanos OpenKey::TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const {
   const Limit& limit = module_.registry.Get(one.limit);
-  const LimitOwner owner = limit.owner();
-  const bool is_of_policy = owner != LimitOwner{} && owner != kThrottleOwner;
-  if (is_of_policy && !module_.policies.FindById(owner.policy)) return Nanos{0};
+  if (IsGone(module_, limit)) return Nanos{0};
   return weir::TimeToFull(limit, one.bucket, now);
+}
+
+// True if SettleDue has something to do.
+bool OpenKey::IsAnythingDue(Instant now) const {
+  HoldTable* const holds = value_ ? value_->holds() : nullptr;
+  if (!holds) return false;
+  const auto has_due = [now](const HoldSet& set) {
+    return !set.empty() && set.First().expiry() <= now;
+  };
+  if (has_due(holds->open()) || has_due(holds->marks())) return true;
+  const std::uint64_t version = module_.policies.version();
+  if (value_->holds_checked_at() == version) return false;
+  bool has_gone = false;
+  const auto look = [&](const Hold& hold) { has_gone = has_gone || NamesGonePolicy(hold); };
+  holds->open().ForEach(look);
+  holds->marks().ForEach(look);
+  if (!has_gone) value_->set_holds_checked_at(version);
+  return has_gone;
+}
+
+bool OpenKey::NamesGonePolicy(const Hold& hold) const {
+  return std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
+    return IsGone(module_, module_.registry.Get(part.limit));
+  });
+}
+
+void OpenKey::SettleDue(Instant now) {
+  if (!IsAnythingDue(now)) return;
+  if (reads_only_) {
+    copy_.reset(CopyValue(*value_));
+    value_ = copy_.get();
+  }
+  module_.keeper.ForgetIf(*this, [&](const Hold& hold) { return NamesGonePolicy(hold); });
+  module_.keeper.SettleDue(*this, now);
+  value_->set_holds_checked_at(module_.policies.version());
+  if (reads_only_) changed_ = false;
+}
+
+void OpenKey::Sweep(Instant now) {
+  SettleDue(now);
+  Commit(now);
+  NoteForSweeper(now);  // if the holds were renewed, nothing was committed
+}
+
+void OpenKey::NoteForSweeper(Instant now) {
+  if (!value_ || module_.options.allow_explicit_time) return;
+  std::size_t bytes = 0;
+  const char* const name = redis::StringPtrLen(name_, &bytes);
+  module_.sweeper.Note(context_, redis::GetSelectedDb(context_), {name, bytes}, *value_, now);
+}
+
+HoldTable& OpenKey::MakeHolds() {
+  Make();
+  return value_->MakeHolds();
+}
+
+std::optional<Bucket> OpenKey::FindBucket(const SlotKey& slot) {
+  const Bucket* const bucket = Find(slot.limit);
+  return bucket ? std::optional(*bucket) : std::nullopt;
+}
+
+bool OpenKey::HasRoomFor(std::uint64_t key, std::size_t added, Instant now) {
+  if (buckets().size() + added <= kKeyBucketsMax) return true;
+  absl::flat_hash_set<LimitId> named;
+  holds()->open().ForEachOf(key, [&](const Hold& hold) {
+    for (const HoldPart& part : hold.parts()) named.insert(part.limit);
+    return true;
+  });
+  EraseIf([&](LimitId id, const Bucket& bucket) {
+    return !named.contains(id) && TimeToFull({id, bucket}, now) == Nanos{0};
+  });
+  return buckets().size() + added <= kKeyBucketsMax;
 }
 
 void OpenKey::Make() {
@@ -92,14 +269,15 @@ std::size_t OpenKey::EraseIf(absl::FunctionRef<bool(LimitId, const Bucket&)> gon
   return erased;
 }
 
-void OpenKey::Replace(std::span<const SavedBucket> buckets) {
+void OpenKey::Replace(const SavedState& state) {
   Make();
   changed_ = true;
-  value_->EraseIf([](LimitId, const Bucket&) { return true; });
-  FillValue(module_, buckets, *value_);
+  if (!state.is_change) value_->Clear();
+  FillValue(module_, state, *value_);
 }
 
-// Drops full buckets. Returns when all will be full, or kNoExpiry if clients give the time.
+// Drops full buckets. Returns when all will be full and all holds forgotten, or kNoExpiry if
+// clients give the time.
 redis::Millis OpenKey::ForgetFull(Instant now) {
   if (module_.options.allow_explicit_time) return redis::kNoExpiry;
   Nanos longest{0};
@@ -108,17 +286,24 @@ redis::Millis OpenKey::ForgetFull(Instant now) {
     longest = std::max(longest, to_full);
     return to_full == Nanos{0};
   });
+  if (const HoldTable* const holds = value_->holds()) {
+    const auto extend = [&](const Hold& hold) { longest = std::max(longest, hold.expiry() - now); };
+    holds->open().ForEach(extend);
+    holds->marks().ForEach(extend);
+  }
   return CeilMillis(now.time_since_epoch() + longest);
 }
 
 // Ends the changes on this node. Requires: changed_.
-void OpenKey::Settle(redis::Millis expiry) {
+void OpenKey::Settle(redis::Millis expiry, Instant now) {
   changed_ = false;
-  if (value_->empty()) {
+  value_->EndHoldChanges();
+  if (value_->empty() && !value_->holds()) {
     redis::DeleteKey(key_);
     value_ = nullptr;
   } else {
     redis::SetAbsExpire(key_, expiry);
+    if (value_->holds()) NoteForSweeper(now);
   }
   redis::SignalModifiedKey(context_, name_);
 }
@@ -126,15 +311,15 @@ void OpenKey::Settle(redis::Millis expiry) {
 void OpenKey::Commit(Instant now) {
   if (!changed_) return;
   const redis::Millis expiry = ForgetFull(now);
-  const std::string state = StateBytes(*value_, module_.limit_texts);
-  Settle(expiry);
+  const std::string state = ChangeBytes(*value_, module_.limit_texts);
+  Settle(expiry, now);
   redis::Replicate(context_, "RL.STATE", "slb", name_, static_cast<long long>(expiry), state.data(),
                    state.size());
 }
 
 void OpenKey::CommitAsTold(redis::Millis expiry) {
   if (!changed_) return;
-  Settle(expiry);
+  Settle(expiry, WallTime());
   redis::ReplicateVerbatim(context_);
 }
 

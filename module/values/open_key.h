@@ -1,19 +1,26 @@
-// An open key of Redis: finds and changes its buckets, and makes the changes known to replicas and
-// the AOF.
+// An open key of Redis: finds and changes its buckets and holds, and makes the changes known to
+// replicas and the AOF.
 //
 //     OpenKey key(module, context, name, redis::kWrite);
 //     if (key.is_of_another_type()) ...
+//     key.SettleDue(now);             // before a look at the buckets
 //     key.Keep(id, bucket);
 //     key.Commit(now);                // before it closes
+//
+// A key that is opened to read is never changed, on a primary or on a replica: what is due is then
+// settled in a copy of the value, which lives as long as the OpenKey.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "absl/functional/function_ref.h"
 
 #include "core/base/instant.h"
+#include "core/limiter/hold_store.h"
 #include "core/rules/bucket.h"
 #include "module/api/redis_api.h"
 #include "module/values/key_buckets.h"
@@ -22,20 +29,20 @@
 
 namespace weir {
 
-// Make and delete a value in Redis's memory: NewValue's has no buckets.
+// Make and delete a value in Redis's memory: NewValue's has no buckets and no holds.
 [[nodiscard]] KeyBuckets* NewValue(Module& module);
 [[nodiscard]] KeyBuckets* CopyValue(const KeyBuckets& value);
 void DeleteValue(KeyBuckets* value);
-// Gives an empty value these buckets. If this node has no room for the limit of a bucket, as
-// another node had, that bucket counts as full.
-void FillValue(Module& module, std::span<const SavedBucket> buckets, KeyBuckets& value);
+// Gives a value this state: an empty one, if the state is not a change. If this node has no room
+// for a limit, as another node had, its bucket counts as full, and its holds as gone.
+void FillValue(Module& module, const SavedState& state, KeyBuckets& value);
 
-class OpenKey {
+class OpenKey final : public HoldStore {
  public:
   // Opens a key to read (redis::kRead), or also to write (redis::kWrite). Requires: no other
   // OpenKey of the same name.
   OpenKey(Module& module, redis::Context* context, redis::String* name, int mode);
-  ~OpenKey();
+  ~OpenKey() override;
   OpenKey(OpenKey&& other) noexcept;
   OpenKey& operator=(OpenKey&&) = delete;
 
@@ -46,18 +53,43 @@ class OpenKey {
   [[nodiscard]] const Bucket* Find(LimitId limit) const noexcept;
   [[nodiscard]] std::span<const KeyBuckets::KeyBucket> buckets() const noexcept;
 
+  // Cancels the holds that have expired, each as of its expiry, and drops those of deleted
+  // policies. A look that comes later finds the state as of `now`.
+  void SettleDue(Instant now);
+
+  // For the sweeper (hold_sweeper.h): when it looks at the key; Instant{} if it does not. Sweep
+  // settles what is due, commits it, and notes when the next is.
+  [[nodiscard]] Instant sweep_at() const noexcept {
+    return value_ ? value_->sweep_at() : Instant{};
+  }
+  void set_sweep_at(Instant when) noexcept { value_->set_sweep_at(when); }
+  void Sweep(Instant now);
+
   // The time until a bucket is full; also 0 if its policy no longer exists.
   [[nodiscard]] Nanos TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const;
 
   // Changes, which Commit makes known. Requires: opened to write.
   void Keep(LimitId limit, const Bucket& bucket);
   std::size_t EraseIf(absl::FunctionRef<bool(LimitId, const Bucket&)> gone);
-  // Replaces all buckets by these.
-  void Replace(std::span<const SavedBucket> buckets);
+  // Replaces the state, or changes it as told.
+  void Replace(const SavedState& state);
 
-  // Ends the changes: drops full buckets, lets the key expire when all are full (unless clients
-  // give the time), and deletes a key without buckets. Replicas and the AOF get the whole new
-  // state, so that they decide nothing again. Does nothing if nothing has changed.
+  // --- HoldStore ---
+  [[nodiscard]] StoredKey stored_key() noexcept { return {this, KeyBuckets::kKey}; }
+  [[nodiscard]] HoldTable* holds() override { return value_ ? value_->holds() : nullptr; }
+  [[nodiscard]] HoldTable& MakeHolds() override;
+  void HoldsChanged() override { changed_ = true; }
+  [[nodiscard]] std::optional<Bucket> FindBucket(const SlotKey& slot) override;
+  void StoreBucket(const SlotKey& slot, const Limit& /*limit*/, Bucket bucket,
+                   Instant /*now*/) override {
+    Keep(slot.limit, bucket);
+  }
+  // May drop full buckets, except for those that a hold names.
+  [[nodiscard]] bool HasRoomFor(std::uint64_t key, std::size_t added, Instant now) override;
+
+  // Ends the changes: drops full buckets, lets the key expire when all are full and no hold is left
+  // (unless clients give the time), and deletes a key without buckets and holds. Replicas and the
+  // AOF get the new state, so that they decide nothing again. Does nothing if nothing has changed.
   void Commit(Instant now);
   // Ends changes that come from a primary or an AOF: the key expires at `expiry`, and further
   // replicas and the AOF get the command as it came.
@@ -66,14 +98,22 @@ class OpenKey {
  private:
   void Make();
   void Close();
+  [[nodiscard]] bool IsAnythingDue(Instant now) const;
+  [[nodiscard]] bool NamesGonePolicy(const Hold& hold) const;
   redis::Millis ForgetFull(Instant now);
-  void Settle(redis::Millis expiry);
+  void Settle(redis::Millis expiry, Instant now);
+  void NoteForSweeper(Instant now);
 
   Module& module_;
   redis::Context* context_;
   redis::String* name_;
   redis::Key* key_;
-  KeyBuckets* value_ = nullptr;
+  const bool reads_only_;
+  KeyBuckets* value_ = nullptr;  // or `copy_`
+  struct DeleteCopy {
+    void operator()(KeyBuckets* copy) const { DeleteValue(copy); }
+  };
+  std::unique_ptr<KeyBuckets, DeleteCopy> copy_;
   bool other_type_ = false;
   bool changed_ = false;
 };

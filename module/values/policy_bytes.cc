@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/record_bytes.h"
 #include "core/words/policy_text.h"
-#include "module/values/u32_bytes.h"
 
 namespace weir {
 namespace {
@@ -29,11 +29,10 @@ constexpr char kBans = '\1';
 void AppendGreatest(char list, const std::vector<GreatestNumbers>& greatest,
                     Nanos GreatestNumbers::*number, std::string& out) {
   out.push_back(list);
-  AppendU32(static_cast<std::uint32_t>(greatest.size()), out);
+  AppendNumber(static_cast<std::uint32_t>(greatest.size()), out);
   for (const GreatestNumbers& numbers : greatest) {
     const auto nanos = static_cast<std::uint64_t>((numbers.*number).count());
-    AppendU32(static_cast<std::uint32_t>(nanos >> 32), out);
-    AppendU32(static_cast<std::uint32_t>(nanos), out);
+    AppendNumber(nanos, out);
   }
 }
 
@@ -62,8 +61,8 @@ class Reader {
     return text;
   }
   std::optional<std::uint32_t> TakeCount() {
-    const std::optional<std::string_view> bytes = TakeBytes(kU32Bytes);
-    return bytes ? std::optional(ReadU32(*bytes)) : std::nullopt;
+    const std::optional<std::string_view> bytes = TakeBytes(sizeof(std::uint32_t));
+    return bytes ? std::optional(RecordReader(*bytes).Take<std::uint32_t>()) : std::nullopt;
   }
   absl::StatusOr<PolicyLimits> TakeLimits() {
     const std::optional<std::string_view> text = TakeText();
@@ -119,9 +118,9 @@ std::string PolicyBytes(const Policies& policies) {
     }
     bytes.append(policy->name).push_back('\0');
     AppendLimits(policy->limits, bytes);
-    AppendU32(static_cast<std::uint32_t>(policy->overrides->size()), bytes);
+    AppendNumber(static_cast<std::uint32_t>(policy->overrides->size()), bytes);
     policy->overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
-      AppendU32(static_cast<std::uint32_t>(key.size()), bytes);
+      AppendNumber(static_cast<std::uint32_t>(key.size()), bytes);
       bytes += key;
       AppendLimits(limits, bytes);
       return true;

@@ -27,13 +27,12 @@ inline Instant GoneAt(Instant full) {
 // The answer of TYPE for a key with buckets.
 inline std::string TypeOfBuckets() { return Host::IsModule() ? "weir-keys" : "bucket"; }
 
-// The number of commands RL.* that only this host has: the server's two about backups and three
-// about holds.
-inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 5; }
+// The number of commands RL.* that only this host has: the server's two about backups.
+inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 2; }
 
-// Whether this host knows what the commands ask for: the module has no holds yet.
-inline bool HasCommandsOf(std::string_view commands) {
-  return !Host::IsModule() || commands.find(" HOLD ") == std::string_view::npos;
+// The name of a field of INFO. Redis puts the name of the module before it.
+inline std::string InfoName(std::string_view field) {
+  return (Host::IsModule() ? "weir_" : "") + std::string(field);
 }
 
 // The error that refuses AT.

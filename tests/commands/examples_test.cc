@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/commands/hold_commands.h"
 #include "core/commands/limit_commands.h"
 #include "tests/commands/client.h"
 
@@ -27,6 +28,7 @@ std::vector<const CommandSpec*> RowsWithExamples() {
   for (const CommandSpec& spec : rows::kLimitCommands) {
     if (!spec.examples.empty()) rows.push_back(&spec);
   }
+  for (const CommandSpec& spec : rows::kHoldCommands) rows.push_back(&spec);
   return rows;
 }
 
@@ -44,6 +46,7 @@ TEST(ExamplesTest, EveryCommandWithAKeyHasSome) {
     const bool wants_examples = spec.keys.first != 0;
     EXPECT_FALSE(wants_examples && spec.examples.empty()) << spec.name;
   }
+  for (const CommandSpec& spec : rows::kHoldCommands) EXPECT_FALSE(spec.examples.empty());
 }
 
 }  // namespace

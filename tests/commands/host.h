@@ -17,6 +17,7 @@ namespace weir {
 struct HostOptions {
   bool explicit_time = false;  // whether clients may say AT
   std::chrono::milliseconds max_wait = std::chrono::seconds{60};
+  int max_holds = 1'000'000;
 };
 
 class Host {

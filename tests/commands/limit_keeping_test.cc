@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/commands/hold_commands.h"
 #include "core/commands/limit_commands.h"
 #include "tests/commands/client.h"
 #include "tests/commands/differences.h"
@@ -158,6 +159,7 @@ TEST(RlHelpTest, ListsTheCommandsWithTheirSyntax) {
   Client client;
   const RespValue help = client.Ask("RL.HELP");
   std::size_t commands = OwnCommands();
+  commands += rows::kHoldCommands.size();
   for (const CommandSpec& spec : rows::kLimitCommands)
     commands += spec.name.starts_with("RL.") ? 1 : 0;
   ASSERT_EQ(help.elements.size(), 2 * commands);

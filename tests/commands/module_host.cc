@@ -121,6 +121,7 @@ class ModuleHost : public Host {
     words.insert(words.end(), {"--enable-debug-command", "yes"});  // for DEBUG DIGEST
     words.insert(words.end(), {"--loadmodule", WEIR_MODULE});
     words.insert(words.end(), {"max-wait", std::to_string(options.max_wait.count())});
+    words.insert(words.end(), {"max-holds", std::to_string(options.max_holds)});
     if (options.explicit_time) words.emplace_back("allow-explicit-time");
     return words;
   }

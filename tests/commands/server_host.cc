@@ -21,6 +21,7 @@ class ServerHost : public Host {
   explicit ServerHost(const HostOptions& options)
       : server_(OptionsOf(options), {.secret = TestServer::kSecret,
                                      .max_wait = options.max_wait,
+                                     .holds_max = static_cast<std::size_t>(options.max_holds),
                                      .time_is_ordered = !options.explicit_time}) {}
 
   std::unique_ptr<Dialogue> Connect() override { return std::make_unique<ServerClient>(server_); }

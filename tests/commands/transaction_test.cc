@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kOk = "+OK\r\n";
+constexpr std::string_view kOkReply = "+OK\r\n";
 
 class RlTransactionTest : public TransactionFixture<Client> {
  protected:
@@ -35,7 +35,7 @@ TEST_F(RlTransactionTest, ExecRunsWhatWasQueuedInItsOrder) {
 TEST_F(RlTransactionTest, DiscardForgets) {
   Multi();
   Queue("RL.ALLOW k 1/h");
-  EXPECT_EQ(client_.Run("DISCARD"), kOk);
+  EXPECT_EQ(client_.Run("DISCARD"), kOkReply);
   EXPECT_EQ(client_.Run("DISCARD"), "-ERR DISCARD without MULTI\r\n");
   EXPECT_EQ(client_.Run("EXISTS k"), ":0\r\n");
 }
@@ -61,7 +61,7 @@ TEST_F(RlTransactionTest, ErrorsWhileQueueingAbort) {
 }
 
 TEST_F(RlTransactionTest, NothingHappensIfAWatchedKeyHasChanged) {
-  EXPECT_EQ(client_.Run("WATCH k other"), kOk);
+  EXPECT_EQ(client_.Run("WATCH k other"), kOkReply);
   other_.Run("RL.ALLOW k 10/h");
   Multi();
   Queue("RL.ALLOW k 10/h");
@@ -79,7 +79,7 @@ TEST_F(RlTransactionTest, NothingHappensIfAWatchedKeyHasChanged) {
 
 TEST_F(RlTransactionTest, UnwatchDiscardExecAndResetForgetWatchedKeys) {
   for (const char* forget : {"UNWATCH", "MULTI\r\nDISCARD", "MULTI\r\nEXEC", "RESET"}) {
-    EXPECT_EQ(client_.Run("WATCH k"), kOk);
+    EXPECT_EQ(client_.Run("WATCH k"), kOkReply);
     client_.Send(std::string(forget) + "\r\n");
     other_.Run("RL.ALLOW k 10/h");
     Multi();

@@ -24,6 +24,13 @@ LimitId Intern(LimitRegistry& registry, std::uint32_t number) {
   return *registry.Intern(LimitOf(std::to_string(number + 1) + "/s"), hint);
 }
 
+// What values share.
+struct Home {
+  LimitRegistry registry;
+  HoldKeeper keeper{registry, 1'000, Nanos{0}, nullptr};
+  KeyBuckets::Shared shared{registry, keeper};
+};
+
 std::map<LimitId, Bucket> Contents(const KeyBuckets& buckets) {
   std::map<LimitId, Bucket> contents;
   LimitId before{};
@@ -37,10 +44,11 @@ std::map<LimitId, Bucket> Contents(const KeyBuckets& buckets) {
 
 TEST(KeyBucketsTest, IsAMap) {
   CheckLaw(2'000, [] {
-    LimitRegistry registry;
+    Home home;
+    LimitRegistry& registry = home.registry;
     std::vector<LimitId> ids;
     for (std::uint32_t i = 0; i < kLimits; ++i) ids.push_back(Intern(registry, i));
-    auto buckets = std::make_unique<KeyBuckets>(registry);
+    auto buckets = std::make_unique<KeyBuckets>(home.shared);
     std::map<LimitId, Bucket> model;
     for (int turn = *Between(0, 30); turn > 0; --turn) {
       const LimitId id = ids[*Between<std::uint32_t>(0, kLimits - 1)];
@@ -74,13 +82,45 @@ TEST(KeyBucketsTest, IsAMap) {
 }
 
 TEST(KeyBucketsTest, OneBucketNeedsNoOtherMemory) {
-  LimitRegistry registry;
-  KeyBuckets buckets(registry);
+  Home home;
+  LimitRegistry& registry = home.registry;
+  KeyBuckets buckets(home.shared);
   buckets.Keep(Intern(registry, 0), {.low = 1});
   EXPECT_EQ(buckets.memory(), sizeof(KeyBuckets));
   EXPECT_LE(sizeof(KeyBuckets), 32U);
   buckets.Keep(Intern(registry, 1), {.low = 1});
   EXPECT_GE(buckets.memory(), sizeof(KeyBuckets) + 2 * sizeof(KeyBuckets::KeyBucket));
+}
+
+// A copy has the same holds, marks and sums; whatever is destroyed is uncounted.
+TEST(KeyBucketsTest, HoldsAreCopiedAndCounted) {
+  Home home;
+  const HoldPart part = {.cost = 2, .sums = {1, 1}, .limit = Intern(home.registry, 0)};
+  auto buckets = std::make_unique<KeyBuckets>(home.shared);
+  EXPECT_EQ(buckets->holds(), nullptr);
+  HoldTable& holds = buckets->MakeHolds();
+  home.keeper.Restore(holds, KeyBuckets::kKey, "open", {.granted = 3, .parts = {part}});
+  home.keeper.Restore(holds, KeyBuckets::kKey, "mark", {.settled = true, .parts = {part}});
+  holds.RestoreSums(KeyBuckets::SlotOf(part.limit), {5, 6});
+  EXPECT_GT(buckets->memory(), sizeof(KeyBuckets) + 2 * (sizeof(Hold) + sizeof(HoldPart)));
+  const auto copy = std::make_unique<KeyBuckets>(*buckets);
+  EXPECT_EQ(home.keeper.counts().open(), 2U);
+  EXPECT_EQ(home.keeper.counts().marks(), 2U);
+  buckets.reset();
+  ASSERT_NE(copy->holds(), nullptr);
+  const Hold* const open = copy->holds()->FindOpen(KeyBuckets::kKey, "open");
+  ASSERT_NE(open, nullptr);
+  EXPECT_EQ(open->terms().granted, 3);
+  EXPECT_EQ(open->parts()[0], part);
+  EXPECT_NE(copy->holds()->FindMark(KeyBuckets::kKey, "mark"), nullptr);
+  EXPECT_EQ(copy->holds()->SumsOf(KeyBuckets::SlotOf(part.limit)), (SettlementSums{5, 6}));
+  EXPECT_EQ(home.keeper.counts().open(), 1U);
+  EXPECT_TRUE(home.registry.Idle(kLimits).empty()) << "holds keep their limits";
+  copy->Clear();
+  EXPECT_EQ(copy->holds(), nullptr);
+  EXPECT_EQ(home.keeper.counts().open() + home.keeper.counts().marks(), 0U);
+  EXPECT_EQ(home.keeper.counts().bytes(), 0U);
+  EXPECT_EQ(home.registry.Idle(kLimits).size(), 1U);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Node {
   bool Read(std::string_view bytes) {
     const auto saved = ReadStateBytes(bytes, policies);
     if (!saved) return false;
-    for (const SavedBucket& one : *saved) Keep(one.limit, one.bucket);
+    for (const SavedState::OfLimit& one : saved->limits) Keep(*one.limit, *one.bucket);
     return true;
   }
   [[nodiscard]] Limit PolicyLimitAt(std::size_t position) const {
@@ -50,7 +50,9 @@ struct Node {
   LimitRegistry registry;
   Policies policies;
   LimitTexts texts{registry, policies};
-  KeyBuckets buckets{registry};
+  HoldKeeper keeper{registry, 1'000, Nanos{0}, nullptr};
+  const KeyBuckets::Shared shared{registry, keeper};
+  KeyBuckets buckets{shared};
 };
 
 TEST(StateBytesTest, AreReadAsTheyWereWritten) {
@@ -113,8 +115,8 @@ TEST(StateBytesTest, BucketsOfUnknownPoliciesAreLeftOut) {
   ASSERT_TRUE(node.policies.Delete("free").ok());
   const auto saved = ReadStateBytes(bytes, node.policies);
   ASSERT_TRUE(saved.has_value());
-  ASSERT_EQ(saved->size(), 1U);
-  EXPECT_EQ(saved->front().limit, LimitOf("10/s"));
+  ASSERT_EQ(saved->limits.size(), 1U);
+  EXPECT_EQ(saved->limits.front().limit, LimitOf("10/s"));
   EXPECT_EQ(node.Bytes().size(), 1 + 4 + 12U);
 }
 
@@ -127,8 +129,8 @@ TEST(StateBytesTest, BucketsOfUnknownTimeZonesAreLeftOut) {
   bytes.replace(bytes.find("Berlin"), 6, "Dublon");
   const auto saved = ReadStateBytes(bytes, node.policies);
   ASSERT_TRUE(saved.has_value());
-  ASSERT_EQ(saved->size(), 1U);
-  EXPECT_EQ(saved->front().limit, LimitOf("10/s"));
+  ASSERT_EQ(saved->limits.size(), 1U);
+  EXPECT_EQ(saved->limits.front().limit, LimitOf("10/s"));
 }
 
 TEST(StateBytesTest, DamageIsRefusedOrReadAsAnotherValidValue) {
@@ -164,7 +166,8 @@ TEST(StateBytesTest, ATimeThatNoRuleWritesIsRefused) {
     const auto saved = ReadStateBytes(high, Policies());
     ASSERT_TRUE(saved.has_value()) << word;
     const Instant now{std::chrono::hours{500'000}};
-    EXPECT_GT(now + TimeToFull(saved->front().limit, saved->front().bucket, now), now) << word;
+    EXPECT_GT(now + TimeToFull(*saved->limits[0].limit, *saved->limits[0].bucket, now), now)
+        << word;
   }
 }
 
