@@ -1,7 +1,8 @@
 """weir's module answers as weir's server does: the same requests at the same instants.
 
-Random requests, stacks of all kinds of limits, takes, refunds, resets, and changes of policies and
-overrides; WEIR_TEST_SCALE multiplies their number. tests/commands/ has the other cases of both.
+Random requests, stacks of all kinds of limits, takes, refunds, resets, holds that are renewed,
+settled or left to expire, and changes of policies and overrides; WEIR_TEST_SCALE multiplies their
+number. tests/commands/ has the other cases of both.
 """
 
 import random
@@ -47,12 +48,33 @@ class ModuleConformanceTest(ServerTest):
         if roll < 0.28:
             return ["RL.CHARGE", *request, "AT", now]
         options = ["WITHLIMITS"] if generator.random() < 0.3 else []
-        command = "RL.PEEK" if roll < 0.34 else "RL.ALLOW"
+        if roll < 0.54:
+            return [*self.random_hold(generator, keys, request), *options, "AT", now]
+        command = "RL.PEEK" if roll < 0.60 else "RL.ALLOW"
         return [command, *request, *options, "AT", now]
+
+    def random_hold(self, generator, keys, request):
+        """A command about a hold; often the same words as before, which renew it."""
+        hold = ["HOLD", generator.choice("abc")]
+        ttl = ["TTL", generator.choice([1, 900, 2000, 60_000, 3_600_000])]
+        roll = generator.random()
+        if roll < 0.15:
+            return ["RL.TAKE", *request, "UPTO", generator.randint(1, 9), *hold, *ttl]
+        if roll < 0.35:
+            return ["RL.RESERVE", *request, *hold, *ttl]
+        if roll < 0.6:
+            usual = [keys[0], "10/s", "5,held", "@free", "AND", keys[1], "5,held", "4/30d,sliding"]
+            return ["RL.RESERVE", *usual[: generator.choice([3, 4, 8])], *hold, *ttl]
+        words = ["RL.CANCEL" if roll < 0.7 else "RL.COMMIT", keys[0]]
+        if words[0] == "RL.COMMIT" and roll < 0.85:
+            words += [generator.choice(["10/s", "@free", "5,held", "3/365d"])]
+        if words[0] == "RL.COMMIT" and generator.random() < 0.7:
+            words += ["COST", generator.randrange(9)]
+        return [*words, *(["AND", keys[1]] if roll > 0.93 else []), *hold]
 
     own_limits = [limit for limit in LIMITS if not limit.startswith("@")]
     own_limits += ["7/11ms", "3/s,burst=5", "9/2s,sliding", "3/s,fixed,aligned", "2/s,name=x"]
-    limits = [*LIMITS, *own_limits, "10/x", "1/s,burst=0", "@none", "4/s,cost=3"]
+    limits = [*LIMITS, *own_limits, "5,held", "10/x", "1/s,burst=0", "@none", "4/s,cost=3"]
 
     def test_random_requests(self):
         for protocol in (2, 3):
@@ -65,7 +87,12 @@ class ModuleConformanceTest(ServerTest):
                 chunk = []
                 for _ in range(100):
                     now += generator.choice([0, 1, 10**6, 10**8, 10**9, 10**9, 3600 * 10**9])
-                    chunk.append(self.random_words(generator, now))
+                    words = self.random_words(generator, now)
+                    if words[0] == "RL.POLICY":
+                        # A look settles what is due on a server, but only for its own answer in
+                        # the module: before numbers change, both settle.
+                        chunk += [["RL.RESET", f"user:{i}", "1/77d"] for i in range(6)]
+                    chunk.append(words)
                 for client in clients:
                     client.send(b"".join(encode(*words) for words in chunk))
                 for words in chunk:
@@ -74,6 +101,8 @@ class ModuleConformanceTest(ServerTest):
                 for key in (f"user:{i}" for i in range(6)):
                     # The order is that of first use, which two processes need not share.
                     ours, theirs = (sorted(client.call("RL.INSPECT", key)) for client in clients)
+                    self.assertEqual(theirs, ours, key)
+                    ours, theirs = (client.call("RL.INSPECT", key, "HOLDS") for client in clients)
                     self.assertEqual(theirs, ours, key)
 
 

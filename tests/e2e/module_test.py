@@ -41,6 +41,11 @@ def random_request(generator, keys=50):
         return ["RL.PEEK", key, *limits]
     if roll < 0.45:
         return ["RL.CHARGE", key, *limits, "COST", generator.randrange(9)]
+    hold = ["HOLD", generator.choice("abc")]
+    if roll < 0.60:
+        return ["RL.RESERVE", key, *limits, "9,held", *hold, "TTL", 3_600_000]
+    if roll < 0.65:
+        return [generator.choice(["RL.COMMIT", "RL.CANCEL"]), key, *hold]
     other = ["AND", f"ip:{generator.randrange(keys)}", "7/h"] if roll > 0.9 else []
     return ["RL.ALLOW", key, *limits, "COST", generator.randrange(3), *other]
 
@@ -64,6 +69,8 @@ class ModuleTest(ServerTest):
                        if isinstance(reply, Error)}
         # A policy that was deleted is missed until it is there again.
         missed = {"ERR unknown policy 'paid': RL.POLICY SET makes one"}
+        missed |= {f"ERR hold '{name}' is {state}" for name in "abc"
+                   for state in ("another request", "settled")}
         # No key is full, and gone, before the test has compared.
         for key in client.call("KEYS", "*"):
             client.call("RL.ALLOW", key, f"9/{NEVER}")
@@ -217,6 +224,8 @@ class StateTest(ModuleTest):
                       ["RL.INSPECT", "text"], ["CL.THROTTLE", "text", 1, 1, 1],
                       ["RL.WAIT", "text", limit, "TIMEOUT", 1],
                       ["RL.WAIT", "k", limit, "AND", "text", limit, "TIMEOUT", 1],
+                      ["RL.RESERVE", "text", limit, "HOLD", "id", "TTL", 9],
+                      ["RL.COMMIT", "text", "HOLD", "id"], ["RL.INSPECT", "text", "HOLDS"],
                       ["RL.STATE", "text", -1, ""]):
             self.assertEqual(client.call(*words), WRONG_TYPE, words)
         self.assertEqual(client.call("RL.PEEK", "k", limit)[:2], [1, 1])
