@@ -8,6 +8,7 @@ Hold& HoldTable::Open(HoldTerms terms, std::string_view id, std::span<const Hold
                       std::span<const HoldInterval> intervals) {
   WEIR_DCHECK(FindMark(terms.key, id) == nullptr);
   terms.order = opened_++;
+  latest_ = std::max(latest_, terms.expiry);
   Hold& hold = open_.Insert(Hold::Make(terms, id, parts, intervals), terms.expiry);
   Note(hold);
   return hold;
@@ -42,6 +43,15 @@ std::size_t HoldTable::CountOpen(std::uint64_t key) const {
   return count;
 }
 
+Instant HoldTable::LatestExpiry() const {
+  if (open_.size() + marks_.size() > kFewHolds) return latest_;
+  Instant latest;
+  const auto look = [&](const Hold& hold) { latest = std::max(latest, hold.expiry()); };
+  open_.ForEach(look);
+  marks_.ForEach(look);
+  return latest;
+}
+
 SettlementSums HoldTable::SumsOf(const SlotKey& bucket) const {
   const auto found = sums_.find({bucket.key_hash(), bucket.limit});
   return found == sums_.end() ? SettlementSums{} : found->second;
@@ -74,6 +84,7 @@ void HoldTable::NoteEverything() {
 Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved) {
   HoldSet& set = saved.settled ? marks_ : open_;
   Hold& hold = set.Insert(Hold::Make(terms, id, saved.parts, saved.intervals), terms.expiry);
+  latest_ = std::max(latest_, terms.expiry);
   // Orders are modulo 2^32: the next one is behind all of the restored ones.
   const bool is_first = open_.size() == 1;
   const bool is_later = static_cast<std::int32_t>(terms.order - opened_) >= 0;

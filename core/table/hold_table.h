@@ -12,6 +12,7 @@
 // the partition. Cost: O(log n), if nothing else is said.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -47,6 +48,7 @@ class HoldTable {
              std::span<const HoldInterval> intervals);
   void Renew(Hold& open, Instant expiry) {
     open_.SetExpiry(open, expiry);
+    latest_ = std::max(latest_, expiry);
     Note(open);
   }
   // Makes a mark of an open hold, until `forgotten_at`.
@@ -63,6 +65,10 @@ class HoldTable {
   [[nodiscard]] bool HasOpen(std::uint64_t key) const;
   // Cost: the key's holds.
   [[nodiscard]] std::size_t CountOpen(std::uint64_t key) const;
+
+  // The latest expiry of all holds and marks; of more than kFewHolds a bound, as late as the latest
+  // that any of the table had. Instant{} if there are none. Cost: a visit of a few.
+  [[nodiscard]] Instant LatestExpiry() const;
 
   // The sums of a bucket.
   [[nodiscard]] SettlementSums SumsOf(const SlotKey& bucket) const;
@@ -117,6 +123,8 @@ class HoldTable {
   }
 
  private:
+  static constexpr std::size_t kFewHolds = 64;
+
   void Note(const Hold& hold) {
     if (notes_changes_) changes_.AddHold(hold.key(), hold.id(), size());
   }
@@ -128,6 +136,7 @@ class HoldTable {
   HoldSet marks_;
   absl::btree_map<std::pair<std::uint64_t, LimitId>, SettlementSums> sums_;
   std::uint32_t opened_ = 0;
+  Instant latest_;
   const bool notes_changes_;
   HoldChanges changes_;
 };

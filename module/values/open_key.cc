@@ -287,9 +287,7 @@ redis::Millis OpenKey::ForgetFull(Instant now) {
     return to_full == Nanos{0};
   });
   if (const HoldTable* const holds = value_->holds()) {
-    const auto extend = [&](const Hold& hold) { longest = std::max(longest, hold.expiry() - now); };
-    holds->open().ForEach(extend);
-    holds->marks().ForEach(extend);
+    longest = std::max(longest, holds->LatestExpiry() - now);
   }
   return CeilMillis(now.time_since_epoch() + longest);
 }

@@ -214,5 +214,25 @@ TEST(HoldSetTest, TakesFewBytes) {
   }
 }
 
+// Few holds are counted exactly; with many the latest expiry that any had is good enough.
+TEST(HoldTableExpiryTest, LatestExpiryIsThatOfTheLastHoldOrLater) {
+  HoldTable table;
+  EXPECT_EQ(table.LatestExpiry(), Instant{});
+  const auto at = [](int seconds) { return Instant{std::chrono::seconds{seconds}}; };
+  Hold& first = table.Open({.key = 1, .expiry = at(5)}, "first", {}, {});
+  Hold& last = table.Open({.key = 1, .expiry = at(9)}, "last", {}, {});
+  EXPECT_EQ(table.LatestExpiry(), at(9));
+  table.Renew(first, at(20));
+  EXPECT_EQ(table.LatestExpiry(), at(20));
+  table.Mark(first, at(3));
+  EXPECT_EQ(table.LatestExpiry(), at(9));
+  for (int i = 0; i < 70; ++i) {
+    table.Open({.key = 2, .expiry = at(7)}, "id" + std::to_string(i), {}, {});
+  }
+  EXPECT_EQ(table.LatestExpiry(), at(20)) << "a bound";
+  table.RemoveOpen(last);
+  EXPECT_GE(table.LatestExpiry(), at(7));
+}
+
 }  // namespace
 }  // namespace weir
