@@ -14,4 +14,15 @@ struct ConformanceCase {
   bool explicit_time = false;   // whether the server runs with --allow-explicit-time
 };
 
+// A case of the page's section about holds, where the answers of two other projects are given.
+struct HoldCase {
+  std::string_view title;
+  std::string_view event;  // the case in one sentence
+  std::string_view here;
+  std::string_view limitador;
+  std::string_view litellm;
+  std::string_view transcript;
+  bool explicit_time = false;
+};
+
 }  // namespace weir

@@ -17,6 +17,7 @@
 #include "core/base/status.h"
 #include "tests/commands/client.h"
 #include "tests/commands/conformance_case.h"
+#include "tests/commands/conformance_holds.h"
 #include "tests/commands/conformance_input.h"
 #include "tests/commands/conformance_numbers.h"
 #include "tests/commands/conformance_requests.h"
@@ -44,7 +45,7 @@ a redis-server that has weir's module; `./dev docs` writes this page from the re
 fails when the page is stale.
 
 The column "elsewhere" is from the sources and issues of other projects, read in 2026; they may have
-changed since. Where no project is named, several do so. Restarts are not among the cases:
+changed since. Where no project is named, several do so. No transcript restarts the server:
 [persistence.md](persistence.md) says what a crash forgets.
 
 The table is followed by the transcripts, in the same order. `>` begins a command, its reply is
@@ -53,9 +54,64 @@ of a reply and how replies are printed here.
 
 )";
 
-std::string Seen(const ConformanceCase& row) {
+constexpr std::string_view kHoldsHead = R"(
+## Holds
+
+A reservation that is settled later has cases of its own. The table sets weir beside two other
+projects that reserve and settle: limitador, whose calls are Reserve and Commit, and the proxy of
+LiteLLM, which reserves tokens and slots by Lua scripts in Redis. Their answers were read, not run;
+"not found" means that the files listed below the table do not show it. The transcripts of weir
+follow.
+
+)";
+
+constexpr std::string_view kHoldsSources = R"(
+These files were read in November 2026, in the newest versions that a public archive showed. It
+names no commit for some of them:
+
+- limitador (Kuadrant/limitador), around its pull request 515. In `limitador/src`: `reservation.rs`
+  (commit ec855ae7), `storage/local_reservations.rs` (c942558b), and, without a commit,
+  `storage/in_memory.rs`, `storage/redis/redis_sync.rs` and `storage/redis/scripts.rs`. The tests
+  are `limitador/tests/integration_tests.rs`, without a commit.
+- LiteLLM (BerriAI/litellm). In `litellm/proxy/hooks`: `batch_enqueued_tokens.py` (commit 738896d7),
+  `realtime_call_lease.py` (34dcfbf8), and, without a commit, `parallel_request_limiter_v3.py`. The
+  tests are, in `tests/test_litellm/proxy/hooks`, `test_batch_enqueued_tokens.py` (cc31ff57) and
+  `test_team_max_parallel_requests_v3.py` (67b45898).
+)";
+
+// The part of a case that is run.
+struct Shown {
+  std::string_view title;
+  std::string_view transcript;
+  bool explicit_time;
+};
+
+template <typename Case>
+Shown ShownBy(const Case& row) {
+  return {row.title, row.transcript, row.explicit_time};
+}
+
+std::string Seen(const Shown& row) {
   Client client({.explicit_time = row.explicit_time});
   return Replay(client, client.clock(), row.transcript);
+}
+
+void AppendTranscript(const Shown& row, std::string& page) {
+  absl::StrAppend(&page, "\n### ", AbslView(row.title), "\n\n",
+                  row.explicit_time ? "On a server with `--allow-explicit-time`:\n\n" : "", "```\n",
+                  Seen(row), "```\n");
+}
+
+void AppendHolds(std::string& page) {
+  absl::StrAppend(&page, AbslView(kHoldsHead),
+                  "| case | weir | limitador | LiteLLM |\n| --- | --- | --- | --- |\n");
+  for (const HoldCase& row : conformance::kHolds) {
+    absl::StrAppend(&page, "| **", AbslView(row.title), ".** ", AbslView(row.event), " | ",
+                    AbslView(row.here), " | ", AbslView(row.limitador), " | ",
+                    AbslView(row.litellm), " |\n");
+  }
+  absl::StrAppend(&page, AbslView(kHoldsSources));
+  for (const HoldCase& row : conformance::kHolds) AppendTranscript(ShownBy(row), page);
 }
 
 std::string ConformancePage() {
@@ -69,32 +125,28 @@ std::string ConformancePage() {
   }
   for (const Section& section : kSections) {
     absl::StrAppend(&page, "\n## ", AbslView(section.title), "\n");
-    for (const ConformanceCase& row : section.cases) {
-      absl::StrAppend(&page, "\n### ", AbslView(row.title), "\n\n",
-                      row.explicit_time ? "On a server with `--allow-explicit-time`:\n\n" : "",
-                      "```\n", Seen(row), "```\n");
-    }
+    for (const ConformanceCase& row : section.cases) AppendTranscript(ShownBy(row), page);
   }
+  AppendHolds(page);
   return page;
 }
 
-class ConformanceTest : public testing::TestWithParam<const ConformanceCase*> {};
+class ConformanceTest : public testing::TestWithParam<Shown> {};
 
-TEST_P(ConformanceTest, AnswersWhatIsRight) {
-  EXPECT_EQ(Seen(*GetParam()), GetParam()->transcript);
-}
+TEST_P(ConformanceTest, AnswersWhatIsRight) { EXPECT_EQ(Seen(GetParam()), GetParam().transcript); }
 
-std::vector<const ConformanceCase*> Cases() {
-  std::vector<const ConformanceCase*> cases;
+std::vector<Shown> Cases() {
+  std::vector<Shown> cases;
   for (const Section& section : kSections) {
-    for (const ConformanceCase& row : section.cases) cases.push_back(&row);
+    for (const ConformanceCase& row : section.cases) cases.push_back(ShownBy(row));
   }
+  for (const HoldCase& row : conformance::kHolds) cases.push_back(ShownBy(row));
   return cases;
 }
 
-std::string CaseName(const testing::TestParamInfo<const ConformanceCase*>& row) {
+std::string CaseName(const testing::TestParamInfo<Shown>& row) {
   std::string name;
-  for (const char c : row.param->title) {
+  for (const char c : row.param.title) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
     if (c == ' ') name += '_';
   }
