@@ -19,6 +19,9 @@ static_assert(kHoldPartsMax == kChecksMax);
 
 // A hold that Inspect returns takes as long as this many visits.
 constexpr std::size_t kVisitsPerHold = 8;
+// The expired holds of other keys that a request ends, and as many marks. As it opens one hold for
+// a key at most, a store has no more of them for long.
+constexpr std::size_t kDueOfOthers = 1;
 
 }  // namespace
 
@@ -73,28 +76,44 @@ Bucket HoldKeeper::CountHeld(HoldStore& store, const SlotKey& bucket) {
 
 // --- Expiry ---
 
-std::optional<Instant> HoldKeeper::SettleDue(HoldStore& store, Instant now) {
+std::optional<Instant> HoldKeeper::SettleDue(HoldStore& store, Instant now, std::size_t most) {
   HoldTable* const holds = store.holds();
   if (!holds) return std::nullopt;
   std::optional<Instant> last;
-  bool has_changed = false;
-  while (!holds->open().empty() && holds->open().First().expiry() <= now) {
+  std::size_t done = 0;
+  for (; done < most && holds->open().HasExpired(now); ++done) {
     Hold& hold = holds->open().First();
     last = hold.expiry();
-    for (std::size_t i = 0; i < hold.parts().size(); ++i) {
-      SettlePart(store, hold, i, PresentNumbers(registry_.Get(hold.parts()[i].limit)), 0, *last);
-    }
-    ForgetOpen(*holds, hold);
-    expired_.fetch_add(1, std::memory_order_relaxed);
-    ++found_expired_;
-    has_changed = true;
+    SettleExpired(store, hold);
   }
-  while (!holds->marks().empty() && holds->marks().First().expiry() <= now) {
+  std::size_t forgotten = 0;
+  for (; forgotten < most && holds->marks().HasExpired(now); ++forgotten) {
     ForgetMark(*holds, holds->marks().First());
-    has_changed = true;
   }
-  if (has_changed) store.HoldsChanged();
+  if (done + forgotten > 0) store.HoldsChanged();
   return last;
+}
+
+std::optional<Instant> HoldKeeper::SettleDue(const StoredKey& key, Instant now) {
+  std::optional<Instant> last = SettleDue(*key.store, now, kDueOfOthers);
+  HoldTable* const holds = key.store->holds();
+  if (!holds) return last;
+  const std::vector<Hold*> own = holds->open().ExpiredOf(key.key, now);
+  if (own.empty()) return last;
+  last = own.back()->expiry();
+  for (Hold* const hold : own) SettleExpired(*key.store, *hold);
+  key.store->HoldsChanged();
+  return last;
+}
+
+void HoldKeeper::SettleExpired(HoldStore& store, Hold& hold) {
+  const Instant expiry = hold.expiry();
+  for (std::size_t i = 0; i < hold.parts().size(); ++i) {
+    SettlePart(store, hold, i, PresentNumbers(registry_.Get(hold.parts()[i].limit)), 0, expiry);
+  }
+  ForgetOpen(*store.holds(), hold);
+  expired_.fetch_add(1, std::memory_order_relaxed);
+  ++found_expired_;
 }
 
 std::optional<Limit> HoldKeeper::PresentNumbers(const Limit& interned) const {
@@ -260,6 +279,7 @@ std::vector<LiveHold> HoldKeeper::Inspect(
   if (!holds) return live;
   const auto add = [&](const Hold& hold, bool settled) {
     if (live.size() == most) return false;
+    if (hold.expiry() <= now) return true;
     visits_ += kVisitsPerHold;
     LiveHold shown{std::string(hold.id()), hold.expiry() - now, settled, {}};
     for (const HoldPart& part : hold.parts()) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -63,9 +64,13 @@ class HoldKeeper {
 
   // --- Expiry ---
 
-  // Cancels the store's holds that have expired, each as of its expiry, and forgets old marks.
-  // Returns the last of these expiries; nothing if no hold was due.
-  std::optional<Instant> SettleDue(HoldStore& store, Instant now);
+  // Cancels the holds that have expired, in the order of their expiries and each as of its own, and
+  // forgets old marks: those of a whole store, but at most `most`; or all of one key, with a few
+  // others of its store, so that these do not wait for their turn. Returns the last of these
+  // expiries; nothing if no hold was due.
+  std::optional<Instant> SettleDue(HoldStore& store, Instant now,
+                                   std::size_t most = std::numeric_limits<std::size_t>::max());
+  std::optional<Instant> SettleDue(const StoredKey& key, Instant now);
 
   // --- Buckets beside open holds ---
 
@@ -160,10 +165,11 @@ class HoldKeeper {
   static std::uint64_t Value(const std::atomic<std::uint64_t>& count) noexcept {
     return count.load(std::memory_order_relaxed);
   }
+  void SettleExpired(HoldStore& store, Hold& hold);
   void SettlePart(HoldStore& store, const Hold& hold, std::size_t part,
                   const std::optional<Limit>& present, std::uint64_t cost, Instant now);
   void DropHold(HoldStore& store, Hold& hold);
-  [[nodiscard]] static SettledHold Find(const StoredKey& key, std::string_view id);
+  [[nodiscard]] static SettledHold Find(const StoredKey& key, std::string_view id, Instant now);
   [[nodiscard]] std::optional<std::size_t> SetCosts(
       const SettleRequest& request, std::span<SettledHold> holds,
       absl::InlinedVector<SettledPart, 4>& looks) const;

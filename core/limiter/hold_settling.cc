@@ -49,7 +49,7 @@ absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
   Settled& settled = *result;
   absl::InlinedVector<SettledHold, 2> holds;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    SettledHold found = Find(keys[i], request.id);
+    SettledHold found = Find(keys[i], request.id, now);
     if (!found.hold) return result;
     for (const HoldPart& part : found.hold->parts()) {
       found.limits.push_back(present(registry_.Get(part.limit), request.keys[i].key.text));
@@ -72,11 +72,12 @@ absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
   return result;
 }
 
-HoldKeeper::SettledHold HoldKeeper::Find(const StoredKey& key, std::string_view id) {
+HoldKeeper::SettledHold HoldKeeper::Find(const StoredKey& key, std::string_view id, Instant now) {
   HoldTable* const holds = key.store->holds();
   if (!holds) return {key.store};
-  Hold* const open = holds->FindOpen(key.key, id);
-  return {key.store, open ? open : holds->FindMark(key.key, id), open != nullptr};
+  if (Hold* const open = holds->FindOpen(key.key, id)) return {key.store, open, true};
+  Hold* const mark = holds->FindMark(key.key, id);
+  return {key.store, mark && mark->expiry() > now ? mark : nullptr, false};
 }
 
 // Sets the true costs of all parts, and adds the parts that are named to `looks`.

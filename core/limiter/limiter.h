@@ -235,10 +235,15 @@ class Limiter {
   // Forgets all buckets of these policies, one partition after the other: a scan of the table.
   void ForgetPolicies(std::span<const PolicyId> policies);
 
-  // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on. At the
-  // end of the partition, gives memory back and brings the partition below a lowered bound.
-  Partition::Erased SweepSome(std::size_t partition, Instant now, std::size_t first,
-                              std::size_t visits_max);
+  struct Swept : Partition::Erased {
+    bool has_due = false;  // holds have expired that are not settled yet
+  };
+  // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on, and
+  // settles holds that have expired: the settlement of one takes as long as kSlotsPerSettled
+  // visits. At the end of the partition, gives memory back and brings the partition below a lowered
+  // bound.
+  static constexpr std::size_t kSlotsPerSettled = 512;
+  Swept SweepSome(std::size_t partition, Instant now, std::size_t first, std::size_t visits_max);
   // Sweeps the whole partition at once. Returns how many buckets it dropped.
   std::size_t Sweep(std::size_t partition, Instant now) {
     return SweepSome(partition, now, 0, std::numeric_limits<std::size_t>::max()).erased;
@@ -399,7 +404,10 @@ class Limiter {
                                        Introducer introducer, Grant& grant);
   [[nodiscard]] absl::Status InternAll(LockedRequest<kChecksMax>& locked, Introducer introducer);
   void SettleDue(std::span<const Check> checks, Instant now);
-  void SettleDue(std::size_t partition, Instant now);
+  void SettleDue(const KeyHash& key, Instant now);
+  void SettleDue(std::size_t partition, Instant now,
+                 std::size_t most = std::numeric_limits<std::size_t>::max());
+  void NoteSettled(std::size_t partition, std::optional<Instant> last);
   void InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
                      Instant now);
   [[nodiscard]] bool HasRoomFor(const KeyHash& key, std::size_t added, Instant now);

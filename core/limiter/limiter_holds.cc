@@ -47,15 +47,24 @@ void Limiter::ShowHolds(std::size_t partition) {
 // --- Expiry ---
 
 void Limiter::SettleDue(std::span<const Check> checks, Instant now) {
-  for (const Check& check : checks) SettleDue(check.hash.partition, now);
+  for (const Check& check : checks) SettleDue(check.hash, now);
 }
 
-// Requires: the partition is locked.
-void Limiter::SettleDue(std::size_t partition, Instant now) {
-  if (!table_.holds(partition)) return;
+// A request settles what is due of its own keys, and little else: after a million holds have
+// expired at once, none waits for the others. Requires: the partition is locked.
+void Limiter::SettleDue(const KeyHash& key, Instant now) {
+  PartitionStore store(*this, key.partition);
+  NoteSettled(key.partition, keeper_.SettleDue({&store, key.hash}, now));
+}
+
+// Settles what is due of all keys, but at most `most` holds. Requires: the partition is locked.
+void Limiter::SettleDue(std::size_t partition, Instant now, std::size_t most) {
   PartitionStore store(*this, partition);
-  const std::optional<Instant> last = keeper_.SettleDue(store, now);
-  // A thread that decides late must not decide as of before.
+  NoteSettled(partition, keeper_.SettleDue(store, now, most));
+}
+
+// A thread that decides late must not decide as of before.
+void Limiter::NoteSettled(std::size_t partition, std::optional<Instant> last) {
   if (last && time_is_ordered_) table_.partition(partition).AdvanceDecisionTime(*last);
 }
 
@@ -165,7 +174,7 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
   absl::InlinedVector<StoredKey, 2> keys;
   stores.reserve(request.keys.size());
   for (const SettledKey& key : request.keys) {
-    SettleDue(key.key.hash.partition, now);
+    SettleDue(key.key.hash, now);
     keys.push_back({&stores.emplace_back(*this, key.key.hash.partition), key.key.hash.hash});
   }
   absl::StatusOr<Settled> settled = keeper_.Settle(request, keys, now, present);
@@ -177,7 +186,7 @@ std::vector<LiveHold> Limiter::InspectHolds(std::string_view key, Instant now,
                                             PresentLimit present) {
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
-  SettleDue(hash.partition, now);
+  SettleDue(hash, now);
   PartitionStore store(*this, hash.partition);
   return keeper_.Inspect({&store, hash.hash}, now, kInspectedMax, present);
 }

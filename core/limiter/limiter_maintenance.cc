@@ -70,7 +70,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     LimitHint no_hint;
     if (const std::optional<LimitId> id = registry_.Find(limit, no_hint)) ids.push_back(*id);
   }
-  SettleDue(hash.partition, now);
+  SettleDue(hash, now);
   std::size_t live = 0;
   std::vector<SlotKey> gone;
   VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
@@ -97,7 +97,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
 std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, PresentLimit present) {
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
-  SettleDue(hash.partition, now);
+  SettleDue(hash, now);
   std::vector<std::pair<LimitId, Bucket>> live;
   VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
     if (IsFull(registry_.Get(slot.limit), bucket, now)) return;
@@ -120,7 +120,7 @@ std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, Pres
 Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit present) {
   const KeyHash hash = hasher_(key);
   PartitionLock lock(table_, hash.partition);
-  SettleDue(hash.partition, now);
+  SettleDue(hash, now);
   Nanos longest{0};
   VisitKey(hash, [&](const SlotKey& slot, Bucket bucket) {
     longest =
@@ -155,7 +155,7 @@ Limiter::Watched Limiter::Watch(std::string_view key) {
 
 bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
   PartitionLock lock(table_, watched.key.partition);
-  SettleDue(watched.key.partition, now);
+  SettleDue(watched.key, now);
   std::vector<bool> is_there(watched.buckets.size());
   bool unchanged = true;
   VisitKey(watched.key, [&](const SlotKey& slot, Bucket bucket) {
@@ -234,17 +234,20 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
   }
 }
 
-Partition::Erased Limiter::SweepSome(std::size_t partition, Instant now, std::size_t first,
-                                     std::size_t visits_max) {
+Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_t first,
+                                  std::size_t visits_max) {
   PartitionLock lock(table_, partition);
-  SettleDue(partition, now);
+  if (first == 0)
+    SettleDue(partition, now, std::max<std::size_t>(visits_max / kSlotsPerSettled, 1));
   Partition& swept = table_.partition(partition);
   const auto is_full = [&](const SlotKey& slot, Bucket bucket) {
     if (!IsFull(registry_.Get(slot.limit), bucket, now)) return false;
     ForgetFull(partition, slot);
     return true;
   };
-  const Partition::Erased part = swept.EraseSome(first, visits_max, is_full);
+  const HoldTable* const holds = table_.holds(partition);
+  const Swept part = {swept.EraseSome(first, visits_max, is_full),
+                      holds && holds->open().HasExpired(now)};
   if (part.erased > 0) {
     swept.AdvanceDecisionTime(now);
     table_.ShowSize(partition);

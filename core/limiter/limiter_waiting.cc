@@ -25,7 +25,7 @@ Limiter::ReservationLock Limiter::Lock(const Reservation& reservation) {
 Verdict Limiter::VerdictNow(const Reservation& reservation, bool allowed, Instant now) {
   const ReservationLock lock = Lock(reservation);
   lock.ForEach([&](const Partition& partition) { now = std::max(now, partition.decision_time()); });
-  for (const Reservation::Part& part : reservation.parts) SettleDue(part.key.partition, now);
+  for (const Reservation::Part& part : reservation.parts) SettleDue(part.key, now);
   absl::InlinedVector<Bucket, 2> buckets;
   for (const Reservation::Part& part : reservation.parts) {
     LimitId id{};

@@ -6,9 +6,10 @@ namespace weir {
 
 bool Sweeper::Step(Instant now) {
   for (std::size_t slot = 0; slot != Partition::kNoMore;) {
-    const Partition::Erased part = limiter_.SweepSome(next_, now, slot, kVisitsPerHold);
+    const Limiter::Swept part = limiter_.SweepSome(next_, now, slot, kVisitsPerHold);
     WEIR_CHECK(part.erased <= kVisitsPerHold);
     slot = part.next;
+    left_due_ = left_due_ || part.has_due;
     dropped_this_lap_ += part.erased;
     dropped_.fetch_add(part.erased, std::memory_order_relaxed);
   }
@@ -22,10 +23,11 @@ void Sweeper::EndLap() {
   limiter_.FitTable();
   while (limiter_.ReclaimLimits(kIdleLimitsMin, kReclaimsPerStop) > 0) {
   }
-  // Busy if the lap dropped more than an eighth of the buckets that are left.
-  const bool busy = dropped_this_lap_ > limiter_.size().buckets / 8;
+  // Busy if the lap dropped more than an eighth of the buckets that are left, or left holds.
+  const bool busy = left_due_ || dropped_this_lap_ > limiter_.size().buckets / 8;
   lap_time_ = busy ? kBusyLap : kCalmLap;
   dropped_this_lap_ = 0;
+  left_due_ = false;
   laps_.fetch_add(1, std::memory_order_relaxed);
 }
 

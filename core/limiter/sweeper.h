@@ -1,9 +1,11 @@
-// Sweeps the partitions in endless laps: drops full buckets, and gives memory back.
+// Sweeps the partitions in endless laps: drops full buckets, settles holds that have expired, and
+// gives memory back.
 //
 // A full bucket is the same as an absent one, so dropping it changes no reply. Each step sweeps one
 // partition under its lock: a scan (10 us for the 2,400 slots of a table of ten million) that stops
 // after kVisitsPerHold slots and takes the lock again, so that no request waits longer than about
-// 100 us. Nothing here sleeps: the caller paces the steps by LapTime().
+// 100 us. Of many holds that have expired at once, each lap settles a few in each partition.
+// Nothing here sleeps: the caller paces the steps by LapTime().
 //
 // Not thread-safe: one thread drives it. The counts may be read from any thread.
 #pragma once
@@ -51,6 +53,7 @@ class Sweeper {
   Limiter& limiter_;
   std::size_t next_ = 0;  // partition
   std::size_t dropped_this_lap_ = 0;
+  bool left_due_ = false;  // this lap has left holds that had expired
   Nanos lap_time_ = kBusyLap;
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> laps_{0};

@@ -1,5 +1,7 @@
 #include "core/table/hold_set.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
 
 namespace weir {
@@ -39,6 +41,19 @@ void HoldSet::SetExpiry(Hold& hold, Instant expiry) {
   by_expiry_[hold.place_].time = expiry;
   MoveUp(hold.place_);
   MoveDown(hold.place_);
+}
+
+std::vector<Hold*> HoldSet::ExpiredOf(std::uint64_t key, Instant time) const {
+  std::vector<Hold*> expired;
+  if (!HasExpired(time)) return expired;
+  ForEachOf(key, [&](Hold& hold) {
+    if (hold.expiry() <= time) expired.push_back(&hold);
+    return true;
+  });
+  std::ranges::sort(expired, [](Hold* a, Hold* b) {
+    return ExpiresBefore({a->expiry(), a}, {b->expiry(), b});
+  });
+  return expired;
 }
 
 void HoldSet::Clear() noexcept {

@@ -32,6 +32,9 @@ class HoldSet {
   void SetExpiry(Hold& hold, Instant expiry);
   // The hold that expires first. Requires: not empty.
   [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.front().hold; }
+  // The key's holds that expire at `time` or before, in the order of First(). Cost: all holds of
+  // the key, if any hold of the set has expired then.
+  [[nodiscard]] std::vector<Hold*> ExpiredOf(std::uint64_t key, Instant time) const;
   // Calls visit(Hold&) for the key's holds, in the order of their ids, until it returns false.
   template <typename Visit>
   void ForEachOf(std::uint64_t key, Visit visit) const {
@@ -47,6 +50,10 @@ class HoldSet {
   void Clear() noexcept;
 
   [[nodiscard]] bool empty() const noexcept { return by_expiry_.empty(); }
+  // True if a hold expires at `time` or before.
+  [[nodiscard]] bool HasExpired(Instant time) const noexcept {
+    return !empty() && by_expiry_.front().time <= time;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return by_expiry_.size(); }
 
  private:

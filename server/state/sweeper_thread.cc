@@ -32,7 +32,10 @@ void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& 
     policies.FreeDeleted();
     const Instant now = clock.Now();
     if (on_tick) on_tick(now);
-    if (SweepSlice(sweeper, now)) ReturnFreeMemory();
+    // After a busy lap, memory may be needed again, and to return it stops threads that allocate:
+    // 30 ms after a million holds have expired.
+    const bool is_calm = SweepSlice(sweeper, now) && sweeper.LapTime() == Sweeper::kCalmLap;
+    if (is_calm) ReturnFreeMemory();
     wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
   }
 }

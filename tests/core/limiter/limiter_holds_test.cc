@@ -109,6 +109,37 @@ TEST_F(LimiterHoldsTest, SweepSettlesWhatNoRequestAsksAbout) {
   EXPECT_GT(limiter_->ReclaimLimits(1, 10), 0U) << "no hold uses the limit";
 }
 
+// Its own holds are settled in the order of their expiries, behind few of the others.
+TEST_F(LimiterHoldsTest, RequestWaitsForNoHoldsOfOtherKeys) {
+  constexpr int kHolds = 500;
+  const Limit slots = HeldLimit(kHolds);
+  int other = 0;
+  while (limiter_->Hash(std::to_string(other)).partition != limiter_->Hash("k").partition) ++other;
+  const std::string crowd = std::to_string(other);
+  for (int i = 0; i < kHolds; ++i) {
+    ASSERT_TRUE(Hold({CheckOf(crowd, slots, 1)}, std::to_string(i), minutes{1})->verdict.allowed);
+  }
+  EXPECT_TRUE(Reserve({{"k", "100/d", 50}}, "z", minutes{2}));
+  EXPECT_TRUE(Reserve({{"k", "100/d", 40}}, "a", minutes{3}));  // first, it would cost "z" 40
+  now_ += minutes{4};
+  const std::uint64_t before = Limiter::HoldsFoundExpired();
+  EXPECT_EQ(Remaining("k", "100/d"), 100);
+  EXPECT_LE(Limiter::HoldsFoundExpired() - before, 10U);
+  EXPECT_EQ(Slots(crowd, slots), kHolds);
+  EXPECT_EQ(Limiter::HoldsFoundExpired() - before, kHolds + 2U);
+}
+
+// So a partition has few of them for long, whichever of its keys are asked about.
+TEST_F(LimiterHoldsTest, RequestSettlesAHoldOfAnotherKey) {
+  int other = 0;
+  while (limiter_->Hash(std::to_string(other)).partition != limiter_->Hash("k").partition) ++other;
+  EXPECT_TRUE(Reserve({{std::to_string(other), "100/d", 50}}, "a", minutes{1}));
+  now_ += minutes{2};
+  const std::uint64_t before = Limiter::HoldsFoundExpired();
+  EXPECT_EQ(Remaining("k", "100/d"), 100);
+  EXPECT_EQ(Limiter::HoldsFoundExpired() - before, 1U);
+}
+
 TEST_F(LimiterHoldsTest, HoldUsesItsLimit) {
   EXPECT_TRUE(Reserve({{"k", "100/s"}}, "a", hours{1}));
   now_ += seconds{1};

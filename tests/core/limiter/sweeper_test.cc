@@ -51,6 +51,24 @@ TEST_F(SweeperTest, ALapVisitsEveryPartitionOnce) {
   EXPECT_EQ(sweeper_.dropped(), 0U);
 }
 
+// Many holds that expire at once stop no request for long: a lap leaves some, and the next is soon.
+TEST_F(SweeperTest, SettlesTheHoldsOfAPartitionInSeveralLaps) {
+  constexpr std::size_t kPerLap = Sweeper::kVisitsPerHold / Limiter::kSlotsPerSettled;
+  for (std::size_t i = 0; i < 2 * kPerLap + 1; ++i) {
+    const Request request = {
+        {.key = "k", .limit = &limit_, .cost = 0, .hash = limiter_->Hash("k")}};
+    ASSERT_TRUE(
+        limiter_->DecideAndHold(request, {.id = std::to_string(i), .ttl = seconds{1}}, start_)
+            .ok());
+  }
+  const Instant end = start_ + seconds{1};
+  for (const std::size_t left : {kPerLap + 1, std::size_t{1}, std::size_t{0}}) {
+    Lap(end);
+    EXPECT_EQ(limiter_->open_holds(), left);
+    EXPECT_EQ(sweeper_.LapTime(), left > 0 ? Sweeper::kBusyLap : Sweeper::kCalmLap);
+  }
+}
+
 TEST_F(SweeperTest, DropsFullBucketsAndNothingElse) {
   for (int i = 0; i < 100; ++i) Ask("one" + std::to_string(i), limit_, start_);
   for (int i = 0; i < 50; ++i) Ask("two" + std::to_string(i), limit_, start_, 2);
