@@ -1,6 +1,5 @@
-// Goal: a hold is settled once: by a commit, a cancel or its expiry, at the instant of that expiry,
-// whatever happens to its buckets meanwhile. Method: short histories in words, with the numbers
-// that a client would see.
+// Goal: a hold is settled once, by a commit or a cancel, whatever happens to its buckets meanwhile.
+// Method: short histories in words, with the numbers that a client would see.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -15,7 +14,6 @@ namespace weir {
 namespace {
 
 using std::chrono::hours;
-using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -79,65 +77,6 @@ TEST_F(LimiterHoldsTest, UnknownIdChangesNothing) {
   EXPECT_FALSE(Commit("b", "k", 0));
   EXPECT_FALSE(Commit("a", "other", 0));
   EXPECT_EQ(Remaining("k", "100/h"), 50);
-}
-
-TEST_F(LimiterHoldsTest, ExpiryIsACancelAtItsInstant) {
-  EXPECT_TRUE(Reserve({{"k", "100/h,fixed", 50}}, "a", seconds{10}));
-  now_ += seconds{10} - Nanos{1};
-  EXPECT_EQ(Remaining("k", "100/h,fixed"), 50);
-  now_ += Nanos{1};
-  EXPECT_EQ(Remaining("k", "100/h,fixed"), 100);
-  EXPECT_FALSE(Commit("a", "k", 20)) << "it is too late";
-  EXPECT_EQ(limiter_->expired_holds(), 1U);
-  EXPECT_EQ(limiter_->open_holds(), 0U);
-}
-
-// The settlement is that of the due time, however late it is found.
-TEST_F(LimiterHoldsTest, ExpiryThatIsFoundLateIsThatOfItsInstant) {
-  EXPECT_TRUE(Reserve({{"k", "100/s", 100}}, "a", milliseconds{100}));
-  now_ += milliseconds{500};
-  // 10 tokens had come back when the other 90 were given back; so the bucket is full since.
-  EXPECT_EQ(Remaining("k", "100/s"), 100);
-}
-
-TEST_F(LimiterHoldsTest, SweepSettlesWhatNoRequestAsksAbout) {
-  EXPECT_TRUE(Reserve({{"k", "100/h", 50}}, "a", seconds{10}));
-  now_ += seconds{10};
-  SweepAll();
-  EXPECT_EQ(limiter_->open_holds(), 0U);
-  EXPECT_EQ(buckets(), 0U);
-  EXPECT_GT(limiter_->ReclaimLimits(1, 10), 0U) << "no hold uses the limit";
-}
-
-// Its own holds are settled in the order of their expiries, behind few of the others.
-TEST_F(LimiterHoldsTest, RequestWaitsForNoHoldsOfOtherKeys) {
-  constexpr int kHolds = 500;
-  const Limit slots = HeldLimit(kHolds);
-  int other = 0;
-  while (limiter_->Hash(std::to_string(other)).partition != limiter_->Hash("k").partition) ++other;
-  const std::string crowd = std::to_string(other);
-  for (int i = 0; i < kHolds; ++i) {
-    ASSERT_TRUE(Hold({CheckOf(crowd, slots, 1)}, std::to_string(i), minutes{1})->verdict.allowed);
-  }
-  EXPECT_TRUE(Reserve({{"k", "100/d", 50}}, "z", minutes{2}));
-  EXPECT_TRUE(Reserve({{"k", "100/d", 40}}, "a", minutes{3}));  // first, it would cost "z" 40
-  now_ += minutes{4};
-  const std::uint64_t before = Limiter::HoldsFoundExpired();
-  EXPECT_EQ(Remaining("k", "100/d"), 100);
-  EXPECT_LE(Limiter::HoldsFoundExpired() - before, 10U);
-  EXPECT_EQ(Slots(crowd, slots), kHolds);
-  EXPECT_EQ(Limiter::HoldsFoundExpired() - before, kHolds + 2U);
-}
-
-// So a partition has few of them for long, whichever of its keys are asked about.
-TEST_F(LimiterHoldsTest, RequestSettlesAHoldOfAnotherKey) {
-  int other = 0;
-  while (limiter_->Hash(std::to_string(other)).partition != limiter_->Hash("k").partition) ++other;
-  EXPECT_TRUE(Reserve({{std::to_string(other), "100/d", 50}}, "a", minutes{1}));
-  now_ += minutes{2};
-  const std::uint64_t before = Limiter::HoldsFoundExpired();
-  EXPECT_EQ(Remaining("k", "100/d"), 100);
-  EXPECT_EQ(Limiter::HoldsFoundExpired() - before, 1U);
 }
 
 TEST_F(LimiterHoldsTest, HoldUsesItsLimit) {

@@ -1,0 +1,85 @@
+// Goal: a hold that expires is cancelled at that instant, whenever it is found and by any call, and
+// no request waits for the holds of other keys. Method: short histories in words, with the numbers
+// that a client would see.
+#include <chrono>
+#include <string>
+
+#include "gtest/gtest.h"
+
+#include "tests/core/limiter/hold_fixture.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class HoldExpiryTest : public HoldFixture {
+ protected:
+  // Another key in the partition of "k".
+  std::string NeighbourOfK() {
+    int key = 0;
+    while (limiter_->Hash(std::to_string(key)).partition != limiter_->Hash("k").partition) ++key;
+    return std::to_string(key);
+  }
+};
+
+TEST_F(HoldExpiryTest, ExpiryIsACancelAtItsInstant) {
+  EXPECT_TRUE(Reserve({{"k", "100/h,fixed", 50}}, "a", seconds{10}));
+  now_ += seconds{10} - Nanos{1};
+  EXPECT_EQ(Remaining("k", "100/h,fixed"), 50);
+  now_ += Nanos{1};
+  EXPECT_EQ(Remaining("k", "100/h,fixed"), 100);
+  EXPECT_FALSE(Commit("a", "k", 20)) << "it is too late";
+  EXPECT_EQ(limiter_->expired_holds(), 1U);
+  EXPECT_EQ(limiter_->open_holds(), 0U);
+}
+
+// The settlement is that of the due time, however late it is found.
+TEST_F(HoldExpiryTest, ExpiryThatIsFoundLateIsThatOfItsInstant) {
+  EXPECT_TRUE(Reserve({{"k", "100/s", 100}}, "a", milliseconds{100}));
+  now_ += milliseconds{500};
+  // 10 tokens had come back when the other 90 were given back; so the bucket is full since.
+  EXPECT_EQ(Remaining("k", "100/s"), 100);
+}
+
+TEST_F(HoldExpiryTest, SweepSettlesWhatNoRequestAsksAbout) {
+  EXPECT_TRUE(Reserve({{"k", "100/h", 50}}, "a", seconds{10}));
+  now_ += seconds{10};
+  SweepAll();
+  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_EQ(buckets(), 0U);
+  EXPECT_GT(limiter_->ReclaimLimits(1, 10), 0U) << "no hold uses the limit";
+}
+
+// Its own holds are settled in the order of their expiries, behind few of the others.
+TEST_F(HoldExpiryTest, RequestWaitsForNoHoldsOfOtherKeys) {
+  constexpr int kHolds = 500;
+  const Limit slots = HeldLimit(kHolds);
+  const std::string crowd = NeighbourOfK();
+  for (int i = 0; i < kHolds; ++i) {
+    ASSERT_TRUE(Hold({CheckOf(crowd, slots, 1)}, std::to_string(i), minutes{1})->verdict.allowed);
+  }
+  EXPECT_TRUE(Reserve({{"k", "100/d", 50}}, "z", minutes{2}));
+  EXPECT_TRUE(Reserve({{"k", "100/d", 40}}, "a", minutes{3}));  // first, it would cost "z" 40
+  now_ += minutes{4};
+  const std::uint64_t before = Limiter::HoldsFoundExpired();
+  EXPECT_EQ(Remaining("k", "100/d"), 100);
+  EXPECT_LE(Limiter::HoldsFoundExpired() - before, 10U);
+  EXPECT_EQ(limiter_->Peek({CheckOf(crowd, slots, 0)}, now_).remaining, kHolds);
+  EXPECT_EQ(Limiter::HoldsFoundExpired() - before, kHolds + 2U);
+}
+
+// So a partition has few of them for long, whichever of its keys are asked about.
+TEST_F(HoldExpiryTest, RequestSettlesAHoldOfAnotherKey) {
+  const std::string other = NeighbourOfK();
+  EXPECT_TRUE(Reserve({{other, "100/d", 50}}, "a", minutes{1}));
+  now_ += minutes{2};
+  const std::uint64_t before = Limiter::HoldsFoundExpired();
+  EXPECT_EQ(Remaining("k", "100/d"), 100);
+  EXPECT_EQ(Limiter::HoldsFoundExpired() - before, 1U);
+}
+
+}  // namespace
+}  // namespace weir
