@@ -74,6 +74,7 @@ class ModuleConformanceTest(ServerTest):
 
     own_limits = [limit for limit in LIMITS if not limit.startswith("@")]
     own_limits += ["7/11ms", "3/s,burst=5", "9/2s,sliding", "3/s,fixed,aligned", "2/s,name=x"]
+    own_limits += ["9/m,keep=2", "20/day,tz=Europe/Berlin", "8/month,from=15", "3/s,fixed,ban=2s"]
     limits = [*LIMITS, *own_limits, "5,held", "10/x", "1/s,burst=0", "@none", "4/s,cost=3"]
 
     def test_random_requests(self):
