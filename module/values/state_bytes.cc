@@ -79,7 +79,7 @@ std::optional<SavedState> ReadBuckets(std::string_view bytes, const Policies& po
     SavedState::OfLimit limit;
     if (count == kKeyBucketsMax || !TakeText(reader, policies, before, limit)) return std::nullopt;
     if (!TakeBucket(reader, limit)) return std::nullopt;
-    if (limit.limit) state.limits.push_back(std::move(limit));
+    if (limit.limit) state.limits.push_back(limit);
   }
   return state;
 }
@@ -181,7 +181,7 @@ bool TakeLimits(RecordReader& reader, const Policies& policies, SavedState& stat
       limit.sums = ReadSumsValue(reader.TakeBytes(kSumsBytes));
       if (!limit.sums) return false;
     }
-    state.limits.push_back(std::move(limit));
+    state.limits.push_back(limit);
   }
   return true;
 }
