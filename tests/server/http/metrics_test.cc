@@ -26,6 +26,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "server/session/login.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/temporary_directory.h"
@@ -261,7 +262,7 @@ TEST(MetricsTest, TheNumbersAreThoseOfInfoAndStats) {
     RandomLoad load(seed);
     for (std::int64_t i = 0; i < Scaled(3'000); ++i) {
       (i % 2 == 0 ? one : two).Run(load.Line());
-      server.clock.Advance(std::chrono::milliseconds{10});
+      server.clock.Advance(kLoginDelay);  // so that no command waits for the one before it
       if (i == Scaled(500)) one.Run("CONFIG RESETSTAT");
       if (i == Scaled(600)) one.Run("RL.STATS RESET");
     }
