@@ -33,6 +33,29 @@ constexpr int kKeys = 1 << 20;
 std::string Request(const std::vector<std::string>& words) { return RespRequest(words); }
 std::string KeyOf(std::size_t i) { return "user:" + std::to_string(i); }
 
+// A session of a server without sockets, and a second thread, with which a lock costs what it costs
+// in a server.
+struct Server {
+  explicit Server(const Clock& clock)
+      : services(DefaultOptions(), clock, limiter),
+        worker(services),
+        session(worker, services.clients.Add("bench", "bench", 0, clock.Now())) {}
+  ~Server() {
+    done.count_down();
+    other.join();
+  }
+
+  Limiter limiter{{.secret = RandomHashSecret()}};
+  Services services;
+  Worker worker;
+  Session session;
+  std::latch done{1};
+  std::thread other{[this] { done.wait(); }};
+};
+
+// The chunk after the `i`th: far from it, and each once before any comes again.
+std::size_t Next(std::size_t i, std::size_t chunks) { return (i * 5 + 1) & (chunks - 1); }
+
 // A clock that moves by a millisecond whenever a chunk is done.
 class ChunkClock final : public Clock {
  public:
@@ -55,10 +78,7 @@ void RunHolds(benchmark::State& state, HoldCommand measured) {
     std::string commit;
   };
   ChunkClock clock;
-  Limiter limiter({.secret = RandomHashSecret()});
-  Services services(DefaultOptions(), clock, limiter);
-  Worker worker(services);
-  Session session(worker, services.clients.Add("bench", "bench", 0, clock.Now()));
+  Server server(clock);
   std::vector<Chunk> chunks(kKeys / kCommands);
   for (std::size_t i = 0; i < chunks.size() * kCommands; ++i) {
     Chunk& chunk = chunks[i / kCommands];
@@ -66,13 +86,11 @@ void RunHolds(benchmark::State& state, HoldCommand measured) {
     chunk.reserve += Request({"RL.RESERVE", KeyOf(i), "1M/s,cost=10", "HOLD", id, "TTL", "1000"});
     chunk.commit += Request({"RL.COMMIT", KeyOf(i), "1M/s,cost=7", "HOLD", id});
   }
-  std::latch done(1);
-  std::thread other([&done] { done.wait(); });
   std::string replies;
   const auto execute = [&](const std::string& requests) {
     replies.clear();
     const Nanos begin = clock.Stopwatch();
-    benchmark::DoNotOptimize(session.Execute(requests, replies));
+    benchmark::DoNotOptimize(server.session.Execute(requests, replies));
     const Nanos taken = clock.Stopwatch() - begin;
     if (!replies.starts_with("*5\r\n:1\r\n")) state.SkipWithError(replies.substr(0, 60).c_str());
     return taken;
@@ -85,10 +103,8 @@ void RunHolds(benchmark::State& state, HoldCommand measured) {
         measured == HoldCommand::kReserve ? reserving : committing;
     state.SetIterationTime(taken.count());
     clock.Advance();
-    next = (next * 5 + 1) & (chunks.size() - 1);
+    next = Next(next, chunks.size());
   }
-  done.count_down();
-  other.join();
   state.SetItemsProcessed(state.iterations() * kCommands);
 }
 
@@ -96,24 +112,16 @@ void RunHolds(benchmark::State& state, HoldCommand measured) {
 template <typename Make>
 void Run(benchmark::State& state, Make make) {
   const StoppedClock clock;
-  Limiter limiter({.secret = RandomHashSecret()});
-  Services services(DefaultOptions(), clock, limiter);
-  Worker worker(services);
-  Session session(worker, services.clients.Add("bench", "bench", 0, clock.Now()));
+  Server server(clock);
   std::vector<std::string> chunks(kKeys / kCommands);
   for (std::size_t i = 0; i < chunks.size() * kCommands; ++i) chunks[i / kCommands] += make(i);
-  std::latch done(1);
-  std::thread other(
-      [&done] { done.wait(); });  // with a second thread a lock costs what it costs in a server
   std::string replies;
   std::size_t next = 0;
   for (auto _ : state) {
     replies.clear();
-    benchmark::DoNotOptimize(session.Execute(chunks[next], replies));
-    next = (next * 5 + 1) & (chunks.size() - 1);
+    benchmark::DoNotOptimize(server.session.Execute(chunks[next], replies));
+    next = Next(next, chunks.size());
   }
-  done.count_down();
-  other.join();
   state.SetItemsProcessed(state.iterations() * kCommands);
 }
 
