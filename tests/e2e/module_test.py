@@ -84,6 +84,23 @@ class ModuleTest(ServerTest):
         return {name: (client.call("RL.POLICY", "GET", name),
                        client.call("RL.POLICY", "OVERRIDES", name)) for name in names}
 
+    def restore_damaged(self, client, dump, use):
+        """Damages a dump in many ways; calls use(key) for each that can be restored."""
+        generator = random.Random(7)
+        restored = 0
+        for i in range(scaled(3_000)):
+            damaged = bytearray(dump[:-10])
+            for _ in range(generator.randint(1, 3)):
+                damaged[generator.randrange(1, len(damaged))] = generator.randrange(256)
+            if generator.random() < 0.2:
+                del damaged[generator.randrange(1, len(damaged)) :]
+            payload = bytes(damaged) + dump[-10:-8]
+            reply = client.call("RESTORE", f"d:{i}", 0, payload + crc64(payload), "REPLACE")
+            if reply == "OK":
+                restored += 1
+                use(f"d:{i}")
+        self.assertGreater(restored, 0)
+
 
 class StateTest(ModuleTest):
     def test_a_reload_keeps_everything(self):
@@ -235,21 +252,8 @@ class StateTest(ModuleTest):
         client = self.connect(start_module(self, options=["--sanitize-dump-payload", "no"]))
         client.call("RL.POLICY", "SET", "free", "5/d")
         client.call("RL.ALLOW", "k", "3/365d", "@free", "5/d,fixed,name=x")
-        dump = client.call("DUMP", "k")
-        generator = random.Random(7)
-        restored = 0
-        for i in range(scaled(3_000)):
-            damaged = bytearray(dump[:-10])
-            for _ in range(generator.randint(1, 3)):
-                damaged[generator.randrange(1, len(damaged))] = generator.randrange(256)
-            if generator.random() < 0.2:
-                del damaged[generator.randrange(1, len(damaged)) :]
-            payload = bytes(damaged) + dump[-10:-8]
-            reply = client.call("RESTORE", f"d:{i}", 0, payload + crc64(payload), "REPLACE")
-            if reply == "OK":
-                restored += 1
-                self.assertIsInstance(client.call("RL.ALLOW", f"d:{i}", "3/365d", "@free"), list)
-        self.assertGreater(restored, 0)
+        self.restore_damaged(client, client.call("DUMP", "k"), lambda key: self.assertIsInstance(
+            client.call("RL.ALLOW", key, "3/365d", "@free"), list))
         self.assertEqual(client.call("PING"), "PONG")
 
     def test_states_that_are_none(self):

@@ -4,9 +4,7 @@ Saved, loaded, rewritten, replicated, copied, moved, promoted: the hold can be s
 before. module_test.py compares whole states; tests/commands/holds/ tests the replies.
 """
 
-import random
-
-from module_test import DEBUG, ModuleTest, crc64
+from module_test import DEBUG, ModuleTest
 from redis_cluster import Cluster, ClusterClient, slot_of
 from redis_host import main, start_module
 from weir_e2e import DEADLINE, NEVER, encode, scaled
@@ -108,21 +106,13 @@ class HoldsTest(ModuleTest):
         reserve(client, "k")
         client.call("RL.RESERVE", "k", "@free", "5/d,fixed,name=x", "HOLD", "b", "TTL", 3_600_000)
         client.call("RL.COMMIT", "k", "HOLD", "b")
-        dump = client.call("DUMP", "k")
-        generator = random.Random(7)
-        restored = 0
-        for i in range(scaled(3_000)):
-            damaged = bytearray(dump[:-10])
-            for _ in range(generator.randint(1, 3)):
-                damaged[generator.randrange(1, len(damaged))] = generator.randrange(256)
-            payload = bytes(damaged) + dump[-10:-8]
-            reply = client.call("RESTORE", f"d:{i}", 0, payload + crc64(payload), "REPLACE")
-            if reply == "OK":
-                restored += 1
-                self.assertIsInstance(client.call("RL.COMMIT", f"d:{i}", "HOLD", "a"), list)
-                self.assertIsInstance(client.call("RL.INSPECT", f"d:{i}", "HOLDS"), list)
-                client.call("DEL", f"d:{i}")
-        self.assertGreater(restored, 0)
+
+        def use(key):
+            self.assertIsInstance(client.call("RL.COMMIT", key, "HOLD", "a"), list)
+            self.assertIsInstance(client.call("RL.INSPECT", key, "HOLDS"), list)
+            client.call("DEL", key)
+
+        self.restore_damaged(client, client.call("DUMP", "k"), use)
         for state in (b"\0", b"\0\x02", b"\0\x03\0\0\0\0\0", b"\0\x02\0\0\0\0\0\x01a\0\0"):
             reply = client.call("RL.STATE", "s", -1, state)
             self.assertEqual(reply, "ERR invalid state of a key", state)
