@@ -31,7 +31,7 @@ class HoldSweeper {
   void Note(redis::Context* context, int db, std::string_view key, KeyBuckets& value, Instant now);
 
  private:
-  // Of the keys that are due, a call sweeps this many, so that no client waits for long.
+  // The most keys that one call sweeps: clients wait for it.
   static constexpr int kKeysAtOnce = 64;
   // When a replica looks again at a key whose primary has not settled it yet.
   static constexpr Nanos kReplicaPause = std::chrono::seconds{5};

@@ -9,8 +9,8 @@
 // The table notes the holds that change, so that replicas and the AOF need not get all of them with
 // every change.
 //
-// Not thread-safe, with one exception: a value may be freed on another thread, because the counts
-// of the registry and of the keeper are atomic.
+// Not thread-safe, but another thread may free a value: the registry and the keeper count
+// atomically.
 #pragma once
 
 #include <cstddef>
@@ -93,7 +93,7 @@ class KeyBuckets {
   [[nodiscard]] std::size_t memory() const noexcept;
 
  private:
-  // What a value with holds has in place of `shared_`, so that the others need no memory for holds.
+  // Takes the place of `shared_` in a value with holds. Other values need no memory for holds.
   struct Held : Shared {
     explicit Held(const Shared& shared) : Shared(shared), of_all(&shared) { has_holds = true; }
     const Shared* of_all;

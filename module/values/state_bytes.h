@@ -15,8 +15,8 @@
 //
 // A limit is its canonical text (core/words/limit_grammar.h); if it has an owner, the text of its
 // identity (core/rules/limit.h), with 1 for each number that does not belong to it: "@free#0 1/s".
-// A policy is written by its name, because its id is known to one process only; buckets and holds
-// of a deleted policy are left out. Limits are sorted by their text, holds by their id, so that
+// A policy is written by its name, because its id is known to one process only. Buckets and holds
+// are left out if their policy is deleted. Limits are sorted by their text and holds by their id:
 // equal states are equal bytes on every node. The buckets of held limits are not written: they are
 // the sums of the open holds.
 //

@@ -175,12 +175,12 @@ OK
              .here = "The server's time never goes back. Where requests bring the time, a hold "
                      "ends once, at its own time, and stays ended when the time goes back.",
              .limitador = "Expiries are compared with the wall clock of the process, with Redis, "
-                          "too. If it is set back, reservations may last longer by as much. A test "
-                          "of it was not found.",
+                          "too. If it is set back, reservations may last longer by as much. No test "
+                          "of it was found.",
              .litellm =
                  "Windows of tokens, and slots, go by the wall clock of Redis, so the "
                  "clocks of the processes need not agree. If that of Redis is set back, they "
-                 "may last longer. A test of it was not found.",
+                 "may last longer. No test of it was found.",
              .transcript = R"(> RL.RESERVE k 1,held HOLD a TTL 5000 AT 1700000010000000000
 1 0 0 5000 0
 > RL.RESERVE k 1,held HOLD b TTL 5000 AT 1700000005000000000
