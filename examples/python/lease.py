@@ -74,8 +74,8 @@ class Lease:
     def _beat(self):
         with self._lock:
             now = self._clock()
-            if self._is_lost or not self._hold.is_open or now >= self._end:
-                return  # a renewal would be a new request
+            if self._stop is None or self._is_lost or not self._hold.is_open or now >= self._end:
+                return  # released, or a renewal would be a new request
             try:
                 self._hold.ask()
             except NoAnswer:
