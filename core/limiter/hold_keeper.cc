@@ -22,6 +22,8 @@ constexpr std::size_t kVisitsPerHold = 8;
 // The expired holds of other keys that a request ends, and as many marks. As it opens one hold for
 // a key at most, a store has no more of them for long.
 constexpr std::size_t kDueOfOthers = 1;
+// Those that a request ends in each of its stores if there are too many holds for its own.
+constexpr std::size_t kDueForRoom = 64;
 
 }  // namespace
 
@@ -98,7 +100,7 @@ std::optional<Instant> HoldKeeper::SettleDue(const StoredKey& key, Instant now) 
   std::optional<Instant> last = SettleDue(*key.store, now, kDueOfOthers);
   HoldTable* const holds = key.store->holds();
   if (!holds) return last;
-  const std::vector<Hold*> own = holds->open().ExpiredOf(key.key, now);
+  const std::vector<Hold*> own = holds->open().ExpiredOf(key.key, now, visits_);
   if (own.empty()) return last;
   last = own.back()->expiry();
   for (Hold* const hold : own) SettleExpired(*key.store, *hold);
@@ -112,7 +114,7 @@ void HoldKeeper::SettleExpired(HoldStore& store, Hold& hold) {
     SettlePart(store, hold, i, PresentNumbers(registry_.Get(hold.parts()[i].limit)), 0, expiry);
   }
   ForgetOpen(*store.holds(), hold);
-  expired_.fetch_add(1, std::memory_order_relaxed);
+  if (!store.is_copy()) expired_.fetch_add(1, std::memory_order_relaxed);
   ++found_expired_;
 }
 
@@ -226,7 +228,7 @@ std::int64_t HoldKeeper::Decide(Plan<kManyChecks>& plan, std::span<const Check> 
   return granted;
 }
 
-absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, Introducer user) {
+absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, Introducer user, Instant now) {
   for (const StoredKey& key : keys) {
     const HoldTable* const holds = key.store->holds();
     // A key has no more holds than its store.
@@ -234,6 +236,8 @@ absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, Introducer us
     visits_ += holds->open().size();
     if (holds->CountOpen(key.key) >= kKeyHoldsMax) return TooManyHolds();
   }
+  if (counts_.TryAdd(user, keys.size())) return absl::OkStatus();
+  for (const StoredKey& key : keys) SettleDue(*key.store, now, kDueForRoom);
   return counts_.TryAdd(user, keys.size()) ? absl::OkStatus() : TooManyHolds();
 }
 

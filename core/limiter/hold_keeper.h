@@ -2,11 +2,12 @@
 //
 // It knows no table: the server's limiter (limiter.h) and the module's (module/handlers/) find the
 // stores of a request's keys, decide the request with a plan, and call the keeper for the rest. So
-// both settle alike. All functions take the time of their request, to which the caller has settled
-// what is due (SettleDue) before it looks at a bucket.
+// both settle alike. The caller settles what is due of a key (SettleDue) before it looks at one of
+// its buckets.
 //
-// The counts are thread-safe; else the caller holds the locks of the stores. Cost: O(log n) for a
-// hold among n of its store, and the rules' for each of its parts, if nothing else is said.
+// The counts are thread-safe; for the rest, the caller holds the locks of the stores. Cost: O(log
+// n) for a hold among n of its store, and the rules' for each of its parts, if nothing else is
+// said.
 #pragma once
 
 #include <atomic>
@@ -65,9 +66,11 @@ class HoldKeeper {
   // --- Expiry ---
 
   // Cancels the holds that have expired, in the order of their expiries and each as of its own, and
-  // forgets old marks: those of a whole store, but at most `most`; or all of one key, with a few
-  // others of its store, so that these do not wait for their turn. Returns the last of these
-  // expiries; nothing if no hold was due.
+  // forgets old marks. Returns the last of these expiries; nothing if no hold was due.
+  //
+  // In a whole store: at most `most` holds, and as many marks. For a key: all of its holds, and one
+  // hold and one mark of its store besides, so that these do not pile up; then all holds of the key
+  // are visited, but only if some hold of the store is still due.
   std::optional<Instant> SettleDue(HoldStore& store, Instant now,
                                    std::size_t most = std::numeric_limits<std::size_t>::max());
   std::optional<Instant> SettleDue(const StoredKey& key, Instant now);
@@ -118,9 +121,11 @@ class HoldKeeper {
   // the expiry of the hold. Returns how many times it is granted.
   [[nodiscard]] static std::int64_t Decide(Plan<kManyChecks>& plan, std::span<const Check> checks,
                                            const HoldRequest& request, Instant now);
-  // Counts one more open hold for each key, or fails with TooManyHolds. What was counted must be
-  // opened, or counts().Remove()d.
-  [[nodiscard]] absl::Status CountNew(std::span<const StoredKey> keys, Introducer user);
+  // Counts one more open hold for each key, or fails with TooManyHolds, after it has settled
+  // expired holds of other keys in the stores. What was counted must be opened, or
+  // counts().Remove()d.
+  [[nodiscard]] absl::Status CountNew(std::span<const StoredKey> keys, Introducer user,
+                                      Instant now);
   // Opens the hold of one key of an admitted request, whose buckets are stored. `id_of`: the id of
   // the i-th check's limit; nothing if the check is about another key.
   void Open(const StoredKey& key, const HoldRequest& request, std::int64_t granted, Instant now,

@@ -69,6 +69,11 @@ absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
     Settle(hold, request.is_cancel, now);
   }
   AddNumbers(holds, looks, now, settled);
+  for (const SettledHold& hold : holds) {
+    if (!hold.is_open || !counts_.HaveTooManyMarks()) continue;
+    ForgetMark(*hold.store->holds(), *hold.hold);
+    hold.store->HoldsChanged();
+  }
   return result;
 }
 

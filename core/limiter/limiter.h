@@ -208,7 +208,7 @@ class Limiter {
     std::vector<WatchedBucket> buckets;
     std::size_t visits = 0;  // slots that Watch visited; IsUnchanged will visit as many
   };
-  [[nodiscard]] Watched Watch(std::string_view key);
+  [[nodiscard]] Watched Watch(std::string_view key, Instant now);
   // True unless a bucket has changed since Watch. A bucket that is full at `now` counts as absent.
   [[nodiscard]] bool IsUnchanged(const Watched& watched, Instant now);
 
@@ -229,6 +229,11 @@ class Limiter {
     TableIsolation hold_;
   };
 
+  // Settle the holds that have expired, of these keys or of all. To be called before a policy
+  // changes the numbers by which they are settled. Cost: the locks, and the holds.
+  void SettleExpired(std::span<const std::string_view> keys, Instant now);
+  void SettleExpired(Instant now);
+
   // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does.
   void Clear();
 
@@ -236,7 +241,7 @@ class Limiter {
   void ForgetPolicies(std::span<const PolicyId> policies);
 
   struct Swept : Partition::Erased {
-    bool has_due = false;  // holds have expired that are not settled yet
+    bool has_due = false;  // open holds have expired that are not settled yet
   };
   // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on, and
   // settles holds that have expired: the settlement of one takes as long as kSlotsPerSettled

@@ -63,6 +63,22 @@ void Limiter::SettleDue(std::size_t partition, Instant now, std::size_t most) {
   NoteSettled(partition, keeper_.SettleDue(store, now, most));
 }
 
+void Limiter::SettleExpired(std::span<const std::string_view> keys, Instant now) {
+  for (const std::string_view key : keys) {
+    const KeyHash hash = hasher_(key);
+    PartitionLock lock(table_, hash.partition);
+    SettleDue(hash, now);
+  }
+}
+
+void Limiter::SettleExpired(Instant now) {
+  if (open_holds() == 0) return;
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    PartitionLock lock(table_, i);
+    SettleDue(i, now);
+  }
+}
+
 // A thread that decides late must not decide as of before.
 void Limiter::NoteSettled(std::size_t partition, std::optional<Instant> last) {
   if (last && time_is_ordered_) table_.partition(partition).AdvanceDecisionTime(*last);
@@ -126,7 +142,7 @@ absl::Status Limiter::OpenHolds(LockedRequest<kManyChecks>& locked, const HoldRe
   grant.granted = HoldKeeper::Decide(locked.plan, locked.checks, request, locked.now);
   if (grant.granted == 0) return ConcludeMany(locked, introducer, grant.verdict);
   WEIR_RETURN_IF_ERROR(InternAll(locked, introducer));
-  WEIR_RETURN_IF_ERROR(keeper_.CountNew(keys.stored, request.user));
+  WEIR_RETURN_IF_ERROR(keeper_.CountNew(keys.stored, request.user, locked.now));
   absl::Status concluded = ConcludeMany(locked, introducer, grant.verdict);
   if (!concluded.ok()) {
     keeper_.counts().Remove(request.user, keys.stored.size());

@@ -141,9 +141,10 @@ Limiter::Isolation::Isolation(Limiter& limiter, std::span<const std::string_view
 Limiter::Isolation::Isolation(Limiter& limiter)
     : saving_(std::in_place, limiter.saving_mutex_), hold_(limiter.table_, PartitionSet::All()) {}
 
-Limiter::Watched Limiter::Watch(std::string_view key) {
+Limiter::Watched Limiter::Watch(std::string_view key, Instant now) {
   Watched watched{hasher_(key), {}};
   PartitionLock lock(table_, watched.key.partition);
+  SettleDue(watched.key, now);
   watched.visits = SlotsOf(watched.key);
   VisitKey(watched.key, [&](const SlotKey& slot, Bucket bucket) {
     watched.buckets.push_back({slot.limit, registry_.Get(slot.limit), Unmarked(bucket)});
@@ -237,8 +238,9 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
 Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_t first,
                                   std::size_t visits_max) {
   PartitionLock lock(table_, partition);
-  if (first == 0)
+  if (first == 0) {
     SettleDue(partition, now, std::max<std::size_t>(visits_max / kSlotsPerSettled, 1));
+  }
   Partition& swept = table_.partition(partition);
   const auto is_full = [&](const SlotKey& slot, Bucket bucket) {
     if (!IsFull(registry_.Get(slot.limit), bucket, now)) return false;

@@ -71,10 +71,13 @@ class HoldCounts {
     return marks_.load(std::memory_order_relaxed);
   }
   // True if there may be one more mark: at most as many as open holds, and none in the last quarter
-  // of the memory, which open holds need. A store's first mark is kept in any case.
+  // of the memory, which open holds need. A store's first mark is kept without room, unless there
+  // are too many: where each key is a store, these would have no bound.
   [[nodiscard]] bool HaveRoomForMark() const noexcept {
     return marks() < holds_max_ && bytes() < bytes_max_.load(std::memory_order_relaxed) / 4 * 3;
   }
+
+  [[nodiscard]] bool HaveTooManyMarks() const noexcept { return marks() > 2 * holds_max_; }
 
   [[nodiscard]] std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t holds_max() const noexcept { return holds_max_; }

@@ -43,10 +43,12 @@ void HoldSet::SetExpiry(Hold& hold, Instant expiry) {
   MoveDown(hold.place_);
 }
 
-std::vector<Hold*> HoldSet::ExpiredOf(std::uint64_t key, Instant time) const {
+std::vector<Hold*> HoldSet::ExpiredOf(std::uint64_t key, Instant time,
+                                      std::uint64_t& visits) const {
   std::vector<Hold*> expired;
   if (!HasExpired(time)) return expired;
   ForEachOf(key, [&](Hold& hold) {
+    ++visits;
     if (hold.expiry() <= time) expired.push_back(&hold);
     return true;
   });

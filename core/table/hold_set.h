@@ -33,8 +33,9 @@ class HoldSet {
   // The hold that expires first. Requires: not empty.
   [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.front().hold; }
   // The key's holds that expire at `time` or before, in the order of First(). Cost: all holds of
-  // the key, if any hold of the set has expired then.
-  [[nodiscard]] std::vector<Hold*> ExpiredOf(std::uint64_t key, Instant time) const;
+  // the key, if any hold of the set has expired then; their number is added to `visits`.
+  [[nodiscard]] std::vector<Hold*> ExpiredOf(std::uint64_t key, Instant time,
+                                             std::uint64_t& visits) const;
   // Calls visit(Hold&) for the key's holds, in the order of their ids, until it returns false.
   template <typename Visit>
   void ForEachOf(std::uint64_t key, Visit visit) const {

@@ -277,7 +277,7 @@ absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequ
   hold.user = Caller();
   if (is_granted) {
     WEIR_RETURN_IF_ERROR(Intern(opened, request, Named::kAll));
-    WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, hold.user));
+    WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, hold.user, now));
   }
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
   if (!verdict.ok() && is_granted) module_.keeper.counts().Remove(hold.user, keys.size());

@@ -15,9 +15,9 @@ constexpr std::size_t kSpareEntries = 1024;
 
 }  // namespace
 
-void HoldSweeper::StartTimer(redis::Context* context) {
+void HoldSweeper::StartTimer(redis::Context* context, redis::Millis pause) {
   if (has_timer_ || entries_.empty()) return;
-  redis::CreateTimer(context, kPauseMillis, OnTimer, this);
+  redis::CreateTimer(context, pause, OnTimer, this);
   has_timer_ = true;
 }
 
@@ -33,7 +33,7 @@ void HoldSweeper::Note(redis::Context* context, int db, std::string_view key, Ke
   if (is_noted || due == Instant::max()) return;
   value.set_sweep_at(due);
   Insert({due, db, std::string(key)});
-  StartTimer(context);
+  StartTimer(context, kPauseMillis);
 }
 
 void HoldSweeper::Insert(Entry entry) {
@@ -47,8 +47,11 @@ void HoldSweeper::OnTimer(redis::Context* context, void* sweeper) {
   auto& self = *static_cast<HoldSweeper*>(sweeper);
   self.has_timer_ = false;
   const bool is_replica = (redis::GetContextFlags(context) & redis::kReplica) != 0;
-  if (redis::AvoidReplicaTraffic() == 0) self.SweepDue(context, WallTime(), is_replica);
-  self.StartTimer(context);
+  const bool is_stopped = redis::AvoidReplicaTraffic() != 0;
+  const Instant now = WallTime();
+  if (!is_stopped) self.SweepDue(context, now, is_replica);
+  const bool is_busy = !is_stopped && !self.entries_.empty() && self.entries_.begin()->due <= now;
+  self.StartTimer(context, is_busy ? kBusyPauseMillis : kPauseMillis);
 }
 
 void HoldSweeper::SweepDue(redis::Context* context, Instant now, bool is_replica) {

@@ -179,14 +179,12 @@ Nanos OpenKey::TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const {
   return weir::TimeToFull(limit, one.bucket, now);
 }
 
-// True if SettleDue has something to do.
+// True if SettleDue has something to do. A look does not forget marks.
 bool OpenKey::IsAnythingDue(Instant now) const {
   HoldTable* const holds = value_ ? value_->holds() : nullptr;
   if (!holds) return false;
-  const auto has_due = [now](const HoldSet& set) {
-    return !set.empty() && set.First().expiry() <= now;
-  };
-  if (has_due(holds->open()) || has_due(holds->marks())) return true;
+  if (holds->open().HasExpired(now)) return true;
+  if (!reads_only_ && holds->marks().HasExpired(now)) return true;
   const std::uint64_t version = module_.policies.version();
   if (value_->holds_checked_at() == version) return false;
   bool has_gone = false;
@@ -209,9 +207,11 @@ void OpenKey::SettleDue(Instant now) {
     copy_.reset(CopyValue(*value_));
     value_ = copy_.get();
   }
-  module_.keeper.ForgetIf(*this, [&](const Hold& hold) { return NamesGonePolicy(hold); });
+  if (value_->holds_checked_at() != module_.policies.version()) {
+    module_.keeper.ForgetIf(*this, [&](const Hold& hold) { return NamesGonePolicy(hold); });
+    value_->set_holds_checked_at(module_.policies.version());
+  }
   module_.keeper.SettleDue(*this, now);
-  value_->set_holds_checked_at(module_.policies.version());
   if (reads_only_) changed_ = false;
 }
 

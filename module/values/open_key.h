@@ -79,6 +79,7 @@ class OpenKey final : public HoldStore {
   [[nodiscard]] HoldTable* holds() override { return value_ ? value_->holds() : nullptr; }
   [[nodiscard]] HoldTable& MakeHolds() override;
   void HoldsChanged() override { changed_ = true; }
+  [[nodiscard]] bool is_copy() const noexcept override { return copy_ != nullptr; }
   [[nodiscard]] std::optional<Bucket> FindBucket(const SlotKey& slot) override;
   void StoreBucket(const SlotKey& slot, const Limit& /*limit*/, Bucket bucket,
                    Instant /*now*/) override {

@@ -125,12 +125,15 @@ class LimitHost {
     call_.session.Wait(std::make_unique<ServerWaiter>(thread(), request, std::move(reservation)));
   }
 
+  // Changes a policy, after the holds that have expired were settled by the numbers of before.
   auto Isolated(auto change) {
     const Limiter::Isolation isolation(shared().limiter);
+    if (!shared().options.allow_explicit_time) shared().limiter.SettleExpired(now());
     return change();
   }
   auto Isolated(std::span<const std::string_view> keys, auto change) {
     const Limiter::Isolation isolation(shared().limiter, keys);
+    if (!shared().options.allow_explicit_time) shared().limiter.SettleExpired(keys, now());
     return change();
   }
   void ForgetPolicy(PolicyId policy) {

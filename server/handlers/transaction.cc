@@ -61,7 +61,7 @@ void Watch(Call& call) {
   call.Charge(call.arguments().size());
   if (!call.MayLookAt(call.arguments())) return;
   for (const std::string_view key : call.arguments()) {
-    const absl::Status watched = transaction.Watch(call.services().limiter.Watch(key));
+    const absl::Status watched = transaction.Watch(call.services().limiter.Watch(key, call.now));
     if (!watched.ok()) return call.Fail(watched);
   }
   call.reply.SimpleString("OK");

@@ -17,6 +17,8 @@ using std::chrono::seconds;
 
 class HoldExpiryTest : public HoldFixture {
  protected:
+  using HoldFixture::HoldFixture;
+
   // Another key in the partition of "k".
   std::string NeighbourOfK() {
     int key = 0;
@@ -38,10 +40,11 @@ TEST_F(HoldExpiryTest, ExpiryIsACancelAtItsInstant) {
 
 // The settlement is that of the due time, however late it is found.
 TEST_F(HoldExpiryTest, ExpiryThatIsFoundLateIsThatOfItsInstant) {
-  EXPECT_TRUE(Reserve({{"k", "100/s", 100}}, "a", milliseconds{100}));
+  EXPECT_TRUE(Reserve({{"k", "100/s", 50}}, "a", milliseconds{100}));
+  EXPECT_EQ(Verdicts({{"k", "100/s", 50}}).remaining, 0);
   now_ += milliseconds{500};
-  // 10 tokens had come back when the other 90 were given back; so the bucket is full since.
-  EXPECT_EQ(Remaining("k", "100/s"), 100);
+  // At 100 ms the hold gave back the 40 tokens that time had not. At 500 ms it would give back none.
+  EXPECT_EQ(Remaining("k", "100/s"), 90);
 }
 
 TEST_F(HoldExpiryTest, SweepSettlesWhatNoRequestAsksAbout) {
@@ -69,6 +72,25 @@ TEST_F(HoldExpiryTest, RequestWaitsForNoHoldsOfOtherKeys) {
   EXPECT_LE(Limiter::HoldsFoundExpired() - before, 10U);
   EXPECT_EQ(limiter_->Peek({CheckOf(crowd, slots, 0)}, now_).remaining, kHolds);
   EXPECT_EQ(Limiter::HoldsFoundExpired() - before, kHolds + 2U);
+}
+
+class FewHoldsExpiryTest : public HoldExpiryTest {
+ protected:
+  FewHoldsExpiryTest() : HoldExpiryTest({.holds_max = 20}) {}
+};
+
+TEST_F(FewHoldsExpiryTest, ExpiredHoldsOfOtherKeysKeepNoPlace) {
+  const Limit slots = HeldLimit(100);
+  const std::string crowd = NeighbourOfK();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(Hold({CheckOf(crowd, slots, 1)}, std::to_string(i), minutes{1})->verdict.allowed);
+  }
+  now_ += minutes{1};
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(Hold({CheckOf("k", slots, 1)}, std::to_string(i), minutes{1}).ok()) << i;
+  }
+  EXPECT_EQ(Hold({CheckOf("k", slots, 1)}, "more", minutes{1}).status().message(),
+            "too many holds");
 }
 
 // So a partition has few of them for long, whichever of its keys are asked about.

@@ -26,7 +26,7 @@ class LimiterIsolationTest : public LimiterFixture {
 
 TEST_F(LimiterIsolationTest, ChargesAndRefundsAreChanges) {
   Decide({{"k", "10/s"}});
-  const Limiter::Watched watched = limiter_->Watch("k");
+  const Limiter::Watched watched = limiter_->Watch("k", now_);
   EXPECT_TRUE(IsUnchanged(watched));
   Decide({{"other", "10/s"}});
   EXPECT_TRUE(IsUnchanged(watched));
@@ -40,7 +40,7 @@ TEST_F(LimiterIsolationTest, ChargesAndRefundsAreChanges) {
 
 TEST_F(LimiterIsolationTest, DenialsLooksAndZeroCostsAreNoChanges) {
   Decide({{"k", "1/m"}});
-  const Limiter::Watched watched = limiter_->Watch("k");
+  const Limiter::Watched watched = limiter_->Watch("k", now_);
   Decide({{"k", "1/m"}});
   Decide({{"k", "1/m", 0}});
   Peek({{"k", "1/m"}, {"k", "7/h"}});
@@ -49,7 +49,7 @@ TEST_F(LimiterIsolationTest, DenialsLooksAndZeroCostsAreNoChanges) {
 
 TEST_F(LimiterIsolationTest, ABucketThatFillsUpIsNoChange) {
   Decide({{"k", "10/s"}, {"k", "100/h,fixed"}, {"k", "100/h,sliding"}});
-  const Limiter::Watched watched = limiter_->Watch("k");
+  const Limiter::Watched watched = limiter_->Watch("k", now_);
   now_ += milliseconds{50};
   EXPECT_TRUE(IsUnchanged(watched));
   now_ += std::chrono::hours{3};
@@ -63,14 +63,14 @@ TEST_F(LimiterIsolationTest, ABucketThatFillsUpIsNoChange) {
 }
 
 TEST_F(LimiterIsolationTest, BucketsThatComeAndGoAreChanges) {
-  const Limiter::Watched absent = limiter_->Watch("k");
+  const Limiter::Watched absent = limiter_->Watch("k", now_);
   EXPECT_TRUE(IsUnchanged(absent));
   Decide({{"k", "10/s"}});
   EXPECT_FALSE(IsUnchanged(absent));
-  const Limiter::Watched one = limiter_->Watch("k");
+  const Limiter::Watched one = limiter_->Watch("k", now_);
   Decide({{"k", "5/s"}});
   EXPECT_FALSE(IsUnchanged(one)) << "another limit";
-  const Limiter::Watched two = limiter_->Watch("k");
+  const Limiter::Watched two = limiter_->Watch("k", now_);
   Reset("k", {"5/s"});
   EXPECT_FALSE(IsUnchanged(two));
   EXPECT_TRUE(IsUnchanged(one));

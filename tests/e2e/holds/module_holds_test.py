@@ -118,6 +118,33 @@ class HoldsTest(ModuleTest):
             self.assertEqual(reply, "ERR invalid state of a key", state)
         self.assertEqual(client.call("EXISTS", "s"), 0)
 
+    def test_marks_are_bounded(self):
+        client = self.connect(start_module(self, "max-holds", "30"))
+        for i in range(200):
+            reserve(client, f"k:{i}")
+            self.assertEqual(client.call("RL.COMMIT", f"k:{i}", LIMIT, "HOLD", "a")[:2], [1, 5])
+        marks = sum(len(client.call("RL.INSPECT", f"k:{i}", "HOLDS")) for i in range(200))
+        self.assertLessEqual(marks, 60)
+        self.assertGreater(marks, 0)
+
+    def test_many_holds_that_expire_at_once_are_swept_soon(self):
+        client = self.connect(start_module(self))
+        keys = scaled(2_000)
+        client.send(b"".join(encode("RL.RESERVE", f"k:{i}", LIMIT, "HOLD", "a", "TTL", 1)
+                             for i in range(keys)))
+        for _ in range(keys):
+            self.assertEqual(client.reply()[0], 1)
+        self.await_equal(lambda: self.info_of(client, "holds_expired"), keys)
+
+    def test_looks_expire_nothing(self):
+        client = self.connect(start_module(self, "allow-explicit-time"))
+        now = 1_767_225_600 * 10**9
+        client.call("RL.RESERVE", "k", "3,held", "HOLD", "a", "TTL", 1, "AT", now)
+        for _ in range(3):
+            look = client.call("RL.PEEK", "k", "3,held", "COST", 3, "AT", now + 10**9)
+            self.assertEqual(look[0], 1)
+        self.assertEqual(self.info_of(client, "holds_expired"), 0)
+
     def test_a_replica_looks_and_changes_nothing(self):
         primary = start_module(self, options=DEBUG)
         client = self.connect(primary)
