@@ -49,7 +49,7 @@ struct Limiter::LockedRequest {
   Plan<kChecks> plan;
   const KeysLock<kChecks> lock;
   const Instant now;
-  // True if a partition has open holds. Those that were due are settled.
+  // True if a partition has open holds. Those of the request's keys that were due are settled.
   const bool has_open_holds;
 
  private:

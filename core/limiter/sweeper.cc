@@ -1,5 +1,7 @@
 #include "core/limiter/sweeper.h"
 
+#include <utility>
+
 #include "core/base/check.h"
 
 namespace weir {
@@ -9,7 +11,7 @@ bool Sweeper::Step(Instant now) {
     const Limiter::Swept part = limiter_.SweepSome(next_, now, slot, kVisitsPerHold);
     WEIR_CHECK(part.erased <= kVisitsPerHold);
     slot = part.next;
-    left_due_ = left_due_ || part.has_due;
+    leaves_due_ = leaves_due_ || part.has_due;
     dropped_this_lap_ += part.erased;
     dropped_.fetch_add(part.erased, std::memory_order_relaxed);
   }
@@ -24,10 +26,10 @@ void Sweeper::EndLap() {
   while (limiter_.ReclaimLimits(kIdleLimitsMin, kReclaimsPerStop) > 0) {
   }
   // Busy if the lap dropped more than an eighth of the buckets that are left, or left holds.
-  const bool busy = left_due_ || dropped_this_lap_ > limiter_.size().buckets / 8;
+  has_left_due_ = std::exchange(leaves_due_, false);
+  const bool busy = has_left_due_ || dropped_this_lap_ > limiter_.size().buckets / 8;
   lap_time_ = busy ? kBusyLap : kCalmLap;
   dropped_this_lap_ = 0;
-  left_due_ = false;
   laps_.fetch_add(1, std::memory_order_relaxed);
 }
 

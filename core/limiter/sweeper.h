@@ -37,6 +37,8 @@ class Sweeper {
   // too.
   bool Step(Instant now);
 
+  // True if the last lap has left holds that had expired: their memory is free soon.
+  [[nodiscard]] bool has_left_due() const noexcept { return has_left_due_; }
   // The time that the present lap should take, for the pace of the steps.
   [[nodiscard]] Nanos LapTime() const noexcept { return lap_time_; }
 
@@ -53,7 +55,8 @@ class Sweeper {
   Limiter& limiter_;
   std::size_t next_ = 0;  // partition
   std::size_t dropped_this_lap_ = 0;
-  bool left_due_ = false;  // this lap has left holds that had expired
+  bool leaves_due_ = false;    // the present lap
+  bool has_left_due_ = false;  // the last one
   Nanos lap_time_ = kBusyLap;
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> laps_{0};

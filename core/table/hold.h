@@ -3,7 +3,7 @@
 //
 // The client gives it an id. A hold is one piece of memory: this header, the parts, the intervals
 // of owned limits, and the id: with an id of 16 bytes 104 bytes for a limit, and 184 for three. Not
-// thread-safe: the caller holds the lock of the key's partition.
+// thread-safe: the caller holds the lock of the key's store (hold_store.h).
 #pragma once
 
 #include <chrono>
@@ -57,7 +57,7 @@ struct HoldTerms {
   std::uint64_t request = 0;  // a hash of the words of the request
   std::int64_t granted = 0;   // of RL.TAKE: how many times each part's cost was charged; else 0
   Instant expiry;
-  std::uint32_t order = 0;          // of the reservation in its partition, modulo 2^32
+  std::uint32_t order = 0;          // of the reservation in its store, modulo 2^32
   Introducer user = kNoIntroducer;  // that it counts for
 };
 

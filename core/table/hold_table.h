@@ -1,5 +1,5 @@
-// The holds of a partition's keys: the open ones, the marks that settled ones leave for a while,
-// and the sums of the buckets that open holds name (settlement.h).
+// The holds of a store's keys (hold_store.h): the open ones, the marks that settled ones leave for
+// a while, and the sums of the buckets that open holds name (settlement.h).
 //
 // A mark makes it safe to settle twice: it says that the hold was settled. The sums of a bucket
 // exist from the first change that they count until its key has no open hold; a bucket without sums
@@ -9,7 +9,7 @@
 // table may be needed that has no hold any more.
 //
 // The table stores and finds; it knows no arithmetic. Not thread-safe: the caller holds the lock of
-// the partition. Cost: O(log n), if nothing else is said.
+// the store. Cost: O(log n), if nothing else is said.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A text that is dear to make and that many clients ask for: those who ask within a short time
+// A text that is dear to make and that many clients ask for: requests within a short time usually
 // share one.
 //
 //     RecentText text(std::chrono::milliseconds(500));

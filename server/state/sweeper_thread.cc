@@ -32,10 +32,9 @@ void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& 
     policies.FreeDeleted();
     const Instant now = clock.Now();
     if (on_tick) on_tick(now);
-    // After a busy lap, memory may be needed again, and to return it stops threads that allocate:
-    // 30 ms after a million holds have expired.
-    const bool is_calm = SweepSlice(sweeper, now) && sweeper.LapTime() == Sweeper::kCalmLap;
-    if (is_calm) ReturnFreeMemory();
+    // Threads that allocate wait for the return: 30 ms after a million holds have expired. So it
+    // comes once, behind the last of them.
+    if (SweepSlice(sweeper, now) && !sweeper.has_left_due()) ReturnFreeMemory();
     wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
   }
 }

@@ -175,8 +175,8 @@ OK
              .here = "The server's time never goes back. Where requests bring the time, a hold "
                      "ends once, at its own time, and stays ended when the time goes back.",
              .limitador = "Expiries are compared with the wall clock of the process, with Redis, "
-                          "too. If it is set back, reservations may last longer by as much. No test "
-                          "of it was found.",
+                          "too. If it is set back, reservations may last longer by as much. No "
+                          "test of it was found.",
              .litellm =
                  "Windows of tokens, and slots, go by the wall clock of Redis, so the "
                  "clocks of the processes need not agree. If that of Redis is set back, they "

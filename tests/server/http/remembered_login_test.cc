@@ -39,6 +39,18 @@ class RememberedLoginTest : public testing::Test {
   HttpConversation client_{server_};
 };
 
+TEST(RememberedLoginOfASessionTest, CoversItsFieldAndNoOther) {
+  HttpTestServer server;
+  Conversation client(server);
+  RememberedLogin login;
+  EXPECT_FALSE(login.Covers("Bearer a", client.session()));
+  login.Remember("Bearer a", client.session(), server.services.access.version());
+  EXPECT_TRUE(login.Covers("Bearer a", client.session()));
+  EXPECT_FALSE(login.Covers("Bearer b", client.session()));
+  client.session().ActAs(nullptr);
+  EXPECT_FALSE(login.Covers("Bearer a", client.session()));
+}
+
 TEST_F(RememberedLoginTest, EachRequestHasTheUserOfItsOwnField) {
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(Status(kDefault), 200);
