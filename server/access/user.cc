@@ -39,6 +39,11 @@ bool IsPrintable(std::string_view text) {
 
 }  // namespace
 
+User::User(std::string_view name) : name_(name) {
+  WEIR_CHECK(CommandTable().size() <= forbidden_.size());
+  for (const CommandSpec& spec : CommandTable()) forbidden_.set(RowOf(spec));
+}
+
 absl::StatusOr<User> User::Create(std::string_view name, std::span<const std::string_view> rules) {
   // The word may be a password in the wrong place, so it is not quoted.
   if (name.starts_with('>') || name.starts_with('#')) {
@@ -50,8 +55,6 @@ absl::StatusOr<User> User::Create(std::string_view name, std::span<const std::st
                                                    " printable characters and no space"));
   }
   User user(name);
-  WEIR_CHECK(CommandTable().size() <= user.forbidden_.size());
-  for (const CommandSpec& spec : CommandTable()) user.forbidden_.set(RowOf(spec));
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (const absl::Status applied = user.Apply(rules[i]); !applied.ok()) {
       return absl::InvalidArgumentError(

@@ -79,7 +79,7 @@ class User {
     bool is_prefix;
   };
 
-  explicit User(std::string_view name) : name_(name) {}
+  explicit User(std::string_view name);
   absl::Status Apply(std::string_view rule);
   absl::Status ApplyToKeys(std::string_view pattern);
   absl::Status ApplyToCommands(std::string_view rule);

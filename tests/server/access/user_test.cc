@@ -45,6 +45,13 @@ TEST(UserTest, ANewOneMayNothing) {
   EXPECT_EQ(user.Line(), "user app off -@all");
 }
 
+TEST(UserTest, AfterResetOneMayNothing) {
+  const User user = Made({"on", "nopass", "+@all", "~*", "reset"});
+  for (const CommandSpec& spec : CommandTable()) EXPECT_FALSE(user.MayRun(spec)) << spec.name;
+  EXPECT_FALSE(user.MayUse("k"));
+  EXPECT_EQ(user.Line(), Made({}).Line());
+}
+
 TEST(UserTest, OneMayDoAllIfNoCommandAndNoKeyIsForbidden) {
   EXPECT_TRUE(Made({"+@all", "~*"}).MayDoAll());
   EXPECT_TRUE(Made({"-@limit", "~k", "allkeys", "allcommands"}).MayDoAll());
