@@ -43,7 +43,7 @@ TEST_F(HoldExpiryTest, ExpiryThatIsFoundLateIsThatOfItsInstant) {
   EXPECT_TRUE(Reserve({{"k", "100/s", 50}}, "a", milliseconds{100}));
   EXPECT_EQ(Verdicts({{"k", "100/s", 50}}).remaining, 0);
   now_ += milliseconds{500};
-  // At 100 ms the hold gave back the 40 tokens that time had not. At 500 ms it would give back none.
+  // At 100 ms the hold gave back the 40 tokens that time had not; at 500 ms it would give none.
   EXPECT_EQ(Remaining("k", "100/s"), 90);
 }
 
