@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -94,10 +95,10 @@ void HoldHandlers<Host>::Hold(Host& host, const ParsedRequest& request) {
                             .words = request.hold.words,
                             .upto = request.upto};
   const absl::StatusOr<Grant> grant = host.limiter().DecideAndHold(request.checks, hold, now);
-  if (grant.status() == TooManyHolds()) {
+  if (!grant.ok()) {
+    if (grant.status() != TooManyHolds()) return host.Fail(grant.status());
     return host.ReplyError(StdView(absl::StrCat("OOM ", grant.status().message())));
   }
-  if (!grant.ok()) return host.Fail(grant.status());
   if (grant->renewed) {
     host.MarkDirty();
   } else {
@@ -141,12 +142,12 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
   }
   if (parsed->at) host.shared().explicit_time.Record(*parsed->at);
   host.MarkDirty();
-  std::vector<std::string> names;
+  absl::InlinedVector<std::string, 4> names;
   for (const Settled::Row& row : settled->rows) {
     const bool is_named = row.name && !parsed->names[*row.name].starts_with('@');
     names.push_back(is_named ? parsed->names[*row.name] : BucketName(policies, row.limit));
   }
-  std::vector<AskedLimit> limits;
+  absl::InlinedVector<AskedLimit, 4> limits;
   for (const Settled::Row& row : settled->rows) {
     limits.push_back({names[limits.size()], &row.limit, static_cast<std::uint32_t>(row.key),
                       TokensShown(row.cost)});

@@ -58,7 +58,7 @@ struct Settled {
     std::size_t key;                  // in SettleRequest::keys
     std::optional<std::size_t> name;  // in SettleRequest::named, if it is there
   };
-  std::vector<Row> rows;
+  absl::InlinedVector<Row, 1> rows;
 };
 
 // A hold as RL.INSPECT shows it.
