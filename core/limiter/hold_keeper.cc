@@ -138,7 +138,8 @@ void HoldKeeper::SettlePart(HoldStore& store, const Hold& hold, std::size_t part
   const Bucket after =
       SettleLimit(limit, before, now, hold.EstimateOf(part, limit), cost, max_wait_, sums);
   if (after != before) store.StoreBucket(slot, limit, after, now);
-  store.holds()->SetSums(slot, sums);
+  // With the last open hold of a key its sums are gone.
+  if (store.holds()->HasOtherOpen(hold)) store.holds()->SetSums(slot, sums);
 }
 
 void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {

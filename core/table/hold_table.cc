@@ -19,7 +19,6 @@ void HoldTable::Mark(Hold& open, Instant forgotten_at) {
 }
 
 Hold::Owner HoldTable::TakeOpen(Hold& open) {
-  Note(open);
   Hold::Owner removed = open_.Remove(open);
   if (!sums_.empty() && !HasOpen(removed->key())) DropSums(removed->key());
   return removed;
@@ -32,6 +31,15 @@ bool HoldTable::HasOpen(std::uint64_t key) const {
     return false;
   });
   return has_open;
+}
+
+bool HoldTable::HasOtherOpen(const Hold& open) const {
+  bool has_other = false;
+  open_.ForEachOf(open.key(), [&](const Hold& hold) {
+    has_other = &hold != &open;
+    return !has_other;
+  });
+  return has_other;
 }
 
 std::size_t HoldTable::CountOpen(std::uint64_t key) const {

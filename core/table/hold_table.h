@@ -54,7 +54,10 @@ class HoldTable {
   // Makes a mark of an open hold, until `forgotten_at`.
   void Mark(Hold& open, Instant forgotten_at);
   // Removes an open hold without a mark, or a mark.
-  void RemoveOpen(Hold& open) { static_cast<void>(TakeOpen(open)); }
+  void RemoveOpen(Hold& open) {
+    Note(open);
+    static_cast<void>(TakeOpen(open));
+  }
   void RemoveMark(Hold& mark) {
     Note(mark);
     static_cast<void>(marks_.Remove(mark));
@@ -63,6 +66,8 @@ class HoldTable {
   [[nodiscard]] const HoldSet& open() const noexcept { return open_; }
   [[nodiscard]] const HoldSet& marks() const noexcept { return marks_; }
   [[nodiscard]] bool HasOpen(std::uint64_t key) const;
+  // True if the key of an open hold has another one.
+  [[nodiscard]] bool HasOtherOpen(const Hold& open) const;
   // Cost: the key's holds.
   [[nodiscard]] std::size_t CountOpen(std::uint64_t key) const;
 

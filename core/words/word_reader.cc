@@ -18,9 +18,6 @@ Keyword word_reader_internal::FindKeyword(std::string_view word) noexcept {
       {"AND", Keyword::kAnd},   {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
       {"AT", Keyword::kAt},     {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout},
       {"HOLD", Keyword::kHold}, {"TTL", Keyword::kTtl}};
-  if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
-    return Keyword::kNone;  // as most words: limits begin with a digit or '@'
-  }
   const auto upper = [](char c) { return absl::ascii_toupper(static_cast<unsigned char>(c)); };
   for (const auto& [text, keyword] : kKeywords) {
     if (std::ranges::equal(word, text, {}, upper)) return keyword;  // not absl's: inlined

@@ -94,7 +94,9 @@ TEST_F(HoldTableTest, SumsOfAKeyLastAsLongAsItHasAnOpenHold) {
   Open(2, "a", At(5));
   table_.SetSums(bucket, {.given_back = 5, .cut_off = 6});
   table_.SetSums(other, {.given_back = 7});
+  EXPECT_TRUE(table_.HasOtherOpen(a));
   table_.Mark(a, At(5));
+  EXPECT_FALSE(table_.HasOtherOpen(b));
   EXPECT_EQ(table_.SumsOf(bucket), (SettlementSums{5, 6}));
   table_.RemoveOpen(b);
   EXPECT_EQ(table_.SumsOf(bucket), SettlementSums{});
