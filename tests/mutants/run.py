@@ -1,6 +1,7 @@
 """Makes each mistake of mutants.toml in a copy of the tree, and says whether a test notices.
 
     run.py [WORD]      or: ./dev mutants [WORD]
+    run.py --check     only says which mutants no longer apply
 
 WORD picks those whose file or description contains it. A mutant is killed when the tests of its
 folder fail, by a wrong answer or an assertion; one that does not compile tells nothing. Fails if a
@@ -73,9 +74,19 @@ def verdict(mutant):
     return f"killed by {noticed}" if noticed else "SURVIVED"
 
 
+def check(mutants):
+    stale = [mutant for mutant in mutants
+             if (ROOT / mutant["file"]).read_text().count(mutant["old"]) != 1]
+    for mutant in stale:
+        print(f"{mutant['file']}: {mutant['what']}: DOES NOT APPLY")
+    return 1 if stale else 0
+
+
 def main():
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     mutants = tomllib.loads((Path(__file__).parent / "mutants.toml").read_text())["mutant"]
+    if word == "--check":
+        sys.exit(check(mutants))
     mutants = [mutant for mutant in mutants if word in mutant["file"] + " " + mutant["what"]]
     for mutant in mutants:
         mutant["target"] = mutant["file"].rpartition("/")[0].replace("/", "_") + "_tests"

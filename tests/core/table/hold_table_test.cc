@@ -65,6 +65,12 @@ TEST_F(HoldTableTest, KeepsThePartsAndTheId) {
   }
 }
 
+TEST_F(HoldTableTest, HoldIsExpiredFromItsInstantOn) {
+  Open(1, "a", At(5));
+  EXPECT_FALSE(table_.open().HasExpired(At(5) - Nanos{1}));
+  EXPECT_TRUE(table_.open().HasExpired(At(5)));
+}
+
 TEST_F(HoldTableTest, EqualExpiriesComeInTheOrderOfTheReservations) {
   for (const char* id : {"c", "a", "b"}) Open(1, id, At(5));
   std::string order;
