@@ -138,7 +138,7 @@ void HoldKeeper::SettlePart(HoldStore& store, const Hold& hold, std::size_t part
   const Bucket after =
       SettleLimit(limit, before, now, hold.EstimateOf(part, limit), cost, max_wait_, sums);
   if (after != before) store.StoreBucket(slot, limit, after, now);
-  // With the last open hold of a key its sums are gone.
+  // The sums of a key go with its last open hold, and this one is about to go.
   if (store.holds()->HasOtherOpen(hold)) store.holds()->SetSums(slot, sums);
 }
 

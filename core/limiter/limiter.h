@@ -229,8 +229,9 @@ class Limiter {
     TableIsolation hold_;
   };
 
-  // Settle the holds that have expired, of these keys or of all. To be called before a policy
-  // changes the numbers by which they are settled. Cost: the locks, and the holds.
+  // Settle the holds that have expired, of these keys or of all; none where clients give the time,
+  // which may go back. To be called before a policy changes the numbers by which they are settled.
+  // Cost: the locks, and the holds.
   void SettleExpired(std::span<const std::string_view> keys, Instant now);
   void SettleExpired(Instant now);
 

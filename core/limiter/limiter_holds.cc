@@ -64,6 +64,7 @@ void Limiter::SettleDue(std::size_t partition, Instant now, std::size_t most) {
 }
 
 void Limiter::SettleExpired(std::span<const std::string_view> keys, Instant now) {
+  if (!time_is_ordered_) return;
   for (const std::string_view key : keys) {
     const KeyHash hash = hasher_(key);
     PartitionLock lock(table_, hash.partition);
@@ -72,7 +73,7 @@ void Limiter::SettleExpired(std::span<const std::string_view> keys, Instant now)
 }
 
 void Limiter::SettleExpired(Instant now) {
-  if (open_holds() == 0) return;
+  if (!time_is_ordered_ || open_holds() == 0) return;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_, i);
     SettleDue(i, now);

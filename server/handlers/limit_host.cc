@@ -128,12 +128,12 @@ class LimitHost {
   // Changes a policy, after the holds that have expired were settled by the numbers of before.
   auto Isolated(auto change) {
     const Limiter::Isolation isolation(shared().limiter);
-    if (!shared().options.allow_explicit_time) shared().limiter.SettleExpired(now());
+    shared().limiter.SettleExpired(now());
     return change();
   }
   auto Isolated(std::span<const std::string_view> keys, auto change) {
     const Limiter::Isolation isolation(shared().limiter, keys);
-    if (!shared().options.allow_explicit_time) shared().limiter.SettleExpired(keys, now());
+    shared().limiter.SettleExpired(keys, now());
     return change();
   }
   void ForgetPolicy(PolicyId policy) {

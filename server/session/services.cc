@@ -75,7 +75,7 @@ absl::Status Services::ReloadPolicies() {
 absl::Status Services::ReplacePolicyFile(const PolicyFile& file) {
   const auto retired = [&] {
     const Limiter::Isolation isolation(limiter);
-    if (!options.allow_explicit_time) limiter.SettleExpired(clock.Now());
+    limiter.SettleExpired(clock.Now());
     return policies.ReplaceFile(file);
   }();
   if (!retired.ok()) return retired.status();
