@@ -44,7 +44,7 @@ bool CanBeFixed(const LimitShape& shape, Nanos ban, std::uint32_t used_max,
 
 bool CanBeSliding(const LimitShape& shape, std::uint32_t used_max, SlidingWindow window) noexcept {
   const std::int64_t number_max = kInstantMax.time_since_epoch() / shape.period;
-  used_max = std::min(used_max, kBucketMark - 1);
+  used_max = std::min(used_max, kBucketSpareBit - 1);
   return window.number <= number_max && window.used <= used_max && window.before <= used_max;
 }
 

@@ -156,7 +156,7 @@ std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition,
 // TAT, which is less than 1 ns later.
 std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bucket) {
   if (key.algorithm == Algorithm::kSlidingWindow) return std::nullopt;
-  const std::uint64_t nanos = std::uint64_t{Unmarked(bucket).high} << 32 | bucket.low;
+  const std::uint64_t nanos = std::uint64_t{WithoutSpareBit(bucket).high} << 32 | bucket.low;
   return Instant{Nanos{static_cast<Nanos::rep>(nanos)}};
 }
 

@@ -39,7 +39,7 @@ void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket 
   Partition& partition = table_.partition(key.partition);
   registry_.AddBucket(id);
   if (notes_changes_) {
-    partition.InsertNoted({key.hash, id}, limit.shape().algorithm, bucket);
+    partition.InsertLogged({key.hash, id}, limit.shape().algorithm, bucket);
     NoteChanged(key.partition);
   } else {
     partition.Insert({key.hash, id}, bucket);
@@ -214,7 +214,7 @@ template <std::size_t kChecks>
 std::uint64_t Limiter::ChecksToForbid(const LockedRequest<kChecks>& locked) {
   return HoldKeeper::ChecksToForbid(locked.plan, locked.checks, [&](std::size_t i) {
     const Bucket* const slot = locked.found[i].slot;
-    return slot ? std::optional(Unmarked(*slot)) : std::nullopt;
+    return slot ? std::optional(*slot) : std::nullopt;
   });
 }
 
@@ -246,7 +246,7 @@ void Limiter::CountRefunds(const LockedRequest<kManyChecks>& locked) {
     const KeyHash& key = locked.checks[i].hash;
     PartitionStore store(*this, key.partition);
     keeper_.CountRefunded(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
-                          Unmarked(*locked.found[i].slot), locked.plan.bucket(i).present,
+                          *locked.found[i].slot, locked.plan.bucket(i).present,
                           locked.now);
   }
 }

@@ -290,7 +290,7 @@ class Limiter {
   // erased, or not at all if it need not be written. Without `now` (clients give the time, which
   // may go back), only a bucket from which nothing was ever taken counts as full. Locks the changed
   // partitions one after the other; with `consistent_snapshot` all of them at once, so that the
-  // result has each request whole or not at all (unless some partition's list has overflowed, or
+  // result has each request whole or not at all (unless some partition's log has overflowed, or
   // there are more than kTakenMax changes: that would hold the locks for too long). Cost: about 100
   // ns for each change, and a lock for each changed partition. Requires:
   // LimiterOptions::notes_changes.
@@ -434,7 +434,13 @@ class Limiter {
   void ForgetFull(std::size_t partition, const SlotKey& slot);
   void NoteChanged(std::size_t partition);
   void NotePartition(std::size_t partition);
-  void TakePartition(std::size_t index, std::optional<Instant> now, LimiterChanges& changes);
+  struct TakenPartition {
+    std::uint16_t index;
+    bool everything;  // the buckets are all that there are, not only the changed ones
+    std::vector<LoggedChange> buckets{};
+  };
+  [[nodiscard]] TakenPartition TakePartition(std::size_t index, LimiterChanges& changes);
+  void AddTaken(TakenPartition taken, std::optional<Instant> now, LimiterChanges& changes) const;
 
   static inline constinit thread_local std::uint64_t slots_visited_ = 0;
 
@@ -448,7 +454,7 @@ class Limiter {
   TableGeneration generation_ ABSL_GUARDED_BY(saving_mutex_){};
   const std::size_t limits_max_;
   ChangedPartitions changed_partitions_;     // used if notes_changes_; may have unchanged ones, too
-  ChangedPartitions overflowed_partitions_;  // those of them whose ChangeList has overflowed
+  ChangedPartitions overflowed_partitions_;  // those of them whose ChangeLog has overflowed
   std::atomic<std::size_t> memory_max_{0};   // 0: no bound
   std::atomic<TableBound> bound_;
   std::atomic<std::uint64_t> evicted_{0};
@@ -462,15 +468,13 @@ class Limiter {
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::Replace(const KeyHash& key, LimitId id,
                                                           const Limit& limit, Bucket& slot,
                                                           Bucket value) {
-  WEIR_DCHECK(!IsMarked(value));
   if (!notes_changes_) {
     slot = value;
     return;
   }
   Partition& partition = table_.partition(key.partition);
-  if (partition.ReplaceNoted({key.hash, id}, limit.shape().algorithm, slot, value)) {
-    table_.ShowSize(key.partition);
-  }
+  partition.ReplaceLogged({key.hash, id}, limit.shape().algorithm, slot, value);
+  table_.ShowSize(key.partition);
   NoteChanged(key.partition);
 }
 

@@ -23,7 +23,7 @@ struct BucketChange {
   SlotKey key;
   std::uint16_t partition;
   Algorithm algorithm;
-  bool went_back;  // as in NotedChange
+  bool went_back;  // as in LoggedChange
   bool erased;     // no bucket to write; an earlier save's record must be deleted
   Bucket bucket;   // if not erased
 };

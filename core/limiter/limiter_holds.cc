@@ -36,7 +36,7 @@ void Limiter::ShowHolds(std::size_t partition) {
   const HoldTable* const holds = table_.holds(partition);
   if (holds && (holds->changes().size() > 0 || holds->changes().overflowed())) {
     if (holds->changes().overflowed()) {
-      table_.partition(partition).NoteEverything();
+      table_.partition(partition).LogEverything();
       table_.ShowSize(partition);
     }
     NoteChanged(partition);
@@ -132,7 +132,7 @@ absl::Status Limiter::HoldLocked(LockedRequest<kManyChecks>& locked, const HoldR
   grant.renewed = true;
   grant.verdict = HoldKeeper::RenewedVerdict(locked.plan, locked.now, [&](std::size_t i) {
     const Bucket* const slot = locked.found[i].slot;
-    return slot ? std::optional(Unmarked(*slot)) : std::nullopt;
+    return slot ? std::optional(*slot) : std::nullopt;
   });
   return absl::OkStatus();
 }

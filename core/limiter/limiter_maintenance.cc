@@ -147,7 +147,7 @@ Limiter::Watched Limiter::Watch(std::string_view key, Instant now) {
   SettleDue(watched.key, now);
   watched.visits = SlotsOf(watched.key);
   VisitKey(watched.key, [&](const SlotKey& slot, Bucket bucket) {
-    watched.buckets.push_back({slot.limit, registry_.Get(slot.limit), Unmarked(bucket)});
+    watched.buckets.push_back({slot.limit, registry_.Get(slot.limit), bucket});
   });
   slots_visited_ += kSlotsPerReturned * watched.buckets.size();
   std::ranges::sort(watched.buckets, {}, &Watched::WatchedBucket::id);
@@ -169,7 +169,7 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
     }
     is_there[static_cast<std::size_t>(before - watched.buckets.begin())] = true;
     const bool was_full = IsFull(before->limit, before->bucket, now);
-    unchanged = unchanged && (before->bucket == Unmarked(bucket) || (is_full && was_full));
+    unchanged = unchanged && (before->bucket == bucket || (is_full && was_full));
   });
   for (std::size_t i = 0; i < is_there.size(); ++i) {
     const Watched::WatchedBucket& one = watched.buckets[i];
@@ -181,7 +181,7 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
 // Notes that a bucket is erased, and uncounts it from its limit. Requires: its partition is locked.
 void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
   if (notes_changes_) {
-    table_.partition(partition).NoteErased(slot, registry_.Get(slot.limit).shape().algorithm);
+    table_.partition(partition).LogErased(slot, registry_.Get(slot.limit).shape().algorithm);
     NoteChanged(partition);
   }
   registry_.RemoveBucket(slot.limit);

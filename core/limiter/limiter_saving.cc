@@ -32,45 +32,52 @@ namespace {
 
 }  // namespace
 
-// Requires: the partition is locked.
-void Limiter::TakePartition(std::size_t index, std::optional<Instant> now,
-                            LimiterChanges& changes) {
+// Takes what has changed in a partition: its holds into `changes`. Requires: it is locked.
+Limiter::TakenPartition Limiter::TakePartition(std::size_t index, LimiterChanges& changes) {
   Partition& partition = table_.partition(index);
-  const auto is_full = [&](LimitId id, const Bucket& bucket) {
-    return now ? IsFull(registry_.Get(id), bucket, *now) : bucket == Bucket{};
-  };
-  const auto add = [&](const NotedChange& noted, const Bucket* bucket) {
-    // The bucket of a held limit is counted from the open holds.
-    if (noted.algorithm == Algorithm::kHeld) return;
-    // The id may have been given out again since: then the bucket is not the one that was noted.
-    if (bucket && registry_.Get(noted.key.limit).shape().algorithm != noted.algorithm) {
-      bucket = nullptr;
-    }
-    const bool full = !bucket || is_full(noted.key.limit, *bucket);
-    if (full && !noted.went_back) return;
-    changes.buckets.push_back({.key = noted.key,
-                               .partition = static_cast<std::uint16_t>(index),
-                               .algorithm = noted.algorithm,
-                               .went_back = noted.went_back,
-                               .erased = full,
-                               .bucket = bucket ? *bucket : Bucket{}});
-  };
-  if (!partition.everything_changed()) {
-    partition.TakeChanges(add);
-    table_.ShowSize(index);
-    return TakeHolds(index, changes);
+  TakenPartition taken = {.index = static_cast<std::uint16_t>(index),
+                          .everything = partition.everything_changed()};
+  if (taken.everything) {
+    // The log has overflowed: it is not known which buckets have gone.
+    partition.ForgetChanges();
+    taken.buckets.reserve(partition.size());
+    partition.ForEach([&](const SlotKey& key, const Bucket& bucket) {
+      const Algorithm algorithm = registry_.Get(key.limit).shape().algorithm;
+      taken.buckets.emplace_back(key, algorithm, bucket, false);
+    });
+    if (HoldTable* const holds = table_.holds(index)) holds->NoteEverything();
+  } else {
+    taken.buckets = partition.TakeChanges();
   }
-  // The list has overflowed: it is not known which buckets have gone.
-  changes.rewritten_partitions.push_back(static_cast<std::uint16_t>(index));
-  std::vector<NotedChange> all;
-  partition.TakeEverything([&](const SlotKey& key, const Bucket&) {
-    all.push_back({key, registry_.Get(key.limit).shape().algorithm, false});
-  });
   table_.ShowSize(index);
-  MakeDistinct(all);
-  for (const NotedChange& noted : all) add(noted, partition.Find(noted.key));
-  if (HoldTable* const holds = table_.holds(index)) holds->NoteEverything();
   TakeHolds(index, changes);
+  return taken;
+}
+
+// Adds the buckets of a partition that must be written. Requires: saving_mutex_ since they were
+// taken, so that no id has been taken back since.
+void Limiter::AddTaken(TakenPartition taken, std::optional<Instant> now,
+                       LimiterChanges& changes) const {
+  if (taken.everything) changes.rewritten_partitions.push_back(taken.index);
+  KeepLast(taken.buckets);
+  const auto is_full = [&](const LoggedChange& change) {
+    // No bucket carries the id any more.
+    if (!registry_.IsUsed(change.limit())) return true;
+    return now ? IsFull(registry_.Get(change.limit()), change.bucket(), *now)
+               : change.bucket() == Bucket{};
+  };
+  for (const LoggedChange& change : taken.buckets) {
+    // The bucket of a held limit is counted from the open holds.
+    if (change.algorithm() == Algorithm::kHeld) continue;
+    const bool full = is_full(change);
+    if (full && !change.went_back()) continue;
+    changes.buckets.push_back({.key = change.key(),
+                               .partition = taken.index,
+                               .algorithm = change.algorithm(),
+                               .went_back = change.went_back(),
+                               .erased = full,
+                               .bucket = change.bucket()});
+  }
 }
 
 // Takes the changed holds and sums of a partition. Requires: it is locked.
@@ -118,13 +125,15 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       cut.reset();
       cut.emplace(table_, changed);
     } while (changed_partitions_.TakeInto(changed));
-    std::size_t noted = 0;
-    changed.ForEach([&](std::size_t i) { noted += ChangesOf(i); });
-    if (noted > kTakenMax) cut.reset();
+    std::size_t logged = 0;
+    changed.ForEach([&](std::size_t i) { logged += ChangesOf(i); });
+    if (logged > kTakenMax) cut.reset();
   }
   if (cut) {
-    changed.ForEach([&](std::size_t i) { TakePartition(i, now, changes); });
+    std::vector<TakenPartition> taken;
+    changed.ForEach([&](std::size_t i) { taken.push_back(TakePartition(i, changes)); });
     cut.reset();
+    for (TakenPartition& partition : taken) AddTaken(std::move(partition), now, changes);
   } else {
     changed.ForEach([&](std::size_t i) {
       const bool too_many = changes.size() >= kTakenMax;
@@ -134,8 +143,12 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
         if (overflowed.Contains(i)) overflowed_partitions_.Add(i);
         return;
       }
-      PartitionLock lock(table_, i);
-      TakePartition(i, now, changes);
+      AddTaken(
+          [&] {
+            const PartitionLock lock(table_, i);
+            return TakePartition(i, changes);
+          }(),
+          now, changes);
     });
   }
   WEIR_CHECK(changes.next_partition > first_partition);  // A call takes at least one partition.
@@ -148,7 +161,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
 
 void Limiter::NotePartition(std::size_t partition) {
   PartitionLock lock(table_, partition);
-  table_.partition(partition).NoteEverything();
+  table_.partition(partition).LogEverything();
   NoteChanged(partition);
   table_.ShowSize(partition);
 }
@@ -163,8 +176,8 @@ void Limiter::NoteAgain(const LimiterChanges& changes) {
   for (const BucketChange& change : changes.buckets) {
     if (std::ranges::binary_search(changes.rewritten_partitions, change.partition)) continue;
     PartitionLock lock(table_, change.partition);
-    Partition& partition = table_.partition(change.partition);
-    partition.NoteAgain({change.key, change.algorithm, change.went_back});
+    table_.partition(change.partition)
+        .LogAgain(change.key, change.algorithm, change.went_back);
     NoteChanged(change.partition);
     table_.ShowSize(change.partition);
   }
@@ -190,7 +203,7 @@ void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBu
   restored.Reserve(buckets.size());
   for (const RestoredBucket& bucket : buckets) {
     WEIR_CHECK(NumberOf(bucket.key.limit) < registry_.used());
-    restored.Insert(bucket.key, Unmarked(bucket.bucket));
+    restored.Insert(bucket.key, WithoutSpareBit(bucket.bucket));
     registry_.AddBucket(bucket.key.limit);
   }
   table_.ShowSize(partition);

@@ -30,7 +30,7 @@ Verdict Limiter::VerdictNow(const Reservation& reservation, bool allowed, Instan
   for (const Reservation::Part& part : reservation.parts) {
     LimitId id{};
     const Bucket* found = FindBucket(part.key, part.limit, id);
-    buckets.push_back(found ? Unmarked(*found) : Bucket{});
+    buckets.push_back(found ? *found : Bucket{});
   }
   return weir::ReservationVerdict(reservation, buckets, allowed, now, max_wait_);
 }
@@ -49,9 +49,8 @@ void Limiter::GiveBack(const Reservation& reservation) {
     LimitId id{};
     Bucket* bucket = FindBucket(part.key, part.limit, id);
     if (!bucket) continue;
-    const Bucket present = Unmarked(*bucket);
+    const Bucket present = *bucket;
     const Bucket given_back = part.GivenBack(present);
-    WEIR_CHECK(!IsMarked(given_back));
     if (given_back != present) Replace(part.key, id, part.limit, *bucket, given_back);
   }
 }

@@ -39,7 +39,7 @@ struct Limiter::LockedRequest {
       found.Make(i);
       if (!plan.AsksBucket(i)) continue;
       limiter.FindBucket(checks[i], found[i]);
-      if (found[i].slot) plan.bucket(i).SetStored(Unmarked(*found[i].slot));
+      if (found[i].slot) plan.bucket(i).SetStored(*found[i].slot);
     }
     if (ABSL_PREDICT_FALSE(has_open_holds)) CountHeldBuckets(limiter);
   }

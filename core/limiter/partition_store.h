@@ -20,7 +20,7 @@ class Limiter::PartitionStore final : public HoldStore {
 
   [[nodiscard]] std::optional<Bucket> FindBucket(const SlotKey& slot) override {
     const Bucket* const stored = limiter_.table_.partition(partition_).Find(slot);
-    return stored ? std::optional(Unmarked(*stored)) : std::nullopt;
+    return stored ? std::optional(*stored) : std::nullopt;
   }
   void StoreBucket(const SlotKey& slot, const Limit& limit, Bucket bucket, Instant now) override {
     const KeyHash key = KeyOf(slot.key_hash());

@@ -2,8 +2,7 @@
 //
 // The algorithm gives the words their meaning (token_bucket.h: the theoretical arrival time). A
 // bucket of zeros is full under every algorithm, so an absent bucket and a default-constructed one
-// are the same thing. The highest bit of `high` belongs to no algorithm: the keeper of the bucket
-// may use it as a mark. It has three words, not a 64-bit integer, because the table's slots are
+// are the same thing. It has three words, not a 64-bit integer, because the table's slots are
 // aligned to 4 bytes.
 #pragma once
 
@@ -21,19 +20,15 @@ struct Bucket {
 
 static_assert(sizeof(Bucket) == 12);
 
-// The bit of Bucket::high that belongs to the keeper of the bucket. The rules ignore it and write
-// it as 0. The table's mark says that the bucket has changed since the last save.
-inline constexpr std::uint32_t kBucketMark = std::uint32_t{1} << 31;
+// The bit of Bucket::high that no rule needs. The rules ignore it and write it as 0; stored bytes
+// that have it are damaged.
+inline constexpr std::uint32_t kBucketSpareBit = std::uint32_t{1} << 31;
 
-[[nodiscard]] constexpr bool IsMarked(const Bucket& bucket) noexcept {
-  return (bucket.high & kBucketMark) != 0;
+[[nodiscard]] constexpr bool HasSpareBit(const Bucket& bucket) noexcept {
+  return (bucket.high & kBucketSpareBit) != 0;
 }
-[[nodiscard]] constexpr Bucket Marked(Bucket bucket) noexcept {
-  bucket.high |= kBucketMark;
-  return bucket;
-}
-[[nodiscard]] constexpr Bucket Unmarked(Bucket bucket) noexcept {
-  bucket.high &= ~kBucketMark;
+[[nodiscard]] constexpr Bucket WithoutSpareBit(Bucket bucket) noexcept {
+  bucket.high &= ~kBucketSpareBit;
   return bucket;
 }
 

@@ -12,7 +12,7 @@ bool IsFull(FixedWindow window, Instant now) noexcept {
   return window.used == 0 || window.end <= now;
 }
 
-// The latest end that is believed or written leaves the mark's bit free.
+// The latest end that is believed or written leaves the spare bit free.
 static_assert(kInstantMax.time_since_epoch() <= Nanos::max() - 2 * kPeriodMax);
 static_assert(2 * kWindowCountMax < std::int64_t{kBannedExtra}, "no count is that of a ban");
 
@@ -48,7 +48,7 @@ void CheckArguments(const Limit& limit, Instant now) noexcept {
 }  // namespace
 
 FixedWindow FixedWindowOf(Bucket bucket) noexcept {
-  const std::uint64_t high = bucket.high & ~kBucketMark;
+  const std::uint64_t high = bucket.high & ~kBucketSpareBit;
   return {Instant{Nanos{static_cast<std::int64_t>(high << 32 | bucket.low)}}, bucket.extra};
 }
 

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-static_assert(kWindowCountMax < kBucketMark, "a count lies beside the mark");
+static_assert(kWindowCountMax < kBucketSpareBit, "a count leaves the spare bit free");
 
 // The windows in force at an instant.
 struct View {
@@ -32,7 +32,7 @@ View ViewAt(const Limit& limit, Bucket bucket, Instant now) noexcept {
   if (ahead == 0) return {stored, until_end};
   if (ahead == -1) return {{number, 0, stored.used}, until_end};
   if (ahead < -1) return {{number, 0, 0}, until_end};
-  const std::uint32_t used_max = std::min(limit.window_used_max(), kBucketMark - 1);
+  const std::uint32_t used_max = std::min(limit.window_used_max(), kBucketSpareBit - 1);
   return {{number, std::min(stored.used, used_max), std::min(stored.before, used_max)},
           until_end,
           true};
@@ -80,11 +80,11 @@ Nanos ResetOf(const LimitShape& shape, const View& view) noexcept {
 }  // namespace
 
 SlidingWindow SlidingWindowOf(Bucket bucket) noexcept {
-  return {bucket.low, bucket.high & ~kBucketMark, bucket.extra};
+  return {bucket.low, bucket.high & ~kBucketSpareBit, bucket.extra};
 }
 
 Bucket BucketOf(SlidingWindow window) noexcept {
-  WEIR_CHECK(window.used < kBucketMark);
+  WEIR_CHECK(window.used < kBucketSpareBit);
   return {window.number, window.used, window.before};
 }
 
@@ -148,7 +148,7 @@ Bucket ChargeSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
   const View view = ViewAt(limit, bucket, now);
   SlidingWindow window = view.window;
   const std::int64_t room = std::min(RoomIn(limit.shape(), view) + limit.shape().count,
-                                     std::int64_t{kBucketMark - 1} - window.used);
+                                     std::int64_t{kBucketSpareBit - 1} - window.used);
   window.used += static_cast<std::uint32_t>(
       std::min(cost, static_cast<std::uint64_t>(std::max<std::int64_t>(0, room))));
   return BucketOf(window);

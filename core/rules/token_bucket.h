@@ -101,7 +101,7 @@ namespace weir {
 // denominator (the limit has changed since) is read as denominator - 1: an error below 1 ns, once.
 // kBannedExtra is read as 0.
 [[nodiscard]] inline ExactNanos TatOf(Bucket bucket, std::uint32_t denominator) noexcept {
-  const std::uint64_t high = bucket.high & ~kBucketMark;
+  const std::uint64_t high = bucket.high & ~kBucketSpareBit;
   return {static_cast<std::int64_t>(high << 32 | bucket.low),
           bucket.extra == kBannedExtra ? 0 : std::min(bucket.extra, denominator - 1)};
 }

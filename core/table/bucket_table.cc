@@ -15,7 +15,7 @@ namespace {
 bool WentBack(Algorithm algorithm, const Bucket& before, const Bucket& after) {
   if (algorithm == Algorithm::kSlidingWindow) return true;
   const auto order = [](const Bucket& bucket) {
-    return std::tuple(Unmarked(bucket).high, bucket.low, bucket.extra);
+    return std::tuple(bucket.high, bucket.low, bucket.extra);
   };
   return order(after) < order(before);
 }
@@ -38,27 +38,22 @@ void Partition::Erase(SlotKey key) {
   crowded_keys_.CountErase();
 }
 
-bool Partition::ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
-  WEIR_CHECK(!IsMarked(value));
+void Partition::ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
   WEIR_DCHECK(&slot == Find(key));
-  if (Unmarked(slot) == value) return false;
-  const bool went_back = WentBack(algorithm, slot, value);
-  // Every note of a sliding window says that it went back, so one note is enough.
-  const bool is_new = !IsMarked(slot) || (went_back && algorithm != Algorithm::kSlidingWindow);
-  if (is_new) changes_.Add({key, algorithm, went_back}, slots_.size());
-  slot = Marked(value);
-  return is_new;
+  if (slot == value) return;
+  log_.Add({key, algorithm, value, WentBack(algorithm, slot, value)}, slots_.size());
+  slot = value;
 }
 
-void Partition::InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket) {
-  WEIR_CHECK(!IsMarked(bucket));
-  Insert(key, Marked(bucket));
-  changes_.Add({key, algorithm, WentBack(algorithm, Bucket{}, bucket)}, slots_.size());
+void Partition::InsertLogged(SlotKey key, Algorithm algorithm, Bucket bucket) {
+  Insert(key, bucket);
+  log_.Add({key, algorithm, bucket, WentBack(algorithm, Bucket{}, bucket)}, slots_.size());
 }
 
-void Partition::NoteAgain(const NotedChange& change) {
-  changes_.Add(change, slots_.size());
-  if (Bucket* bucket = Find(change.key)) *bucket = Marked(*bucket);
+void Partition::LogAgain(SlotKey key, Algorithm algorithm, bool went_back) {
+  const Bucket* const present = Find(key);
+  if (!present && !went_back) return;
+  log_.Add({key, algorithm, present ? *present : Bucket{}, went_back}, slots_.size());
 }
 
 void Partition::Shrink(std::size_t capacity_max) {

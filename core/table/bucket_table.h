@@ -22,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -30,7 +31,7 @@
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/rules/bucket.h"
-#include "core/table/change_list.h"
+#include "core/table/change_log.h"
 #include "core/table/crowded_keys.h"
 #include "core/table/hold_table.h"
 #include "core/table/key_hash.h"
@@ -92,45 +93,26 @@ class Partition {
     for (const auto& [key, bucket] : slots_) visit(key, bucket);
   }
 
-  // --- Changes for the next save (change_list.h) ---
+  // --- Changes for the next save (change_log.h) ---
 
-  // Changes the bucket in a slot of this partition and notes the change. Returns whether that is a
-  // new note.
-  bool ReplaceNoted(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
+  // Changes the bucket in a slot of this partition, and logs it if the value is another one.
+  void ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
   // Requires: absent.
-  void InsertNoted(SlotKey key, Algorithm algorithm, Bucket bucket);
-  // Notes the erasure of a bucket that was not full, or that cannot be recognised as full without
+  void InsertLogged(SlotKey key, Algorithm algorithm, Bucket bucket);
+  // Logs the erasure of a bucket that was not full, or that cannot be recognised as full without
   // its limit.
-  void NoteErased(SlotKey key, Algorithm algorithm) {
-    changes_.Add({key, algorithm, true}, slots_.size());
+  void LogErased(SlotKey key, Algorithm algorithm) {
+    log_.Add({key, algorithm, Bucket{}, true}, slots_.size());
   }
-  // Notes a taken change again, after a failed save.
-  void NoteAgain(const NotedChange& change);
-  // Calls visit(NotedChange, const Bucket*) for each noted change, in the order of MakeDistinct;
-  // the bucket is null if it is gone. Removes the notes and the marks.
-  template <typename Visit>
-  void TakeChanges(Visit visit) {
-    changes_.Take([&](const NotedChange& change) {
-      Bucket* bucket = Find(change.key);
-      if (bucket) *bucket = Unmarked(*bucket);
-      visit(change, bucket);
-    });
-  }
-  // Instead of TakeChanges: calls visit(SlotKey, Bucket) for every slot. Removes the notes and the
-  // marks.
-  template <typename Visit>
-  void TakeEverything(Visit visit) {
-    changes_.Clear();
-    for (auto& [key, bucket] : slots_) {
-      bucket = Unmarked(bucket);
-      visit(key, bucket);
-    }
-  }
-  void NoteEverything() { changes_.Overflow(); }
-  void ForgetChanges() { changes_.Clear(); }
-  [[nodiscard]] bool everything_changed() const noexcept { return changes_.overflowed(); }
+  // Logs a taken change again, after a failed save, with the value that the bucket has now.
+  void LogAgain(SlotKey key, Algorithm algorithm, bool went_back);
+  // Returns the changes, in their order, and empties the log. Requires: !everything_changed().
+  [[nodiscard]] std::vector<LoggedChange> TakeChanges() { return log_.Take(); }
+  void LogEverything() { log_.Overflow(); }
+  void ForgetChanges() { log_.Clear(); }
+  [[nodiscard]] bool everything_changed() const noexcept { return log_.overflowed(); }
   [[nodiscard]] std::size_t changes() const noexcept {
-    return changes_.overflowed() ? slots_.size() : changes_.size();
+    return log_.overflowed() ? slots_.size() : log_.size();
   }
 
   // Gives memory back if the map has more than `capacity_max` slots or less than a quarter of them
@@ -155,7 +137,7 @@ class Partition {
   absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
   Instant decision_time_;
   CrowdedKeys crowded_keys_;
-  [[no_unique_address]] ChangeList changes_;  // the flag behind it uses its padding
+  [[no_unique_address]] ChangeLog log_;  // the flag behind it uses its padding
   bool has_open_holds_ = false;
 };
 

@@ -44,7 +44,7 @@ bool TakeInterval(RecordReader& reader, HoldInterval& interval) {
 }  // namespace
 
 void AppendBucketValue(const Bucket& bucket, std::string& out) {
-  WEIR_CHECK(!IsMarked(bucket));
+  WEIR_CHECK(!HasSpareBit(bucket));
   AppendNumber(bucket.high, out);
   AppendNumber(bucket.low, out);
   AppendNumber(bucket.extra, out);
@@ -89,7 +89,7 @@ std::optional<Bucket> ReadBucketValue(std::string_view bytes) {
   bucket.high = reader.Take<std::uint32_t>();
   bucket.low = reader.Take<std::uint32_t>();
   bucket.extra = reader.Take<std::uint32_t>();
-  if (!reader.Complete() || IsMarked(bucket)) return std::nullopt;
+  if (!reader.Complete() || HasSpareBit(bucket)) return std::nullopt;
   return bucket;
 }
 

@@ -79,6 +79,10 @@ struct LimitChange {
 
 class LimitRegistry {
  public:
+  // Ids are below this. As many may wait for a save as may be in use.
+  static constexpr std::size_t kIdsMax = 2 * kLimitsMax;
+  static_assert(kIdsMax <= UINT32_MAX, "LimitId");
+
   // `limits_max` is lowered by tests only.
   explicit LimitRegistry(std::size_t limits_max = kLimitsMax);
   LimitRegistry(const LimitRegistry&) = delete;
@@ -107,6 +111,8 @@ class LimitRegistry {
   // The limit of an id that some bucket carries. The reference is good as long as the bucket's
   // partition is locked. An owned limit has the numbers that it was interned with.
   [[nodiscard]] const Limit& Get(LimitId id) const noexcept;
+  // True if the id belongs to a limit. Requires: below used(). Takes no lock.
+  [[nodiscard]] bool IsUsed(LimitId id) const noexcept { return IsGivenOut(EntryOf(id)); }
 
   // Count the buckets that carry `id`.
   void AddBucket(LimitId id) noexcept;
@@ -163,9 +169,6 @@ class LimitRegistry {
     std::atomic<std::uint32_t> buckets{0};
     Introducer introducer = kNoIntroducer;
   };
-  // As many ids may wait for a save as may be in use.
-  static constexpr std::size_t kIdsMax = 2 * kLimitsMax;
-  static_assert(kIdsMax <= UINT32_MAX, "LimitId");
   static constexpr std::size_t kChunkEntries = 1024;
   static constexpr std::size_t kChunksMax = (kIdsMax + kChunkEntries - 1) / kChunkEntries;
   using Chunk = std::array<Entry, kChunkEntries>;

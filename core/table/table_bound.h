@@ -12,7 +12,7 @@
 
 #include "core/base/check.h"
 #include "core/rules/bucket.h"
-#include "core/table/change_list.h"
+#include "core/table/change_log.h"
 #include "core/table/key_hash.h"
 #include "core/table/slot_key.h"
 
@@ -82,7 +82,10 @@ class TableBound {
   static constexpr std::size_t BytesOf(std::size_t bits, bool notes_changes) noexcept {
     const std::size_t capacity = (std::size_t{1} << bits) - 1;
     return capacity * (sizeof(SlotKey) + sizeof(Bucket) + 1) + 32 +
-           (notes_changes ? (ChangeList::kNotedMin + SlotsIn(capacity)) * sizeof(NotedChange) : 0);
+           (notes_changes ? LogBytes(SlotsIn(capacity)) : 0);
+  }
+  static constexpr std::size_t LogBytes(std::size_t slots) noexcept {
+    return (ChangeLog::kChangesMin + slots) * sizeof(LoggedChange);
   }
 
   std::uint8_t bits_ = kUnbounded;

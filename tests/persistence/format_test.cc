@@ -124,7 +124,7 @@ TEST(FormatTest, BucketsRoundTrip) {
     const std::string bytes = KeyOf(key);
     RC_ASSERT(bytes.size() == kBucketKeyBytes);
     RC_ASSERT(ReadBucketKey(bytes).value() == key);
-    const Bucket bucket = Unmarked(*ForeignBucket());
+    const Bucket bucket = WithoutSpareBit(*ForeignBucket());
     RC_ASSERT(ValueOf(bucket).size() == kBucketValueBytes);
     RC_ASSERT(ReadBucketValue(ValueOf(bucket)).value() == bucket);
   });

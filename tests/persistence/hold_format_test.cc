@@ -60,7 +60,7 @@ SavedHold AnyHold() {
                      .limit = LimitId{AnyNumber<std::uint32_t>()}};
     if (!hold.settled) {
       part.sums = AnySums();
-      part.left = Unmarked(*ForeignBucket());
+      part.left = WithoutSpareBit(*ForeignBucket());
     }
     hold.parts.push_back(part);
     if (has_intervals) {

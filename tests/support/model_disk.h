@@ -33,7 +33,6 @@ class ModelDisk {
       std::erase_if(sums_, is_there);
     }
     for (const BucketChange& change : limiter.buckets) {
-      EXPECT_FALSE(IsMarked(change.bucket));
       const Name name{change.partition, change.key.key_hash(), change.algorithm, change.key.limit};
       buckets_.erase(name);
       if (!change.erased) buckets_.emplace(name, change.bucket);

@@ -273,7 +273,7 @@ TEST_F(FixedWindowTest, BucketKeepsItsWindow) {
 
 TEST_F(FixedWindowTest, MarkIsKeptByADenialAndNotByACharge) {
   Expect({{seconds{0}, 2, Allowed(1, seconds{60})}});
-  bucket_.high |= kBucketMark;
+  bucket_.high |= kBucketSpareBit;
   const Bucket marked = bucket_;
   Expect({{seconds{0}, 2, Denied(1, seconds{60}, seconds{60})}});
   EXPECT_EQ(bucket_, marked);
@@ -286,7 +286,7 @@ TEST_F(FixedWindowTest, FullFromItsEndOn) {
   EXPECT_FALSE(IsFixedWindowFull(WindowOf(minutes{1}, 1), kNow + minutes{1} - Nanos{1}));
   EXPECT_TRUE(IsFixedWindowFull(WindowOf(minutes{1}, 1), kNow + minutes{1}));
   EXPECT_TRUE(IsFixedWindowFull(WindowOf(minutes{1}, 0), kNow));
-  EXPECT_TRUE(IsFixedWindowFull({0, kBucketMark, 5}, Instant{}));
+  EXPECT_TRUE(IsFixedWindowFull({0, kBucketSpareBit, 5}, Instant{}));
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ TEST_F(SlidingWindowTest, BucketKeepsItsWindow) {
 
 TEST_F(SlidingWindowTest, MarkIsKeptByADenialAndNotByACharge) {
   Expect({{seconds{0}, 9, Allowed(1, seconds{2})}});
-  bucket_.high |= kBucketMark;
+  bucket_.high |= kBucketSpareBit;
   const Bucket marked = bucket_;
   Expect({{seconds{0}, 2, Denied(1, milliseconds{1112} - Nanos{888'888}, seconds{2})}});
   EXPECT_EQ(bucket_, marked);
@@ -255,7 +255,7 @@ TEST_F(SlidingWindowTest, FullWhenTheWindowAfterIsOver) {
   const Bucket faded = BucketOf(SlidingWindow{kNumber, 0, 1});
   EXPECT_FALSE(IsSlidingWindowFull(limit_, faded, kNow + seconds{1} - Nanos{1}));
   EXPECT_TRUE(IsSlidingWindowFull(limit_, faded, kNow + seconds{1}));
-  EXPECT_TRUE(IsSlidingWindowFull(limit_, {kNumber, kBucketMark, 0}, kNow));
+  EXPECT_TRUE(IsSlidingWindowFull(limit_, {kNumber, kBucketSpareBit, 0}, kNow));
 }
 
 // --- Every nanosecond ---------------------------------------------------------------------------

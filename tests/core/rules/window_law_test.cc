@@ -363,13 +363,13 @@ TYPED_TEST(WindowLawTest, MarkBitMeansNothingAndIsWrittenAsZero) {
   CheckLaw(kWindowCases, [] {
     const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
-    Bucket marked = a.bucket;
-    marked.high |= kBucketMark;
-    const Step step = a.Decide(marked, a.now, cost);
+    Bucket spare = a.bucket;
+    spare.high |= kBucketSpareBit;
+    const Step step = a.Decide(spare, a.now, cost);
     RC_ASSERT(step.decision == a.Decide(a.bucket, a.now, cost).decision);
-    RC_ASSERT(a.IsFull(marked, a.now) == a.IsFull(a.bucket, a.now));
+    RC_ASSERT(a.IsFull(spare, a.now) == a.IsFull(a.bucket, a.now));
     const bool charged = step.decision.allowed && cost > 0;
-    RC_ASSERT((step.bucket.high & kBucketMark) == (charged ? 0 : kBucketMark));
+    RC_ASSERT((step.bucket.high & kBucketSpareBit) == (charged ? 0 : kBucketSpareBit));
   });
 }
 

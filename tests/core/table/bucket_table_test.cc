@@ -274,7 +274,7 @@ TEST_F(TableLockTest, SizesAreReadWhileOthersHoldTheLocks) {
   const PartitionLock low(*table_, 7);
   const PartitionLock high(*table_, 4095);
   for (std::uint32_t i = 0; i < 20; ++i) table_->partition(7).Insert({i, LimitId{3}}, {});
-  table_->partition(4095).InsertNoted({1, LimitId{3}}, Algorithm::kTokenBucket, {});
+  table_->partition(4095).InsertLogged({1, LimitId{3}}, Algorithm::kTokenBucket, {});
   EXPECT_EQ(table_->size().slots, 0U) << "not shown yet";
   table_->ShowSize(7);
   table_->ShowSize(4095);

@@ -19,7 +19,9 @@ std::size_t BytesOfAll(const TableBound& bound, bool notes_changes) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     bytes += bound.Capacity(i) * 25 + 16;
-    if (notes_changes) bytes += (ChangeList::kNotedMin + bound.SlotsMax(i)) * sizeof(NotedChange);
+    if (notes_changes) {
+      bytes += (ChangeLog::kChangesMin + bound.SlotsMax(i)) * sizeof(LoggedChange);
+    }
   }
   return bytes;
 }

@@ -68,7 +68,7 @@ TEST(StateBytesTest, AreReadAsTheyWereWritten) {
                        [](std::string_view text) { return LimitOf(text); }),
           rc::gen::just(node.PolicyLimitAt(0)), rc::gen::just(node.PolicyLimitAt(1).AsShadow()),
           rc::gen::just(LimitOf("4/s,burst=9").OwnedBy(kThrottleOwner)));
-      Bucket bucket = Unmarked(*ForeignBucket());
+      Bucket bucket = WithoutSpareBit(*ForeignBucket());
       // The only time that is refused.
       if (bucket.high == INT32_MAX && limit.shape().algorithm != Algorithm::kSlidingWindow) {
         bucket.high = 0;

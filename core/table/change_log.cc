@@ -1,0 +1,72 @@
+#include "core/table/change_log.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kRoomMin = 8;
+
+auto Order(const LoggedChange& change) {
+  return std::tuple(change.key_hash(), change.algorithm(), change.limit());
+}
+
+}  // namespace
+
+void KeepLast(std::vector<LoggedChange>& changes) {
+  std::ranges::stable_sort(changes, {}, Order);
+  std::size_t kept = 0;
+  for (const LoggedChange& change : changes) {
+    if (kept > 0 && changes[kept - 1].IsOfSameBucket(change)) {
+      changes[kept - 1].Follow(change);
+    } else {
+      changes[kept++] = change;
+    }
+  }
+  changes.erase(changes.begin() + static_cast<std::ptrdiff_t>(kept), changes.end());
+}
+
+void ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
+  if (overflowed_) return;
+  if (!changes_.empty() && changes_.back().IsOfSameBucket(change)) {
+    return changes_.back().Follow(change);
+  }
+  const std::size_t most = kChangesMin + slots;
+  if (changes_.size() == changes_.capacity() || changes_.size() >= most) MakeRoom(most);
+  if (!overflowed_) changes_.push_back(change);
+}
+
+// Makes room for one more change, or overflows. The room is doubled, but never beyond the most that
+// there can be.
+void ChangeLog::MakeRoom(std::size_t most) {
+  if (changes_.size() >= most) {
+    KeepLast(changes_);
+    // Sorting must not come again soon.
+    if (changes_.size() > most - most / 4) Overflow();
+    return;
+  }
+  changes_.reserve(std::min(std::max(2 * changes_.size(), kRoomMin), most));
+}
+
+std::vector<LoggedChange> ChangeLog::Take() {
+  WEIR_CHECK(!overflowed_);
+  std::vector<LoggedChange> taken;
+  taken.reserve(changes_.size());
+  changes_.swap(taken);
+  return taken;
+}
+
+void ChangeLog::Overflow() {
+  Clear();
+  overflowed_ = true;
+}
+
+void ChangeLog::Clear() {
+  changes_ = std::vector<LoggedChange>();  // {} would keep the memory
+  overflowed_ = false;
+}
+
+}  // namespace weir

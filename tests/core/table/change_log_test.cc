@@ -1,0 +1,162 @@
+// Goal: a log of changes has the last value of each bucket, in the order of its record on disk, and
+// is never much longer than its partition. Method: small cases by hand, and random cases compared
+// with a map.
+#include "core/table/change_log.h"
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "tests/support/test_scale.h"
+
+namespace weir {
+namespace {
+
+LoggedChange ChangeOf(std::uint64_t hash, std::uint32_t limit, std::uint32_t value = 0,
+                      bool went_back = false, Algorithm algorithm = Algorithm::kTokenBucket) {
+  return {{hash, LimitId{limit}}, algorithm, {.low = value}, went_back};
+}
+
+std::vector<LoggedChange> Take(ChangeLog& log) {
+  std::vector<LoggedChange> taken = log.Take();
+  KeepLast(taken);
+  return taken;
+}
+
+using Name = std::tuple<std::uint64_t, Algorithm, std::uint32_t>;
+Name NameOf(const LoggedChange& change) {
+  return {change.key_hash(), change.algorithm(), NumberOf(change.limit())};
+}
+
+TEST(LoggedChangeTest, HasWhatItWasMadeOf) {
+  for (int i = 0; i <= static_cast<int>(Algorithm::kNone); ++i) {
+    for (const bool went_back : {false, true}) {
+      const SlotKey key{UINT64_MAX - 1, LimitId{LimitRegistry::kIdsMax}};
+      const Bucket bucket{1, 2, 3};
+      const LoggedChange change(key, static_cast<Algorithm>(i), bucket, went_back);
+      EXPECT_EQ(change.key(), key);
+      EXPECT_EQ(change.algorithm(), static_cast<Algorithm>(i));
+      EXPECT_EQ(change.bucket(), bucket);
+      EXPECT_EQ(change.went_back(), went_back);
+    }
+  }
+}
+
+TEST(ChangeLogTest, TakesTheLastOfEachSortedByHashAlgorithmAndLimit) {
+  ChangeLog log;
+  log.Add(ChangeOf(7, 1, 1), 0);
+  log.Add(ChangeOf(7, 3, 2, false, Algorithm::kFixedWindow), 0);
+  log.Add(ChangeOf(7, 0, 3, false, Algorithm::kFixedWindow), 0);
+  log.Add(ChangeOf(UINT64_MAX, 0, 4), 0);
+  log.Add(ChangeOf(7, 2, 5), 0);
+  log.Add(ChangeOf(7, 1, 6), 0);
+  EXPECT_EQ(log.size(), 6U);
+
+  std::vector<std::pair<Name, std::uint32_t>> taken;
+  for (const LoggedChange& change : Take(log)) {
+    taken.emplace_back(NameOf(change), change.bucket().low);
+  }
+  const std::vector<std::pair<Name, std::uint32_t>> expected = {
+      {{7, Algorithm::kTokenBucket, 1}, 6},
+      {{7, Algorithm::kTokenBucket, 2}, 5},
+      {{7, Algorithm::kFixedWindow, 0}, 3},
+      {{7, Algorithm::kFixedWindow, 3}, 2},
+      {{UINT64_MAX, Algorithm::kTokenBucket, 0}, 4}};
+  EXPECT_EQ(taken, expected);
+  EXPECT_EQ(log.size(), 0U);
+  EXPECT_TRUE(Take(log).empty());
+}
+
+TEST(ChangeLogTest, AHotBucketTakesOneChange) {
+  ChangeLog log;
+  for (std::uint32_t i = 0; i < 1000; ++i) log.Add(ChangeOf(1, 1, i, i == 17), 0);
+  EXPECT_EQ(log.size(), 1U);
+  const std::vector<LoggedChange> taken = Take(log);
+  EXPECT_EQ(taken.at(0).bucket().low, 999U);
+  EXPECT_TRUE(taken.at(0).went_back());
+}
+
+TEST(ChangeLogTest, OverflowsWhenTooManyDistinctOnesAreLogged) {
+  ChangeLog log;
+  for (std::uint64_t i = 0; i < ChangeLog::kChangesMin; ++i) log.Add(ChangeOf(i, 0), 0);
+  EXPECT_FALSE(log.overflowed());
+  EXPECT_EQ(log.size(), ChangeLog::kChangesMin);
+  log.Add(ChangeOf(ChangeLog::kChangesMin, 0), 0);
+  EXPECT_TRUE(log.overflowed());
+  EXPECT_EQ(log.size(), 0U);
+  EXPECT_EQ(log.capacity(), 0U);
+  log.Add(ChangeOf(1, 0), 0);
+  EXPECT_EQ(log.size(), 0U) << "it knows already that everything has changed";
+
+  log.Clear();
+  EXPECT_FALSE(log.overflowed());
+  log.Add(ChangeOf(1, 0), 0);
+  EXPECT_EQ(log.size(), 1U);
+  log.Clear();
+  EXPECT_EQ(log.capacity(), 0U) << "FLUSHALL gives the memory back";
+}
+
+TEST(ChangeLogTest, HasRoomForThePartitionAndMore) {
+  constexpr std::size_t kSlots = 500;
+  ChangeLog log;
+  for (std::uint64_t i = 0; i < ChangeLog::kChangesMin + kSlots; ++i) {
+    log.Add(ChangeOf(i, 0), kSlots);
+  }
+  EXPECT_FALSE(log.overflowed());
+}
+
+TEST(ChangeLogTest, RepeatedChangesDoNotOverflow) {
+  ChangeLog log;
+  constexpr std::uint64_t kDistinct = ChangeLog::kChangesMin / 2;
+  for (std::uint64_t i = 0; i < 100 * kDistinct; ++i) {
+    log.Add(ChangeOf(i % kDistinct, 0, 0, i == 7), 0);
+    ASSERT_LE(log.size(), ChangeLog::kChangesMin);
+  }
+  ASSERT_FALSE(log.overflowed());
+  const std::vector<LoggedChange> taken = Take(log);
+  EXPECT_EQ(taken.size(), kDistinct);
+  EXPECT_TRUE(taken[7].went_back());
+}
+
+TEST(ChangeLogTest, StaysWithinAPartitionThatShrinks) {
+  ChangeLog log;
+  for (std::uint64_t i = 0; i < 400; ++i) log.Add(ChangeOf(i % 10, 0), 380);
+  log.Add(ChangeOf(11, 0), 10);
+  EXPECT_FALSE(log.overflowed());
+  EXPECT_EQ(Take(log).size(), 11U);
+}
+
+TEST(ChangeLogTest, SaysWhatWasLogged) {
+  std::mt19937_64 random(1);
+  for (std::int64_t round = 0; round < Scaled(200); ++round) {
+    ChangeLog log;
+    std::map<Name, std::pair<std::uint32_t, bool>> logged;
+    const std::uint64_t changes = random() % 3000;
+    for (std::uint32_t i = 0; i < changes; ++i) {
+      const auto limit = static_cast<std::uint32_t>(random() % 15);
+      const LoggedChange change = ChangeOf(random() % 40, limit, i, random() % 8 == 0,
+                                           static_cast<Algorithm>(limit % 3));
+      log.Add(change, 900);
+      auto& [value, went_back] = logged[NameOf(change)];
+      value = i;
+      went_back = went_back || change.went_back();
+    }
+    ASSERT_FALSE(log.overflowed());
+    std::map<Name, std::pair<std::uint32_t, bool>> taken;
+    Name last;
+    for (const LoggedChange& change : Take(log)) {
+      EXPECT_TRUE(taken.empty() || last < NameOf(change)) << "round " << round;
+      last = NameOf(change);
+      taken[last] = {change.bucket().low, change.went_back()};
+    }
+    EXPECT_EQ(taken, logged) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace weir
