@@ -56,41 +56,43 @@ absl::Status Saver::SaveNow() {
   if (!storage_) WEIR_RETURN_IF_ERROR(Reopen());
   const Instant begun = clock_.Now();
   std::optional<std::size_t> written;
+  if (part_) WEIR_RETURN_IF_ERROR(WritePart(written));
   for (std::size_t partition = 0; partition < kPartitionCount;) {
-    const absl::StatusOr<Part> part = SavePart(partition);
-    if (!part.ok()) return part.status();
-    WEIR_CHECK(part->next_partition > partition);
-    WEIR_CHECK(part->next_partition <= kPartitionCount);
-    if (part->written) written = written.value_or(0) + *part->written;
-    partition = part->next_partition;
+    partition = TakePart(partition);
+    WEIR_RETURN_IF_ERROR(WritePart(written));
   }
   limiter_.EndSave();
   NoteSuccess(begun, written);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Saver::Part> Saver::SavePart(std::size_t first_partition) {
+std::size_t Saver::TakePart(std::size_t first_partition) {
+  WEIR_CHECK(!part_);
   const Instant begun = clock_.Now();
   // In this order, each bucket that is saved has its limit on disk, and each limit its policy.
-  const LimiterChanges changes =
+  LimiterChanges changes =
       limiter_.TakeChanges(options_.drops_full ? std::optional(begun) : std::nullopt,
                            options_.consistent_snapshot, first_partition);
-  const PolicyChanges policies = policies_.TakeChanges();
+  PolicyChanges policies = policies_.TakeChanges();
   const Instant mark = clock_.Now();
   WEIR_CHECK(mark >= begun);
+  const std::size_t next_partition = changes.next_partition;
+  WEIR_CHECK(next_partition > first_partition);
+  WEIR_CHECK(next_partition <= kPartitionCount);
+  part_ = {std::move(changes), std::move(policies), mark};
+  return next_partition;
+}
+
+absl::Status Saver::WritePart(std::optional<std::size_t>& written) {
+  const auto& [changes, policies, mark] = *part_;
   const bool starts_over = changes.generation != storage_->generation();
-  const bool writes = !changes.empty() || !policies.empty() || starts_over;
-  if (writes) {
+  if (!changes.empty() || !policies.empty() || starts_over) {
     const Instant drop_mark = options_.drops_full ? mark : Instant{};
-    const absl::Status saved = storage_->Save(changes, policies, mark, drop_mark);
-    if (!saved.ok()) {
-      limiter_.NoteAgain(changes);
-      policies_.NoteAgain(policies);
-      return saved;
-    }
+    WEIR_RETURN_IF_ERROR(storage_->Save(changes, policies, mark, drop_mark));
+    written = written.value_or(0) + changes.buckets.size();
   }
-  return Part{writes ? std::optional(changes.buckets.size()) : std::nullopt,
-              changes.next_partition};
+  part_.reset();
+  return absl::OkStatus();
 }
 
 void Saver::NoteSuccess(Instant begun, std::optional<std::size_t> written) {
@@ -102,6 +104,7 @@ void Saver::NoteSuccess(Instant begun, std::optional<std::size_t> written) {
   status_.last_save = begun;
   status_.last_save_duration = clock_.Now() - begun;
   status_.last_save_records = written.value_or(0);
+  status_.unsaved = 0;
   if (written) ++status_.saves;
 }
 
@@ -113,6 +116,7 @@ absl::Status Saver::NoteFailure(const absl::Status& failure) {
   retry_after_ = std::min(2 * retry_after_, kRetryMax);
   MutexLock lock(mutex_);
   status_.error = std::string(failure.message());
+  status_.unsaved = part_ ? part_->changes.buckets.size() : 0;
   ++status_.failures;
   return failure;
 }

@@ -1,14 +1,18 @@
 // A saver: at each tick it writes the changes since the last one, and it recovers from failures.
 //
 // A tick takes the changes from the limiter and the policies and writes them: many changes in
-// several parts, each of which is written as a whole or not at all. When a write fails, its changes
-// are noted again and the database is closed, since after a failed sync its reports cannot be
-// trusted. The next try reopens the database: 1 s after the first failure, then after 2, 4 and from
-// then on 8 s. Ticks before that time fail at once. Requests are decided all the time.
+// several parts, each of which is written as a whole or not at all. When a write fails, its part is
+// kept and the database is closed, since after a failed sync its reports cannot be trusted. The
+// next try reopens the database and begins with that part: 1 s after the first failure, then after
+// 2, 4 and from then on 8 s. Ticks before that time fail at once. Requests are decided all the
+// time.
+//
+// Memory: one part, at most some 300,000 changes.
 //
 // One thread calls Save; any thread may call status().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,6 +50,7 @@ class Saver {
     std::uint64_t last_save_records = 0;  // buckets
     std::uint64_t saves = 0;              // ticks that have written changes
     std::uint64_t failures = 0;
+    std::uint64_t unsaved = 0;  // buckets that were taken, but could not be written
   };
 
   Saver(Limiter& limiter, Policies& policies, const Clock& clock, std::unique_ptr<Storage> storage,
@@ -67,12 +72,16 @@ class Saver {
  private:
   absl::Status Reopen();
   absl::Status SaveNow();
+  // What is written as a whole.
   struct Part {
-    std::optional<std::size_t> written;  // buckets; nothing if there were no changes
-    std::size_t next_partition;          // at which the next part begins
+    LimiterChanges changes;
+    PolicyChanges policies;
+    Instant mark;
   };
-  absl::StatusOr<Part> SavePart(std::size_t first_partition);
-  // `written` as in Part.
+  // Takes a part from `first_partition` on, and returns where the next one begins.
+  std::size_t TakePart(std::size_t first_partition);
+  // Writes the part that was taken. Adds its buckets to `written` if there are any changes.
+  absl::Status WritePart(std::optional<std::size_t>& written);
   void NoteSuccess(Instant begun, std::optional<std::size_t> written);
   absl::Status NoteFailure(const absl::Status& failure);
 
@@ -82,6 +91,7 @@ class Saver {
   const SaverOptions options_;
   const HashSecret secret_;
   std::unique_ptr<Storage> storage_;  // null after a failure
+  std::optional<Part> part_;          // taken and not written yet
   absl::Status failure_;              // of the last tick
   Nanos retry_after_ = kRetryMin;
   Instant retry_at_{};

@@ -246,8 +246,7 @@ void Limiter::CountRefunds(const LockedRequest<kManyChecks>& locked) {
     const KeyHash& key = locked.checks[i].hash;
     PartitionStore store(*this, key.partition);
     keeper_.CountRefunded(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
-                          *locked.found[i].slot, locked.plan.bucket(i).present,
-                          locked.now);
+                          *locked.found[i].slot, locked.plan.bucket(i).present, locked.now);
   }
 }
 

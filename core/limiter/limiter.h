@@ -297,8 +297,6 @@ class Limiter {
   static constexpr std::size_t kTakenMax = 256 * 1024;
   [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                            std::size_t first_partition = 0);
-  // Notes taken changes again, after a failed save.
-  void NoteAgain(const LimiterChanges& changes);
   // Tells that all changes of the last TakeChanges with `first_partition` 0, and of all calls
   // since, are on disk.
   void EndSave() { registry_.EndSave(); }
@@ -433,7 +431,6 @@ class Limiter {
   void Forget(std::size_t partition, const SlotKey& slot);
   void ForgetFull(std::size_t partition, const SlotKey& slot);
   void NoteChanged(std::size_t partition);
-  void NotePartition(std::size_t partition);
   struct TakenPartition {
     std::uint16_t index;
     bool everything;  // the buckets are all that there are, not only the changed ones

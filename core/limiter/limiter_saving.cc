@@ -159,39 +159,12 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
   return changes;
 }
 
-void Limiter::NotePartition(std::size_t partition) {
-  PartitionLock lock(table_, partition);
-  table_.partition(partition).LogEverything();
-  NoteChanged(partition);
-  table_.ShowSize(partition);
-}
-
 void Limiter::NoteEverything() {
-  for (std::size_t i = 0; i < kPartitionCount; ++i) NotePartition(i);
-}
-
-void Limiter::NoteAgain(const LimiterChanges& changes) {
-  registry_.NoteAgain(changes.limits);
-  for (const std::uint16_t partition : changes.rewritten_partitions) NotePartition(partition);
-  for (const BucketChange& change : changes.buckets) {
-    if (std::ranges::binary_search(changes.rewritten_partitions, change.partition)) continue;
-    PartitionLock lock(table_, change.partition);
-    table_.partition(change.partition)
-        .LogAgain(change.key, change.algorithm, change.went_back);
-    NoteChanged(change.partition);
-    table_.ShowSize(change.partition);
-  }
-  const auto note_holds = [&](std::uint16_t partition, auto note) {
-    if (std::ranges::binary_search(changes.rewritten_partitions, partition)) return;
-    PartitionLock lock(table_, partition);
-    note(table_.MakeHolds(partition, notes_changes_));
-    ShowHolds(partition);
-  };
-  for (const HoldChange& change : changes.holds) {
-    note_holds(change.partition, [&](HoldTable& holds) { holds.NoteAgain(change.key, change.id); });
-  }
-  for (const SumsChange& change : changes.sums) {
-    note_holds(change.partition, [&](HoldTable& holds) { holds.NoteAgain(change.bucket); });
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    PartitionLock lock(table_, i);
+    table_.partition(i).LogEverything();
+    NoteChanged(i);
+    table_.ShowSize(i);
   }
 }
 

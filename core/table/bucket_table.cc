@@ -50,12 +50,6 @@ void Partition::InsertLogged(SlotKey key, Algorithm algorithm, Bucket bucket) {
   log_.Add({key, algorithm, bucket, WentBack(algorithm, Bucket{}, bucket)}, slots_.size());
 }
 
-void Partition::LogAgain(SlotKey key, Algorithm algorithm, bool went_back) {
-  const Bucket* const present = Find(key);
-  if (!present && !went_back) return;
-  log_.Add({key, algorithm, present ? *present : Bucket{}, went_back}, slots_.size());
-}
-
 void Partition::Shrink(std::size_t capacity_max) {
   if (slots_.capacity() > capacity_max) slots_.rehash(0);
   constexpr std::size_t kSlotsKept = 16;  // smaller maps are not worth an allocation

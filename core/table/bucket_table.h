@@ -104,8 +104,6 @@ class Partition {
   void LogErased(SlotKey key, Algorithm algorithm) {
     log_.Add({key, algorithm, Bucket{}, true}, slots_.size());
   }
-  // Logs a taken change again, after a failed save, with the value that the bucket has now.
-  void LogAgain(SlotKey key, Algorithm algorithm, bool went_back);
   // Returns the changes, in their order, and empties the log. Requires: !everything_changed().
   [[nodiscard]] std::vector<LoggedChange> TakeChanges() { return log_.Take(); }
   void LogEverything() { log_.Overflow(); }

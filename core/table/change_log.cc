@@ -9,6 +9,7 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kRoomMin = 8;
+constexpr std::size_t kCheapMax = 128;  // changes that are sorted in 2 us
 
 auto Order(const LoggedChange& change) {
   return std::tuple(change.key_hash(), change.algorithm(), change.limit());
@@ -44,8 +45,9 @@ void ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
 void ChangeLog::MakeRoom(std::size_t most) {
   if (changes_.size() >= most) {
     KeepLast(changes_);
-    // Sorting must not come again soon.
-    if (changes_.size() > most - most / 4) Overflow();
+    // To sort is cheap, or must not come again soon.
+    const std::size_t room = most <= kCheapMax ? kChangesMin / 4 : most / 4;
+    if (changes_.size() > most - room) Overflow();
     return;
   }
   changes_.reserve(std::min(std::max(2 * changes_.size(), kRoomMin), most));

@@ -2,8 +2,8 @@
 //
 // A change is appended; the next one of the same bucket replaces it, so that a hot key costs no
 // memory. When the log is full, the last change of each bucket is kept. If that gives little room
-// (most buckets have changed, or they come and go), the log overflows: the whole partition counts
-// as changed.
+// (buckets come and go, or most of 100 and more have changed), the log overflows: the whole
+// partition counts as changed.
 //
 // Memory: 24 bytes a change, and at most kChangesMin changes more than the partition has slots.
 //

@@ -107,8 +107,6 @@ class HoldTable {
   }
   // Instead of TakeChanges: notes all that there is, and forgets what is gone.
   void NoteEverything();
-  void NoteAgain(std::uint64_t key, std::string_view id) { changes_.AddHold(key, id, size()); }
-  void NoteAgain(const SlotKey& bucket) { changes_.AddSums(bucket, size()); }
   void ForgetChanges() { changes_.Clear(); }
   [[nodiscard]] const HoldChanges& changes() const noexcept { return changes_; }
 

@@ -215,11 +215,6 @@ std::vector<LimitChange> LimitRegistry::TakeChanges() {
   return changes;
 }
 
-void LimitRegistry::NoteAgain(std::span<const LimitChange> changes) {
-  MutexLock lock(mutex_);
-  for (const LimitChange& change : changes) changed_.insert(change.id);
-}
-
 bool LimitRegistry::Restore(LimitId id, const Limit& limit) {
   MutexLock lock(mutex_);
   LimitHint hint;

@@ -152,8 +152,6 @@ class LimitRegistry {
   void EndSave();
   // The ids that were given out or taken back since the last call, with what they mean now.
   [[nodiscard]] std::vector<LimitChange> TakeChanges();
-  // Notes taken changes again, after a failed save.
-  void NoteAgain(std::span<const LimitChange> changes);
 
   // Gives a limit the id that it had when it was saved. Returns false, with nothing changed, if the
   // id is taken or too large, the limit has an id already, or the registry is full. To be called

@@ -386,12 +386,6 @@ PolicyChanges Policies::TakeChanges() {
   return changes;
 }
 
-void Policies::NoteAgain(const PolicyChanges& changes) {
-  MutexLock lock(mutex_);
-  for (const PolicyChanges::PolicyChange& change : changes.policies) NotePolicy(change.id);
-  for (const OverrideChange& change : changes.overrides) NoteOverride(change.policy, change.key);
-}
-
 bool Policies::Restore(const Policy& policy) {
   MutexLock lock(mutex_);
   const bool id_is_free =

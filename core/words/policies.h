@@ -156,8 +156,6 @@ class Policies {
   void StartNoting();
   // Returns the changes since the last call.
   [[nodiscard]] PolicyChanges TakeChanges();
-  // Notes taken changes again, after a failed save.
-  void NoteAgain(const PolicyChanges& changes);
 
   // Makes a policy as it was saved, without noting it. Returns false, with nothing changed, if its
   // name or id is invalid or taken. `policy.overrides` is not read.

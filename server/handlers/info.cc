@@ -155,7 +155,7 @@ constexpr InfoField kPersistenceFields[] = {
     FieldIf(IsKept, "load_duration_ms",
             [](auto& info) { return CeilMillis(info.state().load_time()); }),
     FieldIf(IsLoaded, "rdb_changes_since_last_save",
-            [](auto& info) { return info.Size().changes; }),
+            [](auto& info) { return info.UnsavedChanges(); }),
     FieldIf(IsNotLoading, "rdb_bgsave_in_progress",
             [](auto& info) { return IsKept(info.services) && info.state().saving(); }),
     FieldIf(IsLoaded, "rdb_last_save_time",
@@ -175,7 +175,7 @@ constexpr InfoField kPersistenceFields[] = {
     FieldIf(IsLoaded, "last_save_buckets",
             [](auto& info) { return info.Saves().last_save_records; }),
     FieldIf(IsLoaded, "loss_bound_ms", [](auto& info) { return CeilMillis(info.LossBound()); }),
-    FieldIf(IsLoaded, "dirty_buckets", [](auto& info) { return info.Size().changes; }),
+    FieldIf(IsLoaded, "dirty_buckets", [](auto& info) { return info.UnsavedChanges(); }),
 };
 
 constexpr InfoField kReplicationFields[] = {

@@ -365,7 +365,7 @@ constexpr Metric kMetrics[] = {
         [](Scrape& scrape) { return Seconds(scrape.Saves().last_save_duration); }, IsLoaded),
     Single(
         "weir_unsaved_changes", kGauge, "Buckets that have changed since the last save.",
-        [](Scrape& scrape) { return scrape.Size().changes; }, IsLoaded),
+        [](Scrape& scrape) { return scrape.UnsavedChanges(); }, IsLoaded),
     Single(
         "weir_loss_bound_seconds", kGauge, "The time whose admissions a crash now would lose.",
         [](Scrape& scrape) { return Seconds(scrape.LossBound()); }, IsLoaded),

@@ -78,13 +78,15 @@ class ServerReader {
     if (!saves_) saves_ = state().status();
     return *saves_;
   }
+  // The buckets that have changed since the last save.
+  [[nodiscard]] std::uint64_t UnsavedChanges() { return Size().changes + Saves().unsaved; }
   [[nodiscard]] Instant LastSave() { return Saves().last_save.value_or(services.started); }
   [[nodiscard]] Nanos SinceLastSave() { return std::max(now - LastSave(), Nanos{0}); }
   // The time whose admissions a crash now would lose: the time since the last save began, or 0 if
   // nothing has changed since.
   [[nodiscard]] Nanos LossBound() {
     const bool never = state().always() && Saves().error.empty();
-    if (never || (Size().changes == 0 && !state().saving())) return Nanos{0};
+    if (never || (UnsavedChanges() == 0 && !state().saving())) return Nanos{0};
     return SinceLastSave();
   }
 

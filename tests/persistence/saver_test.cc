@@ -82,6 +82,23 @@ TEST_F(SaverTest, TriesAgainAfterOneTwoFourAndThenEightSeconds) {
   EXPECT_EQ(server_.Remaining("b", "10/h"), 7);
 }
 
+TEST_F(SaverTest, WhatCouldNotBeWrittenComesBeforeALaterFlush) {
+  server_.Decide("a", "10/h");
+  FailAll();
+  EXPECT_FALSE(server_.Save().ok());
+  EXPECT_EQ(Status().unsaved, 1U);
+  server_.limiter().Clear();
+  server_.Decide("b", "10/h");
+  files_.StopFailing();
+  clock_.Advance(Saver::kRetryMin);
+  EXPECT_TRUE(server_.Save().ok());
+  EXPECT_EQ(Status().unsaved, 0U);
+  ASSERT_TRUE(server_.Start().ok());
+  EXPECT_EQ(server_.found().loaded, 1U);
+  EXPECT_EQ(server_.Remaining("a", "10/h"), 10);
+  EXPECT_EQ(server_.Remaining("b", "10/h"), 9);
+}
+
 TEST_F(SaverTest, TheLastSaveIsTriedAtOnce) {
   server_.Decide("a", "10/h");
   FailAll();

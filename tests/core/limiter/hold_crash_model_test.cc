@@ -49,7 +49,17 @@ class Lives {
   [[nodiscard]] std::int64_t restored() const { return restored_; }
 
  private:
+  struct Taken {
+    LimiterChanges changes;
+    HoldHistory::State state;
+  };
+
   void Tick() {
+    if (unsaved_) {
+      disk_.Save(unsaved_->changes, {});
+      saved_.emplace(unsaved_->state);
+      unsaved_.reset();
+    }
     const bool consistent_snapshot = mode_ == Mode::kAlways;
     if (*Between(0, 19) == 0) limiter_->NoteEverything();
     const LimiterChanges changes = limiter_->TakeChanges(DropsBefore(), consistent_snapshot);
@@ -63,7 +73,7 @@ class Lives {
       saved_.emplace(taken);
     }
     if (fails) {
-      limiter_->NoteAgain(changes);
+      unsaved_ = Taken{changes, taken};
     } else {
       limiter_->EndSave();
     }
@@ -76,6 +86,7 @@ class Lives {
     disk_.Load(*next, no_policies, DropsBefore());
     restored_ += static_cast<std::int64_t>(next->open_holds());
     limiter_ = std::move(next);
+    unsaved_.reset();
     if (saved_) {
       history_.GoOnWith(*limiter_, *saved_);
     } else {
@@ -94,6 +105,7 @@ class Lives {
   HoldHistory history_;
   ModelDisk disk_;
   std::optional<HoldHistory::State> saved_;  // of the disk
+  std::optional<Taken> unsaved_;             // by a tick that has failed
   std::int64_t restored_ = 0;
 };
 

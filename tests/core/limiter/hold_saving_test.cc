@@ -175,22 +175,6 @@ TEST_F(HoldSavingTest, ClearMovesTheGenerationInstead) {
   EXPECT_THAT(changes.rewritten_partitions, IsEmpty());
 }
 
-TEST_F(HoldSavingTest, NoteAgainBringsEverythingBack) {
-  EXPECT_TRUE(Reserve({{"k", "100/h"}, {"gone", "100/h"}}, "a", minutes{1}));
-  EXPECT_TRUE(Reserve({{"k", "100/h"}}, "b", minutes{1}));
-  static_cast<void>(Changes());
-  EXPECT_TRUE(Cancel("a", "k"));
-  Reset("gone");
-  const LimiterChanges first = Changes();
-  EXPECT_EQ(first.holds.size(), 2U);
-  EXPECT_EQ(first.sums.size(), 1U);
-  limiter_->NoteAgain(first);
-  const LimiterChanges second = Changes();
-  EXPECT_EQ(Told(second), Told(first));
-  EXPECT_EQ(second.sums.size(), 1U);
-  EXPECT_TRUE(Changes().empty());
-}
-
 // Holds that come and go while nothing can be saved take no more room than others: then the next
 // save replaces what is on disk of their partition.
 TEST_F(HoldSavingTest, TooManyRemovalsRewriteThePartition) {
@@ -208,8 +192,6 @@ TEST_F(HoldSavingTest, TooManyRemovalsRewriteThePartition) {
   EXPECT_THAT(Told(changes), ElementsAre("kept is open"));
   EXPECT_EQ(changes.sums.size(), 1U);
   EXPECT_TRUE(Changes().empty());
-  limiter_->NoteAgain(changes);
-  EXPECT_EQ(Told(Changes()), Told(changes));
 }
 
 TEST_F(HoldSavingTest, EverythingIsTakenIfThatIsWanted) {

@@ -64,13 +64,13 @@ TEST_F(LimiterSavingTest, NothingChangesByADenialALookOrACostOfZero) {
 }
 
 TEST_F(LimiterSavingTest, TakesThemSortedAndDistinct) {
-  for (int i = 0; i < 2000; ++i) {
-    const std::string key = "key:" + std::to_string(i % 700);
-    Decide({{key, "10/m"}, {key, "10/h,fixed"}, {key, "20/h,sliding"}});
-    if (i % 3 == 0) Refund(key, "10/m", 1);
-  }
   for (const bool consistent_snapshot : {false, true}) {
-    LimiterChanges changes = Changes(consistent_snapshot);
+    for (int i = 0; i < 2000; ++i) {
+      const std::string key = "key:" + std::to_string(i % 700);
+      Decide({{key, "10/m"}, {key, "10/h,fixed"}, {key, "20/h,sliding"}});
+      if (i % 3 == 0) Refund(key, "10/m", 1);
+    }
+    const LimiterChanges changes = Changes(consistent_snapshot);
     ASSERT_EQ(changes.buckets.size(), 2100U);
     const auto order = [](const BucketChange& change) {
       return std::tuple(change.partition, change.key.key_hash(), change.algorithm,
@@ -79,7 +79,6 @@ TEST_F(LimiterSavingTest, TakesThemSortedAndDistinct) {
     for (std::size_t i = 1; i < changes.buckets.size(); ++i) {
       ASSERT_LT(order(changes.buckets[i - 1]), order(changes.buckets[i]));
     }
-    limiter_->NoteAgain(changes);
   }
 }
 
@@ -205,31 +204,6 @@ TEST_F(LimiterSavingTest, WithoutAnInstantNothingIsFull) {
   EXPECT_TRUE(refunded.buckets.front().erased) << "nothing is in use: as good as absent";
 }
 
-TEST_F(LimiterSavingTest, NoteAgainBringsEverythingBack) {
-  Decide({{"a", "10/m", 5}});
-  Decide({{"b", "10/m", 5}, {"b", "7/m,sliding"}});
-  static_cast<void>(Changes());
-  Decide({{"a", "10/m"}});
-  Refund("b", "10/m", 5);
-  Decide({{"c", "9/m,fixed"}});
-  const LimiterChanges first = Changes();
-  EXPECT_EQ(first.buckets.size(), 3U);
-  EXPECT_EQ(first.limits.size(), 1U);
-  limiter_->NoteAgain(first);
-  Decide({{"a", "10/m"}});
-  Reset("c");
-
-  const LimiterChanges second = Changes();
-  ASSERT_EQ(second.buckets.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(second.buckets[i].key, first.buckets[i].key);
-    EXPECT_GE(second.buckets[i].went_back, first.buckets[i].went_back);
-  }
-  EXPECT_EQ(second.limits.size(), 1U);
-  EXPECT_EQ(std::ranges::count(second.buckets, true, &BucketChange::erased), 2);
-  EXPECT_TRUE(Changes().empty());
-}
-
 TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBack) {
   Decide({{"a", "10/s"}, {"a", "20/s"}});
   const LimiterChanges given = Changes();
@@ -309,7 +283,7 @@ TEST_F(LimiterSavingTest, AnOverflowRewritesItsPartition) {
     Reset("gone");
   }
   Decide({{"gone", "7/h"}});
-  LimiterChanges changes = Changes(true);
+  const LimiterChanges changes = Changes(true);
   EXPECT_THAT(changes.rewritten_partitions, ElementsAre(here.partition));
   EXPECT_EQ(changes.generation, generation);
   const auto hashes = [&] {
@@ -322,13 +296,8 @@ TEST_F(LimiterSavingTest, AnOverflowRewritesItsPartition) {
   EXPECT_TRUE(std::ranges::none_of(changes.buckets, &BucketChange::erased));
   EXPECT_TRUE(Changes().empty());
 
-  limiter_->NoteAgain(changes);
-  Decide({{"other", "10/h"}});
-  changes = Changes();
-  EXPECT_THAT(changes.rewritten_partitions, ElementsAre(here.partition));
-  EXPECT_EQ(changes.buckets.size(), 4U);
   Decide({{neighbour, "10/h"}});
-  EXPECT_EQ(Only().key.key_hash(), hash_of(neighbour)) << "the other changes were taken";
+  EXPECT_EQ(Only().key.key_hash(), hash_of(neighbour)) << "all others were taken";
 }
 
 // After a crash that left the records unknown, everything may have to be written.

@@ -34,6 +34,7 @@ class Lives {
 
   void Begin() {
     state_ = std::make_unique<State>(options_);
+    unsaved_.reset();
     disk_.Load(state_->limiter, state_->policies, DropsBefore());
   }
 
@@ -44,16 +45,20 @@ class Lives {
   }
 
   void Tick(bool fails) {
+    if (unsaved_) {
+      if (fails) return;
+      disk_.Save(unsaved_->changes, unsaved_->policies);
+      unsaved_.reset();
+    }
     const bool consistent_snapshot = Draw(random_, 1) == 0;
     if (Draw(random_, 9) == 0) state_->limiter.NoteEverything();
-    const LimiterChanges changes = state_->limiter.TakeChanges(DropsBefore(), consistent_snapshot);
+    Part part = {state_->limiter.TakeChanges(DropsBefore(), consistent_snapshot), {}};
     Use(2);
-    const PolicyChanges policies = state_->policies.TakeChanges();
+    part.policies = state_->policies.TakeChanges();
     Use(2);
-    if (!fails) return disk_.Save(changes, policies);
-    if (Draw(random_, 1) == 0) disk_.Save(changes, policies);  // It was written nevertheless.
-    state_->limiter.NoteAgain(changes);
-    state_->policies.NoteAgain(policies);
+    // One that fails may have been written nevertheless.
+    if (!fails || Draw(random_, 1) == 0) disk_.Save(part.changes, part.policies);
+    if (fails) unsaved_ = std::move(part);
   }
 
   // Ends between the two steps in which a policy is deleted: the policy, then its buckets.
@@ -65,6 +70,7 @@ class Lives {
 
   // Every answer was saved; the restored limiter takes over after some comparisons.
   void StopCleanly() {
+    Tick(false);
     disk_.Save(state_->limiter.TakeChanges(DropsBefore(), false), state_->policies.TakeChanges());
     State restored(options_);
     disk_.Load(restored.limiter, restored.policies, DropsBefore());
@@ -78,6 +84,11 @@ class Lives {
   }
 
  private:
+  struct Part {
+    LimiterChanges changes;
+    PolicyChanges policies;
+  };
+
   std::string Answer(const Turn& turn, State& state, Instant now) const {
     return RandomUse(state.limiter, state.policies, now, options_.time_is_ordered).Answer(turn);
   }
@@ -95,6 +106,7 @@ class Lives {
   Instant now_ = FakeClock::kStart;
   ModelDisk disk_;
   std::unique_ptr<State> state_;
+  std::optional<Part> unsaved_;  // of a tick that has failed
 };
 
 void LiveManyTimes(std::int64_t histories, bool clients_bring_time) {

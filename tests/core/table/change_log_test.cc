@@ -139,8 +139,8 @@ TEST(ChangeLogTest, SaysWhatWasLogged) {
     const std::uint64_t changes = random() % 3000;
     for (std::uint32_t i = 0; i < changes; ++i) {
       const auto limit = static_cast<std::uint32_t>(random() % 15);
-      const LoggedChange change = ChangeOf(random() % 40, limit, i, random() % 8 == 0,
-                                           static_cast<Algorithm>(limit % 3));
+      const LoggedChange change =
+          ChangeOf(random() % 40, limit, i, random() % 8 == 0, static_cast<Algorithm>(limit % 3));
       log.Add(change, 900);
       auto& [value, went_back] = logged[NameOf(change)];
       value = i;

@@ -129,19 +129,6 @@ TEST_F(PoliciesSavingTest, TakesTheFilesPoliciesToo) {
   EXPECT_EQ(std::ranges::count(changes.policies, nullptr, &PolicyChanges::PolicyChange::policy), 1);
 }
 
-TEST_F(PoliciesSavingTest, NoteAgainBringsEverythingBack) {
-  Set("free", "10/s");
-  Override("free", "user:1", "30/s");
-  const PolicyChanges first = policies_.TakeChanges();
-  policies_.NoteAgain(first);
-  Set("paid", "10/s");
-  Override("free", "user:1", "31/s");
-  const PolicyChanges second = policies_.TakeChanges();
-  EXPECT_EQ(second.policies.size(), 2U);
-  ASSERT_EQ(second.overrides.size(), 1U);
-  EXPECT_EQ(TextOf(*second.overrides[0].limits), "31/s ");
-}
-
 TEST_F(PoliciesSavingTest, RestoreBringsPoliciesBack) {
   Set("gone", "1/s");
   Set("free", "10/s,name=x,cost=2");
