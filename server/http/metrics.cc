@@ -364,7 +364,8 @@ constexpr Metric kMetrics[] = {
         "weir_last_save_duration_seconds", kGauge, "The duration of that save.",
         [](Scrape& scrape) { return Seconds(scrape.Saves().last_save_duration); }, IsLoaded),
     Single(
-        "weir_unsaved_changes", kGauge, "Buckets that have changed since the last save.",
+        "weir_unsaved_changes", kGauge,
+        "Changes of buckets that wait to be saved: one or more for each changed bucket.",
         [](Scrape& scrape) { return scrape.UnsavedChanges(); }, IsLoaded),
     Single(
         "weir_loss_bound_seconds", kGauge, "The time whose admissions a crash now would lose.",

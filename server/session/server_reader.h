@@ -78,7 +78,7 @@ class ServerReader {
     if (!saves_) saves_ = state().status();
     return *saves_;
   }
-  // The buckets that have changed since the last save.
+  // The changes of buckets that wait to be saved.
   [[nodiscard]] std::uint64_t UnsavedChanges() { return Size().changes + Saves().unsaved; }
   [[nodiscard]] Instant LastSave() { return Saves().last_save.value_or(services.started); }
   [[nodiscard]] Nanos SinceLastSave() { return std::max(now - LastSave(), Nanos{0}); }
