@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/status/statusor.h"
+
 #include "core/base/check.h"
 #include "core/base/status.h"
 

@@ -7,7 +7,8 @@
 // 2, 4 and from then on 8 s. Ticks before that time fail at once. Requests are decided all the
 // time.
 //
-// Memory: one part, at most some 300,000 changes.
+// Memory: one part, which has at most some 300,000 buckets and holds, and all changed limits and
+// policies.
 //
 // One thread calls Save; any thread may call status().
 #pragma once
@@ -20,7 +21,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"

@@ -332,7 +332,7 @@ class Limiter {
 
   struct Size {
     std::size_t buckets = 0;      // stored, including full ones that are not swept yet
-    std::size_t changes = 0;      // noted for the next save
+    std::size_t changes = 0;      // logged for the next save
     std::size_t limits = 0;       // interned
     std::size_t table_bytes = 0;  // of the maps' arrays
   };
@@ -437,7 +437,8 @@ class Limiter {
     std::vector<LoggedChange> buckets{};
   };
   [[nodiscard]] TakenPartition TakePartition(std::size_t index, LimiterChanges& changes);
-  void AddTaken(TakenPartition taken, std::optional<Instant> now, LimiterChanges& changes) const;
+  void AddTaken(TakenPartition taken, std::optional<Instant> now, LimiterChanges& changes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(saving_mutex_);
 
   static inline constinit thread_local std::uint64_t slots_visited_ = 0;
 
@@ -470,8 +471,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::Replace(const KeyHash& key, Li
     return;
   }
   Partition& partition = table_.partition(key.partition);
-  partition.ReplaceLogged({key.hash, id}, limit.shape().algorithm, slot, value);
-  table_.ShowSize(key.partition);
+  if (partition.ReplaceLogged({key.hash, id}, limit.shape().algorithm, slot, value)) {
+    table_.ShowSize(key.partition);
+  }
   NoteChanged(key.partition);
 }
 

@@ -178,7 +178,7 @@ bool Limiter::IsUnchanged(const Watched& watched, Instant now) {
   return unchanged;
 }
 
-// Notes that a bucket is erased, and uncounts it from its limit. Requires: its partition is locked.
+// Logs that a bucket is erased, and uncounts it from its limit. Requires: its partition is locked.
 void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
   if (notes_changes_) {
     table_.partition(partition).LogErased(slot, registry_.Get(slot.limit).shape().algorithm);
@@ -187,10 +187,11 @@ void Limiter::Forget(std::size_t partition, const SlotKey& slot) {
   registry_.RemoveBucket(slot.limit);
 }
 
-// Like Forget, for a full bucket. Only a sliding window's erasure is noted: the records of other
-// buckets can be recognised as full without their limit.
+// Like Forget, for a full bucket. The records of most can be recognised as full without their
+// limit; those of a sliding window cannot, nor can any record where clients give the time.
 void Limiter::ForgetFull(std::size_t partition, const SlotKey& slot) {
-  if (registry_.Get(slot.limit).shape().algorithm == Algorithm::kSlidingWindow) {
+  const Algorithm algorithm = registry_.Get(slot.limit).shape().algorithm;
+  if (algorithm == Algorithm::kSlidingWindow || !time_is_ordered_) {
     Forget(partition, slot);
   } else {
     registry_.RemoveBucket(slot.limit);

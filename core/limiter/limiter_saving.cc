@@ -54,8 +54,8 @@ Limiter::TakenPartition Limiter::TakePartition(std::size_t index, LimiterChanges
   return taken;
 }
 
-// Adds the buckets of a partition that must be written. Requires: saving_mutex_ since they were
-// taken, so that no id has been taken back since.
+// Adds the buckets of a partition that must be written. No id has been taken back since they were
+// logged: saving_mutex_ is held since TakePartition.
 void Limiter::AddTaken(TakenPartition taken, std::optional<Instant> now,
                        LimiterChanges& changes) const {
   if (taken.everything) changes.rewritten_partitions.push_back(taken.index);
@@ -143,12 +143,10 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
         if (overflowed.Contains(i)) overflowed_partitions_.Add(i);
         return;
       }
-      AddTaken(
-          [&] {
-            const PartitionLock lock(table_, i);
-            return TakePartition(i, changes);
-          }(),
-          now, changes);
+      std::optional<PartitionLock> lock(std::in_place, table_, i);
+      TakenPartition taken = TakePartition(i, changes);
+      lock.reset();
+      AddTaken(std::move(taken), now, changes);
     });
   }
   WEIR_CHECK(changes.next_partition > first_partition);  // A call takes at least one partition.

@@ -38,11 +38,13 @@ void Partition::Erase(SlotKey key) {
   crowded_keys_.CountErase();
 }
 
-void Partition::ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
+bool Partition::ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
   WEIR_DCHECK(&slot == Find(key));
-  if (slot == value) return;
+  if (slot == value) return false;
+  const std::size_t before = changes();
   log_.Add({key, algorithm, value, WentBack(algorithm, slot, value)}, slots_.size());
   slot = value;
+  return changes() != before;
 }
 
 void Partition::InsertLogged(SlotKey key, Algorithm algorithm, Bucket bucket) {

@@ -96,7 +96,8 @@ class Partition {
   // --- Changes for the next save (change_log.h) ---
 
   // Changes the bucket in a slot of this partition, and logs it if the value is another one.
-  void ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
+  // Returns whether changes() is another number now.
+  bool ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
   // Requires: absent.
   void InsertLogged(SlotKey key, Algorithm algorithm, Bucket bucket);
   // Logs the erasure of a bucket that was not full, or that cannot be recognised as full without
@@ -166,7 +167,7 @@ class BucketTable {
   struct Size {
     std::size_t slots = 0;
     std::size_t capacity = 0;  // slots with and without a bucket
-    std::size_t changes = 0;   // noted for the next save
+    std::size_t changes = 0;   // logged for the next save
   };
   [[nodiscard]] Size size() const noexcept;
   // Shows the size of a partition to all threads. To be called after each change of the size, by

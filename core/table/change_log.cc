@@ -9,6 +9,8 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kRoomMin = 8;
+// The last changes, which may be of the same bucket: a request has a few limits.
+constexpr std::size_t kLookedAt = 4;
 constexpr std::size_t kCheapMax = 128;  // changes that are sorted in 2 us
 
 auto Order(const LoggedChange& change) {
@@ -32,8 +34,9 @@ void KeepLast(std::vector<LoggedChange>& changes) {
 
 void ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
   if (overflowed_) return;
-  if (!changes_.empty() && changes_.back().IsOfSameBucket(change)) {
-    return changes_.back().Follow(change);
+  const std::size_t looked_at = std::min(changes_.size(), kLookedAt);
+  for (std::size_t i = changes_.size() - looked_at; i < changes_.size(); ++i) {
+    if (changes_[i].IsOfSameBucket(change)) return changes_[i].Follow(change);
   }
   const std::size_t most = kChangesMin + slots;
   if (changes_.size() == changes_.capacity() || changes_.size() >= most) MakeRoom(most);
@@ -45,7 +48,7 @@ void ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
 void ChangeLog::MakeRoom(std::size_t most) {
   if (changes_.size() >= most) {
     KeepLast(changes_);
-    // To sort is cheap, or must not come again soon.
+    // A short log may be sorted often, a long one not soon again.
     const std::size_t room = most <= kCheapMax ? kChangesMin / 4 : most / 4;
     if (changes_.size() > most - room) Overflow();
     return;

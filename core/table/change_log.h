@@ -1,9 +1,9 @@
 // The changes of one partition since the last save, with the values that they left.
 //
-// A change is appended; the next one of the same bucket replaces it, so that a hot key costs no
-// memory. When the log is full, the last change of each bucket is kept. If that gives little room
-// (buckets come and go, or most of 100 and more have changed), the log overflows: the whole
-// partition counts as changed.
+// A change is appended, unless one of the last few is of the same bucket: then it replaces that, so
+// that a hot key costs no memory. When the log is full, the last change of each bucket is kept. If
+// that gives little room (buckets come and go, or more than three quarters of a large partition
+// have changed), the log overflows: the whole partition counts as changed.
 //
 // Memory: 24 bytes a change, and at most kChangesMin changes more than the partition has slots.
 //
@@ -74,7 +74,8 @@ void KeepLast(std::vector<LoggedChange>& changes);
 
 class ChangeLog {
  public:
-  // Changes that fit in addition to one for each slot.
+  // Changes that fit in addition to one for each slot: with more, the smallest --max-memory would
+  // have no room for the buckets of a whole request in each partition.
   static constexpr std::size_t kChangesMin = 20;
 
   // `slots`: the number of slots that the partition has.

@@ -109,7 +109,8 @@ class LimitRegistry {
   void set_limits_max(std::size_t limits) noexcept;
 
   // The limit of an id that some bucket carries. The reference is good as long as the bucket's
-  // partition is locked. An owned limit has the numbers that it was interned with.
+  // partition is locked, or nothing can be taken back (Reclaim). An owned limit has the numbers
+  // that it was interned with.
   [[nodiscard]] const Limit& Get(LimitId id) const noexcept;
   // True if the id belongs to a limit. Requires: below used(). Takes no lock.
   [[nodiscard]] bool IsUsed(LimitId id) const noexcept { return IsGivenOut(EntryOf(id)); }

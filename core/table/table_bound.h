@@ -28,7 +28,7 @@ class TableBound {
   constexpr TableBound() noexcept = default;
   // A bound of `bytes`, at least kBytesMin. A quarter is for the registry of limits; what the
   // registry does not need is left for the process, its saves and the allocator's waste. The rest
-  // is for slots and, if changes are noted, for as many notes as there can be.
+  // is for slots and, if changes are logged, for the longest logs.
   static constexpr TableBound Within(std::size_t bytes, bool notes_changes) noexcept {
     const std::size_t all = std::max(bytes, kBytesMin) - RegistryBytes(bytes);
     const std::size_t each = all / kPartitionCount;

@@ -158,9 +158,9 @@ TEST(FormatTest, BucketsAreReadOnlyWhole) {
   EXPECT_FALSE(ReadBucketKey(key_with(5, kPartitionCount >> 8))) << "partition 0x10bc";
   EXPECT_FALSE(ReadBucketKey(key_with(15, static_cast<std::uint8_t>(Algorithm::kUnlimited))));
   EXPECT_FALSE(ReadBucketKey(key_with(15, 255))) << "no such algorithm";
-  std::string marked = ValueOf({1, 2, 3});
-  marked[0] = '\x80';
-  EXPECT_FALSE(ReadBucketValue(marked)) << "the mark is never written";
+  std::string with_spare_bit = ValueOf({1, 2, 3});
+  with_spare_bit[0] = '\x80';
+  EXPECT_FALSE(ReadBucketValue(with_spare_bit)) << "that bit is never written";
 }
 
 // A bucket is certainly full from the returned time on; 1 ns before, a token bucket need not be

@@ -88,7 +88,6 @@ TEST_F(StorageTest, UnsavedChangesAreLost) {
   EXPECT_EQ(server_.Remaining("a", "10/h"), 7);
 }
 
-// Buckets that came and went after the list of changes had overflowed are erased from disk as well.
 // After a crash, too: what a charge has left beyond the limit is believed when it is read.
 TEST_F(StorageTest, DebtsSurvive) {
   Start();

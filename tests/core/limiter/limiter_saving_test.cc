@@ -26,7 +26,7 @@ class LimiterSavingTest : public LimiterFixture {
   LimiterChanges Changes(bool consistent_snapshot = false) {
     return limiter_->TakeChanges(now_, consistent_snapshot);
   }
-  std::size_t Noted() { return limiter_->size().changes; }
+  std::size_t Logged() { return limiter_->size().changes; }
   void Refund(std::string_view key, std::string_view limit, std::int64_t cost) {
     limiter_->Refund(Of({{key, limit, cost}}), now_);
   }
@@ -42,7 +42,7 @@ class LimiterSavingTest : public LimiterFixture {
 
 TEST_F(LimiterSavingTest, TakesABucketOnceHoweverOftenItIsCharged) {
   for (int i = 0; i < 7; ++i) Decide({{"a", "10/s"}});
-  EXPECT_EQ(Noted(), 1U);
+  EXPECT_EQ(Logged(), 1U);
   const BucketChange change = Only();
   EXPECT_FALSE(change.erased);
   EXPECT_FALSE(change.went_back);
@@ -225,6 +225,18 @@ TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBa
   EXPECT_EQ(LimitText(*Changes().limits.at(0).limit), "30/s");
 }
 
+TEST_F(LimiterSavingTest, WhatIsLoggedOfALimitThatIsGoneIsNoBucketAnyMore) {
+  Decide({{"full", "10/s"}});
+  Decide({{"refunded", "10/s"}});
+  Refund("refunded", "10/s", 1);
+  now_ += std::chrono::seconds{1};
+  SweepAll();
+  ASSERT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
+  const BucketChange change = Only();
+  EXPECT_EQ(change.key.key_hash(), KeyHasher({})("refunded").hash);
+  EXPECT_TRUE(change.erased);
+}
+
 // Goal: no record on disk is read under another limit, whenever a crash happens. Method: an id is
 // reclaimed before and during a save, and the next limit gets another id until the save is
 // complete.
@@ -258,7 +270,7 @@ TEST_F(LimiterSavingTest, ClearMovesTheGenerationAndForgetsTheChanges) {
   const TableGeneration before = Changes().generation;
   Decide({{"a", "10/s"}});
   limiter_->Clear();
-  EXPECT_EQ(Noted(), 0U);
+  EXPECT_EQ(Logged(), 0U);
   Decide({{"b", "10/s"}});
   const LimiterChanges changes = Changes();
   EXPECT_EQ(changes.generation, Next(before));
@@ -268,7 +280,7 @@ TEST_F(LimiterSavingTest, ClearMovesTheGenerationAndForgetsTheChanges) {
   EXPECT_EQ(Changes().generation, Next(Next(before))) << "even if nothing else has changed";
 }
 
-// More buckets of one partition come and go than its list can hold.
+// More buckets of one partition come and go than its log can hold.
 TEST_F(LimiterSavingTest, AnOverflowRewritesItsPartition) {
   const KeyHash here = KeyHasher({})("gone");
   std::string neighbour = "n";

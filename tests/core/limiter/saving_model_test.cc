@@ -58,7 +58,8 @@ class Lives {
     Use(2);
     // One that fails may have been written nevertheless.
     if (!fails || Draw(random_, 1) == 0) disk_.Save(part.changes, part.policies);
-    if (fails) unsaved_ = std::move(part);
+    if (!fails) return state_->limiter.EndSave();
+    unsaved_ = std::move(part);
   }
 
   // Ends between the two steps in which a policy is deleted: the policy, then its buckets.

@@ -271,12 +271,12 @@ TEST_F(FixedWindowTest, BucketKeepsItsWindow) {
             (Bucket{0x55667788, 0x11223344, 9}));
 }
 
-TEST_F(FixedWindowTest, MarkIsKeptByADenialAndNotByACharge) {
+TEST_F(FixedWindowTest, SpareBitIsKeptByADenialAndNotByACharge) {
   Expect({{seconds{0}, 2, Allowed(1, seconds{60})}});
   bucket_.high |= kBucketSpareBit;
-  const Bucket marked = bucket_;
+  const Bucket with_bit = bucket_;
   Expect({{seconds{0}, 2, Denied(1, seconds{60}, seconds{60})}});
-  EXPECT_EQ(bucket_, marked);
+  EXPECT_EQ(bucket_, with_bit);
   Expect({{seconds{0}, 1, Allowed(0, seconds{60})}});
   EXPECT_EQ(bucket_, WindowOf(seconds{60}, 3));
 }

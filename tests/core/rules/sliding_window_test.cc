@@ -237,12 +237,12 @@ TEST_F(SlidingWindowTest, BucketKeepsItsWindow) {
   EXPECT_EQ(SlidingWindowOf(BucketOf(greatest)), greatest);
 }
 
-TEST_F(SlidingWindowTest, MarkIsKeptByADenialAndNotByACharge) {
+TEST_F(SlidingWindowTest, SpareBitIsKeptByADenialAndNotByACharge) {
   Expect({{seconds{0}, 9, Allowed(1, seconds{2})}});
   bucket_.high |= kBucketSpareBit;
-  const Bucket marked = bucket_;
+  const Bucket with_bit = bucket_;
   Expect({{seconds{0}, 2, Denied(1, milliseconds{1112} - Nanos{888'888}, seconds{2})}});
-  EXPECT_EQ(bucket_, marked);
+  EXPECT_EQ(bucket_, with_bit);
   Expect({{seconds{0}, 1, Allowed(0, seconds{2})}});
   EXPECT_EQ(bucket_, (Bucket{kNumber, 10, 0}));
 }

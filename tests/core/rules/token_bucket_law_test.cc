@@ -424,14 +424,14 @@ TEST(TokenBucketLawTest, EveryBucketIsDecided) {
   });
 }
 
-TEST(TokenBucketLawTest, MarkBitMeansNothing) {
+TEST(TokenBucketLawTest, SpareBitMeansNothing) {
   CheckLaw(kBucketCases, [] {
     const Situation a;
     const std::uint64_t cost = *AnyCost(a.limit);
-    Bucket marked = a.bucket;
-    marked.high |= std::uint32_t{1} << 31;
-    RC_ASSERT(a.Decide(marked, a.now, cost).decision == a.Decide(a.bucket, a.now, cost).decision);
-    RC_ASSERT(IsTokenBucketFull(marked, a.now) == IsTokenBucketFull(a.bucket, a.now));
+    Bucket with_bit = a.bucket;
+    with_bit.high |= kBucketSpareBit;
+    RC_ASSERT(a.Decide(with_bit, a.now, cost).decision == a.Decide(a.bucket, a.now, cost).decision);
+    RC_ASSERT(IsTokenBucketFull(with_bit, a.now) == IsTokenBucketFull(a.bucket, a.now));
   });
 }
 

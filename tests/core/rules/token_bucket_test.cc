@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::uint32_t kMark = std::uint32_t{1} << 31;
+constexpr std::uint32_t kSpareBit = kBucketSpareBit;
 
 class TokenBucketTest : public RuleFixture {
  protected:
@@ -272,17 +272,17 @@ TEST_F(TokenBucketTest, BucketKeepsItsTime) {
   EXPECT_EQ(BucketOfTat({0x1122334455667788, 9}), (Bucket{0x55667788, 0x11223344, 9}));
 }
 
-TEST_F(TokenBucketTest, MarkIsNoPartOfTheTime) {
-  EXPECT_EQ(TatOf({7, kMark | 1, 2}, 3), (ExactNanos{(std::int64_t{1} << 32) + 7, 2}));
-  EXPECT_TRUE(IsTokenBucketFull({0, kMark, 0}, Instant{}));
+TEST_F(TokenBucketTest, SpareBitIsNoPartOfTheTime) {
+  EXPECT_EQ(TatOf({7, kSpareBit | 1, 2}, 3), (ExactNanos{(std::int64_t{1} << 32) + 7, 2}));
+  EXPECT_TRUE(IsTokenBucketFull({0, kSpareBit, 0}, Instant{}));
 }
 
-TEST_F(TokenBucketTest, DenialKeepsTheMark) {
+TEST_F(TokenBucketTest, DenialKeepsTheSpareBit) {
   Ask(kNow, 10);
-  bucket_.high |= kMark;
-  const Bucket marked = bucket_;
+  bucket_.high |= kSpareBit;
+  const Bucket with_bit = bucket_;
   Expect({{Nanos{0}, 1, Denied(0, milliseconds{100}, seconds{1})}});
-  EXPECT_EQ(bucket_, marked);
+  EXPECT_EQ(bucket_, with_bit);
 }
 
 TEST_F(TokenBucketTest, FullFromItsTimeOn) {

@@ -359,15 +359,15 @@ TYPED_TEST(WindowLawTest, EveryBucketIsDecided) {
   });
 }
 
-TYPED_TEST(WindowLawTest, MarkBitMeansNothingAndIsWrittenAsZero) {
+TYPED_TEST(WindowLawTest, SpareBitMeansNothingAndIsWrittenAsZero) {
   CheckLaw(kWindowCases, [] {
     const WindowSituation<TypeParam> a;
     const std::uint64_t cost = *AnyCost(a.limit);
-    Bucket spare = a.bucket;
-    spare.high |= kBucketSpareBit;
-    const Step step = a.Decide(spare, a.now, cost);
+    Bucket with_bit = a.bucket;
+    with_bit.high |= kBucketSpareBit;
+    const Step step = a.Decide(with_bit, a.now, cost);
     RC_ASSERT(step.decision == a.Decide(a.bucket, a.now, cost).decision);
-    RC_ASSERT(a.IsFull(spare, a.now) == a.IsFull(a.bucket, a.now));
+    RC_ASSERT(a.IsFull(with_bit, a.now) == a.IsFull(a.bucket, a.now));
     const bool charged = step.decision.allowed && cost > 0;
     RC_ASSERT((step.bucket.high & kBucketSpareBit) == (charged ? 0 : kBucketSpareBit));
   });

@@ -101,6 +101,25 @@ TEST(ChangeLogTest, OverflowsWhenTooManyDistinctOnesAreLogged) {
   EXPECT_EQ(log.capacity(), 0U) << "FLUSHALL gives the memory back";
 }
 
+TEST(ChangeLogTest, OverflowsWhenMoreThanThreeQuartersOfALargePartitionHaveChanged) {
+  constexpr std::size_t kSlots = 200;
+  constexpr std::size_t kMost = ChangeLog::kChangesMin + kSlots;
+  for (const std::uint64_t distinct : {kMost - kMost / 4, kMost - kMost / 4 + 1}) {
+    ChangeLog log;
+    for (std::uint64_t i = 0; i <= kMost; ++i) log.Add(ChangeOf(i % distinct, 0), kSlots);
+    EXPECT_EQ(log.overflowed(), distinct > kMost - kMost / 4);
+  }
+}
+
+TEST(ChangeLogTest, TwoHotBucketsTakeTwoChanges) {
+  ChangeLog log;
+  for (std::uint32_t i = 0; i < 1000; ++i) log.Add(ChangeOf(1, i % 2, i), 0);
+  EXPECT_EQ(log.size(), 2U);
+  const std::vector<LoggedChange> taken = Take(log);
+  EXPECT_EQ(taken.at(0).bucket().low, 998U);
+  EXPECT_EQ(taken.at(1).bucket().low, 999U);
+}
+
 TEST(ChangeLogTest, HasRoomForThePartitionAndMore) {
   constexpr std::size_t kSlots = 500;
   ChangeLog log;
