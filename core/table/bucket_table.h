@@ -45,8 +45,11 @@ class Partition {
  public:
   // The bucket, or null. The pointer is good until the next Insert or Erase.
   [[nodiscard]] Bucket* Find(SlotKey key) noexcept;
-  // Fetches the memory that Find will read into the cache.
-  void Prefetch(SlotKey key) const noexcept { slots_.prefetch(key); }
+  // Fetches the memory into the cache that Find and a change of the bucket will use.
+  void Prefetch(SlotKey key) const noexcept {
+    slots_.prefetch(key);
+    log_.PrefetchEnd();
+  }
   // Requires: absent.
   void Insert(SlotKey key, Bucket bucket);
   void Erase(SlotKey key);

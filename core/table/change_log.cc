@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kRoomMin = 8;
 // The last changes, which may be of the same bucket: a request has a few limits.
-constexpr std::size_t kLookedAt = 4;
+constexpr std::size_t kLookedAt = 3;
 constexpr std::size_t kCheapMax = 128;  // changes that are sorted in 2 us
 
 auto Order(const LoggedChange& change) {
