@@ -432,12 +432,12 @@ class Limiter {
   void ForgetFull(std::size_t partition, const SlotKey& slot);
   void NoteChanged(std::size_t partition);
   struct TakenPartition {
-    std::uint16_t index;
-    bool everything;  // the buckets are all that there are, not only the changed ones
-    std::vector<LoggedChange> buckets{};
+    std::uint16_t index = 0;
+    bool everything = false;  // the buckets are all that there are, not only the changed ones
+    std::vector<LoggedChange> buckets;
   };
-  [[nodiscard]] TakenPartition TakePartition(std::size_t index, LimiterChanges& changes);
-  void AddTaken(TakenPartition taken, std::optional<Instant> now, LimiterChanges& changes) const
+  void TakePartition(std::size_t index, TakenPartition& taken, LimiterChanges& changes);
+  void AddTaken(TakenPartition& taken, std::optional<Instant> now, LimiterChanges& changes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(saving_mutex_);
 
   static inline constinit thread_local std::uint64_t slots_visited_ = 0;

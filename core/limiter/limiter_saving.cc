@@ -32,11 +32,13 @@ namespace {
 
 }  // namespace
 
-// Takes what has changed in a partition: its holds into `changes`. Requires: it is locked.
-Limiter::TakenPartition Limiter::TakePartition(std::size_t index, LimiterChanges& changes) {
+// Takes what has changed in a partition: the buckets into `taken`, the holds into `changes`.
+// Requires: it is locked.
+void Limiter::TakePartition(std::size_t index, TakenPartition& taken, LimiterChanges& changes) {
   Partition& partition = table_.partition(index);
-  TakenPartition taken = {.index = static_cast<std::uint16_t>(index),
-                          .everything = partition.everything_changed()};
+  taken.index = static_cast<std::uint16_t>(index);
+  taken.everything = partition.everything_changed();
+  taken.buckets.clear();
   if (taken.everything) {
     // The log has overflowed: it is not known which buckets have gone.
     partition.ForgetChanges();
@@ -47,16 +49,15 @@ Limiter::TakenPartition Limiter::TakePartition(std::size_t index, LimiterChanges
     });
     if (HoldTable* const holds = table_.holds(index)) holds->NoteEverything();
   } else {
-    taken.buckets = partition.TakeChanges();
+    partition.TakeChangesInto(taken.buckets);
   }
   table_.ShowSize(index);
   TakeHolds(index, changes);
-  return taken;
 }
 
 // Adds the buckets of a partition that must be written. No id has been taken back since they were
 // logged: saving_mutex_ is held since TakePartition.
-void Limiter::AddTaken(TakenPartition taken, std::optional<Instant> now,
+void Limiter::AddTaken(TakenPartition& taken, std::optional<Instant> now,
                        LimiterChanges& changes) const {
   if (taken.everything) changes.rewritten_partitions.push_back(taken.index);
   KeepLast(taken.buckets);
@@ -131,10 +132,11 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
   }
   if (cut) {
     std::vector<TakenPartition> taken;
-    changed.ForEach([&](std::size_t i) { taken.push_back(TakePartition(i, changes)); });
+    changed.ForEach([&](std::size_t i) { TakePartition(i, taken.emplace_back(), changes); });
     cut.reset();
-    for (TakenPartition& partition : taken) AddTaken(std::move(partition), now, changes);
+    for (TakenPartition& partition : taken) AddTaken(partition, now, changes);
   } else {
+    TakenPartition taken;
     changed.ForEach([&](std::size_t i) {
       const bool too_many = changes.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
@@ -143,10 +145,11 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
         if (overflowed.Contains(i)) overflowed_partitions_.Add(i);
         return;
       }
-      std::optional<PartitionLock> lock(std::in_place, table_, i);
-      TakenPartition taken = TakePartition(i, changes);
-      lock.reset();
-      AddTaken(std::move(taken), now, changes);
+      {
+        const PartitionLock lock(table_, i);
+        TakePartition(i, taken, changes);
+      }
+      AddTaken(taken, now, changes);
     });
   }
   WEIR_CHECK(changes.next_partition > first_partition);  // A call takes at least one partition.

@@ -108,8 +108,8 @@ class Partition {
   void LogErased(SlotKey key, Algorithm algorithm) {
     log_.Add({key, algorithm, Bucket{}, true}, slots_.size());
   }
-  // Returns the changes, in their order, and empties the log. Requires: !everything_changed().
-  [[nodiscard]] std::vector<LoggedChange> TakeChanges() { return log_.Take(); }
+  // Moves the changes to `taken`, in their order. Requires: !everything_changed().
+  void TakeChangesInto(std::vector<LoggedChange>& taken) { log_.TakeInto(taken); }
   void LogEverything() { log_.Overflow(); }
   void ForgetChanges() { log_.Clear(); }
   [[nodiscard]] bool everything_changed() const noexcept { return log_.overflowed(); }

@@ -56,12 +56,15 @@ void ChangeLog::MakeRoom(std::size_t most) {
   changes_.reserve(std::min(std::max(2 * changes_.size(), kRoomMin), most));
 }
 
-std::vector<LoggedChange> ChangeLog::Take() {
+void ChangeLog::TakeInto(std::vector<LoggedChange>& taken) {
   WEIR_CHECK(!overflowed_);
-  std::vector<LoggedChange> taken;
-  taken.reserve(changes_.size());
-  changes_.swap(taken);
-  return taken;
+  taken.assign(changes_.begin(), changes_.end());
+  if (changes_.size() < changes_.capacity() / 4) {
+    std::vector<LoggedChange> smaller;
+    smaller.reserve(changes_.size());
+    changes_.swap(smaller);
+  }
+  changes_.clear();
 }
 
 void ChangeLog::Overflow() {

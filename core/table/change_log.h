@@ -89,9 +89,9 @@ class ChangeLog {
     __builtin_prefetch(end, 1);
   }
 
-  // Returns the changes, in their order; KeepLast makes them distinct. Empties the log, but keeps
-  // room for as many again. Requires: !overflowed().
-  [[nodiscard]] std::vector<LoggedChange> Take();
+  // Moves the changes to `taken`, in their order; KeepLast makes them distinct. The log keeps room
+  // for about as many again. Requires: !overflowed().
+  void TakeInto(std::vector<LoggedChange>& taken);
 
   // True after too many changes: the whole partition counts as changed, until Clear.
   [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }

@@ -23,7 +23,8 @@ LoggedChange ChangeOf(std::uint64_t hash, std::uint32_t limit, std::uint32_t val
 }
 
 std::vector<LoggedChange> Take(ChangeLog& log) {
-  std::vector<LoggedChange> taken = log.Take();
+  std::vector<LoggedChange> taken;
+  log.TakeInto(taken);
   KeepLast(taken);
   return taken;
 }
