@@ -83,10 +83,11 @@ class ChangeLog {
 
   // Fetches the memory into the cache that the next Add will use.
   void PrefetchEnd() const noexcept {
-    constexpr std::size_t kLineBytes = 64;
-    const auto* const end = reinterpret_cast<const char*>(changes_.data() + changes_.size());
-    __builtin_prefetch(end - kLineBytes, 1);
-    __builtin_prefetch(end, 1);
+    const LoggedChange* const first = changes_.data();
+    if (first == nullptr || changes_.empty()) return;
+    const LoggedChange* const last = first + (changes_.size() - 1);
+    __builtin_prefetch(last, 1);
+    __builtin_prefetch(last + 1, 1);
   }
 
   // Moves the changes to `taken`, in their order; KeepLast makes them distinct. The log keeps room
