@@ -16,9 +16,12 @@
 #include <benchmark/benchmark.h>
 
 #include "core/base/check.h"
+#include "core/base/clock.h"
+#include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policies.h"
+#include "persistence/save_fold.h"
 #include "persistence/storage.h"
 #include "tests/support/temporary_directory.h"
 
@@ -43,7 +46,11 @@ class Buckets {
   Buckets(std::int64_t keys, bool notes_changes, const HashSecret& secret = {})
       : limiter_(std::make_unique<Limiter>(
             LimiterOptions{.secret = secret, .notes_changes = notes_changes})),
-        keys_(static_cast<std::uint64_t>(keys)) {}
+        hub_(*limiter_, policies_, clock_, true),
+        fold_(*limiter_),
+        keys_(static_cast<std::uint64_t>(keys)) {
+    if (notes_changes) hub_.Attach(fold_);
+  }
 
   void Fill() {
     for (std::uint64_t i = 0; i < keys_; ++i) Touch();
@@ -60,10 +67,13 @@ class Buckets {
 
   // Takes all changes, part by part, as a saver does.
   void TakeChanges(absl::FunctionRef<void(const LimiterChanges&)> take) {
+    const Limiter::Taking taking(*limiter_);
     for (std::size_t partition = 0; partition < kPartitionCount;) {
-      const LimiterChanges changes = limiter_->TakeChanges(kNow, false, partition);
+      const std::size_t taken = hub_.TakePart(partition, false);
+      LimiterChanges changes;
+      partition = fold_.TakeInto(changes, partition, taken, kNow);
+      changes.limits = limiter_->TakeLimits();
       take(changes);
-      partition = changes.next_partition;
     }
   }
 
@@ -74,7 +84,15 @@ class Buckets {
   }
 
  private:
+  struct FixedClock final : Clock {
+    [[nodiscard]] Instant Now() const override { return kNow; }
+  };
+
   std::unique_ptr<Limiter> limiter_;
+  Policies policies_;
+  FixedClock clock_;
+  ChangeHub hub_;
+  SaveFold fold_;
   const Limit limit_ = *ParseLimitWord(std::to_string(kTokens) + "/3000d")->limit;
   LimitHint hint_;
   const std::uint64_t keys_;

@@ -13,14 +13,18 @@ namespace weir {
 static_assert(Saver::kRetryMin > Nanos{0});
 static_assert(Saver::kRetryMin <= Saver::kRetryMax);
 
-Saver::Saver(Limiter& limiter, Policies& policies, const Clock& clock,
-             std::unique_ptr<Storage> storage, SaverOptions options)
-    : limiter_(limiter),
-      policies_(policies),
-      clock_(clock),
+Saver::Saver(ChangeHub& hub, std::unique_ptr<Storage> storage, SaverOptions options)
+    : hub_(hub),
+      limiter_(hub.limiter()),
+      clock_(hub.clock()),
       options_(std::move(options)),
       secret_(storage->secret()),
-      storage_(std::move(storage)) {}
+      fold_(hub.limiter()),
+      storage_(std::move(storage)) {
+  hub_.Attach(fold_);
+}
+
+Saver::~Saver() { hub_.Detach(fold_); }
 
 absl::Status Saver::Save() {
   if (!failure_.ok() && clock_.Now() < retry_at_) return failure_;
@@ -46,7 +50,9 @@ absl::Status Saver::Reopen() {
   options.create = false;
   absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options);
   if (!opened.ok()) return opened.status();
-  if ((*opened)->secret() != secret_) {
+  // A change of the secret may have been written, or not.
+  const HashSecret& secret = (*opened)->secret();
+  if (secret != limiter_.secret() && secret != secret_) {
     return absl::FailedPreconditionError("the data directory holds another server's database now");
   }
   storage_ = *std::move(opened);
@@ -70,18 +76,18 @@ absl::Status Saver::SaveNow() {
 
 std::size_t Saver::TakePart(std::size_t first_partition) {
   WEIR_CHECK(!part_);
-  const Instant begun = clock_.Now();
-  // In this order, each bucket that is saved has its limit on disk, and each limit its policy.
-  LimiterChanges changes =
-      limiter_.TakeChanges(options_.drops_full ? std::optional(begun) : std::nullopt,
-                           options_.consistent_snapshot, first_partition);
-  PolicyChanges policies = policies_.TakeChanges();
-  const Instant mark = clock_.Now();
-  WEIR_CHECK(mark >= begun);
-  const std::size_t next_partition = changes.next_partition;
+  const Limiter::Taking taking(limiter_);
+  if (first_partition == 0) limiter_.BeginSave();
+  const std::size_t taken = hub_.TakePart(first_partition, options_.consistent_snapshot);
+  LimiterChanges changes;
+  const std::size_t next_partition =
+      fold_.TakeInto(changes, first_partition, taken, hub_.DropTime());
   WEIR_CHECK(next_partition > first_partition);
   WEIR_CHECK(next_partition <= kPartitionCount);
-  part_ = {std::move(changes), std::move(policies), mark};
+  // Taken last, so that each bucket that is saved has its limit on disk. Its policy is in the
+  // batch.
+  changes.limits = limiter_.TakeLimits();
+  part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now()};
   return next_partition;
 }
 
@@ -89,8 +95,9 @@ absl::Status Saver::WritePart(std::optional<std::size_t>& written) {
   const auto& [changes, policies, mark] = *part_;
   const bool starts_over = changes.generation != storage_->generation();
   if (!changes.empty() || !policies.empty() || starts_over) {
-    const Instant drop_mark = options_.drops_full ? mark : Instant{};
+    const Instant drop_mark = hub_.drops_full() ? mark : Instant{};
     WEIR_RETURN_IF_ERROR(storage_->Save(changes, policies, mark, drop_mark));
+    secret_ = storage_->secret();
     written = written.value_or(0) + changes.buckets.size();
   }
   part_.reset();

@@ -1,14 +1,14 @@
 // A saver: at each tick it writes the changes since the last one, and it recovers from failures.
 //
-// A tick takes the changes from the limiter and the policies and writes them: many changes in
-// several parts, each of which is written as a whole or not at all. When a write fails, its part is
-// kept and the database is closed, since after a failed sync its reports cannot be trusted. The
-// next try reopens the database and begins with that part: 1 s after the first failure, then after
-// 2, 4 and from then on 8 s. Ticks before that time fail at once. Requests are decided all the
-// time.
+// A tick takes the changes from the hub and writes them, with those that others took since the last
+// tick (save_fold.h): many changes in several parts, each of which is written as a whole or not at
+// all. When a write fails, its part is kept and the database is closed, since after a failed sync
+// its reports cannot be trusted. The next try reopens the database and begins with that part: 1 s
+// after the first failure, then after 2, 4 and from then on 8 s. Ticks before that time fail at
+// once. Requests are decided all the time.
 //
 // Memory: one part, which has at most some 300,000 buckets and holds, and all changed limits and
-// policies.
+// policies; and the fold.
 //
 // One thread calls Save; any thread may call status().
 #pragma once
@@ -24,8 +24,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
 #include "core/words/policies.h"
+#include "persistence/save_fold.h"
 #include "persistence/storage.h"
 
 namespace weir {
@@ -34,8 +36,6 @@ struct SaverOptions {
   DatabaseOptions database;  // with which to reopen it
   // Locks all changed partitions at once, so that a request is saved as a whole or not at all.
   bool consistent_snapshot = false;
-  // Full buckets are not written, and are dropped from disk. False where clients bring the time.
-  bool drops_full = true;
 };
 
 class Saver {
@@ -53,8 +53,11 @@ class Saver {
     std::uint64_t unsaved = 0;  // buckets that were taken, but could not be written
   };
 
-  Saver(Limiter& limiter, Policies& policies, const Clock& clock, std::unique_ptr<Storage> storage,
-        SaverOptions options);
+  // Attaches to the hub until it is destroyed.
+  Saver(ChangeHub& hub, std::unique_ptr<Storage> storage, SaverOptions options);
+  ~Saver();
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
 
   // A tick. When it returns ok, all changes made before the call are on disk. Before the time of
   // the next try it returns the last failure at once.
@@ -85,11 +88,12 @@ class Saver {
   void NoteSuccess(Instant begun, std::optional<std::size_t> written);
   absl::Status NoteFailure(const absl::Status& failure);
 
+  ChangeHub& hub_;
   Limiter& limiter_;
-  Policies& policies_;
   const Clock& clock_;
   const SaverOptions options_;
-  const HashSecret secret_;
+  HashSecret secret_;  // on disk, as far as is known
+  SaveFold fold_;
   std::unique_ptr<Storage> storage_;  // null after a failure
   std::optional<Part> part_;          // taken and not written yet
   absl::Status failure_;              // of the last tick

@@ -291,6 +291,11 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   const bool ends_allowance = clock_allowance_ > Nanos{0};
   if (ends_allowance) others.emplace_back(MetaKey(kMetaClockAllowance), std::nullopt);
   others.emplace_back(MetaKey(kMetaGeneration), NumberValue(NumberOf(limiter.generation)));
+  const bool has_new_secret = limiter.new_secret.has_value() && *limiter.new_secret != secret_;
+  if (has_new_secret) {
+    WEIR_CHECK(limiter.generation != generation_);
+    others.emplace_back(MetaKey(kMetaSecret), SecretValue(*limiter.new_secret));
+  }
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(NumberOf(policies.next_id)));
   for (const PolicyChanges::PolicyChange& change : policies.policies) {
     WEIR_CHECK(change.id < policies.next_id);
@@ -319,6 +324,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   }));
   clock_allowance_ = Nanos{0};
   generation_ = limiter.generation;
+  if (has_new_secret) secret_ = *limiter.new_secret;
   AllowDrops(drop_mark);
   return absl::OkStatus();
 }

@@ -19,6 +19,7 @@
 
 #include "core/base/status.h"
 #include "core/base/time_zones.h"
+#include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
 #include "core/words/policy_file.h"
@@ -101,6 +102,7 @@ class Server::Impl {
                         return services_.policies.PresentLimit(interned);
                       }}),
         services_(EffectiveOptions(options), clock_, limiter_),
+        hub_(limiter_, services_.policies, clock_, !options.allow_explicit_time),
         reporter_(control_, ServiceManager::FromEnvironment(), services_, io_threads_) {
     if (has_state()) {
       services_.state = state_->get();
@@ -118,6 +120,7 @@ class Server::Impl {
     sweeper_thread_.reset();
     if (has_state()) (*state_)->Halt();
     io_threads_.clear();
+    if (has_state()) state_->reset();  // its saver is attached to the hub
   }
 
   absl::Status Start();
@@ -159,6 +162,7 @@ class Server::Impl {
   const SystemClock clock_;
   Limiter limiter_;
   Services services_;
+  ChangeHub hub_;
   HttpServices http_;
   ServiceReporter reporter_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
@@ -219,10 +223,9 @@ absl::Status Server::Impl::Start() {
     WEIR_RETURN_IF_ERROR(BeginService());
   } else {
     if (clock_.began_past_wall_clock()) (*state_)->KeepClockPast();
-    (*state_)->StartLoading(limiter_, services_.policies, clock_,
-                            [this](const absl::Status& loaded) {
-                              asio::post(control_, [this, loaded] { OnLoaded(loaded); });
-                            });
+    (*state_)->StartLoading(hub_, [this](const absl::Status& loaded) {
+      asio::post(control_, [this, loaded] { OnLoaded(loaded); });
+    });
   }
   listener_->Start();
   return absl::OkStatus();

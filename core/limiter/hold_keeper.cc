@@ -318,6 +318,24 @@ void HoldKeeper::Restore(HoldTable& holds, std::uint64_t key, std::string_view i
   }
 }
 
+void HoldKeeper::Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
+                       const std::optional<SavedHold>& record) {
+  const std::vector<HoldTable::SumsOfBucket> sums = holds.SumsOfKey(key);
+  if (Hold* const open = holds.FindOpen(key, id)) ForgetOpen(holds, *open);
+  if (Hold* const mark = holds.FindMark(key, id)) ForgetMark(holds, *mark);
+  if (!record) return;
+  Restore(holds, key, id, *record);
+  holds.NoteHold(key, id);
+  // Those of the key's only hold have gone with it.
+  if (!holds.HasOpen(key)) return;
+  for (const auto& [bucket, kept] : sums) holds.SetSums(bucket, kept);
+}
+
+void HoldKeeper::ForgetAll(HoldTable& holds) {
+  while (!holds.open().empty()) ForgetOpen(holds, holds.open().First());
+  while (!holds.marks().empty()) ForgetMark(holds, holds.marks().First());
+}
+
 void HoldKeeper::ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone) {
   HoldTable* const holds = store.holds();
   if (!holds) return;

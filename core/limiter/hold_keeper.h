@@ -152,6 +152,13 @@ class HoldKeeper {
   // Restores an open hold or a mark in a table. It counts for no user. Requires: limits in use, and
   // no hold of that name.
   void Restore(HoldTable& holds, std::uint64_t key, std::string_view id, const SavedHold& hold);
+  // Makes the hold or mark of that name what the record says, or removes it, and notes that.
+  // Changes no bucket, and the sums of the key stay as long as it has an open hold. Requires as
+  // Restore.
+  void Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
+             const std::optional<SavedHold>& record);
+  // Removes all holds and marks, and changes no bucket.
+  void ForgetAll(HoldTable& holds);
   // Drops holds and marks for which is_gone(hold) is true. Nothing is settled, except that held
   // limits get their tokens back. Cost: all holds of the store.
   void ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone);

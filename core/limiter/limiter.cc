@@ -22,13 +22,15 @@ static_assert(TableBound::Within(0, true).SlotsMax(kPartitionCount - 1) >= kChec
               "a partition has room for a whole request");
 
 Limiter::Limiter(const LimiterOptions& options)
-    : hasher_(options.secret),
+    : hasher_(nullptr),
       max_wait_(options.max_wait),
       time_is_ordered_(options.time_is_ordered),
       notes_changes_(options.notes_changes),
       limits_max_(options.limits_max),
       registry_(options.limits_max),
       keeper_(registry_, options.holds_max, max_wait_, options.present) {
+  hashers_.push_back(std::make_unique<KeyHasher>(options.secret));
+  hasher_ = hashers_.back().get();
   WEIR_CHECK(max_wait_ >= Nanos{0});
   WEIR_CHECK(max_wait_ <= kMaxWaitMax);
   if (notes_changes_) registry_.StartNoting();

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,15 +70,17 @@ class Limiter {
                                                Introducer introducer = kNoIntroducer);
 
   // The hasher of the keys of checks.
-  [[nodiscard]] const KeyHasher& hasher() const noexcept { return hasher_; }
-  [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher_(key); }
+  [[nodiscard]] const KeyHasher& hasher() const noexcept {
+    return *hasher_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher()(key); }
 
   // Fetches the memory that a later call about this key will read into the cache of this core, in
   // two steps: some hundred ns apart, so that each finds there what it needs. For callers with
   // several requests at hand: with a million keys, fetching costs more than deciding. Requires:
   // this thread has no call under way, and no Isolation.
   [[nodiscard]] KeyHash PrefetchPartition(std::string_view key) const noexcept {
-    const KeyHash hash = hasher_(key);
+    const KeyHash hash = Hash(key);
     table_.PrefetchPartition(hash);
     return hash;
   }
@@ -283,7 +286,21 @@ class Limiter {
   // twice.
   std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
 
-  // --- Saving (limiter_saving.cc). One thread at a time ---
+  // --- Taking changes (limiter_saving.cc); requires: notes_changes() ---
+
+  // Holds up what must not come between taking changes and handing them on: Clear, isolations of
+  // all keys, and taking back ids of limits. One thread at a time has it.
+  class Taking {
+   public:
+    explicit Taking(Limiter& limiter) : lock_(limiter.saving_mutex_) {}
+
+   private:
+    MutexLock<RecursiveMutex> lock_;
+  };
+
+  // Begins to note changes. Stops the world for about 50 us.
+  void StartNoting();
+  [[nodiscard]] bool notes_changes() const noexcept { return notes_changes_; }
 
   // Returns the changes since the last call, starting at `first_partition`. Stops at the first
   // partition boundary after kTakenMax changes. A bucket that is full at `now` is returned as
@@ -291,15 +308,51 @@ class Limiter {
   // may go back), only a bucket from which nothing was ever taken counts as full. Locks the changed
   // partitions one after the other; with `consistent_snapshot` all of them at once, so that the
   // result has each request whole or not at all (unless some partition's log has overflowed, or
-  // there are more than kTakenMax changes: that would hold the locks for too long). Cost: about 100
-  // ns for each change, and a lock for each changed partition. Requires:
-  // LimiterOptions::notes_changes.
+  // there are more than kTakenMax changes: that would hold the locks for too long). Returns no
+  // limits. Cost: about 100 ns for each change, and a lock for each changed partition.
   static constexpr std::size_t kTakenMax = 256 * 1024;
   [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                            std::size_t first_partition = 0);
-  // Tells that all changes of the last TakeChanges with `first_partition` 0, and of all calls
-  // since, are on disk.
+  // Adds all buckets of a partition that are not full at `now`, all holds and sums. Cost: the lock
+  // of the partition for about 10 ns a bucket, and 100 ns a hold.
+  void CopyPartition(std::size_t partition, std::optional<Instant> now, LimiterChanges& changes);
+  // Returns the ids that were given out or taken back since the last call. A save takes them after
+  // its buckets and holds, during the same Taking, so that the limit of each is known.
+  [[nodiscard]] std::vector<LimitChange> TakeLimits() { return registry_.TakeChanges(); }
+  // Begins a complete save, which will take all changes up to now; and tells that it is on disk.
+  void BeginSave() { registry_.BeginSave(); }
   void EndSave() { registry_.EndSave(); }
+  // The limit that an id means, or meant last. Requires: the id is in changes that were taken
+  // during this thread's present Taking, or in a bucket of a partition that it has locked.
+  [[nodiscard]] const Limit& LimitOf(LimitId id) const noexcept {
+    return registry_.LastMeaning(id);
+  }
+  // The number of holds, marks and sums of a partition. Locks it.
+  [[nodiscard]] std::size_t CountHolds(std::size_t partition) {
+    const PartitionLock lock(table_, partition);
+    const HoldTable* const holds = table_.holds(partition);
+    return holds ? holds->size() : 0;
+  }
+  // The number of buckets that a partition had when it was last shown. Takes no lock.
+  [[nodiscard]] std::size_t SlotsShown(std::size_t partition) const noexcept {
+    return table_.SlotsShown(partition);
+  }
+
+  // --- Following a primary (limiter_replica.cc) ---
+
+  // While a limiter follows, no hold expires: it takes what its primary has settled. Stops the
+  // world for about 50 us.
+  void SetFollowing(bool follows);
+  // Forgets everything, and hashes keys with this secret from now on. Requests that are under way
+  // may still look for their keys' old places, and find nothing there.
+  void StartOver(const HashSecret& secret);
+  [[nodiscard]] const HashSecret& secret() const noexcept { return hasher().secret(); }
+  // Makes the table what the records say. `records.limits` are the limits that they name, with ids
+  // 0, 1, 2, ..., whatever ids those have here. A partition that is rewritten becomes its records
+  // at once. `time`: the primary's, no earlier than the execution time of any change. Returns the
+  // number of records that were dropped, because there is no room for their limit or hold. Cost:
+  // about 0.3 us a bucket.
+  std::size_t Apply(const LimiterChanges& records, Instant time);
 
   // --- Loading, before anything is decided ---
 
@@ -327,8 +380,6 @@ class Limiter {
   // the holds, their sums and all buckets are restored.
   void SettleRestored(std::optional<Instant> now);
   void EndRestore(TableGeneration generation);
-  // Makes the next save write everything.
-  void NoteEverything();
 
   struct Size {
     std::size_t buckets = 0;      // stored, including full ones that are not swept yet
@@ -418,7 +469,13 @@ class Limiter {
   void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
   void ShowHolds(std::size_t partition);
   void InsertRestoredHeld(std::size_t partition, Instant now);
+  class NamedLimits;
+  void ForgetPartition(std::size_t partition);
+  bool ApplyBucket(const BucketChange& change, const NamedLimits& limits, Instant time);
+  bool ApplyHold(const HoldChange& change, const NamedLimits& limits);
+  bool ApplySums(const SumsChange& change, const NamedLimits& limits);
   void TakeHolds(std::size_t partition, LimiterChanges& changes);
+  void CopyHolds(std::size_t partition, LimiterChanges& changes);
   [[nodiscard]] std::size_t ChangesOf(std::size_t partition);
   using ReservationLock = KeysLock<kChecksMax>;
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
@@ -433,19 +490,23 @@ class Limiter {
   void NoteChanged(std::size_t partition);
   struct TakenPartition {
     std::uint16_t index = 0;
-    bool everything = false;  // the buckets are all that there are, not only the changed ones
+    bool overflowed = false;
     std::vector<LoggedChange> buckets;
   };
   void TakePartition(std::size_t index, TakenPartition& taken, LimiterChanges& changes);
-  void AddTaken(TakenPartition& taken, std::optional<Instant> now, LimiterChanges& changes) const
+  void AddBuckets(TakenPartition& taken, std::optional<Instant> now, LimiterChanges& changes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(saving_mutex_);
 
   static inline constinit thread_local std::uint64_t slots_visited_ = 0;
 
-  const KeyHasher hasher_;
+  // The hasher, and those that it has replaced, which requests under way may still use.
+  std::vector<std::unique_ptr<const KeyHasher>> hashers_;
+  std::atomic<const KeyHasher*> hasher_;
   const Nanos max_wait_;
   const bool time_is_ordered_;
-  const bool notes_changes_;
+  // Written while all partitions are locked:
+  bool notes_changes_;
+  bool follows_ = false;
   // Held while changes are taken, while ids are taken back, and while everything is forgotten:
   // these must not overlap. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;

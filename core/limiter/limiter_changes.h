@@ -1,4 +1,5 @@
-// The changes of a limiter since its last save, as Limiter::TakeChanges returns them.
+// Records of a limiter's state: those that have changed, or all of some partitions. A save writes
+// them, and a replica applies them.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,12 @@
 
 namespace weir {
 
-// The part of a bucket that a save writes.
 struct BucketChange {
   SlotKey key;
   std::uint16_t partition;
   Algorithm algorithm;
   bool went_back;  // as in LoggedChange
-  bool erased;     // no bucket to write; an earlier save's record must be deleted
+  bool erased;     // there is no bucket any more: an earlier record must be deleted
   Bucket bucket;   // if not erased
 };
 
@@ -32,7 +32,7 @@ struct HoldChange {
   std::uint16_t partition;
   std::uint64_t key;  // the key's hash
   std::string id;
-  std::optional<SavedHold> hold;  // nothing: an earlier save's record must be deleted
+  std::optional<SavedHold> hold;  // nothing: an earlier record must be deleted
 };
 
 // The sums of a bucket whose key has open holds (settlement.h).
@@ -48,9 +48,14 @@ struct LimiterChanges {
   std::vector<SumsChange> sums;       // by partition, key and limit; distinct
   std::vector<LimitChange> limits;
   // Partitions of which every bucket, hold and sum is here, in ascending order: all other records
-  // that earlier saves wrote of them must be deleted.
+  // of them must be deleted.
   std::vector<std::uint16_t> rewritten_partitions;
+  // Partitions that have had too many changes, in ascending order: nothing of them is here, and
+  // whoever needs them must copy them (Limiter::CopyPartition).
+  std::vector<std::uint16_t> overflowed_partitions;
   TableGeneration generation{};  // buckets and holds of other generations are gone
+  // The secret of the key hashes, if it is not the one that the limiter was made with.
+  std::optional<HashSecret> new_secret;
   // The first partition of the next call, if there were too many changes for one call;
   // kPartitionCount: these are all.
   std::size_t next_partition = kPartitionCount;
@@ -60,7 +65,8 @@ struct LimiterChanges {
     return buckets.size() + holds.size() + sums.size();
   }
   [[nodiscard]] bool empty() const noexcept {
-    return size() == 0 && limits.empty() && rewritten_partitions.empty();
+    return size() == 0 && limits.empty() && rewritten_partitions.empty() &&
+           overflowed_partitions.empty();
   }
 };
 

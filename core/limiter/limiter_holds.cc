@@ -53,12 +53,14 @@ void Limiter::SettleDue(std::span<const Check> checks, Instant now) {
 // A request settles what is due of its own keys, and little else: after a million holds have
 // expired at once, none waits for the others. Requires: the partition is locked.
 void Limiter::SettleDue(const KeyHash& key, Instant now) {
+  if (follows_) return;
   PartitionStore store(*this, key.partition);
   NoteSettled(key.partition, keeper_.SettleDue({&store, key.hash}, now));
 }
 
 // Settles what is due of all keys, but at most `most` holds. Requires: the partition is locked.
 void Limiter::SettleDue(std::size_t partition, Instant now, std::size_t most) {
+  if (follows_) return;
   PartitionStore store(*this, partition);
   NoteSettled(partition, keeper_.SettleDue(store, now, most));
 }
@@ -66,7 +68,7 @@ void Limiter::SettleDue(std::size_t partition, Instant now, std::size_t most) {
 void Limiter::SettleExpired(std::span<const std::string_view> keys, Instant now) {
   if (!time_is_ordered_) return;
   for (const std::string_view key : keys) {
-    const KeyHash hash = hasher_(key);
+    const KeyHash hash = Hash(key);
     PartitionLock lock(table_, hash.partition);
     SettleDue(hash, now);
   }
@@ -201,7 +203,7 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
 
 std::vector<LiveHold> Limiter::InspectHolds(std::string_view key, Instant now,
                                             PresentLimit present) {
-  const KeyHash hash = hasher_(key);
+  const KeyHash hash = Hash(key);
   PartitionLock lock(table_, hash.partition);
   SettleDue(hash, now);
   PartitionStore store(*this, hash.partition);

@@ -38,7 +38,7 @@ std::size_t Limiter::SlotsOf(const KeyHash& key) {
 }
 
 std::size_t Limiter::CountSlots(std::string_view key) {
-  const KeyHash hash = hasher_(key);
+  const KeyHash hash = Hash(key);
   PartitionLock lock(table_, hash.partition);
   return SlotsOf(hash);
 }
@@ -63,7 +63,7 @@ void Limiter::VisitKey(const KeyHash& key, Visit visit) {
 
 std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, Instant now,
                            PresentLimit present) {
-  const KeyHash hash = hasher_(key);
+  const KeyHash hash = Hash(key);
   PartitionLock lock(table_, hash.partition);
   absl::InlinedVector<LimitId, 4> ids;
   for (const Limit& limit : limits) {
@@ -95,7 +95,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
 }
 
 std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, PresentLimit present) {
-  const KeyHash hash = hasher_(key);
+  const KeyHash hash = Hash(key);
   PartitionLock lock(table_, hash.partition);
   SettleDue(hash, now);
   std::vector<std::pair<LimitId, Bucket>> live;
@@ -118,7 +118,7 @@ std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, Pres
 }
 
 Nanos Limiter::ResetAfter(std::string_view key, Instant now, PresentLimit present) {
-  const KeyHash hash = hasher_(key);
+  const KeyHash hash = Hash(key);
   PartitionLock lock(table_, hash.partition);
   SettleDue(hash, now);
   Nanos longest{0};
@@ -133,7 +133,7 @@ Limiter::Isolation::Isolation(Limiter& limiter, std::span<const std::string_view
                               std::span<const Watched> watched)
     : hold_(limiter.table_, [&] {
         PartitionSet partitions;
-        for (const std::string_view key : keys) partitions.Add(limiter.hasher_(key).partition);
+        for (const std::string_view key : keys) partitions.Add(limiter.Hash(key).partition);
         for (const Watched& one : watched) partitions.Add(one.key.partition);
         return partitions;
       }()) {}
@@ -142,7 +142,7 @@ Limiter::Isolation::Isolation(Limiter& limiter)
     : saving_(std::in_place, limiter.saving_mutex_), hold_(limiter.table_, PartitionSet::All()) {}
 
 Limiter::Watched Limiter::Watch(std::string_view key, Instant now) {
-  Watched watched{hasher_(key), {}};
+  Watched watched{Hash(key), {}};
   PartitionLock lock(table_, watched.key.partition);
   SettleDue(watched.key, now);
   watched.visits = SlotsOf(watched.key);

@@ -1,4 +1,4 @@
-// The limiter's part in saving and loading its state.
+// The limiter's part in saving and loading its state, and in sending it to replicas.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -32,34 +32,39 @@ namespace {
 
 }  // namespace
 
+void Limiter::StartNoting() {
+  const Isolation everything(*this);
+  if (notes_changes_) return;
+  notes_changes_ = true;
+  registry_.StartNoting();
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    if (HoldTable* const holds = table_.holds(i)) holds->StartNoting();
+  }
+  FitTable();
+}
+
 // Takes what has changed in a partition: the buckets into `taken`, the holds into `changes`.
 // Requires: it is locked.
 void Limiter::TakePartition(std::size_t index, TakenPartition& taken, LimiterChanges& changes) {
   Partition& partition = table_.partition(index);
   taken.index = static_cast<std::uint16_t>(index);
-  taken.everything = partition.everything_changed();
+  taken.overflowed = partition.everything_changed();
   taken.buckets.clear();
-  if (taken.everything) {
-    // The log has overflowed: it is not known which buckets have gone.
+  if (taken.overflowed) {
     partition.ForgetChanges();
-    taken.buckets.reserve(partition.size());
-    partition.ForEach([&](const SlotKey& key, const Bucket& bucket) {
-      const Algorithm algorithm = registry_.Get(key.limit).shape().algorithm;
-      taken.buckets.emplace_back(key, algorithm, bucket, false);
-    });
-    if (HoldTable* const holds = table_.holds(index)) holds->NoteEverything();
+    if (HoldTable* const holds = table_.holds(index)) holds->ForgetChanges();
+    table_.ShowHolds(index);
   } else {
     partition.TakeChangesInto(taken.buckets);
+    TakeHolds(index, changes);
   }
   table_.ShowSize(index);
-  TakeHolds(index, changes);
 }
 
-// Adds the buckets of a partition that must be written. No id has been taken back since they were
-// logged: saving_mutex_ is held since TakePartition.
-void Limiter::AddTaken(TakenPartition& taken, std::optional<Instant> now,
-                       LimiterChanges& changes) const {
-  if (taken.everything) changes.rewritten_partitions.push_back(taken.index);
+// Adds the buckets of a partition that must be written. No id has been given out again since they
+// were logged or copied: saving_mutex_ is held.
+void Limiter::AddBuckets(TakenPartition& taken, std::optional<Instant> now,
+                         LimiterChanges& changes) const {
   KeepLast(taken.buckets);
   const auto is_full = [&](const LoggedChange& change) {
     // No bucket carries the id any more.
@@ -68,8 +73,6 @@ void Limiter::AddTaken(TakenPartition& taken, std::optional<Instant> now,
                : change.bucket() == Bucket{};
   };
   for (const LoggedChange& change : taken.buckets) {
-    // The bucket of a held limit is counted from the open holds.
-    if (change.algorithm() == Algorithm::kHeld) continue;
     const bool full = is_full(change);
     if (full && !change.went_back()) continue;
     changes.buckets.push_back({.key = change.key(),
@@ -77,8 +80,50 @@ void Limiter::AddTaken(TakenPartition& taken, std::optional<Instant> now,
                                .algorithm = change.algorithm(),
                                .went_back = change.went_back(),
                                .erased = full,
-                               .bucket = change.bucket()});
+                               .bucket = full ? Bucket{} : change.bucket()});
   }
+}
+
+void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
+                            LimiterChanges& changes) {
+  MutexLock saving(saving_mutex_);
+  TakenPartition copied;
+  copied.index = static_cast<std::uint16_t>(partition);
+  {
+    const PartitionLock lock(table_, partition);
+    const Partition& source = table_.partition(partition);
+    copied.buckets.reserve(source.size());
+    source.ForEach([&](const SlotKey& key, const Bucket& bucket) {
+      const Algorithm algorithm = registry_.Get(key.limit).shape().algorithm;
+      copied.buckets.emplace_back(key, algorithm, bucket, false);
+    });
+    CopyHolds(partition, changes);
+  }
+  changes.rewritten_partitions.push_back(copied.index);
+  AddBuckets(copied, now, changes);
+}
+
+// Requires: the partition is locked.
+void Limiter::CopyHolds(std::size_t partition, LimiterChanges& changes) {
+  const HoldTable* const holds = table_.holds(partition);
+  if (!holds) return;
+  const auto index = static_cast<std::uint16_t>(partition);
+  const auto copy = [&](const HoldSet& set, bool settled) {
+    set.ForEach([&](const Hold& hold) {
+      changes.holds.push_back(
+          {index, hold.key(), std::string(hold.id()), SavedHoldOf(hold, settled)});
+    });
+  };
+  const std::size_t first = changes.holds.size();
+  copy(holds->open(), false);
+  copy(holds->marks(), true);
+  std::sort(changes.holds.begin() + static_cast<std::ptrdiff_t>(first), changes.holds.end(),
+            [](const HoldChange& a, const HoldChange& b) {
+              return std::tie(a.key, a.id) < std::tie(b.key, b.id);
+            });
+  holds->ForEachSums([&](const SlotKey& bucket, const SettlementSums& sums) {
+    changes.sums.push_back({index, bucket, sums});
+  });
 }
 
 // Takes the changed holds and sums of a partition. Requires: it is locked.
@@ -100,20 +145,19 @@ void Limiter::TakeHolds(std::size_t partition, LimiterChanges& changes) {
 
 // The changes that TakePartition would take. Requires: the partition is locked.
 std::size_t Limiter::ChangesOf(std::size_t partition) {
+  const Partition& changed = table_.partition(partition);
+  if (changed.everything_changed()) return 1;
   const HoldTable* const holds = table_.holds(partition);
-  const std::size_t buckets = table_.partition(partition).changes();
-  if (!holds) return buckets;
-  const bool all = table_.partition(partition).everything_changed();
-  return buckets + (all ? holds->size() : holds->changes().size());
+  return changed.changes() + (holds ? holds->changes().size() : 0);
 }
 
 LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                     std::size_t first_partition) {
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
-  if (first_partition == 0) registry_.BeginSave();
   LimiterChanges changes;
   changes.generation = generation_;
+  if (hashers_.size() > 1) changes.new_secret = secret();
   PartitionSet changed;
   changed_partitions_.TakeInto(changed);
   PartitionSet overflowed;
@@ -130,11 +174,15 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
     changed.ForEach([&](std::size_t i) { logged += ChangesOf(i); });
     if (logged > kTakenMax) cut.reset();
   }
+  const auto add = [&](TakenPartition& partition) {
+    if (partition.overflowed) changes.overflowed_partitions.push_back(partition.index);
+    AddBuckets(partition, now, changes);
+  };
   if (cut) {
     std::vector<TakenPartition> taken;
     changed.ForEach([&](std::size_t i) { TakePartition(i, taken.emplace_back(), changes); });
     cut.reset();
-    for (TakenPartition& partition : taken) AddTaken(partition, now, changes);
+    for (TakenPartition& partition : taken) add(partition);
   } else {
     TakenPartition taken;
     changed.ForEach([&](std::size_t i) {
@@ -149,24 +197,12 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
         const PartitionLock lock(table_, i);
         TakePartition(i, taken, changes);
       }
-      AddTaken(taken, now, changes);
+      add(taken);
     });
   }
   WEIR_CHECK(changes.next_partition > first_partition);  // A call takes at least one partition.
   WEIR_DCHECK(AreDistinct(changes.buckets));
-  // Taken after the buckets, so that the limit of each is known, and before any thread can take an
-  // id back.
-  changes.limits = registry_.TakeChanges();
   return changes;
-}
-
-void Limiter::NoteEverything() {
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    PartitionLock lock(table_, i);
-    table_.partition(i).LogEverything();
-    NoteChanged(i);
-    table_.ShowSize(i);
-  }
 }
 
 void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,

@@ -132,6 +132,8 @@ class Partition {
   // The latest execution time of the limiter's changes to this partition.
   [[nodiscard]] Instant decision_time() const noexcept { return decision_time_; }
   void AdvanceDecisionTime(Instant now) noexcept { decision_time_ = std::max(decision_time_, now); }
+  // For a table that begins again with another clock.
+  void ForgetDecisionTime() noexcept { decision_time_ = Instant{}; }
 
  private:
   friend class BucketTable;
@@ -176,6 +178,10 @@ class BucketTable {
   // Shows the size of a partition to all threads. To be called after each change of the size, by
   // the thread that holds the partition's lock.
   void ShowSize(std::size_t index) noexcept;
+  // The number of buckets that the partition had when it was last shown.
+  [[nodiscard]] std::size_t SlotsShown(std::size_t index) const noexcept {
+    return sizes_[index].slots.load(std::memory_order_relaxed);
+  }
 
   // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
   // first has fetched. Neither waits for a lock. Requires: this thread holds none.

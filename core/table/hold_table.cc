@@ -65,6 +65,15 @@ SettlementSums HoldTable::SumsOf(const SlotKey& bucket) const {
   return found == sums_.end() ? SettlementSums{} : found->second;
 }
 
+std::vector<HoldTable::SumsOfBucket> HoldTable::SumsOfKey(std::uint64_t key) const {
+  std::vector<SumsOfBucket> found;
+  for (auto next = sums_.lower_bound({key, LimitId{}});
+       next != sums_.end() && next->first.first == key; ++next) {
+    found.push_back({{key, next->first.second}, next->second});
+  }
+  return found;
+}
+
 void HoldTable::SetSums(const SlotKey& bucket, const SettlementSums& sums) {
   WEIR_DCHECK(HasOpen(bucket.key_hash()));
   if (sums == SumsOf(bucket)) return;
@@ -79,14 +88,6 @@ void HoldTable::DropSums(std::uint64_t key) {
     if (notes_changes_) changes_.AddSums({key, last->first.second}, size());
   }
   sums_.erase(first, last);
-}
-
-void HoldTable::NoteEverything() {
-  changes_.Clear();
-  const auto note = [this](const Hold& hold) { changes_.AddHold(hold.key(), hold.id(), size()); };
-  open_.ForEach(note);
-  marks_.ForEach(note);
-  for (const auto& [bucket, sums] : sums_) changes_.AddSums({bucket.first, bucket.second}, size());
 }
 
 Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved) {

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 
@@ -77,6 +78,11 @@ class HoldTable {
 
   // The sums of a bucket.
   [[nodiscard]] SettlementSums SumsOf(const SlotKey& bucket) const;
+  struct SumsOfBucket {
+    SlotKey bucket;
+    SettlementSums sums;
+  };
+  [[nodiscard]] std::vector<SumsOfBucket> SumsOfKey(std::uint64_t key) const;
   // Calls visit(SlotKey, const SettlementSums&) for all sums that are not 0.
   template <typename Visit>
   void ForEachSums(Visit visit) const {
@@ -105,8 +111,12 @@ class HoldTable {
     };
     changes_.Take(hold, sums);
   }
-  // Instead of TakeChanges: notes all that there is, and forgets what is gone.
-  void NoteEverything();
+  // Notes that the hold or mark of that name has changed.
+  void NoteHold(std::uint64_t key, std::string_view id) {
+    if (notes_changes_) changes_.AddHold(key, id, size());
+  }
+  // From now on changes are noted.
+  void StartNoting() noexcept { notes_changes_ = true; }
   void ForgetChanges() { changes_.Clear(); }
   [[nodiscard]] const HoldChanges& changes() const noexcept { return changes_; }
 
@@ -128,9 +138,7 @@ class HoldTable {
  private:
   static constexpr std::size_t kFewHolds = 64;
 
-  void Note(const Hold& hold) {
-    if (notes_changes_) changes_.AddHold(hold.key(), hold.id(), size());
-  }
+  void Note(const Hold& hold) { NoteHold(hold.key(), hold.id()); }
   [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
   // Drops the sums of a key without open holds.
   void DropSums(std::uint64_t key);
@@ -140,7 +148,7 @@ class HoldTable {
   absl::btree_map<std::pair<std::uint64_t, LimitId>, SettlementSums> sums_;
   std::uint32_t opened_ = 0;
   Instant latest_;
-  const bool notes_changes_;
+  bool notes_changes_;
   HoldChanges changes_;
 };
 

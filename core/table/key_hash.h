@@ -37,6 +37,7 @@ class KeyHasher {
  public:
   explicit KeyHasher(const HashSecret& secret);
   [[nodiscard]] KeyHash operator()(std::string_view key) const noexcept;
+  [[nodiscard]] const HashSecret& secret() const noexcept { return secret_; }
 
   // Another hash of a text, which clients may see. It is keyed by a secret of its own, so it tells
   // nothing about the place of a key in the table.

@@ -23,6 +23,11 @@ bool LimitRegistry::IsGivenOut(const Entry& entry) noexcept {
 }
 
 const Limit& LimitRegistry::Get(LimitId id) const noexcept {
+  WEIR_CHECK(IsGivenOut(EntryOf(id)));
+  return LastMeaning(id);
+}
+
+const Limit& LimitRegistry::LastMeaning(LimitId id) const noexcept {
   const Entry& entry = EntryOf(id);
   WEIR_CHECK(entry.limit.has_value());
   return *entry.limit;
@@ -166,7 +171,6 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
     WEIR_CHECK(found != ids_.end());
     WEIR_CHECK(found->id == id);
     ids_.erase(found);
-    entry.limit.reset();
     entry.generation.store(Next(entry.generation.load(std::memory_order_relaxed)),
                            std::memory_order_release);
     idle_.fetch_sub(1, std::memory_order_relaxed);
@@ -210,7 +214,10 @@ std::vector<LimitChange> LimitRegistry::TakeChanges() {
   MutexLock lock(mutex_);
   std::vector<LimitChange> changes;
   changes.reserve(changed_.size());
-  for (const LimitId id : changed_) changes.push_back({id, EntryOf(id).limit});
+  for (const LimitId id : changed_) {
+    const Entry& entry = EntryOf(id);
+    changes.push_back({id, IsGivenOut(entry) ? entry.limit : std::nullopt});
+  }
   changed_.clear();
   return changes;
 }

@@ -112,6 +112,8 @@ class LimitRegistry {
   // partition is locked, or nothing can be taken back (Reclaim). An owned limit has the numbers
   // that it was interned with.
   [[nodiscard]] const Limit& Get(LimitId id) const noexcept;
+  // The same, also after the id was taken back, until it is given out again.
+  [[nodiscard]] const Limit& LastMeaning(LimitId id) const noexcept;
   // True if the id belongs to a limit. Requires: below used(). Takes no lock.
   [[nodiscard]] bool IsUsed(LimitId id) const noexcept { return IsGivenOut(EntryOf(id)); }
 
@@ -163,7 +165,7 @@ class LimitRegistry {
 
  private:
   struct Entry {
-    std::optional<Limit> limit;  // set while the id is given out
+    std::optional<Limit> limit;  // the one that the id means, or meant last
     std::atomic<IdGeneration> generation{};
     std::atomic<std::uint32_t> buckets{0};
     Introducer introducer = kNoIntroducer;

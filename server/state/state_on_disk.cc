@@ -49,8 +49,7 @@ absl::StatusOr<std::unique_ptr<StateOnDisk>> StateOnDisk::Open(const Options& op
 StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storage,
                          std::unique_ptr<BackupDirectory> backups)
     : saver_options_{.database = {.directory = options.data_dir},
-                     .consistent_snapshot = options.durability == Durability::kAlways,
-                     .drops_full = !options.allow_explicit_time},
+                     .consistent_snapshot = options.durability == Durability::kAlways},
       always_(options.durability == Durability::kAlways),
       secret_(storage->secret()),
       unclean_restart_(storage->unclean_restart()),
@@ -66,18 +65,16 @@ void StateOnDisk::Halt() {
   if (save_thread_) save_thread_->Stop();
 }
 
-void StateOnDisk::StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
-                               std::function<void(const absl::Status&)> on_loaded) {
-  clock_ = &clock;
-  load_thread_ = std::thread([this, &limiter, &policies, &clock, done = std::move(on_loaded)] {
+void StateOnDisk::StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded) {
+  clock_ = &hub.clock();
+  load_thread_ = std::thread([this, &hub, done = std::move(on_loaded)] {
     pthread_setname_np(pthread_self(), "weir-loader");
-    Load(limiter, policies, clock, done);
+    Load(hub, done);
   });
 }
 
-void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
-                       const std::function<void(const absl::Status&)>& on_loaded) {
-  const Instant begun = clock.Now();
+void StateOnDisk::Load(ChangeHub& hub, const std::function<void(const absl::Status&)>& on_loaded) {
+  const Instant begun = hub.clock().Now();
   if (storage_->had_exhausted_record()) {
     spdlog::warn(
         "the state was saved with --unclean-restart empty, an option that no longer exists: "
@@ -85,12 +82,12 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
         "that are not on disk are full");
   }
   const LoadOptions options{.now = begun,
-                            .drops_full = saver_options_.drops_full,
+                            .drops_full = hub.drops_full(),
                             .clock_allowance = keeps_clock_past_
                                                    ? std::optional(previous_run_.uncertainty)
                                                    : std::nullopt};
-  absl::Status loaded = storage_->Load(limiter, policies, options, load_report_, stop_);
-  load_time_ = clock.Now() - begun;
+  absl::Status loaded = storage_->Load(hub.limiter(), hub.policies(), options, load_report_, stop_);
+  load_time_ = hub.clock().Now() - begun;
   if (storage_->holds_are_stale() && load_report_.dropped_holds > 0) {
     spdlog::warn(
         "an older server has used the data directory since holds were saved: {} of them are gone, "
@@ -101,7 +98,7 @@ void StateOnDisk::Load(Limiter& limiter, Policies& policies, const Clock& clock,
     spdlog::warn("a record on disk is bad: {}", EscapedForLog(error));
   }
   if (loaded.ok()) {
-    saver_.emplace(limiter, policies, clock, std::move(storage_), saver_options_);
+    saver_.emplace(hub, std::move(storage_), saver_options_);
   }
   on_loaded(loaded);
 }

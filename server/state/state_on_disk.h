@@ -1,7 +1,7 @@
 // The server's state on disk, from the opening of the directory to the clean stop.
 //
 //     auto state = StateOnDisk::Open(options);         // gives the secret and the clock's start
-//     (*state)->StartLoading(limiter, policies, clock, on_loaded);
+//     (*state)->StartLoading(hub, on_loaded);
 //     (*state)->StartSaving(settings, on_saved);       // once it is loaded
 //     (*state)->Stop();                                // saves the rest
 //
@@ -21,8 +21,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/clock.h"
-#include "core/limiter/limiter.h"
-#include "core/words/policies.h"
+#include "core/limiter/change_hub.h"
 #include "persistence/backup_directory.h"
 #include "persistence/saver.h"
 #include "persistence/storage.h"
@@ -52,8 +51,7 @@ class StateOnDisk {
   void KeepClockPast() noexcept { keeps_clock_past_ = true; }
 
   // Starts a thread that loads the state and calls `on_loaded` at its end.
-  void StartLoading(Limiter& limiter, Policies& policies, const Clock& clock,
-                    std::function<void(const absl::Status&)> on_loaded);
+  void StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded);
   void StartSaving(const Settings& settings, SaveThread::OnSaved on_saved);
   // Ends the threads; no callback is called afterwards.
   void Halt();
@@ -91,8 +89,7 @@ class StateOnDisk {
  private:
   StateOnDisk(const Options& options, std::unique_ptr<Storage> storage,
               std::unique_ptr<BackupDirectory> backups);
-  void Load(Limiter& limiter, Policies& policies, const Clock& clock,
-            const std::function<void(const absl::Status&)>& on_loaded);
+  void Load(ChangeHub& hub, const std::function<void(const absl::Status&)>& on_loaded);
 
   const SaverOptions saver_options_;
   const bool always_;

@@ -343,7 +343,6 @@ TEST_F(HoldStorageTest, SmallAndLargeSavesGiveTheSame) {
   }
   Save();
   for (int i = 0; i < kHolds; i += 2) EXPECT_TRUE(server_.Commit(std::to_string(i), "id", 10));
-  server_.limiter().NoteEverything();
   SaveAndCrash();
   EXPECT_EQ(CountRecords(kHoldPrefix), std::size_t{kHolds});
   Start();

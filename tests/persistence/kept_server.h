@@ -76,7 +76,8 @@ class KeptServer {
     found_.expired = report.expired;
     found_.dropped_holds = report.dropped_holds;
     found_.errors = report.errors;
-    saver_ = std::make_unique<Saver>(*limiter_, *policies_, clock_, *std::move(storage), options_);
+    hub_ = std::make_unique<ChangeHub>(*limiter_, *policies_, clock_, true);
+    saver_ = std::make_unique<Saver>(*hub_, *std::move(storage), options_);
     return absl::OkStatus();
   }
 
@@ -89,6 +90,7 @@ class KeptServer {
   // Ends as kill -9 does.
   void End() {
     saver_.reset();
+    hub_.reset();
     policies_.reset();
     limiter_.reset();
   }
@@ -142,6 +144,7 @@ class KeptServer {
 
   [[nodiscard]] Limiter& limiter() { return *limiter_; }
   [[nodiscard]] Policies& policies() { return *policies_; }
+  [[nodiscard]] ChangeHub& hub() { return *hub_; }
   [[nodiscard]] Saver& saver() { return *saver_; }
   [[nodiscard]] const Found& found() const { return found_; }
   [[nodiscard]] SaverOptions& options() { return options_; }
@@ -155,6 +158,7 @@ class KeptServer {
   Found found_;
   std::unique_ptr<Limiter> limiter_;
   std::unique_ptr<Policies> policies_;
+  std::unique_ptr<ChangeHub> hub_;
   std::unique_ptr<Saver> saver_;
 };
 

@@ -14,6 +14,7 @@
 #include "tests/support/hold_history.h"
 #include "tests/support/model_disk.h"
 #include "tests/support/property.h"
+#include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {
@@ -62,8 +63,7 @@ class Lives {
       unsaved_.reset();
     }
     const bool consistent_snapshot = mode_ == Mode::kAlways;
-    if (*Between(0, 19) == 0) limiter_->NoteEverything();
-    const LimiterChanges changes = limiter_->TakeChanges(DropsBefore(), consistent_snapshot);
+    const LimiterChanges changes = TakeAll(*limiter_, DropsBefore(), consistent_snapshot);
     const HoldHistory::State taken = history_.Remember();
     // Others are answered after the save that follows.
     const bool is_used_meanwhile = mode_ == Mode::kSnapshot && *Between(0, 2) == 0;

@@ -11,6 +11,7 @@
 
 #include "core/table/hold_changes.h"
 #include "tests/core/limiter/hold_fixture.h"
+#include "tests/support/take_all.h"
 
 namespace weir {
 namespace {
@@ -25,7 +26,7 @@ class HoldSavingTest : public HoldFixture {
  protected:
   HoldSavingTest() : HoldFixture({.notes_changes = true}) {}
 
-  LimiterChanges Changes() { return limiter_->TakeChanges(now_, true); }
+  LimiterChanges Changes() { return TakeAll(*limiter_, now_, true); }
   // The holds, each as its id and what became of it.
   static std::vector<std::string> Told(const LimiterChanges& changes) {
     std::vector<std::string> told;
@@ -192,17 +193,6 @@ TEST_F(HoldSavingTest, TooManyRemovalsRewriteThePartition) {
   EXPECT_THAT(Told(changes), ElementsAre("kept is open"));
   EXPECT_EQ(changes.sums.size(), 1U);
   EXPECT_TRUE(Changes().empty());
-}
-
-TEST_F(HoldSavingTest, EverythingIsTakenIfThatIsWanted) {
-  EXPECT_TRUE(Reserve({{"k", "100/h"}}, "a", minutes{1}));
-  EXPECT_TRUE(Reserve({{"k", "100/h"}}, "b", minutes{1}));
-  EXPECT_TRUE(Cancel("b", "k"));
-  static_cast<void>(Changes());
-  limiter_->NoteEverything();
-  const LimiterChanges changes = Changes();
-  EXPECT_THAT(Told(changes), ElementsAre("a is open", "b is settled"));
-  EXPECT_EQ(changes.sums.size(), 1U);
 }
 
 }  // namespace

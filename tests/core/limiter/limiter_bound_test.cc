@@ -15,6 +15,7 @@
 #include "core/table/table_bound.h"
 #include "core/words/policies.h"
 #include "tests/core/limiter/limiter_fixture.h"
+#include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {
@@ -317,7 +318,7 @@ class SavedLimiterBoundTest : public LimiterBoundTest {
 TEST_F(SavedLimiterBoundTest, EvictedBucketsAreErasedFromDisk) {
   std::map<std::uint64_t, Bucket> saved;  // by the key's hash
   const auto save = [&] {
-    const LimiterChanges changes = limiter_->TakeChanges(now_, false);
+    const LimiterChanges changes = TakeAll(*limiter_, now_, false);
     ASSERT_TRUE(changes.rewritten_partitions.empty());
     for (const BucketChange& change : changes.buckets) {
       change.erased ? saved.erase(change.key.key_hash())

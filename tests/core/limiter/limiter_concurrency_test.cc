@@ -26,6 +26,7 @@
 #include "tests/support/generators.h"
 #include "tests/support/oracle.h"
 #include "tests/support/printing.h"
+#include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {
@@ -283,7 +284,7 @@ TEST_F(LimiterConcurrencyTest, ASnapshotContainsARequestWholeOrNotAtAll) {
     bool last = false;
     while (!last) {
       last = working == 0;
-      for (const BucketChange& change : limiter.TakeChanges(clock_.Now(), true).buckets) {
+      for (const BucketChange& change : TakeAll(limiter, clock_.Now(), true).buckets) {
         const Decision look = DecideLimit(limit, change.bucket, clock_.Now(), 0, Nanos{0}).decision;
         taken[change.key.key_hash()] = kBurst - look.remaining;
       }

@@ -12,6 +12,7 @@
 
 #include "core/rules/rule.h"
 #include "tests/core/limiter/limiter_fixture.h"
+#include "tests/support/take_all.h"
 
 namespace weir {
 namespace {
@@ -24,7 +25,7 @@ class LimiterSavingTest : public LimiterFixture {
   LimiterSavingTest() : LimiterFixture({.notes_changes = true}) {}
 
   LimiterChanges Changes(bool consistent_snapshot = false) {
-    return limiter_->TakeChanges(now_, consistent_snapshot);
+    return TakeAll(*limiter_, now_, consistent_snapshot);
   }
   std::size_t Logged() { return limiter_->size().changes; }
   void Refund(std::string_view key, std::string_view limit, std::int64_t cost) {
@@ -192,14 +193,14 @@ TEST_F(LimiterSavingTest, ErasesSlidingWindowsThatAreFull) {
 // the present window is negative as a 32-bit number; with windows of 1 s it is positive.
 TEST_F(LimiterSavingTest, WithoutAnInstantNothingIsFull) {
   Decide({{"a", "10/s"}, {"a", "10/s,fixed"}, {"a", "10/10ms,sliding"}, {"a", "10/s,sliding"}});
-  const LimiterChanges changes = limiter_->TakeChanges(std::nullopt, false);
+  const LimiterChanges changes = TakeAll(*limiter_, std::nullopt, false);
   EXPECT_EQ(changes.buckets.size(), 4U);
   for (const BucketChange& change : changes.buckets) {
     EXPECT_FALSE(change.erased);
     EXPECT_NE(change.bucket, Bucket{});
   }
   Refund("a", "10/s,fixed", 1);
-  const LimiterChanges refunded = limiter_->TakeChanges(std::nullopt, false);
+  const LimiterChanges refunded = TakeAll(*limiter_, std::nullopt, false);
   ASSERT_EQ(refunded.buckets.size(), 1U);
   EXPECT_TRUE(refunded.buckets.front().erased) << "nothing is in use: as good as absent";
 }
@@ -310,26 +311,6 @@ TEST_F(LimiterSavingTest, AnOverflowRewritesItsPartition) {
 
   Decide({{neighbour, "10/h"}});
   EXPECT_EQ(Only().key.key_hash(), hash_of(neighbour)) << "all others were taken";
-}
-
-// After a crash that left the records unknown, everything may have to be written.
-TEST_F(LimiterSavingTest, EverythingIsTakenInPartsToo) {
-  const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
-  for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
-  while (Changes().next_partition < kPartitionCount) {
-  }
-  limiter_->NoteEverything();
-  std::size_t taken = 0;
-  std::size_t rewritten = 0;
-  for (std::size_t partition = 0; partition < kPartitionCount;) {
-    const LimiterChanges changes = limiter_->TakeChanges(now_, true, partition);
-    EXPECT_LT(changes.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
-    taken += changes.buckets.size();
-    rewritten += changes.rewritten_partitions.size();
-    partition = changes.next_partition;
-  }
-  EXPECT_EQ(taken, buckets);
-  EXPECT_EQ(rewritten, kPartitionCount);
 }
 
 // Goal: one part of a save is bounded, and all parts together contain each changed bucket once. A

@@ -13,6 +13,7 @@
 #include "tests/support/fake_clock.h"
 #include "tests/support/model_disk.h"
 #include "tests/support/random_load.h"
+#include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {
@@ -51,8 +52,7 @@ class Lives {
       unsaved_.reset();
     }
     const bool consistent_snapshot = Draw(random_, 1) == 0;
-    if (Draw(random_, 9) == 0) state_->limiter.NoteEverything();
-    Part part = {state_->limiter.TakeChanges(DropsBefore(), consistent_snapshot), {}};
+    Part part = {TakeAll(state_->limiter, DropsBefore(), consistent_snapshot), {}};
     Use(2);
     part.policies = state_->policies.TakeChanges();
     Use(2);
@@ -72,7 +72,7 @@ class Lives {
   // Every answer was saved; the restored limiter takes over after some comparisons.
   void StopCleanly() {
     Tick(false);
-    disk_.Save(state_->limiter.TakeChanges(DropsBefore(), false), state_->policies.TakeChanges());
+    disk_.Save(TakeAll(state_->limiter, DropsBefore(), false), state_->policies.TakeChanges());
     State restored(options_);
     disk_.Load(restored.limiter, restored.policies, DropsBefore());
     for (int i = 0; i < 60 && !testing::Test::HasFailure(); ++i) {

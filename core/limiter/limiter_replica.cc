@@ -1,0 +1,180 @@
+// The limiter's part in following a primary: its table becomes what the primary's records say.
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/limiter/limiter.h"
+#include "core/limiter/partition_store.h"
+
+namespace weir {
+namespace {
+
+// Records of one partition after the other, as LimiterChanges has them.
+template <typename Record>
+class RecordsByPartition {
+ public:
+  explicit RecordsByPartition(const std::vector<Record>& records)
+      : next_(records.begin()), end_(records.end()) {}
+
+  // The partition of the next record, or kPartitionCount.
+  [[nodiscard]] std::size_t partition() const {
+    return next_ == end_ ? kPartitionCount : std::size_t{next_->partition};
+  }
+  // Calls visit(record) for the next records, as long as they are of this partition.
+  template <typename Visit>
+  void ForEachOf(std::size_t partition, Visit visit) {
+    for (; next_ != end_ && next_->partition == partition; ++next_) visit(*next_);
+  }
+
+ private:
+  typename std::vector<Record>::const_iterator next_;
+  typename std::vector<Record>::const_iterator end_;
+};
+
+}  // namespace
+
+void Limiter::SetFollowing(bool follows) {
+  const Isolation everything(*this);
+  follows_ = follows;
+}
+
+void Limiter::StartOver(const HashSecret& secret) {
+  MutexLock saving(saving_mutex_);
+  Clear();
+  const Isolation everything(*this);
+  for (std::size_t i = 0; i < kPartitionCount; ++i) table_.partition(i).ForgetDecisionTime();
+  if (secret == hashers_.back()->secret()) return;
+  hashers_.push_back(std::make_unique<KeyHasher>(secret));
+  hasher_.store(hashers_.back().get(), std::memory_order_release);
+}
+
+// The limits that records name, as this limiter knows them.
+class Limiter::NamedLimits {
+ public:
+  NamedLimits(LimitRegistry& registry, const std::vector<LimitChange>& limits) {
+    ids_.reserve(limits.size());
+    for (const LimitChange& named : limits) {
+      WEIR_CHECK(NumberOf(named.id) == ids_.size());
+      WEIR_CHECK(named.limit.has_value());
+      LimitHint no_hint;
+      const absl::StatusOr<LimitId> id = registry.Intern(*named.limit, no_hint);
+      ids_.push_back(id.ok() ? std::optional(*id) : std::nullopt);
+    }
+  }
+
+  // The id of a limit here; nothing if there was no room for it.
+  [[nodiscard]] std::optional<LimitId> Here(LimitId there) const {
+    WEIR_CHECK(NumberOf(there) < ids_.size());
+    return ids_[NumberOf(there)];
+  }
+
+ private:
+  std::vector<std::optional<LimitId>> ids_;
+};
+
+std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
+  // No id is taken back before its first bucket is there.
+  MutexLock saving(saving_mutex_);
+  MakeRoomForLimits();
+  const NamedLimits limits(registry_, records.limits);
+  RecordsByPartition buckets(records.buckets);
+  RecordsByPartition holds(records.holds);
+  RecordsByPartition sums(records.sums);
+  auto rewritten = records.rewritten_partitions.begin();
+  std::size_t dropped = 0;
+  for (;;) {
+    const std::size_t first_rewritten =
+        rewritten == records.rewritten_partitions.end() ? kPartitionCount : std::size_t{*rewritten};
+    const std::size_t partition =
+        std::min({first_rewritten, buckets.partition(), holds.partition(), sums.partition()});
+    if (partition == kPartitionCount) return dropped;
+    const PartitionLock lock(table_, partition);
+    if (partition == first_rewritten) {
+      ForgetPartition(partition);
+      ++rewritten;
+    }
+    table_.partition(partition).AdvanceDecisionTime(time);
+    buckets.ForEachOf(partition, [&](const BucketChange& change) {
+      dropped += ApplyBucket(change, limits, time) ? 0 : 1;
+    });
+    holds.ForEachOf(
+        partition, [&](const HoldChange& change) { dropped += ApplyHold(change, limits) ? 0 : 1; });
+    sums.ForEachOf(partition,
+                   [&](const SumsChange& change) { dropped += ApplySums(change, limits) ? 0 : 1; });
+    ShowHolds(partition);
+    table_.ShowSize(partition);
+  }
+}
+
+// Requires: the partition is locked.
+void Limiter::ForgetPartition(std::size_t partition) {
+  Partition& forgotten = table_.partition(partition);
+  if (notes_changes_) {
+    forgotten.LogEverything();
+    NoteChanged(partition);
+  }
+  if (HoldTable* const holds = table_.holds(partition)) keeper_.ForgetAll(*holds);
+  forgotten.EraseIf([&](const SlotKey& slot, Bucket) {
+    registry_.RemoveBucket(slot.limit);
+    return true;
+  });
+  ShowHolds(partition);
+  table_.ShowSize(partition);
+}
+
+// Requires: its partition is locked, as in the next two.
+bool Limiter::ApplyBucket(const BucketChange& change, const NamedLimits& limits, Instant time) {
+  const std::optional<LimitId> id = limits.Here(change.key.limit);
+  if (!id) return change.erased;
+  const KeyHash key{change.key.key_hash(), change.partition};
+  const SlotKey slot{key.hash, *id};
+  Partition& partition = table_.partition(change.partition);
+  Bucket* const stored = partition.Find(slot);
+  if (change.erased) {
+    if (!stored) return true;
+    Forget(change.partition, slot);
+    partition.Erase(slot);
+    table_.ShowSize(change.partition);
+    return true;
+  }
+  const Limit& limit = registry_.Get(*id);
+  if (stored) {
+    Replace(key, *id, limit, *stored, change.bucket);
+  } else {
+    InsertSettled(key, *id, limit, change.bucket, time);
+  }
+  return true;
+}
+
+bool Limiter::ApplyHold(const HoldChange& change, const NamedLimits& limits) {
+  std::optional<SavedHold> hold = change.hold;
+  bool fits = true;
+  if (hold) {
+    for (HoldPart& part : hold->parts) {
+      const std::optional<LimitId> id = limits.Here(part.limit);
+      fits = fits && id.has_value();
+      part.limit = id.value_or(LimitId{});
+    }
+    const HoldCounts& counts = keeper_.counts();
+    fits = fits && (!hold->settled || counts.marks() < counts.holds_max());
+    if (!fits) hold.reset();
+  }
+  HoldTable* const holds =
+      hold ? &table_.MakeHolds(change.partition, notes_changes_) : table_.holds(change.partition);
+  if (holds) keeper_.Apply(*holds, change.key, change.id, hold);
+  return fits;
+}
+
+bool Limiter::ApplySums(const SumsChange& change, const NamedLimits& limits) {
+  const std::optional<LimitId> id = limits.Here(change.bucket.limit);
+  HoldTable* const holds = table_.holds(change.partition);
+  // The sums of a key without open holds are gone already.
+  if (!id || !holds || !holds->HasOpen(change.bucket.key_hash())) return !change.sums;
+  holds->SetSums({change.bucket.key_hash(), *id}, change.sums.value_or(SettlementSums{}));
+  return true;
+}
+
+}  // namespace weir
