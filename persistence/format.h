@@ -8,6 +8,9 @@
 //     "O" policy key                                 ->  limits          an override
 //     "P" policy                                     ->  flags name limits
 //
+// The values of "B" are in core/table/hold_bytes.h, those of "L" in core/words/limit_bytes.h, and
+// those of "O" and "P" in core/words/policy_bytes.h: a replica gets the same bytes.
+//
 // Numbers are big-endian, so records sort as the table does: by partition, then by hash.
 //
 // The functions that make bytes assert that their argument is one that a server can have; those
@@ -21,7 +24,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/instant.h"
 #include "core/rules/bucket.h"
@@ -30,7 +32,7 @@
 #include "core/table/key_hash.h"
 #include "core/table/slot_key.h"
 #include "core/table/table_generation.h"
-#include "core/words/policies.h"
+#include "core/words/policy.h"
 
 namespace weir {
 
@@ -72,8 +74,7 @@ struct BucketKey {
 
 inline constexpr std::size_t kBucketKeyBytes = 20;
 
-// Appends the bytes to a buffer, which a writer of millions of records clears and reuses. The
-// values are in core/table/hold_bytes.h.
+// Appends the bytes to a buffer, which a writer of millions of records clears and reuses.
 void AppendBucketKey(const BucketKey& key, std::string& out);
 [[nodiscard]] std::optional<BucketKey> ReadBucketKey(std::string_view bytes);
 
@@ -90,17 +91,13 @@ void AppendBucketKey(const BucketKey& key, std::string& out);
 // --- Limits, policies, overrides ---
 
 [[nodiscard]] std::string LimitKey(LimitId id);
-[[nodiscard]] std::string LimitValue(const Limit& limit);
 [[nodiscard]] std::optional<LimitId> ReadLimitKey(std::string_view bytes);
-[[nodiscard]] std::optional<Limit> ReadLimitValue(std::string_view bytes);
 
 [[nodiscard]] std::string PolicyKey(PolicyId id);
-[[nodiscard]] std::string PolicyValue(const Policy& policy);
 // Returns the policy without its overrides.
 [[nodiscard]] std::optional<Policy> ReadPolicy(std::string_view key, std::string_view value);
 
 [[nodiscard]] std::string OverrideKey(PolicyId policy, std::string_view key);
-[[nodiscard]] std::string OverrideValue(const PolicyLimits& limits);
 struct SavedOverride {
   PolicyId policy;
   std::string_view key;  // a view into the record's key

@@ -10,6 +10,7 @@
 #include "core/base/id_type.h"
 #include "core/base/status.h"
 #include "core/rules/rule.h"
+#include "core/words/limit_bytes.h"
 #include "persistence/bucket_check.h"
 #include "persistence/format.h"
 

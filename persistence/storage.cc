@@ -13,6 +13,8 @@
 #include "core/base/id_type.h"
 #include "core/base/status.h"
 #include "core/rules/rule.h"
+#include "core/words/limit_bytes.h"
+#include "core/words/policy_bytes.h"
 #include "persistence/bucket_check.h"
 #include "persistence/format.h"
 #include "persistence/hold_format.h"
