@@ -14,7 +14,7 @@ pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig
 # PkgConfig::prometheus; the package's other libraries, which have sockets, are not linked.
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET GLOBAL prometheus-cpp-core)
 
-# toml++ is used as headers only; core/words/toml_document.h sets that.
+# toml++ is used as headers only; core/base/toml_document.h sets that.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 add_library(weir_toml INTERFACE)
 add_library(weir::toml ALIAS weir_toml)

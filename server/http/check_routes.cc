@@ -9,9 +9,9 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/base/toml_document.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/request.h"
-#include "core/words/toml_document.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/words/toml_document.h"
+#include "core/base/toml_document.h"
 
 #include <algorithm>
 #include <array>

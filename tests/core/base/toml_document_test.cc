@@ -1,7 +1,7 @@
 // Goal: an error names its place, and bytes outside of ASCII are found where they are. Method:
 // documents whose strings have such bytes in and beside them. Errors of reading are in
 // policy_file_test.cc.
-#include "core/words/toml_document.h"
+#include "core/base/toml_document.h"
 
 #include <string_view>
 
