@@ -29,42 +29,13 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/mutex.h"
+#include "core/words/overrides.h"
 #include "core/words/policy.h"
 
 namespace weir {
 
 inline constexpr std::size_t kPoliciesMax = 10'000;
 inline constexpr std::size_t kOverridesMax = 1'000'000;
-
-// The overrides of one policy: maps an exact key to the limits that it has instead. Thread-safe.
-class Overrides {
- public:
-  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
-
-  // The key's limits, or null.
-  [[nodiscard]] std::shared_ptr<const PolicyLimits> Find(std::string_view key) const;
-
-  // Returns true if the key had none before.
-  bool Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits);
-  // Returns true if the key had some.
-  bool Remove(std::string_view key);
-
-  // Sorted.
-  [[nodiscard]] std::vector<std::string> Keys() const;
-
-  // Removes all; returns their keys.
-  std::vector<std::string> Clear();
-
-  // Calls visit(key, limits) for each, sorted by key, until it returns false; holds the lock.
-  void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
-
- private:
-  mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_
-      ABSL_GUARDED_BY(mutex_);
-  std::atomic<std::size_t> size_{0};
-};
 
 // An override that was made, changed, or (null) removed.
 struct OverrideChange {

@@ -1,0 +1,57 @@
+#include "core/words/overrides.h"
+
+namespace weir {
+
+std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const {
+  MutexLock lock(mutex_);
+  const auto found = limits_.find(key);
+  return found == limits_.end() ? nullptr : found->second;
+}
+
+bool Overrides::Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits) {
+  MutexLock lock(mutex_);
+  const bool is_new = limits_.insert_or_assign(std::string(key), std::move(limits)).second;
+  size_.store(limits_.size(), std::memory_order_release);
+  return is_new;
+}
+
+bool Overrides::Remove(std::string_view key) {
+  MutexLock lock(mutex_);
+  const auto found = limits_.find(key);
+  if (found == limits_.end()) return false;
+  limits_.erase(found);
+  size_.store(limits_.size(), std::memory_order_release);
+  return true;
+}
+
+std::vector<std::string> Overrides::Keys() const {
+  std::vector<std::string> keys;
+  ForEach([&keys](const std::string& key, const PolicyLimits&) {
+    keys.push_back(key);
+    return true;
+  });
+  return keys;
+}
+
+std::vector<std::string> Overrides::Clear() {
+  decltype(limits_) gone;  // freed after the mutex is released
+  {
+    MutexLock lock(mutex_);
+    limits_.swap(gone);
+    size_.store(0, std::memory_order_release);
+  }
+  std::vector<std::string> keys;
+  keys.reserve(gone.size());
+  for (const auto& [key, limits] : gone) keys.push_back(key);
+  return keys;
+}
+
+void Overrides::ForEach(
+    const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const {
+  MutexLock lock(mutex_);
+  for (const auto& [key, limits] : limits_) {
+    if (!visit(key, *limits)) return;
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,53 @@
+// The overrides of one policy: a map from an exact key to the limits that it has instead.
+//
+// All versions of a policy share one such object (policy.h), so a thread that remembers a policy
+// finds its present overrides. Thread-safe. Cost of a look-up: a mutex, and a search in a tree.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+
+#include "core/base/mutex.h"
+#include "core/words/policy.h"
+
+namespace weir {
+
+class Overrides {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+
+  // The key's limits, or null.
+  [[nodiscard]] std::shared_ptr<const PolicyLimits> Find(std::string_view key) const;
+
+  // Returns true if the key had none before.
+  bool Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits);
+  // Returns true if the key had some.
+  bool Remove(std::string_view key);
+
+  // Sorted.
+  [[nodiscard]] std::vector<std::string> Keys() const;
+
+  // Removes all; returns their keys.
+  std::vector<std::string> Clear();
+
+  // Calls visit(key, limits) for each, sorted by key, until it returns false; holds the lock.
+  void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_
+      ABSL_GUARDED_BY(mutex_);
+  std::atomic<std::size_t> size_{0};
+};
+
+}  // namespace weir
