@@ -1,6 +1,12 @@
 #include "core/words/overrides.h"
 
 namespace weir {
+namespace {
+
+// The overrides that Overrides::All copies while it holds the lock: some 100 us.
+constexpr std::size_t kCopiedAtOnce = 1024;
+
+}  // namespace
 
 std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const {
   MutexLock lock(mutex_);
@@ -52,6 +58,20 @@ void Overrides::ForEach(
   for (const auto& [key, limits] : limits_) {
     if (!visit(key, *limits)) return;
   }
+}
+
+std::vector<Overrides::Entry> Overrides::All() const {
+  std::vector<Entry> all;
+  all.reserve(size());
+  for (bool has_more = true; has_more;) {
+    MutexLock lock(mutex_);
+    auto next = all.empty() ? limits_.begin() : limits_.upper_bound(all.back().first);
+    for (std::size_t i = 0; i < kCopiedAtOnce && next != limits_.end(); ++i) {
+      all.emplace_back(*next++);
+    }
+    has_more = next != limits_.end();
+  }
+  return all;
 }
 
 }  // namespace weir

@@ -43,6 +43,11 @@ class Overrides {
   // Calls visit(key, limits) for each, sorted by key, until it returns false; holds the lock.
   void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
 
+  // Sorted by key. Copies some at a time, so that no Find waits for long: of changes that are made
+  // meanwhile it has some.
+  using Entry = std::pair<std::string, std::shared_ptr<const PolicyLimits>>;
+  [[nodiscard]] std::vector<Entry> All() const;
+
  private:
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_

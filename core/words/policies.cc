@@ -39,6 +39,14 @@ PolicyLimits OwnedBy(PolicyId policy, PolicyLimits limits,
   return limits;
 }
 
+// True if the limits are equal, and their buckets may owe the same.
+bool IsSame(const PolicyLimits& a, const PolicyLimits& b) {
+  return std::ranges::equal(a, b, [](const PolicyLimit& one, const PolicyLimit& other) {
+    return one == other && one.limit.outgrown() == other.limit.outgrown() &&
+           one.limit.greatest_ban() == other.limit.greatest_ban();
+  });
+}
+
 bool IsPolicys(const Limit& limit) {
   return limit.owner() != LimitOwner{} && limit.owner() != kThrottleOwner;
 }
@@ -188,22 +196,30 @@ void Policies::RaiseGreatest(std::string_view name, std::span<const GreatestNumb
   NotePolicy(found->second->id);
 }
 
-void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file) {
-  std::shared_ptr<const Policy>& policy = policies_[std::string(name)];
-  PolicyId id = next_id_;
-  if (policy) {
-    id = policy->id;
-  } else {
-    next_id_ = Next(next_id_);
-  }
-  WEIR_CHECK(id != kThrottleOwner.policy);
-  names_[id] = name;
-  const auto greatest = Raised(policy ? policy->greatest : std::vector<GreatestNumbers>(), limits);
-  policy = std::make_shared<const Policy>(
-      Policy{std::string(name), id, from_file, OwnedBy(id, std::move(limits), greatest),
-             policy ? policy->overrides : std::make_shared<Overrides>(), false, greatest});
-  NotePolicy(id);
+// Makes the policy, or replaces the one of its name and id, whose overrides stay. Raises its
+// greatest numbers to those of its limits.
+void Policies::Put(Policy policy) {
+  WEIR_CHECK(IsPolicyId(policy.id));
+  policy.greatest = Raised(std::move(policy.greatest), policy.limits);
+  policy.limits = OwnedBy(policy.id, std::move(policy.limits), policy.greatest);
+  names_[policy.id] = policy.name;
+  next_id_ = std::max(next_id_, Next(policy.id));
+  std::shared_ptr<const Policy>& present = policies_[policy.name];
+  WEIR_CHECK(!present || present->id == policy.id);
+  policy.overrides = present ? present->overrides : std::make_shared<Overrides>();
+  present = std::make_shared<const Policy>(std::move(policy));
   CheckCounts();
+}
+
+void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file) {
+  Policy policy{std::string(name), next_id_, from_file, std::move(limits)};
+  const auto found = policies_.find(name);
+  if (found != policies_.end()) {
+    policy.id = found->second->id;
+    policy.greatest = found->second->greatest;
+  }
+  NotePolicy(policy.id);
+  Put(std::move(policy));
 }
 
 absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
@@ -221,21 +237,38 @@ absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
   return absl::OkStatus();
 }
 
+void Policies::Remove(ByName::iterator found) {
+  const Policy& policy = *found->second;
+  NotePolicy(policy.id);
+  WEIR_CHECK(override_count_ >= policy.overrides->size());
+  override_count_ -= policy.overrides->size();
+  deleted_.emplace_back(policy.id, policy.overrides);
+  names_.erase(policy.id);
+  policies_.erase(found);
+  CheckCounts();
+}
+
 absl::StatusOr<PolicyId> Policies::Delete(std::string_view name) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found == policies_.end()) return UnknownPolicy(name);
   if (IsTheFiles(*found->second)) return FromFile(name);
   const PolicyId id = found->second->id;
-  NotePolicy(id);
-  WEIR_CHECK(override_count_ >= found->second->overrides->size());
-  override_count_ -= found->second->overrides->size();
-  deleted_.emplace_back(id, found->second->overrides);
-  names_.erase(id);
-  policies_.erase(found);
-  CheckCounts();
+  Remove(found);
   Changed();
   return id;
+}
+
+// Makes or changes an override. Returns true if the policy's greatest numbers had to be raised.
+bool Policies::PutOverride(const Policy& policy, std::string_view key, PolicyLimits limits) {
+  const auto greatest = Raised(policy.greatest, limits);
+  const bool raises = greatest != policy.greatest;
+  if (raises) RaiseTo(policies_.find(policy.name)->second, greatest);
+  const bool is_new = policy.overrides->Set(
+      key, std::make_shared<const PolicyLimits>(OwnedBy(policy.id, std::move(limits), greatest)));
+  if (is_new) ++override_count_;
+  CheckCounts();
+  return raises;
 }
 
 absl::Status Policies::Override(std::string_view name, std::string_view key, PolicyLimits limits) {
@@ -248,29 +281,24 @@ absl::Status Policies::Override(std::string_view name, std::string_view key, Pol
     return absl::ResourceExhaustedError(
         absl::StrCat("too many overrides: at most ", overrides_max_));
   }
-  const auto greatest = Raised(policy->greatest, limits);
-  if (greatest != policy->greatest) {
-    RaiseTo(found->second, greatest);
-    NotePolicy(policy->id);
-  }
-  const bool is_new = policy->overrides->Set(
-      key, std::make_shared<const PolicyLimits>(OwnedBy(policy->id, std::move(limits), greatest)));
-  if (is_new) ++override_count_;
-  CheckCounts();
+  if (PutOverride(*policy, key, std::move(limits))) NotePolicy(policy->id);
   NoteOverride(policy->id, key);
   return absl::OkStatus();
+}
+
+bool Policies::RemoveOverrideOf(const Policy& policy, std::string_view key) {
+  if (!policy.overrides->Remove(key)) return false;
+  WEIR_CHECK(override_count_ > 0);
+  --override_count_;
+  NoteOverride(policy.id, key);
+  return true;
 }
 
 absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string_view key) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found == policies_.end()) return UnknownPolicy(name);
-  const bool removed = found->second->overrides->Remove(key);
-  if (!removed) return false;
-  WEIR_CHECK(override_count_ > 0);
-  --override_count_;
-  NoteOverride(found->second->id, key);
-  return true;
+  return RemoveOverrideOf(*found->second, key);
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile(
@@ -295,6 +323,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
     Policy changed = *policy;
     changed.retired = true;
     policy = std::make_shared<const Policy>(std::move(changed));
+    NotePolicy(policy->id);
     retired.push_back(policy);
   }
   for (const auto& [name, limits] : file) Store(name, limits, true);
@@ -336,19 +365,14 @@ PolicyChanges Policies::TakeChanges() {
 
 bool Policies::Restore(const Policy& policy) {
   MutexLock lock(mutex_);
-  const bool id_is_free =
-      policy.id != kNoPolicy && policy.id != kThrottleOwner.policy && !names_.contains(policy.id);
+  const bool id_is_free = IsPolicyId(policy.id) && !names_.contains(policy.id);
   if (!id_is_free || !IsLabel(policy.name) || policies_.contains(policy.name) ||
       policies_.size() >= kPoliciesMax) {
     return false;
   }
-  names_[policy.id] = policy.name;
-  const auto greatest = Raised(policy.greatest, policy.limits);
-  policies_[policy.name] = std::make_shared<const Policy>(
-      Policy{policy.name, policy.id, policy.from_file, OwnedBy(policy.id, policy.limits, greatest),
-             std::make_shared<Overrides>(), false, greatest});
-  next_id_ = std::max(next_id_, Next(policy.id));
-  CheckCounts();
+  Policy restored = policy;
+  restored.retired = false;  // no record tells it
+  Put(std::move(restored));
   Changed();
   return true;
 }
@@ -357,19 +381,101 @@ bool Policies::RestoreOverride(PolicyId policy, std::string_view key, PolicyLimi
   MutexLock lock(mutex_);
   const std::shared_ptr<const Policy> found = FindByIdLocked(policy);
   if (!found || override_count_ >= overrides_max_ || found->overrides->Find(key)) return false;
-  const auto greatest = Raised(found->greatest, limits);
-  if (greatest != found->greatest) {
-    RaiseTo(policies_[found->name], greatest);
-  }
-  found->overrides->Set(
-      key, std::make_shared<const PolicyLimits>(OwnedBy(policy, std::move(limits), greatest)));
-  ++override_count_;
+  static_cast<void>(PutOverride(*found, key, std::move(limits)));
   return true;
 }
 
 void Policies::RestoreNextId(PolicyId next_id) {
   MutexLock lock(mutex_);
   next_id_ = std::max(next_id_, next_id);
+}
+
+PolicyChanges Policies::Everything() const {
+  PolicyChanges all;
+  {
+    MutexLock lock(mutex_);
+    all.next_id = next_id_;
+    for (const auto& [name, policy] : policies_) all.policies.push_back({policy->id, policy});
+  }
+  for (const auto& [id, policy] : all.policies) {
+    for (auto& [key, limits] : policy->overrides->All()) {
+      all.overrides.push_back({id, std::move(key), std::move(limits)});
+    }
+  }
+  return all;
+}
+
+// Deletes the policies and overrides that `changes` do not make.
+void Policies::RemoveUnlisted(const PolicyChanges& changes) {
+  absl::flat_hash_set<PolicyId> policies;
+  absl::flat_hash_set<std::pair<PolicyId, std::string_view>> overrides;
+  for (const auto& [id, policy] : changes.policies) {
+    if (policy) policies.insert(id);
+  }
+  for (const OverrideChange& change : changes.overrides) {
+    if (change.limits) overrides.emplace(change.policy, change.key);
+  }
+  for (auto next = policies_.begin(); next != policies_.end();) {
+    const auto found = next++;
+    const std::shared_ptr<const Policy> policy = found->second;
+    if (!policies.contains(policy->id)) {
+      Remove(found);
+      continue;
+    }
+    for (const std::string& key : policy->overrides->Keys()) {
+      if (!overrides.contains({policy->id, key})) RemoveOverrideOf(*policy, key);
+    }
+  }
+}
+
+bool Policies::ApplyPolicy(const Policy& policy) {
+  if (!IsPolicyId(policy.id) || !IsLabel(policy.name)) return false;
+  const auto same_name = policies_.find(policy.name);
+  if (same_name != policies_.end() && same_name->second->id != policy.id) Remove(same_name);
+  const std::shared_ptr<const Policy> same_id = FindByIdLocked(policy.id);
+  if (same_id && same_id->name != policy.name) Remove(policies_.find(same_id->name));
+  if (policies_.size() >= kPoliciesMax && !policies_.contains(policy.name)) return false;
+  NotePolicy(policy.id);
+  Put(policy);
+  return true;
+}
+
+// An override that is as it should be is not noted: after a pause a replica gets all of them again.
+bool Policies::ApplyOverride(const OverrideChange& change) {
+  const std::shared_ptr<const Policy> policy = FindByIdLocked(change.policy);
+  if (!policy) return false;
+  const std::shared_ptr<const PolicyLimits> present = policy->overrides->Find(change.key);
+  if (!present && override_count_ >= overrides_max_) return false;
+  const auto greatest = Raised(policy->greatest, *change.limits);
+  if (present && IsSame(*present, OwnedBy(policy->id, *change.limits, greatest))) return true;
+  if (PutOverride(*policy, change.key, *change.limits)) NotePolicy(policy->id);
+  NoteOverride(policy->id, change.key);
+  return true;
+}
+
+Policies::Applied Policies::Apply(const PolicyChanges& changes, bool whole) {
+  MutexLock lock(mutex_);
+  // What goes makes room for what comes.
+  for (const auto& [id, policy] : changes.policies) {
+    const std::shared_ptr<const Policy> gone = policy ? nullptr : FindByIdLocked(id);
+    if (gone) Remove(policies_.find(gone->name));
+  }
+  if (whole) RemoveUnlisted(changes);
+  Applied applied;
+  for (const auto& [id, policy] : changes.policies) {
+    if (policy && !ApplyPolicy(*policy)) ++applied.dropped;
+  }
+  for (const OverrideChange& change : changes.overrides) {
+    const auto policy = change.limits ? nullptr : FindByIdLocked(change.policy);
+    if (policy) RemoveOverrideOf(*policy, change.key);
+  }
+  for (const OverrideChange& change : changes.overrides) {
+    if (change.limits && !ApplyOverride(change)) ++applied.dropped;
+  }
+  next_id_ = std::max(next_id_, changes.next_id);
+  CheckCounts();
+  if (whole || !changes.policies.empty()) Changed();
+  return applied;
 }
 
 }  // namespace weir

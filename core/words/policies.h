@@ -6,7 +6,7 @@
 //
 // Thread-safe. There are at most kPoliciesMax policies, and at most kOverridesMax overrides of all
 // policies together. Cost: a mutex and a hash look-up; All() and the file's replacement visit every
-// policy.
+// policy, Everything() and Apply() every override that they have or get.
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ struct OverrideChange {
   std::shared_ptr<const PolicyLimits> limits;
 };
 
-// The changes since the last save.
+// The changes since the last save, or all that there is (Policies::Everything).
 struct PolicyChanges {
   struct PolicyChange {
     PolicyId id{};
@@ -121,7 +121,7 @@ class Policies {
   absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> ReplaceFile(
       const std::vector<std::pair<std::string, PolicyLimits>>& file);
 
-  // --- Saving and loading ---
+  // --- Saving, loading and replication ---
 
   // From now on changes are noted for TakeChanges.
   void StartNoting();
@@ -135,11 +135,39 @@ class Policies {
   // Tells that all ids below `next_id` have been used.
   void RestoreNextId(PolicyId next_id);
 
+  // Returns all policies and overrides, for a new replica. Of changes that are made meanwhile it
+  // has some: the replica must apply the changes that are taken after this call, too.
+  [[nodiscard]] PolicyChanges Everything() const;
+
+  struct Applied {
+    std::size_t dropped = 0;  // policies and overrides for which there is no place
+  };
+  // Makes policies and overrides as another server's TakeChanges or Everything tells them, at once,
+  // and notes that as any change. With `whole`, all others are deleted; a caller that receives them
+  // in parts joins the parts first. A policy is taken as it is, with its id, its flags and its
+  // greatest numbers; one that has its name or its id here, but not both, is deleted. The caller
+  // need not forget the buckets of deleted policies, since the other server erases them, but must
+  // free their overrides (FreeDeleted). Ids are never used again: the next id is the greater of
+  // both servers'. Drops a policy with an impossible name or id, an override of an unknown policy,
+  // and what exceeds the bounds. Requires: limits that ParsePolicyLimits accepts.
+  Applied Apply(const PolicyChanges& changes, bool whole);
+
  private:
+  using ByName = std::map<std::string, std::shared_ptr<const Policy>, std::less<>>;
   // Policy and key of an override.
   using OverrideKey = std::pair<PolicyId, std::string>;
 
+  void Put(Policy policy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] bool PutOverride(const Policy& policy, std::string_view key, PolicyLimits limits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Store(std::string_view name, PolicyLimits limits, bool from_file)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(ByName::iterator found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RemoveOverrideOf(const Policy& policy, std::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveUnlisted(const PolicyChanges& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] bool ApplyPolicy(const Policy& policy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] bool ApplyOverride(const OverrideChange& change)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<GreatestNumbers> greatest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -153,8 +181,7 @@ class Policies {
   const std::size_t overrides_max_;
 
   mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies_
-      ABSL_GUARDED_BY(mutex_);
+  ByName policies_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<PolicyId, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
   PolicyId next_id_ ABSL_GUARDED_BY(mutex_){1};
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
