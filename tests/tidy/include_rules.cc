@@ -17,7 +17,8 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
       {"core", {}},
       {"protocol", {"core/base"}},
       {"persistence", {"core"}},
-      {"server", {"persistence", "protocol", "core"}},
+      {"replication", {"core"}},
+      {"server", {"replication", "persistence", "protocol", "core"}},
       {"module", {"core"}},
       {"replay", {"protocol", "core"}},
       {"check", {"server", "persistence", "core"}},
@@ -63,6 +64,7 @@ constexpr Confined kConfined[] = {
     {.prefix = "prometheus/", .folder = "server"},
     {.prefix = "rocksdb/", .folder = "persistence"},
     {.prefix = "systemd/", .folder = "server"},
+    {.prefix = "zlib.h", .folder = "replication"},
     {.prefix = "redismodule.h", .folder = "module"},
     {.prefix = "valkeymodule.h", .folder = "module"},
 };
@@ -127,8 +129,9 @@ Findings IncludeArrows(const SourceFile& file) {
     if (!MayInclude(folder, included)) {
       findings.push_back({file.path, i + 1,
                           std::string(folder) + " may not include " + std::string(included) +
-                              ": the arrows are server -> persistence, protocol, core; "
-                              "persistence -> core; protocol -> core/base; module -> core; "
+                              ": the arrows are server -> replication, persistence, "
+                              "protocol, core; replication -> core; persistence -> core; "
+                              "protocol -> core/base; module -> core; "
                               "replay -> protocol, core; check -> server, persistence, core; "
                               "manual -> server, replay, check, core"});
     }

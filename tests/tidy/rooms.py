@@ -13,7 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
-FOLDERS = ("manual", "check", "server", "module", "replay", "persistence", "protocol", "core")
+FOLDERS = ("manual", "check", "server", "module", "replay", "replication", "persistence",
+           "protocol", "core")
 BEGIN, END = "<!-- rooms.py draws from here -->\n", "<!-- to here -->\n"
 
 

@@ -1,0 +1,148 @@
+#include "replication/frame_bodies.h"
+
+#include "core/base/check.h"
+#include "core/base/id_type.h"
+#include "core/base/record_bytes.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint8_t kSynced = 1;
+constexpr std::uint8_t kComplete = 2;
+
+static_assert(kPartitionSetBytes == PartitionSet::kWords * sizeof(std::uint64_t));
+
+void AppendPartitions(const PartitionSet& partitions, std::string& out) {
+  for (std::size_t word = 0; word < PartitionSet::kWords; ++word) {
+    const std::uint64_t bits = partitions.Word(word);
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+      out.push_back(static_cast<char>(static_cast<std::uint8_t>(bits >> shift)));
+    }
+  }
+}
+
+// `bytes` may be too short; then the reader that they come from is not complete.
+PartitionSet PartitionsIn(std::string_view bytes) {
+  PartitionSet partitions;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const std::uint64_t bits = static_cast<std::uint8_t>(bytes[i]);
+    partitions.AddWord(i / 8, bits << (8 * (i % 8)));
+  }
+  return partitions;
+}
+
+}  // namespace
+
+std::string BodyOf(const FlushBody& body) {
+  std::string bytes;
+  AppendNumber(NumberOf(body.generation), bytes);
+  return bytes;
+}
+
+std::string BodyOf(const GapBody& body) {
+  WEIR_CHECK(body.partition < kPartitionCount);
+  std::string bytes;
+  AppendNumber(body.partition, bytes);
+  return bytes;
+}
+
+std::string BodyOf(const HeartbeatBody& body) {
+  std::string bytes;
+  AppendNumber(body.head, bytes);
+  AppendNumber(body.lease_ms, bytes);
+  return bytes;
+}
+
+std::string BodyOf(const SyncedBody& body) {
+  std::string bytes;
+  AppendNumber(body.offset, bytes);
+  return bytes;
+}
+
+std::string BodyOf(const SkipBody& body) {
+  std::string bytes;
+  AppendNumber(body.to, bytes);
+  AppendPartitions(body.changed, bytes);
+  return bytes;
+}
+
+std::string BodyOf(const AckBody& body) {
+  WEIR_CHECK(body.newest >= Instant{});
+  WEIR_CHECK(body.newest <= kInstantMax);
+  std::string bytes;
+  AppendNumber(body.offset, bytes);
+  AppendNumber(static_cast<std::uint64_t>(body.newest.time_since_epoch().count()), bytes);
+  const unsigned state = (body.synced ? kSynced : 0U) | (body.complete ? kComplete : 0U);
+  AppendNumber(static_cast<std::uint8_t>(state), bytes);
+  return bytes;
+}
+
+std::string BodyOf(const PartitionSet& needed) {
+  std::string bytes;
+  AppendPartitions(needed, bytes);
+  return bytes;
+}
+
+std::optional<FlushBody> ReadFlushBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  const FlushBody body = {TableGeneration{reader.Take<std::uint32_t>()}};
+  if (!reader.Complete()) return std::nullopt;
+  return body;
+}
+
+std::optional<GapBody> ReadGapBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  const GapBody body = {reader.Take<std::uint16_t>()};
+  if (!reader.Complete() || body.partition >= kPartitionCount) return std::nullopt;
+  return body;
+}
+
+std::optional<HeartbeatBody> ReadHeartbeatBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  HeartbeatBody body;
+  body.head = reader.Take<std::uint64_t>();
+  body.lease_ms = reader.Take<std::uint32_t>();
+  if (!reader.Complete()) return std::nullopt;
+  return body;
+}
+
+std::optional<SyncedBody> ReadSyncedBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  const SyncedBody body = {reader.Take<std::uint64_t>()};
+  if (!reader.Complete()) return std::nullopt;
+  return body;
+}
+
+std::optional<SkipBody> ReadSkipBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  SkipBody body;
+  body.to = reader.Take<std::uint64_t>();
+  body.changed = PartitionsIn(reader.TakeBytes(kPartitionSetBytes));
+  if (!reader.Complete()) return std::nullopt;
+  return body;
+}
+
+std::optional<AckBody> ReadAckBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  AckBody body;
+  body.offset = reader.Take<std::uint64_t>();
+  const auto newest = reader.Take<std::uint64_t>();
+  const auto state = reader.Take<std::uint8_t>();
+  const auto newest_max = static_cast<std::uint64_t>(kInstantMax.time_since_epoch().count());
+  if (!reader.Complete() || newest > newest_max || state > (kSynced | kComplete)) {
+    return std::nullopt;
+  }
+  body.newest = Instant{Nanos{static_cast<Nanos::rep>(newest)}};
+  body.synced = (state & kSynced) != 0;
+  body.complete = (state & kComplete) != 0;
+  return body;
+}
+
+std::optional<PartitionSet> ReadNeedBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  const PartitionSet needed = PartitionsIn(reader.TakeBytes(kPartitionSetBytes));
+  if (!reader.Complete()) return std::nullopt;
+  return needed;
+}
+
+}  // namespace weir

@@ -1,0 +1,76 @@
+// The bodies of the frames that are about offsets and partitions; records.h has the others.
+//
+//     FLUSH      generation:u32
+//     GAP        partition:u16
+//     HEARTBEAT  head:u64 lease:u32 ms
+//     SYNCED     offset:u64
+//     SKIP       to:u64 partitions
+//     ACK        offset:u64 newest:u64 ns state:u8        state: 1 synced, 2 complete
+//     NEED       partitions
+//     partitions = 512 bytes, a bit a partition: that of partition p is the bit p % 8, from the
+//                  lowest, of the byte p / 8
+//
+// The functions that read take any bytes, and return nothing for a body that none of the others
+// writes. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/instant.h"
+#include "core/table/partition_set.h"
+#include "core/table/table_generation.h"
+
+namespace weir {
+
+struct FlushBody {
+  TableGeneration generation{};  // that begins with the flush
+};
+
+struct GapBody {
+  std::uint16_t partition = 0;  // below kPartitionCount
+};
+
+struct HeartbeatBody {
+  std::uint64_t head = 0;  // of the primary's ring
+  std::uint32_t lease_ms = 0;
+};
+
+struct SyncedBody {
+  std::uint64_t offset = 0;  // that of the frame
+};
+
+struct SkipBody {
+  std::uint64_t to = 0;  // the offset of the next frame
+  PartitionSet changed;  // since the replica's offset
+};
+
+struct AckBody {
+  std::uint64_t offset = 0;  // applied
+  Instant newest{};          // the latest time of a frame that it has got
+  bool synced = false;       // all of its table is as of `offset`, or newer
+  bool complete = false;     // it has been synced since its table was empty
+};
+
+inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
+
+[[nodiscard]] std::string BodyOf(const FlushBody& body);
+[[nodiscard]] std::string BodyOf(const GapBody& body);
+[[nodiscard]] std::string BodyOf(const HeartbeatBody& body);
+[[nodiscard]] std::string BodyOf(const SyncedBody& body);
+[[nodiscard]] std::string BodyOf(const SkipBody& body);
+[[nodiscard]] std::string BodyOf(const AckBody& body);
+[[nodiscard]] std::string BodyOf(const PartitionSet& needed);
+
+[[nodiscard]] std::optional<FlushBody> ReadFlushBody(std::string_view bytes);
+[[nodiscard]] std::optional<GapBody> ReadGapBody(std::string_view bytes);
+[[nodiscard]] std::optional<HeartbeatBody> ReadHeartbeatBody(std::string_view bytes);
+[[nodiscard]] std::optional<SyncedBody> ReadSyncedBody(std::string_view bytes);
+[[nodiscard]] std::optional<SkipBody> ReadSkipBody(std::string_view bytes);
+[[nodiscard]] std::optional<AckBody> ReadAckBody(std::string_view bytes);
+[[nodiscard]] std::optional<PartitionSet> ReadNeedBody(std::string_view bytes);
+
+}  // namespace weir
