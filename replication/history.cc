@@ -1,0 +1,102 @@
+#include "replication/history.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/record_bytes.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+
+constexpr std::uint8_t kHasId = 1;
+constexpr std::uint8_t kHasPrevious = 2;
+constexpr std::uint8_t kIsReplica = 4;
+constexpr std::uint8_t kAllFlags = kHasId | kHasPrevious | kIsReplica;
+
+static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
+
+}  // namespace
+
+bool IsHistoryId(std::string_view text) noexcept {
+  return text.size() == kHistoryIdBytes && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+std::optional<std::uint64_t> History::Common(std::string_view from_id,
+                                             std::uint64_t from_offset) const {
+  if (from_id.empty()) return std::nullopt;
+  if (from_id == id) return std::min(from_offset, offset);
+  if (from_id == previous) return std::min({from_offset, until, offset});
+  return std::nullopt;
+}
+
+void History::Promote(std::uint64_t at, std::string_view new_id) {
+  WEIR_CHECK(IsHistoryId(new_id));
+  ++term;
+  previous = id;
+  until = id.empty() ? 0 : at;
+  id = new_id;
+  offset = at;
+  is_replica = false;
+  primary_host.clear();
+  primary_port = 0;
+}
+
+void History::Follow(std::uint64_t new_term, std::string_view new_id) {
+  WEIR_CHECK(IsHistoryId(new_id));
+  term = new_term;
+  if (id == new_id) return;
+  id = new_id;
+  previous.clear();
+  until = 0;
+}
+
+std::string HistoryValue(const History& history) {
+  WEIR_CHECK(history.id.empty() || IsHistoryId(history.id));
+  WEIR_CHECK(history.previous.empty() || IsHistoryId(history.previous));
+  WEIR_CHECK(history.primary_host.size() <= kPrimaryHostBytesMax);
+  std::string value;
+  AppendNumber(kVersion, value);
+  const unsigned flags = (history.id.empty() ? 0U : kHasId) |
+                         (history.previous.empty() ? 0U : kHasPrevious) |
+                         (history.is_replica ? kIsReplica : 0U);
+  AppendNumber(static_cast<std::uint8_t>(flags), value);
+  AppendNumber(history.term, value);
+  AppendNumber(history.offset, value);
+  AppendNumber(history.until, value);
+  value += history.id;
+  value += history.previous;
+  AppendNumber(static_cast<std::uint8_t>(history.primary_host.size()), value);
+  value += history.primary_host;
+  AppendNumber(history.primary_port, value);
+  return value;
+}
+
+std::optional<History> ReadHistoryValue(std::string_view bytes) {
+  RecordReader reader(bytes);
+  const auto version = reader.Take<std::uint8_t>();
+  const auto flags = reader.Take<std::uint8_t>();
+  if (version != kVersion || (flags & ~kAllFlags) != 0) return std::nullopt;
+  History history;
+  history.term = reader.Take<std::uint64_t>();
+  history.offset = reader.Take<std::uint64_t>();
+  history.until = reader.Take<std::uint64_t>();
+  if ((flags & kHasId) != 0) {
+    history.id = reader.TakeBytes(kHistoryIdBytes);
+    if (!IsHistoryId(history.id)) return std::nullopt;
+  }
+  if ((flags & kHasPrevious) != 0) {
+    history.previous = reader.TakeBytes(kHistoryIdBytes);
+    if (!IsHistoryId(history.previous)) return std::nullopt;
+  }
+  history.is_replica = (flags & kIsReplica) != 0;
+  history.primary_host = reader.TakeBytes(reader.Take<std::uint8_t>());
+  history.primary_port = reader.Take<std::uint16_t>();
+  if (!reader.Complete()) return std::nullopt;
+  return history;
+}
+
+}  // namespace weir

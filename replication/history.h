@@ -1,0 +1,60 @@
+// The name of a history and this server's place in it: what decides how much of its state another
+// server can keep when it joins.
+//
+// A history is the stream of one primary: a random id, and offsets that count bytes (frame.h). A
+// replica that is promoted begins a history of its own, which is the same as the old one up to the
+// offset that it had, and goes on from there.
+//
+// Plain values; pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+inline constexpr std::size_t kHistoryIdBytes = 40;
+inline constexpr std::size_t kPrimaryHostBytesMax = 255;
+
+// True for 40 lower-case hexadecimal digits.
+[[nodiscard]] bool IsHistoryId(std::string_view text) noexcept;
+
+struct History {
+  std::uint64_t term = 0;  // goes up by one with each promotion; 0: there was never a replica
+  std::string id{};        // empty: none, of a server that has nothing to resume from
+  std::string previous{};  // the id up to `until`; empty: none
+  std::uint64_t until = 0;
+  std::uint64_t offset =
+      0;  // that this server's state is exact as of: of a primary, its ring's head
+  bool is_replica = false;
+  std::string primary_host{};  // of a replica: the server that it follows, as it was spelled
+  std::uint16_t primary_port = 0;
+
+  // The offset up to which this history and that of a server that stands at `offset` of history
+  // `id` are one. Nothing: they have nothing in common, or not that this server knows of.
+  [[nodiscard]] std::optional<std::uint64_t> Common(std::string_view from_id,
+                                                    std::uint64_t from_offset) const;
+
+  // Begins a history of its own, at the offset up to which the state is exact. Requires:
+  // IsHistoryId(new_id).
+  void Promote(std::uint64_t at, std::string_view new_id);
+
+  // Becomes the history of the primary that this server follows. Requires: IsHistoryId(id).
+  void Follow(std::uint64_t new_term, std::string_view new_id);
+
+  friend bool operator==(const History&, const History&) = default;
+};
+
+// The value of the record "history" in a data directory:
+//
+//     version:u8 = 1 flags:u8 term:u64 offset:u64 until:u64 [id: 40 bytes] [previous: 40 bytes]
+//     host-bytes:u8 host port:u16                     flags: 1 id, 2 previous, 4 is a replica
+//
+// Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
+[[nodiscard]] std::string HistoryValue(const History& history);
+// Nothing for bytes that HistoryValue does not write.
+[[nodiscard]] std::optional<History> ReadHistoryValue(std::string_view bytes);
+
+}  // namespace weir
