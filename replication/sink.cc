@@ -1,0 +1,207 @@
+#include "replication/sink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+unsigned NumberOfKind(const Frame& frame) { return static_cast<unsigned>(frame.kind); }
+
+}  // namespace
+
+Sink::Sink(SinkTarget& target, const State& state)
+    : target_(target),
+      applied_(state.applied),
+      last_changed_(state.last_changed),
+      shown_(state.applied),
+      complete_(state.complete) {}
+
+bool Sink::Resume(std::uint64_t common, bool same) {
+  if (common > applied_) return false;
+  BeginLink();
+  if (same && common == applied_) return true;
+  open_.AddAll(last_changed_.Since(common));
+  policies_exact_ = false;
+  applied_ = common;
+  if (shown_) shown_ = std::min(*shown_, common);
+  return true;
+}
+
+void Sink::StartOver(std::uint64_t head, bool emptied) {
+  BeginLink();
+  open_ = PartitionSet::All();
+  policies_exact_ = false;
+  applied_ = head;
+  last_changed_ = LastChanged(head);
+  shown_.reset();
+  complete_ = complete_ && !emptied;
+}
+
+void Sink::AppendNeed(Instant now, std::string& out) const {
+  const std::string body = BodyOf(open_);
+  AppendFrame({.kind = FrameKind::kNeed, .flags = 0, .offset = applied_, .time = now, .body = body},
+              out);
+}
+
+void Sink::AppendAck(Instant now, std::string& out) const {
+  const std::string body = BodyOf(
+      AckBody{.offset = applied_, .newest = newest_, .synced = synced_, .complete = complete_});
+  AppendFrame({.kind = FrameKind::kAck, .flags = 0, .offset = applied_, .time = now, .body = body},
+              out);
+}
+
+bool Sink::Receive(std::string_view bytes) {
+  reader_.Feed(bytes);
+  while (error_.empty()) {
+    const std::optional<Frame> frame = reader_.Next();
+    if (!frame) {
+      error_ = reader_.error();
+      break;
+    }
+    Apply(*frame);
+  }
+  return error_.empty();
+}
+
+void Sink::BeginLink() {
+  reader_ = FrameReader();
+  error_.clear();
+  synced_ = false;
+  copying_.reset();
+  policies_begun_ = false;
+  last_time_ = Instant{};
+}
+
+void Sink::NoteExact() {
+  if (policies_exact_ && open_.empty()) shown_ = applied_;
+}
+
+void Sink::Apply(const Frame& frame) {
+  if (frame.offset != applied_) {
+    error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " at offset ", frame.offset,
+                          ", after ", applied_);
+    return;
+  }
+  const bool is_of_copy = frame.kind == FrameKind::kPartition;
+  if (copying_ && !is_of_copy) {
+    error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " within a partition");
+    return;
+  }
+  if (!ApplyBody(frame)) {
+    error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " with a damaged body");
+    return;
+  }
+  newest_ = std::max(newest_, frame.time);
+  last_time_ = frame.time;
+  NoteExact();
+}
+
+bool Sink::ApplyBody(const Frame& frame) {
+  if (frame.is_numbered()) {
+    if (policies_begun_) return false;
+    PartitionSet touched;
+    if (!ApplyNumbered(frame, touched)) return false;
+    applied_ += frame.size();
+    last_changed_.Raise(touched, applied_);
+    return true;
+  }
+  switch (frame.kind) {
+    case FrameKind::kPolicies:
+      return ApplyWholePolicies(frame);
+    case FrameKind::kPartition:
+      return ApplyPartition(frame);
+    case FrameKind::kHeartbeat: {
+      const std::optional<HeartbeatBody> body = ReadHeartbeatBody(frame.body);
+      heartbeat_ = body.value_or(heartbeat_);
+      return body.has_value();
+    }
+    case FrameKind::kSkip:
+      return ApplySkip(frame);
+    case FrameKind::kSynced:
+      return ApplySynced(frame);
+    default:
+      return static_cast<std::uint8_t>(frame.kind) >= kOptionalKindMin;
+  }
+}
+
+// Adds the partitions that the frame is about to `touched`.
+bool Sink::ApplyNumbered(const Frame& frame, PartitionSet& touched) {
+  switch (frame.kind) {
+    case FrameKind::kChanges: {
+      const std::optional<PartitionSet> changed = target_.ApplyChanges(frame.body, frame.time);
+      touched = changed.value_or(touched);
+      return changed.has_value();
+    }
+    case FrameKind::kFlush: {
+      const std::optional<FlushBody> body = ReadFlushBody(frame.body);
+      if (!body) return false;
+      target_.Flush(body->generation);
+      touched = PartitionSet::All();
+      return true;
+    }
+    case FrameKind::kGap:
+      return ApplyGap(frame, touched);
+    case FrameKind::kPolicies:
+      return target_.ApplyPolicies(frame.body);
+    default:  // an optional kind
+      return true;
+  }
+}
+
+bool Sink::ApplyGap(const Frame& frame, PartitionSet& touched) {
+  const std::optional<GapBody> body = ReadGapBody(frame.body);
+  if (!body) return false;
+  touched.Add(body->partition);
+  open_.Add(body->partition);
+  synced_ = false;
+  return true;
+}
+
+bool Sink::ApplyPartition(const Frame& frame) {
+  const SinkTarget::Part part = {.first = !copying_, .last = !frame.has_more()};
+  const std::optional<std::uint16_t> partition =
+      target_.ApplyPartition(frame.body, part, frame.time);
+  if (!partition || *partition >= kPartitionCount) return false;
+  // Until the last part it has neither its old nor its new buckets.
+  if (!part.last) synced_ = false;
+  open_.Add(*partition);
+  last_changed_.Raise(*partition, applied_ + 1);
+  if (copying_ && *copying_ != *partition) return false;
+  copying_ = part.last ? std::nullopt : partition;
+  if (part.last) open_.Remove(*partition);
+  return true;
+}
+
+bool Sink::ApplyWholePolicies(const Frame& frame) {
+  const SinkTarget::Part part = {.first = !policies_begun_, .last = !frame.has_more()};
+  if (!target_.ApplyWholePolicies(frame.body, part)) return false;
+  policies_begun_ = !part.last;
+  policies_exact_ = part.last;
+  return true;
+}
+
+bool Sink::ApplySkip(const Frame& frame) {
+  const std::optional<SkipBody> body = ReadSkipBody(frame.body);
+  if (!body || policies_begun_ || body->to < applied_) return false;
+  open_.AddAll(body->changed);
+  last_changed_.Raise(body->changed, body->to);
+  policies_exact_ = false;
+  synced_ = false;
+  applied_ = body->to;
+  return true;
+}
+
+bool Sink::ApplySynced(const Frame& frame) {
+  const std::optional<SyncedBody> body = ReadSyncedBody(frame.body);
+  if (!body || body->offset != applied_ || !open_.empty() || !policies_exact_) return false;
+  synced_ = true;
+  complete_ = true;
+  return true;
+}
+
+}  // namespace weir

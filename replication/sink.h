@@ -1,0 +1,173 @@
+// The replica's end of a link: applies what its primary sends, and knows what it still lacks. A
+// state machine without sockets or threads; source.h is the other end, and says why it is right.
+//
+// A sink outlives its links. It keeps the offset of the history up to which it has applied all
+// frames, and the set of partitions that are *open*: those which may lack changes made before that
+// offset, until they are copied. Both decide where the next link begins, so a sync that was cut
+// goes on where it was.
+//
+//     a link begins       Resume or StartOver; AppendNeed
+//     bytes come          Receive; AppendAck, at most once a millisecond
+//     anything fails      error(): the caller closes the link, and begins another
+//
+// Bytes of a link may be anything: they are applied, or the link ends. Not thread-safe. Memory:
+// 33 KiB, and one frame while it comes. Cost: the target's, and 2 ns a byte.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/instant.h"
+#include "core/table/partition_set.h"
+#include "core/table/table_generation.h"
+#include "replication/frame.h"
+#include "replication/frame_bodies.h"
+#include "replication/last_changed.h"
+#include "replication/ring.h"
+
+namespace weir {
+
+// The table and the policies of a replica.
+//
+// A body that is refused may have been applied in part. The link then ends, and the next one sends
+// it again.
+class SinkTarget {
+ public:
+  struct Part {
+    bool first;
+    bool last;
+  };
+
+  virtual ~SinkTarget() = default;
+
+  // Applies the records of a CHANGES body (records.h): each replaces or erases one bucket, hold or
+  // sum. `time`: the primary's when it took them. Returns the partitions that they are in, or
+  // nothing for a damaged body.
+  virtual std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) = 0;
+
+  // Applies a part of a PARTITION: the first part empties the partition that it is about, then each
+  // part adds its records. Returns that partition, or nothing for a damaged body or one about
+  // several. Nothing comes between the parts; if the last one does not come, the partition is
+  // copied again.
+  virtual std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
+                                                      Instant time) = 0;
+
+  // Applies changes of policies and overrides. Returns false for a damaged body.
+  virtual bool ApplyPolicies(std::string_view body) = 0;
+  // The same for a part of all that there are: after the last part, a policy or an override that
+  // none of the parts named is gone. The parts may have other frames between them, but not changes.
+  virtual bool ApplyWholePolicies(std::string_view body, Part part) = 0;
+
+  // Empties the table: FLUSHALL. The primary's next generation is `generation`.
+  virtual void Flush(TableGeneration generation) = 0;
+};
+
+class Sink {
+ public:
+  // The state of a replica at its start.
+  struct State {
+    // The offset that its table is exact as of, in the history that its FROM will name; for an
+    // empty server 0.
+    std::uint64_t applied = 0;
+    // A former primary takes that of its ring. A server that has loaded its table knows only
+    // LastChanged(applied + 1): what was saved may be newer than the offset that was saved.
+    LastChanged last_changed;
+    // The table has been synced since it was empty, or is a former primary's.
+    bool complete = false;
+  };
+  Sink(SinkTarget& target, const State& state);
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  // --- The beginning of a link ---
+
+  // Goes on where this history and the primary's part, at `common`. What this server may have that
+  // is newer must be copied. `same`: it is one history, with one id; so what is newer than
+  // applied(), because it came with a copy, is yet to come in a frame. Returns false, with nothing
+  // changed, for an offset above applied(): no primary may name that.
+  [[nodiscard]] bool Resume(std::uint64_t common, bool same);
+  // Begins in another history, at its head: all partitions must be copied. `emptied`: the table has
+  // just been emptied, because the keys are hashed by another secret from now on.
+  void StartOver(std::uint64_t head, bool emptied);
+
+  // Append a frame for the primary. A NEED is the first one on each link. `now`: see Frame::time.
+  void AppendNeed(Instant now, std::string& out) const;
+  void AppendAck(Instant now, std::string& out) const;
+
+  // --- Bytes of the link ---
+
+  // Applies the frames that are complete with these bytes. Returns false if the link must end, and
+  // from then on until the next link begins.
+  [[nodiscard]] bool Receive(std::string_view bytes);
+  // The reason, a phrase like "a frame of unknown kind 5"; or empty.
+  [[nodiscard]] const std::string& error() const noexcept { return error_; }
+
+  // --- What the replica has ---
+
+  // The frames before this offset are applied.
+  [[nodiscard]] std::uint64_t applied() const noexcept { return applied_; }
+  // The last offset that all of the table and the policies were exact as of: applied(), unless
+  // something is open. It is the one to show, to save and, at a promotion, to end the history with.
+  // Nothing after StartOver until all is there.
+  [[nodiscard]] std::optional<std::uint64_t> shown() const noexcept { return shown_; }
+  // True from a SYNCED on, until a SKIP, a GAP or the next link.
+  [[nodiscard]] bool synced() const noexcept { return synced_; }
+  // True from the first SYNCED on after the table was empty.
+  [[nodiscard]] bool complete() const noexcept { return complete_; }
+  // The open partitions.
+  [[nodiscard]] const PartitionSet& need() const noexcept { return open_; }
+  [[nodiscard]] std::size_t partitions_left() const noexcept { return open_.size(); }
+  // Where each partition has last changed, an upper bound. A partition that was copied at applied()
+  // may have changes that no frame of the old history will bring to the others. So it counts as
+  // changed one later, and a promoted replica's ring begins there: every other replica passes
+  // through a SKIP, which names that partition.
+  [[nodiscard]] const LastChanged& last_changed() const noexcept { return last_changed_; }
+  // The ring of this server once it is promoted.
+  [[nodiscard]] Ring PromotedRing(std::size_t capacity) const {
+    return {capacity, applied_ + 1, last_changed_};
+  }
+  // The latest time of a frame, ever.
+  [[nodiscard]] Instant newest() const noexcept { return newest_; }
+  // Of the last frame on this link; Instant{} before it. For TimeShift::Note.
+  [[nodiscard]] Instant last_time() const noexcept { return last_time_; }
+  // The primary's head and lease as of the last heartbeat.
+  [[nodiscard]] const HeartbeatBody& heartbeat() const noexcept { return heartbeat_; }
+
+ private:
+  void BeginLink();
+  void Fail(std::string error);
+  void NoteExact();
+  void Apply(const Frame& frame);
+  [[nodiscard]] bool ApplyBody(const Frame& frame);
+  [[nodiscard]] bool ApplyNumbered(const Frame& frame, PartitionSet& touched);
+  [[nodiscard]] bool ApplyGap(const Frame& frame, PartitionSet& touched);
+  [[nodiscard]] bool ApplyPartition(const Frame& frame);
+  [[nodiscard]] bool ApplyWholePolicies(const Frame& frame);
+  [[nodiscard]] bool ApplySkip(const Frame& frame);
+  [[nodiscard]] bool ApplySynced(const Frame& frame);
+
+  SinkTarget& target_;
+  FrameReader reader_;
+  std::string error_;
+
+  std::uint64_t applied_;
+  LastChanged last_changed_;
+  PartitionSet open_;  // a partition that is open has changed after shown_: last_changed_ says so
+  bool policies_exact_ = true;
+  std::optional<std::uint64_t> shown_;
+  bool synced_ = false;
+  bool complete_;
+
+  std::optional<std::uint16_t> copying_;  // the partition of which parts are missing
+  bool policies_begun_ = false;           // parts of all policies are missing
+
+  Instant newest_{};
+  Instant last_time_{};
+  HeartbeatBody heartbeat_;
+};
+
+}  // namespace weir

@@ -1,0 +1,126 @@
+#include "replication/source.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace weir {
+
+Source::Step Source::Next(const Ring& ring, Instant now, std::string& out) {
+  WEIR_CHECK(!copies_);
+  WEIR_CHECK(cursor_ <= ring.head());
+  if (out.size() >= kOutBytes) return {};
+  if (policies_ != Policies::kSent) return {.want = Want::kPolicies};
+  while (cursor_ != ring.head()) {
+    AppendRing(ring, now, out);
+    if (out.size() >= kOutBytes) return {};
+    if (policies_ != Policies::kSent) return {.want = Want::kPolicies};
+  }
+  if (!set_.empty()) {
+    const std::size_t partition = set_.FirstFrom(next_partition_);
+    set_.Remove(partition);
+    next_partition_ = partition + 1;
+    copies_ = true;
+    return {.want = Want::kPartition, .partition = static_cast<std::uint16_t>(partition)};
+  }
+  if (!synced_ && knows_need_) {
+    Append(FrameKind::kSynced, 0, now, BodyOf(SyncedBody{.offset = cursor_}), out);
+    synced_ = true;
+  }
+  return {};
+}
+
+void Source::AppendPolicies(std::string_view body, bool is_last, Instant now, std::string& out) {
+  WEIR_CHECK(policies_ != Policies::kSent);
+  WEIR_CHECK(!copies_);
+  const unsigned flags = kWholeFlag | (is_last ? 0U : kMoreFlag);
+  Append(FrameKind::kPolicies, static_cast<std::uint8_t>(flags), now, body, out);
+  policies_ = is_last ? Policies::kSent : Policies::kBegun;
+}
+
+void Source::AppendPartition(std::string_view body, bool is_last, Instant now, std::string& out) {
+  WEIR_CHECK(copies_);
+  Append(FrameKind::kPartition, is_last ? 0 : kMoreFlag, now, body, out);
+  copies_ = !is_last;
+}
+
+void Source::AppendHeartbeat(std::uint64_t head, std::uint32_t lease_ms, Instant now,
+                             std::string& out) {
+  WEIR_CHECK(!copies_);
+  const HeartbeatBody body = {.head = head, .lease_ms = lease_ms};
+  Append(FrameKind::kHeartbeat, 0, now, BodyOf(body), out);
+}
+
+bool Source::Note(const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::kAck:
+      return NoteAck(frame);
+    case FrameKind::kNeed:
+      return NoteNeed(frame);
+    default:
+      return static_cast<std::uint8_t>(frame.kind) >= kOptionalKindMin;
+  }
+}
+
+// Appends frames of the ring, or a SKIP. Requires: the cursor is not at the head.
+void Source::AppendRing(const Ring& ring, Instant now, std::string& out) {
+  const std::size_t begin = out.size();
+  const std::optional<std::uint64_t> cursor = ring.Read(cursor_, kOutBytes - begin, out);
+  if (!cursor) return Skip(ring, now, out);
+  WEIR_CHECK(*cursor > cursor_);
+  cursor_ = *cursor;
+  sent_ = std::max(sent_, cursor_);
+  NoteGaps(std::string_view(out).substr(begin));
+}
+
+void Source::Skip(const Ring& ring, Instant now, std::string& out) {
+  const SkipBody body = {.to = ring.head(), .changed = ring.ChangedSince(cursor_)};
+  Append(FrameKind::kSkip, 0, now, BodyOf(body), out);
+  set_.AddAll(body.changed);
+  cursor_ = body.to;
+  sent_ = std::max(sent_, cursor_);
+  synced_ = false;
+  policies_ = Policies::kDue;
+}
+
+void Source::NoteGaps(std::string_view frames) {
+  while (!frames.empty()) {
+    const std::size_t size = FrameSizeFrom(frames);
+    constexpr std::size_t kKindAt = 4;
+    constexpr std::size_t kBodyAt = kFrameBytesMin - 4;
+    if (static_cast<FrameKind>(frames[kKindAt]) == FrameKind::kGap) {
+      const auto gap = ReadGapBody(frames.substr(kBodyAt, size - kFrameBytesMin));
+      WEIR_CHECK(gap.has_value());
+      set_.Add(gap->partition);
+      synced_ = false;
+    }
+    frames.remove_prefix(size);
+  }
+}
+
+// Appends a frame beside the history.
+void Source::Append(FrameKind kind, std::uint8_t flags, Instant now, std::string_view body,
+                    std::string& out) {
+  const Frame frame = {.kind = kind, .flags = flags, .offset = cursor_, .time = now, .body = body};
+  WEIR_CHECK(!frame.is_numbered());
+  AppendFrame(frame, out);
+}
+
+bool Source::NoteAck(const Frame& frame) {
+  const std::optional<AckBody> ack = ReadAckBody(frame.body);
+  if (!ack || ack->offset < acked_.offset || ack->offset > sent_) return false;
+  if (ack->newest < acked_.newest) return false;
+  acked_ = *ack;
+  return true;
+}
+
+bool Source::NoteNeed(const Frame& frame) {
+  const std::optional<PartitionSet> needed = ReadNeedBody(frame.body);
+  if (!needed) return false;
+  set_.AddAll(*needed);
+  knows_need_ = true;
+  synced_ = synced_ && needed->empty();
+  return true;
+}
+
+}  // namespace weir

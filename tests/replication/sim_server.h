@@ -1,0 +1,98 @@
+// A server of the simulation: a few keys in five of the 4,096 partitions, four policies, the logs
+// of their changes, and either a ring or a sink.
+//
+// Values are arbitrary numbers, so an older value that overwrites a newer one is noticed. A log
+// that is too long overflows and costs a GAP, as a ChangeLog does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/instant.h"
+#include "core/table/partition_set.h"
+#include "replication/history.h"
+#include "replication/ring.h"
+#include "replication/sink.h"
+
+namespace weir {
+
+// The simulation's source of numbers: SplitMix64, fast to seed.
+class SimRandom {
+ public:
+  explicit SimRandom(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t Next() {
+    std::uint64_t z = state_ += 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    return z ^ z >> 31;
+  }
+  std::size_t Below(std::size_t end) { return Next() % end; }
+  bool Percent(std::size_t percent) { return Below(100) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+using SimValue = std::uint32_t;  // 0: none
+
+// The rows of a server's state: the partitions that have keys, and the policies.
+inline constexpr std::array<std::uint16_t, 5> kSimPartitions = {0, 63, 64, 1000, 4095};
+inline constexpr std::size_t kPolicyRow = kSimPartitions.size();
+inline constexpr std::size_t kSimRows = kSimPartitions.size() + 1;
+inline constexpr std::size_t kSimKeys = 4;
+template <typename T>
+using SimRows = std::array<std::array<T, kSimKeys>, kSimRows>;
+
+class SimServer final : public SinkTarget {
+ public:
+  // --- As a primary ---
+
+  // Its ring has all changes that Take has taken. `head`: the ring is empty, and begins there.
+  void BecomePrimary(std::unique_ptr<Ring> ring);
+  void Set(std::size_t row, std::size_t key, SimValue value);
+  void FlushAll();
+  void Take(Instant now);
+  [[nodiscard]] bool is_primary() const { return ring != nullptr; }
+
+  // Bodies of copies.
+  [[nodiscard]] std::string CopyPartition(std::uint16_t partition) const;
+  [[nodiscard]] std::string CopyPolicies() const;
+
+  // --- As a replica ---
+
+  void BecomeReplica(const Sink::State& state);
+  std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) override;
+  std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
+                                              Instant time) override;
+  bool ApplyPolicies(std::string_view body) override;
+  bool ApplyWholePolicies(std::string_view body, Part part) override;
+  void Flush(TableGeneration generation) override;
+
+  SimRows<SimValue> values{};
+  History history;
+  std::unique_ptr<Ring> ring;
+  std::unique_ptr<Sink> sink;
+
+ private:
+  struct Change {
+    std::uint8_t key;
+    SimValue value;
+  };
+  struct Log {
+    std::vector<Change> changes;
+    bool overflowed = false;
+  };
+  void ClearTable();
+
+  std::array<Log, kSimRows> logs_;
+  bool flushed_ = false;
+  std::uint32_t generation_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,106 @@
+// A run of one primary and two replicas over bad links, all of it decided by a seed: changes of
+// values that go up and down, FLUSHALL, policies, logs that overflow, rings that are too small,
+// segments of any size, stalls, cuts at any byte, promotions.
+//
+// It checks
+//     R1   when nothing changes any more and the links hold, all states are equal
+//     R2   each value of a replica that is not open is one that the primary had, and no older than
+//          as of the offset that the replica has applied
+//     R3   both, however often links are cut
+// and that neither end ever finds fault with the other's bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/instant.h"
+#include "replication/frame.h"
+#include "replication/source.h"
+#include "tests/replication/sim_server.h"
+
+namespace weir {
+
+// A mistake that is made on purpose, to see that the simulation finds it.
+enum class PlantedBug {
+  kNone,
+  kForgetOpen,         // a replica does not say which partitions were open at the break
+  kUnsaidSkip,         // the primary moves a cursor that is too old without a word
+  kHeartbeatMoves,     // heartbeats count as bytes of the history
+  kOffsetAfterCopy,    // the offset of a copy is read after it was made
+  kNoNeed,             // SYNCED is sent before the replica's NEED has come
+  kStalePolicies,      // no policies follow a SKIP
+  kSeamlessPromotion,  // the ring of a promoted replica begins at the offset that it has applied
+};
+
+class Simulation {
+ public:
+  explicit Simulation(std::uint64_t seed, PlantedBug bug = PlantedBug::kNone);
+
+  // Returns what is wrong, or an empty string.
+  [[nodiscard]] std::string Run();
+
+ private:
+  static constexpr std::size_t kServers = 3;
+
+  // The link of a replica to the primary.
+  struct Link {
+    std::unique_ptr<Source> source;     // null: there is no link
+    std::string out;                    // on the way to the replica
+    std::string in;                     // on the way to the primary
+    FrameReader reader;                 // of `in`
+    std::uint64_t heartbeat_bytes = 0;  // for a bug
+    std::uint64_t policies = 0;         // for a bug
+  };
+
+  SimServer& primary() { return servers_[primary_]; }
+  void Act();
+  void ActOnLink(std::size_t replica);
+  void Change();
+  void Take();
+  void Connect(std::size_t replica);
+  void Cut(std::size_t replica);
+  void Pump(std::size_t replica);
+  void AppendCopy(Link& link, const Source::Step& step);
+  void Deliver(std::size_t replica, std::size_t bytes);
+  void DeliverToPrimary(Link& link, std::size_t bytes);
+  void Promote();
+  void CheckValues(std::size_t replica);
+  void CalmDown();
+  void Fail(std::string what);
+
+  // Changes the frames that the primary has appended to link.out from `begin` on, as the bug wants.
+  void Distort(Link& link, std::size_t begin);
+
+  // The values that the primary has had in its history, and how many of them each had when a frame
+  // ended at an offset.
+  struct AsOf {
+    std::uint64_t offset;
+    SimRows<std::uint32_t> counts;
+  };
+  void NoteValues();
+  void BeginHistory();
+
+  SimRandom random_;
+  PlantedBug bug_;
+  std::string error_;
+  Instant now_;
+  std::array<SimServer, kServers> servers_;
+  std::array<Link, kServers> links_;  // that of the primary is unused
+  std::size_t primary_ = 0;
+  SimRows<std::vector<SimValue>> past_;
+  std::vector<AsOf> as_of_;
+  SimValue next_value_ = 1;
+  unsigned histories_ = 0;
+
+  // Chances of this run.
+  std::size_t ring_bytes_;
+  std::size_t flush_percent_;
+  std::size_t cut_percent_;
+  std::size_t promote_percent_;
+  std::size_t start_over_percent_;
+};
+
+}  // namespace weir
