@@ -39,6 +39,10 @@ class RecordReader {
   void Expect(char prefix) {
     if (Take<std::uint8_t>() != static_cast<std::uint8_t>(prefix)) failed_ = true;
   }
+  // For a number that no writer has written.
+  void Fail() { failed_ = true; }
+  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] std::size_t left() const { return bytes_.size(); }
   [[nodiscard]] bool Complete() const { return !failed_ && bytes_.empty(); }
 
  private:

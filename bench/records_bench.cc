@@ -1,0 +1,68 @@
+// The cost of the records of a stream: to write, and to read, the changes of a tick of 2 ms at
+// 500,000 changes a second: 1,000 buckets in as many partitions, of `limits` limits.
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "core/base/id_type.h"
+#include "core/words/limit_grammar.h"
+#include "replication/records.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint16_t kChanges = 1'000;
+
+struct Tick {
+  explicit Tick(std::size_t limit_count) {
+    for (std::size_t i = 0; i < limit_count; ++i) {
+      limits.push_back(*ParseLimitWord(std::to_string(10 + i) + "/s")->limit);
+    }
+    for (std::uint16_t i = 0; i < kChanges; ++i) {
+      const std::uint64_t hash = (i + 1) * 0x9E3779B97F4A7C15;
+      changes.buckets.push_back(
+          {.key = {hash, LimitId{static_cast<std::uint32_t>(i % limit_count)}},
+           .partition = static_cast<std::uint16_t>(4 * i),
+           .algorithm = Algorithm::kTokenBucket,
+           .went_back = false,
+           .erased = false,
+           .bucket = {.low = i, .high = 400'000'000, .extra = 0}});
+    }
+  }
+  [[nodiscard]] std::string Write(RecordsWriter& writer) const {
+    std::string bytes;
+    const auto limit_of = [this](LimitId id) { return &limits[NumberOf(id)]; };
+    writer.WriteChanges(changes, limit_of, kChangesBytes,
+                        [&](const RecordsWriter::Body& body) { bytes = body.bytes; });
+    return bytes;
+  }
+
+  std::vector<Limit> limits;
+  LimiterChanges changes;
+};
+
+void BM_WriteChanges(benchmark::State& state) {
+  const Tick tick(static_cast<std::size_t>(state.range(0)));
+  RecordsWriter writer;
+  std::size_t bytes = 0;
+  for (auto _ : state) bytes = tick.Write(writer).size();
+  state.SetItemsProcessed(state.iterations() * kChanges);
+  state.counters["bytes_per_change"] = static_cast<double>(bytes) / kChanges;
+}
+
+void BM_ReadChanges(benchmark::State& state) {
+  RecordsWriter writer;
+  const std::string body = Tick(static_cast<std::size_t>(state.range(0))).Write(writer);
+  for (auto _ : state) {
+    const auto read = ReadRecords(body, RecordsKind::kChanges);
+    if (!read || read->buckets.size() != kChanges) state.SkipWithError("not read");
+  }
+  state.SetItemsProcessed(state.iterations() * kChanges);
+}
+
+BENCHMARK(BM_WriteChanges)->ArgName("limits")->Arg(1)->Arg(100);
+BENCHMARK(BM_ReadChanges)->ArgName("limits")->Arg(1)->Arg(100);
+
+}  // namespace
+}  // namespace weir

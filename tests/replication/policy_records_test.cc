@@ -1,0 +1,100 @@
+// Goal: policies and overrides are read as they were written, in bodies of any size. Method: random
+// changes; bodies cut and extended.
+#include "replication/policy_records.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "core/base/id_type.h"
+#include "core/words/policy_bytes.h"
+#include "tests/support/kept_limits.h"
+#include "tests/support/property.h"
+
+namespace weir {
+namespace {
+
+PolicyChanges AnyChanges() {
+  PolicyChanges changes;
+  changes.next_id = PolicyId{*Between<std::uint32_t>(1, 100)};
+  for (int n = *Between(0, 3); n > 0; --n) {
+    auto& change = changes.policies.emplace_back();
+    change.id = PolicyId{*Between<std::uint32_t>(1, 99)};
+    if (*rc::gen::arbitrary<bool>()) continue;
+    change.policy = std::make_shared<const Policy>(Policy{.name = "p" + std::to_string(n),
+                                                          .id = change.id,
+                                                          .from_file = *rc::gen::arbitrary<bool>(),
+                                                          .limits = *AnyPolicyLimits()});
+  }
+  for (int n = *Between(0, 3); n > 0; --n) {
+    auto& change = changes.overrides.emplace_back();
+    change.policy = PolicyId{*Between<std::uint32_t>(1, 99)};
+    change.key = std::string(*Between<std::size_t>(0, 200), 'k');
+    if (*rc::gen::arbitrary<bool>()) continue;
+    change.limits = std::make_shared<const PolicyLimits>(*AnyPolicyLimits());
+  }
+  return changes;
+}
+
+std::vector<std::string> TextsOf(const PolicyChanges& changes) {
+  std::vector<std::string> texts;
+  for (const auto& change : changes.policies) {
+    texts.push_back(std::to_string(NumberOf(change.id)) + ' ' +
+                    (change.policy ? PolicyValue(*change.policy) : ""));
+  }
+  for (const OverrideChange& change : changes.overrides) {
+    texts.push_back(std::to_string(NumberOf(change.policy)) + change.key + ' ' +
+                    (change.limits ? OverrideValue(*change.limits) : ""));
+  }
+  return texts;
+}
+
+TEST(PolicyRecordsTest, RoundTrip) {
+  CheckLaw(500, [] {
+    const PolicyChanges changes = AnyChanges();
+    std::vector<std::string> texts;
+    bool ended = false;
+    WritePolicies(changes, *Between<std::size_t>(1, 500), [&](std::string_view body, bool last) {
+      RC_ASSERT(!ended);
+      ended = last;
+      const std::optional<PolicyChanges> read = ReadPolicies(body);
+      RC_ASSERT(read.has_value());
+      RC_ASSERT(read->next_id == changes.next_id);
+      for (std::string& text : TextsOf(*read)) texts.push_back(std::move(text));
+    });
+    RC_ASSERT(ended);
+    RC_ASSERT(texts == TextsOf(changes));
+  });
+}
+
+TEST(PolicyRecordsTest, BodiesAreReadOnlyWhole) {
+  CheckLaw(100, [] {
+    PolicyChanges changes = AnyChanges();
+    changes.overrides.push_back({PolicyId{1}, "key", nullptr});
+    std::string whole;
+    WritePolicies(changes, kPoliciesBytes, [&](std::string_view body, bool) { whole = body; });
+    const std::size_t records = changes.policies.size() + changes.overrides.size();
+    std::size_t read = 0;
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+      // A body may end after any record.
+      read += ReadPolicies(std::string_view(whole).substr(0, length)).has_value() ? 1 : 0;
+    }
+    RC_ASSERT(read == records);
+    RC_ASSERT(!ReadPolicies(whole + 'X'));
+  });
+}
+
+TEST(PolicyRecordsTest, RefusesIdsThatNoPolicyHas) {
+  using namespace std::string_literals;
+  EXPECT_TRUE(ReadPolicies("\0\0\0\1P\0\0\0\1\0"s));
+  EXPECT_FALSE(ReadPolicies("\0\0\0\1P\0\0\0\0\0"s));
+  EXPECT_FALSE(ReadPolicies("\0\0\0\1O\0\0\0\0\0\0"s));
+  EXPECT_FALSE(ReadPolicies("\0\0\0\1X\0\0\0\1\0"s));
+  EXPECT_FALSE(ReadPolicies("\0\0\0"s));
+}
+
+}  // namespace
+}  // namespace weir

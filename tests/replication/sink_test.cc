@@ -1,0 +1,237 @@
+// Goal: a replica knows what it has and what it lacks, and a link ends at the first byte that is
+// wrong. Method: examples, with a target that takes "p" as a body about partition p.
+#include "replication/sink.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "replication/frame_bodies.h"
+#include "tests/replication/frames.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint16_t kBad = '!';  // a body that is refused
+
+class NotingTarget final : public SinkTarget {
+ public:
+  std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant) override {
+    calls.push_back("changes " + std::string(body));
+    if (body[0] == kBad) return std::nullopt;
+    return Only(static_cast<std::size_t>(body[0]));
+  }
+  std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part, Instant) override {
+    calls.push_back("partition " + std::string(body) + TextOf(part));
+    if (body[0] == kBad) return std::nullopt;
+    return body[0];
+  }
+  bool ApplyPolicies(std::string_view body) override {
+    calls.push_back("policies " + std::string(body));
+    return body[0] != kBad;
+  }
+  bool ApplyWholePolicies(std::string_view body, Part part) override {
+    calls.push_back("all policies " + std::string(body) + TextOf(part));
+    return body[0] != kBad;
+  }
+  void Flush(TableGeneration) override { calls.emplace_back("flush"); }
+
+  std::vector<std::string> calls;
+
+ private:
+  static std::string TextOf(Part part) {
+    return std::string(part.first ? " first" : "") + (part.last ? " last" : "");
+  }
+};
+
+class SinkTest : public testing::Test {
+ protected:
+  SinkTest() { EXPECT_TRUE(sink_.Resume(kBegin, true)); }
+
+  // Gives the sink a frame at the offset that it expects.
+  bool Get(FrameKind kind, std::string_view body, std::uint8_t flags = 0) {
+    return sink_.Receive(BytesOf({.kind = kind,
+                                  .flags = flags,
+                                  .offset = sink_.applied(),
+                                  .time = kFrameTime,
+                                  .body = body}));
+  }
+  bool GetSynced() { return Get(FrameKind::kSynced, BodyOf(SyncedBody{sink_.applied()})); }
+  bool GetSkip(std::uint64_t to, const PartitionSet& changed) {
+    return Get(FrameKind::kSkip, BodyOf(SkipBody{to, changed}));
+  }
+  bool GetAllPolicies() { return Get(FrameKind::kPolicies, "all", kWholeFlag); }
+
+  static constexpr std::uint64_t kBegin = 100;
+  NotingTarget target_;
+  Sink sink_{target_, {.applied = kBegin, .last_changed = LastChanged()}};
+};
+
+TEST_F(SinkTest, AppliesFramesAndCountsThoseOfTheHistory) {
+  EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
+  EXPECT_TRUE(Get(FrameKind::kPolicies, "new"));
+  EXPECT_TRUE(Get(FrameKind::kFlush, BodyOf(FlushBody{})));
+  EXPECT_EQ(sink_.applied(), kBegin + 29 + 31 + 32);
+  EXPECT_EQ(sink_.last_changed().Of('a'), sink_.applied());
+  EXPECT_EQ(target_.calls, (std::vector<std::string>{"changes a", "policies new", "flush"}));
+  EXPECT_TRUE(Get(FrameKind::kHeartbeat, BodyOf(HeartbeatBody{.head = 7, .lease_ms = 9})));
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_EQ(sink_.applied(), kBegin + 92);
+  EXPECT_EQ(sink_.heartbeat().head, 7U);
+  EXPECT_EQ(sink_.newest(), kFrameTime);
+  EXPECT_EQ(sink_.last_time(), kFrameTime);
+}
+
+TEST_F(SinkTest, IsCompleteOnceItHasBeenSynced) {
+  EXPECT_FALSE(sink_.complete());
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(GetSynced());
+  EXPECT_TRUE(sink_.synced());
+  EXPECT_TRUE(sink_.complete());
+  EXPECT_TRUE(GetSkip(500, Only('a')));
+  EXPECT_FALSE(sink_.synced());
+  EXPECT_TRUE(sink_.complete());
+  sink_.StartOver(1'000, false);
+  EXPECT_TRUE(sink_.complete());
+  sink_.StartOver(1'000, true);
+  EXPECT_FALSE(sink_.complete());
+}
+
+TEST_F(SinkTest, ShowsTheLastOffsetAtWhichAllWasExact) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
+  EXPECT_EQ(sink_.shown(), 129U);
+  EXPECT_TRUE(Get(FrameKind::kGap, BodyOf(GapBody{'b'})));
+  EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
+  EXPECT_EQ(sink_.shown(), 129U);
+  EXPECT_EQ(sink_.need(), Only('b'));
+  EXPECT_TRUE(Get(FrameKind::kPartition, "b"));
+  EXPECT_EQ(sink_.shown(), sink_.applied());
+  EXPECT_TRUE(GetSkip(1'000, {}));
+  EXPECT_EQ(sink_.shown(), 188U) << "the policies are missing";
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_EQ(sink_.shown(), 1'000U);
+  sink_.StartOver(2'000, false);
+  EXPECT_EQ(sink_.shown(), std::nullopt);
+  EXPECT_EQ(sink_.partitions_left(), kPartitionCount);
+}
+
+TEST_F(SinkTest, OpenPartitionsOutliveTheLink) {
+  EXPECT_TRUE(GetAllPolicies());
+  PartitionSet two = Only('a');
+  two.Add('b');
+  EXPECT_TRUE(GetSkip(1'000, two));
+  EXPECT_TRUE(Get(FrameKind::kPartition, "a"));
+  EXPECT_TRUE(sink_.Resume(1'000, true));
+  EXPECT_EQ(sink_.need(), Only('b'));
+}
+
+TEST_F(SinkTest, APartitionIsOpenUntilItsLastPart) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(Get(FrameKind::kPartition, "a1", kMoreFlag));
+  EXPECT_EQ(sink_.need(), Only('a'));
+  EXPECT_TRUE(Get(FrameKind::kPartition, "a2"));
+  EXPECT_TRUE(sink_.need().empty());
+  EXPECT_EQ(target_.calls[1], "partition a1 first");
+  EXPECT_EQ(target_.calls[2], "partition a2 last");
+}
+
+TEST_F(SinkTest, ForgetsWhatItHasBeyondTheCommonOffset) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
+  EXPECT_TRUE(Get(FrameKind::kChanges, "b"));
+  EXPECT_FALSE(sink_.Resume(159, false));
+  EXPECT_TRUE(sink_.Resume(129, false));
+  EXPECT_EQ(sink_.applied(), 129U);
+  EXPECT_EQ(sink_.shown(), 129U);
+  EXPECT_EQ(sink_.need(), Only('b'));
+}
+
+// A copy may have changes that were in no frame yet.
+TEST_F(SinkTest, ACopyCountsAsNewerInAnotherHistory) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(Get(FrameKind::kPartition, "a"));
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  EXPECT_TRUE(sink_.need().empty());
+  EXPECT_EQ(sink_.PromotedRing(100).ChangedSince(kBegin), Only('a'));
+  EXPECT_EQ(sink_.PromotedRing(100).head(), kBegin + 1);
+  EXPECT_TRUE(sink_.Resume(kBegin, false));
+  EXPECT_EQ(sink_.need(), Only('a'));
+}
+
+TEST_F(SinkTest, SaysWhatItHas) {
+  EXPECT_TRUE(GetSkip(1'000, Only('a')));
+  std::string out;
+  sink_.AppendNeed(kFrameTime, out);
+  sink_.AppendAck(kFrameTime, out);
+  FrameReader reader;
+  reader.Feed(out);
+  const std::optional<Frame> need = reader.Next();
+  ASSERT_TRUE(need);
+  EXPECT_EQ(ReadNeedBody(need->body), Only('a'));
+  const std::optional<Frame> ack = reader.Next();
+  ASSERT_TRUE(ack);
+  EXPECT_EQ(ack->offset, 1'000U);
+  EXPECT_EQ(ReadAckBody(ack->body)->offset, 1'000U);
+  EXPECT_EQ(ReadAckBody(ack->body)->newest, kFrameTime);
+}
+
+TEST_F(SinkTest, EndsTheLinkAtAMistake) {
+  const auto error_after = [this](FrameKind kind, std::string_view body, std::uint8_t flags = 0) {
+    EXPECT_TRUE(sink_.Resume(sink_.applied(), true));
+    EXPECT_FALSE(Get(kind, body, flags));
+    return sink_.error();
+  };
+  EXPECT_EQ(error_after(FrameKind::kChanges, "!"), "a frame of kind 1 with a damaged body");
+  EXPECT_NE(error_after(FrameKind::kPolicies, "!"), "");
+  EXPECT_NE(error_after(FrameKind::kPolicies, "!", kWholeFlag), "");
+  EXPECT_NE(error_after(FrameKind::kPartition, "!"), "");
+  for (const FrameKind kind : {FrameKind::kFlush, FrameKind::kGap, FrameKind::kHeartbeat,
+                               FrameKind::kSkip, FrameKind::kSynced}) {
+    EXPECT_NE(error_after(kind, "x"), "");
+  }
+  EXPECT_NE(error_after(FrameKind::kAck, BodyOf(AckBody{})), "") << "from a replica";
+  EXPECT_NE(error_after(FrameKind::kSkip, BodyOf(SkipBody{kBegin - 1, {}})), "");
+  EXPECT_NE(error_after(FrameKind::kSynced, BodyOf(SyncedBody{kBegin + 1})), "");
+  EXPECT_FALSE(GetAllPolicies()) << "it stays failed";
+}
+
+TEST_F(SinkTest, EndsTheLinkAtAFrameThatDoesNotFollow) {
+  EXPECT_FALSE(sink_.Receive(BytesOf({.kind = FrameKind::kChanges,
+                                      .flags = 0,
+                                      .offset = kBegin + 1,
+                                      .time = kFrameTime,
+                                      .body = "a"})));
+  EXPECT_EQ(sink_.error(), "a frame of kind 1 at offset 101, after 100");
+  EXPECT_TRUE(target_.calls.empty());
+}
+
+TEST_F(SinkTest, EndsTheLinkIfItIsSaidToBeSyncedWhileItIsNot) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(Get(FrameKind::kGap, BodyOf(GapBody{5})));
+  EXPECT_FALSE(GetSynced());
+}
+
+TEST_F(SinkTest, EndsTheLinkIfACopyIsTornApart) {
+  EXPECT_TRUE(Get(FrameKind::kPartition, "a", kMoreFlag));
+  EXPECT_FALSE(Get(FrameKind::kChanges, "a"));
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  EXPECT_TRUE(Get(FrameKind::kPartition, "a", kMoreFlag));
+  EXPECT_FALSE(Get(FrameKind::kPartition, "b"));
+  EXPECT_EQ(sink_.partitions_left(), 2U);
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  EXPECT_TRUE(Get(FrameKind::kPolicies, "all", kWholeFlag | kMoreFlag));
+  EXPECT_FALSE(Get(FrameKind::kPolicies, "new"));
+}
+
+TEST_F(SinkTest, PassesOverUnknownKindsFrom128On) {
+  EXPECT_TRUE(Get(static_cast<FrameKind>(192), "x"));
+  EXPECT_EQ(sink_.applied(), kBegin);
+  EXPECT_TRUE(Get(static_cast<FrameKind>(128), "x"));
+  EXPECT_EQ(sink_.applied(), kBegin + 29);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,199 @@
+// Goal: a replica gets what it lacks, in the order that source.h says. Method: examples, each a
+// list of the frames that Next and the copies append.
+#include "replication/source.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "replication/frame_bodies.h"
+#include "tests/replication/frames.h"
+
+namespace weir {
+namespace {
+
+class SourceTest : public testing::Test {
+ protected:
+  // Appends a frame about a partition to the ring.
+  void Change(std::size_t partition) {
+    ring_.Append(FrameKind::kChanges, kFrameTime, "body", Only(partition));
+  }
+  void Gap(std::uint16_t partition) {
+    ring_.Append(FrameKind::kGap, kFrameTime, BodyOf(GapBody{partition}), Only(partition));
+  }
+
+  static Frame From(FrameKind kind, const std::string& body) {
+    return {.kind = kind, .flags = 0, .offset = 0, .time = kFrameTime, .body = body};
+  }
+  static bool Need(Source& source, const PartitionSet& needed) {
+    const std::string body = BodyOf(needed);
+    return source.Note(From(FrameKind::kNeed, body));
+  }
+  static bool Ack(Source& source, const AckBody& ack) {
+    const std::string body = BodyOf(ack);
+    return source.Note(From(FrameKind::kAck, body));
+  }
+
+  // All that there is to send, as text: a kind and its offset; copies are answered with "copy".
+  std::vector<std::string> Frames(Source& source) {
+    std::string out;
+    while (true) {
+      const Source::Step step = source.Next(ring_, kFrameTime, out);
+      if (step.want == Source::Want::kNothing) break;
+      if (step.want == Source::Want::kPolicies) {
+        source.AppendPolicies("copy", true, kFrameTime, out);
+      } else {
+        copied_.push_back(step.partition);
+        source.AppendPartition("copy", true, kFrameTime, out);
+      }
+    }
+    FrameReader reader;
+    reader.Feed(out);
+    std::vector<std::string> frames;
+    while (const std::optional<Frame> frame = reader.Next()) {
+      frames.push_back(NameOf(*frame) + " " + std::to_string(frame->offset));
+    }
+    EXPECT_EQ(reader.error(), "");
+    return frames;
+  }
+
+  Ring ring_{10'000, 0};
+  std::vector<std::uint16_t> copied_;
+
+ private:
+  static std::string NameOf(const Frame& frame) {
+    switch (frame.kind) {
+      case FrameKind::kChanges:
+        return "changes";
+      case FrameKind::kGap:
+        return "gap";
+      case FrameKind::kPolicies:
+        return frame.is_whole() ? "all policies" : "policies";
+      case FrameKind::kPartition:
+        return "partition";
+      case FrameKind::kSkip:
+        return "skip to " + std::to_string(ReadSkipBody(frame.body)->to);
+      case FrameKind::kSynced:
+        return "synced";
+      default:
+        return "?";
+    }
+  }
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(SourceTest, AReplicaThatLacksNothingIsSynced) {
+  Change(1);
+  Source source(32);
+  EXPECT_EQ(Frames(source), Names{"all policies 32"});
+  EXPECT_FALSE(source.synced());
+  EXPECT_TRUE(Need(source, {}));
+  EXPECT_EQ(Frames(source), Names{"synced 32"});
+  EXPECT_TRUE(source.synced());
+  EXPECT_EQ(Frames(source), Names{});
+  Change(2);
+  EXPECT_EQ(Frames(source), Names{"changes 32"});
+  EXPECT_TRUE(source.synced());
+}
+
+TEST_F(SourceTest, AShortBreakCostsTheFramesSince) {
+  Change(1);
+  Change(2);
+  Change(3);
+  Source source(32);
+  EXPECT_TRUE(Need(source, Only(9)));
+  EXPECT_EQ(Frames(source),
+            (Names{"all policies 32", "changes 32", "changes 64", "partition 96", "synced 96"}));
+  EXPECT_EQ(copied_, std::vector<std::uint16_t>{9});
+}
+
+TEST_F(SourceTest, ALongBreakCostsThePartitionsThatHaveChanged) {
+  ring_.SetCapacity(70);
+  for (const std::size_t partition : {1U, 2U, 3U, 4U}) Change(partition);
+  Source source(32);
+  EXPECT_TRUE(Need(source, {}));
+  EXPECT_EQ(Frames(source),
+            (Names{"all policies 32", "skip to 128 32", "all policies 128", "partition 128",
+                   "partition 128", "partition 128", "synced 128"}));
+  EXPECT_EQ(copied_, (std::vector<std::uint16_t>{2, 3, 4}));
+}
+
+TEST_F(SourceTest, AGapCostsItsPartition) {
+  Source source(0);
+  EXPECT_TRUE(Need(source, {}));
+  EXPECT_EQ(Frames(source), (Names{"all policies 0", "synced 0"}));
+  Gap(5);
+  Change(6);
+  EXPECT_EQ(Frames(source), (Names{"gap 0", "changes 30", "partition 62", "synced 62"}));
+  EXPECT_EQ(copied_, std::vector<std::uint16_t>{5});
+}
+
+TEST_F(SourceTest, FramesComeBetweenTheCopies) {
+  Source source(0);
+  PartitionSet two = Only(1);
+  two.Add(2);
+  EXPECT_TRUE(Need(source, two));
+  std::string out;
+  ASSERT_EQ(source.Next(ring_, kFrameTime, out).want, Source::Want::kPolicies);
+  source.AppendPolicies("", false, kFrameTime, out);
+  ASSERT_EQ(source.Next(ring_, kFrameTime, out).want, Source::Want::kPolicies);
+  source.AppendPolicies("", true, kFrameTime, out);
+  ASSERT_EQ(source.Next(ring_, kFrameTime, out).partition, 1U);
+  source.AppendPartition("", false, kFrameTime, out);
+  source.AppendPartition("", true, kFrameTime, out);
+  Change(1);
+  EXPECT_EQ(source.partitions_left(), 1U);
+  EXPECT_EQ(Frames(source), (Names{"changes 0", "partition 32", "synced 32"}));
+}
+
+TEST_F(SourceTest, AppendsNothingToALongOutput) {
+  for (int i = 0; i < 100; ++i) Change(1);
+  Source source(0);
+  std::string out(Source::kOutBytes, 'x');
+  EXPECT_EQ(source.Next(ring_, kFrameTime, out).want, Source::Want::kNothing);
+  EXPECT_EQ(out.size(), Source::kOutBytes);
+  EXPECT_EQ(source.cursor(), 0U);
+  out.resize(Source::kOutBytes - 100);
+  source.AppendPolicies("", true, kFrameTime, out);
+  EXPECT_EQ(source.Next(ring_, kFrameTime, out).want, Source::Want::kNothing);
+  EXPECT_EQ(out.size(), Source::kOutBytes + 24);
+}
+
+TEST_F(SourceTest, NotesWhatTheReplicaSays) {
+  Change(1);
+  Change(1);
+  Source source(0);
+  EXPECT_EQ(source.acked().offset, 0U);
+  EXPECT_FALSE(Ack(source, {.offset = 32})) << "which was not sent";
+  EXPECT_EQ(Frames(source).size(), 3U);
+  EXPECT_TRUE(Ack(source, {.offset = 32, .newest = kFrameTime, .synced = true}));
+  EXPECT_EQ(source.acked().offset, 32U);
+  EXPECT_EQ(source.acked().newest, kFrameTime);
+  EXPECT_TRUE(source.acked().synced);
+  EXPECT_TRUE(Ack(source, {.offset = 64, .newest = kFrameTime}));
+  EXPECT_FALSE(Ack(source, {.offset = 32, .newest = kFrameTime})) << "which falls";
+  EXPECT_FALSE(source.Note(From(FrameKind::kAck, "x")));
+  EXPECT_FALSE(source.Note(From(FrameKind::kNeed, "x")));
+  EXPECT_FALSE(source.Note(From(FrameKind::kSynced, "x")));
+  EXPECT_TRUE(source.Note(From(static_cast<FrameKind>(200), "x")));
+}
+
+TEST_F(SourceTest, HeartbeatsMoveNothing) {
+  Change(1);
+  Source source(32);
+  std::string out;
+  source.AppendHeartbeat(ring_.head(), 500, kFrameTime, out);
+  FrameReader reader;
+  reader.Feed(out);
+  const std::optional<Frame> frame = reader.Next();
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->offset, 32U);
+  EXPECT_EQ(ReadHeartbeatBody(frame->body)->head, 32U);
+  EXPECT_EQ(ReadHeartbeatBody(frame->body)->lease_ms, 500U);
+  EXPECT_EQ(source.cursor(), 32U);
+}
+
+}  // namespace
+}  // namespace weir
