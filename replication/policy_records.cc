@@ -14,6 +14,7 @@ namespace weir {
 namespace {
 
 constexpr char kPolicyLetter = 'P';
+constexpr char kRetiredLetter = 'R';  // the policy file no longer has it
 constexpr char kOverrideLetter = 'O';
 
 void AppendBytes(std::string_view bytes, std::string& out) {
@@ -23,14 +24,15 @@ void AppendBytes(std::string_view bytes, std::string& out) {
 
 std::string_view TakeSized(RecordReader& reader) { return reader.TakeBytes(TakeVarint(reader)); }
 
-void TakePolicy(RecordReader& reader, PolicyChanges& changes) {
+void TakePolicy(bool is_retired, RecordReader& reader, PolicyChanges& changes) {
   PolicyChanges::PolicyChange& change = changes.policies.emplace_back();
   change.id = PolicyId{reader.Take<std::uint32_t>()};
   const std::string_view value = TakeSized(reader);
   if (!IsPolicyId(change.id)) return reader.Fail();
-  if (value.empty()) return;
+  if (value.empty() && !is_retired) return;
   std::optional<Policy> policy = ReadPolicyValue(change.id, value);
   if (!policy) return reader.Fail();
+  policy->retired = is_retired;
   change.policy = std::make_shared<const Policy>(*std::move(policy));
 }
 
@@ -64,7 +66,7 @@ void WritePolicies(const PolicyChanges& changes, std::size_t bytes,
   for (const PolicyChanges::PolicyChange& change : changes.policies) {
     make_room();
     WEIR_CHECK(IsPolicyId(change.id));
-    body.push_back(kPolicyLetter);
+    body.push_back(change.policy && change.policy->retired ? kRetiredLetter : kPolicyLetter);
     AppendNumber(NumberOf(change.id), body);
     AppendBytes(change.policy ? PolicyValue(*change.policy) : std::string(), body);
   }
@@ -86,7 +88,10 @@ std::optional<PolicyChanges> ReadPolicies(std::string_view body) {
   while (!reader.failed() && reader.left() > 0) {
     switch (static_cast<char>(reader.Take<std::uint8_t>())) {
       case kPolicyLetter:
-        TakePolicy(reader, changes);
+        TakePolicy(false, reader, changes);
+        break;
+      case kRetiredLetter:
+        TakePolicy(true, reader, changes);
         break;
       case kOverrideLetter:
         TakeOverride(reader, changes);

@@ -2,11 +2,12 @@
 //
 //     body   = next-id:u32 record*
 //     record = "P" policy:u32 bytes:varint value                       a policy
+//            | "R" policy:u32 bytes:varint value                       one that is retired
 //            | "O" policy:u32 bytes:varint key bytes:varint value      its override for a key
 //
 // Numbers are big-endian; varint.h has the others. The values are those of core/words/
-// policy_bytes.h; one of 0 bytes says that the policy, or the override, is gone. `next-id` is the
-// id of the next new policy.
+// policy_bytes.h; one of 0 bytes says that the policy ("P"), or the override, is gone. `next-id` is
+// the id of the next new policy.
 #pragma once
 
 #include <cstddef>

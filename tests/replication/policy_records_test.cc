@@ -27,7 +27,8 @@ PolicyChanges AnyChanges() {
     change.policy = std::make_shared<const Policy>(Policy{.name = "p" + std::to_string(n),
                                                           .id = change.id,
                                                           .from_file = *rc::gen::arbitrary<bool>(),
-                                                          .limits = *AnyPolicyLimits()});
+                                                          .limits = *AnyPolicyLimits(),
+                                                          .retired = *rc::gen::arbitrary<bool>()});
   }
   for (int n = *Between(0, 3); n > 0; --n) {
     auto& change = changes.overrides.emplace_back();
@@ -43,7 +44,8 @@ std::vector<std::string> TextsOf(const PolicyChanges& changes) {
   std::vector<std::string> texts;
   for (const auto& change : changes.policies) {
     texts.push_back(std::to_string(NumberOf(change.id)) + ' ' +
-                    (change.policy ? PolicyValue(*change.policy) : ""));
+                    (change.policy ? PolicyValue(*change.policy) : "") +
+                    (change.policy && change.policy->retired ? " retired" : ""));
   }
   for (const OverrideChange& change : changes.overrides) {
     texts.push_back(std::to_string(NumberOf(change.policy)) + change.key + ' ' +
@@ -91,6 +93,7 @@ TEST(PolicyRecordsTest, RefusesIdsThatNoPolicyHas) {
   using namespace std::string_literals;
   EXPECT_TRUE(ReadPolicies("\0\0\0\1P\0\0\0\1\0"s));
   EXPECT_FALSE(ReadPolicies("\0\0\0\1P\0\0\0\0\0"s));
+  EXPECT_FALSE(ReadPolicies("\0\0\0\1R\0\0\0\1\0"s)) << "retired, and gone";
   EXPECT_FALSE(ReadPolicies("\0\0\0\1O\0\0\0\0\0\0"s));
   EXPECT_FALSE(ReadPolicies("\0\0\0\1X\0\0\0\1\0"s));
   EXPECT_FALSE(ReadPolicies("\0\0\0"s));
