@@ -50,7 +50,7 @@ struct SkipBody {
 
 struct AckBody {
   std::uint64_t offset = 0;  // applied
-  Instant newest{};          // the latest time of a frame that it has got
+  Instant newest{};          // the latest time of a frame on this link
   bool synced = false;       // all of its table is as of `offset`, or newer
   bool complete = false;     // it has been synced since its table was empty
 };

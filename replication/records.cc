@@ -80,10 +80,10 @@ Run<Record> AllOf(const std::vector<Record>& records) {
   return {records.data(), records.data() + records.size()};
 }
 
-}  // namespace
-
 // The kinds of runs of a section, in their order.
-enum : int { kBuckets, kHolds, kSums, kRunsInSection };
+enum : int { kBucketRun, kHoldRun, kSumsRun, kRunsInSection };
+
+}  // namespace
 
 void RecordsWriter::WriteChanges(const LimiterChanges& changes, LimitOf limit_of, std::size_t bytes,
                                  Take take) {
@@ -109,9 +109,9 @@ void RecordsWriter::WriteChanges(const LimiterChanges& changes, LimitOf limit_of
       BeginBody();
     }
     BeginSection();
-    WriteRun(bucket_run.begin, bucket_run.end, kBuckets, limit_of);
-    WriteRun(hold_run.begin, hold_run.end, kHolds, limit_of);
-    WriteRun(sums_run.begin, sums_run.end, kSums, limit_of);
+    WriteRun(bucket_run.begin, bucket_run.end, kBucketRun, limit_of);
+    WriteRun(hold_run.begin, hold_run.end, kHoldRun, limit_of);
+    WriteRun(sums_run.begin, sums_run.end, kSumsRun, limit_of);
     EndSection();
   }
   if (!sections_.empty()) EndBody(true);
@@ -128,9 +128,9 @@ void RecordsWriter::WritePartition(const LimiterChanges& copy, std::uint16_t par
   const Run<BucketChange> buckets = AllOf(copy.buckets);
   const Run<HoldChange> holds = AllOf(copy.holds);
   const Run<SumsChange> sums = AllOf(copy.sums);
-  WriteRun(buckets.begin, buckets.end, kBuckets, limit_of);
-  WriteRun(holds.begin, holds.end, kHolds, limit_of);
-  WriteRun(sums.begin, sums.end, kSums, limit_of);
+  WriteRun(buckets.begin, buckets.end, kBucketRun, limit_of);
+  WriteRun(holds.begin, holds.end, kHoldRun, limit_of);
+  WriteRun(sums.begin, sums.end, kSumsRun, limit_of);
   EndSection();
   EndBody(true);
 }

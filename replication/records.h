@@ -42,7 +42,7 @@ inline constexpr std::size_t kChangesBytes = kBodyBytesMax - kRecordBytesMax;
 inline constexpr std::size_t kPartitionPartBytes = kPartitionBodyBytesMax / 4;
 
 // Makes bodies, and keeps its memory for the next ones: about the size of a body, and 8 bytes for
-// each id up to the greatest that it has met. Not thread-safe. Cost: about 20 ns a bucket, and 1 us
+// each id up to the greatest that it has met. Not thread-safe. Cost: about 40 ns a bucket, and 1 us
 // for each limit that a body names.
 class RecordsWriter {
  public:
@@ -113,7 +113,7 @@ enum class RecordsKind : std::uint8_t { kChanges, kPartition };
 // `rewritten_partitions` names its partition. Returns nothing for bytes that no writer writes: an
 // index or a partition that is too great, an algorithm that is not the limit's, two limits that
 // share buckets, a hold without an id, bytes too many or too few. Whether a bucket is one that its
-// limit can have left is not checked. Cost: about 40 ns a bucket, 2 us a limit.
+// limit can have left is not checked. Cost: about 20 ns a bucket, 1 us a limit.
 [[nodiscard]] std::optional<LimiterChanges> ReadRecords(std::string_view body, RecordsKind kind);
 
 }  // namespace weir

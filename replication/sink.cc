@@ -49,8 +49,8 @@ void Sink::AppendNeed(Instant now, std::string& out) const {
 }
 
 void Sink::AppendAck(Instant now, std::string& out) const {
-  const std::string body = BodyOf(
-      AckBody{.offset = applied_, .newest = newest_, .synced = synced_, .complete = complete_});
+  const std::string body = BodyOf(AckBody{
+      .offset = applied_, .newest = newest_on_link_, .synced = synced_, .complete = complete_});
   AppendFrame({.kind = FrameKind::kAck, .flags = 0, .offset = applied_, .time = now, .body = body},
               out);
 }
@@ -74,7 +74,7 @@ void Sink::BeginLink() {
   synced_ = false;
   copying_.reset();
   policies_begun_ = false;
-  last_time_ = Instant{};
+  newest_on_link_ = Instant{};
 }
 
 void Sink::NoteExact() {
@@ -97,7 +97,7 @@ void Sink::Apply(const Frame& frame) {
     return;
   }
   newest_ = std::max(newest_, frame.time);
-  last_time_ = frame.time;
+  newest_on_link_ = std::max(newest_on_link_, frame.time);
   NoteExact();
 }
 

@@ -130,10 +130,10 @@ class Sink {
   [[nodiscard]] Ring PromotedRing(std::size_t capacity) const {
     return {capacity, applied_ + 1, last_changed_};
   }
-  // The latest time of a frame, ever.
+  // The latest time of a frame, of any primary: what a promoted server's time must not be below.
   [[nodiscard]] Instant newest() const noexcept { return newest_; }
-  // Of the last frame on this link; Instant{} before it. For TimeShift::Note.
-  [[nodiscard]] Instant last_time() const noexcept { return last_time_; }
+  // The latest on this link, which ACK echoes; Instant{} before the first. For TimeShift::Note.
+  [[nodiscard]] Instant newest_on_link() const noexcept { return newest_on_link_; }
   // The primary's head and lease as of the last heartbeat.
   [[nodiscard]] const HeartbeatBody& heartbeat() const noexcept { return heartbeat_; }
 
@@ -166,7 +166,7 @@ class Sink {
   bool policies_begun_ = false;           // parts of all policies are missing
 
   Instant newest_{};
-  Instant last_time_{};
+  Instant newest_on_link_{};
   HeartbeatBody heartbeat_;
 };
 

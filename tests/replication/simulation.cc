@@ -27,7 +27,7 @@ Simulation::Simulation(std::uint64_t seed, PlantedBug bug)
   ring_bytes_ = kRingBytes[random_.Below(kRingBytes.size())];
   flush_percent_ = random_.Percent(8) ? 2 : 0;
   cut_percent_ = random_.Below(10);
-  promote_percent_ = random_.Percent(20) ? 2 : 0;
+  promote_percent_ = random_.Percent(30) ? 3 : 0;
   start_over_percent_ = random_.Percent(4) ? 20 : 0;
   for (SimServer& server : servers_) {
     server.history.id = IdOf(0);

@@ -16,7 +16,7 @@ namespace weir {
 namespace {
 
 // About ten seconds.
-constexpr std::int64_t kRuns = 20'000;
+constexpr std::int64_t kRuns = 30'000;
 // A planted bug must be found within a minute of the CI; all of them are found much sooner.
 constexpr std::uint64_t kRunsUntilFound = 5'000;
 

@@ -81,7 +81,7 @@ TEST_F(SinkTest, AppliesFramesAndCountsThoseOfTheHistory) {
   EXPECT_EQ(sink_.applied(), kBegin + 92);
   EXPECT_EQ(sink_.heartbeat().head, 7U);
   EXPECT_EQ(sink_.newest(), kFrameTime);
-  EXPECT_EQ(sink_.last_time(), kFrameTime);
+  EXPECT_EQ(sink_.newest_on_link(), kFrameTime);
 }
 
 TEST_F(SinkTest, IsCompleteOnceItHasBeenSynced) {
@@ -176,6 +176,14 @@ TEST_F(SinkTest, SaysWhatItHas) {
   EXPECT_EQ(ack->offset, 1'000U);
   EXPECT_EQ(ReadAckBody(ack->body)->offset, 1'000U);
   EXPECT_EQ(ReadAckBody(ack->body)->newest, kFrameTime);
+}
+
+// The time of an earlier primary says nothing about the lease of the present one.
+TEST_F(SinkTest, EchoesTimesOfThisLinkOnly) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(sink_.Resume(kBegin, false));
+  EXPECT_EQ(sink_.newest(), kFrameTime);
+  EXPECT_EQ(sink_.newest_on_link(), Instant{});
 }
 
 TEST_F(SinkTest, EndsTheLinkAtAMistake) {
