@@ -299,6 +299,7 @@ void Connection::Proceed() {
   session_->OnSent();
   switch (turn_.next) {
     case ClientSession::Next::kClose:
+    case ClientSession::Next::kHandOver:
       return Finish();
     case ClientSession::Next::kWait:
     case ClientSession::Next::kPause:

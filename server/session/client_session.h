@@ -20,6 +20,7 @@
 #include "core/base/instant.h"
 #include "server/observe/client_registry.h"
 #include "server/session/worker.h"
+#include "server/state/replication.h"
 
 namespace weir {
 
@@ -42,6 +43,8 @@ class ClientSession {
     kPause,     // call Execute again at `wake`; without receiving, so that the end of the input is
                 // not seen before the replies are sent
     kClose,     // close; nothing after this is executed
+    kHandOver,  // the client is a replica now: give the socket, and the input that is not consumed,
+                // to replication, with TakeHandOver(); nothing after this is executed
   };
   struct Turn {
     std::size_t consumed = 0;  // bytes at the front of the input that are no longer needed
@@ -80,6 +83,9 @@ class ClientSession {
   // True if there is output that the client has not asked for. The next Execute appends it, even
   // without input.
   [[nodiscard]] virtual bool has_news() const noexcept = 0;
+
+  // After a turn with kHandOver: the request of the replica and its answer. Once; else nothing.
+  [[nodiscard]] virtual std::optional<SyncHandOver> TakeHandOver() { return std::nullopt; }
 
   // False before the client has logged in, if it must.
   [[nodiscard]] virtual bool is_logged_in() const noexcept = 0;

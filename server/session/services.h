@@ -29,6 +29,7 @@
 #include "server/session/observers.h"
 #include "server/session/pause.h"
 #include "server/session/server_totals.h"
+#include "server/state/replication.h"
 #include "server/state/state_on_disk.h"
 
 namespace weir {
@@ -87,6 +88,8 @@ struct Services {
   // The time by which the wall clock is ahead of `clock`.
   std::function<Nanos()> wall_clock_offset = [] { return Nanos{0}; };
   StateOnDisk* state = nullptr;  // null: nothing is kept on disk; set before the first session
+  // Null, in tests only: a primary that never has a replica. Set before the first session.
+  Replication* replication = nullptr;
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections

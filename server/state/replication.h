@@ -1,0 +1,170 @@
+// Replication as sessions see it: whether this server is a replica, the numbers of INFO and ROLE,
+// and the two requests that change something, REPLICAOF and RL.SYNC.
+//
+// The server implements it with threads and sockets; a test implements it with values. Every
+// function may be called on any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/instant.h"
+
+namespace weir {
+
+// A server as clients name it: a host name or an IP address, and a port from 1 on.
+struct HostAndPort {
+  std::string host;
+  std::uint16_t port = 0;
+
+  friend bool operator==(const HostAndPort&, const HostAndPort&) = default;
+};
+
+// The states of a replica's link, in the words of ROLE.
+enum class LinkState : std::uint8_t { kConnect, kConnecting, kHandshake, kSync, kConnected };
+inline constexpr std::array<std::string_view, 5> kLinkStateWords = {
+    "connect", "connecting", "handshake", "sync", "connected"};
+[[nodiscard]] constexpr std::string_view WordOf(LinkState state) noexcept {
+  return kLinkStateWords[static_cast<std::size_t>(state)];
+}
+
+// The id of no history: a server that has none, or no earlier one, shows it.
+inline constexpr std::string_view kNoReplid = "0000000000000000000000000000000000000000";
+static_assert(kNoReplid.size() == 40);
+
+// A replica, as its primary sees it.
+struct ReplicaStatus {
+  std::string ip;            // announced, or that of its socket
+  std::uint16_t port = 0;    // announced
+  bool online = false;       // it was synced; false: it gets its first state
+  bool announced = true;     // false: ROLE and INFO leave it out
+  std::uint64_t offset = 0;  // applied and acknowledged
+  Nanos lag{0};              // since its last ACK
+};
+
+// The frames of the history that a primary keeps.
+struct BacklogStatus {
+  bool active = false;             // false until the first replica comes
+  std::uint64_t first_offset = 0;  // of the oldest byte
+  std::uint64_t bytes = 0;         // of all frames kept
+};
+
+// A replica's link to its primary.
+struct LinkStatus {
+  HostAndPort primary;
+  LinkState state = LinkState::kConnect;
+  bool up = false;                     // as is_link_up()
+  bool complete = false;               // as is_complete()
+  std::optional<Nanos> since_last_io;  // none: nothing has come yet
+  Nanos down_for{0};                   // while it is not up
+  std::uint64_t read_offset = 0;       // of the last frame that was read
+  std::uint64_t partitions_left = 0;   // to be sent whole, until it is synced
+  Nanos data_age{0};                   // since the time of the last frame that was applied
+  Nanos time_shift{0};                 // of the decisions' clock (LineageClock)
+};
+
+// One moment of replication. A default-constructed one is that of a primary without replicas.
+struct ReplicationStatus {
+  std::uint64_t term = 0;               // 0: this server never had a replica
+  std::string replid{kNoReplid};        // of the history, 40 hex digits
+  std::string replid2{kNoReplid};       // of the history before
+  std::optional<std::uint64_t> until;   // the end of that one
+  std::uint64_t offset = 0;             // a primary: the head; a replica: what it shows Sentinel
+  std::optional<LinkStatus> link;       // set: the server is a replica
+  std::vector<ReplicaStatus> replicas;  // in the order in which they came
+  BacklogStatus backlog;
+  std::uint64_t partitions_sent = 0;  // whole, to all replicas since the start
+  Nanos loss_bound{0};                // what a failover now would forget
+};
+
+// The position of a replica in a history.
+struct HistoryPosition {
+  std::string replid;  // 40 hex digits, in lower case
+  std::uint64_t offset = 0;
+
+  friend bool operator==(const HistoryPosition&, const HistoryPosition&) = default;
+};
+
+// RL.SYNC, read and checked.
+struct SyncRequest {
+  std::uint32_t oldest_version = 0;  // of the stream that the replica speaks, from 1 on
+  std::uint32_t newest_version = 0;  // >= oldest_version
+  std::string run_id;                // 40 hex digits
+  std::string ip;                    // announced; empty: that of its socket
+  std::uint16_t port = 0;            // announced, from 1 on
+  std::uint64_t term = 0;
+  std::array<unsigned char, 16> key_fingerprint{};  // of the replica's hash secret
+  std::optional<HistoryPosition> from;              // none: it has no state to go on from
+};
+
+// The answer to RL.SYNC.
+struct SyncAnswer {
+  std::string error;  // with its prefix, "NOMASTERLINK ..."; empty: accepted
+  std::uint32_t version = 0;
+  std::uint64_t term = 0;
+  std::string replid;
+  std::uint64_t common = 0;      // the offset up to which the histories are one; 0 if not `resume`
+  std::uint64_t head = 0;        // the primary's offset
+  std::uint32_t generation = 0;  // of the table
+  std::string secret;            // the hash secret, if the replica has another one; else empty
+  bool resume = false;           // the histories have a common part
+};
+
+// What the owner of an accepted connection must know.
+struct SyncHandOver {
+  SyncRequest request;
+  SyncAnswer answer;
+};
+
+class Replication {
+ public:
+  virtual ~Replication() = default;
+  Replication(const Replication&) = delete;
+  Replication& operator=(const Replication&) = delete;
+
+  // True if the server follows a primary, or wants to: commands that change something are refused.
+  // One relaxed load, because each command asks. A command that began before the change may still
+  // run: see RunBetweenTurns (server/net/io_thread.h).
+  [[nodiscard]] bool is_replica() const noexcept {
+    return is_replica_.load(std::memory_order_relaxed);
+  }
+  // False while a replica has no whole state yet: it answers LOADING. True on a primary.
+  [[nodiscard]] bool is_complete() const noexcept {
+    return is_complete_.load(std::memory_order_relaxed);
+  }
+  // True while a replica hears from its primary. Of no meaning on a primary.
+  [[nodiscard]] bool is_link_up() const noexcept {
+    return is_link_up_.load(std::memory_order_relaxed);
+  }
+
+  // Cost: a lock and a copy.
+  [[nodiscard]] virtual ReplicationStatus status() const = 0;
+
+  // Asks the server to follow a primary, or none: to become a primary. Returns at once; status()
+  // has the new role soon after. A later request replaces one that is not carried out yet.
+  virtual void Follow(std::optional<HostAndPort> primary) = 0;
+
+  // Answers RL.SYNC. If it is accepted, the connection goes over to replication once the reply is
+  // sent (ClientSession::Next::kHandOver).
+  [[nodiscard]] virtual SyncAnswer AnswerSync(const SyncRequest& request) = 0;
+
+ protected:
+  Replication() = default;
+
+  void set_is_replica(bool is) noexcept { is_replica_.store(is, std::memory_order_relaxed); }
+  void set_is_complete(bool is) noexcept { is_complete_.store(is, std::memory_order_relaxed); }
+  void set_is_link_up(bool is) noexcept { is_link_up_.store(is, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> is_replica_{false};
+  std::atomic<bool> is_complete_{true};
+  std::atomic<bool> is_link_up_{false};
+};
+
+}  // namespace weir
