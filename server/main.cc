@@ -47,6 +47,7 @@ int Serve(Options& options) {
   absl::Status started = server.HandleSignals();
   if (started.ok()) started = server.Start();
   Wipe(options.requirepass);  // The server has its hash.
+  Wipe(options.primary_password);
   if (!started.ok()) return End(options, started);
   if (const absl::Status ran = server.Run(); !ran.ok()) return End(options, ran);
   spdlog::info("stopped");

@@ -1,7 +1,5 @@
 #include "server/config/options.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -9,14 +7,12 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -25,7 +21,6 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "protocol/integer.h"
 #include "server/config/option_rows.h"
 #include "server/config/version.h"
 #include "server/os/wipe.h"
@@ -33,163 +28,11 @@
 namespace weir {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr std::size_t kConfigBytesMax = 1024 * 1024;
 
 const OptionSpec* FindOption(std::string_view name) {
   const auto found = std::ranges::find(kOptionRows, name, &OptionSpec::name);
   return found == kOptionRows.end() ? nullptr : &*found;
-}
-
-// --- Parse and Print for each type of value ------------------------------------------------------
-
-// The address in its usual spelling.
-std::optional<std::string> ParseAddress(const std::string& text) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  std::array<char, INET6_ADDRSTRLEN> spelled{};
-  for (const int family : {AF_INET, AF_INET6}) {
-    if (inet_pton(family, text.c_str(), bytes.data()) != 1) continue;
-    return inet_ntop(family, bytes.data(), spelled.data(), spelled.size());
-  }
-  return std::nullopt;
-}
-
-std::optional<AddressList> Parse(const OptionSpec&, std::string_view text, AddressList Options::*) {
-  AddressList addresses;
-  for (const absl::string_view word :
-       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
-    std::optional<std::string> address = ParseAddress(std::string(StdView(word)));
-    if (!address || addresses.size() == kBindAddressesMax) return std::nullopt;
-    if (std::ranges::find(addresses, *address) != addresses.end()) return std::nullopt;
-    addresses.push_back(*std::move(address));
-  }
-  if (addresses.empty()) return std::nullopt;
-  return addresses;
-}
-
-// The name of a host in lower case, or the address in its usual spelling.
-std::optional<std::string> ParseHost(std::string_view text) {
-  const auto is_of_name = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  };
-  std::string name = absl::AsciiStrToLower(AbslView(text));
-  if (std::optional<std::string> address = ParseAddress(name)) return address;
-  if (name.size() > kHostNameBytesMax || !std::ranges::all_of(name, is_of_name))
-    return std::nullopt;
-  return name;
-}
-
-std::optional<HostList> Parse(const OptionSpec&, std::string_view text, HostList Options::*) {
-  HostList hosts;
-  for (const absl::string_view word :
-       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
-    std::optional<std::string> host = ParseHost(StdView(word));
-    if (!host || hosts.names.size() == kHostNamesMax) return std::nullopt;
-    hosts.names.push_back(*std::move(host));
-  }
-  return hosts;
-}
-
-std::optional<std::int64_t> Parse(const OptionSpec& spec, std::string_view text,
-                                  std::int64_t Options::*) {
-  const std::optional<std::int64_t> number = ParseInteger(text);
-  if (!number || *number < spec.min || *number > spec.max) return std::nullopt;
-  return number;
-}
-
-struct Unit {
-  std::string_view name;
-  std::int64_t factor;
-};
-
-// Parses digits and a unit into a number of the unit whose factor is 1. Unset if it exceeds `max`.
-std::optional<std::int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units,
-                                          std::int64_t max) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
-  const std::optional<std::int64_t> number = ParseInteger(text.substr(0, digits));
-  if (unit == units.end() || !number || *number > max / unit->factor) return std::nullopt;
-  return *number * unit->factor;
-}
-
-std::optional<ByteCount> Parse(const OptionSpec& spec, std::string_view text,
-                               ByteCount Options::*) {
-  constexpr auto kUnits = std::to_array<Unit>({{"", 1},
-                                               {"b", 1},
-                                               {"k", 1'000},
-                                               {"kb", 1 << 10},
-                                               {"m", 1'000'000},
-                                               {"mb", 1 << 20},
-                                               {"g", 1'000'000'000},
-                                               {"gb", 1 << 30}});
-  const auto bytes = ParseQuantity(absl::AsciiStrToLower(AbslView(text)), kUnits, spec.max);
-  if (!bytes || (*bytes != 0 && *bytes < spec.min)) return std::nullopt;
-  return ByteCount{*bytes};
-}
-
-std::optional<milliseconds> Parse(const OptionSpec& spec, std::string_view text,
-                                  milliseconds Options::*) {
-  constexpr auto kUnits =
-      std::to_array<Unit>({{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}});
-  const auto millis = ParseQuantity(text == "0" ? "0s" : text, kUnits, spec.max);
-  if (!millis || *millis < spec.min) return std::nullopt;
-  return milliseconds{*millis};
-}
-
-std::optional<std::string> Parse(const OptionSpec&, std::string_view text, std::string Options::*) {
-  return std::string(text);
-}
-
-template <typename Word>
-std::optional<Word> Parse(const OptionSpec&, std::string_view text, Word Options::*) {
-  const std::vector<std::string> words = absl::StrSplit(AbslView(OptionWords(Word{})), '|');
-  const auto found = std::ranges::find(words, text);
-  if (found == words.end()) return std::nullopt;
-  return static_cast<Word>(found - words.begin());
-}
-
-std::string Print(const AddressList& addresses) { return absl::StrJoin(addresses, ","); }
-std::string Print(const HostList& hosts) { return absl::StrJoin(hosts.names, ","); }
-std::string Print(std::int64_t number) { return absl::StrCat(number); }
-std::string Print(ByteCount size) { return absl::StrCat(size.bytes); }
-std::string Print(milliseconds duration) {
-  const std::int64_t millis = duration.count();
-  if (millis % 1000 != 0) return absl::StrCat(millis, "ms");
-  return absl::StrCat(millis / 1000, "s");
-}
-std::string Print(const std::string& text) { return text; }
-template <typename Word>
-std::string Print(Word word) {
-  return std::string(WordOf(word));
-}
-
-// --- The values that each type accepts, for errors -----------------------------------------------
-
-std::string Expected(const OptionSpec&, AddressList Options::*) {
-  return absl::StrCat("1 to ", kBindAddressesMax,
-                      " different IP addresses, separated by commas, as in 127.0.0.1,::1");
-}
-std::string Expected(const OptionSpec&, HostList Options::*) {
-  return absl::StrCat("at most ", kHostNamesMax,
-                      " host names without a port, separated by commas, as in weir.internal");
-}
-std::string Expected(const OptionSpec& spec, std::int64_t Options::*) {
-  return absl::StrCat("an integer from ", spec.min, " to ", spec.max);
-}
-std::string Expected(const OptionSpec& spec, ByteCount Options::*) {
-  return absl::StrCat("0, or a size from ", spec.min >> 20, "mb to ", spec.max >> 30,
-                      "gb with a unit (kb, mb, gb)");
-}
-std::string Expected(const OptionSpec& spec, milliseconds Options::*) {
-  return absl::StrCat("a time from ", Print(milliseconds{spec.min}), " to ",
-                      Print(milliseconds{spec.max}), " with a unit (ms, s, m, h)");
-}
-std::string Expected(const OptionSpec&, bool Options::*) { return "true or false"; }
-std::string Expected(const OptionSpec&, std::string Options::*) { return "any text"; }
-template <typename Word>
-std::string Expected(const OptionSpec&, Word Options::*) {
-  return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(OptionWords(Word{})), {{"|", ", "}}));
 }
 
 // --- The command line and the file ---------------------------------------------------------------
@@ -366,55 +209,8 @@ Options DefaultOptions() {
   return options;
 }
 
-absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options) {
-  const auto set = [&](auto field) {
-    auto value = Parse(spec, text, field);
-    if (!value) return false;
-    options.*field = *value;
-    if constexpr (std::is_same_v<decltype(value), std::optional<std::string>>) {
-      Wipe(*value);  // It may be a password, of which a move would leave a copy.
-    }
-    return true;
-  };
-  if (std::visit(set, spec.field)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(spec.name),
-                                                 "': invalid value ", Quote(text), ": must be ",
-                                                 ExpectedText(spec)));
-}
-
-std::string_view OptionKind(const OptionSpec& spec) {
-  if (std::holds_alternative<bool Options::*>(spec.field)) return "FLAG";
-  if (std::holds_alternative<AddressList Options::*>(spec.field)) return "ADDRESSES";
-  if (std::holds_alternative<HostList Options::*>(spec.field)) return "HOSTS";
-  if (std::holds_alternative<std::int64_t Options::*>(spec.field)) return "NUMBER";
-  if (std::holds_alternative<ByteCount Options::*>(spec.field)) return "SIZE";
-  if (std::holds_alternative<milliseconds Options::*>(spec.field)) return "TIME";
-  if (std::holds_alternative<std::string Options::*>(spec.field)) return "TEXT";
-  return "WORD";
-}
-
-std::string OptionChoices(const OptionSpec& spec) {
-  return std::visit(
-      [](auto field) -> std::string {
-        using Value = std::remove_cvref_t<decltype(std::declval<Options>().*field)>;
-        if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>) {
-          return std::string(OptionWords(Value{}));
-        }
-        return "";
-      },
-      spec.field);
-}
-
-std::string ExpectedText(const OptionSpec& spec) {
-  return std::visit([&](auto field) { return Expected(spec, field); }, spec.field);
-}
-
 std::string OptionHelp(const OptionSpec& spec) {
   return absl::StrCat(AbslView(spec.summary), spec.live ? " CONFIG SET may change it." : "");
-}
-
-std::string OptionText(const OptionSpec& spec, const Options& options) {
-  return std::visit([&](auto field) { return Print(options.*field); }, spec.field);
 }
 
 absl::Status CheckTogether(const Options& options) {
@@ -423,6 +219,11 @@ absl::Status CheckTogether(const Options& options) {
   }
   if (options.tls_only && options.tls_port == 0) {
     return absl::InvalidArgumentError("option 'tls-only': needs a tls-port");
+  }
+  if (options.allow_explicit_time && !options.replicaof.host.empty()) {
+    return absl::InvalidArgumentError(
+        "option 'replicaof': does not go with allow-explicit-time, since a replica's time is that "
+        "of its primary");
   }
   return absl::OkStatus();
 }

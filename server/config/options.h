@@ -38,6 +38,19 @@ struct HostList {
   std::vector<std::string> names;  // may be empty
 };
 
+// The name of a host in lower case, or an IP address.
+struct HostName {
+  std::string name;  // empty: none
+};
+
+// A server as clients name it.
+struct HostAndPort {
+  std::string host{};      // as in HostName; empty: none
+  std::uint16_t port = 0;  // from 1 on; 0: none
+
+  friend bool operator==(const HostAndPort&, const HostAndPort&) = default;
+};
+
 // A size of memory.
 struct ByteCount {
   std::int64_t bytes = 0;
@@ -118,6 +131,17 @@ struct Options {
   HostList admin_hosts;
   std::int64_t admin_port = 0;  // 0: none
   std::int64_t metrics_max_limits = 0;
+  HostAndPort replicaof;         // none: a primary
+  std::string primary_user;      // empty: the user `default`
+  std::string primary_password;  // empty: none; Settings alone has it
+  bool replication_tls = false;
+  HostName replica_announce_ip;            // none: that of the socket
+  std::int64_t replica_announce_port = 0;  // 0: the port that listens
+  bool replica_announced = true;
+  std::int64_t replica_priority = 0;  // 0: never promoted
+  bool replica_serve_stale_data = true;
+  ByteCount repl_backlog_size;
+  std::chrono::milliseconds repl_timeout{0};
 
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {
@@ -138,11 +162,11 @@ struct RedisWord {
 // The row of one option.
 struct OptionSpec {
   using Field =
-      std::variant<AddressList Options::*, HostList Options::*, std::int64_t Options::*,
-                   ByteCount Options::*, std::chrono::milliseconds Options::*, bool Options::*,
-                   std::string Options::*, Durability Options::*, LogLevel Options::*,
-                   LogLineFormat Options::*, OnPersistError Options::*, TlsAuthClients Options::*,
-                   UnixSocketPerm Options::*>;
+      std::variant<AddressList Options::*, HostList Options::*, HostName Options::*,
+                   HostAndPort Options::*, std::int64_t Options::*, ByteCount Options::*,
+                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
+                   Durability Options::*, LogLevel Options::*, LogLineFormat Options::*,
+                   OnPersistError Options::*, TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   Field field;
@@ -157,6 +181,7 @@ struct OptionSpec {
   std::span<const RedisWord> redis_words = {};
   bool redis_seconds = false;  // for a duration: CONFIG has whole seconds without a unit
   bool live = false;           // CONFIG SET may change it (settings.h)
+  bool secret = false;         // its value is neither shown nor logged
   // Fails if the system cannot provide what CONFIG SET asks for; may make room for it first.
   absl::Status (*check)(const Options& options) = nullptr;
   std::string_view summary;  // a sentence: the meaning, and the cost of larger values
@@ -173,6 +198,8 @@ struct OptionSpec {
 //
 //     address list   127.0.0.1,::1      IP addresses, separated by commas or spaces
 //     host list      name,127.0.0.1     host names or IP addresses, likewise; it may be empty
+//     host           name               a host name or an IP address; it may be empty
+//     server         "name 7379"        a host and a port from 1 on; it may be empty
 //     number         digits             in the row's range
 //     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
 //     duration       0 | digits (ms|s|m|h)
@@ -181,8 +208,8 @@ struct OptionSpec {
 //     text           any
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
-// The kind of its values: ADDRESSES, HOSTS, NUMBER, SIZE, TIME, FLAG, WORD or TEXT, in the order of
-// the list above.
+// The kind of its values: ADDRESSES, HOSTS, HOST, SERVER, NUMBER, SIZE, TIME, FLAG, WORD or TEXT,
+// in the order of the list above.
 [[nodiscard]] std::string_view OptionKind(const OptionSpec& spec);
 
 // The words of a FLAG or WORD, separated by '|'; empty for other kinds.
@@ -204,6 +231,9 @@ absl::Status ReadOptionsFile(const std::string& path, Options& options);
 
 // Sets those in the text of such a file; `path` is its name in errors.
 absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Options& options);
+
+// Reads a host name, or an IP address in any spelling. Unset if it is neither.
+[[nodiscard]] std::optional<std::string> ParseHost(std::string_view text);
 
 // Fails with kInvalidArgument if an option lacks another one that it needs. (requirepass and
 // users-file, which exclude each other, are those of AccessList::Configure; the files of TLS those

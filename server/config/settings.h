@@ -3,6 +3,8 @@
 //
 //     if (clients >= services.settings.Get(&Options::max_clients)) ...
 //
+// A text that is `live`, such as a password, is read with All.
+//
 // A part that keeps a copy of an option is told of changes by OnChange.
 //
 // Thread-safe. Get is one relaxed load; All and Change take a lock and copy all options.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,7 @@ bool IsRedisName(const OptionSpec& spec, std::string_view name) {
 // The value as CONFIG GET shows it: as on the command line, except where Redis spells it
 // differently.
 std::string SettingText(const OptionSpec& spec, std::string_view name, const Options& options) {
+  if (spec.secret) return "";
   std::string text = OptionText(spec, options);
   if (!IsRedisName(spec, name)) return text;
   if (spec.redis_seconds) {
@@ -68,6 +70,10 @@ std::string OptionTextOf(const OptionSpec& spec, std::string_view name, std::str
 std::vector<Setting> AllSettings(const Services& services) {
   Options options = services.settings.All();
   if (services.port != 0) options.port = services.port;  // --port 0 takes any free one.
+  if (services.replication) {                            // REPLICAOF has changed it.
+    const std::optional<LinkStatus> link = services.replication->status().link;
+    options.replicaof = link ? link->primary : HostAndPort{};
+  }
   std::vector<Setting> settings;
   for (const OptionSpec& spec : OptionTable()) {
     for (const std::string_view name : {spec.name, spec.redis_alias}) {
@@ -130,6 +136,11 @@ void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
   const std::string old = OptionText(spec, before);
   const std::string now = OptionText(spec, after);
   if (now == old) return;
+  if (spec.secret) {
+    return spdlog::warn("client {}, user '{}', has set {}",
+                        EscapedForLog(call.session.record().address),
+                        EscapedForLog(call.session.user()->name()), spec.name);
+  }
   spdlog::warn("client {}, user '{}', has set {} to {}, it was {}",
                EscapedForLog(call.session.record().address),
                EscapedForLog(call.session.user()->name()), spec.name, EscapedForLog(now),

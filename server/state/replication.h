@@ -15,16 +15,9 @@
 #include <vector>
 
 #include "core/base/instant.h"
+#include "server/config/options.h"
 
 namespace weir {
-
-// A server as clients name it: a host name or an IP address, and a port from 1 on.
-struct HostAndPort {
-  std::string host;
-  std::uint16_t port = 0;
-
-  friend bool operator==(const HostAndPort&, const HostAndPort&) = default;
-};
 
 // The states of a replica's link, in the words of ROLE.
 enum class LinkState : std::uint8_t { kConnect, kConnecting, kHandshake, kSync, kConnected };
@@ -40,10 +33,9 @@ static_assert(kNoReplid.size() == 40);
 
 // A replica, as its primary sees it.
 struct ReplicaStatus {
-  std::string ip;            // announced, or that of its socket
+  std::string ip{};          // announced, or that of its socket
   std::uint16_t port = 0;    // announced
   bool online = false;       // it was synced; false: it gets its first state
-  bool announced = true;     // false: ROLE and INFO leave it out
   std::uint64_t offset = 0;  // applied and acknowledged
   Nanos lag{0};              // since its last ACK
 };
@@ -57,16 +49,16 @@ struct BacklogStatus {
 
 // A replica's link to its primary.
 struct LinkStatus {
-  HostAndPort primary;
+  HostAndPort primary{};
   LinkState state = LinkState::kConnect;
-  bool up = false;                     // as is_link_up()
-  bool complete = false;               // as is_complete()
-  std::optional<Nanos> since_last_io;  // none: nothing has come yet
-  Nanos down_for{0};                   // while it is not up
-  std::uint64_t read_offset = 0;       // of the last frame that was read
-  std::uint64_t partitions_left = 0;   // to be sent whole, until it is synced
-  Nanos data_age{0};                   // since the time of the last frame that was applied
-  Nanos time_shift{0};                 // of the decisions' clock (LineageClock)
+  bool up = false;                       // as is_link_up()
+  bool complete = false;                 // as is_complete()
+  std::optional<Nanos> since_last_io{};  // none: nothing has come yet
+  Nanos down_for{0};                     // while it is not up
+  std::uint64_t read_offset = 0;         // of the last frame that was read
+  std::uint64_t partitions_left = 0;     // to be sent whole, until it is synced
+  Nanos data_age{0};                     // since the time of the last frame that was applied
+  Nanos time_shift{0};                   // of the decisions' clock (LineageClock)
 };
 
 // One moment of replication. A default-constructed one is that of a primary without replicas.
@@ -85,7 +77,7 @@ struct ReplicationStatus {
 
 // The position of a replica in a history.
 struct HistoryPosition {
-  std::string replid;  // 40 hex digits, in lower case
+  std::string replid{};  // 40 hex digits, in lower case
   std::uint64_t offset = 0;
 
   friend bool operator==(const HistoryPosition&, const HistoryPosition&) = default;
@@ -95,31 +87,36 @@ struct HistoryPosition {
 struct SyncRequest {
   std::uint32_t oldest_version = 0;  // of the stream that the replica speaks, from 1 on
   std::uint32_t newest_version = 0;  // >= oldest_version
-  std::string run_id;                // 40 hex digits
-  std::string ip;                    // announced; empty: that of its socket
+  std::string run_id{};              // 40 hex digits
+  std::string ip{};                  // announced; empty: that of its socket
   std::uint16_t port = 0;            // announced, from 1 on
   std::uint64_t term = 0;
   std::array<unsigned char, 16> key_fingerprint{};  // of the replica's hash secret
-  std::optional<HistoryPosition> from;              // none: it has no state to go on from
+  std::optional<HistoryPosition> from{};            // none: it has no state to go on from
 };
+
+// The last word of an accepted reply to RL.SYNC: whether the replica goes on from `common`, or gets
+// all that there is.
+inline constexpr std::string_view kSyncResume = "resume";
+inline constexpr std::string_view kSyncFresh = "fresh";
 
 // The answer to RL.SYNC.
 struct SyncAnswer {
-  std::string error;  // with its prefix, "NOMASTERLINK ..."; empty: accepted
+  std::string error{};  // with its prefix, "NOMASTERLINK ..."; empty: accepted
   std::uint32_t version = 0;
   std::uint64_t term = 0;
-  std::string replid;
+  std::string replid{};
   std::uint64_t common = 0;      // the offset up to which the histories are one; 0 if not `resume`
   std::uint64_t head = 0;        // the primary's offset
   std::uint32_t generation = 0;  // of the table
-  std::string secret;            // the hash secret, if the replica has another one; else empty
+  std::string secret{};          // the hash secret, if the replica has another one; else empty
   bool resume = false;           // the histories have a common part
 };
 
 // What the owner of an accepted connection must know.
 struct SyncHandOver {
-  SyncRequest request;
-  SyncAnswer answer;
+  SyncRequest request{};
+  SyncAnswer answer{};
 };
 
 class Replication {

@@ -1,6 +1,6 @@
 // Goal: every option can be set on the command line and in the file, and is read back as it was
-// set; an error names the wrong value and what would be right. Method: a row of the table below for
-// each row of the option table.
+// set; an error names the wrong value and what would be right. Method: a row of option_examples.h
+// for each row of the option table.
 #include "server/config/options.h"
 
 #include <fstream>
@@ -15,170 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "tests/server/config/option_examples.h"
 
 namespace weir {
 namespace {
-
-struct Example {
-  std::string text;
-  std::string in_file;    // as a TOML value
-  std::string read_back;  // by OptionText
-};
-
-const std::map<std::string_view, std::vector<Example>> kGood = {
-    {"accept-damaged-state", {{"true", "true", "true"}, {"false", "false", "false"}}},
-    {"admin-bind", {{"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"}}},
-    {"admin-hosts",
-     {{"", "[]", ""}, {"Weir.Internal 0::1", "[\"weir.internal\", \"::1\"]", "weir.internal,::1"}}},
-    {"admin-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
-    {"allow-explicit-time", {{"true", "true", "true"}, {"false", "false", "false"}}},
-    {"backup-dir", {{"/backups", "\"/backups\"", "/backups"}}},
-    {"bind",
-     {{"127.0.0.1", "\"127.0.0.1\"", "127.0.0.1"},
-      {"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"},
-      {"0.0.0.0 0:0::0", "\"0.0.0.0 0:0::0\"", "0.0.0.0,::"}}},
-    {"checks", {{"checks.toml", "\"checks.toml\"", "checks.toml"}}},
-    {"config", {}},  // see the tests of the file
-    {"data-dir", {{"/var/lib/weir", "\"/var/lib/weir\"", "/var/lib/weir"}}},
-    {"durability",
-     {{"snapshot", "\"snapshot\"", "snapshot"},
-      {"always", "always", "always"},
-      {"none", "none", "none"}}},
-    {"http-bind", {{"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"}}},
-    {"http-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
-    {"http-tls-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
-    {"http-unix-socket", {{"/run/http.sock", "\"/run/http.sock\"", "/run/http.sock"}}},
-    {"latency-monitor-threshold", {{"0", "0", "0"}, {"3600000", "3600000", "3600000"}}},
-    {"log-format", {{"text", "\"text\"", "text"}, {"json", "json", "json"}}},
-    {"log-level",
-     {{"debug", "\"debug\"", "debug"},
-      {"info", "info", "info"},
-      {"warning", "'warning'", "warning"},
-      {"error", "error", "error"}}},
-    {"max-clients", {{"1", "1", "1"}, {"1000000", "1000000", "1000000"}}},
-    {"max-clients-memory", {{"0", "0", "0"}, {"1mb", "\"1mb\"", "1048576"}}},
-    {"max-hold",
-     {{"1ms", "\"1ms\"", "1ms"}, {"30m", "\"30m\"", "1800s"}, {"24h", "\"24h\"", "86400s"}}},
-    {"max-holds", {{"0", "0", "0"}, {"100000000", "100000000", "100000000"}}},
-    {"max-memory",
-     {{"0", "0", "0"},
-      {"32mb", "\"32mb\"", "33554432"},
-      {"100M", "\"100m\"", "100000000"},
-      {"2GB", "\"2gb\"", "2147483648"},
-      {"50000k", "\"50000K\"", "50000000"},
-      {"40000kb", "\"40000KB\"", "40960000"},
-      {"1g", "1000000000", "1000000000"},
-      {"33554432b", "33554432", "33554432"}}},
-    {"max-wait",
-     {{"0", "0", "0s"},
-      {"500ms", "\"500ms\"", "500ms"},
-      {"90s", "\"90s\"", "90s"},
-      {"2m", "\"2m\"", "120s"},
-      {"24h", "\"24h\"", "86400s"}}},
-    {"metrics-max-limits", {{"0", "0", "0"}, {"4096", "4096", "4096"}}},
-    {"on-persist-error", {{"refuse", "refuse", "refuse"}, {"serve", "\"serve\"", "serve"}}},
-    {"open-checks", {{"true", "true", "true"}, {"false", "false", "false"}}},
-    {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
-    {"port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
-    {"protected-mode", {{"true", "true", "true"}, {"false", "false", "false"}}},
-    {"requirepass", {{"secret", "\"secret\"", "secret"}}},
-    {"reset-clock", {{"true", "true", "true"}, {"false", "false", "false"}}},
-    {"slowlog-log-slower-than",
-     {{"-1", "-1", "-1"}, {"0", "0", "0"}, {"3600000000", "3600000000", "3600000000"}}},
-    {"slowlog-max-len", {{"0", "0", "0"}, {"10000", "10000", "10000"}}},
-    {"snapshot-interval",
-     {{"10ms", "\"10ms\"", "10ms"}, {"1s", "\"1s\"", "1s"}, {"1h", "\"1h\"", "3600s"}}},
-    {"threads", {{"0", "0", "0"}, {"64", "64", "64"}}},
-    {"timeout", {{"0", "0", "0s"}, {"5m", "\"5m\"", "300s"}, {"720h", "'720h'", "2592000s"}}},
-    {"tls-auth-clients",
-     {{"yes", "yes", "yes"}, {"no", "\"no\"", "no"}, {"optional", "optional", "optional"}}},
-    {"tls-ca", {{"ca.pem", "\"ca.pem\"", "ca.pem"}}},
-    {"tls-cert", {{"weir.pem", "\"weir.pem\"", "weir.pem"}}},
-    {"tls-key", {{"weir.key", "\"weir.key\"", "weir.key"}}},
-    {"tls-only", {{"true", "true", "true"}, {"false", "false", "false"}}},
-    {"tls-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
-    {"unix-socket", {{"/run/weir.sock", "\"/run/weir.sock\"", "/run/weir.sock"}}},
-    {"unix-socket-perm", {{"700", "700", "700"}, {"770", "\"770\"", "770"}, {"777", "777", "777"}}},
-    {"users-file", {{"weir.users", "\"weir.users\"", "weir.users"}}},
-};
-
-struct Mistakes {
-  std::vector<std::string> texts;
-  std::string right;
-};
-
-constexpr const char* kAddressesWanted =
-    "1 to 16 different IP addresses, separated by commas, as in 127.0.0.1,::1";
-
-const std::map<std::string_view, Mistakes> kBad = {
-    {"accept-damaged-state", {{"yes", "TRUE", "1"}, "true or false"}},
-    {"admin-bind", {{"", "localhost", "127.0.0.1:7382"}, kAddressesWanted}},
-    {"admin-hosts",
-     {{"weir:7382", "http://weir", "weir/", "[::1]", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"},
-      "at most 16 host names without a port, separated by commas, as in weir.internal"}},
-    {"admin-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
-    {"allow-explicit-time", {{"yes", "TRUE", "1"}, "true or false"}},
-    {"backup-dir", {}},  // any text may be a path
-    {"bind",
-     {{"", ",", "localhost", "127.0.0.1:7379", "127.0.0.1,127.0.0.1", "::1,0::1", "256.0.0.1",
-       "1.1.1.1,1.1.1.2,1.1.1.3,1.1.1.4,1.1.1.5,1.1.1.6,1.1.1.7,1.1.1.8,1.1.1.9,1.1.1.10,1.1.1.11,"
-       "1.1.1.12,1.1.1.13,1.1.1.14,1.1.1.15,1.1.1.16,1.1.1.17"},
-      kAddressesWanted}},
-    {"checks", {}},  // any text may be a path
-    {"config", {}},
-    {"data-dir", {}},  // any text may be a path
-    {"durability", {{"", "everysec", "Always"}, "one of snapshot, always, none"}},
-    {"http-bind", {{"", "localhost", "127.0.0.1:7381"}, kAddressesWanted}},
-    {"http-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
-    {"http-tls-port", {{"", "-1", "65536", "https"}, "an integer from 0 to 65535"}},
-    {"http-unix-socket", {}},  // any text may be a path
-    {"latency-monitor-threshold", {{"", "-1", "1s", "3600001"}, "an integer from 0 to 3600000"}},
-    {"log-format", {{"", "JSON", "logfmt"}, "one of text, json"}},
-    {"log-level", {{"", "loud", "INFO", "debug|info"}, "one of debug, info, warning, error"}},
-    {"max-clients",
-     {{"", "0", "-1", "1000001", "10k", "1.5", "010", "99999999999999999999"},
-      "an integer from 1 to 1000000"}},
-    {"max-clients-memory",
-     {{"", "-1", "1", "1023kb", "5000gb"},
-      "0, or a size from 1mb to 4096gb with a unit (kb, mb, gb)"}},
-    {"max-hold",
-     {{"", "0", "0s", "60", "-1s", "86401s", "25h", "1d"},
-      "a time from 1ms to 86400s with a unit (ms, s, m, h)"}},
-    {"max-holds", {{"", "-1", "100000001", "1M"}, "an integer from 0 to 100000000"}},
-    {"max-memory",
-     {{"", "mb", "1", "31mb", "5000gb", "1.5gb", "64 mb", "-64mb", "64tb", "64mib",
-       "9223372036854775807gb"},
-      "0, or a size from 32mb to 4096gb with a unit (kb, mb, gb)"}},
-    {"max-wait",
-     {{"", "60", "s", "-1s", "1.5s", "60 s", "60S", "86401s", "25h", "1d", "01s",
-       "9223372036854775807h", "00"},
-      "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
-    {"metrics-max-limits", {{"", "-1", "4097", "all"}, "an integer from 0 to 4096"}},
-    {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
-    {"open-checks", {{"yes", "no", "1"}, "true or false"}},
-    {"policies", {}},  // any text may be a path
-    {"port", {{"", "-1", "65536", "redis", "0x1", "+1"}, "an integer from 0 to 65535"}},
-    {"protected-mode", {{"yes", "no"}, "true or false"}},
-    {"requirepass", {}},
-    {"reset-clock", {{"yes", "1"}, "true or false"}},
-    {"slowlog-log-slower-than",
-     {{"", "-2", "10ms", "3600000001"}, "an integer from -1 to 3600000000"}},
-    {"slowlog-max-len", {{"", "-1", "10001"}, "an integer from 0 to 10000"}},
-    {"snapshot-interval",
-     {{"", "0", "9ms", "3601s", "2h"}, "a time from 10ms to 3600s with a unit (ms, s, m, h)"}},
-    {"threads", {{"", "65", "-1", "all"}, "an integer from 0 to 64"}},
-    {"timeout",
-     {{"", "60", "-1s", "721h"}, "a time from 0s to 2592000s with a unit (ms, s, m, h)"}},
-    {"tls-auth-clients", {{"", "true", "YES"}, "one of yes, no, optional"}},
-    {"tls-ca", {}},  // any text may be a path
-    {"tls-cert", {}},
-    {"tls-key", {}},
-    {"tls-only", {{"yes"}, "true or false"}},
-    {"tls-port", {{"", "-1", "65536"}, "an integer from 0 to 65535"}},
-    {"unix-socket", {}},  // any text may be a path
-    {"unix-socket-perm", {{"", "755", "0700", "u=rwx"}, "one of 700, 770, 777"}},
-    {"users-file", {}},  // any text may be a path
-};
 
 absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& words) {
   std::vector<const char*> arguments = {"weir-server"};
@@ -212,8 +52,8 @@ class ConfigFile {
 
 TEST(OptionsTest, EveryRowHasExamples) {
   for (const OptionSpec& spec : OptionTable()) {
-    EXPECT_TRUE(kGood.contains(spec.name)) << spec.name;
-    EXPECT_TRUE(kBad.contains(spec.name)) << spec.name;
+    EXPECT_TRUE(kGoodOptions.contains(spec.name)) << spec.name;
+    EXPECT_TRUE(kBadOptions.contains(spec.name)) << spec.name;
     EXPECT_TRUE(spec.summary.ends_with('.')) << spec.name;
   }
 }
@@ -235,7 +75,7 @@ TEST(OptionsTest, WithoutOptionsTheDefaultsHold) {
 TEST(OptionsTest, EveryOptionIsReadBackAsItWasSet) {
   for (const OptionSpec& spec : OptionTable()) {
     const std::string name(spec.name);
-    for (const Example& example : kGood.at(spec.name)) {
+    for (const OptionExample& example : kGoodOptions.at(spec.name)) {
       const auto line = Parse({"--" + name + "=" + example.text});
       ASSERT_TRUE(line.ok()) << line.status();
       EXPECT_EQ(OptionText(spec, line->options), example.read_back);
@@ -256,7 +96,7 @@ TEST(OptionsTest, AWordIsItsEnumerator) {
   using testing::ElementsAre;
   const auto values_of = [](std::string_view name, auto field) {
     std::vector<std::remove_cvref_t<decltype(Options().*field)>> values;
-    for (const Example& example : kGood.at(name)) {
+    for (const OptionExample& example : kGoodOptions.at(name)) {
       const auto line = Parse({absl::StrCat("--", AbslView(name), "=", example.text)});
       EXPECT_TRUE(line.ok()) << line.status();
       if (line.ok()) values.push_back(line->options.*field);
@@ -279,7 +119,7 @@ TEST(OptionsTest, AWordIsItsEnumerator) {
 
 TEST(OptionsTest, EveryMistakeSaysWhatWouldBeRight) {
   for (const OptionSpec& spec : OptionTable()) {
-    const auto& [texts, right] = kBad.at(spec.name);
+    const auto& [texts, right] = kBadOptions.at(spec.name);
     for (const std::string& text : texts) {
       const std::string error =
           absl::StrCat("option '", AbslView(spec.name), "': invalid value '", text.substr(0, 128),

@@ -119,14 +119,23 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 11> kChanges = {{
+constexpr std::array<Change, 20> kChanges = {{
     {"latency-monitor-threshold", "7"},
     {"log-level", "warning", "loglevel", "warning"},
     {"max-clients", "77", "maxclients", "77"},
     {"max-clients-memory", "5000000", "maxmemory-clients", "5000000"},
     {"max-memory", "100000000", "maxmemory", "100000000"},
     {"on-persist-error", "serve"},
+    {"primary-password", "", "masterauth", ""},  // never shown: replication_test.cc
+    {"primary-user", "link", "masteruser", "link"},
     {"protected-mode", "no"},
+    {"repl-backlog-size", "33554432"},
+    {"repl-timeout", "60"},
+    {"replica-announce-ip", "weir.internal"},
+    {"replica-announce-port", "7380"},
+    {"replica-announced", "no"},
+    {"replica-priority", "0"},
+    {"replica-serve-stale-data", "no"},
     {"slowlog-log-slower-than", "-1"},
     {"slowlog-max-len", "3"},
     {"snapshot-interval", "250ms"},
@@ -158,8 +167,8 @@ TEST(ConfigSetTest, LiveOptionsAreReadBackAsTheyWereSet) {
   }
 }
 
-// The list is written out on purpose: no option that writes a file, and no path, address, password
-// or certificate.
+// The list is written out on purpose: no option that writes a file, and no path, no address to
+// listen on, no password of a client and no certificate.
 TEST(ConfigSetTest, NothingElseMayChange) {
   Conversation client;
   for (const OptionSpec& spec : OptionTable()) {
