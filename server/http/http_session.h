@@ -29,7 +29,9 @@ class HttpSession final : public ClientSession {
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
   void FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const override;
-  void EndWait() override { ending_ = true; }
+  void EndWait(WaitEnd why) override {
+    if (why == WaitEnd::kClosing) ending_ = true;
+  }
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   // A client that was not let in yet counts as a stalled one.
   [[nodiscard]] bool is_logged_in() const noexcept override { return session_.is_logged_in(); }

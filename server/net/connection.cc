@@ -58,13 +58,22 @@ void Connection::Drain() {
   drain_bytes_left_ = transport_.Available();
   if (state_ == State::kWaiting || state_ == State::kPaused) {
     wait_timer_->cancel();  // The thread would not end before it.
-    session_->EndWait();
+    session_->EndWait(ClientSession::WaitEnd::kClosing);
     return ExecutePending();
   }
   if (state_ != State::kReading) return;  // Proceed() goes on from here.
   // An idle client has all its replies, so closing at once loses nothing.
   if (drain_bytes_left_ == 0 || transport_.is_handshaking()) return Close();
   Receive();
+}
+
+// The answer comes at once, or, while earlier replies wait to be sent, after those.
+void Connection::EndWait() {
+  session_->EndWait(ClientSession::WaitEnd::kDemoted);
+  turn_.wake = Instant{};
+  if (state_ != State::kWaiting) return;
+  wait_timer_->cancel();
+  ExecutePending();
 }
 
 bool Connection::CloseIfStalled(Instant now) {
@@ -107,7 +116,7 @@ void Connection::WaitForInput() {
 
 void Connection::WaitForTime() {
   if (drain_bytes_left_) {
-    session_->EndWait();
+    session_->EndWait(ClientSession::WaitEnd::kClosing);
     return Postpone(&Connection::ExecutePending);
   }
   state_ = turn_.next == ClientSession::Next::kPause ? State::kPaused : State::kWaiting;
@@ -354,7 +363,7 @@ void Connection::RefuseTls() {
 
 void Connection::Close() {
   state_ = State::kClosed;
-  session_->EndWait();
+  session_->EndWait(ClientSession::WaitEnd::kClosing);
   if (wait_timer_) wait_timer_->cancel();
   transport_.Close();
   thread_.Remove(shared_from_this());

@@ -75,6 +75,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Executes the requests received so far, sends the replies and closes.
   void Drain();
 
+  // Answers a request that waits for tokens with an error, because the server has become a replica.
+  void EndWait();
+
   // Sends the replies that waited for a save: it has ended, with `saved`.
   void OnSaved(const absl::Status& saved);
 

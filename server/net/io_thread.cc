@@ -1,5 +1,6 @@
 #include "server/net/io_thread.h"
 
+#include <latch>
 #include <utility>
 
 #include <asio/ip/tcp.hpp>
@@ -94,6 +95,24 @@ void IoThread::WatchIdle() {
     if (worker_.services.settings.Get(&Options::timeout).count() == 0) return;
     for (const std::shared_ptr<Connection>& connection : connections_) Watch(connection);
   });
+}
+
+void IoThread::RunBetweenTurns(std::span<const std::unique_ptr<IoThread>> threads,
+                               const std::function<void(IoThread&)>& step) {
+  std::latch all_have_run(static_cast<std::ptrdiff_t>(threads.size()));
+  for (const std::unique_ptr<IoThread>& thread : threads) {
+    asio::post(thread->context_, [&] {
+      step(*thread);
+      all_have_run.count_down();
+    });
+  }
+  all_have_run.wait();
+}
+
+void IoThread::EndWaits() {
+  // A copy, because a connection that closes leaves the set.
+  const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
+  for (const std::shared_ptr<Connection>& connection : all) connection->EndWait();
 }
 
 void IoThread::Stop() { context_.stop(); }

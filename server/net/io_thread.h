@@ -80,6 +80,12 @@ class IoThread {
   // Watches idle connections, too, if the option timeout is set.
   void WatchIdle();
 
+  // Runs `step` on each of the threads, between the turns of its connections, and returns when all
+  // have run it: then no command is under way that began before the call. Requires: all threads
+  // were started and none drains; the caller is none of them.
+  static void RunBetweenTurns(std::span<const std::unique_ptr<IoThread>> threads,
+                              const std::function<void(IoThread& thread)>& step);
+
   // Ends the thread after the present step. The destructor cuts open connections.
   void Stop();
 
@@ -99,6 +105,10 @@ class IoThread {
   // Calls connection->CloseIfStalled() at each tick until it returns false.
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
+
+  // Answers all requests that wait for tokens with an error, and returns the tokens, because the
+  // server has become a replica. For RunBetweenTurns.
+  void EndWaits();
 
   // Closes the connections that have been stalled or idle for too long by the server's clock.
   // Called at each tick.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -76,9 +77,11 @@ class ClientSession {
   virtual void FinishUnsaved(std::string& replies, const absl::Status& saved,
                              bool changes) const = 0;
 
-  // Ends a wait or a pause, because the client has gone or the server is shutting down. Returns
-  // reserved tokens; the next Execute answers the waiting request with an error.
-  virtual void EndWait() = 0;
+  // The reasons that end a wait: the client has gone or the server is shutting down, which ends a
+  // pause, too; or the server has become a replica.
+  enum class WaitEnd : std::uint8_t { kClosing, kDemoted };
+  // Returns reserved tokens; the next Execute answers the waiting request with an error.
+  virtual void EndWait(WaitEnd why) = 0;
 
   // True if there is output that the client has not asked for. The next Execute appends it, even
   // without input.

@@ -35,7 +35,8 @@ class ServerReader {
   ServerReader& operator=(const ServerReader&) = delete;
 
   [[nodiscard]] std::int64_t UptimeSeconds() const {
-    return std::chrono::duration_cast<std::chrono::seconds>(now - services.started).count();
+    const Nanos uptime = now - services.clock_shift() - services.started;
+    return std::chrono::duration_cast<std::chrono::seconds>(uptime).count();
   }
   [[nodiscard]] std::int64_t TimeOffsetMillis() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset())
@@ -71,6 +72,11 @@ class ServerReader {
     return sum;
   }
 
+  [[nodiscard]] const ReplicationStatus& Replication() {
+    if (!replication_) replication_ = services.replication_status();
+    return *replication_;
+  }
+
   // Requires: IsKept.
   [[nodiscard]] const StateOnDisk& state() const { return *services.state; }
   // The functions below require: IsLoaded.
@@ -96,6 +102,7 @@ class ServerReader {
  private:
   std::optional<Limiter::Size> size_;
   std::optional<MemoryUse> memory_;
+  std::optional<ReplicationStatus> replication_;
   std::optional<Saver::Status> saves_;
 };
 

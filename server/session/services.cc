@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/check.h"
+#include "core/commands/command_spec.h"
 #include "server/os/wipe.h"
 
 namespace weir {
@@ -29,12 +30,19 @@ Options WithoutPassword(Options options) {
   return options;
 }
 
+// The password of the link to the primary is needed again and may change, so `settings` has it.
+Options WithoutPasswords(const Options& options) {
+  Options others = WithoutPassword(options);
+  Wipe(others.primary_password);
+  return others;
+}
+
 }  // namespace
 
 Services::Services(const Options& server_options, const Clock& server_clock,
                    Limiter& server_limiter)
-    : options(WithoutPassword(server_options)),
-      settings(options),
+    : options(WithoutPasswords(server_options)),
+      settings(WithoutPassword(server_options)),
       clock(server_clock),
       limiter(server_limiter),
       explicit_time(server_options.allow_explicit_time),
@@ -52,6 +60,19 @@ Services::Services(const Options& server_options, const Clock& server_clock,
     observers.Configure(now);
     client_memory.Enforce();
   });
+}
+
+// What a replica lacks comes before what it may not do, and that before what may be old.
+std::string_view Services::StateErrorOf(std::uint32_t flags) const noexcept {
+  if ((flags & kLoading) == 0) {
+    if (loading()) return kLoadingError;
+    if (syncing()) return kSyncingError;
+  }
+  if (!is_replica()) return {};
+  if ((flags & kWrite) != 0) return kReadOnlyError;
+  const bool is_look = (flags & kReadOnly) != 0 && (flags & kLoading) == 0;
+  if (!is_look || replication->is_link_up()) return {};
+  return settings.Get(&Options::replica_serve_stale_data) ? std::string_view() : kMasterDownError;
 }
 
 std::size_t Services::CountBuckets(Instant now) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,6 +37,16 @@ namespace weir {
 
 struct Worker;
 
+// The errors of commands that the server does not run in its present state: it loads its state, is
+// a replica, or has lost its primary (replica-serve-stale-data). Clients match on the first word.
+inline constexpr std::string_view kLoadingError = "LOADING weir is loading its state from disk";
+inline constexpr std::string_view kSyncingError =
+    "LOADING weir is loading its state from its primary";
+inline constexpr std::string_view kReadOnlyError =
+    "READONLY You can't write against a read only replica.";
+inline constexpr std::string_view kMasterDownError =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+
 // A browser or a scanner tries again and again, so one log line in this time is enough.
 inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
 
@@ -55,8 +66,25 @@ struct Services {
   // Replaces the file's policies by these, and logs which policies are retired.
   absl::Status ReplacePolicyFile(const PolicyFile& file);
 
-  // True while the state is being loaded: most commands are refused.
+  // True while the state is being loaded from disk: most commands are refused.
   [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
+  [[nodiscard]] bool is_replica() const noexcept {
+    return replication && replication->is_replica();
+  }
+  // True while a replica has no whole state yet: most commands are refused.
+  [[nodiscard]] bool syncing() const noexcept {
+    return is_replica() && !replication->is_complete();
+  }
+  [[nodiscard]] ReplicationStatus replication_status() const {
+    return replication ? replication->status() : ReplicationStatus{};
+  }
+  // The error of a command with these flags (CommandFlags) in the server's present state; empty: it
+  // may run. On a primary that has loaded its state it costs two relaxed loads.
+  [[nodiscard]] std::string_view StateError(std::uint32_t flags) const noexcept {
+    if (!loading() && !is_replica()) [[likely]]
+      return {};
+    return StateErrorOf(flags);
+  }
   // True while changes are refused, because they must be saved and cannot be.
   [[nodiscard]] bool refuses_changes() const noexcept {
     return state && state->writes_blocked() &&
@@ -80,13 +108,15 @@ struct Services {
   AccessLog access_log;
   Pause pause;
   Sweeper sweeper;
-  const Instant started;
+  const Instant started;     // by the host's clock
   const std::string run_id;  // 40 hex digits
   std::uint16_t port = 0;    // in use, set before the first session
-  // Both are set before the first session; any thread may call them.
+  // These are set before the first session; any thread may call them.
   std::function<void(bool saves)> request_shutdown = [](bool) {};
-  // The time by which the wall clock is ahead of `clock`.
+  // The times by which the wall clock is ahead of `clock`, and `clock` ahead of the host's clock
+  // (LineageClock).
   std::function<Nanos()> wall_clock_offset = [] { return Nanos{0}; };
+  std::function<Nanos()> clock_shift = [] { return Nanos{0}; };
   StateOnDisk* state = nullptr;  // null: nothing is kept on disk; set before the first session
   // Null, in tests only: a primary that never has a replica. Set before the first session.
   Replication* replication = nullptr;
@@ -95,6 +125,9 @@ struct Services {
   ThreadCounters main_counters;           // of the thread that accepts connections
   LogThrottle login_throttle;             // for lines about wrong passwords
   LogThrottle foreign_throttle;           // for lines about clients that use another protocol
+
+ private:
+  [[nodiscard]] std::string_view StateErrorOf(std::uint32_t flags) const noexcept;
 };
 
 }  // namespace weir

@@ -123,13 +123,15 @@ void Session::Wait(std::unique_ptr<ServerWaiter> waiter) {
   record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
 }
 
-void Session::EndWait() {
-  paused_until_ = Instant{};
-  ending_ = true;
+void Session::EndWait(WaitEnd why) {
+  if (why == WaitEnd::kClosing) {
+    paused_until_ = Instant{};
+    ending_ = true;
+  }
   if (!waiter_) return;
   waiter_.reset();
   record_->blocked.store(ClientRecord::Blocked::kNo, std::memory_order_relaxed);
-  wait_ended_ = true;
+  wait_ended_ = why;
 }
 
 // Answers the waiting command. Returns false if it must wait longer.
@@ -151,8 +153,9 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
     }
     waiter_.reset();
     DelayReplyUntilSaved();
-  } else if (std::exchange(wait_ended_, false)) {
-    worker_.Fail(reply, "UNBLOCKED the server is shutting down");
+  } else if (const auto why = std::exchange(wait_ended_, std::nullopt)) {
+    worker_.Fail(reply, why == WaitEnd::kDemoted ? "UNBLOCKED this server is a replica now"
+                                                 : "UNBLOCKED the server is shutting down");
   }
   return true;
 }
@@ -205,6 +208,10 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     ExecuteUnlessSilent(command, now, out, reply);
     EndCommand();
     if (awaited_ != Awaited::kNothing) AddUnsaved(begin, out.size());
+    if (hand_over_) {
+      turn.next = Next::kHandOver;
+      break;
+    }
     if (!waiter_ && now >= paused_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
     turn.wake = waiter_ ? waiter_->ready() : paused_until_;
@@ -388,17 +395,37 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   record_->last_command.store(spec, std::memory_order_relaxed);
   const std::string why = PermissionError(*spec, words, now, transaction_.is_open());
   if (!why.empty()) return Refuse(spec, why, reply);
-  if (!transaction_.is_open() || spec->Is(kAtOnce)) {
+  if (transaction_.is_open()) return ExecuteInTransaction(command, now, reply);
+  Call call{*spec, words, now, *this, reply, keys};
+  Run(call);
+}
+
+void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant now,
+                                   RespWriter& reply) {
+  const auto& [words, spec, bytes, keys] = command;
+  if (spec->Is(kAtOnce)) {
+    const std::string_view why = spec->name == "EXEC" ? QueueError() : std::string_view();
+    if (!why.empty()) return Refuse(spec, std::string(why), reply);
     Call call{*spec, words, now, *this, reply, keys};
     return Run(call);
   }
   if (spec->Is(kNotInTransaction)) {
     return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
   }
+  const std::string_view why = worker_.services.StateError(spec->flags);
+  if (!why.empty()) return Refuse(spec, std::string(why), reply);
   const absl::Status queued = transaction_.Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
   RestartStopwatch();
+}
+
+std::string_view Session::QueueError() const {
+  for (const CommandSpec* queued : transaction_.queued()) {
+    const std::string_view why = worker_.services.StateError(queued->flags);
+    if (!why.empty()) return why;
+  }
+  return {};
 }
 
 void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_view> words,
@@ -417,8 +444,10 @@ void Session::Run(Call& call) {
 
 std::string Session::StateError(const Call& call) {
   const Services& services = worker_.services;
-  if (services.loading() && !call.spec.Is(kLoading)) {
-    return std::string(kLoadingError);
+  // EXEC has asked for all of its commands, so that it runs all of them or none.
+  if (!call.queued) {
+    const std::string_view why = services.StateError(call.spec.flags);
+    if (!why.empty()) return std::string(why);
   }
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
     return CannotSave(services.state->status().error);

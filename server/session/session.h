@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,9 +35,6 @@ inline constexpr std::size_t kSlotsPerUnit = 32;
 inline constexpr std::size_t kSlotsPerCommand = 50'000;
 inline constexpr std::size_t kWholeTableWork = 64;
 
-// The error of a command that needs the state while it is being loaded.
-inline constexpr std::string_view kLoadingError = "LOADING weir is loading its state from disk";
-
 class Session final : public ClientSession {
  public:
   Session(Worker& worker, std::shared_ptr<ClientRecord> record);
@@ -46,11 +44,14 @@ class Session final : public ClientSession {
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
   void FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const override;
-  void EndWait() override;
+  void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override {
     return monitor_ && monitor_->has_lines();
   }
   [[nodiscard]] bool is_logged_in() const noexcept override { return user_ != nullptr; }
+  [[nodiscard]] std::optional<SyncHandOver> TakeHandOver() override {
+    return std::exchange(hand_over_, std::nullopt);
+  }
   // Those of a transaction, and of a request that waits.
   [[nodiscard]] std::size_t held_bytes() const override;
   void DropUnfinished() override { transaction_ = Transaction(); }
@@ -108,6 +109,8 @@ class Session final : public ClientSession {
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
   // Ends the conversation after the present command's reply.
   void Close();
+  // Ends it, too, and gives the connection to replication: the client is a replica.
+  void HandOver(SyncHandOver to) { hand_over_ = std::move(to); }
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
   // The number of slots that the present command, or transaction, has visited.
@@ -141,6 +144,11 @@ class Session final : public ClientSession {
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                            RespWriter& reply);
   void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
+  // Between MULTI and EXEC: queues a command, or runs EXEC and those that are not queued.
+  void ExecuteInTransaction(const ReadAhead::Command& command, Instant now, RespWriter& reply);
+  // The error of the first queued command that may not run now, because the server's state has
+  // changed since it was queued.
+  [[nodiscard]] std::string_view QueueError() const;
   // Drops the commands that were read ahead; they will be parsed again.
   void DropReadAhead();
   void Run(Call& call);
@@ -169,11 +177,12 @@ class Session final : public ClientSession {
   VerdictReader* verdict_reader_ = nullptr;
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<ServerWaiter> waiter_;
-  bool wait_ended_ = false;   // EndWait has ended a wait that is not answered yet
-  bool silent_wait_ = false;  // the reply after the wait is not sent (CLIENT REPLY)
-  bool said_secret_ = false;  // a command of the present turn may contain a password
+  std::optional<SyncHandOver> hand_over_;
+  std::optional<WaitEnd> wait_ended_;  // EndWait has ended a wait that is not answered yet
+  bool silent_wait_ = false;           // the reply after the wait is not sent (CLIENT REPLY)
+  bool said_secret_ = false;           // a command of the present turn may contain a password
   bool closing_ = false;
-  bool ending_ = false;                  // EndWait was called: no pause delays the client any more
+  bool ending_ = false;                  // WaitEnd::kClosing: no pause delays the client any more
   Awaited awaited_ = Awaited::kNothing;  // the save that the present command's reply waits for
   std::shared_ptr<const LateReply> late_reply_;  // of the present command, if it has one
   UnsavedReplies<Unsaved> unsaved_;              // of the last turn

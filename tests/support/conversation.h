@@ -69,7 +69,9 @@ class Conversation : public Dialogue {
 
   std::string Send(std::string_view bytes) override { return driver_.Send(bytes); }
   void WakeUp() { driver_.WakeUp(); }
-  void EndWait() { driver_.EndWait(); }
+  void EndWait(ClientSession::WaitEnd why = ClientSession::WaitEnd::kClosing) {
+    driver_.EndWait(why);
+  }
 
   [[nodiscard]] TestServer& server() { return server_; }
   [[nodiscard]] Session& session() { return session_; }

@@ -1,8 +1,9 @@
 // A driver of any ClientSession, which moves bytes as a connection does, without a socket.
 //
 // It keeps the input that the session did not consume, continues while a turn is not over, and
-// stops once the session says close. While the session waits (kWait, kPause), sent input is only
-// kept; once a test has moved the clock to wake(), the next Send continues.
+// stops once the session says close or hands its connection over. While the session waits (kWait,
+// kPause), sent input is only kept; once a test has moved the clock to wake(), the next Send
+// continues.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ class SessionDriver {
   // waits.
   std::string Send(std::string_view bytes) {
     std::string replies;
-    if (closed()) return replies;
+    if (closed() || turn_.next == ClientSession::Next::kHandOver) return replies;
     unread_.Add(bytes);
     if (wake_ && clock_.Now() < *wake_) return replies;
     do {
@@ -45,8 +46,8 @@ class SessionDriver {
   void WakeUp() { wake_.reset(); }
 
   // Ends a wait as a server that is about to stop does; the next Send returns the answer.
-  void EndWait() {
-    session_.EndWait();
+  void EndWait(ClientSession::WaitEnd why = ClientSession::WaitEnd::kClosing) {
+    session_.EndWait(why);
     wake_.reset();
   }
 

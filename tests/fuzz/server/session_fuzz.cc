@@ -108,7 +108,7 @@ class Client {
       if (wake_ <= kInstantMax) {
         clock_.Set(std::max(wake_, clock_.Now()));
       } else {
-        session_.EndWait();
+        session_.EndWait(ClientSession::WaitEnd::kClosing);
       }
       Deliver("");
     }

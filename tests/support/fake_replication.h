@@ -1,0 +1,53 @@
+// Replication of a server without sockets: a test sets what it shows and reads what it was asked.
+//
+//     FakeReplication replication(server.services);   // a primary without replicas
+//     replication.BecomeReplica();                     // complete, with its link up
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/session/services.h"
+#include "server/state/replication.h"
+
+namespace weir {
+
+class FakeReplication final : public Replication {
+ public:
+  // Must outlive the sessions of `services`.
+  explicit FakeReplication(Services& services) { services.replication = this; }
+
+  [[nodiscard]] ReplicationStatus status() const override { return shown; }
+  void Follow(std::optional<HostAndPort> primary) override { wishes.push_back(std::move(primary)); }
+  [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override {
+    requests.push_back(request);
+    return answer;
+  }
+
+  void BecomeReplica(bool complete = true, bool link_up = true) {
+    set_is_complete(complete);
+    set_is_link_up(link_up);
+    set_is_replica(true);
+    LinkStatus& link = shown.link.emplace();
+    link.primary = {"10.0.0.1", 7379};
+    link.state = !link_up   ? LinkState::kConnect
+                 : complete ? LinkState::kConnected
+                            : LinkState::kSync;
+    link.up = link_up;
+    link.complete = complete;
+  }
+  void BecomePrimary() {
+    set_is_replica(false);
+    set_is_complete(true);
+    shown.link.reset();
+  }
+
+  ReplicationStatus shown;
+  SyncAnswer answer;
+  std::vector<std::optional<HostAndPort>> wishes;
+  std::vector<SyncRequest> requests;
+};
+
+}  // namespace weir
