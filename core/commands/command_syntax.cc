@@ -14,10 +14,10 @@ namespace weir {
 namespace {
 
 Argument::Type TypeOf(std::string_view name) {
-  constexpr std::array<std::string_view, 14> kIntegers = {
-      "bits",     "client-id", "cost",           "count",    "count-per-period",
-      "cursor",   "index",     "max-burst",      "protover", "milliseconds",
-      "quantity", "rows",      "period-seconds", "tokens"};
+  constexpr auto kIntegers = std::to_array<std::string_view>(
+      {"bits", "client-id", "cost", "count", "count-per-period", "cursor", "index", "max-burst",
+       "newest-version", "offset", "oldest-version", "port", "protover", "milliseconds", "quantity",
+       "rows", "period-seconds", "term", "tokens"});
   if (name == "key") return Argument::Type::kKey;
   if (name == "pattern") return Argument::Type::kPattern;
   if (name == "unix-time-ns") return Argument::Type::kUnixTime;

@@ -11,6 +11,7 @@
 #include "server/commands/connection_commands.h"
 #include "server/commands/observer_commands.h"
 #include "server/commands/redis_commands.h"
+#include "server/commands/replication_commands.h"
 
 namespace weir {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 constexpr auto kCommands = [] {
   std::array<CommandSpec, rows::kBackupCommands.size() + rows::kConnectionCommands.size() +
                               rows::kHoldCommands.size() + rows::kLimitCommands.size() +
-                              rows::kObserverCommands.size() + rows::kRedisCommands.size()>
+                              rows::kObserverCommands.size() + rows::kRedisCommands.size() +
+                              rows::kReplicationCommands.size()>
       all{};
   auto* next = all.begin();
   next = std::ranges::copy(rows::kBackupCommands, next).out;
@@ -27,7 +29,8 @@ constexpr auto kCommands = [] {
   next = std::ranges::copy(rows::kHoldCommands, next).out;
   next = std::ranges::copy(rows::kLimitCommands, next).out;
   next = std::ranges::copy(rows::kObserverCommands, next).out;
-  std::ranges::copy(rows::kRedisCommands, next);
+  next = std::ranges::copy(rows::kRedisCommands, next).out;
+  std::ranges::copy(rows::kReplicationCommands, next);
   std::ranges::sort(all, {}, &CommandSpec::name);
   for (CommandSpec& row : all) {
     if (row.name.find('|') != std::string_view::npos) row.flags |= kSubcommand;

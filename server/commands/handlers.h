@@ -65,6 +65,12 @@ void CommandGetKeysAndFlags(Call& call);
 void CommandInfo(Call& call);
 void CommandList(Call& call);
 
+// server/handlers/replication.cc
+void NoRedisReplica(Call& call);
+void ReplicaOf(Call& call);
+void Role(Call& call);
+void Sync(Call& call);
+
 // server/handlers/save.cc
 void BgSave(Call& call);
 void LastSave(Call& call);
@@ -102,7 +108,6 @@ void ModuleList(Call& call);
 void NoCluster(Call& call);
 void MonitorCommands(Call& call);
 void NoKeyTexts(Call& call);
-void Role(Call& call);
 void Shutdown(Call& call);
 void Time(Call& call);
 

@@ -95,7 +95,7 @@ void Hello(Call& call) {
   call.reply.Field("proto", call.reply.protocol());
   call.reply.Field("id", static_cast<std::int64_t>(record.id));
   call.reply.Field("mode", "standalone");
-  call.reply.Field("role", "master");
+  call.reply.Field("role", call.services().is_replica() ? "replica" : "master");
   call.reply.Bulk("modules");
   call.reply.Array(0);
 }

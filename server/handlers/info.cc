@@ -141,7 +141,7 @@ constexpr InfoField kMemoryFields[] = {
 };
 
 constexpr InfoField kPersistenceFields[] = {
-    Field("loading", [](auto& info) { return info.services.loading(); }),
+    Field("loading", [](auto& info) { return info.services.loading() || info.services.syncing(); }),
     Field("aof_enabled", [](auto&) { return 0; }),
     Field("aof_rewrite_in_progress", [](auto&) { return 0; }),
     Field("durability", [](auto& info) { return info.DurabilityWord(); }),
@@ -176,11 +176,6 @@ constexpr InfoField kPersistenceFields[] = {
             [](auto& info) { return info.Saves().last_save_records; }),
     FieldIf(IsLoaded, "loss_bound_ms", [](auto& info) { return CeilMillis(info.LossBound()); }),
     FieldIf(IsLoaded, "dirty_buckets", [](auto& info) { return info.UnsavedChanges(); }),
-};
-
-constexpr InfoField kReplicationFields[] = {
-    Field("role", [](auto&) { return "master"; }),
-    Field("connected_slaves", [](auto&) { return 0; }),
 };
 
 constexpr InfoField kCpuFields[] = {
@@ -265,6 +260,72 @@ void ListLatencies(ServerReader& info, std::string& text) {
   }
 }
 
+template <typename Value>
+void AddField(std::string& text, std::string_view name, const Value& value) {
+  AddLine(text, name, InfoValue(value));
+}
+
+std::int64_t WholeSeconds(Nanos span) {
+  return std::chrono::duration_cast<std::chrono::seconds>(span).count();
+}
+
+// Of a replica. Sentinel never promotes one with priority 0.
+void ListLink(ServerReader& info, const LinkStatus& link, std::string& text) {
+  const Settings& settings = info.services.settings;
+  const ReplicationStatus& status = info.Replication();
+  AddField(text, "master_host", link.primary.host);
+  AddField(text, "master_port", link.primary.port);
+  AddField(text, "master_link_status", link.up ? "up" : "down");
+  AddField(text, "master_last_io_seconds_ago",
+           link.since_last_io ? WholeSeconds(*link.since_last_io) : -1);
+  AddField(text, "master_sync_in_progress", link.state == LinkState::kSync);
+  AddField(text, "slave_read_repl_offset", link.read_offset);
+  AddField(text, "slave_repl_offset", status.offset);
+  if (!link.up) AddField(text, "master_link_down_since_seconds", WholeSeconds(link.down_for));
+  AddField(text, "slave_priority",
+           link.complete ? settings.Get(&Options::replica_priority) : std::int64_t{0});
+  AddField(text, "slave_read_only", true);
+  AddField(text, "replica_announced", settings.Get(&Options::replica_announced));
+}
+
+// The fields of Redis, in its order, then weir's own.
+void ListReplication(ServerReader& info, std::string& text) {
+  const ReplicationStatus& status = info.Replication();
+  AddField(text, "role", status.link ? "slave" : "master");
+  if (status.link) ListLink(info, *status.link, text);
+  AddField(text, "connected_slaves", status.replicas.size());
+  for (std::size_t i = 0; i < status.replicas.size(); ++i) {
+    const ReplicaStatus& replica = status.replicas[i];
+    AddLine(text, absl::StrCat("slave", i),
+            absl::StrCat("ip=", replica.ip, ",port=", replica.port,
+                         ",state=", replica.online ? "online" : "send_bulk",
+                         ",offset=", replica.offset, ",lag=", WholeSeconds(replica.lag)));
+  }
+  AddField(text, "master_failover_state", "no-failover");
+  AddField(text, "master_replid", status.replid);
+  AddField(text, "master_replid2", status.replid2);
+  AddField(text, "master_repl_offset", status.offset);
+  AddField(text, "second_repl_offset",
+           status.until ? static_cast<std::int64_t>(*status.until) : std::int64_t{-1});
+  AddField(text, "repl_backlog_active", status.backlog.active);
+  AddField(text, "repl_backlog_size",
+           info.services.settings.Get(&Options::repl_backlog_size).bytes);
+  AddField(text, "repl_backlog_first_byte_offset", status.backlog.first_offset);
+  AddField(text, "repl_backlog_histlen", status.backlog.bytes);
+  AddField(text, "term", status.term);
+  if (status.link) {
+    AddField(text, "complete", status.link->complete);
+    AddField(text, "data_age_ms", CeilMillis(status.link->data_age));
+    AddField(text, "sync_partitions_left", status.link->partitions_left);
+    AddField(
+        text, "time_shift_ms",
+        std::chrono::duration_cast<std::chrono::milliseconds>(status.link->time_shift).count());
+  } else {
+    AddField(text, "failover_loss_bound_ms", CeilMillis(status.loss_bound));
+    AddField(text, "sync_partitions_sent", status.partitions_sent);
+  }
+}
+
 void ListKeyspace(ServerReader& info, std::string& text) {
   const std::size_t buckets = info.services.CountBuckets(info.now);
   if (buckets == 0) return;
@@ -278,7 +339,7 @@ constexpr InfoSection kSections[] = {
     {.name = "Memory", .fields = kMemoryFields},
     {.name = "Persistence", .fields = kPersistenceFields},
     {.name = "Stats", .list = ListCounters},
-    {.name = "Replication", .fields = kReplicationFields},
+    {.name = "Replication", .list = ListReplication},
     {.name = "CPU", .fields = kCpuFields},
     {.name = "Modules"},  // empty: the server has none
     {.name = "Commandstats", .list = ListCommands, .is_default = false},

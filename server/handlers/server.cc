@@ -1,4 +1,4 @@
-// INFO, MODULE, MONITOR, ROLE, SHUTDOWN, TIME, and the commands that weir answers with an error.
+// INFO, MODULE, MONITOR, SHUTDOWN, TIME, and the commands that weir answers with an error.
 #include <chrono>
 #include <string>
 
@@ -17,14 +17,6 @@ namespace weir {
 void Info(Call& call) {
   call.Charge(kWholeTableWork);
   call.reply.Verbatim(InfoText(call.services(), call.now, call.arguments()));
-}
-
-// The role of a single server: a master without replicas.
-void Role(Call& call) {
-  call.reply.Array(3);
-  call.reply.Bulk("master");
-  call.reply.Integer(0);
-  call.reply.Array(0);
 }
 
 // Cluster-aware clients look for this text.

@@ -185,7 +185,9 @@ SERVER = Group(
             "total_error_replies", "instantaneous_ops_per_sec", "instantaneous_input_kbps",
             "instantaneous_output_kbps", "evicted_clients="))),
         case("INFO replication", Like("INFO replication", info_fields(
-            "role=", "connected_slaves="))),
+            "role=", "connected_slaves=", "master_failover_state=", "master_replid",
+            "master_replid2=", "master_repl_offset=", "second_repl_offset=", "repl_backlog_active=",
+            "repl_backlog_size", "repl_backlog_first_byte_offset=", "repl_backlog_histlen="))),
         case("INFO CPU", Like("INFO cpu", info_fields("used_cpu_sys", "used_cpu_user"))),
         case("INFO cluster", "INFO cluster"),
         case("INFO keyspace of no key", "INFO keyspace"),
@@ -346,9 +348,11 @@ OBSERVERS = Group(
 )
 
 SMALL = Group(
-    "ROLE, UNLINK, MODULE, CLUSTER",
+    "ROLE, REPLICAOF, UNLINK, MODULE, CLUSTER",
     [
         case("ROLE", "ROLE", "role", "ROLE x"),
+        case("REPLICAOF", "REPLICAOF NO ONE", "slaveof no one", "REPLICAOF a", "REPLICAOF a 65536",
+             "SLAVEOF a -1", "REPLICAOF a b", "REPLICAOF a 1 2", "SLAVEOF"),
         case("without a cluster", "CLUSTER INFO", "CLUSTER SLOTS", "CLUSTER SHARDS",
              "cluster nodes", "CLUSTER KEYSLOT k", "CLUSTER", "READONLY", "READWRITE", "ASKING",
              "READONLY x"),

@@ -104,7 +104,7 @@ TEST(JsonCommandsTest, CommandsThatNeedAConnectionAreRefused) {
   }
   EXPECT_THAT(refused, ElementsAre("AUTH", "CLIENT|NO-EVICT", "CLIENT|REPLY", "CLIENT|SETINFO",
                                    "CLIENT|SETNAME", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI",
-                                   "QUIT", "RESET", "RL.BACKUP", "RL.BACKUPS", "RL.WAIT",
+                                   "QUIT", "RESET", "RL.BACKUP", "RL.BACKUPS", "RL.SYNC", "RL.WAIT",
                                    "SHUTDOWN", "UNWATCH", "WATCH"));
 }
 

@@ -1,0 +1,201 @@
+// REPLICAOF, SLAVEOF, ROLE and RL.SYNC, and the commands of Redis's own replication, which are
+// refused.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include <spdlog/spdlog.h>
+
+#include "core/base/ignore_case.h"
+#include "core/base/quote.h"
+#include "core/base/status.h"
+#include "protocol/arg_reader.h"
+#include "protocol/integer.h"
+#include "server/commands/handlers.h"
+#include "server/config/options.h"
+#include "server/os/log.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kNoReplication = "this server does not replicate";
+constexpr std::string_view kExplicitTime =
+    "replication does not go with --allow-explicit-time, since a replica's time is that of its "
+    "primary";
+constexpr std::size_t kIdDigits = 40;  // of a run id and of a history's id
+
+// Replication of the server; null after answering an error.
+Replication* FindReplication(Call& call) {
+  Replication* const replication = call.services().replication;
+  if (!replication) call.Fail(kNoReplication);
+  if (replication && call.services().options.allow_explicit_time) {
+    call.Fail(kExplicitTime);
+    return nullptr;
+  }
+  return replication;
+}
+
+void LogFollow(const Call& call, const std::string& what) {
+  spdlog::warn("client {}, user '{}', has asked this server to {}",
+               EscapedForLog(call.session.record().address),
+               EscapedForLog(call.session.user()->name()), what);
+}
+
+// --- RL.SYNC -------------------------------------------------------------------------------------
+
+// The value of hexadecimal digits in any case.
+template <std::size_t kBytes>
+std::optional<std::array<unsigned char, kBytes>> ReadHex(std::string_view text) {
+  const auto is_digit = [](unsigned char c) { return absl::ascii_isxdigit(c); };
+  if (text.size() != 2 * kBytes || !std::ranges::all_of(text, is_digit)) return std::nullopt;
+  const std::string read = absl::HexStringToBytes(AbslView(text));
+  std::array<unsigned char, kBytes> bytes{};
+  std::ranges::copy(read, bytes.begin());
+  return bytes;
+}
+
+// A run id or a history's id: it stays in INFO and in files, so it has one spelling.
+std::string ReadId(ArgReader& arguments, std::string_view name) {
+  const std::string_view word = arguments.Word(name);
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (word.size() != kIdDigits || !std::ranges::all_of(word, is_digit)) {
+    arguments.Fail(absl::StrCat("invalid ", AbslView(name), ": must be 40 digits from 0 to f"));
+  }
+  return std::string(word);
+}
+
+void ExpectKeyword(ArgReader& arguments, std::string_view keyword) {
+  if (!arguments.TryKeyword(keyword)) arguments.Fail("syntax error");
+}
+
+absl::StatusOr<SyncRequest> ReadSync(ArgReader arguments) {
+  SyncRequest request;
+  request.oldest_version =
+      static_cast<std::uint32_t>(arguments.Integer("oldest-version", 1, INT32_MAX));
+  request.newest_version =
+      static_cast<std::uint32_t>(arguments.Integer("newest-version", 1, INT32_MAX));
+  if (request.newest_version < request.oldest_version) {
+    arguments.Fail("invalid newest-version: it is below oldest-version");
+  }
+  ExpectKeyword(arguments, "ID");
+  request.run_id = ReadId(arguments, "run-id");
+  ExpectKeyword(arguments, "ADDR");
+  if (const std::string_view ip = arguments.Word("ip"); ip != "-") {
+    std::optional<std::string> host = ParseHost(ip);
+    if (!host) arguments.Fail("invalid ip: must be an IP address, a host name or -");
+    request.ip = std::move(host).value_or("");
+  }
+  request.port = static_cast<std::uint16_t>(arguments.Integer("port", 1, UINT16_MAX));
+  ExpectKeyword(arguments, "TERM");
+  request.term = static_cast<std::uint64_t>(arguments.Integer("term", 0, INT64_MAX));
+  ExpectKeyword(arguments, "KEY");
+  const auto fingerprint = ReadHex<16>(arguments.Word("fingerprint"));
+  if (!fingerprint) arguments.Fail("invalid fingerprint: must be 32 hexadecimal digits");
+  request.key_fingerprint = fingerprint.value_or(std::array<unsigned char, 16>{});
+  if (arguments.TryKeyword("FROM")) {
+    HistoryPosition& from = request.from.emplace();
+    from.replid = ReadId(arguments, "replid");
+    from.offset = static_cast<std::uint64_t>(arguments.Integer("offset", 0, INT64_MAX));
+  }
+  if (const absl::Status read = arguments.Finish(); !read.ok()) return read;
+  return request;
+}
+
+// The error of a server that cannot have a replica now, with its prefix; empty: it can.
+std::string SyncError(const Services& services) {
+  if (services.loading()) return std::string(kLoadingError);
+  if (!services.is_replica()) return "";
+  const std::optional<LinkStatus> link = services.replication->status().link;
+  std::string error = "NOMASTERLINK this server is a replica";
+  if (link) absl::StrAppend(&error, ": follow ", link->primary.host, ":", link->primary.port);
+  return error;
+}
+
+}  // namespace
+
+// Mistakes have the errors of Redis, which knows none in a host's name.
+void ReplicaOf(Call& call) {
+  const std::string_view name = call.arguments()[0];
+  const std::string_view port_text = call.arguments()[1];
+  if (EqualsIgnoreCase(name, "no") && EqualsIgnoreCase(port_text, "one")) {
+    if (call.services().is_replica()) LogFollow(call, "become a primary");
+    if (call.services().replication) call.services().replication->Follow(std::nullopt);
+    return call.reply.SimpleString("OK");
+  }
+  const std::optional<std::int64_t> port = ParseInteger(port_text);
+  if (!port || *port < 1 || *port > UINT16_MAX) return call.Fail("Invalid master port");
+  std::optional<std::string> host = ParseHost(name);
+  if (!host) return call.Fail("Invalid master host");
+  Replication* const replication = FindReplication(call);
+  if (!replication) return;
+  HostAndPort primary{*std::move(host), static_cast<std::uint16_t>(*port)};
+  const std::optional<LinkStatus> link = replication->status().link;
+  if (link && link->primary == primary) {
+    return call.reply.SimpleString("OK Already connected to specified master");
+  }
+  LogFollow(call, absl::StrCat("follow ", primary.host, ":", primary.port));
+  replication->Follow(std::move(primary));
+  call.reply.SimpleString("OK");
+}
+
+void Role(Call& call) {
+  const ReplicationStatus status = call.services().replication_status();
+  const auto offset = static_cast<std::int64_t>(status.offset);
+  if (status.link) {
+    const bool is_fed =
+        status.link->state == LinkState::kSync || status.link->state == LinkState::kConnected;
+    call.reply.Array(5);
+    call.reply.Bulk("slave");
+    call.reply.Bulk(status.link->primary.host);
+    call.reply.Integer(status.link->primary.port);
+    call.reply.Bulk(WordOf(status.link->state));
+    return call.reply.Integer(is_fed ? offset : -1);
+  }
+  call.reply.Array(3);
+  call.reply.Bulk("master");
+  call.reply.Integer(offset);
+  const auto is_online = [](const ReplicaStatus& replica) { return replica.online; };
+  call.reply.Array(static_cast<std::size_t>(std::ranges::count_if(status.replicas, is_online)));
+  for (const ReplicaStatus& replica : status.replicas) {
+    if (!replica.online) continue;
+    call.reply.Array(3);
+    call.reply.Bulk(replica.ip);
+    call.reply.Bulk(absl::StrCat(replica.port));
+    call.reply.Bulk(absl::StrCat(replica.offset));
+  }
+}
+
+void Sync(Call& call) {
+  Replication* const replication = FindReplication(call);
+  if (!replication) return;
+  absl::StatusOr<SyncRequest> request = ReadSync(ArgReader(call.arguments()));
+  if (!request.ok()) return call.Fail(request.status());
+  if (const std::string error = SyncError(call.services()); !error.empty()) {
+    return call.ReplyError(error);
+  }
+  SyncAnswer answer = replication->AnswerSync(*request);
+  if (!answer.error.empty()) return call.ReplyError(answer.error);
+  call.reply.Array(8);
+  call.reply.Integer(answer.version);
+  call.reply.Integer(static_cast<std::int64_t>(answer.term));
+  call.reply.Bulk(answer.replid);
+  call.reply.Integer(static_cast<std::int64_t>(answer.common));
+  call.reply.Integer(static_cast<std::int64_t>(answer.head));
+  call.reply.Integer(answer.generation);
+  call.reply.Bulk(answer.secret);
+  call.reply.Bulk(answer.resume ? kSyncResume : kSyncFresh);
+  call.session.HandOver({*std::move(request), std::move(answer)});
+}
+
+// PSYNC, SYNC and REPLCONF.
+void NoRedisReplica(Call& call) { call.Fail("weir replicates by RL.SYNC, to weir only"); }
+
+}  // namespace weir
