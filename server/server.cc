@@ -31,6 +31,7 @@
 #include "server/net/redis_port.h"
 #include "server/net/tls_context.h"
 #include "server/os/descriptor_limit.h"
+#include "server/os/lineage_clock.h"
 #include "server/os/log.h"
 #include "server/os/service_manager.h"
 #include "server/os/signals.h"
@@ -51,7 +52,7 @@ constexpr std::chrono::minutes kClockLagLoggedMin{1};
 
 // Returns the options with the real numbers of threads and clients, and without the password.
 Options EffectiveOptions(Options options) {
-  Wipe(options.requirepass);
+  Wipe(options.requirepass);  // Services wipes the other one where it is not needed.
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
@@ -90,7 +91,8 @@ class Server::Impl {
         signals_(control_),
         deadline_(control_),
         state_(StateOnDisk::Open(options)),
-        clock_(has_state() ? (*state_)->previous_run() : SystemClock::PreviousRun{}),
+        system_clock_(has_state() ? (*state_)->previous_run() : SystemClock::PreviousRun{}),
+        clock_(system_clock_),
         limiter_({.secret = has_state() ? (*state_)->secret() : RandomHashSecret(),
                   .max_wait = options.max_wait,
                   .holds_max = static_cast<std::size_t>(options.max_holds),
@@ -109,7 +111,8 @@ class Server::Impl {
       services_.policies.StartNoting();
     }
     access_ = services_.access.Configure(options.requirepass, options.users_file);
-    services_.wall_clock_offset = [this] { return clock_.OffsetToWallClock(); };
+    services_.clock_shift = [this] { return clock_.shift(); };
+    services_.wall_clock_offset = [this] { return OffsetToWallClock(); };
     services_.request_shutdown = [this](bool saves) { RequestShutdown(saves); };
     services_.settings.OnChange(
         [this](const Options&) { asio::post(control_, [this] { OnNewSettings(); }); });
@@ -139,6 +142,10 @@ class Server::Impl {
   [[nodiscard]] bool uses_tls() const noexcept {
     return services_.options.tls_port != 0 || services_.options.http_tls_port != 0;
   }
+  // The time by which the wall clock is ahead of clock_.
+  [[nodiscard]] Nanos OffsetToWallClock() const {
+    return system_clock_.OffsetToWallClock() - clock_.shift();
+  }
   absl::Status Listen();
   using ListenFunction = decltype(&Listener::Listen);
   absl::Status ListenIfAsked(ListenFunction listen, const PortProtocol& protocol,
@@ -159,7 +166,8 @@ class Server::Impl {
   SignalReader signals_;
   asio::steady_timer deadline_;
   absl::StatusOr<std::unique_ptr<StateOnDisk>> state_;  // null: nothing is kept on disk
-  const SystemClock clock_;
+  const SystemClock system_clock_;
+  LineageClock clock_;
   Limiter limiter_;
   Services services_;
   ChangeHub hub_;
@@ -210,7 +218,7 @@ absl::Status Server::Impl::Start() {
         "clients may set the time of a decision (--allow-explicit-time): full buckets are never "
         "dropped");
   }
-  if (const Nanos behind = -clock_.OffsetToWallClock(); behind > kClockLagLoggedMin) {
+  if (const Nanos behind = -OffsetToWallClock(); behind > kClockLagLoggedMin) {
     spdlog::warn(
         "the wall clock is {} s behind the time in the data directory: continuing from that time, "
         "see --reset-clock",
@@ -222,7 +230,7 @@ absl::Status Server::Impl::Start() {
         "the state is not saved to disk and is lost at a restart: see --data-dir and --durability");
     WEIR_RETURN_IF_ERROR(BeginService());
   } else {
-    if (clock_.began_past_wall_clock()) (*state_)->KeepClockPast();
+    if (system_clock_.began_past_wall_clock()) (*state_)->KeepClockPast();
     (*state_)->StartLoading(hub_, [this](const absl::Status& loaded) {
       asio::post(control_, [this, loaded] { OnLoaded(loaded); });
     });
@@ -336,6 +344,11 @@ void Server::Impl::OnSignal(int signal) {
 void Server::Impl::ReloadPolicies() {
   if (services_.loading()) {
     return spdlog::warn("received SIGHUP: the policy file is not read while the state is loading");
+  }
+  if (services_.is_replica()) {
+    return spdlog::info(
+        "received SIGHUP: the policy file is not read on a replica, which has its primary's "
+        "policies");
   }
   if (services_.options.policies.empty()) {
     return spdlog::info("received SIGHUP: there is no policy file to read, see --policies");

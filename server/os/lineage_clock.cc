@@ -1,0 +1,73 @@
+#include "server/os/lineage_clock.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+constexpr Nanos kNanosMax = kInstantMax.time_since_epoch();
+
+// Raises `latest`, and returns what it is then.
+Nanos::rep RaiseTo(std::atomic<Nanos::rep>& latest, Nanos::rep now) {
+  Nanos::rep before = latest.load(std::memory_order_relaxed);
+  while (before < now && !latest.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
+  }
+  return std::max(before, now);
+}
+
+}  // namespace
+
+// The time is at most 2^62, and so is the shift, so the sum fits.
+Instant LineageClock::Shifted(Nanos shift) const {
+  return Instant{std::clamp(own_.Now().time_since_epoch() + shift, Nanos{0}, kNanosMax)};
+}
+
+Instant LineageClock::Now() const {
+  Lineage* const lineage = present_.load(std::memory_order_acquire);
+  if (lineage == nullptr) [[likely]]
+    return own_.Now();
+  const bool follows = lineage->follows.load(std::memory_order_acquire);
+  const Instant now = Shifted(Nanos{lineage->shift.load(std::memory_order_relaxed)});
+  if (!follows) return now;
+  return Instant{Nanos{RaiseTo(lineage->latest, now.time_since_epoch().count())}};
+}
+
+void LineageClock::Rebase(Nanos shift) {
+  WEIR_CHECK(shift >= -kNanosMax && shift <= kNanosMax);
+  Lineage& lineage = lineages_[next_];
+  next_ = 1 - next_;
+  lineage.shift.store(shift.count(), std::memory_order_relaxed);
+  lineage.latest.store(0, std::memory_order_relaxed);
+  lineage.follows.store(true, std::memory_order_relaxed);
+  present_.store(&lineage, std::memory_order_release);
+}
+
+void LineageClock::SetShift(Nanos shift) {
+  WEIR_CHECK(shift >= -kNanosMax && shift <= kNanosMax);
+  Lineage* const lineage = present_.load(std::memory_order_relaxed);
+  WEIR_CHECK(lineage != nullptr);
+  WEIR_CHECK(lineage->follows.load(std::memory_order_relaxed));
+  lineage->shift.store(shift.count(), std::memory_order_relaxed);
+}
+
+// A thread that still takes the clock for one that follows tells no more than the new shift does:
+// the shift only grows here.
+void LineageClock::Fix(Instant at_least) {
+  Lineage* const lineage = present_.load(std::memory_order_relaxed);
+  if (lineage == nullptr || !lineage->follows.load(std::memory_order_relaxed)) return;
+  const Nanos own = own_.Now().time_since_epoch();
+  const Nanos told{lineage->latest.load(std::memory_order_relaxed)};
+  const Nanos shift{lineage->shift.load(std::memory_order_relaxed)};
+  const Nanos fixed = std::max({shift, at_least.time_since_epoch() - own, told - own});
+  lineage->shift.store(fixed.count(), std::memory_order_relaxed);
+  lineage->follows.store(false, std::memory_order_release);
+}
+
+Nanos LineageClock::shift() const noexcept {
+  const Lineage* const lineage = present_.load(std::memory_order_acquire);
+  return lineage == nullptr ? Nanos{0} : Nanos{lineage->shift.load(std::memory_order_relaxed)};
+}
+
+}  // namespace weir

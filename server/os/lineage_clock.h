@@ -1,0 +1,65 @@
+// The clock of decisions on a server that is, or was, a replica: the host's clock plus a shift, so
+// that it shows the time of the primary.
+//
+//     clock.Rebase(shift);      // the server begins to follow a primary
+//     clock.SetShift(shift);    // again and again, as frames come (replication/time_shift.h)
+//     clock.Fix(last_frame);    // the server becomes a primary: the shift is fixed
+//
+// The time goes on over a promotion: buckets neither refill at once nor go back. While the server
+// follows one primary, and after its promotion, the time never goes back; it may do so only when
+// the server begins to follow another one.
+//
+// A server that never followed has no shift, and pays one relaxed load. One that follows pays an
+// atomic maximum, since its shift may become smaller; one that was promoted pays two loads.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+
+#include "core/base/clock.h"
+#include "core/base/instant.h"
+
+namespace weir {
+
+// Now() and Stopwatch() may be called on any thread, the others on one thread.
+class LineageClock final : public Clock {
+ public:
+  // `own`, the host's clock, must outlive it.
+  explicit LineageClock(const Clock& own) : own_(own) {}
+
+  // The time of `own` plus the shift, cut to the range of a Clock.
+  [[nodiscard]] Instant Now() const override;
+  [[nodiscard]] Nanos Stopwatch() const override { return own_.Stopwatch(); }
+
+  // Begins to follow a primary, whose time may be earlier than the present one. A thread that reads
+  // the clock meanwhile gets the time before or after.
+  void Rebase(Nanos shift);
+  // Moves on, while it follows. With a smaller shift the time stands still until it is reached.
+  void SetShift(Nanos shift);
+  // Ends following. The time is no earlier than `at_least` from now on, nor than what the clock has
+  // told. Does nothing on a clock that does not follow.
+  void Fix(Instant at_least);
+
+  // The present shift; 0 if it never followed.
+  [[nodiscard]] Nanos shift() const noexcept;
+
+ private:
+  // The time of one primary.
+  struct Lineage {
+    std::atomic<Nanos::rep> shift{0};
+    std::atomic<Nanos::rep> latest{0};  // the highest time told; only while it follows
+    std::atomic<bool> follows{false};
+  };
+
+  [[nodiscard]] Instant Shifted(Nanos shift) const;
+
+  const Clock& own_;
+  // Two, in turn, so that a thread that has begun to read the time of one primary does not raise
+  // the time of the next.
+  mutable std::array<Lineage, 2> lineages_;
+  std::size_t next_ = 0;
+  std::atomic<Lineage*> present_{nullptr};  // null: it never followed
+};
+
+}  // namespace weir
