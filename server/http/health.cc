@@ -1,15 +1,39 @@
-// /livez and /readyz, for the probes of an orchestrator.
+// /livez and /readyz, for the probes of an orchestrator or a load balancer.
+#include <string_view>
+
 #include "absl/strings/str_cat.h"
 
+#include "core/base/status.h"
+#include "protocol/http_target.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 
 namespace weir {
+namespace {
+
+// Reads "role=primary"; false after answering 400.
+bool ReadRole(HttpExchange& exchange, bool& asks_for_primary) {
+  for (QueryReader parameters(exchange.head().query); parameters.Next();) {
+    if (parameters.name() != "role" || parameters.value() != "primary") {
+      exchange.Fail(400, "ERR /readyz has the parameter role=primary");
+      return false;
+    }
+    asks_for_primary = true;
+  }
+  return true;
+}
+
+constexpr std::string_view YesOrNo(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
 
 void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 
-// Not ready: a server that loads its state, or one whose changes must be saved and cannot be.
+// Not ready: a server that loads its state, one whose changes must be saved and cannot be, and a
+// replica that has no whole state or has lost its primary. With role=primary no replica is ready.
 void Readyz(HttpExchange& exchange) {
+  bool asks_for_primary = false;
+  if (!ReadRole(exchange, asks_for_primary)) return;
   const Services& services = exchange.services();
   if (services.loading()) {
     const std::uint64_t buckets = services.state->load_report().loaded.load();
@@ -17,6 +41,16 @@ void Readyz(HttpExchange& exchange) {
   }
   if (services.refuses_changes()) {
     return exchange.Answer(503, kJson, R"({"persist":"failing"})");
+  }
+  if (services.is_replica()) {
+    const bool is_complete = services.replication->is_complete();
+    const bool is_link_up = services.replication->is_link_up();
+    if (asks_for_primary || !is_complete || !is_link_up) {
+      return exchange.Answer(
+          503, kJson,
+          absl::StrCat(R"({"replica":{"complete":)", AbslView(YesOrNo(is_complete)),
+                       R"(,"link_up":)", AbslView(YesOrNo(is_link_up)), "}}"));
+    }
   }
   exchange.Answer(200, kPlainText, "ok\n");
 }

@@ -70,8 +70,12 @@ int StatusOfError(std::string_view error) noexcept {
       {"WRONGPASS", 401},
       {"NOPERM", 403},
       {"LOADING", 503},
+      {"MASTERDOWN", 503},
       {"MISCONF", 503},
+      {"NOACK", 503},
+      {"NOREPLICAS", 503},
       {"OOM", 503},
+      {"READONLY", 503},
   });
   const std::string_view prefix = error.substr(0, error.find(' '));
   const auto* const found =
@@ -172,6 +176,12 @@ void HttpExchange::Execute(const ReadAhead::Command& command, VerdictReader* rea
 
 bool HttpExchange::MayRun(std::span<const std::string_view> words) {
   const std::string error = session_.PermissionError(*FindRequested(words), words, now_);
+  if (!error.empty()) FailAs(error);
+  return error.empty();
+}
+
+bool HttpExchange::CanLook() {
+  const std::string_view error = services().StateError(kReadOnly);
   if (!error.empty()) FailAs(error);
   return error.empty();
 }

@@ -59,6 +59,10 @@ class HttpExchange {
   // logged as that of the command.
   [[nodiscard]] bool MayRun(std::span<const std::string_view> words);
 
+  // Returns true if the server's state allows commands that look at buckets. Otherwise answers
+  // their error, such as LOADING, and returns false.
+  [[nodiscard]] bool CanLook();
+
   // Runs a command as the user. Returns its error, such as "ERR invalid limit ...", valid until the
   // next call, or an empty text after `reader` got the verdict. Requires: a command that `reader`
   // reads, such as RL.ALLOW.
@@ -109,8 +113,8 @@ class HttpExchange {
   std::string reply_;
 };
 
-// The status that stands for a command's error: 401 for NOAUTH, 403 for NOPERM, 503 for LOADING,
-// MISCONF and OOM, else 400.
+// The status that stands for a command's error: 401 for NOAUTH, 403 for NOPERM, 503 for those of a
+// server that could not do it now, such as LOADING, READONLY or MISCONF, else 400.
 [[nodiscard]] int StatusOfError(std::string_view error) noexcept;
 
 // {"error":"..."}, with bytes that are not UTF-8 replaced.

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <ostream>
 #include <streambuf>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
@@ -26,35 +25,15 @@
 #include "server/http/http_route.h"
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
-#include "server/observe/latency_histogram.h"
+#include "server/observe/metric_samples.h"
 #include "server/os/process.h"
 #include "server/session/server_reader.h"
 
 namespace weir {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-// The upper bounds of the buckets of durations.
-constexpr auto kBounds = std::to_array<Nanos>({
-    std::chrono::nanoseconds{1'000},
-    std::chrono::nanoseconds{2'500},
-    std::chrono::microseconds{5},
-    std::chrono::microseconds{10},
-    std::chrono::microseconds{25},
-    std::chrono::microseconds{50},
-    std::chrono::microseconds{100},
-    std::chrono::microseconds{250},
-    std::chrono::milliseconds{1},
-    std::chrono::milliseconds{5},
-    std::chrono::milliseconds{25},
-    std::chrono::milliseconds{100},
-});
-static_assert(kBounds.size() == 12);
-
-double Seconds(Nanos span) { return static_cast<double>(span.count()) / 1e9; }
 
 // The state that one scrape reads.
 class Scrape : public ServerReader {
@@ -80,6 +59,8 @@ class Scrape : public ServerReader {
     if (!counters_) counters_ = services.totals.CountersOf(services);
     return (*counters_)[row.index()];
   }
+  // Requires: IsReplica, which may have changed since.
+  [[nodiscard]] LinkStatus Link() { return Replication().link.value_or(LinkStatus{}); }
   // A time of the server's clock as one of the wall clock, which other hosts have, too.
   [[nodiscard]] double WallSeconds(Instant time) const {
     return Seconds(time.time_since_epoch() + services.wall_clock_offset());
@@ -91,48 +72,6 @@ class Scrape : public ServerReader {
   std::optional<LimitLabels::Folded> limits_;
   std::optional<CommandRows> commands_;
   std::optional<StatsNumbers> counters_;
-};
-
-// The samples of a metric.
-class Samples {
- public:
-  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-
-  explicit Samples(MetricFamily& family) : family_(family) {}
-
-  void Reserve(std::size_t samples) { family_.metric.reserve(samples); }
-  template <typename Number>
-  void Add(Number value, Labels labels = {}) {
-    ClientMetric& sample = AddLabelled(labels);
-    (family_.type == MetricType::Counter ? sample.counter.value : sample.gauge.value) =
-        static_cast<double>(value);
-  }
-  // A class of durations counts as below a bound only if its longest duration is: so a duration
-  // counts as up to an eighth longer than it is, never as shorter.
-  void AddDurations(const CommandTotals& totals, Labels labels) {
-    ClientMetric::Histogram& histogram = AddLabelled(labels).histogram;
-    histogram.sample_count = TotalOf(totals.times);
-    histogram.sample_sum = static_cast<double>(totals.nanos) / 1e9;
-    std::uint64_t count = 0;
-    std::size_t index = 0;
-    for (const Nanos bound : kBounds) {
-      for (; LatencyHistogram::EndOf(index) - Nanos{1} <= bound; ++index)
-        count += totals.times[index];
-      histogram.bucket.push_back({.cumulative_count = count, .upper_bound = Seconds(bound)});
-    }
-  }
-
- private:
-  ClientMetric& AddLabelled(Labels labels) {
-    ClientMetric& sample = family_.metric.emplace_back();
-    sample.label.reserve(labels.size());
-    for (const auto& [name, value] : labels) {
-      sample.label.push_back({std::string(name), std::string(value)});
-    }
-    return sample;
-  }
-
-  MetricFamily& family_;
 };
 
 // One metric.
@@ -280,6 +219,27 @@ void CollectOpenDescriptors(Scrape& /*scrape*/, Samples& samples) {
   if (const auto descriptors = OpenDescriptors()) samples.Add(*descriptors);
 }
 
+// A replica by its address and port.
+void CollectReplicas(Scrape& scrape, Samples& samples, double (*value)(const ReplicaStatus&)) {
+  for (const ReplicaStatus& replica : scrape.Replication().replicas) {
+    const std::string name = absl::StrCat(replica.ip, ":", replica.port);
+    samples.Add(value(replica), {{"replica", name}});
+  }
+}
+
+void CollectReplicaOffsets(Scrape& scrape, Samples& samples) {
+  CollectReplicas(scrape, samples,
+                  [](const ReplicaStatus& replica) { return static_cast<double>(replica.offset); });
+}
+
+void CollectReplicaLags(Scrape& scrape, Samples& samples) {
+  CollectReplicas(scrape, samples,
+                  [](const ReplicaStatus& replica) { return Seconds(replica.lag); });
+}
+
+bool IsReplica(const Services& services) { return services.is_replica(); }
+bool IsPrimary(const Services& services) { return !services.is_replica(); }
+
 constexpr MetricType kCounter = MetricType::Counter;
 constexpr MetricType kGauge = MetricType::Gauge;
 
@@ -348,8 +308,10 @@ constexpr Metric kMetrics[] = {
     {"weir_denied_access_total", kCounter,
      "Wrong passwords, and commands and keys that a user may not use.", CollectDeniedAccess},
     // The state on disk
-    Single("weir_loading", kGauge, "1 while the state is loaded from disk.",
-           [](Scrape& scrape) { return scrape.services.loading() ? 1 : 0; }),
+    Single("weir_loading", kGauge, "1 while the state is loaded from disk, or from the primary.",
+           [](Scrape& scrape) {
+             return scrape.services.loading() || scrape.services.syncing() ? 1 : 0;
+           }),
     Single(
         "weir_saves_total", kCounter, "Saves that have written changes.",
         [](Scrape& scrape) { return scrape.Saves().saves; }, IsLoaded),
@@ -370,6 +332,40 @@ constexpr Metric kMetrics[] = {
     Single(
         "weir_loss_bound_seconds", kGauge, "The time whose admissions a crash now would lose.",
         [](Scrape& scrape) { return Seconds(scrape.LossBound()); }, IsLoaded),
+    // Replication
+    Single("weir_replica", kGauge, "1 on a replica, 0 on a primary.",
+           [](Scrape& scrape) { return scrape.services.is_replica() ? 1 : 0; }),
+    Single("weir_replication_term", kGauge,
+           "The number of the history; it grows by each promotion.",
+           [](Scrape& scrape) { return scrape.Replication().term; }),
+    Single("weir_replication_offset_bytes", kGauge,
+           "The bytes of the history: written by a primary, applied by a replica.",
+           [](Scrape& scrape) { return scrape.Replication().offset; }),
+    Single(
+        "weir_replicas", kGauge, "Replicas that are connected and in sync.",
+        [](Scrape& scrape) {
+          return std::ranges::count(scrape.Replication().replicas, true, &ReplicaStatus::online);
+        },
+        IsPrimary),
+    {"weir_replica_offset_bytes", kGauge, "The bytes of the history that a replica has applied.",
+     CollectReplicaOffsets, IsPrimary},
+    {"weir_replica_lag_seconds", kGauge, "The time since a replica's last acknowledgement.",
+     CollectReplicaLags, IsPrimary},
+    Single(
+        "weir_replication_loss_bound_seconds", kGauge,
+        "The time whose admissions a failover now would lose.",
+        [](Scrape& scrape) { return Seconds(scrape.Replication().loss_bound); }, IsPrimary),
+    Single(
+        "weir_replication_link_up", kGauge, "1 while a replica hears from its primary.",
+        [](Scrape& scrape) { return scrape.Link().up ? 1 : 0; }, IsReplica),
+    Single(
+        "weir_replication_data_age_seconds", kGauge,
+        "The age of what a replica has: the time since the last frame that it applied.",
+        [](Scrape& scrape) { return Seconds(scrape.Link().data_age); }, IsReplica),
+    Single(
+        "weir_replication_partitions_left", kGauge,
+        "Partitions of 4,096 that a replica still waits for.",
+        [](Scrape& scrape) { return scrape.Link().partitions_left; }, IsReplica),
     // The program
     {"weir_build_info", kGauge, "1, with the version and the durability of the server.",
      CollectBuild},
@@ -381,7 +377,9 @@ constexpr Metric kMetrics[] = {
     Single("process_max_fds", kGauge, "The limit on open file descriptors.",
            [](Scrape&) { return DescriptorsMax(); }),
     Single("process_start_time_seconds", kGauge, "The start of the server, in Unix time.",
-           [](Scrape& scrape) { return scrape.WallSeconds(scrape.services.started); }),
+           [](Scrape& scrape) {
+             return scrape.WallSeconds(scrape.services.started + scrape.services.clock_shift());
+           }),
 };
 
 class MetricsOfServer final : public prometheus::Collectable {

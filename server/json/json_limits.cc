@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "protocol/http_target.h"
+#include "server/commands/command_table.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/rate_limit_fields.h"
@@ -118,6 +119,17 @@ void AppendResult(HttpExchange& exchange, const ReadAhead::Command& command, std
   results += ErrorJson(kResultTooLong);
 }
 
+// The error of the first command that a replica may not run, or an empty text.
+std::string_view StateErrorOfAny(const Services& services,
+                                 std::span<const std::span<const std::string_view>> commands) {
+  if (!services.is_replica()) return {};
+  for (const std::span<const std::string_view> command : commands) {
+    const std::string_view why = services.StateError(FindRequested(command)->flags);
+    if (!why.empty()) return why;
+  }
+  return {};
+}
+
 }  // namespace
 
 void JsonLimit(HttpExchange& exchange) {
@@ -132,14 +144,16 @@ void JsonLimit(HttpExchange& exchange) {
   if (!error.empty()) exchange.FailAs(error);
 }
 
-// A server that loads its state answers none of the requests.
+// A server that may not run one of the requests in its present state, since it loads that state or
+// is a replica, answers none of them.
 void JsonBatch(HttpExchange& exchange) {
-  if (!HasJsonBody(exchange)) return;
-  if (exchange.services().loading()) return exchange.FailAs(kLoadingError);
+  if (!HasJsonBody(exchange) || !exchange.CanLook()) return;
   LimitRequestReader reader(exchange.body());
   const absl::Status read = reader.ReadBatch();
   if (!read.ok()) return FailAsInvalid(exchange, read);
   const std::vector<std::span<const std::string_view>> commands = reader.commands();
+  const std::string_view why = StateErrorOfAny(exchange.services(), commands);
+  if (!why.empty()) return exchange.FailAs(why);
   std::span rest(commands);
   ReadAhead& ahead = exchange.session().worker().read_ahead;
   std::string results = "{\"results\":[";

@@ -113,7 +113,7 @@ void ApiKey(HttpExchange& exchange) {
   const std::array<std::string_view, 2> inspect = {"RL.INSPECT", *key};
   if (!exchange.MayRun(inspect)) return;
   Services& services = exchange.services();
-  if (services.loading()) return exchange.FailAs(kLoadingError);
+  if (!exchange.CanLook()) return;
   exchange.session().Charge(services.policies.size().policies / kPoliciesPerUnit);
   const std::uint64_t slots_before = Limiter::SlotsVisited();
   const Instant now = services.explicit_time.View(exchange.now());

@@ -103,7 +103,9 @@ std::string LatencyJson(const Services& services) {
 std::string NowJson(HttpExchange& exchange) {
   Services& services = exchange.services();
   ServerReader server(services, exchange.now());
-  const std::string_view read_only = ReadOnlyReason(exchange);
+  const bool is_replica = services.is_replica();
+  const std::string_view read_only =
+      is_replica ? "this server is a replica" : ReadOnlyReason(exchange);
   const bool is_loaded = IsLoaded(services);
   std::optional<std::int64_t> loss_bound;
   std::optional<std::int64_t> save_age;
@@ -113,8 +115,9 @@ std::string NowJson(HttpExchange& exchange) {
   }
   std::string json =
       absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"uptime_s":)",
-                   server.UptimeSeconds(), R"(,"version":)", JsonString(kVersion), R"(,"port":)",
-                   services.port, R"(,"user":)", JsonString(exchange.session().user()->name()),
+                   server.UptimeSeconds(), R"(,"version":)", JsonString(kVersion), R"(,"role":)",
+                   is_replica ? R"("replica")" : R"("primary")", R"(,"port":)", services.port,
+                   R"(,"user":)", JsonString(exchange.session().user()->name()),
                    R"(,"can_change":)", read_only.empty() ? "true" : "false",
                    R"(,"read_only_because":)", read_only.empty() ? "null" : JsonString(read_only));
   absl::StrAppend(&json, R"(,"durability":)", JsonString(server.DurabilityWord()),

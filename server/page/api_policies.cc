@@ -75,7 +75,7 @@ void ListPolicies(HttpExchange& exchange) {
   constexpr std::array<std::string_view, 2> kList = {"RL.POLICY", "LIST"};
   constexpr std::array<std::string_view, 3> kGet = {"RL.POLICY", "GET", ""};
   if (!exchange.MayRun(kList) || !exchange.MayRun(kGet)) return;
-  if (exchange.services().loading()) return exchange.FailAs(kLoadingError);
+  if (!exchange.CanLook()) return;
   const std::vector<std::shared_ptr<const Policy>> policies = exchange.services().policies.All();
   std::string out = "{\"policies\":[";
   std::size_t shown = 0;
@@ -92,7 +92,7 @@ void ShowPolicy(HttpExchange& exchange, std::string_view name) {
   const std::array<std::string_view, 3> get = {"RL.POLICY", "GET", name};
   const std::array<std::string_view, 3> overrides = {"RL.POLICY", "OVERRIDES", name};
   if (!exchange.MayRun(get) || !exchange.MayRun(overrides)) return;
-  if (exchange.services().loading()) return exchange.FailAs(kLoadingError);
+  if (!exchange.CanLook()) return;
   const std::shared_ptr<const Policy> policy = exchange.services().policies.Find(name);
   if (!policy) return exchange.Fail(404, absl::StrCat("ERR ", UnknownPolicy(name).message()));
   std::string out = "{";

@@ -123,7 +123,7 @@ void ApiPeek(HttpExchange& exchange) {
 
 void ApiSimulate(HttpExchange& exchange) {
   if (!MayPeek(exchange) || !HasJsonBody(exchange)) return;
-  if (exchange.services().loading()) return exchange.FailAs(kLoadingError);
+  if (!exchange.CanLook()) return;
   LimitsBody body;
   if (const absl::Status status = body.ReadSimulation(exchange.body()); !status.ok()) {
     return FailAsMistake(exchange, status);

@@ -37,7 +37,8 @@ export function rightsNote() {
 
 function showFooter() {
   const uptime = duration(now.uptime_s * 1000);
-  setText(document.getElementById('server'), `weir ${now.version}, up for ${uptime}`);
+  const role = now.role === 'replica' ? ', a replica' : '';
+  setText(document.getElementById('server'), `weir ${now.version}${role}, up for ${uptime}`);
   setText(document.getElementById('rights'), now.can_change
     ? `user ${now.user}, may change limits` : `user ${now.user}, read-only`);
 }

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "server/config/version.h"
+#include "tests/support/fake_replication.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/http_server_on_disk.h"
 #include "tests/support/metrics_page.h"
@@ -45,7 +46,7 @@ TEST(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
 }
 
 // Goal: docs/metrics.md lists what is served. Method: its rows | `name` | type | labels | meaning |
-// beside the page of a server that has everything.
+// beside the pages of a server that has everything, in both roles.
 TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
   HttpServerOnDisk on_disk;
   on_disk.Load();
@@ -64,16 +65,22 @@ TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
     const std::vector<std::string> words = absl::StrSplit(cells[2], '`');
     for (std::size_t i = 1; i < words.size(); i += 2) labels[name].insert(words[i]);
   }
-  const MetricsPage page = PageOf(on_disk.server());
+  FakeReplication replication(on_disk.server().services);
+  replication.shown.replicas = {{.ip = "10.0.0.2", .port = 7379, .online = true}};
+  const MetricsPage of_primary = PageOf(on_disk.server());
+  replication.BecomeReplica();
+  const MetricsPage of_replica = PageOf(on_disk.server());
   std::map<std::string, std::string> served;
-  for (const auto& [name, family] : page.families()) {
-    served[name] = family.type + ": " + family.help;
-    ASSERT_FALSE(family.samples.empty()) << name;
-    for (const auto& [sample, value] : family.samples) {
-      std::set<std::string> names;
-      for (const auto& [label, text] : sample.second) names.insert(label);
-      names.erase("le");
-      EXPECT_EQ(names, labels[name]) << name;
+  for (const MetricsPage* page : {&of_primary, &of_replica}) {
+    for (const auto& [name, family] : page->families()) {
+      served[name] = family.type + ": " + family.help;
+      ASSERT_FALSE(family.samples.empty()) << name;
+      for (const auto& [sample, value] : family.samples) {
+        std::set<std::string> names;
+        for (const auto& [label, text] : sample.second) names.insert(label);
+        names.erase("le");
+        EXPECT_EQ(names, labels[name]) << name;
+      }
     }
   }
   EXPECT_EQ(documented, served);

@@ -165,6 +165,18 @@ weir_denied_access_total{reason="command"} 0
 weir_denied_access_total{reason="key"} 0
 # TYPE weir_loading gauge
 weir_loading 0
+# TYPE weir_replica gauge
+weir_replica 0
+# TYPE weir_replication_term gauge
+weir_replication_term 0
+# TYPE weir_replication_offset_bytes gauge
+weir_replication_offset_bytes 0
+# TYPE weir_replicas gauge
+weir_replicas 0
+# TYPE weir_replica_offset_bytes gauge
+# TYPE weir_replica_lag_seconds gauge
+# TYPE weir_replication_loss_bound_seconds gauge
+weir_replication_loss_bound_seconds 0
 )";
 
 TEST(MetricsTest, ThePageOfASmallServer) {

@@ -63,6 +63,7 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
   const json expected = {{"time_ms", Now() * 1000},
                          {"uptime_s", 7},
                          {"version", kVersion},
+                         {"role", "primary"},
                          {"port", 7379},
                          {"user", "default"},
                          {"can_change", false},
