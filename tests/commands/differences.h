@@ -27,8 +27,8 @@ inline Instant GoneAt(Instant full) {
 // The answer of TYPE for a key with buckets.
 inline std::string TypeOfBuckets() { return Host::IsModule() ? "weir-keys" : "bucket"; }
 
-// The number of commands RL.* that only this host has: the server's two about backups.
-inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 2; }
+// The number of commands RL.* that only this host has: the server's two about backups, and RL.SYNC.
+inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 3; }
 
 // The name of a field of INFO. Redis puts the name of the module before it.
 inline std::string InfoName(std::string_view field) {
