@@ -327,6 +327,10 @@ class Limiter {
   [[nodiscard]] const Limit& LimitOf(LimitId id) const noexcept {
     return registry_.LastMeaning(id);
   }
+  // Goes up with each Clear. Requires: this thread has a Taking.
+  [[nodiscard]] TableGeneration generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return generation_;
+  }
   // The number of holds, marks and sums of a partition. Locks it.
   [[nodiscard]] std::size_t CountHolds(std::size_t partition) {
     const PartitionLock lock(table_, partition);

@@ -250,7 +250,7 @@ Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_
   };
   const HoldTable* const holds = table_.holds(partition);
   const Swept part = {swept.EraseSome(first, visits_max, is_full),
-                      holds && holds->open().HasExpired(now)};
+                      holds && !follows_ && holds->open().HasExpired(now)};
   if (part.erased > 0) {
     swept.AdvanceDecisionTime(now);
     table_.ShowSize(partition);
