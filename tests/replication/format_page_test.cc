@@ -12,7 +12,7 @@
 
 #include "core/rules/rule.h"
 #include "replication/frame_bodies.h"
-#include "replication/history.h"
+#include "replication/lineage.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
 #include "tests/replication/frames.h"
@@ -143,7 +143,7 @@ std::vector<Example> ExamplesAsWritten() {
       {"skip", bytes_of(FrameKind::kSkip, 1'000, BodyOf(SkipBody{5'000, some}))},
       {"ack", bytes_of(FrameKind::kAck, 1'000, BodyOf(ack))},
       {"need", bytes_of(FrameKind::kNeed, 1'000, BodyOf(some))},
-      {"history", HistoryValue({.term = 3,
+      {"history", LineageValue({.term = 3,
                                 .id = "0123456789abcdef0123456789abcdef01234567",
                                 .previous = "89abcdef0123456789abcdef0123456789abcdef",
                                 .until = 800,
@@ -189,7 +189,7 @@ TEST(ReplicationFormatPageTest, ItsExamplesAreRead) {
   EXPECT_EQ(ReadSkipBody(body_of(8))->to, 5'000U);
   EXPECT_EQ(ReadAckBody(body_of(9))->offset, 1'000U);
   EXPECT_EQ(ReadNeedBody(body_of(10))->size(), 2U);
-  EXPECT_EQ(ReadHistoryValue(page.at(11).bytes)->primary_host, "10.0.0.1");
+  EXPECT_EQ(ReadLineageValue(page.at(11).bytes)->primary_host, "10.0.0.1");
 }
 
 }  // namespace

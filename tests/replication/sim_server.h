@@ -16,7 +16,7 @@
 
 #include "core/base/instant.h"
 #include "core/table/partition_set.h"
-#include "replication/history.h"
+#include "replication/lineage.h"
 #include "replication/ring.h"
 #include "replication/sink.h"
 
@@ -75,7 +75,7 @@ class SimServer final : public SinkTarget {
   void Flush(TableGeneration generation) override;
 
   SimRows<SimValue> values{};
-  History history;
+  Lineage history;
   std::unique_ptr<Ring> ring;
   std::unique_ptr<Sink> sink;
 

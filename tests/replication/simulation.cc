@@ -95,9 +95,9 @@ void Simulation::Take() {
 }
 
 void Simulation::Connect(std::size_t replica) {
-  History& mine = servers_[replica].history;
+  Lineage& mine = servers_[replica].history;
   Sink& sink = *servers_[replica].sink;
-  History& theirs = primary().history;
+  Lineage& theirs = primary().history;
   theirs.offset = primary().ring->head();
   std::optional<std::uint64_t> common = theirs.Common(mine.id, sink.applied());
   if (random_.Percent(start_over_percent_)) common.reset();

@@ -15,9 +15,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/id_type.h"
 #include "core/limiter/limiter.h"
 #include "core/words/limit_memo.h"
 #include "core/words/policies.h"
+#include "core/words/policy_bytes.h"
 #include "core/words/request_grammar.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/policy_limits.h"
@@ -186,6 +188,49 @@ TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
   };
   InThreads(decide, [&](std::int64_t) { EXPECT_LE(policies_.All().size(), 2U); });
   EXPECT_LE(policies_.All().size(), 2U);
+}
+
+// All policies and overrides, as text.
+std::vector<std::string> TextOf(const PolicyChanges& all) {
+  std::vector<std::string> text;
+  for (const auto& [id, policy] : all.policies) text.push_back(PolicyValue(*policy));
+  for (const OverrideChange& change : all.overrides) {
+    text.push_back(std::to_string(NumberOf(change.policy)) + change.key + ": " +
+                   OverrideValue(*change.limits));
+  }
+  return text;
+}
+
+// Goal: what Everything tells while others change policies is completed by the changes that are
+// taken after it. Method: a thread that changes policies and overrides all the time.
+TEST(PoliciesReplicationTest, EverythingMayMeetChanges) {
+  constexpr int kKeys = 5'000;
+  Policies primary;
+  primary.StartNoting();
+  ASSERT_TRUE(primary.Set("p", LimitsOf({"10/s"})).ok());
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(primary.Override("p", "k" + std::to_string(i), LimitsOf({"1/s"})).ok());
+  }
+  std::atomic<bool> stop = false;
+  std::thread changer([&] {
+    for (int i = 0; !stop; i = (i + 77) % kKeys) {
+      const std::string key = "k" + std::to_string(i);
+      if (!*primary.RemoveOverride("p", key)) {
+        EXPECT_TRUE(primary.Override("p", key, LimitsOf({i % 2 == 0 ? "2/s" : "3/s"})).ok());
+      }
+      const bool changed = primary.Delete("q").ok() || primary.Set("q", LimitsOf({"1/s"})).ok();
+      EXPECT_TRUE(changed);
+    }
+  });
+  Policies replica;
+  for (std::int64_t i = 0; i < Scaled(20); ++i) {
+    replica.Apply(primary.TakeChanges(), false);
+    replica.Apply(primary.Everything(), true);
+  }
+  stop = true;
+  changer.join();
+  replica.Apply(primary.TakeChanges(), false);
+  EXPECT_EQ(TextOf(replica.Everything()), TextOf(primary.Everything()));
 }
 
 }  // namespace

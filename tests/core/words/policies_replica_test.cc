@@ -3,13 +3,11 @@
 // Method: random histories of a primary, applied to a second Policies and, from what that one
 // notes, to a third; then each rule by an example.
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -189,37 +187,6 @@ TEST(PoliciesReplicaTest, EverythingMakesAnyServerEqual) {
     for (int i = *Between(1, 10); i > 0; --i) ChangeSome({&primary.policies, &replica.policies});
     ExpectSame(replica.policies, primary.policies);
   });
-}
-
-// Goal: what Everything tells while others change policies is made whole by the changes taken
-// after it. Method: a thread that changes policies all the time. ThreadSanitizer watches.
-TEST(PoliciesReplicaTest, EverythingMayMeetChanges) {
-  Policies primary;
-  primary.StartNoting();
-  ASSERT_TRUE(primary.Set("p", LimitsOf({"10/s"})).ok());
-  for (int i = 0; i < 5'000; ++i) {
-    ASSERT_TRUE(primary.Override("p", "k" + std::to_string(i), LimitsOf({"1/s"})).ok());
-  }
-  std::atomic<bool> stop = false;
-  std::thread changer([&] {
-    for (int i = 0; !stop; i = (i + 77) % 5'000) {
-      const std::string key = "k" + std::to_string(i);
-      if (!*primary.RemoveOverride("p", key)) {
-        EXPECT_TRUE(primary.Override("p", key, LimitsOf({i % 2 == 0 ? "2/s" : "3/s"})).ok());
-      }
-      const bool changed = primary.Delete("q").ok() || primary.Set("q", LimitsOf({"1/s"})).ok();
-      EXPECT_TRUE(changed);
-    }
-  });
-  Policies replica;
-  for (std::int64_t i = 0; i < Scaled(20); ++i) {
-    replica.Apply(primary.TakeChanges(), false);
-    replica.Apply(primary.Everything(), true);
-  }
-  stop = true;
-  changer.join();
-  replica.Apply(primary.TakeChanges(), false);
-  EXPECT_EQ(ContentOf(replica), ContentOf(primary));
 }
 
 class PoliciesApplyTest : public testing::Test {

@@ -14,7 +14,7 @@
 
 #include "core/base/check.h"
 #include "core/base/id_type.h"
-#include "replication/history.h"
+#include "replication/lineage.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
 #include "replication/sink.h"
@@ -93,8 +93,8 @@ void CheckAccount(const Sink& sink) {
 }
 
 void FuzzOne(std::string_view input) {
-  if (const std::optional<History> history = ReadHistoryValue(input)) {
-    WEIR_CHECK(HistoryValue(*history) == input);
+  if (const std::optional<Lineage> lineage = ReadLineageValue(input)) {
+    WEIR_CHECK(LineageValue(*lineage) == input);
   }
   ReadingTarget target;
   Sink sink(target, {.applied = 100, .last_changed = LastChanged(90)});

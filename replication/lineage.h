@@ -21,13 +21,15 @@ inline constexpr std::size_t kPrimaryHostBytesMax = 255;
 // True for 40 lower-case hexadecimal digits.
 [[nodiscard]] bool IsHistoryId(std::string_view text) noexcept;
 
-struct History {
+struct Lineage {
   std::uint64_t term = 0;  // goes up by one with each promotion; 0: there was never a replica
   std::string id{};        // empty: none, of a server that has nothing to resume from
   std::string previous{};  // the id up to `until`; empty: none
   std::uint64_t until = 0;
   std::uint64_t offset =
       0;  // that this server's state is exact as of: of a primary, its ring's head
+  // A command has given the server its role, which then wins over its options.
+  bool was_told = false;
   bool is_replica = false;
   std::string primary_host{};  // of a replica: the server that it follows, as it was spelled
   std::uint16_t primary_port = 0;
@@ -44,17 +46,18 @@ struct History {
   // Becomes the history of the primary that this server follows. Requires: IsHistoryId(id).
   void Follow(std::uint64_t new_term, std::string_view new_id);
 
-  friend bool operator==(const History&, const History&) = default;
+  friend bool operator==(const Lineage&, const Lineage&) = default;
 };
 
 // The value of the record "history" in a data directory:
 //
 //     version:u8 = 1 flags:u8 term:u64 offset:u64 until:u64 [id: 40 bytes] [previous: 40 bytes]
-//     host-bytes:u8 host port:u16                     flags: 1 id, 2 previous, 4 is a replica
+//     host-bytes:u8 host port:u16                     flags: 1 id, 2 previous, 4 is a replica,
+//                                                     8 was told
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
-[[nodiscard]] std::string HistoryValue(const History& history);
-// Nothing for bytes that HistoryValue does not write.
-[[nodiscard]] std::optional<History> ReadHistoryValue(std::string_view bytes);
+[[nodiscard]] std::string LineageValue(const Lineage& history);
+// Nothing for bytes that LineageValue does not write.
+[[nodiscard]] std::optional<Lineage> ReadLineageValue(std::string_view bytes);
 
 }  // namespace weir

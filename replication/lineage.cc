@@ -1,4 +1,4 @@
-#include "replication/history.h"
+#include "replication/lineage.h"
 
 #include <algorithm>
 
@@ -13,7 +13,8 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kHasId = 1;
 constexpr std::uint8_t kHasPrevious = 2;
 constexpr std::uint8_t kIsReplica = 4;
-constexpr std::uint8_t kAllFlags = kHasId | kHasPrevious | kIsReplica;
+constexpr std::uint8_t kWasTold = 8;
+constexpr std::uint8_t kAllFlags = kHasId | kHasPrevious | kIsReplica | kWasTold;
 
 static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
 
@@ -25,7 +26,7 @@ bool IsHistoryId(std::string_view text) noexcept {
          });
 }
 
-std::optional<std::uint64_t> History::Common(std::string_view from_id,
+std::optional<std::uint64_t> Lineage::Common(std::string_view from_id,
                                              std::uint64_t from_offset) const {
   if (from_id.empty()) return std::nullopt;
   if (from_id == id) return std::min(from_offset, offset);
@@ -33,7 +34,7 @@ std::optional<std::uint64_t> History::Common(std::string_view from_id,
   return std::nullopt;
 }
 
-void History::Promote(std::uint64_t at, std::string_view new_id) {
+void Lineage::Promote(std::uint64_t at, std::string_view new_id) {
   WEIR_CHECK(IsHistoryId(new_id));
   ++term;
   previous = id;
@@ -45,7 +46,7 @@ void History::Promote(std::uint64_t at, std::string_view new_id) {
   primary_port = 0;
 }
 
-void History::Follow(std::uint64_t new_term, std::string_view new_id) {
+void Lineage::Follow(std::uint64_t new_term, std::string_view new_id) {
   WEIR_CHECK(IsHistoryId(new_id));
   term = new_term;
   if (id == new_id) return;
@@ -54,15 +55,15 @@ void History::Follow(std::uint64_t new_term, std::string_view new_id) {
   until = 0;
 }
 
-std::string HistoryValue(const History& history) {
+std::string LineageValue(const Lineage& history) {
   WEIR_CHECK(history.id.empty() || IsHistoryId(history.id));
   WEIR_CHECK(history.previous.empty() || IsHistoryId(history.previous));
   WEIR_CHECK(history.primary_host.size() <= kPrimaryHostBytesMax);
   std::string value;
   AppendNumber(kVersion, value);
-  const unsigned flags = (history.id.empty() ? 0U : kHasId) |
-                         (history.previous.empty() ? 0U : kHasPrevious) |
-                         (history.is_replica ? kIsReplica : 0U);
+  const unsigned flags =
+      (history.id.empty() ? 0U : kHasId) | (history.previous.empty() ? 0U : kHasPrevious) |
+      (history.is_replica ? kIsReplica : 0U) | (history.was_told ? kWasTold : 0U);
   AppendNumber(static_cast<std::uint8_t>(flags), value);
   AppendNumber(history.term, value);
   AppendNumber(history.offset, value);
@@ -75,12 +76,12 @@ std::string HistoryValue(const History& history) {
   return value;
 }
 
-std::optional<History> ReadHistoryValue(std::string_view bytes) {
+std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   RecordReader reader(bytes);
   const auto version = reader.Take<std::uint8_t>();
   const auto flags = reader.Take<std::uint8_t>();
   if (version != kVersion || (flags & ~kAllFlags) != 0) return std::nullopt;
-  History history;
+  Lineage history;
   history.term = reader.Take<std::uint64_t>();
   history.offset = reader.Take<std::uint64_t>();
   history.until = reader.Take<std::uint64_t>();
@@ -93,6 +94,7 @@ std::optional<History> ReadHistoryValue(std::string_view bytes) {
     if (!IsHistoryId(history.previous)) return std::nullopt;
   }
   history.is_replica = (flags & kIsReplica) != 0;
+  history.was_told = (flags & kWasTold) != 0;
   history.primary_host = reader.TakeBytes(reader.Take<std::uint8_t>());
   history.primary_port = reader.Take<std::uint16_t>();
   if (!reader.Complete()) return std::nullopt;
