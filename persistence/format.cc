@@ -26,9 +26,9 @@ static_assert(kBucketKeyBytes == 1 + sizeof(BucketKey::generation) + sizeof(Buck
 static_assert(kPartitionCount <= UINT16_MAX);
 
 // A write names its records in ascending order.
-static_assert(std::ranges::is_sorted(std::to_array({kMetaClock, kMetaClockAllowance, kMetaExhausted,
-                                                    kMetaFormat, kMetaGeneration, kMetaHoldsClock,
-                                                    kMetaNextPolicy, kMetaSecret, kMetaStopped})));
+static_assert(std::ranges::is_sorted(
+    std::to_array({kMetaClock, kMetaClockAllowance, kMetaExhausted, kMetaFormat, kMetaGeneration,
+                   kMetaHistory, kMetaHoldsClock, kMetaNextPolicy, kMetaSecret, kMetaStopped})));
 // The algorithms of buckets that are saved; a held limit's is counted from its holds.
 constexpr auto kSavedAlgorithms = static_cast<std::uint8_t>(Algorithm::kHeld);
 static_assert(kSavedAlgorithms == 3);

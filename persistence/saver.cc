@@ -65,8 +65,9 @@ absl::Status Saver::SaveNow() {
   const Instant begun = clock_.Now();
   std::optional<std::size_t> written;
   if (part_) WEIR_RETURN_IF_ERROR(WritePart(written));
+  const std::string history = options_.history ? options_.history() : std::string();
   for (std::size_t partition = 0; partition < kPartitionCount;) {
-    partition = TakePart(partition);
+    partition = TakePart(partition, history);
     WEIR_RETURN_IF_ERROR(WritePart(written));
   }
   limiter_.EndSave();
@@ -74,7 +75,7 @@ absl::Status Saver::SaveNow() {
   return absl::OkStatus();
 }
 
-std::size_t Saver::TakePart(std::size_t first_partition) {
+std::size_t Saver::TakePart(std::size_t first_partition, const std::string& history) {
   WEIR_CHECK(!part_);
   const Limiter::Taking taking(limiter_);
   if (first_partition == 0) limiter_.BeginSave();
@@ -87,16 +88,18 @@ std::size_t Saver::TakePart(std::size_t first_partition) {
   // Taken last, so that each bucket that is saved has its limit on disk. Its policy is in the
   // batch.
   changes.limits = limiter_.TakeLimits();
-  part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now()};
+  part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now(),
+           next_partition == kPartitionCount ? history : std::string()};
   return next_partition;
 }
 
 absl::Status Saver::WritePart(std::optional<std::size_t>& written) {
-  const auto& [changes, policies, mark] = *part_;
+  const auto& [changes, policies, mark, history] = *part_;
   const bool starts_over = changes.generation != storage_->generation();
-  if (!changes.empty() || !policies.empty() || starts_over) {
+  const bool moves_on = !history.empty() && history != storage_->history();
+  if (!changes.empty() || !policies.empty() || starts_over || moves_on) {
     const Instant drop_mark = hub_.drops_full() ? mark : Instant{};
-    WEIR_RETURN_IF_ERROR(storage_->Save(changes, policies, mark, drop_mark));
+    WEIR_RETURN_IF_ERROR(storage_->Save(changes, policies, mark, drop_mark, history));
     secret_ = storage_->secret();
     written = written.value_or(0) + changes.buckets.size();
   }

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,9 @@ struct SaverOptions {
   DatabaseOptions database;  // with which to reopen it
   // Locks all changed partitions at once, so that a request is saved as a whole or not at all.
   bool consistent_snapshot = false;
+  // Returns the record "history" as of now, or an empty text; null: there is none. It is written
+  // with everything that has changed until then.
+  std::function<std::string()> history = nullptr;
 };
 
 class Saver {
@@ -80,9 +84,11 @@ class Saver {
     LimiterChanges changes;
     PolicyChanges policies;
     Instant mark;
+    std::string history;  // of the last part
   };
-  // Takes a part from `first_partition` on, and returns where the next one begins.
-  std::size_t TakePart(std::size_t first_partition);
+  // Takes a part from `first_partition` on, and returns where the next one begins. `history`: read
+  // before the first part was taken.
+  std::size_t TakePart(std::size_t first_partition, const std::string& history);
   // Writes the part that was taken. Adds its buckets to `written` if there are any changes.
   absl::Status WritePart(std::optional<std::size_t>& written);
   void NoteSuccess(Instant begun, std::optional<std::size_t> written);

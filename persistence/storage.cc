@@ -164,6 +164,9 @@ absl::Status Storage::ReadMeta() {
   const bool has_clock = clock_mark_ > Instant{};
   if (clock_allowance_ > Nanos{0} && !has_clock) return RecordIs("missing", kMetaClock);
   WEIR_RETURN_IF_ERROR(get(kMetaNextPolicy, kOptional, ReadNumber, next_policy_));
+  // Replication reads it, and begins again if it is damaged.
+  const auto as_it_is = [](const std::string& value) { return std::optional(value); };
+  WEIR_RETURN_IF_ERROR(get(kMetaHistory, kOptional, as_it_is, history_));
   std::uint32_t generation = 0;
   WEIR_RETURN_IF_ERROR(get(kMetaGeneration, kOptional, ReadNumber, generation));
   generation_ = TableGeneration{generation};
@@ -280,7 +283,7 @@ absl::Status Storage::MarkStopped(Instant mark) {
 }
 
 absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& policies,
-                           Instant mark, Instant drop_mark) {
+                           Instant mark, Instant drop_mark, std::string_view history) {
   WEIR_CHECK(drop_mark <= mark);
   // The other records are few, so they are kept as strings and sorted.
   std::vector<std::pair<std::string, std::optional<std::string>>> others;
@@ -299,6 +302,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     others.emplace_back(MetaKey(kMetaSecret), SecretValue(*limiter.new_secret));
   }
   others.emplace_back(MetaKey(kMetaNextPolicy), NumberValue(NumberOf(policies.next_id)));
+  if (!history.empty()) others.emplace_back(MetaKey(kMetaHistory), std::string(history));
   for (const PolicyChanges::PolicyChange& change : policies.policies) {
     WEIR_CHECK(change.id < policies.next_id);
     others.emplace_back(PolicyKey(change.id), std::nullopt);
@@ -327,6 +331,7 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   clock_allowance_ = Nanos{0};
   generation_ = limiter.generation;
   if (has_new_secret) secret_ = *limiter.new_secret;
+  if (!history.empty()) history_ = history;
   AllowDrops(drop_mark);
   return absl::OkStatus();
 }

@@ -61,6 +61,8 @@ class Storage {
   // True if an older server, which does not know holds, has used the directory since holds were
   // saved. Then a load drops the holds: their buckets and limits may have changed.
   [[nodiscard]] bool holds_are_stale() const noexcept { return holds_clock_ != clock_mark_; }
+  // The record "history", or an empty text.
+  [[nodiscard]] const std::string& history() const noexcept { return history_; }
   // As Database::accepted_losses.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
     return database_->accepted_losses();
@@ -82,9 +84,10 @@ class Storage {
 
   // Writes the changes, all or none. From then on buckets that were full before `drop_mark` may be
   // dropped from disk. Requires: `mark` is no earlier than any time handed out before, and no
-  // earlier than `drop_mark`; no Save has failed before.
+  // earlier than `drop_mark`; no Save has failed before. `history`: if it is not empty, the record
+  // of that name.
   absl::Status Save(const LimiterChanges& limiter, const PolicyChanges& policies, Instant mark,
-                    Instant drop_mark);
+                    Instant drop_mark, std::string_view history = {});
 
   // Writes the clock's mark, and moves all records into files whose every byte a checksum covers.
   // Fails and requires as Save.
@@ -112,6 +115,7 @@ class Storage {
   Instant holds_clock_{};         // on disk
   Nanos clock_allowance_{0};      // on disk
   TableGeneration generation_{};  // on disk
+  std::string history_;           // on disk
   std::uint32_t next_policy_ = 0;
   bool unclean_restart_ = false;
   bool had_exhausted_record_ = false;
