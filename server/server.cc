@@ -38,6 +38,7 @@
 #include "server/os/system_clock.h"
 #include "server/os/wipe.h"
 #include "server/page/api_numbers.h"
+#include "server/replicas/replication_control.h"
 #include "server/service_reporter.h"
 #include "server/state/state_on_disk.h"
 #include "server/state/sweeper_thread.h"
@@ -110,6 +111,16 @@ class Server::Impl {
       services_.state = state_->get();
       services_.policies.StartNoting();
     }
+    replication_.emplace(
+        ReplicationControl::Parts{.control = control_,
+                                  .services = services_,
+                                  .hub = hub_,
+                                  .clock = clock_,
+                                  .own_clock = system_clock_,
+                                  .threads = io_threads_},
+        has_state() ? (*state_)->history() : std::string());
+    services_.replication = &*replication_;
+    if (has_state()) (*state_)->KeepHistory([this] { return replication_->Record(); });
     access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.clock_shift = [this] { return clock_.shift(); };
     services_.wall_clock_offset = [this] { return OffsetToWallClock(); };
@@ -121,6 +132,7 @@ class Server::Impl {
   // Ends the threads before the members that their connections use are destroyed.
   ~Impl() {
     sweeper_thread_.reset();
+    replication_->Stop();
     if (has_state()) (*state_)->Halt();
     io_threads_.clear();
     if (has_state()) state_->reset();  // its saver is attached to the hub
@@ -174,6 +186,7 @@ class Server::Impl {
   HttpServices http_;
   ServiceReporter reporter_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
+  std::optional<ReplicationControl> replication_;
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
   std::optional<PolicyFile> policy_file_;  // read at the start, in force once the state is loaded
@@ -205,6 +218,9 @@ absl::Status Server::Impl::Start() {
   WEIR_RETURN_IF_ERROR(LoadChecks());
   for (std::int64_t i = 0; i < options.threads; ++i) {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
+    io_threads_.back()->OnHandOver([this](Transport transport, SyncHandOver sync) {
+      replication_->Adopt(std::move(transport), std::move(sync));
+    });
   }
   listener_.emplace(control_, services_, io_threads_);
   WEIR_RETURN_IF_ERROR(Listen());
@@ -281,8 +297,12 @@ absl::Status Server::Impl::ListenIfAsked(ListenFunction listen, const PortProtoc
 
 // Starts to serve the commands that need the state.
 absl::Status Server::Impl::BeginService() {
-  // Without a file, this retires the policies of an earlier run's file.
-  WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
+  // Without a file, this retires the policies of an earlier run's file. A replica has those of its
+  // primary.
+  if (!replication_->is_replica()) {
+    WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
+  }
+  replication_->Start();
   if (!services_.options.allow_explicit_time) {
     SweeperThread::OnTick on_tick;
     if (services_.options.admin_port != 0) {
@@ -320,6 +340,7 @@ void Server::Impl::OnNewSettings() {
 absl::Status Server::Impl::Run() {
   control_.run();
   sweeper_thread_.reset();
+  replication_->Stop();
   if (!has_state() || !saves_at_end_) return failure_;
   const absl::Status saved = (*state_)->Stop();
   return failure_.ok() ? saved : failure_;
@@ -394,6 +415,7 @@ void Server::Impl::ReloadTls() {
 void Server::Impl::BeginDrain() {
   if (draining_) return;
   draining_ = true;
+  replication_->KeepRole();
   reporter_.Stopping();
   listener_->Close();
   signals_.Close();

@@ -308,8 +308,9 @@ void Connection::Proceed() {
   session_->OnSent();
   switch (turn_.next) {
     case ClientSession::Next::kClose:
-    case ClientSession::Next::kHandOver:
       return Finish();
+    case ClientSession::Next::kHandOver:
+      return HandOver();
     case ClientSession::Next::kWait:
     case ClientSession::Next::kPause:
       return WaitForTime();
@@ -350,6 +351,21 @@ void Connection::Finish() {
   transport_.CancelWaits();  // Drain() may have come while the socket was waiting.
   thread_.Remove(shared_from_this());
   CloseLingering(transport_.ReleaseSocket(), thread_.input(), shared_from_this());
+}
+
+// The client has become a replica, which is none of this thread's connections.
+void Connection::HandOver() {
+  state_ = State::kClosed;
+  std::optional<SyncHandOver> sync = session_->TakeHandOver();
+  WEIR_CHECK(sync.has_value());
+  if (sync->request.ip.empty()) {
+    const std::string_view address = record_->address;
+    sync->request.ip = address.substr(0, address.rfind(':'));
+  }
+  sync->input = std::exchange(pending_input_, {});
+  ReleaseBuffers();
+  thread_.Remove(shared_from_this());
+  thread_.HandOver(std::move(transport_), *std::move(sync));
 }
 
 // The kernel already has the alert of TLS that tells the client.

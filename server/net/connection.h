@@ -130,6 +130,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void RefuseTls();
   void ExecutePending() { ExecuteTurn(pending_input_); }
   void Finish();
+  void HandOver();
   void Close();
 
   IoThread& thread_;

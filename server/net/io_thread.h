@@ -67,6 +67,11 @@ class IoThread {
   // Serves a connection that was accepted with context().
   void Adopt(Transport transport, const SessionMaker& make, ClientArrival arrival);
 
+  // Gives the connections of clients that have become replicas to `take`, on this thread. Requires:
+  // the thread was not started.
+  using TakeReplica = std::function<void(Transport transport, SyncHandOver sync)>;
+  void OnHandOver(TakeReplica take) { take_replica_ = std::move(take); }
+
   // Closes a connection after its final error was written. Releases `owner` once it is closed.
   void Dismiss(StreamSocket socket, std::shared_ptr<const void> owner);
 
@@ -94,6 +99,9 @@ class IoThread {
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
   // kInputHeadroomBytes, then kInputBytes. Its content at the beginning of a step is unspecified.
   [[nodiscard]] std::span<char> input() noexcept { return input_; }
+  void HandOver(Transport transport, SyncHandOver sync) {
+    take_replica_(std::move(transport), std::move(sync));
+  }
   // The buffer for replies, emptied.
   [[nodiscard]] std::string& EmptyOutput();
   [[nodiscard]] LogThrottle& output_throttle() noexcept { return output_throttle_; }
@@ -132,6 +140,7 @@ class IoThread {
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer stall_timer_;
+  TakeReplica take_replica_;
   bool stall_timer_armed_ = false;
   bool draining_ = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;

@@ -118,6 +118,16 @@ std::size_t Transport::Available() {
   return in_kernel + SSL3_RT_MAX_PLAIN_LENGTH;
 }
 
+// The descriptor stays the same, so TLS goes on.
+void Transport::MoveTo(asio::io_context& context) {
+  std::error_code ignored;
+  const StreamProtocol protocol = socket_.local_endpoint(ignored).protocol();
+  const int descriptor = socket_.release(ignored);
+  socket_ = StreamSocket(context);
+  socket_.assign(protocol, descriptor, ignored);
+  socket_.non_blocking(true, ignored);
+}
+
 StreamSocket Transport::ReleaseSocket() {
   SendCloseNotify();
   session_.reset();

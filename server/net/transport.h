@@ -19,6 +19,7 @@
 #include <system_error>
 #include <utility>
 
+#include <asio/io_context.hpp>
 #include <asio/post.hpp>
 
 #include "server/net/stream_socket.h"
@@ -57,6 +58,10 @@ class Transport {
   [[nodiscard]] bool is_handshaking() const noexcept { return session_ && !has_shaken_hands_; }
   // The reason of the last TLS failure: "http request"; empty: none.
   [[nodiscard]] const std::string& tls_failure() const noexcept { return tls_failure_; }
+
+  // Moves the connection to another event loop. Cancels waits, whose handlers are called with an
+  // error on the present one.
+  void MoveTo(asio::io_context& context);
 
   // Ends TLS, if it is used, with a close_notify, and returns the socket.
   [[nodiscard]] StreamSocket ReleaseSocket();

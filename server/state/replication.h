@@ -117,6 +117,7 @@ struct SyncAnswer {
 struct SyncHandOver {
   SyncRequest request{};
   SyncAnswer answer{};
+  std::string input{};  // bytes behind the request that came with it
 };
 
 class Replication {

@@ -52,6 +52,7 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
                      .consistent_snapshot = options.durability == Durability::kAlways},
       always_(options.durability == Durability::kAlways),
       secret_(storage->secret()),
+      history_(storage->history()),
       unclean_restart_(storage->unclean_restart()),
       previous_run_(PreviousRunOf(*storage, options)),
       storage_(std::move(storage)),

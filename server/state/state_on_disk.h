@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,6 +50,13 @@ class StateOnDisk {
   // Until something is saved, the next start must begin there, too. Requires: StartLoading() was
   // not called.
   void KeepClockPast() noexcept { keeps_clock_past_ = true; }
+
+  // The record "history" on disk (replication/lineage.h), or an empty text.
+  [[nodiscard]] const std::string& history() const noexcept { return history_; }
+  // Makes each save write that record, too. Requires: StartLoading() was not called.
+  void KeepHistory(std::function<std::string()> history) {
+    saver_options_.history = std::move(history);
+  }
 
   // Starts a thread that loads the state and calls `on_loaded` at its end.
   void StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded);
@@ -91,9 +99,10 @@ class StateOnDisk {
               std::unique_ptr<BackupDirectory> backups);
   void Load(ChangeHub& hub, const std::function<void(const absl::Status&)>& on_loaded);
 
-  const SaverOptions saver_options_;
+  SaverOptions saver_options_;
   const bool always_;
   const HashSecret secret_;
+  const std::string history_;
   const bool unclean_restart_;
   const SystemClock::PreviousRun previous_run_;
   bool keeps_clock_past_ = false;

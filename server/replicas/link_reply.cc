@@ -1,0 +1,132 @@
+#include "server/replicas/link_reply.h"
+
+#include <cstdint>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "core/table/key_hash.h"
+#include "protocol/integer.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kElementsMax = 16;
+
+LinkReply Strange(std::size_t bytes) {
+  return {.error = "ERR it answers strangely", .words = {}, .bytes = bytes};
+}
+
+// Reads one element, which is no array, and adds it to the reply. Returns false if it is not
+// complete.
+bool ReadElement(std::string_view input, LinkReply& reply) {
+  const std::string_view rest = input.substr(reply.bytes);
+  const std::size_t end = rest.find("\r\n");
+  if (end == std::string_view::npos) return false;
+  const std::string_view line = rest.substr(1, end - 1);
+  reply.bytes += end + 2;
+  switch (rest.front()) {
+    case '+':
+    case ':':
+      reply.words.emplace_back(line);
+      return true;
+    case '-':
+      reply.error = line.empty() ? "ERR" : std::string(line);
+      return true;
+    case '$': {
+      const std::optional<std::int64_t> size = ParseInteger(line);
+      if (!size || *size < 0 || *size > static_cast<std::int64_t>(kLinkReplyBytesMax)) break;
+      const auto bytes = static_cast<std::size_t>(*size);
+      if (input.size() < reply.bytes + bytes + 2) return false;
+      reply.words.emplace_back(input.substr(reply.bytes, bytes));
+      reply.bytes += bytes + 2;
+      return true;
+    }
+    default:
+      break;
+  }
+  reply = Strange(input.size());
+  return true;
+}
+
+}  // namespace
+
+std::optional<LinkReply> ReadLinkReply(std::string_view input) {
+  if (input.empty()) return std::nullopt;
+  LinkReply reply;
+  std::size_t elements = 1;
+  if (input.front() == '*') {
+    const std::size_t end = input.find("\r\n");
+    if (end == std::string_view::npos) {
+      return input.size() > kLinkReplyBytesMax ? std::optional(Strange(input.size()))
+                                               : std::nullopt;
+    }
+    const std::optional<std::int64_t> count = ParseInteger(input.substr(1, end - 1));
+    if (!count || *count < 0 || *count > static_cast<std::int64_t>(kElementsMax)) {
+      return Strange(input.size());
+    }
+    elements = static_cast<std::size_t>(*count);
+    reply.bytes = end + 2;
+  }
+  for (std::size_t i = 0; i < elements && reply.error.empty(); ++i) {
+    if (reply.bytes < input.size() && ReadElement(input, reply)) continue;
+    if (input.size() > kLinkReplyBytesMax) return Strange(input.size());
+    return std::nullopt;
+  }
+  return reply;
+}
+
+std::string LinkRequest(std::span<const std::string> words) {
+  std::string request = absl::StrCat("*", words.size(), "\r\n");
+  for (const std::string& word : words) {
+    absl::StrAppend(&request, "$", word.size(), "\r\n", word, "\r\n");
+  }
+  return request;
+}
+
+std::vector<std::string> SyncWords(const SyncRequest& request) {
+  const std::string_view fingerprint(reinterpret_cast<const char*>(request.key_fingerprint.data()),
+                                     request.key_fingerprint.size());
+  std::vector<std::string> words = {"RL.SYNC",
+                                    std::to_string(request.oldest_version),
+                                    std::to_string(request.newest_version),
+                                    "ID",
+                                    request.run_id,
+                                    "ADDR",
+                                    request.ip.empty() ? "-" : request.ip,
+                                    std::to_string(request.port),
+                                    "TERM",
+                                    std::to_string(request.term),
+                                    "KEY",
+                                    absl::BytesToHexString(AbslView(fingerprint))};
+  if (request.from) {
+    words.insert(words.end(), {"FROM", request.from->replid, std::to_string(request.from->offset)});
+  }
+  return words;
+}
+
+SyncAnswer ReadSyncAnswer(const LinkReply& reply) {
+  SyncAnswer answer;
+  answer.error = reply.error;
+  if (!answer.error.empty()) return answer;
+  constexpr std::size_t kWords = 8;
+  const std::vector<std::string>& words = reply.words;
+  const bool is_read =
+      words.size() == kWords && absl::SimpleAtoi(words[0], &answer.version) &&
+      absl::SimpleAtoi(words[1], &answer.term) && absl::SimpleAtoi(words[3], &answer.common) &&
+      absl::SimpleAtoi(words[4], &answer.head) && absl::SimpleAtoi(words[5], &answer.generation) &&
+      (words[6].empty() || words[6].size() == sizeof(HashSecret)) &&
+      (words[7] == "resume" || words[7] == "fresh");
+  if (!is_read) {
+    answer.error = "ERR it does not answer RL.SYNC as weir does";
+    return answer;
+  }
+  answer.replid = words[2];
+  answer.secret = words[6];
+  answer.resume = words[7] == "resume";
+  return answer;
+}
+
+}  // namespace weir

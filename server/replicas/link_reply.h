@@ -1,0 +1,42 @@
+// Replies in the Redis protocol, as a primary gives them before the stream of frames begins.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/table/key_hash.h"
+#include "server/state/replication.h"
+
+namespace weir {
+
+inline constexpr std::size_t kLinkReplyBytesMax = 4096;
+
+// A reply: one text, or the elements of an array.
+struct LinkReply {
+  std::string error;  // without "-"; empty: it is none
+  std::vector<std::string> words;
+  std::size_t bytes = 0;  // at the front of the input
+};
+
+// The reply at the front of the input; nothing if it is not complete. A reply that no primary gives
+// is an error, too. Understands +, -, :, $ and arrays of these.
+[[nodiscard]] std::optional<LinkReply> ReadLinkReply(std::string_view input);
+
+// Tells whether two servers hash keys by the same secret, and tells nothing else of it.
+[[nodiscard]] inline KeyHasher::Fingerprint FingerprintOfSecret(const KeyHasher& hasher) noexcept {
+  return hasher.FingerprintOf("the secret of the keys");
+}
+
+// The words of a request as an array of RESP.
+[[nodiscard]] std::string LinkRequest(std::span<const std::string> words);
+
+// The words of RL.SYNC, as the handler reads them (server/handlers/replication.cc).
+[[nodiscard]] std::vector<std::string> SyncWords(const SyncRequest& request);
+// The answer to it, or one with an error.
+[[nodiscard]] SyncAnswer ReadSyncAnswer(const LinkReply& reply);
+
+}  // namespace weir

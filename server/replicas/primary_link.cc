@@ -1,0 +1,373 @@
+#include "server/replicas/primary_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <asio/error.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/status.h"
+#include "server/os/log.h"
+#include "server/os/wipe.h"
+#include "server/replicas/link_reply.h"
+
+namespace weir {
+namespace {
+
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRestMin{100};
+constexpr milliseconds kRestMax{3000};
+constexpr milliseconds kAckInterval{1};
+constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
+
+}  // namespace
+
+PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own)
+    : settings_(parts.settings),
+      limiter_(parts.limiter),
+      sink_(parts.sink),
+      clock_(parts.clock),
+      own_clock_(parts.own_clock),
+      owner_(parts.owner),
+      primary_(std::move(primary)),
+      own_(std::move(own)),
+      work_(context_.get_executor()),
+      input_(kLinkInputBytes) {
+  status_.primary = primary_;
+  status_.complete = sink_.complete();
+  status_.read_offset = sink_.applied();
+  shown_ = sink_.shown();
+  down_since_ = own_clock_.Now();
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "weir-link");
+    Run();
+  });
+}
+
+PrimaryLink::~PrimaryLink() {
+  ending_ = true;
+  asio::post(context_, [] {});  // ends a wait
+  thread_.join();
+}
+
+LinkStatus PrimaryLink::status() const {
+  MutexLock lock(mutex_);
+  LinkStatus status = status_;
+  const Instant now = own_clock_.Now();
+  if (last_io_ != Instant{}) status.since_last_io = now - last_io_;
+  if (!status.up) status.down_for = now - down_since_;
+  if (newest_ != Instant{}) status.data_age = std::max(clock_.Now() - newest_, Nanos{0});
+  status.time_shift = clock_.shift();
+  return status;
+}
+
+std::optional<std::uint64_t> PrimaryLink::shown() const {
+  MutexLock lock(mutex_);
+  return shown_;
+}
+
+void PrimaryLink::Run() {
+  Nanos rest = kRestMin;
+  while (!ending_) {
+    const bool was_synced = was_synced_;
+    const std::string reason = FollowOnce();
+    transport_.reset();
+    is_up_ = false;
+    ShowState(LinkState::kConnect);
+    if (ending_) return;
+    if (std::exchange(logged_, reason) != reason) {
+      spdlog::warn("no link to the primary {}:{}: {}", EscapedForLog(primary_.host), primary_.port,
+                   EscapedForLog(reason));
+    }
+    if (was_synced_ && !was_synced) rest = kRestMin;
+    Rest(rest);
+    rest = std::min<Nanos>(2 * rest, kRestMax);
+    if (sink_.synced()) rest = kRestMin;
+  }
+}
+
+void PrimaryLink::Rest(Nanos time) {
+  static_cast<void>(Await([](auto) {}, time));
+}
+
+std::string PrimaryLink::FollowOnce() {
+  pending_.clear();
+  watches_input_ = false;
+  has_input_ = false;
+  ShowState(LinkState::kConnecting);
+  if (std::string failed = Connect(); !failed.empty()) return failed;
+  ShowState(LinkState::kHandshake);
+  if (std::string failed = LogIn(); !failed.empty()) return failed;
+  if (std::string failed = Sync(); !failed.empty()) return failed;
+  return Apply();
+}
+
+// Starts what takes time and waits for its end. After a timeout the link is over: its handler does
+// nothing any more.
+template <typename Start>
+std::error_code PrimaryLink::Await(Start start, Nanos time) {
+  const auto result = std::make_shared<std::optional<std::error_code>>();
+  start([result](std::error_code error, auto&&...) { *result = error; });
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  while (!*result && !ending_ && std::chrono::steady_clock::now() < deadline) {
+    context_.run_one_until(deadline);
+  }
+  return result->value_or(asio::error::timed_out);
+}
+
+std::string PrimaryLink::ReasonOf(const std::error_code& error) const {
+  if (error == asio::error::timed_out) return "the time is up";
+  if (error == asio::error::eof) return "it has closed the connection";
+  const std::string& tls = transport_ ? transport_->tls_failure() : std::string();
+  return tls.empty() ? error.message() : tls;
+}
+
+std::string PrimaryLink::Connect() {
+  tcp::resolver resolver(context_);
+  std::vector<StreamEndpoint> endpoints;
+  std::error_code error = Await(
+      [&](auto done) {
+        resolver.async_resolve(
+            primary_.host, std::to_string(primary_.port),
+            [&endpoints, done](std::error_code failed, const tcp::resolver::results_type& found) {
+              if (failed != asio::error::operation_aborted) {
+                for (const auto& one : found) endpoints.emplace_back(one.endpoint());
+              }
+              done(failed);
+            });
+      },
+      timeout());
+  if (error) {
+    resolver.cancel();
+    context_.poll();  // The handler uses this frame.
+    return ReasonOf(error);
+  }
+  error = asio::error::host_not_found;
+  for (const StreamEndpoint& endpoint : endpoints) {
+    auto socket = std::make_shared<StreamSocket>(context_);
+    error = Await(
+        [&](auto done) {
+          socket->async_connect(endpoint, [socket, done](std::error_code failed) { done(failed); });
+        },
+        timeout());
+    if (ending_) return ReasonOf(error);
+    if (error) continue;
+    std::error_code ignored;
+    socket->set_option(tcp::no_delay(true), ignored);
+    transport_.emplace(std::move(*socket));
+    return {};
+  }
+  return ReasonOf(error);
+}
+
+std::string PrimaryLink::LogIn() {
+  std::string password = settings_.All().primary_password;
+  if (password.empty()) return {};
+  const std::string& user = settings_.All().primary_user;
+  std::vector<std::string> words = {"AUTH"};
+  if (!user.empty()) words.push_back(user);
+  words.push_back(password);
+  std::vector<std::string> reply;
+  std::string failed = Ask(words, reply);
+  Wipe(words.back());
+  Wipe(password);
+  return failed;
+}
+
+std::string PrimaryLink::Sync() {
+  const Lineage history = owner_.history();
+  SyncRequest request;
+  request.oldest_version = kStreamVersionMin;
+  request.newest_version = kStreamVersionMax;
+  request.run_id = own_.run_id;
+  const Options options = settings_.All();
+  request.ip = options.replica_announce_ip.name;
+  request.port = options.replica_announce_port != 0
+                     ? static_cast<std::uint16_t>(options.replica_announce_port)
+                     : own_.port;
+  request.term = history.term;
+  request.key_fingerprint = FingerprintOfSecret(limiter_.hasher());
+  if (!history.id.empty()) request.from = {history.id, sink_.applied()};
+  std::vector<std::string> reply;
+  if (std::string failed = Ask(SyncWords(request), reply); !failed.empty()) return failed;
+  const SyncAnswer answer = ReadSyncAnswer({.error = "", .words = std::move(reply)});
+  return answer.error.empty() ? Begin(answer) : answer.error;
+}
+
+// Goes on from where the primary's history and ours part.
+std::string PrimaryLink::Begin(const SyncAnswer& answer) {
+  const Lineage history = owner_.history();
+  if (!IsHistoryId(answer.replid) || answer.version != kStreamVersionMax) {
+    return "it does not answer RL.SYNC as weir does";
+  }
+  if (!was_told_ && answer.term < history.term && answer.replid != history.id) {
+    return absl::StrCat("its term ", answer.term, " is below ours, ", history.term,
+                        ": it may have lost its state; REPLICAOF follows it all the same");
+  }
+  if (!answer.secret.empty()) {
+    HashSecret secret;
+    std::ranges::copy(answer.secret, secret.begin());
+    const std::size_t dropped = limiter_.size().buckets;
+    limiter_.StartOver(secret);
+    spdlog::warn(
+        "the primary hashes keys with another secret: this server takes it, and drops {} "
+        "buckets",
+        dropped);
+    sink_.StartOver(answer.head, true);
+  } else if (!answer.resume) {
+    sink_.StartOver(answer.head, false);
+  } else if (!sink_.Resume(answer.common, answer.replid == history.id)) {
+    return absl::StrCat("it goes on at offset ", answer.common, ", and this server has only ",
+                        sink_.applied());
+  }
+  {
+    // Before the history has another id, so that no save says more of it than there is.
+    MutexLock lock(mutex_);
+    shown_ = sink_.shown();
+  }
+  owner_.Join(answer.term, answer.replid);
+  was_told_ = false;
+  shift_.Clear();
+  spdlog::info("following {}:{} from offset {}{}", EscapedForLog(primary_.host), primary_.port,
+               sink_.applied(), answer.resume ? "" : ", with a copy of its whole state");
+  logged_.clear();
+  return {};
+}
+
+// Applies frames until the link fails.
+std::string PrimaryLink::Apply() {
+  ShowState(LinkState::kSync);
+  std::string out;
+  sink_.AppendNeed(own_clock_.Now(), out);
+  Instant heard = own_clock_.Now();
+  Instant acked = heard;
+  bool owes_ack = true;
+  std::string bytes = std::exchange(pending_, {});
+  if (!bytes.empty()) {
+    if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
+  }
+  while (!ending_) {
+    if (owes_ack && own_clock_.Now() - acked >= kAckInterval) {
+      acked = own_clock_.Now();
+      sink_.AppendAck(acked, out);
+      owes_ack = false;
+    }
+    if (!out.empty()) {
+      if (std::string failed = Send(out); !failed.empty()) return failed;
+      out.clear();
+    }
+    std::error_code error;
+    const Nanos wait = owes_ack ? Nanos{kAckInterval} : timeout();
+    const std::optional<std::size_t> received = ReceiveWithin(wait, error);
+    if (error) return ReasonOf(error);
+    const Instant now = own_clock_.Now();
+    if (received) {
+      heard = now;
+      owes_ack = true;
+      if (std::string failed = Take({input_.data(), *received}, now); !failed.empty())
+        return failed;
+    } else if (now - heard >= timeout()) {
+      return absl::StrCat("nothing has come for ",
+                          std::chrono::floor<std::chrono::seconds>(timeout()).count(), " s");
+    }
+  }
+  return {};
+}
+
+std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
+  const bool goes_on = sink_.Receive(bytes);
+  if (sink_.newest_on_link() != Instant{}) {
+    shift_.Note(sink_.newest_on_link(), now);
+    if (std::exchange(follows_time_, true)) {
+      clock_.SetShift(shift_.At(now));
+    } else {
+      clock_.Rebase(shift_.At(now));
+    }
+  }
+  if (sink_.synced() && !std::exchange(was_synced_, true)) {
+    spdlog::info("this server has the whole state of its primary");
+  }
+  is_up_ = was_synced_;
+  {
+    MutexLock lock(mutex_);
+    last_io_ = now;
+    newest_ = sink_.newest();
+    shown_ = sink_.shown();
+    status_.read_offset = sink_.applied();
+    status_.partitions_left = sink_.partitions_left();
+  }
+  ShowState(sink_.synced() ? LinkState::kConnected : LinkState::kSync);
+  return goes_on ? std::string() : absl::StrCat("it sends ", sink_.error());
+}
+
+std::string PrimaryLink::Ask(const std::vector<std::string>& words,
+                             std::vector<std::string>& reply) {
+  if (std::string failed = Send(LinkRequest(words)); !failed.empty()) return failed;
+  const Instant begun = own_clock_.Now();
+  for (;;) {
+    if (std::optional<LinkReply> read = ReadLinkReply(pending_)) {
+      pending_.erase(0, read->bytes);
+      if (!read->error.empty()) return absl::StrCat("it answers: ", read->error);
+      reply = std::move(read->words);
+      return {};
+    }
+    std::error_code error;
+    const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
+    if (error) return ReasonOf(error);
+    if (received) pending_.append(input_.data(), *received);
+    if (ending_ || own_clock_.Now() - begun >= timeout()) return "the time is up";
+  }
+}
+
+std::string PrimaryLink::Send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    std::error_code error;
+    bytes.remove_prefix(transport_->Write(bytes, error));
+    if (error == asio::error::would_block) {
+      error = Await([&](auto done) { transport_->WaitToWrite(done); }, timeout());
+    }
+    if (error) return ReasonOf(error);
+  }
+  return {};
+}
+
+std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_code& error) {
+  if (!has_input_ && !std::exchange(watches_input_, true)) {
+    transport_->WaitToRead([this](std::error_code failed) {
+      if (failed == asio::error::operation_aborted) return;
+      watches_input_ = false;
+      has_input_ = true;
+    });
+  }
+  const auto deadline = std::chrono::steady_clock::now() + wait;
+  while (!has_input_ && !ending_ && std::chrono::steady_clock::now() < deadline) {
+    context_.run_one_until(deadline);
+  }
+  if (!std::exchange(has_input_, false)) return std::nullopt;
+  const std::size_t received = transport_->Read(input_, error);
+  if (error != asio::error::would_block) return received;
+  error.clear();
+  return std::nullopt;
+}
+
+void PrimaryLink::ShowState(LinkState state) {
+  {
+    MutexLock lock(mutex_);
+    if (status_.up && !is_up_) down_since_ = own_clock_.Now();
+    if (status_.state == state && status_.up == is_up_ && status_.complete == sink_.complete()) {
+      return;
+    }
+    status_.state = state;
+    status_.up = is_up_;
+    status_.complete = sink_.complete();
+  }
+  owner_.Show(sink_.complete(), is_up_);
+}
+
+}  // namespace weir

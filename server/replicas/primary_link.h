@@ -1,0 +1,137 @@
+// A replica's link to its primary: the thread weir-link connects, says where this server stands,
+// and feeds a Sink what comes, until it is told to end.
+//
+//     connect -> AUTH -> RL.SYNC -> NEED -> frames in, ACKs out -> (anything fails) -> connect ...
+//
+// After a failure it tries again, first after 100 ms and at last every 3 s. A reason is logged
+// once.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+
+#include "core/base/mutex.h"
+#include "core/limiter/limiter.h"
+#include "replication/lineage.h"
+#include "replication/sink.h"
+#include "replication/time_shift.h"
+#include "server/config/settings.h"
+#include "server/net/transport.h"
+#include "server/os/lineage_clock.h"
+#include "server/state/replication.h"
+
+namespace weir {
+
+// The versions of the stream that this server speaks.
+inline constexpr std::uint32_t kStreamVersionMin = 1;
+inline constexpr std::uint32_t kStreamVersionMax = 1;
+
+class PrimaryLink {
+ public:
+  // The server as the link needs it. Called on the link's thread.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // The history that this server is in.
+    [[nodiscard]] virtual Lineage history() const = 0;
+    // The primary has answered: the server is in its history from now on.
+    virtual void Join(std::uint64_t term, std::string_view history) = 0;
+    // The state of the link has changed.
+    virtual void Show(bool complete, bool up) = 0;
+  };
+  struct Parts {
+    const Settings& settings;
+    Limiter& limiter;
+    Sink& sink;  // the link's alone until it is destroyed
+    LineageClock& clock;
+    const Clock& own_clock;
+    Owner& owner;
+  };
+  struct Identity {
+    std::string run_id;
+    std::uint16_t port = 0;  // that clients of this server use
+  };
+
+  // Begins to follow. All references must outlive it.
+  PrimaryLink(const Parts& parts, HostAndPort primary, Identity own);
+  // Ends the thread, after the frames that it is applying.
+  ~PrimaryLink();
+  PrimaryLink(const PrimaryLink&) = delete;
+  PrimaryLink& operator=(const PrimaryLink&) = delete;
+
+  // Any thread.
+  [[nodiscard]] LinkStatus status() const;
+  // As Sink::shown.
+  [[nodiscard]] std::optional<std::uint64_t> shown() const;
+
+ private:
+  void Run();
+  // Follows until the link fails, and returns the reason; empty: it is to end.
+  [[nodiscard]] std::string FollowOnce();
+  [[nodiscard]] std::string Connect();
+  [[nodiscard]] std::string LogIn();
+  [[nodiscard]] std::string Sync();
+  [[nodiscard]] std::string Begin(const SyncAnswer& answer);
+  [[nodiscard]] std::string Apply();
+  [[nodiscard]] std::string Take(std::string_view bytes, Instant now);
+  // Sends a request and reads its reply.
+  [[nodiscard]] std::string Ask(const std::vector<std::string>& words,
+                                std::vector<std::string>& reply);
+  [[nodiscard]] std::string Send(std::string_view bytes);
+  // Returns the number of bytes, or nothing if none has come within `wait`.
+  [[nodiscard]] std::optional<std::size_t> ReceiveWithin(Nanos wait, std::error_code& error);
+  template <typename Start>
+  [[nodiscard]] std::error_code Await(Start start, Nanos time);
+  [[nodiscard]] std::string ReasonOf(const std::error_code& error) const;
+  [[nodiscard]] Nanos timeout() const { return settings_.Get(&Options::repl_timeout); }
+  void ShowState(LinkState state);
+  void Rest(Nanos time);
+
+  const Settings& settings_;
+  Limiter& limiter_;
+  Sink& sink_;
+  LineageClock& clock_;
+  const Clock& own_clock_;
+  Owner& owner_;
+  const HostAndPort primary_;
+  const Identity own_;
+
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  std::optional<Transport> transport_;
+  std::atomic<bool> ending_{false};
+
+  // Of the thread:
+  bool was_told_ = true;     // to follow this primary, whatever its term is
+  bool was_synced_ = false;  // by this primary
+  bool is_up_ = false;
+  bool watches_input_ = false;
+  bool has_input_ = false;
+  std::string pending_;  // input that is not read yet
+  std::vector<char> input_;
+  TimeShift shift_;
+  bool follows_time_ = false;  // the clock has that of this primary
+  std::string logged_;         // the last reason
+
+  mutable Mutex mutex_;
+  LinkStatus status_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::uint64_t> shown_ ABSL_GUARDED_BY(mutex_);
+  Instant last_io_ ABSL_GUARDED_BY(mutex_){};
+  Instant down_since_ ABSL_GUARDED_BY(mutex_){};
+  Instant newest_ ABSL_GUARDED_BY(mutex_){};
+  std::thread thread_;
+};
+
+}  // namespace weir

@@ -1,0 +1,299 @@
+#include "server/replicas/replication_control.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include <asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+#include "core/base/status.h"
+#include "core/table/key_hash.h"
+#include "server/os/log.h"
+#include "server/replicas/link_reply.h"
+
+namespace weir {
+namespace {
+
+// A new history's id: 40 random hexadecimal digits.
+std::string RandomHistoryId() {
+  std::string bytes;
+  for (int i = 0; i < 2; ++i) {
+    const HashSecret random = RandomHashSecret();
+    bytes.append(random.begin(), random.end());
+  }
+  return absl::BytesToHexString(AbslView(bytes.substr(0, kHistoryIdBytes / 2)));
+}
+
+}  // namespace
+
+ReplicationControl::ReplicationControl(const Parts& parts, std::string_view record)
+    : control_(parts.control),
+      services_(parts.services),
+      hub_(parts.hub),
+      clock_(parts.clock),
+      own_clock_(parts.own_clock),
+      threads_(parts.threads),
+      target_(services_.limiter, services_.policies),
+      first_primary_(services_.options.replicaof) {
+  if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
+    MutexLock lock(mutex_);
+    history_ = *saved;
+    if (saved->was_told) first_primary_ = {saved->primary_host, saved->primary_port};
+    if (first_primary_ != services_.options.replicaof) {
+      spdlog::warn("a command has made this server {}, which wins over the option replicaof",
+                   saved->is_replica ? "a replica" : "a primary");
+    }
+  } else if (!record.empty()) {
+    spdlog::warn("the record of this server's history is damaged: it begins a new one");
+  }
+  if (first_primary_.host.empty()) return;
+  set_is_replica(true);
+  set_is_complete(!history().id.empty());
+}
+
+void ReplicationControl::Start() {
+  if (!first_primary_.host.empty()) return BecomeReplica(first_primary_);
+  // What replicas have of the last history may be newer than what was saved of it.
+  MutexLock lock(mutex_);
+  history_.id.clear();
+  history_.is_replica = false;
+}
+
+void ReplicationControl::Stop() {
+  stopped_ = true;
+  std::unique_ptr<PrimaryLink> link;
+  std::shared_ptr<Replicator> replicator;
+  {
+    MutexLock lock(mutex_);
+    link = std::move(link_);
+    replicator = std::move(replicator_);
+  }
+  link.reset();
+  if (replicator) static_cast<void>(replicator->End());
+}
+
+// --- Roles ---
+
+void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
+  asio::post(control_, [this, primary = std::move(primary)] {
+    if (stopped_) return;
+    if (primary) {
+      BecomeReplica(*primary);
+    } else if (is_replica()) {
+      BecomePrimary();
+    }
+    MutexLock lock(mutex_);
+    history_.was_told = true;
+  });
+}
+
+void ReplicationControl::BecomeReplica(const HostAndPort& primary) {
+  set_is_replica(true);
+  IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
+  std::unique_ptr<PrimaryLink> old;
+  {
+    MutexLock lock(mutex_);
+    old = std::move(link_);
+  }
+  old.reset();
+  if (!sink_) {
+    sink_ = std::make_unique<Sink>(target_, EndPrimary());
+    services_.limiter.SetFollowing(true);
+  }
+  spdlog::warn("this server is a replica of {}:{} now", EscapedForLog(primary.host), primary.port);
+  PrimaryLink::Owner& owner = *this;
+  auto link = std::make_unique<PrimaryLink>(
+      PrimaryLink::Parts{.settings = services_.settings,
+                         .limiter = services_.limiter,
+                         .sink = *sink_,
+                         .clock = clock_,
+                         .own_clock = own_clock_,
+                         .owner = owner},
+      primary, PrimaryLink::Identity{services_.run_id, services_.port});
+  MutexLock lock(mutex_);
+  history_.is_replica = true;
+  history_.primary_host = primary.host;
+  history_.primary_port = primary.port;
+  link_ = std::move(link);
+}
+
+// Ends the history of a primary, and returns what its server has of it.
+Sink::State ReplicationControl::EndPrimary() {
+  std::shared_ptr<Replicator> replicator;
+  {
+    MutexLock lock(mutex_);
+    replicator = std::move(replicator_);
+  }
+  if (!replicator) {
+    // What was loaded may be newer than its offset.
+    MutexLock lock(mutex_);
+    return {.applied = history_.offset,
+            .last_changed = LastChanged(history_.offset + 1),
+            .complete = is_complete()};
+  }
+  const Ring ring = replicator->End();
+  MutexLock lock(mutex_);
+  history_.offset = ring.head();
+  return {.applied = ring.head(), .last_changed = ring.last_changed(), .complete = true};
+}
+
+void ReplicationControl::BecomePrimary() {
+  std::unique_ptr<PrimaryLink> link;
+  {
+    MutexLock lock(mutex_);
+    link = std::move(link_);
+  }
+  link.reset();
+  StartNoting();
+  std::unique_ptr<Sink> sink = std::move(sink_);
+  std::uint64_t term = 0;
+  {
+    MutexLock lock(mutex_);
+    // A server without the whole state has no history that another one could go on from.
+    if (!sink->shown()) history_.id.clear();
+    history_.Promote(sink->shown().value_or(0), RandomHistoryId());
+    term = history_.term;
+  }
+  clock_.Fix(sink->newest());
+  services_.limiter.SetFollowing(false);
+  std::shared_ptr<Replicator> replicator = MakeReplicator(sink->PromotedRing(
+      static_cast<std::size_t>(services_.settings.Get(&Options::repl_backlog_size).bytes)));
+  {
+    MutexLock lock(mutex_);
+    replicator_ = std::move(replicator);
+  }
+  set_is_complete(true);
+  set_is_replica(false);
+  spdlog::warn("this server is a primary now, of term {}{}", term,
+               sink->shown() ? "" : "; it has not had the whole state of its last primary");
+}
+
+void ReplicationControl::StartNoting() {
+  services_.limiter.StartNoting();
+  services_.policies.StartNoting();
+}
+
+std::shared_ptr<Replicator> ReplicationControl::MakeReplicator(Ring ring) {
+  return std::make_shared<Replicator>(hub_, services_.settings, services_.state != nullptr,
+                                      std::move(ring));
+}
+
+// --- Replicas ---
+
+SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
+  const auto refuse = [](std::string error) { return SyncAnswer{.error = std::move(error)}; };
+  if (request.oldest_version > kStreamVersionMax || request.newest_version < kStreamVersionMin) {
+    return refuse(absl::StrCat("ERR weir speaks replication ", kStreamVersionMin, " to ",
+                               kStreamVersionMax, ", you ", request.oldest_version, " to ",
+                               request.newest_version));
+  }
+  if (request.run_id == services_.run_id) return refuse("ERR this server cannot follow itself");
+  const std::shared_ptr<Replicator> replicator = BeginHistory();
+  if (!replicator) return refuse("NOMASTERLINK this server is a replica");
+  if (!replicator->has_room()) {
+    return refuse(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
+  }
+  SyncAnswer answer;
+  answer.version = std::min(request.newest_version, kStreamVersionMax);
+  answer.head = replicator->head();
+  const KeyHasher& hasher = services_.limiter.hasher();
+  const bool has_our_secret = request.key_fingerprint == FingerprintOfSecret(hasher);
+  if (!has_our_secret) answer.secret.assign(hasher.secret().begin(), hasher.secret().end());
+  MutexLock lock(mutex_);
+  if (request.term > history_.term) {
+    return refuse(absl::StrCat("ERR this server's term is ", history_.term, ", and yours ",
+                               request.term, ": it may have lost its state"));
+  }
+  history_.offset = answer.head;
+  answer.term = history_.term;
+  answer.replid = history_.id;
+  std::optional<std::uint64_t> common;
+  if (request.from && has_our_secret) {
+    common = history_.Common(request.from->replid, request.from->offset);
+  }
+  answer.resume = common.has_value();
+  answer.common = common.value_or(0);
+  return answer;
+}
+
+// The sender of the history; null on a replica. The first replica begins it.
+std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
+  MutexLock beginning(begin_mutex_);
+  if (is_replica()) return nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (replicator_) return replicator_;
+  }
+  StartNoting();
+  std::shared_ptr<Replicator> replicator = MakeReplicator(
+      Ring(static_cast<std::size_t>(services_.settings.Get(&Options::repl_backlog_size).bytes),
+           history().offset));
+  MutexLock lock(mutex_);
+  history_.Promote(history_.offset, RandomHistoryId());
+  replicator_ = replicator;
+  return replicator;
+}
+
+void ReplicationControl::Adopt(Transport transport, SyncHandOver sync) {
+  MutexLock lock(mutex_);
+  if (replicator_ && history_.id == sync.answer.replid) {
+    replicator_->Adopt(std::move(transport), std::move(sync));
+  } else {
+    transport.Close();
+  }
+}
+
+std::string ReplicationControl::Record() const {
+  MutexLock lock(mutex_);
+  Lineage history = history_;
+  if (replicator_) history.offset = replicator_->head();
+  if (link_) {
+    const std::optional<std::uint64_t> shown = link_->shown();
+    history.offset = shown.value_or(0);
+    if (!shown) history.id.clear();
+  }
+  const bool is_nothing = history == Lineage{};
+  return is_nothing ? std::string() : LineageValue(history);
+}
+
+// --- The link ---
+
+Lineage ReplicationControl::history() const {
+  MutexLock lock(mutex_);
+  return history_;
+}
+
+void ReplicationControl::Join(std::uint64_t term, std::string_view history) {
+  MutexLock lock(mutex_);
+  history_.Follow(term, history);
+}
+
+void ReplicationControl::Show(bool complete, bool up) {
+  set_is_complete(complete);
+  set_is_link_up(up);
+}
+
+ReplicationStatus ReplicationControl::status() const {
+  ReplicationStatus status;
+  MutexLock lock(mutex_);
+  status.term = history_.term;
+  if (!history_.id.empty()) status.replid = history_.id;
+  if (!history_.previous.empty()) {
+    status.replid2 = history_.previous;
+    status.until = history_.until;
+  }
+  if (replicator_) replicator_->Describe(status);
+  if (!is_replica()) return status;
+  if (link_) {
+    status.link = link_->status();
+    status.offset = status.link->read_offset;
+  } else {
+    status.link.emplace().primary = services_.options.replicaof;
+    status.link->complete = is_complete();
+  }
+  return status;
+}
+
+}  // namespace weir

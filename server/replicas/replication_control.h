@@ -1,0 +1,97 @@
+// The server's part in replication: it changes the role, and owns the thread that fits it.
+//
+//     primary with replicas:  a Replicator       replica:  a Sink and a PrimaryLink
+//
+// Roles change on the control thread only, one at a time. A demotion first refuses changes, then
+// waits until no command is under way that was accepted before (IoThread::RunBetweenTurns), and
+// only then takes the last changes: so they are in the history that other servers may go on from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include <asio/io_context.hpp>
+
+#include "core/base/mutex.h"
+#include "core/limiter/change_hub.h"
+#include "replication/limiter_target.h"
+#include "replication/lineage.h"
+#include "replication/sink.h"
+#include "server/net/io_thread.h"
+#include "server/os/lineage_clock.h"
+#include "server/replicas/primary_link.h"
+#include "server/replicas/replicator.h"
+#include "server/session/services.h"
+#include "server/state/replication.h"
+
+namespace weir {
+
+class ReplicationControl final : public Replication, private PrimaryLink::Owner {
+ public:
+  struct Parts {
+    asio::io_context& control;
+    Services& services;
+    ChangeHub& hub;
+    LineageClock& clock;
+    const Clock& own_clock;
+    const std::vector<std::unique_ptr<IoThread>>& threads;
+  };
+  // `record`: the history on disk, or an empty text. If the server is to be a replica, by that or
+  // by the option replicaof, it refuses changes from now on.
+  ReplicationControl(const Parts& parts, std::string_view record);
+
+  // --- The control thread ---
+
+  // Begins to follow a primary, if it is to be a replica. To be called when the state is loaded.
+  void Start();
+  // Changes the role no more.
+  void KeepRole() noexcept { stopped_ = true; }
+  // Ends the threads. Requires: nothing changes the limiter any more.
+  void Stop();
+
+  // --- Any thread ---
+
+  [[nodiscard]] ReplicationStatus status() const override;
+  void Follow(std::optional<HostAndPort> primary) override;
+  [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override;
+  // The history as it is to be on disk (LineageValue).
+  [[nodiscard]] std::string Record() const;
+  // Takes over the connection of a replica that was answered.
+  void Adopt(Transport transport, SyncHandOver sync);
+
+ private:
+  void BecomeReplica(const HostAndPort& primary);
+  void BecomePrimary();
+  [[nodiscard]] Sink::State EndPrimary();
+  [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
+  [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
+  void StartNoting();
+
+  [[nodiscard]] Lineage history() const override;
+  void Join(std::uint64_t term, std::string_view history) override;
+  void Show(bool complete, bool up) override;
+
+  asio::io_context& control_;
+  Services& services_;
+  ChangeHub& hub_;
+  LineageClock& clock_;
+  const Clock& own_clock_;
+  const std::vector<std::unique_ptr<IoThread>>& threads_;
+  LimiterTarget target_;
+  HostAndPort first_primary_;  // that the server follows from its start on; or none
+  bool stopped_ = false;       // of the control thread
+
+  Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
+  mutable Mutex mutex_;
+  Lineage history_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Replicator> replicator_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Sink> sink_;  // of the control thread, and of the link while there is one
+  std::unique_ptr<PrimaryLink> link_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir

@@ -1,0 +1,356 @@
+#include "server/replicas/replicator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <asio/error.hpp>
+#include <asio/post.hpp>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include "replication/policy_records.h"
+#include "replication/source.h"
+#include "server/os/log.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTickWithChanges{1};
+constexpr milliseconds kTickWithManyChanges{2};
+constexpr milliseconds kTickWithout{10};
+// Changes of a tick that are many: 512, of some 22 bytes.
+constexpr std::uint64_t kManyBytes = 512 * 22;
+// A tick without changes is followed by more frequent ones for this long.
+constexpr milliseconds kAwakeAfterChanges{100};
+constexpr milliseconds kBeat{500};
+constexpr std::size_t kReplicaInputBytes = 16 * 1024;  // a replica says little
+
+}  // namespace
+
+// A replica and its link. Used by the thread; what Describe reads is written under mutex_.
+struct Replicator::Replica {
+  Replica(Transport sync_transport, SyncHandOver answered)
+      : transport(std::move(sync_transport)),
+        sync(std::move(answered)),
+        source(sync.answer.resume ? sync.answer.common : sync.answer.head) {}
+
+  [[nodiscard]] std::string name() const {
+    return EscapedForLog(absl::StrCat(sync.request.ip, ":", sync.request.port));
+  }
+
+  Transport transport;
+  const SyncHandOver sync;
+  Source source;
+  FrameReader reader;
+  std::string out;  // from sent_ on it waits to be sent
+  std::size_t sent = 0;
+  bool waits_for_room = false;
+  bool closed = false;
+  Instant heard{};  // the last ACK, by the clock of decisions
+  bool was_synced = false;
+};
+
+Replicator::Replicator(ChangeHub& hub, const Settings& settings, bool has_saver, Ring ring)
+    : hub_(hub),
+      settings_(settings),
+      has_saver_(has_saver),
+      work_(context_.get_executor()),
+      tick_(context_),
+      beat_(context_),
+      ring_(std::move(ring)),
+      input_(kReplicaInputBytes) {
+  {
+    const Limiter::Taking taking(hub_.limiter());
+    generation_ = hub_.limiter().generation();
+    hub_.Attach(*this);
+  }
+  asio::post(context_, [this] {
+    Tick();
+    Beat();
+  });
+  thread_ = std::thread([this] { Run(); });
+}
+
+Replicator::~Replicator() {
+  if (!thread_.joinable()) return;
+  context_.stop();
+  thread_.join();
+  hub_.Detach(*this);
+  CloseAll();
+}
+
+Ring Replicator::End() {
+  context_.stop();
+  thread_.join();
+  hub_.TakeAll();
+  hub_.Detach(*this);
+  CloseAll();
+  MutexLock lock(mutex_);
+  return std::move(ring_);
+}
+
+void Replicator::Run() {
+  pthread_setname_np(pthread_self(), "weir-replicator");
+  context_.run();
+}
+
+std::uint64_t Replicator::head() const {
+  MutexLock lock(mutex_);
+  return ring_.head();
+}
+
+bool Replicator::has_room() const {
+  MutexLock lock(mutex_);
+  return replicas_.size() < kReplicasMax;
+}
+
+void Replicator::Describe(ReplicationStatus& status) const {
+  MutexLock lock(mutex_);
+  status.offset = ring_.head();
+  status.backlog = {.active = true, .first_offset = ring_.tail(), .bytes = ring_.size()};
+  status.partitions_sent = partitions_sent_;
+  const Instant now = hub_.clock().Now();
+  Nanos bound = Nanos::max();
+  for (const ReplicaPtr& replica : replicas_) {
+    const AckBody& acked = replica->source.acked();
+    status.replicas.push_back({.ip = replica->sync.request.ip,
+                               .port = replica->sync.request.port,
+                               .online = replica->was_synced,
+                               .offset = acked.offset,
+                               .lag = std::max(now - replica->heard, Nanos{0})});
+    if (!acked.synced) continue;
+    bound = std::min(
+        bound, acked.offset == ring_.head() ? Nanos{0} : std::max(now - acked.newest, Nanos{0}));
+  }
+  if (bound != Nanos::max()) status.loss_bound = bound;
+}
+
+// --- The history ---
+
+void Replicator::Consume(const ChangeBatch& batch) {
+  MutexLock lock(mutex_);
+  const LimiterChanges& changes = batch.limiter;
+  if (changes.generation != generation_) {
+    generation_ = changes.generation;
+    ring_.Append(FrameKind::kFlush, batch.time, BodyOf(FlushBody{generation_}),
+                 PartitionSet::All());
+  }
+  for (const std::uint16_t partition : changes.overflowed_partitions) {
+    PartitionSet touched;
+    touched.Add(partition);
+    ring_.Append(FrameKind::kGap, batch.time, BodyOf(GapBody{partition}), touched);
+  }
+  // Before the buckets, so that a replica never has a bucket of a policy whose id it could give to
+  // another one, once promoted.
+  if (!batch.policies.empty()) {
+    WritePolicies(batch.policies, kChangesBytes, [&](std::string_view body, bool) {
+      ring_.Append(FrameKind::kPolicies, batch.time, body, {});
+    });
+  }
+  const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
+  changes_.WriteChanges(changes, limit_of, kChangesBytes, [&](const RecordsWriter::Body& body) {
+    ring_.Append(FrameKind::kChanges, batch.time, body.bytes, body.partitions);
+  });
+}
+
+void Replicator::ArmTick(milliseconds after) {
+  tick_.expires_after(after);
+  tick_.async_wait([this](std::error_code error) {
+    if (!error) Tick();
+  });
+}
+
+void Replicator::Tick() {
+  const std::uint64_t before = head();
+  const Instant now = hub_.clock().Now();
+  if (has_saver_) {
+    hub_.TakeAll();
+  } else {
+    // The ring needs no ids of limits, so this is what frees them.
+    const Limiter::Taking taking(hub_.limiter());
+    hub_.limiter().BeginSave();
+    hub_.TakeAll();
+    static_cast<void>(hub_.limiter().TakeLimits());
+    hub_.limiter().EndSave();
+  }
+  const std::uint64_t brought = head() - before;
+  if (brought > 0) changed_at_ = now;
+  const std::vector<ReplicaPtr> all = replicas_of_thread();
+  for (const ReplicaPtr& replica : all) Send(replica);
+  if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
+  ArmTick(now - changed_at_ < kAwakeAfterChanges ? kTickWithChanges : kTickWithout);
+}
+
+// Tells each replica that the primary is there, and closes those that do not answer.
+void Replicator::Beat() {
+  const Instant now = hub_.clock().Now();
+  const Nanos timeout = settings_.Get(&Options::repl_timeout);
+  for (const ReplicaPtr& replica : replicas_of_thread()) {
+    if (now - replica->heard > timeout) {
+      Close(replica, absl::StrCat("it has acknowledged nothing for ",
+                                  std::chrono::floor<std::chrono::seconds>(timeout).count(), " s"));
+      continue;
+    }
+    if (replica->out.size() - replica->sent > Source::kOutBytes) continue;
+    replica->source.AppendHeartbeat(head(), 0, now, replica->out);
+    Send(replica);
+  }
+  beat_.expires_after(kBeat);
+  beat_.async_wait([this](std::error_code error) {
+    if (!error) Beat();
+  });
+}
+
+// --- Replicas ---
+
+void Replicator::Adopt(Transport transport, SyncHandOver sync) {
+  transport.MoveTo(context_);
+  asio::post(context_, [this, replica = std::make_shared<Replica>(
+                                  std::move(transport), std::move(sync))] { Welcome(replica); });
+}
+
+void Replicator::Welcome(const ReplicaPtr& replica) {
+  for (const ReplicaPtr& other : replicas_of_thread()) {
+    if (other->sync.request.run_id == replica->sync.request.run_id) {
+      Close(other, "it has connected again");
+    }
+  }
+  replica->heard = hub_.clock().Now();
+  replica->reader.Feed(replica->sync.input);
+  spdlog::info("replica {} is connected: {}", replica->name(),
+               replica->sync.answer.resume
+                   ? absl::StrCat("it goes on at offset ", replica->sync.answer.common)
+                   : "it gets the whole state");
+  {
+    MutexLock lock(mutex_);
+    replicas_.push_back(replica);
+  }
+  WatchInput(replica);
+  Send(replica);
+}
+
+// Appends what the replica is to get next, until enough of it waits to be sent.
+void Replicator::Fill(Replica& replica) {
+  replica.out.erase(0, std::exchange(replica.sent, 0));
+  for (;;) {
+    const Instant now = hub_.clock().Now();
+    Source::Step step;
+    {
+      MutexLock lock(mutex_);
+      step = replica.source.Next(ring_, now, replica.out);
+      if (step.want == Source::Want::kPartition) ++partitions_sent_;
+    }
+    switch (step.want) {
+      case Source::Want::kNothing:
+        return;
+      case Source::Want::kPolicies:
+        AppendPolicies(replica);
+        break;
+      case Source::Want::kPartition:
+        AppendPartition(replica, step.partition);
+        break;
+    }
+  }
+}
+
+void Replicator::AppendPolicies(Replica& replica) {
+  const Instant now = hub_.clock().Now();
+  WritePolicies(hub_.policies().Everything(), kChangesBytes,
+                [&](std::string_view body, bool is_last) {
+                  replica.source.AppendPolicies(body, is_last, now, replica.out);
+                });
+}
+
+void Replicator::AppendPartition(Replica& replica, std::uint16_t partition) {
+  const Limiter::Taking taking(hub_.limiter());
+  const std::optional<Instant> drop_time = hub_.DropTime();
+  LimiterChanges copy;
+  hub_.limiter().CopyPartition(partition, drop_time, copy);
+  const Instant now = hub_.clock().Now();
+  const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
+  copies_.WritePartition(
+      copy, partition, limit_of, kPartitionPartBytes, [&](const RecordsWriter::Body& body) {
+        replica.source.AppendPartition(body.bytes, body.is_last, now, replica.out);
+      });
+}
+
+void Replicator::Send(const ReplicaPtr& replica) {
+  while (!replica->closed && !replica->waits_for_room) {
+    if (replica->out.size() - replica->sent < Source::kOutBytes) Fill(*replica);
+    const std::string_view unsent = std::string_view(replica->out).substr(replica->sent);
+    if (unsent.empty()) return;
+    std::error_code error;
+    replica->sent += replica->transport.Write(unsent, error);
+    if (error == asio::error::would_block) {
+      replica->waits_for_room = true;
+      replica->transport.WaitToWrite([this, replica](std::error_code failed) {
+        if (failed || replica->closed) return;
+        replica->waits_for_room = false;
+        Send(replica);
+      });
+    } else if (error) {
+      return Close(replica, error.message());
+    }
+  }
+}
+
+void Replicator::WatchInput(const ReplicaPtr& replica) {
+  replica->transport.WaitToRead([this, replica](std::error_code error) {
+    if (error || replica->closed) return;
+    Receive(replica);
+  });
+}
+
+void Replicator::Receive(const ReplicaPtr& replica) {
+  std::error_code error;
+  const std::size_t received = replica->transport.Read(input_, error);
+  if (error == asio::error::would_block) return WatchInput(replica);
+  if (error) return Close(replica, "it has closed the connection");
+  replica->reader.Feed({input_.data(), received});
+  while (const std::optional<Frame> frame = replica->reader.Next()) {
+    MutexLock lock(mutex_);
+    if (!replica->source.Note(*frame)) {
+      return CloseLocked(replica, "it sends what no replica sends");
+    }
+    replica->heard = hub_.clock().Now();
+    const bool synced = replica->source.acked().synced;
+    if (synced && !std::exchange(replica->was_synced, true)) {
+      spdlog::info("replica {} has the whole state", replica->name());
+    }
+  }
+  if (!replica->reader.error().empty()) {
+    return Close(replica, absl::StrCat("it sends ", replica->reader.error()));
+  }
+  WatchInput(replica);
+  Send(replica);
+}
+
+void Replicator::Close(const ReplicaPtr& replica, std::string_view reason) {
+  MutexLock lock(mutex_);
+  CloseLocked(replica, reason);
+}
+
+void Replicator::CloseLocked(const ReplicaPtr& replica, std::string_view reason) {
+  if (std::exchange(replica->closed, true)) return;
+  spdlog::warn("replica {} is disconnected: {}", replica->name(), reason);
+  replica->transport.Close();
+  std::erase(replicas_, replica);
+}
+
+// Requires: the thread has ended.
+void Replicator::CloseAll() {
+  for (const ReplicaPtr& replica : replicas_of_thread()) {
+    Close(replica, "this server is no longer a primary");
+  }
+}
+
+// A copy, because a replica that closes leaves the list.
+std::vector<Replicator::ReplicaPtr> Replicator::replicas_of_thread() const {
+  MutexLock lock(mutex_);
+  return replicas_;
+}
+
+}  // namespace weir

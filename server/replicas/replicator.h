@@ -1,0 +1,110 @@
+// The primary's end of replication: the thread weir-replicator takes the changes and sends them to
+// all replicas.
+//
+//     I/O threads change buckets ... -> tick: ChangeHub -> Consume: frames in the ring
+//                                          -> for each replica: Source -> its socket
+//
+// A tick comes every millisecond while there are changes, every other one while ticks bring many,
+// and more rarely while there are none. A replica that acknowledges nothing for repl-timeout is
+// closed, and one that does not read costs the ring, one copied partition and 256 KiB.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/limiter/change_hub.h"
+#include "replication/records.h"
+#include "replication/ring.h"
+#include "server/config/settings.h"
+#include "server/net/transport.h"
+#include "server/state/replication.h"
+
+namespace weir {
+
+inline constexpr std::size_t kReplicasMax = 16;
+
+class Replicator final : public ChangeConsumer {
+ public:
+  // Begins to send a history, whose frames so far are in the ring. `has_saver`: a saver is attached
+  // to the hub, which takes the ids of limits. All references must outlive it.
+  Replicator(ChangeHub& hub, const Settings& settings, bool has_saver, Ring ring);
+  // Closes all replicas.
+  ~Replicator() override;
+
+  // Puts the last changes into the ring, closes all replicas, and returns the ring. The last call.
+  // Requires: nothing changes the limiter any more.
+  [[nodiscard]] Ring End();
+
+  // --- Any thread, before End ---
+
+  // Sends the history to a replica whose RL.SYNC was answered. To be called on the thread that had
+  // the transport.
+  void Adopt(Transport transport, SyncHandOver sync);
+
+  void Consume(const ChangeBatch& batch) override;
+
+  // The head of the ring.
+  [[nodiscard]] std::uint64_t head() const;
+  [[nodiscard]] bool has_room() const;
+  // Fills in what it knows: the replicas, the backlog, and the offset.
+  void Describe(ReplicationStatus& status) const;
+
+ private:
+  struct Replica;
+  using ReplicaPtr = std::shared_ptr<Replica>;
+
+  void Run();
+  void Tick();
+  void ArmTick(std::chrono::milliseconds after);
+  void Beat();
+  void Welcome(const ReplicaPtr& replica);
+  void Fill(Replica& replica);
+  void Send(const ReplicaPtr& replica);
+  void Receive(const ReplicaPtr& replica);
+  void WatchInput(const ReplicaPtr& replica);
+  void AppendPolicies(Replica& replica);
+  void AppendPartition(Replica& replica, std::uint16_t partition);
+  void Close(const ReplicaPtr& replica, std::string_view reason);
+  void CloseLocked(const ReplicaPtr& replica, std::string_view reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CloseAll();
+  [[nodiscard]] std::vector<ReplicaPtr> replicas_of_thread() const;
+
+  ChangeHub& hub_;
+  const Settings& settings_;
+  const bool has_saver_;
+
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::steady_timer tick_;
+  asio::steady_timer beat_;
+
+  mutable Mutex mutex_;  // taken after Limiter::Taking
+  Ring ring_ ABSL_GUARDED_BY(mutex_);
+  TableGeneration generation_ ABSL_GUARDED_BY(mutex_){};
+  RecordsWriter changes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ReplicaPtr> replicas_ ABSL_GUARDED_BY(mutex_);  // changed by the thread only
+  std::uint64_t partitions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // Of the thread:
+  RecordsWriter copies_;
+  Instant changed_at_{};  // the last tick that brought changes
+  std::vector<char> input_;
+  std::thread thread_;
+};
+
+}  // namespace weir
