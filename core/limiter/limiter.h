@@ -476,7 +476,7 @@ class Limiter {
   class NamedLimits;
   void ForgetPartition(std::size_t partition);
   bool ApplyBucket(const BucketChange& change, const NamedLimits& limits, Instant time);
-  bool ApplyHold(const HoldChange& change, const NamedLimits& limits);
+  bool ApplyHold(const HoldChange& change, const NamedLimits& limits, bool is_rewritten);
   bool ApplySums(const SumsChange& change, const NamedLimits& limits);
   void TakeHolds(std::size_t partition, LimiterChanges& changes);
   void CopyHolds(std::size_t partition, LimiterChanges& changes);

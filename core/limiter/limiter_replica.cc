@@ -23,10 +23,18 @@ class RecordsByPartition {
   [[nodiscard]] std::size_t partition() const {
     return next_ == end_ ? kPartitionCount : std::size_t{next_->partition};
   }
-  // Calls visit(record) for the next records, as long as they are of this partition.
-  template <typename Visit>
-  void ForEachOf(std::size_t partition, Visit visit) {
-    for (; next_ != end_ && next_->partition == partition; ++next_) visit(*next_);
+  // Calls visit(record) for the next records, as long as they are of this partition: first for
+  // those for which comes_first(record) is true.
+  template <typename ComesFirst, typename Visit>
+  void ForEachOf(std::size_t partition, ComesFirst comes_first, Visit visit) {
+    const auto first = next_;
+    while (next_ != end_ && next_->partition == partition) ++next_;
+    for (auto record = first; record != next_; ++record) {
+      if (comes_first(*record)) visit(*record);
+    }
+    for (auto record = first; record != next_; ++record) {
+      if (!comes_first(*record)) visit(*record);
+    }
   }
 
  private:
@@ -92,18 +100,26 @@ std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
         std::min({first_rewritten, buckets.partition(), holds.partition(), sums.partition()});
     if (partition == kPartitionCount) return dropped;
     const PartitionLock lock(table_, partition);
-    if (partition == first_rewritten) {
+    const bool is_rewritten = partition == first_rewritten;
+    if (is_rewritten) {
       ForgetPartition(partition);
       ++rewritten;
     }
     table_.partition(partition).AdvanceDecisionTime(time);
-    buckets.ForEachOf(partition, [&](const BucketChange& change) {
-      dropped += ApplyBucket(change, limits, time) ? 0 : 1;
-    });
+    // A limit may have got another id since the last records. Then what is gone under the old one
+    // is there under the new one.
+    buckets.ForEachOf(
+        partition, [](const BucketChange& change) { return change.erased; },
+        [&](const BucketChange& change) { dropped += ApplyBucket(change, limits, time) ? 0 : 1; });
+    // The sums of a key go with its last open hold.
     holds.ForEachOf(
-        partition, [&](const HoldChange& change) { dropped += ApplyHold(change, limits) ? 0 : 1; });
-    sums.ForEachOf(partition,
-                   [&](const SumsChange& change) { dropped += ApplySums(change, limits) ? 0 : 1; });
+        partition, [](const HoldChange& change) { return change.hold && !change.hold->settled; },
+        [&](const HoldChange& change) {
+          dropped += ApplyHold(change, limits, is_rewritten) ? 0 : 1;
+        });
+    sums.ForEachOf(
+        partition, [](const SumsChange& change) { return !change.sums; },
+        [&](const SumsChange& change) { dropped += ApplySums(change, limits) ? 0 : 1; });
     ShowHolds(partition);
     table_.ShowSize(partition);
   }
@@ -149,7 +165,8 @@ bool Limiter::ApplyBucket(const BucketChange& change, const NamedLimits& limits,
   return true;
 }
 
-bool Limiter::ApplyHold(const HoldChange& change, const NamedLimits& limits) {
+// `is_rewritten`: all sums of its key that are not 0 follow.
+bool Limiter::ApplyHold(const HoldChange& change, const NamedLimits& limits, bool is_rewritten) {
   std::optional<SavedHold> hold = change.hold;
   bool fits = true;
   if (hold) {
@@ -164,7 +181,14 @@ bool Limiter::ApplyHold(const HoldChange& change, const NamedLimits& limits) {
   }
   HoldTable* const holds =
       hold ? &table_.MakeHolds(change.partition, notes_changes_) : table_.holds(change.partition);
-  if (holds) keeper_.Apply(*holds, change.key, change.id, hold);
+  if (!holds) return fits;
+  const Hold* const before = holds->FindOpen(change.key, change.id);
+  const bool is_new = hold && !hold->settled && !(before && before->terms().order == hold->order);
+  keeper_.Apply(*holds, change.key, change.id, hold);
+  // The sums that were there when it was opened. If they have changed since, a record says so; but
+  // there is none for those that an id had when it was given to its limit.
+  if (!is_new || is_rewritten) return fits;
+  for (const HoldPart& part : hold->parts) holds->SetSums({change.key, part.limit}, part.sums);
   return fits;
 }
 
