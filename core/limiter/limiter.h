@@ -474,6 +474,7 @@ class Limiter {
   void ShowHolds(std::size_t partition);
   void InsertRestoredHeld(std::size_t partition, Instant now);
   class NamedLimits;
+  void MakeRoomForLimits(std::size_t limits);
   void ForgetPartition(std::size_t partition);
   bool ApplyBucket(const BucketChange& change, const NamedLimits& limits, Instant time);
   bool ApplyHold(const HoldChange& change, const NamedLimits& limits, bool is_rewritten);

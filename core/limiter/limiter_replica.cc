@@ -86,7 +86,7 @@ class Limiter::NamedLimits {
 std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
   // No id is taken back before its first bucket is there.
   MutexLock saving(saving_mutex_);
-  MakeRoomForLimits();
+  MakeRoomForLimits(records.limits.size());
   const NamedLimits limits(registry_, records.limits);
   RecordsByPartition buckets(records.buckets);
   RecordsByPartition holds(records.holds);

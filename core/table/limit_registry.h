@@ -134,6 +134,11 @@ class LimitRegistry {
     return size() > limits_max_.load(std::memory_order_relaxed) / 5 * 4;
   }
 
+  // True if that many more limits are within the bound.
+  [[nodiscard]] bool HasRoomFor(std::size_t limits) const {
+    return size() + limits <= limits_max_.load(std::memory_order_relaxed);
+  }
+
   // Interned limits that no bucket carries. Takes no lock.
   [[nodiscard]] std::size_t idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
 

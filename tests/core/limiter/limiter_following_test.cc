@@ -198,6 +198,19 @@ class FewLimitsTest : public LimiterFollowingTest {
   FewLimitsTest() : LimiterFollowingTest({.limits_max = 50}) {}
 };
 
+TEST_F(FewLimitsTest, IdleLimitsMakeRoom) {
+  int next = 1;
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 30; ++i) Decide({{"a", std::to_string(next++) + "/s"}});
+    ExpectEqual();
+    now_ += minutes{1};
+    SweepAll();
+    ReclaimAll();
+    for (std::size_t i = 0; i < kPartitionCount; ++i) replica_.Sweep(i, now_);
+  }
+  EXPECT_EQ(link_.dropped(), 0U);
+}
+
 TEST_F(FewLimitsTest, RecordsWithoutRoomForTheirLimitAreDropped) {
   for (int i = 1; i <= 70; ++i) Decide({{"a", std::to_string(i) + "/h"}});
   EXPECT_TRUE(Reserve({{"b", "100/d", 5}}, "id", hours{1}));
