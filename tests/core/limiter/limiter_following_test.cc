@@ -136,6 +136,18 @@ TEST_F(LimiterFollowingTest, NoHoldExpiresWhileItFollows) {
   EXPECT_EQ(Remaining("k", "100/s,burst=1000"), 700);
 }
 
+// Due holds that may not be settled are no reason to hurry.
+TEST_F(LimiterFollowingTest, TheSweeperStaysCalm) {
+  EXPECT_TRUE(Reserve({{"k", "100/h", 50}}, "id", seconds{2}));
+  Sync();
+  now_ += seconds{4};
+  Sweeper sweeper(replica_);
+  while (!sweeper.Step(now_)) {
+  }
+  EXPECT_FALSE(sweeper.has_left_due());
+  EXPECT_EQ(sweeper.LapTime(), Sweeper::kCalmLap);
+}
+
 TEST_F(LimiterFollowingTest, TakesWhatThePrimaryHasSettled) {
   EXPECT_TRUE(Reserve({{"k", "5,held", 2}, {"k", "100/h", 50}}, "open", hours{1}));
   EXPECT_TRUE(Reserve({{"k", "5,held", 1}, {"k", "100/h", 20}}, "settled", hours{1}));
