@@ -50,9 +50,8 @@ void Limiter::SetFollowing(bool follows) {
 }
 
 void Limiter::StartOver(const HashSecret& secret) {
-  MutexLock saving(saving_mutex_);
-  Clear();
   const Isolation everything(*this);
+  Clear();
   for (std::size_t i = 0; i < kPartitionCount; ++i) table_.partition(i).ForgetDecisionTime();
   if (secret == hashers_.back()->secret()) return;
   hashers_.push_back(std::make_unique<KeyHasher>(secret));

@@ -323,5 +323,15 @@ TEST_F(LimiterFollowingTest, StartOverForgetsTheTimeOfTheLastDecision) {
   EXPECT_TRUE(replica_.Decide(request, now_)->allowed) << "a window of its own time";
 }
 
+TEST_F(LimiterFollowingTest, ARequestFromBeforeStartOverFindsNothing) {
+  Decide({{"a", "10/h", 4}});
+  Sync();
+  const Limit& limit = Named("10/h");
+  const Request request = {{.key = "a", .limit = &limit, .cost = 0, .hash = replica_.Hash("a")}};
+  EXPECT_EQ(replica_.Peek(request, now_).remaining, 6);
+  replica_.StartOver({1, 2, 3});
+  EXPECT_EQ(replica_.Peek(request, now_).remaining, 10);
+}
+
 }  // namespace
 }  // namespace weir
