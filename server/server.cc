@@ -111,14 +111,13 @@ class Server::Impl {
       services_.state = state_->get();
       services_.policies.StartNoting();
     }
-    replication_.emplace(
-        ReplicationControl::Parts{.control = control_,
-                                  .services = services_,
-                                  .hub = hub_,
-                                  .clock = clock_,
-                                  .own_clock = system_clock_,
-                                  .threads = io_threads_},
-        has_state() ? (*state_)->history() : std::string());
+    replication_.emplace(ReplicationControl::Parts{.control = control_,
+                                                   .services = services_,
+                                                   .hub = hub_,
+                                                   .clock = clock_,
+                                                   .own_clock = system_clock_,
+                                                   .threads = io_threads_},
+                         has_state() ? (*state_)->history() : std::string());
     services_.replication = &*replication_;
     if (has_state()) (*state_)->KeepHistory([this] { return replication_->Record(); });
     access_ = services_.access.Configure(options.requirepass, options.users_file);

@@ -298,8 +298,10 @@ class Limiter {
     MutexLock<RecursiveMutex> lock_;
   };
 
-  // Begins to note changes. Stops the world for about 50 us.
+  // Begins to note changes; and stops, and forgets those that were not taken. Each stops the world
+  // for about 50 us.
   void StartNoting();
+  void StopNoting();
   [[nodiscard]] bool notes_changes() const noexcept { return notes_changes_; }
 
   // Returns the changes since the last call, starting at `first_partition`. Stops at the first

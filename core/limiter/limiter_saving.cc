@@ -43,6 +43,19 @@ void Limiter::StartNoting() {
   FitTable();
 }
 
+void Limiter::StopNoting() {
+  const Isolation everything(*this);
+  notes_changes_ = false;
+  registry_.StopNoting();
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    table_.partition(i).ForgetChanges();
+    if (HoldTable* const holds = table_.holds(i)) holds->StopNoting();
+    table_.ShowHolds(i);
+    table_.ShowSize(i);
+  }
+  FitTable();
+}
+
 // Takes what has changed in a partition: the buckets into `taken`, the holds into `changes`.
 // Requires: it is locked.
 void Limiter::TakePartition(std::size_t index, TakenPartition& taken, LimiterChanges& changes) {

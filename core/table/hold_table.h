@@ -117,6 +117,10 @@ class HoldTable {
   }
   // From now on changes are noted.
   void StartNoting() noexcept { notes_changes_ = true; }
+  void StopNoting() {
+    notes_changes_ = false;
+    changes_.Clear();
+  }
   void ForgetChanges() { changes_.Clear(); }
   [[nodiscard]] const HoldChanges& changes() const noexcept { return changes_; }
 

@@ -197,6 +197,17 @@ void LimitRegistry::StartNoting() {
   notes_changes_ = true;
 }
 
+void LimitRegistry::StopNoting() {
+  MutexLock lock(mutex_);
+  notes_changes_ = false;
+  changed_.clear();
+  free_.insert(free_.end(), unsaved_.begin(), unsaved_.end());
+  free_.insert(free_.end(), in_save_.begin(), in_save_.end());
+  unsaved_.clear();
+  in_save_.clear();
+  CheckCounts();
+}
+
 void LimitRegistry::BeginSave() {
   MutexLock lock(mutex_);
   in_save_.insert(in_save_.end(), unsaved_.begin(), unsaved_.end());

@@ -154,6 +154,8 @@ class LimitRegistry {
 
   // From now on the ids that are given out and taken back are noted for TakeChanges.
   void StartNoting();
+  // No longer: nothing waits for a save any more.
+  void StopNoting();
   // Begins a save, which will contain all changes up to now.
   void BeginSave();
   // Completes that save: ids that were taken back before it began may be given out again.

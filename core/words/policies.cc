@@ -336,6 +336,16 @@ void Policies::StartNoting() {
   notes_changes_ = true;
 }
 
+void Policies::StopNoting() {
+  {
+    MutexLock lock(mutex_);
+    notes_changes_ = false;
+    changed_policies_.clear();
+    changed_overrides_.clear();
+  }
+  FreeDeleted();
+}
+
 PolicyChanges Policies::TakeChanges() {
   PolicyChanges changes;
   decltype(changed_overrides_) overrides;

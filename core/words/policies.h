@@ -125,6 +125,8 @@ class Policies {
 
   // From now on changes are noted for TakeChanges.
   void StartNoting();
+  // No longer; forgets those that were not taken.
+  void StopNoting();
   // Returns the changes since the last call.
   [[nodiscard]] PolicyChanges TakeChanges();
 

@@ -134,6 +134,7 @@ Sink::State ReplicationControl::EndPrimary() {
             .complete = is_complete()};
   }
   const Ring ring = replicator->End();
+  NoteForReplicas(false);
   MutexLock lock(mutex_);
   history_.offset = ring.head();
   return {.applied = ring.head(), .last_changed = ring.last_changed(), .complete = true};
@@ -146,7 +147,9 @@ void ReplicationControl::BecomePrimary() {
     link = std::move(link_);
   }
   link.reset();
-  StartNoting();
+  NoteForReplicas(true);
+  // The history has them already: others need not get them again.
+  hub_.TakeAll();
   std::unique_ptr<Sink> sink = std::move(sink_);
   std::uint64_t term = 0;
   {
@@ -158,8 +161,7 @@ void ReplicationControl::BecomePrimary() {
   }
   clock_.Fix(sink->newest());
   services_.limiter.SetFollowing(false);
-  std::shared_ptr<Replicator> replicator = MakeReplicator(sink->PromotedRing(
-      static_cast<std::size_t>(services_.settings.Get(&Options::repl_backlog_size).bytes)));
+  std::shared_ptr<Replicator> replicator = MakeReplicator(sink->PromotedRing(RingBytes()));
   {
     MutexLock lock(mutex_);
     replicator_ = std::move(replicator);
@@ -170,9 +172,20 @@ void ReplicationControl::BecomePrimary() {
                sink->shown() ? "" : "; it has not had the whole state of its last primary");
 }
 
-void ReplicationControl::StartNoting() {
-  services_.limiter.StartNoting();
-  services_.policies.StartNoting();
+void ReplicationControl::NoteForReplicas(bool notes) {
+  if (services_.state) return;  // The saver needs them in any case.
+  if (notes) {
+    services_.limiter.StartNoting();
+    services_.policies.StartNoting();
+  } else {
+    services_.limiter.StopNoting();
+    services_.policies.StopNoting();
+  }
+}
+
+std::size_t ReplicationControl::RingBytes() const {
+  const auto bytes = services_.settings.Get(&Options::repl_backlog_size).bytes;
+  return std::max(static_cast<std::size_t>(bytes), std::size_t{1});
 }
 
 std::shared_ptr<Replicator> ReplicationControl::MakeReplicator(Ring ring) {
@@ -226,10 +239,8 @@ std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
     MutexLock lock(mutex_);
     if (replicator_) return replicator_;
   }
-  StartNoting();
-  std::shared_ptr<Replicator> replicator = MakeReplicator(
-      Ring(static_cast<std::size_t>(services_.settings.Get(&Options::repl_backlog_size).bytes),
-           history().offset));
+  NoteForReplicas(true);
+  std::shared_ptr<Replicator> replicator = MakeReplicator(Ring(RingBytes(), history().offset));
   MutexLock lock(mutex_);
   history_.Promote(history_.offset, RandomHistoryId());
   replicator_ = replicator;

@@ -70,7 +70,9 @@ class ReplicationControl final : public Replication, private PrimaryLink::Owner 
   [[nodiscard]] Sink::State EndPrimary();
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
-  void StartNoting();
+  // Whether changes are noted although nothing is saved.
+  void NoteForReplicas(bool notes);
+  [[nodiscard]] std::size_t RingBytes() const;
 
   [[nodiscard]] Lineage history() const override;
   void Join(std::uint64_t term, std::string_view history) override;

@@ -177,11 +177,20 @@ void Replicator::Tick() {
     hub_.limiter().EndSave();
   }
   const std::uint64_t brought = head() - before;
+  FitRing();
   if (brought > 0) changed_at_ = now;
   const std::vector<ReplicaPtr> all = replicas_of_thread();
   for (const ReplicaPtr& replica : all) Send(replica);
   if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
   ArmTick(now - changed_at_ < kAwakeAfterChanges ? kTickWithChanges : kTickWithout);
+}
+
+// repl-backlog-size may have changed.
+void Replicator::FitRing() {
+  const auto bytes = settings_.Get(&Options::repl_backlog_size).bytes;
+  const std::size_t capacity = std::max(static_cast<std::size_t>(bytes), std::size_t{1});
+  MutexLock lock(mutex_);
+  if (ring_.capacity() != capacity) ring_.SetCapacity(capacity);
 }
 
 // Tells each replica that the primary is there, and closes those that do not answer.

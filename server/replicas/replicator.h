@@ -69,6 +69,7 @@ class Replicator final : public ChangeConsumer {
 
   void Run();
   void Tick();
+  void FitRing();
   void ArmTick(std::chrono::milliseconds after);
   void Beat();
   void Welcome(const ReplicaPtr& replica);
