@@ -21,6 +21,7 @@ namespace {
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
+constexpr std::string_view kItAnswers = "it answers: ";
 constexpr milliseconds kRestMin{100};
 constexpr milliseconds kRestMax{3000};
 constexpr milliseconds kAckInterval{1};
@@ -168,7 +169,13 @@ std::string PrimaryLink::Connect() {
 
 std::string PrimaryLink::LogIn() {
   std::string password = settings_.All().primary_password;
-  if (password.empty()) return {};
+  if (password.empty()) {
+    // A server that wants a password refuses RL.SYNC for its length, which says less.
+    std::vector<std::string> reply;
+    const std::string failed = Ask({"PING"}, reply);
+    const bool needs_password = failed.find("NOAUTH") != std::string::npos;
+    return failed.starts_with(kItAnswers) && !needs_password ? std::string() : failed;
+  }
   const std::string& user = settings_.All().primary_user;
   std::vector<std::string> words = {"AUTH"};
   if (!user.empty()) words.push_back(user);
@@ -191,7 +198,8 @@ std::string PrimaryLink::Sync() {
   request.port = options.replica_announce_port != 0
                      ? static_cast<std::uint16_t>(options.replica_announce_port)
                      : own_.port;
-  request.term = history.term;
+  // A server that was told to follow does so even if its term is the higher one.
+  request.term = was_told_ ? 0 : history.term;
   request.key_fingerprint = FingerprintOfSecret(limiter_.hasher());
   if (!history.id.empty()) request.from = {history.id, sink_.applied()};
   std::vector<std::string> reply;
@@ -313,7 +321,7 @@ std::string PrimaryLink::Ask(const std::vector<std::string>& words,
   for (;;) {
     if (std::optional<LinkReply> read = ReadLinkReply(pending_)) {
       pending_.erase(0, read->bytes);
-      if (!read->error.empty()) return absl::StrCat("it answers: ", read->error);
+      if (!read->error.empty()) return absl::StrCat(AbslView(kItAnswers), read->error);
       reply = std::move(read->words);
       return {};
     }

@@ -71,7 +71,16 @@ void ReplicationControl::Stop() {
     replicator = std::move(replicator_);
   }
   link.reset();
-  if (replicator) static_cast<void>(replicator->End());
+  // For the record in the last save.
+  if (replicator) {
+    const std::uint64_t head = replicator->End().head();
+    MutexLock lock(mutex_);
+    history_.offset = head;
+  } else if (sink_) {
+    MutexLock lock(mutex_);
+    history_.offset = sink_->shown().value_or(0);
+    if (!sink_->shown()) history_.id.clear();
+  }
 }
 
 // --- Roles ---
@@ -203,6 +212,14 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
                                request.newest_version));
   }
   if (request.run_id == services_.run_id) return refuse("ERR this server cannot follow itself");
+  {
+    // Before a history begins, whose term might be the replica's by chance.
+    MutexLock lock(mutex_);
+    if (request.term > history_.term) {
+      return refuse(absl::StrCat("ERR this server's term is ", history_.term, ", and yours ",
+                                 request.term, ": it may have lost its state"));
+    }
+  }
   const std::shared_ptr<Replicator> replicator = BeginHistory();
   if (!replicator) return refuse("NOMASTERLINK this server is a replica");
   if (!replicator->has_room()) {
@@ -215,10 +232,6 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   const bool has_our_secret = request.key_fingerprint == FingerprintOfSecret(hasher);
   if (!has_our_secret) answer.secret.assign(hasher.secret().begin(), hasher.secret().end());
   MutexLock lock(mutex_);
-  if (request.term > history_.term) {
-    return refuse(absl::StrCat("ERR this server's term is ", history_.term, ", and yours ",
-                               request.term, ": it may have lost its state"));
-  }
   history_.offset = answer.head;
   answer.term = history_.term;
   answer.replid = history_.id;
