@@ -12,6 +12,7 @@ SaveFold::SaveFold(Limiter& limiter)
 void SaveFold::Consume(const ChangeBatch& batch) {
   const LimiterChanges& changes = batch.limiter;
   if (changes.generation != generation_) StartOver(changes.generation);
+  new_secret_ = changes.new_secret;
   for (const std::uint16_t partition : changes.overflowed_partitions) CopyLater(partition);
   for (const BucketChange& change : changes.buckets) AddBucket(change);
   AddHeld(changes);
@@ -56,6 +57,14 @@ void SaveFold::AddBucket(const BucketChange& change) {
 }
 
 void SaveFold::AddHeld(const LimiterChanges& changes) {
+  // Sums count, too: under one name many limits may be held, one after the other.
+  const auto check_size = [&](std::size_t partition, const Held& held) {
+    const std::size_t kept = held.holds.size() + held.sums.size();
+    if (kept % HoldChanges::kGoneMax == 0 &&
+        kept > limiter_.CountHolds(partition) + HoldChanges::kGoneMax) {
+      CopyLater(partition);
+    }
+  };
   const auto held = [&](std::size_t partition) -> Held* {
     if (copied_.Contains(partition)) return nullptr;
     changed_.Add(partition);
@@ -66,23 +75,22 @@ void SaveFold::AddHeld(const LimiterChanges& changes) {
   for (const HoldChange& change : changes.holds) {
     Held* const found = held(change.partition);
     if (!found) continue;
-    found->holds.insert_or_assign({change.key, change.id}, change);
-    const std::size_t kept = found->holds.size();
-    if (kept % HoldChanges::kGoneMax == 0 &&
-        kept > limiter_.CountHolds(change.partition) + HoldChanges::kGoneMax) {
-      CopyLater(change.partition);
+    if (found->holds.insert_or_assign({change.key, change.id}, change).second) {
+      check_size(change.partition, *found);
     }
   }
   for (const SumsChange& change : changes.sums) {
     Held* const found = held(change.partition);
     if (!found) continue;
-    found->sums.insert_or_assign({change.bucket.key_hash(), change.bucket.limit}, change);
+    const auto name = std::pair(change.bucket.key_hash(), change.bucket.limit);
+    if (found->sums.insert_or_assign(name, change).second) static_cast<void>(found);
   }
 }
 
 std::size_t SaveFold::TakeInto(LimiterChanges& changes, std::size_t first, std::size_t end,
                                std::optional<Instant> now) {
   changes.generation = generation_;
+  changes.new_secret = new_secret_;
   PartitionSet left;
   PartitionSet left_copied;
   std::size_t next = end;

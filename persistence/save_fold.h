@@ -35,7 +35,8 @@ class SaveFold final : public ChangeConsumer {
 
   // Moves the changes of the partitions from `first` up to `end` to `changes`, and of those that
   // are to be copied everything that is not full at `now`. Stops at a partition after
-  // Limiter::kTakenMax changes, and returns the next one. `changes` gets the generation, too.
+  // Limiter::kTakenMax changes, and returns the next one. `changes` gets the generation and
+  // the secret, too.
   std::size_t TakeInto(LimiterChanges& changes, std::size_t first, std::size_t end,
                        std::optional<Instant> now);
   // Moves the changes of policies.
@@ -57,6 +58,7 @@ class SaveFold final : public ChangeConsumer {
 
   Limiter& limiter_;
   TableGeneration generation_{};
+  std::optional<HashSecret> new_secret_;  // of this generation
   PartitionSet changed_;
   PartitionSet copied_;  // those of them that the next save copies
   std::vector<ChangeLog> buckets_;

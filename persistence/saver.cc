@@ -50,9 +50,10 @@ absl::Status Saver::Reopen() {
   options.create = false;
   absl::StatusOr<std::unique_ptr<Storage>> opened = Storage::Open(options);
   if (!opened.ok()) return opened.status();
-  // A change of the secret may have been written, or not.
+  // A change of the secret may have been written, or not; and it may have changed again since.
   const HashSecret& secret = (*opened)->secret();
-  if (secret != limiter_.secret() && secret != secret_) {
+  const bool is_of_part = part_ && part_->changes.new_secret == secret;
+  if (secret != limiter_.secret() && secret != secret_ && (is_of_part || !is_of_part)) {
     return absl::FailedPreconditionError("the data directory holds another server's database now");
   }
   storage_ = *std::move(opened);
