@@ -82,8 +82,8 @@ void SaveFold::AddHeld(const LimiterChanges& changes) {
   for (const SumsChange& change : changes.sums) {
     Held* const found = held(change.partition);
     if (!found) continue;
-    const auto name = std::pair(change.bucket.key_hash(), change.bucket.limit);
-    if (found->sums.insert_or_assign(name, change).second) static_cast<void>(found);
+    // Bounded as the buckets, which change with their sums.
+    found->sums.insert_or_assign({change.bucket.key_hash(), change.bucket.limit}, change);
   }
 }
 
