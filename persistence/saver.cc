@@ -53,7 +53,7 @@ absl::Status Saver::Reopen() {
   // A change of the secret may have been written, or not; and it may have changed again since.
   const HashSecret& secret = (*opened)->secret();
   const bool is_of_part = part_ && part_->changes.new_secret == secret;
-  if (secret != limiter_.secret() && secret != secret_ && (is_of_part || !is_of_part)) {
+  if (secret != limiter_.secret() && secret != secret_ && !is_of_part) {
     return absl::FailedPreconditionError("the data directory holds another server's database now");
   }
   storage_ = *std::move(opened);

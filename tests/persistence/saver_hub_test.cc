@@ -22,6 +22,7 @@ using std::chrono::hours;
 using testing::IsEmpty;
 
 constexpr HashSecret kOther = {1, 2, 3};
+constexpr HashSecret kThird = {4, 5, 6};
 
 // Calls a function at its n-th batch, from 1.
 class AtBatch final : public ChangeConsumer {
@@ -231,6 +232,28 @@ TEST_F(SaverHubTest, ARetryAtAnyMomentWritesTheSecret) {
     ASSERT_EQ(server_.limiter().secret(), new_secret);
     ASSERT_EQ(server_.Remaining("new", "10/h"), 6);
     ASSERT_EQ(server_.Remaining("newer", "10/h"), 5);
+  }
+}
+
+// The save of one secret fails, perhaps after it was written; then comes the next secret.
+TEST_F(SaverHubTest, TheDatabaseIsKnownByASecretThatIsGoneAlready) {
+  bool saved = false;
+  for (std::int64_t n = 1; !saved; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    ASSERT_LT(n, 1000);
+    server_.limiter().StartOver(kOther);
+    server_.Decide("old", "10/h", 4);
+    FailFrom(n);
+    saved = server_.Save().ok();
+    server_.limiter().StartOver(kThird);
+    server_.Decide("new", "10/h", 5);
+    const absl::Status retried = Retry();
+    ASSERT_TRUE(retried.ok()) << retried;
+    CutPower();
+    ASSERT_EQ(server_.limiter().secret(), kThird);
+    ASSERT_EQ(server_.found().loaded, 1U);
+    ASSERT_EQ(server_.Remaining("old", "10/h"), 10);
+    ASSERT_EQ(server_.Remaining("new", "10/h"), 5);
   }
 }
 
