@@ -86,8 +86,9 @@ std::size_t Saver::TakePart(std::size_t first_partition, const std::string& hist
       fold_.TakeInto(changes, first_partition, taken, hub_.DropTime());
   WEIR_CHECK(next_partition > first_partition);
   WEIR_CHECK(next_partition <= kPartitionCount);
-  // Taken last, so that each bucket that is saved has its limit on disk. Its policy is in the
-  // batch.
+  // Taken last, so that each bucket that is saved has its limit on disk. So has each limit its
+  // policy, but for those that were made since the hub's part: a load drops what has none, and the
+  // next save writes both.
   changes.limits = limiter_.TakeLimits();
   part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now(),
            next_partition == kPartitionCount ? history : std::string()};
