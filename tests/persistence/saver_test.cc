@@ -99,6 +99,19 @@ TEST_F(SaverTest, WhatCouldNotBeWrittenComesBeforeALaterFlush) {
   EXPECT_EQ(server_.Remaining("b", "10/h"), 9);
 }
 
+TEST_F(SaverTest, SavesTheSecretThatALimiterStartsOverWith) {
+  server_.Decide("a", "10/h");
+  ASSERT_TRUE(server_.Save().ok());
+  HashSecret secret{};
+  secret.front() = 1;
+  server_.limiter().StartOver(secret);
+  server_.Decide("b", "10/h", 3);
+  ASSERT_TRUE(server_.Save().ok());
+  ASSERT_TRUE(server_.Start().ok());
+  EXPECT_EQ(server_.limiter().secret(), secret);
+  EXPECT_EQ(server_.found().loaded, 1U);
+}
+
 TEST_F(SaverTest, TheLastSaveIsTriedAtOnce) {
   server_.Decide("a", "10/h");
   FailAll();
