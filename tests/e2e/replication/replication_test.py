@@ -1,0 +1,422 @@
+"""Replicas of real servers: the first sync, every kind of state, roles, promotions and restarts."""
+
+import os
+import signal
+import threading
+import unittest
+
+from replication_servers import (
+    LIMIT,
+    PARTITIONS,
+    ReplicationTest,
+    ask_all,
+    await_in_sync,
+    await_true,
+    fields,
+    link_state,
+    replica_fields,
+    role_of,
+)
+from weir_e2e import NEVER, Client, Error, encode, run_all, scaled
+
+WHOLE_COPY = "with a copy of its whole state"
+# A request of each kind that leaves something behind, on keys of its own.
+STATE = [
+    f"RL.ALLOW bucket 100/{NEVER} COST 7",
+    f"RL.ALLOW burst 100/{NEVER},burst=9 COST 7",
+    f"RL.ALLOW fixed 100/{NEVER},fixed COST 8",
+    f"RL.ALLOW aligned 100/{NEVER},fixed,aligned COST 9",
+    "RL.ALLOW sliding 100/300d,sliding COST 10",
+    "RL.ALLOW calendar 100/year 100/month,tz=Europe/Berlin,from=15 COST 11",
+    f"RL.ALLOW several 100/{NEVER} 50/{NEVER},fixed 70/{NEVER},cost=3",
+    f"RL.ALLOW shadow 2/{NEVER},shadow COST 3",
+    f"RL.ALLOW keep 100/{NEVER},keep=50 COST 50",
+    f"RL.ALLOW ban 1/{NEVER},ban=9d",
+    "RL.ALLOW ban 1/h,fixed,ban=9d",
+    "RL.ALLOW ban 1/h,fixed,ban=9d",
+    "CL.THROTTLE throttle 9 1 86400 4",
+    "RL.THROTTLE throttle2 9 1 86400 4",
+    f"RL.TAKE take 100/{NEVER} UPTO 30",
+    f"RL.WAIT wait 100/{NEVER} TIMEOUT 1000",
+    f"RL.CHARGE debt 100/{NEVER} 50/{NEVER},fixed COST 130",
+    f"RL.ALLOW refund 100/{NEVER} COST 40",
+    f"RL.REFUND refund 100/{NEVER} COST 15",
+    f"RL.ALLOW reset 100/{NEVER} 50/{NEVER} COST 15",
+    f"RL.RESET reset 50/{NEVER}",
+    f"RL.RESERVE open 100/{NEVER} 5,held COST 2 HOLD a TTL 3600000",
+    f"RL.RESERVE settled 100/{NEVER} 5,held COST 2 HOLD b TTL 3600000",
+    f"RL.COMMIT settled 100/{NEVER},cost=1 HOLD b",
+    f"RL.TAKE cancelled 100/{NEVER} UPTO 4 HOLD c TTL 3600000",
+    "RL.CANCEL cancelled HOLD c",
+    f"RL.POLICY SET free 100/{NEVER} 9/{NEVER},name=x",
+    f"RL.POLICY OVERRIDE free vip 500/{NEVER}",
+    "RL.POLICY OVERRIDE free banned none",
+    "RL.ALLOW member @free COST 2",
+    "RL.ALLOW vip @free COST 2",
+    f"RL.POLICY SET gone 100/{NEVER}",
+    "RL.ALLOW member @gone",
+    "RL.POLICY DEL gone",
+]
+KEYS = sorted({words.split()[1] for words in STATE if "POLICY" not in words} | {"member", "vip"})
+LIMITS = (LIMIT, f"50/{NEVER},fixed", "5,held", "@free", "@gone")
+
+
+class ReplicationStateTest(ReplicationTest):
+    def make_state(self, client):
+        replies = ask_all(client, [words.split() for words in STATE])
+        errors = [pair for pair in zip(STATE, replies) if isinstance(pair[1], Error)]
+        self.assertEqual(errors, [])
+
+    def change_state(self, client):
+        """Changes, ends or takes back some of what make_state made."""
+        changes = [
+            f"RL.ALLOW bucket 100/{NEVER} COST 3",
+            "RL.RESET fixed",
+            "RL.REFUND sliding 100/300d,sliding COST 4",
+            "RL.COMMIT open HOLD a",
+            f"RL.POLICY SET free 100/{NEVER} 20/{NEVER},name=y",
+            "RL.POLICY UNOVERRIDE free banned",
+            f"RL.POLICY SET gone 7/{NEVER}",
+            "RL.ALLOW new @gone",
+            "DEL several",
+        ]
+        for words in changes:
+            self.assertNotIsInstance(client.call(*words.split()), Error, words)
+
+    def assert_same(self, primary, replica):
+        await_in_sync(primary, replica)
+        self.assert_same_buckets(primary, replica, (*KEYS, "new"), LIMITS)
+
+    # Goal: a first sync and the stream after it both bring every kind of state. Method: the state
+    # is there before one replica, and comes while another one listens.
+    def test_every_kind_of_state(self):
+        primary = self.start()
+        client = self.connect(primary)
+        early = self.connect(self.start_replica(primary))
+        self.make_state(client)
+        self.assertEqual(client.call("RL.PEEK", "debt", LIMIT, "COST", 0)[1], 0)
+        late = self.connect(self.start_replica(primary))
+        for replica in (early, late):
+            self.assert_same(client, replica)
+        self.change_state(client)
+        for replica in (early, late):
+            self.assert_same(client, replica)
+        self.assertEqual(client.call("FLUSHALL"), "OK")
+        for replica in (early, late):
+            self.assert_same(client, replica)
+            self.assertEqual(self.remaining(replica, "bucket"), 100)
+            self.assertEqual(replica.call("RL.POLICY", "LIST"), [b"free", b"gone"])
+
+    # Goal: buckets that change while they are copied are copied right. Method: clients take tokens
+    # of the same keys before, while and after a replica comes.
+    def test_the_first_sync_under_load(self):
+        count = scaled(20_000)
+        primary = self.start("--threads", "2")
+        client = self.connect(primary)
+        fill = [("RL.ALLOW", f"key:{i}", LIMIT, "COST", 1 + i % 9) for i in range(count)]
+        ask_all(client, fill)
+        ended = threading.Event()
+        taken = []
+
+        def load(first):
+            with Client(primary.port) as loader:
+                at = first
+                while not ended.is_set():
+                    keys = [f"key:{(at + i) % count}" for i in range(100)]
+                    loader.send(b"".join(encode("RL.ALLOW", key, LIMIT) for key in keys))
+                    taken.extend(loader.reply()[0] for _ in keys)
+                    at += 777
+
+        def sync():
+            try:
+                for _ in range(2):
+                    replicas.append(self.connect(self.start_replica(primary)))
+            finally:
+                ended.set()
+
+        replicas = []
+        run_all(lambda: load(0), lambda: load(count // 2), sync)
+        self.assertGreater(sum(taken), 0)
+        await_in_sync(client, *replicas)
+        peeks = [("RL.PEEK", f"key:{i}", LIMIT, "COST", 0) for i in range(count)]
+        wanted = [reply[1] for reply in ask_all(client, peeks)]
+        for replica in replicas:
+            self.assertEqual([reply[1] for reply in ask_all(replica, peeks)], wanted)
+            self.assertEqual(replica.call("DBSIZE"), client.call("DBSIZE"))
+
+    def test_statistics_are_each_servers_own(self):
+        primary = self.start()
+        client, replica = self.connect(primary), self.connect(self.start_replica(primary))
+        client.call("RL.ALLOW", "k", "1/h")
+        client.call("RL.ALLOW", "k", "1/h")
+        await_in_sync(client, replica)
+        self.assertEqual(replica.call("RL.TOP"), [])
+        self.assertEqual(replica.call("RL.STATS"), [[b"(total)", 0, 0, 0, 0, 0, 0]])
+
+
+class RolesTest(ReplicationTest):
+    def test_role_and_info_of_a_primary_and_two_replicas(self):
+        primary = self.start()
+        client = self.connect(primary)
+        self.assertEqual(client.call("ROLE"), [b"master", 0, []])
+        self.assertEqual(fields(client)["term"], "0")
+        servers = [self.start_replica(primary) for _ in range(2)]
+        replicas = [self.connect(server) for server in servers]
+        client.call("RL.ALLOW", "k", LIMIT)
+        await_in_sync(client, *replicas)
+
+        ports = sorted(server.port for server in servers)
+        head = int(fields(client)["master_repl_offset"])
+        self.assertGreater(head, 0)
+
+        def acknowledged():
+            kind, offset, listed = client.call("ROLE")
+            self.assertEqual((kind, offset), (b"master", head))
+            return sorted((int(port), int(at)) for _, port, at in listed)
+
+        self.await_equal(acknowledged, [(port, head) for port in ports])
+        shown = fields(client)
+        self.assertEqual((shown["role"], shown["connected_slaves"]), ("master", "2"))
+        self.assertEqual((shown["term"], shown["repl_backlog_active"]), ("1", "1"))
+        self.assertEqual(shown["second_repl_offset"], "-1")
+        self.assertEqual(shown["sync_partitions_sent"], str(2 * PARTITIONS))
+        one = replica_fields(client)
+        self.assertEqual((one["ip"], one["state"], one["lag"]), ("127.0.0.1", "online", "0"))
+
+        for replica in replicas:
+            theirs = fields(replica)
+            self.assertEqual(
+                replica.call("ROLE"),
+                [b"slave", b"127.0.0.1", primary.port, b"connected", head],
+            )
+            self.assertEqual(theirs["role"], "slave")
+            self.assertEqual(theirs["master_link_status"], "up")
+            self.assertEqual(theirs["master_replid"], shown["master_replid"])
+            self.assertEqual((theirs["slave_read_only"], theirs["slave_priority"]), ("1", "100"))
+            self.assertEqual(theirs["slave_repl_offset"], str(head))
+            hello = replica.call("HELLO", 2)
+            self.assertEqual(hello[hello.index(b"role") + 1], b"replica")
+
+    def test_the_words_of_a_link(self):
+        primary = self.start()
+        replica = self.start_replica(primary)
+        client = self.connect(replica)
+        self.assertEqual(link_state(client), "connected")
+        primary.pause()
+        self.await_equal(lambda: fields(client)["master_link_status"], "down")
+        self.assertIn(link_state(client), ("connect", "connecting", "handshake"))
+        self.assertIn("master_link_down_since_seconds", fields(client))
+        primary.resume()
+        self.await_equal(lambda: link_state(client), "connected")
+        self.assertEqual(fields(client)["master_link_status"], "up")
+
+    def test_a_lost_link_is_taken_up_again_without_a_copy(self):
+        primary = self.start()
+        client = self.connect(primary)
+        replica = self.start_replica(primary, "--repl-timeout", "300ms")
+        copied = fields(client)["sync_partitions_sent"]
+        replica.pause()
+        client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
+        self.await_equal(lambda: fields(client)["connected_slaves"], "0")
+        client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
+        replica.resume()
+        other = self.connect(replica)
+        await_in_sync(client, other)
+        self.assertEqual(self.remaining(other, "k"), 40)
+        self.assertEqual(fields(client)["sync_partitions_sent"], copied)
+        self.assertEqual(replica.log().count(WHOLE_COPY), 1)
+
+
+class PromotionTest(ReplicationTest):
+    def setUp(self):
+        super().setUp()
+        self.primary = self.start_mortal()
+        self.client = self.connect(self.primary)
+        self.servers = [self.start_replica(self.primary) for _ in range(2)]
+        self.replicas = [self.connect(server) for server in self.servers]
+        # Something after the copies: where they end, the histories of the replicas are one.
+        for i in range(scaled(100)):
+            self.client.call("RL.ALLOW", f"key:{i}", LIMIT, "COST", 1 + i % 9)
+        self.assertEqual(self.client.call("RL.ALLOW", "drained", LIMIT, "COST", 100)[0], 1)
+        await_in_sync(self.client, *self.replicas)
+
+    def test_a_promoted_replica_keeps_all_and_is_followed_without_a_copy(self):
+        first, second = self.replicas
+        offset = int(fields(first)["slave_repl_offset"])
+        old_id = fields(first)["master_replid"]
+        self.primary.kill()
+        self.promote(first)
+        shown = fields(first)
+        self.assertEqual((shown["role"], shown["term"]), ("master", "2"))
+        self.assertEqual(shown["master_replid2"], old_id)
+        self.assertNotEqual(shown["master_replid"], old_id)
+        self.assertEqual(shown["second_repl_offset"], str(offset))
+        # Neither refilled nor forgotten, and it decides again.
+        self.assertEqual(first.call("RL.ALLOW", "drained", LIMIT)[0], 0)
+        self.assertEqual(first.call("RL.ALLOW", "key:0", LIMIT)[:2], [1, 98])
+
+        self.follow(second, self.servers[0])
+        await_in_sync(first, second)
+        self.assertEqual(self.remaining(second, "key:0"), 98)
+        self.assertLess(int(fields(first)["sync_partitions_sent"]), 10)
+        self.assertEqual(self.servers[1].log().count(WHOLE_COPY), 1)
+        self.assertGreater(int(fields(first)["master_repl_offset"]), offset)
+
+    def test_the_old_primary_follows_and_its_own_tail_goes(self):
+        first, second = self.replicas
+        self.promote(first)
+        # Both admit now, as an operator should not let them.
+        tail = [("RL.ALLOW", f"key:{i}", LIMIT, "COST", 50) for i in range(5)]
+        for reply in ask_all(self.client, [*tail, ("RL.ALLOW", "old", LIMIT)]):
+            self.assertEqual(reply[0], 1)
+        for reply in ask_all(first, [("RL.ALLOW", f"key:{i}", LIMIT) for i in range(3, 9)]):
+            self.assertEqual(reply[0], 1)
+        self.follow(self.client, self.servers[0])
+        self.follow(second, self.servers[0])
+        self.assertLess(int(fields(first)["sync_partitions_sent"]), 100)
+        keys = [f"key:{i}" for i in range(scaled(100))] + ["old", "drained"]
+        for other in (self.client, second):
+            await_in_sync(first, other)
+            self.assert_same_buckets(first, other, keys, (LIMIT,))
+            self.assertEqual(self.remaining(other, "old"), 100)
+        self.assertEqual(fields(first)["connected_slaves"], "2")
+        self.assertRegex(self.client.call("RL.ALLOW", "k", LIMIT), "^READONLY ")
+
+    def test_waiters_are_unblocked_and_give_back(self):
+        first = self.replicas[0]
+        self.promote(first)
+        waiter = self.connect(self.primary)
+        waiter.send(encode("RL.WAIT", "slow", "1/50s", "TIMEOUT", 60_000) * 2)
+        self.assertEqual(waiter.reply()[0], 1)
+        self.await_equal(lambda: self.info(self.client)["blocked_clients"], 1)
+        self.assertEqual(self.client.call("REPLICAOF", "127.0.0.1", self.servers[0].port), "OK")
+        self.assertEqual(waiter.reply(), "UNBLOCKED this server is a replica now")
+        self.assertRegex(waiter.call("RL.WAIT", "slow", "1/50s", "TIMEOUT", 1), "^READONLY ")
+        self.await_equal(lambda: self.info(self.client)["blocked_clients"], 0)
+
+    def test_roles_change_back_and_forth(self):
+        servers = [self.primary, self.servers[0]]
+        clients = [self.client, self.replicas[0]]
+        left = self.remaining(self.client, "key:1")
+        for turn in range(scaled(6)):
+            old, new = turn % 2, 1 - turn % 2
+            self.promote(clients[new])
+            self.follow(clients[old], servers[new])
+            self.assertEqual(clients[new].call("RL.ALLOW", "key:1", LIMIT)[:2], [1, left - 1])
+            left -= 1
+            await_in_sync(clients[new], clients[old])
+            self.assertEqual(self.remaining(clients[old], "key:1"), left)
+            self.assertEqual(fields(clients[new])["term"], str(turn + 2))
+        for server in servers:
+            self.assertLessEqual(server.log().count(WHOLE_COPY), 1)
+
+    def test_no_one_on_a_primary_changes_nothing(self):
+        before = fields(self.client)
+        self.assertEqual(self.client.call("SLAVEOF", "NO", "ONE"), "OK")
+        self.assertEqual(self.client.call("RL.ALLOW", "k", LIMIT)[0], 1)
+        self.assertEqual(fields(self.client)["master_replid"], before["master_replid"])
+        self.assertEqual(fields(self.client)["connected_slaves"], "2")
+
+
+class RestartTest(ReplicationTest):
+    def data(self, name):
+        return ("--data-dir", os.path.join(self.directory, name), "--snapshot-interval", "50ms")
+
+    def test_a_replica_keeps_its_state_over_a_restart_and_resumes(self):
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(how):
+                primary = self.start()
+                client = self.connect(primary)
+                data = self.data(how.name)
+                replica = self.start_replica(primary, *data, mortal=True)
+                client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
+                other = self.connect(replica)
+                await_in_sync(client, other)
+                saved = fields(other, "persistence")["rdb_saves"]
+                self.await_equal(
+                    lambda: int(fields(other, "persistence")["rdb_saves"]) > int(saved)
+                    or fields(other, "persistence")["dirty_buckets"] == "0",
+                    True,
+                )
+                other.call("SAVE")
+                copied = int(fields(client)["sync_partitions_sent"])
+                if how == signal.SIGTERM:
+                    self.assertEqual(replica.stop(), 0)
+                else:
+                    replica.kill()
+                client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
+                again = self.start_replica(primary, *data)
+                other = self.connect(again)
+                await_in_sync(client, other)
+                self.assertEqual(self.remaining(other, "k"), 40)
+                self.assertNotIn(WHOLE_COPY, again.log())
+                self.assertLess(int(fields(client)["sync_partitions_sent"]) - copied, 10)
+
+    def test_a_role_that_was_told_outlives_the_options(self):
+        primary = self.start()
+        client = self.connect(primary)
+        client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
+        data = self.data("replica")
+        server = self.start(*data)
+        self.follow(self.connect(server), primary)
+        self.assertEqual(server.stop(), 0)
+        server = self.start(*data)
+        replica = self.connect(server)
+        await_true(lambda: link_state(replica) == "connected", server.log)
+        self.promote(replica)
+        self.assertEqual(server.stop(), 0)
+        server = self.start(*data, "--replicaof", f"127.0.0.1 {primary.port}")
+        server.wait_for_log("which wins over the option replicaof")
+        server.wait_for_log("loaded [0-9]+ buckets")
+        replica = self.connect(server)
+        self.assertEqual(role_of(replica), b"master")
+        self.assertEqual(self.remaining(replica, "k"), 70)
+
+    def test_a_primary_with_a_directory_is_followed_after_its_restart(self):
+        data = self.data("primary")
+        primary = self.start_mortal(*data)
+        port = primary.port
+        client = self.connect(primary)
+        replica = self.start_replica(primary)
+        client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
+        client.call("SAVE")
+        primary.kill()
+        primary = self.launch("--port", str(port), *data)
+        primary.wait_for_log("loaded")
+        client, other = self.connect(primary), self.connect(replica)
+        self.await_equal(lambda: link_state(other), "connected")
+        client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
+        await_in_sync(client, other)
+        self.assertEqual(self.remaining(other, "k"), 40)
+
+    def lose_the_state(self):
+        """An empty primary in the place of one that a replica followed, and the replica."""
+        primary = self.start()
+        port = primary.port
+        self.connect(primary).call("RL.ALLOW", "k", LIMIT, "COST", 30)
+        replica = self.start_replica(primary)
+        self.assertEqual(primary.stop(), 0)
+        primary = self.launch("--port", str(port))
+        primary.wait_for_log("listening on")
+        replica.wait_for_log("it may have lost its state")
+        self.assertEqual(self.remaining(self.connect(replica), "k"), 70)
+        return primary, replica
+
+    # Goal: an empty primary that is started again does not empty its replica, but gets its state.
+    def test_a_primary_that_has_lost_its_state_is_not_followed(self):
+        primary, replica = self.lose_the_state()
+        self.promote(self.connect(replica))
+        client = self.connect(primary)
+        self.follow(client, replica)
+        self.assertEqual(self.remaining(client, "k"), 70)
+
+    def test_a_primary_that_has_lost_its_state_is_followed_if_told(self):
+        primary, replica = self.lose_the_state()
+        client = self.connect(replica)
+        self.promote(client)
+        self.follow(client, primary)
+        self.assertEqual(self.remaining(client, "k"), 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
