@@ -97,16 +97,23 @@ class Subject:
 
     `ready` is a request, and the beginnings of the answers to it that tell that the server serves.
     `files` are written into the directory: their names and texts, in which {port} is the port.
+    `core` is the core that it has.
     """
 
-    def __init__(self, command, ready=(b"DBSIZE\r\n", (b":", b"-NOAUTH")), files=None):
+    def __init__(
+        self,
+        command,
+        ready=(b"DBSIZE\r\n", (b":", b"-NOAUTH")),
+        files=None,
+        core=SERVER_CORE,
+    ):
         self.port = free_port()
         self.directory = tempfile.mkdtemp(prefix="weir_bench_")
         for name, text in (files or {}).items():
             with open(os.path.join(self.directory, name), "w", encoding="ascii") as file:
                 file.write(text.replace("{port}", str(self.port)))
         self.process = subprocess.Popen(
-            pinned(SERVER_CORE, [word.format(port=self.port) for word in command]),
+            pinned(core, [word.format(port=self.port) for word in command]),
             cwd=self.directory,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
