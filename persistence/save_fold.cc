@@ -57,14 +57,6 @@ void SaveFold::AddBucket(const BucketChange& change) {
 }
 
 void SaveFold::AddHeld(const LimiterChanges& changes) {
-  // Sums count, too: under one name many limits may be held, one after the other.
-  const auto check_size = [&](std::size_t partition, const Held& held) {
-    const std::size_t kept = held.holds.size() + held.sums.size();
-    if (kept % HoldChanges::kGoneMax == 0 &&
-        kept > limiter_.CountHolds(partition) + HoldChanges::kGoneMax) {
-      CopyLater(partition);
-    }
-  };
   const auto held = [&](std::size_t partition) -> Held* {
     if (copied_.Contains(partition)) return nullptr;
     changed_.Add(partition);
@@ -75,8 +67,11 @@ void SaveFold::AddHeld(const LimiterChanges& changes) {
   for (const HoldChange& change : changes.holds) {
     Held* const found = held(change.partition);
     if (!found) continue;
-    if (found->holds.insert_or_assign({change.key, change.id}, change).second) {
-      check_size(change.partition, *found);
+    found->holds.insert_or_assign({change.key, change.id}, change);
+    const std::size_t kept = found->holds.size();
+    if (kept % HoldChanges::kGoneMax == 0 &&
+        kept > limiter_.CountHolds(change.partition) + HoldChanges::kGoneMax) {
+      CopyLater(change.partition);
     }
   }
   for (const SumsChange& change : changes.sums) {
