@@ -27,7 +27,7 @@ Saver::Saver(ChangeHub& hub, std::unique_ptr<Storage> storage, SaverOptions opti
 Saver::~Saver() { hub_.Detach(fold_); }
 
 absl::Status Saver::Save() {
-  if (!failure_.ok() && clock_.Now() < retry_at_) return failure_;
+  if (!failure_.ok() && clock_.Stopwatch() < retry_at_) return failure_;
   const absl::Status saved = SaveNow();
   return saved.ok() ? saved : NoteFailure(saved);
 }
@@ -66,9 +66,9 @@ absl::Status Saver::SaveNow() {
   const Instant begun = clock_.Now();
   std::optional<std::size_t> written;
   if (part_) WEIR_RETURN_IF_ERROR(WritePart(written));
-  const std::string history = options_.history ? options_.history() : std::string();
+  if (options_.history) options_.history->BeginSave();
   for (std::size_t partition = 0; partition < kPartitionCount;) {
-    partition = TakePart(partition, history);
+    partition = TakePart(partition);
     WEIR_RETURN_IF_ERROR(WritePart(written));
   }
   limiter_.EndSave();
@@ -76,7 +76,7 @@ absl::Status Saver::SaveNow() {
   return absl::OkStatus();
 }
 
-std::size_t Saver::TakePart(std::size_t first_partition, const std::string& history) {
+std::size_t Saver::TakePart(std::size_t first_partition) {
   WEIR_CHECK(!part_);
   const Limiter::Taking taking(limiter_);
   if (first_partition == 0) limiter_.BeginSave();
@@ -90,8 +90,9 @@ std::size_t Saver::TakePart(std::size_t first_partition, const std::string& hist
   // policy, but for those that were made since the hub's part: a load drops what has none, and the
   // next save writes both.
   changes.limits = limiter_.TakeLimits();
-  part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now(),
-           next_partition == kPartitionCount ? history : std::string()};
+  std::string history =
+      options_.history ? options_.history->Record(next_partition == kPartitionCount) : "";
+  part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now(), std::move(history)};
   return next_partition;
 }
 
@@ -126,7 +127,7 @@ absl::Status Saver::NoteFailure(const absl::Status& failure) {
   WEIR_CHECK(!failure.ok());
   storage_.reset();
   failure_ = failure;
-  retry_at_ = clock_.Now() + retry_after_;
+  retry_at_ = clock_.Stopwatch() + retry_after_;
   retry_after_ = std::min(2 * retry_after_, kRetryMax);
   MutexLock lock(mutex_);
   status_.error = std::string(failure.message());

@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,13 +32,22 @@
 
 namespace weir {
 
+// Gives the record "history", which says what the state on disk is a state of.
+class HistoryRecord {
+ public:
+  virtual ~HistoryRecord() = default;
+  // Called before the first part of a save is taken.
+  virtual void BeginSave() = 0;
+  // Called after each part was taken. Returns the record to write with it; empty: the one on disk
+  // stays.
+  [[nodiscard]] virtual std::string Record(bool is_last) = 0;
+};
+
 struct SaverOptions {
   DatabaseOptions database;  // with which to reopen it
   // Locks all changed partitions at once, so that a request is saved as a whole or not at all.
   bool consistent_snapshot = false;
-  // Returns the record "history" as of now, or an empty text; null: there is none. It is written
-  // with everything that has changed until then.
-  std::function<std::string()> history = nullptr;
+  HistoryRecord* history = nullptr;  // null: there is none
 };
 
 class Saver {
@@ -84,11 +92,10 @@ class Saver {
     LimiterChanges changes;
     PolicyChanges policies;
     Instant mark;
-    std::string history;  // of the last part
+    std::string history;
   };
-  // Takes a part from `first_partition` on, and returns where the next one begins. `history`: read
-  // before the first part was taken.
-  std::size_t TakePart(std::size_t first_partition, const std::string& history);
+  // Takes a part from `first_partition` on, and returns where the next one begins.
+  std::size_t TakePart(std::size_t first_partition);
   // Writes the part that was taken. Adds its buckets to `written` if there are any changes.
   absl::Status WritePart(std::optional<std::size_t>& written);
   void NoteSuccess(Instant begun, std::optional<std::size_t> written);
@@ -104,7 +111,7 @@ class Saver {
   std::optional<Part> part_;          // taken and not written yet
   absl::Status failure_;              // of the last tick
   Nanos retry_after_ = kRetryMin;
-  Instant retry_at_{};
+  Nanos retry_at_{0};  // by the stopwatch
 
   mutable Mutex mutex_;
   Status status_ ABSL_GUARDED_BY(mutex_);

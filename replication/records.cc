@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
-
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/record_bytes.h"
@@ -301,10 +299,9 @@ class BodyReader {
 
   void TakeLimits() {
     const std::size_t count = TakeCount(kLimitBytesMin);
-    absl::flat_hash_set<LimitIdentity> identities;
     for (std::size_t i = 0; i < count && !reader_.failed(); ++i) {
       std::optional<Limit> limit = ReadLimitValue(reader_.TakeBytes(TakeVarint(reader_)));
-      if (!limit || !identities.insert(limit->identity()).second) return reader_.Fail();
+      if (!limit) return reader_.Fail();
       changes_.limits.push_back({LimitId{static_cast<std::uint32_t>(i)}, std::move(limit)});
     }
   }

@@ -111,9 +111,10 @@ enum class RecordsKind : std::uint8_t { kChanges, kPartition };
 // Reads a body. The ids of limits in the result are their places in its `limits`; the order is that
 // of the body, and records may repeat: then the last one counts. Of a PARTITION,
 // `rewritten_partitions` names its partition. Returns nothing for bytes that no writer writes: an
-// index or a partition that is too great, an algorithm that is not the limit's, two limits that
-// share buckets, a hold without an id, bytes too many or too few. Whether a bucket is one that its
-// limit can have left is not checked. Cost: about 20 ns a bucket, 1 us a limit.
+// index or a partition that is too great, an algorithm that is not the limit's, a hold without an
+// id, bytes too many or too few. Two limits may share buckets: an id was taken back, and another
+// one given out. Whether a bucket is one that its limit can have left is not checked. Cost: about
+// 20 ns a bucket, 1 us a limit.
 [[nodiscard]] std::optional<LimiterChanges> ReadRecords(std::string_view body, RecordsKind kind);
 
 }  // namespace weir

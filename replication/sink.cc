@@ -39,6 +39,7 @@ void Sink::StartOver(std::uint64_t head, bool emptied) {
   applied_ = head;
   last_changed_ = LastChanged(head);
   shown_.reset();
+  newest_ = Instant{};
   complete_ = complete_ && !emptied;
 }
 

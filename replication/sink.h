@@ -130,7 +130,8 @@ class Sink {
   [[nodiscard]] Ring PromotedRing(std::size_t capacity) const {
     return {capacity, applied_ + 1, last_changed_};
   }
-  // The latest time of a frame, of any primary: what a promoted server's time must not be below.
+  // The latest time of a frame since StartOver, of any primary: what a promoted server's time must
+  // not be below.
   [[nodiscard]] Instant newest() const noexcept { return newest_; }
   // The latest on this link, which ACK echoes; Instant{} before the first. For TimeShift::Note.
   [[nodiscard]] Instant newest_on_link() const noexcept { return newest_on_link_; }

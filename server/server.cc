@@ -119,7 +119,12 @@ class Server::Impl {
                                                    .threads = io_threads_},
                          has_state() ? (*state_)->history() : std::string());
     services_.replication = &*replication_;
-    if (has_state()) (*state_)->KeepHistory([this] { return replication_->Record(); });
+    if (has_state()) {
+      (*state_)->KeepHistory(*replication_);
+      // Until the primary says more, no time passes for what a replica has loaded.
+      const Instant last = (*state_)->previous_run().last_time;
+      if (replication_->is_replica()) clock_.Rebase(last - system_clock_.Now());
+    }
     access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.clock_shift = [this] { return clock_.shift(); };
     services_.wall_clock_offset = [this] { return OffsetToWallClock(); };

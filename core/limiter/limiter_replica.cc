@@ -132,6 +132,7 @@ void Limiter::ForgetPartition(std::size_t partition) {
     NoteChanged(partition);
   }
   if (HoldTable* const holds = table_.holds(partition)) keeper_.ForgetAll(*holds);
+  forgotten.ForgetDecisionTime();  // It may be that of another primary.
   forgotten.EraseIf([&](const SlotKey& slot, Bucket) {
     registry_.RemoveBucket(slot.limit);
     return true;

@@ -131,10 +131,9 @@ struct Options {
   HostList admin_hosts;
   std::int64_t admin_port = 0;  // 0: none
   std::int64_t metrics_max_limits = 0;
-  HostAndPort replicaof;         // none: a primary
-  std::string primary_user;      // empty: the user `default`
-  std::string primary_password;  // empty: none; Settings alone has it
-  bool replication_tls = false;
+  HostAndPort replicaof;                   // none: a primary
+  std::string primary_user;                // empty: the user `default`
+  std::string primary_password;            // empty: none; Settings alone has it
   HostName replica_announce_ip;            // none: that of the socket
   std::int64_t replica_announce_port = 0;  // 0: the port that listens
   bool replica_announced = true;

@@ -138,7 +138,9 @@ void ReplicaOf(Call& call) {
   if (!replication) return;
   HostAndPort primary{*std::move(host), static_cast<std::uint16_t>(*port)};
   const std::optional<LinkStatus> link = replication->status().link;
-  if (link && link->primary == primary) {
+  // A server that the link has refused is asked again, as one that was told to follow.
+  const bool is_fed = link && link->state >= LinkState::kSync;
+  if (is_fed && link->primary == primary) {
     return call.reply.SimpleString("OK Already connected to specified master");
   }
   LogFollow(call, absl::StrCat("follow ", primary.host, ":", primary.port));

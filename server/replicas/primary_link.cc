@@ -29,7 +29,7 @@ constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace
 
-PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own)
+PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, bool was_told)
     : settings_(parts.settings),
       limiter_(parts.limiter),
       sink_(parts.sink),
@@ -39,6 +39,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own)
       primary_(std::move(primary)),
       own_(std::move(own)),
       work_(context_.get_executor()),
+      was_told_(was_told),
       input_(kLinkInputBytes) {
   status_.primary = primary_;
   status_.complete = sink_.complete();
@@ -76,7 +77,7 @@ std::optional<std::uint64_t> PrimaryLink::shown() const {
 void PrimaryLink::Run() {
   Nanos rest = kRestMin;
   while (!ending_) {
-    const bool was_synced = was_synced_;
+    was_fed_ = false;
     const std::string reason = FollowOnce();
     transport_.reset();
     is_up_ = false;
@@ -86,10 +87,9 @@ void PrimaryLink::Run() {
       spdlog::warn("no link to the primary {}:{}: {}", EscapedForLog(primary_.host), primary_.port,
                    EscapedForLog(reason));
     }
-    if (was_synced_ && !was_synced) rest = kRestMin;
+    if (was_fed_) rest = kRestMin;
     Rest(rest);
     rest = std::min<Nanos>(2 * rest, kRestMax);
-    if (sink_.synced()) rest = kRestMin;
   }
 }
 
@@ -131,35 +131,31 @@ std::string PrimaryLink::ReasonOf(const std::error_code& error) const {
 
 std::string PrimaryLink::Connect() {
   tcp::resolver resolver(context_);
-  std::vector<StreamEndpoint> endpoints;
+  // A look-up that takes too long ends after this function.
+  const auto endpoints = std::make_shared<std::vector<StreamEndpoint>>();
   std::error_code error = Await(
       [&](auto done) {
         resolver.async_resolve(
             primary_.host, std::to_string(primary_.port),
-            [&endpoints, done](std::error_code failed, const tcp::resolver::results_type& found) {
-              if (failed != asio::error::operation_aborted) {
-                for (const auto& one : found) endpoints.emplace_back(one.endpoint());
-              }
+            [endpoints, done](std::error_code failed, const tcp::resolver::results_type& found) {
+              for (const auto& one : found) endpoints->emplace_back(one.endpoint());
               done(failed);
             });
       },
       timeout());
-  if (error) {
-    resolver.cancel();
-    context_.poll();  // The handler uses this frame.
-    return ReasonOf(error);
-  }
+  if (error) return ReasonOf(error);
   error = asio::error::host_not_found;
-  for (const StreamEndpoint& endpoint : endpoints) {
+  for (const StreamEndpoint& endpoint : *endpoints) {
     auto socket = std::make_shared<StreamSocket>(context_);
     error = Await(
         [&](auto done) {
           socket->async_connect(endpoint, [socket, done](std::error_code failed) { done(failed); });
         },
         timeout());
+    std::error_code ignored;
+    if (error) socket->close(ignored);
     if (ending_) return ReasonOf(error);
     if (error) continue;
-    std::error_code ignored;
     socket->set_option(tcp::no_delay(true), ignored);
     transport_.emplace(std::move(*socket));
     return {};
@@ -214,8 +210,9 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
   if (!IsHistoryId(answer.replid) || answer.version != kStreamVersionMax) {
     return "it does not answer RL.SYNC as weir does";
   }
-  if (!was_told_ && answer.term < history.term && answer.replid != history.id) {
-    return absl::StrCat("its term ", answer.term, " is below ours, ", history.term,
+  const bool is_other = !history.id.empty() && answer.replid != history.id;
+  if (!was_told_ && is_other && answer.term <= history.term) {
+    return absl::StrCat("its term ", answer.term, " is not above ours, ", history.term,
                         ": it may have lost its state; REPLICAOF follows it all the same");
   }
   if (!answer.secret.empty()) {
@@ -244,7 +241,6 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
   shift_.Clear();
   spdlog::info("following {}:{} from offset {}{}", EscapedForLog(primary_.host), primary_.port,
                sink_.applied(), answer.resume ? "" : ", with a copy of its whole state");
-  logged_.clear();
   return {};
 }
 
@@ -298,6 +294,7 @@ std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
       clock_.Rebase(shift_.At(now));
     }
   }
+  if (sink_.synced() && !std::exchange(was_fed_, true)) logged_.clear();
   if (sink_.synced() && !std::exchange(was_synced_, true)) {
     spdlog::info("this server has the whole state of its primary");
   }

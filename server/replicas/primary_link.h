@@ -64,8 +64,10 @@ class PrimaryLink {
     std::uint16_t port = 0;  // that clients of this server use
   };
 
-  // Begins to follow. All references must outlive it.
-  PrimaryLink(const Parts& parts, HostAndPort primary, Identity own);
+  // Begins to follow. `was_told`: a command says so, whatever the primary's term is. Without one a
+  // server follows only its own history, or a later term: a primary that has lost its state must
+  // not empty its replicas. All references must outlive it.
+  PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, bool was_told);
   // Ends the thread, after the frames that it is applying.
   ~PrimaryLink();
   PrimaryLink(const PrimaryLink&) = delete;
@@ -114,8 +116,9 @@ class PrimaryLink {
   std::atomic<bool> ending_{false};
 
   // Of the thread:
-  bool was_told_ = true;     // to follow this primary, whatever its term is
+  bool was_told_;            // until the primary has answered
   bool was_synced_ = false;  // by this primary
+  bool was_fed_ = false;     // synced in the present attempt
   bool is_up_ = false;
   bool watches_input_ = false;
   bool has_input_ = false;

@@ -35,11 +35,12 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       clock_(parts.clock),
       own_clock_(parts.own_clock),
       threads_(parts.threads),
-      target_(services_.limiter, services_.policies),
-      first_primary_(services_.options.replicaof) {
+      target_(services_.limiter, services_.policies) {
+  MutexLock lock(mutex_);
+  first_primary_ = services_.options.replicaof;
   if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
-    MutexLock lock(mutex_);
     history_ = *saved;
+    saved_id_ = saved->id;
     if (saved->was_told) first_primary_ = {saved->primary_host, saved->primary_port};
     if (first_primary_ != services_.options.replicaof) {
       spdlog::warn("a command has made this server {}, which wins over the option replicaof",
@@ -50,11 +51,17 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   }
   if (first_primary_.host.empty()) return;
   set_is_replica(true);
-  set_is_complete(!history().id.empty());
+  set_is_complete(!history_.id.empty());
 }
 
 void ReplicationControl::Start() {
-  if (!first_primary_.host.empty()) return BecomeReplica(first_primary_);
+  started_ = true;
+  HostAndPort primary;
+  {
+    MutexLock lock(mutex_);
+    primary = first_primary_;
+  }
+  if (!primary.host.empty()) return BecomeReplica(primary, false);
   // What replicas have of the last history may be newer than what was saved of it.
   MutexLock lock(mutex_);
   history_.id.clear();
@@ -63,23 +70,17 @@ void ReplicationControl::Start() {
 
 void ReplicationControl::Stop() {
   stopped_ = true;
-  std::unique_ptr<PrimaryLink> link;
+  TakeLink().reset();
   std::shared_ptr<Replicator> replicator;
   {
     MutexLock lock(mutex_);
-    link = std::move(link_);
     replicator = std::move(replicator_);
   }
-  link.reset();
   // For the record in the last save.
   if (replicator) {
     const std::uint64_t head = replicator->End().head();
     MutexLock lock(mutex_);
     history_.offset = head;
-  } else if (sink_) {
-    MutexLock lock(mutex_);
-    history_.offset = sink_->shown().value_or(0);
-    if (!sink_->shown()) history_.id.clear();
   }
 }
 
@@ -88,8 +89,13 @@ void ReplicationControl::Stop() {
 void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
   asio::post(control_, [this, primary = std::move(primary)] {
     if (stopped_) return;
-    if (primary) {
-      BecomeReplica(*primary);
+    if (!started_) {  // Start carries it out.
+      MutexLock lock(mutex_);
+      first_primary_ = primary.value_or(HostAndPort{});
+      set_is_replica(primary.has_value());
+      set_is_complete(!primary || !history_.id.empty());
+    } else if (primary) {
+      BecomeReplica(*primary, true);
     } else if (is_replica()) {
       BecomePrimary();
     }
@@ -98,18 +104,25 @@ void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
   });
 }
 
-void ReplicationControl::BecomeReplica(const HostAndPort& primary) {
+// Ends the link; what the server has of its history stays known.
+std::unique_ptr<PrimaryLink> ReplicationControl::TakeLink() {
+  MutexLock lock(mutex_);
+  if (link_) {
+    const std::optional<std::uint64_t> shown = link_->shown();
+    history_.offset = shown.value_or(0);
+    is_exact_ = shown.has_value();
+  }
+  return std::move(link_);
+}
+
+void ReplicationControl::BecomeReplica(const HostAndPort& primary, bool was_told) {
   set_is_replica(true);
   IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
-  std::unique_ptr<PrimaryLink> old;
-  {
-    MutexLock lock(mutex_);
-    old = std::move(link_);
-  }
-  old.reset();
+  TakeLink().reset();
   if (!sink_) {
-    sink_ = std::make_unique<Sink>(target_, EndPrimary());
+    // First, so that no hold is settled after the last take.
     services_.limiter.SetFollowing(true);
+    sink_ = std::make_unique<Sink>(target_, EndPrimary());
   }
   spdlog::warn("this server is a replica of {}:{} now", EscapedForLog(primary.host), primary.port);
   PrimaryLink::Owner& owner = *this;
@@ -120,7 +133,7 @@ void ReplicationControl::BecomeReplica(const HostAndPort& primary) {
                          .clock = clock_,
                          .own_clock = own_clock_,
                          .owner = owner},
-      primary, PrimaryLink::Identity{services_.run_id, services_.port});
+      primary, PrimaryLink::Identity{services_.run_id, services_.port}, was_told);
   MutexLock lock(mutex_);
   history_.is_replica = true;
   history_.primary_host = primary.host;
@@ -150,12 +163,7 @@ Sink::State ReplicationControl::EndPrimary() {
 }
 
 void ReplicationControl::BecomePrimary() {
-  std::unique_ptr<PrimaryLink> link;
-  {
-    MutexLock lock(mutex_);
-    link = std::move(link_);
-  }
-  link.reset();
+  TakeLink().reset();
   NoteForReplicas(true);
   // The history has them already: others need not get them again.
   hub_.TakeAll();
@@ -169,8 +177,9 @@ void ReplicationControl::BecomePrimary() {
     term = history_.term;
   }
   clock_.Fix(sink->newest());
-  services_.limiter.SetFollowing(false);
   std::shared_ptr<Replicator> replicator = MakeReplicator(sink->PromotedRing(RingBytes()));
+  // Last, so that every hold that is settled from now on is in the new history.
+  services_.limiter.SetFollowing(false);
   {
     MutexLock lock(mutex_);
     replicator_ = std::move(replicator);
@@ -269,17 +278,39 @@ void ReplicationControl::Adopt(Transport transport, SyncHandOver sync) {
   }
 }
 
-std::string ReplicationControl::Record() const {
-  MutexLock lock(mutex_);
-  Lineage history = history_;
-  if (replicator_) history.offset = replicator_->head();
+// --- Saves ---
+
+// The history as it is now, for a record on disk.
+Lineage ReplicationControl::Present() const {
+  Lineage present = history_;
+  bool is_exact = is_exact_ || !is_replica();
+  if (replicator_) present.offset = replicator_->head();
   if (link_) {
     const std::optional<std::uint64_t> shown = link_->shown();
-    history.offset = shown.value_or(0);
-    if (!shown) history.id.clear();
+    present.offset = shown.value_or(0);
+    is_exact = shown.has_value();
   }
-  const bool is_nothing = history == Lineage{};
-  return is_nothing ? std::string() : LineageValue(history);
+  if (!is_exact) present.id.clear();
+  return present;
+}
+
+void ReplicationControl::BeginSave() {
+  MutexLock lock(mutex_);
+  begun_ = Present();
+}
+
+// While a save may contain changes of another history than the record on disk names, that must name
+// none: after a crash in between, the server would go on in the wrong one.
+std::string ReplicationControl::Record(bool is_last) {
+  MutexLock lock(mutex_);
+  const Lineage present = Present();
+  const bool is_same = present.id == begun_.id;
+  if (!is_last && is_same && saved_id_ == begun_.id) return {};
+  Lineage record = is_same ? begun_ : present;
+  if (!is_last || !is_same) record.id.clear();
+  if (record == Lineage{}) return {};
+  saved_id_ = record.id;
+  return LineageValue(record);
 }
 
 // --- The link ---
@@ -312,9 +343,11 @@ ReplicationStatus ReplicationControl::status() const {
   if (!is_replica()) return status;
   if (link_) {
     status.link = link_->status();
-    status.offset = status.link->read_offset;
+    status.offset = link_->shown().value_or(0);
   } else {
-    status.link.emplace().primary = services_.options.replicaof;
+    const bool is_named = !history_.primary_host.empty();
+    status.link.emplace().primary =
+        is_named ? HostAndPort{history_.primary_host, history_.primary_port} : first_primary_;
     status.link->complete = is_complete();
   }
   return status;

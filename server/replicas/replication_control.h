@@ -19,6 +19,7 @@
 
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
+#include "persistence/saver.h"
 #include "replication/limiter_target.h"
 #include "replication/lineage.h"
 #include "replication/sink.h"
@@ -31,7 +32,9 @@
 
 namespace weir {
 
-class ReplicationControl final : public Replication, private PrimaryLink::Owner {
+class ReplicationControl final : public Replication,
+                                 public HistoryRecord,
+                                 private PrimaryLink::Owner {
  public:
   struct Parts {
     asio::io_context& control;
@@ -59,13 +62,20 @@ class ReplicationControl final : public Replication, private PrimaryLink::Owner 
   [[nodiscard]] ReplicationStatus status() const override;
   void Follow(std::optional<HostAndPort> primary) override;
   [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override;
-  // The history as it is to be on disk (LineageValue).
-  [[nodiscard]] std::string Record() const;
+  // --- The thread of saves ---
+
+  void BeginSave() override;
+  [[nodiscard]] std::string Record(bool is_last) override;
+
+  // --- An I/O thread ---
+
   // Takes over the connection of a replica that was answered.
   void Adopt(Transport transport, SyncHandOver sync);
 
  private:
-  void BecomeReplica(const HostAndPort& primary);
+  void BecomeReplica(const HostAndPort& primary, bool was_told);
+  [[nodiscard]] std::unique_ptr<PrimaryLink> TakeLink();
+  [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BecomePrimary();
   [[nodiscard]] Sink::State EndPrimary();
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
@@ -85,8 +95,8 @@ class ReplicationControl final : public Replication, private PrimaryLink::Owner 
   const Clock& own_clock_;
   const std::vector<std::unique_ptr<IoThread>>& threads_;
   LimiterTarget target_;
-  HostAndPort first_primary_;  // that the server follows from its start on; or none
-  bool stopped_ = false;       // of the control thread
+  bool started_ = false;  // of the control thread, as the next
+  bool stopped_ = false;
 
   Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
   mutable Mutex mutex_;
@@ -94,6 +104,11 @@ class ReplicationControl final : public Replication, private PrimaryLink::Owner 
   std::shared_ptr<Replicator> replicator_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Sink> sink_;  // of the control thread, and of the link while there is one
   std::unique_ptr<PrimaryLink> link_ ABSL_GUARDED_BY(mutex_);
+  // The primary that the server follows once it has started; or none.
+  HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);
+  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;  // without a link: as of history_.offset
+  Lineage begun_ ABSL_GUARDED_BY(mutex_);         // at the beginning of the present save
+  std::string saved_id_ ABSL_GUARDED_BY(mutex_);  // that the last complete save has written
 };
 
 }  // namespace weir

@@ -164,7 +164,6 @@ void Replicator::ArmTick(milliseconds after) {
 }
 
 void Replicator::Tick() {
-  const std::uint64_t before = head();
   const Instant now = hub_.clock().Now();
   if (has_saver_) {
     hub_.TakeAll();
@@ -176,7 +175,7 @@ void Replicator::Tick() {
     static_cast<void>(hub_.limiter().TakeLimits());
     hub_.limiter().EndSave();
   }
-  const std::uint64_t brought = head() - before;
+  const std::uint64_t brought = head() - std::exchange(seen_, head());
   FitRing();
   if (brought > 0) changed_at_ = now;
   const std::vector<ReplicaPtr> all = replicas_of_thread();
@@ -207,7 +206,7 @@ void Replicator::Beat() {
     replica->source.AppendHeartbeat(head(), 0, now, replica->out);
     Send(replica);
   }
-  beat_.expires_after(kBeat);
+  beat_.expires_after(std::min<Nanos>(kBeat, timeout / 4));
   beat_.async_wait([this](std::error_code error) {
     if (!error) Beat();
   });
@@ -226,6 +225,10 @@ void Replicator::Welcome(const ReplicaPtr& replica) {
     if (other->sync.request.run_id == replica->sync.request.run_id) {
       Close(other, "it has connected again");
     }
+  }
+  if (!has_room()) {
+    spdlog::warn("replica {} is refused: there are {} already", replica->name(), kReplicasMax);
+    return replica->transport.Close();
   }
   replica->heard = hub_.clock().Now();
   replica->reader.Feed(replica->sync.input);

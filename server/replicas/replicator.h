@@ -103,7 +103,8 @@ class Replicator final : public ChangeConsumer {
 
   // Of the thread:
   RecordsWriter copies_;
-  Instant changed_at_{};  // the last tick that brought changes
+  std::uint64_t seen_ = 0;  // the head at the last tick
+  Instant changed_at_{};    // the last tick that brought changes
   std::vector<char> input_;
   std::thread thread_;
 };

@@ -47,16 +47,16 @@ std::uint64_t SaveThread::Request() {
 
 void SaveThread::Run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  Instant begun = clock_.Now();
+  Nanos begun = clock_.Stopwatch();
   while (!stop.stop_requested()) {
     // A tick that takes longer than the interval is followed by the next one at once. After a
     // failure the next tick comes soon, however long the interval is.
     const Nanos interval = settings_.Get(&Options::snapshot_interval);
     const Nanos period = failing() ? std::min(interval, Saver::kRetryMin) : interval;
-    const Nanos rest = std::max(begun + period - clock_.Now(), Nanos{0});
+    const Nanos rest = std::max(begun + period - clock_.Stopwatch(), Nanos{0});
     wake_.wait_for(lock, stop, rest, [this] { return wanted_ > finished_; });
     if (stop.stop_requested()) return;
-    begun = clock_.Now();
+    begun = clock_.Stopwatch();
     const std::uint64_t tick = ++started_;
     const std::vector<Task> tasks = std::exchange(tasks_, {});
     lock.unlock();

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -54,9 +53,7 @@ class StateOnDisk {
   // The record "history" on disk (replication/lineage.h), or an empty text.
   [[nodiscard]] const std::string& history() const noexcept { return history_; }
   // Makes each save write that record, too. Requires: StartLoading() was not called.
-  void KeepHistory(std::function<std::string()> history) {
-    saver_options_.history = std::move(history);
-  }
+  void KeepHistory(HistoryRecord& history) noexcept { saver_options_.history = &history; }
 
   // Starts a thread that loads the state and calls `on_loaded` at its end.
   void StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded);
