@@ -326,19 +326,13 @@ class Limiter {
   void EndSave() { registry_.EndSave(); }
   // The limit that an id means, or meant last. Requires: the id is in changes that were taken
   // during this thread's present Taking, or in a bucket of a partition that it has locked.
-  [[nodiscard]] const Limit& LimitOf(LimitId id) const noexcept {
-    return registry_.LastMeaning(id);
-  }
+  [[nodiscard]] const Limit& LimitOf(LimitId id) const noexcept;
   // Goes up with each Clear. Requires: this thread has a Taking.
   [[nodiscard]] TableGeneration generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return generation_;
   }
   // The number of holds, marks and sums of a partition. Locks it.
-  [[nodiscard]] std::size_t CountHolds(std::size_t partition) {
-    const PartitionLock lock(table_, partition);
-    const HoldTable* const holds = table_.holds(partition);
-    return holds ? holds->size() : 0;
-  }
+  [[nodiscard]] std::size_t CountHolds(std::size_t partition);
   // The number of buckets that a partition had when it was last shown. Takes no lock.
   [[nodiscard]] std::size_t SlotsShown(std::size_t partition) const noexcept {
     return table_.SlotsShown(partition);
@@ -363,9 +357,7 @@ class Limiter {
   // --- Loading, before anything is decided ---
 
   // Returns false, with nothing changed, if the id is taken or too large, or the limit has an id.
-  [[nodiscard]] bool RestoreLimit(LimitId id, const Limit& limit) {
-    return registry_.Restore(id, limit);
-  }
+  [[nodiscard]] bool RestoreLimit(LimitId id, const Limit& limit);
   struct RestoredBucket {
     SlotKey key;
     Bucket bucket;
@@ -456,14 +448,7 @@ class Limiter {
   void CountLoss(const KeyHash& key, LimitId id);
   [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
   class PartitionStore;
-  struct RequestKeys;
-  [[nodiscard]] absl::Status HoldLocked(LockedRequest<kChecksMax>& locked,
-                                        const HoldRequest& request, Introducer introducer,
-                                        Grant& grant);
-  [[nodiscard]] absl::Status OpenHolds(LockedRequest<kChecksMax>& locked,
-                                       const HoldRequest& request, const RequestKeys& keys,
-                                       Introducer introducer, Grant& grant);
-  [[nodiscard]] absl::Status InternAll(LockedRequest<kChecksMax>& locked, Introducer introducer);
+  class Holding;
   void SettleDue(std::span<const Check> checks, Instant now);
   void SettleDue(const KeyHash& key, Instant now);
   void SettleDue(std::size_t partition, Instant now,
@@ -475,15 +460,8 @@ class Limiter {
   void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
   void ShowHolds(std::size_t partition);
   void InsertRestoredHeld(std::size_t partition, Instant now);
-  class NamedLimits;
-  void MakeRoomForLimits(std::size_t limits);
-  void ForgetPartition(std::size_t partition);
-  bool ApplyBucket(const BucketChange& change, const NamedLimits& limits, Instant time);
-  bool ApplyHold(const HoldChange& change, const NamedLimits& limits, bool is_rewritten);
-  bool ApplySums(const SumsChange& change, const NamedLimits& limits);
-  void TakeHolds(std::size_t partition, LimiterChanges& changes);
-  void CopyHolds(std::size_t partition, LimiterChanges& changes);
-  [[nodiscard]] std::size_t ChangesOf(std::size_t partition);
+  class Applying;
+  class TakingChanges;
   using ReservationLock = KeysLock<kChecksMax>;
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
   [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);
@@ -495,14 +473,6 @@ class Limiter {
   void Forget(std::size_t partition, const SlotKey& slot);
   void ForgetFull(std::size_t partition, const SlotKey& slot);
   void NoteChanged(std::size_t partition);
-  struct TakenPartition {
-    std::uint16_t index = 0;
-    bool overflowed = false;
-    std::vector<LoggedChange> buckets;
-  };
-  void TakePartition(std::size_t index, TakenPartition& taken, LimiterChanges& changes);
-  void AddBuckets(TakenPartition& taken, std::optional<Instant> now, LimiterChanges& changes) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(saving_mutex_);
 
   static inline constinit thread_local std::uint64_t slots_visited_ = 0;
 
@@ -529,20 +499,5 @@ class Limiter {
   HoldKeeper keeper_;
   BucketTable table_;
 };
-
-// Changes a stored bucket.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::Replace(const KeyHash& key, LimitId id,
-                                                          const Limit& limit, Bucket& slot,
-                                                          Bucket value) {
-  if (!notes_changes_) {
-    slot = value;
-    return;
-  }
-  Partition& partition = table_.partition(key.partition);
-  if (partition.ReplaceLogged({key.hash, id}, limit.shape().algorithm, slot, value)) {
-    table_.ShowSize(key.partition);
-  }
-  NoteChanged(key.partition);
-}
 
 }  // namespace weir

@@ -89,6 +89,37 @@ void Limiter::NoteSettled(std::size_t partition, std::optional<Instant> last) {
 
 // --- Reserving ---
 
+// A request that opens or renews holds, while its partitions are locked.
+class Limiter::Holding {
+ public:
+  Holding(Limiter& limiter, LockedRequest<kManyChecks>& locked, const HoldRequest& request,
+          Introducer introducer)
+      : limiter_(limiter), locked_(locked), request_(request), introducer_(introducer) {
+    for (const Check& check : locked.checks) {
+      if (std::ranges::find(hashes_, check.hash) == hashes_.end()) hashes_.push_back(check.hash);
+    }
+    stores_.reserve(hashes_.size());
+    for (const KeyHash& hash : hashes_) {
+      keys_.push_back({&stores_.emplace_back(limiter, hash.partition), hash.hash});
+    }
+  }
+
+  [[nodiscard]] absl::Status RenewOrOpen(Grant& grant);
+
+ private:
+  [[nodiscard]] absl::Status Open(Grant& grant);
+  [[nodiscard]] absl::Status InternAll();
+
+  Limiter& limiter_;
+  LockedRequest<kManyChecks>& locked_;
+  const HoldRequest& request_;
+  const Introducer introducer_;
+  // The keys of the request, each once, in their stores.
+  absl::InlinedVector<KeyHash, 2> hashes_;
+  absl::InlinedVector<PartitionStore, 2> stores_;
+  absl::InlinedVector<StoredKey, 2> keys_;
+};
+
 absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldRequest& hold,
                                              Instant now, Introducer introducer) {
   WEIR_CHECK(hold.ttl > Nanos{0});
@@ -96,80 +127,62 @@ absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldR
   Grant grant;
   const auto attempt = [&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
-    return HoldLocked(locked, hold, introducer, grant);
+    return Holding(*this, locked, hold, introducer).RenewOrOpen(grant);
   };
   const absl::Status status = TryWithRoom(attempt(), attempt);
   if (!status.ok()) return status;
   return grant;
 }
 
-// The keys of a request, each once, in their stores.
-struct Limiter::RequestKeys {
-  RequestKeys(Limiter& limiter, std::span<const Check> checks) {
-    for (const Check& check : checks) {
-      if (std::ranges::find(hashes, check.hash) == hashes.end()) hashes.push_back(check.hash);
-    }
-    stores.reserve(hashes.size());
-    for (const KeyHash& hash : hashes) {
-      stored.push_back({&stores.emplace_back(limiter, hash.partition), hash.hash});
-    }
-  }
-  absl::InlinedVector<KeyHash, 2> hashes;
-  absl::InlinedVector<PartitionStore, 2> stores;
-  absl::InlinedVector<StoredKey, 2> stored;
-};
-
-absl::Status Limiter::HoldLocked(LockedRequest<kManyChecks>& locked, const HoldRequest& request,
-                                 Introducer introducer, Grant& grant) {
-  const RequestKeys keys(*this, locked.checks);
+absl::Status Limiter::Holding::RenewOrOpen(Grant& grant) {
   const absl::StatusOr<HoldKeeper::Repeated> open =
-      HoldKeeper::FindRepeated(keys.stored, request, locked.now);
+      HoldKeeper::FindRepeated(keys_, request_, locked_.now);
   if (!open.ok()) return open.status();
-  if (open->empty()) return OpenHolds(locked, request, keys, introducer, grant);
-  for (std::size_t i = 0; i < keys.stored.size(); ++i) {
-    keeper_.Renew(*keys.stored[i].store, *(*open)[i], locked.now + request.ttl);
+  if (open->empty()) return Open(grant);
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    limiter_.keeper_.Renew(*keys_[i].store, *(*open)[i], locked_.now + request_.ttl);
   }
-  AdvanceDecisionTime(locked.lock, locked.now);
+  limiter_.AdvanceDecisionTime(locked_.lock, locked_.now);
   grant.granted = std::max<std::int64_t>(open->front()->terms().granted, 1);
   grant.renewed = true;
-  grant.verdict = HoldKeeper::RenewedVerdict(locked.plan, locked.now, [&](std::size_t i) {
-    const Bucket* const slot = locked.found[i].slot;
+  grant.verdict = HoldKeeper::RenewedVerdict(locked_.plan, locked_.now, [&](std::size_t i) {
+    const Bucket* const slot = locked_.found[i].slot;
     return slot ? std::optional(*slot) : std::nullopt;
   });
   return absl::OkStatus();
 }
 
 // Decides the request and holds it if it is admitted.
-absl::Status Limiter::OpenHolds(LockedRequest<kManyChecks>& locked, const HoldRequest& request,
-                                const RequestKeys& keys, Introducer introducer, Grant& grant) {
-  grant.granted = HoldKeeper::Decide(locked.plan, locked.checks, request, locked.now);
-  if (grant.granted == 0) return ConcludeMany(locked, introducer, grant.verdict);
-  WEIR_RETURN_IF_ERROR(InternAll(locked, introducer));
-  WEIR_RETURN_IF_ERROR(keeper_.CountNew(keys.stored, request.user, locked.now));
-  absl::Status concluded = ConcludeMany(locked, introducer, grant.verdict);
+absl::Status Limiter::Holding::Open(Grant& grant) {
+  HoldKeeper& keeper = limiter_.keeper_;
+  grant.granted = HoldKeeper::Decide(locked_.plan, locked_.checks, request_, locked_.now);
+  if (grant.granted == 0) return limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
+  WEIR_RETURN_IF_ERROR(InternAll());
+  WEIR_RETURN_IF_ERROR(keeper.CountNew(keys_, request_.user, locked_.now));
+  absl::Status concluded = limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
   if (!concluded.ok()) {
-    keeper_.counts().Remove(request.user, keys.stored.size());
+    keeper.counts().Remove(request_.user, keys_.size());
     return concluded;
   }
-  for (std::size_t k = 0; k < keys.stored.size(); ++k) {
-    keeper_.Open(keys.stored[k], request, grant.granted, locked.now, locked.plan, locked.checks,
-                 [&](std::size_t i) {
-                   const bool is_its = locked.checks[i].hash == keys.hashes[k];
-                   return is_its ? locked.found[i].id : std::nullopt;
-                 });
+  for (std::size_t k = 0; k < keys_.size(); ++k) {
+    keeper.Open(keys_[k], request_, grant.granted, locked_.now, locked_.plan, locked_.checks,
+                [&](std::size_t i) {
+                  const bool is_its = locked_.checks[i].hash == hashes_[k];
+                  return is_its ? locked_.found[i].id : std::nullopt;
+                });
   }
   return absl::OkStatus();
 }
 
 // Gives ids to all limits of the request: a hold needs that of a limit that was not charged, too.
-absl::Status Limiter::InternAll(LockedRequest<kManyChecks>& locked, Introducer introducer) {
-  for (std::size_t i = 0; i < locked.plan.size(); ++i) {
-    if (!locked.plan.AsksBucket(i) || locked.found[i].id) continue;
+absl::Status Limiter::Holding::InternAll() {
+  for (std::size_t i = 0; i < locked_.plan.size(); ++i) {
+    if (!locked_.plan.AsksBucket(i) || locked_.found[i].id) continue;
     LimitHint no_hint;
     const absl::StatusOr<LimitId> id =
-        registry_.Intern(*locked.checks[i].limit, no_hint, introducer);
+        limiter_.registry_.Intern(*locked_.checks[i].limit, no_hint, introducer_);
     if (!id.ok()) return id.status();
-    locked.found[i].id = *id;
+    locked_.found[i].id = *id;
   }
   return absl::OkStatus();
 }

@@ -333,12 +333,6 @@ void Limiter::MakeRoomForLimits() {
   if (registry_.IsNearlyFull()) ReclaimLimits(1, kReclaimsAtOnce);
 }
 
-// Makes room for that many new limits, as far as there are idle ones.
-void Limiter::MakeRoomForLimits(std::size_t limits) {
-  while (!registry_.HasRoomFor(limits) && ReclaimLimits(1, kReclaimsAtOnce) > 0) {
-  }
-}
-
 std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
   if (registry_.idle() < std::max<std::size_t>(ids_min, 1)) return 0;
   slots_visited_ += registry_.used();

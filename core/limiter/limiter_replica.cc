@@ -58,35 +58,47 @@ void Limiter::StartOver(const HashSecret& secret) {
   hasher_.store(hashers_.back().get(), std::memory_order_release);
 }
 
-// The limits that records name, as this limiter knows them.
-class Limiter::NamedLimits {
+// The application of records. Requires: this thread has saving_mutex_, so that no id is taken back
+// before its first bucket is there.
+class Limiter::Applying {
  public:
-  NamedLimits(LimitRegistry& registry, const std::vector<LimitChange>& limits) {
-    ids_.reserve(limits.size());
-    for (const LimitChange& named : limits) {
+  Applying(Limiter& limiter, const LimiterChanges& records, Instant time)
+      : limiter_(limiter), time_(time) {
+    ids_.reserve(records.limits.size());
+    for (const LimitChange& named : records.limits) {
       WEIR_CHECK(NumberOf(named.id) == ids_.size());
       WEIR_CHECK(named.limit.has_value());
       LimitHint no_hint;
-      const absl::StatusOr<LimitId> id = registry.Intern(*named.limit, no_hint);
+      const absl::StatusOr<LimitId> id = limiter.registry_.Intern(*named.limit, no_hint);
       ids_.push_back(id.ok() ? std::optional(*id) : std::nullopt);
     }
   }
 
-  // The id of a limit here; nothing if there was no room for it.
+  // Require: the partition is locked.
+  void ForgetPartition(std::size_t partition);
+  // Return false if the record was dropped. `is_rewritten`: all sums of the hold's key that are not
+  // 0 follow.
+  [[nodiscard]] bool ApplyBucket(const BucketChange& change);
+  [[nodiscard]] bool ApplyHold(const HoldChange& change, bool is_rewritten);
+  [[nodiscard]] bool ApplySums(const SumsChange& change);
+
+ private:
+  // The id here of a limit that the records name; nothing if there was no room for it.
   [[nodiscard]] std::optional<LimitId> Here(LimitId there) const {
     WEIR_CHECK(NumberOf(there) < ids_.size());
     return ids_[NumberOf(there)];
   }
 
- private:
+  Limiter& limiter_;
+  const Instant time_;
   std::vector<std::optional<LimitId>> ids_;
 };
 
 std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
-  // No id is taken back before its first bucket is there.
   MutexLock saving(saving_mutex_);
-  MakeRoomForLimits(records.limits.size());
-  const NamedLimits limits(registry_, records.limits);
+  while (!registry_.HasRoomFor(records.limits.size()) && ReclaimLimits(1, kReclaimsAtOnce) > 0) {
+  }
+  Applying applying(*this, records, time);
   RecordsByPartition buckets(records.buckets);
   RecordsByPartition holds(records.holds);
   RecordsByPartition sums(records.sums);
@@ -101,7 +113,7 @@ std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
     const PartitionLock lock(table_, partition);
     const bool is_rewritten = partition == first_rewritten;
     if (is_rewritten) {
-      ForgetPartition(partition);
+      applying.ForgetPartition(partition);
       ++rewritten;
     }
     table_.partition(partition).AdvanceDecisionTime(time);
@@ -109,82 +121,80 @@ std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
     // is there under the new one.
     buckets.ForEachOf(
         partition, [](const BucketChange& change) { return change.erased; },
-        [&](const BucketChange& change) { dropped += ApplyBucket(change, limits, time) ? 0 : 1; });
+        [&](const BucketChange& change) { dropped += applying.ApplyBucket(change) ? 0 : 1; });
     // The sums of a key go with its last open hold.
     holds.ForEachOf(
         partition, [](const HoldChange& change) { return change.hold && !change.hold->settled; },
         [&](const HoldChange& change) {
-          dropped += ApplyHold(change, limits, is_rewritten) ? 0 : 1;
+          dropped += applying.ApplyHold(change, is_rewritten) ? 0 : 1;
         });
     sums.ForEachOf(
         partition, [](const SumsChange& change) { return !change.sums; },
-        [&](const SumsChange& change) { dropped += ApplySums(change, limits) ? 0 : 1; });
+        [&](const SumsChange& change) { dropped += applying.ApplySums(change) ? 0 : 1; });
     ShowHolds(partition);
     table_.ShowSize(partition);
   }
 }
 
-// Requires: the partition is locked.
-void Limiter::ForgetPartition(std::size_t partition) {
-  Partition& forgotten = table_.partition(partition);
-  if (notes_changes_) {
+void Limiter::Applying::ForgetPartition(std::size_t partition) {
+  Partition& forgotten = limiter_.table_.partition(partition);
+  if (limiter_.notes_changes_) {
     forgotten.LogEverything();
-    NoteChanged(partition);
+    limiter_.NoteChanged(partition);
   }
-  if (HoldTable* const holds = table_.holds(partition)) keeper_.ForgetAll(*holds);
+  if (HoldTable* const holds = limiter_.table_.holds(partition)) limiter_.keeper_.ForgetAll(*holds);
   forgotten.ForgetDecisionTime();  // It may be that of another primary.
   forgotten.EraseIf([&](const SlotKey& slot, Bucket) {
-    registry_.RemoveBucket(slot.limit);
+    limiter_.registry_.RemoveBucket(slot.limit);
     return true;
   });
-  ShowHolds(partition);
-  table_.ShowSize(partition);
+  limiter_.ShowHolds(partition);
+  limiter_.table_.ShowSize(partition);
 }
 
-// Requires: its partition is locked, as in the next two.
-bool Limiter::ApplyBucket(const BucketChange& change, const NamedLimits& limits, Instant time) {
-  const std::optional<LimitId> id = limits.Here(change.key.limit);
+bool Limiter::Applying::ApplyBucket(const BucketChange& change) {
+  const std::optional<LimitId> id = Here(change.key.limit);
   if (!id) return change.erased;
   const KeyHash key{change.key.key_hash(), change.partition};
   const SlotKey slot{key.hash, *id};
-  Partition& partition = table_.partition(change.partition);
+  Partition& partition = limiter_.table_.partition(change.partition);
   Bucket* const stored = partition.Find(slot);
   if (change.erased) {
     if (!stored) return true;
-    Forget(change.partition, slot);
+    limiter_.Forget(change.partition, slot);
     partition.Erase(slot);
-    table_.ShowSize(change.partition);
+    limiter_.table_.ShowSize(change.partition);
     return true;
   }
-  const Limit& limit = registry_.Get(*id);
+  const Limit& limit = limiter_.registry_.Get(*id);
   if (stored) {
-    Replace(key, *id, limit, *stored, change.bucket);
+    limiter_.Replace(key, *id, limit, *stored, change.bucket);
   } else {
-    InsertSettled(key, *id, limit, change.bucket, time);
+    limiter_.InsertSettled(key, *id, limit, change.bucket, time_);
   }
   return true;
 }
 
-// `is_rewritten`: all sums of its key that are not 0 follow.
-bool Limiter::ApplyHold(const HoldChange& change, const NamedLimits& limits, bool is_rewritten) {
+bool Limiter::Applying::ApplyHold(const HoldChange& change, bool is_rewritten) {
   std::optional<SavedHold> hold = change.hold;
   bool fits = true;
   if (hold) {
     for (HoldPart& part : hold->parts) {
-      const std::optional<LimitId> id = limits.Here(part.limit);
+      const std::optional<LimitId> id = Here(part.limit);
       fits = fits && id.has_value();
       part.limit = id.value_or(LimitId{});
     }
-    const HoldCounts& counts = keeper_.counts();
+    const HoldCounts& counts = limiter_.keeper_.counts();
     fits = fits && (!hold->settled || counts.marks() < counts.holds_max());
     if (!fits) hold.reset();
   }
   HoldTable* const holds =
-      hold ? &table_.MakeHolds(change.partition, notes_changes_) : table_.holds(change.partition);
+      hold ? &limiter_.table_.MakeHolds(change.partition, limiter_.notes_changes_)
+           : limiter_.table_.holds(change.partition);
   if (!holds) return fits;
   const Hold* const before = holds->FindOpen(change.key, change.id);
   const bool is_new = hold && !hold->settled && !(before && before->terms().order == hold->order);
-  keeper_.Apply(*holds, change.key, change.id, hold);
+  limiter_.keeper_.Apply(*holds, change.key, change.id, hold);
   // The sums that were there when it was opened. If they have changed since, a record says so; but
   // there is none for those that an id had when it was given to its limit.
   if (!is_new || is_rewritten) return fits;
@@ -192,9 +202,9 @@ bool Limiter::ApplyHold(const HoldChange& change, const NamedLimits& limits, boo
   return fits;
 }
 
-bool Limiter::ApplySums(const SumsChange& change, const NamedLimits& limits) {
-  const std::optional<LimitId> id = limits.Here(change.bucket.limit);
-  HoldTable* const holds = table_.holds(change.partition);
+bool Limiter::Applying::ApplySums(const SumsChange& change) {
+  const std::optional<LimitId> id = Here(change.bucket.limit);
+  HoldTable* const holds = limiter_.table_.holds(change.partition);
   // The sums of a key without open holds are gone already.
   if (!id || !holds || !holds->HasOpen(change.bucket.key_hash())) return !change.sums;
   holds->SetSums({change.bucket.key_hash(), *id}, change.sums.value_or(SettlementSums{}));

@@ -56,51 +56,122 @@ void Limiter::StopNoting() {
   FitTable();
 }
 
-// Takes what has changed in a partition: the buckets into `taken`, the holds into `changes`.
-// Requires: it is locked.
-void Limiter::TakePartition(std::size_t index, TakenPartition& taken, LimiterChanges& changes) {
-  Partition& partition = table_.partition(index);
+// Adds what has changed, or all of some partitions, to changes. Requires: this thread has
+// saving_mutex_.
+class Limiter::TakingChanges {
+ public:
+  struct TakenPartition {
+    std::uint16_t index = 0;
+    bool overflowed = false;
+    std::vector<LoggedChange> buckets;
+  };
+
+  TakingChanges(Limiter& limiter, LimiterChanges& changes) : limiter_(limiter), changes_(changes) {}
+
+  void TakePartition(std::size_t index, TakenPartition& taken);
+  void AddBuckets(TakenPartition& taken, std::optional<Instant> now);
+  void TakeHolds(std::size_t partition);
+  void CopyHolds(std::size_t partition);
+  [[nodiscard]] std::size_t ChangesOf(std::size_t partition);
+
+ private:
+  Limiter& limiter_;
+  LimiterChanges& changes_;
+};
+
+// Takes what has changed in a partition: the buckets into `taken`, and the holds. Requires: it is
+// locked.
+void Limiter::TakingChanges::TakePartition(std::size_t index, TakenPartition& taken) {
+  Partition& partition = limiter_.table_.partition(index);
   taken.index = static_cast<std::uint16_t>(index);
   taken.overflowed = partition.everything_changed();
   taken.buckets.clear();
   if (taken.overflowed) {
     partition.ForgetChanges();
-    if (HoldTable* const holds = table_.holds(index)) holds->ForgetChanges();
-    table_.ShowHolds(index);
+    if (HoldTable* const holds = limiter_.table_.holds(index)) holds->ForgetChanges();
+    limiter_.table_.ShowHolds(index);
   } else {
     partition.TakeChangesInto(taken.buckets);
-    TakeHolds(index, changes);
+    TakeHolds(index);
   }
-  table_.ShowSize(index);
+  limiter_.table_.ShowSize(index);
 }
 
 // Adds the buckets of a partition that must be written. No id has been given out again since they
 // were logged or copied: saving_mutex_ is held.
-void Limiter::AddBuckets(TakenPartition& taken, std::optional<Instant> now,
-                         LimiterChanges& changes) const {
+void Limiter::TakingChanges::AddBuckets(TakenPartition& taken, std::optional<Instant> now) {
   KeepLast(taken.buckets);
   const auto is_full = [&](const LoggedChange& change) {
     // No bucket carries the id any more.
-    if (!registry_.IsUsed(change.limit())) return true;
-    return now ? IsFull(registry_.Get(change.limit()), change.bucket(), *now)
+    if (!limiter_.registry_.IsUsed(change.limit())) return true;
+    return now ? IsFull(limiter_.registry_.Get(change.limit()), change.bucket(), *now)
                : change.bucket() == Bucket{};
   };
   for (const LoggedChange& change : taken.buckets) {
     const bool full = is_full(change);
     if (full && !change.went_back()) continue;
-    changes.buckets.push_back({.key = change.key(),
-                               .partition = taken.index,
-                               .algorithm = change.algorithm(),
-                               .went_back = change.went_back(),
-                               .erased = full,
-                               .bucket = full ? Bucket{} : change.bucket()});
+    changes_.buckets.push_back({.key = change.key(),
+                                .partition = taken.index,
+                                .algorithm = change.algorithm(),
+                                .went_back = change.went_back(),
+                                .erased = full,
+                                .bucket = full ? Bucket{} : change.bucket()});
   }
+}
+
+// Requires: the partition is locked.
+void Limiter::TakingChanges::CopyHolds(std::size_t partition) {
+  const HoldTable* const holds = limiter_.table_.holds(partition);
+  if (!holds) return;
+  const auto index = static_cast<std::uint16_t>(partition);
+  const auto copy = [&](const HoldSet& set, bool settled) {
+    set.ForEach([&](const Hold& hold) {
+      changes_.holds.push_back(
+          {index, hold.key(), std::string(hold.id()), SavedHoldOf(hold, settled)});
+    });
+  };
+  const std::size_t first = changes_.holds.size();
+  copy(holds->open(), false);
+  copy(holds->marks(), true);
+  std::sort(changes_.holds.begin() + static_cast<std::ptrdiff_t>(first), changes_.holds.end(),
+            [](const HoldChange& a, const HoldChange& b) {
+              return std::tie(a.key, a.id) < std::tie(b.key, b.id);
+            });
+  holds->ForEachSums([&](const SlotKey& bucket, const SettlementSums& sums) {
+    changes_.sums.push_back({index, bucket, sums});
+  });
+}
+
+// Takes the changed holds and sums of a partition. Requires: it is locked.
+void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
+  HoldTable* const holds = limiter_.table_.holds(partition);
+  if (!holds) return;
+  const auto index = static_cast<std::uint16_t>(partition);
+  holds->TakeChanges(
+      [&](std::uint64_t key, std::string_view id, const SavedHold* hold) {
+        changes_.holds.push_back(
+            {index, key, std::string(id), hold ? std::optional<SavedHold>(*hold) : std::nullopt});
+      },
+      [&](const SlotKey& bucket, const SettlementSums* sums) {
+        changes_.sums.push_back(
+            {index, bucket, sums ? std::optional<SettlementSums>(*sums) : std::nullopt});
+      });
+  limiter_.table_.ShowHolds(partition);
+}
+
+// The changes that TakePartition would take. Requires: the partition is locked.
+std::size_t Limiter::TakingChanges::ChangesOf(std::size_t partition) {
+  const Partition& changed = limiter_.table_.partition(partition);
+  if (changed.everything_changed()) return 1;
+  const HoldTable* const holds = limiter_.table_.holds(partition);
+  return changed.changes() + (holds ? holds->changes().size() : 0);
 }
 
 void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
                             LimiterChanges& changes) {
   MutexLock saving(saving_mutex_);
-  TakenPartition copied;
+  TakingChanges taking(*this, changes);
+  TakingChanges::TakenPartition copied;
   copied.index = static_cast<std::uint16_t>(partition);
   {
     const PartitionLock lock(table_, partition);
@@ -110,58 +181,10 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
       const Algorithm algorithm = registry_.Get(key.limit).shape().algorithm;
       copied.buckets.emplace_back(key, algorithm, bucket, false);
     });
-    CopyHolds(partition, changes);
+    taking.CopyHolds(partition);
   }
   changes.rewritten_partitions.push_back(copied.index);
-  AddBuckets(copied, now, changes);
-}
-
-// Requires: the partition is locked.
-void Limiter::CopyHolds(std::size_t partition, LimiterChanges& changes) {
-  const HoldTable* const holds = table_.holds(partition);
-  if (!holds) return;
-  const auto index = static_cast<std::uint16_t>(partition);
-  const auto copy = [&](const HoldSet& set, bool settled) {
-    set.ForEach([&](const Hold& hold) {
-      changes.holds.push_back(
-          {index, hold.key(), std::string(hold.id()), SavedHoldOf(hold, settled)});
-    });
-  };
-  const std::size_t first = changes.holds.size();
-  copy(holds->open(), false);
-  copy(holds->marks(), true);
-  std::sort(changes.holds.begin() + static_cast<std::ptrdiff_t>(first), changes.holds.end(),
-            [](const HoldChange& a, const HoldChange& b) {
-              return std::tie(a.key, a.id) < std::tie(b.key, b.id);
-            });
-  holds->ForEachSums([&](const SlotKey& bucket, const SettlementSums& sums) {
-    changes.sums.push_back({index, bucket, sums});
-  });
-}
-
-// Takes the changed holds and sums of a partition. Requires: it is locked.
-void Limiter::TakeHolds(std::size_t partition, LimiterChanges& changes) {
-  HoldTable* const holds = table_.holds(partition);
-  if (!holds) return;
-  const auto index = static_cast<std::uint16_t>(partition);
-  holds->TakeChanges(
-      [&](std::uint64_t key, std::string_view id, const SavedHold* hold) {
-        changes.holds.push_back(
-            {index, key, std::string(id), hold ? std::optional<SavedHold>(*hold) : std::nullopt});
-      },
-      [&](const SlotKey& bucket, const SettlementSums* sums) {
-        changes.sums.push_back(
-            {index, bucket, sums ? std::optional<SettlementSums>(*sums) : std::nullopt});
-      });
-  table_.ShowHolds(partition);
-}
-
-// The changes that TakePartition would take. Requires: the partition is locked.
-std::size_t Limiter::ChangesOf(std::size_t partition) {
-  const Partition& changed = table_.partition(partition);
-  if (changed.everything_changed()) return 1;
-  const HoldTable* const holds = table_.holds(partition);
-  return changed.changes() + (holds ? holds->changes().size() : 0);
+  taking.AddBuckets(copied, now);
 }
 
 LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
@@ -169,6 +192,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
   LimiterChanges changes;
+  TakingChanges taking(*this, changes);
   changes.generation = generation_;
   if (hashers_.size() > 1) changes.new_secret = secret();
   PartitionSet changed;
@@ -184,20 +208,20 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       cut.emplace(table_, changed);
     } while (changed_partitions_.TakeInto(changed));
     std::size_t logged = 0;
-    changed.ForEach([&](std::size_t i) { logged += ChangesOf(i); });
+    changed.ForEach([&](std::size_t i) { logged += taking.ChangesOf(i); });
     if (logged > kTakenMax) cut.reset();
   }
-  const auto add = [&](TakenPartition& partition) {
+  const auto add = [&](TakingChanges::TakenPartition& partition) {
     if (partition.overflowed) changes.overflowed_partitions.push_back(partition.index);
-    AddBuckets(partition, now, changes);
+    taking.AddBuckets(partition, now);
   };
   if (cut) {
-    std::vector<TakenPartition> taken;
-    changed.ForEach([&](std::size_t i) { TakePartition(i, taken.emplace_back(), changes); });
+    std::vector<TakingChanges::TakenPartition> taken;
+    changed.ForEach([&](std::size_t i) { taking.TakePartition(i, taken.emplace_back()); });
     cut.reset();
-    for (TakenPartition& partition : taken) add(partition);
+    for (TakingChanges::TakenPartition& partition : taken) add(partition);
   } else {
-    TakenPartition taken;
+    TakingChanges::TakenPartition taken;
     changed.ForEach([&](std::size_t i) {
       const bool too_many = changes.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
@@ -208,7 +232,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       }
       {
         const PartitionLock lock(table_, i);
-        TakePartition(i, taken, changes);
+        taking.TakePartition(i, taken);
       }
       add(taken);
     });
@@ -217,6 +241,16 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
   WEIR_DCHECK(AreDistinct(changes.buckets));
   return changes;
 }
+
+const Limit& Limiter::LimitOf(LimitId id) const noexcept { return registry_.LastMeaning(id); }
+
+std::size_t Limiter::CountHolds(std::size_t partition) {
+  const PartitionLock lock(table_, partition);
+  const HoldTable* const holds = table_.holds(partition);
+  return holds ? holds->size() : 0;
+}
+
+bool Limiter::RestoreLimit(LimitId id, const Limit& limit) { return registry_.Restore(id, limit); }
 
 void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                                Instant now) {

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/partition_store.h"
 
 namespace weir {
 

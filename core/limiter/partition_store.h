@@ -1,10 +1,26 @@
-// A partition of the limiter's table as a store of holds. For the files of the limiter only.
+// A partition of the limiter's table as a store of holds, and the change of a stored bucket. For
+// the files of the limiter only.
 #pragma once
 
 #include "core/limiter/hold_store.h"
 #include "core/limiter/limiter.h"
 
 namespace weir {
+
+// Changes a stored bucket.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::Replace(const KeyHash& key, LimitId id,
+                                                          const Limit& limit, Bucket& slot,
+                                                          Bucket value) {
+  if (!notes_changes_) {
+    slot = value;
+    return;
+  }
+  Partition& partition = table_.partition(key.partition);
+  if (partition.ReplaceLogged({key.hash, id}, limit.shape().algorithm, slot, value)) {
+    table_.ShowSize(key.partition);
+  }
+  NoteChanged(key.partition);
+}
 
 // Requires: the partition is locked.
 class Limiter::PartitionStore final : public HoldStore {
