@@ -328,15 +328,11 @@ class Limiter {
   // during this thread's present Taking, or in a bucket of a partition that it has locked.
   [[nodiscard]] const Limit& LimitOf(LimitId id) const noexcept;
   // Goes up with each Clear. Requires: this thread has a Taking.
-  [[nodiscard]] TableGeneration generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return generation_;
-  }
+  [[nodiscard]] TableGeneration generation() const;
   // The number of holds, marks and sums of a partition. Locks it.
   [[nodiscard]] std::size_t CountHolds(std::size_t partition);
   // The number of buckets that a partition had when it was last shown. Takes no lock.
-  [[nodiscard]] std::size_t SlotsShown(std::size_t partition) const noexcept {
-    return table_.SlotsShown(partition);
-  }
+  [[nodiscard]] std::size_t SlotsShown(std::size_t partition) const noexcept;
 
   // --- Following a primary (limiter_replica.cc) ---
 
@@ -481,8 +477,8 @@ class Limiter {
   std::atomic<const KeyHasher*> hasher_;
   const Nanos max_wait_;
   const bool time_is_ordered_;
-  // Written while all partitions are locked:
-  bool notes_changes_;
+  std::atomic<bool>
+      notes_changes_;  // this and the next are written while all partitions are locked
   bool follows_ = false;
   // Held while changes are taken, while ids are taken back, and while everything is forgotten:
   // these must not overlap. Taken before a partition's lock.

@@ -56,6 +56,12 @@ void Limiter::StopNoting() {
   FitTable();
 }
 
+TableGeneration Limiter::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS { return generation_; }
+
+std::size_t Limiter::SlotsShown(std::size_t partition) const noexcept {
+  return table_.SlotsShown(partition);
+}
+
 // Adds what has changed, or all of some partitions, to changes. Requires: this thread has
 // saving_mutex_.
 class Limiter::TakingChanges {

@@ -115,11 +115,14 @@ template <typename Start>
 std::error_code PrimaryLink::Await(Start start, Nanos time) {
   const auto result = std::make_shared<std::optional<std::error_code>>();
   start([result](std::error_code error, auto&&...) { *result = error; });
-  const auto deadline = std::chrono::steady_clock::now() + time;
-  while (!*result && !ending_ && std::chrono::steady_clock::now() < deadline) {
-    context_.run_one_until(deadline);
-  }
+  const Instant deadline = own_clock_.Now() + time;
+  while (!*result && !ending_ && own_clock_.Now() < deadline) RunUntil(deadline);
   return result->value_or(asio::error::timed_out);
+}
+
+// Runs one handler, or none within that time.
+void PrimaryLink::RunUntil(Instant deadline) {
+  context_.run_one_for(std::max(deadline - own_clock_.Now(), Nanos{0}));
 }
 
 std::string PrimaryLink::ReasonOf(const std::error_code& error) const {
@@ -350,10 +353,8 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
       has_input_ = true;
     });
   }
-  const auto deadline = std::chrono::steady_clock::now() + wait;
-  while (!has_input_ && !ending_ && std::chrono::steady_clock::now() < deadline) {
-    context_.run_one_until(deadline);
-  }
+  const Instant deadline = own_clock_.Now() + wait;
+  while (!has_input_ && !ending_ && own_clock_.Now() < deadline) RunUntil(deadline);
   if (!std::exchange(has_input_, false)) return std::nullopt;
   const std::size_t received = transport_->Read(input_, error);
   if (error != asio::error::would_block) return received;

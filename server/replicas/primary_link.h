@@ -100,6 +100,7 @@ class PrimaryLink {
   [[nodiscard]] Nanos timeout() const { return settings_.Get(&Options::repl_timeout); }
   void ShowState(LinkState state);
   void Rest(Nanos time);
+  void RunUntil(Instant deadline);
 
   const Settings& settings_;
   Limiter& limiter_;

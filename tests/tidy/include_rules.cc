@@ -34,13 +34,13 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"module", {"api", "values", "handlers"}},
       {"server",
        {"os", "config", "commands", "state", "observe", "access", "session", "handlers", "http",
-        "json", "page", "net"}},
+        "json", "page", "net", "replicas"}},
   };
   return kRooms;
 }
 
 // Rooms of the server that may not include each other.
-constexpr std::array<std::array<std::string_view, 2>, 10> kNeighbours = {{
+constexpr std::array<std::array<std::string_view, 2>, 14> kNeighbours = {{
     {"access", "observe"},
     {"access", "state"},
     {"observe", "state"},
@@ -51,6 +51,10 @@ constexpr std::array<std::array<std::string_view, 2>, 10> kNeighbours = {{
     {"http", "net"},
     {"json", "net"},
     {"page", "net"},
+    {"handlers", "replicas"},
+    {"http", "replicas"},
+    {"json", "replicas"},
+    {"page", "replicas"},
 }};
 
 // A library that only one folder, and the tests of that folder, may include.

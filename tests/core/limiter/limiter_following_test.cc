@@ -11,7 +11,7 @@
 #include "core/limiter/change_hub.h"
 #include "core/limiter/sweeper.h"
 #include "tests/core/limiter/hold_fixture.h"
-#include "tests/support/replica_link.h"
+#include "tests/core/limiter/replica_link.h"
 #include "tests/support/table_contents.h"
 
 namespace weir {

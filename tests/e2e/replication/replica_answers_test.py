@@ -302,7 +302,10 @@ class FailedLinksTest(ReplicationTest):
 
     # The user of docs/high-availability.md.
     def test_a_user_for_the_link_alone(self):
-        users = "user default on >right ~* +@all\nuser replica on >secret resetkeys -@all +rl.sync\n"
+        users = (
+            "user default on >right ~* +@all\n"
+            "user replica on >secret resetkeys -@all +rl.sync\n"
+        )
         primary = self.start("--users-file", self.write("users", users))
         at = self.connect(primary)
         self.assertEqual(at.call("AUTH", "right"), "OK")
