@@ -477,8 +477,8 @@ class Limiter {
   std::atomic<const KeyHasher*> hasher_;
   const Nanos max_wait_;
   const bool time_is_ordered_;
-  std::atomic<bool>
-      notes_changes_;  // this and the next are written while all partitions are locked
+  // This and the next are written while all partitions are locked.
+  std::atomic<bool> notes_changes_;
   bool follows_ = false;
   // Held while changes are taken, while ids are taken back, and while everything is forgotten:
   // these must not overlap. Taken before a partition's lock.

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/base/instant.h"
+#include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
 #include "server/config/options.h"
 #include "server/session/session.h"
@@ -49,6 +50,7 @@ struct TestServer {
   FakeClock clock;
   std::unique_ptr<Limiter> limiter;  // some 100 KiB
   Services services;
+  ChangeHub hub{*limiter, services.policies, clock, true};
   Worker worker;
 };
 

@@ -31,13 +31,14 @@ class HttpServerOnDisk {
     server_->services.state = state_.get();
     server_->services.policies.StartNoting();
   }
-  ~HttpServerOnDisk() { state_->Halt(); }
+  // The state is attached to the server's hub.
+  ~HttpServerOnDisk() { state_.reset(); }
   HttpServerOnDisk(const HttpServerOnDisk&) = delete;
   HttpServerOnDisk& operator=(const HttpServerOnDisk&) = delete;
 
   // Returns after the state, which is empty, is loaded.
   void Load() {
-    state_->StartLoading(*server_->limiter, server_->services.policies, server_->clock,
+    state_->StartLoading(server_->hub,
                          [](const absl::Status& loaded) { EXPECT_TRUE(loaded.ok()) << loaded; });
     state_->StartSaving(server_->services.settings, [](std::uint64_t, const absl::Status&) {});
   }

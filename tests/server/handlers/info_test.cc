@@ -122,7 +122,7 @@ TEST(InfoTest, EveryRowIsAFieldWhileStateIsLoadedAndAfter) {
   ExpectEveryRow(client);
   EXPECT_TRUE(InfoOf(client).fields.contains("loaded_buckets"));
   EXPECT_FALSE(InfoOf(client).fields.contains("rdb_saves"));
-  (*state)->StartLoading(*server.limiter, server.services.policies, server.clock,
+  (*state)->StartLoading(server.hub,
                          [](const absl::Status& loaded) { EXPECT_TRUE(loaded.ok()) << loaded; });
   (*state)->StartSaving(server.services.settings, [](std::uint64_t, const absl::Status&) {});
   ExpectEveryRow(client);
@@ -132,7 +132,7 @@ TEST(InfoTest, EveryRowIsAFieldWhileStateIsLoadedAndAfter) {
   EXPECT_EQ(info.fields["rdb_changes_since_last_save"], "0");
   EXPECT_EQ(info.fields["loss_bound_ms"], "0");
   EXPECT_EQ(info.fields["durability"], "snapshot");
-  (*state)->Halt();
+  state->reset();  // It is attached to the server's hub.
 }
 
 TEST(InfoTest, HasItsOwnFieldsAndSections) {

@@ -47,7 +47,7 @@ class StateOnDiskTest : public ::testing::Test {
   }
 
   void Load() {
-    state_->StartLoading(*server_->limiter, server_->services.policies, server_->clock,
+    state_->StartLoading(server_->hub,
                          [](const absl::Status& loaded) { EXPECT_TRUE(loaded.ok()) << loaded; });
     state_->StartSaving(server_->services.settings,
                         [this](std::uint64_t ticket, const absl::Status& saved) {
