@@ -184,6 +184,7 @@ void ReplicationControl::BecomePrimary() {
     MutexLock lock(mutex_);
     replicator_ = std::move(replicator);
   }
+  SaveSoon();
   set_is_complete(true);
   set_is_replica(false);
   spdlog::warn("this server is a primary now, of term {}{}", term,
@@ -266,7 +267,13 @@ std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
   MutexLock lock(mutex_);
   history_.Promote(history_.offset, RandomHistoryId());
   replicator_ = replicator;
+  SaveSoon();
   return replicator;
+}
+
+// A crash must not forget the term: replicas would not follow a server of the same one again.
+void ReplicationControl::SaveSoon() {
+  if (services_.state) static_cast<void>(services_.state->RequestSave());
 }
 
 void ReplicationControl::Adopt(Transport transport, SyncHandOver sync) {

@@ -80,6 +80,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] Sink::State EndPrimary();
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
+  void SaveSoon();
   // Whether changes are noted although nothing is saved.
   void NoteForReplicas(bool notes);
   [[nodiscard]] std::size_t RingBytes() const;
