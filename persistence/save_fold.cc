@@ -127,7 +127,7 @@ void SaveFold::TakePartition(std::size_t partition, LimiterChanges& changes) {
   const std::unique_ptr<Held> held = std::move(held_[partition]);
   if (!held) return;
   for (auto& [name, hold] : held->holds) changes.holds.push_back(std::move(hold));
-  for (auto& [name, sums] : held->sums) changes.sums.push_back(std::move(sums));
+  for (const auto& [name, sums] : held->sums) changes.sums.push_back(sums);
 }
 
 PolicyChanges SaveFold::TakePolicies() {

@@ -27,7 +27,7 @@ Saver::Saver(ChangeHub& hub, std::unique_ptr<Storage> storage, SaverOptions opti
 Saver::~Saver() { hub_.Detach(fold_); }
 
 absl::Status Saver::Save() {
-  if (!failure_.ok() && clock_.Stopwatch() < retry_at_) return failure_;
+  if (!failure_.ok() && clock_.Now() < retry_at_) return failure_;
   const absl::Status saved = SaveNow();
   return saved.ok() ? saved : NoteFailure(saved);
 }
@@ -127,7 +127,7 @@ absl::Status Saver::NoteFailure(const absl::Status& failure) {
   WEIR_CHECK(!failure.ok());
   storage_.reset();
   failure_ = failure;
-  retry_at_ = clock_.Stopwatch() + retry_after_;
+  retry_at_ = clock_.Now() + retry_after_;
   retry_after_ = std::min(2 * retry_after_, kRetryMax);
   MutexLock lock(mutex_);
   status_.error = std::string(failure.message());

@@ -111,7 +111,7 @@ class Saver {
   std::optional<Part> part_;          // taken and not written yet
   absl::Status failure_;              // of the last tick
   Nanos retry_after_ = kRetryMin;
-  Nanos retry_at_{0};  // by the stopwatch
+  Instant retry_at_{};
 
   mutable Mutex mutex_;
   Status status_ ABSL_GUARDED_BY(mutex_);
