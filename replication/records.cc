@@ -300,9 +300,9 @@ class BodyReader {
   void TakeLimits() {
     const std::size_t count = TakeCount(kLimitBytesMin);
     for (std::size_t i = 0; i < count && !reader_.failed(); ++i) {
-      std::optional<Limit> limit = ReadLimitValue(reader_.TakeBytes(TakeVarint(reader_)));
+      const std::optional<Limit> limit = ReadLimitValue(reader_.TakeBytes(TakeVarint(reader_)));
       if (!limit) return reader_.Fail();
-      changes_.limits.push_back({LimitId{static_cast<std::uint32_t>(i)}, std::move(limit)});
+      changes_.limits.push_back({LimitId{static_cast<std::uint32_t>(i)}, limit});
     }
   }
 

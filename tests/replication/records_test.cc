@@ -116,7 +116,8 @@ std::vector<std::string> TextsOf(const LimiterChanges& changes, LimitOfId limit_
   for (const BucketChange& change : changes.buckets) {
     begin('B', change.partition, change.key.key_hash());
     texts.back() += LimitValue(*limit_of(change.key.limit));
-    texts.back() += {static_cast<char>(change.algorithm), change.went_back, change.erased};
+    texts.back() += {static_cast<char>(change.algorithm), static_cast<char>(change.went_back),
+                     static_cast<char>(change.erased)};
     AppendBucketValue(change.bucket, texts.back());
   }
   for (const HoldChange& change : changes.holds) {

@@ -229,6 +229,7 @@ TEST(ChangeHubThreadsTest, NoBatchIsEarlierThanADecisionInIt) {
   const std::int64_t keys = Scaled(20'000);
   std::atomic<int> left{kThreads};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       for (std::int64_t i = 0; i < keys; ++i) {
