@@ -146,14 +146,17 @@ void Replicator::Consume(const ChangeBatch& batch) {
   // Before the buckets, so that a replica never has a bucket of a policy whose id it could give to
   // another one, once promoted.
   if (!batch.policies.empty()) {
-    WritePolicies(batch.policies, kChangesBytes, [&](std::string_view body, bool) {
-      ring_.Append(FrameKind::kPolicies, batch.time, body, {});
-    });
+    WritePolicies(batch.policies, kChangesBytes,
+                  [&](std::string_view body, bool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                    ring_.Append(FrameKind::kPolicies, batch.time, body, {});
+                  });
   }
   const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
-  changes_.WriteChanges(changes, limit_of, kChangesBytes, [&](const RecordsWriter::Body& body) {
-    ring_.Append(FrameKind::kChanges, batch.time, body.bytes, body.partitions);
-  });
+  changes_.WriteChanges(changes, limit_of, kChangesBytes,
+                        [&](const RecordsWriter::Body& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                          ring_.Append(FrameKind::kChanges, batch.time, body.bytes,
+                                       body.partitions);
+                        });
 }
 
 void Replicator::ArmTick(milliseconds after) {
