@@ -8,6 +8,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/base/id_type.h"
 #include "core/base/status.h"
 #include "core/table/key_hash.h"
 #include "server/os/log.h"
@@ -62,7 +63,7 @@ void ReplicationControl::Start() {
     primary = first_primary_;
   }
   if (!primary.host.empty()) return BecomeReplica(primary, false);
-  // What replicas have of the last history may be newer than what was saved of it.
+  // Replicas may have more of the last history than this server had saved, so it begins a new one.
   MutexLock lock(mutex_);
   history_.id.clear();
   history_.is_replica = false;
@@ -238,6 +239,10 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   SyncAnswer answer;
   answer.version = std::min(request.newest_version, kStreamVersionMax);
   answer.head = replicator->head();
+  {
+    const Limiter::Taking taking(services_.limiter);
+    answer.generation = NumberOf(services_.limiter.generation());
+  }
   const KeyHasher& hasher = services_.limiter.hasher();
   const bool has_our_secret = request.key_fingerprint == FingerprintOfSecret(hasher);
   if (!has_our_secret) answer.secret.assign(hasher.secret().begin(), hasher.secret().end());

@@ -6,7 +6,8 @@
 //
 // A tick comes every millisecond while there are changes, every other one while ticks bring many,
 // and more rarely while there are none. A replica that acknowledges nothing for repl-timeout is
-// closed, and one that does not read costs the ring, one copied partition and 256 KiB.
+// closed. One that does not read costs 256 KiB besides the ring, and one copy: of a partition, or
+// of all policies and overrides.
 #pragma once
 
 #include <atomic>

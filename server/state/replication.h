@@ -145,7 +145,7 @@ class Replication {
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
 
   // Asks the server to follow a primary, or none: to become a primary. Returns at once; status()
-  // has the new role soon after. A later request replaces one that is not carried out yet.
+  // has the new role soon after. Requests are carried out in their order.
   virtual void Follow(std::optional<HostAndPort> primary) = 0;
 
   // Answers RL.SYNC. If it is accepted, the connection goes over to replication once the reply is

@@ -125,7 +125,7 @@ void Simulation::Connect(std::size_t replica) {
   }
 }
 
-// What is under way is lost, except for a part of it.
+// Bytes that are under way are lost, but for some at the front.
 void Simulation::Cut(std::size_t replica) {
   Deliver(replica, random_.Below(links_[replica].out.size() + 1));
   links_[replica].source.reset();

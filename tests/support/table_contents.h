@@ -49,7 +49,7 @@ struct TableContents {
   friend bool operator==(const TableContents&, const TableContents&) = default;
 };
 
-// What only one of two tables has, or both in different states; empty if they are equal.
+// The records that differ between two tables, a line each; empty if the tables are equal.
 [[nodiscard]] inline std::string DifferenceOf(const TableContents& first,
                                               const TableContents& second) {
   std::ostringstream text;

@@ -241,7 +241,7 @@ class LittleMemoryTest : public LimiterFollowingTest {
       : LimiterFollowingTest({.notes_changes = true, .memory_max = TableBound::kBytesMin}) {}
 };
 
-// What the replica evicts is missing there; the rest is equal.
+// A replica lacks the buckets that it evicts, and nothing else.
 TEST_F(LittleMemoryTest, WhatIsThereIsThePrimarys) {
   constexpr std::size_t kPartition = kPartitionCount - 1;
   std::vector<std::string> keys;

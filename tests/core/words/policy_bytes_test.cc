@@ -33,7 +33,7 @@ TEST(PolicyBytesTest, RoundTrip) {
       for (const PolicyLimit& limit : policy.limits) {
         policy.greatest.push_back({limit.limit.capacity(), limit.limit.shape().ban});
       }
-      // Of a limit that is gone.
+      // Greatest numbers of a limit that the policy no longer has.
       policy.greatest.push_back({.capacity = Nanos{7}, .ban = Nanos{*Between(0, 1)}});
     }
     const std::string value = PolicyValue(policy);

@@ -8,7 +8,6 @@ every key is looked at on both servers, under every limit that was used.
 Environment, besides weir_e2e's: WEIR_CUTS_SEED.
 """
 
-import contextlib
 import os
 import random
 import sys
@@ -17,7 +16,8 @@ import unittest
 
 from cutting_proxy import CuttingProxy
 from replication_servers import ReplicationTest, await_in_sync, await_true, fields, is_exact
-from weir_e2e import NEVER, Client, encode, free_port, scaled
+from restless_client import RestlessClient
+from weir_e2e import NEVER, encode, free_port, scaled
 
 CLIENTS = 3
 KEYS = [f"key:{i}" for i in range(80)]
@@ -37,31 +37,22 @@ EVENTS = 16
 PAUSE_SECONDS_MAX = 0.4
 
 
-class Load:
+class Load(RestlessClient):
     """A client that changes something at random until the end, on the port of the primary."""
 
     def __init__(self, world, seed):
         self.asked = 0
-        self._world = world
         self._random = random.Random(seed)
         self._holds = 0
         self._name = f"{seed:x}"
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        super().__init__(world)
 
-    def join(self):
-        self._thread.join()
-
-    def _run(self):
-        while not self._world.ended.is_set():
-            with contextlib.suppress(EOFError, OSError):
-                with Client(self._world.port) as client:
-                    while not self._world.ended.is_set():
-                        requests = [self._request() for _ in range(self._random.randint(1, 40))]
-                        client.send(b"".join(encode(*words) for words in requests))
-                        for _ in requests:
-                            client.reply()
-                        self.asked += len(requests)
+    def ask(self, client):
+        requests = [self._request() for _ in range(self._random.randint(1, 40))]
+        client.send(b"".join(encode(*words) for words in requests))
+        for _ in requests:
+            client.reply()
+        self.asked += len(requests)
 
     def _request(self):
         key = self._random.choice(KEYS)

@@ -25,6 +25,7 @@ from fractions import Fraction
 
 from replication_checker import History, Limit, Request, excess
 from replication_servers import ReplicationTest, ask_all, await_true, fields, role_of
+from restless_client import RestlessClient
 from weir_e2e import Client, encode, scaled
 
 SECOND = 1_000_000_000
@@ -134,28 +135,16 @@ class World:
         self.ended = threading.Event()
 
 
-class Taker:
+class Taker(RestlessClient):
     """A client that takes single tokens of random keys and writes its history."""
 
     def __init__(self, world, own_history, keys, seed):
-        self._world = world
         self._history = own_history
         self._keys = keys
         self._random = random.Random(seed)
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        super().__init__(world)
 
-    def join(self):
-        self._thread.join()
-
-    def _run(self):
-        while not self._world.ended.is_set():
-            with contextlib.suppress(EOFError, OSError):
-                with Client(self._world.port) as client:
-                    while not self._world.ended.is_set():
-                        self._take(client)
-
-    def _take(self, client):
+    def ask(self, client):
         keys = self._random.choices(self._keys, k=self._random.randint(1, 16))
         invoked = time.monotonic_ns()
         client.send(b"".join(encode("RL.ALLOW", key, DRAINED_WORDS) for key in keys))

@@ -88,7 +88,7 @@ void CheckAccount(const Sink& sink) {
   WEIR_CHECK(!sink.synced() || sink.complete());
   WEIR_CHECK(sink.error().empty() || sink.error().size() < 100);
   WEIR_CHECK(sink.partitions_left() == sink.need().size());
-  // What is open has changed since the offset that is shown.
+  // Every open partition has changed since the offset that is shown.
   if (sink.shown()) WEIR_CHECK(sink.last_changed().Since(*sink.shown()).Contains(sink.need()));
 }
 
