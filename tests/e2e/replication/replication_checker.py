@@ -12,6 +12,7 @@ at or before j. A request without an answer counts as not admitted: the server m
 but the client got nothing. Times are nanoseconds of one clock that all clients share.
 """
 
+import collections
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ class Request(NamedTuple):
     invoked: int
     completed: int
     tokens: int
+    server: int = 0  # that answered: its port, or any other number
 
 
 class Starts:
@@ -110,22 +112,28 @@ class History:
         self._clients.append([])
         return self._clients[-1]
 
-    def of_keys(self):
-        """key -> its requests."""
+    def of_keys(self, server=None):
+        """key -> its requests, of all servers or of one."""
         keys = {}
         for client in self._clients:
             for key, request in client:
-                keys.setdefault(key, []).append(request)
+                if server in (None, request.server):
+                    keys.setdefault(key, []).append(request)
         return keys
 
-    def excesses(self, limit):
+    def excesses(self, limit, server=None):
         """key -> the tokens that it got too many, without the keys that got none."""
-        found = {key: excess(limit, requests) for key, requests in self.of_keys().items()}
+        found = {key: excess(limit, requests) for key, requests in self.of_keys(server).items()}
         return {key: tokens for key, tokens in found.items() if tokens > 0}
 
-    def admitted_since(self, time_ns, until_ns):
-        """key -> tokens of the requests that were completed in a span of time."""
-        keys = {}
-        for key, requests in self.of_keys().items():
-            keys[key] = sum(r.tokens for r in requests if time_ns <= r.completed <= until_ns)
+    def admitted(self, server=None, since=0):
+        """key -> the tokens of its requests that were completed at a time or later; or 0."""
+        keys = collections.Counter()
+        for key, requests in self.of_keys(server).items():
+            keys[key] = sum(r.tokens for r in requests if r.completed >= since)
         return keys
+
+    def last_completed(self, server):
+        """The time of the last answer of a server; 0 if there is none."""
+        requests = (r for client in self._clients for _, r in client if r.server == server)
+        return max((r.completed for r in requests), default=0)

@@ -11,12 +11,11 @@ Environment, besides weir_e2e's: WEIR_CUTS_SEED.
 import os
 import random
 import sys
-import threading
 import unittest
 
 from cutting_proxy import CuttingProxy
 from replication_servers import ReplicationTest, await_in_sync, await_true, fields, is_exact
-from restless_client import RestlessClient
+from restless_client import RestlessClient, World
 from weir_e2e import NEVER, encode, free_port, scaled
 
 CLIENTS = 3
@@ -93,14 +92,6 @@ class Load(RestlessClient):
         return ("FLUSHALL",)
 
 
-class World:
-    """The port of the primary, and whether the load is to end."""
-
-    def __init__(self, port):
-        self.port = port
-        self.ended = threading.Event()
-
-
 class ReplicationCutsTest(ReplicationTest):
     def setUp(self):
         super().setUp()
@@ -166,6 +157,7 @@ class ReplicationCutsTest(ReplicationTest):
             self.world.ended.set()
             for load in loads:
                 load.join()
+        self.assertEqual(self.world.errors, [])
         self.assertGreater(sum(load.asked for load in loads), 0)
 
     def assert_equal_at_last(self, replicas):

@@ -1,0 +1,216 @@
+"""The load of a failover: clients that write down what was admitted, by which server and when.
+
+One client measures the lag by marks: it changes a key on the primary, and waits until the replica
+shows that, again and again. Changes are taken in batches, and a batch need not be a cut: a change
+may be in the batch after that of a mark which was made later. So when the replica shows a mark, it
+surely has what was answered before the second mark before it was asked for.
+"""
+
+import collections
+import contextlib
+import random
+import socket
+import threading
+import time
+from dataclasses import dataclass
+
+from replication_checker import History, Limit, Request
+from replication_servers import await_true
+from restless_client import RestlessClient, World
+from weir_e2e import NEVER, Client, encode
+
+SECOND = 1_000_000_000
+TOKENS = 1_000_000_000
+LASTING = f"{TOKENS}/{NEVER},fixed"  # no token comes back at all
+LASTING_KEYS = [f"lasting:{i}" for i in range(16)]
+RATE = Limit(200, 200, SECOND)
+RATED = f"{RATE.count}/s"
+RATED_KEYS = [f"rated:{i}" for i in range(4)]  # few, so that their bursts are used up
+SLOTS = 1000
+HELD = f"{SLOTS},held"
+TTL_MS = 3_600_000
+TAKERS = 3
+PIPELINE = 16
+
+
+class FailoverClient(RestlessClient):
+    """A client that goes to the world's present primary when it is told READONLY."""
+
+    def checked(self, reply):
+        """A reply that is not an error."""
+        if isinstance(reply, list):
+            return reply
+        if not reply.startswith(("READONLY ", "LOADING ")):
+            self._world.errors.append(reply)
+        raise ConnectionError(reply)
+
+
+class Taker(FailoverClient):
+    """Takes single tokens of random keys and writes its histories."""
+
+    def __init__(self, world, lasting, rated, seed):
+        self.asked = collections.Counter()  # lasting key -> tokens
+        self._lasting, self._rated = lasting, rated
+        self._random = random.Random(seed)
+        super().__init__(world)
+
+    def ask(self, client):
+        requests = [self._request() for _ in range(self._random.randint(1, PIPELINE))]
+        self.asked.update(key for key, limit, _ in requests if limit == LASTING)
+        invoked = time.monotonic_ns()
+        client.send(b"".join(encode("RL.ALLOW", key, limit) for key, limit, _ in requests))
+        for key, _, history in requests:
+            tokens = self.checked(client.reply())[0]
+            history.append((key, Request(invoked, time.monotonic_ns(), tokens, self.port)))
+
+    def _request(self):
+        if self._random.random() < 0.6:
+            return self._random.choice(LASTING_KEYS), LASTING, self._lasting
+        return self._random.choice(RATED_KEYS), RATED, self._rated
+
+
+@dataclass
+class Hold:
+    """A hold that was asked for, and the answered requests about it."""
+
+    key: str
+    name: str
+    reserved: Request | None = None
+    settling: bool = False  # its settlement was asked for
+    settled: Request | None = None
+
+
+class Holder(FailoverClient):
+    """Reserves tokens, and commits them, cancels them or leaves them."""
+
+    def __init__(self, world, keys, seed):
+        self.holds = []
+        self._keys = keys
+        self._random = random.Random(seed)
+        super().__init__(world)
+
+    def ask(self, client):
+        hold = Hold(self._random.choice(self._keys), f"{self._random.getrandbits(64):x}")
+        self.holds.append(hold)
+        words = (hold.key, f"{LASTING},cost=10", HELD, "HOLD", hold.name, "TTL", TTL_MS)
+        hold.reserved = self._answered(client, "RL.RESERVE", *words)
+        how = self._random.randint(0, 3)  # 0: the hold is left
+        if how:
+            hold.settling = True
+            limits = (f"{LASTING},cost=7",) if how > 1 else ()
+            command = "RL.COMMIT" if how > 1 else "RL.CANCEL"
+            hold.settled = self._answered(client, command, hold.key, *limits, "HOLD", hold.name)
+
+    def _answered(self, client, *words):
+        """The request, if it was carried out."""
+        invoked = time.monotonic_ns()
+        did = self.checked(client.call(*words))[0]
+        return Request(invoked, time.monotonic_ns(), did, self.port) if did else None
+
+
+class Marker:
+    """Makes marks on the primary and waits for each on the replica, until it is stopped."""
+
+    KEY = "mark"
+
+    def __init__(self, primary, replica):
+        self.asked = []  # the times of the marks that the replica has shown
+        self._primary, self._replica = Client(primary), Client(replica)
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self):
+        for client in (self._primary, self._replica):
+            with contextlib.suppress(OSError):
+                client.socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+
+    def _run(self):
+        with contextlib.suppress(EOFError, OSError), self._primary, self._replica:
+            while True:
+                asked = time.monotonic_ns()
+                left = self._primary.call("RL.ALLOW", self.KEY, LASTING)[1]
+                while self._replica.call("RL.PEEK", self.KEY, LASTING, "COST", 0)[1] > left:
+                    pass
+                self.asked.append(asked)
+
+    def surely_there(self):
+        """The replica has what was answered before this time."""
+        return self.asked[-3] if len(self.asked) >= 3 else 0
+
+
+class FailoverLoad:
+    """All clients of one failover, from its primary to the replica that is promoted in it."""
+
+    def __init__(self, primary, replica, hold_keys, seed):
+        """`primary`, `replica`: ports. `hold_keys`: empty if nothing is to be reserved."""
+        chance = random.Random(seed)
+        self.old, self.new = primary, replica
+        self.lasting, self.rated = History(), History()
+        self._world = World(primary)
+        self._marker = Marker(primary, replica)
+        self._takers = [
+            Taker(self._world, self.lasting.client(), self.rated.client(), chance.random())
+            for _ in range(TAKERS)
+        ]
+        self._holders = []
+        if hold_keys:
+            self._holders.append(Holder(self._world, hold_keys, chance.random()))
+
+    def await_marks(self, count):
+        await_true(lambda: len(self._marker.asked) >= count, "marks on the replica")
+
+    def go_on(self, seconds):
+        """Lets the load go on for a while."""
+        self._world.ended.wait(seconds)
+
+    def move(self):
+        """Makes all clients but the first go to the promoted replica."""
+        self._marker.stop()
+        self._world.port = self.new
+        for client in (*self._takers[1:], *self._holders):
+            client.leave()
+
+    def await_admitted(self, server):
+        """Waits until a server admits more than it has so far."""
+        before = self.lasting.admitted(server).total()
+        await_true(lambda: self.lasting.admitted(server).total() > before, "an admission")
+
+    def end(self):
+        self._marker.stop()
+        self._world.ended.set()
+        for client in (*self._takers, *self._holders):
+            client.leave()
+            client.join()
+
+    # --- What has come of it, once it has ended ---
+
+    @property
+    def errors(self):
+        return self._world.errors
+
+    @property
+    def holds(self):
+        return [hold for holder in self._holders for hold in holder.holds]
+
+    @property
+    def known_until(self):
+        """The promoted server has what its primary answered before this time."""
+        return self._marker.surely_there()
+
+    @property
+    def lag_ms(self):
+        """The span in which the old primary admitted what may be forgotten."""
+        return max(0.0, (self.lasting.last_completed(self.old) - self.known_until) / 1e6)
+
+    def asked(self):
+        """lasting key -> tokens asked for, of all servers."""
+        return sum((taker.asked for taker in self._takers), collections.Counter())
+
+    def is_kept(self, request):
+        """Whether the promoted server cannot have forgotten an answered request."""
+        return request and (request.server == self.new or request.completed < self.known_until)
+
+    def forgettable(self, history):
+        """key -> the tokens that the old primary admitted and the promoted server may not know."""
+        return history.admitted(self.old, self.known_until)
