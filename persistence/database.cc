@@ -464,6 +464,10 @@ absl::Status Database::WriteSortedFile(std::size_t records,
   write(writer);
   WEIR_RETURN_IF_ERROR(Translate(directory_, writer.status()));
   WEIR_RETURN_IF_ERROR(Translate(directory_, file.Finish()));  // synced
+  // RocksDB 7.8 orders files by their last record, and may merge a sorted file with older ones
+  // while records of other keys, written before it, are still in the log. A later flush would put
+  // them behind the merged file, and no open would succeed again. So they are flushed first.
+  WEIR_RETURN_IF_ERROR(Translate(directory_, db_->Flush(rocksdb::FlushOptions())));
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;
   const KeepingFileSystem::Keep until_done;

@@ -144,6 +144,29 @@ TEST_F(DatabaseTest, SmallAndLargeWritesAreInOrder) {
   EXPECT_EQ(ReadAll(*database).size(), 41U);
 }
 
+// Goal: files are merged while small writes wait in the log, and a directory can be opened after
+// that, with the last values. Method: lives that begin with a small write and a large one of later
+// keys, as a server does that erases records at its start; half of them end there.
+TEST_F(DatabaseTest, LargeWritesAreMergedWhileSmallOnesWait) {
+  Records expected;
+  for (int i = 0; i < 1000; ++i) expected["m" + std::to_string(i)] = std::string(100, 'x');
+  Write(*Open(), expected, Database::kLargeWriteMin);
+  for (int life = 0; life < 40 && !HasFailure(); ++life) {
+    const auto database = Open();
+    ASSERT_NE(database, nullptr) << life;
+    EXPECT_EQ(ReadAll(*database), expected) << life;
+    const auto write = [&](const Records& records, std::size_t as_many) {
+      Write(*database, records, as_many);
+      for (const auto& [key, value] : records) expected[key] = value;
+      EXPECT_EQ(ReadAll(*database), expected) << life;
+    };
+    const std::string value = std::to_string(life);
+    write({{"a", value}, {"b", value}}, 1);
+    write({{"z", value}}, Database::kLargeWriteMin);
+    if (life % 4 < 2) write({{"c", value}, {"z", value + "+"}}, 1);
+  }
+}
+
 // A range is erased, and records that the same write puts into it stay.
 TEST_F(DatabaseTest, ErasesRecordsOfEarlierWritesInARange) {
   for (const std::size_t as_many : {std::size_t{3}, Database::kLargeWriteMin}) {
