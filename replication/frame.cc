@@ -39,6 +39,7 @@ bool IsKnown(FrameKind kind) {
     case FrameKind::kPartition:
     case FrameKind::kHeartbeat:
     case FrameKind::kSynced:
+    case FrameKind::kYield:
     case FrameKind::kSkip:
     case FrameKind::kAck:
     case FrameKind::kNeed:

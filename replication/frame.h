@@ -33,6 +33,7 @@ enum class FrameKind : std::uint8_t {
   kPartition = 16,
   kHeartbeat = 17,
   kSynced = 18,
+  kYield = 19,
   kSkip = 21,
   // From the replica.
   kAck = 32,

@@ -59,6 +59,12 @@ std::string BodyOf(const SyncedBody& body) {
   return bytes;
 }
 
+std::string BodyOf(const YieldBody& body) {
+  std::string bytes;
+  AppendNumber(body.term, bytes);
+  return bytes;
+}
+
 std::string BodyOf(const SkipBody& body) {
   std::string bytes;
   AppendNumber(body.to, bytes);
@@ -109,6 +115,13 @@ std::optional<HeartbeatBody> ReadHeartbeatBody(std::string_view bytes) {
 std::optional<SyncedBody> ReadSyncedBody(std::string_view bytes) {
   RecordReader reader(bytes);
   const SyncedBody body = {reader.Take<std::uint64_t>()};
+  if (!reader.Complete()) return std::nullopt;
+  return body;
+}
+
+std::optional<YieldBody> ReadYieldBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  const YieldBody body = {reader.Take<std::uint64_t>()};
   if (!reader.Complete()) return std::nullopt;
   return body;
 }

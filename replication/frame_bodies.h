@@ -4,6 +4,7 @@
 //     GAP        partition:u16
 //     HEARTBEAT  head:u64 lease:u32 ms
 //     SYNCED     offset:u64
+//     YIELD      term:u64
 //     SKIP       to:u64 partitions
 //     ACK        offset:u64 newest:u64 ns state:u8        state: 1 synced, 2 complete
 //     NEED       partitions
@@ -43,6 +44,10 @@ struct SyncedBody {
   std::uint64_t offset = 0;  // that of the frame
 };
 
+struct YieldBody {
+  std::uint64_t term = 0;  // of the primary that yields
+};
+
 struct SkipBody {
   std::uint64_t to = 0;  // the offset of the next frame
   PartitionSet changed;  // since the replica's offset
@@ -61,6 +66,7 @@ inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
 [[nodiscard]] std::string BodyOf(const GapBody& body);
 [[nodiscard]] std::string BodyOf(const HeartbeatBody& body);
 [[nodiscard]] std::string BodyOf(const SyncedBody& body);
+[[nodiscard]] std::string BodyOf(const YieldBody& body);
 [[nodiscard]] std::string BodyOf(const SkipBody& body);
 [[nodiscard]] std::string BodyOf(const AckBody& body);
 [[nodiscard]] std::string BodyOf(const PartitionSet& needed);
@@ -69,6 +75,7 @@ inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
 [[nodiscard]] std::optional<GapBody> ReadGapBody(std::string_view bytes);
 [[nodiscard]] std::optional<HeartbeatBody> ReadHeartbeatBody(std::string_view bytes);
 [[nodiscard]] std::optional<SyncedBody> ReadSyncedBody(std::string_view bytes);
+[[nodiscard]] std::optional<YieldBody> ReadYieldBody(std::string_view bytes);
 [[nodiscard]] std::optional<SkipBody> ReadSkipBody(std::string_view bytes);
 [[nodiscard]] std::optional<AckBody> ReadAckBody(std::string_view bytes);
 [[nodiscard]] std::optional<PartitionSet> ReadNeedBody(std::string_view bytes);

@@ -14,7 +14,8 @@ constexpr std::uint8_t kHasId = 1;
 constexpr std::uint8_t kHasPrevious = 2;
 constexpr std::uint8_t kIsReplica = 4;
 constexpr std::uint8_t kWasTold = 8;
-constexpr std::uint8_t kAllFlags = kHasId | kHasPrevious | kIsReplica | kWasTold;
+constexpr std::uint8_t kIsDeposed = 16;
+constexpr std::uint8_t kAllFlags = kHasId | kHasPrevious | kIsReplica | kWasTold | kIsDeposed;
 
 static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
 
@@ -34,14 +35,15 @@ std::optional<std::uint64_t> Lineage::Common(std::string_view from_id,
   return std::nullopt;
 }
 
-void Lineage::Promote(std::uint64_t at, std::string_view new_id) {
+void Lineage::Promote(std::uint64_t at, std::string_view new_id, std::uint64_t seen) {
   WEIR_CHECK(IsHistoryId(new_id));
-  ++term;
+  term = std::max(term, seen) + 1;
   previous = id;
   until = id.empty() ? 0 : at;
   id = new_id;
   offset = at;
   is_replica = false;
+  is_deposed = false;
   primary_host.clear();
   primary_port = 0;
 }
@@ -63,7 +65,8 @@ std::string LineageValue(const Lineage& history) {
   AppendNumber(kVersion, value);
   const unsigned flags =
       (history.id.empty() ? 0U : kHasId) | (history.previous.empty() ? 0U : kHasPrevious) |
-      (history.is_replica ? kIsReplica : 0U) | (history.was_told ? kWasTold : 0U);
+      (history.is_replica ? kIsReplica : 0U) | (history.was_told ? kWasTold : 0U) |
+      (history.is_deposed ? kIsDeposed : 0U);
   AppendNumber(static_cast<std::uint8_t>(flags), value);
   AppendNumber(history.term, value);
   AppendNumber(history.offset, value);
@@ -95,6 +98,7 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   }
   history.is_replica = (flags & kIsReplica) != 0;
   history.was_told = (flags & kWasTold) != 0;
+  history.is_deposed = (flags & kIsDeposed) != 0;
   history.primary_host = reader.TakeBytes(reader.Take<std::uint8_t>());
   history.primary_port = reader.Take<std::uint16_t>();
   if (!reader.Complete()) return std::nullopt;

@@ -31,6 +31,8 @@ struct Lineage {
   // A command has given the server its role, which then wins over its options.
   bool was_told = false;
   bool is_replica = false;
+  // A primary that knows of a later one: it admits nothing until a command gives it a role.
+  bool is_deposed = false;
   std::string primary_host{};  // of a replica: the server that it follows, as it was spelled
   std::uint16_t primary_port = 0;
 
@@ -39,9 +41,9 @@ struct Lineage {
   [[nodiscard]] std::optional<std::uint64_t> Common(std::string_view from_id,
                                                     std::uint64_t from_offset) const;
 
-  // Begins a history of its own, at the offset up to which the state is exact. Requires:
-  // IsHistoryId(new_id).
-  void Promote(std::uint64_t at, std::string_view new_id);
+  // Begins a history of its own, at the offset up to which the state is exact, and in a term above
+  // `seen`, the latest that this server has heard of. Requires: IsHistoryId(new_id).
+  void Promote(std::uint64_t at, std::string_view new_id, std::uint64_t seen = 0);
 
   // Becomes the history of the primary that this server follows. Requires: IsHistoryId(id).
   void Follow(std::uint64_t new_term, std::string_view new_id);
@@ -53,7 +55,7 @@ struct Lineage {
 //
 //     version:u8 = 1 flags:u8 term:u64 offset:u64 until:u64 [id: 40 bytes] [previous: 40 bytes]
 //     host-bytes:u8 host port:u16                     flags: 1 id, 2 previous, 4 is a replica,
-//                                                     8 was told
+//                                                     8 was told, 16 is deposed
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);

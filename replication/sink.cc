@@ -73,6 +73,7 @@ void Sink::BeginLink() {
   reader_ = FrameReader();
   error_.clear();
   synced_ = false;
+  yielded_.reset();
   copying_.reset();
   policies_begun_ = false;
   newest_on_link_ = Instant{};
@@ -91,6 +92,10 @@ void Sink::Apply(const Frame& frame) {
   const bool is_of_copy = frame.kind == FrameKind::kPartition;
   if (copying_ && !is_of_copy) {
     error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " within a partition");
+    return;
+  }
+  if (yielded_) {
+    error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " after the end of the history");
     return;
   }
   if (!ApplyBody(frame)) {
@@ -125,6 +130,8 @@ bool Sink::ApplyBody(const Frame& frame) {
       return ApplySkip(frame);
     case FrameKind::kSynced:
       return ApplySynced(frame);
+    case FrameKind::kYield:
+      return ApplyYield(frame);
     default:
       return static_cast<std::uint8_t>(frame.kind) >= kOptionalKindMin;
   }
@@ -202,6 +209,13 @@ bool Sink::ApplySynced(const Frame& frame) {
   if (!body || body->offset != applied_ || !open_.empty() || !policies_exact_) return false;
   synced_ = true;
   complete_ = true;
+  return true;
+}
+
+bool Sink::ApplyYield(const Frame& frame) {
+  const std::optional<YieldBody> body = ReadYieldBody(frame.body);
+  if (!body || !synced_ || shown_ != applied_) return false;
+  yielded_ = body->term;
   return true;
 }
 

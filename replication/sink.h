@@ -118,6 +118,9 @@ class Sink {
   [[nodiscard]] bool synced() const noexcept { return synced_; }
   // True from the first SYNCED on after the table was empty.
   [[nodiscard]] bool complete() const noexcept { return complete_; }
+  // The term of the primary that has yielded to this server on this link, and so admits nothing
+  // more; nothing until it has. All of its history is applied, and no frame follows.
+  [[nodiscard]] const std::optional<std::uint64_t>& yielded() const noexcept { return yielded_; }
   // The open partitions.
   [[nodiscard]] const PartitionSet& need() const noexcept { return open_; }
   [[nodiscard]] std::size_t partitions_left() const noexcept { return open_.size(); }
@@ -150,6 +153,7 @@ class Sink {
   [[nodiscard]] bool ApplyWholePolicies(const Frame& frame);
   [[nodiscard]] bool ApplySkip(const Frame& frame);
   [[nodiscard]] bool ApplySynced(const Frame& frame);
+  [[nodiscard]] bool ApplyYield(const Frame& frame);
 
   SinkTarget& target_;
   FrameReader reader_;
@@ -161,6 +165,7 @@ class Sink {
   bool policies_exact_ = true;
   std::optional<std::uint64_t> shown_;
   bool synced_ = false;
+  std::optional<std::uint64_t> yielded_;
   bool complete_;
 
   std::optional<std::uint16_t> copying_;  // the partition of which parts are missing

@@ -51,6 +51,11 @@ void Source::AppendHeartbeat(std::uint64_t head, std::uint32_t lease_ms, Instant
   Append(FrameKind::kHeartbeat, 0, now, BodyOf(body), out);
 }
 
+void Source::AppendYield(std::uint64_t term, Instant now, std::string& out) {
+  WEIR_CHECK(synced_);
+  Append(FrameKind::kYield, 0, now, BodyOf(YieldBody{.term = term}), out);
+}
+
 bool Source::Note(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kAck:

@@ -81,6 +81,14 @@ class Source {
   // not asked for a copy, or its last part was appended.
   void AppendHeartbeat(std::uint64_t head, std::uint32_t lease_ms, Instant now, std::string& out);
 
+  // True if the replica has been sent all that the ring has, and SYNCED.
+  [[nodiscard]] bool is_level(const Ring& ring) const noexcept {
+    return synced_ && cursor_ == ring.head();
+  }
+  // Appends the end of the history: the replica is the primary from here on. `term`: that of the
+  // primary that yields. The last frame. Requires: is_level, of a ring that no longer grows.
+  void AppendYield(std::uint64_t term, Instant now, std::string& out);
+
   // Takes a frame from the replica. Returns false for one that no replica sends: a kind that is
   // not ACK or NEED, a damaged body, an offset that was not sent or that falls.
   [[nodiscard]] bool Note(const Frame& frame);

@@ -140,6 +140,7 @@ std::vector<Example> ExamplesAsWritten() {
       {"heartbeat", bytes_of(FrameKind::kHeartbeat, 1'000,
                              BodyOf(HeartbeatBody{.head = 1'240, .lease_ms = 2'000}))},
       {"synced", bytes_of(FrameKind::kSynced, 1'000, BodyOf(SyncedBody{1'000}))},
+      {"yield", bytes_of(FrameKind::kYield, 1'000, BodyOf(YieldBody{.term = 3}))},
       {"skip", bytes_of(FrameKind::kSkip, 1'000, BodyOf(SkipBody{5'000, some}))},
       {"ack", bytes_of(FrameKind::kAck, 1'000, BodyOf(ack))},
       {"need", bytes_of(FrameKind::kNeed, 1'000, BodyOf(some))},
@@ -186,10 +187,11 @@ TEST(ReplicationFormatPageTest, ItsExamplesAreRead) {
   EXPECT_TRUE(ReadRecords(body_of(5), RecordsKind::kPartition));
   EXPECT_EQ(ReadHeartbeatBody(body_of(6))->head, 1'240U);
   EXPECT_EQ(ReadSyncedBody(body_of(7))->offset, 1'000U);
-  EXPECT_EQ(ReadSkipBody(body_of(8))->to, 5'000U);
-  EXPECT_EQ(ReadAckBody(body_of(9))->offset, 1'000U);
-  EXPECT_EQ(ReadNeedBody(body_of(10))->size(), 2U);
-  EXPECT_EQ(ReadLineageValue(page.at(11).bytes)->primary_host, "10.0.0.1");
+  EXPECT_EQ(ReadYieldBody(body_of(8))->term, 3U);
+  EXPECT_EQ(ReadSkipBody(body_of(9))->to, 5'000U);
+  EXPECT_EQ(ReadAckBody(body_of(10))->offset, 1'000U);
+  EXPECT_EQ(ReadNeedBody(body_of(11))->size(), 2U);
+  EXPECT_EQ(ReadLineageValue(page.at(12).bytes)->primary_host, "10.0.0.1");
 }
 
 }  // namespace

@@ -41,6 +41,17 @@ TEST(LineageTest, APromotionEndsTheOldHistoryWhereTheReplicaWas) {
   EXPECT_EQ(history.Common(kA, 80), std::nullopt);
 }
 
+TEST(LineageTest, APromotionBeginsATermAboveAllThatWereHeardOf) {
+  Lineage history = At(kA, 100);
+  history.term = 4;
+  history.is_deposed = true;
+  history.Promote(100, kB, 9);
+  EXPECT_EQ(history.term, 10U);
+  EXPECT_FALSE(history.is_deposed);
+  history.Promote(100, kC, 9);
+  EXPECT_EQ(history.term, 11U);
+}
+
 TEST(LineageTest, AServerWithoutHistoryHasNothingInCommon) {
   Lineage history;
   history.Promote(0, kA);
@@ -69,7 +80,9 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
                            .is_replica = true,
                            .primary_host = std::string(kPrimaryHostBytesMax, 'h'),
                            .primary_port = 65535};
-  for (const Lineage& history : {replica, Lineage(), At(kC, 1)}) {
+  Lineage deposed = At(kC, 1);
+  deposed.is_deposed = true;
+  for (const Lineage& history : {replica, Lineage(), deposed}) {
     const std::string value = LineageValue(history);
     EXPECT_EQ(ReadLineageValue(value), history);
     for (std::size_t length = 0; length < value.size(); ++length) {
@@ -81,7 +94,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   value[0] = 2;
   EXPECT_FALSE(ReadLineageValue(value)) << "a version of the future";
   value = LineageValue(replica);
-  value[1] = 8;
+  value[1] = static_cast<char>(value[1] | 32);
   EXPECT_FALSE(ReadLineageValue(value)) << "an unknown flag";
   value = LineageValue(replica);
   value[26] = 'A';

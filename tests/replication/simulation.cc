@@ -51,7 +51,7 @@ void Simulation::Act() {
   } else if (chance < 50) {
     Take();
   } else if (chance < 51) {
-    if (random_.Percent(promote_percent_ * 20)) Promote();
+    if (random_.Percent(promote_percent_ * 20)) random_.Percent(50) ? Promote() : Yield();
   } else {
     ActOnLink((primary_ + 1 + random_.Below(kServers - 1)) % kServers);
   }
@@ -195,6 +195,11 @@ void Simulation::Promote() {
   const std::size_t taker = (primary_ + 1 + random_.Below(kServers - 1)) % kServers;
   SimServer& next = servers_[taker];
   if (!next.sink->complete() || !next.sink->shown()) return;
+  SwitchTo(taker);
+}
+
+void Simulation::SwitchTo(std::size_t taker) {
+  SimServer& next = servers_[taker];
   for (Link& link : links_) link = {};
   SimServer& former = primary();
   former.Take(now_);
@@ -210,6 +215,23 @@ void Simulation::Promote() {
   }
   primary_ = taker;
   BeginHistory();
+}
+
+// A planned switch: the primary changes nothing more, and gives a replica all that there is and a
+// YIELD. If the link is cut before that, the primary goes on, in a history of its own.
+void Simulation::Yield() {
+  const std::size_t taker = (primary_ + 1 + random_.Below(kServers - 1)) % kServers;
+  Link& link = links_[taker];
+  if (!link.source || !servers_[taker].sink->complete()) return;
+  if (bug_ != PlantedBug::kHastyYield) Take();
+  Feed(taker);
+  if (!error_.empty()) return;
+  if (!link.source->is_level(*primary().ring)) return Fail("a replica that was fed is not level");
+  link.source->AppendYield(primary().history.term, now_, link.out);
+  Deliver(taker, random_.Percent(30) ? random_.Below(link.out.size()) : link.out.size());
+  if (!servers_[taker].sink->yielded()) return SwitchTo(primary_);
+  if (servers_[taker].values != primary().values) return Fail("a switch has lost something");
+  SwitchTo(taker);
 }
 
 void Simulation::CheckValues(std::size_t replica) {
@@ -231,23 +253,28 @@ void Simulation::CheckValues(std::size_t replica) {
   }
 }
 
+// Moves all bytes, until there are none.
+void Simulation::Feed(std::size_t replica) {
+  Link& link = links_[replica];
+  DeliverToPrimary(link, link.in.size());
+  for (Source::Step step{.want = Source::Want::kPartition};
+       step.want != Source::Want::kNothing && error_.empty();) {
+    const std::size_t begin = link.out.size();
+    step = link.source->Next(*primary().ring, now_, link.out);
+    Distort(link, begin);
+    if (step.want != Source::Want::kNothing) AppendCopy(link, step);
+    Deliver(replica, link.out.size());
+  }
+}
+
 void Simulation::CalmDown() {
   constexpr int kRounds = 3;
   Take();
   for (int round = 0; round < kRounds && error_.empty(); ++round) {
     for (std::size_t replica = 0; replica < kServers && error_.empty(); ++replica) {
       if (replica == primary_) continue;
-      Link& link = links_[replica];
-      if (!link.source) Connect(replica);
-      DeliverToPrimary(link, link.in.size());
-      for (Source::Step step{.want = Source::Want::kPartition};
-           step.want != Source::Want::kNothing && error_.empty();) {
-        const std::size_t begin = link.out.size();
-        step = link.source->Next(*primary().ring, now_, link.out);
-        Distort(link, begin);
-        if (step.want != Source::Want::kNothing) AppendCopy(link, step);
-        Deliver(replica, link.out.size());
-      }
+      if (!links_[replica].source) Connect(replica);
+      Feed(replica);
     }
   }
   for (std::size_t replica = 0; replica < kServers && error_.empty(); ++replica) {

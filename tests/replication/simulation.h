@@ -1,12 +1,13 @@
 // A run of one primary and two replicas over bad links, all of it decided by a seed: changes of
 // values that go up and down, FLUSHALL, policies, logs that overflow, rings that are too small,
-// segments of any size, stalls, cuts at any byte, promotions.
+// segments of any size, stalls, cuts at any byte, promotions, planned switches.
 //
 // It checks
 //     R1   when nothing changes any more and the links hold, all states are equal
 //     R2   each value of a replica that is not open is one that the primary had, and no older than
 //          as of the offset that the replica has applied
 //     R3   both, however often links are cut
+//     R9   a replica that the primary has yielded to has everything
 // and that neither end ever finds fault with the other's bytes.
 #pragma once
 
@@ -33,6 +34,7 @@ enum class PlantedBug {
   kNoNeed,             // SYNCED is sent before the replica's NEED has come
   kStalePolicies,      // no policies follow a SKIP
   kSeamlessPromotion,  // the ring of a promoted replica begins at the offset that it has applied
+  kHastyYield,         // the last changes are not taken before the YIELD
 };
 
 class Simulation {
@@ -66,7 +68,10 @@ class Simulation {
   void AppendCopy(Link& link, const Source::Step& step);
   void Deliver(std::size_t replica, std::size_t bytes);
   void DeliverToPrimary(Link& link, std::size_t bytes);
+  void Feed(std::size_t replica);
   void Promote();
+  void Yield();
+  void SwitchTo(std::size_t taker);
   void CheckValues(std::size_t replica);
   void CalmDown();
   void Fail(std::string what);

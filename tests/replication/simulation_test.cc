@@ -1,5 +1,5 @@
-// Goal: laws R1 to R3, on any run. Method: runs that are decided by their seeds (simulation.h); and
-// for each of several planted mistakes, that a run finds it.
+// Goal: laws R1 to R3 and R9, on any run. Method: runs that are decided by their seeds
+// (simulation.h); and for each of several planted mistakes, that a run finds it.
 //
 // WEIR_SIM_SEED=N runs one seed again.
 #include "tests/replication/simulation.h"
@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedBugTest,
                          testing::Values(PlantedBug::kForgetOpen, PlantedBug::kUnsaidSkip,
                                          PlantedBug::kHeartbeatMoves, PlantedBug::kOffsetAfterCopy,
                                          PlantedBug::kNoNeed, PlantedBug::kStalePolicies,
-                                         PlantedBug::kSeamlessPromotion));
+                                         PlantedBug::kSeamlessPromotion, PlantedBug::kHastyYield));
 
 }  // namespace
 }  // namespace weir

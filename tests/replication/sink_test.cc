@@ -186,6 +186,21 @@ TEST_F(SinkTest, EchoesTimesOfThisLinkOnly) {
   EXPECT_EQ(sink_.newest_on_link(), Instant{});
 }
 
+TEST_F(SinkTest, IsYieldedToOnceItHasEverything) {
+  const std::string yield = BodyOf(YieldBody{.term = 7});
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_FALSE(Get(FrameKind::kYield, yield)) << "it is not synced";
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(GetSynced());
+  EXPECT_EQ(sink_.yielded(), std::nullopt);
+  EXPECT_TRUE(Get(FrameKind::kYield, yield));
+  EXPECT_EQ(sink_.yielded(), 7U);
+  EXPECT_FALSE(Get(FrameKind::kChanges, "a")) << "the history has ended";
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  EXPECT_EQ(sink_.yielded(), std::nullopt) << "it belongs to a link";
+}
+
 TEST_F(SinkTest, EndsTheLinkAtAMistake) {
   const auto error_after = [this](FrameKind kind, std::string_view body, std::uint8_t flags = 0) {
     EXPECT_TRUE(sink_.Resume(sink_.applied(), true));
@@ -197,7 +212,7 @@ TEST_F(SinkTest, EndsTheLinkAtAMistake) {
   EXPECT_NE(error_after(FrameKind::kPolicies, "!", kWholeFlag), "");
   EXPECT_NE(error_after(FrameKind::kPartition, "!"), "");
   for (const FrameKind kind : {FrameKind::kFlush, FrameKind::kGap, FrameKind::kHeartbeat,
-                               FrameKind::kSkip, FrameKind::kSynced}) {
+                               FrameKind::kSkip, FrameKind::kSynced, FrameKind::kYield}) {
     EXPECT_NE(error_after(kind, "x"), "");
   }
   EXPECT_NE(error_after(FrameKind::kAck, BodyOf(AckBody{})), "") << "from a replica";

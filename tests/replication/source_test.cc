@@ -98,6 +98,22 @@ TEST_F(SourceTest, AReplicaThatLacksNothingIsSynced) {
   EXPECT_TRUE(source.synced());
 }
 
+TEST_F(SourceTest, IsLevelWhenTheReplicaHasEverything) {
+  Source source(0);
+  EXPECT_TRUE(Need(source, {}));
+  EXPECT_FALSE(source.is_level(ring_));
+  Frames(source);
+  EXPECT_TRUE(source.is_level(ring_));
+  Change(1);
+  EXPECT_FALSE(source.is_level(ring_));
+  Frames(source);
+  EXPECT_TRUE(source.is_level(ring_));
+  Gap(2);
+  EXPECT_FALSE(source.is_level(ring_));
+  Frames(source);
+  EXPECT_TRUE(source.is_level(ring_)) << "the partition was copied";
+}
+
 TEST_F(SourceTest, AShortBreakCostsTheFramesSince) {
   Change(1);
   Change(2);
