@@ -1,10 +1,16 @@
-// CLIENT PAUSE: until a given time no commands are executed, or none that write. Thread-safe.
+// The pauses of commands: CLIENT PAUSE, until a given time, of all commands or of those that write;
+// and that of a switch of roles, of those that write. Thread-safe. Cost of until() and what(): a
+// load each.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
 
 #include "core/base/instant.h"
+#include "core/base/mutex.h"
 
 namespace weir {
 
@@ -12,16 +18,37 @@ class Pause {
  public:
   enum class What { kChanges, kEverything };
 
-  // If two pauses overlap, the stronger one applies until the later end.
-  void Begin(What what, Instant now, Instant until) noexcept {
-    if (this->until() > now) {
-      what = std::max(what, this->what());
-      until = std::max(until, this->until());
+  // If two pauses of clients overlap, the stronger one applies until the later end.
+  void Begin(What what, Instant now, Instant until) {
+    MutexLock lock(mutex_);
+    if (client_until_ > now) {
+      what = std::max(what, client_what_);
+      until = std::max(until, client_until_);
     }
-    what_.store(what, std::memory_order_relaxed);
-    until_ns_.store(until.time_since_epoch().count(), std::memory_order_release);
+    client_what_ = what;
+    client_until_ = until;
+    Publish();
   }
-  void End() noexcept { until_ns_.store(0, std::memory_order_release); }
+  void End() {
+    MutexLock lock(mutex_);
+    client_until_ = Instant{};
+    Publish();
+  }
+
+  // A switch has a pause of its own, which CLIENT UNPAUSE does not end.
+  void BeginSwitch(Instant now, Instant until) {
+    MutexLock lock(mutex_);
+    if (client_until_ <= now) client_until_ = Instant{};
+    switch_until_ = until;
+    Publish();
+  }
+  // Returns whether it had begun and was not ended.
+  bool EndSwitch() {
+    MutexLock lock(mutex_);
+    const bool was_begun = std::exchange(switch_until_, Instant{}) != Instant{};
+    Publish();
+    return was_begun;
+  }
 
   // The end of the pause.
   [[nodiscard]] Instant until() const noexcept {
@@ -30,6 +57,18 @@ class Pause {
   [[nodiscard]] What what() const noexcept { return what_.load(std::memory_order_relaxed); }
 
  private:
+  // While both last, the stronger one applies until the later end: at most as long as a switch.
+  void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const Instant until = std::max(client_until_, switch_until_);
+    what_.store(client_until_ == Instant{} ? What::kChanges : client_what_,
+                std::memory_order_relaxed);
+    until_ns_.store(until.time_since_epoch().count(), std::memory_order_release);
+  }
+
+  Mutex mutex_;
+  What client_what_ ABSL_GUARDED_BY(mutex_) = What::kEverything;
+  Instant client_until_ ABSL_GUARDED_BY(mutex_){};
+  Instant switch_until_ ABSL_GUARDED_BY(mutex_){};
   std::atomic<What> what_{What::kEverything};
   std::atomic<Instant::rep> until_ns_{0};
 };

@@ -173,6 +173,26 @@ TEST(ClientPauseTest, OfTwoPausesTheStrongerLastsUntilTheLaterEnd) {
   EXPECT_EQ(client.wake(), client.server().clock.Now() + std::chrono::milliseconds{300});
 }
 
+// A switch of roles pauses what writes, whatever clients do.
+TEST(ClientPauseTest, ASwitchHasAPauseOfItsOwn) {
+  Conversation client;
+  Conversation operator_(client.server());
+  Pause& pause = client.server().services.pause;
+  operator_.Run("CLIENT PAUSE 100 ALL");
+  client.server().clock.Advance(std::chrono::milliseconds{100});
+  const Instant now = client.server().clock.Now();
+  pause.BeginSwitch(now, now + std::chrono::milliseconds{300});
+  EXPECT_EQ(client.Run("PING"), "+PONG\r\n") << "the pause of all commands is over";
+  EXPECT_EQ(client.Run("RL.ALLOW k 1/h"), "");
+  EXPECT_EQ(operator_.Run("CLIENT UNPAUSE"), "+OK\r\n");
+  client.WakeUp();
+  EXPECT_EQ(client.Receive(), "");
+  EXPECT_TRUE(pause.EndSwitch());
+  EXPECT_FALSE(pause.EndSwitch());
+  client.WakeUp();
+  EXPECT_EQ(client.Receive(), Five("1 0 0 3600000 0"));
+}
+
 TEST(ClientPauseTest, WritesAreAlsoThoseOfSubcommands) {
   Conversation client;
   Conversation operator_(client.server());
