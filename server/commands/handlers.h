@@ -67,6 +67,7 @@ void CommandList(Call& call);
 
 // server/handlers/replication.cc
 void NoRedisReplica(Call& call);
+void Failover(Call& call);
 void ReplicaOf(Call& call);
 void Role(Call& call);
 void Sync(Call& call);

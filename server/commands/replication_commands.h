@@ -10,6 +10,17 @@
 namespace weir::rows {
 
 inline constexpr std::array kReplicationCommands = {
+    CommandSpec{.name = "FAILOVER",
+                .arity = AtLeast(1),
+                .flags = kAdmin | kNotInTransaction,
+                .group = "server",
+                .since = "0.2.0",
+                .summary = "Makes a replica the primary, and this server its replica, so that "
+                           "nothing is forgotten. Answers at once; the switch begins when the "
+                           "replica lags by less than 256 KiB, and pauses changes for some "
+                           "milliseconds. With FORCE it also begins at the end of the timeout.",
+                .syntax = "[TO (host port [FORCE])] [ABORT] [TIMEOUT milliseconds]",
+                .handler = Failover},
     CommandSpec{.name = "PSYNC",
                 .arity = AtLeast(3),
                 .flags = kAdmin | kNotInTransaction,

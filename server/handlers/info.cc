@@ -301,7 +301,7 @@ void ListReplication(ServerReader& info, std::string& text) {
                          ",state=", replica.online ? "online" : "send_bulk",
                          ",offset=", replica.offset, ",lag=", WholeSeconds(replica.lag)));
   }
-  AddField(text, "master_failover_state", "no-failover");
+  AddField(text, "master_failover_state", WordOf(status.failover));
   AddField(text, "master_replid", status.replid);
   AddField(text, "master_replid2", status.replid2);
   AddField(text, "master_repl_offset", status.offset);
@@ -313,6 +313,7 @@ void ListReplication(ServerReader& info, std::string& text) {
   AddField(text, "repl_backlog_first_byte_offset", status.backlog.first_offset);
   AddField(text, "repl_backlog_histlen", status.backlog.bytes);
   AddField(text, "term", status.term);
+  AddField(text, "deposed", status.deposed);
   if (status.link) {
     AddField(text, "complete", status.link->complete);
     AddField(text, "data_age_ms", CeilMillis(status.link->data_age));

@@ -1,5 +1,5 @@
-// REPLICAOF, SLAVEOF, ROLE and RL.SYNC, and the commands of Redis's own replication, which are
-// refused.
+// REPLICAOF, SLAVEOF, FAILOVER, ROLE and RL.SYNC, and the commands of Redis's own replication,
+// which are refused.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -109,14 +109,28 @@ absl::StatusOr<SyncRequest> ReadSync(ArgReader arguments) {
   return request;
 }
 
-// The error of a server that cannot have a replica now, with its prefix; empty: it can.
-std::string SyncError(const Services& services) {
-  if (services.loading()) return std::string(kLoadingError);
-  if (!services.is_replica()) return "";
-  const std::optional<LinkStatus> link = services.replication->status().link;
-  std::string error = "NOMASTERLINK this server is a replica";
-  if (link) absl::StrAppend(&error, ": follow ", link->primary.host, ":", link->primary.port);
-  return error;
+// --- FAILOVER ------------------------------------------------------------------------------------
+
+// The order of the words and the errors are those of Redis.
+absl::StatusOr<FailoverRequest> ReadFailover(ArgReader arguments) {
+  FailoverRequest request;
+  while (!arguments.AtEnd()) {
+    if (!request.timeout && arguments.TryKeyword("TIMEOUT")) {
+      request.timeout = std::chrono::milliseconds{arguments.Integer("timeout", 0, INT32_MAX)};
+      if (*request.timeout == Nanos{0}) {
+        arguments.Fail("FAILOVER timeout must be greater than 0");
+      }
+    } else if (!request.to && arguments.TryKeyword("TO")) {
+      HostAndPort& to = request.to.emplace();
+      to.host = arguments.Word("host");
+      to.port = static_cast<std::uint16_t>(arguments.Integer("port", 1, UINT16_MAX));
+      request.force = arguments.TryKeyword("FORCE");
+    } else {
+      arguments.Fail("syntax error");
+    }
+  }
+  if (const absl::Status read = arguments.Finish(); !read.ok()) return read;
+  return request;
 }
 
 }  // namespace
@@ -126,7 +140,7 @@ void ReplicaOf(Call& call) {
   const std::string_view name = call.arguments()[0];
   const std::string_view port_text = call.arguments()[1];
   if (EqualsIgnoreCase(name, "no") && EqualsIgnoreCase(port_text, "one")) {
-    if (call.services().is_replica()) LogFollow(call, "become a primary");
+    if (!call.services().is_primary()) LogFollow(call, "become a primary");
     if (call.services().replication) call.services().replication->Follow(std::nullopt);
     return call.reply.SimpleString("OK");
   }
@@ -145,6 +159,22 @@ void ReplicaOf(Call& call) {
   }
   LogFollow(call, absl::StrCat("follow ", primary.host, ":", primary.port));
   replication->Follow(std::move(primary));
+  call.reply.SimpleString("OK");
+}
+
+void Failover(Call& call) {
+  Replication* const replication = FindReplication(call);
+  if (!replication) return;
+  std::string error;
+  if (call.arguments().size() == 1 && EqualsIgnoreCase(call.arguments()[0], "ABORT")) {
+    error = replication->AbortFailover();
+  } else {
+    const absl::StatusOr<FailoverRequest> request = ReadFailover(ArgReader(call.arguments()));
+    if (!request.ok()) return call.Fail(request.status());
+    error = replication->Failover(*request);
+    if (error.empty()) LogFollow(call, "fail over");
+  }
+  if (!error.empty()) return call.ReplyError(error);
   call.reply.SimpleString("OK");
 }
 
@@ -180,8 +210,11 @@ void Sync(Call& call) {
   if (!replication) return;
   absl::StatusOr<SyncRequest> request = ReadSync(ArgReader(call.arguments()));
   if (!request.ok()) return call.Fail(request.status());
-  if (const std::string error = SyncError(call.services()); !error.empty()) {
-    return call.ReplyError(error);
+  if (call.services().loading()) return call.ReplyError(kLoadingError);
+  if (request->ip.empty()) {
+    const std::string_view address = call.session.record().address;
+    request->ip = address.substr(0, address.rfind(':'));
+    if (request->ip.starts_with('[')) request->ip = request->ip.substr(1, request->ip.size() - 2);
   }
   SyncAnswer answer = replication->AnswerSync(*request);
   if (!answer.error.empty()) return call.ReplyError(answer.error);

@@ -335,6 +335,8 @@ constexpr Metric kMetrics[] = {
     // Replication
     Single("weir_replica", kGauge, "1 on a replica, 0 on a primary.",
            [](Scrape& scrape) { return scrape.services.is_replica() ? 1 : 0; }),
+    Single("weir_deposed", kGauge, "1 on a primary that has heard of one of a later term.",
+           [](Scrape& scrape) { return scrape.Replication().deposed ? 1 : 0; }),
     Single("weir_replication_term", kGauge,
            "The number of the history; it grows by each promotion.",
            [](Scrape& scrape) { return scrape.Replication().term; }),

@@ -119,10 +119,11 @@ void AppendResult(HttpExchange& exchange, const ReadAhead::Command& command, std
   results += ErrorJson(kResultTooLong);
 }
 
-// The error of the first command that a replica may not run, or an empty text.
+// The error of the first command that this server may not run, if it is no primary; or an empty
+// text.
 std::string_view StateErrorOfAny(const Services& services,
                                  std::span<const std::span<const std::string_view>> commands) {
-  if (!services.is_replica()) return {};
+  if (services.is_primary()) return {};
   for (const std::span<const std::string_view> command : commands) {
     const std::string_view why = services.StateError(FindRequested(command)->flags);
     if (!why.empty()) return why;

@@ -358,10 +358,6 @@ void Connection::HandOver() {
   state_ = State::kClosed;
   std::optional<SyncHandOver> sync = session_->TakeHandOver();
   WEIR_CHECK(sync.has_value());
-  if (sync->request.ip.empty()) {
-    const std::string_view address = record_->address;
-    sync->request.ip = address.substr(0, address.rfind(':'));
-  }
   sync->input = std::exchange(pending_input_, {});
   ReleaseBuffers();
   thread_.Remove(shared_from_this());

@@ -23,13 +23,14 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kItAnswers = "it answers: ";
 constexpr milliseconds kRestMin{100};
+constexpr milliseconds kRestAfterYield{1};
 constexpr milliseconds kRestMax{3000};
 constexpr milliseconds kAckInterval{1};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace
 
-PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, bool was_told)
+PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason)
     : settings_(parts.settings),
       limiter_(parts.limiter),
       sink_(parts.sink),
@@ -39,7 +40,8 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
       primary_(std::move(primary)),
       own_(std::move(own)),
       work_(context_.get_executor()),
-      was_told_(was_told),
+      first_rest_(reason == Reason::kYield ? kRestAfterYield : kRestMin),
+      was_told_(reason == Reason::kTold),
       input_(kLinkInputBytes) {
   status_.primary = primary_;
   status_.complete = sink_.complete();
@@ -75,13 +77,14 @@ std::optional<std::uint64_t> PrimaryLink::shown() const {
 }
 
 void PrimaryLink::Run() {
-  Nanos rest = kRestMin;
+  Nanos rest = first_rest_;
   while (!ending_) {
     was_fed_ = false;
     const std::string reason = FollowOnce();
     transport_.reset();
     is_up_ = false;
     ShowState(LinkState::kConnect);
+    if (has_yielded_) return owner_.TakeOver();
     if (ending_) return;
     if (std::exchange(logged_, reason) != reason) {
       spdlog::warn("no link to the primary {}:{}: {}", EscapedForLog(primary_.host), primary_.port,
@@ -259,7 +262,7 @@ std::string PrimaryLink::Apply() {
   if (!bytes.empty()) {
     if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
   }
-  while (!ending_) {
+  while (!ending_ && !has_yielded_) {
     if (owes_ack && own_clock_.Now() - acked >= kAckInterval) {
       acked = own_clock_.Now();
       sink_.AppendAck(acked, out);
@@ -289,6 +292,7 @@ std::string PrimaryLink::Apply() {
 
 std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
   const bool goes_on = sink_.Receive(bytes);
+  has_yielded_ = goes_on && sink_.yielded();
   if (sink_.newest_on_link() != Instant{}) {
     shift_.Note(sink_.newest_on_link(), now);
     if (std::exchange(follows_time_, true)) {

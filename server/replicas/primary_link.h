@@ -48,6 +48,8 @@ class PrimaryLink {
     [[nodiscard]] virtual Lineage history() const = 0;
     // The primary has answered: the server is in its history from now on.
     virtual void Join(std::uint64_t term, std::string_view history) = 0;
+    // The primary has yielded: this server is to become the primary. The link has ended.
+    virtual void TakeOver() = 0;
     // The state of the link has changed.
     virtual void Show(bool complete, bool up) = 0;
   };
@@ -63,11 +65,16 @@ class PrimaryLink {
     std::string run_id;
     std::uint16_t port = 0;  // that clients of this server use
   };
+  enum class Reason {
+    kStart,  // the options or the record on disk say so
+    kTold,   // a command says so, whatever the primary's term is
+    kYield,  // this server has yielded to it: it will be a primary in a moment
+  };
 
-  // Begins to follow. `was_told`: a command says so, whatever the primary's term is. Without one a
-  // server follows only its own history, or a later term: a primary that has lost its state must
-  // not empty its replicas. All references must outlive it.
-  PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, bool was_told);
+  // Begins to follow. Unless it was told so, a server follows only its own history, or a later
+  // term: a primary that has lost its state must not empty its replicas. All references must
+  // outlive it.
+  PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason);
   // Ends the thread, after the frames that it is applying.
   ~PrimaryLink();
   PrimaryLink(const PrimaryLink&) = delete;
@@ -77,6 +84,8 @@ class PrimaryLink {
   [[nodiscard]] LinkStatus status() const;
   // As Sink::shown.
   [[nodiscard]] std::optional<std::uint64_t> shown() const;
+  // True once the primary has yielded on this link.
+  [[nodiscard]] bool has_yielded() const noexcept { return has_yielded_; }
 
  private:
   void Run();
@@ -115,8 +124,10 @@ class PrimaryLink {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::optional<Transport> transport_;
   std::atomic<bool> ending_{false};
+  std::atomic<bool> has_yielded_{false};
 
   // Of the thread:
+  Nanos first_rest_;         // after the first failure
   bool was_told_;            // until the primary has answered
   bool was_synced_ = false;  // by this primary
   bool was_fed_ = false;     // synced in the present attempt

@@ -17,6 +17,10 @@
 namespace weir {
 namespace {
 
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLastAcksTime{1000};  // for replicas to confirm the last changes
+
 // A new history's id: 40 random hexadecimal digits.
 std::string RandomHistoryId() {
   std::string bytes;
@@ -36,7 +40,8 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       clock_(parts.clock),
       own_clock_(parts.own_clock),
       threads_(parts.threads),
-      target_(services_.limiter, services_.policies) {
+      target_(services_.limiter, services_.policies),
+      switch_timer_(control_) {
   MutexLock lock(mutex_);
   first_primary_ = services_.options.replicaof;
   if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
@@ -50,8 +55,12 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   } else if (!record.empty()) {
     spdlog::warn("the record of this server's history is damaged: it begins a new one");
   }
-  if (first_primary_.host.empty()) return;
-  set_is_replica(true);
+  if (first_primary_.host.empty()) {
+    if (history_.is_deposed) set_role(ServerRole::kDeposed);
+    return;
+  }
+  history_.is_deposed = false;
+  set_role(ServerRole::kReplica);
   set_is_complete(!history_.id.empty());
 }
 
@@ -62,7 +71,7 @@ void ReplicationControl::Start() {
     MutexLock lock(mutex_);
     primary = first_primary_;
   }
-  if (!primary.host.empty()) return BecomeReplica(primary, false);
+  if (!primary.host.empty()) return BecomeReplica(primary, PrimaryLink::Reason::kStart);
   // Replicas may have more of the last history than this server had saved, so it begins a new one.
   MutexLock lock(mutex_);
   history_.id.clear();
@@ -79,7 +88,7 @@ void ReplicationControl::Stop() {
   }
   // For the record in the last save.
   if (replicator) {
-    const std::uint64_t head = replicator->End().head();
+    const std::uint64_t head = replicator->End({.time = kLastAcksTime}).ring.head();
     MutexLock lock(mutex_);
     history_.offset = head;
   }
@@ -93,13 +102,17 @@ void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
     if (!started_) {  // Start carries it out.
       MutexLock lock(mutex_);
       first_primary_ = primary.value_or(HostAndPort{});
-      set_is_replica(primary.has_value());
+      history_.is_deposed = false;
+      set_role(primary ? ServerRole::kReplica : ServerRole::kPrimary);
       set_is_complete(!primary || !history_.id.empty());
     } else if (primary) {
-      BecomeReplica(*primary, true);
+      BecomeReplica(*primary, PrimaryLink::Reason::kTold);
+    } else if (role() == ServerRole::kDeposed) {
+      Restore();
     } else if (is_replica()) {
       BecomePrimary();
     }
+    EndSwitch();
     MutexLock lock(mutex_);
     history_.was_told = true;
   });
@@ -116,14 +129,15 @@ std::unique_ptr<PrimaryLink> ReplicationControl::TakeLink() {
   return std::move(link_);
 }
 
-void ReplicationControl::BecomeReplica(const HostAndPort& primary, bool was_told) {
-  set_is_replica(true);
+void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason,
+                                       const Replicator::Ending& ending) {
+  set_role(ServerRole::kReplica);
   IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
   TakeLink().reset();
   if (!sink_) {
     // First, so that no hold is settled after the last take.
     services_.limiter.SetFollowing(true);
-    sink_ = std::make_unique<Sink>(target_, EndPrimary());
+    sink_ = std::make_unique<Sink>(target_, EndPrimary(ending));
   }
   spdlog::warn("this server is a replica of {}:{} now", EscapedForLog(primary.host), primary.port);
   PrimaryLink::Owner& owner = *this;
@@ -134,16 +148,19 @@ void ReplicationControl::BecomeReplica(const HostAndPort& primary, bool was_told
                          .clock = clock_,
                          .own_clock = own_clock_,
                          .owner = owner},
-      primary, PrimaryLink::Identity{services_.run_id, services_.port}, was_told);
+      primary, PrimaryLink::Identity{services_.run_id, services_.port}, reason);
   MutexLock lock(mutex_);
   history_.is_replica = true;
+  history_.is_deposed = false;
+  if (reason != PrimaryLink::Reason::kYield) heir_.reset();
   history_.primary_host = primary.host;
   history_.primary_port = primary.port;
   link_ = std::move(link);
+  if (reason != PrimaryLink::Reason::kStart) SaveSoon();
 }
 
 // Ends the history of a primary, and returns what its server has of it.
-Sink::State ReplicationControl::EndPrimary() {
+Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending) {
   std::shared_ptr<Replicator> replicator;
   {
     MutexLock lock(mutex_);
@@ -156,9 +173,13 @@ Sink::State ReplicationControl::EndPrimary() {
             .last_changed = LastChanged(history_.offset + 1),
             .complete = is_complete()};
   }
-  const Ring ring = replicator->End();
+  const auto [ring, yielded] = replicator->End(ending);
   NoteForReplicas(false);
   MutexLock lock(mutex_);
+  if (!ending.yield_to.empty() && !yielded) {
+    heir_.reset();
+    asio::post(control_, [this] { TakeBack(); });
+  }
   history_.offset = ring.head();
   return {.applied = ring.head(), .last_changed = ring.last_changed(), .complete = true};
 }
@@ -174,7 +195,8 @@ void ReplicationControl::BecomePrimary() {
     MutexLock lock(mutex_);
     // A server without the whole state has no history that another one could go on from.
     if (!sink->shown()) history_.id.clear();
-    history_.Promote(sink->shown().value_or(0), RandomHistoryId());
+    history_.Promote(sink->shown().value_or(0), RandomHistoryId(), seen_term_);
+    heir_.reset();
     term = history_.term;
   }
   clock_.Fix(sink->newest());
@@ -187,7 +209,7 @@ void ReplicationControl::BecomePrimary() {
   }
   SaveSoon();
   set_is_complete(true);
-  set_is_replica(false);
+  set_role(ServerRole::kPrimary);
   spdlog::warn("this server is a primary now, of term {}{}", term,
                sink->shown() ? "" : "; it has not had the whole state of its last primary");
 }
@@ -223,16 +245,10 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
                                request.newest_version));
   }
   if (request.run_id == services_.run_id) return refuse("ERR this server cannot follow itself");
-  {
-    // Before a history begins, whose term might be the replica's by chance.
-    MutexLock lock(mutex_);
-    if (request.term > history_.term) {
-      return refuse(absl::StrCat("ERR this server's term is ", history_.term, ", and yours ",
-                                 request.term, ": it may have lost its state"));
-    }
-  }
+  // Before a history begins, whose term might be the replica's by chance.
+  if (std::string error = SyncRefusal(request); !error.empty()) return refuse(std::move(error));
   const std::shared_ptr<Replicator> replicator = BeginHistory();
-  if (!replicator) return refuse("NOMASTERLINK this server is a replica");
+  if (!replicator) return refuse("NOMASTERLINK this server is no primary");
   if (!replicator->has_room()) {
     return refuse(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
   }
@@ -259,10 +275,10 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   return answer;
 }
 
-// The sender of the history; null on a replica. The first replica begins it.
+// The sender of the history; null if this server is no primary. The first replica begins it.
 std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
   MutexLock beginning(begin_mutex_);
-  if (is_replica()) return nullptr;
+  if (role() != ServerRole::kPrimary) return nullptr;
   {
     MutexLock lock(mutex_);
     if (replicator_) return replicator_;
@@ -270,13 +286,14 @@ std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
   NoteForReplicas(true);
   std::shared_ptr<Replicator> replicator = MakeReplicator(Ring(RingBytes(), history().offset));
   MutexLock lock(mutex_);
-  history_.Promote(history_.offset, RandomHistoryId());
+  history_.Promote(history_.offset, RandomHistoryId(), seen_term_);
   replicator_ = replicator;
   SaveSoon();
   return replicator;
 }
 
-// A crash must not forget the term: replicas would not follow a server of the same one again.
+// A crash must not forget the term, since replicas would not follow a server of the same one again,
+// or the role.
 void ReplicationControl::SaveSoon() {
   if (services_.state) static_cast<void>(services_.state->RequestSave());
 }
@@ -333,8 +350,11 @@ Lineage ReplicationControl::history() const {
 }
 
 void ReplicationControl::Join(std::uint64_t term, std::string_view history) {
+  asio::post(control_, [this] { EndSwitch(); });
   MutexLock lock(mutex_);
   history_.Follow(term, history);
+  seen_term_ = std::max(seen_term_, term);
+  heir_.reset();
 }
 
 void ReplicationControl::Show(bool complete, bool up) {
@@ -346,6 +366,9 @@ ReplicationStatus ReplicationControl::status() const {
   ReplicationStatus status;
   MutexLock lock(mutex_);
   status.term = history_.term;
+  status.deposed = role() == ServerRole::kDeposed;
+  if (switch_) status.failover = FailoverState::kWaiting;
+  if (heir_) status.failover = FailoverState::kYielding;
   if (!history_.id.empty()) status.replid = history_.id;
   if (!history_.previous.empty()) {
     status.replid2 = history_.previous;

@@ -5,6 +5,11 @@
 // Roles change on the control thread only, one at a time. A demotion first refuses changes, then
 // waits until no command is under way that was accepted before (IoThread::RunBetweenTurns), and
 // only then takes the last changes: so they are in the history that other servers may go on from.
+//
+// FAILOVER is a demotion that gives the history over. Changes are paused; the replica gets the last
+// of them and a YIELD, and is a primary when it has read that. This server then admits nothing
+// more, and follows it. Should the replica ask to follow this server instead, it has not taken
+// over, and this server is the primary again.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +21,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
@@ -25,6 +31,7 @@
 #include "replication/sink.h"
 #include "server/net/io_thread.h"
 #include "server/os/lineage_clock.h"
+#include "server/replicas/planned_switch.h"
 #include "server/replicas/primary_link.h"
 #include "server/replicas/replicator.h"
 #include "server/session/services.h"
@@ -54,14 +61,18 @@ class ReplicationControl final : public Replication,
   void Start();
   // Changes the role no more.
   void KeepRole() noexcept { stopped_ = true; }
-  // Ends the threads. Requires: nothing changes the limiter any more.
+  // Ends the threads, once the replicas in sync have confirmed all changes, or after kLastAcksTime.
+  // Requires: nothing changes the limiter any more.
   void Stop();
 
   // --- Any thread ---
 
   [[nodiscard]] ReplicationStatus status() const override;
   void Follow(std::optional<HostAndPort> primary) override;
+  [[nodiscard]] std::string Failover(const FailoverRequest& request) override;
+  [[nodiscard]] std::string AbortFailover() override;
   [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override;
+
   // --- The thread of saves ---
 
   void BeginSave() override;
@@ -73,11 +84,25 @@ class ReplicationControl final : public Replication,
   void Adopt(Transport transport, SyncHandOver sync);
 
  private:
-  void BecomeReplica(const HostAndPort& primary, bool was_told);
+  // A server that yields is this one's heir.
+  struct Heir {
+    std::string run_id;
+    HostAndPort address;
+  };
+
+  void BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason,
+                     const Replicator::Ending& ending = {});
+  void StepSwitch();
+  void YieldTo(const ReplicaStatus& replica);
+  void TakeBack();
+  void EndSwitch();
+  void Depose(std::uint64_t term);
+  void Restore();
+  [[nodiscard]] std::string SyncRefusal(const SyncRequest& request);
   [[nodiscard]] std::unique_ptr<PrimaryLink> TakeLink();
   [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BecomePrimary();
-  [[nodiscard]] Sink::State EndPrimary();
+  [[nodiscard]] Sink::State EndPrimary(const Replicator::Ending& ending);
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
   void SaveSoon();
@@ -87,6 +112,7 @@ class ReplicationControl final : public Replication,
 
   [[nodiscard]] Lineage history() const override;
   void Join(std::uint64_t term, std::string_view history) override;
+  void TakeOver() override;
   void Show(bool complete, bool up) override;
 
   asio::io_context& control_;
@@ -98,6 +124,7 @@ class ReplicationControl final : public Replication,
   LimiterTarget target_;
   bool started_ = false;  // of the control thread, as the next
   bool stopped_ = false;
+  asio::steady_timer switch_timer_;
 
   Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
   mutable Mutex mutex_;
@@ -107,9 +134,12 @@ class ReplicationControl final : public Replication,
   std::unique_ptr<PrimaryLink> link_ ABSL_GUARDED_BY(mutex_);
   // The primary that the server follows once it has started; or none.
   HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);
-  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;  // without a link: as of history_.offset
-  Lineage begun_ ABSL_GUARDED_BY(mutex_);         // at the beginning of the present save
-  std::string saved_id_ ABSL_GUARDED_BY(mutex_);  // that the last complete save has written
+  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;         // without a link: as of history_.offset
+  Lineage begun_ ABSL_GUARDED_BY(mutex_);                // at the beginning of the present save
+  std::string saved_id_ ABSL_GUARDED_BY(mutex_);         // that the last complete save has written
+  std::uint64_t seen_term_ ABSL_GUARDED_BY(mutex_) = 0;  // the latest of any server
+  std::optional<PlannedSwitch> switch_ ABSL_GUARDED_BY(mutex_);  // waits for its replica
+  std::optional<Heir> heir_ ABSL_GUARDED_BY(mutex_);  // until it is known to be a primary
 };
 
 }  // namespace weir

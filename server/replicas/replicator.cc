@@ -49,7 +49,8 @@ struct Replicator::Replica {
   std::size_t sent = 0;
   bool waits_for_room = false;
   bool closed = false;
-  Instant heard{};  // the last ACK, by the clock of decisions
+  bool has_yield = false;  // `out` ends in a YIELD
+  Instant heard{};         // the last ACK, by the clock of decisions
   bool was_synced = false;
 };
 
@@ -60,6 +61,7 @@ Replicator::Replicator(ChangeHub& hub, const Settings& settings, bool has_saver,
       work_(context_.get_executor()),
       tick_(context_),
       beat_(context_),
+      end_(context_),
       ring_(std::move(ring)),
       input_(kReplicaInputBytes) {
   {
@@ -82,14 +84,44 @@ Replicator::~Replicator() {
   CloseAll();
 }
 
-Ring Replicator::End() {
-  context_.stop();
+Replicator::Ended Replicator::End(const Ending& ending) {
+  asio::post(context_, [this, ending] { BeginEnd(ending); });
   thread_.join();
-  hub_.TakeAll();
   hub_.Detach(*this);
+  const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
   CloseAll();
   MutexLock lock(mutex_);
-  return std::move(ring_);
+  return {std::move(ring_), yielded};
+}
+
+void Replicator::BeginEnd(const Ending& ending) {
+  ending_ = ending;
+  hub_.TakeAll();
+  for (const ReplicaPtr& replica : replicas_of_thread()) {
+    if (replica->sync.request.run_id == ending.yield_to) heir_ = replica;
+    Send(replica);
+  }
+  end_.expires_after(ending.time);
+  end_.async_wait([this](std::error_code error) {
+    if (!error) context_.stop();
+  });
+  CheckEnd();
+}
+
+// An heir closes its link once it has the last frame. Then nothing that it has not read is lost
+// with the socket.
+void Replicator::CheckEnd() {
+  if (!ending_) return;
+  if (heir_) {
+    if (heir_->closed) context_.stop();
+    return;
+  }
+  MutexLock lock(mutex_);
+  const auto waits = [this](const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const AckBody& acked = replica->source.acked();
+    return acked.synced && acked.offset != ring_.head();
+  };
+  if (std::ranges::none_of(replicas_, waits)) context_.stop();
 }
 
 void Replicator::Run() {
@@ -116,9 +148,11 @@ void Replicator::Describe(ReplicationStatus& status) const {
   Nanos bound = Nanos::max();
   for (const ReplicaPtr& replica : replicas_) {
     const AckBody& acked = replica->source.acked();
-    status.replicas.push_back({.ip = replica->sync.request.ip,
+    status.replicas.push_back({.run_id = replica->sync.request.run_id,
+                               .ip = replica->sync.request.ip,
                                .port = replica->sync.request.port,
                                .online = replica->was_synced,
+                               .synced = acked.synced,
                                .offset = acked.offset,
                                .lag = std::max(now - replica->heard, Nanos{0})});
     if (!acked.synced) continue;
@@ -126,6 +160,10 @@ void Replicator::Describe(ReplicationStatus& status) const {
         bound, acked.offset == ring_.head() ? Nanos{0} : std::max(now - acked.newest, Nanos{0}));
   }
   if (bound != Nanos::max()) status.loss_bound = bound;
+}
+
+void Replicator::Probe() {
+  asio::post(context_, [this] { BeatOnce(); });
 }
 
 // --- The history ---
@@ -196,7 +234,7 @@ void Replicator::FitRing() {
 }
 
 // Tells each replica that the primary is there, and closes those that do not answer.
-void Replicator::Beat() {
+void Replicator::BeatOnce() {
   const Instant now = hub_.clock().Now();
   const Nanos timeout = settings_.Get(&Options::repl_timeout);
   for (const ReplicaPtr& replica : replicas_of_thread()) {
@@ -205,11 +243,15 @@ void Replicator::Beat() {
                                   std::chrono::floor<std::chrono::seconds>(timeout).count(), " s"));
       continue;
     }
-    if (replica->out.size() - replica->sent > Source::kOutBytes) continue;
+    if (replica->has_yield || replica->out.size() - replica->sent > Source::kOutBytes) continue;
     replica->source.AppendHeartbeat(head(), 0, now, replica->out);
     Send(replica);
   }
-  beat_.expires_after(std::min<Nanos>(kBeat, timeout / 4));
+}
+
+void Replicator::Beat() {
+  BeatOnce();
+  beat_.expires_after(std::min<Nanos>(kBeat, settings_.Get(&Options::repl_timeout) / 4));
   beat_.async_wait([this](std::error_code error) {
     if (!error) Beat();
   });
@@ -249,6 +291,7 @@ void Replicator::Welcome(const ReplicaPtr& replica) {
 
 // Appends what the replica is to get next, until enough of it waits to be sent.
 void Replicator::Fill(Replica& replica) {
+  if (replica.has_yield) return;
   replica.out.erase(0, std::exchange(replica.sent, 0));
   for (;;) {
     const Instant now = hub_.clock().Now();
@@ -260,7 +303,7 @@ void Replicator::Fill(Replica& replica) {
     }
     switch (step.want) {
       case Source::Want::kNothing:
-        return;
+        return YieldTo(replica);
       case Source::Want::kPolicies:
         AppendPolicies(replica);
         break;
@@ -269,6 +312,15 @@ void Replicator::Fill(Replica& replica) {
         break;
     }
   }
+}
+
+// Gives the history over, if the replica is the heir and has everything.
+void Replicator::YieldTo(Replica& replica) {
+  if (&replica != heir_.get()) return;
+  MutexLock lock(mutex_);
+  if (!replica.source.is_level(ring_)) return;
+  replica.source.AppendYield(ending_->term, hub_.clock().Now(), replica.out);
+  replica.has_yield = true;
 }
 
 void Replicator::AppendPolicies(Replica& replica) {
@@ -341,16 +393,24 @@ void Replicator::Receive(const ReplicaPtr& replica) {
   }
   WatchInput(replica);
   Send(replica);
+  CheckEnd();
 }
 
 void Replicator::Close(const ReplicaPtr& replica, std::string_view reason) {
-  MutexLock lock(mutex_);
-  CloseLocked(replica, reason);
+  {
+    MutexLock lock(mutex_);
+    CloseLocked(replica, reason);
+  }
+  CheckEnd();
 }
 
 void Replicator::CloseLocked(const ReplicaPtr& replica, std::string_view reason) {
   if (std::exchange(replica->closed, true)) return;
-  spdlog::warn("replica {} is disconnected: {}", replica->name(), reason);
+  if (replica->has_yield) {
+    spdlog::warn("replica {} takes over", replica->name());
+  } else {
+    spdlog::warn("replica {} is disconnected: {}", replica->name(), reason);
+  }
   replica->transport.Close();
   std::erase(replicas_, replica);
 }

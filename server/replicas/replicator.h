@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -46,15 +47,28 @@ class Replicator final : public ChangeConsumer {
   // Closes all replicas.
   ~Replicator() override;
 
-  // Puts the last changes into the ring, closes all replicas, and returns the ring. The last call.
-  // Requires: nothing changes the limiter any more.
-  [[nodiscard]] Ring End();
+  // What the replicas get at the end.
+  struct Ending {
+    Nanos time{0};           // for a replica to take over, or for those in sync to confirm all
+    std::string yield_to{};  // the run id of the replica that takes over; empty: none does
+    std::uint64_t term = 0;  // of the history, if it is yielded
+  };
+  struct Ended {
+    Ring ring;
+    bool yielded = false;  // that replica was sent all of it: it may be the primary by now
+  };
+  // Puts the last changes into the ring, sends them, closes all replicas, and returns the ring. The
+  // last call. Requires: nothing changes the limiter any more.
+  [[nodiscard]] Ended End(const Ending& ending);
 
   // --- Any thread, before End ---
 
   // Sends the history to a replica whose RL.SYNC was answered. To be called on the thread that had
   // the transport.
   void Adopt(Transport transport, SyncHandOver sync);
+
+  // Makes all replicas say at once how far they are.
+  void Probe();
 
   void Consume(const ChangeBatch& batch) override;
 
@@ -73,6 +87,7 @@ class Replicator final : public ChangeConsumer {
   void FitRing();
   void ArmTick(std::chrono::milliseconds after);
   void Beat();
+  void BeatOnce();
   void Welcome(const ReplicaPtr& replica);
   void Fill(Replica& replica);
   void Send(const ReplicaPtr& replica);
@@ -84,6 +99,9 @@ class Replicator final : public ChangeConsumer {
   void CloseLocked(const ReplicaPtr& replica, std::string_view reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseAll();
+  void BeginEnd(const Ending& ending);
+  void CheckEnd();
+  void YieldTo(Replica& replica);
   [[nodiscard]] std::vector<ReplicaPtr> replicas_of_thread() const;
 
   ChangeHub& hub_;
@@ -94,6 +112,7 @@ class Replicator final : public ChangeConsumer {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer tick_;
   asio::steady_timer beat_;
+  asio::steady_timer end_;
 
   mutable Mutex mutex_;  // taken after Limiter::Taking
   Ring ring_ ABSL_GUARDED_BY(mutex_);
@@ -107,6 +126,8 @@ class Replicator final : public ChangeConsumer {
   std::uint64_t seen_ = 0;  // the head at the last tick
   Instant changed_at_{};    // the last tick that brought changes
   std::vector<char> input_;
+  std::optional<Ending> ending_;  // set at the end
+  ReplicaPtr heir_;               // that takes over
   std::thread thread_;
 };
 

@@ -68,7 +68,12 @@ std::string_view Services::StateErrorOf(std::uint32_t flags) const noexcept {
     if (loading()) return kLoadingError;
     if (syncing()) return kSyncingError;
   }
-  if (!is_replica()) return {};
+  if (is_primary()) return {};
+  if (!is_replica()) {
+    // PING is refused, too, so that a server that watches this one sees that it is out of order.
+    const bool is_answered = (flags & (kReadOnly | kLoading | kAdmin | kNoAuth)) != 0;
+    return (flags & kWrite) != 0 || !is_answered ? kDeposedError : std::string_view();
+  }
   if ((flags & kWrite) != 0) return kReadOnlyError;
   const bool is_look = (flags & kReadOnly) != 0 && (flags & kLoading) == 0;
   if (!is_look || replication->is_link_up()) return {};

@@ -38,7 +38,8 @@ namespace weir {
 struct Worker;
 
 // The errors of commands that the server does not run in its present state: it loads its state, is
-// a replica, or has lost its primary (replica-serve-stale-data). Clients match on the first word.
+// a replica, has lost its primary (replica-serve-stale-data), or is deposed. Clients match on the
+// first word.
 inline constexpr std::string_view kLoadingError = "LOADING weir is loading its state from disk";
 inline constexpr std::string_view kSyncingError =
     "LOADING weir is loading its state from its primary";
@@ -46,6 +47,8 @@ inline constexpr std::string_view kReadOnlyError =
     "READONLY You can't write against a read only replica.";
 inline constexpr std::string_view kMasterDownError =
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+inline constexpr std::string_view kDeposedError =
+    "READONLY another server has become the primary in a later term";
 
 // A browser or a scanner tries again and again, so one log line in this time is enough.
 inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
@@ -71,6 +74,9 @@ struct Services {
   [[nodiscard]] bool is_replica() const noexcept {
     return replication && replication->is_replica();
   }
+  [[nodiscard]] bool is_primary() const noexcept {
+    return !replication || replication->role() == ServerRole::kPrimary;
+  }
   // True while a replica has no whole state yet: most commands are refused.
   [[nodiscard]] bool syncing() const noexcept {
     return is_replica() && !replication->is_complete();
@@ -81,7 +87,7 @@ struct Services {
   // The error of a command with these flags (CommandFlags) in the server's present state; empty: it
   // may run. On a primary that has loaded its state it costs two relaxed loads.
   [[nodiscard]] std::string_view StateError(std::uint32_t flags) const noexcept {
-    if (!loading() && !is_replica()) [[likely]]
+    if (!loading() && is_primary()) [[likely]]
       return {};
     return StateErrorOf(flags);
   }

@@ -1,5 +1,5 @@
-// Replication as sessions see it: whether this server is a replica, the numbers of INFO and ROLE,
-// and the two requests that change something, REPLICAOF and RL.SYNC.
+// Replication as sessions see it: the role of this server, the numbers of INFO and ROLE, and the
+// requests that change something: REPLICAOF, FAILOVER and RL.SYNC.
 //
 // The server implements it with threads and sockets; a test implements it with values. Every
 // function may be called on any thread.
@@ -19,6 +19,15 @@
 
 namespace weir {
 
+// What the server decides, and what it refuses.
+enum class ServerRole : std::uint8_t {
+  kPrimary,
+  kReplica,  // it follows a primary, or wants to: commands that change something are refused
+  // It was a primary, and has heard of one of a later term: it refuses the same, until a command
+  // gives it a role. For others it is a primary that is out of order.
+  kDeposed,
+};
+
 // The states of a replica's link, in the words of ROLE.
 enum class LinkState : std::uint8_t { kConnect, kConnecting, kHandshake, kSync, kConnected };
 inline constexpr std::array<std::string_view, 5> kLinkStateWords = {
@@ -33,9 +42,11 @@ static_assert(kNoReplid.size() == 40);
 
 // A replica, as its primary sees it.
 struct ReplicaStatus {
+  std::string run_id{};
   std::string ip{};          // announced, or that of its socket
   std::uint16_t port = 0;    // announced
   bool online = false;       // it was synced; false: it gets its first state
+  bool synced = false;       // it has everything as of `offset`
   std::uint64_t offset = 0;  // applied and acknowledged
   Nanos lag{0};              // since its last ACK
 };
@@ -61,6 +72,21 @@ struct LinkStatus {
   Nanos time_shift{0};                   // of the decisions' clock (LineageClock)
 };
 
+// The states of a planned switch, in the words of INFO.
+enum class FailoverState : std::uint8_t { kNone, kWaiting, kYielding };
+inline constexpr std::array<std::string_view, 3> kFailoverStateWords = {
+    "no-failover", "waiting-for-sync", "failover-in-progress"};
+[[nodiscard]] constexpr std::string_view WordOf(FailoverState state) noexcept {
+  return kFailoverStateWords[static_cast<std::size_t>(state)];
+}
+
+// FAILOVER.
+struct FailoverRequest {
+  std::optional<HostAndPort> to{};  // as ROLE lists it; none: the replica that has most
+  bool force = false;               // after the timeout, also if the replica lags
+  std::optional<Nanos> timeout{};   // for the replica to come close; none: without end
+};
+
 // One moment of replication. A default-constructed one is that of a primary without replicas.
 struct ReplicationStatus {
   std::uint64_t term = 0;               // 0: this server never had a replica
@@ -73,6 +99,8 @@ struct ReplicationStatus {
   BacklogStatus backlog;
   std::uint64_t partitions_sent = 0;  // whole, to all replicas since the start
   Nanos loss_bound{0};                // what a failover now would forget
+  FailoverState failover = FailoverState::kNone;
+  bool deposed = false;  // ServerRole::kDeposed
 };
 
 // The position of a replica in a history.
@@ -126,12 +154,10 @@ class Replication {
   Replication(const Replication&) = delete;
   Replication& operator=(const Replication&) = delete;
 
-  // True if the server follows a primary, or wants to: commands that change something are refused.
-  // One relaxed load, because each command asks. A command that began before the change may still
+  // One relaxed load, because each command asks. A command that began before a change may still
   // run: see RunBetweenTurns (server/net/io_thread.h).
-  [[nodiscard]] bool is_replica() const noexcept {
-    return is_replica_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] ServerRole role() const noexcept { return role_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_replica() const noexcept { return role() == ServerRole::kReplica; }
   // False while a replica has no whole state yet: it answers LOADING. True on a primary.
   [[nodiscard]] bool is_complete() const noexcept {
     return is_complete_.load(std::memory_order_relaxed);
@@ -148,6 +174,12 @@ class Replication {
   // has the new role soon after. Requests are carried out in their order.
   virtual void Follow(std::optional<HostAndPort> primary) = 0;
 
+  // Begins a planned switch: a replica becomes the primary, and this server its replica, so that
+  // nothing is lost. Returns at once, with the error, "ERR ...", if there is no such replica.
+  [[nodiscard]] virtual std::string Failover(const FailoverRequest& request) = 0;
+  // Ends a switch that waits for its replica, as above.
+  [[nodiscard]] virtual std::string AbortFailover() = 0;
+
   // Answers RL.SYNC. If it is accepted, the connection goes over to replication once the reply is
   // sent (ClientSession::Next::kHandOver).
   [[nodiscard]] virtual SyncAnswer AnswerSync(const SyncRequest& request) = 0;
@@ -155,12 +187,17 @@ class Replication {
  protected:
   Replication() = default;
 
-  void set_is_replica(bool is) noexcept { is_replica_.store(is, std::memory_order_relaxed); }
+  void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }
+  // Returns whether the server was a primary.
+  bool Depose() noexcept {
+    ServerRole primary = ServerRole::kPrimary;
+    return role_.compare_exchange_strong(primary, ServerRole::kDeposed);
+  }
   void set_is_complete(bool is) noexcept { is_complete_.store(is, std::memory_order_relaxed); }
   void set_is_link_up(bool is) noexcept { is_link_up_.store(is, std::memory_order_relaxed); }
 
  private:
-  std::atomic<bool> is_replica_{false};
+  std::atomic<ServerRole> role_{ServerRole::kPrimary};
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
 };

@@ -348,11 +348,14 @@ OBSERVERS = Group(
 )
 
 SMALL = Group(
-    "ROLE, REPLICAOF, UNLINK, MODULE, CLUSTER",
+    "ROLE, REPLICAOF, FAILOVER, UNLINK, MODULE, CLUSTER",
     [
         case("ROLE", "ROLE", "role", "ROLE x"),
         case("REPLICAOF", "REPLICAOF NO ONE", "slaveof no one", "REPLICAOF a", "REPLICAOF a 65536",
              "SLAVEOF a -1", "REPLICAOF a b", "REPLICAOF a 1 2", "SLAVEOF"),
+        case("FAILOVER", "FAILOVER", "FAILOVER ABORT", "failover to a 1", "FAILOVER TO a 1 FORCE",
+             "FAILOVER TO a 1 FORCE TIMEOUT 5", "FAILOVER TIMEOUT 0", "FAILOVER FOO",
+             "FAILOVER ABORT TIMEOUT 5", "FAILOVER TO a 1 TO b 2"),
         case("without a cluster", "CLUSTER INFO", "CLUSTER SLOTS", "CLUSTER SHARDS",
              "cluster nodes", "CLUSTER KEYSLOT k", "CLUSTER", "READONLY", "READWRITE", "ASKING",
              "READONLY x"),

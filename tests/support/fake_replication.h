@@ -21,6 +21,11 @@ class FakeReplication final : public Replication {
 
   [[nodiscard]] ReplicationStatus status() const override { return shown; }
   void Follow(std::optional<HostAndPort> primary) override { wishes.push_back(std::move(primary)); }
+  [[nodiscard]] std::string Failover(const FailoverRequest& request) override {
+    failovers.push_back(request);
+    return failover_error;
+  }
+  [[nodiscard]] std::string AbortFailover() override { return failover_error; }
   [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override {
     requests.push_back(request);
     return answer;
@@ -29,7 +34,7 @@ class FakeReplication final : public Replication {
   void BecomeReplica(bool complete = true, bool link_up = true) {
     set_is_complete(complete);
     set_is_link_up(link_up);
-    set_is_replica(true);
+    set_role(ServerRole::kReplica);
     LinkStatus& link = shown.link.emplace();
     link.primary = {"10.0.0.1", 7379};
     link.state = !link_up   ? LinkState::kConnect
@@ -38,8 +43,12 @@ class FakeReplication final : public Replication {
     link.up = link_up;
     link.complete = complete;
   }
+  void Depose() {
+    Replication::Depose();
+    shown.deposed = true;
+  }
   void BecomePrimary() {
-    set_is_replica(false);
+    set_role(ServerRole::kPrimary);
     set_is_complete(true);
     shown.link.reset();
   }
@@ -48,6 +57,8 @@ class FakeReplication final : public Replication {
   SyncAnswer answer;
   std::vector<std::optional<HostAndPort>> wishes;
   std::vector<SyncRequest> requests;
+  std::vector<FailoverRequest> failovers;
+  std::string failover_error;
 };
 
 }  // namespace weir

@@ -20,6 +20,7 @@ class CuttingProxy:
     def __init__(self, target, seed):
         self.target = target
         self.cuts = 0
+        self.cut_before = None  # bytes of the primary that the replica shall not get
         self._random = random.Random(seed)
         self._calm = threading.Event()
         self._lock = threading.Lock()
@@ -82,6 +83,11 @@ class CuttingProxy:
                     if not data:
                         return self._end(pair)
                     if source is primary:
+                        if self.cut_before and self.cut_before in data:
+                            replica.sendall(data[: data.index(self.cut_before)])
+                            self.cut_before = None
+                            self.cuts += 1
+                            return self._end(pair)
                         moved += len(data)
                         if cut is not None and moved >= cut:
                             replica.sendall(data[: len(data) - (moved - cut)])

@@ -1,8 +1,8 @@
 """Failovers under load, one after the other, with what each one forgets counted.
 
 A primary and a replica; clients take tokens and reserve some without pause. Then the primary is
-killed, cut off from its replica and killed, stopped cleanly, or frozen for a while; the replica is
-promoted by REPLICAOF NO ONE, and the clients go on there. The old primary comes back as a replica
+killed, cut off from its replica and killed, stopped cleanly, or frozen for a while, and the replica
+is promoted by REPLICAOF NO ONE; or FAILOVER switches the roles. The clients go on there. The old primary comes back as a replica
 of the new one, empty or with what is on its disk, and the next cycle begins with the roles swapped
 and the tables as they are. In each cycle:
 
@@ -15,7 +15,7 @@ and the tables as they are. In each cycle:
 - law R1: once all is quiet both tables are equal;
 - no lock-out: then a greedy client gets its rate.
 
-A frozen primary goes on to admit when it is back, until it is told to follow: all that counts as
+A clean stop and FAILOVER forget nothing. A frozen primary goes on to admit when it is back, until it is told to follow: all that counts as
 forgotten, too. replication_checker.py judges the histories, and failover_load.py has the lag.
 
 Environment, besides weir_e2e's: WEIR_CRASH_CYCLES, the number of failovers; WEIR_CRASH_SEED.
@@ -44,7 +44,14 @@ from failover_load import (
     FailoverLoad,
 )
 from replication_checker import Request
-from replication_servers import ReplicationTest, await_in_sync, await_true, fields, is_exact
+from replication_servers import (
+    ReplicationTest,
+    await_in_sync,
+    await_true,
+    fields,
+    is_exact,
+    role_of,
+)
 from weir_e2e import Client, scaled
 
 CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(10)))
@@ -140,8 +147,16 @@ class FailoverCrashTest(ReplicationTest):
         self.killed(load, primary, replica)
 
     def stopped(self, load, primary, replica):
+        load.lose_nothing()
         self.assertEqual(primary.server.stop(), 0, primary.server.log())
         self.promote_for(load, replica)
+
+    def switched(self, load, primary, replica):
+        load.lose_nothing()
+        self.assertEqual(primary.client.call("FAILOVER"), "OK")
+        await_true(lambda: role_of(replica.client) == b"master", primary.server.log)
+        load.move()
+        load.await_admitted(replica.port)
 
     def frozen(self, load, primary, replica):
         primary.server.pause()
@@ -154,7 +169,8 @@ class FailoverCrashTest(ReplicationTest):
         load.go_on(self.random.random() * 0.1)
         self.follow(primary.client, replica)
 
-    EVENTS = (killed, cut_and_killed, stopped, frozen)
+    EVENTS = (killed, cut_and_killed, stopped, switched, frozen)
+    LEAVES_A_REPLICA = (switched, frozen)
 
     # --- What holds after each of them ---
 
@@ -244,7 +260,7 @@ class FailoverCrashTest(ReplicationTest):
         self.losses[event.__name__].append(Loss(forgotten, load.lag_ms))
         self.judge_holds(load, replica)
         old = primary
-        if event is not FailoverCrashTest.frozen:
+        if event not in FailoverCrashTest.LEAVES_A_REPLICA:
             old = self.restarted(primary, replica)
         await_in_sync(replica.client, old.client)
         keys = (*LASTING_KEYS, *RATED_KEYS, *hold_keys)

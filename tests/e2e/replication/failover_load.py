@@ -10,6 +10,7 @@ import collections
 import contextlib
 import random
 import socket
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -146,6 +147,7 @@ class FailoverLoad:
         """`primary`, `replica`: ports. `hold_keys`: empty if nothing is to be reserved."""
         chance = random.Random(seed)
         self.old, self.new = primary, replica
+        self.loses_nothing = False  # the failover is one that forgets nothing
         self.lasting, self.rated = History(), History()
         self._world = World(primary)
         self._marker = Marker(primary, replica)
@@ -159,6 +161,11 @@ class FailoverLoad:
 
     def await_marks(self, count):
         await_true(lambda: len(self._marker.asked) >= count, "marks on the replica")
+
+    def lose_nothing(self):
+        """Expects that the failover, which begins now, forgets nothing."""
+        self.loses_nothing = True
+        self._marker.stop()
 
     def go_on(self, seconds):
         """Lets the load go on for a while."""
@@ -196,7 +203,7 @@ class FailoverLoad:
     @property
     def known_until(self):
         """The promoted server has what its primary answered before this time."""
-        return self._marker.surely_there()
+        return sys.maxsize if self.loses_nothing else self._marker.surely_there()
 
     @property
     def lag_ms(self):

@@ -389,34 +389,6 @@ class RestartTest(ReplicationTest):
         await_in_sync(client, other)
         self.assertEqual(self.remaining(other, "k"), 40)
 
-    def lose_the_state(self):
-        """An empty primary in the place of one that a replica followed, and the replica."""
-        primary = self.start()
-        port = primary.port
-        self.connect(primary).call("RL.ALLOW", "k", LIMIT, "COST", 30)
-        replica = self.start_replica(primary)
-        self.assertEqual(primary.stop(), 0)
-        primary = self.launch("--port", str(port))
-        primary.wait_for_log("listening on")
-        replica.wait_for_log("it may have lost its state")
-        self.assertEqual(self.remaining(self.connect(replica), "k"), 70)
-        return primary, replica
-
-    # Goal: an empty primary that is started again does not empty its replica, but gets its state.
-    def test_a_primary_that_has_lost_its_state_is_not_followed(self):
-        primary, replica = self.lose_the_state()
-        self.promote(self.connect(replica))
-        client = self.connect(primary)
-        self.follow(client, replica)
-        self.assertEqual(self.remaining(client, "k"), 70)
-
-    def test_a_primary_that_has_lost_its_state_is_followed_if_told(self):
-        primary, replica = self.lose_the_state()
-        client = self.connect(replica)
-        self.promote(client)
-        self.follow(client, primary)
-        self.assertEqual(self.remaining(client, "k"), 100)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -30,6 +30,26 @@ class ReplicaTest : public testing::Test {
   FakeReplication replication_{client_.server().services};
 };
 
+// A primary that has heard of a later one.
+TEST_F(ReplicaTest, ADeposedPrimaryChangesNothingAndAnswersLooks) {
+  client_.Run("RL.ALLOW k 10/h COST 4");
+  replication_.Depose();
+  constexpr std::string_view kDeposed =
+      "-READONLY another server has become the primary in a later term\r\n";
+  for (const char* change :
+       {"RL.ALLOW k 10/h", "RL.RESET k", "RL.POLICY SET p 1/s", "FLUSHALL", "PING"}) {
+    EXPECT_EQ(client_.Run(change), kDeposed) << change;
+  }
+  EXPECT_EQ(client_.Show("RL.PEEK k 10/h"), "1 5 0 1800000 0");
+  for (const char* look : {"RL.INSPECT k", "DBSIZE", "INFO", "ROLE", "CONFIG GET bind", "HELLO",
+                           "CLIENT ID", "RL.STATS", "REPLICAOF NO ONE"}) {
+    EXPECT_THAT(client_.Run(look), Not(StartsWith("-"))) << look;
+  }
+  EXPECT_EQ(client_.Run("MULTI"), "+OK\r\n");
+  EXPECT_EQ(client_.Run("RL.ALLOW k 10/h"), kDeposed);
+  EXPECT_THAT(client_.Run("EXEC"), StartsWith("-EXECABORT"));
+}
+
 TEST_F(ReplicaTest, ChangesNothingAndAnswersLooks) {
   client_.Run("RL.POLICY SET p 10/s");
   client_.Run("RL.ALLOW k 10/h COST 4");

@@ -69,6 +69,33 @@ TEST_F(ReplicationTest, ReplicaofRefusesMistakes) {
   EXPECT_TRUE(replication_.wishes.empty());
 }
 
+// --- FAILOVER ------------------------------------------------------------------------------------
+
+TEST_F(ReplicationTest, FailoverSaysWhoTakesOverAndWhen) {
+  EXPECT_EQ(client_.Run("FAILOVER"), "+OK\r\n");
+  EXPECT_EQ(client_.Run("failover timeout 500 to 10.0.0.2 7380 force"), "+OK\r\n");
+  ASSERT_EQ(replication_.failovers.size(), 2U);
+  EXPECT_EQ(replication_.failovers[0].to, std::nullopt);
+  EXPECT_EQ(replication_.failovers[0].timeout, std::nullopt);
+  EXPECT_EQ(replication_.failovers[1].to, (HostAndPort{"10.0.0.2", 7380}));
+  EXPECT_EQ(replication_.failovers[1].timeout, milliseconds{500});
+  EXPECT_TRUE(replication_.failovers[1].force);
+}
+
+TEST_F(ReplicationTest, FailoverRefusesMistakes) {
+  for (const char* mistake :
+       {"FAILOVER x", "FAILOVER FORCE", "FAILOVER TO", "FAILOVER TO a", "FAILOVER TO a b",
+        "FAILOVER TO a 0", "FAILOVER TO a 1 TO a 1", "FAILOVER TIMEOUT", "FAILOVER TIMEOUT 0",
+        "FAILOVER TIMEOUT -1", "FAILOVER ABORT ABORT", "FAILOVER ABORT TIMEOUT 1"}) {
+    EXPECT_THAT(client_.Run(mistake), StartsWith("-ERR ")) << mistake;
+  }
+  EXPECT_TRUE(replication_.failovers.empty());
+  replication_.failover_error = "ERR No failover in progress.";
+  EXPECT_EQ(client_.Run("FAILOVER ABORT"), "-ERR No failover in progress.\r\n");
+  client_.Run("MULTI");
+  EXPECT_THAT(client_.Run("FAILOVER"), StartsWith("-ERR "));
+}
+
 TEST(ReplicationCommandsTest, AServerThatTakesTimesOfClientsDoesNotReplicate) {
   Conversation client(TestServer::WithExplicitTime());
   FakeReplication replication(client.server().services);
@@ -132,6 +159,7 @@ TEST_F(ReplicationTest, APrimaryShowsItsReplicas) {
                              "repl_backlog_first_byte_offset:41\n"
                              "repl_backlog_histlen:860\n"
                              "term:3\n"
+                             "deposed:0\n"
                              "failover_loss_bound_ms:2\n"
                              "sync_partitions_sent:4097\n\n"),
                 {{"\n", "\r\n"}}));
@@ -215,7 +243,7 @@ TEST_F(ReplicationTest, SyncHandsTheConnectionOver) {
   EXPECT_EQ(to->request.oldest_version, 1U);
   EXPECT_EQ(to->request.newest_version, 2U);
   EXPECT_EQ(to->request.run_id, kRunId);
-  EXPECT_EQ(to->request.ip, "");
+  EXPECT_EQ(to->request.ip, "127.0.0.1") << "its own, because it has announced none";
   EXPECT_EQ(to->request.port, 7379);
   EXPECT_EQ(to->request.term, 3U);
   EXPECT_EQ(to->request.key_fingerprint[1], 1);
@@ -279,11 +307,6 @@ TEST_F(ReplicationTest, ARefusedSyncKeepsTheConnection) {
   client_.Run("MULTI");
   EXPECT_EQ(client_.Run(kSync), "-ERR Command not allowed inside a transaction\r\n");
   client_.Run("DISCARD");
-  for (const bool complete : {false, true}) {
-    replication_.BecomeReplica(complete);
-    EXPECT_EQ(client_.Run(kSync),
-              "-NOMASTERLINK this server is a replica: follow 10.0.0.1:7379\r\n");
-  }
   EXPECT_EQ(replication_.requests.size(), 1U);
 }
 

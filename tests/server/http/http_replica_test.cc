@@ -89,6 +89,21 @@ TEST_F(HttpReplicaTest, ReadyzKnowsTheRole) {
   EXPECT_EQ(status("/livez"), 200);
 }
 
+TEST_F(HttpReplicaTest, ADeposedPrimaryIsNotReady) {
+  HttpConversation admin(client_.server(), Face::kAdmin);
+  replication_.Depose();
+  EXPECT_EQ(StatusOf(admin.Get("/readyz")), 503);
+  EXPECT_EQ(BodyOf(admin.Get("/readyz?role=primary")), R"({"deposed":true})");
+  EXPECT_EQ(StatusOf(admin.Get("/livez")), 200);
+  EXPECT_EQ(StatusOfPost("/v1/allow", kOneAnHour), 503);
+  constexpr std::string_view kBatch = R"({"requests":[{"key":"k","limits":["1/h"]}]})";
+  EXPECT_EQ(StatusOfPost("/v1/batch", kBatch), 503);
+  const MetricsPage page(
+      MetricsText(client_.server().services, client_.server().http, FakeClock::kStart));
+  EXPECT_EQ(page.Of("weir_deposed"), 1);
+  EXPECT_EQ(page.Of("weir_replica"), 0);
+}
+
 TEST_F(HttpReplicaTest, MetricsOfAPrimary) {
   replication_.shown.term = 3;
   replication_.shown.offset = 900;

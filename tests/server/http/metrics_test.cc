@@ -167,6 +167,8 @@ weir_denied_access_total{reason="key"} 0
 weir_loading 0
 # TYPE weir_replica gauge
 weir_replica 0
+# TYPE weir_deposed gauge
+weir_deposed 0
 # TYPE weir_replication_term gauge
 weir_replication_term 0
 # TYPE weir_replication_offset_bytes gauge

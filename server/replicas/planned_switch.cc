@@ -1,0 +1,50 @@
+#include "server/replicas/planned_switch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+bool IsAskedFor(const FailoverRequest& request, const ReplicaStatus& replica) {
+  return !request.to || *request.to == HostAndPort{replica.ip, replica.port};
+}
+
+}  // namespace
+
+std::string FailoverError(const FailoverRequest& request, std::span<const ReplicaStatus> replicas) {
+  if (replicas.empty()) return "ERR FAILOVER requires connected replicas.";
+  if (request.force && !(request.timeout && request.to)) {
+    return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
+  }
+  if (!request.to) return {};
+  const auto target = std::ranges::find_if(
+      replicas, [&](const ReplicaStatus& replica) { return IsAskedFor(request, replica); });
+  if (target == replicas.end()) return "ERR FAILOVER target HOST and PORT is not a replica.";
+  return target->online ? std::string() : "ERR FAILOVER target replica is not online.";
+}
+
+PlannedSwitch::PlannedSwitch(FailoverRequest request, Instant now)
+    : request_(std::move(request)), begun_(now) {
+  if (request_.timeout) deadline_ = now + *request_.timeout;
+}
+
+PlannedSwitch::Step PlannedSwitch::Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
+                                        Instant now) const {
+  const ReplicaStatus* best = nullptr;
+  for (const ReplicaStatus& replica : replicas) {
+    if (!replica.synced || !IsAskedFor(request_, replica)) continue;
+    if (!best || replica.offset > best->offset) best = &replica;
+  }
+  const bool is_close =
+      best && best->lag <= now - begun_ && head - std::min(best->offset, head) <= kCloseBytes;
+  const bool is_late = deadline_ && now >= *deadline_;
+  if (is_close || (best && is_late && request_.force)) {
+    return {.what = What::kYield, .target = *best};
+  }
+  if (!is_late) return {};
+  return {.what = What::kGiveUp,
+          .reason = best ? "the replica still lags" : "no replica has the whole state"};
+}
+
+}  // namespace weir

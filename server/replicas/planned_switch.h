@@ -1,0 +1,46 @@
+// A planned switch that waits for its replica: which one takes over, and when. A decision about
+// values; pure, not thread-safe.
+//
+// The replica is one that has everything but the last kCloseBytes, and has said so since the switch
+// began. So clients are paused for a few milliseconds only: those in which it gets the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/instant.h"
+#include "server/state/replication.h"
+
+namespace weir {
+
+inline constexpr std::uint64_t kCloseBytes = std::uint64_t{256} << 10;
+
+// The error if these replicas do not let the switch begin, in the words of Redis; or an empty text.
+[[nodiscard]] std::string FailoverError(const FailoverRequest& request,
+                                        std::span<const ReplicaStatus> replicas);
+
+class PlannedSwitch {
+ public:
+  PlannedSwitch(FailoverRequest request, Instant now);
+
+  enum class What { kWait, kYield, kGiveUp };
+  struct Step {
+    What what = What::kWait;
+    ReplicaStatus target{};  // of kYield
+    std::string reason{};    // of kGiveUp: a phrase
+  };
+  // The next step. `head`: the primary's offset. A replica that lacks partitions is never the one,
+  // not even with `force`: it would forget them.
+  [[nodiscard]] Step Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
+                          Instant now) const;
+
+ private:
+  FailoverRequest request_;
+  Instant begun_;
+  std::optional<Instant> deadline_;
+};
+
+}  // namespace weir

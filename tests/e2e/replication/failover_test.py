@@ -1,0 +1,304 @@
+"""Planned switches, and primaries that have heard of a later one.
+
+Goal: law R9: a switch loses nothing. Method: clients take tokens of keys that never refill while
+the servers change their roles again and again; then each key has given its burst, no token more
+and none less. A switch is also made to fail at each of its steps: then the primary goes on.
+
+A primary that meets a replica of a later term admits nothing, whatever it is told later by clients
+that do not know: law R7.
+"""
+
+import os
+import random
+import sys
+import threading
+import time
+import unittest
+
+from cutting_proxy import CuttingProxy
+from replication_checker import History, Limit, Request
+from replication_servers import (
+    ReplicationTest,
+    ask_all,
+    await_in_sync,
+    await_true,
+    fields,
+    is_exact,
+    role_of,
+)
+from restless_client import RestlessClient, World
+from weir_e2e import Client, Error, encode, free_port, scaled
+
+WEEK = 604_800 * 1_000_000_000
+TOKENS = 20
+DRAINED = Limit(TOKENS, TOKENS, 9 * WEEK)
+WORDS = f"{TOKENS}/9w"
+KEYS = [f"key:{i}" for i in range(2000)]
+CLIENTS = 3
+# The beginning of a YIELD: its length, its kind, no flags.
+YIELD = bytes.fromhex("00000020 13 00 0000")
+
+
+class Taker(RestlessClient):
+    """A client that takes single tokens, and asks the other server when one is read-only."""
+
+    def __init__(self, world, ports, own_history, seed):
+        self.longest_ms = 0.0
+        self._ports = ports
+        self._history = own_history
+        self._random = random.Random(seed)
+        super().__init__(world)
+
+    def ask(self, client):
+        keys = self._random.choices(KEYS, k=self._random.randint(1, 16))
+        invoked = time.monotonic_ns()
+        client.send(b"".join(encode("RL.ALLOW", key, WORDS) for key in keys))
+        replies = [client.reply() for _ in keys]
+        completed = time.monotonic_ns()
+        self.longest_ms = max(self.longest_ms, (completed - invoked) / 1e6)
+        for key, reply in zip(keys, replies):
+            if isinstance(reply, list):
+                self._history.append((key, Request(invoked, completed, reply[0])))
+        if any(isinstance(reply, Error) for reply in replies):
+            self._world.port = self._ports[1 - self._ports.index(self.port)]
+            raise EOFError
+
+
+class FailoverTest(ReplicationTest):
+    def setUp(self):
+        super().setUp()
+        self.seed = int(os.environ.get("WEIR_FAILOVER_SEED", random.randrange(1 << 32)))
+        self.random = random.Random(self.seed)
+        print(f"WEIR_FAILOVER_SEED={self.seed} {self.id()}", file=sys.stderr, flush=True)
+
+    def start_pair(self, *options):
+        """(primary, its client, replica, its client), in sync."""
+        primary = self.start(*options)
+        client = self.connect(primary)
+        replica = self.start_replica(primary, *options)
+        replica_client = self.connect(replica)
+        await_in_sync(client, replica_client)
+        return primary, client, replica, replica_client
+
+    def await_roles(self, primary, replica):
+        await_true(lambda: role_of(primary) == b"master", lambda: fields(primary))
+        await_true(lambda: is_exact(replica), lambda: fields(replica))
+
+    def await_no_switch(self, client):
+        await_true(
+            lambda: fields(client)["master_failover_state"] == "no-failover",
+            lambda: fields(client),
+        )
+
+    def test_a_key_gives_its_burst_through_any_number_of_switches(self):
+        first, one, second, other = self.start_pair("--threads", "2")
+        history, world = History(), World(first.port)
+        ports = (first.port, second.port)
+        takers = [
+            Taker(world, ports, history.client(), self.random.randrange(1 << 32))
+            for _ in range(CLIENTS)
+        ]
+        try:
+            for _ in range(scaled(20)):
+                world.ended.wait(self.random.random() * 0.1)
+                self.assertEqual(one.call("FAILOVER"), "OK")
+                self.await_roles(other, one)
+                one, other = other, one
+        finally:
+            world.ended.set()
+            for taker in takers:
+                taker.join()
+        self.assertEqual(world.errors, [])
+        begun = time.monotonic_ns()
+        takes = [("RL.TAKE", key, WORDS, "UPTO", TOKENS) for key in KEYS]
+        own = history.client()
+        for key, reply in zip(KEYS, ask_all(one, takes)):
+            own.append((key, Request(begun, time.monotonic_ns(), reply[0])))
+        self.assertEqual(history.excesses(DRAINED), {})
+        admitted = history.admitted()
+        self.assertEqual([key for key in KEYS if admitted[key] != TOKENS], [])
+        longest = max(taker.longest_ms for taker in takers)
+        print(f"longest request: {longest:.1f} ms", file=sys.stderr, flush=True)
+
+    # Goal: the switch survives the ends of both servers.
+    def test_the_roles_are_on_disk(self):
+        first, second = free_port(), free_port()
+        options = {
+            port: ("--data-dir", f"{self.directory}/{port}", "--durability", "always")
+            for port in (first, second)
+        }
+        servers = {first: self.launch("--port", str(first), *options[first])}
+        of_first = ("--replicaof", f"127.0.0.1 {first}")
+        servers[second] = self.launch("--port", str(second), *of_first, *options[second])
+        clients = {port: self.connect(servers[port]) for port in servers}
+        await_true(lambda: is_exact(clients[second]), servers[second].log)
+        await_in_sync(clients[first], clients[second])
+        self.assertEqual(clients[first].call("FAILOVER", "TO", "127.0.0.1", second), "OK")
+        self.await_roles(clients[second], clients[first])
+        self.assertEqual(clients[second].call("RL.ALLOW", "a", WORDS)[0], 1)
+        # An admission that is on disk is there with the term that it was made in.
+        servers[second].kill()
+        self.assertEqual(servers[first].stop(), 0)
+        servers[first] = self.launch("--port", str(first), *options[first])
+        servers[second] = self.launch("--port", str(second), *of_first, *options[second])
+        clients = {port: self.connect(servers[port]) for port in servers}
+        self.await_roles(clients[second], clients[first])
+        self.assertEqual(clients[first].call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 1)
+
+    def test_a_replica_that_does_not_answer_is_not_waited_for(self):
+        _, client, replica, _ = self.start_pair()
+        replica.pause()
+        try:
+            # What it has confirmed may be all that there is; but it does not say so now.
+            self.assertEqual(client.call("FAILOVER", "TIMEOUT", "50"), "OK")
+            self.await_no_switch(client)
+            self.assertEqual(role_of(client), b"master")
+            self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
+            self.assertEqual(client.call("FAILOVER"), "OK")
+            again = client.call("FAILOVER")
+            self.assertEqual(str(again), "ERR FAILOVER already in progress.")
+            self.assertEqual(client.call("FAILOVER", "ABORT"), "OK")
+            self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
+        finally:
+            replica.resume()
+
+    # Goal: FORCE ends the wait, and still loses nothing. Method: the replica stands still; when it
+    # goes on, it takes over, with all that it had not read.
+    def test_force_makes_the_primary_yield_to_a_replica_that_lags(self):
+        _, client, replica, replica_client = self.start_pair()
+        port = str(replica.port)
+        replica.pause()
+        try:
+            self.assertEqual(client.call("RL.ALLOW", "a", WORDS, "COST", 5)[0], 1)
+            words = ("FAILOVER", "TO", "127.0.0.1", port, "FORCE", "TIMEOUT", "10")
+            self.assertEqual(client.call(*words), "OK")
+            await_true(lambda: role_of(client) == b"slave", lambda: fields(client))
+            refused = client.call("RL.ALLOW", "a", WORDS)
+            self.assertTrue(str(refused).startswith("READONLY "), refused)
+        finally:
+            replica.resume()
+        self.await_roles(replica_client, client)
+        self.assertEqual(replica_client.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 5)
+
+    # Goal: a switch whose last frame is lost is undone, without a command. Method: a proxy cuts the
+    # link just before that frame.
+    def test_a_primary_goes_on_when_the_replica_has_not_taken_over(self):
+        primary = self.start()
+        client = self.connect(primary)
+        proxy = CuttingProxy(primary.port, self.seed)
+        self.addCleanup(proxy.close)
+        proxy.calm()
+        replica = self.connect(self.start_replica(proxy.port))
+        await_in_sync(client, replica)
+        self.assertEqual(client.call("RL.ALLOW", "a", WORDS, "COST", 5)[0], 1)
+        await_in_sync(client, replica)
+        proxy.cut_before = YIELD
+        self.assertEqual(client.call("FAILOVER"), "OK")
+        await_true(lambda: proxy.cuts == 1, "the end of the link")
+        self.await_roles(client, replica)
+        self.assertIsNone(proxy.cut_before)
+        self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[1], TOKENS - 6)
+        await_in_sync(client, replica)
+        self.assertEqual(replica.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 6)
+        # The next switch is as any other.
+        self.assertEqual(client.call("FAILOVER"), "OK")
+        self.await_roles(replica, client)
+
+    def test_requests_wait_for_the_switch_and_then_are_read_only(self):
+        primary, client, _, replica = self.start_pair()
+        asking = self.connect(primary)
+        ended = threading.Event()
+        refusals = []
+
+        def ask():
+            while not ended.is_set():
+                reply = asking.call("RL.ALLOW", "a", "1000000/9w")
+                if isinstance(reply, Error):
+                    refusals.append((str(reply), role_of(replica)))
+                    return
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        self.assertEqual(client.call("FAILOVER"), "OK")
+        self.await_roles(replica, client)
+        thread.join()
+        ended.set()
+        # When a client learns that it must ask another server, that one is the primary already.
+        ((error, role),) = refusals
+        self.assertTrue(error.startswith("READONLY "), error)
+        self.assertEqual(role, b"master")
+
+    def test_a_stopped_primary_has_waited_for_its_replica(self):
+        primary, client, _, replica = self.start_pair()
+        keys = KEYS[: scaled(1000)]
+        ask_all(client, [("RL.TAKE", key, WORDS, "UPTO", TOKENS) for key in keys])
+        self.assertEqual(primary.stop(), 0)
+        self.promote(replica)
+        left = ask_all(replica, [("RL.PEEK", key, WORDS, "COST", 0) for key in keys])
+        self.assertEqual([key for key, reply in zip(keys, left) if reply[1] != 0], [])
+
+
+class DeposedTest(ReplicationTest):
+    def reborn(self, *options):
+        """A primary that has lost its state and met its replica: (client, replica's client)."""
+        port = free_port()
+        primary = self.launch("--port", str(port))
+        primary.wait_for_log("listening on")
+        self.replica = self.start_replica(port)
+        replica = self.connect(self.replica)
+        with Client(port) as client:
+            self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
+            await_in_sync(client, replica)
+        primary.kill()
+        self.server = self.launch("--port", str(port), *options)
+        self.server.wait_for_log("listening on")
+        client = self.connect(self.server)
+        await_true(lambda: fields(client)["deposed"] == "1", self.server.log)
+        return client, replica
+
+    def test_a_primary_that_has_lost_its_state_admits_nothing(self):
+        client, replica = self.reborn()
+        self.assertEqual(role_of(client), b"master")
+        for words in (("RL.ALLOW", "a", WORDS), ("RL.RESET", "a"), ("PING",)):
+            reply = client.call(*words)
+            self.assertTrue(str(reply).startswith("READONLY "), (words, reply))
+        self.assertEqual(client.call("RL.PEEK", "a", WORDS)[0], 1)
+        self.assertEqual(client.call("DBSIZE"), 0)
+        # The replica keeps what it has, and may become the primary.
+        self.assertEqual(replica.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 1)
+        self.promote(replica)
+        self.assertEqual(replica.call("RL.ALLOW", "a", WORDS)[1], TOKENS - 2)
+
+    def test_a_command_makes_it_a_primary_of_a_later_term(self):
+        client, replica = self.reborn()
+        term = int(fields(replica)["term"])
+        self.assertEqual(client.call("REPLICAOF", "NO", "ONE"), "OK")
+        await_true(lambda: fields(client)["deposed"] == "0", lambda: fields(client))
+        self.assertEqual(client.call("PING"), "PONG")
+        self.assertEqual(client.call("RL.ALLOW", "a", WORDS, "COST", 3)[0], 1)
+        # Its replica follows it now, since the term is a later one.
+        await_in_sync(client, replica)
+        self.assertEqual(replica.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 3)
+        self.assertGreater(int(fields(client)["term"]), term)
+
+    def test_or_a_replica(self):
+        client, replica = self.reborn()
+        self.promote(replica)
+        self.follow(client, self.replica)
+        self.assertEqual(client.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 1)
+
+    def test_a_restart_does_not_make_it_forget(self):
+        options = ("--data-dir", f"{self.directory}/data", "--durability", "always")
+        client, replica = self.reborn(*options)
+        # The record is saved soon after.
+        self.server.stop()
+        self.promote(replica)
+        server = self.launch("--port", "0", *options)
+        client = self.connect(server)
+        await_true(lambda: fields(client, "persistence")["loading"] == "0", server.log)
+        self.assertEqual(fields(client)["deposed"], "1")
+        self.assertTrue(str(client.call("RL.ALLOW", "a", WORDS)).startswith("READONLY "))
+
+
+if __name__ == "__main__":
+    unittest.main()
