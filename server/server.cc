@@ -72,14 +72,6 @@ mode_t ModeOf(UnixSocketPerm perm) {
   return kModes[static_cast<std::size_t>(perm)];
 }
 
-absl::StatusOr<TlsContext> LoadTls(const Options& options) {
-  absl::StatusOr<TlsContext> context = TlsContext::Load(options);
-  if (context.ok() && context->is_expired()) {
-    spdlog::warn("the TLS certificate {} has expired", EscapedForLog(options.tls_cert));
-  }
-  return context;
-}
-
 }  // namespace
 
 // The members are declared in an order that is safe for their destruction.
@@ -111,12 +103,15 @@ class Server::Impl {
       services_.state = state_->get();
       services_.policies.StartNoting();
     }
+    const bool links_by_tls = services_.options.replication_tls;
+    const SharedTlsContext* const link_tls = links_by_tls ? &link_tls_ : nullptr;
     replication_.emplace(ReplicationControl::Parts{.control = control_,
                                                    .services = services_,
                                                    .hub = hub_,
                                                    .clock = clock_,
                                                    .own_clock = system_clock_,
-                                                   .threads = io_threads_},
+                                                   .threads = io_threads_,
+                                                   .link_tls = link_tls},
                          has_state() ? (*state_)->history() : std::string());
     services_.replication = &*replication_;
     if (has_state()) {
@@ -155,8 +150,11 @@ class Server::Impl {
 
  private:
   [[nodiscard]] bool has_state() const noexcept { return state_.ok() && *state_ != nullptr; }
-  [[nodiscard]] bool uses_tls() const noexcept {
+  [[nodiscard]] bool serves_tls() const noexcept {
     return services_.options.tls_port != 0 || services_.options.http_tls_port != 0;
+  }
+  [[nodiscard]] bool uses_tls() const noexcept {
+    return serves_tls() || services_.options.replication_tls;
   }
   // The time by which the wall clock is ahead of clock_.
   [[nodiscard]] Nanos OffsetToWallClock() const {
@@ -171,6 +169,7 @@ class Server::Impl {
   absl::Status BeginService();
   void OnSignal(int signal);
   void ReloadPolicies();
+  absl::Status LoadTls();
   void ReloadTls();
   absl::Status LoadChecks();
   void ReloadChecks();
@@ -190,6 +189,7 @@ class Server::Impl {
   HttpServices http_;
   ServiceReporter reporter_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
+  SharedTlsContext link_tls_;  // loaded if the link to a primary speaks TLS
   std::optional<ReplicationControl> replication_;
   std::optional<Listener> listener_;
   std::optional<SweeperThread> sweeper_thread_;
@@ -263,9 +263,7 @@ absl::Status Server::Impl::Listen() {
   const Options& options = services_.options;
   if (uses_tls()) {
     if (!KeepTlsKeysOutOfDumps()) spdlog::warn("cannot keep the TLS key out of core dumps");
-    absl::StatusOr<TlsContext> context = LoadTls(options);
-    if (!context.ok()) return context.status();
-    listener_->ReplaceTls(*std::move(context));
+    WEIR_RETURN_IF_ERROR(LoadTls());
   }
   if (!options.tls_only) {
     const auto used =
@@ -403,17 +401,32 @@ void Server::Impl::ReloadChecks() {
                 EscapedForLog(StdView(reloaded.message())));
 }
 
-// Replaces the certificate, key and authority together, or none of them. Connected clients keep the
-// old ones.
+// Replaces the certificate, key and authority together, or none of them: for new clients, and for
+// the next connection to a primary.
+absl::Status Server::Impl::LoadTls() {
+  const Options& options = services_.options;
+  std::vector<TlsContext> loaded;
+  const auto load = [&](auto how) {
+    absl::StatusOr<TlsContext> context = how(options);
+    if (context.ok()) loaded.push_back(*std::move(context));
+    return context.status();
+  };
+  if (serves_tls()) WEIR_RETURN_IF_ERROR(load(TlsContext::Load));
+  if (options.replication_tls) WEIR_RETURN_IF_ERROR(load(TlsContext::LoadForLink));
+  if (loaded.front().is_expired()) {
+    spdlog::warn("the TLS certificate {} has expired", EscapedForLog(options.tls_cert));
+  }
+  if (options.replication_tls) link_tls_.Replace(std::move(loaded.back()));
+  if (serves_tls()) listener_->ReplaceTls(std::move(loaded.front()));
+  return absl::OkStatus();
+}
+
 void Server::Impl::ReloadTls() {
   if (!uses_tls()) return;
-  absl::StatusOr<TlsContext> context = LoadTls(services_.options);
-  if (context.ok()) {
-    listener_->ReplaceTls(*std::move(context));
-    return spdlog::info("received SIGHUP: read the TLS files again");
-  }
+  const absl::Status loaded = LoadTls();
+  if (loaded.ok()) return spdlog::info("received SIGHUP: read the TLS files again");
   spdlog::error("received SIGHUP: the TLS certificate is unchanged: {}",
-                EscapedForLog(StdView(context.status().message())));
+                EscapedForLog(StdView(loaded.message())));
 }
 
 void Server::Impl::BeginDrain() {

@@ -269,7 +269,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .min = 0,
      .max = 65'535,
      .live = true,
-     .summary = "The port likewise; 0 is `port`."},
+     .summary = "The port likewise; 0 is `port`, or `tls-port` with replication-tls."},
     {.name = "replica-announced",
      .field = &Options::replica_announced,
      .fallback = "true",
@@ -295,6 +295,14 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "",
      .summary = "The primary that the server follows as a replica, as \"HOST PORT\". REPLICAOF "
                 "changes it while the server runs."},
+    {.name = "replication-tls",
+     .field = &Options::replication_tls,
+     .fallback = "false",
+     .redis_alias = "tls-replication",
+     .redis_words = kRedisFlag,
+     .summary = "Whether a replica connects to its primary by TLS. The primary's certificate must "
+                "be signed by tls-ca; its name is not checked. The replica shows tls-cert, if that "
+                "is set."},
     {.name = "requirepass",
      .field = &Options::requirepass,
      .fallback = "",
@@ -351,8 +359,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::tls_ca,
      .fallback = "",
      .redis_alias = "tls-ca-cert-file",
-     .summary =
-         "A PEM file: the authorities that sign clients' certificates; read again at SIGHUP."},
+     .summary = "A PEM file: the authorities that sign the certificates of clients, and of the "
+                "primary with replication-tls; read again at SIGHUP."},
     {.name = "tls-cert",
      .field = &Options::tls_cert,
      .fallback = "",

@@ -220,6 +220,10 @@ absl::Status CheckTogether(const Options& options) {
   if (options.tls_only && options.tls_port == 0) {
     return absl::InvalidArgumentError("option 'tls-only': needs a tls-port");
   }
+  if (options.replication_tls && options.tls_ca.empty()) {
+    return absl::InvalidArgumentError(
+        "option 'replication-tls': needs the authority of the primary's certificate: --tls-ca");
+  }
   if (options.allow_explicit_time && !options.replicaof.host.empty()) {
     return absl::InvalidArgumentError(
         "option 'replicaof': does not go with allow-explicit-time, since a replica's time is that "

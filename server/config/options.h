@@ -135,12 +135,13 @@ struct Options {
   std::string primary_user;                // empty: the user `default`
   std::string primary_password;            // empty: none; Settings alone has it
   HostName replica_announce_ip;            // none: that of the socket
-  std::int64_t replica_announce_port = 0;  // 0: the port that listens
+  std::int64_t replica_announce_port = 0;  // 0: port, or tls-port under replication-tls
   bool replica_announced = true;
   std::int64_t replica_priority = 0;  // 0: never promoted
   bool replica_serve_stale_data = true;
   ByteCount repl_backlog_size;
   std::chrono::milliseconds repl_timeout{0};
+  bool replication_tls = false;
 
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {

@@ -142,7 +142,22 @@ absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
   return absl::OkStatus();
 }
 
-absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
+// Reads the certificate that this side shows, and its key.
+absl::Status ReadCertificate(const Options& options, SSL_CTX* context) {
+  if (options.tls_cert.empty()) return Missing("tls-cert", "TLS needs a certificate");
+  if (options.tls_key.empty()) return Missing("tls-key", "TLS needs the certificate's key");
+  if (SSL_CTX_use_certificate_chain_file(context, options.tls_cert.c_str()) != 1) {
+    return Unusable("tls-cert", options.tls_cert, FirstError());
+  }
+  return ReadKey(options.tls_key, context);
+}
+
+absl::Status ReadAuthority(const std::string& path, SSL_CTX* context) {
+  if (SSL_CTX_load_verify_locations(context, path.c_str(), nullptr) == 1) return absl::OkStatus();
+  return Unusable("tls-ca", path, FirstError());
+}
+
+absl::Status ReadAuthorityOfClients(const Options& options, SSL_CTX* context) {
   if (options.tls_auth_clients == TlsAuthClients::kNo) return absl::OkStatus();
   if (options.tls_ca.empty()) {
     return Missing("tls-auth-clients",
@@ -150,9 +165,7 @@ absl::Status ReadAuthority(const Options& options, SSL_CTX* context) {
                                 " needs the authority of the clients' certificates: --tls-ca (or "
                                 "use 'no' to serve any client)"));
   }
-  if (SSL_CTX_load_verify_locations(context, options.tls_ca.c_str(), nullptr) != 1) {
-    return Unusable("tls-ca", options.tls_ca, FirstError());
-  }
+  WEIR_RETURN_IF_ERROR(ReadAuthority(options.tls_ca, context));
   if (STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(options.tls_ca.c_str())) {
     SSL_CTX_set_client_CA_list(context, names);
   }
@@ -176,6 +189,7 @@ void CountRecord(int is_written, int /*version*/, int content_type, const void* 
   if (count > kHandshakeRecordsMax) BIO_set_fd(SSL_get_rbio(session), -1, BIO_NOCLOSE);
 }
 
+// What both sides of TLS have in common.
 bool Configure(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
@@ -188,6 +202,10 @@ bool Configure(SSL_CTX* context) {
   return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
          SSL_CTX_set_num_tickets(context, 0) == 1 &&
          SSL_CTX_set_cipher_list(context, kCiphersOfTls12) == 1;
+}
+
+absl::Status NoTls() {
+  return absl::InternalError(absl::StrCat("cannot set up TLS: ", FirstError()));
 }
 
 }  // namespace
@@ -210,18 +228,23 @@ bool KeepTlsKeysOutOfDumps() {
 }
 
 absl::StatusOr<TlsContext> TlsContext::Load(const Options& options) {
-  if (options.tls_cert.empty()) return Missing("tls-cert", "TLS needs a certificate");
-  if (options.tls_key.empty()) return Missing("tls-key", "TLS needs the certificate's key");
   ERR_clear_error();
   Context context(SSL_CTX_new(TLS_server_method()));
-  if (!context || !Configure(context.get())) {
-    return absl::InternalError(absl::StrCat("cannot set up TLS: ", FirstError()));
+  if (!context || !Configure(context.get())) return NoTls();
+  WEIR_RETURN_IF_ERROR(ReadCertificate(options, context.get()));
+  WEIR_RETURN_IF_ERROR(ReadAuthorityOfClients(options, context.get()));
+  return TlsContext(std::move(context));
+}
+
+absl::StatusOr<TlsContext> TlsContext::LoadForLink(const Options& options) {
+  ERR_clear_error();
+  Context context(SSL_CTX_new(TLS_client_method()));
+  if (!context || !Configure(context.get())) return NoTls();
+  if (!options.tls_cert.empty() || !options.tls_key.empty()) {
+    WEIR_RETURN_IF_ERROR(ReadCertificate(options, context.get()));
   }
-  if (SSL_CTX_use_certificate_chain_file(context.get(), options.tls_cert.c_str()) != 1) {
-    return Unusable("tls-cert", options.tls_cert, FirstError());
-  }
-  WEIR_RETURN_IF_ERROR(ReadKey(options.tls_key, context.get()));
-  WEIR_RETURN_IF_ERROR(ReadAuthority(options, context.get()));
+  WEIR_RETURN_IF_ERROR(ReadAuthority(options.tls_ca, context.get()));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   return TlsContext(std::move(context));
 }
 
@@ -229,13 +252,17 @@ TlsSession TlsContext::NewSession(int descriptor) const {
   ERR_clear_error();
   TlsSession session(SSL_new(context_.get()));
   if (!session || SSL_set_fd(session.get(), descriptor) != 1) return nullptr;
-  SSL_set_accept_state(session.get());
+  if (SSL_is_server(session.get()) != 0) {
+    SSL_set_accept_state(session.get());
+  } else {
+    SSL_set_connect_state(session.get());
+  }
   return session;
 }
 
 bool TlsContext::is_expired() const {
   const X509* const certificate = SSL_CTX_get0_certificate(context_.get());
-  return X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0;
+  return certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0;
 }
 
 }  // namespace weir

@@ -1,4 +1,6 @@
-// The server's certificate, its key and the certificate authority of its clients, read from files.
+// The server's certificate, its key and the certificate authority of its peers, read from files:
+// for the ports, whose clients connect, and for the link of a replica, which connects to its
+// primary.
 //
 // TLS 1.2 and 1.3, without renegotiation or compression, with key exchanges and ciphers that count
 // as secure in 2026. Sessions are not resumed: connections live long, and this way the certificate
@@ -9,9 +11,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/mutex.h"
 #include "server/config/options.h"
 
 struct ssl_ctx_st;
@@ -41,15 +47,20 @@ bool KeepTlsKeysOutOfDumps();
 
 class TlsContext {
  public:
-  // Reads the files of the options tls-cert, tls-key and tls-ca, as tls-auth-clients requires.
-  // Fails with one line that names the option, the file and the reason: "option 'tls-key': cannot
-  // use 'weir.key': No such file or directory".
+  // The server's side of TLS. Reads the files of the options tls-cert, tls-key and tls-ca, as
+  // tls-auth-clients requires. Fails with one line that names the option, the file and the reason:
+  // "option 'tls-key': cannot use 'weir.key': No such file or directory".
   [[nodiscard]] static absl::StatusOr<TlsContext> Load(const Options& options);
 
-  // The server's side of TLS on an accepted socket; null if there is no memory for it.
+  // The client's side, for replication-tls. The peer's certificate must be signed by tls-ca, but
+  // may have any name. tls-cert and tls-key may be empty: no certificate is shown then. Fails
+  // likewise.
+  [[nodiscard]] static absl::StatusOr<TlsContext> LoadForLink(const Options& options);
+
+  // This side of TLS on a connected socket; null if there is no memory for it.
   [[nodiscard]] TlsSession NewSession(int descriptor) const;
 
-  // True if the certificate has expired by the system's time.
+  // True if the certificate, if there is one, has expired by the system's time.
   [[nodiscard]] bool is_expired() const;
 
  private:
@@ -57,6 +68,25 @@ class TlsContext {
   explicit TlsContext(Context context) : context_(std::move(context)) {}
 
   Context context_;
+};
+
+// A TlsContext that one thread replaces while others make sessions. Thread-safe.
+class SharedTlsContext {
+ public:
+  // Sessions that exist stay as they are.
+  void Replace(TlsContext context) {
+    MutexLock lock(mutex_);
+    context_ = std::move(context);
+  }
+  // As TlsContext::NewSession. Requires: Replace() was called.
+  [[nodiscard]] TlsSession NewSession(int descriptor) const {
+    MutexLock lock(mutex_);
+    return context_->NewSession(descriptor);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<TlsContext> context_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

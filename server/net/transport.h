@@ -1,4 +1,4 @@
-// A client's socket, either bare or with TLS.
+// A connected socket, either bare or with TLS on either side.
 //
 // It never blocks. It reads and writes as a non-blocking socket does: it returns the number of
 // bytes moved, and asio::error::would_block means to wait. TLS differs from a bare socket in three
@@ -29,8 +29,9 @@ namespace weir {
 
 class Transport {
  public:
-  // Makes the socket non-blocking. With a `session`, this is the server's side of TLS. Requires:
-  // the session was made for this socket.
+  // Makes the socket non-blocking. With a `session`, this is that side of TLS; the client's side
+  // speaks first, so it must not wait before its first read. Requires: the session was made for
+  // this socket.
   explicit Transport(StreamSocket socket, TlsSession session = nullptr);
 
   [[nodiscard]] StreamSocket::executor_type executor() { return socket_.get_executor(); }

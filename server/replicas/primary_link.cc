@@ -28,6 +28,13 @@ constexpr milliseconds kRestMax{3000};
 constexpr milliseconds kAckInterval{1};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
+// The port under which others reach a server that listens on `port`.
+std::uint16_t PortToAnnounce(const Options& options, std::uint16_t port) {
+  std::int64_t announced = options.replica_announce_port;
+  if (announced == 0 && options.replication_tls) announced = options.tls_port;
+  return announced != 0 ? static_cast<std::uint16_t>(announced) : port;
+}
+
 }  // namespace
 
 PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason)
@@ -37,6 +44,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
       clock_(parts.clock),
       own_clock_(parts.own_clock),
       owner_(parts.owner),
+      tls_(parts.tls),
       primary_(std::move(primary)),
       own_(std::move(own)),
       work_(context_.get_executor()),
@@ -102,11 +110,13 @@ void PrimaryLink::Rest(Nanos time) {
 
 std::string PrimaryLink::FollowOnce() {
   pending_.clear();
+  was_answered_ = false;
   watches_input_ = false;
   has_input_ = false;
   ShowState(LinkState::kConnecting);
   if (std::string failed = Connect(); !failed.empty()) return failed;
   ShowState(LinkState::kHandshake);
+  if (std::string failed = ShakeHands(); !failed.empty()) return failed;
   if (std::string failed = LogIn(); !failed.empty()) return failed;
   if (std::string failed = Sync(); !failed.empty()) return failed;
   return Apply();
@@ -132,7 +142,7 @@ std::string PrimaryLink::ReasonOf(const std::error_code& error) const {
   if (error == asio::error::timed_out) return "the time is up";
   if (error == asio::error::eof) return "it has closed the connection";
   const std::string& tls = transport_ ? transport_->tls_failure() : std::string();
-  return tls.empty() ? error.message() : tls;
+  return tls.empty() ? error.message() : absl::StrCat("TLS: ", tls);
 }
 
 std::string PrimaryLink::Connect() {
@@ -163,10 +173,28 @@ std::string PrimaryLink::Connect() {
     if (ending_) return ReasonOf(error);
     if (error) continue;
     socket->set_option(tcp::no_delay(true), ignored);
-    transport_.emplace(std::move(*socket));
+    TlsSession session = tls_ != nullptr ? tls_->NewSession(socket->native_handle()) : nullptr;
+    if (tls_ != nullptr && !session) return "TLS: there is no memory for it";
+    transport_.emplace(std::move(*socket), std::move(session));
     return {};
   }
   return ReasonOf(error);
+}
+
+// Completes the handshake of TLS, which reading does.
+std::string PrimaryLink::ShakeHands() {
+  const Instant begun = own_clock_.Now();
+  has_input_ = transport_->is_handshaking();  // It begins with a read, though nothing has come.
+  while (transport_->is_handshaking()) {
+    std::error_code error;
+    const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
+    if (error) return ReasonOf(error);
+    if (received) pending_.append(input_.data(), *received);
+    if (ending_ || own_clock_.Now() - begun >= timeout()) {
+      return "it does not answer the TLS handshake: the time is up";
+    }
+  }
+  return {};
 }
 
 std::string PrimaryLink::LogIn() {
@@ -197,9 +225,7 @@ std::string PrimaryLink::Sync() {
   request.run_id = own_.run_id;
   const Options options = settings_.All();
   request.ip = options.replica_announce_ip.name;
-  request.port = options.replica_announce_port != 0
-                     ? static_cast<std::uint16_t>(options.replica_announce_port)
-                     : own_.port;
+  request.port = PortToAnnounce(options, own_.port);
   // A server that was told to follow does so even if its term is the higher one.
   request.term = was_told_ ? 0 : history.term;
   request.key_fingerprint = FingerprintOfSecret(limiter_.hasher());
@@ -325,12 +351,16 @@ std::string PrimaryLink::Ask(const std::vector<std::string>& words,
   for (;;) {
     if (std::optional<LinkReply> read = ReadLinkReply(pending_)) {
       pending_.erase(0, read->bytes);
+      was_answered_ = true;
       if (!read->error.empty()) return absl::StrCat(AbslView(kItAnswers), read->error);
       reply = std::move(read->words);
       return {};
     }
     std::error_code error;
     const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
+    if (error == asio::error::eof && !was_answered_ && tls_ == nullptr) {
+      return "it has closed the connection without an answer, as a TLS port does";
+    }
     if (error) return ReasonOf(error);
     if (received) pending_.append(input_.data(), *received);
     if (ending_ || own_clock_.Now() - begun >= timeout()) return "the time is up";

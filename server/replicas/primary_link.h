@@ -1,7 +1,8 @@
 // A replica's link to its primary: the thread weir-link connects, says where this server stands,
 // and feeds a Sink what comes, until it is told to end.
 //
-//     connect -> AUTH -> RL.SYNC -> NEED -> frames in, ACKs out -> (anything fails) -> connect ...
+//     connect -> TLS -> AUTH -> RL.SYNC -> NEED -> frames in, ACKs out -> (anything fails) ->
+//     connect ...
 //
 // After a failure it tries again, first after 100 ms and at last every 3 s. A reason is logged
 // once.
@@ -28,6 +29,7 @@
 #include "replication/sink.h"
 #include "replication/time_shift.h"
 #include "server/config/settings.h"
+#include "server/net/tls_context.h"
 #include "server/net/transport.h"
 #include "server/os/lineage_clock.h"
 #include "server/state/replication.h"
@@ -60,6 +62,7 @@ class PrimaryLink {
     LineageClock& clock;
     const Clock& own_clock;
     Owner& owner;
+    const SharedTlsContext* tls;  // null: the link speaks plain text
   };
   struct Identity {
     std::string run_id;
@@ -92,6 +95,7 @@ class PrimaryLink {
   // Follows until the link fails, and returns the reason; empty: it is to end.
   [[nodiscard]] std::string FollowOnce();
   [[nodiscard]] std::string Connect();
+  [[nodiscard]] std::string ShakeHands();
   [[nodiscard]] std::string LogIn();
   [[nodiscard]] std::string Sync();
   [[nodiscard]] std::string Begin(const SyncAnswer& answer);
@@ -117,6 +121,7 @@ class PrimaryLink {
   LineageClock& clock_;
   const Clock& own_clock_;
   Owner& owner_;
+  const SharedTlsContext* const tls_;
   const HostAndPort primary_;
   const Identity own_;
 
@@ -134,7 +139,8 @@ class PrimaryLink {
   bool is_up_ = false;
   bool watches_input_ = false;
   bool has_input_ = false;
-  std::string pending_;  // input that is not read yet
+  bool was_answered_ = false;  // in the present attempt
+  std::string pending_;        // input that is not read yet
   std::vector<char> input_;
   TimeShift shift_;
   bool follows_time_ = false;  // the clock has that of this primary

@@ -40,6 +40,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       clock_(parts.clock),
       own_clock_(parts.own_clock),
       threads_(parts.threads),
+      link_tls_(parts.link_tls),
       target_(services_.limiter, services_.policies),
       switch_timer_(control_) {
   MutexLock lock(mutex_);
@@ -147,7 +148,8 @@ void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::
                          .sink = *sink_,
                          .clock = clock_,
                          .own_clock = own_clock_,
-                         .owner = owner},
+                         .owner = owner,
+                         .tls = link_tls_},
       primary, PrimaryLink::Identity{services_.run_id, services_.port}, reason);
   MutexLock lock(mutex_);
   history_.is_replica = true;

@@ -50,6 +50,7 @@ class ReplicationControl final : public Replication,
     LineageClock& clock;
     const Clock& own_clock;
     const std::vector<std::unique_ptr<IoThread>>& threads;
+    const SharedTlsContext* link_tls;  // null: the link to a primary speaks plain text
   };
   // `record`: the history on disk, or an empty text. If the server is to be a replica, by that or
   // by the option replicaof, it refuses changes from now on.
@@ -121,6 +122,7 @@ class ReplicationControl final : public Replication,
   LineageClock& clock_;
   const Clock& own_clock_;
   const std::vector<std::unique_ptr<IoThread>>& threads_;
+  const SharedTlsContext* const link_tls_;
   LimiterTarget target_;
   bool started_ = false;  // of the control thread, as the next
   bool stopped_ = false;

@@ -295,6 +295,10 @@ TEST(OptionsTest, AnOptionThatNeedsAnotherSaysSo) {
   options.durability = Durability::kAlways;
   EXPECT_EQ(CheckTogether(options).message(), "option 'durability': always needs a data-dir");
   options.data_dir = "data";
+  options.replication_tls = true;
+  EXPECT_EQ(CheckTogether(options).message(),
+            "option 'replication-tls': needs the authority of the primary's certificate: --tls-ca");
+  options.tls_ca = "ca.pem";
   EXPECT_TRUE(CheckTogether(options).ok());
 }
 

@@ -113,6 +113,26 @@ TEST_F(TlsContextTest, AnExpiredCertificateLoadsAndIsKnown) {
   EXPECT_TRUE(TlsContext::Load(options_)->is_expired());
 }
 
+// A link needs no certificate of its own, but one with its key if there is one.
+TEST_F(TlsContextTest, ALinkNeedsTheAuthority) {
+  const auto error = [this] {
+    const absl::StatusOr<TlsContext> context = TlsContext::LoadForLink(options_);
+    return context.ok() ? "no error" : std::string(StdView(context.status().message()));
+  };
+  EXPECT_EQ(error(), "no error");
+  options_.tls_auth_clients = TlsAuthClients::kNo;
+  options_.tls_ca = none_;
+  EXPECT_EQ(error(), "option 'tls-ca': cannot use '" + none_ + "': No such file or directory");
+  options_.tls_ca = authority_.path();
+  options_.tls_cert.clear();
+  EXPECT_EQ(error(), "option 'tls-cert': TLS needs a certificate");
+  options_.tls_key.clear();
+  EXPECT_EQ(error(), "no error");
+  EXPECT_FALSE(TlsContext::LoadForLink(options_)->is_expired());
+  options_.tls_cert = good_.path;
+  EXPECT_EQ(error(), "option 'tls-key': TLS needs the certificate's key");
+}
+
 TEST_F(TlsContextTest, KeysAreKeptOutOfCoreDumps) {
   EXPECT_TRUE(kAreKeysKept);
   EXPECT_TRUE(KeepTlsKeysOutOfDumps());  // again is fine
