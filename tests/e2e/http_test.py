@@ -9,7 +9,7 @@ import socket
 import unittest
 
 from hostile_test import RSS_GROWTH_MAX, HostileTest, send_until_stalled
-from tls_test import TlsServerTest
+from tls_servers import TlsServerTest
 from weir_e2e import MEGABYTE, Client, ServerTest, free_port, scaled
 
 ADMIN_CLIENTS_MAX = 32

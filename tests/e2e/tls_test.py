@@ -5,98 +5,13 @@ import re
 import signal
 import socket
 import ssl
-import subprocess
 import unittest
 
-from weir_e2e import DEADLINE, Client, ServerTest, encode, free_port
+from tls_servers import Authority, TlsServerTest
+from weir_e2e import Client, encode, free_port
 
 MAPPING_BYTES_MAX = 2**30  # the most of a server's memory that is searched
 REFUSED = 1  # the exit status of redis-cli that cannot talk to its server
-
-
-class Authority:
-    """A certificate authority, which uses the program openssl."""
-
-    def __init__(self, directory, name):
-        self._directory = directory
-        self.name = name
-        self.certificate = self._path(f"{name}.pem")
-        self._key = self._path(f"{name}.key")
-        named = ("-subj", f"/CN={name}", "-days", "1")
-        self._openssl("req", "-x509", *self._new_key(self._key), *named, "-out", self.certificate)
-
-    def issue(self, name, days=1, prefix=None):
-        """The paths of a certificate for 127.0.0.1 and of its key."""
-        stem = prefix or f"{self.name}-{name}"
-        certificate, key, asked = (self._path(f"{stem}.{end}") for end in ("pem", "key", "csr"))
-        named = ("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1")
-        self._openssl("req", "-new", *self._new_key(key), *named, "-out", asked)
-        signed = ("-CA", self.certificate, "-CAkey", self._key, "-copy_extensions", "copy")
-        until = ("-days", str(days), "-out", certificate)
-        self._openssl("x509", "-req", "-in", asked, *signed, *until)
-        return certificate, key
-
-    def _path(self, name):
-        return os.path.join(self._directory, name)
-
-    @staticmethod
-    def _new_key(path):
-        return "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path
-
-    @staticmethod
-    def _openssl(*words):
-        subprocess.run(("openssl", *words), check=True, capture_output=True, timeout=DEADLINE)
-
-
-class TlsServerTest(ServerTest):
-    def setUp(self):
-        super().setUp()
-        self.authority = Authority(self.directory, "ca")
-        self.server_files = self.authority.issue("server", prefix="server")
-        self.client_files = self.authority.issue("client")
-
-    def start_tls(self, *options):
-        """A server that speaks TLS, on server.tls_port."""
-        port = free_port()
-        server = self.start(*self.tls_options(port), *options)
-        server.wait_for_log(rf"listening on 127\.0\.0\.1:{port} for TLS")
-        server.tls_port = port
-        return server
-
-    def tls_options(self, port):
-        certificate, key = self.server_files
-        authority = self.authority.certificate
-        files = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--tls-ca={authority}")
-        return (f"--tls-port={port}", *files)
-
-    def context(self, files=None, authority=None):
-        context = ssl.create_default_context(cafile=(authority or self.authority).certificate)
-        if files:
-            context.load_cert_chain(*files)
-        return context
-
-    def connect_tls(self, server, context=None):
-        client = Client(server.tls_port)
-        self.addCleanup(client.close)
-        context = context or self.context(self.client_files)
-        client.socket = context.wrap_socket(client.socket, server_hostname="127.0.0.1")
-        return client
-
-    def ping(self, server, *files, status=0):
-        """The output of redis-cli --tls, with this certificate and key, or without."""
-        words = ["redis-cli", "-p", str(server.tls_port), "--tls"]
-        words += ["--cacert", self.authority.certificate]
-        if files:
-            words += ["--cert", files[0], "--key", files[1]]
-        stdout, stderr = self.run_client(*words, "PING", status=status)
-        return stdout + stderr
-
-    def shown_serial(self, server):
-        """The serial number of the certificate that a new client sees."""
-        client = self.connect_tls(server)
-        with client:
-            self.assertEqual(client.call("PING"), "PONG")
-            return client.socket.getpeercert()["serialNumber"]
 
 
 class TlsTest(TlsServerTest):

@@ -62,6 +62,8 @@ LIMITS = (LIMIT, f"50/{NEVER},fixed", "5,held", "@free", "@gone")
 
 
 class ReplicationStateTest(ReplicationTest):
+    buckets = 20_000  # of a first sync under load
+
     def make_state(self, client):
         replies = ask_all(client, [words.split() for words in STATE])
         errors = [pair for pair in zip(STATE, replies) if isinstance(pair[1], Error)]
@@ -110,7 +112,7 @@ class ReplicationStateTest(ReplicationTest):
     # Goal: buckets that change while they are copied are copied right. Method: clients take tokens
     # of the same keys before, while and after a replica comes.
     def test_the_first_sync_under_load(self):
-        count = scaled(20_000)
+        count = scaled(self.buckets)
         primary = self.start("--threads", "2")
         client = self.connect(primary)
         fill = [("RL.ALLOW", f"key:{i}", LIMIT, "COST", 1 + i % 9) for i in range(count)]
