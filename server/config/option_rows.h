@@ -197,6 +197,25 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = static_cast<std::int64_t>(kCountedLimitsMax),
      .summary = "The number of limits that /metrics counts one by one, those first that are asked "
                 "first; all others are counted together until the server stops."},
+    {.name = "min-replicas-max-lag",
+     .field = &Options::min_replicas_max_lag,
+     .fallback = "2s",
+     .min = 100,
+     .max = 3'600'000,
+     .redis_seconds = true,
+     .live = true,
+     .summary = "The time since which a replica must have been heard, to count for "
+                "min-replicas-to-write or ack-replicas. A replica that is promoted waits for as "
+                "long after it has last heard from its primary."},
+    {.name = "min-replicas-to-write",
+     .field = &Options::min_replicas_to_write,
+     .fallback = "0",
+     .min = 0,
+     .max = 16,
+     .live = true,
+     .summary = "The number of replicas without which a primary admits nothing, and answers "
+                "NOREPLICAS. With all replicas, an old primary has stopped before one of them is "
+                "promoted; see docs/high-availability.md."},
     {.name = "on-persist-error",
      .field = &Options::on_persist_error,
      .fallback = "refuse",

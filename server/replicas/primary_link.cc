@@ -33,6 +33,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
     : settings_(parts.settings),
       limiter_(parts.limiter),
       sink_(parts.sink),
+      promise_(parts.promise),
       clock_(parts.clock),
       own_clock_(parts.own_clock),
       owner_(parts.owner),
@@ -263,6 +264,7 @@ std::string PrimaryLink::Apply() {
     if (owes_ack && own_clock_.Now() - acked >= kAckInterval) {
       acked = own_clock_.Now();
       sink_.AppendAck(acked, out);
+      promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, acked);
       owes_ack = false;
     }
     if (!out.empty()) {

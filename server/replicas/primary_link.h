@@ -24,6 +24,7 @@
 
 #include "core/base/mutex.h"
 #include "core/limiter/limiter.h"
+#include "replication/lease.h"
 #include "replication/lineage.h"
 #include "replication/sink.h"
 #include "replication/time_shift.h"
@@ -54,7 +55,8 @@ class PrimaryLink {
   struct Parts {
     const Settings& settings;
     Limiter& limiter;
-    Sink& sink;  // the link's alone until it is destroyed
+    Sink& sink;             // the link's alone until it is destroyed
+    LeasePromise& promise;  // likewise
     LineageClock& clock;
     const Clock& own_clock;
     Owner& owner;
@@ -105,6 +107,7 @@ class PrimaryLink {
   const Settings& settings_;
   Limiter& limiter_;
   Sink& sink_;
+  LeasePromise& promise_;
   LineageClock& clock_;
   const Clock& own_clock_;
   Owner& owner_;

@@ -36,7 +36,10 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       clock_(parts.clock),
       own_clock_(parts.own_clock),
       threads_(parts.threads),
-      target_(services_.limiter, services_.policies) {
+      target_(services_.limiter, services_.policies),
+      promotion_(control_) {
+  services_.settings.OnChange([this](const Options&) { OnNewSettings(); });
+  OnNewSettings();
   MutexLock lock(mutex_);
   first_primary_ = services_.options.replicaof;
   if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
@@ -62,7 +65,13 @@ void ReplicationControl::Start() {
     MutexLock lock(mutex_);
     primary = first_primary_;
   }
-  if (!primary.host.empty()) return BecomeReplica(primary, false);
+  if (!primary.host.empty()) {
+    // Before this start it may have promised as much to its primary.
+    const bool leases = services_.settings.Get(&Options::min_replicas_to_write) > 0;
+    const Nanos length = services_.settings.Get(&Options::min_replicas_max_lag);
+    if (leases) promise_.Acked(length, own_clock_.Now());
+    return BecomeReplica(primary, false);
+  }
   // Replicas may have more of the last history than this server had saved, so it begins a new one.
   MutexLock lock(mutex_);
   history_.id.clear();
@@ -71,6 +80,7 @@ void ReplicationControl::Start() {
 
 void ReplicationControl::Stop() {
   stopped_ = true;
+  promotion_.cancel();
   TakeLink().reset();
   std::shared_ptr<Replicator> replicator;
   {
@@ -98,7 +108,7 @@ void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
     } else if (primary) {
       BecomeReplica(*primary, true);
     } else if (is_replica()) {
-      BecomePrimary();
+      BecomePrimaryAfterLease();
     }
     MutexLock lock(mutex_);
     history_.was_told = true;
@@ -117,6 +127,7 @@ std::unique_ptr<PrimaryLink> ReplicationControl::TakeLink() {
 }
 
 void ReplicationControl::BecomeReplica(const HostAndPort& primary, bool was_told) {
+  awaits_promotion_ = false;
   set_is_replica(true);
   IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
   TakeLink().reset();
@@ -131,6 +142,7 @@ void ReplicationControl::BecomeReplica(const HostAndPort& primary, bool was_told
       PrimaryLink::Parts{.settings = services_.settings,
                          .limiter = services_.limiter,
                          .sink = *sink_,
+                         .promise = promise_,
                          .clock = clock_,
                          .own_clock = own_clock_,
                          .owner = owner},
@@ -161,6 +173,22 @@ Sink::State ReplicationControl::EndPrimary() {
   MutexLock lock(mutex_);
   history_.offset = ring.head();
   return {.applied = ring.head(), .last_changed = ring.last_changed(), .complete = true};
+}
+
+// The last primary may admit until the promise of the last ACK ends; so the link ends first.
+void ReplicationControl::BecomePrimaryAfterLease() {
+  TakeLink().reset();
+  set_is_link_up(false);
+  const Nanos rest = promise_.until() - own_clock_.Now();
+  awaits_promotion_ = rest > Nanos{0};
+  if (!awaits_promotion_) return BecomePrimary();
+  spdlog::warn("this server becomes a primary in {} ms, when the lease of its last one has ended",
+               CeilMillis(rest));
+  promotion_.expires_after(rest);
+  promotion_.async_wait([this](std::error_code error) {
+    if (error || stopped_ || !awaits_promotion_ || !is_replica()) return;
+    BecomePrimaryAfterLease();
+  });
 }
 
 void ReplicationControl::BecomePrimary() {
@@ -209,8 +237,22 @@ std::size_t ReplicationControl::RingBytes() const {
 }
 
 std::shared_ptr<Replicator> ReplicationControl::MakeReplicator(Ring ring) {
-  return std::make_shared<Replicator>(hub_, services_.settings, services_.state != nullptr,
+  Replicator::Owner& owner = *this;
+  return std::make_shared<Replicator>(hub_, services_.settings, owner, services_.state != nullptr,
                                       std::move(ring));
+}
+
+// Options of leases may have changed. Called by any thread, which may hold the lock of the
+// settings.
+void ReplicationControl::OnNewSettings() {
+  std::shared_ptr<Replicator> replicator;
+  {
+    MutexLock lock(mutex_);
+    replicator = replicator_;
+  }
+  if (replicator) return replicator->OnNewSettings();
+  const bool needs_replicas = services_.settings.Get(&Options::min_replicas_to_write) > 0;
+  set_admits_until(needs_replicas ? Instant{} : kInstantMax);
 }
 
 // --- Replicas ---

@@ -16,10 +16,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
 #include "persistence/saver.h"
+#include "replication/lease.h"
 #include "replication/limiter_target.h"
 #include "replication/lineage.h"
 #include "replication/sink.h"
@@ -34,7 +36,8 @@ namespace weir {
 
 class ReplicationControl final : public Replication,
                                  public HistoryRecord,
-                                 private PrimaryLink::Owner {
+                                 private PrimaryLink::Owner,
+                                 private Replicator::Owner {
  public:
   struct Parts {
     asio::io_context& control;
@@ -76,11 +79,13 @@ class ReplicationControl final : public Replication,
   void BecomeReplica(const HostAndPort& primary, bool was_told);
   [[nodiscard]] std::unique_ptr<PrimaryLink> TakeLink();
   [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BecomePrimaryAfterLease();
   void BecomePrimary();
   [[nodiscard]] Sink::State EndPrimary();
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
   void SaveSoon();
+  void OnNewSettings();
   // Whether changes are noted although nothing is saved.
   void NoteForReplicas(bool notes);
   [[nodiscard]] std::size_t RingBytes() const;
@@ -88,6 +93,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] Lineage history() const override;
   void Join(std::uint64_t term, std::string_view history) override;
   void Show(bool complete, bool up) override;
+  void AdmitUntil(Instant until) override { set_admits_until(until); }
 
   asio::io_context& control_;
   Services& services_;
@@ -98,6 +104,9 @@ class ReplicationControl final : public Replication,
   LimiterTarget target_;
   bool started_ = false;  // of the control thread, as the next
   bool stopped_ = false;
+  bool awaits_promotion_ = false;  // promotion_ runs
+  asio::steady_timer promotion_;
+  LeasePromise promise_;  // also of the link, while there is one
 
   Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
   mutable Mutex mutex_;

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
+#include "replication/lease.h"
 #include "replication/policy_records.h"
 #include "replication/source.h"
 #include "server/os/log.h"
@@ -30,7 +31,7 @@ constexpr std::size_t kReplicaInputBytes = 16 * 1024;  // a replica says little
 
 }  // namespace
 
-// A replica and its link. Used by the thread; what Describe reads is written under mutex_.
+// A replica and its link. Used by the thread; what other threads read is written under mutex_.
 struct Replicator::Replica {
   Replica(Transport sync_transport, SyncHandOver answered)
       : transport(std::move(sync_transport)),
@@ -50,12 +51,15 @@ struct Replicator::Replica {
   bool waits_for_room = false;
   bool closed = false;
   Instant heard{};  // the last ACK, by the clock of decisions
+  ReplicaLease lease;
   bool was_synced = false;
 };
 
-Replicator::Replicator(ChangeHub& hub, const Settings& settings, bool has_saver, Ring ring)
+Replicator::Replicator(ChangeHub& hub, const Settings& settings, Owner& owner, bool has_saver,
+                       Ring ring)
     : hub_(hub),
       settings_(settings),
+      owner_(owner),
       has_saver_(has_saver),
       work_(context_.get_executor()),
       tick_(context_),
@@ -67,6 +71,7 @@ Replicator::Replicator(ChangeHub& hub, const Settings& settings, bool has_saver,
     generation_ = hub_.limiter().generation();
     hub_.Attach(*this);
   }
+  JudgeReplicas();
   asio::post(context_, [this] {
     Tick();
     Beat();
@@ -113,6 +118,7 @@ void Replicator::Describe(ReplicationStatus& status) const {
   status.backlog = {.active = true, .first_offset = ring_.tail(), .bytes = ring_.size()};
   status.partitions_sent = partitions_sent_;
   const Instant now = hub_.clock().Now();
+  const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   Nanos bound = Nanos::max();
   for (const ReplicaPtr& replica : replicas_) {
     const AckBody& acked = replica->source.acked();
@@ -121,6 +127,7 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .online = replica->was_synced,
                                .offset = acked.offset,
                                .lag = std::max(now - replica->heard, Nanos{0})});
+    if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     if (!acked.synced) continue;
     bound = std::min(
         bound, acked.offset == ring_.head() ? Nanos{0} : std::max(now - acked.newest, Nanos{0}));
@@ -206,13 +213,47 @@ void Replicator::Beat() {
       continue;
     }
     if (replica->out.size() - replica->sent > Source::kOutBytes) continue;
-    replica->source.AppendHeartbeat(head(), 0, now, replica->out);
+    AppendHeartbeat(*replica);
     Send(replica);
   }
-  beat_.expires_after(std::min<Nanos>(kBeat, timeout / 4));
+  const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
+  beat_.expires_after(std::min<Nanos>(kBeat, std::min(timeout, max_lag) / 4));
   beat_.async_wait([this](std::error_code error) {
     if (!error) Beat();
   });
+}
+
+// A heartbeat that asks for another lease is followed by a second one, whose echo proves that the
+// replica has heard the first.
+void Replicator::AppendHeartbeat(Replica& replica) {
+  const bool leases = settings_.Get(&Options::min_replicas_to_write) > 0;
+  const milliseconds length =
+      leases ? settings_.Get(&Options::min_replicas_max_lag) : milliseconds{0};
+  for (bool is_new = true; is_new;) {
+    const Instant now = hub_.clock().Now();
+    replica.source.AppendHeartbeat(head(), static_cast<std::uint32_t>(length.count()), now,
+                                   replica.out);
+    MutexLock lock(mutex_);
+    is_new = replica.lease.told() != length;
+    replica.lease.Told(length, now);
+  }
+}
+
+void Replicator::OnNewSettings() {
+  JudgeReplicas();
+  asio::post(context_, [this] { Beat(); });
+}
+
+// Says how long the replicas that were heard are enough.
+void Replicator::JudgeReplicas() {
+  const auto needed = static_cast<std::size_t>(settings_.Get(&Options::min_replicas_to_write));
+  const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
+  MutexLock lock(mutex_);
+  std::vector<Instant> promised;
+  for (const ReplicaPtr& replica : replicas_) {
+    promised.push_back(replica->lease.PromisedUntil(max_lag));
+  }
+  owner_.AdmitUntil(NthLatest(std::move(promised), needed));
 }
 
 // --- Replicas ---
@@ -243,6 +284,7 @@ void Replicator::Welcome(const ReplicaPtr& replica) {
     MutexLock lock(mutex_);
     replicas_.push_back(replica);
   }
+  AppendHeartbeat(*replica);  // First, so that all else proves that the replica knows the lease.
   WatchInput(replica);
   Send(replica);
 }
@@ -326,33 +368,38 @@ void Replicator::Receive(const ReplicaPtr& replica) {
   if (error) return Close(replica, "it has closed the connection");
   replica->reader.Feed({input_.data(), received});
   while (const std::optional<Frame> frame = replica->reader.Next()) {
-    MutexLock lock(mutex_);
-    if (!replica->source.Note(*frame)) {
-      return CloseLocked(replica, "it sends what no replica sends");
-    }
-    replica->heard = hub_.clock().Now();
-    const bool synced = replica->source.acked().synced;
-    if (synced && !std::exchange(replica->was_synced, true)) {
-      spdlog::info("replica {} has the whole state", replica->name());
-    }
+    if (!NoteFrame(*replica, *frame)) return Close(replica, "it sends what no replica sends");
   }
   if (!replica->reader.error().empty()) {
     return Close(replica, absl::StrCat("it sends ", replica->reader.error()));
   }
+  JudgeReplicas();
   WatchInput(replica);
   Send(replica);
 }
 
-void Replicator::Close(const ReplicaPtr& replica, std::string_view reason) {
+// Returns false for a frame that no replica sends.
+bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
   MutexLock lock(mutex_);
-  CloseLocked(replica, reason);
+  if (!replica.source.Note(frame)) return false;
+  replica.heard = hub_.clock().Now();
+  const AckBody& acked = replica.source.acked();
+  replica.lease.Heard(acked.newest, acked.synced);
+  if (acked.synced && !std::exchange(replica.was_synced, true)) {
+    spdlog::info("replica {} has the whole state", replica.name());
+  }
+  return true;
 }
 
-void Replicator::CloseLocked(const ReplicaPtr& replica, std::string_view reason) {
+void Replicator::Close(const ReplicaPtr& replica, std::string_view reason) {
   if (std::exchange(replica->closed, true)) return;
   spdlog::warn("replica {} is disconnected: {}", replica->name(), reason);
   replica->transport.Close();
-  std::erase(replicas_, replica);
+  {
+    MutexLock lock(mutex_);
+    std::erase(replicas_, replica);
+  }
+  JudgeReplicas();
 }
 
 // Requires: the thread has ended.

@@ -40,9 +40,18 @@ inline constexpr std::size_t kReplicasMax = 16;
 
 class Replicator final : public ChangeConsumer {
  public:
+  // The server as the replicator needs it.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Says until when there are enough replicas (min-replicas-to-write), by the clock of decisions.
+    // Called with a lock held, so it must call nothing of the replicator.
+    virtual void AdmitUntil(Instant until) = 0;
+  };
+
   // Begins to send a history, whose frames so far are in the ring. `has_saver`: a saver is attached
   // to the hub, which takes the ids of limits. All references must outlive it.
-  Replicator(ChangeHub& hub, const Settings& settings, bool has_saver, Ring ring);
+  Replicator(ChangeHub& hub, const Settings& settings, Owner& owner, bool has_saver, Ring ring);
   // Closes all replicas.
   ~Replicator() override;
 
@@ -63,6 +72,8 @@ class Replicator final : public ChangeConsumer {
   [[nodiscard]] bool has_room() const;
   // Fills in what it knows: the replicas, the backlog, and the offset.
   void Describe(ReplicationStatus& status) const;
+  // Applies changed options of leases.
+  void OnNewSettings();
 
  private:
   struct Replica;
@@ -73,21 +84,23 @@ class Replicator final : public ChangeConsumer {
   void FitRing();
   void ArmTick(std::chrono::milliseconds after);
   void Beat();
+  void AppendHeartbeat(Replica& replica);
+  void JudgeReplicas();
   void Welcome(const ReplicaPtr& replica);
   void Fill(Replica& replica);
   void Send(const ReplicaPtr& replica);
   void Receive(const ReplicaPtr& replica);
+  [[nodiscard]] bool NoteFrame(Replica& replica, const Frame& frame);
   void WatchInput(const ReplicaPtr& replica);
   void AppendPolicies(Replica& replica);
   void AppendPartition(Replica& replica, std::uint16_t partition);
   void Close(const ReplicaPtr& replica, std::string_view reason);
-  void CloseLocked(const ReplicaPtr& replica, std::string_view reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseAll();
   [[nodiscard]] std::vector<ReplicaPtr> replicas_of_thread() const;
 
   ChangeHub& hub_;
   const Settings& settings_;
+  Owner& owner_;
   const bool has_saver_;
 
   asio::io_context context_{1};

@@ -10,10 +10,6 @@
 
 namespace weir {
 
-std::string CannotSave(std::string_view reason) {
-  return absl::StrCat("MISCONF cannot save to disk: ", AbslView(reason));
-}
-
 std::span<const std::string_view> Call::arguments() const {
   return words.subspan(IsSubcommand(spec) ? 2 : 1);
 }
@@ -40,13 +36,18 @@ void Call::ReplyError(std::string_view error) {
   session.worker().Fail(reply, error);
 }
 
-void Call::FailUnsaved() { ReplyError(CannotSave(services().state->status().error)); }
+bool Call::RefusedChange() {
+  if (!services().refuses_changes()) [[likely]]
+    return false;
+  const std::string error = services().ChangeError();
+  if (!error.empty()) ReplyError(error);
+  return !error.empty();
+}
 
 bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {
-  if (!services().refuses_changes()) return false;
-  if (!services().limiter.WouldChange(request, execution_time)) return false;
-  FailUnsaved();
-  return true;
+  if (!services().refuses_changes()) [[likely]]
+    return false;
+  return services().limiter.WouldChange(request, execution_time) && RefusedChange();
 }
 
 void Call::Fail(const absl::Status& status) { Fail(StdView(status.message())); }

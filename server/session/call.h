@@ -53,14 +53,10 @@ struct Call {
   void Fail(const absl::Status& status);
   // Answers an error with a prefix of its own: "NOPROTO ...".
   void ReplyError(std::string_view error);
-  // Answers the error for a change that cannot be saved.
-  void FailUnsaved();
-  // While changes are refused, answers a request that would be admitted or start a ban with that
-  // error, and changes nothing. Returns whether it did.
+  // While changes are refused, answers with that error. Returns whether it did.
+  [[nodiscard]] bool RefusedChange();
+  // The same for a request that would be admitted or start a ban; it changes nothing.
   [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time);
 };
-
-// The error for a change that cannot be saved.
-[[nodiscard]] std::string CannotSave(std::string_view reason);
 
 }  // namespace weir

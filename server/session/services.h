@@ -47,6 +47,14 @@ inline constexpr std::string_view kReadOnlyError =
 inline constexpr std::string_view kMasterDownError =
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 
+// The error of a request that would be admitted, or change something, while the primary has too few
+// replicas (min-replicas-to-write).
+inline constexpr std::string_view kNoReplicasError =
+    "NOREPLICAS Not enough good replicas to write.";
+
+// The error for a change that cannot be saved.
+[[nodiscard]] std::string CannotSave(std::string_view reason);
+
 // A browser or a scanner tries again and again, so one log line in this time is enough.
 inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
 
@@ -85,8 +93,20 @@ struct Services {
       return {};
     return StateErrorOf(flags);
   }
-  // True while changes are refused, because they must be saved and cannot be.
-  [[nodiscard]] bool refuses_changes() const noexcept {
+  // True while changes are refused. On a primary that needs no replicas and saves no change at once
+  // it costs a relaxed load; where replicas are needed, it reads the clock, which says more than
+  // the execution time of a turn that was stopped in the middle.
+  [[nodiscard]] bool refuses_changes() const noexcept { return lacks_replicas() || cannot_save(); }
+  // The error of a change, with its prefix; empty: changes are not refused.
+  [[nodiscard]] std::string ChangeError() const;
+  // True while fewer replicas are good than must be. Of no meaning on a replica.
+  [[nodiscard]] bool lacks_replicas() const noexcept {
+    if (!replication) return false;
+    const Instant until = replication->admits_until();
+    return until != kInstantMax && clock.Now() >= until;
+  }
+  // True while changes must be saved and cannot be.
+  [[nodiscard]] bool cannot_save() const noexcept {
     return state && state->writes_blocked() &&
            settings.Get(&Options::on_persist_error) == OnPersistError::kRefuse;
   }

@@ -148,8 +148,8 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
     } else if (ended == Blocked::kEndedAsError) {
       worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
       worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
-    } else {
-      waiter_->Serve(reply, now);
+    } else if (!waiter_->Serve(reply, now)) {
+      worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
     }
     waiter_.reset();
     DelayReplyUntilSaved();
@@ -450,7 +450,8 @@ std::string Session::StateError(const Call& call) {
     if (!why.empty()) return std::string(why);
   }
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
-    return CannotSave(services.state->status().error);
+    const std::string why = services.ChangeError();
+    if (!why.empty()) return why;
   }
   // A command that was permitted when it was queued may be forbidden now.
   return call.queued ? PermissionError(call.spec, call.words, call.now, true) : std::string();

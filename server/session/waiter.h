@@ -30,8 +30,9 @@ class ServerWaiter {
   // The bytes of this object and of its heap memory.
   [[nodiscard]] std::size_t held_bytes() const { return sizeof(*this) + request_.held_bytes(); }
 
-  // Answers that the request is admitted, with the numbers of `now`. Requires: now >= ready().
-  void Serve(RespWriter& reply, Instant now);
+  // Answers that the request is admitted, with the numbers of `now`. Returns false after answering
+  // an error: while the server lacks replicas, it is not served. Requires: now >= ready().
+  [[nodiscard]] bool Serve(RespWriter& reply, Instant now);
 
   // Answers that the request is denied, as after its maximum wait, and returns the tokens.
   void Withdraw(RespWriter& reply, Instant now);

@@ -73,6 +73,7 @@ struct ReplicationStatus {
   BacklogStatus backlog;
   std::uint64_t partitions_sent = 0;  // whole, to all replicas since the start
   Nanos loss_bound{0};                // what a failover now would forget
+  std::uint64_t good_replicas = 0;    // synced, and heard within min-replicas-max-lag
 };
 
 // The position of a replica in a history.
@@ -141,6 +142,12 @@ class Replication {
     return is_link_up_.load(std::memory_order_relaxed);
   }
 
+  // The time until which a primary has the replicas that it needs to admit requests, by the clock
+  // of decisions; kInstantMax if it needs none. One relaxed load. Of no meaning on a replica.
+  [[nodiscard]] Instant admits_until() const noexcept {
+    return Instant{Nanos{admits_until_.load(std::memory_order_relaxed)}};
+  }
+
   // Cost: a lock and a copy.
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
 
@@ -158,11 +165,15 @@ class Replication {
   void set_is_replica(bool is) noexcept { is_replica_.store(is, std::memory_order_relaxed); }
   void set_is_complete(bool is) noexcept { is_complete_.store(is, std::memory_order_relaxed); }
   void set_is_link_up(bool is) noexcept { is_link_up_.store(is, std::memory_order_relaxed); }
+  void set_admits_until(Instant until) noexcept {
+    admits_until_.store(until.time_since_epoch().count(), std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<bool> is_replica_{false};
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
+  std::atomic<Nanos::rep> admits_until_{kInstantMax.time_since_epoch().count()};
 };
 
 }  // namespace weir

@@ -38,6 +38,8 @@ class FakeReplication final : public Replication {
     link.up = link_up;
     link.complete = complete;
   }
+  // A primary that has enough replicas until then, by the clock of the services.
+  void AdmitUntil(Instant until) { set_admits_until(until); }
   void BecomePrimary() {
     set_is_replica(false);
     set_is_complete(true);

@@ -65,6 +65,8 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
       {"2m", "\"2m\"", "120s"},
       {"24h", "\"24h\"", "86400s"}}},
     {"metrics-max-limits", {{"0", "0", "0"}, {"4096", "4096", "4096"}}},
+    {"min-replicas-max-lag", {{"100ms", "\"100ms\"", "100ms"}, {"1h", "\"1h\"", "3600s"}}},
+    {"min-replicas-to-write", {{"0", "0", "0"}, {"16", "16", "16"}}},
     {"on-persist-error", {{"refuse", "refuse", "refuse"}, {"serve", "\"serve\"", "serve"}}},
     {"open-checks", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
@@ -161,6 +163,9 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
        "9223372036854775807h", "00"},
       "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
     {"metrics-max-limits", {{"", "-1", "4097", "all"}, "an integer from 0 to 4096"}},
+    {"min-replicas-max-lag",
+     {{"", "2", "99ms", "2h"}, "a time from 100ms to 3600s with a unit (ms, s, m, h)"}},
+    {"min-replicas-to-write", {{"", "-1", "17"}, "an integer from 0 to 16"}},
     {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
     {"open-checks", {{"yes", "no", "1"}, "true or false"}},
     {"policies", {}},  // any text may be a path

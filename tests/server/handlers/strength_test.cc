@@ -1,0 +1,113 @@
+// Goal: a primary without the replicas that it must have admits nothing and charges nothing, and
+// answers all else as ever. Method: conversations with a fake replication.
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/conversation.h"
+#include "tests/support/fake_replication.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::string_view kNoReplicas = "-NOREPLICAS Not enough good replicas to write.\r\n";
+
+class StrengthTest : public testing::Test {
+ protected:
+  FakeClock& clock() { return client_.server().clock; }
+
+  Conversation client_;
+  FakeReplication replication_{client_.server().services};
+};
+
+TEST_F(StrengthTest, WithoutALeaseNothingIsAdmittedAndNothingCharged) {
+  client_.Run("RL.POLICY SET p 10/s");
+  client_.Run("RL.ALLOW k 10/h COST 4");
+  client_.Run("RL.RESERVE k 10/h HOLD a TTL 60000 COST 1");
+  const std::string before = client_.Show("RL.PEEK k 10/h");
+  replication_.AdmitUntil(clock().Now());
+  for (const char* change :
+       {"RL.ALLOW k 10/h", "RL.TAKE k 10/h UPTO 3", "RL.CHARGE k 10/h", "RL.REFUND k 10/h",
+        "RL.WAIT k 10/h TIMEOUT 0", "RL.WAIT k 10/h COST 6 TIMEOUT 60000", "RL.RESET k",
+        "RL.RESERVE k 10/h HOLD b TTL 1000", "RL.COMMIT k HOLD a", "RL.CANCEL k HOLD a",
+        "CL.THROTTLE new 1 2 3", "RL.THROTTLE new 1 2 3", "RL.POLICY SET p 5/s",
+        "RL.POLICY OVERRIDE p k 1/s", "DEL k", "FLUSHALL"}) {
+    EXPECT_EQ(client_.Run(change), kNoReplicas) << change;
+  }
+  EXPECT_EQ(client_.Show("RL.PEEK k 10/h"), before);
+  EXPECT_EQ(client_.Show("RL.POLICY LIST"), "[\"p\"]");
+  replication_.AdmitUntil(kInstantMax);
+  EXPECT_EQ(client_.Show("RL.ALLOW k 10/h"), before);
+}
+
+TEST_F(StrengthTest, DenialsAndLooksAreAnswered) {
+  client_.Run("RL.ALLOW k 10/h COST 10");
+  replication_.AdmitUntil(Instant{});
+  for (const char* asked : {"RL.ALLOW k 10/h", "RL.WAIT k 10/h TIMEOUT 0", "RL.PEEK k 10/h",
+                            "RL.RESERVE k 10/h HOLD a TTL 1000", "RL.TAKE k 10/h UPTO 3",
+                            "RL.INSPECT k", "EXISTS k", "PING", "ROLE"}) {
+    EXPECT_THAT(client_.Run(asked), Not(HasSubstr("NOREPLICAS"))) << asked;
+  }
+  EXPECT_EQ(client_.Show("RL.ALLOW k 10/h"), "0 0 360000 3600000 0");
+}
+
+TEST_F(StrengthTest, ALeaseEndsAtItsTime) {
+  replication_.AdmitUntil(clock().Now() + milliseconds{2});
+  EXPECT_EQ(client_.Show("RL.ALLOW k 10/h"), "1 9 0 360000 0");
+  clock().Advance(milliseconds{2} - Nanos{1});
+  EXPECT_EQ(client_.Show("RL.ALLOW k 10/h")[0], '1');
+  clock().Advance(Nanos{1});
+  EXPECT_EQ(client_.Run("RL.ALLOW k 10/h"), kNoReplicas);
+}
+
+// The execution time of a turn is that of its beginning, and the lease may end in the middle.
+TEST_F(StrengthTest, AWaitIsNotServedWithoutALease) {
+  client_.Run("RL.ALLOW k 10/s COST 10");
+  replication_.AdmitUntil(clock().Now() + milliseconds{50});
+  EXPECT_EQ(client_.Send("RL.WAIT k 10/s TIMEOUT 1000\r\n"), "");
+  clock().Advance(milliseconds{100});
+  EXPECT_EQ(client_.Receive(), kNoReplicas);
+  replication_.AdmitUntil(kInstantMax);
+  EXPECT_EQ(client_.Show("RL.ALLOW k 10/s")[0], '1') << "its token is back";
+}
+
+TEST_F(StrengthTest, APausedRequestIsAskedAgain) {
+  replication_.AdmitUntil(clock().Now() + milliseconds{50});
+  client_.Run("CLIENT PAUSE 100 WRITE");
+  EXPECT_EQ(client_.Send("RL.ALLOW k 10/s\r\n"), "");
+  clock().Advance(milliseconds{100});
+  client_.WakeUp();
+  EXPECT_EQ(client_.Receive(), kNoReplicas);
+}
+
+TEST_F(StrengthTest, AnExecRefusesOneByOne) {
+  replication_.AdmitUntil(Instant{});
+  client_.Run("MULTI");
+  client_.Run("RL.ALLOW k 10/h");
+  client_.Run("RL.PEEK k 10/h");
+  const std::string reply = client_.Run("EXEC");
+  EXPECT_THAT(reply, HasSubstr("NOREPLICAS"));
+  EXPECT_THAT(reply, HasSubstr("*5\r\n:1\r\n:9\r\n:0\r\n")) << "the look, of a full bucket";
+}
+
+TEST_F(StrengthTest, InfoShowsTheLease) {
+  EXPECT_THAT(client_.Run("INFO replication"), Not(HasSubstr("lease_ms")));
+  client_.Run("CONFIG SET min-replicas-to-write 1");
+  replication_.shown.good_replicas = 2;
+  replication_.AdmitUntil(clock().Now() + seconds{1});
+  EXPECT_THAT(client_.Run("INFO replication"), HasSubstr("\r\nmin_slaves_good_slaves:2\r\n"));
+  EXPECT_THAT(client_.Run("INFO replication"), HasSubstr("\r\nlease_ms:1000\r\n"));
+  clock().Advance(seconds{2});
+  EXPECT_THAT(client_.Run("INFO replication"), HasSubstr("\r\nlease_ms:0\r\n"));
+}
+
+}  // namespace
+}  // namespace weir
