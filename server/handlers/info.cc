@@ -326,6 +326,10 @@ void ListReplication(ServerReader& info, std::string& text) {
   } else {
     AddField(text, "failover_loss_bound_ms", CeilMillis(status.loss_bound));
     if (leases) AddField(text, "lease_ms", CeilMillis(info.LeaseLeft()));
+    if (const auto acks = info.services.settings.Get(&Options::ack_replicas); acks > 0) {
+      AddField(text, "ack_replicas", acks);
+      AddField(text, "acks_waiting", info.AcksWaiting());
+    }
     AddField(text, "sync_partitions_sent", status.partitions_sent);
   }
 }

@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 constexpr std::string_view kItAnswers = "it answers: ";
 constexpr milliseconds kRestMin{100};
 constexpr milliseconds kRestMax{3000};
-constexpr milliseconds kAckInterval{1};
+constexpr std::chrono::microseconds kAckInterval{200};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace

@@ -242,8 +242,13 @@ std::shared_ptr<Replicator> ReplicationControl::MakeReplicator(Ring ring) {
                                       std::move(ring));
 }
 
-// Options of leases may have changed. Called by any thread, which may hold the lock of the
-// settings.
+void ReplicationControl::TakeChangesSoon() {
+  MutexLock lock(mutex_);
+  if (replicator_) replicator_->TickNow();
+}
+
+// Options of leases and acknowledgements may have changed. Called by any thread, which may hold the
+// lock of the settings.
 void ReplicationControl::OnNewSettings() {
   std::shared_ptr<Replicator> replicator;
   {
@@ -251,7 +256,8 @@ void ReplicationControl::OnNewSettings() {
     replicator = replicator_;
   }
   if (replicator) return replicator->OnNewSettings();
-  const bool needs_replicas = services_.settings.Get(&Options::min_replicas_to_write) > 0;
+  const bool needs_replicas = services_.settings.Get(&Options::min_replicas_to_write) > 0 ||
+                              services_.settings.Get(&Options::ack_replicas) > 0;
   set_admits_until(needs_replicas ? Instant{} : kInstantMax);
 }
 

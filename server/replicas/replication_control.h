@@ -94,6 +94,8 @@ class ReplicationControl final : public Replication,
   void Join(std::uint64_t term, std::string_view history) override;
   void Show(bool complete, bool up) override;
   void AdmitUntil(Instant until) override { set_admits_until(until); }
+  AckWaits& waits() override { return acks(); }
+  void TakeChangesSoon() override;
 
   asio::io_context& control_;
   Services& services_;

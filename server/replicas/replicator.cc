@@ -1,6 +1,7 @@
 #include "server/replicas/replicator.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -85,6 +86,7 @@ Replicator::~Replicator() {
   thread_.join();
   hub_.Detach(*this);
   CloseAll();
+  owner_.waits().EndAll();
 }
 
 Ring Replicator::End() {
@@ -93,6 +95,7 @@ Ring Replicator::End() {
   hub_.TakeAll();
   hub_.Detach(*this);
   CloseAll();
+  owner_.waits().EndAll();
   MutexLock lock(mutex_);
   return std::move(ring_);
 }
@@ -173,8 +176,16 @@ void Replicator::ArmTick(milliseconds after) {
   });
 }
 
+void Replicator::TickNow() {
+  if (tick_is_due_.exchange(true)) return;
+  asio::post(context_, [this] {
+    if (tick_is_due_.exchange(false)) Tick();
+  });
+}
+
 void Replicator::Tick() {
   const Instant now = hub_.clock().Now();
+  owner_.waits().BeginTick();
   if (has_saver_) {
     hub_.TakeAll();
   } else {
@@ -185,11 +196,14 @@ void Replicator::Tick() {
     static_cast<void>(hub_.limiter().TakeLimits());
     hub_.limiter().EndSave();
   }
-  const std::uint64_t brought = head() - std::exchange(seen_, head());
+  const std::uint64_t end = head();
+  owner_.waits().EndTick(end);
+  const std::uint64_t brought = end - std::exchange(seen_, end);
   FitRing();
   if (brought > 0) changed_at_ = now;
   const std::vector<ReplicaPtr> all = replicas_of_thread();
   for (const ReplicaPtr& replica : all) Send(replica);
+  if (owner_.waits().size() > 0) JudgeReplicas();  // They may have all of it already.
   if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
   ArmTick(now - changed_at_ < kAwakeAfterChanges ? kTickWithChanges : kTickWithout);
 }
@@ -244,16 +258,25 @@ void Replicator::OnNewSettings() {
   asio::post(context_, [this] { Beat(); });
 }
 
-// Says how long the replicas that were heard are enough.
+// Says how long the replicas that were heard are enough, and which changes they have.
 void Replicator::JudgeReplicas() {
-  const auto needed = static_cast<std::size_t>(settings_.Get(&Options::min_replicas_to_write));
+  const auto for_lease = static_cast<std::size_t>(settings_.Get(&Options::min_replicas_to_write));
+  const auto for_acks = static_cast<std::size_t>(settings_.Get(&Options::ack_replicas));
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   MutexLock lock(mutex_);
   std::vector<Instant> promised;
+  std::vector<Instant> heard;
+  std::vector<std::uint64_t> acked;
   for (const ReplicaPtr& replica : replicas_) {
     promised.push_back(replica->lease.PromisedUntil(max_lag));
+    heard.push_back(replica->lease.HeardUntil(max_lag));
+    const AckBody& last = replica->source.acked();
+    if (last.synced) acked.push_back(last.offset);
   }
-  owner_.AdmitUntil(NthLatest(std::move(promised), needed));
+  owner_.AdmitUntil(
+      std::min(NthLatest(std::move(promised), for_lease), NthLatest(std::move(heard), for_acks)));
+  std::ranges::sort(acked, std::ranges::greater());
+  owner_.waits().Judge(acked);
 }
 
 // --- Replicas ---

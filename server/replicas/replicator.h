@@ -44,9 +44,11 @@ class Replicator final : public ChangeConsumer {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Says until when there are enough replicas (min-replicas-to-write), by the clock of decisions.
-    // Called with a lock held, so it must call nothing of the replicator.
+    // Says until when there are enough replicas (min-replicas-to-write, ack-replicas), by the clock
+    // of decisions. Called with a lock held, so it must call nothing of the replicator.
     virtual void AdmitUntil(Instant until) = 0;
+    // The waits for acknowledgements; their ticks are the replicator's.
+    virtual AckWaits& waits() = 0;
   };
 
   // Begins to send a history, whose frames so far are in the ring. `has_saver`: a saver is attached
@@ -72,8 +74,10 @@ class Replicator final : public ChangeConsumer {
   [[nodiscard]] bool has_room() const;
   // Fills in what it knows: the replicas, the backlog, and the offset.
   void Describe(ReplicationStatus& status) const;
-  // Applies changed options of leases.
+  // Applies changed options of leases and acknowledgements.
   void OnNewSettings();
+  // Begins a tick at once, because a reply waits for it. Cheap if one is about to begin.
+  void TickNow();
 
  private:
   struct Replica;
@@ -114,6 +118,7 @@ class Replicator final : public ChangeConsumer {
   RecordsWriter changes_ ABSL_GUARDED_BY(mutex_);
   std::vector<ReplicaPtr> replicas_ ABSL_GUARDED_BY(mutex_);  // changed by the thread only
   std::uint64_t partitions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::atomic<bool> tick_is_due_{false};  // a Tick is in the thread's queue
 
   // Of the thread:
   RecordsWriter copies_;

@@ -10,6 +10,12 @@
 
 namespace weir {
 
+std::string ErrorOfWait(Replaced why, const WaitOutcome& outcome) {
+  if (why == Replaced::kUnsaved) return CannotSave(StdView(outcome.saved.message()));
+  return absl::StrCat("NOACK charged, but fewer than ", outcome.acks_missed,
+                      " replicas are known to have it");
+}
+
 std::span<const std::string_view> Call::arguments() const {
   return words.subspan(IsSubcommand(spec) ? 2 : 1);
 }

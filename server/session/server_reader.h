@@ -82,6 +82,11 @@ class ServerReader {
     return std::max(services.replication->admits_until() - now, Nanos{0});
   }
 
+  // The groups of replies, and clients in WAIT, that wait for replicas.
+  [[nodiscard]] std::uint64_t AcksWaiting() const {
+    return services.replication ? services.replication->acks().size() : 0;
+  }
+
   // Requires: IsKept.
   [[nodiscard]] const StateOnDisk& state() const { return *services.state; }
   // The functions below require: IsLoaded.

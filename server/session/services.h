@@ -48,7 +48,7 @@ inline constexpr std::string_view kMasterDownError =
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 
 // The error of a request that would be admitted, or change something, while the primary has too few
-// replicas (min-replicas-to-write).
+// replicas (min-replicas-to-write, ack-replicas).
 inline constexpr std::string_view kNoReplicasError =
     "NOREPLICAS Not enough good replicas to write.";
 
@@ -105,6 +105,12 @@ struct Services {
     const Instant until = replication->admits_until();
     return until != kInstantMax && clock.Now() >= until;
   }
+  // The number of replicas that must acknowledge a change before its reply leaves (ack-replicas).
+  // One relaxed load where no replicas are needed.
+  [[nodiscard]] std::size_t acks_needed() const noexcept {
+    if (!replication || replication->admits_until() == kInstantMax || is_replica()) return 0;
+    return static_cast<std::size_t>(settings.Get(&Options::ack_replicas));
+  }
   // True while changes must be saved and cannot be.
   [[nodiscard]] bool cannot_save() const noexcept {
     return state && state->writes_blocked() &&
@@ -141,7 +147,7 @@ struct Services {
   // Null, in tests only: a primary that never has a replica. Set before the first session.
   Replication* replication = nullptr;
   std::vector<Worker*> workers;
-  std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
+  std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT or WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections
   LogThrottle login_throttle;             // for lines about wrong passwords
   LogThrottle foreign_throttle;           // for lines about clients that use another protocol

@@ -9,13 +9,17 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/instant.h"
 #include "server/config/options.h"
+#include "server/state/ack_waits.h"
 
 namespace weir {
 
@@ -148,6 +152,15 @@ class Replication {
     return Instant{Nanos{admits_until_.load(std::memory_order_relaxed)}};
   }
 
+  // The waits for replicas that acknowledge changes.
+  [[nodiscard]] AckWaits& acks() noexcept { return acks_; }
+  // As AckWaits::Add, and takes the changes at once.
+  [[nodiscard]] std::shared_ptr<AckWait> AwaitAcks(std::size_t needed, std::function<void()> wake) {
+    std::shared_ptr<AckWait> wait = acks_.Add(needed, std::move(wake));
+    if (!wait->is_over()) TakeChangesSoon();
+    return wait;
+  }
+
   // Cost: a lock and a copy.
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
 
@@ -162,6 +175,9 @@ class Replication {
  protected:
   Replication() = default;
 
+  // Begins a tick of AckWaits soon, if there can be one.
+  virtual void TakeChangesSoon() {}
+
   void set_is_replica(bool is) noexcept { is_replica_.store(is, std::memory_order_relaxed); }
   void set_is_complete(bool is) noexcept { is_complete_.store(is, std::memory_order_relaxed); }
   void set_is_link_up(bool is) noexcept { is_link_up_.store(is, std::memory_order_relaxed); }
@@ -174,6 +190,7 @@ class Replication {
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
   std::atomic<Nanos::rep> admits_until_{kInstantMax.time_since_epoch().count()};
+  AckWaits acks_;
 };
 
 }  // namespace weir

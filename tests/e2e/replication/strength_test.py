@@ -1,19 +1,27 @@
-"""How strong replication can be made: leases.
+"""The strengths of replication: leases, acknowledged changes, WAIT.
 
-Goal: law R6 on real servers, and what clients are told. Method: a primary and a replica that are
-stopped, killed and promoted; clients that ask both.
+Goal: laws R5 and R6 on real servers, and what clients are told. Method: a primary and a replica
+that are stopped, killed and promoted; clients that ask both. A killed primary's admissions are
+counted token by token, on keys that never refill (replication_checker.py).
 """
 
 import contextlib
+import random
 import threading
 import time
 import unittest
 
-from replication_servers import LIMIT, ReplicationTest, await_true, fields, role_of
-from weir_e2e import Client, Error
+from replication_checker import History, Limit, Request
+from replication_servers import LIMIT, ReplicationTest, ask_all, await_true, fields, role_of
+from restless_client import RestlessClient
+from weir_e2e import Client, Error, encode, scaled
 
 NO_REPLICAS = "NOREPLICAS Not enough good replicas to write."
 LEASE_SECONDS = 1
+NO_ACK = "NOACK charged, but fewer than 1 replicas are known to have it"
+TOKENS = 20
+DRAINED = Limit(TOKENS, TOKENS, 9 * 604_800_000_000_000)
+DRAINED_WORDS = f"{TOKENS}/9w"
 LEASE = ("--min-replicas-to-write", "1", "--min-replicas-max-lag", f"{LEASE_SECONDS}s")
 
 
@@ -127,6 +135,7 @@ class LeaseTest(ReplicationTest):
         primary, replica, client = self.pair()
         other = self.connect(replica)
         self.assertEqual(other.call("REPLICAOF", "NO", "ONE"), "OK")
+        replica.wait_for_log("becomes a primary in")
         self.follow(other, primary)
         await_true(lambda: admits(client), lambda: fields(client))
         time_left = time.monotonic() + 2 * LEASE_SECONDS
@@ -139,6 +148,134 @@ class LeaseTest(ReplicationTest):
         self.promote(other)
         self.assertTrue(admits(other))
         self.assertNotIsInstance(self.connect(primary).call("RL.ALLOW", "k", LIMIT), Error)
+
+
+class World:
+    """The server that decides, as clients believe; and whether they go on."""
+
+    def __init__(self, port):
+        self.port = port
+        self.ended = threading.Event()
+
+
+class Taker(RestlessClient):
+    """Takes single tokens of random keys, and writes down those that it was given."""
+
+    def __init__(self, world, own_history, keys, seed):
+        self.refused = set()  # the errors, in their first words
+        self._history = own_history
+        self._keys = keys
+        self._random = random.Random(seed)
+        super().__init__(world)
+
+    def ask(self, client):
+        keys = self._random.choices(self._keys, k=self._random.randint(1, 16))
+        invoked = time.monotonic_ns()
+        client.send(b"".join(encode("RL.ALLOW", key, DRAINED_WORDS) for key in keys))
+        for key in keys:
+            reply = client.reply()
+            if isinstance(reply, list):
+                self._history.append((key, Request(invoked, time.monotonic_ns(), reply[0])))
+            else:
+                self.refused.add(reply.split()[0])
+
+
+class AckTest(ReplicationTest):
+    ACKS = ("--ack-replicas", "1")
+
+    def pair(self, *options, mortal=False):
+        start = self.start_mortal if mortal else self.start
+        primary = start(*self.ACKS, *options)
+        replica = self.start_replica(primary, *self.ACKS, *options)
+        client = self.connect(primary)
+        await_true(lambda: admits(client), lambda: fields(client))
+        return primary, replica, client
+
+    # Goal: R5. Method: the primary is killed under load, again and again; what clients were given
+    # is on the promoted replica, to the last token.
+    def test_a_killed_primary_forgets_nothing_that_was_acknowledged(self):
+        primary = self.start_mortal(*self.ACKS, "--threads", "2")
+        for turn in range(scaled(5)):
+            replica = self.start_replica(primary, *self.ACKS, mortal=True)
+            keys = [f"key:{turn}:{i}" for i in range(4000)]
+            history, world = History(), World(primary.port)
+            takers = [Taker(world, history.client(), keys, turn * 10 + i) for i in range(3)]
+            try:
+                await_true(
+                    lambda shown=history: sum(shown.admitted_since(0, 1 << 62).values()) > 2000,
+                    lambda: "; ".join(str(taker.refused) for taker in takers),
+                )
+                primary.kill()
+                client = self.connect(replica)
+                self.promote(client)
+                # Alone it would admit nothing.
+                client.call("CONFIG", "SET", "ack-replicas", 0)
+                invoked = time.monotonic_ns()
+                takes = [("RL.TAKE", key, DRAINED_WORDS, "UPTO", TOKENS) for key in keys]
+                own = history.client()
+                for key, reply in zip(keys, ask_all(client, takes)):
+                    own.append((key, Request(invoked, time.monotonic_ns(), reply[0])))
+            finally:
+                world.ended.set()
+                for taker in takers:
+                    taker.join()
+            self.assertEqual(history.excesses(DRAINED), {}, f"turn {turn}")
+            client.call("CONFIG", "SET", "ack-replicas", 1)
+            primary = replica
+
+    def test_without_a_replica_nothing_is_admitted(self):
+        client = self.connect(self.start(*self.ACKS))
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT), NO_REPLICAS)
+        self.assertEqual(client.call("RL.PEEK", "k", LIMIT)[:2], [1, 99])
+        self.assertEqual(client.call("FLUSHALL"), NO_REPLICAS)
+        client.call("CONFIG", "SET", "ack-replicas", 0)
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT)[:2], [1, 99])
+        client.call("CONFIG", "SET", "ack-replicas", 1)
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT), NO_REPLICAS)
+
+    def test_a_stopped_replica_makes_answers_no_ack_and_then_refusals(self):
+        _, replica, client = self.pair("--min-replicas-max-lag", "1s", "--ack-timeout", "50ms")
+        self.assertTrue(is_admitted(client.call("RL.ALLOW", "drained", LIMIT, "COST", 100)))
+        replica.pause()
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT), NO_ACK)
+        self.assertEqual(client.call("RL.ALLOW", "drained", LIMIT)[0], 0, "a denial")
+        self.assertEqual(self.remaining(client, "k"), 99, "it was charged")
+        self.assertEqual(fields(client)["acks_waiting"], "0")
+        await_true(lambda: client.call("RL.ALLOW", "k", LIMIT) == NO_REPLICAS, "a refusal")
+        self.assertEqual(client.call("RL.ALLOW", "drained", LIMIT)[0], 0, "a denial")
+        replica.resume()
+        await_true(lambda: admits(client), lambda: fields(client))
+
+    def test_an_acknowledged_change_is_on_the_replica(self):
+        _, replica, client = self.pair()
+        other = self.connect(replica)
+        for i in range(scaled(200)):
+            self.assertTrue(is_admitted(client.call("RL.ALLOW", f"key:{i}", LIMIT)))
+            self.assertEqual(self.remaining(other, f"key:{i}"), 99)
+        self.assertEqual(client.call("RL.POLICY", "SET", "p", "10/s"), "OK")
+        self.assertEqual(other.call("RL.POLICY", "LIST"), [b"p"])
+        self.assertEqual(client.call("FLUSHALL"), "OK")
+        self.assertEqual(other.call("DBSIZE"), 0)
+
+    def test_always_and_acknowledgements_are_both_waited_for(self):
+        data = self.write("primary-data", "")
+        primary = self.start(*self.ACKS, "--data-dir", f"{data}.d", "--durability", "always")
+        self.start_replica(primary, *self.ACKS)
+        client = self.connect(primary)
+        await_true(lambda: admits(client), lambda: fields(client))
+        for i in range(20):
+            self.assertTrue(is_admitted(client.call("RL.ALLOW", f"key:{i}", LIMIT)))
+            self.assertEqual(client.call("SAVE"), "OK")
+
+    def test_a_demoted_primary_answers_all_that_waited(self):
+        primary, replica, client = self.pair("--ack-timeout", "60s")
+        replica.pause()
+        client.send(encode("RL.ALLOW", "k", LIMIT))
+        other = self.connect(primary)
+        await_true(lambda: fields(other)["acks_waiting"] == "1", lambda: fields(other))
+        self.assertEqual(other.call("REPLICAOF", "127.0.0.1", replica.port), "OK")
+        self.assertEqual(client.reply(), NO_ACK)
+        replica.resume()
 
 
 if __name__ == "__main__":

@@ -119,7 +119,9 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 22> kChanges = {{
+constexpr std::array<Change, 24> kChanges = {{
+    {"ack-replicas", "2"},
+    {"ack-timeout", "50ms"},
     {"latency-monitor-threshold", "7"},
     {"log-level", "warning", "loglevel", "warning"},
     {"max-clients", "77", "maxclients", "77"},

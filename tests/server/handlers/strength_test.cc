@@ -1,9 +1,12 @@
 // Goal: a primary without the replicas that it must have admits nothing and charges nothing, and
-// answers all else as ever. Method: conversations with a fake replication.
+// answers all else as ever; replies to changes wait for the replicas that must have them, and WAIT
+// counts those. Method: conversations with a fake replication.
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,6 +99,45 @@ TEST_F(StrengthTest, AnExecRefusesOneByOne) {
   const std::string reply = client_.Run("EXEC");
   EXPECT_THAT(reply, HasSubstr("NOREPLICAS"));
   EXPECT_THAT(reply, HasSubstr("*5\r\n:1\r\n:9\r\n:0\r\n")) << "the look, of a full bucket";
+}
+
+// --- ack-replicas and WAIT -----------------------------------------------------------------------
+
+class AcksTest : public StrengthTest {
+ protected:
+  AcksTest() { replication_.AdmitUntil(clock().Now() + std::chrono::hours{1}); }
+
+  // The number of replicas that the replies to a line must wait for.
+  std::size_t AcksOf(const char* line) {
+    client_.Run(line);
+    return client_.turn().awaited.acks;
+  }
+};
+
+TEST_F(AcksTest, ChangesWaitAndAllElseDoesNot) {
+  EXPECT_EQ(AcksOf("RL.ALLOW k 10/h"), 0U) << "by default";
+  client_.Run("CONFIG SET ack-replicas 2");
+  for (const char* change :
+       {"RL.ALLOW k 10/h", "RL.TAKE k 10/h UPTO 3", "RL.CHARGE k 10/h", "RL.REFUND k 10/h",
+        "RL.RESERVE k 10/h HOLD a TTL 1000", "RL.COMMIT k HOLD a", "RL.WAIT k 10/h TIMEOUT 0",
+        "RL.RESET k", "RL.THROTTLE t 1 2 3", "RL.POLICY SET p 5/s", "RL.POLICY DEL p", "DEL k",
+        "FLUSHALL"}) {
+    EXPECT_EQ(AcksOf(change), 2U) << change;
+  }
+  client_.Run("RL.ALLOW k 10/h COST 10");
+  for (const char* other : {"RL.ALLOW k 10/h", "RL.PEEK k 10/h", "RL.WAIT k 10/h TIMEOUT 1",
+                            "RL.INSPECT k", "PING", "RL.ALLOW", "CONFIG GET ack-replicas"}) {
+    EXPECT_EQ(AcksOf(other), 0U) << other;
+  }
+  replication_.BecomeReplica();
+  EXPECT_EQ(AcksOf("RL.ALLOW k 10/h"), 0U);
+}
+
+TEST_F(AcksTest, InfoShowsThem) {
+  EXPECT_THAT(client_.Run("INFO replication"), Not(HasSubstr("acks_waiting")));
+  client_.Run("CONFIG SET ack-replicas 1");
+  EXPECT_THAT(client_.Run("INFO replication"),
+              HasSubstr("\r\nack_replicas:1\r\nacks_waiting:0\r\n"));
 }
 
 TEST_F(StrengthTest, InfoShowsTheLease) {
