@@ -1,8 +1,9 @@
-// REPLICAOF, SLAVEOF, ROLE and RL.SYNC, and the commands of Redis's own replication, which are
-// refused.
+// REPLICAOF, SLAVEOF, ROLE, WAIT and RL.SYNC, and the commands of Redis's own replication, which
+// are refused.
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
 #include "server/os/log.h"
+#include "server/session/ack_waiter.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -195,6 +197,30 @@ void Sync(Call& call) {
   call.reply.Bulk(answer.secret);
   call.reply.Bulk(answer.resume ? kSyncResume : kSyncFresh);
   call.session.HandOver({*std::move(request), std::move(answer)});
+}
+
+// Errors are those of Redis, but for the one of a replica.
+void AwaitReplicas(Call& call) {
+  const Services& services = call.services();
+  if (services.is_replica()) {
+    return call.Fail("WAIT cannot be used on a replica: it has no replicas of its own");
+  }
+  const std::optional<std::int64_t> needed = ParseInteger(call.arguments()[0]);
+  if (!needed) return call.Fail("value is not an integer or out of range");
+  const std::optional<std::int64_t> timeout_ms = ParseInteger(call.arguments()[1]);
+  if (!timeout_ms) return call.Fail("timeout is not an integer or out of range");
+  if (*timeout_ms < 0) return call.Fail("timeout is negative");
+  if (!services.replication) return call.reply.Integer(0);
+  std::shared_ptr<AckWait> wait = call.session.AwaitAcksOfLastChange(
+      static_cast<std::size_t>(std::max(*needed, std::int64_t{0})));
+  if (wait->is_over() || call.queued) {
+    return call.reply.Integer(static_cast<std::int64_t>(wait->count()));
+  }
+  const auto longest = std::chrono::floor<std::chrono::milliseconds>(kInstantMax - call.now);
+  const bool is_endless = *timeout_ms == 0 || *timeout_ms > longest.count();
+  const Instant deadline =
+      is_endless ? kInstantMax : call.now + std::chrono::milliseconds{*timeout_ms};
+  call.session.Wait(std::make_unique<AckWaiter>(call.session.worker(), std::move(wait), deadline));
 }
 
 // PSYNC, SYNC and REPLCONF.

@@ -278,5 +278,46 @@ class AckTest(ReplicationTest):
         replica.resume()
 
 
+class WaitTest(ReplicationTest):
+    def test_it_counts_the_replicas_that_have_the_last_change(self):
+        primary = self.start()
+        client = self.connect(primary)
+        self.assertEqual(client.call("WAIT", 0, 0), 0)
+        self.assertEqual(client.call("WAIT", 1, 50), 0)
+        replicas = [self.start_replica(primary) for _ in range(2)]
+        for i in range(scaled(50)):
+            self.assertTrue(is_admitted(client.call("RL.ALLOW", f"key:{i}", LIMIT)))
+            self.assertEqual(client.call("WAIT", 2, 0), 2)
+            for replica in replicas:
+                with Client(replica.port) as other:
+                    self.assertEqual(self.remaining(other, f"key:{i}"), 99)
+        replicas[0].pause()
+        client.call("RL.ALLOW", "k", LIMIT)
+        self.assertEqual(client.call("WAIT", 1, 0), 1)
+        self.assertEqual(client.call("WAIT", 2, 100), 1)
+        client.send(encode("WAIT", 2, 0) + encode("PING"))
+        replicas[0].resume()
+        self.assertEqual(client.reply(), 2)
+        self.assertEqual(client.reply(), "PONG")
+
+    def test_it_waits_for_a_replica_that_is_yet_to_come(self):
+        primary = self.start()
+        client = self.connect(primary)
+        client.call("RL.ALLOW", "k", LIMIT)
+        client.send(encode("WAIT", 1, 0))
+        self.start_replica(primary)
+        self.assertEqual(client.reply(), 1)
+
+    def test_unblock_and_replicas(self):
+        primary = self.start()
+        client, other = self.connect(primary), self.connect(primary)
+        number = client.call("CLIENT", "ID")
+        client.send(encode("WAIT", 1, 0))
+        await_true(lambda: other.call("CLIENT", "UNBLOCK", number) == 1, "a wait to end")
+        self.assertEqual(client.reply(), 0)
+        replica = self.connect(self.start_replica(primary))
+        self.assertIsInstance(replica.call("WAIT", 0, 0), Error)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -112,6 +112,11 @@ class AcksTest : public StrengthTest {
     client_.Run(line);
     return client_.turn().awaited.acks;
   }
+  void Tick(std::uint64_t offset) {
+    replication_.acks().BeginTick();
+    replication_.acks().EndTick(offset);
+  }
+  void Judge(std::vector<std::uint64_t> acked) { replication_.acks().Judge(acked); }
 };
 
 TEST_F(AcksTest, ChangesWaitAndAllElseDoesNot) {
@@ -131,6 +136,63 @@ TEST_F(AcksTest, ChangesWaitAndAllElseDoesNot) {
   }
   replication_.BecomeReplica();
   EXPECT_EQ(AcksOf("RL.ALLOW k 10/h"), 0U);
+}
+
+TEST_F(AcksTest, WaitCountsTheReplicasThatHaveTheLastChange) {
+  EXPECT_EQ(client_.Run("WAIT 1 0"), "") << "it has no replica";
+  Judge({0});
+  client_.WakeUp();
+  EXPECT_EQ(client_.Receive(), ":1\r\n") << "nothing was changed: each replica has all";
+  client_.Run("RL.ALLOW k 10/h");
+  EXPECT_EQ(client_.Run("WAIT 2 50"), "");
+  Tick(100);
+  Judge({100, 99});
+  clock().Advance(milliseconds{49});
+  EXPECT_EQ(client_.Receive(), "");
+  clock().Advance(milliseconds{1});
+  EXPECT_EQ(client_.Receive(), ":1\r\n") << "after the timeout";
+  Judge({100, 100, 99});
+  EXPECT_EQ(client_.Run("WAIT 2 0"), ":2\r\n") << "of the same change, at once";
+  EXPECT_EQ(client_.Run("WAIT 0 0"), ":2\r\n");
+  EXPECT_EQ(client_.Run("WAIT -1 10"), ":2\r\n");
+}
+
+TEST_F(AcksTest, WaitDoesNotWaitInATransaction) {
+  client_.Run("RL.ALLOW k 10/h");
+  client_.Run("MULTI");
+  client_.Run("WAIT 1 0");
+  EXPECT_EQ(client_.Run("EXEC"), "*1\r\n:0\r\n");
+}
+
+TEST_F(AcksTest, AWaitEndsByUnblockOrWithThePrimary) {
+  client_.Run("RL.ALLOW k 10/h");
+  EXPECT_EQ(client_.Run("WAIT 1 0"), "");
+  EXPECT_EQ(client_.server().services.waiters.load(), 1U);
+  Conversation other(client_.server());
+  EXPECT_EQ(other.Run(absl::StrCat("CLIENT UNBLOCK ", client_.record().id)), ":1\r\n");
+  client_.WakeUp();
+  EXPECT_EQ(client_.Receive(), ":0\r\n");
+  EXPECT_EQ(client_.Run("WAIT 1 0"), "");
+  client_.EndWait(ClientSession::WaitEnd::kDemoted);
+  EXPECT_EQ(client_.Receive(), "-UNBLOCKED this server is a replica now\r\n");
+  EXPECT_EQ(client_.server().services.waiters.load(), 0U);
+}
+
+// The texts are those of Redis 7.0.15.
+TEST_F(AcksTest, WaitRefusesMistakes) {
+  constexpr std::string_view kNumber = "-ERR value is not an integer or out of range\r\n";
+  constexpr std::string_view kTimeout = "-ERR timeout is not an integer or out of range\r\n";
+  EXPECT_EQ(client_.Run("WAIT"), "-ERR wrong number of arguments for 'wait' command\r\n");
+  EXPECT_EQ(client_.Run("WAIT a 1"), kNumber);
+  EXPECT_EQ(client_.Run("WAIT 99999999999999999999 1"), kNumber);
+  EXPECT_EQ(client_.Run("WAIT 1 a"), kTimeout);
+  EXPECT_EQ(client_.Run("WAIT 1 1.5"), kTimeout);
+  EXPECT_EQ(client_.Run("WAIT 1 -1"), "-ERR timeout is negative\r\n");
+  EXPECT_EQ(client_.Run("WAIT 1 9223372036854775807"), "");
+  client_.EndWait();
+  EXPECT_THAT(client_.Receive(), HasSubstr("UNBLOCKED"));
+  replication_.BecomeReplica();
+  EXPECT_THAT(client_.Run("WAIT 0 0"), HasSubstr("-ERR WAIT cannot be used on a replica"));
 }
 
 TEST_F(AcksTest, InfoShowsThem) {
