@@ -24,7 +24,6 @@ using std::chrono::milliseconds;
 constexpr std::string_view kItAnswers = "it answers: ";
 constexpr milliseconds kRestMin{100};
 constexpr milliseconds kRestMax{3000};
-constexpr std::chrono::microseconds kAckInterval{200};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace
@@ -254,26 +253,23 @@ std::string PrimaryLink::Apply() {
   std::string out;
   sink_.AppendNeed(own_clock_.Now(), out);
   Instant heard = own_clock_.Now();
-  Instant acked = heard;
-  bool owes_ack = true;
+  bool owes_ack = true;  // after each read: a reply may wait for it
   std::string bytes = std::exchange(pending_, {});
   if (!bytes.empty()) {
     if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
   }
   while (!ending_) {
-    if (owes_ack && own_clock_.Now() - acked >= kAckInterval) {
-      acked = own_clock_.Now();
+    if (std::exchange(owes_ack, false)) {
+      const Instant acked = own_clock_.Now();
       sink_.AppendAck(acked, out);
       promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, acked);
-      owes_ack = false;
     }
     if (!out.empty()) {
       if (std::string failed = Send(out); !failed.empty()) return failed;
       out.clear();
     }
     std::error_code error;
-    const Nanos wait = owes_ack ? Nanos{kAckInterval} : timeout();
-    const std::optional<std::size_t> received = ReceiveWithin(wait, error);
+    const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
     if (error) return ReasonOf(error);
     const Instant now = own_clock_.Now();
     if (received) {
