@@ -75,9 +75,9 @@ void AckWaits::BeginTick() {
 void AckWaits::EndTick(std::uint64_t offset) {
   if (is_empty_.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
-  ForEach([&](AckWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  ForEach([offset, ticks = ticks_](AckWait& wait) {
     const bool is_new = wait.offset_ == AckWait::kNoOffset;
-    if (is_new && wait.tick_ <= ticks_) wait.offset_ = offset;
+    if (is_new && wait.tick_ <= ticks) wait.offset_ = offset;
     return true;
   });
 }
