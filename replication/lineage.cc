@@ -15,7 +15,9 @@ constexpr std::uint8_t kHasPrevious = 2;
 constexpr std::uint8_t kIsReplica = 4;
 constexpr std::uint8_t kWasTold = 8;
 constexpr std::uint8_t kIsDeposed = 16;
-constexpr std::uint8_t kAllFlags = kHasId | kHasPrevious | kIsReplica | kWasTold | kIsDeposed;
+constexpr std::uint8_t kJoinsAny = 32;
+constexpr std::uint8_t kAllFlags =
+    kHasId | kHasPrevious | kIsReplica | kWasTold | kIsDeposed | kJoinsAny;
 
 static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
 
@@ -44,6 +46,7 @@ void Lineage::Promote(std::uint64_t at, std::string_view new_id, std::uint64_t s
   offset = at;
   is_replica = false;
   is_deposed = false;
+  joins_any = false;
   primary_host.clear();
   primary_port = 0;
 }
@@ -66,7 +69,7 @@ std::string LineageValue(const Lineage& history) {
   const unsigned flags =
       (history.id.empty() ? 0U : kHasId) | (history.previous.empty() ? 0U : kHasPrevious) |
       (history.is_replica ? kIsReplica : 0U) | (history.was_told ? kWasTold : 0U) |
-      (history.is_deposed ? kIsDeposed : 0U);
+      (history.is_deposed ? kIsDeposed : 0U) | (history.joins_any ? kJoinsAny : 0U);
   AppendNumber(static_cast<std::uint8_t>(flags), value);
   AppendNumber(history.term, value);
   AppendNumber(history.offset, value);
@@ -99,6 +102,7 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   history.is_replica = (flags & kIsReplica) != 0;
   history.was_told = (flags & kWasTold) != 0;
   history.is_deposed = (flags & kIsDeposed) != 0;
+  history.joins_any = (flags & kJoinsAny) != 0;
   history.primary_host = reader.TakeBytes(reader.Take<std::uint8_t>());
   history.primary_port = reader.Take<std::uint16_t>();
   if (!reader.Complete()) return std::nullopt;

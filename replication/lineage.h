@@ -31,6 +31,9 @@ struct Lineage {
   // A command has given the server its role, which then wins over its options.
   bool was_told = false;
   bool is_replica = false;
+  // A command has told the server to follow its primary, whatever the term of that is, and it has
+  // not joined it yet.
+  bool joins_any = false;
   // A primary that knows of a later one: it admits nothing until a command gives it a role.
   bool is_deposed = false;
   std::string primary_host{};  // of a replica: the server that it follows, as it was spelled
@@ -55,7 +58,8 @@ struct Lineage {
 //
 //     version:u8 = 1 flags:u8 term:u64 offset:u64 until:u64 [id: 40 bytes] [previous: 40 bytes]
 //     host-bytes:u8 host port:u16                     flags: 1 id, 2 previous, 4 is a replica,
-//                                                     8 was told, 16 is deposed
+//                                                     8 was told, 16 is deposed,
+//                                                     32 joins any
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);

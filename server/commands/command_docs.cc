@@ -272,8 +272,8 @@ constexpr std::string_view kOptionsHead = R"(
 
 On the command line, in the file that `--config` names, and in CONFIG GET. A change by CONFIG SET
 lasts until the server ends. CONFIG spells values as the command line does, with two exceptions:
-`timeout` and `repl-timeout` are in whole seconds, and `loglevel` is Redis's name for `log-level`,
-with Redis's words.
+`timeout`, `repl-timeout` and `min-replicas-max-lag` are in whole seconds, and `loglevel` is Redis's
+name for `log-level`, with Redis's words.
 
 )";
 

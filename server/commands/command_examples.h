@@ -27,6 +27,7 @@ inline constexpr std::array kConfigSet = {
     Example{"CONFIG GET max-clients timeout", R"("max-clients" "200" "timeout" "300")"}};
 inline constexpr std::array kPing = {Example{"PING", "PONG"}, Example{"PING hello", "\"hello\""}};
 inline constexpr std::array kRole = {Example{"ROLE", "\"master\" 0\n[]"}};
+inline constexpr std::array kWaitForReplicas = {Example{"WAIT 0 100", "0"}};
 inline constexpr std::array kGetKeys = {Example{
     "COMMAND GETKEYS RL.ALLOW ip:1.2.3.4 100/s AND user:42 10/s", R"("ip:1.2.3.4" "user:42")"}};
 inline constexpr std::array kMemoryUsage = {

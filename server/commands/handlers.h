@@ -66,6 +66,7 @@ void CommandInfo(Call& call);
 void CommandList(Call& call);
 
 // server/handlers/replication.cc
+void AwaitReplicas(Call& call);
 void NoRedisReplica(Call& call);
 void Failover(Call& call);
 void ReplicaOf(Call& call);

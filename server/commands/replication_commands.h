@@ -79,6 +79,17 @@ inline constexpr std::array kReplicationCommands = {
                 .since = "0.2.0",
                 .summary = "Answers an error, as PSYNC.",
                 .handler = NoRedisReplica},
+    CommandSpec{.name = "WAIT",
+                .arity = Exactly(3),
+                .flags = kBlocking,
+                .group = "connection",
+                .since = "0.2.0",
+                .summary = "Waits until that many replicas have acknowledged the client's last "
+                           "change, or for that many milliseconds; 0: for as long as it takes. "
+                           "Returns the number that have. In a transaction it does not wait.",
+                .syntax = "numreplicas timeout",
+                .examples = examples::kWaitForReplicas,
+                .handler = AwaitReplicas},
 };
 
 }  // namespace weir::rows

@@ -43,6 +43,21 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "false",
      .summary = "Starts even if files in data-dir are damaged, and logs what is lost. By default "
                 "weir then refuses to start."},
+    {.name = "ack-replicas",
+     .field = &Options::ack_replicas,
+     .fallback = "0",
+     .min = 0,
+     .max = 16,
+     .live = true,
+     .summary = "The number of replicas that must acknowledge a change before it is answered; see "
+                "docs/high-availability.md. Each admission then waits for the network."},
+    {.name = "ack-timeout",
+     .field = &Options::ack_timeout,
+     .fallback = "200ms",
+     .min = 1,
+     .max = 60'000,
+     .live = true,
+     .summary = "The time after which an answer that waits for ack-replicas is NOACK."},
     {.name = "admin-bind",
      .field = &Options::admin_bind,
      .fallback = "127.0.0.1",
@@ -197,6 +212,25 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = static_cast<std::int64_t>(kCountedLimitsMax),
      .summary = "The number of limits that /metrics counts one by one, those first that are asked "
                 "first; all others are counted together until the server stops."},
+    {.name = "min-replicas-max-lag",
+     .field = &Options::min_replicas_max_lag,
+     .fallback = "2s",
+     .min = 100,
+     .max = 3'600'000,
+     .redis_seconds = true,
+     .live = true,
+     .summary = "The time since which a replica must have been heard, to count for "
+                "min-replicas-to-write or ack-replicas. A replica that is promoted waits for as "
+                "long after it has last heard from its primary."},
+    {.name = "min-replicas-to-write",
+     .field = &Options::min_replicas_to_write,
+     .fallback = "0",
+     .min = 0,
+     .max = 16,
+     .live = true,
+     .summary = "The number of replicas without which a primary admits nothing, and answers "
+                "NOREPLICAS. With all replicas, an old primary has stopped before one of them is "
+                "promoted; see docs/high-availability.md."},
     {.name = "on-persist-error",
      .field = &Options::on_persist_error,
      .fallback = "refuse",

@@ -139,6 +139,10 @@ struct Options {
   bool replica_announced = true;
   std::int64_t replica_priority = 0;  // 0: never promoted
   bool replica_serve_stale_data = true;
+  std::int64_t ack_replicas = 0;  // 0: replies do not wait
+  std::chrono::milliseconds ack_timeout{0};
+  std::int64_t min_replicas_to_write = 0;  // 0: no lease
+  std::chrono::milliseconds min_replicas_max_lag{0};
   ByteCount repl_backlog_size;
   std::chrono::milliseconds repl_timeout{0};
   bool replication_tls = false;

@@ -294,6 +294,9 @@ void ListReplication(ServerReader& info, std::string& text) {
   AddField(text, "role", status.link ? "slave" : "master");
   if (status.link) ListLink(info, *status.link, text);
   AddField(text, "connected_slaves", status.replicas.size());
+  const bool leases =
+      !status.link && info.services.settings.Get(&Options::min_replicas_to_write) > 0;
+  if (leases) AddField(text, "min_slaves_good_slaves", status.good_replicas);
   for (std::size_t i = 0; i < status.replicas.size(); ++i) {
     const ReplicaStatus& replica = status.replicas[i];
     AddLine(text, absl::StrCat("slave", i),
@@ -323,6 +326,11 @@ void ListReplication(ServerReader& info, std::string& text) {
         std::chrono::duration_cast<std::chrono::milliseconds>(status.link->time_shift).count());
   } else {
     AddField(text, "failover_loss_bound_ms", CeilMillis(status.loss_bound));
+    if (leases) AddField(text, "lease_ms", CeilMillis(info.LeaseLeft()));
+    if (const auto acks = info.services.settings.Get(&Options::ack_replicas); acks > 0) {
+      AddField(text, "ack_replicas", acks);
+      AddField(text, "acks_waiting", info.AcksWaiting());
+    }
     AddField(text, "sync_partitions_sent", status.partitions_sent);
   }
 }

@@ -118,10 +118,7 @@ class LimitHost {
 
   bool may_wait() const { return !call_.queued; }
   void Wait(const ParsedRequest& request, Reservation reservation) {
-    if (shared().refuses_changes()) {
-      shared().limiter.GiveBack(reservation);
-      return call_.FailUnsaved();
-    }
+    if (call_.RefusedChange()) return shared().limiter.GiveBack(reservation);
     call_.session.Wait(std::make_unique<ServerWaiter>(thread(), request, std::move(reservation)));
   }
 

@@ -1,8 +1,9 @@
-// REPLICAOF, SLAVEOF, FAILOVER, ROLE and RL.SYNC, and the commands of Redis's own replication,
-// which are refused.
+// REPLICAOF, SLAVEOF, FAILOVER, ROLE, WAIT and RL.SYNC, and the commands of Redis's own
+// replication, which are refused.
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
 #include "server/os/log.h"
+#include "server/session/ack_waiter.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -30,7 +32,8 @@ constexpr std::string_view kNoReplication = "this server does not replicate";
 constexpr std::string_view kExplicitTime =
     "replication does not go with --allow-explicit-time, since a replica's time is that of its "
     "primary";
-constexpr std::size_t kIdDigits = 40;  // of a run id and of a history's id
+constexpr std::int64_t kTermMax = std::int64_t{1} << 53;  // so that it can still grow
+constexpr std::size_t kIdDigits = 40;                     // of a run id and of a history's id
 
 // Replication of the server; null after answering an error.
 Replication* FindReplication(Call& call) {
@@ -95,7 +98,7 @@ absl::StatusOr<SyncRequest> ReadSync(ArgReader arguments) {
   }
   request.port = static_cast<std::uint16_t>(arguments.Integer("port", 1, UINT16_MAX));
   ExpectKeyword(arguments, "TERM");
-  request.term = static_cast<std::uint64_t>(arguments.Integer("term", 0, INT64_MAX));
+  request.term = static_cast<std::uint64_t>(arguments.Integer("term", 0, kTermMax));
   ExpectKeyword(arguments, "KEY");
   const auto fingerprint = ReadHex<16>(arguments.Word("fingerprint"));
   if (!fingerprint) arguments.Fail("invalid fingerprint: must be 32 hexadecimal digits");
@@ -122,7 +125,7 @@ absl::StatusOr<FailoverRequest> ReadFailover(ArgReader arguments) {
       }
     } else if (!request.to && arguments.TryKeyword("TO")) {
       HostAndPort& to = request.to.emplace();
-      to.host = arguments.Word("host");
+      to.host = ParseHost(arguments.Word("host")).value_or("");
       to.port = static_cast<std::uint16_t>(arguments.Integer("port", 1, UINT16_MAX));
       request.force = arguments.TryKeyword("FORCE");
     } else {
@@ -228,6 +231,30 @@ void Sync(Call& call) {
   call.reply.Bulk(answer.secret);
   call.reply.Bulk(answer.resume ? kSyncResume : kSyncFresh);
   call.session.HandOver({*std::move(request), std::move(answer)});
+}
+
+// Errors are those of Redis, but for the one of a replica.
+void AwaitReplicas(Call& call) {
+  const Services& services = call.services();
+  if (services.is_replica()) {
+    return call.Fail("WAIT cannot be used on a replica: it has no replicas of its own");
+  }
+  const std::optional<std::int64_t> needed = ParseInteger(call.arguments()[0]);
+  if (!needed) return call.Fail("value is not an integer or out of range");
+  const std::optional<std::int64_t> timeout_ms = ParseInteger(call.arguments()[1]);
+  if (!timeout_ms) return call.Fail("timeout is not an integer or out of range");
+  if (*timeout_ms < 0) return call.Fail("timeout is negative");
+  if (!services.replication) return call.reply.Integer(0);
+  std::shared_ptr<AckWait> wait = call.session.AwaitAcksOfLastChange(
+      static_cast<std::size_t>(std::max(*needed, std::int64_t{0})));
+  if (wait->is_over() || call.queued) {
+    return call.reply.Integer(static_cast<std::int64_t>(wait->count()));
+  }
+  const auto longest = std::chrono::floor<std::chrono::milliseconds>(kInstantMax - call.now);
+  const bool is_endless = *timeout_ms == 0 || *timeout_ms > longest.count();
+  const Instant deadline =
+      is_endless ? kInstantMax : call.now + std::chrono::milliseconds{*timeout_ms};
+  call.session.Wait(std::make_unique<AckWaiter>(call.session.worker(), std::move(wait), deadline));
 }
 
 // PSYNC, SYNC and REPLCONF.

@@ -29,9 +29,9 @@ constexpr std::string_view YesOrNo(bool value) { return value ? "true" : "false"
 
 void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 
-// Not ready: a server that loads its state, one whose changes must be saved and cannot be, one that
-// is deposed, and a replica that has no whole state or has lost its primary. With role=primary no
-// replica is ready.
+// Not ready: a server that loads its state, one whose changes must be saved and cannot be, a
+// primary that is deposed or lacks replicas, and a replica that has no whole state or has lost its
+// primary. With role=primary no replica is ready.
 void Readyz(HttpExchange& exchange) {
   bool asks_for_primary = false;
   if (!ReadRole(exchange, asks_for_primary)) return;
@@ -40,7 +40,7 @@ void Readyz(HttpExchange& exchange) {
     const std::uint64_t buckets = services.state->load_report().loaded.load();
     return exchange.Answer(503, kJson, absl::StrCat(R"({"loading":{"buckets":)", buckets, "}}"));
   }
-  if (services.refuses_changes()) {
+  if (services.cannot_save()) {
     return exchange.Answer(503, kJson, R"({"persist":"failing"})");
   }
   if (services.is_replica()) {
@@ -55,6 +55,9 @@ void Readyz(HttpExchange& exchange) {
   }
   if (!services.is_replica() && !services.is_primary()) {
     return exchange.Answer(503, kJson, R"({"deposed":true})");
+  }
+  if (!services.is_replica() && services.lacks_replicas()) {
+    return exchange.Answer(503, kJson, R"({"replicas":"too few"})");
   }
   exchange.Answer(200, kPlainText, "ok\n");
 }

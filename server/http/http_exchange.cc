@@ -167,7 +167,7 @@ void HttpExchange::Execute(const ReadAhead::Command& command, VerdictReader* rea
   const std::uint64_t denied = counters.denied.value();
   reply_.clear();
   RespWriter writer(reply_);
-  awaited_ = std::max(awaited_, session_.ExecuteAlone(command, now_, writer, reader));
+  awaited_.Add(session_.ExecuteAlone(command, now_, writer, reader));
   if (counters.allowed.value() != allowed) http_.requests.Add(Result::kAllowed);
   if (counters.denied.value() != denied) http_.requests.Add(Result::kDenied);
   if (!reply_.starts_with('-')) return;

@@ -93,8 +93,8 @@ class HttpExchange {
 
   // 0 before Begin().
   [[nodiscard]] int status() const noexcept { return status_; }
-  // The save that the response must wait for.
-  [[nodiscard]] Awaited awaited() const noexcept { return awaited_; }
+  // What the response must wait for.
+  [[nodiscard]] const Awaited& awaited() const noexcept { return awaited_; }
 
  private:
   // Runs a command, with its reply in reply_.
@@ -109,7 +109,7 @@ class HttpExchange {
   HttpWriter writer_;
   int status_ = 0;
   bool had_secret_ = false;
-  Awaited awaited_ = Awaited::kNothing;
+  Awaited awaited_;
   std::string reply_;
 };
 

@@ -83,6 +83,7 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   // Nothing is known about the bytes of a request that is not complete.
   turn.had_secret = std::exchange(said_secret_, false) || in_request_;
   turn.unsaved_from = unsaved_.begin();
+  turn.awaited = unsaved_.awaited();
   worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
 }
@@ -134,7 +135,7 @@ void HttpSession::Answer(Instant now, std::string& out) {
   said_secret_ = said_secret_ || exchange.had_secret();
   const HttpRouteGroup group = route ? route->group : HttpRouteGroup::kNone;
   http_.responses.Add(group, exchange.status());
-  if (exchange.awaited() != Awaited::kNothing) {
+  if (exchange.awaited().any()) {
     answer_to.date = {};  // a view
     unsaved_.Add(begin, out.size(), exchange.awaited(),
                  {record_->last_command.load(std::memory_order_relaxed), answer_to, group});
@@ -151,21 +152,20 @@ void HttpSession::AnswerParseError(std::string& out) {
   closing_ = true;
 }
 
-void HttpSession::FinishUnsaved(std::string& replies, const absl::Status& saved,
-                                bool changes) const {
-  const std::string error = CannotSave(StdView(saved.message()));
-  unsaved_.Replace(replies, saved.ok(), changes,
-                   [&](const Unsaved& request, std::string_view /*reply*/, std::string& out) {
-                     HttpWriter writer(out);
-                     writer.Begin(503, request.answer_to);
-                     writer.Field("Content-Type", kJson);
-                     writer.End(ErrorJson(error));
-                     http_.responses.Add(request.group, 503);
-                     worker_.CountError(error);
-                     worker_.command_counters.Of(*request.spec).failed.Add();
-                     if (AsksForTokens(*request.spec))
-                       http_.requests.Add(RequestTally::Result::kError);
-                   });
+void HttpSession::FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const {
+  unsaved_.Replace(
+      replies, outcome,
+      [&](const Unsaved& request, std::string_view /*reply*/, Replaced why, std::string& out) {
+        const std::string error = ErrorOfWait(why, outcome);
+        HttpWriter writer(out);
+        writer.Begin(503, request.answer_to);
+        writer.Field("Content-Type", kJson);
+        writer.End(ErrorJson(error));
+        http_.responses.Add(request.group, 503);
+        worker_.CountError(error);
+        worker_.command_counters.Of(*request.spec).failed.Add();
+        if (AsksForTokens(*request.spec)) http_.requests.Add(RequestTally::Result::kError);
+      });
 }
 
 void HttpSession::OnSent() {

@@ -28,7 +28,7 @@ class HttpSession final : public ClientSession {
   HttpSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http);
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const override;
+  void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const override;
   void EndWait(WaitEnd why) override {
     if (why == WaitEnd::kClosing) ending_ = true;
   }
@@ -43,7 +43,7 @@ class HttpSession final : public ClientSession {
   void OnSent() override;
 
  private:
-  // The request of a response that waits for a save.
+  // The request of a response that waits.
   struct Unsaved {
     const CommandSpec* spec;
     HttpAnswerTo answer_to;

@@ -239,6 +239,13 @@ void CollectReplicaLags(Scrape& scrape, Samples& samples) {
 
 bool IsReplica(const Services& services) { return services.is_replica(); }
 bool IsPrimary(const Services& services) { return !services.is_replica(); }
+bool HasLease(const Services& services) {
+  return IsPrimary(services) && services.settings.Get(&Options::min_replicas_to_write) > 0;
+}
+
+bool HasAcks(const Services& services) {
+  return IsPrimary(services) && services.settings.Get(&Options::ack_replicas) > 0;
+}
 
 constexpr MetricType kCounter = MetricType::Counter;
 constexpr MetricType kGauge = MetricType::Gauge;
@@ -357,6 +364,14 @@ constexpr Metric kMetrics[] = {
         "weir_replication_loss_bound_seconds", kGauge,
         "The time whose admissions a failover now would lose.",
         [](Scrape& scrape) { return Seconds(scrape.Replication().loss_bound); }, IsPrimary),
+    Single(
+        "weir_replication_lease_seconds", kGauge,
+        "The time for which a primary may still admit if it hears no replica.",
+        [](Scrape& scrape) { return Seconds(scrape.LeaseLeft()); }, HasLease),
+    Single(
+        "weir_replication_acks_waiting", kGauge,
+        "Groups of replies, and clients in WAIT, that wait for replicas to acknowledge.",
+        [](Scrape& scrape) { return scrape.AcksWaiting(); }, HasAcks),
     Single(
         "weir_replication_link_up", kGauge, "1 while a replica hears from its primary.",
         [](Scrape& scrape) { return scrape.Link().up ? 1 : 0; }, IsReplica),

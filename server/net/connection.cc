@@ -48,6 +48,7 @@ void Connection::OnWake() {
   if (state_ == State::kClosed) return;
   if (record_->killed.load(std::memory_order_relaxed)) return Close();
   if (state_ == State::kReading && session_->has_news()) return ExecutePending();
+  turn_.wake = Instant{};  // for a wait that begins when earlier replies are sent
   if (state_ != State::kWaiting && state_ != State::kPaused) return;
   wait_timer_->cancel();
   ExecutePending();
@@ -184,7 +185,7 @@ void Connection::ExecuteTurn(std::span<char> unread) {
   if (turn_.had_secret || closes) Wipe(unread.first(consumed));
   KeepInput(unread, consumed);
   if (turn_.unsaved_from) {
-    SendWhenSaved(replies);
+    SendLater(replies);
   } else {
     Send(replies);
   }
@@ -192,7 +193,7 @@ void Connection::ExecuteTurn(std::span<char> unread) {
 }
 
 // Sends the replies in front of the first unsaved one at once, as far as the kernel takes them.
-void Connection::SendWhenSaved(std::string_view replies) {
+void Connection::SendLater(std::string_view replies) {
   const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.unsaved_from));
   if (!sent) return Close();
   if (replies.size() - *sent > kPendingOutputBytesMax)
@@ -201,18 +202,20 @@ void Connection::SendWhenSaved(std::string_view replies) {
   *turn_.unsaved_from -= *sent;
   state_ = State::kSaving;
   SetStalled(false);
-  thread_.Park(shared_from_this());
+  thread_.Park(shared_from_this(), turn_.awaited);
 }
 
-void Connection::OnSaved(const absl::Status& saved) {
+void Connection::OnWaited(WaitOutcome outcome) {
   if (state_ != State::kSaving) return;
   std::string replies;
   replies.swap(pending_output_);
-  if (!saved.ok() || turn_.has_late_reply) {
+  const bool has_late_reply = turn_.awaited.save == Awaited::Save::kLateReply;
+  if (!outcome.saved.ok() || outcome.acks_missed > 0 || has_late_reply) {
     std::string unsaved = replies.substr(*turn_.unsaved_from);
     const OnPersistError reaction =
         thread_.worker().services.settings.Get(&Options::on_persist_error);
-    session_->FinishUnsaved(unsaved, saved, reaction == OnPersistError::kRefuse);
+    outcome.fails_changes = reaction == OnPersistError::kRefuse;
+    session_->FinishUnsaved(unsaved, outcome);
     replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
   }
   Send(replies);

@@ -30,7 +30,6 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include <asio/steady_timer.hpp>
 
 #include "core/base/instant.h"
@@ -78,8 +77,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Answers a request that waits for tokens with an error, because the server has become a replica.
   void EndWait();
 
-  // Sends the replies that waited for a save: it has ended, with `saved`.
-  void OnSaved(const absl::Status& saved);
+  // Sends the replies that waited, when all that they waited for has ended.
+  void OnWaited(WaitOutcome outcome);
 
   // Looks at what another thread has changed (ClientRecord::Wake).
   void OnWake();
@@ -94,7 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     kPaused,     // its session executes nothing until a given time
     kWaiting,    // its session waits for tokens (RL.WAIT); further input is kept
     kPostponed,  // let other connections have a turn; its next step is in the thread's queue
-    kSaving,     // its replies wait until the changes that they report are on disk
+    kSaving,     // its replies wait until their changes are on disk, or on replicas
     kWriting,    // waits until the kernel takes more of pending_output_
     kClosed,     // closed, or handed over to CloseLingering
   };
@@ -108,7 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ExecuteTurn(std::span<char> unread);
   void KeepInput(std::span<char> unread, std::size_t consumed);
   void DropInput();
-  void SendWhenSaved(std::string_view replies);
+  void SendLater(std::string_view replies);
   void Send(std::string_view replies);
   void CloseSlowReader(std::size_t pending_bytes);
   void WaitForRoom();

@@ -1,5 +1,6 @@
 #include "server/net/io_thread.h"
 
+#include <algorithm>
 #include <latch>
 #include <utility>
 
@@ -20,7 +21,8 @@ IoThread::IoThread(Services& services)
       input_(kInputHeadroomBytes + kInputBytes),
       context_(1),  // the number of threads that run it
       work_(context_.get_executor()),
-      stall_timer_(context_) {
+      stall_timer_(context_),
+      ack_timer_(context_) {
   // With the first socket of a context, Asio opens the descriptors of its loop, and throws if there
   // are none left. That must happen here, where it keeps the server from starting, and not in the
   // middle of an accept().
@@ -69,25 +71,93 @@ void IoThread::Drain() {
 
 void IoThread::OnSaved(std::uint64_t ticket, const absl::Status& saved) {
   asio::post(context_, [this, ticket, saved] {
-    while (!parked_.empty() && parked_.front().ticket <= ticket) {
-      const ParkedGroup group = std::move(parked_.front());
-      parked_.pop_front();
-      for (const std::shared_ptr<Connection>& connection : group.connections) {
-        connection->OnSaved(saved);
-      }
+    for (ParkedGroup& group : parked_) {
+      if (!group.save_ticket || *group.save_ticket > ticket) continue;
+      group.save_ticket.reset();
+      group.outcome.saved = saved;
     }
-    if (parked_.empty()) parked_work_.reset();
+    ReleaseParked();
   });
 }
 
-void IoThread::Park(std::shared_ptr<Connection> connection) {
-  arriving_.push_back(std::move(connection));
-  if (arriving_.size() == 1) asio::post(context_, [this] { AskForSave(); });
+void IoThread::Park(std::shared_ptr<Connection> connection, const Awaited& awaited) {
+  const bool saves = awaited.save != Awaited::Save::kNone;
+  Arriving& arriving = arriving_[awaited.acks == 0 ? 0 : saves ? 2 : 1];
+  arriving.connections.push_back(std::move(connection));
+  arriving.awaited.Add(awaited);
+  if (std::exchange(begins_waits_, true)) return;
+  asio::post(context_, [this] { BeginWaits(); });
 }
 
-void IoThread::AskForSave() {
+void IoThread::BeginWaits() {
+  if (!std::exchange(begins_waits_, false)) return;
   if (!parked_work_) parked_work_.emplace(context_.get_executor());
-  parked_.push_back({worker_.services.state->RequestSave(), std::exchange(arriving_, {})});
+  for (Arriving& slot : arriving_) {
+    if (slot.connections.empty()) continue;
+    Arriving arriving = std::exchange(slot, {});
+    ParkedGroup& group = parked_.emplace_back();
+    group.connections = std::move(arriving.connections);
+    const bool saves = arriving.awaited.save != Awaited::Save::kNone;
+    if (saves) group.save_ticket = worker_.services.state->RequestSave();
+    if (arriving.awaited.acks > 0) BeginAckWait(group, arriving.awaited.acks);
+  }
+  ReleaseParked();
+}
+
+void IoThread::BeginAckWait(ParkedGroup& group, std::size_t needed) {
+  const Services& services = worker_.services;
+  // However often it is called, the thread looks once.
+  group.acks = services.replication->AwaitAcks(needed, [this] {
+    if (looks_at_acks_.exchange(true)) return;
+    asio::post(context_, [this] {
+      looks_at_acks_.store(false);
+      ReleaseParked();
+    });
+  });
+  group.acks_deadline = services.clock.Now() + services.settings.Get(&Options::ack_timeout);
+}
+
+// Ends the wait for acknowledgements if it is over, or takes too long.
+void IoThread::EndAckWait(ParkedGroup& group) const {
+  if (!group.acks) return;
+  if (!group.acks->is_over() && worker_.services.clock.Now() < group.acks_deadline) return;
+  if (!group.acks->is_done()) group.outcome.acks_missed = group.acks->needed();
+  group.acks.reset();
+}
+
+// Sends the replies that wait for nothing any more.
+void IoThread::ReleaseParked() {
+  std::vector<ParkedGroup> over;
+  std::erase_if(parked_, [&](ParkedGroup& group) {
+    EndAckWait(group);
+    if (group.save_ticket || group.acks) return false;
+    over.push_back(std::move(group));
+    return true;
+  });
+  if (parked_.empty()) parked_work_.reset();
+  ArmAckTimer();
+  for (const ParkedGroup& group : over) {
+    for (const std::shared_ptr<Connection>& connection : group.connections) {
+      connection->OnWaited(group.outcome);
+    }
+  }
+}
+
+void IoThread::ArmAckTimer() {
+  Instant first = kInstantMax;
+  for (const ParkedGroup& group : parked_) {
+    if (group.acks) first = std::min(first, group.acks_deadline);
+  }
+  if (first == kInstantMax && std::exchange(ack_timer_at_, std::nullopt)) ack_timer_.cancel();
+  const bool is_early_enough = ack_timer_at_ && *ack_timer_at_ <= first;
+  if (first == kInstantMax || is_early_enough) return;
+  ack_timer_at_ = first;
+  ack_timer_.expires_after(first - worker_.services.clock.Now());
+  ack_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    ack_timer_at_.reset();
+    ReleaseParked();
+  });
 }
 
 void IoThread::WatchIdle() {
@@ -113,6 +183,7 @@ void IoThread::EndWaits() {
   // A copy, because a connection that closes leaves the set.
   const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
   for (const std::shared_ptr<Connection>& connection : all) connection->EndWait();
+  BeginWaits();  // The replicas of a former primary confirm its last changes.
 }
 
 void IoThread::Stop() { context_.stop(); }

@@ -10,6 +10,8 @@
 // limits the time that they may be idle.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,7 @@
 #include "server/os/log.h"
 #include "server/session/client_session.h"
 #include "server/session/worker.h"
+#include "server/state/ack_waits.h"
 
 namespace weir {
 
@@ -107,15 +110,16 @@ class IoThread {
   [[nodiscard]] LogThrottle& output_throttle() noexcept { return output_throttle_; }
   [[nodiscard]] LogThrottle& stall_throttle() noexcept { return stall_throttle_; }
   [[nodiscard]] LogThrottle& tls_throttle() noexcept { return tls_throttle_; }
-  // Calls connection->OnSaved() when a save that begins later has ended. The save is requested
-  // after all connections that are ready now have had their turn, so that they share it.
-  void Park(std::shared_ptr<Connection> connection);
+  // Calls connection->OnWaited() when all that its replies await has ended: a save that begins
+  // later, acknowledgements of the changes so far. Both are requested after all connections that
+  // are ready now have had their turn, so that they share them.
+  void Park(std::shared_ptr<Connection> connection, const Awaited& awaited);
   // Calls connection->CloseIfStalled() at each tick until it returns false.
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
 
   // Answers all requests that wait for tokens with an error, and returns the tokens, because the
-  // server has become a replica. For RunBetweenTurns.
+  // server has become a replica; and begins the waits of all replies so far. For RunBetweenTurns.
   void EndWaits();
 
   // Closes the connections that have been stalled or idle for too long by the server's clock.
@@ -123,12 +127,20 @@ class IoThread {
   void CloseStalled();
 
  private:
+  // Connections that wait for the same; a wait that is over is removed.
   struct ParkedGroup {
-    std::uint64_t ticket;
+    std::optional<std::uint64_t> save_ticket;
+    std::shared_ptr<AckWait> acks;
+    Instant acks_deadline{};
+    WaitOutcome outcome{};
     std::vector<std::shared_ptr<Connection>> connections;
   };
 
-  void AskForSave();
+  void BeginWaits();
+  void BeginAckWait(ParkedGroup& group, std::size_t needed);
+  void EndAckWait(ParkedGroup& group) const;
+  void ReleaseParked();
+  void ArmAckTimer();
   void ArmStallTimer();
 
   Worker worker_;
@@ -145,9 +157,18 @@ class IoThread {
   bool draining_ = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
   absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a subset of connections_
-  // Connections that wait for a save: one not requested yet, and requested ones by ticket.
-  std::vector<std::shared_ptr<Connection>> arriving_;
+  // Connections whose replies wait: those of which nothing is requested yet, by what they wait for
+  // (a save, acknowledgements, both), and the others.
+  struct Arriving {
+    std::vector<std::shared_ptr<Connection>> connections;
+    Awaited awaited;
+  };
+  std::array<Arriving, 3> arriving_;
+  bool begins_waits_ = false;  // BeginWaits is in the thread's queue
   std::deque<ParkedGroup> parked_;
+  asio::steady_timer ack_timer_;            // for the first deadline of parked_
+  std::optional<Instant> ack_timer_at_;     // while it runs
+  std::atomic<bool> looks_at_acks_{false};  // ReleaseParked is in the queue
   // Set while parked_ is not empty, because the loop knows nothing that those connections wait for.
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_;
   std::thread thread_;

@@ -29,15 +29,21 @@ PlannedSwitch::PlannedSwitch(FailoverRequest request, Instant now)
   if (request_.timeout) deadline_ = now + *request_.timeout;
 }
 
+// Those that have answered come first, then those that have most.
+std::pair<bool, std::uint64_t> PlannedSwitch::Rank(const ReplicaStatus& replica,
+                                                   Instant now) const {
+  return {is_there(replica, now), replica.offset};
+}
+
 PlannedSwitch::Step PlannedSwitch::Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
                                         Instant now) const {
   const ReplicaStatus* best = nullptr;
   for (const ReplicaStatus& replica : replicas) {
     if (!replica.synced || !IsAskedFor(request_, replica)) continue;
-    if (!best || replica.offset > best->offset) best = &replica;
+    if (!best || Rank(replica, now) > Rank(*best, now)) best = &replica;
   }
   const bool is_close =
-      best && best->lag <= now - begun_ && head - std::min(best->offset, head) <= kCloseBytes;
+      best && is_there(*best, now) && head - std::min(best->offset, head) <= kCloseBytes;
   const bool is_late = deadline_ && now >= *deadline_;
   if (is_close || (best && is_late && request_.force)) {
     return {.what = What::kYield, .target = *best};

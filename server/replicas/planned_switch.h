@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/base/instant.h"
 #include "server/state/replication.h"
@@ -38,6 +39,13 @@ class PlannedSwitch {
                           Instant now) const;
 
  private:
+  // True if the replica has answered since the switch began.
+  [[nodiscard]] bool is_there(const ReplicaStatus& replica, Instant now) const {
+    return replica.lag <= now - begun_;
+  }
+  [[nodiscard]] std::pair<bool, std::uint64_t> Rank(const ReplicaStatus& replica,
+                                                    Instant now) const;
+
   FailoverRequest request_;
   Instant begun_;
   std::optional<Instant> deadline_;

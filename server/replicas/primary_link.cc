@@ -24,8 +24,9 @@ using std::chrono::milliseconds;
 constexpr std::string_view kItAnswers = "it answers: ";
 constexpr milliseconds kRestMin{100};
 constexpr milliseconds kRestAfterYield{1};
+// An older YIELD counts for nothing: this server stood still, and its primary may have gone on.
+constexpr milliseconds kYieldAgeMax{5000};
 constexpr milliseconds kRestMax{3000};
-constexpr milliseconds kAckInterval{1};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 // The port under which others reach a server that listens on `port`.
@@ -41,6 +42,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
     : settings_(parts.settings),
       limiter_(parts.limiter),
       sink_(parts.sink),
+      promise_(parts.promise),
       clock_(parts.clock),
       own_clock_(parts.own_clock),
       owner_(parts.owner),
@@ -63,9 +65,13 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
 }
 
 PrimaryLink::~PrimaryLink() {
+  Stop();
+  thread_.join();
+}
+
+void PrimaryLink::Stop() {
   ending_ = true;
   asio::post(context_, [] {});  // ends a wait
-  thread_.join();
 }
 
 LinkStatus PrimaryLink::status() const {
@@ -282,25 +288,23 @@ std::string PrimaryLink::Apply() {
   std::string out;
   sink_.AppendNeed(own_clock_.Now(), out);
   Instant heard = own_clock_.Now();
-  Instant acked = heard;
-  bool owes_ack = true;
+  bool owes_ack = true;  // after each read: a reply may wait for it
   std::string bytes = std::exchange(pending_, {});
   if (!bytes.empty()) {
     if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
   }
   while (!ending_ && !has_yielded_) {
-    if (owes_ack && own_clock_.Now() - acked >= kAckInterval) {
-      acked = own_clock_.Now();
+    if (std::exchange(owes_ack, false)) {
+      const Instant acked = own_clock_.Now();
       sink_.AppendAck(acked, out);
-      owes_ack = false;
+      promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, acked);
     }
     if (!out.empty()) {
       if (std::string failed = Send(out); !failed.empty()) return failed;
       out.clear();
     }
     std::error_code error;
-    const Nanos wait = owes_ack ? Nanos{kAckInterval} : timeout();
-    const std::optional<std::size_t> received = ReceiveWithin(wait, error);
+    const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
     if (error) return ReasonOf(error);
     const Instant now = own_clock_.Now();
     if (received) {
@@ -317,8 +321,14 @@ std::string PrimaryLink::Apply() {
 }
 
 std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
+  const Instant primary_now = clock_.Now();  // unless this server stood still
   const bool goes_on = sink_.Receive(bytes);
-  has_yielded_ = goes_on && sink_.yielded();
+  if (goes_on && sink_.yielded()) {
+    if (follows_time_ && primary_now - sink_.newest_on_link() > kYieldAgeMax) {
+      return "it has yielded to this server too long ago";
+    }
+    has_yielded_ = true;
+  }
   if (sink_.newest_on_link() != Instant{}) {
     shift_.Note(sink_.newest_on_link(), now);
     if (std::exchange(follows_time_, true)) {

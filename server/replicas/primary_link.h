@@ -25,6 +25,7 @@
 
 #include "core/base/mutex.h"
 #include "core/limiter/limiter.h"
+#include "replication/lease.h"
 #include "replication/lineage.h"
 #include "replication/sink.h"
 #include "replication/time_shift.h"
@@ -58,7 +59,8 @@ class PrimaryLink {
   struct Parts {
     const Settings& settings;
     Limiter& limiter;
-    Sink& sink;  // the link's alone until it is destroyed
+    Sink& sink;             // the link's alone until it is destroyed
+    LeasePromise& promise;  // likewise
     LineageClock& clock;
     const Clock& own_clock;
     Owner& owner;
@@ -80,6 +82,8 @@ class PrimaryLink {
   PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason);
   // Ends the thread, after the frames that it is applying.
   ~PrimaryLink();
+  // Ends following; the destructor waits for the thread.
+  void Stop();
   PrimaryLink(const PrimaryLink&) = delete;
   PrimaryLink& operator=(const PrimaryLink&) = delete;
 
@@ -118,6 +122,7 @@ class PrimaryLink {
   const Settings& settings_;
   Limiter& limiter_;
   Sink& sink_;
+  LeasePromise& promise_;
   LineageClock& clock_;
   const Clock& own_clock_;
   Owner& owner_;

@@ -42,7 +42,10 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       threads_(parts.threads),
       link_tls_(parts.link_tls),
       target_(services_.limiter, services_.policies),
+      promotion_(control_),
       switch_timer_(control_) {
+  services_.settings.OnChange([this](const Options&) { OnNewSettings(); });
+  OnNewSettings();
   MutexLock lock(mutex_);
   first_primary_ = services_.options.replicaof;
   if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
@@ -68,11 +71,20 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
 void ReplicationControl::Start() {
   started_ = true;
   HostAndPort primary;
+  PrimaryLink::Reason reason;
   {
     MutexLock lock(mutex_);
     primary = first_primary_;
+    // A command may have said so before the start, and the primary has not answered yet.
+    reason = history_.joins_any ? PrimaryLink::Reason::kTold : PrimaryLink::Reason::kStart;
   }
-  if (!primary.host.empty()) return BecomeReplica(primary, PrimaryLink::Reason::kStart);
+  if (!primary.host.empty()) {
+    // Before this start it may have promised as much to its primary.
+    const bool leases = services_.settings.Get(&Options::min_replicas_to_write) > 0;
+    const Nanos length = services_.settings.Get(&Options::min_replicas_max_lag);
+    if (leases) promise_.Acked(length, own_clock_.Now());
+    return BecomeReplica(primary, reason);
+  }
   // Replicas may have more of the last history than this server had saved, so it begins a new one.
   MutexLock lock(mutex_);
   history_.id.clear();
@@ -81,6 +93,7 @@ void ReplicationControl::Start() {
 
 void ReplicationControl::Stop() {
   stopped_ = true;
+  promotion_.cancel();
   TakeLink().reset();
   std::shared_ptr<Replicator> replicator;
   {
@@ -95,15 +108,27 @@ void ReplicationControl::Stop() {
   }
 }
 
+// A replica hears no more from its primary: it could not take over.
+void ReplicationControl::KeepRole() {
+  stopped_ = true;
+  MutexLock lock(mutex_);
+  if (link_) link_->Stop();
+}
+
 // --- Roles ---
 
 void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
   asio::post(control_, [this, primary = std::move(primary)] {
     if (stopped_) return;
+    {
+      MutexLock lock(mutex_);
+      history_.was_told = true;
+    }
     if (!started_) {  // Start carries it out.
       MutexLock lock(mutex_);
       first_primary_ = primary.value_or(HostAndPort{});
       history_.is_deposed = false;
+      history_.joins_any = primary.has_value();
       set_role(primary ? ServerRole::kReplica : ServerRole::kPrimary);
       set_is_complete(!primary || !history_.id.empty());
     } else if (primary) {
@@ -111,11 +136,9 @@ void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
     } else if (role() == ServerRole::kDeposed) {
       Restore();
     } else if (is_replica()) {
-      BecomePrimary();
+      BecomePrimaryAfterLease();
     }
     EndSwitch();
-    MutexLock lock(mutex_);
-    history_.was_told = true;
   });
 }
 
@@ -130,39 +153,58 @@ std::unique_ptr<PrimaryLink> ReplicationControl::TakeLink() {
   return std::move(link_);
 }
 
-void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason,
-                                       const Replicator::Ending& ending) {
+void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason) {
+  static_cast<void>(Demote(primary, {}));
+  {
+    MutexLock lock(mutex_);
+    heir_.reset();
+    history_.joins_any = reason == PrimaryLink::Reason::kTold;
+  }
+  StartLink(primary, reason);
+}
+
+// Refuses changes, and ends the history if this server has one. Returns false if `ending` names an
+// heir that has not got all of it.
+bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::Ending& ending) {
+  awaits_promotion_ = false;
   set_role(ServerRole::kReplica);
+  {
+    MutexLock lock(mutex_);
+    history_.is_replica = true;
+    history_.is_deposed = false;
+    history_.primary_host = primary.host;
+    history_.primary_port = primary.port;
+  }
   IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
   TakeLink().reset();
-  if (!sink_) {
-    // First, so that no hold is settled after the last take.
-    services_.limiter.SetFollowing(true);
-    sink_ = std::make_unique<Sink>(target_, EndPrimary(ending));
-  }
+  if (sink_) return true;
+  // First, so that no hold is settled after the last take.
+  services_.limiter.SetFollowing(true);
+  bool yielded = false;
+  sink_ = std::make_unique<Sink>(target_, EndPrimary(ending, yielded));
+  return yielded;
+}
+
+void ReplicationControl::StartLink(const HostAndPort& primary, PrimaryLink::Reason reason) {
   spdlog::warn("this server is a replica of {}:{} now", EscapedForLog(primary.host), primary.port);
   PrimaryLink::Owner& owner = *this;
   auto link = std::make_unique<PrimaryLink>(
       PrimaryLink::Parts{.settings = services_.settings,
                          .limiter = services_.limiter,
                          .sink = *sink_,
+                         .promise = promise_,
                          .clock = clock_,
                          .own_clock = own_clock_,
                          .owner = owner,
                          .tls = link_tls_},
       primary, PrimaryLink::Identity{services_.run_id, services_.port}, reason);
   MutexLock lock(mutex_);
-  history_.is_replica = true;
-  history_.is_deposed = false;
-  if (reason != PrimaryLink::Reason::kYield) heir_.reset();
-  history_.primary_host = primary.host;
-  history_.primary_port = primary.port;
   link_ = std::move(link);
-  if (reason != PrimaryLink::Reason::kStart) SaveSoon();
+  SaveSoon();
 }
 
 // Ends the history of a primary, and returns what its server has of it.
-Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending) {
+Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending, bool& yielded) {
   std::shared_ptr<Replicator> replicator;
   {
     MutexLock lock(mutex_);
@@ -175,15 +217,29 @@ Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending) {
             .last_changed = LastChanged(history_.offset + 1),
             .complete = is_complete()};
   }
-  const auto [ring, yielded] = replicator->End(ending);
+  const Replicator::Ended ended = replicator->End(ending);
+  const Ring& ring = ended.ring;
+  yielded = ended.yielded;
   NoteForReplicas(false);
   MutexLock lock(mutex_);
-  if (!ending.yield_to.empty() && !yielded) {
-    heir_.reset();
-    asio::post(control_, [this] { TakeBack(); });
-  }
   history_.offset = ring.head();
   return {.applied = ring.head(), .last_changed = ring.last_changed(), .complete = true};
+}
+
+// The last primary may admit until the promise of the last ACK ends; so the link ends first.
+void ReplicationControl::BecomePrimaryAfterLease() {
+  TakeLink().reset();
+  set_is_link_up(false);
+  const Nanos rest = promise_.until() - own_clock_.Now();
+  awaits_promotion_ = rest > Nanos{0};
+  if (!awaits_promotion_) return BecomePrimary();
+  spdlog::warn("this server becomes a primary in {} ms, when the lease of its last one has ended",
+               CeilMillis(rest));
+  promotion_.expires_after(rest);
+  promotion_.async_wait([this](std::error_code error) {
+    if (error || stopped_ || !awaits_promotion_ || !is_replica()) return;
+    BecomePrimaryAfterLease();
+  });
 }
 
 void ReplicationControl::BecomePrimary() {
@@ -197,6 +253,7 @@ void ReplicationControl::BecomePrimary() {
     MutexLock lock(mutex_);
     // A server without the whole state has no history that another one could go on from.
     if (!sink->shown()) history_.id.clear();
+    seen_term_ = std::max(seen_term_, sink->yielded().value_or(0));
     history_.Promote(sink->shown().value_or(0), RandomHistoryId(), seen_term_);
     heir_.reset();
     term = history_.term;
@@ -233,8 +290,28 @@ std::size_t ReplicationControl::RingBytes() const {
 }
 
 std::shared_ptr<Replicator> ReplicationControl::MakeReplicator(Ring ring) {
-  return std::make_shared<Replicator>(hub_, services_.settings, services_.state != nullptr,
+  Replicator::Owner& owner = *this;
+  return std::make_shared<Replicator>(hub_, services_.settings, owner, services_.state != nullptr,
                                       std::move(ring));
+}
+
+void ReplicationControl::TakeChangesSoon() {
+  MutexLock lock(mutex_);
+  if (replicator_) replicator_->TickNow();
+}
+
+// Options of leases and acknowledgements may have changed. Called by any thread, which may hold the
+// lock of the settings.
+void ReplicationControl::OnNewSettings() {
+  std::shared_ptr<Replicator> replicator;
+  {
+    MutexLock lock(mutex_);
+    replicator = replicator_;
+  }
+  if (replicator) return replicator->OnNewSettings();
+  const bool needs_replicas = services_.settings.Get(&Options::min_replicas_to_write) > 0 ||
+                              services_.settings.Get(&Options::ack_replicas) > 0;
+  set_admits_until(needs_replicas ? Instant{} : kInstantMax);
 }
 
 // --- Replicas ---
@@ -297,7 +374,9 @@ std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
 // A crash must not forget the term, since replicas would not follow a server of the same one again,
 // or the role.
 void ReplicationControl::SaveSoon() {
-  if (services_.state) static_cast<void>(services_.state->RequestSave());
+  if (services_.state && !services_.loading()) {
+    static_cast<void>(services_.state->RequestSave());
+  }
 }
 
 void ReplicationControl::Adopt(Transport transport, SyncHandOver sync) {
@@ -352,14 +431,16 @@ Lineage ReplicationControl::history() const {
 }
 
 void ReplicationControl::Join(std::uint64_t term, std::string_view history) {
-  asio::post(control_, [this] { EndSwitch(); });
   MutexLock lock(mutex_);
+  seen_term_ = std::max({seen_term_, history_.term, term});
   history_.Follow(term, history);
-  seen_term_ = std::max(seen_term_, term);
+  history_.joins_any = false;
   heir_.reset();
 }
 
 void ReplicationControl::Show(bool complete, bool up) {
+  // In sync with a new primary, which counts on this server from its next ACK on.
+  if (up) asio::post(control_, [this] { EndSwitch(); });
   set_is_complete(complete);
   set_is_link_up(up);
 }

@@ -26,6 +26,7 @@
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
 #include "persistence/saver.h"
+#include "replication/lease.h"
 #include "replication/limiter_target.h"
 #include "replication/lineage.h"
 #include "replication/sink.h"
@@ -41,7 +42,8 @@ namespace weir {
 
 class ReplicationControl final : public Replication,
                                  public HistoryRecord,
-                                 private PrimaryLink::Owner {
+                                 private PrimaryLink::Owner,
+                                 private Replicator::Owner {
  public:
   struct Parts {
     asio::io_context& control;
@@ -61,7 +63,7 @@ class ReplicationControl final : public Replication,
   // Begins to follow a primary, if it is to be a replica. To be called when the state is loaded.
   void Start();
   // Changes the role no more.
-  void KeepRole() noexcept { stopped_ = true; }
+  void KeepRole();
   // Ends the threads, once the replicas in sync have confirmed all changes, or after kLastAcksTime.
   // Requires: nothing changes the limiter any more.
   void Stop();
@@ -85,28 +87,35 @@ class ReplicationControl final : public Replication,
   void Adopt(Transport transport, SyncHandOver sync);
 
  private:
-  // A server that yields is this one's heir.
+  // The replica that this server has yielded to.
   struct Heir {
     std::string run_id;
     HostAndPort address;
+    std::vector<std::string> siblings;  // the run ids of the other replicas at the switch
+    bool declined = false;              // it asks to follow this server instead
   };
 
-  void BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason,
-                     const Replicator::Ending& ending = {});
+  void BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason);
+  [[nodiscard]] bool Demote(const HostAndPort& primary, const Replicator::Ending& ending);
+  void StartLink(const HostAndPort& primary, PrimaryLink::Reason reason);
   void StepSwitch();
-  void YieldTo(const ReplicaStatus& replica);
+  void YieldTo(const ReplicaStatus& replica, const std::vector<ReplicaStatus>& replicas);
   void TakeBack();
+  [[nodiscard]] bool Declines(const SyncRequest& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndSwitch();
-  void Depose(std::uint64_t term);
+  void Depose(std::uint64_t term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Restore();
   [[nodiscard]] std::string SyncRefusal(const SyncRequest& request);
   [[nodiscard]] std::unique_ptr<PrimaryLink> TakeLink();
   [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BecomePrimaryAfterLease();
   void BecomePrimary();
-  [[nodiscard]] Sink::State EndPrimary(const Replicator::Ending& ending);
+  [[nodiscard]] Sink::State EndPrimary(const Replicator::Ending& ending, bool& yielded);
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
   void SaveSoon();
+  void OnNewSettings();
   // Whether changes are noted although nothing is saved.
   void NoteForReplicas(bool notes);
   [[nodiscard]] std::size_t RingBytes() const;
@@ -115,6 +124,9 @@ class ReplicationControl final : public Replication,
   void Join(std::uint64_t term, std::string_view history) override;
   void TakeOver() override;
   void Show(bool complete, bool up) override;
+  void AdmitUntil(Instant until) override { set_admits_until(until); }
+  AckWaits& waits() override { return acks(); }
+  void TakeChangesSoon() override;
 
   asio::io_context& control_;
   Services& services_;
@@ -126,7 +138,10 @@ class ReplicationControl final : public Replication,
   LimiterTarget target_;
   bool started_ = false;  // of the control thread, as the next
   bool stopped_ = false;
+  bool awaits_promotion_ = false;  // promotion_ runs
+  asio::steady_timer promotion_;
   asio::steady_timer switch_timer_;
+  LeasePromise promise_;  // also of the link, while there is one
 
   Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
   mutable Mutex mutex_;

@@ -1,6 +1,7 @@
 #include "server/replicas/replicator.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,9 +10,9 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
+#include "replication/lease.h"
 #include "replication/policy_records.h"
-#include "replication/source.h"
-#include "server/os/log.h"
+#include "server/replicas/connected_replica.h"
 
 namespace weir {
 namespace {
@@ -30,33 +31,11 @@ constexpr std::size_t kReplicaInputBytes = 16 * 1024;  // a replica says little
 
 }  // namespace
 
-// A replica and its link. Used by the thread; what Describe reads is written under mutex_.
-struct Replicator::Replica {
-  Replica(Transport sync_transport, SyncHandOver answered)
-      : transport(std::move(sync_transport)),
-        sync(std::move(answered)),
-        source(sync.answer.resume ? sync.answer.common : sync.answer.head) {}
-
-  [[nodiscard]] std::string name() const {
-    return EscapedForLog(absl::StrCat(sync.request.ip, ":", sync.request.port));
-  }
-
-  Transport transport;
-  const SyncHandOver sync;
-  Source source;
-  FrameReader reader;
-  std::string out;  // from sent_ on it waits to be sent
-  std::size_t sent = 0;
-  bool waits_for_room = false;
-  bool closed = false;
-  bool has_yield = false;  // `out` ends in a YIELD
-  Instant heard{};         // the last ACK, by the clock of decisions
-  bool was_synced = false;
-};
-
-Replicator::Replicator(ChangeHub& hub, const Settings& settings, bool has_saver, Ring ring)
+Replicator::Replicator(ChangeHub& hub, const Settings& settings, Owner& owner, bool has_saver,
+                       Ring ring)
     : hub_(hub),
       settings_(settings),
+      owner_(owner),
       has_saver_(has_saver),
       work_(context_.get_executor()),
       tick_(context_),
@@ -69,6 +48,8 @@ Replicator::Replicator(ChangeHub& hub, const Settings& settings, bool has_saver,
     generation_ = hub_.limiter().generation();
     hub_.Attach(*this);
   }
+  owner_.waits().Begin();
+  JudgeReplicas();
   asio::post(context_, [this] {
     Tick();
     Beat();
@@ -82,46 +63,7 @@ Replicator::~Replicator() {
   thread_.join();
   hub_.Detach(*this);
   CloseAll();
-}
-
-Replicator::Ended Replicator::End(const Ending& ending) {
-  asio::post(context_, [this, ending] { BeginEnd(ending); });
-  thread_.join();
-  hub_.Detach(*this);
-  const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
-  CloseAll();
-  MutexLock lock(mutex_);
-  return {std::move(ring_), yielded};
-}
-
-void Replicator::BeginEnd(const Ending& ending) {
-  ending_ = ending;
-  hub_.TakeAll();
-  for (const ReplicaPtr& replica : replicas_of_thread()) {
-    if (replica->sync.request.run_id == ending.yield_to) heir_ = replica;
-    Send(replica);
-  }
-  end_.expires_after(ending.time);
-  end_.async_wait([this](std::error_code error) {
-    if (!error) context_.stop();
-  });
-  CheckEnd();
-}
-
-// An heir closes its link once it has the last frame. Then nothing that it has not read is lost
-// with the socket.
-void Replicator::CheckEnd() {
-  if (!ending_) return;
-  if (heir_) {
-    if (heir_->closed) context_.stop();
-    return;
-  }
-  MutexLock lock(mutex_);
-  const auto waits = [this](const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const AckBody& acked = replica->source.acked();
-    return acked.synced && acked.offset != ring_.head();
-  };
-  if (std::ranges::none_of(replicas_, waits)) context_.stop();
+  owner_.waits().EndAll();
 }
 
 void Replicator::Run() {
@@ -145,6 +87,7 @@ void Replicator::Describe(ReplicationStatus& status) const {
   status.backlog = {.active = true, .first_offset = ring_.tail(), .bytes = ring_.size()};
   status.partitions_sent = partitions_sent_;
   const Instant now = hub_.clock().Now();
+  const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   Nanos bound = Nanos::max();
   for (const ReplicaPtr& replica : replicas_) {
     const AckBody& acked = replica->source.acked();
@@ -155,6 +98,7 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .synced = acked.synced,
                                .offset = acked.offset,
                                .lag = std::max(now - replica->heard, Nanos{0})});
+    if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     if (!acked.synced) continue;
     bound = std::min(
         bound, acked.offset == ring_.head() ? Nanos{0} : std::max(now - acked.newest, Nanos{0}));
@@ -204,8 +148,30 @@ void Replicator::ArmTick(milliseconds after) {
   });
 }
 
+void Replicator::TickNow() {
+  if (tick_is_due_.exchange(true)) return;
+  asio::post(context_, [this] {
+    if (tick_is_due_.exchange(false)) Tick();
+  });
+}
+
 void Replicator::Tick() {
   const Instant now = hub_.clock().Now();
+  TakeChanges();
+  const std::uint64_t end = head();
+  const std::uint64_t brought = end - std::exchange(seen_, end);
+  FitRing();
+  if (brought > 0) changed_at_ = now;
+  const std::vector<ReplicaPtr> all = replicas_of_thread();
+  for (const ReplicaPtr& replica : all) Send(replica);
+  if (owner_.waits().size() > 0) JudgeReplicas();  // They may have all of it already.
+  if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
+  ArmTick(now - changed_at_ < kAwakeAfterChanges ? kTickWithChanges : kTickWithout);
+}
+
+// Puts all changes into the ring.
+void Replicator::TakeChanges() {
+  owner_.waits().BeginTick();
   if (has_saver_) {
     hub_.TakeAll();
   } else {
@@ -216,13 +182,7 @@ void Replicator::Tick() {
     static_cast<void>(hub_.limiter().TakeLimits());
     hub_.limiter().EndSave();
   }
-  const std::uint64_t brought = head() - std::exchange(seen_, head());
-  FitRing();
-  if (brought > 0) changed_at_ = now;
-  const std::vector<ReplicaPtr> all = replicas_of_thread();
-  for (const ReplicaPtr& replica : all) Send(replica);
-  if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
-  ArmTick(now - changed_at_ < kAwakeAfterChanges ? kTickWithChanges : kTickWithout);
+  owner_.waits().EndTick(head());
 }
 
 // repl-backlog-size may have changed.
@@ -244,17 +204,61 @@ void Replicator::BeatOnce() {
       continue;
     }
     if (replica->has_yield || replica->out.size() - replica->sent > Source::kOutBytes) continue;
-    replica->source.AppendHeartbeat(head(), 0, now, replica->out);
+    AppendHeartbeat(*replica);
     Send(replica);
   }
 }
 
 void Replicator::Beat() {
   BeatOnce();
-  beat_.expires_after(std::min<Nanos>(kBeat, settings_.Get(&Options::repl_timeout) / 4));
+  const Nanos timeout = settings_.Get(&Options::repl_timeout);
+  const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
+  beat_.expires_after(std::min<Nanos>(kBeat, std::min(timeout, max_lag) / 4));
   beat_.async_wait([this](std::error_code error) {
     if (!error) Beat();
   });
+}
+
+// A heartbeat that asks for another lease is followed by a second one, whose echo proves that the
+// replica has heard the first.
+void Replicator::AppendHeartbeat(Replica& replica) {
+  const bool leases = settings_.Get(&Options::min_replicas_to_write) > 0;
+  const milliseconds length =
+      leases ? settings_.Get(&Options::min_replicas_max_lag) : milliseconds{0};
+  for (bool is_new = true; is_new;) {
+    const Instant now = hub_.clock().Now();
+    replica.source.AppendHeartbeat(head(), static_cast<std::uint32_t>(length.count()), now,
+                                   replica.out);
+    MutexLock lock(mutex_);
+    is_new = replica.lease.told() != length;
+    replica.lease.Told(length, now);
+  }
+}
+
+void Replicator::OnNewSettings() {
+  JudgeReplicas();
+  asio::post(context_, [this] { Beat(); });
+}
+
+// Says how long the replicas that were heard are enough, and which changes they have.
+void Replicator::JudgeReplicas() {
+  const auto for_lease = static_cast<std::size_t>(settings_.Get(&Options::min_replicas_to_write));
+  const auto for_acks = static_cast<std::size_t>(settings_.Get(&Options::ack_replicas));
+  const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
+  MutexLock lock(mutex_);
+  std::vector<Instant> promised;
+  std::vector<Instant> heard;
+  std::vector<std::uint64_t> acked;
+  for (const ReplicaPtr& replica : replicas_) {
+    promised.push_back(replica->lease.PromisedUntil(max_lag));
+    heard.push_back(replica->lease.HeardUntil(max_lag));
+    const AckBody& last = replica->source.acked();
+    if (last.synced) acked.push_back(last.offset);
+  }
+  owner_.AdmitUntil(
+      std::min(NthLatest(std::move(promised), for_lease), NthLatest(std::move(heard), for_acks)));
+  std::ranges::sort(acked, std::ranges::greater());
+  owner_.waits().Judge(acked);
 }
 
 // --- Replicas ---
@@ -285,6 +289,7 @@ void Replicator::Welcome(const ReplicaPtr& replica) {
     MutexLock lock(mutex_);
     replicas_.push_back(replica);
   }
+  AppendHeartbeat(*replica);  // First, so that all else proves that the replica knows the lease.
   WatchInput(replica);
   Send(replica);
 }
@@ -312,15 +317,6 @@ void Replicator::Fill(Replica& replica) {
         break;
     }
   }
-}
-
-// Gives the history over, if the replica is the heir and has everything.
-void Replicator::YieldTo(Replica& replica) {
-  if (&replica != heir_.get()) return;
-  MutexLock lock(mutex_);
-  if (!replica.source.is_level(ring_)) return;
-  replica.source.AppendYield(ending_->term, hub_.clock().Now(), replica.out);
-  replica.has_yield = true;
 }
 
 void Replicator::AppendPolicies(Replica& replica) {
@@ -378,33 +374,31 @@ void Replicator::Receive(const ReplicaPtr& replica) {
   if (error) return Close(replica, "it has closed the connection");
   replica->reader.Feed({input_.data(), received});
   while (const std::optional<Frame> frame = replica->reader.Next()) {
-    MutexLock lock(mutex_);
-    if (!replica->source.Note(*frame)) {
-      return CloseLocked(replica, "it sends what no replica sends");
-    }
-    replica->heard = hub_.clock().Now();
-    const bool synced = replica->source.acked().synced;
-    if (synced && !std::exchange(replica->was_synced, true)) {
-      spdlog::info("replica {} has the whole state", replica->name());
-    }
+    if (!NoteFrame(*replica, *frame)) return Close(replica, "it sends what no replica sends");
   }
   if (!replica->reader.error().empty()) {
     return Close(replica, absl::StrCat("it sends ", replica->reader.error()));
   }
+  JudgeReplicas();
   WatchInput(replica);
   Send(replica);
   CheckEnd();
 }
 
-void Replicator::Close(const ReplicaPtr& replica, std::string_view reason) {
-  {
-    MutexLock lock(mutex_);
-    CloseLocked(replica, reason);
+// Returns false for a frame that no replica sends.
+bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
+  MutexLock lock(mutex_);
+  if (!replica.source.Note(frame)) return false;
+  replica.heard = hub_.clock().Now();
+  const AckBody& acked = replica.source.acked();
+  replica.lease.Heard(acked.newest, acked.synced);
+  if (acked.synced && !std::exchange(replica.was_synced, true)) {
+    spdlog::info("replica {} has the whole state", replica.name());
   }
-  CheckEnd();
+  return true;
 }
 
-void Replicator::CloseLocked(const ReplicaPtr& replica, std::string_view reason) {
+void Replicator::Close(const ReplicaPtr& replica, std::string_view reason) {
   if (std::exchange(replica->closed, true)) return;
   if (replica->has_yield) {
     spdlog::warn("replica {} takes over", replica->name());
@@ -412,7 +406,12 @@ void Replicator::CloseLocked(const ReplicaPtr& replica, std::string_view reason)
     spdlog::warn("replica {} is disconnected: {}", replica->name(), reason);
   }
   replica->transport.Close();
-  std::erase(replicas_, replica);
+  {
+    MutexLock lock(mutex_);
+    std::erase(replicas_, replica);
+  }
+  JudgeReplicas();
+  CheckEnd();
 }
 
 // Requires: the thread has ended.

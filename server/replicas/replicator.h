@@ -41,9 +41,20 @@ inline constexpr std::size_t kReplicasMax = 16;
 
 class Replicator final : public ChangeConsumer {
  public:
+  // The server as the replicator needs it.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Says until when there are enough replicas (min-replicas-to-write, ack-replicas), by the clock
+    // of decisions. Called with a lock held, so it must call nothing of the replicator.
+    virtual void AdmitUntil(Instant until) = 0;
+    // The waits for acknowledgements; their ticks are the replicator's.
+    virtual AckWaits& waits() = 0;
+  };
+
   // Begins to send a history, whose frames so far are in the ring. `has_saver`: a saver is attached
   // to the hub, which takes the ids of limits. All references must outlive it.
-  Replicator(ChangeHub& hub, const Settings& settings, bool has_saver, Ring ring);
+  Replicator(ChangeHub& hub, const Settings& settings, Owner& owner, bool has_saver, Ring ring);
   // Closes all replicas.
   ~Replicator() override;
 
@@ -52,6 +63,8 @@ class Replicator final : public ChangeConsumer {
     Nanos time{0};           // for a replica to take over, or for those in sync to confirm all
     std::string yield_to{};  // the run id of the replica that takes over; empty: none does
     std::uint64_t term = 0;  // of the history, if it is yielded
+    bool awaits_acks =
+        true;  // for half of the time that replica must confirm all before it gets a YIELD
   };
   struct Ended {
     Ring ring;
@@ -77,6 +90,10 @@ class Replicator final : public ChangeConsumer {
   [[nodiscard]] bool has_room() const;
   // Fills in what it knows: the replicas, the backlog, and the offset.
   void Describe(ReplicationStatus& status) const;
+  // Applies changed options of leases and acknowledgements.
+  void OnNewSettings();
+  // Begins a tick at once, because a reply waits for it. Cheap if one is about to begin.
+  void TickNow();
 
  private:
   struct Replica;
@@ -85,19 +102,23 @@ class Replicator final : public ChangeConsumer {
   void Run();
   void Tick();
   void FitRing();
+  void TakeChanges();
+  template <typename Step>
+  void AtEnd(Nanos after, Step step);
   void ArmTick(std::chrono::milliseconds after);
   void Beat();
   void BeatOnce();
+  void AppendHeartbeat(Replica& replica);
+  void JudgeReplicas();
   void Welcome(const ReplicaPtr& replica);
   void Fill(Replica& replica);
   void Send(const ReplicaPtr& replica);
   void Receive(const ReplicaPtr& replica);
+  [[nodiscard]] bool NoteFrame(Replica& replica, const Frame& frame);
   void WatchInput(const ReplicaPtr& replica);
   void AppendPolicies(Replica& replica);
   void AppendPartition(Replica& replica, std::uint16_t partition);
   void Close(const ReplicaPtr& replica, std::string_view reason);
-  void CloseLocked(const ReplicaPtr& replica, std::string_view reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseAll();
   void BeginEnd(const Ending& ending);
   void CheckEnd();
@@ -106,6 +127,7 @@ class Replicator final : public ChangeConsumer {
 
   ChangeHub& hub_;
   const Settings& settings_;
+  Owner& owner_;
   const bool has_saver_;
 
   asio::io_context context_{1};
@@ -120,6 +142,7 @@ class Replicator final : public ChangeConsumer {
   RecordsWriter changes_ ABSL_GUARDED_BY(mutex_);
   std::vector<ReplicaPtr> replicas_ ABSL_GUARDED_BY(mutex_);  // changed by the thread only
   std::uint64_t partitions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::atomic<bool> tick_is_due_{false};  // a Tick is in the thread's queue
 
   // Of the thread:
   RecordsWriter copies_;

@@ -1,5 +1,4 @@
-// Switches of roles between servers that know of each other: FAILOVER, and a term that is later
-// than that of this primary.
+// Planned switches (FAILOVER), and primaries that learn of a later term.
 #include <algorithm>
 #include <string>
 
@@ -8,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "server/os/log.h"
+#include "server/replicas/link_reply.h"
 #include "server/replicas/replication_control.h"
 
 namespace weir {
@@ -16,8 +16,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSwitchStep{5};  // between two looks at a replica that lags
-// Changes are paused for at most this long. The heir has it to read the end of the history.
+// Changes are paused for at most this long. The heir must read the rest of the history in the other
+// time, which is shorter, so that a switch that fails is undone within the pause.
 constexpr milliseconds kSwitchTime{1000};
+constexpr milliseconds kYieldTime{800};
 
 }  // namespace
 
@@ -26,10 +28,10 @@ constexpr milliseconds kSwitchTime{1000};
 std::string ReplicationControl::Failover(const FailoverRequest& request) {
   if (role() != ServerRole::kPrimary) return "ERR FAILOVER is not valid when server is a replica.";
   const ReplicationStatus now = status();
-  if (now.failover != FailoverState::kNone) return "ERR FAILOVER already in progress.";
   if (std::string error = FailoverError(request, now.replicas); !error.empty()) return error;
   {
     MutexLock lock(mutex_);
+    if (switch_ || heir_) return "ERR FAILOVER already in progress.";
     switch_.emplace(request, own_clock_.Now());
     if (replicator_) replicator_->Probe();
   }
@@ -56,7 +58,7 @@ void ReplicationControl::StepSwitch() {
   }
   switch (step.what) {
     case PlannedSwitch::What::kYield:
-      return YieldTo(step.target);
+      return YieldTo(step.target, now.replicas);
     case PlannedSwitch::What::kGiveUp:
       return spdlog::warn("the failover ends without a switch: {}", step.reason);
     case PlannedSwitch::What::kWait:
@@ -68,24 +70,40 @@ void ReplicationControl::StepSwitch() {
   });
 }
 
-void ReplicationControl::YieldTo(const ReplicaStatus& replica) {
+void ReplicationControl::YieldTo(const ReplicaStatus& replica,
+                                 const std::vector<ReplicaStatus>& replicas) {
   const HostAndPort address = {replica.ip, replica.port};
   spdlog::warn("failing over to {}:{}", EscapedForLog(replica.ip), replica.port);
+  switch_timer_.cancel();
   const Instant now = clock_.Now();
   services_.pause.BeginSwitch(now, now + kSwitchTime);
-  Replicator::Ending ending = {.time = kSwitchTime, .yield_to = replica.run_id};
+  // Otherwise a command that has not seen the pause could be refused too early.
+  IoThread::RunBetweenTurns(threads_, [](IoThread&) {});
+  Replicator::Ending ending = {.time = kYieldTime, .yield_to = replica.run_id};
   {
     MutexLock lock(mutex_);
     ending.term = history_.term;
-    heir_ = {replica.run_id, address};
-    history_.was_told = true;
+    heir_ = {.run_id = replica.run_id, .address = address, .siblings = {}};
+    for (const ReplicaStatus& other : replicas) {
+      if (other.run_id != replica.run_id) heir_->siblings.push_back(other.run_id);
+    }
   }
-  BecomeReplica(address, PrimaryLink::Reason::kYield, ending);
+  const bool yielded = Demote(address, ending);
+  {
+    MutexLock lock(mutex_);
+    heir_->declined = !yielded;
+    history_.was_told = history_.was_told || yielded;
+  }
+  if (!yielded) return TakeBack();
+  StartLink(address, PrimaryLink::Reason::kYield);
 }
 
-// The heir has not taken over.
+// The heir has not taken over: this server is the primary again, unless a command says otherwise.
 void ReplicationControl::TakeBack() {
-  if (stopped_ || !is_replica()) return;
+  {
+    MutexLock lock(mutex_);
+    if (stopped_ || !is_replica() || !heir_ || !heir_->declined) return;
+  }
   spdlog::warn("the replica has not taken over");
   BecomePrimary();
   EndSwitch();
@@ -109,9 +127,11 @@ void ReplicationControl::TakeOver() {
       MutexLock lock(mutex_);
       if (!link_ || !link_->has_yielded()) return;
     }
+    {
+      MutexLock lock(mutex_);
+      history_.was_told = true;
+    }
     BecomePrimary();
-    MutexLock lock(mutex_);
-    history_.was_told = true;
   });
 }
 
@@ -119,7 +139,10 @@ void ReplicationControl::TakeOver() {
 
 // On any thread: from now on nothing is admitted.
 void ReplicationControl::Depose(std::uint64_t term) {
-  if (!Replication::Depose()) return;
+  if (!TryDepose()) return;
+  history_.is_deposed = true;
+  seen_term_ = std::max(seen_term_, term);
+  history_.term = seen_term_;
   spdlog::error(
       "a replica is in term {}, which is later than this primary's: another server has become the "
       "primary, or this one has lost its state. It admits nothing until REPLICAOF gives it a role",
@@ -127,51 +150,62 @@ void ReplicationControl::Depose(std::uint64_t term) {
   asio::post(control_, [this] {
     if (stopped_ || role() != ServerRole::kDeposed) return;
     IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
-    MutexLock lock(mutex_);
-    history_.is_deposed = true;
-    history_.term = std::max(history_.term, seen_term_);
     SaveSoon();
   });
 }
 
 // A command makes a deposed server a primary, in a history that no other server knows.
 void ReplicationControl::Restore() {
+  MutexLock beginning(begin_mutex_);
   std::shared_ptr<Replicator> replicator;
   {
     MutexLock lock(mutex_);
     replicator = std::move(replicator_);
   }
+  std::optional<std::uint64_t> head;
   if (replicator) {
-    static_cast<void>(replicator->End({}));
+    head = replicator->End({}).ring.head();
     NoteForReplicas(false);
   }
-  MutexLock beginning(begin_mutex_);
   MutexLock lock(mutex_);
+  history_.offset = head.value_or(history_.offset);
   history_.id.clear();
   history_.is_deposed = false;
   set_role(ServerRole::kPrimary);
+  SaveSoon();
   spdlog::warn("this server is a primary again");
 }
 
+// Whether the heir shows that it has not taken over: it, or a server at its address that was no
+// other replica, asks to follow this one, and is in no later history.
+bool ReplicationControl::Declines(const SyncRequest& request) const {
+  if (!heir_ || request.term > history_.term) return false;
+  const bool is_sibling = std::ranges::count(heir_->siblings, request.run_id) > 0;
+  const bool is_there = heir_->address == HostAndPort{request.ip, request.port} && !is_sibling;
+  const bool is_of_ours = !request.from || request.from->replid == history_.id;
+  return is_of_ours && (heir_->run_id == request.run_id || is_there);
+}
+
 // The error of an RL.SYNC that shows where its sender stands: in a later term than this server, or
-// behind a YIELD that it has not got. Empty: it shows nothing new.
+// it missed our YIELD. Empty: go on.
 std::string ReplicationControl::SyncRefusal(const SyncRequest& request) {
   MutexLock lock(mutex_);
   if (is_replica()) {
-    const HostAndPort address = {request.ip, request.port};
-    const bool is_heir = heir_ && (heir_->run_id == request.run_id || heir_->address == address);
-    if (is_heir && request.term <= history_.term) {
-      heir_.reset();
+    if (Declines(request)) {
+      heir_->declined = true;
       asio::post(control_, [this] { TakeBack(); });
     }
     return absl::StrCat("NOMASTERLINK this server is a replica: follow ", history_.primary_host,
                         ":", history_.primary_port);
   }
-  seen_term_ = std::max(seen_term_, request.term);
   if (request.term <= history_.term) return {};
-  Depose(request.term);
-  return absl::StrCat("ERR this server's term is ", history_.term, ", and yours ", request.term,
-                      ": it may have lost its state");
+  // Servers that have met have the same secret; one that has lost its state has no term.
+  const bool is_related = history_.term == 0 || request.key_fingerprint ==
+                                                    FingerprintOfSecret(services_.limiter.hasher());
+  std::string error = absl::StrCat("ERR this server's term is ", history_.term, ", and yours ",
+                                   request.term, ": it may have lost its state");
+  if (is_related) Depose(request.term);
+  return error;
 }
 
 }  // namespace weir

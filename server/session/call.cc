@@ -10,8 +10,10 @@
 
 namespace weir {
 
-std::string CannotSave(std::string_view reason) {
-  return absl::StrCat("MISCONF cannot save to disk: ", AbslView(reason));
+std::string ErrorOfWait(Replaced why, const WaitOutcome& outcome) {
+  if (why == Replaced::kUnsaved) return CannotSave(StdView(outcome.saved.message()));
+  return absl::StrCat("NOACK charged, but fewer than ", outcome.acks_missed,
+                      " replicas are known to have it");
 }
 
 std::span<const std::string_view> Call::arguments() const {
@@ -40,13 +42,18 @@ void Call::ReplyError(std::string_view error) {
   session.worker().Fail(reply, error);
 }
 
-void Call::FailUnsaved() { ReplyError(CannotSave(services().state->status().error)); }
+bool Call::RefusedChange() {
+  if (!services().refuses_changes()) [[likely]]
+    return false;
+  const std::string error = services().ChangeError();
+  if (!error.empty()) ReplyError(error);
+  return !error.empty();
+}
 
 bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {
-  if (!services().refuses_changes()) return false;
-  if (!services().limiter.WouldChange(request, execution_time)) return false;
-  FailUnsaved();
-  return true;
+  if (!services().refuses_changes()) [[likely]]
+    return false;
+  return services().limiter.WouldChange(request, execution_time) && RefusedChange();
 }
 
 void Call::Fail(const absl::Status& status) { Fail(StdView(status.message())); }

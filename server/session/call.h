@@ -40,9 +40,9 @@ struct Call {
   // look-up visits whole partitions, and a command with several keys, or in a transaction, must not
   // visit more than kSlotsPerCommand slots.
   [[nodiscard]] bool MayLookAt(std::span<const std::string_view> names);
-  // Says that the command may have changed the state on disk. With --durability always, its reply
-  // waits for a save.
-  void MarkDirty() const { session.DelayReplyUntilSaved(); }
+  // Says that the command may have changed the state on disk. With --durability always its reply
+  // waits for a save, with --ack-replicas for replicas.
+  void MarkDirty() const { session.DelayReplyOfChange(); }
   // Makes the reply wait for a save, with any durability.
   void AwaitSave() const { session.AwaitSave(); }
   // Makes the reply wait for a save, and for the thread of saves, which writes it at that end. It
@@ -53,14 +53,13 @@ struct Call {
   void Fail(const absl::Status& status);
   // Answers an error with a prefix of its own: "NOPROTO ...".
   void ReplyError(std::string_view error);
-  // Answers the error for a change that cannot be saved.
-  void FailUnsaved();
-  // While changes are refused, answers a request that would be admitted or start a ban with that
-  // error, and changes nothing. Returns whether it did.
+  // While changes are refused, answers with that error. Returns whether it did.
+  [[nodiscard]] bool RefusedChange();
+  // The same for a request that would be admitted or start a ban; it changes nothing.
   [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time);
 };
 
-// The error for a change that cannot be saved.
-[[nodiscard]] std::string CannotSave(std::string_view reason);
+// The error that takes the place of a reply whose wait has failed.
+[[nodiscard]] std::string ErrorOfWait(Replaced why, const WaitOutcome& outcome);
 
 }  // namespace weir

@@ -16,10 +16,9 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
-
 #include "core/base/instant.h"
 #include "server/observe/client_registry.h"
+#include "server/session/unsaved_replies.h"
 #include "server/session/worker.h"
 #include "server/state/replication.h"
 
@@ -51,10 +50,11 @@ class ClientSession {
     std::size_t consumed = 0;  // bytes at the front of the input that are no longer needed
     Next next = Next::kRead;
     Instant wake{};  // for kWait and kPause
-    // If set, the output from this byte on must wait for a save that begins after the turn.
+    // If set, the output from this byte on must wait: for a save that begins after the turn, for
+    // replicas that acknowledge its changes, or for both.
     std::optional<std::size_t> unsaved_from = {};
-    bool has_late_reply = false;  // FinishUnsaved must be called even if that save succeeds
-    bool had_secret = false;      // the consumed bytes may contain a password
+    Awaited awaited = {};
+    bool had_secret = false;  // the consumed bytes may contain a password
     // A request was completed, so the time that the next one may take begins; and the consumed
     // bytes end within a request.
     bool completed = false;
@@ -70,12 +70,11 @@ class ClientSession {
   // and appends their replies to `out`.
   [[nodiscard]] virtual Turn Execute(std::string_view unread, std::string& out) = 0;
 
-  // Called if the save that replies of the last turn wait for has failed, or if there are late
-  // replies, when it has ended. Fills in the late replies. If the save has failed, replaces the
-  // reply of SAVE, and with `changes` each reply to a change, by an error with the reason; their
-  // commands count as failed. `replies`: the output from `unsaved_from` on.
-  virtual void FinishUnsaved(std::string& replies, const absl::Status& saved,
-                             bool changes) const = 0;
+  // Called when the waits of the last turn have ended, if one of them has failed or if there are
+  // late replies. Fills in the late replies, and replaces the replies that the outcome makes wrong
+  // by an error with the reason; their commands count as failed. `replies`: the output from
+  // `unsaved_from` on.
+  virtual void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const = 0;
 
   // The reasons that end a wait: the client has gone or the server is shutting down, which ends a
   // pause, too; or the server has become a replica.

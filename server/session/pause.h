@@ -1,6 +1,5 @@
-// The pauses of commands: CLIENT PAUSE, until a given time, of all commands or of those that write;
-// and that of a switch of roles, of those that write. Thread-safe. Cost of until() and what(): a
-// load each.
+// Two pauses: CLIENT PAUSE stops all commands, or those that write, until a given time; a switch of
+// roles stops those that write. Thread-safe. Cost of until() and what(): a load each.
 #pragma once
 
 #include <algorithm>

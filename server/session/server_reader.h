@@ -76,6 +76,16 @@ class ServerReader {
     if (!replication_) replication_ = services.replication_status();
     return *replication_;
   }
+  // The time for which a primary with min-replicas-to-write may still admit if it hears no replica.
+  [[nodiscard]] Nanos LeaseLeft() const {
+    if (!services.replication) return Nanos{0};
+    return std::max(services.replication->admits_until() - now, Nanos{0});
+  }
+
+  // The groups of replies, and clients in WAIT, that wait for replicas.
+  [[nodiscard]] std::uint64_t AcksWaiting() const {
+    return services.replication ? services.replication->acks().size() : 0;
+  }
 
   // Requires: IsKept.
   [[nodiscard]] const StateOnDisk& state() const { return *services.state; }

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/check.h"
+#include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "server/os/wipe.h"
 
@@ -39,6 +40,10 @@ Options WithoutPasswords(const Options& options) {
 
 }  // namespace
 
+std::string CannotSave(std::string_view reason) {
+  return absl::StrCat("MISCONF cannot save to disk: ", AbslView(reason));
+}
+
 Services::Services(const Options& server_options, const Clock& server_clock,
                    Limiter& server_limiter)
     : options(WithoutPasswords(server_options)),
@@ -60,6 +65,11 @@ Services::Services(const Options& server_options, const Clock& server_clock,
     observers.Configure(now);
     client_memory.Enforce();
   });
+}
+
+std::string Services::ChangeError() const {
+  if (lacks_replicas()) return std::string(kNoReplicasError);
+  return cannot_save() ? CannotSave(state->status().error) : std::string();
 }
 
 // What a replica lacks comes before what it may not do, and that before what may be old.

@@ -50,6 +50,14 @@ inline constexpr std::string_view kMasterDownError =
 inline constexpr std::string_view kDeposedError =
     "READONLY another server has become the primary in a later term";
 
+// The error of a request that would be admitted, or change something, while the primary has too few
+// replicas (min-replicas-to-write, ack-replicas).
+inline constexpr std::string_view kNoReplicasError =
+    "NOREPLICAS Not enough good replicas to write.";
+
+// The error for a change that cannot be saved.
+[[nodiscard]] std::string CannotSave(std::string_view reason);
+
 // A browser or a scanner tries again and again, so one log line in this time is enough.
 inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
 
@@ -91,8 +99,26 @@ struct Services {
       return {};
     return StateErrorOf(flags);
   }
-  // True while changes are refused, because they must be saved and cannot be.
-  [[nodiscard]] bool refuses_changes() const noexcept {
+  // True while changes are refused. On a primary that needs no replicas and saves no change at once
+  // it costs a relaxed load; where replicas are needed, it reads the clock, which says more than
+  // the execution time of a turn that was stopped in the middle.
+  [[nodiscard]] bool refuses_changes() const noexcept { return lacks_replicas() || cannot_save(); }
+  // The error of a change, with its prefix; empty: changes are not refused.
+  [[nodiscard]] std::string ChangeError() const;
+  // True while fewer replicas are good than must be. Of no meaning on a replica.
+  [[nodiscard]] bool lacks_replicas() const noexcept {
+    if (!replication) return false;
+    const Instant until = replication->admits_until();
+    return until != kInstantMax && clock.Now() >= until;
+  }
+  // The number of replicas that must acknowledge a change before its reply leaves (ack-replicas).
+  // One relaxed load where no replicas are needed.
+  [[nodiscard]] std::size_t acks_needed() const noexcept {
+    if (!replication || replication->admits_until() == kInstantMax || is_replica()) return 0;
+    return static_cast<std::size_t>(settings.Get(&Options::ack_replicas));
+  }
+  // True while changes must be saved and cannot be.
+  [[nodiscard]] bool cannot_save() const noexcept {
     return state && state->writes_blocked() &&
            settings.Get(&Options::on_persist_error) == OnPersistError::kRefuse;
   }
@@ -127,7 +153,7 @@ struct Services {
   // Null, in tests only: a primary that never has a replica. Set before the first session.
   Replication* replication = nullptr;
   std::vector<Worker*> workers;
-  std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT
+  std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT or WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections
   LogThrottle login_throttle;             // for lines about wrong passwords
   LogThrottle foreign_throttle;           // for lines about clients that use another protocol

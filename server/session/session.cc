@@ -118,7 +118,7 @@ std::size_t Session::held_bytes() const {
   return transaction_.held_bytes() + (waiter_ ? waiter_->held_bytes() : 0);
 }
 
-void Session::Wait(std::unique_ptr<ServerWaiter> waiter) {
+void Session::Wait(std::unique_ptr<Waiter> waiter) {
   waiter_ = std::move(waiter);
   record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
 }
@@ -142,22 +142,27 @@ bool Session::FinishWait(Instant now, RespWriter& reply) {
     if (now < waiter_->ready() && blocked.load(std::memory_order_relaxed) == Blocked::kYes) {
       return false;
     }
-    const Blocked ended = blocked.exchange(Blocked::kNo, std::memory_order_relaxed);
-    if (ended == Blocked::kEndedAsTimeout) {
-      waiter_->Withdraw(reply, now);
-    } else if (ended == Blocked::kEndedAsError) {
-      worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
-      worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
-    } else {
-      waiter_->Serve(reply, now);
-    }
+    AnswerWaiter(blocked.exchange(Blocked::kNo, std::memory_order_relaxed), now, reply);
     waiter_.reset();
-    DelayReplyUntilSaved();
   } else if (const auto why = std::exchange(wait_ended_, std::nullopt)) {
     worker_.Fail(reply, why == WaitEnd::kDemoted ? "UNBLOCKED this server is a replica now"
                                                  : "UNBLOCKED the server is shutting down");
   }
   return true;
+}
+
+// A waiter that is not served gives its tokens back, which is a change of the disk's only.
+void Session::AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply) {
+  using Blocked = ClientRecord::Blocked;
+  if (waiter_->has_charged()) DelayReplyUntilSaved();
+  if (ended == Blocked::kEndedAsTimeout) return waiter_->Withdraw(reply, now);
+  if (ended == Blocked::kEndedAsError) {
+    worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  } else if (waiter_->Serve(reply, now)) {
+    if (waiter_->has_charged()) DelayReplyOfChange();
+    return;
+  }
+  worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
 }
 
 Session::Turn Session::Execute(std::string_view unread, std::string& out) {
@@ -176,7 +181,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
   if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
-  if (awaited_ != Awaited::kNothing) AddUnsaved(out_begin, out.size());
+  if (awaited_.any()) AddUnsaved(out_begin, out.size());
   RestartStopwatch();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
@@ -207,7 +212,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     BeginCommand();
     ExecuteUnlessSilent(command, now, out, reply);
     EndCommand();
-    if (awaited_ != Awaited::kNothing) AddUnsaved(begin, out.size());
+    if (awaited_.any()) AddUnsaved(begin, out.size());
     if (hand_over_) {
       turn.next = Next::kHandOver;
       break;
@@ -223,7 +228,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   turn.had_secret = std::exchange(said_secret_, false);
   if (turn.had_secret) parser_.Wipe();
   turn.unsaved_from = unsaved_.begin();
-  turn.has_late_reply = unsaved_.has_late_reply();
+  turn.awaited = unsaved_.awaited();
   worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
 }
@@ -260,7 +265,7 @@ Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, Re
   ExecuteCommand(command, now, reply);
   verdict_reader_ = nullptr;
   EndCommand();
-  return std::exchange(awaited_, Awaited::kNothing);
+  return std::exchange(awaited_, {});
 }
 
 void Session::BeginCommand() noexcept {
@@ -277,30 +282,45 @@ void Session::EndCommand() noexcept {
 
 void Session::DelayReplyUntilSaved() noexcept {
   const StateOnDisk* state = worker_.services.state;
-  if (state && state->always()) awaited_ = std::max(awaited_, Awaited::kSaveOfChange);
+  if (state && state->always()) awaited_.Add({.save = Awaited::Save::kOfChange});
+}
+
+void Session::DelayReplyOfChange() noexcept {
+  changed_ = true;
+  DelayReplyUntilSaved();
+  awaited_.Add({.acks = worker_.services.acks_needed()});
+}
+
+std::shared_ptr<AckWait> Session::AwaitAcksOfLastChange(std::size_t needed) {
+  Replication& replication = *worker_.services.replication;
+  auto wake = [record = record_] { record->Wake(); };
+  last_change_ = std::exchange(changed_, false)
+                     ? replication.AwaitAcks(needed, std::move(wake))
+                     : replication.acks().AddAgain(last_change_.get(), needed, std::move(wake));
+  return last_change_;
 }
 
 // An empty range belongs to a command that has no reply yet.
 void Session::AddUnsaved(std::size_t begin, std::size_t end) {
-  const Awaited awaited = std::exchange(awaited_, Awaited::kNothing);
+  const Awaited awaited = std::exchange(awaited_, {});
   std::shared_ptr<const LateReply> late_reply = std::exchange(late_reply_, nullptr);
   if (begin == end) return;
   unsaved_.Add(begin, end, awaited,
                {record_->last_command.load(std::memory_order_relaxed), std::move(late_reply)});
 }
 
-void Session::FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const {
-  unsaved_.Replace(replies, saved.ok(), changes,
-                   [&](const Unsaved& command, std::string_view reply, std::string& out) {
-                     const LateReply* const late = command.late_reply.get();
-                     const std::string error =
-                         late ? late->error : CannotSave(StdView(saved.message()));
-                     if (error.empty()) return static_cast<void>(out += late->bytes);
-                     RespWriter writer(out);
-                     worker_.Fail(writer, error);
-                     const bool is_error = reply.starts_with('-');  // It has counted as failed.
-                     if (!is_error) worker_.command_counters.Of(*command.spec).failed.Add();
-                   });
+void Session::FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const {
+  unsaved_.Replace(
+      replies, outcome,
+      [&](const Unsaved& command, std::string_view reply, Replaced why, std::string& out) {
+        const LateReply* const late = command.late_reply.get();
+        const std::string error = late ? late->error : ErrorOfWait(why, outcome);
+        if (error.empty()) return static_cast<void>(out += late->bytes);
+        RespWriter writer(out);
+        worker_.Fail(writer, error);
+        const bool is_error = reply.starts_with('-');  // It has counted as failed.
+        if (!is_error) worker_.command_counters.Of(*command.spec).failed.Add();
+      });
 }
 
 void Session::LogForeign(std::string_view request) {
@@ -450,7 +470,8 @@ std::string Session::StateError(const Call& call) {
     if (!why.empty()) return std::string(why);
   }
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
-    return CannotSave(services.state->status().error);
+    const std::string why = services.ChangeError();
+    if (!why.empty()) return why;
   }
   // A command that was permitted when it was queued may be forbidden now.
   return call.queued ? PermissionError(call.spec, call.words, call.now, true) : std::string();

@@ -25,8 +25,8 @@ namespace weir {
 
 struct Call;
 struct CommandSpec;
-class ServerWaiter;
 class VerdictReader;
+class Waiter;
 
 // Slots visited to find a key's buckets (Limiter::SlotsVisited) are work, too: kSlotsPerUnit are
 // one unit. A command, or a whole transaction, visits at most kSlotsPerCommand slots
@@ -43,7 +43,7 @@ class Session final : public ClientSession {
   // --- As every session ---
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishUnsaved(std::string& replies, const absl::Status& saved, bool changes) const override;
+  void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const override;
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override {
     return monitor_ && monitor_->has_lines();
@@ -118,18 +118,21 @@ class Session final : public ClientSession {
     return Limiter::SlotsVisited() - slots_before_command_;
   }
   // The implementation of Call::MarkDirty and Call::AwaitSave.
-  void DelayReplyUntilSaved() noexcept;
-  void AwaitSave() noexcept { awaited_ = Awaited::kSave; }
+  void DelayReplyOfChange() noexcept;
+  void AwaitSave() noexcept { awaited_.Add({.save = Awaited::Save::kAsked}); }
+  // Begins a wait for that many replicas to have the client's last change. It may be over already.
+  // Requires: the server has replication.
+  std::shared_ptr<AckWait> AwaitAcksOfLastChange(std::size_t needed);
   // The implementation of Call::AwaitLateReply.
   void AwaitLateReply(std::shared_ptr<const LateReply> reply) noexcept {
-    awaited_ = Awaited::kLateReply;
+    awaited_.Add({.save = Awaited::Save::kLateReply});
     late_reply_ = std::move(reply);
   }
   // Answers the present command when the waiter is ready; later commands wait, too.
-  void Wait(std::unique_ptr<ServerWaiter> waiter);
+  void Wait(std::unique_ptr<Waiter> waiter);
 
  private:
-  // The origin of a reply that waits for a save.
+  // The origin of a reply that waits.
   struct Unsaved {
     const CommandSpec* spec;
     std::shared_ptr<const LateReply> late_reply;  // null: that reply is written already
@@ -137,9 +140,11 @@ class Session final : public ClientSession {
 
   void BeginCommand() noexcept;
   void EndCommand() noexcept;
-  // Requires: the command awaits a save.
+  void DelayReplyUntilSaved() noexcept;
+  // Requires: the command awaits something.
   void AddUnsaved(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
+  void AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply);
   [[nodiscard]] bool MustPause() const;
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                            RespWriter& reply);
@@ -176,14 +181,16 @@ class Session final : public ClientSession {
   Replies replies_ = Replies::kOn;
   VerdictReader* verdict_reader_ = nullptr;
   std::unique_ptr<Monitor> monitor_;
-  std::unique_ptr<ServerWaiter> waiter_;
+  std::unique_ptr<Waiter> waiter_;
   std::optional<SyncHandOver> hand_over_;
   std::optional<WaitEnd> wait_ended_;  // EndWait has ended a wait that is not answered yet
   bool silent_wait_ = false;           // the reply after the wait is not sent (CLIENT REPLY)
   bool said_secret_ = false;           // a command of the present turn may contain a password
   bool closing_ = false;
-  bool ending_ = false;                  // WaitEnd::kClosing: no pause delays the client any more
-  Awaited awaited_ = Awaited::kNothing;  // the save that the present command's reply waits for
+  bool ending_ = false;                   // WaitEnd::kClosing: no pause delays the client any more
+  Awaited awaited_;                       // by the present command's reply
+  bool changed_ = false;                  // since last_change_
+  std::shared_ptr<AckWait> last_change_;  // the last WAIT for changes; null: none was waited for
   std::shared_ptr<const LateReply> late_reply_;  // of the present command, if it has one
   UnsavedReplies<Unsaved> unsaved_;              // of the last turn
   std::size_t work_ = 0;                         // units of the present turn

@@ -17,10 +17,15 @@ ServerWaiter::~ServerWaiter() {
   if (!over_) worker_.services.limiter.GiveBack(request_.reservation());
 }
 
-void ServerWaiter::Serve(RespWriter& reply, Instant now) {
+bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
   WEIR_DCHECK(now >= ready());
-  over_ = true;
-  Answer(reply, worker_.services.limiter.Settle(request_.reservation(), now));
+  over_ = !worker_.services.lacks_replicas();
+  if (over_) {
+    Answer(reply, worker_.services.limiter.Settle(request_.reservation(), now));
+  } else {
+    worker_.Fail(reply, kNoReplicasError);
+  }
+  return over_;
 }
 
 void ServerWaiter::Withdraw(RespWriter& reply, Instant now) {

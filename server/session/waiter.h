@@ -1,9 +1,8 @@
-// A request that waits for its tokens: RL.WAIT has charged them already, and its answer is sent
-// when they are available.
+// A command whose answer comes later: RL.WAIT, which waits for its tokens, and WAIT (ack_waiter.h).
 //
-// The waiter keeps a copy of the request, because the words are gone when it is answered. It counts
-// when it is served. A waiter that ends without being served returns its tokens (Limiter::GiveBack)
-// and does not count. Belongs to its worker's thread.
+// RL.WAIT has charged its tokens already. The waiter keeps a copy of the request, because the words
+// are gone when it is answered. It counts when it is served. A waiter that ends without being
+// served returns its tokens (Limiter::GiveBack) and does not count. Belongs to its worker's thread.
 #pragma once
 
 #include "core/base/instant.h"
@@ -17,24 +16,41 @@ namespace weir {
 
 struct Worker;
 
-class ServerWaiter {
+class Waiter {
+ public:
+  Waiter() = default;
+  virtual ~Waiter() = default;
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  // The time of the answer. It may become earlier; then the client's record is woken.
+  [[nodiscard]] virtual Instant ready() const = 0;
+  // The bytes of this object and of its heap memory.
+  [[nodiscard]] virtual std::size_t held_bytes() const = 0;
+  // True if the command has charged tokens.
+  [[nodiscard]] virtual bool has_charged() const = 0;
+  // Answers. Returns false after answering an error. Requires: now >= ready().
+  [[nodiscard]] virtual bool Serve(RespWriter& reply, Instant now) = 0;
+  // Answers as after a timeout.
+  virtual void Withdraw(RespWriter& reply, Instant now) = 0;
+};
+
+class ServerWaiter final : public Waiter {
  public:
   ServerWaiter(Worker& worker, const ParsedRequest& request, Reservation reservation);
   // Returns the tokens, unless the waiter was served.
-  ~ServerWaiter();
-  ServerWaiter(const ServerWaiter&) = delete;
-  ServerWaiter& operator=(const ServerWaiter&) = delete;
+  ~ServerWaiter() override;
 
-  [[nodiscard]] Instant ready() const noexcept { return request_.reservation().ready; }
-
-  // The bytes of this object and of its heap memory.
-  [[nodiscard]] std::size_t held_bytes() const { return sizeof(*this) + request_.held_bytes(); }
-
-  // Answers that the request is admitted, with the numbers of `now`. Requires: now >= ready().
-  void Serve(RespWriter& reply, Instant now);
-
+  [[nodiscard]] Instant ready() const override { return request_.reservation().ready; }
+  [[nodiscard]] std::size_t held_bytes() const override {
+    return sizeof(*this) + request_.held_bytes();
+  }
+  [[nodiscard]] bool has_charged() const override { return true; }
+  // Answers that the request is admitted, with the numbers of `now`. While the server lacks
+  // replicas, the answer is an error, and the request is not served.
+  [[nodiscard]] bool Serve(RespWriter& reply, Instant now) override;
   // Answers that the request is denied, as after its maximum wait, and returns the tokens.
-  void Withdraw(RespWriter& reply, Instant now);
+  void Withdraw(RespWriter& reply, Instant now) override;
 
  private:
   void Answer(RespWriter& reply, const Verdict& verdict);

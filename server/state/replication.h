@@ -9,13 +9,17 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/instant.h"
 #include "server/config/options.h"
+#include "server/state/ack_waits.h"
 
 namespace weir {
 
@@ -99,6 +103,7 @@ struct ReplicationStatus {
   BacklogStatus backlog;
   std::uint64_t partitions_sent = 0;  // whole, to all replicas since the start
   Nanos loss_bound{0};                // what a failover now would forget
+  std::uint64_t good_replicas = 0;    // synced, and heard within min-replicas-max-lag
   FailoverState failover = FailoverState::kNone;
   bool deposed = false;  // ServerRole::kDeposed
 };
@@ -167,6 +172,21 @@ class Replication {
     return is_link_up_.load(std::memory_order_relaxed);
   }
 
+  // The time until which a primary has the replicas that it needs to admit requests, by the clock
+  // of decisions; kInstantMax if it needs none. One relaxed load. Of no meaning on a replica.
+  [[nodiscard]] Instant admits_until() const noexcept {
+    return Instant{Nanos{admits_until_.load(std::memory_order_relaxed)}};
+  }
+
+  // The waits for replicas that acknowledge changes.
+  [[nodiscard]] AckWaits& acks() noexcept { return acks_; }
+  // As AckWaits::Add, and takes the changes at once.
+  [[nodiscard]] std::shared_ptr<AckWait> AwaitAcks(std::size_t needed, std::function<void()> wake) {
+    std::shared_ptr<AckWait> wait = acks_.Add(needed, std::move(wake));
+    if (!wait->is_over()) TakeChangesSoon();
+    return wait;
+  }
+
   // Cost: a lock and a copy.
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
 
@@ -187,19 +207,27 @@ class Replication {
  protected:
   Replication() = default;
 
+  // Begins a tick of AckWaits soon, if there can be one.
+  virtual void TakeChangesSoon() {}
+
   void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }
   // Returns whether the server was a primary.
-  bool Depose() noexcept {
+  bool TryDepose() noexcept {
     ServerRole primary = ServerRole::kPrimary;
     return role_.compare_exchange_strong(primary, ServerRole::kDeposed);
   }
   void set_is_complete(bool is) noexcept { is_complete_.store(is, std::memory_order_relaxed); }
   void set_is_link_up(bool is) noexcept { is_link_up_.store(is, std::memory_order_relaxed); }
+  void set_admits_until(Instant until) noexcept {
+    admits_until_.store(until.time_since_epoch().count(), std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<ServerRole> role_{ServerRole::kPrimary};
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
+  std::atomic<Nanos::rep> admits_until_{kInstantMax.time_since_epoch().count()};
+  AckWaits acks_;
 };
 
 }  // namespace weir

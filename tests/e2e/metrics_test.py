@@ -129,7 +129,7 @@ class MetricsTest(ServerTest):
         expressions = panel_expressions()
         self.assertGreaterEqual(len(expressions), 8)
         alerts = rule_expressions()
-        self.assertEqual(len(alerts), 10)
+        self.assertEqual(len(alerts), 11)
         for expression in alerts:
             expressions += [one for one in compared(expression) if not one.startswith(OF_REPLICAS)]
         for expression in expressions:

@@ -82,6 +82,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
                            .primary_port = 65535};
   Lineage deposed = At(kC, 1);
   deposed.is_deposed = true;
+  deposed.joins_any = true;
   for (const Lineage& history : {replica, Lineage(), deposed}) {
     const std::string value = LineageValue(history);
     EXPECT_EQ(ReadLineageValue(value), history);
@@ -94,7 +95,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   value[0] = 2;
   EXPECT_FALSE(ReadLineageValue(value)) << "a version of the future";
   value = LineageValue(replica);
-  value[1] = static_cast<char>(value[1] | 32);
+  value[1] = static_cast<char>(value[1] | 64);
   EXPECT_FALSE(ReadLineageValue(value)) << "an unknown flag";
   value = LineageValue(replica);
   value[26] = 'A';

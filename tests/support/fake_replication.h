@@ -44,9 +44,11 @@ class FakeReplication final : public Replication {
     link.complete = complete;
   }
   void Depose() {
-    Replication::Depose();
+    TryDepose();
     shown.deposed = true;
   }
+  // A primary that has enough replicas until then, by the clock of the services.
+  void AdmitUntil(Instant until) { set_admits_until(until); }
   void BecomePrimary() {
     set_role(ServerRole::kPrimary);
     set_is_complete(true);

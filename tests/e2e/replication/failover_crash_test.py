@@ -2,9 +2,9 @@
 
 A primary and a replica; clients take tokens and reserve some without pause. Then the primary is
 killed, cut off from its replica and killed, stopped cleanly, or frozen for a while, and the replica
-is promoted by REPLICAOF NO ONE; or FAILOVER switches the roles. The clients go on there. The old primary comes back as a replica
-of the new one, empty or with what is on its disk, and the next cycle begins with the roles swapped
-and the tables as they are. In each cycle:
+is promoted by REPLICAOF NO ONE; or FAILOVER switches the roles. The clients go on there. The old
+primary comes back as a replica of the new one, empty or with what is on its disk, and the next
+cycle begins with the roles swapped and the tables as they are. In each cycle:
 
 - law R4: keys that never refill have used at least what was answered, but for the tokens that the
   old primary admitted and the replica lacked; and at most what was asked for. A key with a rate
@@ -15,8 +15,9 @@ and the tables as they are. In each cycle:
 - law R1: once all is quiet both tables are equal;
 - no lock-out: then a greedy client gets its rate.
 
-A clean stop and FAILOVER forget nothing. A frozen primary goes on to admit when it is back, until it is told to follow: all that counts as
-forgotten, too. replication_checker.py judges the histories, and failover_load.py has the lag.
+A clean stop and FAILOVER forget nothing. A frozen primary goes on to admit when it is back, until
+it is told to follow: all that counts as forgotten, too. replication_checker.py judges the
+histories, and failover_load.py has the lag.
 
 Environment, besides weir_e2e's: WEIR_CRASH_CYCLES, the number of failovers; WEIR_CRASH_SEED.
 """

@@ -44,6 +44,7 @@ class Taker(RestlessClient):
 
     def __init__(self, world, ports, own_history, seed):
         self.longest_ms = 0.0
+        self.errors = set()  # their first words
         self._ports = ports
         self._history = own_history
         self._random = random.Random(seed)
@@ -59,6 +60,8 @@ class Taker(RestlessClient):
         for key, reply in zip(keys, replies):
             if isinstance(reply, list):
                 self._history.append((key, Request(invoked, completed, reply[0])))
+            else:
+                self.errors.add(reply.split()[0])
         if any(isinstance(reply, Error) for reply in replies):
             self._world.port = self._ports[1 - self._ports.index(self.port)]
             raise EOFError
@@ -77,6 +80,9 @@ class FailoverTest(ReplicationTest):
         client = self.connect(primary)
         replica = self.start_replica(primary, *options)
         replica_client = self.connect(replica)
+        # With a lease the primary admits once the replica has answered a heartbeat.
+        first = ("RL.ALLOW", "first", WORDS)
+        await_true(lambda: isinstance(client.call(*first), list), lambda: fields(client))
         await_in_sync(client, replica_client)
         return primary, client, replica, replica_client
 
@@ -91,7 +97,14 @@ class FailoverTest(ReplicationTest):
         )
 
     def test_a_key_gives_its_burst_through_any_number_of_switches(self):
-        first, one, second, other = self.start_pair("--threads", "2")
+        self.switch_again_and_again()
+
+    # Each server admits only what the other one has, so after a switch it waits for the other.
+    def test_so_it_does_with_acknowledgements_and_leases(self):
+        self.switch_again_and_again("--ack-replicas", "1", "--min-replicas-to-write", "1")
+
+    def switch_again_and_again(self, *options):
+        first, one, second, other = self.start_pair("--threads", "2", *options)
         history, world = History(), World(first.port)
         ports = (first.port, second.port)
         takers = [
@@ -109,6 +122,7 @@ class FailoverTest(ReplicationTest):
             for taker in takers:
                 taker.join()
         self.assertEqual(world.errors, [])
+        self.assertLessEqual(set().union(*(t.errors for t in takers)), {"READONLY", "NOREPLICAS"})
         begun = time.monotonic_ns()
         takes = [("RL.TAKE", key, WORDS, "UPTO", TOKENS) for key in KEYS]
         own = history.client()
@@ -204,6 +218,21 @@ class FailoverTest(ReplicationTest):
         self.assertEqual(client.call("FAILOVER"), "OK")
         self.await_roles(replica, client)
 
+    # Goal: a replica that stood still for long does not become a second primary, since the operator
+    # may have given the role to another server by then.
+    def test_an_old_yield_counts_for_nothing(self):
+        _, client, replica, replica_client = self.start_pair("--repl-timeout", "60s")
+        replica.pause()
+        words = ("FAILOVER", "TO", "127.0.0.1", str(replica.port), "FORCE", "TIMEOUT", "10")
+        self.assertEqual(client.call(*words), "OK")
+        await_true(
+            lambda: int(fields(client).get("master_link_down_since_seconds", 0)) > 5,
+            lambda: fields(client),
+        )
+        replica.resume()
+        replica.wait_for_log("it has yielded to this server too long ago")
+        self.await_roles(client, replica_client)
+
     def test_requests_wait_for_the_switch_and_then_are_read_only(self):
         primary, client, _, replica = self.start_pair()
         asking = self.connect(primary)
@@ -287,11 +316,47 @@ class DeposedTest(ReplicationTest):
         self.follow(client, self.replica)
         self.assertEqual(client.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 1)
 
+    # Goal: a server of another deployment, with a later term, does not stop a primary.
+    def test_a_stranger_deposes_no_primary(self):
+        primary = self.start()
+        client = self.connect(primary)
+        self.start_replica(primary)
+        self.assertEqual(fields(client)["term"], "1")
+        words = ("ID", 40 * "a", "ADDR", "-", 7379, "TERM", 9, "KEY", 32 * "0")
+        refused = self.connect(primary).call("RL.SYNC", 1, 1, *words)
+        self.assertIn("this server's term is 1, and yours 9", str(refused))
+        self.assertEqual(fields(client)["deposed"], "0")
+        self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
+
+    # Goal: a server that was told to follow a primary of an earlier term does so after a restart,
+    # and does not depose it.
+    def test_a_server_that_was_told_to_follow_keeps_that_in_mind(self):
+        port = free_port()
+        own = {
+            name: ("--data-dir", f"{self.directory}/{name}", "--durability", "always")
+            for name in ("first", "second")
+        }
+        first = self.launch("--port", str(port), *own["first"])
+        first.wait_for_log("loaded")
+        second = self.start_replica(port, *own["second"], mortal=True)
+        self.assertEqual(first.stop(), 0)
+        client = self.connect(second)
+        self.promote(client)
+        self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
+        self.assertEqual(client.call("REPLICAOF", "127.0.0.1", port), "OK")
+        await_true(lambda: role_of(client) == b"slave", second.log)
+        self.assertEqual(second.stop(), 0)
+        second = self.connect(self.launch("--port", "0", *own["second"]))
+        first = self.connect(self.launch("--port", str(port), *own["first"]))
+        await_true(lambda: is_exact(second), lambda: (fields(second), fields(first)))
+        self.assertEqual(fields(first)["deposed"], "0")
+        self.assertEqual(first.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS)
+
     def test_a_restart_does_not_make_it_forget(self):
         options = ("--data-dir", f"{self.directory}/data", "--durability", "always")
         client, replica = self.reborn(*options)
-        # The record is saved soon after.
-        self.server.stop()
+        self.assertEqual(client.call("SAVE"), "OK")
+        self.server.kill()
         self.promote(replica)
         server = self.launch("--port", "0", *options)
         client = self.connect(server)

@@ -74,6 +74,7 @@ class HighAvailabilityPageTest(ReplicationTest):
             for name in names:
                 name = name if not name.startswith("-") else "replica-announce" + name
                 self.assertNotEqual(client.call("CONFIG", "GET", name), [], name)
+        client.call("CONFIG", "SET", "min-replicas-to-write", 1, "ack-replicas", 1)
         info = TEXT.split("\n## Fields of INFO\n")[1].split("\n## ")[0]
         shown = client.call("INFO", "replication") + replica.call("INFO", "replication")
         shown += b"master_link_down_since_seconds:"  # only while the link is down

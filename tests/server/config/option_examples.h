@@ -16,6 +16,8 @@ struct OptionExample {
 
 inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions = {
     {"accept-damaged-state", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"ack-replicas", {{"16", "16", "16"}, {"0", "0", "0"}}},
+    {"ack-timeout", {{"1ms", "\"1ms\"", "1ms"}, {"1m", "\"1m\"", "60s"}}},
     {"admin-bind", {{"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"}}},
     {"admin-hosts",
      {{"", "[]", ""}, {"Weir.Internal 0::1", "[\"weir.internal\", \"::1\"]", "weir.internal,::1"}}},
@@ -65,6 +67,8 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
       {"2m", "\"2m\"", "120s"},
       {"24h", "\"24h\"", "86400s"}}},
     {"metrics-max-limits", {{"0", "0", "0"}, {"4096", "4096", "4096"}}},
+    {"min-replicas-max-lag", {{"100ms", "\"100ms\"", "100ms"}, {"1h", "\"1h\"", "3600s"}}},
+    {"min-replicas-to-write", {{"16", "16", "16"}, {"0", "0", "0"}}},
     {"on-persist-error", {{"refuse", "refuse", "refuse"}, {"serve", "\"serve\"", "serve"}}},
     {"open-checks", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
@@ -120,6 +124,8 @@ inline constexpr const char* kAddressesWanted =
 
 inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"accept-damaged-state", {{"yes", "TRUE", "1"}, "true or false"}},
+    {"ack-replicas", {{"", "-1", "17"}, "an integer from 0 to 16"}},
+    {"ack-timeout", {{"", "0", "0s", "61s"}, "a time from 1ms to 60s with a unit (ms, s, m, h)"}},
     {"admin-bind", {{"", "localhost", "127.0.0.1:7382"}, kAddressesWanted}},
     {"admin-hosts",
      {{"weir:7382", "http://weir", "weir/", "[::1]", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"},
@@ -162,6 +168,9 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
        "9223372036854775807h", "00"},
       "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
     {"metrics-max-limits", {{"", "-1", "4097", "all"}, "an integer from 0 to 4096"}},
+    {"min-replicas-max-lag",
+     {{"", "2", "99ms", "2h"}, "a time from 100ms to 3600s with a unit (ms, s, m, h)"}},
+    {"min-replicas-to-write", {{"", "-1", "17"}, "an integer from 0 to 16"}},
     {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
     {"open-checks", {{"yes", "no", "1"}, "true or false"}},
     {"policies", {}},  // any text may be a path

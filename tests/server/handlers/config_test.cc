@@ -119,12 +119,16 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 20> kChanges = {{
+constexpr std::array<Change, 24> kChanges = {{
+    {"ack-replicas", "2"},
+    {"ack-timeout", "50ms"},
     {"latency-monitor-threshold", "7"},
     {"log-level", "warning", "loglevel", "warning"},
     {"max-clients", "77", "maxclients", "77"},
     {"max-clients-memory", "5000000", "maxmemory-clients", "5000000"},
     {"max-memory", "100000000", "maxmemory", "100000000"},
+    {"min-replicas-max-lag", "9"},
+    {"min-replicas-to-write", "2"},
     {"on-persist-error", "serve"},
     {"primary-password", "", "masterauth", ""},  // never shown: replication_test.cc
     {"primary-user", "link", "masteruser", "link"},

@@ -104,6 +104,34 @@ TEST_F(HttpReplicaTest, ADeposedPrimaryIsNotReady) {
   EXPECT_EQ(page.Of("weir_replica"), 0);
 }
 
+TEST_F(HttpReplicaTest, APrimaryThatLacksReplicasAdmitsNothing) {
+  HttpConversation admin(client_.server(), Face::kAdmin);
+  replication_.AdmitUntil(Instant{});
+  EXPECT_EQ(StatusOfPost("/v1/allow", kOneAnHour), 503);
+  EXPECT_THAT(client_.Post("/v1/allow", kOneAnHour), HasSubstr(R"({"error":"NOREPLICAS Not )"));
+  EXPECT_EQ(StatusOfGet("/check?key=k&limit=1/h"), 503);
+  EXPECT_EQ(StatusOfPost("/v1/peek", kOneAnHour), 200);
+  EXPECT_EQ(BodyOf(admin.Get("/readyz")), R"({"replicas":"too few"})");
+  replication_.AdmitUntil(kInstantMax);
+  EXPECT_EQ(StatusOfPost("/v1/allow", kOneAnHour), 200);
+  EXPECT_EQ(StatusOf(admin.Get("/readyz")), 200);
+}
+
+TEST_F(HttpReplicaTest, AResponseThatIsNotAcknowledgedIs503) {
+  replication_.AdmitUntil(FakeClock::kStart + std::chrono::hours{1});
+  Conversation operator_of(client_.server());
+  operator_of.Run("CONFIG SET ack-replicas 2");
+  std::string response(client_.Post("/v1/allow", kOneAnHour));
+  EXPECT_EQ(client_.turn().awaited.acks, 2U);
+  EXPECT_EQ(client_.turn().unsaved_from, 0U);
+  client_.session().FinishUnsaved(response, {.acks_missed = 2});
+  EXPECT_EQ(StatusOf(response), 503);
+  EXPECT_EQ(BodyOf(response),
+            R"({"error":"NOACK charged, but fewer than 2 replicas are known to have it"})");
+  client_.Post("/v1/peek", kOneAnHour);
+  EXPECT_FALSE(client_.turn().awaited.any());
+}
+
 TEST_F(HttpReplicaTest, MetricsOfAPrimary) {
   replication_.shown.term = 3;
   replication_.shown.offset = 900;

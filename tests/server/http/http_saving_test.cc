@@ -45,9 +45,11 @@ TEST(HttpSavingTest, AFailedSaveReplacesTheResponsesThatWaitedForIt) {
   ASSERT_EQ(turn.unsaved_from, livez.size());
   std::string unsaved = responses.substr(livez.size());
   std::string served = unsaved;
-  client.session().FinishUnsaved(served, absl::UnavailableError("full"), /*changes=*/false);
+  client.session().FinishUnsaved(served,
+                                 {.saved = absl::UnavailableError("full"), .fails_changes = false});
   EXPECT_EQ(served, unsaved);
-  client.session().FinishUnsaved(unsaved, absl::UnavailableError("full"), /*changes=*/true);
+  client.session().FinishUnsaved(unsaved,
+                                 {.saved = absl::UnavailableError("full"), .fails_changes = true});
   const std::string_view no_store = "Cache-Control: no-store\r\n";
   EXPECT_EQ(unsaved,
             absl::StrCat(Replacement(no_store, kSaveError), livez, Replacement(no_store, ""),

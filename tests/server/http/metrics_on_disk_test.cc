@@ -54,6 +54,7 @@ TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
   client.Run("RL.CHARGE k 1/h COST 2");
   for (int i = 0; i < 2; ++i) client.Run("RL.ALLOW banned 1/m,ban=1h");
   client.Run("RL.ALLOW k");
+  client.Run("CONFIG SET min-replicas-to-write 1 ack-replicas 1");
   std::map<std::string, std::string> documented;
   std::map<std::string, std::set<std::string>> labels;
   std::ifstream file(WEIR_SOURCE_DIR "/docs/metrics.md");

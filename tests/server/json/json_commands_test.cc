@@ -105,7 +105,7 @@ TEST(JsonCommandsTest, CommandsThatNeedAConnectionAreRefused) {
   EXPECT_THAT(refused, ElementsAre("AUTH", "CLIENT|NO-EVICT", "CLIENT|REPLY", "CLIENT|SETINFO",
                                    "CLIENT|SETNAME", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI",
                                    "QUIT", "RESET", "RL.BACKUP", "RL.BACKUPS", "RL.SYNC", "RL.WAIT",
-                                   "SHUTDOWN", "UNWATCH", "WATCH"));
+                                   "SHUTDOWN", "UNWATCH", "WAIT", "WATCH"));
 }
 
 TEST(JsonCommandsTest, APasswordIsASecret) {

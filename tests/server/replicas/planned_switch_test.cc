@@ -62,6 +62,15 @@ TEST(PlannedSwitchTest, ChoosesTheOneThatHasMost) {
   EXPECT_EQ(WhatAt(one, {Close("most")}), What::kWait);
 }
 
+TEST(PlannedSwitchTest, PrefersOneThatAnswers) {
+  ReplicaStatus silent = Close("silent");
+  silent.lag = std::chrono::seconds{3};
+  ReplicaStatus less = Close("answers");
+  less.offset = kHead - 1;
+  const PlannedSwitch planned({}, kBegin);
+  EXPECT_EQ(planned.Next(std::vector{silent, less}, kHead, kBegin).target.ip, "answers");
+}
+
 TEST(PlannedSwitchTest, GivesUpAfterTheTimeout) {
   ReplicaStatus behind = Close("a");
   behind.offset = 0;

@@ -162,9 +162,9 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
   std::string unsaved = replies.substr(*turn.unsaved_from);
   std::string served = unsaved;
-  session.FinishUnsaved(served, absl::UnavailableError("full"), /*changes=*/false);
+  session.FinishUnsaved(served, {.saved = absl::UnavailableError("full"), .fails_changes = false});
   EXPECT_EQ(served, unsaved);
-  session.FinishUnsaved(unsaved, absl::UnavailableError("full"), /*changes=*/true);
+  session.FinishUnsaved(unsaved, {.saved = absl::UnavailableError("full"), .fails_changes = true});
   EXPECT_EQ(unsaved,
             "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
             "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
@@ -187,7 +187,7 @@ TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
   const Session::Turn ended = session.Execute("", replies);
   ASSERT_EQ(replies, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
   ASSERT_EQ(ended.unsaved_from, 0U);
-  session.FinishUnsaved(replies, absl::UnavailableError("full"), /*changes=*/true);
+  session.FinishUnsaved(replies, {.saved = absl::UnavailableError("full"), .fails_changes = true});
   EXPECT_EQ(CallsFailed("RL.WAIT"), 1U);
 }
 
@@ -203,14 +203,14 @@ TEST_F(StateOnDiskTest, ABackupIsAnsweredAfterItsSave) {
   const Session::Turn turn =
       Execute(session, {{"PING"}, {"RL.BACKUP", "a"}, {"ECHO", "x"}, {"RL.BACKUP", "a"}}, replies);
   ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
-  EXPECT_TRUE(turn.has_late_reply);
+  EXPECT_EQ(turn.awaited.save, Awaited::Save::kLateReply);
   AwaitSave(state_->RequestSave());
   replies.erase(0, *turn.unsaved_from);
-  session.FinishUnsaved(replies, absl::UnavailableError("full"), /*changes=*/true);
+  session.FinishUnsaved(replies, {.saved = absl::UnavailableError("full"), .fails_changes = true});
   EXPECT_THAT(replies, MatchesRegex("\\*2\r\n:[0-9]+\r\n:0\r\n\\$1\r\nx\r\n"
                                     "-ERR there is already a backup 'a' in .*\r\n"));
   EXPECT_EQ(CallsFailed("RL.BACKUP"), 1U);
-  EXPECT_FALSE(Execute(session, {{"PING"}}, replies).has_late_reply);
+  EXPECT_FALSE(Execute(session, {{"PING"}}, replies).awaited.any());
 }
 
 // Goal: when the save of a ticket has ended, all changes made before the ticket are on disk.

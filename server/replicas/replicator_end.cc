@@ -1,0 +1,79 @@
+// The end of a replicator: the last changes, and the replica that takes over.
+#include <algorithm>
+#include <utility>
+
+#include <asio/post.hpp>
+
+#include "server/replicas/connected_replica.h"
+#include "server/replicas/replicator.h"
+#include "server/state/ack_waits.h"
+
+namespace weir {
+
+Replicator::Ended Replicator::End(const Ending& ending) {
+  asio::post(context_, [this, ending] { BeginEnd(ending); });
+  thread_.join();
+  hub_.Detach(*this);
+  const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
+  CloseAll();
+  owner_.waits().EndAll();
+  MutexLock lock(mutex_);
+  return {std::move(ring_), yielded};
+}
+
+void Replicator::BeginEnd(const Ending& ending) {
+  ending_ = ending;
+  TakeChanges();
+  const std::vector<ReplicaPtr> all = replicas_of_thread();
+  const auto is_heir = [&](const ReplicaPtr& replica) {
+    return replica->sync.request.run_id == ending.yield_to;
+  };
+  if (const auto found = std::ranges::find_if(all, is_heir); found != all.end()) heir_ = *found;
+  if (!ending.yield_to.empty() && !heir_) return context_.stop();
+  if (heir_) Send(heir_);
+  for (const ReplicaPtr& replica : all) Send(replica);
+  AtEnd(ending.time / 2, [this] {
+    ending_->awaits_acks = false;
+    for (const ReplicaPtr& replica : replicas_of_thread()) Send(replica);
+    AtEnd(ending_->time / 2, [this] { context_.stop(); });
+  });
+  JudgeReplicas();
+  CheckEnd();
+}
+
+template <typename Step>
+void Replicator::AtEnd(Nanos after, Step step) {
+  end_.expires_after(after);
+  end_.async_wait([step](std::error_code error) {
+    if (!error) step();
+  });
+}
+
+// An heir closes its link once it has the last frame. Then nothing that it has not read is lost
+// with the socket.
+void Replicator::CheckEnd() {
+  if (!ending_) return;
+  if (heir_) {
+    if (heir_->closed) context_.stop();
+    return;
+  }
+  MutexLock lock(mutex_);
+  const auto waits = [this](const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const AckBody& acked = replica->source.acked();
+    return acked.synced && acked.offset != ring_.head();
+  };
+  if (std::ranges::none_of(replicas_, waits)) context_.stop();
+}
+
+// Gives the history over, if the replica is the heir and has everything. It should say so before,
+// so that replies that wait for that can leave.
+void Replicator::YieldTo(Replica& replica) {
+  if (&replica != heir_.get()) return;
+  MutexLock lock(mutex_);
+  if (!replica.source.is_level(ring_)) return;
+  if (ending_->awaits_acks && replica.source.acked().offset != ring_.head()) return;
+  replica.source.AppendYield(ending_->term, hub_.clock().Now(), replica.out);
+  replica.has_yield = true;
+}
+
+}  // namespace weir

@@ -1,0 +1,41 @@
+// A client in WAIT: it is answered with the number of replicas that have its last change, when that
+// is the number that it has asked for, or at a deadline. Belongs to its worker's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "core/base/instant.h"
+#include "protocol/resp_writer.h"
+#include "server/session/waiter.h"
+#include "server/session/worker.h"
+#include "server/state/ack_waits.h"
+
+namespace weir {
+
+class AckWaiter final : public Waiter {
+ public:
+  AckWaiter(Worker& worker, std::shared_ptr<AckWait> wait, Instant deadline)
+      : worker_(worker), wait_(std::move(wait)), deadline_(deadline) {
+    worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~AckWaiter() override { worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed); }
+
+  [[nodiscard]] Instant ready() const override { return wait_->is_over() ? Instant{} : deadline_; }
+  [[nodiscard]] std::size_t held_bytes() const override { return sizeof(*this) + sizeof(AckWait); }
+  [[nodiscard]] bool has_charged() const override { return false; }
+  [[nodiscard]] bool Serve(RespWriter& reply, Instant /*now*/) override {
+    reply.Integer(static_cast<std::int64_t>(wait_->count()));
+    return true;
+  }
+  void Withdraw(RespWriter& reply, Instant now) override { static_cast<void>(Serve(reply, now)); }
+
+ private:
+  Worker& worker_;
+  const std::shared_ptr<AckWait> wait_;
+  const Instant deadline_;
+};
+
+}  // namespace weir

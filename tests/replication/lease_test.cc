@@ -1,0 +1,299 @@
+// Goal: law R6: with as many replicas as there are, the times in which two servers admit are
+// disjoint. Method: a primary and replicas with clocks of their own that drift, frames and ACKs
+// with any delay, servers that freeze, leases whose length changes, and at last a promotion without
+// a word to the primary; the same with planted mistakes, which must be found.
+#include "replication/lease.h"
+
+#include <deque>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "tests/replication/sim_server.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/test_scale.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Instant kBegin = FakeClock::kStart;
+
+// A clock that runs at (1 + ppm / 10^6) of the true rate.
+struct SkewedClock {
+  Instant at_start;
+  std::int64_t ppm;
+
+  [[nodiscard]] Instant At(Nanos elapsed) const {
+    return at_start + elapsed + elapsed * ppm / 1'000'000;
+  }
+  // The first true time at which it shows `time`, or a few ns later.
+  [[nodiscard]] Nanos ElapsedAt(Instant time) const {
+    const Nanos own = time - at_start;
+    return own - own * ppm / 1'000'000 + own / 10'000'000 + Nanos{2};
+  }
+};
+
+enum class Bug {
+  kNone,
+  kReceipt,    // the lease begins when the ACK is received
+  kNewLength,  // a longer lease counts before the replica has heard of it
+  kNoDrift,    // the replica waits no longer than the lease
+};
+
+// What a primary knows of one replica, with a mistake or without.
+class Judge {
+ public:
+  explicit Judge(Bug bug) : bug_(bug) {}
+
+  void Told(Nanos length, Instant at) { lease_.Told(length, at); }
+  void Heard(Instant echoed, bool synced, Instant receipt) {
+    lease_.Heard(bug_ == Bug::kReceipt ? receipt : echoed, synced);
+  }
+  [[nodiscard]] Instant Until(Nanos length) const {
+    return bug_ == Bug::kNewLength ? lease_.HeardUntil(length) : lease_.PromisedUntil(length);
+  }
+  [[nodiscard]] Nanos told() const { return lease_.told(); }
+
+ private:
+  Bug bug_;
+  ReplicaLease lease_;
+};
+
+class LeaseSimulation {
+ public:
+  LeaseSimulation(std::uint64_t seed, Bug bug) : chance_(seed), bug_(bug) {
+    primary_ = AnyClock();
+    const std::int64_t count = Between(1, 3);
+    for (std::int64_t i = 0; i < count; ++i)
+      replicas_.push_back({.clock = AnyClock(), .judge = Judge(bug)});
+    slow_ = Between(0, 1) == 0;
+    ChangeLength();
+  }
+
+  // Runs until one replica has been promoted for a while. Returns whether both ever admitted.
+  bool FindsTwoPrimaries() {
+    const std::int64_t steps = Between(50, 300);
+    for (std::int64_t i = 0; i < steps; ++i) Step();
+    Replica& next = replicas_.front();
+    next.is_cut = true;
+    const Instant free = next.promise.until();
+    if (free != Instant{}) {
+      const Nanos promoted = std::max(now_, next.clock.ElapsedAt(free));
+      while (now_ < promoted) {
+        Step();
+        now_ = std::min(now_, promoted);
+      }
+    }
+    bool found = admits();
+    for (int i = 0; i < 100; ++i) {
+      Step();
+      found = found || admits();
+    }
+    return found;
+  }
+
+  // The steps of a calm run in which the primary may not admit.
+  int CountLapses() {
+    slow_ = false;
+    calm_ = true;
+    for (int i = 0; i < 100; ++i) Step();
+    int lapses = 0;
+    for (int i = 0; i < 300; ++i) {
+      Step();
+      lapses += admits() ? 0 : 1;
+    }
+    return lapses;
+  }
+
+ private:
+  struct Frame {
+    Nanos due;
+    Instant time;
+    std::optional<Nanos> length;  // of a heartbeat
+  };
+  struct Ack {
+    Nanos due;
+    Instant echoed;
+    bool synced;
+  };
+  struct Replica {
+    SkewedClock clock;
+    Judge judge;
+    std::deque<Frame> frames{};  // on their way, as the ACKs
+    std::deque<Ack> acks{};
+    Instant newest{};
+    Nanos length{0};
+    LeasePromise promise{};
+    Nanos frozen_until{0};
+    bool is_cut = false;  // it hears and says nothing any more
+  };
+
+  std::int64_t Between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(chance_.Below(static_cast<std::size_t>(high - low + 1)));
+  }
+
+  SkewedClock AnyClock() { return {kBegin + seconds{Between(0, 100'000)}, Between(-100, 100)}; }
+
+  void ChangeLength() { length_ = milliseconds{Between(100, 60'000)}; }
+
+  Nanos AnyDelay() {
+    const bool is_late = slow_ && Between(0, 9) == 0;
+    return Nanos{Between(0, is_late ? 20'000'000'000 : 2'000'000)};
+  }
+
+  bool Happens(std::int64_t one_in) { return !calm_ && Between(1, one_in) == 1; }
+
+  [[nodiscard]] bool admits() const {
+    std::vector<Instant> promised;
+    for (const Replica& replica : replicas_) promised.push_back(replica.judge.Until(length_));
+    return primary_.At(now_) < NthLatest(promised, replicas_.size());
+  }
+
+  void Step() {
+    now_ += Nanos{Between(1, length_.count() / 8)};
+    if (Happens(50)) ChangeLength();
+    for (Replica& replica : replicas_) {
+      if (Happens(40)) {
+        replica.frozen_until = now_ + Nanos{Between(0, 30'000'000'000)};
+      }
+      if (now_ >= frozen_until_) Send(replica);
+      if (now_ >= replica.frozen_until && !replica.is_cut) Receive(replica);
+      if (now_ >= frozen_until_) Hear(replica);
+    }
+    if (Happens(60)) {
+      frozen_until_ = now_ + Nanos{Between(0, 30'000'000'000)};
+    }
+  }
+
+  // A frame, or a heartbeat; the first with another length is followed by a second one.
+  void Send(Replica& replica) {
+    const auto put = [&](std::optional<Nanos> length) {
+      const Nanos before = replica.frames.empty() ? now_ : replica.frames.back().due;
+      replica.frames.push_back({std::max(before, now_ + AnyDelay()), primary_.At(now_), length});
+    };
+    if (!calm_ && Happens(2)) return put(std::nullopt);
+    const bool is_new = replica.judge.told() != length_;
+    put(length_);
+    replica.judge.Told(length_, primary_.At(now_));
+    if (!is_new) return;
+    now_ += Nanos{1'000};
+    put(length_);
+    replica.judge.Told(length_, primary_.At(now_));
+  }
+
+  void Receive(Replica& replica) {
+    while (!replica.frames.empty() && replica.frames.front().due <= now_) {
+      const Frame frame = replica.frames.front();
+      replica.frames.pop_front();
+      replica.newest = std::max(replica.newest, frame.time);
+      if (frame.length) replica.length = *frame.length;
+      const Instant own = replica.clock.At(now_);
+      // A frame that was just received is acknowledged in that moment, which is the worst case.
+      replica.promise.Acked(bug_ == Bug::kNoDrift ? replica.length * 1'000 / 1'001 : replica.length,
+                            own);
+      const Nanos before = replica.acks.empty() ? now_ : replica.acks.back().due;
+      replica.acks.push_back(
+          {std::max(before, now_ + AnyDelay()), replica.newest, calm_ || !Happens(10)});
+    }
+  }
+
+  void Hear(Replica& replica) {
+    while (!replica.acks.empty() && replica.acks.front().due <= now_) {
+      const Ack ack = replica.acks.front();
+      replica.acks.pop_front();
+      replica.judge.Heard(ack.echoed, ack.synced, primary_.At(now_));
+    }
+  }
+
+  SimRandom chance_;
+  const Bug bug_;
+  SkewedClock primary_{};
+  std::vector<Replica> replicas_;
+  Nanos now_{0};  // true time
+  Nanos length_{0};
+  Nanos frozen_until_{0};  // the primary
+  bool slow_ = false;      // some frames and ACKs take long
+  bool calm_ = false;
+};
+
+// The number of runs in which two servers admitted at a time.
+int CountRunsWithTwoPrimaries(Bug bug, int runs) {
+  int found = 0;
+  for (int seed = 0; seed < runs; ++seed) {
+    LeaseSimulation simulation(static_cast<std::uint64_t>(seed), bug);
+    if (simulation.FindsTwoPrimaries()) ++found;
+    if (found == 0) continue;
+    if (bug == Bug::kNone) ADD_FAILURE() << "seed " << seed;
+    break;
+  }
+  return found;
+}
+
+TEST(LeaseTest, TwoServersNeverAdmitAtATime) {
+  EXPECT_EQ(CountRunsWithTwoPrimaries(Bug::kNone, static_cast<int>(Scaled(20'000))), 0);
+}
+
+TEST(LeaseTest, PlantedMistakesAreFound) {
+  for (const Bug bug : {Bug::kReceipt, Bug::kNewLength, Bug::kNoDrift}) {
+    EXPECT_EQ(CountRunsWithTwoPrimaries(bug, 20'000), 1) << static_cast<int>(bug);
+  }
+}
+
+TEST(LeaseTest, InACalmNetworkItNeverLapses) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    EXPECT_EQ(LeaseSimulation(seed, Bug::kNone).CountLapses(), 0) << "seed " << seed;
+  }
+}
+
+TEST(LeaseTest, TheNthLatestTimeCounts) {
+  const Instant a = kBegin;
+  const Instant b = kBegin + seconds{1};
+  const Instant c = kBegin + seconds{2};
+  EXPECT_EQ(NthLatest({}, 0), kInstantMax);
+  EXPECT_EQ(NthLatest({a}, 0), kInstantMax);
+  EXPECT_EQ(NthLatest({}, 1), Instant{});
+  EXPECT_EQ(NthLatest({a, c, b}, 1), c);
+  EXPECT_EQ(NthLatest({a, c, b}, 2), b);
+  EXPECT_EQ(NthLatest({c, b, a}, 3), a);
+  EXPECT_EQ(NthLatest({a, c, b}, 4), Instant{});
+  EXPECT_EQ(NthLatest({b, b}, 2), b);
+}
+
+TEST(LeaseTest, APrimaryCountsOnWhatTheReplicaHasHeard) {
+  ReplicaLease lease;
+  const seconds length{2};
+  EXPECT_EQ(lease.PromisedUntil(length), Instant{});
+  lease.Told(length, kBegin);
+  lease.Heard(kBegin, true);  // perhaps of a frame before that heartbeat
+  EXPECT_EQ(lease.PromisedUntil(length), kBegin);
+  const Instant later = kBegin + milliseconds{1};
+  lease.Heard(later, true);
+  EXPECT_EQ(lease.PromisedUntil(length), later + length);
+  EXPECT_EQ(lease.PromisedUntil(seconds{1}), later + seconds{1}) << "a shorter one counts at once";
+  EXPECT_EQ(lease.PromisedUntil(seconds{9}), later + length) << "a longer one does not";
+  lease.Heard(later + seconds{1}, false);
+  EXPECT_EQ(lease.PromisedUntil(length), later + length) << "a replica that is not synced";
+  lease.Told(Nanos{0}, later + seconds{1});
+  lease.Heard(later + seconds{2}, true);
+  EXPECT_EQ(lease.PromisedUntil(length), later + length) << "it promises no more";
+  EXPECT_EQ(lease.HeardUntil(length), later + seconds{2} + length);
+}
+
+TEST(LeaseTest, APromiseIsKeptWhateverTheNextPrimaryAsks) {
+  LeasePromise promise;
+  promise.Acked(Nanos{0}, kBegin);
+  EXPECT_EQ(promise.until(), Instant{});
+  promise.Acked(seconds{2}, kBegin);
+  const Instant until = promise.until();
+  EXPECT_GT(until, kBegin + milliseconds{2001});
+  EXPECT_LT(until, kBegin + milliseconds{2003});
+  promise.Acked(milliseconds{100}, kBegin + seconds{1});
+  promise.Acked(Nanos{0}, kBegin + seconds{9});
+  EXPECT_EQ(promise.until(), until);
+}
+
+}  // namespace
+}  // namespace weir
