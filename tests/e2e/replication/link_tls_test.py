@@ -61,7 +61,7 @@ class TlsLinks(TlsServerTest):
 
 
 class TlsStateTest(TlsLinks, replication_test.ReplicationStateTest):
-    buckets = 100_000
+    buckets = scaled(100_000)
 
 
 class TlsCutsTest(TlsLinks, replication_cuts_test.ReplicationCutsTest):
