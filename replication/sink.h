@@ -7,7 +7,7 @@
 // goes on where it was.
 //
 //     a link begins       Resume or StartOver; AppendNeed
-//     bytes come          Receive; AppendAck, at most once a millisecond
+//     bytes come          Receive; AppendAck
 //     anything fails      error(): the caller closes the link, and begins another
 //
 // Bytes of a link may be anything: they are applied, or the link ends. Not thread-safe. Memory:

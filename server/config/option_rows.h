@@ -219,9 +219,9 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = 3'600'000,
      .redis_seconds = true,
      .live = true,
-     .summary = "The time since which a replica must have been heard, to count for "
-                "min-replicas-to-write or ack-replicas. A replica that is promoted waits for as "
-                "long after it has last heard from its primary."},
+     .summary = "A replica counts for min-replicas-to-write or ack-replicas only if it was heard "
+                "within this time. A promotion waits for this time after the replica's last "
+                "acknowledgement."},
     {.name = "min-replicas-to-write",
      .field = &Options::min_replicas_to_write,
      .fallback = "0",

@@ -110,8 +110,7 @@ void IoThread::BeginAckWait(ParkedGroup& group, std::size_t needed) {
   group.acks = services.replication->AwaitAcks(needed, [this] {
     if (looks_at_acks_.exchange(true)) return;
     asio::post(context_, [this] {
-      looks_at_acks_.store(false);
-      ReleaseParked();
+      if (looks_at_acks_.exchange(false)) ReleaseParked();
     });
   });
   group.acks_deadline = services.clock.Now() + services.settings.Get(&Options::ack_timeout);

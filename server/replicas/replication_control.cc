@@ -19,7 +19,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLastAcksTime{1000};  // for replicas to confirm the last changes
+// For replicas to confirm the last changes: at the end of the process, and of the role.
+constexpr milliseconds kLastAcksTime{1000};
+constexpr milliseconds kDemotionTime{100};
 
 // A new history's id: 40 random hexadecimal digits.
 std::string RandomHistoryId() {
@@ -154,7 +156,7 @@ std::unique_ptr<PrimaryLink> ReplicationControl::TakeLink() {
 }
 
 void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason) {
-  static_cast<void>(Demote(primary, {}));
+  static_cast<void>(Demote(primary, {.time = kDemotionTime}));
   {
     MutexLock lock(mutex_);
     heir_.reset();

@@ -207,6 +207,7 @@ void Replicator::BeatOnce() {
     AppendHeartbeat(*replica);
     Send(replica);
   }
+  JudgeReplicas();
 }
 
 void Replicator::Beat() {
@@ -242,10 +243,10 @@ void Replicator::OnNewSettings() {
 
 // Says how long the replicas that were heard are enough, and which changes they have.
 void Replicator::JudgeReplicas() {
+  MutexLock lock(mutex_);  // First, so that the newest options are judged last.
   const auto for_lease = static_cast<std::size_t>(settings_.Get(&Options::min_replicas_to_write));
   const auto for_acks = static_cast<std::size_t>(settings_.Get(&Options::ack_replicas));
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
-  MutexLock lock(mutex_);
   std::vector<Instant> promised;
   std::vector<Instant> heard;
   std::vector<std::uint64_t> acked;

@@ -63,8 +63,6 @@ class Replicator final : public ChangeConsumer {
     Nanos time{0};           // for a replica to take over, or for those in sync to confirm all
     std::string yield_to{};  // the run id of the replica that takes over; empty: none does
     std::uint64_t term = 0;  // of the history, if it is yielded
-    bool awaits_acks =
-        true;  // for half of the time that replica must confirm all before it gets a YIELD
   };
   struct Ended {
     Ring ring;
@@ -151,6 +149,7 @@ class Replicator final : public ChangeConsumer {
   std::vector<char> input_;
   std::optional<Ending> ending_;  // set at the end
   ReplicaPtr heir_;               // that takes over
+  bool awaits_acks_ = true;       // it gets no YIELD before it has confirmed all
   std::thread thread_;
 };
 

@@ -33,7 +33,7 @@ void Replicator::BeginEnd(const Ending& ending) {
   if (heir_) Send(heir_);
   for (const ReplicaPtr& replica : all) Send(replica);
   AtEnd(ending.time / 2, [this] {
-    ending_->awaits_acks = false;
+    awaits_acks_ = false;
     for (const ReplicaPtr& replica : replicas_of_thread()) Send(replica);
     AtEnd(ending_->time / 2, [this] { context_.stop(); });
   });
@@ -54,8 +54,8 @@ void Replicator::AtEnd(Nanos after, Step step) {
 void Replicator::CheckEnd() {
   if (!ending_) return;
   if (heir_) {
-    if (heir_->closed) context_.stop();
-    return;
+    if (!heir_->closed) return Send(heir_);  // Replies may have been waiting for another replica.
+    return context_.stop();
   }
   MutexLock lock(mutex_);
   const auto waits = [this](const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -65,13 +65,15 @@ void Replicator::CheckEnd() {
   if (std::ranges::none_of(replicas_, waits)) context_.stop();
 }
 
-// Gives the history over, if the replica is the heir and has everything. It should say so before,
-// so that replies that wait for that can leave.
+// Gives the history over, if the replica is the heir and has everything. At first, only when no
+// reply waits for an acknowledgement any more.
 void Replicator::YieldTo(Replica& replica) {
   if (&replica != heir_.get()) return;
   MutexLock lock(mutex_);
   if (!replica.source.is_level(ring_)) return;
-  if (ending_->awaits_acks && replica.source.acked().offset != ring_.head()) return;
+  const bool is_confirmed =
+      replica.source.acked().offset == ring_.head() && owner_.waits().size() == 0;
+  if (awaits_acks_ && !is_confirmed) return;
   replica.source.AppendYield(ending_->term, hub_.clock().Now(), replica.out);
   replica.has_yield = true;
 }

@@ -21,7 +21,10 @@ class AckWaiter final : public Waiter {
       : worker_(worker), wait_(std::move(wait)), deadline_(deadline) {
     worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
   }
-  ~AckWaiter() override { worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed); }
+  ~AckWaiter() override {
+    wait_->GiveUp();
+    worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] Instant ready() const override { return wait_->is_over() ? Instant{} : deadline_; }
   [[nodiscard]] std::size_t held_bytes() const override { return sizeof(*this) + sizeof(AckWait); }

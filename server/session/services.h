@@ -105,17 +105,21 @@ struct Services {
   [[nodiscard]] bool refuses_changes() const noexcept { return lacks_replicas() || cannot_save(); }
   // The error of a change, with its prefix; empty: changes are not refused.
   [[nodiscard]] std::string ChangeError() const;
-  // True while fewer replicas are good than must be. Of no meaning on a replica.
+  // True while too few replicas are good. Of no meaning on a replica.
   [[nodiscard]] bool lacks_replicas() const noexcept {
     if (!replication) return false;
     const Instant until = replication->admits_until();
     return until != kInstantMax && clock.Now() >= until;
   }
-  // The number of replicas that must acknowledge a change before its reply leaves (ack-replicas).
-  // One relaxed load where no replicas are needed.
+  // The number of replicas that must acknowledge a change, just made, before its reply leaves:
+  // ack-replicas; or, if the lease has ended since the change was let in, those of the lease, since
+  // one of them may be a primary by now. One relaxed load where no replicas are needed.
   [[nodiscard]] std::size_t acks_needed() const noexcept {
-    if (!replication || replication->admits_until() == kInstantMax || is_replica()) return 0;
-    return static_cast<std::size_t>(settings.Get(&Options::ack_replicas));
+    if (!replication || replication->admits_until() == kInstantMax) return 0;
+    const std::int64_t acks = settings.Get(&Options::ack_replicas);
+    const bool has_lease = acks > 0 || !lacks_replicas();
+    return static_cast<std::size_t>(has_lease ? acks
+                                              : settings.Get(&Options::min_replicas_to_write));
   }
   // True while changes must be saved and cannot be.
   [[nodiscard]] bool cannot_save() const noexcept {

@@ -17,14 +17,12 @@ std::size_t CountFrom(std::uint64_t offset, std::span<const std::uint64_t> acked
 
 std::shared_ptr<AckWait> AckWaits::Add(std::size_t needed, std::function<void()> wake) {
   auto wait = std::make_shared<AckWait>(needed, std::move(wake));
-  if (needed == 0) {
-    End(*wait);
-    return wait;
-  }
   MutexLock lock(mutex_);
   // The tick under way may have missed the caller's change.
   wait->tick_ = ticks_ + 1;
-  return Keep(std::move(wait));
+  if (needed > 0) return Keep(std::move(wait));
+  End(*wait);
+  return wait;
 }
 
 std::shared_ptr<AckWait> AckWaits::AddAgain(const AckWait* earlier, std::size_t needed,
@@ -60,7 +58,8 @@ template <typename Visit>
 void AckWaits::ForEach(Visit visit) {
   std::erase_if(waits_, [&](const std::weak_ptr<AckWait>& kept) {
     const std::shared_ptr<AckWait> wait = kept.lock();
-    return !wait || !visit(*wait);
+    const bool is_of_use = wait && !(wait->is_given_up() && wait->offset_ != AckWait::kNoOffset);
+    return !is_of_use || !visit(*wait);
   });
   is_empty_.store(waits_.empty(), std::memory_order_relaxed);
 }
@@ -117,7 +116,10 @@ void AckWaits::Begin() {
 std::size_t AckWaits::size() const {
   if (is_empty_.load(std::memory_order_relaxed)) return 0;
   MutexLock lock(mutex_);
-  const auto is_kept = [](const std::weak_ptr<AckWait>& wait) { return !wait.expired(); };
+  const auto is_kept = [](const std::weak_ptr<AckWait>& kept) {
+    const std::shared_ptr<AckWait> wait = kept.lock();
+    return wait && !wait->is_given_up();
+  };
   return static_cast<std::size_t>(std::ranges::count_if(waits_, is_kept));
 }
 

@@ -45,8 +45,15 @@ class AckWait {
   // True once it is done, or can never be: the server is no longer a primary.
   [[nodiscard]] bool is_over() const noexcept { return over_.load(std::memory_order_acquire); }
 
+  // Says that no one waits any more. The wait may still be asked for again (AddAgain).
+  void GiveUp() noexcept { given_up_.store(true, std::memory_order_relaxed); }
+
  private:
   friend class AckWaits;
+
+  [[nodiscard]] bool is_given_up() const noexcept {
+    return given_up_.load(std::memory_order_relaxed);
+  }
 
   static constexpr std::uint64_t kNoOffset = UINT64_MAX;
 
@@ -54,6 +61,7 @@ class AckWait {
   const std::function<void()> wake_;
   std::atomic<std::size_t> count_{0};
   std::atomic<bool> over_{false};
+  std::atomic<bool> given_up_{false};
   std::uint64_t tick_ = 0;            // guarded by the mutex of AckWaits, as the next
   std::uint64_t offset_ = kNoOffset;  // of the end of that tick
 };

@@ -83,6 +83,31 @@ TEST_F(AckWaitsTest, TheSameChangesAreWaitedForAgain) {
   EXPECT_FALSE(first->is_over());
 }
 
+// Goal: a wait for no replica says when the change was made, so that a later one for the same
+// change is not over too early.
+TEST_F(AckWaitsTest, TheTickUnderWayIsNotThatOfAWaitForNone) {
+  waits_.BeginTick();
+  const std::shared_ptr<AckWait> none = Add(0);
+  const std::shared_ptr<AckWait> wait = waits_.AddAgain(none.get(), 1, [this] { ++woken_; });
+  waits_.EndTick(100);
+  Judge({100});
+  EXPECT_FALSE(wait->is_over()) << "the tick may have missed the change";
+  Tick(150);
+  Judge({150});
+  EXPECT_TRUE(wait->is_done());
+}
+
+TEST_F(AckWaitsTest, AWaitThatWasGivenUpIsNotCounted) {
+  const std::shared_ptr<AckWait> first = Add(2);
+  EXPECT_EQ(waits_.size(), 1U);
+  first->GiveUp();
+  EXPECT_EQ(waits_.size(), 0U);
+  Tick(100);
+  Judge({100, 100});
+  EXPECT_EQ(woken_, 0);
+  EXPECT_TRUE(waits_.AddAgain(first.get(), 2, [this] { ++woken_; })->is_done());
+}
+
 TEST_F(AckWaitsTest, AllEndWithThePrimary) {
   const std::shared_ptr<AckWait> wait = Add(1);
   Tick(100);
