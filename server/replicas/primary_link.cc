@@ -413,11 +413,13 @@ void PrimaryLink::ShowState(LinkState state) {
     if (status_.state == state && status_.up == is_up_ && status_.complete == sink_.complete()) {
       return;
     }
-    status_.state = state;
-    status_.up = is_up_;
-    status_.complete = sink_.complete();
   }
+  // Before INFO says so: a client that has read that is answered.
   owner_.Show(sink_.complete(), is_up_);
+  MutexLock lock(mutex_);
+  status_.state = state;
+  status_.up = is_up_;
+  status_.complete = sink_.complete();
 }
 
 }  // namespace weir

@@ -441,10 +441,10 @@ void ReplicationControl::Join(std::uint64_t term, std::string_view history) {
 }
 
 void ReplicationControl::Show(bool complete, bool up) {
-  // In sync with a new primary, which counts on this server from its next ACK on.
-  if (up) asio::post(control_, [this] { EndSwitch(); });
   set_is_complete(complete);
   set_is_link_up(up);
+  // In sync with a new primary, which counts on this server from its next ACK on.
+  if (up) asio::post(control_, [this] { EndSwitch(); });
 }
 
 ReplicationStatus ReplicationControl::status() const {
