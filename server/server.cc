@@ -408,8 +408,9 @@ absl::Status Server::Impl::LoadTls() {
   std::vector<TlsContext> loaded;
   const auto load = [&](auto how) {
     absl::StatusOr<TlsContext> context = how(options);
-    if (context.ok()) loaded.push_back(*std::move(context));
-    return context.status();
+    if (!context.ok()) return context.status();
+    loaded.push_back(*std::move(context));
+    return absl::OkStatus();
   };
   if (serves_tls()) WEIR_RETURN_IF_ERROR(load(TlsContext::Load));
   if (options.replication_tls) WEIR_RETURN_IF_ERROR(load(TlsContext::LoadForLink));

@@ -470,7 +470,7 @@ std::string Session::StateError(const Call& call) {
     if (!why.empty()) return std::string(why);
   }
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
-    const std::string why = services.ChangeError();
+    std::string why = services.ChangeError();
     if (!why.empty()) return why;
   }
   // A command that was permitted when it was queued may be forbidden now.
