@@ -80,15 +80,18 @@ class FailoverTest(ReplicationTest):
         client = self.connect(primary)
         replica = self.start_replica(primary, *options)
         replica_client = self.connect(replica)
-        # With a lease the primary admits once the replica has answered a heartbeat.
-        first = ("RL.ALLOW", "first", WORDS)
-        await_true(lambda: isinstance(client.call(*first), list), lambda: fields(client))
+        self.await_decisions(client)
         await_in_sync(client, replica_client)
         return primary, client, replica, replica_client
 
     def await_roles(self, primary, replica):
         await_true(lambda: role_of(primary) == b"master", lambda: fields(primary))
         await_true(lambda: is_exact(replica), lambda: fields(replica))
+
+    def await_decisions(self, client):
+        """With a lease a primary decides once its replica has answered a heartbeat."""
+        first = ("RL.ALLOW", "first", WORDS)
+        await_true(lambda: isinstance(client.call(*first), list), lambda: fields(client))
 
     def await_no_switch(self, client):
         await_true(
@@ -123,6 +126,7 @@ class FailoverTest(ReplicationTest):
                 taker.join()
         self.assertEqual(world.errors, [])
         self.assertLessEqual(set().union(*(t.errors for t in takers)), {"READONLY", "NOREPLICAS"})
+        self.await_decisions(one)
         begun = time.monotonic_ns()
         takes = [("RL.TAKE", key, WORDS, "UPTO", TOKENS) for key in KEYS]
         own = history.client()
