@@ -13,8 +13,8 @@
 // which covers clocks that drift 500 ppm each. The time of the ACK's receipt says nothing: an ACK
 // may be on its way for long.
 //
-// M is an option of the primary, and heartbeats say what it is. So the primary counts on a promise
-// of M only when the replica has echoed a frame that followed a heartbeat with that M.
+// M is an option of the primary, and heartbeats carry it. A replica knows M once it has read such a
+// heartbeat; the primary knows that when the replica echoes a later frame.
 //
 // Pure; not thread-safe. Times are [Instant{}, kInstantMax].
 #pragma once

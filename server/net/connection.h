@@ -91,7 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class State {
     kReading,    // waits for input
     kPaused,     // its session executes nothing until a given time
-    kWaiting,    // its session waits for tokens (RL.WAIT); further input is kept
+    kWaiting,    // its session waits for tokens or replicas, or is paused; further input is kept
     kPostponed,  // let other connections have a turn; its next step is in the thread's queue
     kSaving,     // its replies wait until their changes are on disk, or on replicas
     kWriting,    // waits until the kernel takes more of pending_output_

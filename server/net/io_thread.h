@@ -157,14 +157,13 @@ class IoThread {
   bool draining_ = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
   absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a subset of connections_
-  // Connections whose replies wait: those of which nothing is requested yet, by what they wait for
-  // (a save, acknowledgements, both), and the others.
+  // Connections whose replies wait for the same things, which are not requested yet.
   struct Arriving {
     std::vector<std::shared_ptr<Connection>> connections;
     Awaited awaited;
   };
-  std::array<Arriving, 3> arriving_;
-  bool begins_waits_ = false;  // BeginWaits is in the thread's queue
+  std::array<Arriving, 3> arriving_;  // for a save, for acknowledgements, and for both
+  bool begins_waits_ = false;         // BeginWaits is in the thread's queue
   std::deque<ParkedGroup> parked_;
   asio::steady_timer ack_timer_;            // for the first deadline of parked_
   std::optional<Instant> ack_timer_at_;     // while it runs

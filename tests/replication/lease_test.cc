@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 
+#include "tests/replication/drifting_clock.h"
 #include "tests/replication/sim_server.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_scale.h"
@@ -20,21 +21,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Instant kBegin = FakeClock::kStart;
-
-// A clock that runs at (1 + ppm / 10^6) of the true rate.
-struct SkewedClock {
-  Instant at_start;
-  std::int64_t ppm;
-
-  [[nodiscard]] Instant At(Nanos elapsed) const {
-    return at_start + elapsed + elapsed * ppm / 1'000'000;
-  }
-  // The first true time at which it shows `time`, or a few ns later.
-  [[nodiscard]] Nanos ElapsedAt(Instant time) const {
-    const Nanos own = time - at_start;
-    return own - own * ppm / 1'000'000 + own / 10'000'000 + Nanos{2};
-  }
-};
 
 enum class Bug {
   kNone,
@@ -120,7 +106,7 @@ class LeaseSimulation {
     bool synced;
   };
   struct Replica {
-    SkewedClock clock;
+    DriftingClock clock;
     Judge judge;
     std::deque<Frame> frames{};  // on their way, as the ACKs
     std::deque<Ack> acks{};
@@ -135,7 +121,7 @@ class LeaseSimulation {
     return low + static_cast<std::int64_t>(chance_.Below(static_cast<std::size_t>(high - low + 1)));
   }
 
-  SkewedClock AnyClock() { return {kBegin + seconds{Between(0, 100'000)}, Between(-100, 100)}; }
+  DriftingClock AnyClock() { return {kBegin + seconds{Between(0, 100'000)}, Between(-100, 100)}; }
 
   void ChangeLength() { length_ = milliseconds{Between(100, 60'000)}; }
 
@@ -210,7 +196,7 @@ class LeaseSimulation {
 
   SimRandom chance_;
   const Bug bug_;
-  SkewedClock primary_{};
+  DriftingClock primary_{};
   std::vector<Replica> replicas_;
   Nanos now_{0};  // true time
   Nanos length_{0};

@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 
+#include "tests/replication/drifting_clock.h"
 #include "tests/replication/sim_server.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_scale.h"
@@ -19,15 +20,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Instant kStart = FakeClock::kStart;
-
-// A clock that runs at (1 + ppm / 10^6) of the true rate.
-struct DriftingClock {
-  Instant at_start;
-  std::int64_t ppm;
-  [[nodiscard]] Instant At(Nanos elapsed) const {
-    return at_start + elapsed + elapsed * ppm / 1'000'000;
-  }
-};
 
 // The estimate under test: TimeShift's, or a wrong one.
 class Estimate {

@@ -10,24 +10,53 @@ PIECE = 1 << 16
 BYTES_MAX = 200_000  # of a connection that will be cut, at most
 
 
-class CuttingProxy:
-    """Forwards connections to `target`, a port, which may change at any time.
+class Proxy:
+    """Serves each connection with one of its own to `target`, a port, which may change."""
+
+    def __init__(self, target):
+        self.target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.target))
+
+    def serve(self, replica, primary):
+        raise NotImplementedError
+
+    def _accept(self):
+        while True:
+            try:
+                replica, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                primary = self.connect()
+            except OSError:
+                replica.close()
+                continue
+            self.serve(replica, primary)
+
+
+class CuttingProxy(Proxy):
+    """Forwards connections.
 
     Until calm() is called, two of three connections end after a random number of bytes from the
     primary, and a third of them moves bytes in small or late pieces.
     """
 
     def __init__(self, target, seed):
-        self.target = target
         self.cuts = 0
         self.cut_before = None  # bytes of the primary that the replica shall not get
         self._random = random.Random(seed)
         self._calm = threading.Event()
         self._lock = threading.Lock()
         self._pairs = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(target)
 
     def calm(self):
         """Makes no more trouble. Connections that were to be cut are cut now."""
@@ -42,25 +71,15 @@ class CuttingProxy:
             self._end(pair)
 
     def close(self):
-        self._listener.close()
+        super().close()
         self.calm()
 
-    def _accept(self):
-        while True:
-            try:
-                replica, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                primary = socket.create_connection(("127.0.0.1", self.target))
-            except OSError:
-                replica.close()
-                continue
-            pair = (replica, primary)
-            with self._lock:
-                self._pairs.add(pair)
-                plan = self._plan()
-            threading.Thread(target=self._forward, args=(pair, plan), daemon=True).start()
+    def serve(self, replica, primary):
+        pair = (replica, primary)
+        with self._lock:
+            self._pairs.add(pair)
+            plan = self._plan()
+        threading.Thread(target=self._forward, args=(pair, plan), daemon=True).start()
 
     def _plan(self):
         """(bytes until the cut or None, largest piece, longest delay of a piece)."""

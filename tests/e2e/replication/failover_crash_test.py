@@ -62,7 +62,7 @@ CALM_NS = 2 * SECOND // 5
 
 
 class Loss(NamedTuple):
-    """What a failover has forgotten, and the span in which the old primary admitted it."""
+    """The tokens that a failover has forgotten, and the time in which they were admitted."""
 
     tokens: int
     lag_ms: float

@@ -167,7 +167,7 @@ class FailoverTest(ReplicationTest):
         _, client, replica, _ = self.start_pair()
         replica.pause()
         try:
-            # What it has confirmed may be all that there is; but it does not say so now.
+            # Its last confirmation covers all changes, but is older than the command.
             self.assertEqual(client.call("FAILOVER", "TIMEOUT", "50"), "OK")
             self.await_no_switch(client)
             self.assertEqual(role_of(client), b"master")

@@ -16,6 +16,7 @@ import unittest
 
 import replication_cuts_test
 import replication_test
+from cutting_proxy import Proxy
 from replication_servers import (
     LIMIT,
     ReplicationTest,
@@ -74,32 +75,24 @@ class TlsCutsTest(TlsLinks, replication_cuts_test.ReplicationCutsTest):
         self.proxy.target = self.primary.tls_port
 
 
-class NarrowProxy:
-    """Forwards one connection at a time; the buffers towards both ends have room for one piece."""
+class NarrowProxy(Proxy):
+    """Forwards connections; the buffers towards both ends have room for one piece."""
 
-    def __init__(self, target):
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+    @staticmethod
+    def _narrow(end):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW_BYTES)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NARROW_BYTES)
 
-    def close(self):
-        self._listener.close()
+    def connect(self):
+        primary = socket.socket()
+        self._narrow(primary)  # before the ends agree on a window
+        primary.connect(("127.0.0.1", self.target))
+        return primary
 
-    def _accept(self):
-        while True:
-            try:
-                replica, _ = self._listener.accept()
-            except OSError:
-                return
-            primary = socket.socket()
-            for end in (primary, replica):
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW_BYTES)
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NARROW_BYTES)
-            primary.connect(("127.0.0.1", self._target))
-            back = threading.Thread(target=self._forward, args=(replica, primary), daemon=True)
-            back.start()
-            self._forward(primary, replica)
+    def serve(self, replica, primary):
+        self._narrow(replica)
+        for way in ((replica, primary), (primary, replica)):
+            threading.Thread(target=self._forward, args=way, daemon=True).start()
 
     @staticmethod
     def _forward(source, sink):
