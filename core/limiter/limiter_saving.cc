@@ -62,6 +62,9 @@ std::size_t Limiter::SlotsShown(std::size_t partition) const noexcept {
   return table_.SlotsShown(partition);
 }
 
+// The number of partitions by which a fetch into the cache is ahead of the changes being taken.
+constexpr std::size_t kAhead = 8;
+
 // Adds what has changed, or all of some partitions, to changes. Requires: this thread has
 // saving_mutex_.
 class Limiter::TakingChanges {
@@ -228,20 +231,25 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
     for (TakingChanges::TakenPartition& partition : taken) add(partition);
   } else {
     TakingChanges::TakenPartition taken;
-    changed.ForEach([&](std::size_t i) {
+    std::vector<std::uint16_t> all;
+    changed.ForEach([&](std::size_t i) { all.push_back(static_cast<std::uint16_t>(i)); });
+    changes.buckets.reserve(std::min(all.size(), kTakenMax));
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      const std::size_t i = all[at];
+      if (at + kAhead < all.size()) table_.PrefetchPartition(all[at + kAhead]);
       const bool too_many = changes.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
       if (too_many || i < first_partition) {
         changed_partitions_.Add(i);
         if (overflowed.Contains(i)) overflowed_partitions_.Add(i);
-        return;
+        continue;
       }
       {
         const PartitionLock lock(table_, i);
         taking.TakePartition(i, taken);
       }
       add(taken);
-    });
+    }
   }
   WEIR_CHECK(changes.next_partition > first_partition);  // A call takes at least one partition.
   WEIR_DCHECK(AreDistinct(changes.buckets));

@@ -92,8 +92,8 @@ bool BucketTable::ShowsSize(const Guarded& guarded) const noexcept {
          shown.changes.load(std::memory_order_relaxed) == partition.changes();
 }
 
-void BucketTable::PrefetchPartition(const KeyHash& key) const noexcept {
-  const auto* const guarded = reinterpret_cast<const char*>(&partitions_[key.partition]);
+void BucketTable::PrefetchPartition(std::size_t index) const noexcept {
+  const auto* const guarded = reinterpret_cast<const char*>(&partitions_[index]);
   __builtin_prefetch(guarded, 1);
   __builtin_prefetch(guarded + 64, 1);
 }

@@ -185,7 +185,8 @@ class BucketTable {
 
   // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
   // first has fetched. Neither waits for a lock. Requires: this thread holds none.
-  void PrefetchPartition(const KeyHash& key) const noexcept;
+  void PrefetchPartition(const KeyHash& key) const noexcept { PrefetchPartition(key.partition); }
+  void PrefetchPartition(std::size_t index) const noexcept;
   void PrefetchBuckets(const KeyHash& key) noexcept;
 
  private:

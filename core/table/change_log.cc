@@ -11,16 +11,33 @@ namespace {
 constexpr std::size_t kRoomMin = 8;
 // The last changes, which may be of the same bucket: a request has a few limits.
 constexpr std::size_t kLookedAt = 3;
+constexpr std::size_t kFewMax = 16;
 constexpr std::size_t kCheapMax = 128;  // changes that are sorted in 2 us
 
 auto Order(const LoggedChange& change) {
   return std::tuple(change.key_hash(), change.algorithm(), change.limit());
 }
 
+// Keeps equal changes in their order. std::stable_sort would allocate memory for a few, too, and a
+// replicator takes a few changes of each partition, a thousand times a second.
+void Sort(std::vector<LoggedChange>& changes) {
+  if (changes.size() > kFewMax) {
+    std::ranges::stable_sort(changes, {}, Order);
+    return;
+  }
+  for (auto end = changes.begin(); end != changes.end(); ++end) {
+    const auto place = std::upper_bound(
+        changes.begin(), end, *end,
+        [](const LoggedChange& a, const LoggedChange& b) { return Order(a) < Order(b); });
+    std::rotate(place, end, end + 1);
+  }
+}
+
 }  // namespace
 
 void KeepLast(std::vector<LoggedChange>& changes) {
-  std::ranges::stable_sort(changes, {}, Order);
+  if (changes.size() < 2) return;
+  Sort(changes);
   std::size_t kept = 0;
   for (const LoggedChange& change : changes) {
     if (kept > 0 && changes[kept - 1].IsOfSameBucket(change)) {
@@ -59,9 +76,9 @@ void ChangeLog::MakeRoom(std::size_t most) {
 void ChangeLog::TakeInto(std::vector<LoggedChange>& taken) {
   WEIR_CHECK(!overflowed_);
   taken.assign(changes_.begin(), changes_.end());
-  if (changes_.size() < changes_.capacity() / 4) {
+  if (changes_.capacity() > kRoomMin && changes_.size() < changes_.capacity() / 4) {
     std::vector<LoggedChange> smaller;
-    smaller.reserve(changes_.size());
+    smaller.reserve(std::max(changes_.size(), kRoomMin));
     changes_.swap(smaller);
   }
   changes_.clear();

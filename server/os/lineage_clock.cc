@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-constexpr Nanos kNanosMax = kInstantMax.time_since_epoch();
+constexpr Nanos kLatest = kInstantMax.time_since_epoch();
 
 // Raises `latest`, and returns what it is then.
 Nanos::rep RaiseTo(std::atomic<Nanos::rep>& latest, Nanos::rep now) {
@@ -21,7 +21,7 @@ Nanos::rep RaiseTo(std::atomic<Nanos::rep>& latest, Nanos::rep now) {
 
 // The time is at most 2^62, and so is the shift, so the sum fits.
 Instant LineageClock::Shifted(Nanos shift) const {
-  return Instant{std::clamp(own_.Now().time_since_epoch() + shift, Nanos{0}, kNanosMax)};
+  return Instant{std::clamp(own_.Now().time_since_epoch() + shift, Nanos{0}, kLatest)};
 }
 
 Instant LineageClock::Now() const {
@@ -35,7 +35,7 @@ Instant LineageClock::Now() const {
 }
 
 void LineageClock::Rebase(Nanos shift) {
-  WEIR_CHECK(shift >= -kNanosMax && shift <= kNanosMax);
+  WEIR_CHECK(shift >= -kLatest && shift <= kLatest);
   Lineage& lineage = lineages_[next_];
   next_ = 1 - next_;
   lineage.shift.store(shift.count(), std::memory_order_relaxed);
@@ -45,7 +45,7 @@ void LineageClock::Rebase(Nanos shift) {
 }
 
 void LineageClock::SetShift(Nanos shift) {
-  WEIR_CHECK(shift >= -kNanosMax && shift <= kNanosMax);
+  WEIR_CHECK(shift >= -kLatest && shift <= kLatest);
   Lineage* const lineage = present_.load(std::memory_order_relaxed);
   WEIR_CHECK(lineage != nullptr);
   WEIR_CHECK(lineage->follows.load(std::memory_order_relaxed));
