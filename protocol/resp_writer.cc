@@ -93,6 +93,10 @@ void RespWriter::Set(std::size_t values) {
   Header(version_ == 2 ? '*' : '~', static_cast<std::int64_t>(values));
 }
 
+void RespWriter::Push(std::size_t values) {
+  Header(version_ == 2 ? '*' : '>', static_cast<std::int64_t>(values));
+}
+
 void RespWriter::Map(std::size_t pairs) {
   WEIR_CHECK(pairs <= std::numeric_limits<std::size_t>::max() / 2);
   if (version_ == 2) return Array(2 * pairs);

@@ -10,11 +10,12 @@
 //     NullArray      "*-1" CRLF                         "_" CRLF
 //     Array(n)       "*" n CRLF, then n values          same
 //     Set(n)         as Array(n)                        "~" n CRLF, then n values
+//     Push(n)        as Array(n)                        ">" n CRLF, then n values
 //     Map(pairs)     as Array(2 * pairs)                "%" pairs CRLF, then key, value, key, ...
 //     Verbatim       as Bulk                            "=" (length + 4) CRLF "txt:" text CRLF
 //
-// Array, Set and Map write only a header: the caller then writes the announced number of values,
-// which may be aggregates themselves. Only the tests of the commands check that number.
+// Array, Set, Push and Map write only a header: the caller then writes the announced number of
+// values, which may be aggregates themselves. Only the tests of the commands check that number.
 //
 // No byte from a client can end a reply early: Bulk and Verbatim say their length first, Error
 // replaces control bytes, and SimpleString is for our own texts only.
@@ -68,6 +69,8 @@ class RespWriter {
 
   void Array(std::size_t values);
   void Set(std::size_t values);
+  // What the client has not asked for: a message of a channel.
+  void Push(std::size_t values);
   void Map(std::size_t pairs);
   // One pair of a map.
   void Field(std::string_view name, std::string_view text) {

@@ -68,6 +68,15 @@ enum CommandFlags : std::uint32_t {
   kBlocking = 1 << 15,          // may be answered later; the client's next commands wait, too
   kSecret = 1 << 16,            // a password may be among its words
   kOwnConnection = 1 << 17,     // changes its connection: the user, name, replies or end
+  kWhileSubscribed = 1 << 18,   // also while the client is subscribed, in RESP2
+};
+
+// The channels among the words.
+enum class ChannelUse : std::uint8_t {
+  kNone,
+  kFirst,     // PUBLISH: the first argument
+  kAll,       // SUBSCRIBE: all arguments
+  kPatterns,  // PSUBSCRIBE: patterns of channels
 };
 
 // The positions of the keys among the words, as Redis counts them: first 0 means no keys, last -1
@@ -91,7 +100,8 @@ struct CommandSpec {
   Arity arity;
   std::uint32_t flags = 0;
   KeyPositions keys = {};
-  std::string_view group;  // "limit", "keys", "connection", "transaction", "server"
+  ChannelUse channels = ChannelUse::kNone;
+  std::string_view group;  // "limit", "keys", "connection", "transaction", "pubsub", "server"
   std::string_view since = "0.1.0";
   std::string_view complexity = "O(1)";
   std::string_view summary;

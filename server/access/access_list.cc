@@ -36,7 +36,7 @@ std::vector<std::string_view> WordsOf(std::string_view line) {
 }  // namespace
 
 AccessList::AccessList() {
-  users_.emplace(kDefaultUser, DefaultUser({"on", "nopass", "~*", "+@all"}));
+  users_.emplace(kDefaultUser, DefaultUser({"on", "nopass", "~*", "&*", "+@all"}));
 }
 
 absl::Status AccessList::Configure(std::string_view password, const std::string& users_file) {
@@ -52,7 +52,7 @@ absl::Status AccessList::Configure(std::string_view password, const std::string&
   }
   std::string rule = absl::StrCat(">", AbslView(password));
   Users users;
-  users.emplace(kDefaultUser, DefaultUser({"on", rule, "~*", "+@all"}));
+  users.emplace(kDefaultUser, DefaultUser({"on", rule, "~*", "&*", "+@all"}));
   Wipe(rule);
   Replace(std::move(users));
   return absl::OkStatus();

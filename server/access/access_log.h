@@ -1,4 +1,5 @@
-// The last refusals, for ACL LOG: wrong passwords, and commands and keys that a user may not use.
+// The last refusals, for ACL LOG: wrong passwords, and commands, keys and channels that a
+// user may not use.
 //
 // Refusals with the same user, reason, object and context within kSameTime of each other are one
 // entry with a count. As in Redis, only the kLookedAtMax latest entries are compared. An entry has
@@ -31,14 +32,15 @@ class AccessLog {
   static constexpr Nanos kSameTime = std::chrono::seconds{60};
   static constexpr std::size_t kObjectBytesMax = 128;
 
-  enum class Reason : std::uint8_t { kPassword, kCommand, kKey };
+  enum class Reason : std::uint8_t { kPassword, kCommand, kKey, kChannel };
   // Redis's words for the reasons.
-  static constexpr std::array<std::string_view, 3> kReasonNames = {"auth", "command", "key"};
+  static constexpr std::array<std::string_view, 4> kReasonNames = {"auth", "command", "key",
+                                                                   "channel"};
   using Counts = std::array<std::uint64_t, kReasonNames.size()>;  // by reason
   struct Entry {
     Reason reason;
     bool in_transaction = false;
-    std::string object;  // the command's name, or the key
+    std::string object;  // the name of the command, key or channel
     std::string user;
     std::string client;  // the client's line of CLIENT LIST at the last refusal
     Instant last;        // the time of the last refusal

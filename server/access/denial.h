@@ -1,9 +1,12 @@
-// The reason why a user may not run a request: the command or one of its keys is not permitted.
+// The reason why a user may not run a request: the command, or one of its keys or channels, is not
+// permitted.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include "server/access/access_log.h"
 
 namespace weir {
 
@@ -11,12 +14,13 @@ struct CommandSpec;
 class User;
 
 struct Denial {
-  enum class Of { kCommand, kKey };
+  using Of = AccessLog::Reason;
   Of of;
-  std::string_view key = {};  // the first key that the user may not use; one of the words
+  std::string_view name = {};  // of the first key or channel that is forbidden; one of the words
 };
 
-// Returns nothing if the user may run the command. Requires: the number of words is right. O(keys).
+// Returns nothing if the user may run the command. Requires: the number of words is right. O(keys
+// and channels).
 [[nodiscard]] std::optional<Denial> FindDenial(const User& user, const CommandSpec& spec,
                                                std::span<const std::string_view> words);
 

@@ -8,7 +8,10 @@
 namespace weir {
 namespace {
 
-char Fold(char c) { return absl::ascii_tolower(static_cast<unsigned char>(c)); }
+using Fold = char (*)(char);
+
+char ToLower(char c) { return absl::ascii_tolower(static_cast<unsigned char>(c)); }
+char AsItIs(char c) { return c; }
 
 // One element of a pattern other than '*': its length in the pattern, and whether it matches a
 // byte.
@@ -19,6 +22,7 @@ struct Element {
 
 // Matches the set "[...]" at the front of `pattern`. A set without ']' reaches to the end of the
 // pattern. As in Redis, a range may run backwards, and ']' may be the end of a range.
+template <Fold kFold>
 Element MatchSet(std::string_view pattern, char c) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && pattern[i] == '^';
@@ -27,32 +31,31 @@ Element MatchSet(std::string_view pattern, char c) {
   for (; i < pattern.size() && pattern[i] != ']'; ++i) {
     if (pattern[i] == '\\' && i + 1 < pattern.size()) {
       ++i;
-      found = found || Fold(pattern[i]) == Fold(c);
+      found = found || kFold(pattern[i]) == kFold(c);
       continue;
     }
-    char low = Fold(pattern[i]);
+    char low = kFold(pattern[i]);
     char high = low;
     if (i + 2 < pattern.size() && pattern[i + 1] == '-') {
-      high = Fold(pattern[i + 2]);
+      high = kFold(pattern[i + 2]);
       i += 2;
     }
     if (low > high) std::swap(low, high);
-    found = found || (Fold(c) >= low && Fold(c) <= high);
+    found = found || (kFold(c) >= low && kFold(c) <= high);
   }
   return {i < pattern.size() ? i + 1 : i, found != negated};
 }
 
+template <Fold kFold>
 Element MatchOne(std::string_view pattern, char c) {
   if (pattern[0] == '?') return {1, true};
-  if (pattern[0] == '[') return MatchSet(pattern, c);
-  if (pattern[0] == '\\' && pattern.size() > 1) return {2, Fold(pattern[1]) == Fold(c)};
-  return {1, Fold(pattern[0]) == Fold(c)};
+  if (pattern[0] == '[') return MatchSet<kFold>(pattern, c);
+  if (pattern[0] == '\\' && pattern.size() > 1) return {2, kFold(pattern[1]) == kFold(c)};
+  return {1, kFold(pattern[0]) == kFold(c)};
 }
 
-}  // namespace
-
-bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept {
-  if (pattern.size() > kGlobPatternBytesMax) return false;
+template <Fold kFold>
+bool Matches(std::string_view pattern, std::string_view text) noexcept {
   std::size_t p = 0;
   std::size_t t = 0;
   // The place to continue from after a mismatch: behind the last '*', which then takes one byte
@@ -66,7 +69,7 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept {
       continue;
     }
     if (p < pattern.size()) {
-      const Element element = MatchOne(pattern.substr(p), text[t]);
+      const Element element = MatchOne<kFold>(pattern.substr(p), text[t]);
       if (element.matches) {
         p += element.bytes;
         ++t;
@@ -79,6 +82,16 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
+}
+
+}  // namespace
+
+bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept {
+  return pattern.size() <= kGlobPatternBytesMax && Matches<ToLower>(pattern, text);
+}
+
+bool MatchesChannel(std::string_view pattern, std::string_view channel) noexcept {
+  return Matches<AsItIs>(pattern, channel);
 }
 
 }  // namespace weir

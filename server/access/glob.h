@@ -14,4 +14,7 @@ inline constexpr std::size_t kGlobPatternBytesMax = 64;
 // lengths, for every pattern, and no recursion.
 [[nodiscard]] bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept;
 
+// The same for a channel's name, for patterns of any length, where the case of letters counts.
+[[nodiscard]] bool MatchesChannel(std::string_view pattern, std::string_view channel) noexcept;
+
 }  // namespace weir

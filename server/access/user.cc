@@ -14,14 +14,15 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "server/access/glob.h"
 #include "server/commands/command_category.h"
 #include "server/commands/command_table.h"
 
 namespace weir {
 namespace {
 
-constexpr std::array<std::string_view, 4> kWithoutEffect = {
-    "allchannels", "resetchannels", "sanitize-payload", "skip-sanitize-payload"};
+constexpr std::array<std::string_view, 2> kWithoutEffect = {"sanitize-payload",
+                                                            "skip-sanitize-payload"};
 
 constexpr std::size_t kHashDigits = 2 * crypto_hash_sha256_BYTES;
 
@@ -76,6 +77,9 @@ absl::Status User::Apply(std::string_view rule) {
   } else if (word == "allkeys" || word == "resetkeys") {
     keys_.clear();
     all_keys_ = word == "allkeys";
+  } else if (word == "allchannels" || word == "resetchannels" || word == "&*") {
+    channels_.clear();
+    all_channels_ = word != "resetchannels";
   } else if (word == "allcommands") {
     return ApplyToCommands("+@all");
   } else if (word == "nocommands") {
@@ -96,8 +100,10 @@ absl::Status User::Apply(std::string_view rule) {
     }
     no_password_ = false;
     password_hashes_.push_back(absl::AsciiStrToLower(AbslView(digits)));
-  } else if (rule.starts_with('&') || std::ranges::count(kWithoutEffect, word) > 0) {
+  } else if (std::ranges::count(kWithoutEffect, word) > 0) {
     return absl::OkStatus();
+  } else if (rule.starts_with('&')) {
+    if (!all_channels_) channels_.emplace_back(rule.substr(1));
   } else if (rule.starts_with('~')) {
     return ApplyToKeys(rule);
   } else if (rule.starts_with('+') || rule.starts_with('-')) {
@@ -106,7 +112,8 @@ absl::Status User::Apply(std::string_view rule) {
     // The word may be a password without its '>', so it is not quoted.
     return absl::InvalidArgumentError(
         "unknown (on, off, >password, #sha256, nopass, resetpass, ~prefix*, allkeys, resetkeys, "
-        "+command, -command, +@category, -@category, allcommands, nocommands, reset)");
+        "&pattern, allchannels, resetchannels, +command, -command, +@category, -@category, "
+        "allcommands, nocommands, reset)");
   }
   return absl::OkStatus();
 }
@@ -181,6 +188,23 @@ bool User::MayUse(std::string_view key) const noexcept {
          });
 }
 
+bool User::MayUseChannel(std::string_view channel) const noexcept {
+  return all_channels_ || std::ranges::any_of(channels_, [channel](const std::string& pattern) {
+           return MatchesChannel(pattern, channel);
+         });
+}
+
+bool User::MayUseChannels(std::string_view pattern) const noexcept {
+  return all_channels_ || std::ranges::count(channels_, pattern) > 0;
+}
+
+std::string User::ChannelRules() const {
+  if (all_channels_) return "&*";
+  return absl::StrJoin(channels_, " ", [](std::string* text, const std::string& pattern) {
+    absl::StrAppend(text, "&", pattern);
+  });
+}
+
 std::string User::KeyRules() const {
   if (all_keys_) return "~*";
   return absl::StrJoin(keys_, " ", [](std::string* text, const KeyRule& rule) {
@@ -193,7 +217,9 @@ std::string User::Line() const {
   if (no_password_) absl::StrAppend(&line, " nopass");
   for (const std::string& hash : password_hashes_) absl::StrAppend(&line, " #", hash);
   const std::string keys = KeyRules();
-  absl::StrAppend(&line, keys.empty() ? "" : " ", keys, " ", command_rules_);
+  const std::string channels = ChannelRules();
+  absl::StrAppend(&line, keys.empty() ? "" : " ", keys, channels.empty() ? "" : " ", channels, " ",
+                  command_rules_);
   return line;
 }
 

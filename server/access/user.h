@@ -15,7 +15,9 @@
 //     +@category | -@category       allows or forbids a category (command_category.h)
 //     allcommands | nocommands      the same as +@all and -@all
 //     reset                         removes all rules
-//     allchannels | resetchannels | &pattern | sanitize-payload | skip-sanitize-payload
+//     &pattern | allchannels        adds the channels that match, or all channels (&*)
+//     resetchannels                 removes all channels
+//     sanitize-payload | skip-sanitize-payload
 //                                   no effect; accepted because Redis writes them
 //
 // Later rules win over earlier ones. A user is immutable. Of a password only its SHA-256 is kept,
@@ -56,21 +58,28 @@ class User {
     return AcceptsHash(HashOf(password));
   }
 
-  // True if neither a command nor a key is forbidden. Cheaper than the questions one by one.
-  [[nodiscard]] bool MayDoAll() const noexcept { return all_keys_ && forbidden_.none(); }
+  // True if no command, key or channel is forbidden. Cheaper than the questions one by one.
+  [[nodiscard]] bool MayDoAll() const noexcept {
+    return all_keys_ && all_channels_ && forbidden_.none();
+  }
   [[nodiscard]] bool MayRun(const CommandSpec& spec) const noexcept;
   [[nodiscard]] bool MayUseAllKeys() const noexcept { return all_keys_; }
   [[nodiscard]] bool MayUse(std::string_view key) const noexcept;
+  [[nodiscard]] bool MayUseChannel(std::string_view channel) const noexcept;
+  // Whether the user may subscribe to the pattern: as in Redis, one of the rules is that pattern.
+  [[nodiscard]] bool MayUseChannels(std::string_view pattern) const noexcept;
 
   // The fields of ACL GETUSER.
   [[nodiscard]] const std::vector<std::string>& password_hashes() const noexcept {
     return password_hashes_;
   }
   [[nodiscard]] std::string KeyRules() const;                        // "~app:* ~one"
+  [[nodiscard]] std::string ChannelRules() const;                    // "&app:* &one"
   [[nodiscard]] const std::string& command_rules() const noexcept {  // "-@all +@limit"
     return command_rules_;
   }
-  // The line of a users file that makes the same user: "user app on #... ~app:* -@all +@limit".
+  // The line of a users file that makes the same user: "user app on #... ~app:* &app:* -@all
+  // +@limit".
   [[nodiscard]] std::string Line() const;
 
  private:
@@ -90,7 +99,9 @@ class User {
   std::vector<std::string> password_hashes_;
   bool all_keys_ = false;
   std::vector<KeyRule> keys_;
-  std::bitset<256> forbidden_;  // by row of the command table
+  bool all_channels_ = false;
+  std::vector<std::string> channels_;  // patterns
+  std::bitset<256> forbidden_;         // by row of the command table
   std::string command_rules_ = "-@all";
 };
 

@@ -21,6 +21,7 @@ constexpr std::array kCategories = {
     Category{"limit", [](const CommandSpec& spec) { return spec.Is(kApplication); }},
     Category{"keyspace", [](const CommandSpec& spec) { return spec.group == "keys"; }},
     Category{"connection", [](const CommandSpec& spec) { return spec.group == "connection"; }},
+    Category{"pubsub", [](const CommandSpec& spec) { return spec.group == "pubsub"; }},
     Category{"transaction", [](const CommandSpec& spec) { return spec.group == "transaction"; }},
     Category{"fast", [](const CommandSpec& spec) { return spec.Is(kFast); }},
     Category{"slow", [](const CommandSpec& spec) { return !spec.Is(kFast); }},

@@ -21,7 +21,7 @@ struct Group {
   std::string_view text;
 };
 
-constexpr std::array<Group, 5> kGroups = {{
+constexpr std::array<Group, 6> kGroups = {{
     {"limit", "Limits", "The commands that decide, and those that manage limits."},
     {"keys", "Keys",
      "Redis's commands on keys, for tools that know nothing of limits. A key exists while one "
@@ -36,6 +36,11 @@ constexpr std::array<Group, 5> kGroups = {{
      "commands at most; a command that is not `fast` or is about the whole table counts as 64, "
      "or as its number of words if that is greater. EXEC returns 4 MiB of replies at most: a "
      "reply beyond that is replaced by an error that says so; its command has taken effect."},
+    {"pubsub", "Pub/sub",
+     "Messages between the clients that are connected to this server. A message reaches the "
+     "present subscribers, each at most once, and is not kept. Names of channels and patterns have "
+     "at most "
+     "512 bytes. A client that does not read is closed when 512 KiB wait for it."},
     {"server", "Server", "Commands for tools and operators."},
 }};
 
@@ -299,6 +304,7 @@ std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
       {kAndKeys, "movablekeys"},
   }};
   std::vector<std::string_view> names;
+  if (spec.group == "pubsub") names.emplace_back("pubsub");
   for (const auto& [flag, name] : kNames) {
     if (spec.Is(flag)) names.push_back(name);
   }

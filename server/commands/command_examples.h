@@ -26,6 +26,9 @@ inline constexpr std::array kConfigSet = {
     Example{"CONFIG SET max-clients 200 timeout 300", "OK"},
     Example{"CONFIG GET max-clients timeout", R"("max-clients" "200" "timeout" "300")"}};
 inline constexpr std::array kPing = {Example{"PING", "PONG"}, Example{"PING hello", "\"hello\""}};
+inline constexpr std::array kPublish = {Example{"PUBLISH news hello", "0"}};
+inline constexpr std::array kNumSub = {
+    Example{"PUBSUB NUMSUB news weather", R"("news" 0 "weather" 0)"}};
 inline constexpr std::array kRole = {Example{"ROLE", "\"master\" 0\n[]"}};
 inline constexpr std::array kWaitForReplicas = {Example{"WAIT 0 100", "0"}};
 inline constexpr std::array kGetKeys = {Example{

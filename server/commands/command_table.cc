@@ -10,6 +10,7 @@
 #include "server/commands/backup_commands.h"
 #include "server/commands/connection_commands.h"
 #include "server/commands/observer_commands.h"
+#include "server/commands/pubsub_commands.h"
 #include "server/commands/redis_commands.h"
 #include "server/commands/replication_commands.h"
 
@@ -20,8 +21,8 @@ namespace {
 constexpr auto kCommands = [] {
   std::array<CommandSpec, rows::kBackupCommands.size() + rows::kConnectionCommands.size() +
                               rows::kHoldCommands.size() + rows::kLimitCommands.size() +
-                              rows::kObserverCommands.size() + rows::kRedisCommands.size() +
-                              rows::kReplicationCommands.size()>
+                              rows::kObserverCommands.size() + rows::kPubSubCommands.size() +
+                              rows::kRedisCommands.size() + rows::kReplicationCommands.size()>
       all{};
   auto* next = all.begin();
   next = std::ranges::copy(rows::kBackupCommands, next).out;
@@ -29,6 +30,7 @@ constexpr auto kCommands = [] {
   next = std::ranges::copy(rows::kHoldCommands, next).out;
   next = std::ranges::copy(rows::kLimitCommands, next).out;
   next = std::ranges::copy(rows::kObserverCommands, next).out;
+  next = std::ranges::copy(rows::kPubSubCommands, next).out;
   next = std::ranges::copy(rows::kRedisCommands, next).out;
   std::ranges::copy(rows::kReplicationCommands, next);
   std::ranges::sort(all, {}, &CommandSpec::name);

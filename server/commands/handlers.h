@@ -73,6 +73,16 @@ void ReplicaOf(Call& call);
 void Role(Call& call);
 void Sync(Call& call);
 
+// server/handlers/pubsub.cc
+void CountPatterns(Call& call);
+void CountSubscribers(Call& call);
+void ListChannels(Call& call);
+void PublishMessage(Call& call);
+void Subscribe(Call& call);
+void SubscribeToPatterns(Call& call);
+void Unsubscribe(Call& call);
+void UnsubscribeFromPatterns(Call& call);
+
 // server/handlers/save.cc
 void BgSave(Call& call);
 void LastSave(Call& call);

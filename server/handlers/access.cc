@@ -88,9 +88,10 @@ void AclDryRun(Call& call) {
   if (!spec->arity.Allows(words.size())) return call.ReplyError(WrongArity(*spec));
   const std::optional<Denial> denial = FindDenial(*user, *spec, words);
   if (!denial) return call.reply.SimpleString("OK");
-  const std::string what = denial->of == Denial::Of::kKey
-                               ? absl::StrCat("access the ", Quote(denial->key), " key")
-                               : absl::StrCat("run the '", LowerName(*spec), "' command");
+  const absl::string_view kind = denial->of == Denial::Of::kKey ? " key" : " channel";
+  const std::string what = denial->of == Denial::Of::kCommand
+                               ? absl::StrCat("run the '", LowerName(*spec), "' command")
+                               : absl::StrCat("access the ", Quote(denial->name), kind);
   call.reply.Bulk(absl::StrCat("This user has no permissions to ", what));
 }
 
@@ -128,8 +129,8 @@ void AclGetUser(Call& call) {
   for (const std::string& hash : hashes) reply.Bulk(hash);
   reply.Field("commands", user->command_rules());
   reply.Field("keys", user->KeyRules());
-  // weir has no channels and no selectors, but tools look for them.
-  reply.Field("channels", "");
+  reply.Field("channels", user->ChannelRules());
+  // weir has no selectors, but tools look for them.
   reply.Bulk("selectors");
   reply.Array(0);
 }

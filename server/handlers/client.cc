@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,10 +20,23 @@
 namespace weir {
 namespace {
 
-// True for Redis's types of clients. All clients of weir are "normal".
-bool IsClientType(std::string_view type) {
-  constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
-  return std::ranges::any_of(kTypes, [&](auto known) { return EqualsIgnoreCase(known, type); });
+// Redis's types of clients. A replica is no client of weir, once it follows, nor is a primary.
+enum class ClientType { kNormal, kPubSub, kReplica, kMaster };
+
+std::optional<ClientType> FindClientType(std::string_view name) {
+  constexpr std::pair<std::string_view, ClientType> kTypes[] = {{"normal", ClientType::kNormal},
+                                                                {"pubsub", ClientType::kPubSub},
+                                                                {"replica", ClientType::kReplica},
+                                                                {"slave", ClientType::kReplica},
+                                                                {"master", ClientType::kMaster}};
+  for (const auto& [known, type] : kTypes) {
+    if (EqualsIgnoreCase(known, name)) return type;
+  }
+  return std::nullopt;
+}
+
+ClientType TypeOf(const ClientRecord& record) {
+  return record.is_subscribed() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
 // The error of CLIENT LIST and CLIENT KILL for an unknown type.
@@ -64,11 +78,12 @@ struct Victims {
   std::optional<std::string_view> address;
   std::optional<std::string_view> local_address;
   std::optional<std::string_view> user;
-  bool normal = true;  // false: only a type that no client has was given
+  std::optional<ClientType> type;
   bool skip_me = true;
 
   [[nodiscard]] bool Has(const ClientRecord& record, const ClientRecord& me) const {
-    return normal && (!id || record.id == *id) && (!address || record.address == *address) &&
+    return (!type || TypeOf(record) == *type) && (!id || record.id == *id) &&
+           (!address || record.address == *address) &&
            (!local_address || record.local_address == *local_address) &&
            (!user || record.user() == *user) && (!skip_me || &record != &me);
   }
@@ -89,8 +104,8 @@ absl::StatusOr<Victims> ReadVictims(const Services& services,
     } else if (EqualsIgnoreCase(name, "LADDR")) {
       victims.local_address = value;
     } else if (EqualsIgnoreCase(name, "TYPE")) {
-      if (!IsClientType(value)) return absl::InvalidArgumentError(UnknownType(value));
-      victims.normal = EqualsIgnoreCase(value, "normal");
+      victims.type = FindClientType(value);
+      if (!victims.type) return absl::InvalidArgumentError(UnknownType(value));
     } else if (EqualsIgnoreCase(name, "USER")) {
       if (!services.access.Find(value)) {
         return absl::InvalidArgumentError(absl::StrCat("No such user ", Quote(value)));
@@ -149,24 +164,23 @@ void ClientInfo(Call& call) { call.reply.Verbatim(call.session.record().Line(cal
 
 void ClientList(Call& call) {
   ArgReader arguments(call.arguments());
-  std::string_view type = "normal";
+  std::optional<std::string_view> type_name;
   std::vector<std::int64_t> ids;
   if (arguments.TryKeyword("TYPE")) {
-    type = arguments.Word("type");
+    type_name = arguments.Word("type");
   } else if (arguments.TryKeyword("ID")) {
     do {
       ids.push_back(arguments.Integer("client-id", 1, INT64_MAX));
     } while (!arguments.AtEnd());
   }
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
-  if (!IsClientType(type)) return call.Fail(UnknownType(type));
+  const std::optional<ClientType> type = type_name ? FindClientType(*type_name) : std::nullopt;
+  if (type_name && !type) return call.Fail(UnknownType(*type_name));
   call.Charge(kWholeTableWork + ids.size());
   std::string lines;
-  if (EqualsIgnoreCase(type, "normal")) {
-    const ClientRegistry& clients = call.services().clients;
-    for (const auto& record : ids.empty() ? clients.All() : FindEach(clients, ids)) {
-      absl::StrAppend(&lines, record->Line(call.now), "\n");
-    }
+  const ClientRegistry& clients = call.services().clients;
+  for (const auto& record : ids.empty() ? clients.All() : FindEach(clients, ids)) {
+    if (!type || TypeOf(*record) == *type) absl::StrAppend(&lines, record->Line(call.now), "\n");
   }
   call.reply.Verbatim(lines);
 }

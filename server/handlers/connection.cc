@@ -63,6 +63,11 @@ absl::StatusOr<Greeting> ReadGreeting(std::span<const std::string_view> argument
 }  // namespace
 
 void Ping(Call& call) {
+  if (call.session.hears_only()) {  // an answer in the form of a message
+    call.reply.Array(2);
+    call.reply.Bulk("pong");
+    return call.reply.Bulk(call.arguments().empty() ? "" : call.arguments()[0]);
+  }
   if (call.arguments().empty()) return call.reply.SimpleString("PONG");
   call.reply.Bulk(call.arguments()[0]);
 }

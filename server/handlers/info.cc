@@ -121,6 +121,12 @@ constexpr InfoField kServerFields[] = {
 
 constexpr InfoField kClientsFields[] = {
     Field("connected_clients", [](auto& info) { return info.services.clients.size(); }),
+    Field("pubsub_clients",
+          [](auto& info) {
+            return std::ranges::count_if(info.services.clients.All(), [](const auto& record) {
+              return record->is_subscribed();
+            });
+          }),
     Field("blocked_clients", [](auto& info) { return info.services.waiters.load(); }),
     Field("maxclients",
           [](auto& info) { return info.services.settings.Get(&Options::max_clients); }),
@@ -230,6 +236,9 @@ void ListCounters(ServerReader& info, std::string& text) {
         break;
     }
   }
+  const Channels& channels = info.services.channels;
+  AddLine(text, "pubsub_channels", absl::StrCat(channels.Count(SubscriptionKind::kChannel)));
+  AddLine(text, "pubsub_patterns", absl::StrCat(channels.Count(SubscriptionKind::kPattern)));
 }
 
 void ListCommands(ServerReader& info, std::string& text) {

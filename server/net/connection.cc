@@ -105,6 +105,7 @@ bool Connection::CloseIfStalled(Instant now) {
 bool Connection::IsIdleTooLong(Instant now) const {
   const Nanos timeout = thread_.worker().services.settings.Get(&Options::timeout);
   if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
+  if (record_->is_subscribed()) return false;  // It waits for messages.
   const Instant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
   return now - active >= timeout;
 }

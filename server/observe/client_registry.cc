@@ -76,6 +76,7 @@ std::string ClientRecord::Line(Instant now) const {
   const bool is_blocked = blocked.load(std::memory_order_relaxed) != Blocked::kNo;
   std::string flags = is_blocked ? "b" : in_queue >= 0 ? "x" : "";  // never both
   if (monitors.load(std::memory_order_relaxed)) flags.insert(0, "O");
+  if (is_subscribed()) flags.insert(0, "P");
   if (is_local()) flags += 'U';
   if (stays.load(std::memory_order_relaxed)) flags += 'e';
   if (flags.empty()) flags = "N";
@@ -83,7 +84,8 @@ std::string ClientRecord::Line(Instant now) const {
   return absl::StrCat(
       "id=", id, " addr=", address, " laddr=", local_address, " fd=", descriptor, " name=", name_,
       " age=", seconds_since(connected), " idle=", seconds_since(active), " flags=", flags,
-      " db=0 sub=0 psub=0 ssub=0 multi=", in_queue,
+      " db=0 sub=", channels.load(std::memory_order_relaxed),
+      " psub=", patterns.load(std::memory_order_relaxed), " ssub=0 multi=", in_queue,
       " qbuf=", input_bytes.load(std::memory_order_relaxed),
       " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=",
       output_bytes.load(std::memory_order_relaxed),

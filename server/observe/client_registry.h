@@ -56,8 +56,15 @@ class ClientRecord {
   // A session that waits is blocked until it is answered or another session ends its wait.
   enum class Blocked : std::uint8_t { kNo, kYes, kEndedAsTimeout, kEndedAsError };
   std::atomic<Blocked> blocked{Blocked::kNo};
-  std::atomic<bool> monitors{false};  // it sees all commands (MONITOR)
-  std::atomic<bool> stays{false};     // it is not closed to save memory (CLIENT NO-EVICT)
+  std::atomic<bool> monitors{false};   // it sees all commands (MONITOR)
+  std::atomic<bool> is_silent{false};  // it wants no replies (CLIENT REPLY OFF)
+  // Those that it is subscribed to.
+  std::atomic<std::size_t> channels{0};
+  std::atomic<std::size_t> patterns{0};
+  [[nodiscard]] bool is_subscribed() const noexcept {
+    return channels.load(std::memory_order_relaxed) + patterns.load(std::memory_order_relaxed) > 0;
+  }
+  std::atomic<bool> stays{false};  // it is not closed to save memory (CLIENT NO-EVICT)
   // The memory that its connection uses for it (client_memory.h), and parts of that memory.
   std::atomic<std::size_t> held_bytes{0};
   std::atomic<std::size_t> input_bytes{0};   // incomplete requests

@@ -1,12 +1,10 @@
 #include "server/observe/monitors.h"
 
 #include <chrono>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
 #include "server/commands/redaction.h"
@@ -34,31 +32,18 @@ void AppendQuoted(std::string& line, std::string_view word) {
 
 }  // namespace
 
-Monitor::Monitor(Monitors& monitors, std::shared_ptr<ClientRecord> record)
-    : monitors_(monitors), record_(std::move(record)) {
+Monitor::Monitor(Monitors& monitors, Outbox& outbox) : monitors_(monitors), outbox_(outbox) {
   MutexLock lock(monitors_.mutex_);
   monitors_.monitors_.push_back(this);
   monitors_.count_.store(monitors_.monitors_.size(), std::memory_order_relaxed);
-  record_->monitors.store(true, std::memory_order_relaxed);
+  outbox_.record().monitors.store(true, std::memory_order_relaxed);
 }
 
 Monitor::~Monitor() {
   MutexLock lock(monitors_.mutex_);
-  monitors_.Release(*this, held_bytes_);
   std::erase(monitors_.monitors_, this);
   monitors_.count_.store(monitors_.monitors_.size(), std::memory_order_relaxed);
-  record_->monitors.store(false, std::memory_order_relaxed);
-}
-
-std::string Monitor::Take() {
-  MutexLock lock(monitors_.mutex_);
-  has_lines_.store(false, std::memory_order_relaxed);
-  return std::exchange(lines_, {});
-}
-
-void Monitor::OnSent() {
-  MutexLock lock(monitors_.mutex_);
-  monitors_.Release(*this, held_bytes_ - lines_.size());
+  outbox_.record().monitors.store(false, std::memory_order_relaxed);
 }
 
 std::string Monitors::Line(Instant now, std::string_view address,
@@ -87,37 +72,11 @@ void Monitors::Show(Instant now, std::string_view address,
                     std::span<const std::string_view> words) {
   const std::string line = absl::StrCat("+", Line(now, address, words), "\r\n");
   MutexLock lock(mutex_);
-  for (Monitor* monitor : monitors_) Append(*monitor, line);
-  while (held_bytes_ > kBytesOfAllMax) {
-    Close(**std::ranges::max_element(monitors_, {}, &Monitor::held_bytes_));
+  for (const Monitor* const monitor : monitors_) {
+    if (!monitor->outbox_.record().is_silent.load(std::memory_order_relaxed)) {
+      monitor->outbox_.Append(line);
+    }
   }
-}
-
-void Monitors::Append(Monitor& monitor, std::string_view line) {
-  if (monitor.record_->killed.load(std::memory_order_relaxed)) return;
-  monitor.lines_ += line;
-  monitor.held_bytes_ += line.size();
-  held_bytes_ += line.size();
-  if (monitor.held_bytes_ > kBytesOfOneMax) return Close(monitor);
-  if (!monitor.has_lines_.exchange(true, std::memory_order_relaxed)) monitor.record_->Wake();
-}
-
-void Monitors::Release(Monitor& monitor, std::size_t bytes) {
-  monitor.held_bytes_ -= bytes;
-  held_bytes_ -= bytes;
-}
-
-void Monitors::Close(Monitor& monitor) {
-  ClientRecord& record = *monitor.record_;
-  if (const auto suppressed = throttle_.Admit()) {
-    spdlog::warn(
-        "closed client {}: it does not read what it monitors ({} similar lines suppressed)",
-        record.address, *suppressed);
-  }
-  std::string().swap(monitor.lines_);
-  Release(monitor, monitor.held_bytes_);
-  record.killed.store(true, std::memory_order_relaxed);
-  record.Wake();
 }
 
 }  // namespace weir

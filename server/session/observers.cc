@@ -19,10 +19,9 @@ std::optional<Nanos> SlowerThan(const Options& options) {
 
 }  // namespace
 
-Observers::Observers(const Options& options, const Clock& clock)
+Observers::Observers(const Options& options)
     : slow_log(SlowerThan(options), static_cast<std::size_t>(options.slowlog_max_len)),
-      latency_monitor(std::chrono::milliseconds{options.latency_monitor_threshold}),
-      monitors(clock) {}
+      latency_monitor(std::chrono::milliseconds{options.latency_monitor_threshold}) {}
 
 void Observers::Configure(const Options& options) {
   slow_log.set_threshold(SlowerThan(options));

@@ -1,7 +1,6 @@
 // The observers of executed commands: SLOWLOG, LATENCY, MONITOR.
 #pragma once
 
-#include "core/base/clock.h"
 #include "core/base/instant.h"
 #include "server/config/options.h"
 #include "server/observe/latency_monitor.h"
@@ -13,7 +12,7 @@ namespace weir {
 struct Call;
 
 struct Observers {
-  Observers(const Options& options, const Clock& clock);
+  explicit Observers(const Options& options);
 
   // Applies the thresholds of these options. Thread-safe.
   void Configure(const Options& options);

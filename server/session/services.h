@@ -23,8 +23,10 @@
 #include "server/access/access_log.h"
 #include "server/config/options.h"
 #include "server/config/settings.h"
+#include "server/observe/channels.h"
 #include "server/observe/client_memory.h"
 #include "server/observe/client_registry.h"
+#include "server/observe/outbox.h"
 #include "server/observe/thread_counters.h"
 #include "server/os/log.h"
 #include "server/session/observers.h"
@@ -138,6 +140,8 @@ struct Services {
   LimitTotals limit_totals;
   ServerTotals totals;
   Observers observers;
+  Outboxes outboxes;
+  Channels channels;
   ClientRegistry clients;
   ClientMemory client_memory;
   AccessList access;

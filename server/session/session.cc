@@ -13,6 +13,7 @@
 #include "core/base/status.h"
 #include "server/access/denial.h"
 #include "server/commands/command_table.h"
+#include "server/commands/unknown_command.h"
 #include "server/os/log.h"
 #include "server/session/call.h"
 #include "server/session/waiter.h"
@@ -20,30 +21,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kForeignBytesMax = 64;            // logged bytes of another protocol
-constexpr std::size_t kUnknownArgumentsBytesMax = 128;  // echoed bytes of an unknown command
-
-// The text of Redis; clients match on its beginning.
-std::string UnknownCommand(std::span<const std::string_view> words) {
-  std::string arguments;
-  for (const std::string_view word : words.subspan(1)) {
-    if (arguments.size() >= kUnknownArgumentsBytesMax) break;
-    const std::string_view head = word.substr(0, kUnknownArgumentsBytesMax - arguments.size());
-    absl::StrAppend(&arguments, "'", AbslView(head), "' ");
-  }
-  return absl::StrCat("ERR unknown command '", AbslView(words[0].substr(0, kQuotedBytesMax)),
-                      "', with args beginning with: ", arguments);
-}
-
-std::string UnknownSubcommand(const CommandSpec& container, std::string_view subcommand) {
-  return absl::StrCat("ERR unknown subcommand '", AbslView(subcommand.substr(0, kQuotedBytesMax)),
-                      "'. Try ", AbslView(container.name), " HELP.");
-}
-
-bool MayMonitor(const User* user) {
-  static constexpr std::array<std::string_view, 1> kWords = {"MONITOR"};
-  return user && !FindDenial(*user, *FindCommand(kWords[0]), kWords);
-}
+constexpr std::size_t kForeignBytesMax = 64;  // logged bytes of another protocol
 
 }  // namespace
 
@@ -64,7 +42,7 @@ void Session::set_user(std::shared_ptr<const User> user, const std::string& pass
   record_->set_user(user_ ? user_->name() : std::string(kDefaultUser));
   DropReadAhead();
   parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
-  if (monitor_ && !MayMonitor(user_.get())) Close();
+  if (news_ && !news_->IsPermitted(user_.get())) Close();
 }
 
 // After the users were loaded again, the client keeps its user if that user still exists and
@@ -92,30 +70,45 @@ void Session::Reset() {
   record_->set_name("");
   record_->protocol.store(2, std::memory_order_relaxed);
   record_->stays.store(false, std::memory_order_relaxed);
-  replies_ = Replies::kOn;
-  monitor_.reset();
+  set_replies(Replies::kOn);
+  news_.reset();
   set_user(worker_.services.access.ForNewConnection());
 }
 
+News& Session::MakeNews() {
+  if (!news_) {
+    Services& services = worker_.services;
+    news_ = std::make_unique<News>(services.outboxes, services.channels, record_);
+  }
+  return *news_;
+}
+
 void Session::StartMonitoring() {
-  if (!monitor_) monitor_ = std::make_unique<Monitor>(worker_.services.observers.monitors, record_);
+  News& news = MakeNews();
+  if (!news.monitor) news.monitor.emplace(worker_.services.observers.monitors, news.outbox);
+}
+
+void Session::set_replies(Replies replies) noexcept {
+  replies_ = replies;
+  record_->is_silent.store(replies == Replies::kOff, std::memory_order_relaxed);
 }
 
 // An idle client must cost little memory, even after large commands.
 void Session::OnSent() {
-  if (monitor_) monitor_->OnSent();
+  if (news_) news_->outbox.OnSent();
   unsaved_.GiveBack();
   parser_.GiveBack();
 }
 
-// Stops monitoring at once, because the connection may linger.
+// Hears no more at once, because the connection may linger.
 void Session::Close() {
   closing_ = true;
-  monitor_.reset();
+  news_.reset();
 }
 
 std::size_t Session::held_bytes() const {
-  return transaction_.held_bytes() + (waiter_ ? waiter_->held_bytes() : 0);
+  return transaction_.held_bytes() + (waiter_ ? waiter_->held_bytes() : 0) +
+         (news_ ? news_->subscriber.held_bytes() : 0);
 }
 
 void Session::Wait(std::unique_ptr<Waiter> waiter) {
@@ -174,7 +167,10 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   work_ = 0;
   unsaved_.Clear();
   if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
-  if (has_news()) AppendNews(out);
+  if (has_news()) {
+    RefreshUser();
+    AppendNews(out);
+  }
   if (closing_) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
   const std::uint64_t commands_before = worker_.counters["total_commands_processed"].value();
@@ -250,12 +246,10 @@ void Session::DropReadAhead() {
 }
 
 void Session::AppendNews(std::string& out) {
-  RefreshUser();
-  if (!monitor_) return;
-  const std::string lines = monitor_->Take();
-  if (replies_ == Replies::kOff) return;
-  worker_.counters["total_net_output_bytes"].Add(lines.size());
-  out += lines;
+  if (!news_) return;
+  const std::string bytes = news_->outbox.Take();
+  worker_.counters["total_net_output_bytes"].Add(bytes.size());
+  out += bytes;
 }
 
 Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, RespWriter& reply,
@@ -348,18 +342,21 @@ bool Session::MustPause() const {
          (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));
 }
 
-// A reply that CLIENT REPLY suppresses is written and then removed.
+// A reply that CLIENT REPLY suppresses is written and then removed. The confirmation of a
+// subscription is sent nevertheless.
 void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                                   RespWriter& reply) {
   const std::size_t begin = out.size();
   ExecuteCommand(command, now, reply);
   const int in_queue = transaction_.is_open() ? static_cast<int>(transaction_.queued().size()) : -1;
   record_->queued.store(in_queue, std::memory_order_relaxed);
-  if (replies_ == Replies::kOn) return;
-  if (replies_ == Replies::kSkipThis) replies_ = Replies::kOn;
-  if (replies_ == Replies::kSkipThisAndNext) replies_ = Replies::kSkipThis;
-  silent_wait_ = waiter_ != nullptr;
-  out.resize(begin);
+  if (replies_ != Replies::kOn) {
+    if (replies_ == Replies::kSkipThis) replies_ = Replies::kOn;
+    if (replies_ == Replies::kSkipThisAndNext) replies_ = Replies::kSkipThis;
+    silent_wait_ = waiter_ != nullptr;
+    out.resize(begin);
+  }
+  if (has_news() && command.spec && command.spec->group == "pubsub") AppendNews(out);
 }
 
 void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply) {
@@ -382,19 +379,18 @@ std::string Session::PermissionError(const CommandSpec& spec,
   if (!user_) return "NOAUTH Authentication required.";
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
   if (!denial) return {};
-  const bool of_key = denial->of == Denial::Of::kKey;
+  const bool of_command = denial->of == Denial::Of::kCommand;
   const std::string name = LowerName(spec);
-  worker_.services.access_log.Add(
-      {.reason = of_key ? AccessLog::Reason::kKey : AccessLog::Reason::kCommand,
-       .in_transaction = in_transaction,
-       .object = of_key ? std::string(denial->key) : name,
-       .user = user_->name(),
-       .client = record_->Line(now),
-       .last = now});
-  if (of_key) {
-    return "NOPERM this user has no permissions to access one of the keys used as arguments";
-  }
-  return absl::StrCat("NOPERM this user has no permissions to run the '", name, "' command");
+  worker_.services.access_log.Add({.reason = denial->of,
+                                   .in_transaction = in_transaction,
+                                   .object = of_command ? name : std::string(denial->name),
+                                   .user = user_->name(),
+                                   .client = record_->Line(now),
+                                   .last = now});
+  constexpr absl::string_view kNot = "NOPERM this user has no permissions to ";
+  if (of_command) return absl::StrCat(kNot, "run the '", name, "' command");
+  const absl::string_view what = denial->of == Denial::Of::kKey ? "keys" : "channels";
+  return absl::StrCat(kNot, "access one of the ", what, " used as arguments");
 }
 
 void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply) {
@@ -405,16 +401,19 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   // Refused commands may contain a password, too, as does a misspelled AUTH.
   said_secret_ = said_secret_ || !spec || spec->Is(kSecret);
   if (!spec) {
-    const CommandSpec* container = FindCommand(words[0]);
-    const bool is_known = container && !IsSubcommand(*container);
-    const std::string error =
-        is_known ? UnknownSubcommand(*container, words[1]) : UnknownCommand(words);
-    return Refuse(nullptr, error, reply);
+    return Refuse(nullptr, UnknownCommand(words), reply);
   }
   if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
   const std::string why = PermissionError(*spec, words, now, transaction_.is_open());
   if (!why.empty()) return Refuse(spec, why, reply);
+  if (hears_only() && !spec->Is(kWhileSubscribed)) {
+    return Refuse(spec,
+                  absl::StrCat("ERR Can't execute '", LowerName(*spec),
+                               "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+                               "are allowed in this context"),
+                  reply);
+  }
   if (transaction_.is_open()) return ExecuteInTransaction(command, now, reply);
   Call call{*spec, words, now, *this, reply, keys};
   Run(call);

@@ -16,6 +16,7 @@
 #include "protocol/resp_writer.h"
 #include "server/access/access_list.h"
 #include "server/observe/client_registry.h"
+#include "server/observe/news.h"
 #include "server/session/client_session.h"
 #include "server/session/transaction.h"
 #include "server/session/unsaved_replies.h"
@@ -46,7 +47,7 @@ class Session final : public ClientSession {
   void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const override;
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override {
-    return monitor_ && monitor_->has_lines();
+    return news_ && news_->outbox.has_bytes();
   }
   [[nodiscard]] bool is_logged_in() const noexcept override { return user_ != nullptr; }
   [[nodiscard]] std::optional<SyncHandOver> TakeHandOver() override {
@@ -100,10 +101,18 @@ class Session final : public ClientSession {
   void PauseUntil(Instant until) noexcept { paused_until_ = until; }
   // CLIENT REPLY: which replies are sent, including the one to the present command.
   enum class Replies : std::uint8_t { kOn, kOff, kSkipThis, kSkipThisAndNext };
-  void set_replies(Replies replies) noexcept { replies_ = replies; }
+  void set_replies(Replies replies) noexcept;
   [[nodiscard]] Replies replies() const noexcept { return replies_; }
   // MONITOR: shows the client all commands until RESET.
   void StartMonitoring();
+  // The client hears from now on what it subscribes to.
+  [[nodiscard]] News& MakeNews();
+  // True while the client is subscribed in RESP2, in which a reply could be taken for a message: it
+  // may only change its subscriptions, and end them.
+  [[nodiscard]] bool hears_only() const noexcept {
+    return news_ && news_->subscriber.size() > 0 &&
+           record_->protocol.load(std::memory_order_relaxed) == 2;
+  }
   // RESET: returns to the state of a new connection, except for its number.
   void Reset();
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
@@ -180,7 +189,7 @@ class Session final : public ClientSession {
   Instant paused_until_{};
   Replies replies_ = Replies::kOn;
   VerdictReader* verdict_reader_ = nullptr;
-  std::unique_ptr<Monitor> monitor_;
+  std::unique_ptr<News> news_;
   std::unique_ptr<Waiter> waiter_;
   std::optional<SyncHandOver> hand_over_;
   std::optional<WaitEnd> wait_ended_;  // EndWait has ended a wait that is not answered yet

@@ -1,7 +1,7 @@
 """All groups of cases, and the cases that weir cannot pass yet.
 
-They are differential_protocol.py, differential_commands.py and differential_sessions.py; where weir
-differs from Redis on purpose is in differential_differences.py.
+They are differential_protocol.py, differential_commands.py, differential_pubsub.py and
+differential_sessions.py. differential_differences.py says where weir differs from Redis on purpose.
 """
 
 from differential_commands import (
@@ -17,6 +17,7 @@ from differential_commands import (
     USERS,
 )
 from differential_protocol import ARITY, FRAMES, INLINE, PIPELINES, UNKNOWN
+from differential_pubsub import MESSAGES, RESP2_ONLY, SUBSCRIPTIONS
 from differential_sessions import (
     AUTHENTICATION,
     BEFORE_AUTH,
@@ -54,6 +55,9 @@ GROUPS = [
     USERS,
     OBSERVERS,
     MONITORS,
+    SUBSCRIPTIONS,
+    RESP2_ONLY,
+    MESSAGES,
     SLOW_OF_ALL,
     SMALL,
     BEFORE_AUTH,

@@ -272,7 +272,8 @@ CONFIG_SET = Group(
 ACL = Group(
     "ACL",
     [
-        case("who", "ACL WHOAMI", "ACL USERS", "ACL GETUSER nobody"),
+        case("who", "ACL WHOAMI", "ACL USERS", "ACL LIST", "ACL GETUSER default",
+             "ACL GETUSER nobody"),
         case("arity", "ACL", "ACL WHOAMI x", "ACL LIST x", "ACL USERS x", "ACL GETUSER",
              "ACL GETUSER a b", "ACL DRYRUN", "ACL DRYRUN default", "ACL LOAD x", "ACL HELP x"),
         case("unknown", "ACL FOO"),

@@ -37,16 +37,6 @@ def too_many(name):
 
 
 TRACKING = ("TRACKING", "TRACKINGINFO", "CACHING", "GETREDIR")
-HASH = b"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of "secret"
-NO_PASSWORD = b"*2\r\n$2\r\non\r\n$6\r\nnopass\r\n$9\r\npasswords\r\n*0\r\n"
-ONE_PASSWORD = b"*1\r\n$2\r\non\r\n$9\r\npasswords\r\n*1\r\n$64\r\n" + HASH + b"\r\n"
-ALL_RIGHTS = (
-    b"$8\r\ncommands\r\n$5\r\n+@all\r\n$4\r\nkeys\r\n$2\r\n~*\r\n"
-    b"$8\r\nchannels\r\n$0\r\n\r\n$9\r\nselectors\r\n*0\r\n"
-)
-USER = b"*12\r\n$5\r\nflags\r\n" + NO_PASSWORD + ALL_RIGHTS
-USER3 = b"%6\r\n$5\r\nflags\r\n~" + NO_PASSWORD[1:] + ALL_RIGHTS
-USER_WITH_PASSWORD = b"*12\r\n$5\r\nflags\r\n" + ONE_PASSWORD + ALL_RIGHTS
 
 DIFFERENCES = [
     # Frames. Redis looks for a CR and jumps over the byte behind it, and over the two behind a
@@ -134,25 +124,6 @@ DIFFERENCES = [
     Difference("as for other commands", ("ACL GENPASS 1 2",), too_many("acl|genpass")),
     Difference("as for other commands", ("ACL LOG 1 2",), too_many("acl|log")),
     Difference("as for other commands", ("SLOWLOG GET 1 2",), too_many("slowlog|get")),
-    # Users. There is nothing to publish, so there are no channels; selectors are a list of none.
-    Difference(
-        "no channels",
-        ("ACL LIST",),
-        [b"*1\r\n$31\r\nuser default on nopass ~* +@all\r\n"],
-    ),
-    Difference(
-        "no channels",
-        ("AUTH secret", "ACL LIST"),
-        [b"+OK\r\n", b"*1\r\n$90\r\nuser default on #" + HASH + b" ~* +@all\r\n"],
-        password=True,
-    ),
-    Difference("no channels", ("ACL GETUSER default",), [USER], [USER3]),
-    Difference(
-        "no channels",
-        ("AUTH secret", "ACL GETUSER default"),
-        [b"+OK\r\n", USER_WITH_PASSWORD],
-        password=True,
-    ),
     # They are changed in the users file only, which nothing but a text editor writes.
     Difference("users are changed in the file", ("ACL SETUSER a",), unknown("SETUSER")),
     Difference("users are changed in the file", ("ACL SETUSER",), unknown("SETUSER")),

@@ -263,7 +263,7 @@ BEFORE_AUTH = Group(
 AUTHENTICATION = Group(
     "AUTH and HELLO with a password",
     [
-        case("right", "AUTH secret", "PING"),
+        case("right", "AUTH secret", "PING", "ACL LIST", "ACL GETUSER default"),
         case("right, with the user", "auth default secret", "PING"),
         case("in a line", b"AUTH secret\r\nPING\r\n"),
         case("wrong, then right", "AUTH wrong", "PING", "AUTH default secret", "PING"),

@@ -33,7 +33,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"core", {"base", "rules", "table", "words", "limiter", "commands"}},
       {"module", {"api", "values", "handlers"}},
       {"server",
-       {"os", "config", "commands", "state", "observe", "access", "session", "handlers", "http",
+       {"os", "config", "commands", "state", "access", "observe", "session", "handlers", "http",
         "json", "page", "net", "replicas"}},
   };
   return kRooms;
@@ -41,7 +41,6 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
 
 // Rooms of the server that may not include each other.
 constexpr std::array<std::array<std::string_view, 2>, 14> kNeighbours = {{
-    {"access", "observe"},
     {"access", "state"},
     {"observe", "state"},
     {"handlers", "http"},

@@ -31,7 +31,7 @@ class AccessListTest : public testing::Test {
 TEST_F(AccessListTest, WithoutUsersEveryClientMayDoEverything) {
   ASSERT_TRUE(list_.Configure("", "").ok());
   ASSERT_NE(list_.ForNewConnection(), nullptr);
-  EXPECT_EQ(list_.ForNewConnection()->Line(), "user default on nopass ~* +@all");
+  EXPECT_EQ(list_.ForNewConnection()->Line(), "user default on nopass ~* &* +@all");
   EXPECT_FALSE(list_.Load().ok()) << "there is no file";
 }
 

@@ -121,14 +121,14 @@ TEST_F(AccessLogTest, CountsRefusalsByReason) {
        .user = {},
        .client = {},
        .last = {}});
-  EXPECT_THAT(log_.counts(), ElementsAre(1, 0, 2));
+  EXPECT_THAT(log_.counts(), ElementsAre(1, 0, 2, 0));
   log_.Clear();
   Add({.reason = AccessLog::Reason::kCommand,
        .object = "get",
        .user = {},
        .client = {},
        .last = {}});
-  EXPECT_THAT(log_.counts(), ElementsAre(1, 1, 2));
+  EXPECT_THAT(log_.counts(), ElementsAre(1, 1, 2, 0));
 }
 
 }  // namespace

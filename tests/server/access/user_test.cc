@@ -52,13 +52,29 @@ TEST(UserTest, AfterResetOneMayNothing) {
   EXPECT_EQ(user.Line(), Made({}).Line());
 }
 
-TEST(UserTest, OneMayDoAllIfNoCommandAndNoKeyIsForbidden) {
-  EXPECT_TRUE(Made({"+@all", "~*"}).MayDoAll());
-  EXPECT_TRUE(Made({"-@limit", "~k", "allkeys", "allcommands"}).MayDoAll());
+TEST(UserTest, OneMayDoAllIfNoCommandKeyOrChannelIsForbidden) {
+  EXPECT_TRUE(Made({"+@all", "~*", "&*"}).MayDoAll());
+  EXPECT_TRUE(Made({"-@limit", "~k", "allkeys", "allchannels", "allcommands"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "~*"}).MayDoAll());
   EXPECT_FALSE(Made({"+@all"}).MayDoAll());
-  EXPECT_FALSE(Made({"+@all", "~k"}).MayDoAll());
-  EXPECT_FALSE(Made({"+@all", "~*", "-client|kill"}).MayDoAll());
-  EXPECT_FALSE(Made({"+@all", "~*", "resetkeys"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "&*", "~k"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "~*", "&*", "-client|kill"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "~*", "&*", "resetkeys"}).MayDoAll());
+  EXPECT_FALSE(Made({"+@all", "~*", "&*", "resetchannels"}).MayDoAll());
+}
+
+TEST(UserTest, ChannelsAreAllowedByPatternsThatAddUp) {
+  const User user = Made({"&app:*", "&One"});
+  EXPECT_TRUE(user.MayUseChannel("app:1"));
+  EXPECT_TRUE(user.MayUseChannel("One"));
+  EXPECT_FALSE(user.MayUseChannel("one"));
+  EXPECT_TRUE(user.MayUseChannels("app:*"));
+  EXPECT_FALSE(user.MayUseChannels("app:1*")) << "though a rule covers all that it matches";
+  EXPECT_EQ(user.ChannelRules(), "&app:* &One");
+  EXPECT_TRUE(Made({"&one", "&*", "&two"}).MayUseChannels("anything*"));
+  EXPECT_EQ(Made({"&one", "&*", "&two"}).Line(), "user app off &* -@all");
+  EXPECT_FALSE(Made({"&*", "resetchannels"}).MayUseChannel("one"));
+  EXPECT_EQ(Made({"allchannels", "reset"}).ChannelRules(), "");
 }
 
 TEST(UserTest, PasswordsAddUp) {

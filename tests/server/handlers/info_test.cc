@@ -89,6 +89,7 @@ void ExpectEveryRow(Conversation& client) {
     }
     if (section.name == "Stats") {
       for (const StatsField& field : kStatsFields) names.emplace_back(field.name);
+      names.insert(names.end(), {"pubsub_channels", "pubsub_patterns"});
     } else if (section.list) {
       continue;  // named after commands, errors and databases
     }

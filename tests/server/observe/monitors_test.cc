@@ -1,8 +1,6 @@
-// Goal: every monitor gets every line, and a monitor that does not read is closed before its lines
-// exceed their bound. Method: monitors without a session; their wake-ups are counted.
+// Goal: every monitor gets every line, as Redis writes it. Method: monitors without a session.
 #include "server/observe/monitors.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/os/log.h"
 #include "tests/support/fake_clock.h"
 
 namespace weir {
@@ -36,97 +33,30 @@ TEST(MonitorsTest, WritesALineAsRedisDoes) {
       R"(0.000005 [0 unix:/x] "a\"\\\n\r\t\a\b\x00\x7f\xff z" "")");
 }
 
-TEST(MonitorsTest, EveryMonitorGetsEveryLineAndIsWokenUpOnce) {
+TEST(MonitorsTest, EveryMonitorGetsEveryLineUnlessItWantsNoReplies) {
   const FakeClock clock;
-  Monitors monitors(clock);
+  Outboxes all(clock);
+  Monitors monitors;
   EXPECT_FALSE(monitors.any());
   const auto record = NewRecord();
-  int wakes = 0;
-  record->set_on_wake([&wakes] { ++wakes; });
-  auto one = std::make_unique<Monitor>(monitors, record);
-  Monitor two(monitors, NewRecord());
-  EXPECT_TRUE(monitors.any());
-  EXPECT_TRUE(record->monitors.load());
-  monitors.Show(kShown, "x", Words{"PING"});
-  monitors.Show(kShown, "x", Words{"ECHO"});
-  EXPECT_EQ(wakes, 1);
+  Outbox one(all, record);
+  Outbox two(all, NewRecord());
+  {
+    const Monitor first(monitors, one);
+    const Monitor second(monitors, two);
+    EXPECT_TRUE(monitors.any());
+    EXPECT_TRUE(record->monitors.load());
+    monitors.Show(kShown, "x", Words{"PING"});
+    monitors.Show(kShown, "x", Words{"ECHO"});
+    record->is_silent = true;
+    monitors.Show(kShown, "x", Words{"TIME"});
+  }
   const std::string lines =
       "+1339518083.107412 [0 x] \"PING\"\r\n+1339518083.107412 [0 x] \"ECHO\"\r\n";
-  EXPECT_TRUE(one->has_lines());
-  EXPECT_EQ(one->Take(), lines);
-  EXPECT_FALSE(one->has_lines());
-  EXPECT_EQ(two.Take(), lines);
-  one.reset();
+  EXPECT_EQ(one.Take(), lines);
+  EXPECT_EQ(two.Take(), lines + "+1339518083.107412 [0 x] \"TIME\"\r\n");
   EXPECT_FALSE(record->monitors.load());
-  EXPECT_TRUE(monitors.any());
-}
-
-TEST(MonitorsTest, AMonitorThatDoesNotReadIsClosed) {
-  const FakeClock clock;
-  Monitors monitors(clock);
-  const auto deaf = NewRecord();
-  const auto reader = NewRecord();
-  Monitor slow(monitors, deaf);
-  Monitor quick(monitors, reader);
-  const std::string word(1000, 'x');
-  testing::internal::CaptureStderr();
-  ConfigureLog(LogLevel::kWarning);
-  std::size_t bytes_max = 0;
-  for (std::size_t sent = 0; sent < 4 * Monitors::kBytesOfOneMax; sent += word.size()) {
-    monitors.Show(kShown, "x", Words{word});
-    const std::size_t taken = quick.Take().size();
-    quick.OnSent();
-    if (!deaf->killed) bytes_max += taken;
-  }
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::HasSubstr("it does not read what it monitors"));
-  EXPECT_TRUE(deaf->killed.load());
-  EXPECT_FALSE(reader->killed.load());
-  EXPECT_LE(bytes_max, Monitors::kBytesOfOneMax);
-  EXPECT_GT(bytes_max, Monitors::kBytesOfOneMax / 2);
-  EXPECT_EQ(slow.Take(), "");
-}
-
-// Lines that a connection took but could not send yet count, too.
-TEST(MonitorsTest, TakenLinesCountUntilTheyAreSent) {
-  const FakeClock clock;
-  Monitors monitors(clock);
-  const auto deaf = NewRecord();
-  Monitor slow(monitors, deaf);
-  const std::string word(400, 'x');
-  std::size_t taken = 0;
-  while (!deaf->killed && taken <= Monitors::kBytesOfOneMax) {
-    monitors.Show(kShown, "x", Words{word});
-    taken += slow.Take().size();
-  }
-  EXPECT_TRUE(deaf->killed.load());
-}
-
-// Any number of monitors hold no more together, and a monitor that reads is not closed because of
-// others.
-TEST(MonitorsTest, AllTogetherHoldNoMoreThanTheyMay) {
-  const FakeClock clock;
-  Monitors monitors(clock);
-  const auto reader = NewRecord();
-  Monitor quick(monitors, reader);
-  std::vector<std::shared_ptr<ClientRecord>> records;
-  std::vector<std::unique_ptr<Monitor>> deaf;
-  for (int i = 0; i < 200; ++i) {
-    deaf.push_back(std::make_unique<Monitor>(monitors, records.emplace_back(NewRecord())));
-  }
-  const std::string word(400, 'x');
-  for (std::size_t sent = 0; sent < Monitors::kBytesOfOneMax / 2; sent += word.size()) {
-    monitors.Show(kShown, "x", Words{word});
-    EXPECT_FALSE(quick.Take().empty());
-    quick.OnSent();
-  }
-  EXPECT_FALSE(reader->killed.load());
-  EXPECT_TRUE(
-      std::ranges::any_of(records, [](const auto& record) { return record->killed.load(); }));
-  std::size_t held = 0;
-  for (const auto& monitor : deaf) held += monitor->Take().size();
-  EXPECT_LE(held, Monitors::kBytesOfAllMax);
-  EXPECT_GT(held, Monitors::kBytesOfAllMax / 2);
+  EXPECT_FALSE(monitors.any());
 }
 
 TEST(MonitorsTest, ALineIsBounded) {
@@ -145,15 +75,17 @@ TEST(MonitorsTest, AUnixSocketIsSpelledAsRedisDoes) {
 
 TEST(MonitorsTest, MonitorsComeAndGoWhileOthersExecute) {
   const FakeClock clock;
-  Monitors monitors(clock);
+  Outboxes all(clock);
+  Monitors monitors;
   std::thread other([&monitors] {
     for (int i = 0; i < 2000; ++i) {
       if (monitors.any()) monitors.Show(kShown, "x", Words{"PING"});
     }
   });
   for (int i = 0; i < 200; ++i) {
-    Monitor monitor(monitors, NewRecord());
-    const std::string lines = monitor.Take();
+    Outbox outbox(all, NewRecord());
+    const Monitor monitor(monitors, outbox);
+    const std::string lines = outbox.Take();
     EXPECT_TRUE(lines.empty() || lines.ends_with("\"PING\"\r\n"));
   }
   other.join();

@@ -1,0 +1,105 @@
+// Pub/sub: SUBSCRIBE and its relatives, PUBLISH, PUBSUB.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "server/commands/handlers.h"
+#include "server/observe/channels.h"
+#include "server/session/call.h"
+
+namespace weir {
+namespace {
+
+using Change = void (Subscriber::*)(SubscriptionKind kind, std::string_view name);
+
+// Changes one subscription and confirms it. The confirmation is a message, which the client gets
+// after those that are on their way, even if it wants no replies (CLIENT REPLY).
+void ChangeOne(Call& call, SubscriptionKind kind, Change change, const std::string* name) {
+  News& news = call.session.MakeNews();
+  if (name) (news.subscriber.*change)(kind, *name);
+  std::string bytes;
+  RespWriter confirmation(bytes);
+  confirmation.set_protocol(call.reply.protocol());
+  confirmation.Push(3);
+  confirmation.Bulk(absl::AsciiStrToLower(AbslView(call.spec.name)));
+  name ? confirmation.Bulk(*name) : confirmation.Null();
+  confirmation.Integer(static_cast<std::int64_t>(news.subscriber.size()));
+  news.outbox.Append(bytes);
+}
+
+// Whether the names are short enough; if not, answers an error.
+bool AreShort(Call& call) {
+  for (const std::string_view name : call.arguments()) {
+    if (name.size() <= kChannelBytesMax) continue;
+    call.Fail(absl::StrCat("a channel or pattern has at most ", kChannelBytesMax, " bytes"));
+    return false;
+  }
+  return true;
+}
+
+void Add(Call& call, SubscriptionKind kind) {
+  if (!AreShort(call)) return;
+  call.Charge(call.arguments().size());
+  for (const std::string_view name : call.arguments()) {
+    const std::string own(name);
+    ChangeOne(call, kind, &Subscriber::Subscribe, &own);
+  }
+}
+
+void Remove(Call& call, SubscriptionKind kind) {
+  const auto arguments = call.arguments();
+  std::vector<std::string> names(arguments.begin(), arguments.end());
+  if (names.empty()) {
+    const auto& all = call.session.MakeNews().subscriber.names(kind);
+    names.assign(all.begin(), all.end());
+  }
+  call.Charge(names.size());
+  if (names.empty()) return ChangeOne(call, kind, &Subscriber::Unsubscribe, nullptr);
+  for (const std::string& name : names) ChangeOne(call, kind, &Subscriber::Unsubscribe, &name);
+}
+
+}  // namespace
+
+void Subscribe(Call& call) { Add(call, SubscriptionKind::kChannel); }
+void SubscribeToPatterns(Call& call) { Add(call, SubscriptionKind::kPattern); }
+void Unsubscribe(Call& call) { Remove(call, SubscriptionKind::kChannel); }
+void UnsubscribeFromPatterns(Call& call) { Remove(call, SubscriptionKind::kPattern); }
+
+void PublishMessage(Call& call) {
+  const std::string_view channel = call.arguments()[0];
+  if (channel.size() > kChannelBytesMax) {
+    return call.Fail(absl::StrCat("a channel has at most ", kChannelBytesMax, " bytes"));
+  }
+  const std::size_t receivers = call.services().channels.Publish(channel, call.arguments()[1]);
+  call.Charge(receivers);
+  call.reply.Integer(static_cast<std::int64_t>(receivers));
+}
+
+void ListChannels(Call& call) {
+  const std::string_view pattern = call.arguments().empty() ? "*" : call.arguments()[0];
+  if (pattern.size() > kChannelBytesMax) return call.reply.Array(0);  // No name is that long.
+  call.Charge(kWholeTableWork);
+  const std::vector<std::string> channels = call.services().channels.Matching(pattern);
+  call.reply.Array(channels.size());
+  for (const std::string& channel : channels) call.reply.Bulk(channel);
+}
+
+void CountPatterns(Call& call) {
+  const std::size_t patterns = call.services().channels.Count(SubscriptionKind::kPattern);
+  call.reply.Integer(static_cast<std::int64_t>(patterns));
+}
+
+void CountSubscribers(Call& call) {
+  call.Charge(call.arguments().size());
+  call.reply.Array(2 * call.arguments().size());
+  for (const std::string_view channel : call.arguments()) {
+    const std::size_t subscribers = call.services().channels.SubscribersOf(channel);
+    call.reply.Field(channel, static_cast<std::int64_t>(subscribers));
+  }
+}
+
+}  // namespace weir

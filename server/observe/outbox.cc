@@ -1,0 +1,65 @@
+#include "server/observe/outbox.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+namespace weir {
+
+Outbox::Outbox(Outboxes& all, std::shared_ptr<ClientRecord> record)
+    : all_(all), record_(std::move(record)) {
+  MutexLock lock(all_.mutex_);
+  all_.outboxes_.push_back(this);
+}
+
+Outbox::~Outbox() {
+  MutexLock lock(all_.mutex_);
+  all_.Release(*this, held_bytes_);
+  std::erase(all_.outboxes_, this);
+}
+
+void Outbox::Append(std::string_view bytes) {
+  MutexLock lock(all_.mutex_);
+  if (record_->killed.load(std::memory_order_relaxed)) return;
+  bytes_ += bytes;
+  held_bytes_ += bytes.size();
+  all_.held_bytes_ += bytes.size();
+  if (held_bytes_ > Outboxes::kBytesOfOneMax) return all_.Close(*this);
+  if (!has_bytes_.exchange(true, std::memory_order_relaxed)) record_->Wake();
+  while (all_.held_bytes_ > Outboxes::kBytesOfAllMax) {
+    all_.Close(**std::ranges::max_element(all_.outboxes_, {}, &Outbox::held_bytes_));
+  }
+}
+
+std::string Outbox::Take() {
+  MutexLock lock(all_.mutex_);
+  has_bytes_.store(false, std::memory_order_relaxed);
+  return std::exchange(bytes_, {});
+}
+
+void Outbox::OnSent() {
+  MutexLock lock(all_.mutex_);
+  all_.Release(*this, held_bytes_ - bytes_.size());
+}
+
+void Outboxes::Release(Outbox& outbox, std::size_t bytes) {
+  outbox.held_bytes_ -= bytes;
+  held_bytes_ -= bytes;
+}
+
+void Outboxes::Close(Outbox& outbox) {
+  ClientRecord& record = *outbox.record_;
+  if (const auto suppressed = throttle_.Admit()) {
+    spdlog::warn(
+        "closed client {}: it does not read what it monitors or subscribes to ({} similar lines "
+        "suppressed)",
+        record.address, *suppressed);
+  }
+  std::string().swap(outbox.bytes_);
+  Release(outbox, outbox.held_bytes_);
+  record.killed.store(true, std::memory_order_relaxed);
+  record.Wake();
+}
+
+}  // namespace weir
