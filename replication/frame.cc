@@ -43,6 +43,7 @@ bool IsKnown(FrameKind kind) {
     case FrameKind::kSkip:
     case FrameKind::kAck:
     case FrameKind::kNeed:
+    case FrameKind::kTakeover:
       return true;
   }
   return false;

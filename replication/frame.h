@@ -38,6 +38,7 @@ enum class FrameKind : std::uint8_t {
   // From the replica.
   kAck = 32,
   kNeed = 33,
+  kTakeover = 34,
 };
 
 // A reader passes over kinds from this one on if it does not know them.

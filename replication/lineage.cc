@@ -16,8 +16,8 @@ constexpr std::uint8_t kIsReplica = 4;
 constexpr std::uint8_t kWasTold = 8;
 constexpr std::uint8_t kIsDeposed = 16;
 constexpr std::uint8_t kJoinsAny = 32;
-constexpr std::uint8_t kAllFlags =
-    kHasId | kHasPrevious | kIsReplica | kWasTold | kIsDeposed | kJoinsAny;
+constexpr std::uint8_t kHasFloor = 64;
+constexpr std::uint8_t kHadReplicas = 128;
 
 static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
 
@@ -47,6 +47,7 @@ void Lineage::Promote(std::uint64_t at, std::string_view new_id, std::uint64_t s
   is_replica = false;
   is_deposed = false;
   joins_any = false;
+  had_replicas = false;
   primary_host.clear();
   primary_port = 0;
 }
@@ -69,7 +70,8 @@ std::string LineageValue(const Lineage& history) {
   const unsigned flags =
       (history.id.empty() ? 0U : kHasId) | (history.previous.empty() ? 0U : kHasPrevious) |
       (history.is_replica ? kIsReplica : 0U) | (history.was_told ? kWasTold : 0U) |
-      (history.is_deposed ? kIsDeposed : 0U) | (history.joins_any ? kJoinsAny : 0U);
+      (history.is_deposed ? kIsDeposed : 0U) | (history.joins_any ? kJoinsAny : 0U) |
+      (history.sentinel_floor ? kHasFloor : 0U) | (history.had_replicas ? kHadReplicas : 0U);
   AppendNumber(static_cast<std::uint8_t>(flags), value);
   AppendNumber(history.term, value);
   AppendNumber(history.offset, value);
@@ -79,6 +81,7 @@ std::string LineageValue(const Lineage& history) {
   AppendNumber(static_cast<std::uint8_t>(history.primary_host.size()), value);
   value += history.primary_host;
   AppendNumber(history.primary_port, value);
+  if (history.sentinel_floor) AppendNumber(*history.sentinel_floor, value);
   return value;
 }
 
@@ -86,7 +89,7 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   RecordReader reader(bytes);
   const auto version = reader.Take<std::uint8_t>();
   const auto flags = reader.Take<std::uint8_t>();
-  if (version != kVersion || (flags & ~kAllFlags) != 0) return std::nullopt;
+  if (version != kVersion) return std::nullopt;
   Lineage history;
   history.term = reader.Take<std::uint64_t>();
   history.offset = reader.Take<std::uint64_t>();
@@ -105,6 +108,8 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   history.joins_any = (flags & kJoinsAny) != 0;
   history.primary_host = reader.TakeBytes(reader.Take<std::uint8_t>());
   history.primary_port = reader.Take<std::uint16_t>();
+  history.had_replicas = (flags & kHadReplicas) != 0;
+  if ((flags & kHasFloor) != 0) history.sentinel_floor = reader.Take<std::uint64_t>();
   if (!reader.Complete()) return std::nullopt;
   return history;
 }

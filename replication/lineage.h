@@ -36,6 +36,9 @@ struct Lineage {
   bool joins_any = false;
   // A primary that knows of a later one: it admits nothing until a command gives it a role.
   bool is_deposed = false;
+  bool had_replicas = false;  // one was in sync with this primary since the term began
+  // Of SentinelWatch; none: no hello was heard.
+  std::optional<std::uint64_t> sentinel_floor{};
   std::string primary_host{};  // of a replica: the server that it follows, as it was spelled
   std::uint16_t primary_port = 0;
 
@@ -57,9 +60,9 @@ struct Lineage {
 // The value of the record "history" in a data directory:
 //
 //     version:u8 = 1 flags:u8 term:u64 offset:u64 until:u64 [id: 40 bytes] [previous: 40 bytes]
-//     host-bytes:u8 host port:u16                     flags: 1 id, 2 previous, 4 is a replica,
-//                                                     8 was told, 16 is deposed,
-//                                                     32 joins any
+//     host-bytes:u8 host port:u16 [floor:u64]         flags: 1 id, 2 previous, 4 is a replica,
+//                                                     8 was told, 16 is deposed, 32 joins any,
+//                                                     64 floor, 128 had replicas
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);

@@ -56,6 +56,11 @@ void Sink::AppendAck(Instant now, std::string& out) const {
               out);
 }
 
+void Sink::AppendTakeover(Instant now, std::string& out) const {
+  AppendFrame(
+      {.kind = FrameKind::kTakeover, .flags = 0, .offset = applied_, .time = now, .body = {}}, out);
+}
+
 bool Sink::Receive(std::string_view bytes) {
   reader_.Feed(bytes);
   while (error_.empty()) {

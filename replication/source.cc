@@ -62,6 +62,10 @@ bool Source::Note(const Frame& frame) {
       return NoteAck(frame);
     case FrameKind::kNeed:
       return NoteNeed(frame);
+    case FrameKind::kTakeover:
+      if (!frame.body.empty()) return false;
+      wants_to_take_over_ = true;
+      return true;
     default:
       return static_cast<std::uint8_t>(frame.kind) >= kOptionalKindMin;
   }

@@ -38,6 +38,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/instant.h"
 #include "core/table/partition_set.h"
@@ -90,8 +91,10 @@ class Source {
   void AppendYield(std::uint64_t term, Instant now, std::string& out);
 
   // Takes a frame from the replica. Returns false for one that no replica sends: a kind that is
-  // not ACK or NEED, a damaged body, an offset that was not sent or that falls.
+  // not ACK, NEED or TAKEOVER, a damaged body, an offset that was not sent or that falls.
   [[nodiscard]] bool Note(const Frame& frame);
+  // Whether the replica has asked to become the primary since the last call.
+  [[nodiscard]] bool TakeWish() noexcept { return std::exchange(wants_to_take_over_, false); }
 
   [[nodiscard]] std::uint64_t cursor() const noexcept { return cursor_; }
   // The last ACK; at first the offset that the link began with, and all else false.
@@ -119,6 +122,7 @@ class Source {
   bool copies_ = false;             // a partition was asked for, and its last part is missing
   bool knows_need_ = false;         // a NEED has come
   bool synced_ = false;
+  bool wants_to_take_over_ = false;
   Policies policies_ = Policies::kDue;
   AckBody acked_;
 };

@@ -347,6 +347,20 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "false",
      .summary = "Starts at the wall clock's time even if the data directory has a later one. For a "
                 "single start, after a wrong clock was corrected."},
+    {.name = "sentinel",
+     .field = &Options::sentinel,
+     .fallback = "",
+     .summary = "The name by which Redis Sentinel monitors this group of servers. The server then "
+                "heeds Sentinel's messages: an old primary follows the new one, and a primary that "
+                "starts waits until Sentinel has confirmed it."},
+    {.name = "sentinel-wait",
+     .field = &Options::sentinel_wait,
+     .fallback = "10s",
+     .min = 0,
+     .max = 3'600'000,
+     .live = true,
+     .summary = "The time for which a starting server waits for Sentinel before it serves as a "
+                "primary; 0 is without end."},
     {.name = "slowlog-log-slower-than",
      .field = &Options::slowlog_log_slower_than,
      .fallback = "10000",

@@ -145,6 +145,8 @@ struct Options {
   std::chrono::milliseconds min_replicas_max_lag{0};
   ByteCount repl_backlog_size;
   std::chrono::milliseconds repl_timeout{0};
+  std::string sentinel;                        // empty: no Sentinel watches this server
+  std::chrono::milliseconds sentinel_wait{0};  // 0: without end
   bool replication_tls = false;
 
   // True if the state is kept on disk.

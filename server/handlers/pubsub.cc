@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
+#include "server/access/user.h"
+#include "server/commands/command_table.h"
 #include "server/commands/handlers.h"
 #include "server/observe/channels.h"
 #include "server/session/call.h"
@@ -62,6 +64,17 @@ void Remove(Call& call, SubscriptionKind kind) {
   for (const std::string& name : names) ChangeOne(call, kind, &Subscriber::Unsubscribe, &name);
 }
 
+// Takes a hello of Sentinel from a user that could also change the role by REPLICAOF.
+void HearIfHello(Call& call) {
+  const Services& services = call.services();
+  if (services.options.sentinel.empty() || call.arguments()[0] != kHelloChannel) return;
+  const std::shared_ptr<const User>& user = call.session.user();
+  const bool may = user->MayRun(*FindCommand("REPLICAOF")) || user->MayRun(*FindCommand("SLAVEOF"));
+  if (!may || !services.replication) return;
+  services.replication->HearHello(std::string(call.arguments()[1]),
+                                  call.session.record().local_address);
+}
+
 }  // namespace
 
 void Subscribe(Call& call) { Add(call, SubscriptionKind::kChannel); }
@@ -74,6 +87,7 @@ void PublishMessage(Call& call) {
   if (channel.size() > kChannelBytesMax) {
     return call.Fail(absl::StrCat("a channel has at most ", kChannelBytesMax, " bytes"));
   }
+  HearIfHello(call);
   const std::size_t receivers = call.services().channels.Publish(channel, call.arguments()[1]);
   call.Charge(receivers);
   call.reply.Integer(static_cast<std::int64_t>(receivers));

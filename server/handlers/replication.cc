@@ -52,6 +52,12 @@ void LogFollow(const Call& call, const std::string& what) {
                EscapedForLog(call.session.user()->name()), what);
 }
 
+// Sentinel gives its connections names of this kind.
+bool IsOfSentinel(const Call& call) {
+  return !call.services().options.sentinel.empty() &&
+         call.session.record().name().starts_with("sentinel-");
+}
+
 // --- RL.SYNC -------------------------------------------------------------------------------------
 
 // The value of hexadecimal digits in any case.
@@ -144,7 +150,12 @@ void ReplicaOf(Call& call) {
   const std::string_view port_text = call.arguments()[1];
   if (EqualsIgnoreCase(name, "no") && EqualsIgnoreCase(port_text, "one")) {
     if (!call.services().is_primary()) LogFollow(call, "become a primary");
-    if (call.services().replication) call.services().replication->Follow(std::nullopt);
+    Replication* const replication = call.services().replication;
+    if (replication && IsOfSentinel(call)) {
+      replication->BecomePrimaryForSentinel();
+    } else if (replication) {
+      replication->Follow(std::nullopt);
+    }
     return call.reply.SimpleString("OK");
   }
   const std::optional<std::int64_t> port = ParseInteger(port_text);

@@ -29,7 +29,7 @@ constexpr std::string_view YesOrNo(bool value) { return value ? "true" : "false"
 
 void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 
-// Not ready: a server that loads its state, one whose changes must be saved and cannot be, a
+// Not ready: a server that loads its state or waits for Sentinel, one whose changes must be saved and cannot be, a
 // primary that is deposed or lacks replicas, and a replica that has no whole state or has lost its
 // primary. With role=primary no replica is ready.
 void Readyz(HttpExchange& exchange) {
@@ -53,6 +53,7 @@ void Readyz(HttpExchange& exchange) {
                        R"(,"link_up":)", AbslView(YesOrNo(is_link_up)), "}}"));
     }
   }
+  if (services.gated()) return exchange.Answer(503, kJson, R"({"waits_for":"sentinel"})");
   if (!services.is_replica() && !services.is_primary()) {
     return exchange.Answer(503, kJson, R"({"deposed":true})");
   }

@@ -29,14 +29,13 @@ constexpr milliseconds kYieldAgeMax{5000};
 constexpr milliseconds kRestMax{3000};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
-// The port under which others reach a server that listens on `port`.
+}  // namespace
+
 std::uint16_t PortToAnnounce(const Options& options, std::uint16_t port) {
   std::int64_t announced = options.replica_announce_port;
   if (announced == 0 && options.replication_tls) announced = options.tls_port;
   return announced != 0 ? static_cast<std::uint16_t>(announced) : port;
 }
-
-}  // namespace
 
 PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason)
     : settings_(parts.settings),
@@ -293,7 +292,11 @@ std::string PrimaryLink::Apply() {
   if (!bytes.empty()) {
     if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
   }
+  asks_to_take_over_ = false;
   while (!ending_ && !has_yielded_) {
+    if (std::exchange(asks_to_take_over_, false) && sink_.synced()) {
+      sink_.AppendTakeover(own_clock_.Now(), out);
+    }
     if (std::exchange(owes_ack, false)) {
       const Instant acked = own_clock_.Now();
       sink_.AppendAck(acked, out);
@@ -377,6 +380,13 @@ std::string PrimaryLink::Ask(const std::vector<std::string>& words,
   }
 }
 
+void PrimaryLink::AskToTakeOver() {
+  asio::post(context_, [this] {
+    MutexLock lock(mutex_);
+    asks_to_take_over_ = status_.state == LinkState::kConnected;
+  });
+}
+
 std::string PrimaryLink::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     std::error_code error;
@@ -398,7 +408,9 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
     });
   }
   const Instant deadline = own_clock_.Now() + wait;
-  while (!has_input_ && !ending_ && own_clock_.Now() < deadline) RunUntil(deadline);
+  while (!has_input_ && !ending_ && !asks_to_take_over_ && own_clock_.Now() < deadline) {
+    RunUntil(deadline);
+  }
   if (!std::exchange(has_input_, false)) return std::nullopt;
   const std::size_t received = transport_->Read(input_, error);
   if (error != asio::error::would_block) return received;

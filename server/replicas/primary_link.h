@@ -41,6 +41,9 @@ namespace weir {
 inline constexpr std::uint32_t kStreamVersionMin = 1;
 inline constexpr std::uint32_t kStreamVersionMax = 1;
 
+// The port under which others reach a server that listens on `port`.
+[[nodiscard]] std::uint16_t PortToAnnounce(const Options& options, std::uint16_t port);
+
 class PrimaryLink {
  public:
   // The server as the link needs it. Called on the link's thread.
@@ -86,6 +89,9 @@ class PrimaryLink {
   void Stop();
   PrimaryLink(const PrimaryLink&) = delete;
   PrimaryLink& operator=(const PrimaryLink&) = delete;
+
+  // Asks the primary to yield to this server, if the link is in sync. Any thread.
+  void AskToTakeOver();
 
   // Any thread.
   [[nodiscard]] LinkStatus status() const;
@@ -144,6 +150,7 @@ class PrimaryLink {
   bool is_up_ = false;
   bool watches_input_ = false;
   bool has_input_ = false;
+  bool asks_to_take_over_ = false;
   bool was_answered_ = false;  // in the present attempt
   std::string pending_;        // input that is not read yet
   std::vector<char> input_;

@@ -45,7 +45,10 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       link_tls_(parts.link_tls),
       target_(services_.limiter, services_.policies),
       promotion_(control_),
-      switch_timer_(control_) {
+      switch_timer_(control_),
+      addresses_(control_, own_clock_),
+      hello_throttle_(own_clock_),
+      gate_(control_) {
   services_.settings.OnChange([this](const Options&) { OnNewSettings(); });
   OnNewSettings();
   MutexLock lock(mutex_);
@@ -61,8 +64,13 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   } else if (!record.empty()) {
     spdlog::warn("the record of this server's history is damaged: it begins a new one");
   }
+  watch_ = SentinelWatch(history_.sentinel_floor);
   if (first_primary_.host.empty()) {
-    if (history_.is_deposed) set_role(ServerRole::kDeposed);
+    if (history_.is_deposed) {
+      set_role(ServerRole::kDeposed);
+    } else if (is_watched()) {
+      CloseGate();
+    }
     return;
   }
   history_.is_deposed = false;
@@ -87,15 +95,20 @@ void ReplicationControl::Start() {
     if (leases) promise_.Acked(length, own_clock_.Now());
     return BecomeReplica(primary, reason);
   }
-  // Replicas may have more of the last history than this server had saved, so it begins a new one.
-  MutexLock lock(mutex_);
-  history_.id.clear();
-  history_.is_replica = false;
+  {
+    // Replicas may have more of the last history than this server had saved, so it begins a new
+    // one.
+    MutexLock lock(mutex_);
+    history_.id.clear();
+    history_.is_replica = false;
+  }
+  if (role() == ServerRole::kGated) WaitForSentinel();
 }
 
 void ReplicationControl::Stop() {
   stopped_ = true;
   promotion_.cancel();
+  gate_.cancel();
   TakeLink().reset();
   std::shared_ptr<Replicator> replicator;
   {
@@ -120,28 +133,34 @@ void ReplicationControl::KeepRole() {
 // --- Roles ---
 
 void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
-  asio::post(control_, [this, primary = std::move(primary)] {
-    if (stopped_) return;
-    {
-      MutexLock lock(mutex_);
-      history_.was_told = true;
-    }
-    if (!started_) {  // Start carries it out.
-      MutexLock lock(mutex_);
-      first_primary_ = primary.value_or(HostAndPort{});
-      history_.is_deposed = false;
-      history_.joins_any = primary.has_value();
-      set_role(primary ? ServerRole::kReplica : ServerRole::kPrimary);
-      set_is_complete(!primary || !history_.id.empty());
-    } else if (primary) {
-      BecomeReplica(*primary, PrimaryLink::Reason::kTold);
-    } else if (role() == ServerRole::kDeposed) {
-      Restore();
-    } else if (is_replica()) {
-      BecomePrimaryAfterLease();
-    }
-    EndSwitch();
+  asio::post(control_, [this, primary = std::move(primary)]() mutable {
+    if (!stopped_) CarryOutFollow(std::move(primary));
   });
+}
+
+void ReplicationControl::CarryOutFollow(std::optional<HostAndPort> primary) {
+  {
+    MutexLock lock(mutex_);
+    history_.was_told = true;
+  }
+  if (!started_) {  // Start carries it out.
+    MutexLock lock(mutex_);
+    first_primary_ = primary.value_or(HostAndPort{});
+    history_.is_deposed = false;
+    history_.joins_any = primary.has_value();
+    set_ping_refusal(PingRefusal::kNone);
+    set_role(primary ? ServerRole::kReplica : ServerRole::kPrimary);
+    set_is_complete(!primary || !history_.id.empty());
+  } else if (primary) {
+    BecomeReplica(*primary, PrimaryLink::Reason::kTold);
+  } else if (role() == ServerRole::kDeposed) {
+    Restore();
+  } else if (role() == ServerRole::kGated) {
+    OpenGate();
+  } else if (is_replica()) {
+    BecomePrimaryAfterLease();
+  }
+  EndSwitch();
 }
 
 // Ends the link; what the server has of its history stays known.
@@ -169,6 +188,7 @@ void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::
 // heir that has not got all of it.
 bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::Ending& ending) {
   awaits_promotion_ = false;
+  set_ping_refusal(PingRefusal::kNone);
   set_role(ServerRole::kReplica);
   {
     MutexLock lock(mutex_);
@@ -200,8 +220,12 @@ void ReplicationControl::StartLink(const HostAndPort& primary, PrimaryLink::Reas
                          .owner = owner,
                          .tls = link_tls_},
       primary, PrimaryLink::Identity{services_.run_id, services_.port}, reason);
-  MutexLock lock(mutex_);
-  link_ = std::move(link);
+  {
+    MutexLock lock(mutex_);
+    link_ = std::move(link);
+  }
+  watch_.Demoted();
+  KeepFloor();
   SaveSoon();
 }
 
@@ -245,6 +269,7 @@ void ReplicationControl::BecomePrimaryAfterLease() {
 }
 
 void ReplicationControl::BecomePrimary() {
+  awaits_promotion_ = false;
   TakeLink().reset();
   NoteForReplicas(true);
   // The history has them already: others need not get them again.
@@ -268,8 +293,11 @@ void ReplicationControl::BecomePrimary() {
     MutexLock lock(mutex_);
     replicator_ = std::move(replicator);
   }
+  watch_.Promoted(own_clock_.Now());
+  KeepFloor();
   SaveSoon();
   set_is_complete(true);
+  set_ping_refusal(PingRefusal::kNone);
   set_role(ServerRole::kPrimary);
   spdlog::warn("this server is a primary now, of term {}{}", term,
                sink->shown() ? "" : "; it has not had the whole state of its last primary");

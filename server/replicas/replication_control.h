@@ -26,12 +26,16 @@
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
 #include "persistence/saver.h"
+#include "replication/hello.h"
 #include "replication/lease.h"
 #include "replication/limiter_target.h"
 #include "replication/lineage.h"
+#include "replication/sentinel_watch.h"
 #include "replication/sink.h"
 #include "server/net/io_thread.h"
 #include "server/os/lineage_clock.h"
+#include "server/os/log.h"
+#include "server/replicas/host_addresses.h"
 #include "server/replicas/planned_switch.h"
 #include "server/replicas/primary_link.h"
 #include "server/replicas/replicator.h"
@@ -72,6 +76,8 @@ class ReplicationControl final : public Replication,
 
   [[nodiscard]] ReplicationStatus status() const override;
   void Follow(std::optional<HostAndPort> primary) override;
+  void BecomePrimaryForSentinel() override;
+  void HearHello(std::string message, std::string local_address) override;
   [[nodiscard]] std::string Failover(const FailoverRequest& request) override;
   [[nodiscard]] std::string AbortFailover() override;
   [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override;
@@ -95,11 +101,13 @@ class ReplicationControl final : public Replication,
     bool declined = false;              // it asks to follow this server instead
   };
 
+  void CarryOutFollow(std::optional<HostAndPort> primary);
   void BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason);
   [[nodiscard]] bool Demote(const HostAndPort& primary, const Replicator::Ending& ending);
   void StartLink(const HostAndPort& primary, PrimaryLink::Reason reason);
   void StepSwitch();
-  void YieldTo(const ReplicaStatus& replica, const std::vector<ReplicaStatus>& replicas);
+  [[nodiscard]] bool YieldTo(const ReplicaStatus& replica,
+                             const std::vector<ReplicaStatus>& replicas);
   void TakeBack();
   [[nodiscard]] bool Declines(const SyncRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -120,12 +128,26 @@ class ReplicationControl final : public Replication,
   void NoteForReplicas(bool notes);
   [[nodiscard]] std::size_t RingBytes() const;
 
+  // Whether Sentinel watches this server (--sentinel).
+  [[nodiscard]] bool is_watched() const;
+  void CloseGate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WaitForSentinel();
+  void OpenGateAfter(Nanos wait);
+  void OpenGate();
+  [[nodiscard]] bool NamesUs(const Hello& hello, const asio::ip::address& address,
+                             const std::string& local_address) const;
+  void Heed(const Hello& hello, bool names_us);
+  void KeepFloor();
+  void RefusePingAfterSwitch();
+
   [[nodiscard]] Lineage history() const override;
   void Join(std::uint64_t term, std::string_view history) override;
   void TakeOver() override;
   void Show(bool complete, bool up) override;
   void AdmitUntil(Instant until) override { set_admits_until(until); }
   AckWaits& waits() override { return acks(); }
+  void OnTakeoverAsked(const std::string& run_id) override;
+  void OnReplicaInSync() override;
   void TakeChangesSoon() override;
 
   asio::io_context& control_;
@@ -142,6 +164,13 @@ class ReplicationControl final : public Replication,
   asio::steady_timer promotion_;
   asio::steady_timer switch_timer_;
   LeasePromise promise_;  // also of the link, while there is one
+  // Of Sentinel:
+  SentinelWatch watch_;
+  HostAddresses addresses_;
+  LogThrottle hello_throttle_;
+  asio::steady_timer gate_;           // of the gate, and of PING's refusal after a switch
+  bool is_confirmed_ = false;         // while the gate is closed
+  std::uint64_t handed_over_in_ = 0;  // the epoch of the last planned switch
 
   Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
   mutable Mutex mutex_;

@@ -376,6 +376,7 @@ void Replicator::Receive(const ReplicaPtr& replica) {
   replica->reader.Feed({input_.data(), received});
   while (const std::optional<Frame> frame = replica->reader.Next()) {
     if (!NoteFrame(*replica, *frame)) return Close(replica, "it sends what no replica sends");
+    if (replica->source.TakeWish()) owner_.OnTakeoverAsked(replica->sync.request.run_id);
   }
   if (!replica->reader.error().empty()) {
     return Close(replica, absl::StrCat("it sends ", replica->reader.error()));
@@ -388,13 +389,18 @@ void Replicator::Receive(const ReplicaPtr& replica) {
 
 // Returns false for a frame that no replica sends.
 bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
-  MutexLock lock(mutex_);
-  if (!replica.source.Note(frame)) return false;
-  replica.heard = hub_.clock().Now();
-  const AckBody& acked = replica.source.acked();
-  replica.lease.Heard(acked.newest, acked.synced);
-  if (acked.synced && !std::exchange(replica.was_synced, true)) {
+  bool is_new = false;
+  {
+    MutexLock lock(mutex_);
+    if (!replica.source.Note(frame)) return false;
+    replica.heard = hub_.clock().Now();
+    const AckBody& acked = replica.source.acked();
+    replica.lease.Heard(acked.newest, acked.synced);
+    is_new = acked.synced && !std::exchange(replica.was_synced, true);
+  }
+  if (is_new) {
     spdlog::info("replica {} has the whole state", replica.name());
+    owner_.OnReplicaInSync();
   }
   return true;
 }

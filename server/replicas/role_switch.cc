@@ -58,7 +58,8 @@ void ReplicationControl::StepSwitch() {
   }
   switch (step.what) {
     case PlannedSwitch::What::kYield:
-      return YieldTo(step.target, now.replicas);
+      if (YieldTo(step.target, now.replicas)) RefusePingAfterSwitch();
+      return;
     case PlannedSwitch::What::kGiveUp:
       return spdlog::warn("the failover ends without a switch: {}", step.reason);
     case PlannedSwitch::What::kWait:
@@ -70,7 +71,8 @@ void ReplicationControl::StepSwitch() {
   });
 }
 
-void ReplicationControl::YieldTo(const ReplicaStatus& replica,
+// Returns whether this server has yielded.
+bool ReplicationControl::YieldTo(const ReplicaStatus& replica,
                                  const std::vector<ReplicaStatus>& replicas) {
   const HostAndPort address = {replica.ip, replica.port};
   spdlog::warn("failing over to {}:{}", EscapedForLog(replica.ip), replica.port);
@@ -94,8 +96,12 @@ void ReplicationControl::YieldTo(const ReplicaStatus& replica,
     heir_->declined = !yielded;
     history_.was_told = history_.was_told || yielded;
   }
-  if (!yielded) return TakeBack();
-  StartLink(address, PrimaryLink::Reason::kYield);
+  if (yielded) {
+    StartLink(address, PrimaryLink::Reason::kYield);
+  } else {
+    TakeBack();
+  }
+  return yielded;
 }
 
 // The heir has not taken over: this server is the primary again, unless a command says otherwise.

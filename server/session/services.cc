@@ -80,10 +80,15 @@ std::string_view Services::StateErrorOf(std::uint32_t flags) const noexcept {
     if (syncing()) return kSyncingError;
   }
   if (is_primary()) return {};
+  if ((flags & kProbe) != 0) {
+    const PingRefusal why = replication->ping_refusal();
+    if (why == PingRefusal::kHandedOver) return kHandedOverError;
+    if (why == PingRefusal::kRestarted) return kRestartedError;
+  }
+  if (gated()) return (flags & kLoading) != 0 ? std::string_view() : kGatedError;
   if (!is_replica()) {
     // PING is refused, too, so that a server that watches this one sees that it is out of order.
-    const bool is_answered = (flags & (kReadOnly | kLoading | kAdmin | kNoAuth)) != 0;
-    return (flags & kWrite) != 0 || !is_answered ? kDeposedError : std::string_view();
+    return (flags & (kWrite | kProbe)) != 0 ? kDeposedError : std::string_view();
   }
   if ((flags & kWrite) != 0) return kReadOnlyError;
   const bool is_look = (flags & kReadOnly) != 0 && (flags & kLoading) == 0;

@@ -40,17 +40,24 @@ namespace weir {
 struct Worker;
 
 // The errors of commands that the server does not run in its present state: it loads its state, is
-// a replica, has lost its primary (replica-serve-stale-data), or is deposed. Clients match on the
-// first word.
+// a replica, has lost its primary (replica-serve-stale-data), is deposed, or waits for Sentinel.
+// Clients match on the first word.
 inline constexpr std::string_view kLoadingError = "LOADING weir is loading its state from disk";
 inline constexpr std::string_view kSyncingError =
     "LOADING weir is loading its state from its primary";
+inline constexpr std::string_view kGatedError =
+    "LOADING weir waits for Sentinel to say which server is the primary";
 inline constexpr std::string_view kReadOnlyError =
     "READONLY You can't write against a read only replica.";
 inline constexpr std::string_view kMasterDownError =
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 inline constexpr std::string_view kDeposedError =
     "READONLY another server has become the primary in a later term";
+// Of PING, under Sentinel.
+inline constexpr std::string_view kHandedOverError =
+    "HANDEDOVER this server has yielded to another primary, which ROLE names";
+inline constexpr std::string_view kRestartedError =
+    "RESTARTED this server was the primary and has crashed: it waits for a failover";
 
 // The error of a request that would be admitted, or change something, while the primary has too few
 // replicas (min-replicas-to-write, ack-replicas).
@@ -86,6 +93,10 @@ struct Services {
   }
   [[nodiscard]] bool is_primary() const noexcept {
     return !replication || replication->role() == ServerRole::kPrimary;
+  }
+  // True while the server waits for Sentinel at its start: most commands are refused.
+  [[nodiscard]] bool gated() const noexcept {
+    return replication && replication->role() == ServerRole::kGated;
   }
   // True while a replica has no whole state yet: most commands are refused.
   [[nodiscard]] bool syncing() const noexcept {

@@ -30,6 +30,19 @@ enum class ServerRole : std::uint8_t {
   // It was a primary, and has heard of one of a later term: it refuses the same, until a command
   // gives it a role. For others it is a primary that is out of order.
   kDeposed,
+  // It starts, and is to be a primary unless Sentinel says otherwise: it answers LOADING meanwhile.
+  kGated,
+};
+
+// The channel of Sentinel's messages.
+inline constexpr std::string_view kHelloChannel = "__sentinel__:hello";
+
+// The reasons for which PING is answered with an error, so that Sentinel takes the server for dead
+// and looks for another primary.
+enum class PingRefusal : std::uint8_t {
+  kNone,
+  kHandedOver,  // this server has yielded to another one, and Sentinel does not know it yet
+  kRestarted,   // it was the primary and has crashed; a replica has more of the state
 };
 
 // The states of a replica's link, in the words of ROLE.
@@ -194,6 +207,16 @@ class Replication {
   // has the new role soon after. Requests are carried out in their order.
   virtual void Follow(std::optional<HostAndPort> primary) = 0;
 
+  // The same for a client that is a Sentinel: while the link to the primary lives, that yields
+  // first, so that nothing is lost. A replica without the whole state stays one.
+  virtual void BecomePrimaryForSentinel() = 0;
+  // Takes a message of the channel kHelloChannel. `local_address`: this server's, in the connection
+  // that it came by.
+  virtual void HearHello(std::string message, std::string local_address) = 0;
+  [[nodiscard]] PingRefusal ping_refusal() const noexcept {
+    return ping_refusal_.load(std::memory_order_relaxed);
+  }
+
   // Begins a planned switch: a replica becomes the primary, and this server its replica, so that
   // nothing is lost. Returns at once, with the error, "ERR ...", if there is no such replica.
   [[nodiscard]] virtual std::string Failover(const FailoverRequest& request) = 0;
@@ -216,6 +239,9 @@ class Replication {
     ServerRole primary = ServerRole::kPrimary;
     return role_.compare_exchange_strong(primary, ServerRole::kDeposed);
   }
+  void set_ping_refusal(PingRefusal why) noexcept {
+    ping_refusal_.store(why, std::memory_order_relaxed);
+  }
   void set_is_complete(bool is) noexcept { is_complete_.store(is, std::memory_order_relaxed); }
   void set_is_link_up(bool is) noexcept { is_link_up_.store(is, std::memory_order_relaxed); }
   void set_admits_until(Instant until) noexcept {
@@ -224,6 +250,7 @@ class Replication {
 
  private:
   std::atomic<ServerRole> role_{ServerRole::kPrimary};
+  std::atomic<PingRefusal> ping_refusal_{PingRefusal::kNone};
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
   std::atomic<Nanos::rep> admits_until_{kInstantMax.time_since_epoch().count()};

@@ -83,6 +83,8 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   Lineage deposed = At(kC, 1);
   deposed.is_deposed = true;
   deposed.joins_any = true;
+  deposed.had_replicas = true;
+  deposed.sentinel_floor = 12;
   for (const Lineage& history : {replica, Lineage(), deposed}) {
     const std::string value = LineageValue(history);
     EXPECT_EQ(ReadLineageValue(value), history);
@@ -96,7 +98,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   EXPECT_FALSE(ReadLineageValue(value)) << "a version of the future";
   value = LineageValue(replica);
   value[1] = static_cast<char>(value[1] | 64);
-  EXPECT_FALSE(ReadLineageValue(value)) << "an unknown flag";
+  EXPECT_FALSE(ReadLineageValue(value)) << "a flag of a floor, and none";
   value = LineageValue(replica);
   value[26] = 'A';
   EXPECT_FALSE(ReadLineageValue(value)) << "an id that is none";

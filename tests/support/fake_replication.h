@@ -21,6 +21,10 @@ class FakeReplication final : public Replication {
 
   [[nodiscard]] ReplicationStatus status() const override { return shown; }
   void Follow(std::optional<HostAndPort> primary) override { wishes.push_back(std::move(primary)); }
+  void BecomePrimaryForSentinel() override { ++promotions_by_sentinel; }
+  void HearHello(std::string message, std::string local_address) override {
+    hellos.emplace_back(std::move(message), std::move(local_address));
+  }
   [[nodiscard]] std::string Failover(const FailoverRequest& request) override {
     failovers.push_back(request);
     return failover_error;
@@ -55,7 +59,12 @@ class FakeReplication final : public Replication {
     shown.link.reset();
   }
 
+  void Gate() { set_role(ServerRole::kGated); }
+  void RefusePing(PingRefusal why) { set_ping_refusal(why); }
+
   ReplicationStatus shown;
+  int promotions_by_sentinel = 0;
+  std::vector<std::pair<std::string, std::string>> hellos;  // messages and local addresses
   SyncAnswer answer;
   std::vector<std::optional<HostAndPort>> wishes;
   std::vector<SyncRequest> requests;

@@ -163,6 +163,7 @@ weir_clients_memory_bytes 0
 weir_denied_access_total{reason="auth"} 0
 weir_denied_access_total{reason="command"} 0
 weir_denied_access_total{reason="key"} 0
+weir_denied_access_total{reason="channel"} 0
 # TYPE weir_loading gauge
 weir_loading 0
 # TYPE weir_replica gauge

@@ -1,0 +1,30 @@
+#include "replication/sentinel_watch.h"
+
+#include <algorithm>
+
+namespace weir {
+
+SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Instant now) {
+  if (floor_ && epoch < *floor_) {
+    if (!below_) below_ = Below{.since = now, .newest = epoch};
+    below_->newest = std::max(below_->newest, epoch);
+    if (now - below_->since < kFloorFallTime) return Says::kNothing;
+    floor_ = newest_ = below_->newest;
+    below_.reset();
+    return Says::kNothing;
+  }
+  below_.reset();
+  const bool is_newer = !floor_ || epoch > *floor_;
+  newest_ = newest_ ? std::max(*newest_, epoch) : epoch;
+  if (names_us) {
+    floor_ = epoch;
+    return Says::kConfirms;
+  }
+  if (now < rests_until_) {
+    floor_ = epoch;
+    return Says::kNothing;
+  }
+  return is_newer ? Says::kDeposes : Says::kNothing;
+}
+
+}  // namespace weir

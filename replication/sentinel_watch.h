@@ -1,0 +1,73 @@
+// The meaning of Sentinel's hellos to a server: that it is the primary, that another server is, or
+// nothing.
+//
+//     switch (watch.Hear(hello.epoch, names_us, now)) ...   // each hello of our group
+//     watch.Promoted(now), watch.Demoted()                  // after each change of the role
+//
+// Each failover has a number, its epoch, and hellos of earlier epochs go about for some seconds
+// after it: a new primary still hears that the old one is the primary. So a server heeds hellos
+// from its *floor* on: the newest epoch that it had seen when its role last changed, or that
+// confirmed it. A hello of that epoch or a newer one that names this server confirms it; one of a
+// newer epoch that names another server deposes it. Where all hellos of 10 s are below the floor,
+// the Sentinels were set up again: the floor falls to the newest of these.
+//
+// A server may be promoted before it has heard of the last failover, whose hellos come later. So
+// for kPromotionTime a hello that names another server only raises the floor: Sentinel makes no
+// other failover so soon.
+//
+// Not thread-safe; pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "core/base/instant.h"
+
+namespace weir {
+
+// In this time every Sentinel has sent a hello: each sends one every 2 s.
+inline constexpr Nanos kHelloTime = std::chrono::milliseconds{2100};
+inline constexpr Nanos kFloorFallTime = std::chrono::seconds{10};
+inline constexpr Nanos kPromotionTime = std::chrono::seconds{5};
+
+class SentinelWatch {
+ public:
+  // `floor`: that of the last run; none: no hello was heard.
+  explicit SentinelWatch(std::optional<std::uint64_t> floor = {}) : floor_(floor), newest_(floor) {}
+
+  enum class Says {
+    kNothing,
+    kConfirms,  // this server is the primary
+    kDeposes,   // the server that the hello names is, in a newer epoch
+  };
+  // `names_us`: the hello names this server as the primary. kDeposes concerns primaries only.
+  [[nodiscard]] Says Hear(std::uint64_t epoch, bool names_us, Instant now);
+
+  // The role has changed: all epochs so far say nothing more.
+  void Promoted(Instant now) noexcept {
+    floor_ = newest_;
+    rests_until_ = now + kPromotionTime;
+  }
+  void Demoted() noexcept {
+    floor_ = newest_;
+    rests_until_ = Instant{};
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> floor() const noexcept { return floor_; }
+  // The newest epoch of any hello.
+  [[nodiscard]] std::optional<std::uint64_t> newest() const noexcept { return newest_; }
+
+ private:
+  struct Below {
+    Instant since;
+    std::uint64_t newest;
+  };
+
+  std::optional<std::uint64_t> floor_;
+  std::optional<std::uint64_t> newest_;
+  Instant rests_until_{};       // after a promotion
+  std::optional<Below> below_;  // all hellos since then were below the floor
+};
+
+}  // namespace weir

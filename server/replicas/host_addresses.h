@@ -1,0 +1,44 @@
+// The addresses of hosts by name, kept for 10 s. Everything happens on the thread of the context,
+// which no look-up keeps waiting.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include <asio/io_context.hpp>
+#include <asio/ip/address.hpp>
+#include <asio/ip/tcp.hpp>
+
+#include "core/base/clock.h"
+#include "core/base/instant.h"
+
+namespace weir {
+
+inline constexpr Nanos kAddressKeptTime = std::chrono::seconds{10};
+
+class HostAddresses {
+ public:
+  HostAddresses(asio::io_context& context, const Clock& clock)
+      : clock_(clock), resolver_(context) {}
+
+  // Calls `take` with the address: at once if the host is one, or is known; else when the look-up
+  // has ended. One that fails calls nothing, nor does one that the destructor ends.
+  using Take = std::function<void(const asio::ip::address& address)>;
+  void Find(const std::string& host, Take take);
+
+ private:
+  static constexpr std::size_t kKeptMax = 64;
+  struct Kept {
+    asio::ip::address address;
+    Instant until;
+  };
+
+  const Clock& clock_;
+  asio::ip::tcp::resolver resolver_;
+  absl::flat_hash_map<std::string, Kept> kept_;
+};
+
+}  // namespace weir

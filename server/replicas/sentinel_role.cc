@@ -1,0 +1,208 @@
+// The role of a server that Redis Sentinel watches (--sentinel): what its hellos and its commands
+// change, and the gate at the start.
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+#include "replication/hello.h"
+#include "server/os/log.h"
+#include "server/replicas/replication_control.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+// For the primary to yield to this server.
+constexpr milliseconds kTakeoverTime{1000};
+// PING is refused for at most so long after a planned switch.
+constexpr std::chrono::seconds kHandedOverTime{60};
+
+// The address and the port of "10.0.0.1:7379" or "[::1]:7379"; nothing for a Unix socket.
+std::optional<asio::ip::tcp::endpoint> ReadEndpoint(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  std::error_code error;
+  const asio::ip::address address = asio::ip::make_address(host, error);
+  if (error) return std::nullopt;
+  return asio::ip::tcp::endpoint(address,
+                                 static_cast<std::uint16_t>(std::stoul(text.substr(colon + 1))));
+}
+
+}  // namespace
+
+// --- The gate ---
+
+bool ReplicationControl::is_watched() const { return !services_.options.sentinel.empty(); }
+
+// Called at the start of a server that is to be a primary. After a crash Sentinel is to promote a
+// replica, which has everything but the lag; so it must take this server for dead.
+void ReplicationControl::CloseGate() {
+  set_role(ServerRole::kGated);
+  const bool crashed = services_.state && services_.state->unclean_restart();
+  if (crashed && history_.had_replicas) set_ping_refusal(PingRefusal::kRestarted);
+}
+
+void ReplicationControl::WaitForSentinel() {
+  const milliseconds wait = services_.settings.Get(&Options::sentinel_wait);
+  spdlog::warn("this server waits for Sentinel, which monitors it as '{}'",
+               EscapedForLog(services_.options.sentinel));
+  if (is_confirmed_) return OpenGateAfter(kHelloTime);
+  if (wait > milliseconds{0}) OpenGateAfter(wait);
+}
+
+void ReplicationControl::OpenGateAfter(Nanos wait) {
+  gate_.expires_after(wait);
+  gate_.async_wait([this](std::error_code error) {
+    if (!error) OpenGate();
+  });
+}
+
+void ReplicationControl::OpenGate() {
+  if (stopped_ || role() != ServerRole::kGated) return;
+  gate_.cancel();
+  set_ping_refusal(PingRefusal::kNone);
+  set_role(ServerRole::kPrimary);
+  spdlog::warn("this server serves as a primary now");
+}
+
+// --- Hellos ---
+
+void ReplicationControl::HearHello(std::string message, std::string local_address) {
+  asio::post(control_, [this, message = std::move(message), local = std::move(local_address)] {
+    std::optional<Hello> hello = ReadHello(message);
+    if (!hello) {
+      if (const auto suppressed = hello_throttle_.Admit()) {
+        spdlog::warn("a message of {} is none of Sentinel's: '{}' ({} similar lines suppressed)",
+                     kHelloChannel, EscapedForLog(message.substr(0, 128)), *suppressed);
+      }
+      return;
+    }
+    if (hello->name != services_.options.sentinel) {
+      if (const auto suppressed = hello_throttle_.Admit()) {
+        spdlog::warn(
+            "Sentinel monitors '{}', and this server's option sentinel is '{}' ({} similar "
+            "lines suppressed)",
+            EscapedForLog(hello->name), EscapedForLog(services_.options.sentinel), *suppressed);
+      }
+      return;
+    }
+    addresses_.Find(hello->host, [this, hello = *hello, local](const asio::ip::address& address) {
+      Heed(hello, NamesUs(hello, address, local));
+    });
+  });
+}
+
+// Whether the hello names this server, by the address that it announces or that of the connection.
+bool ReplicationControl::NamesUs(const Hello& hello, const asio::ip::address& address,
+                                 const std::string& local_address) const {
+  const Options options = services_.settings.All();
+  const std::uint16_t announced = PortToAnnounce(options, services_.port);
+  if (hello.host == options.replica_announce_ip.name && hello.port == announced) return true;
+  const std::optional<asio::ip::tcp::endpoint> local = ReadEndpoint(local_address);
+  if (!local || local->address() != address) return false;
+  return hello.port == local->port() || hello.port == announced;
+}
+
+void ReplicationControl::Heed(const Hello& hello, bool names_us) {
+  if (stopped_) return;
+  if (hello.epoch > handed_over_in_ && ping_refusal() == PingRefusal::kHandedOver) {
+    set_ping_refusal(PingRefusal::kNone);
+  }
+  const std::optional<std::uint64_t> floor = watch_.floor();
+  const SentinelWatch::Says says = watch_.Hear(hello.epoch, names_us, own_clock_.Now());
+  if (floor && watch_.floor() < floor) {
+    spdlog::warn("the Sentinels were set up again: their epochs are below {}", *floor);
+  }
+  KeepFloor();
+  if (says == SentinelWatch::Says::kConfirms && role() == ServerRole::kGated &&
+      ping_refusal() == PingRefusal::kNone && !std::exchange(is_confirmed_, true) && started_) {
+    OpenGateAfter(kHelloTime);
+  }
+  if (says != SentinelWatch::Says::kDeposes || is_replica()) return;
+  spdlog::warn("Sentinel names {}:{} as the primary since epoch {}", EscapedForLog(hello.host),
+               hello.port, hello.epoch);
+  CarryOutFollow(HostAndPort{hello.host, hello.port});
+}
+
+// Notes the floor for the record on disk.
+void ReplicationControl::KeepFloor() {
+  {
+    MutexLock lock(mutex_);
+    if (history_.sentinel_floor == watch_.floor()) return;
+    history_.sentinel_floor = watch_.floor();
+  }
+  SaveSoon();
+}
+
+// --- Takeovers ---
+
+void ReplicationControl::BecomePrimaryForSentinel() {
+  asio::post(control_, [this] {
+    if (stopped_ || awaits_promotion_) return;
+    if (!is_replica() || !started_) return CarryOutFollow(std::nullopt);
+    const std::optional<LinkStatus> link = status().link;
+    const bool is_fed = link && link->state == LinkState::kConnected;
+    if (!is_complete() || (is_link_up() && !is_fed)) {
+      return spdlog::warn(
+          "Sentinel asks this server to become a primary, and it stays a replica: it has not the "
+          "whole state");
+    }
+    if (!is_link_up()) return CarryOutFollow(std::nullopt);
+    {
+      MutexLock lock(mutex_);
+      if (link_) link_->AskToTakeOver();
+    }
+    awaits_promotion_ = true;
+    promotion_.expires_after(kTakeoverTime);
+    promotion_.async_wait([this](std::error_code error) {
+      if (error || !awaits_promotion_ || stopped_ || !is_replica()) return;
+      spdlog::warn("the primary has not yielded within {} ms", kTakeoverTime.count());
+      CarryOutFollow(std::nullopt);
+    });
+  });
+}
+
+void ReplicationControl::OnTakeoverAsked(const std::string& run_id) {
+  asio::post(control_, [this, run_id] {
+    if (stopped_ || role() != ServerRole::kPrimary) return;
+    const ReplicationStatus now = status();
+    const auto asker = std::ranges::find(now.replicas, run_id, &ReplicaStatus::run_id);
+    if (asker == now.replicas.end() || !asker->online) return;
+    {
+      MutexLock lock(mutex_);
+      if (heir_) return;
+      switch_.reset();
+    }
+    static_cast<void>(YieldTo(*asker, now.replicas));
+  });
+}
+
+// Sentinel does not know of a switch that it has not asked for, until it takes this server for
+// dead.
+void ReplicationControl::RefusePingAfterSwitch() {
+  if (!is_watched()) return;
+  handed_over_in_ = watch_.newest().value_or(0);
+  set_ping_refusal(PingRefusal::kHandedOver);
+  gate_.expires_after(kHandedOverTime);
+  gate_.async_wait([this](std::error_code error) {
+    if (!error) set_ping_refusal(PingRefusal::kNone);
+  });
+}
+
+void ReplicationControl::OnReplicaInSync() {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(history_.had_replicas, true)) return;
+  }
+  SaveSoon();
+}
+
+}  // namespace weir
