@@ -31,6 +31,21 @@ PartitionSet PartitionsIn(std::string_view bytes) {
   return partitions;
 }
 
+void AppendInstant(Instant time, std::string& bytes) {
+  WEIR_CHECK(time >= Instant{});
+  WEIR_CHECK(time <= kInstantMax);
+  AppendNumber(static_cast<std::uint64_t>(time.time_since_epoch().count()), bytes);
+}
+
+// Nothing for a time that AppendInstant does not write.
+std::optional<Instant> TakeInstant(RecordReader& reader) {
+  const auto nanos = reader.Take<std::uint64_t>();
+  if (nanos > static_cast<std::uint64_t>(kInstantMax.time_since_epoch().count())) {
+    return std::nullopt;
+  }
+  return Instant{Nanos{static_cast<Nanos::rep>(nanos)}};
+}
+
 }  // namespace
 
 std::string BodyOf(const FlushBody& body) {
@@ -72,12 +87,16 @@ std::string BodyOf(const SkipBody& body) {
   return bytes;
 }
 
+std::string BodyOf(const TakeoverBody& body) {
+  std::string bytes;
+  AppendInstant(body.newest, bytes);
+  return bytes;
+}
+
 std::string BodyOf(const AckBody& body) {
-  WEIR_CHECK(body.newest >= Instant{});
-  WEIR_CHECK(body.newest <= kInstantMax);
   std::string bytes;
   AppendNumber(body.offset, bytes);
-  AppendNumber(static_cast<std::uint64_t>(body.newest.time_since_epoch().count()), bytes);
+  AppendInstant(body.newest, bytes);
   const unsigned state = (body.synced ? kSynced : 0U) | (body.complete ? kComplete : 0U);
   AppendNumber(static_cast<std::uint8_t>(state), bytes);
   return bytes;
@@ -135,17 +154,21 @@ std::optional<SkipBody> ReadSkipBody(std::string_view bytes) {
   return body;
 }
 
+std::optional<TakeoverBody> ReadTakeoverBody(std::string_view bytes) {
+  RecordReader reader(bytes);
+  const std::optional<Instant> newest = TakeInstant(reader);
+  if (!reader.Complete() || !newest) return std::nullopt;
+  return TakeoverBody{*newest};
+}
+
 std::optional<AckBody> ReadAckBody(std::string_view bytes) {
   RecordReader reader(bytes);
   AckBody body;
   body.offset = reader.Take<std::uint64_t>();
-  const auto newest = reader.Take<std::uint64_t>();
+  const std::optional<Instant> newest = TakeInstant(reader);
   const auto state = reader.Take<std::uint8_t>();
-  const auto newest_max = static_cast<std::uint64_t>(kInstantMax.time_since_epoch().count());
-  if (!reader.Complete() || newest > newest_max || state > (kSynced | kComplete)) {
-    return std::nullopt;
-  }
-  body.newest = Instant{Nanos{static_cast<Nanos::rep>(newest)}};
+  if (!reader.Complete() || !newest || state > (kSynced | kComplete)) return std::nullopt;
+  body.newest = *newest;
   body.synced = (state & kSynced) != 0;
   body.complete = (state & kComplete) != 0;
   return body;

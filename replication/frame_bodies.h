@@ -8,6 +8,7 @@
 //     SKIP       to:u64 partitions
 //     ACK        offset:u64 newest:u64 ns state:u8        state: 1 synced, 2 complete
 //     NEED       partitions
+//     TAKEOVER   newest:u64 ns
 //     partitions = 512 bytes, a bit a partition: that of partition p is the bit p % 8, from the
 //                  lowest, of the byte p / 8
 //
@@ -60,6 +61,10 @@ struct AckBody {
   bool complete = false;     // it has been synced since its table was empty
 };
 
+struct TakeoverBody {
+  Instant newest{};  // as in AckBody: it tells how old the request is
+};
+
 inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
 
 [[nodiscard]] std::string BodyOf(const FlushBody& body);
@@ -70,6 +75,7 @@ inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
 [[nodiscard]] std::string BodyOf(const SkipBody& body);
 [[nodiscard]] std::string BodyOf(const AckBody& body);
 [[nodiscard]] std::string BodyOf(const PartitionSet& needed);
+[[nodiscard]] std::string BodyOf(const TakeoverBody& body);
 
 [[nodiscard]] std::optional<FlushBody> ReadFlushBody(std::string_view bytes);
 [[nodiscard]] std::optional<GapBody> ReadGapBody(std::string_view bytes);
@@ -79,5 +85,6 @@ inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
 [[nodiscard]] std::optional<SkipBody> ReadSkipBody(std::string_view bytes);
 [[nodiscard]] std::optional<AckBody> ReadAckBody(std::string_view bytes);
 [[nodiscard]] std::optional<PartitionSet> ReadNeedBody(std::string_view bytes);
+[[nodiscard]] std::optional<TakeoverBody> ReadTakeoverBody(std::string_view bytes);
 
 }  // namespace weir

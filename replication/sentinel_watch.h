@@ -2,7 +2,8 @@
 // nothing.
 //
 //     switch (watch.Hear(hello.epoch, names_us, now)) ...   // each hello of our group
-//     watch.Promoted(now), watch.Demoted()                  // after each change of the role
+//     watch.Promoted(now)                                   // Sentinel has made it the primary
+//     watch.RoleChanged()                                   // after any other change of the role
 //
 // Each failover has a number, its epoch, and hellos of earlier epochs go about for some seconds
 // after it: a new primary still hears that the old one is the primary. So a server heeds hellos
@@ -44,12 +45,12 @@ class SentinelWatch {
   // `names_us`: the hello names this server as the primary. kDeposes concerns primaries only.
   [[nodiscard]] Says Hear(std::uint64_t epoch, bool names_us, Instant now);
 
-  // The role has changed: all epochs so far say nothing more.
+  // After both, the epochs so far say nothing more.
   void Promoted(Instant now) noexcept {
     floor_ = newest_;
     rests_until_ = now + kPromotionTime;
   }
-  void Demoted() noexcept {
+  void RoleChanged() noexcept {
     floor_ = newest_;
     rests_until_ = Instant{};
   }

@@ -57,8 +57,10 @@ void Sink::AppendAck(Instant now, std::string& out) const {
 }
 
 void Sink::AppendTakeover(Instant now, std::string& out) const {
+  const std::string body = BodyOf(TakeoverBody{.newest = newest_on_link_});
   AppendFrame(
-      {.kind = FrameKind::kTakeover, .flags = 0, .offset = applied_, .time = now, .body = {}}, out);
+      {.kind = FrameKind::kTakeover, .flags = 0, .offset = applied_, .time = now, .body = body},
+      out);
 }
 
 bool Sink::Receive(std::string_view bytes) {

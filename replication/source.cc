@@ -63,9 +63,8 @@ bool Source::Note(const Frame& frame) {
     case FrameKind::kNeed:
       return NoteNeed(frame);
     case FrameKind::kTakeover:
-      if (!frame.body.empty()) return false;
-      wants_to_take_over_ = true;
-      return true;
+      takeover_ = ReadTakeoverBody(frame.body);
+      return takeover_.has_value();
     default:
       return static_cast<std::uint8_t>(frame.kind) >= kOptionalKindMin;
   }

@@ -93,8 +93,10 @@ class Source {
   // Takes a frame from the replica. Returns false for one that no replica sends: a kind that is
   // not ACK, NEED or TAKEOVER, a damaged body, an offset that was not sent or that falls.
   [[nodiscard]] bool Note(const Frame& frame);
-  // Whether the replica has asked to become the primary since the last call.
-  [[nodiscard]] bool TakeWish() noexcept { return std::exchange(wants_to_take_over_, false); }
+  // The request of the replica to become the primary, if one has come since the last call.
+  [[nodiscard]] std::optional<TakeoverBody> TakeTakeover() noexcept {
+    return std::exchange(takeover_, std::nullopt);
+  }
 
   [[nodiscard]] std::uint64_t cursor() const noexcept { return cursor_; }
   // The last ACK; at first the offset that the link began with, and all else false.
@@ -122,7 +124,7 @@ class Source {
   bool copies_ = false;             // a partition was asked for, and its last part is missing
   bool knows_need_ = false;         // a NEED has come
   bool synced_ = false;
-  bool wants_to_take_over_ = false;
+  std::optional<TakeoverBody> takeover_;
   Policies policies_ = Policies::kDue;
   AckBody acked_;
 };

@@ -126,6 +126,7 @@ void ReplicationControl::Stop() {
 // A replica hears no more from its primary: it could not take over.
 void ReplicationControl::KeepRole() {
   stopped_ = true;
+  gate_.cancel();
   MutexLock lock(mutex_);
   if (link_) link_->Stop();
 }
@@ -188,6 +189,7 @@ void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::
 // heir that has not got all of it.
 bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::Ending& ending) {
   awaits_promotion_ = false;
+  gate_.cancel();
   set_ping_refusal(PingRefusal::kNone);
   set_role(ServerRole::kReplica);
   {
@@ -224,7 +226,7 @@ void ReplicationControl::StartLink(const HostAndPort& primary, PrimaryLink::Reas
     MutexLock lock(mutex_);
     link_ = std::move(link);
   }
-  watch_.Demoted();
+  watch_.RoleChanged();
   KeepFloor();
   SaveSoon();
 }
@@ -276,12 +278,14 @@ void ReplicationControl::BecomePrimary() {
   hub_.TakeAll();
   std::unique_ptr<Sink> sink = std::move(sink_);
   std::uint64_t term = 0;
+  bool is_taken_back = false;
   {
     MutexLock lock(mutex_);
     // A server without the whole state has no history that another one could go on from.
     if (!sink->shown()) history_.id.clear();
     seen_term_ = std::max(seen_term_, sink->yielded().value_or(0));
     history_.Promote(sink->shown().value_or(0), RandomHistoryId(), seen_term_);
+    is_taken_back = heir_.has_value();
     heir_.reset();
     term = history_.term;
   }
@@ -293,7 +297,11 @@ void ReplicationControl::BecomePrimary() {
     MutexLock lock(mutex_);
     replicator_ = std::move(replicator);
   }
-  watch_.Promoted(own_clock_.Now());
+  if (is_taken_back) {
+    watch_.RoleChanged();
+  } else {
+    watch_.Promoted(own_clock_.Now());
+  }
   KeepFloor();
   SaveSoon();
   set_is_complete(true);

@@ -106,8 +106,11 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] bool Demote(const HostAndPort& primary, const Replicator::Ending& ending);
   void StartLink(const HostAndPort& primary, PrimaryLink::Reason reason);
   void StepSwitch();
+  // By whom a planned switch was decided: by FAILOVER, or by the replica itself, which takes over
+  // even if this server is too slow.
+  enum class SwitchBy { kPrimary, kReplica };
   [[nodiscard]] bool YieldTo(const ReplicaStatus& replica,
-                             const std::vector<ReplicaStatus>& replicas);
+                             const std::vector<ReplicaStatus>& replicas, SwitchBy by);
   void TakeBack();
   [[nodiscard]] bool Declines(const SyncRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -146,7 +149,7 @@ class ReplicationControl final : public Replication,
   void Show(bool complete, bool up) override;
   void AdmitUntil(Instant until) override { set_admits_until(until); }
   AckWaits& waits() override { return acks(); }
-  void OnTakeoverAsked(const std::string& run_id) override;
+  void OnTakeoverAsked(const std::string& run_id, Instant newest) override;
   void OnReplicaInSync() override;
   void TakeChangesSoon() override;
 

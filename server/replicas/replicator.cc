@@ -376,7 +376,9 @@ void Replicator::Receive(const ReplicaPtr& replica) {
   replica->reader.Feed({input_.data(), received});
   while (const std::optional<Frame> frame = replica->reader.Next()) {
     if (!NoteFrame(*replica, *frame)) return Close(replica, "it sends what no replica sends");
-    if (replica->source.TakeWish()) owner_.OnTakeoverAsked(replica->sync.request.run_id);
+    if (const auto asked = replica->source.TakeTakeover()) {
+      owner_.OnTakeoverAsked(replica->sync.request.run_id, asked->newest);
+    }
   }
   if (!replica->reader.error().empty()) {
     return Close(replica, absl::StrCat("it sends ", replica->reader.error()));

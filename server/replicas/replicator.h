@@ -48,8 +48,9 @@ class Replicator final : public ChangeConsumer {
     // Says until when there are enough replicas (min-replicas-to-write, ack-replicas), by the clock
     // of decisions. Called with a lock held, so it must call nothing of the replicator.
     virtual void AdmitUntil(Instant until) = 0;
-    // The replica asks to become the primary. Called on the replicator's thread.
-    virtual void OnTakeoverAsked(const std::string& run_id) = 0;
+    // The replica asks to become the primary, and knew of nothing newer than `newest` when it
+    // asked. Called on the replicator's thread.
+    virtual void OnTakeoverAsked(const std::string& run_id, Instant newest) = 0;
     // The first replica is in sync. As above.
     virtual void OnReplicaInSync() = 0;
     // The waits for acknowledgements; their ticks are the replicator's.

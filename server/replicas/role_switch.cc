@@ -58,7 +58,7 @@ void ReplicationControl::StepSwitch() {
   }
   switch (step.what) {
     case PlannedSwitch::What::kYield:
-      if (YieldTo(step.target, now.replicas)) RefusePingAfterSwitch();
+      if (YieldTo(step.target, now.replicas, SwitchBy::kPrimary)) RefusePingAfterSwitch();
       return;
     case PlannedSwitch::What::kGiveUp:
       return spdlog::warn("the failover ends without a switch: {}", step.reason);
@@ -71,9 +71,9 @@ void ReplicationControl::StepSwitch() {
   });
 }
 
-// Returns whether this server has yielded.
+// Returns whether this server has given its role away.
 bool ReplicationControl::YieldTo(const ReplicaStatus& replica,
-                                 const std::vector<ReplicaStatus>& replicas) {
+                                 const std::vector<ReplicaStatus>& replicas, SwitchBy by) {
   const HostAndPort address = {replica.ip, replica.port};
   spdlog::warn("failing over to {}:{}", EscapedForLog(replica.ip), replica.port);
   switch_timer_.cancel();
@@ -90,7 +90,7 @@ bool ReplicationControl::YieldTo(const ReplicaStatus& replica,
       if (other.run_id != replica.run_id) heir_->siblings.push_back(other.run_id);
     }
   }
-  const bool yielded = Demote(address, ending);
+  const bool yielded = Demote(address, ending) || by == SwitchBy::kReplica;
   {
     MutexLock lock(mutex_);
     heir_->declined = !yielded;

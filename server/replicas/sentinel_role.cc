@@ -114,6 +114,7 @@ bool ReplicationControl::NamesUs(const Hello& hello, const asio::ip::address& ad
 void ReplicationControl::Heed(const Hello& hello, bool names_us) {
   if (stopped_) return;
   if (hello.epoch > handed_over_in_ && ping_refusal() == PingRefusal::kHandedOver) {
+    gate_.cancel();
     set_ping_refusal(PingRefusal::kNone);
   }
   const std::optional<std::uint64_t> floor = watch_.floor();
@@ -170,9 +171,12 @@ void ReplicationControl::BecomePrimaryForSentinel() {
   });
 }
 
-void ReplicationControl::OnTakeoverAsked(const std::string& run_id) {
-  asio::post(control_, [this, run_id] {
+// A request that has waited, because this server stood still, comes too late: the replica has
+// become a primary without an answer.
+void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newest) {
+  asio::post(control_, [this, run_id, newest] {
     if (stopped_ || role() != ServerRole::kPrimary) return;
+    if (clock_.Now() - newest > kTakeoverTime) return;
     const ReplicationStatus now = status();
     const auto asker = std::ranges::find(now.replicas, run_id, &ReplicaStatus::run_id);
     if (asker == now.replicas.end() || !asker->online) return;
@@ -181,7 +185,7 @@ void ReplicationControl::OnTakeoverAsked(const std::string& run_id) {
       if (heir_) return;
       switch_.reset();
     }
-    static_cast<void>(YieldTo(*asker, now.replicas));
+    static_cast<void>(YieldTo(*asker, now.replicas, SwitchBy::kReplica));
   });
 }
 

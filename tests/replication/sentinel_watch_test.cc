@@ -32,7 +32,7 @@ TEST(SentinelWatchTest, OnlyANewerEpochDeposes) {
   EXPECT_EQ(watch.Hear(5, false, kFirst), Says::kNothing);
   EXPECT_EQ(watch.Hear(5, true, kFirst), Says::kConfirms);
   EXPECT_EQ(watch.Hear(6, false, kFirst), Says::kDeposes);
-  watch.Demoted();
+  watch.RoleChanged();
   EXPECT_EQ(watch.floor(), 6U);
 }
 
@@ -101,10 +101,10 @@ class BuggyWatch {
     return says == Says::kDeposes;
   }
   void Promoted(Instant now) {
-    if (bug_ == WatchBug::kNoRest) return watch_.Demoted();
+    if (bug_ == WatchBug::kNoRest) return watch_.RoleChanged();
     watch_.Promoted(now);
   }
-  void Demoted() { watch_.Demoted(); }
+  void RoleChanged() { watch_.RoleChanged(); }
 
  private:
   WatchBug bug_;
@@ -254,7 +254,7 @@ class PairSimulation {
 
   void Demote(Server& server) {
     server.is_primary = false;
-    server.watch.Demoted();
+    server.watch.RoleChanged();
   }
 
   std::mt19937_64 chance_;

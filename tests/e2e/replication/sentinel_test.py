@@ -1,0 +1,245 @@
+"""Failovers by the Sentinels of Debian over weir servers with --sentinel.
+
+Goal: a planned failover forgets nothing (law R9), and a primary that was killed, frozen or handed
+over admits nothing once Sentinel has another one: it waits at its start, is deposed by Sentinel's
+messages, and follows. Method: real Sentinels and processes; clients that take single tokens of keys
+that never refill, whose histories are judged afterwards. What the messages mean is simulated in
+tests/replication/sentinel_watch_test.cc.
+"""
+
+import os
+import random
+import sys
+import time
+import unittest
+
+from failover_test import DRAINED, KEYS, TOKENS, WORDS, Taker
+from replication_checker import History
+from replication_servers import (
+    ReplicationTest,
+    ask_all,
+    await_true,
+    call_on,
+    fields,
+    is_exact,
+    role_of,
+)
+from restless_client import World
+from sentinels import DOWN_AFTER_MS, GROUP, await_named, start_sentinels
+from weir_e2e import Client, Error, Server
+
+WATCHED = ("--sentinel", GROUP)
+AT_ONCE = (*WATCHED, "--sentinel-wait", "1ms")
+HELLO = "__sentinel__:hello"
+RUN_ID = "a" * 40
+
+
+class Visitor:
+    """A client that connects for each command: a failover closes the clients of a server."""
+
+    def __init__(self, server):
+        self._server = server
+
+    def call(self, *words):
+        try:
+            return call_on(self._server, *words)
+        except (EOFError, OSError):
+            return Error("GONE the server has closed the connection")
+
+    def role(self):
+        reply = self.call("ROLE")
+        return reply[0].decode() if isinstance(reply, list) else ""
+
+    def follows(self, server):
+        reply = self.call("ROLE")
+        return isinstance(reply, list) and reply[0] == b"slave" and reply[2] == server.port
+
+
+def hello(port, epoch, group=GROUP):
+    return f"127.0.0.1,26379,{RUN_ID},{epoch},{group},127.0.0.1,{port},{epoch}"
+
+
+class SentinelTest(ReplicationTest):
+    def setUp(self):
+        super().setUp()
+        self.seed = int(os.environ.get("WEIR_SENTINEL_SEED", random.randrange(1 << 32)))
+        self.random = random.Random(self.seed)
+        print(f"WEIR_SENTINEL_SEED={self.seed} {self.id()}", file=sys.stderr, flush=True)
+
+    def start_watched(self, *options, mortal=False):
+        """(primary, replica, Sentinels), with all that they know of each other."""
+        start = self.start_mortal if mortal else self.start
+        primary = start(*AT_ONCE, *options)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        directory = ["--data-dir", os.path.join(self.directory, "replica")] if mortal else []
+        replica = self.start_replica(primary, *AT_ONCE, *directory)
+        return primary, replica, start_sentinels(self, primary.port)
+
+    def await_exact(self, replica):
+        with Client(replica.port) as client:
+            await_true(lambda: is_exact(client), replica.log)
+
+    def start_takers(self, world, ports):
+        history = History()
+        takers = [
+            Taker(world, ports, history.client(), self.random.randrange(1 << 32)) for _ in range(2)
+        ]
+        return history, takers
+
+    def end_takers(self, world, takers):
+        world.ended.set()
+        for taker in takers:
+            taker.leave()
+            taker.join()
+        self.assertEqual(world.errors, [])
+        for taker in takers:
+            self.assertLessEqual(taker.errors, {"READONLY"})
+
+    def test_a_planned_failover_forgets_nothing(self):
+        first, second, sentinels = self.start_watched()
+        world = World(first.port)
+        history, takers = self.start_takers(world, (first.port, second.port))
+        try:
+            for new, old in ((second, first), (first, second)):
+                begin = time.monotonic()
+                await_true(
+                    lambda: sentinels[0].call("SENTINEL", "FAILOVER", GROUP) == "OK", "a failover"
+                )
+                await_named(sentinels, new.port)
+                told = time.monotonic() - begin
+                await_true(lambda n=new, o=old: Visitor(o).follows(n), old.log)
+                print(f"clients told after {told:.1f} s", file=sys.stderr)
+        finally:
+            self.end_takers(world, takers)
+        with Client(first.port) as client:
+            rests = ask_all(client, [("RL.PEEK", key, WORDS, "COST", 0) for key in KEYS])
+        admitted = history.admitted()
+        for key, (_, left, *_) in zip(KEYS, rests):
+            # Replies that were on their way when Sentinel closed a client are not among these.
+            self.assertLessEqual(admitted[key], TOKENS - left, key)
+        self.assertEqual(history.excesses(DRAINED), {})
+
+    def test_a_killed_primary_waits_at_its_start_and_follows(self):
+        data = os.path.join(self.directory, "primary")
+        primary, replica, sentinels = self.start_watched("--data-dir", data, mortal=True)
+        port = primary.port
+        self.assertEqual(Visitor(primary).call("RL.ALLOW", "k", WORDS)[0], 1)
+        await_true(
+            lambda: fields(Visitor(primary), "persistence")["rdb_changes_since_last_save"] == "0",
+            "a save",
+        )
+        primary.kill()
+        again = Server(
+            self.directory,
+            ["--port", str(port), *WATCHED, "--data-dir", data, "--log-level", "info"],
+        )
+        self.addCleanup(again.kill)
+        old = Visitor(again)
+        replies = set()
+
+        def follows():
+            reply = old.call("RL.ALLOW", "k", WORDS)
+            replies.add(str(reply).split()[0] if isinstance(reply, Error) else "admitted")
+            replies.add("PING " + str(old.call("PING")).split()[0])
+            return old.follows(replica)
+
+        await_true(lambda: Visitor(replica).role() == "master", replica.log)
+        await_true(follows, again.log)
+        await_named(sentinels, replica.port)
+        self.assertNotIn("admitted", replies)
+        self.assertIn("PING RESTARTED", replies)
+        self.assertLessEqual(
+            replies,
+            {"LOADING", "READONLY", "GONE", "PING RESTARTED", "PING PONG", "PING LOADING",
+             "PING GONE"},
+        )
+        self.assertEqual(Visitor(replica).call("RL.ALLOW", "k", WORDS)[0], 1)
+
+    def test_a_frozen_primary_is_deposed_when_it_goes_on(self):
+        primary, replica, sentinels = self.start_watched()
+        primary.pause()
+        await_true(lambda: Visitor(replica).call("RL.ALLOW", "k", WORDS)[0] == 1, replica.log)
+        await_named(sentinels, replica.port)
+        primary.resume()
+        begin = time.monotonic()
+        await_true(lambda: Visitor(primary).follows(replica), primary.log)
+        print(f"deposed after {time.monotonic() - begin:.1f} s", file=sys.stderr)
+        self.assertIn("READONLY", Visitor(primary).call("RL.ALLOW", "k", WORDS))
+
+    def test_sentinel_learns_of_a_switch_that_it_has_not_made(self):
+        primary, replica, sentinels = self.start_watched()
+        self.assertEqual(Visitor(primary).call("FAILOVER"), "OK")
+        await_true(lambda: Visitor(primary).follows(replica), primary.log)
+        self.assertIn("HANDEDOVER", Visitor(primary).call("PING"))
+        told = await_named(sentinels, replica.port)
+        print(f"clients told after {told:.1f} s", file=sys.stderr)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        self.assertTrue(Visitor(primary).follows(replica))
+        self.assertEqual(Visitor(replica).role(), "master")
+
+    def test_a_starting_server_waits_for_sentinel(self):
+        server = self.start(*WATCHED, "--sentinel-wait", "1h")
+        visitor = Visitor(server)
+        for words in (("PING",), ("RL.ALLOW", "k", WORDS), ("RL.PEEK", "k", WORDS), ("DBSIZE",)):
+            self.assertIn("LOADING", visitor.call(*words), words)
+        self.assertEqual(visitor.role(), "master")
+        self.assertEqual(fields(visitor, "persistence")["loading"], "1")
+        start_sentinels(self, server.port, replicas=0)
+        await_true(lambda: visitor.call("PING") == "PONG", server.log)
+        self.assertEqual(visitor.call("RL.ALLOW", "k", WORDS)[0], 1)
+
+    def test_a_starting_server_follows_the_primary_that_sentinel_names(self):
+        primary = self.start()
+        server = self.start(*WATCHED, "--sentinel-wait", "1h")
+        visitor = Visitor(server)
+        visitor.call("PUBLISH", HELLO, hello(primary.port, 3))
+        await_true(lambda: visitor.follows(primary), server.log)
+        self.await_exact(server)
+
+    def test_messages_that_say_nothing_change_nothing(self):
+        users = self.write(
+            "users",
+            "user default on nopass ~* &* +@all\n"
+            "user app on >secret ~* &* +publish +ping\n",
+        )
+        other = self.start()
+        server = self.start(*AT_ONCE, "--users-file", users)
+        client = self.connect(server)
+        await_true(lambda: client.call("PING") == "PONG", server.log)
+        bad = (
+            "", "hello", "x" * 2000, hello(other.port, 7, group="another"), hello(0, 7),
+            hello(other.port, -1), hello(other.port, 7) + ",x",
+            hello(other.port, 7).replace("127.0.0.1,%d" % other.port, ",%d" % other.port),
+        )  # fmt: skip
+        for message in bad:
+            client.call("PUBLISH", HELLO, message)
+        with Client(server.port) as stranger:
+            self.assertEqual(stranger.call("AUTH", "app", "secret"), "OK")
+            stranger.call("PUBLISH", HELLO, hello(other.port, 7))
+        server.wait_for_log("is none of Sentinel's")
+        # Carried out in their order: when the last has confirmed this server, none has deposed it.
+        client.call("PUBLISH", HELLO, hello(server.port, 5))
+        client.call("PUBLISH", HELLO, hello(other.port, 5))
+        client.call("PUBLISH", HELLO, hello(other.port, 4))
+        self.assertEqual(client.call("RL.ALLOW", "k", WORDS)[0], 1)
+        client.call("PUBLISH", HELLO, hello(other.port, 6))
+        await_true(lambda: role_of(client) == b"slave", server.log)
+        self.assertRegex(server.log(), "as the primary since epoch 6")
+        self.assertNotRegex(server.log(), "since epoch [^6]")
+
+    def test_two_servers_that_are_told_to_follow_each_other_admit_nothing(self):
+        one, two = self.start(*AT_ONCE), self.start(*AT_ONCE)
+        self.assertEqual(Visitor(one).call("REPLICAOF", "127.0.0.1", two.port), "OK")
+        self.assertEqual(Visitor(two).call("REPLICAOF", "127.0.0.1", one.port), "OK")
+        one.wait_for_log("NOMASTERLINK")
+        two.wait_for_log("NOMASTERLINK")
+        for server in (one, two):
+            self.assertIsInstance(Visitor(server).call("RL.ALLOW", "k", WORDS), Error)
+        self.assertEqual(Visitor(one).call("REPLICAOF", "NO", "ONE"), "OK")
+        await_true(lambda: Visitor(two).follows(one), two.log)
+        self.await_exact(two)
+
+
+if __name__ == "__main__":
+    assert DOWN_AFTER_MS >= 1000
+    unittest.main()
