@@ -116,6 +116,7 @@ void SlowlogReset(Call& call);
 
 // server/handlers/server.cc
 void Info(Call& call);
+void KillScript(Call& call);
 void ModuleList(Call& call);
 void NoCluster(Call& call);
 void MonitorCommands(Call& call);

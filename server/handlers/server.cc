@@ -1,4 +1,5 @@
-// INFO, MODULE, MONITOR, SHUTDOWN, TIME, and the commands that weir answers with an error.
+// INFO, MODULE, MONITOR, SCRIPT KILL, SHUTDOWN, TIME, and the commands that weir answers with an
+// error.
 #include <chrono>
 #include <string>
 
@@ -21,6 +22,8 @@ void Info(Call& call) {
 
 // Cluster-aware clients look for this text.
 void NoCluster(Call& call) { call.Fail("This instance has cluster support disabled"); }
+
+void KillScript(Call& call) { call.ReplyError("NOTBUSY No scripts in execution right now."); }
 
 void ModuleList(Call& call) { call.reply.Array(0); }
 

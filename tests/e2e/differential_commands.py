@@ -352,6 +352,7 @@ SMALL = Group(
     "ROLE, REPLICAOF, FAILOVER, UNLINK, MODULE, CLUSTER",
     [
         case("ROLE", "ROLE", "role", "ROLE x"),
+        case("SCRIPT KILL", "SCRIPT KILL", "SCRIPT", "SCRIPT FOO"),
         case("REPLICAOF", "REPLICAOF NO ONE", "slaveof no one", "REPLICAOF a", "REPLICAOF a 65536",
              "SLAVEOF a -1", "REPLICAOF a b", "REPLICAOF a 1 2", "SLAVEOF"),
         case("FAILOVER", "FAILOVER", "FAILOVER ABORT", "failover to a 1", "FAILOVER TO a 1 FORCE",

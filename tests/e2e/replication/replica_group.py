@@ -1,4 +1,4 @@
-"""A primary and two replicas on loopback, until Ctrl-C.
+"""A primary, two replicas and three Sentinels on loopback, until Ctrl-C.
 
     WEIR_SERVER=build/release/weir-server python3 tests/e2e/replication/replica_group.py
 
@@ -12,10 +12,13 @@ import subprocess
 import tempfile
 
 from replication_servers import await_in_sync, await_true, is_exact
+from sentinels import GROUP, Sentinel
 from weir_e2e import Client, Server
 
 FIRST_PORT = 7379
 REPLICAS = 2
+FIRST_SENTINEL = 26379
+SENTINELS = 3
 
 
 def is_free(port):
@@ -24,9 +27,9 @@ def is_free(port):
     return True
 
 
-def free_ports(count):
+def free_ports(count, first=FIRST_PORT):
     """The first ports, from weir's own on, at which nothing listens: they are easy to type."""
-    ports, port = [], FIRST_PORT
+    ports, port = [], first
     while len(ports) < count:
         if is_free(port):
             ports.append(port)
@@ -42,13 +45,19 @@ class ReplicaGroup:
         self.ports = free_ports(1 + REPLICAS)
         for port in self.ports:
             data = os.path.join(directory, str(port))
-            options = ["--port", str(port), "--data-dir", data]
+            options = ["--port", str(port), "--data-dir", data, "--sentinel", GROUP]
+            options += ["--sentinel-wait", "1ms"]  # no Sentinel runs yet
             if port != self.ports[0]:
                 options += ["--replicaof", f"127.0.0.1 {self.ports[0]}"]
             server = Server(directory, options)
             self.servers.append(server)
             server.port  # waits until it listens
         self.await_replicas()
+        self.sentinels = []
+        for port in free_ports(SENTINELS, FIRST_SENTINEL):
+            sentinel = Sentinel(directory, self.ports[0], port=port)
+            self.sentinels.append(sentinel)
+            await_true(sentinel.is_reachable, f"an answer of {port}")
 
     def await_replicas(self):
         with contextlib.ExitStack() as clients:
@@ -58,6 +67,8 @@ class ReplicaGroup:
             await_in_sync(primary, *replicas)
 
     def kill(self):
+        for sentinel in self.sentinels:
+            sentinel.stop()
         for server in self.servers:
             server.kill()
 
@@ -67,8 +78,9 @@ def show(port, *words):
     subprocess.run(["redis-cli", "-p", str(port), "--no-raw", *words], check=True)
 
 
-def advice(ports, pid):
-    first, second, third = ports
+def advice(group):
+    first, second, third = group.ports
+    pid, sentinel = group.servers[0].pid, group.sentinels[0].port
     roles = ("primary", first), ("replica", second), ("replica", third)
     looks = (
         (first, "RL.ALLOW user:42 10/m", "decides, and both replicas know it"),
@@ -78,24 +90,26 @@ def advice(ports, pid):
         (first, "INFO replication", "offsets, and the loss bound of a failover"),
     )
     steps = (
-        (second, "REPLICAOF NO ONE", "promotes the first replica"),
-        (third, f"REPLICAOF 127.0.0.1 {second}", "the other one follows it"),
-        (first, f"REPLICAOF 127.0.0.1 {second}", "so does the old primary, if it runs"),
+        (sentinel, f"SENTINEL FAILOVER {GROUP}", "a planned one: nothing is forgotten"),
+        (sentinel, f"SENTINEL GET-MASTER-ADDR-BY-NAME {GROUP}", "names the new primary"),
+        (sentinel, "PSUBSCRIBE *", "shows what Sentinel does meanwhile"),
     )
     return "\n".join((
         "",
-        *(f"{role}  127.0.0.1:{port}" for role, port in roles),
+        *(f"{role}   127.0.0.1:{port}" for role, port in roles),
+        *(f"Sentinel  127.0.0.1:{one.port}" for one in group.sentinels),
         "\nTo see it:",
         *map(typed, looks),
-        f"To fail over, stop the primary (kill {pid}) or leave it, then:",
+        "To fail over (each command in a terminal of its own):",
         *map(typed, steps),
+        f"  {f'kill -9 {pid}':50} the primary dies: Sentinel promotes a replica",
         "docs/high-availability.md has more. They run until Ctrl-C.",
     ))
 
 
 def typed(row):
     port, words, meaning = row
-    return f"  {f'redis-cli -p {port} {words}':44} {meaning}"
+    return f"  {f'redis-cli -p {port} {words}':50} {meaning}"
 
 
 def main():
@@ -106,7 +120,7 @@ def main():
             show(first, "RL.ALLOW", "user:42", "10/m", "COST", "3")
             show(first, "ROLE")
             show(second, "RL.PEEK", "user:42", "10/m")
-            print(advice(group.ports, group.servers[0].pid), flush=True)
+            print(advice(group), flush=True)
             with contextlib.suppress(KeyboardInterrupt):
                 for server in group.servers:
                     server.process.wait()

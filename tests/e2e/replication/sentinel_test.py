@@ -9,6 +9,7 @@ tests/replication/sentinel_watch_test.cc.
 
 import os
 import random
+import re
 import sys
 import time
 import unittest
@@ -25,7 +26,7 @@ from replication_servers import (
     role_of,
 )
 from restless_client import World
-from sentinels import DOWN_AFTER_MS, GROUP, await_named, start_sentinels
+from sentinels import DOWN_AFTER_MS, GROUP, PAGE, await_named, start_sentinels
 from weir_e2e import Client, Error, Server
 
 WATCHED = ("--sentinel", GROUP)
@@ -75,6 +76,10 @@ class SentinelTest(ReplicationTest):
         replica = self.start_replica(primary, *AT_ONCE, *directory)
         return primary, replica, start_sentinels(self, primary.port)
 
+    def fail_over(self, sentinel):
+        """Asks for a failover until Sentinel has heard from the replica lately."""
+        await_true(lambda: sentinel.call("SENTINEL", "FAILOVER", GROUP) == "OK", "a failover")
+
     def await_exact(self, replica):
         with Client(replica.port) as client:
             await_true(lambda: is_exact(client), replica.log)
@@ -102,9 +107,7 @@ class SentinelTest(ReplicationTest):
         try:
             for new, old in ((second, first), (first, second)):
                 begin = time.monotonic()
-                await_true(
-                    lambda: sentinels[0].call("SENTINEL", "FAILOVER", GROUP) == "OK", "a failover"
-                )
+                self.fail_over(sentinels[0])
                 await_named(sentinels, new.port)
                 told = time.monotonic() - begin
                 await_true(lambda n=new, o=old: Visitor(o).follows(n), old.log)
@@ -118,6 +121,25 @@ class SentinelTest(ReplicationTest):
             # Replies that were on their way when Sentinel closed a client are not among these.
             self.assertLessEqual(admitted[key], TOKENS - left, key)
         self.assertEqual(history.excesses(DRAINED), {})
+
+    def test_sentinel_has_a_user_of_its_own(self):
+        (sentinel_user,) = re.findall("^user sentinel .*$", PAGE.read_text("utf-8"), re.M)
+        users = self.write(
+            "users",
+            "user default on nopass ~* &* +@all\n"
+            f"{sentinel_user}\n"
+            "user link on >link -@all +rl.sync\n",
+        )
+        options = (*AT_ONCE, "--users-file", users, "--primary-user", "link",
+                   "--primary-password", "link")  # fmt: skip
+        primary = self.start(*options)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        replica = self.start_replica(primary, *options)
+        sentinels = start_sentinels(self, primary.port, count=1, password=True)
+        self.fail_over(sentinels[0])
+        await_named(sentinels, replica.port)
+        await_true(lambda: Visitor(primary).follows(replica), primary.log)
+        self.assertEqual(Visitor(replica).call("ACL", "LOG"), [])
 
     def test_a_killed_primary_waits_at_its_start_and_follows(self):
         data = os.path.join(self.directory, "primary")

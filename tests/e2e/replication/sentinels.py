@@ -1,11 +1,14 @@
 """Redis Sentinels of Debian that a test starts over weir servers, and what they say.
 
-Their files are those of docs/high-availability.md, but for the times, which are shorter.
+Their files are that of docs/high-availability.md, but for addresses and for the times, which are
+shorter.
 """
 
 import os
+import re
 import subprocess
 import time
+from pathlib import Path
 
 from replication_servers import await_true
 from weir_e2e import Client, free_port
@@ -14,33 +17,38 @@ GROUP = "weir"
 DOWN_AFTER_MS = 1000
 FAILOVER_TIMEOUT_MS = 5000
 
-CONFIG = """\
-port {port}
-bind {bind}
-dir {directory}
-daemonize no
-logfile {log}
-sentinel monitor {group} {host} {primary} {quorum}
-sentinel down-after-milliseconds {group} {down_after}
-sentinel failover-timeout {group} {timeout}
-sentinel parallel-syncs {group} 1
-{more}
-"""
+PAGE = Path(__file__).parents[3] / "docs/high-availability.md"
+
+
+def page_config():
+    """The sentinel.conf of the page, line by line."""
+    return re.search("^```conf\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S).group(1)
 
 
 class Sentinel:
     """One Sentinel: a redis-server in its mode."""
 
-    def __init__(self, directory, primary, quorum=2, host="127.0.0.1", bind="127.0.0.1", more="",
-                 starter=(), port=None, down_after=DOWN_AFTER_MS):
+    def __init__(self, directory, primary, quorum=2, host="127.0.0.1", bind="127.0.0.1", starter=(),
+                 port=None, down_after=DOWN_AFTER_MS, password=False):
         self.host, self.port = bind, port or free_port()
         self.log = os.path.join(directory, f"sentinel-{bind}-{self.port}.log")
         path = os.path.join(directory, f"sentinel-{bind}-{self.port}.conf")
+        config = page_config()
+        for line in ("sentinel auth-user", "sentinel auth-pass"):
+            if not password:
+                config = re.sub(f"^{line}.*\n", "", config, flags=re.M)
+        changes = {
+            "port 26379": f"port {self.port}\nbind {bind}\nlogfile {self.log}",
+            "/var/lib/redis": directory,
+            "10.0.0.1 7379 2": f"{host} {primary} {quorum}",
+            "milliseconds weir 2000": f"milliseconds weir {down_after}",
+            "timeout weir 10000": f"timeout weir {FAILOVER_TIMEOUT_MS}",
+        }
+        for old, new in changes.items():
+            assert config.count(old) == 1, (old, config)
+            config = config.replace(old, new)
         with open(path, "w", encoding="ascii") as file:
-            file.write(CONFIG.format(port=self.port, bind=bind, directory=directory, log=self.log,
-                                     group=GROUP, host=host, primary=primary, quorum=quorum,
-                                     down_after=down_after, timeout=FAILOVER_TIMEOUT_MS,
-                                     more=more))
+            file.write(config)
         self.process = subprocess.Popen(
             [*starter, "redis-server", path, "--sentinel"], stdout=subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
@@ -64,15 +72,22 @@ class Sentinel:
         self.process.wait()
 
 
-def start_sentinels(test, primary, count=3, replicas=1, more="", **how):
+    def is_reachable(self):
+        try:
+            return self.call("PING") == "PONG"
+        except (OSError, EOFError):
+            return False
+
+
+def start_sentinels(test, primary, count=3, replicas=1, **how):
     """Sentinels that know each other and all replicas of the primary."""
     sentinels = []
     for _ in range(count):
-        sentinel = Sentinel(test.directory, primary, quorum=count // 2 + 1, more=more, **how)
+        sentinel = Sentinel(test.directory, primary, quorum=count // 2 + 1, **how)
         test.addCleanup(sentinel.stop)
         sentinels.append(sentinel)
     for sentinel in sentinels:
-        await_true(lambda one=sentinel: _is_reachable(one), f"an answer of {sentinel.port}")
+        await_true(sentinel.is_reachable, f"an answer of {sentinel.port}")
 
     def all_known():
         return all(
@@ -84,13 +99,6 @@ def start_sentinels(test, primary, count=3, replicas=1, more="", **how):
 
     await_true(all_known, lambda: [s.state() for s in sentinels])
     return sentinels
-
-
-def _is_reachable(sentinel):
-    try:
-        return sentinel.call("PING") == "PONG"
-    except (OSError, EOFError):
-        return False
 
 
 def await_named(sentinels, port, seconds=60):
