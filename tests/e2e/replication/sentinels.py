@@ -29,7 +29,8 @@ class Sentinel:
     """One Sentinel: a redis-server in its mode."""
 
     def __init__(self, directory, primary, quorum=2, host="127.0.0.1", bind="127.0.0.1", starter=(),
-                 port=None, down_after=DOWN_AFTER_MS, password=False):
+                 port=None, down_after=DOWN_AFTER_MS, password=False, more=""):
+        """`more`: lines for the end of its file."""
         self.host, self.port = bind, port or free_port()
         self.log = os.path.join(directory, f"sentinel-{bind}-{self.port}.log")
         path = os.path.join(directory, f"sentinel-{bind}-{self.port}.conf")
@@ -48,7 +49,7 @@ class Sentinel:
             assert config.count(old) == 1, (old, config)
             config = config.replace(old, new)
         with open(path, "w", encoding="ascii") as file:
-            file.write(config)
+            file.write(f"{config}\n{more}\n")
         self.process = subprocess.Popen(
             [*starter, "redis-server", path, "--sentinel"], stdout=subprocess.DEVNULL,
             stderr=subprocess.STDOUT,

@@ -89,6 +89,15 @@ TEST_F(HttpReplicaTest, ReadyzKnowsTheRole) {
   EXPECT_EQ(status("/livez"), 200);
 }
 
+TEST_F(HttpReplicaTest, AServerThatWaitsForSentinelIsNotReady) {
+  HttpConversation admin(client_.server(), Face::kAdmin);
+  replication_.Gate();
+  EXPECT_EQ(StatusOf(admin.Get("/readyz")), 503);
+  EXPECT_EQ(BodyOf(admin.Get("/readyz?role=primary")), R"({"waits_for":"sentinel"})");
+  EXPECT_EQ(StatusOf(admin.Get("/livez")), 200);
+  EXPECT_EQ(StatusOfPost("/v1/allow", kOneAnHour), 503);
+}
+
 TEST_F(HttpReplicaTest, ADeposedPrimaryIsNotReady) {
   HttpConversation admin(client_.server(), Face::kAdmin);
   replication_.Depose();
