@@ -102,7 +102,8 @@ void HoldHandlers<Host>::Hold(Host& host, const ParsedRequest& request) {
   if (grant->renewed) {
     host.MarkDirty();
   } else {
-    HoldHandlers::Count(host, request, grant->verdict);
+    const bool is_take = request.upto > 0;
+    HoldHandlers::Count(host, request, grant->verdict, is_take ? grant->granted : 1);
   }
   HoldHandlers::Answer(host, request, grant->granted, grant->verdict);
 }

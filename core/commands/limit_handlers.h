@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -24,6 +25,7 @@
 #include "core/base/instant.h"
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
+#include "core/commands/decision_events.h"
 #include "core/commands/explicit_time.h"
 #include "core/commands/limit_totals.h"
 #include "core/commands/replies.h"
@@ -73,6 +75,7 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   { host.thread().memo } -> std::same_as<LimitMemo&>;
   { host.thread().request_counters } -> std::same_as<RequestCounters&>;
   { host.thread().throttle_hint } -> std::same_as<LimitHint&>;  // of the one limit of CL.THROTTLE
+  { host.thread().events } -> std::same_as<DecisionEvents&>;
   // The counters of all threads. Charges the command for reading them.
   { host.AllCounters() } -> std::same_as<std::vector<RequestCounters*>>;
   { host.shared().policies } -> std::same_as<Policies&>;
@@ -96,6 +99,12 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
 
   // Returns true if the client takes the verdict itself, and no reply is to be written.
   { host.TakesVerdict(parsed, 1, Verdict()) } -> std::same_as<bool>;
+
+  // Returns true if a client may hear of decisions. Cost: a relaxed load for each decision.
+  { host.has_listeners() } -> std::same_as<bool>;
+  { host.event_terms() } -> std::same_as<EventTerms>;
+  // Publishes the events that were collected; in a transaction, after its end.
+  host.PublishEvents();
 
   host.Hold(parsed);    // answers RL.TAKE with HOLD
   host.InspectHolds();  // answers RL.INSPECT with HOLDS
@@ -167,10 +176,21 @@ class LimitHandlers {
     return request.at ? *request.at : host.now();
   }
 
-  // Counts the verdict of a request that takes tokens.
-  static void Count(Host& host, const ParsedRequest& request, const Verdict& verdict) {
+  // Counts the verdict of a request that takes tokens, and tells its events. `times`: how many
+  // times RL.TAKE has taken them, else 1.
+  static void Count(Host& host, const ParsedRequest& request, const Verdict& verdict,
+                    std::int64_t times = 1) {
     host.thread().request_counters.Count(request, verdict);
     if (verdict.allowed || verdict.banned != 0) host.MarkDirty();
+    if (host.has_listeners()) [[unlikely]]
+      Tell(host, &DecisionEvents::Collect, request, verdict, times);
+  }
+
+  // Tells the events of a decision. Not inlined, so that other decisions do not pay for it.
+  template <typename... Arguments>
+  ABSL_ATTRIBUTE_NOINLINE static void Tell(Host& host, auto collect, const Arguments&... decision) {
+    (host.thread().events.*collect)(decision..., host.event_terms());
+    host.PublishEvents();
   }
 
   // `first`: 0 or 1, or the number of tokens that RL.TAKE has granted.
@@ -227,6 +247,8 @@ void LimitHandlers<Host>::Charge(Call& call) {
   if (!charged.ok()) return host.Fail(charged.status());
   host.thread().request_counters.CountCharge(*request, *charged);
   host.MarkDirty();
+  if (host.has_listeners()) [[unlikely]]
+    Tell(host, &DecisionEvents::CollectCharge, *request, *charged);
   Answer(host, *request, charged->verdict.allowed ? 1 : 0, charged->verdict);
 }
 
@@ -252,7 +274,7 @@ void LimitHandlers<Host>::Take(Call& call) {
   if (host.RefusedUnsaved(request->checks, now)) return;
   const absl::StatusOr<Grant> grant = host.limiter().Take(request->checks, request->upto, now);
   if (!grant.ok()) return host.Fail(grant.status());
-  Count(host, *request, grant->verdict);
+  Count(host, *request, grant->verdict, grant->granted);
   Answer(host, *request, grant->granted, grant->verdict);
 }
 
@@ -270,6 +292,8 @@ void LimitHandlers<Host>::Throttle(Call& call) {
   if (!verdict.ok()) return host.Fail(verdict.status());
   host.thread().request_counters.CountThrottle(checks.front(), *verdict);
   if (verdict->allowed) host.MarkDirty();
+  if (host.has_listeners()) [[unlikely]]
+    Tell(host, &DecisionEvents::CollectThrottle, checks.front(), *verdict);
   WriteThrottle(host.reply(), *request, *verdict);
 }
 

@@ -115,7 +115,10 @@ Charged Plan<kChecks>::Charge(Instant now) {
     }
     decision = bucket.step.decision;
     const bool within = decision.allowed;
-    if (ChargeBucket(i, now)) charged.beyond |= std::uint64_t{1} << i;
+    if (ChargeBucket(i, now)) {
+      charged.beyond |= std::uint64_t{1} << i;
+      charged.there.push_back(decision.remaining);
+    }
     any_new_ = any_new_ || IsNew(i);
     const bool can_retry = within && static_cast<std::uint64_t>(decision.remaining) > bucket.keep;
     if (can_retry) continue;

@@ -52,6 +52,9 @@ struct Charged {
   Verdict verdict;
   std::uint64_t beyond =
       0;  // one bit per check, as in Verdict::repeated: the tokens were not there
+  // For each bit of `beyond`, in order: the tokens that were there. (For the other checks that is
+  // what remains and what was charged.)
+  absl::InlinedVector<std::int64_t, 1> there;
 };
 
 // The answer to a request for as many tokens as are available.

@@ -14,6 +14,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kMaxHoldsMax = 100'000'000;
+constexpr Nanos kNotifyIntervalMax = std::chrono::hours{24};
 
 std::string_view TextOf(const redis::String* word) {
   std::size_t bytes = 0;
@@ -49,11 +50,14 @@ absl::StatusOr<ModuleOptions> ReadLoadArguments(std::span<redis::String*> words)
     } else if (is("max-wait")) {
       read = number("max-wait", 0, millis(kMaxWaitMax));
       if (read.ok()) options.max_wait = milliseconds{*read};
+    } else if (is("notify-interval")) {
+      read = number("notify-interval", 0, millis(kNotifyIntervalMax));
+      if (read.ok()) options.notify_interval = milliseconds{*read};
     } else {
       return absl::InvalidArgumentError(
           absl::StrCat("unexpected ", Quote(word),
-                       ": the arguments are allow-explicit-time, max-hold ms, max-holds number and "
-                       "max-wait ms"));
+                       ": the arguments are allow-explicit-time, max-hold ms, max-holds number, "
+                       "max-wait ms and notify-interval ms"));
     }
     if (!read.ok()) return read.status();
   }

@@ -8,6 +8,8 @@
 //         the open holds that there may be; by default 1000000
 //     max-wait ms
 //         the longest TIMEOUT of RL.WAIT; by default 60000
+//     notify-interval ms
+//         the time between two messages on weir:denied about a key and limit; by default 60000
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,7 @@ struct ModuleOptions {
   Nanos max_hold = std::chrono::hours{1};
   std::int64_t max_holds = 1'000'000;
   Nanos max_wait = std::chrono::seconds{60};
+  Nanos notify_interval = std::chrono::seconds{60};
   bool allow_explicit_time = false;
 };
 

@@ -53,6 +53,7 @@ const std::array kFunctions = {
     WEIR_REDIS_FUNCTION(ModuleTypeGetValue),
     WEIR_REDIS_FUNCTION(ModuleTypeSetValue),
     WEIR_REDIS_FUNCTION(OpenKey),
+    WEIR_REDIS_FUNCTION(PublishMessage),
     WEIR_REDIS_FUNCTION(RegisterInfoFunc),
     WEIR_REDIS_FUNCTION(Replicate),
     WEIR_REDIS_FUNCTION(ReplicateVerbatim),

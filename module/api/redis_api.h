@@ -169,6 +169,10 @@ inline int (*RegisterInfoFunc)(Context*, void (*)(Info*, int for_crash)) = nullp
 inline int (*InfoAddSection)(Info*, const char* name) = nullptr;
 inline int (*InfoAddFieldULongLong)(Info*, const char* name, unsigned long long value) = nullptr;
 
+// Returns the number of subscribers of this node that were sent the message. In a cluster it goes
+// to all other nodes, too.
+inline int (*PublishMessage)(Context*, String* channel, String* message) = nullptr;
+
 // --- Strings ---
 inline const char* (*StringPtrLen)(const String*, std::size_t* bytes) = nullptr;
 inline String* (*CreateString)(Context*, const char* text, std::size_t bytes) = nullptr;

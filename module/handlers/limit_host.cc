@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/commands/decision_events.h"
 #include "core/commands/hold_handlers.h"
 #include "core/commands/limit_handlers.h"
 #include "module/api/wall_time.h"
@@ -21,6 +22,12 @@
 #include "module/handlers/wait.h"
 
 namespace weir {
+namespace {
+
+// The default of the server's option notify-at.
+constexpr Percents kPercents = {{80, 95, 100}};
+
+}  // namespace
 
 class LimitHost {
  public:
@@ -57,6 +64,26 @@ class LimitHost {
                                      const Settled& /*settled*/,
                                      std::span<const AskedLimit> /*limits*/) {
     return false;
+  }
+
+  // The host does not say whether a client listens, so only what is rare is found out: a denial is
+  // told once an interval, and percentages are a few comparisons.
+  static constexpr bool has_listeners() { return true; }
+  EventTerms event_terms() const {
+    return {.now = now(), .interval = shared().options.notify_interval, .percents = kPercents};
+  }
+  void PublishEvents() {
+    if (!thread().events.has_any()) return;
+    for (const DecisionEvent& event : thread().events.Take()) {
+      const auto made = [&](std::string_view text) {
+        return redis::CreateString(call_.context, text.data(), text.size());
+      };
+      redis::String* const channel = made(event.channel());
+      redis::String* const message = made(event.message);
+      redis::PublishMessage(call_.context, channel, message);
+      redis::FreeString(call_.context, channel);
+      redis::FreeString(call_.context, message);
+    }
   }
 
   void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "core/base/instant.h"
+#include "core/commands/decision_events.h"
 #include "core/commands/explicit_time.h"
 #include "core/commands/limit_totals.h"
 #include "core/commands/request_counters.h"
@@ -49,6 +50,7 @@ class Module {
   LimitTexts limit_texts{registry, policies};
   LimitMemo memo{&policies};
   RequestCounters request_counters;
+  DecisionEvents events;
   LimitTotals limit_totals;
   LimitHint throttle_hint;
   bool has_users = false;                      // a user besides `default` has introduced a limit

@@ -231,6 +231,20 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The number of replicas without which a primary admits nothing, and answers "
                 "NOREPLICAS. With all replicas, an old primary has stopped before one of them is "
                 "promoted; see docs/high-availability.md."},
+    {.name = "notify-at",
+     .field = &Options::notify_at,
+     .fallback = "80,95,100",
+     .live = true,
+     .summary = "The percentages of a window, or of a held limit, at which an admission is told on "
+                "the channel weir:used; see docs/observing.md."},
+    {.name = "notify-interval",
+     .field = &Options::notify_interval,
+     .fallback = "60s",
+     .min = 0,
+     .max = 86'400'000,
+     .live = true,
+     .summary = "The time between two messages on weir:denied about the same key and limit, from "
+                "each thread; 0 tells every denial."},
     {.name = "on-persist-error",
      .field = &Options::on_persist_error,
      .fallback = "refuse",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -79,6 +80,20 @@ std::optional<HostAndPort> Parse(const OptionSpec&, std::string_view text, HostA
   return HostAndPort{*std::move(host), static_cast<std::uint16_t>(*port)};
 }
 
+std::optional<Percents> Parse(const OptionSpec&, std::string_view text, Percents Options::*) {
+  std::set<std::uint8_t> values;
+  for (const absl::string_view word :
+       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    const auto value = ParseInteger(StdView(word));
+    if (!value || *value < 1 || *value > 100) return std::nullopt;
+    values.insert(static_cast<std::uint8_t>(*value));
+  }
+  if (values.size() > kPercentsMax) return std::nullopt;
+  Percents percents;
+  std::ranges::copy(values, percents.values.begin());
+  return percents;
+}
+
 std::optional<std::int64_t> Parse(const OptionSpec& spec, std::string_view text,
                                   std::int64_t Options::*) {
   const std::optional<std::int64_t> number = ParseInteger(text);
@@ -143,6 +158,13 @@ std::string Print(const HostName& host) { return host.name; }
 std::string Print(const HostAndPort& server) {
   return server.host.empty() ? "" : absl::StrCat(server.host, " ", server.port);
 }
+std::string Print(const Percents& percents) {
+  std::string text;
+  for (const int value : percents.values) {
+    if (value != 0) absl::StrAppend(&text, text.empty() ? "" : ",", value);
+  }
+  return text;
+}
 std::string Print(std::int64_t number) { return absl::StrCat(number); }
 std::string Print(ByteCount size) { return absl::StrCat(size.bytes); }
 std::string Print(milliseconds duration) {
@@ -171,6 +193,10 @@ std::string Expected(const OptionSpec&, HostName Options::*) {
 }
 std::string Expected(const OptionSpec&, HostAndPort Options::*) {
   return "a host and a port from 1 to 65535, as in \"10.0.0.1 7379\"";
+}
+std::string Expected(const OptionSpec&, Percents Options::*) {
+  return absl::StrCat("at most ", kPercentsMax,
+                      " integers from 1 to 100, separated by commas, as in 80,95,100");
 }
 std::string Expected(const OptionSpec& spec, std::int64_t Options::*) {
   return absl::StrCat("an integer from ", spec.min, " to ", spec.max);
@@ -226,6 +252,7 @@ std::string_view OptionKind(const OptionSpec& spec) {
   if (std::holds_alternative<HostList Options::*>(spec.field)) return "HOSTS";
   if (std::holds_alternative<HostName Options::*>(spec.field)) return "HOST";
   if (std::holds_alternative<HostAndPort Options::*>(spec.field)) return "SERVER";
+  if (std::holds_alternative<Percents Options::*>(spec.field)) return "PERCENTS";
   if (std::holds_alternative<std::int64_t Options::*>(spec.field)) return "NUMBER";
   if (std::holds_alternative<ByteCount Options::*>(spec.field)) return "SIZE";
   if (std::holds_alternative<milliseconds Options::*>(spec.field)) return "TIME";

@@ -100,7 +100,8 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
     return UnknownOptionError("option", name, name);
   }
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field) ||
-                       std::holds_alternative<HostList Options::*>(spec->field);
+                       std::holds_alternative<HostList Options::*>(spec->field) ||
+                       std::holds_alternative<Percents Options::*>(spec->field);
   if (item.inputs.size() > 1 && !is_list) {
     return absl::InvalidArgumentError(
         absl::StrCat("option '", AbslView(spec->name), "': more than one value"));

@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/commands/percents.h"
 #include "server/os/log.h"
 
 namespace weir {
@@ -131,11 +132,13 @@ struct Options {
   HostList admin_hosts;
   std::int64_t admin_port = 0;  // 0: none
   std::int64_t metrics_max_limits = 0;
-  HostAndPort replicaof;                   // none: a primary
-  std::string primary_user;                // empty: the user `default`
-  std::string primary_password;            // empty: none; Settings alone has it
-  HostName replica_announce_ip;            // none: that of the socket
-  std::int64_t replica_announce_port = 0;  // 0: port, or tls-port under replication-tls
+  Percents notify_at;
+  std::chrono::milliseconds notify_interval{0};  // 0: none
+  HostAndPort replicaof;                         // none: a primary
+  std::string primary_user;                      // empty: the user `default`
+  std::string primary_password;                  // empty: none; Settings alone has it
+  HostName replica_announce_ip;                  // none: that of the socket
+  std::int64_t replica_announce_port = 0;        // 0: port, or tls-port under replication-tls
   bool replica_announced = true;
   std::int64_t replica_priority = 0;  // 0: never promoted
   bool replica_serve_stale_data = true;
@@ -169,10 +172,11 @@ struct RedisWord {
 struct OptionSpec {
   using Field =
       std::variant<AddressList Options::*, HostList Options::*, HostName Options::*,
-                   HostAndPort Options::*, std::int64_t Options::*, ByteCount Options::*,
-                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
-                   Durability Options::*, LogLevel Options::*, LogLineFormat Options::*,
-                   OnPersistError Options::*, TlsAuthClients Options::*, UnixSocketPerm Options::*>;
+                   HostAndPort Options::*, Percents Options::*, std::int64_t Options::*,
+                   ByteCount Options::*, std::chrono::milliseconds Options::*, bool Options::*,
+                   std::string Options::*, Durability Options::*, LogLevel Options::*,
+                   LogLineFormat Options::*, OnPersistError Options::*, TlsAuthClients Options::*,
+                   UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   Field field;
@@ -206,6 +210,7 @@ struct OptionSpec {
 //     host list      name,127.0.0.1     host names or IP addresses, likewise; it may be empty
 //     host           name               a host name or an IP address; it may be empty
 //     server         "name 7379"        a host and a port from 1 on; it may be empty
+//     percentages    80,95,100          1 to 100, separated by commas or spaces; it may be empty
 //     number         digits             in the row's range
 //     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
 //     duration       0 | digits (ms|s|m|h)
@@ -214,8 +219,8 @@ struct OptionSpec {
 //     text           any
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
-// The kind of its values: ADDRESSES, HOSTS, HOST, SERVER, NUMBER, SIZE, TIME, FLAG, WORD or TEXT,
-// in the order of the list above.
+// The kind of its values: ADDRESSES, HOSTS, HOST, SERVER, PERCENTS, NUMBER, SIZE, TIME, FLAG, WORD
+// or TEXT, in the order of the list above.
 [[nodiscard]] std::string_view OptionKind(const OptionSpec& spec);
 
 // The words of a FLAG or WORD, separated by '|'; empty for other kinds.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/commands/decision_events.h"
 #include "core/commands/hold_handlers.h"
 #include "core/commands/limit_handlers.h"
 #include "server/commands/command_table.h"
@@ -111,6 +112,20 @@ class LimitHost {
     VerdictReader* const reader = call_.session.verdict_reader();
     if (reader) reader->ReadSettled(request, settled, limits);
     return reader != nullptr;
+  }
+
+  bool has_listeners() const { return shared().channels.IsAnyHeard(); }
+  EventTerms event_terms() const {
+    const Channels& channels = shared().channels;
+    return {.now = now(),
+            .interval = shared().settings.Get(&Options::notify_interval),
+            .percents = shared().settings.Get(&Options::notify_at),
+            .denied = channels.IsHeard(static_cast<std::size_t>(EventKind::kDenied)),
+            .used = channels.IsHeard(static_cast<std::size_t>(EventKind::kUsed))};
+  }
+  // EXEC publishes the events of a transaction, when its keys are free again.
+  void PublishEvents() {
+    if (!call_.queued) Charge(thread().PublishEvents());
   }
 
   void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
+#include "core/commands/decision_events.h"
 #include "server/access/user.h"
 #include "server/commands/command_table.h"
 #include "server/commands/handlers.h"
@@ -86,6 +87,9 @@ void PublishMessage(Call& call) {
   const std::string_view channel = call.arguments()[0];
   if (channel.size() > kChannelBytesMax) {
     return call.Fail(absl::StrCat("a channel has at most ", kChannelBytesMax, " bytes"));
+  }
+  if (channel.starts_with(kOwnChannelPrefix)) {
+    return call.Fail("channels that begin with 'weir:' are the server's own");
   }
   HearIfHello(call);
   const std::size_t receivers = call.services().channels.Publish(channel, call.arguments()[1]);

@@ -40,6 +40,23 @@ Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
   return {limiter, keys, transaction.watched()};
 }
 
+// Runs the commands, and writes their replies.
+void RunAll(Call& call, const Transaction& transaction,
+            const std::vector<Transaction::Words>& requests) {
+  const std::size_t begin = call.reply.size();
+  call.reply.Array(requests.size());
+  call.session.RestartStopwatch();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::size_t before = call.reply.size();
+    call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);
+    const std::size_t end = call.reply.size();
+    if (end - begin <= kRepliesBytesMax || end - before <= kTooLong.size()) continue;
+    // The command has taken effect: a transaction does not stop halfway.
+    call.reply.TakeBack(before);
+    call.session.worker().Fail(call.reply, kTooLong);
+  }
+}
+
 }  // namespace
 
 void Multi(Call& call) {
@@ -83,24 +100,16 @@ void Exec(Call& call) {
   const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
   Limiter& limiter = call.services().limiter;
   limiter.MakeRoomForLimits();
-  const Limiter::Isolation isolation = Isolate(limiter, transaction, requests);
-  const Instant view = call.services().explicit_time.View(call.now);
-  const bool unchanged = std::ranges::all_of(
-      transaction.watched(),
-      [&](const Limiter::Watched& watched) { return limiter.IsUnchanged(watched, view); });
-  if (!unchanged) return call.reply.NullArray();
-  const std::size_t begin = call.reply.size();
-  call.reply.Array(requests.size());
-  call.session.RestartStopwatch();
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::size_t before = call.reply.size();
-    call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);
-    const std::size_t end = call.reply.size();
-    if (end - begin <= kRepliesBytesMax || end - before <= kTooLong.size()) continue;
-    // The command has taken effect: a transaction does not stop halfway.
-    call.reply.TakeBack(before);
-    call.session.worker().Fail(call.reply, kTooLong);
+  {
+    const Limiter::Isolation isolation = Isolate(limiter, transaction, requests);
+    const Instant view = call.services().explicit_time.View(call.now);
+    const bool unchanged = std::ranges::all_of(
+        transaction.watched(),
+        [&](const Limiter::Watched& watched) { return limiter.IsUnchanged(watched, view); });
+    if (!unchanged) return call.reply.NullArray();
+    RunAll(call, transaction, requests);
   }
+  call.Charge(call.session.worker().PublishEvents());
 }
 
 }  // namespace weir

@@ -141,7 +141,9 @@ void Channels::NoteWhoHears(SubscriptionKind kind, std::string_view name) {
         channels.contains(own_[i]) || std::ranges::any_of(patterns, [&](const auto& pattern) {
           return MatchesChannel(pattern.first, own_[i]);
         });
-    heard_[i].store(heard, std::memory_order_relaxed);
+    const std::uint32_t bit = std::uint32_t{1} << i;
+    heard ? heard_.fetch_or(bit, std::memory_order_relaxed)
+          : heard_.fetch_and(~bit, std::memory_order_relaxed);
   }
 }
 

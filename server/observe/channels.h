@@ -72,17 +72,20 @@ class Subscriber {
 class Channels {
  public:
   // Channels that the server itself publishes to; they are asked about before each event.
-  explicit Channels(std::vector<std::string> own = {})
-      : own_(std::move(own)), heard_(own_.size()) {}
+  // There are at most 32.
+  explicit Channels(std::vector<std::string> own = {}) : own_(std::move(own)) {}
 
   // Sends a message to all subscribers of the channel, and to those of each pattern that it
   // matches. Returns their number. Cost: O(subscribers + patterns).
   std::size_t Publish(std::string_view channel, std::string_view message);
 
-  // True if the channel `own`, the place of one of the constructor's, has a subscriber. Cost: a
-  // relaxed load.
+  // True if the channel `own`, the place of one of the constructor's, has a subscriber; true if any
+  // of them has. Cost: a relaxed load.
   [[nodiscard]] bool IsHeard(std::size_t own) const noexcept {
-    return heard_[own].load(std::memory_order_relaxed);
+    return (heard_.load(std::memory_order_relaxed) >> own & 1) != 0;
+  }
+  [[nodiscard]] bool IsAnyHeard() const noexcept {
+    return heard_.load(std::memory_order_relaxed) != 0;
   }
 
   // The channels with subscribers whose names match, sorted.
@@ -104,7 +107,7 @@ class Channels {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::vector<std::string> own_;
-  std::vector<std::atomic<bool>> heard_;  // by place in own_
+  std::atomic<std::uint32_t> heard_{0};  // a bit for each of own_
   mutable Mutex mutex_;
   std::array<Named, kSubscriptionKinds> named_ ABSL_GUARDED_BY(mutex_);
 };

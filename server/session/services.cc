@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
+#include "core/commands/decision_events.h"
 #include "server/os/wipe.h"
 
 namespace weir {
@@ -53,6 +54,7 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       explicit_time(server_options.allow_explicit_time),
       observers(server_options),
       outboxes(server_clock),
+      channels({kEventChannels.begin(), kEventChannels.end()}),
       client_memory(settings, server_clock),
       sweeper(server_limiter),
       started(server_clock.Now()),

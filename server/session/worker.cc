@@ -12,6 +12,14 @@ void Worker::CountError(std::string_view error) {
   error_counters.Count(error);
 }
 
+std::size_t Worker::PublishEvents() {
+  std::size_t sent = 0;
+  for (const DecisionEvent& event : events.Take()) {
+    sent += services.channels.Publish(event.channel(), event.message);
+  }
+  return sent;
+}
+
 void Worker::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
                        std::size_t output_bytes, Instant now) {
   counters["total_net_input_bytes"].Add(input_bytes);

@@ -7,6 +7,7 @@
 
 #include "core/base/counter.h"
 #include "core/base/instant.h"
+#include "core/commands/decision_events.h"
 #include "core/commands/request_counters.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_memo.h"
@@ -32,6 +33,9 @@ struct Worker {
   // Counts an error that is answered in another protocol.
   void CountError(std::string_view error);
 
+  // Publishes the events that were collected. Returns the number of messages that were sent.
+  std::size_t PublishEvents();
+
   // Counts a turn of a session; `commands_before`: total_commands_processed at its beginning.
   void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
                  Instant now);
@@ -39,6 +43,7 @@ struct Worker {
   Services& services;
   RequestCounters request_counters;
   Counter checks;  // of proxies, over HTTP
+  DecisionEvents events;
   LimitMemo memo;
   LimitHint throttle_hint;  // of the one limit of CL.THROTTLE
   ThreadCounters counters;

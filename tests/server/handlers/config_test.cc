@@ -119,7 +119,7 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 24> kChanges = {{
+constexpr std::array<Change, 26> kChanges = {{
     {"ack-replicas", "2"},
     {"ack-timeout", "50ms"},
     {"latency-monitor-threshold", "7"},
@@ -129,6 +129,8 @@ constexpr std::array<Change, 24> kChanges = {{
     {"max-memory", "100000000", "maxmemory", "100000000"},
     {"min-replicas-max-lag", "9"},
     {"min-replicas-to-write", "2"},
+    {"notify-at", "50,90"},
+    {"notify-interval", "5s"},
     {"on-persist-error", "serve"},
     {"primary-password", "", "masterauth", ""},  // never shown: replication_test.cc
     {"primary-user", "link", "masteruser", "link"},

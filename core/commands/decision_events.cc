@@ -1,0 +1,130 @@
+#include "core/commands/decision_events.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+#include "core/commands/reply_numbers.h"
+#include "core/limiter/plan.h"
+#include "core/rules/limit_counters.h"
+
+namespace weir {
+namespace {
+
+// Of the numbers and blanks of a message.
+constexpr std::size_t kNumbersBytesMax = 32;
+
+std::uint64_t SumOf(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
+}
+
+// The costs of all checks that ask the bucket of check `first`, taken `times` times.
+std::uint64_t CostOf(const Request& checks, const Verdict& verdict, std::size_t first,
+                     std::int64_t times) {
+  auto cost = static_cast<std::uint64_t>(checks[first].cost);
+  for (std::size_t i = first + 1; verdict.repeated >> first != 0 && i < checks.size(); ++i) {
+    const bool is_repeated = (verdict.repeated >> i & 1) != 0;
+    if (!is_repeated || !AskOneBucket(checks[first], checks[i])) continue;
+    cost = SumOf(cost, static_cast<std::uint64_t>(checks[i].cost));
+  }
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(cost, static_cast<std::uint64_t>(times), &product)
+             ? std::numeric_limits<std::uint64_t>::max()
+             : product;
+}
+
+std::string_view NameOf(const ParsedRequest& request, std::size_t check) {
+  const std::string_view name = request.limits[check]->counted_as;
+  return name.substr(0, name.find(' '));
+}
+
+bool IsWindowOrHeld(const Limit& limit) {
+  return limit.has_bucket() && limit.shape().algorithm != Algorithm::kTokenBucket;
+}
+
+// True if time, or the end of holds, gives single tokens back, so that under load the same
+// percentage is crossed again and again.
+bool ComesBackBitByBit(const Limit& limit) {
+  return limit.is_held() || limit.shape().algorithm == Algorithm::kSlidingWindow;
+}
+
+}  // namespace
+
+void DecisionEvents::Collect(const ParsedRequest& request, const Verdict& verdict,
+                             std::int64_t times, const EventTerms& terms) {
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    if ((verdict.repeated >> i & 1) != 0) continue;
+    const Answer answer = {request.checks[i], NameOf(request, i), verdict.decisions[i]};
+    if (!answer.decision.allowed) {
+      AddDenied(answer, terms);
+    } else if (verdict.allowed) {
+      const std::uint64_t taken = CostOf(request.checks, verdict, i, times);
+      const auto left = static_cast<std::uint64_t>(answer.decision.remaining);
+      AddUsed(answer, SumOf(left, taken), terms);
+    }
+  }
+}
+
+void DecisionEvents::CollectCharge(const ParsedRequest& request, const Charged& charged,
+                                   const EventTerms& terms) {
+  const Verdict& verdict = charged.verdict;
+  auto there = charged.there.begin();
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    if ((verdict.repeated >> i & 1) != 0) continue;
+    const Answer answer = {request.checks[i], NameOf(request, i), verdict.decisions[i]};
+    if (!answer.decision.allowed) AddDenied(answer, terms);
+    if ((charged.beyond >> i & 1) != 0) {
+      AddUsed(answer, static_cast<std::uint64_t>(*there++), terms);
+    } else {
+      const auto left = static_cast<std::uint64_t>(answer.decision.remaining);
+      AddUsed(answer, SumOf(left, CostOf(request.checks, verdict, i, 1)), terms);
+    }
+  }
+}
+
+void DecisionEvents::CollectThrottle(const Check& check, const Verdict& verdict,
+                                     const EventTerms& terms) {
+  if (!verdict.allowed) AddDenied({check, kThrottleName, verdict.decisions[0]}, terms);
+}
+
+void DecisionEvents::AddDenied(const Answer& answer, const EventTerms& terms) {
+  if (!terms.denied || answer.check.limit->shape().shadow || !HasRoom(answer)) return;
+  const std::uint64_t hash = absl::HashOf(answer.check.hash.hash, AbslView(answer.limit));
+  if (!recent_.Note(hash, terms.now, terms.interval)) return;
+  Add(EventKind::kDenied,
+      absl::StrCat(AbslView(answer.limit), " ", RetryMillis(answer.decision.retry_after), " ",
+                   AbslView(answer.check.key)));
+}
+
+void DecisionEvents::AddUsed(const Answer& answer, std::uint64_t there, const EventTerms& terms) {
+  const Limit& limit = *answer.check.limit;
+  if (!terms.used || !IsWindowOrHeld(limit)) return;
+  const std::int64_t count = limit.capacity_tokens();
+  const auto free = static_cast<std::int64_t>(std::min(there, static_cast<std::uint64_t>(count)));
+  const std::int64_t left = std::min(answer.decision.remaining, count);
+  const int percent = terms.percents.GreatestCrossed(count, count - free, count - left);
+  if (percent == 0 || !HasRoom(answer)) return;
+  if (ComesBackBitByBit(limit)) {
+    const std::uint64_t hash =
+        absl::HashOf(answer.check.hash.hash, AbslView(answer.limit), percent);
+    if (!recent_.Note(hash, terms.now, terms.interval)) return;
+  }
+  Add(EventKind::kUsed,
+      absl::StrCat(percent, " ", AbslView(answer.limit), " ",
+                   CeilMillis(answer.decision.reset_after), " ", AbslView(answer.check.key)));
+}
+
+bool DecisionEvents::HasRoom(const Answer& answer) const noexcept {
+  return bytes_ + kNumbersBytesMax + answer.limit.size() + answer.check.key.size() <= kBytesMax;
+}
+
+void DecisionEvents::Add(EventKind kind, std::string message) {
+  bytes_ += message.size();
+  events_.push_back({kind, std::move(message)});
+}
+
+}  // namespace weir
