@@ -32,7 +32,7 @@ inline constexpr std::array kPubSubCommands = {
                 .since = "0.2.0",
                 .complexity = "O(subscribers of the channel + patterns of all clients)",
                 .summary = "Sends a message to the subscribers of a channel on this server. "
-                           "Returns their number.",
+                           "Returns their number. A channel that begins with `weir:` is an error.",
                 .syntax = "channel message",
                 .examples = examples::kPublish,
                 .handler = PublishMessage},

@@ -166,6 +166,19 @@ TEST(DecisionEventsTest, EachPercentageOfAWindowIsReportedOnce) {
   });
 }
 
+TEST(DecisionEventsTest, WhatIsTakenSeveralTimesIsCountedSoOften) {
+  DecisionEvents events;
+  Decided decided("k", "10/h,fixed");
+  decided.verdict.allowed = decided.verdict.decisions[0].allowed = true;
+  decided.verdict.decisions[0].remaining = 3;
+  decided.request.checks[0].cost = 2;
+  const EventTerms terms = {.now = kStart, .percents = {{50}}};
+  events.Collect(decided.request, decided.verdict, 1, terms);
+  EXPECT_THAT(MessagesOf(events), IsEmpty()) << "from 50 % to 70 %";
+  events.Collect(decided.request, decided.verdict, 2, terms);
+  EXPECT_THAT(MessagesOf(events), ElementsAre("weir:used 50 10/h,fixed 0 k"));
+}
+
 TEST(DecisionEventsTest, EventsThatWaitAreBounded) {
   DecisionEvents events;
   const Decided decided(std::string(200'000, 'k'), "1/s");

@@ -2,14 +2,20 @@
 // interval, and of each window that fills up; no event is collected while no client may hear it.
 // Method: clients of a server without sockets, whose time stands still.
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/commands/percents.h"
 #include "tests/support/conversation.h"
+#include "tests/support/property.h"
 
 namespace weir {
 namespace {
@@ -152,6 +158,58 @@ TEST_F(EventsTest, WhatIsNoDecisionOrChangesNothingIsNotHeard) {
   RunTimes(2, "RL.ALLOW a 1/h,shadow");
   client_.Run("RL.ALLOW a 10/h,fixed COST 10 AND b none");
   EXPECT_THAT(Heard(), ElementsAre("denied none -1 b"));
+}
+
+// Method: looks before and after each request tell what it has crossed; with an interval of 0 that
+// is so of sliding windows and held limits, too.
+TEST_F(EventsTest, WhatIsToldIsWhatLooksBeforeAndAfterSee) {
+  client_.Run("CONFIG SET notify-interval 0");
+  client_.Run("RL.POLICY SET p 9/h,fixed 40/h,sliding");
+  const std::vector<std::string> limits = {"7/h,fixed", "20/h,fixed,shadow", "30/m,sliding", "@p"};
+  const std::vector<std::string> names = {"7/h,fixed", "20/h,fixed,shadow", "30/m,sliding", "@p#0",
+                                          "@p#1"};
+  const std::vector<std::int64_t> counts = {7, 20, 30, 9, 40};
+  const auto used = [&](const std::string& key) {
+    std::vector<std::int64_t> tokens;
+    const RespValue look =
+        client_.Ask("RL.PEEK " + key + " " + absl::StrJoin(limits, " ") + " COST 0 WITHLIMITS");
+    const std::vector<RespValue>& rows = look.elements.at(5).elements;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      tokens.push_back(counts.at(i) - rows.at(i).elements.at(3).number);
+    }
+    return tokens;
+  };
+  CheckLaw(200, [&] {
+    const Percents percents{{80, 95, 100}};
+    const std::string key = "k" + std::to_string(*rc::gen::inRange(0, 1000));
+    client_.Run("RL.RESET " + key);
+    for (int step = 0; step < 20; ++step) {
+      server_->clock.Advance(seconds{*rc::gen::inRange(0, 10)});
+      const auto limit = [&] { return " " + limits.at(*rc::gen::inRange<std::size_t>(0, 4)); };
+      const std::string command =
+          *rc::gen::element<std::string>("ALLOW", "CHARGE", "TAKE", "REFUND");
+      const std::string words =
+          "RL." + command + " " + key + limit() + limit() + " COST " +
+          std::to_string(*rc::gen::inRange(0, 9)) + " AND " + key + limit() +
+          (command == "TAKE" ? " UPTO " + std::to_string(*rc::gen::inRange(1, 5)) : "");
+      const std::vector<std::int64_t> before = used(key);
+      client_.Run(words);
+      const std::vector<std::int64_t> after = used(key);
+      std::vector<std::string> expected;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const int crossed = percents.GreatestCrossed(counts[i], before[i], after[i]);
+        if (crossed != 0) expected.push_back(absl::StrCat("used ", crossed, " ", names[i]));
+      }
+      std::vector<std::string> heard;
+      for (const std::string& line : Heard()) {
+        const std::vector<std::string> parts = absl::StrSplit(line, ' ');
+        if (parts.at(0) == "used") heard.push_back(absl::StrCat("used ", parts[1], " ", parts[2]));
+      }
+      std::ranges::sort(expected);
+      std::ranges::sort(heard);
+      RC_ASSERT(heard == expected);
+    }
+  });
 }
 
 // A busy sliding window, or a held limit, is at 100 % with each admission.
