@@ -7,7 +7,8 @@ client on each host asks the server there, whatever its role; another one asks t
 the primary is. Failures come one after the other; after each the group must become calm, and the
 history of the keys that were asked meanwhile is judged.
 
-WEIR_TEST_SCALE below 1 runs some of the failures; 2 and more, all of them that often.
+WEIR_TEST_SCALE 1 runs some of the failures, which takes a minute; 2 all of them, in two minutes; 10
+all of them five times.
 
 Environment:
     WEIR_NETWORK_SEED    of the order of the failures and of the clients; printed
@@ -39,12 +40,14 @@ TOKENS = 20
 WORDS = f"{TOKENS}/9w"
 DRAINED = Limit(TOKENS, TOKENS, 9 * 604_800 * SECOND)
 HOSTS = 3
+SOME = 8  # failures at WEIR_TEST_SCALE 1
 FILLED = 100_000  # keys that make a full sync last
 BACK_WITHIN = 30  # seconds after a failure; then the group has a primary that admits
 READY_WITHIN = 60  # seconds in which the Sentinels, too, have seen all of that
 DEPOSED_WITHIN = 8  # seconds in which an old primary that is back still admits, at most
 KEYS_PER_SECOND = 100
 RECENT = 50  # keys
+SNAPSHOT_MS = 1000  # --snapshot-interval
 REFUSALS = {"READONLY", "LOADING"}
 # What a key may get too many.
 NOTHING = "nothing"
@@ -157,6 +160,10 @@ class Load:
     def has_admitted(self, server, since):
         return any(t > since and who == server for t, who in self.roamer.admissions())
 
+    def go_on(self, seconds):
+        """Lets the load go on for a while."""
+        self._world.ended.wait(seconds)
+
     def end(self):
         self._world.ended.set()
         for taker in self.takers:
@@ -173,12 +180,12 @@ class Load:
         times = times[max(0, bisect.bisect(times, begin) - 1) :]
         return max((later - earlier for earlier, later in zip(times, times[1:])), default=0)
 
-    def admitted_times(self, servers):
+    def admitted_times(self, servers, until=sys.maxsize):
         """key -> when servers admitted a token of it, in order."""
         times = collections.defaultdict(list)
         for key, requests in self.history.of_keys().items():
             admitted = (r.completed for r in requests if r.tokens and r.server in servers)
-            times[key] = sorted(admitted)
+            times[key] = sorted(t for t in admitted if t <= until)
         return times
 
 
@@ -326,13 +333,10 @@ class SentinelNetworkTest(Group):
         if "WEIR_NETWORK_EVENTS" in os.environ:
             return [FAILURES[int(i)] for i in os.environ["WEIR_NETWORK_EVENTS"].split(",")]
         possible = [failure for failure in FAILURES if failure.least_scale <= scale]
-        if scale < 1:
-            return self.random.sample(possible, max(2, int(scale * len(possible))))
-        return [
-            failure
-            for _ in range(int(scale))
-            for failure in self.random.sample(possible, len(possible))
-        ]
+        if scale < 2:
+            return self.random.sample(possible, max(2, min(int(scale * SOME), len(possible))))
+        rounds = (self.random.sample(possible, len(possible)) for _ in range(int(scale / 2)))
+        return [failure for one in rounds for failure in one]
 
     def fail_once(self, number, failure):
         primary = self.primary()
@@ -343,13 +347,17 @@ class SentinelNetworkTest(Group):
             self.struck = time.monotonic_ns()
             failure.inject(self, primary)
             healed = time.monotonic_ns()
-            final = self.await_calm(load, healed)
+            self.await_calm(load, healed)
             calm = time.monotonic_ns()
             await_true(self.sentinels_are_ready, self.story, READY_WITHIN)
+            # The Sentinels may have been about to fail over when the failure ended.
+            final = self.await_calm(load, healed)
+            settled = time.monotonic_ns()
+            load.go_on(0.5)
             self.assertIs(self.primary(), final, self.story())
         finally:
             load.end()
-        self.judge(failure, load, primary, final, (healed, calm))
+        self.judge(failure, load, primary, final, (healed, calm, settled))
 
     def await_calm(self, load, healed):
         """The primary, once there is only one and clients of the Sentinels are admitted by it."""
@@ -363,31 +371,37 @@ class SentinelNetworkTest(Group):
         return found[0]
 
     def judge(self, failure, load, primary, final, times):
-        healed, calm = times
+        healed, calm, settled = times
         self.drain(load, final)
         excesses = {key: math.ceil(x) for key, x in load.history.excesses(DRAINED).items()}
         of_others = load.admitted_times({host.index for host in self.network.others(final)})
-        of_old = [t for times in of_others.values() for t in times]
-        late = max([0, *((t - healed) / SECOND for t in of_old)])
+        all_of_others = [t for times in of_others.values() for t in times]
+        late = max([0, *((t - healed) / SECOND for t in all_of_others)])
+        pause = load.longest_pause(self.struck) / SECOND
         print(
-            f"{failure.name}: {primary.index} -> {final.index}; not admitted for"
-            f" {load.longest_pause(self.struck) / SECOND:.2f} s, calm {(calm - healed) / SECOND:.2f} s"
-            f" after the end; tokens too many: {sum(excesses.values())} of {len(excesses)} keys"
-            f" (of {len(load.keys.all())}), at most {max(excesses.values(), default=0)};"
+            f"{failure.name}: {primary.index} -> {final.index}; not admitted for {pause:.2f} s,"
+            f" calm {(calm - healed) / SECOND:.2f} s after the end; tokens too many:"
+            f" {sum(excesses.values())} of {len(excesses)} keys (of {len(load.keys.all())}),"
+            f" at most {max(excesses.values(), default=0)};"
             f" lag {lag_ms(of_others, excesses, self.struck):.1f} ms;"
-            f" old one admitted until {late:.2f} s after the end",
+            f" the old one admitted until {late:.2f} s after the end",
             file=sys.stderr, flush=True,
         )  # fmt: skip
         self.assertEqual(load.errors(), [], failure.name)
-        self.assertEqual([t for t in of_old if t > calm], [], "a replica has admitted")
+        self.assertEqual([t for t in all_of_others if t > settled], [], "a replica has admitted")
         if failure.bound == NOTHING:
             self.assertEqual(excesses, {}, self.story())
         if failure.bound == TWO:
             self.assertLessEqual(late, DEPOSED_WITHIN, self.story())
         since = self.struck - SLACK_MS * 1_000_000
+        if failure.bound == LAG and final is primary:
+            # No replica was promoted within --sentinel-wait, so it goes on with what is on its disk.
+            print(f"{failure.name}: no replica was promoted", file=sys.stderr)
+            of_others = load.admitted_times({final.index}, until=self.struck)
+            since -= SNAPSHOT_MS * 1_000_000
         for key, tokens in excesses.items():
             may = sum(t >= since for t in of_others[key])
-            self.assertLessEqual(tokens, min(TOKENS, may), f"{failure.name}, {key}")
+            self.assertLessEqual(tokens, min(TOKENS, may), f"{key}; {self.story()}")
 
     def drain(self, load, final):
         """Takes what is left of all keys, so that all that was forgotten is in the history."""
