@@ -6,7 +6,10 @@ namespace weir {
 
 SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Instant now) {
   if (floor_ && epoch < *floor_) {
-    if (!below_) below_ = Below{.since = now, .newest = epoch};
+    if (!below_ || now - below_->last > 2 * kHelloTime) {
+      below_ = Below{.since = now, .last = now, .newest = epoch};
+    }
+    below_->last = now;
     below_->newest = std::max(below_->newest, epoch);
     if (now - below_->since < kFloorFallTime) return Says::kNothing;
     floor_ = newest_ = below_->newest;

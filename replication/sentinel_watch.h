@@ -2,10 +2,10 @@
 // nothing.
 //
 //     switch (watch.Hear(hello.epoch, names_us, now)) ...   // each hello of our group
-//     watch.Promoted(now)                                   // Sentinel has made it the primary
+//     watch.Promoted(now)                                   // a command has made it the primary
 //     watch.RoleChanged()                                   // after any other change of the role
 //
-// Each failover has a number, its epoch, and hellos of earlier epochs go about for some seconds
+// Each failover has a number, its epoch, and hellos of earlier epochs circulate for some seconds
 // after it: a new primary still hears that the old one is the primary. So a server heeds hellos
 // from its *floor* on: the newest epoch that it had seen when its role last changed, or that
 // confirmed it. A hello of that epoch or a newer one that names this server confirms it; one of a
@@ -45,7 +45,7 @@ class SentinelWatch {
   // `names_us`: the hello names this server as the primary. kDeposes concerns primaries only.
   [[nodiscard]] Says Hear(std::uint64_t epoch, bool names_us, Instant now);
 
-  // After both, the epochs so far say nothing more.
+  // Both raise the floor to the newest epoch so far, so that older hellos say nothing more.
   void Promoted(Instant now) noexcept {
     floor_ = newest_;
     rests_until_ = now + kPromotionTime;
@@ -62,6 +62,7 @@ class SentinelWatch {
  private:
   struct Below {
     Instant since;
+    Instant last;  // hello
     std::uint64_t newest;
   };
 

@@ -97,7 +97,7 @@ class Sink {
   // Append a frame for the primary. A NEED is the first one on each link. `now`: see Frame::time.
   void AppendNeed(Instant now, std::string& out) const;
   void AppendAck(Instant now, std::string& out) const;
-  // Appends a request to become the primary: an operator of failovers has decided so. The primary
+  // Appends a request to become the primary, because Sentinel has chosen this server. The primary
   // answers with a YIELD, or not at all.
   void AppendTakeover(Instant now, std::string& out) const;
 

@@ -69,7 +69,8 @@ enum CommandFlags : std::uint32_t {
   kSecret = 1 << 16,            // a password may be among its words
   kOwnConnection = 1 << 17,     // changes its connection: the user, name, replies or end
   kWhileSubscribed = 1 << 18,   // also while the client is subscribed, in RESP2
-  kProbe = 1 << 19,             // PING: who asks takes any answer but an error for a sign of life
+  kProbe = 1 << 19,             // PING: Sentinel takes an error other than LOADING for death
+  kGreets = 1 << 20,            // HELLO, RESET: sets the protocol of all that follows
 };
 
 // The channels among the words.

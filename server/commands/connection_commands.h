@@ -164,7 +164,7 @@ inline constexpr std::array kConnectionCommands = {
         .handler = Exec},
     CommandSpec{.name = "HELLO",
                 .arity = AtLeast(1),
-                .flags = kGreeting | kNotInTransaction | kSecret | kOwnConnection,
+                .flags = kGreeting | kNotInTransaction | kSecret | kOwnConnection | kGreets,
                 .group = "connection",
                 .summary = "Greets the server and chooses RESP2 or RESP3.",
                 .syntax = "[arguments=(protover [AUTH (username password)] [SETNAME clientname])]",
@@ -203,7 +203,7 @@ inline constexpr std::array kConnectionCommands = {
                 .handler = NoCluster},
     CommandSpec{.name = "RESET",
                 .arity = Exactly(1),
-                .flags = kGreeting | kAtOnce | kOwnConnection | kWhileSubscribed,
+                .flags = kGreeting | kAtOnce | kOwnConnection | kWhileSubscribed | kGreets,
                 .group = "connection",
                 .summary =
                     "Resets the connection to its initial state: RESP2, no name, no transaction, "

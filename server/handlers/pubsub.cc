@@ -19,19 +19,14 @@ namespace {
 
 using Change = void (Subscriber::*)(SubscriptionKind kind, std::string_view name);
 
-// Changes one subscription and confirms it. The confirmation is a message, which the client gets
-// after those that are on their way, even if it wants no replies (CLIENT REPLY).
+// Changes one subscription and confirms it, by a message.
 void ChangeOne(Call& call, SubscriptionKind kind, Change change, const std::string* name) {
-  News& news = call.session.MakeNews();
-  if (name) (news.subscriber.*change)(kind, *name);
-  std::string bytes;
-  RespWriter confirmation(bytes);
-  confirmation.set_protocol(call.reply.protocol());
-  confirmation.Push(3);
-  confirmation.Bulk(absl::AsciiStrToLower(AbslView(call.spec.name)));
-  name ? confirmation.Bulk(*name) : confirmation.Null();
-  confirmation.Integer(static_cast<std::int64_t>(news.subscriber.size()));
-  news.outbox.Append(bytes);
+  Subscriber& subscriber = call.session.MakeNews().subscriber;
+  if (name) (subscriber.*change)(kind, *name);
+  call.reply.Push(3);
+  call.reply.Bulk(absl::AsciiStrToLower(AbslView(call.spec.name)));
+  name ? call.reply.Bulk(*name) : call.reply.Null();
+  call.reply.Integer(static_cast<std::int64_t>(subscriber.size()));
 }
 
 // Whether the names are short enough; if not, answers an error.

@@ -29,9 +29,9 @@ constexpr std::string_view YesOrNo(bool value) { return value ? "true" : "false"
 
 void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 
-// Not ready: a server that loads its state or waits for Sentinel, one whose changes must be saved and cannot be, a
-// primary that is deposed or lacks replicas, and a replica that has no whole state or has lost its
-// primary. With role=primary no replica is ready.
+// Not ready: a server that loads its state or waits for Sentinel, one whose changes must be saved
+// and cannot be, a primary that is deposed or lacks replicas, and a replica that has no whole state
+// or has lost its primary. With role=primary no replica is ready.
 void Readyz(HttpExchange& exchange) {
   bool asks_for_primary = false;
   if (!ReadRole(exchange, asks_for_primary)) return;

@@ -313,7 +313,8 @@ constexpr Metric kMetrics[] = {
            "Memory of unfinished requests and of replies that wait.",
            [](Scrape& scrape) { return scrape.services.client_memory.held_bytes(); }),
     {"weir_denied_access_total", kCounter,
-     "Wrong passwords, and commands, keys and channels that a user may not use.", CollectDeniedAccess},
+     "Wrong passwords, and commands, keys and channels that a user may not use.",
+     CollectDeniedAccess},
     // The state on disk
     Single("weir_loading", kGauge, "1 while the state is loaded from disk, or from the primary.",
            [](Scrape& scrape) {

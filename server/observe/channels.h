@@ -44,8 +44,8 @@ class Subscriber {
   Subscriber(const Subscriber&) = delete;
   Subscriber& operator=(const Subscriber&) = delete;
 
-  // Nothing happens if it has that subscription already, or has not. Cost: O(1), and for a pattern
-  // O(log of the client's patterns).
+  // Subscribing twice, or ending a subscription that is not there, does nothing. Cost: O(log of the
+  // client's subscriptions).
   void Subscribe(SubscriptionKind kind, std::string_view name);
   void Unsubscribe(SubscriptionKind kind, std::string_view name);
 

@@ -7,7 +7,7 @@
 //
 // The bytes that the kernel has not taken yet, here or in the connection's output, are bounded: a
 // client above kBytesOfOneMax is closed (ClientRecord::killed), and if all together exceed
-// kBytesOfAllMax, the one with the most bytes is closed. Thread-safe, where nothing else is said.
+// kBytesOfAllMax, the one with the most bytes is closed. Thread-safe, unless said otherwise.
 #pragma once
 
 #include <atomic>

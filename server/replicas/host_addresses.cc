@@ -14,10 +14,12 @@ void HostAddresses::Find(const std::string& host, Take take) {
     kept_.erase(found);
   }
   if (kept_.size() >= kKeptMax) kept_.clear();
+  if (pending_.size() >= kPendingMax || !pending_.insert(host).second) return;
   resolver_.async_resolve(
       host, "",
       [this, host, take = std::move(take)](std::error_code failed,
                                            const asio::ip::tcp::resolver::results_type& found) {
+        pending_.erase(host);
         if (failed || found.empty()) return;
         const asio::ip::address first = found.begin()->endpoint().address();
         kept_[host] = {first, clock_.Now() + kAddressKeptTime};

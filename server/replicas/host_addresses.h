@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include <asio/io_context.hpp>
 #include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
@@ -25,12 +26,16 @@ class HostAddresses {
       : clock_(clock), resolver_(context) {}
 
   // Calls `take` with the address: at once if the host is one, or is known; else when the look-up
-  // has ended. One that fails calls nothing, nor does one that the destructor ends.
+  // has ended. One that fails calls nothing, nor does a second one of a name whose look-up has not
+  // ended yet.
   using Take = std::function<void(const asio::ip::address& address)>;
   void Find(const std::string& host, Take take);
+  // Ends the look-ups.
+  void Cancel() { resolver_.cancel(); }
 
  private:
   static constexpr std::size_t kKeptMax = 64;
+  static constexpr std::size_t kPendingMax = 8;
   struct Kept {
     asio::ip::address address;
     Instant until;
@@ -39,6 +44,7 @@ class HostAddresses {
   const Clock& clock_;
   asio::ip::tcp::resolver resolver_;
   absl::flat_hash_map<std::string, Kept> kept_;
+  absl::flat_hash_set<std::string> pending_;
 };
 
 }  // namespace weir

@@ -114,6 +114,7 @@ void PrimaryLink::Rest(Nanos time) {
 }
 
 std::string PrimaryLink::FollowOnce() {
+  asks_to_take_over_ = false;
   pending_.clear();
   was_answered_ = false;
   watches_input_ = false;

@@ -101,6 +101,7 @@ void ReplicationControl::Start() {
     MutexLock lock(mutex_);
     history_.id.clear();
     history_.is_replica = false;
+    history_.had_replicas = false;
   }
   if (role() == ServerRole::kGated) WaitForSentinel();
 }
@@ -127,6 +128,7 @@ void ReplicationControl::Stop() {
 void ReplicationControl::KeepRole() {
   stopped_ = true;
   gate_.cancel();
+  addresses_.Cancel();
   MutexLock lock(mutex_);
   if (link_) link_->Stop();
 }
@@ -154,10 +156,10 @@ void ReplicationControl::CarryOutFollow(std::optional<HostAndPort> primary) {
     set_is_complete(!primary || !history_.id.empty());
   } else if (primary) {
     BecomeReplica(*primary, PrimaryLink::Reason::kTold);
-  } else if (role() == ServerRole::kDeposed) {
-    Restore();
-  } else if (role() == ServerRole::kGated) {
-    OpenGate();
+  } else if (role() == ServerRole::kDeposed || role() == ServerRole::kGated) {
+    watch_.Promoted(own_clock_.Now());
+    KeepFloor();
+    role() == ServerRole::kDeposed ? Restore() : OpenGate();
   } else if (is_replica()) {
     BecomePrimaryAfterLease();
   }
@@ -424,41 +426,6 @@ void ReplicationControl::Adopt(Transport transport, SyncHandOver sync) {
   } else {
     transport.Close();
   }
-}
-
-// --- Saves ---
-
-// The history as it is now, for a record on disk.
-Lineage ReplicationControl::Present() const {
-  Lineage present = history_;
-  bool is_exact = is_exact_ || !is_replica();
-  if (replicator_) present.offset = replicator_->head();
-  if (link_) {
-    const std::optional<std::uint64_t> shown = link_->shown();
-    present.offset = shown.value_or(0);
-    is_exact = shown.has_value();
-  }
-  if (!is_exact) present.id.clear();
-  return present;
-}
-
-void ReplicationControl::BeginSave() {
-  MutexLock lock(mutex_);
-  begun_ = Present();
-}
-
-// While a save may contain changes of another history than the record on disk names, that must name
-// none: after a crash in between, the server would go on in the wrong one.
-std::string ReplicationControl::Record(bool is_last) {
-  MutexLock lock(mutex_);
-  const Lineage present = Present();
-  const bool is_same = present.id == begun_.id;
-  if (!is_last && is_same && saved_id_ == begun_.id) return {};
-  Lineage record = is_same ? begun_ : present;
-  if (!is_last || !is_same) record.id.clear();
-  if (record == Lineage{}) return {};
-  saved_id_ = record.id;
-  return LineageValue(record);
 }
 
 // --- The link ---

@@ -106,8 +106,8 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] bool Demote(const HostAndPort& primary, const Replicator::Ending& ending);
   void StartLink(const HostAndPort& primary, PrimaryLink::Reason reason);
   void StepSwitch();
-  // By whom a planned switch was decided: by FAILOVER, or by the replica itself, which takes over
-  // even if this server is too slow.
+  // The origin of a planned switch: FAILOVER, or the replica itself, which takes over even if this
+  // server is too slow.
   enum class SwitchBy { kPrimary, kReplica };
   [[nodiscard]] bool YieldTo(const ReplicaStatus& replica,
                              const std::vector<ReplicaStatus>& replicas, SwitchBy by);
@@ -140,6 +140,8 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] bool NamesUs(const Hello& hello, const asio::ip::address& address,
                              const std::string& local_address) const;
   void Heed(const Hello& hello, bool names_us);
+  void TakeBackIfNamed(bool is_named);
+  void CloseClients();
   void KeepFloor();
   void RefusePingAfterSwitch();
 
@@ -171,9 +173,10 @@ class ReplicationControl final : public Replication,
   SentinelWatch watch_;
   HostAddresses addresses_;
   LogThrottle hello_throttle_;
-  asio::steady_timer gate_;           // of the gate, and of PING's refusal after a switch
-  bool is_confirmed_ = false;         // while the gate is closed
-  std::uint64_t handed_over_in_ = 0;  // the epoch of the last planned switch
+  asio::steady_timer gate_;             // of the gate, and of PING's refusal after a switch
+  bool is_confirmed_ = false;           // while the gate is closed
+  std::uint64_t handed_over_in_ = 0;    // the epoch of the last planned switch
+  std::optional<Instant> named_since_;  // a replica without a link, by all hellos since then
 
   Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
   mutable Mutex mutex_;

@@ -51,7 +51,7 @@ class Replicator final : public ChangeConsumer {
     // The replica asks to become the primary, and knew of nothing newer than `newest` when it
     // asked. Called on the replicator's thread.
     virtual void OnTakeoverAsked(const std::string& run_id, Instant newest) = 0;
-    // The first replica is in sync. As above.
+    // A replica is in sync for the first time. As above.
     virtual void OnReplicaInSync() = 0;
     // The waits for acknowledgements; their ticks are the replicator's.
     virtual AckWaits& waits() = 0;

@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "protocol/integer.h"
 #include "replication/hello.h"
 #include "server/os/log.h"
 #include "server/replicas/replication_control.h"
@@ -22,6 +23,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTakeoverTime{1000};
 // PING is refused for at most so long after a planned switch.
 constexpr std::chrono::seconds kHandedOverTime{60};
+// For the server that this one follows to answer, although Sentinel does not take it for a primary.
+constexpr std::chrono::seconds kNamedTime{10};
+// A request to yield that is older comes from a server which may have been demoted again.
+constexpr std::chrono::seconds kTakeoverAgeMax{5};
 
 // The address and the port of "10.0.0.1:7379" or "[::1]:7379"; nothing for a Unix socket.
 std::optional<asio::ip::tcp::endpoint> ReadEndpoint(const std::string& text) {
@@ -31,9 +36,9 @@ std::optional<asio::ip::tcp::endpoint> ReadEndpoint(const std::string& text) {
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   std::error_code error;
   const asio::ip::address address = asio::ip::make_address(host, error);
-  if (error) return std::nullopt;
-  return asio::ip::tcp::endpoint(address,
-                                 static_cast<std::uint16_t>(std::stoul(text.substr(colon + 1))));
+  const std::optional<std::int64_t> port = ParseInteger(std::string_view(text).substr(colon + 1));
+  if (error || !port) return std::nullopt;
+  return asio::ip::tcp::endpoint(address, static_cast<std::uint16_t>(*port));
 }
 
 }  // namespace
@@ -78,7 +83,8 @@ void ReplicationControl::OpenGate() {
 void ReplicationControl::HearHello(std::string message, std::string local_address) {
   asio::post(control_, [this, message = std::move(message), local = std::move(local_address)] {
     std::optional<Hello> hello = ReadHello(message);
-    if (!hello) {
+    const std::optional<std::string> host = hello ? ParseHost(hello->host) : std::nullopt;
+    if (!host) {
       if (const auto suppressed = hello_throttle_.Admit()) {
         spdlog::warn("a message of {} is none of Sentinel's: '{}' ({} similar lines suppressed)",
                      kHelloChannel, EscapedForLog(message.substr(0, 128)), *suppressed);
@@ -94,6 +100,7 @@ void ReplicationControl::HearHello(std::string message, std::string local_addres
       }
       return;
     }
+    hello->host = *host;
     addresses_.Find(hello->host, [this, hello = *hello, local](const asio::ip::address& address) {
       Heed(hello, NamesUs(hello, address, local));
     });
@@ -127,10 +134,29 @@ void ReplicationControl::Heed(const Hello& hello, bool names_us) {
       ping_refusal() == PingRefusal::kNone && !std::exchange(is_confirmed_, true) && started_) {
     OpenGateAfter(kHelloTime);
   }
-  if (says != SentinelWatch::Says::kDeposes || is_replica()) return;
+  if (is_replica()) return TakeBackIfNamed(says == SentinelWatch::Says::kConfirms);
+  if (says != SentinelWatch::Says::kDeposes) return;
   spdlog::warn("Sentinel names {}:{} as the primary since epoch {}", EscapedForLog(hello.host),
                hello.port, hello.epoch);
   CarryOutFollow(HostAndPort{hello.host, hello.port});
+  CloseClients();
+}
+
+// The Sentinels may take for the primary a server that has yielded to one that has died, or that
+// has followed a name which it did not know for its own. It becomes the primary again when all
+// hellos of kNamedTime name it, and its link has been down for as long.
+void ReplicationControl::TakeBackIfNamed(bool is_named) {
+  const Instant now = own_clock_.Now();
+  if (!is_named || is_link_up() || !is_complete() || !started_ || awaits_promotion_) {
+    named_since_.reset();
+    return;
+  }
+  if (!named_since_) named_since_ = now;
+  if (now - *named_since_ < kNamedTime) return;
+  named_since_.reset();
+  spdlog::warn(
+      "Sentinel takes this server for the primary, and the one that it follows is not there");
+  CarryOutFollow(std::nullopt);
 }
 
 // Notes the floor for the record on disk.
@@ -153,8 +179,8 @@ void ReplicationControl::BecomePrimaryForSentinel() {
     const bool is_fed = link && link->state == LinkState::kConnected;
     if (!is_complete() || (is_link_up() && !is_fed)) {
       return spdlog::warn(
-          "Sentinel asks this server to become a primary, and it stays a replica: it has not the "
-          "whole state");
+          "Sentinel asks this server to become a primary, and it stays a replica: it does not "
+          "have the whole state");
     }
     if (!is_link_up()) return CarryOutFollow(std::nullopt);
     {
@@ -165,28 +191,47 @@ void ReplicationControl::BecomePrimaryForSentinel() {
     promotion_.expires_after(kTakeoverTime);
     promotion_.async_wait([this](std::error_code error) {
       if (error || !awaits_promotion_ || stopped_ || !is_replica()) return;
+      {
+        MutexLock lock(mutex_);
+        if (link_ && link_->has_yielded()) return;  // TakeOver is in the queue.
+      }
       spdlog::warn("the primary has not yielded within {} ms", kTakeoverTime.count());
       CarryOutFollow(std::nullopt);
     });
   });
 }
 
-// A request that has waited, because this server stood still, comes too late: the replica has
-// become a primary without an answer.
+// If the request has waited, because this server stood still, the replica may be a primary already.
+// This server follows it all the same: it is that, or says that it is not.
 void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newest) {
   asio::post(control_, [this, run_id, newest] {
     if (stopped_ || role() != ServerRole::kPrimary) return;
-    if (clock_.Now() - newest > kTakeoverTime) return;
+    const auto refuse = [](std::string_view why) {
+      spdlog::warn("a replica asks to become the primary, and gets no answer: {}", why);
+    };
+    if (clock_.Now() - newest > kTakeoverAgeMax) return refuse("it has asked too long ago");
     const ReplicationStatus now = status();
     const auto asker = std::ranges::find(now.replicas, run_id, &ReplicaStatus::run_id);
-    if (asker == now.replicas.end() || !asker->online) return;
+    if (asker == now.replicas.end()) return refuse("it is gone");
+    if (!asker->online) return refuse("it does not have the whole state");
     {
       MutexLock lock(mutex_);
-      if (heir_) return;
+      if (heir_) return refuse("another one takes over");
       switch_.reset();
     }
-    static_cast<void>(YieldTo(*asker, now.replicas, SwitchBy::kReplica));
+    if (YieldTo(*asker, now.replicas, SwitchBy::kReplica)) CloseClients();
   });
+}
+
+// As Sentinel does when it demotes a server: many client libraries ask for the new primary only
+// when they are disconnected.
+void ReplicationControl::CloseClients() {
+  for (const auto& client : services_.clients.All()) {
+    if (client->face != Face::kResp || client->name().starts_with("sentinel-")) continue;
+    client->killed.store(true, std::memory_order_relaxed);
+    services_.client_memory.Set(*client, 0);
+    client->Wake();
+  }
 }
 
 // Sentinel does not know of a switch that it has not asked for, until it takes this server for

@@ -100,7 +100,7 @@ void Session::OnSent() {
   parser_.GiveBack();
 }
 
-// Hears no more at once, because the connection may linger.
+// Stops listening at once, because the connection may linger.
 void Session::Close() {
   closing_ = true;
   news_.reset();
@@ -342,10 +342,13 @@ bool Session::MustPause() const {
          (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));
 }
 
-// A reply that CLIENT REPLY suppresses is written and then removed. The confirmation of a
-// subscription is sent nevertheless.
+// A reply that CLIENT REPLY suppresses is written and then removed, but for the confirmation of a
+// subscription. Messages that are on their way come before that, and in the protocol of before
+// HELLO.
 void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                                   RespWriter& reply) {
+  const bool is_pubsub = command.spec && command.spec->group == "pubsub";
+  if (has_news() && (is_pubsub || (command.spec && command.spec->Is(kGreets)))) AppendNews(out);
   const std::size_t begin = out.size();
   ExecuteCommand(command, now, reply);
   const int in_queue = transaction_.is_open() ? static_cast<int>(transaction_.queued().size()) : -1;
@@ -354,9 +357,11 @@ void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now
     if (replies_ == Replies::kSkipThis) replies_ = Replies::kOn;
     if (replies_ == Replies::kSkipThisAndNext) replies_ = Replies::kSkipThis;
     silent_wait_ = waiter_ != nullptr;
-    out.resize(begin);
+    const bool confirms =
+        is_pubsub && command.spec->Is(kWhileSubscribed) && out.size() > begin && out[begin] != '-';
+    if (!confirms) out.resize(begin);
   }
-  if (has_news() && command.spec && command.spec->group == "pubsub") AppendNews(out);
+  if (is_pubsub && has_news()) AppendNews(out);
 }
 
 void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply) {

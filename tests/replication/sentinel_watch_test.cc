@@ -72,6 +72,14 @@ TEST(SentinelWatchTest, TheFloorFallsWhenAllHellosAreBelowItForLong) {
   EXPECT_EQ(watch.Hear(5, false, kFirst + kFloorFallTime), Says::kDeposes);
 }
 
+TEST(SentinelWatchTest, TwoHellosFarApartAreNotAllOfThatTime) {
+  SentinelWatch watch(100);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(watch.Hear(3, false, kFirst + i * kFloorFallTime), Says::kNothing);
+  }
+  EXPECT_EQ(watch.floor(), 100U);
+}
+
 TEST(SentinelWatchTest, OneHelloOfTheFloorKeepsIt) {
   SentinelWatch watch(100);
   for (Instant now = kFirst; now < kFirst + 3 * kFloorFallTime; now += seconds{2}) {

@@ -40,7 +40,7 @@ TOKENS = 20
 WORDS = f"{TOKENS}/9w"
 DRAINED = Limit(TOKENS, TOKENS, 9 * 604_800 * SECOND)
 HOSTS = 3
-SOME = 8  # failures at WEIR_TEST_SCALE 1
+SOME = 7  # failures at WEIR_TEST_SCALE 1
 FILLED = 100_000  # keys that make a full sync last
 BACK_WITHIN = 30  # seconds after a failure; then the group has a primary that admits
 READY_WITHIN = 60  # seconds in which the Sentinels, too, have seen all of that
@@ -53,6 +53,7 @@ REFUSALS = {"READONLY", "LOADING"}
 NOTHING = "nothing"
 LAG = "what the old primary admitted in the lag"
 TWO = "a burst, of two primaries"
+LINK = "nothing, unless a Sentinel that stood still has failed over meanwhile"
 
 
 def wait(seconds):
@@ -389,14 +390,16 @@ class SentinelNetworkTest(Group):
         )  # fmt: skip
         self.assertEqual(load.errors(), [], failure.name)
         self.assertEqual([t for t in all_of_others if t > settled], [], "a replica has admitted")
-        if failure.bound == NOTHING:
+        if failure.bound == NOTHING or (failure.bound == LINK and final is primary):
             self.assertEqual(excesses, {}, self.story())
         if failure.bound == TWO:
             self.assertLessEqual(late, DEPOSED_WITHIN, self.story())
         since = self.struck - SLACK_MS * 1_000_000
         if failure.bound == LAG and final is primary:
-            # No replica was promoted within --sentinel-wait, so it goes on with what is on its disk.
-            print(f"{failure.name}: no replica was promoted", file=sys.stderr)
+            # No replica was promoted within --sentinel-wait, so it goes on with what is on its
+            # disk; or two were, one after the other, because the Sentinels stood still.
+            if not all_of_others:
+                print(f"no replica was promoted:\n{self.story()}", file=sys.stderr)
             of_others = load.admitted_times({final.index}, until=self.struck)
             since -= SNAPSHOT_MS * 1_000_000
         for key, tokens in excesses.items():
@@ -471,8 +474,8 @@ FAILURES = (
     Failure("SIGSTOP for 3 s", TWO, lambda t, p: t.freeze(p)),
     Failure("host cut off", TWO, lambda t, p: t.cut(t.network.cut, p)),
     Failure("Sentinel cut off", NOTHING, lambda t, p: t.cut(t.network.cut_sentinel, p)),
-    Failure("link cut", NOTHING, lambda t, p: t.cut_link(p)),
-    Failure("link cut one way", NOTHING, lambda t, p: t.cut_link_one_way(p)),
+    Failure("link cut", LINK, lambda t, p: t.cut_link(p)),
+    Failure("link cut one way", LINK, lambda t, p: t.cut_link_one_way(p)),
     Failure("host mute", TWO, lambda t, p: t.cut(t.network.mute, p)),
     Failure("host deaf", TWO, lambda t, p: t.cut(t.network.deafen, p)),
     Failure("SENTINEL FAILOVER every 5 s", NOTHING, lambda t, p: t.fail_over_often(p)),

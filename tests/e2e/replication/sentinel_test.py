@@ -232,6 +232,7 @@ class SentinelTest(ReplicationTest):
             "", "hello", "x" * 2000, hello(other.port, 7, group="another"), hello(0, 7),
             hello(other.port, -1), hello(other.port, 7) + ",x",
             hello(other.port, 7).replace("127.0.0.1,%d" % other.port, ",%d" % other.port),
+            hello(other.port, 7).replace(f"1,{other.port}", f"1{'0' * 300},{other.port}"),
         )  # fmt: skip
         for message in bad:
             client.call("PUBLISH", HELLO, message)
@@ -248,6 +249,24 @@ class SentinelTest(ReplicationTest):
         await_true(lambda: role_of(client) == b"slave", server.log)
         self.assertRegex(server.log(), "as the primary since epoch 6")
         self.assertNotRegex(server.log(), "since epoch [^6]")
+
+    # Sentinel has promoted a replica that died before it could say so.
+    def test_a_primary_that_has_yielded_to_a_dead_server_is_one_again(self):
+        primary = self.start(*AT_ONCE)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        replica = self.start_replica(primary, *AT_ONCE, mortal=True)
+        with Client(replica.port) as sentinel:
+            sentinel.call("CLIENT", "SETNAME", "sentinel-aaaaaaaa-cmd")
+            sentinel.call("REPLICAOF", "NO", "ONE")
+        await_true(lambda: Visitor(primary).role() == "slave", primary.log)
+        replica.kill()
+
+        def is_primary():
+            Visitor(primary).call("PUBLISH", HELLO, hello(primary.port, 3))
+            return Visitor(primary).role() == "master"
+
+        await_true(is_primary, primary.log)
+        self.assertEqual(Visitor(primary).call("RL.ALLOW", "k", WORDS)[0], 1)
 
     def test_two_servers_that_are_told_to_follow_each_other_admit_nothing(self):
         one, two = self.start(*AT_ONCE), self.start(*AT_ONCE)

@@ -1,6 +1,7 @@
 // Goal: a subscriber gets the messages that its user may have, in their place among its replies, as
 // long as it is subscribed. Method: clients of a server without sockets. Replies and messages as
 // Redis has them are compared in tests/e2e/differential_pubsub.py.
+#include <algorithm>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -107,6 +108,28 @@ TEST_F(PubSubTest, SubscriptionsCountAsTheClientsMemory) {
   EXPECT_GE(subscriber_.session().held_bytes(), before + kChannelBytesMax);
   subscriber_.Run("UNSUBSCRIBE");
   EXPECT_EQ(subscriber_.session().held_bytes(), before);
+}
+
+// They would not fit into what may wait for a client that does not read.
+TEST_F(PubSubTest, AnyNumberOfSubscriptionsIsConfirmedAtOnce) {
+  constexpr int kMany = 20'000;
+  std::string requests;
+  for (int i = 0; i < kMany; ++i) requests += "SUBSCRIBE channel:" + std::to_string(i) + "\r\n";
+  subscriber_.Send(requests);
+  const std::string confirmed = subscriber_.Run("UNSUBSCRIBE");
+  EXPECT_EQ(std::ranges::count(confirmed, '*'), kMany);
+  EXPECT_FALSE(subscriber_.closed());
+}
+
+TEST_F(PubSubTest, AMessageIsInTheProtocolOfItsPlace) {
+  subscriber_.Run("HELLO 3");
+  subscriber_.Run("SUBSCRIBE c");
+  publisher_.Run("PUBLISH c m");
+  const std::string replies = subscriber_.Run("HELLO 2");
+  EXPECT_THAT(replies, StartsWith(">3\r\n$7\r\nmessage\r\n"));
+  EXPECT_THAT(replies, HasSubstr("*14\r\n$6\r\nserver"));
+  publisher_.Run("PUBLISH c m");
+  EXPECT_THAT(subscriber_.Receive(), StartsWith("*3\r\n$7\r\nmessage"));
 }
 
 TEST_F(PubSubTest, NamesAreBounded) {

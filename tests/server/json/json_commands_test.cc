@@ -104,8 +104,9 @@ TEST(JsonCommandsTest, CommandsThatNeedAConnectionAreRefused) {
   }
   EXPECT_THAT(refused, ElementsAre("AUTH", "CLIENT|NO-EVICT", "CLIENT|REPLY", "CLIENT|SETINFO",
                                    "CLIENT|SETNAME", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI",
-                                   "PSUBSCRIBE", "PUNSUBSCRIBE", "QUIT", "RESET", "RL.BACKUP", "RL.BACKUPS", "RL.SYNC", "RL.WAIT",
-                                   "SHUTDOWN", "SUBSCRIBE", "UNSUBSCRIBE", "UNWATCH", "WAIT", "WATCH"));
+                                   "PSUBSCRIBE", "PUNSUBSCRIBE", "QUIT", "RESET", "RL.BACKUP",
+                                   "RL.BACKUPS", "RL.SYNC", "RL.WAIT", "SHUTDOWN", "SUBSCRIBE",
+                                   "UNSUBSCRIBE", "UNWATCH", "WAIT", "WATCH"));
 }
 
 TEST(JsonCommandsTest, APasswordIsASecret) {

@@ -1,0 +1,42 @@
+// The record of the server's history on disk.
+#include <string>
+#include <string_view>
+
+#include "server/replicas/replication_control.h"
+
+namespace weir {
+
+// The history as it is now, for a record on disk.
+Lineage ReplicationControl::Present() const {
+  Lineage present = history_;
+  bool is_exact = is_exact_ || !is_replica();
+  if (replicator_) present.offset = replicator_->head();
+  if (link_) {
+    const std::optional<std::uint64_t> shown = link_->shown();
+    present.offset = shown.value_or(0);
+    is_exact = shown.has_value();
+  }
+  if (!is_exact) present.id.clear();
+  return present;
+}
+
+void ReplicationControl::BeginSave() {
+  MutexLock lock(mutex_);
+  begun_ = Present();
+}
+
+// While a save may contain changes of another history than the record on disk names, that must name
+// none: after a crash in between, the server would go on in the wrong one.
+std::string ReplicationControl::Record(bool is_last) {
+  MutexLock lock(mutex_);
+  const Lineage present = Present();
+  const bool is_same = present.id == begun_.id;
+  if (!is_last && is_same && saved_id_ == begun_.id) return {};
+  Lineage record = is_same ? begun_ : present;
+  if (!is_last || !is_same) record.id.clear();
+  if (record == Lineage{}) return {};
+  saved_id_ = record.id;
+  return LineageValue(record);
+}
+
+}  // namespace weir
