@@ -372,7 +372,6 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "10s",
      .min = 0,
      .max = 3'600'000,
-     .live = true,
      .summary = "The time for which a starting server waits for Sentinel before it serves as a "
                 "primary; 0 is without end."},
     {.name = "slowlog-log-slower-than",

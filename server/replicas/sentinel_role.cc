@@ -56,7 +56,7 @@ void ReplicationControl::CloseGate() {
 }
 
 void ReplicationControl::WaitForSentinel() {
-  const milliseconds wait = services_.settings.Get(&Options::sentinel_wait);
+  const milliseconds wait = services_.options.sentinel_wait;
   spdlog::warn("this server waits for Sentinel, which monitors it as '{}'",
                EscapedForLog(services_.options.sentinel));
   if (is_confirmed_) return OpenGateAfter(kHelloTime);

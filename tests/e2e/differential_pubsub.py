@@ -62,9 +62,9 @@ MESSAGES = Group(
              b"PUBLISH c 1\r\nPUBLISH c 2\r\nPUBLISH c 3\r\n", Next("b"), Next("b"), Next("b")),
         case("to one that wants no replies", By("b", b"CLIENT REPLY OFF\r\nSUBSCRIBE c\r\n"),
              "PUBLISH c m", Next("b")),
-        case("killed by type", By("b", "SUBSCRIBE c"), "CLIENT KILL TYPE pubsub", Next("b"),
-             "PUBLISH c m"),
+        case("killed by type", By("b", "SUBSCRIBE c"), "CLIENT KILL TYPE pubsub ADDR {b.addr}",
+             Next("b"), "PUBLISH c m"),
         case("not killed by type", By("b", "SUBSCRIBE c"),
-             "CLIENT KILL TYPE normal", "PUBLISH c m", Next("b")),
+             "CLIENT KILL TYPE normal ADDR {b.addr}", "PUBLISH c m", Next("b")),
     ],
 )  # fmt: skip
