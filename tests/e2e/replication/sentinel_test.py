@@ -14,6 +14,8 @@ import sys
 import time
 import unittest
 
+import redis.sentinel
+
 from failover_test import DRAINED, KEYS, TOKENS, WORDS, Taker
 from replication_checker import History
 from replication_servers import (
@@ -102,6 +104,8 @@ class SentinelTest(ReplicationTest):
 
     def test_a_planned_failover_forgets_nothing(self):
         first, second, sentinels = self.start_watched()
+        addresses = [("127.0.0.1", sentinel.port) for sentinel in sentinels]
+        library = redis.sentinel.Sentinel(addresses).master_for(GROUP)
         world = World(first.port)
         history, takers = self.start_takers(world, (first.port, second.port))
         try:
@@ -111,6 +115,7 @@ class SentinelTest(ReplicationTest):
                 await_named(sentinels, new.port)
                 told = time.monotonic() - begin
                 await_true(lambda n=new, o=old: Visitor(o).follows(n), old.log)
+                self.assertEqual(library.execute_command("RL.ALLOW", "library", WORDS)[0], 1)
                 print(f"clients told after {told:.1f} s", file=sys.stderr)
         finally:
             self.end_takers(world, takers)

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 from replication_servers import await_true
-from weir_e2e import Client, free_port
+from weir_e2e import Client, free_port, sanitized
 
 GROUP = "weir"
-DOWN_AFTER_MS = 1000
+DOWN_AFTER_MS = 5000 if sanitized() else 1000
 FAILOVER_TIMEOUT_MS = 5000
 
 PAGE = Path(__file__).parents[3] / "docs/high-availability.md"
