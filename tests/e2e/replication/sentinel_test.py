@@ -252,7 +252,7 @@ class SentinelTest(ReplicationTest):
         self.assertEqual(client.call("RL.ALLOW", "k", WORDS)[0], 1)
         client.call("PUBLISH", HELLO, hello(other.port, 6))
         await_true(lambda: role_of(client) == b"slave", server.log)
-        self.assertRegex(server.log(), "as the primary since epoch 6")
+        server.wait_for_log("as the primary since epoch 6")
         self.assertNotRegex(server.log(), "since epoch [^6]")
 
     # Sentinel has promoted a replica that died before it could say so.
