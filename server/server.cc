@@ -368,7 +368,7 @@ void Server::Impl::ReloadPolicies() {
   if (services_.loading()) {
     return spdlog::warn("received SIGHUP: the policy file is not read while the state is loading");
   }
-  if (!services_.is_primary()) {
+  if (!services_.is_primary() && !services_.gated()) {
     return spdlog::info(
         "received SIGHUP: the policy file is not read on a replica, which has its primary's "
         "policies");

@@ -234,10 +234,12 @@ class Replication {
   virtual void TakeChangesSoon() {}
 
   void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }
-  // Returns whether the server was a primary.
+  // Returns whether the server was a primary, or was to be one.
   bool TryDepose() noexcept {
     ServerRole primary = ServerRole::kPrimary;
-    return role_.compare_exchange_strong(primary, ServerRole::kDeposed);
+    ServerRole gated = ServerRole::kGated;
+    return role_.compare_exchange_strong(primary, ServerRole::kDeposed) ||
+           role_.compare_exchange_strong(gated, ServerRole::kDeposed);
   }
   void set_ping_refusal(PingRefusal why) noexcept {
     ping_refusal_.store(why, std::memory_order_relaxed);

@@ -88,6 +88,13 @@ TEST_F(SentinelTest, AtTheGateOnlyOperatorsAndSentinelsAreAnswered) {
   }
 }
 
+TEST_F(SentinelTest, AServerAtTheGateThatHearsOfALaterTermIsDeposed) {
+  replication_.Gate();
+  replication_.Depose();
+  EXPECT_THAT(client_.Run("PING"), StartsWith("-READONLY "));
+  EXPECT_THAT(client_.Run("RL.ALLOW k 1/s"), StartsWith("-READONLY "));
+}
+
 TEST_F(SentinelTest, PingTellsSentinelToLookForAnotherPrimary) {
   replication_.Gate();
   replication_.RefusePing(PingRefusal::kRestarted);
