@@ -69,7 +69,7 @@ class RespWriter {
 
   void Array(std::size_t values);
   void Set(std::size_t values);
-  // What the client has not asked for: a message of a channel.
+  // A message that is no reply, such as one of a channel.
   void Push(std::size_t values);
   void Map(std::size_t pairs);
   // One pair of a map.

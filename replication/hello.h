@@ -1,9 +1,11 @@
-// The message by which a Redis Sentinel tells what it knows, on the channel __sentinel__:hello:
+// The hello of a Redis Sentinel, a message on the channel __sentinel__:hello that names the
+// primary:
 //
 //     ip,port,runid,epoch,name,primary-ip,primary-port,config-epoch
 //
-// The first three are the Sentinel's own, with its epoch. `name` is that of a group of servers, and
-// the last three say which of them is its primary, since which failover. Pure.
+// The first four are about the Sentinel itself. `name` is that of a group of servers; the last
+// three are the address of its primary and the epoch of the failover that made it one. Pure;
+// thread-safe.
 #pragma once
 
 #include <cstdint>

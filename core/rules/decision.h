@@ -52,8 +52,8 @@ struct Charged {
   Verdict verdict;
   std::uint64_t beyond =
       0;  // one bit per check, as in Verdict::repeated: the tokens were not there
-  // For each bit of `beyond`, in order: the tokens that were there. (For the other checks that is
-  // what remains and what was charged.)
+  // For each bit of `beyond`, in order: the tokens that were there before the charge. (For the
+  // other checks that number is the sum of the charge and the tokens that remain.)
   absl::InlinedVector<std::int64_t, 1> there;
 };
 

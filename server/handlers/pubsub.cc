@@ -1,4 +1,5 @@
 // Pub/sub: SUBSCRIBE and its relatives, PUBLISH, PUBSUB.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,9 @@ namespace {
 
 using Change = void (Subscriber::*)(SubscriptionKind kind, std::string_view name);
 
-// Changes one subscription and confirms it, by a message.
-void ChangeOne(Call& call, SubscriptionKind kind, Change change, const std::string* name) {
+// Changes one subscription, unless there is no name, and confirms it by a message.
+void ChangeOne(Call& call, SubscriptionKind kind, Change change,
+               std::optional<std::string_view> name) {
   Subscriber& subscriber = call.session.MakeNews().subscriber;
   if (name) (subscriber.*change)(kind, *name);
   call.reply.Push(3);
@@ -43,8 +45,7 @@ void Add(Call& call, SubscriptionKind kind) {
   if (!AreShort(call)) return;
   call.Charge(call.arguments().size());
   for (const std::string_view name : call.arguments()) {
-    const std::string own(name);
-    ChangeOne(call, kind, &Subscriber::Subscribe, &own);
+    ChangeOne(call, kind, &Subscriber::Subscribe, name);
   }
 }
 
@@ -56,8 +57,8 @@ void Remove(Call& call, SubscriptionKind kind) {
     names.assign(all.begin(), all.end());
   }
   call.Charge(names.size());
-  if (names.empty()) return ChangeOne(call, kind, &Subscriber::Unsubscribe, nullptr);
-  for (const std::string& name : names) ChangeOne(call, kind, &Subscriber::Unsubscribe, &name);
+  if (names.empty()) return ChangeOne(call, kind, &Subscriber::Unsubscribe, std::nullopt);
+  for (const std::string& name : names) ChangeOne(call, kind, &Subscriber::Unsubscribe, name);
 }
 
 // Takes a hello of Sentinel from a user that could also change the role by REPLICAOF.

@@ -225,11 +225,7 @@ void Sync(Call& call) {
   absl::StatusOr<SyncRequest> request = ReadSync(ArgReader(call.arguments()));
   if (!request.ok()) return call.Fail(request.status());
   if (call.services().loading()) return call.ReplyError(kLoadingError);
-  if (request->ip.empty()) {
-    const std::string_view address = call.session.record().address;
-    request->ip = address.substr(0, address.rfind(':'));
-    if (request->ip.starts_with('[')) request->ip = request->ip.substr(1, request->ip.size() - 2);
-  }
+  if (request->ip.empty()) request->ip = HostOf(call.session.record().address);
   SyncAnswer answer = replication->AnswerSync(*request);
   if (!answer.error.empty()) return call.ReplyError(answer.error);
   call.reply.Array(8);

@@ -27,6 +27,7 @@
 #include "protocol/integer.h"
 #include "server/net/stream_socket.h"
 #include "server/net/transport.h"
+#include "server/observe/client_registry.h"
 
 namespace weir {
 namespace {
@@ -91,8 +92,7 @@ absl::StatusOr<Target> TargetOf(const Options& options, std::string_view address
   if (address.empty()) return TargetOf(options);
   if (address.find('/') != std::string_view::npos) return UnixTarget(std::string(address));
   const std::size_t colon = std::min(address.rfind(':'), address.size());
-  std::string_view host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::string_view host = HostOf(address);
   const auto port = ParseInteger(address.substr(std::min(colon + 1, address.size())));
   if (host.empty() || !port || *port < 1 || *port > UINT16_MAX) {
     return absl::InvalidArgumentError(

@@ -1,7 +1,7 @@
 // Pub/sub: the channels of this server, their subscribers, and the messages to them.
 //
 //     Subscriber subscriber(channels, outbox);          // the client's session
-//     subscriber.Subscribe(Name::kChannel, "news");
+//     subscriber.Subscribe(SubscriptionKind::kChannel, "news");
 //     channels.Publish("news", "hello");                // any thread
 //
 // A message goes to the outbox of each subscriber, in the protocol that its client speaks. It
@@ -32,7 +32,7 @@ inline constexpr std::size_t kChannelBytesMax = 512;
 
 class Channels;
 
-// What a subscription names.
+// The meaning of a subscription's name.
 enum class SubscriptionKind : std::uint8_t { kChannel, kPattern };
 inline constexpr std::size_t kSubscriptionKinds = 2;
 
@@ -71,16 +71,16 @@ class Subscriber {
 // Thread-safe.
 class Channels {
  public:
-  // Channels that the server itself publishes to; they are asked about before each event.
-  // There are at most 32.
+  // `own`: the channels that the server itself publishes to, at most 32. IsHeard() answers for
+  // them.
   explicit Channels(std::vector<std::string> own = {}) : own_(std::move(own)) {}
 
   // Sends a message to all subscribers of the channel, and to those of each pattern that it
   // matches. Returns their number. Cost: O(subscribers + patterns).
   std::size_t Publish(std::string_view channel, std::string_view message);
 
-  // True if the channel `own`, the place of one of the constructor's, has a subscriber; true if any
-  // of them has. Cost: a relaxed load.
+  // IsHeard: whether the server's channel at this place in `own` has a subscriber. IsAnyHeard:
+  // whether one of the server's channels has. Each costs a relaxed load.
   [[nodiscard]] bool IsHeard(std::size_t own) const noexcept {
     return (heard_.load(std::memory_order_relaxed) >> own & 1) != 0;
   }

@@ -16,6 +16,12 @@ bool IsKilled(const ClientRecord& record) { return record.killed.load(std::memor
 
 }  // namespace
 
+std::string_view HostOf(std::string_view address) noexcept {
+  std::string_view host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
 ClientRecord::ClientRecord(ClientArrival arrival)
     : id(arrival.id),
       address(std::move(arrival.address)),

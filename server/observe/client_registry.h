@@ -26,6 +26,9 @@ struct CommandSpec;
 enum class Face : std::uint8_t { kResp, kHttp, kAdmin };
 inline constexpr auto kFaceNames = std::to_array<std::string_view>({"resp", "http", "admin"});
 
+// The host of "127.0.0.1:50000" or "[::1]:50000", without brackets; of a Unix socket, its path.
+[[nodiscard]] std::string_view HostOf(std::string_view address) noexcept;
+
 // A connection that was accepted and has no record yet.
 struct ClientArrival {
   std::uint64_t id;

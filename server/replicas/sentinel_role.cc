@@ -1,5 +1,5 @@
-// The role of a server that Redis Sentinel watches (--sentinel): what its hellos and its commands
-// change, and the gate at the start.
+// The role of a server that Redis Sentinel watches (--sentinel): the changes by hellos and by
+// commands of Sentinel, and the gate at the start.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -30,13 +30,10 @@ constexpr std::chrono::seconds kTakeoverAgeMax{5};
 
 // The address and the port of "10.0.0.1:7379" or "[::1]:7379"; nothing for a Unix socket.
 std::optional<asio::ip::tcp::endpoint> ReadEndpoint(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   std::error_code error;
-  const asio::ip::address address = asio::ip::make_address(host, error);
-  const std::optional<std::int64_t> port = ParseInteger(std::string_view(text).substr(colon + 1));
+  const asio::ip::address address = asio::ip::make_address(HostOf(text), error);
+  const std::optional<std::int64_t> port =
+      ParseInteger(std::string_view(text).substr(text.rfind(':') + 1));
   if (error || !port) return std::nullopt;
   return asio::ip::tcp::endpoint(address, static_cast<std::uint16_t>(*port));
 }

@@ -20,6 +20,12 @@
 namespace weir {
 namespace {
 
+TEST(HostOfTest, TakesThePortAndTheBracketsAway) {
+  EXPECT_EQ(HostOf("127.0.0.1:50000"), "127.0.0.1");
+  EXPECT_EQ(HostOf("[::1]:50000"), "::1");
+  EXPECT_EQ(HostOf("/run/weir.sock:0"), "/run/weir.sock");
+}
+
 using std::chrono::seconds;
 using testing::ElementsAre;
 
