@@ -147,10 +147,7 @@ constexpr InfoField kMemoryFields[] = {
 };
 
 constexpr InfoField kPersistenceFields[] = {
-    Field("loading",
-          [](auto& info) {
-            return info.services.loading() || info.services.syncing() || info.services.gated();
-          }),
+    Field("loading", [](auto& info) { return info.services.is_preparing(); }),
     Field("aof_enabled", [](auto&) { return 0; }),
     Field("aof_rewrite_in_progress", [](auto&) { return 0; }),
     Field("durability", [](auto& info) { return info.DurabilityWord(); }),

@@ -316,10 +316,10 @@ constexpr Metric kMetrics[] = {
      "Wrong passwords, and commands, keys and channels that a user may not use.",
      CollectDeniedAccess},
     // The state on disk
-    Single("weir_loading", kGauge, "1 while the state is loaded from disk, or from the primary.",
-           [](Scrape& scrape) {
-             return scrape.services.loading() || scrape.services.syncing() ? 1 : 0;
-           }),
+    Single("weir_loading", kGauge,
+           "1 while the state is loaded from disk or from the primary, or the start waits for "
+           "Sentinel.",
+           [](Scrape& scrape) { return scrape.services.is_preparing() ? 1 : 0; }),
     Single(
         "weir_saves_total", kCounter, "Saves that have written changes.",
         [](Scrape& scrape) { return scrape.Saves().saves; }, IsLoaded),

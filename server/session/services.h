@@ -102,6 +102,8 @@ struct Services {
   [[nodiscard]] bool syncing() const noexcept {
     return is_replica() && !replication->is_complete();
   }
+  // True if most commands are refused for one of these reasons.
+  [[nodiscard]] bool is_preparing() const noexcept { return loading() || syncing() || gated(); }
   [[nodiscard]] ReplicationStatus replication_status() const {
     return replication ? replication->status() : ReplicationStatus{};
   }

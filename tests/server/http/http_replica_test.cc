@@ -177,5 +177,12 @@ TEST_F(HttpReplicaTest, MetricsOfAReplica) {
   EXPECT_THAT(text, Not(HasSubstr("weir_replicas")));
 }
 
+TEST_F(HttpReplicaTest, AStartThatWaitsForSentinelIsOneThatLoads) {
+  replication_.Gate();
+  const MetricsPage page(
+      MetricsText(client_.server().services, client_.server().http, FakeClock::kStart));
+  EXPECT_EQ(page.Of("weir_loading"), 1);
+}
+
 }  // namespace
 }  // namespace weir
