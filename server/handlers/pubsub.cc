@@ -68,8 +68,7 @@ void HearIfHello(Call& call) {
   const std::shared_ptr<const User>& user = call.session.user();
   const bool may = user->MayRun(*FindCommand("REPLICAOF")) || user->MayRun(*FindCommand("SLAVEOF"));
   if (!may || !services.replication) return;
-  services.replication->HearHello(std::string(call.arguments()[1]),
-                                  call.session.record().local_address);
+  services.replication->HearHello(std::string(call.arguments()[1]));
 }
 
 }  // namespace

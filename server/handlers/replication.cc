@@ -165,6 +165,11 @@ void ReplicaOf(Call& call) {
   Replication* const replication = FindReplication(call);
   if (!replication) return;
   HostAndPort primary{*std::move(host), static_cast<std::uint16_t>(*port)};
+  if (replication->IsOwn(primary)) {
+    LogFollow(call, absl::StrCat("follow itself, ", primary.host, ":", primary.port,
+                                 ", which changes nothing"));
+    return call.Fail("this server cannot follow itself");
+  }
   const std::optional<LinkStatus> link = replication->status().link;
   // A server that the link has refused is asked again, as one that was told to follow.
   const bool is_fed = link && link->state >= LinkState::kSync;

@@ -14,6 +14,7 @@
 #include "server/os/log.h"
 #include "server/os/wipe.h"
 #include "server/replicas/link_reply.h"
+#include "server/replicas/own_address.h"
 
 namespace weir {
 namespace {
@@ -30,12 +31,6 @@ constexpr milliseconds kRestMax{3000};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace
-
-std::uint16_t PortToAnnounce(const Options& options, std::uint16_t port) {
-  std::int64_t announced = options.replica_announce_port;
-  if (announced == 0 && options.replication_tls) announced = options.tls_port;
-  return announced != 0 ? static_cast<std::uint16_t>(announced) : port;
-}
 
 PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason)
     : settings_(parts.settings),

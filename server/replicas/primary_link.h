@@ -41,9 +41,6 @@ namespace weir {
 inline constexpr std::uint32_t kStreamVersionMin = 1;
 inline constexpr std::uint32_t kStreamVersionMax = 1;
 
-// The port under which others reach a server that listens on `port`.
-[[nodiscard]] std::uint16_t PortToAnnounce(const Options& options, std::uint16_t port);
-
 class PrimaryLink {
  public:
   // The server as the link needs it. Called on the link's thread.

@@ -75,9 +75,10 @@ class ReplicationControl final : public Replication,
   // --- Any thread ---
 
   [[nodiscard]] ReplicationStatus status() const override;
+  [[nodiscard]] bool IsOwn(const HostAndPort& address) const override;
   void Follow(std::optional<HostAndPort> primary) override;
   void BecomePrimaryForSentinel() override;
-  void HearHello(std::string message, std::string local_address) override;
+  void HearHello(std::string message) override;
   [[nodiscard]] std::string Failover(const FailoverRequest& request) override;
   [[nodiscard]] std::string AbortFailover() override;
   [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override;
@@ -103,6 +104,7 @@ class ReplicationControl final : public Replication,
 
   void CarryOutFollow(std::optional<HostAndPort> primary);
   void BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason);
+  void LeaveItself(const HostAndPort& primary);
   [[nodiscard]] bool Demote(const HostAndPort& primary, const Replicator::Ending& ending);
   void StartLink(const HostAndPort& primary, PrimaryLink::Reason reason);
   void StepSwitch();
@@ -137,8 +139,6 @@ class ReplicationControl final : public Replication,
   void WaitForSentinel();
   void OpenGateAfter(Nanos wait);
   void OpenGate();
-  [[nodiscard]] bool NamesUs(const Hello& hello, const asio::ip::address& address,
-                             const std::string& local_address) const;
   void Heed(const Hello& hello, bool names_us);
   void TakeBackIfNamed(bool is_named);
   void CloseClients();

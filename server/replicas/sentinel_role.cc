@@ -9,7 +9,6 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
-#include "protocol/integer.h"
 #include "replication/hello.h"
 #include "server/os/log.h"
 #include "server/replicas/replication_control.h"
@@ -27,16 +26,6 @@ constexpr std::chrono::seconds kHandedOverTime{60};
 constexpr std::chrono::seconds kNamedTime{10};
 // A request to yield that is older comes from a server which may have been demoted again.
 constexpr std::chrono::seconds kTakeoverAgeMax{5};
-
-// The address and the port of "10.0.0.1:7379" or "[::1]:7379"; nothing for a Unix socket.
-std::optional<asio::ip::tcp::endpoint> ReadEndpoint(const std::string& text) {
-  std::error_code error;
-  const asio::ip::address address = asio::ip::make_address(HostOf(text), error);
-  const std::optional<std::int64_t> port =
-      ParseInteger(std::string_view(text).substr(text.rfind(':') + 1));
-  if (error || !port) return std::nullopt;
-  return asio::ip::tcp::endpoint(address, static_cast<std::uint16_t>(*port));
-}
 
 }  // namespace
 
@@ -77,8 +66,8 @@ void ReplicationControl::OpenGate() {
 
 // --- Hellos ---
 
-void ReplicationControl::HearHello(std::string message, std::string local_address) {
-  asio::post(control_, [this, message = std::move(message), local = std::move(local_address)] {
+void ReplicationControl::HearHello(std::string message) {
+  asio::post(control_, [this, message = std::move(message)] {
     std::optional<Hello> hello = ReadHello(message);
     const std::optional<std::string> host = hello ? ParseHost(hello->host) : std::nullopt;
     if (!host) {
@@ -98,21 +87,12 @@ void ReplicationControl::HearHello(std::string message, std::string local_addres
       return;
     }
     hello->host = *host;
-    addresses_.Find(hello->host, [this, hello = *hello, local](const asio::ip::address& address) {
-      Heed(hello, NamesUs(hello, address, local));
+    addresses_.Find(hello->host, [this, hello = *hello](const asio::ip::address& address) {
+      const bool names_us =
+          IsOwn({hello.host, hello.port}) || IsOwn({address.to_string(), hello.port});
+      Heed(hello, names_us);
     });
   });
-}
-
-// Whether the hello names this server, by the address that it announces or that of the connection.
-bool ReplicationControl::NamesUs(const Hello& hello, const asio::ip::address& address,
-                                 const std::string& local_address) const {
-  const Options options = services_.settings.All();
-  const std::uint16_t announced = PortToAnnounce(options, services_.port);
-  if (hello.host == options.replica_announce_ip.name && hello.port == announced) return true;
-  const std::optional<asio::ip::tcp::endpoint> local = ReadEndpoint(local_address);
-  if (!local || local->address() != address) return false;
-  return hello.port == local->port() || hello.port == announced;
 }
 
 void ReplicationControl::Heed(const Hello& hello, bool names_us) {

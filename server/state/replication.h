@@ -203,6 +203,10 @@ class Replication {
   // Cost: a lock and a copy.
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
 
+  // Whether that is an address of this server, which cannot follow itself. A host's name may be one
+  // without being known for it.
+  [[nodiscard]] virtual bool IsOwn(const HostAndPort& address) const = 0;
+
   // Asks the server to follow a primary, or none: to become a primary. Returns at once; status()
   // has the new role soon after. Requests are carried out in their order.
   virtual void Follow(std::optional<HostAndPort> primary) = 0;
@@ -210,9 +214,8 @@ class Replication {
   // The same for a client that is a Sentinel: while the link to the primary lives, that yields
   // first, so that nothing is lost. A replica without the whole state stays one.
   virtual void BecomePrimaryForSentinel() = 0;
-  // Takes a message of the channel kHelloChannel. `local_address`: this server's, in the connection
-  // that it came by.
-  virtual void HearHello(std::string message, std::string local_address) = 0;
+  // Takes a message of the channel kHelloChannel.
+  virtual void HearHello(std::string message) = 0;
   [[nodiscard]] PingRefusal ping_refusal() const noexcept {
     return ping_refusal_.load(std::memory_order_relaxed);
   }

@@ -20,11 +20,10 @@ class FakeReplication final : public Replication {
   explicit FakeReplication(Services& services) { services.replication = this; }
 
   [[nodiscard]] ReplicationStatus status() const override { return shown; }
+  [[nodiscard]] bool IsOwn(const HostAndPort& address) const override { return address == own; }
   void Follow(std::optional<HostAndPort> primary) override { wishes.push_back(std::move(primary)); }
   void BecomePrimaryForSentinel() override { ++promotions_by_sentinel; }
-  void HearHello(std::string message, std::string local_address) override {
-    hellos.emplace_back(std::move(message), std::move(local_address));
-  }
+  void HearHello(std::string message) override { hellos.push_back(std::move(message)); }
   [[nodiscard]] std::string Failover(const FailoverRequest& request) override {
     failovers.push_back(request);
     return failover_error;
@@ -63,8 +62,9 @@ class FakeReplication final : public Replication {
   void RefusePing(PingRefusal why) { set_ping_refusal(why); }
 
   ReplicationStatus shown;
+  HostAndPort own{"10.0.0.99", 7379};
   int promotions_by_sentinel = 0;
-  std::vector<std::pair<std::string, std::string>> hellos;  // messages and local addresses
+  std::vector<std::string> hellos;
   SyncAnswer answer;
   std::vector<std::optional<HostAndPort>> wishes;
   std::vector<SyncRequest> requests;

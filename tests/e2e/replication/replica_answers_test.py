@@ -282,9 +282,6 @@ class FailedLinksTest(ReplicationTest):
         await_true(lambda: listens(port), "redis-server listens")
         self.refused(port, "it answers: ERR unknown command")
 
-    def test_itself(self):
-        self.refused(self.server.port, "")
-
     def test_a_wrong_password_until_the_right_one(self):
         primary = self.start("--requirepass", "right")
         at = self.connect(primary)
@@ -336,6 +333,18 @@ class FailedLinksTest(ReplicationTest):
         ):
             self.assertEqual(self.client.call("REPLICAOF", *words), f"ERR {why}", words)
         self.assertEqual(role_of(self.client), b"master")
+        self.assertEqual(self.client.call("RL.ALLOW", "k", LIMIT)[0], 1)
+
+    def test_a_server_does_not_follow_itself(self):
+        for host in ("127.0.0.1", "LocalHost"):
+            reply = self.client.call("REPLICAOF", host, self.server.port)
+            self.assertEqual(reply, "ERR this server cannot follow itself")
+        self.server.wait_for_log("asked this server to follow itself, localhost")
+        self.assertEqual(role_of(self.client), b"master")
+        # Names are looked up later.
+        self.assertEqual(self.client.call("REPLICAOF", "0x7f.1", self.server.port), "OK")
+        self.server.wait_for_log(r"0x7f\.1:\d+ is this server, which cannot follow itself")
+        await_true(lambda: role_of(self.client) == b"master", self.server.log)
         self.assertEqual(self.client.call("RL.ALLOW", "k", LIMIT)[0], 1)
 
 

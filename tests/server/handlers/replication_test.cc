@@ -55,6 +55,11 @@ TEST_F(ReplicationTest, ReplicaofTheSamePrimaryChangesNothing) {
   EXPECT_EQ(client_.Show("CONFIG GET replicaof"), "\"replicaof\" \"10.0.0.1 7379\"");
 }
 
+TEST_F(ReplicationTest, ReplicaofItselfChangesNothing) {
+  EXPECT_EQ(client_.Run("REPLICAOF 10.0.0.99 7379"), "-ERR this server cannot follow itself\r\n");
+  EXPECT_TRUE(replication_.wishes.empty());
+}
+
 TEST_F(ReplicationTest, ReplicaofRefusesMistakes) {
   for (const char* port : {"0", "-1", "65536", "99999", "abc", "1.5", "\"\""}) {
     EXPECT_EQ(client_.Run(absl::StrCat("REPLICAOF a ", port)), "-ERR Invalid master port\r\n")

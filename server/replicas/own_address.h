@@ -1,0 +1,19 @@
+// The addresses at which clients and other servers reach this one.
+#pragma once
+
+#include <cstdint>
+
+#include "server/config/options.h"
+
+namespace weir {
+
+// The port under which others reach a server that listens on `port`.
+[[nodiscard]] std::uint16_t PortToAnnounce(const Options& options, std::uint16_t port);
+
+// Whether a connection to the address would reach this server, which listens on `port`: it
+// announces the address, or listens there. Names are compared and not looked up, but for localhost.
+// Thread safe. Cost: at most a few system calls for each address of the option bind.
+[[nodiscard]] bool IsOwnAddress(const Options& options, std::uint16_t port,
+                                const HostAndPort& address);
+
+}  // namespace weir

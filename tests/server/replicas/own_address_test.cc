@@ -1,0 +1,60 @@
+// Goal: a server knows the addresses at which it is reached, so that it does not follow itself.
+// Method: examples.
+#include "server/replicas/own_address.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint16_t kPort = 7379;
+
+Options ListeningOn(AddressList bind) {
+  Options options;
+  options.bind = std::move(bind);
+  return options;
+}
+
+bool IsOwn(const Options& options, const std::string& host, std::uint16_t port = kPort) {
+  return IsOwnAddress(options, kPort, {host, port});
+}
+
+TEST(OwnAddressTest, AServerIsWhereItListens) {
+  const Options options = ListeningOn({"127.0.0.2", "::1"});
+  EXPECT_TRUE(IsOwn(options, "127.0.0.2"));
+  EXPECT_TRUE(IsOwn(options, "::1"));
+  EXPECT_TRUE(IsOwn(options, "localhost"));
+  EXPECT_FALSE(IsOwn(options, "127.0.0.1"));
+  EXPECT_FALSE(IsOwn(options, "127.0.0.2", 7380));
+  EXPECT_FALSE(IsOwn(options, "weir.internal"));
+  EXPECT_FALSE(IsOwn(ListeningOn({"127.0.0.2"}), "localhost"));
+}
+
+TEST(OwnAddressTest, AllAddressesOfTheHostAreOwn) {
+  const Options options = ListeningOn({"0.0.0.0"});
+  EXPECT_TRUE(IsOwn(options, "127.0.0.1"));
+  EXPECT_TRUE(IsOwn(options, "127.0.0.5"));
+  EXPECT_FALSE(IsOwn(options, "192.0.2.1")) << "an address that no host has";
+}
+
+TEST(OwnAddressTest, ThePortForTlsIsOwn) {
+  Options options = ListeningOn({"127.0.0.1"});
+  EXPECT_FALSE(IsOwn(options, "127.0.0.1", 7380));
+  options.tls_port = 7380;
+  EXPECT_TRUE(IsOwn(options, "127.0.0.1", 7380));
+}
+
+TEST(OwnAddressTest, AnAnnouncedAddressIsOwn) {
+  Options options = ListeningOn({"127.0.0.1"});
+  options.replica_announce_ip = {"weir.internal"};
+  EXPECT_TRUE(IsOwn(options, "weir.internal"));
+  EXPECT_FALSE(IsOwn(options, "weir.internal", 443));
+  options.replica_announce_port = 443;
+  EXPECT_FALSE(IsOwn(options, "weir.internal"));
+  EXPECT_TRUE(IsOwn(options, "weir.internal", 443));
+}
+
+}  // namespace
+}  // namespace weir
