@@ -87,7 +87,9 @@ void PublishMessage(Call& call) {
     return call.Fail("channels that begin with 'weir:' are the server's own");
   }
   HearIfHello(call);
-  const std::size_t receivers = call.services().channels.Publish(channel, call.arguments()[1]);
+  Channels& channels = call.services().channels;
+  call.Charge(channels.Count(SubscriptionKind::kPattern));  // Each is compared.
+  const std::size_t receivers = channels.Publish(channel, call.arguments()[1]);
   call.Charge(receivers);
   call.reply.Integer(static_cast<std::int64_t>(receivers));
 }
