@@ -87,6 +87,7 @@ void SimServer::Take(Instant now) {
   }
   if (!body.empty()) ring->Append(FrameKind::kPolicies, now, body, {});
   logs_[kPolicyRow] = {};
+  if (is_newer) ring->Append(kNewNumberedKind, now, "new", {});
 }
 
 std::string SimServer::CopyPartition(std::uint16_t partition) const {

@@ -2,7 +2,8 @@
 // of their changes, and either a ring or a sink.
 //
 // Values are arbitrary numbers, so an older value that overwrites a newer one is noticed. A log
-// that is too long overflows and costs a GAP, as a ChangeLog does.
+// that is too long overflows and costs a GAP, as a ChangeLog does. A server of the next version
+// puts frames of new kinds into its history, too.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 
 #include "core/base/instant.h"
 #include "core/table/partition_set.h"
+#include "replication/frame.h"
 #include "replication/lineage.h"
 #include "replication/ring.h"
 #include "replication/sink.h"
@@ -49,6 +51,10 @@ inline constexpr std::size_t kSimKeys = 4;
 template <typename T>
 using SimRows = std::array<std::array<T, kSimKeys>, kSimRows>;
 
+// Kinds of the next version.
+inline constexpr FrameKind kNewNumberedKind{130};
+inline constexpr FrameKind kNewKind{200};
+
 class SimServer final : public SinkTarget {
  public:
   // --- As a primary ---
@@ -76,6 +82,7 @@ class SimServer final : public SinkTarget {
 
   SimRows<SimValue> values{};
   Lineage history;
+  bool is_newer = false;  // it is of the next version
   std::unique_ptr<Ring> ring;
   std::unique_ptr<Sink> sink;
 

@@ -31,6 +31,7 @@ Simulation::Simulation(std::uint64_t seed, PlantedBug bug)
   start_over_percent_ = random_.Percent(4) ? 20 : 0;
   for (SimServer& server : servers_) {
     server.history.id = IdOf(0);
+    server.is_newer = random_.Percent(30);
     server.BecomeReplica({.last_changed = LastChanged()});
   }
   primary().BecomePrimary(std::make_unique<Ring>(ring_bytes_, 0));
@@ -68,6 +69,7 @@ void Simulation::ActOnLink(std::size_t replica) {
     Deliver(replica, random_.Below(2 * link.out.size() + 1));
   } else if (chance < 90) {
     servers_[replica].sink->AppendAck(now_, link.in);
+    MaybeAppendNewKind(servers_[replica], servers_[replica].sink->applied(), link.in);
   } else {
     DeliverToPrimary(link, random_.Below(2 * link.in.size() + 1));
   }
@@ -141,6 +143,7 @@ void Simulation::Pump(std::size_t replica) {
       Distort(link, begin);
       continue;
     }
+    MaybeAppendNewKind(primary(), link.source->cursor(), link.out);
     const Source::Step step = link.source->Next(*primary().ring, now_, link.out);
     Distort(link, begin);
     if (step.want == Source::Want::kNothing) return;
@@ -149,6 +152,12 @@ void Simulation::Pump(std::size_t replica) {
     if (random_.Percent(10)) Take();
     AppendCopy(link, step);
   }
+}
+
+void Simulation::MaybeAppendNewKind(const SimServer& sender, std::uint64_t offset,
+                                    std::string& out) {
+  if (!sender.is_newer || !random_.Percent(20)) return;
+  AppendFrame({.kind = kNewKind, .offset = offset, .time = now_, .body = "new"}, out);
 }
 
 void Simulation::AppendCopy(Link& link, const Source::Step& step) {
@@ -296,6 +305,7 @@ void Simulation::Distort(Link& link, std::size_t begin) {
   reader.Feed(std::string_view(link.out).substr(begin));
   std::string distorted;
   while (std::optional<Frame> frame = reader.Next()) {
+    if (frame->kind == kNewNumberedKind && bug_ == PlantedBug::kUncountedKinds) continue;
     if (frame->kind == FrameKind::kSkip && bug_ == PlantedBug::kUnsaidSkip) continue;
     if (frame->is_whole() && bug_ == PlantedBug::kStalePolicies && link.policies++ > 0) continue;
     if (frame->kind == FrameKind::kPartition && bug_ == PlantedBug::kOffsetAfterCopy) {

@@ -8,6 +8,7 @@
 //          as of the offset that the replica has applied
 //     R3   both, however often links are cut
 //     R9   a replica that the primary has yielded to has everything
+//     R11  all of that, if some servers are of the next version, which sends frames of new kinds
 // and that neither end ever finds fault with the other's bytes.
 #pragma once
 
@@ -35,6 +36,7 @@ enum class PlantedBug {
   kStalePolicies,      // no policies follow a SKIP
   kSeamlessPromotion,  // the ring of a promoted replica begins at the offset that it has applied
   kHastyYield,         // the last changes are not taken before the YIELD
+  kUncountedKinds,     // a replica does not count the bytes of kinds that it does not know
 };
 
 class Simulation {
@@ -66,6 +68,7 @@ class Simulation {
   void Cut(std::size_t replica);
   void Pump(std::size_t replica);
   void AppendCopy(Link& link, const Source::Step& step);
+  void MaybeAppendNewKind(const SimServer& sender, std::uint64_t offset, std::string& out);
   void Deliver(std::size_t replica, std::size_t bytes);
   void DeliverToPrimary(Link& link, std::size_t bytes);
   void Feed(std::size_t replica);
