@@ -54,6 +54,8 @@ class CuttingProxy(Proxy):
         self.cut_before = None  # bytes of the primary that the replica shall not get
         self._random = random.Random(seed)
         self._calm = threading.Event()
+        self._moves = threading.Event()
+        self._moves.set()
         self._lock = threading.Lock()
         self._pairs = set()
         super().__init__(target)
@@ -69,6 +71,11 @@ class CuttingProxy(Proxy):
             pairs = list(self._pairs)
         for pair in pairs:
             self._end(pair)
+        self._moves.set()
+
+    def hold(self):
+        """Moves nothing more, not even the end of a connection, until cut() is called."""
+        self._moves.clear()
 
     def close(self):
         super().close()
@@ -97,6 +104,7 @@ class CuttingProxy(Proxy):
         with contextlib.suppress(OSError, ValueError):
             while True:
                 ready, _, _ = select.select(pair, (), ())
+                self._moves.wait()
                 for source in ready:
                     data = source.recv(piece if not self._calm.is_set() else PIECE)
                     if not data:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from replication_checker import History, Limit, Request
 from replication_servers import await_true
 from restless_client import RestlessClient, World
-from weir_e2e import NEVER, Client, encode
+from weir_e2e import NEVER, Client, Error, encode
 
 SECOND = 1_000_000_000
 TOKENS = 1_000_000_000
@@ -32,15 +32,38 @@ HELD = f"{SLOTS},held"
 TTL_MS = 3_600_000
 TAKERS = 3
 PIPELINE = 16
+HOLDS_MAX = 4000  # of all keys, so that RL.INSPECT shows those of each key
+REFUSED_SECONDS = 0.002  # until a client that was refused asks again
+
+
+class LoadWorld(World):
+    """What the clients of a failover share."""
+
+    def __init__(self, port, refusals, pace):
+        """`refusals`: the errors that a primary without its replica answers, in their first words.
+        `pace`: the seconds that a client waits after each answer."""
+        super().__init__(port)
+        self.refusals = refusals
+        self._pace = pace
+
+    def rest(self):
+        if self._pace:
+            self.ended.wait(self._pace)
 
 
 class FailoverClient(RestlessClient):
-    """A client that goes to the world's present primary when it is told READONLY."""
+    """A client that goes to the world's present primary when it is told READONLY.
+
+    A client that is refused for want of a replica asks the same server again.
+    """
 
     def checked(self, reply):
-        """A reply that is not an error."""
+        """A reply that is not an error; None for a refusal."""
         if isinstance(reply, list):
             return reply
+        if reply.startswith(self._world.refusals):
+            self._world.ended.wait(REFUSED_SECONDS)
+            return None
         if not reply.startswith(("READONLY ", "LOADING ")):
             self._world.errors.append(reply)
         raise ConnectionError(reply)
@@ -61,8 +84,9 @@ class Taker(FailoverClient):
         invoked = time.monotonic_ns()
         client.send(b"".join(encode("RL.ALLOW", key, limit) for key, limit, _ in requests))
         for key, _, history in requests:
-            tokens = self.checked(client.reply())[0]
-            history.append((key, Request(invoked, time.monotonic_ns(), tokens, self.port)))
+            if reply := self.checked(client.reply()):
+                history.append((key, Request(invoked, time.monotonic_ns(), reply[0], self.port)))
+        self._world.rest()
 
     def _request(self):
         if self._random.random() < 0.6:
@@ -86,15 +110,21 @@ class Holder(FailoverClient):
 
     def __init__(self, world, keys, seed):
         self.holds = []
+        self._known = 0  # of them, to a server
         self._keys = keys
         self._random = random.Random(seed)
         super().__init__(world)
 
     def ask(self, client):
+        self._world.rest()
+        if self._known == HOLDS_MAX:
+            self._world.ended.wait()
+            return
         hold = Hold(self._random.choice(self._keys), f"{self._random.getrandbits(64):x}")
         self.holds.append(hold)
         words = (hold.key, f"{LASTING},cost=10", HELD, "HOLD", hold.name, "TTL", TTL_MS)
         hold.reserved = self._answered(client, "RL.RESERVE", *words)
+        self._known += bool(hold.reserved)
         how = self._random.randint(0, 3)  # 0: the hold is left
         if how:
             hold.settling = True
@@ -105,7 +135,8 @@ class Holder(FailoverClient):
     def _answered(self, client, *words):
         """The request, if it was carried out."""
         invoked = time.monotonic_ns()
-        did = self.checked(client.call(*words))[0]
+        reply = self.checked(client.call(*words))
+        did = reply and reply[0]
         return Request(invoked, time.monotonic_ns(), did, self.port) if did else None
 
 
@@ -130,7 +161,10 @@ class Marker:
         with contextlib.suppress(EOFError, OSError), self._primary, self._replica:
             while True:
                 asked = time.monotonic_ns()
-                left = self._primary.call("RL.ALLOW", self.KEY, LASTING)[1]
+                reply = self._primary.call("RL.ALLOW", self.KEY, LASTING)
+                if isinstance(reply, Error):
+                    continue  # it has no replica, or is one now; then it is stopped
+                left = reply[1]
                 while self._replica.call("RL.PEEK", self.KEY, LASTING, "COST", 0)[1] > left:
                     pass
                 self.asked.append(asked)
@@ -143,13 +177,16 @@ class Marker:
 class FailoverLoad:
     """All clients of one failover, from its primary to the replica that is promoted in it."""
 
-    def __init__(self, primary, replica, hold_keys, seed):
-        """`primary`, `replica`: ports. `hold_keys`: empty if nothing is to be reserved."""
+    def __init__(self, primary, replica, hold_keys, seed, refusals=(), pace=0):
+        """`primary`, `replica`: ports. `hold_keys`: empty if nothing is to be reserved.
+
+        `refusals`, `pace`: see LoadWorld.
+        """
         chance = random.Random(seed)
         self.old, self.new = primary, replica
         self.loses_nothing = False  # the failover is one that forgets nothing
         self.lasting, self.rated = History(), History()
-        self._world = World(primary)
+        self._world = LoadWorld(primary, refusals, pace)
         self._marker = Marker(primary, replica)
         self._takers = [
             Taker(self._world, self.lasting.client(), self.rated.client(), chance.random())
@@ -181,7 +218,12 @@ class FailoverLoad:
     def await_admitted(self, server):
         """Waits until a server admits more than it has so far."""
         before = self.lasting.admitted(server).total()
-        await_true(lambda: self.lasting.admitted(server).total() > before, "an admission")
+
+        def admits():
+            self.go_on(0.002)
+            return self.lasting.admitted(server).total() > before
+
+        await_true(admits, f"an admission of {server}, {self.errors}")
 
     def end(self):
         self._marker.stop()
@@ -208,7 +250,35 @@ class FailoverLoad:
     @property
     def lag_ms(self):
         """The span in which the old primary admitted what may be forgotten."""
-        return max(0.0, (self.lasting.last_completed(self.old) - self.known_until) / 1e6)
+        return max(0, self.last_of_old - self.known_until) / 1e6
+
+    @property
+    def overlap_ms(self):
+        """The span in which, surely, both servers admitted."""
+        first_of_new = min((r.completed for r in self._admitted(self.new)), default=sys.maxsize)
+        return max(0, self.last_of_old - first_of_new) / 1e6
+
+    @property
+    def pause_ms(self):
+        """The longest span in which nothing was admitted."""
+        both = (*self._admitted(self.old), *self._admitted(self.new))
+        times = sorted(request.completed for request in both)
+        return max((later - earlier for earlier, later in zip(times, times[1:])), default=0) / 1e6
+
+    def of_old_since(self, when):
+        """The tokens that the old primary admitted of what it was asked after a time."""
+        return sum(r.tokens for r in self._admitted(self.old) if r.invoked > when)
+
+    @property
+    def last_of_old(self):
+        """When the old primary was asked for the last time for what it admitted; 0 if never."""
+        return max((r.invoked for r in self._admitted(self.old)), default=0)
+
+    def _admitted(self, server):
+        """The requests that a server admitted."""
+        for history in (self.lasting, self.rated):
+            for requests in history.of_keys(server).values():
+                yield from (r for r in requests if r.tokens)
 
     def asked(self):
         """lasting key -> tokens asked for, of all servers."""

@@ -132,8 +132,3 @@ class History:
         for key, requests in self.of_keys(server).items():
             keys[key] = sum(r.tokens for r in requests if r.completed >= since)
         return keys
-
-    def last_completed(self, server):
-        """The time of the last answer of a server; 0 if there is none."""
-        requests = (r for client in self._clients for _, r in client if r.server == server)
-        return max((r.completed for r in requests), default=0)

@@ -1,0 +1,187 @@
+"""Failovers by Sentinel under load, one after the other, with what each one forgets counted.
+
+Goal: in each strength a failover that real Sentinels decide forgets at most what the table of
+docs/high-availability.md says. Method: three Sentinels watch a primary and its replica, with a
+shorter down-after-milliseconds than on the page. The primary is killed, and started again at the
+same address, at once or after the promotion; or stopped cleanly, or frozen until a replica is
+promoted; or SENTINEL FAILOVER makes a replica take over. Sentinel promotes, not the test, and its
+messages tell the old primary to follow. failover_cycles.py has what holds in each cycle. Each
+strength has a test of its own: -k async, -k lease, -k ack.
+
+A lease of two seconds is longer than Sentinel takes, so promotions wait for its end.
+
+Environment, besides weir_e2e's: WEIR_CRASH_CYCLES, the number of failovers; WEIR_CRASH_SEED.
+"""
+
+import os
+import sys
+import time
+import unittest
+
+from failover_cycles import ACKNOWLEDGED, ASYNCHRONOUS, LEASE, FailoverCycles
+from failover_load import SECOND
+from replication_servers import await_true, fields, is_exact, role_of
+from sentinels import GROUP, await_named, start_sentinels
+from weir_e2e import SKIPPED, free_port, sanitized, scaled
+
+CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(1)))
+POLL_SECONDS = 0.005
+DEPOSED_WITHIN_NS = 8 * SECOND  # while an old primary that is back still admits, at most
+INFO_MS = 1000  # Sentinel's own default of 10 s is the age of what it knows of a replica
+FIRST = ("--sentinel", GROUP, "--sentinel-wait", "1ms")  # no Sentinel runs yet
+# Longer than Sentinel takes, as the page says.
+AGAIN = ("--sentinel", GROUP, "--sentinel-wait", "1m")
+
+
+class SentinelCrashTest(FailoverCycles):
+    LEASE_MS = 2000
+    PACE = 0.002
+
+    def setUp(self):
+        super().setUp()
+        self.members, self.sentinels = [], []
+        self.deposed = []  # the seconds in which primaries that woke up went on to admit
+
+    # --- What Sentinel does ---
+
+    def await_promoted(self, load, replica):
+        def is_promoted():
+            load.go_on(POLL_SECONDS)
+            return role_of(replica.client) == b"master"
+
+        await_true(is_promoted, self.story)
+
+    def await_following(self, load, old, new):
+        """Waits until Sentinel has made the old primary a replica of the new one."""
+
+        def follows():
+            load.go_on(POLL_SECONDS)
+            role = old.client.call("ROLE")
+            return role[0] == b"slave" and role[2] == new.port and is_exact(old.client)
+
+        await_true(follows, self.story)
+        self.rejoined(load, new)
+
+    def prepare(self, event, primary, replica):
+        """Waits until all Sentinels see both servers and one another, and could fail over."""
+        await_named(self.sentinels, primary.port)
+        await_true(lambda: all(map(self.is_ready, self.sentinels)), self.story)
+
+    def is_ready(self, sentinel):
+        rows = {
+            what: sentinel.call("SENTINEL", what, GROUP) for what in ("REPLICAS", "SENTINELS")
+        }
+        flags = {what: [row[row.index(b"flags") + 1] for row in rows[what]] for what in rows}
+        if flags != {"REPLICAS": [b"slave"], "SENTINELS": [b"sentinel"] * 2}:
+            return False
+        (replica,) = rows["REPLICAS"]
+        names = b"master-link-status", b"slave-priority"
+        good = [replica[replica.index(name) + 1] for name in names] == [b"ok", b"100"]
+        return good and sentinel.state()["flags"] == "master"
+
+    def story(self):
+        """All that is known when something has not come to be."""
+        parts = [str(self.where)]
+        for sentinel in self.sentinels:
+            with open(sentinel.log, encoding="utf-8") as log:
+                parts.append(f"Sentinel {sentinel.port}:\n{log.read()[-4000:]}")
+        return "\n".join([*parts, *(m.server.log()[-4000:] for m in self.members)])
+
+    # --- The events ---
+
+    def started(self, old):
+        """The server runs again at its address."""
+        old.client.close()
+        return self.watched(old.data, *AGAIN, port=old.port)
+
+    def gone(self, load, primary, replica, at_once=False):
+        """The primary has ended, and runs again at once or after the promotion."""
+        if at_once:
+            load.go_on(self.random.random() * 0.5)
+            old = self.started(primary)
+        self.await_promoted(load, replica)
+        self.go_to(load, replica)
+        if not at_once:
+            primary.data = self.choose_data(primary.data)
+            old = self.started(primary)
+        self.await_following(load, old, replica)
+        return old
+
+    def killed(self, load, primary, replica):
+        primary.server.kill()
+        # Without a disk it would not know that it had a replica, and Sentinel might confirm it.
+        return self.gone(load, primary, replica, primary.data and self.random.random() < 0.5)
+
+    def stopped(self, load, primary, replica):
+        load.lose_nothing()
+        self.assertEqual(primary.server.stop(), 0, primary.server.log())
+        return self.gone(load, primary, replica)
+
+    def frozen(self, load, primary, replica):
+        primary.server.pause()
+        self.silent_since = time.monotonic_ns()
+        try:
+            self.await_promoted(load, replica)
+            self.go_to(load, replica)
+            load.go_on(self.random.random() * 0.5)
+        finally:
+            primary.server.resume()
+        resumed = time.monotonic_ns()
+        self.await_following(load, primary, replica)
+        self.assertEqual(load.of_old_since(resumed + DEPOSED_WITHIN_NS), 0, self.where)
+        self.deposed.append(max(0, load.last_of_old - resumed) / SECOND)
+        return primary
+
+    def switched(self, load, primary, replica):
+        load.lose_nothing()
+        sentinel = self.random.choice(self.sentinels)
+        await_true(lambda: sentinel.call("SENTINEL", "FAILOVER", GROUP) == "OK", self.story)
+        self.await_promoted(load, replica)
+        self.silent_since = time.monotonic_ns()
+        load.move()
+        self.await_following(load, primary, replica)
+        return primary
+
+    EVENTS = (killed, stopped, frozen, switched)
+    BESIDE = (frozen,)
+
+    def summary(self):
+        if not self.strength.two_admit:
+            return super().summary()
+        longest = max(self.deposed, default=0)
+        return f"{super().summary()}\n  one that woke up admitted for {longest:.2f} s at most"
+
+    # --- The strengths ---
+
+    def watched(self, data, *options, port):
+        member = self.launch_member(data, *options, port=port)
+        self.members = [*(m for m in self.members if m.port != port), member]
+        return member
+
+    def fail_over_again_and_again(self, strength):
+        self.strength = strength
+        primary = self.watched(self.choose_data(), *FIRST, port=free_port())
+        await_true(lambda: primary.client.call("PING") == "PONG", primary.server.log)
+        of_primary = ("--replicaof", f"127.0.0.1 {primary.port}")
+        replica = self.watched(self.choose_data(), *FIRST, *of_primary, port=free_port())
+        await_true(lambda: is_exact(replica.client), lambda: fields(replica.client))
+        self.sentinels = start_sentinels(self, primary.port)
+        for sentinel in self.sentinels:
+            self.assertEqual(sentinel.call("SENTINEL", "DEBUG", "INFO-PERIOD", INFO_MS), "OK")
+        self.run_cycles(CYCLES, primary, replica)
+
+    def test_async_forgets_at_most_the_lag(self):
+        self.fail_over_again_and_again(ASYNCHRONOUS)
+
+    def test_lease_forbids_two_that_admit(self):
+        self.fail_over_again_and_again(LEASE)
+
+    def test_ack_forgets_nothing(self):
+        self.fail_over_again_and_again(ACKNOWLEDGED)
+
+
+if __name__ == "__main__":
+    if sanitized():
+        print("a sanitizer makes it slow")
+        sys.exit(SKIPPED)
+    unittest.main()
