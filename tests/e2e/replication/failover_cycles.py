@@ -283,7 +283,8 @@ class FailoverCycles(ReplicationTest):
         """Before the load of a cycle."""
 
     def settle(self, primary, replica):
-        """After a cycle."""
+        """After a cycle; returns the primary and the replica of the next one."""
+        return primary, replica
 
     def fail_over(self, event, primary, replica, hold_keys):
         """Load until the event is over and the clients have gone on for a while.
@@ -308,7 +309,7 @@ class FailoverCycles(ReplicationTest):
         return load, old
 
     def cycle(self, number, event, primary, replica):
-        """Returns the old primary, which is a replica now."""
+        """Returns the primary and the replica of the next cycle."""
         self.where = (
             f"WEIR_CRASH_SEED={self.seed} {self.strength.name} cycle {number}, {event.__name__}"
         )
@@ -328,8 +329,7 @@ class FailoverCycles(ReplicationTest):
         self.assert_same_buckets(replica.client, old.client, keys, (LASTING, HELD), (RATED,))
         self.judge_calm(replica, load.rated.client())
         self.judge_rated(load, burst_bounds=exclusive)
-        self.settle(replica, old)
-        return old
+        return self.settle(replica, old)
 
     def summary(self):
         rows = sorted(self.losses.items())
@@ -350,7 +350,6 @@ class FailoverCycles(ReplicationTest):
         try:
             for number in range(count):
                 events = events or self.random.sample(self.EVENTS, len(self.EVENTS))
-                old = self.cycle(number, events.pop(), primary, replica)
-                primary, replica = replica, old
+                primary, replica = self.cycle(number, events.pop(), primary, replica)
         finally:
             print(self.summary(), file=sys.stderr, flush=True)

@@ -101,9 +101,9 @@ def without_times(reply, times, passing=()):
 
     Rows that begin with a word of `passing` are left out.
     """
-    if isinstance(reply, Error) or not isinstance(reply, list) or not reply:
+    if not isinstance(reply, list):
         return [reply], []
-    rows = reply if isinstance(reply[0], list) else [reply]
+    rows = reply if not reply or isinstance(reply[0], list) else [reply]
     rows = [row for row in rows if row[0] not in passing]
     ordered = sorted(rows, key=lambda row: repr([x for i, x in enumerate(row) if i not in times]))
     rest = [[x for i, x in enumerate(row) if i not in times] for row in ordered]

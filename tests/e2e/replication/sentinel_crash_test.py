@@ -10,6 +10,10 @@ strength has a test of its own: -k async, -k lease, -k ack.
 
 A lease of two seconds is longer than Sentinel takes, so promotions wait for its end.
 
+On a busy machine a process may stand still for down-after-milliseconds, and Sentinel fails over
+again. A cycle in which something fails after that is not judged, and the next one has new servers;
+there must be few of them.
+
 Environment, besides weir_e2e's: WEIR_CRASH_CYCLES, the number of failovers; WEIR_CRASH_SEED.
 """
 
@@ -41,12 +45,33 @@ class SentinelCrashTest(FailoverCycles):
         super().setUp()
         self.members, self.sentinels = [], []
         self.deposed = []  # the seconds in which primaries that woke up went on to admit
+        self.switches_before = 0  # this cycle
+        self.checked = 0.0  # when Sentinel was asked for them
+        self.unjudged = 0  # cycles
 
     # --- What Sentinel does ---
 
+    def poll(self, load):
+        """Waits a little; fails once Sentinel has failed over again."""
+        load.go_on(POLL_SECONDS)
+        if time.monotonic() - self.checked > 1:
+            self.checked = time.monotonic()
+            self.assertFalse(self.has_failed_over_again(), self.where)
+
+    def switches(self):
+        """How often Sentinel has failed over."""
+        counts = []
+        for sentinel in self.sentinels:
+            with open(sentinel.log, encoding="utf-8") as log:
+                counts.append(log.read().count("+switch-master"))
+        return max(counts)
+
+    def has_failed_over_again(self):
+        return self.switches() > self.switches_before + 1
+
     def await_promoted(self, load, replica):
         def is_promoted():
-            load.go_on(POLL_SECONDS)
+            self.poll(load)
             return role_of(replica.client) == b"master"
 
         await_true(is_promoted, self.story)
@@ -55,17 +80,20 @@ class SentinelCrashTest(FailoverCycles):
         """Waits until Sentinel has made the old primary a replica of the new one."""
 
         def follows():
-            load.go_on(POLL_SECONDS)
+            self.poll(load)
             role = old.client.call("ROLE")
             return role[0] == b"slave" and role[2] == new.port and is_exact(old.client)
 
         await_true(follows, self.story)
         self.rejoined(load, new)
 
-    def prepare(self, event, primary, replica):
+    def settle(self, primary, replica):
         """Waits until all Sentinels see both servers and one another, and could fail over."""
-        await_named(self.sentinels, primary.port)
         await_true(lambda: all(map(self.is_ready, self.sentinels)), self.story)
+        named = self.sentinels[0].primary()
+        await_named(self.sentinels, named)
+        pair = primary, replica
+        return pair if primary.port == named else pair[::-1]
 
     def is_ready(self, sentinel):
         rows = {
@@ -146,10 +174,10 @@ class SentinelCrashTest(FailoverCycles):
     BESIDE = (frozen,)
 
     def summary(self):
-        if not self.strength.two_admit:
-            return super().summary()
-        longest = max(self.deposed, default=0)
-        return f"{super().summary()}\n  one that woke up admitted for {longest:.2f} s at most"
+        lines = [super().summary(), f"  {self.unjudged} cycles with a second failover not judged"]
+        if self.strength.two_admit and self.deposed:
+            lines.append(f"  one that woke up admitted for {max(self.deposed):.2f} s at most")
+        return "\n".join(lines)
 
     # --- The strengths ---
 
@@ -158,8 +186,26 @@ class SentinelCrashTest(FailoverCycles):
         self.members = [*(m for m in self.members if m.port != port), member]
         return member
 
-    def fail_over_again_and_again(self, strength):
-        self.strength = strength
+    def cycle(self, number, event, primary, replica):
+        self.switches_before = self.switches()
+        try:
+            return super().cycle(number, event, primary, replica)
+        except AssertionError as error:
+            if not self.has_failed_over_again():
+                raise
+            reason = str(error).split("\n", 1)[0][:200]
+            print(f"{self.where} is not judged: {reason}", file=sys.stderr, flush=True)
+        self.unjudged += 1
+        self.assertLessEqual(self.unjudged, 2 + number // 4, self.where)
+        return self.start_group()
+
+    def start_group(self):
+        """Returns a new primary and its replica, of which new Sentinels know."""
+        for sentinel in self.sentinels:
+            sentinel.stop()
+        for member in self.members:
+            member.server.kill()
+        self.members = []
         primary = self.watched(self.choose_data(), *FIRST, port=free_port())
         await_true(lambda: primary.client.call("PING") == "PONG", primary.server.log)
         of_primary = ("--replicaof", f"127.0.0.1 {primary.port}")
@@ -168,7 +214,11 @@ class SentinelCrashTest(FailoverCycles):
         self.sentinels = start_sentinels(self, primary.port)
         for sentinel in self.sentinels:
             self.assertEqual(sentinel.call("SENTINEL", "DEBUG", "INFO-PERIOD", INFO_MS), "OK")
-        self.run_cycles(CYCLES, primary, replica)
+        return primary, replica
+
+    def fail_over_again_and_again(self, strength):
+        self.strength = strength
+        self.run_cycles(CYCLES, *self.start_group())
 
     def test_async_forgets_at_most_the_lag(self):
         self.fail_over_again_and_again(ASYNCHRONOUS)
