@@ -2,8 +2,8 @@
 
 A primary and its replica, under the load of failover_load.py. An event makes the replica the
 primary, and the old primary its replica; the next cycle begins with the roles swapped and the
-tables as they are. A test says what the events are, in which of the strengths of
-docs/high-availability.md, and who promotes.
+tables as they are. A test has the events, and runs them in each strength of
+docs/high-availability.md.
 
 In each cycle, in each strength:
 
@@ -126,8 +126,11 @@ class Member:
 
 
 class FailoverCycles(ReplicationTest):
-    """Subclasses have the events: functions (test, load, primary, replica) that return the old
-    primary as a Member, once it follows the new one, which admits."""
+    """The cycles of a test, which has the events.
+
+    An event is a function (test, load, primary, replica). It returns the old primary as a Member,
+    once that follows the new one, and the new one admits.
+    """
 
     EVENTS = ()
     BESIDE = ()  # the events after which an old primary could admit beside the new one

@@ -40,8 +40,10 @@ class LoadWorld(World):
     """What the clients of a failover share."""
 
     def __init__(self, port, refusals, pace):
-        """`refusals`: the errors that a primary without its replica answers, in their first words.
-        `pace`: the seconds that a client waits after each answer."""
+        """`refusals`: the first words of the errors that a primary without its replica answers.
+
+        `pace`: the seconds that a client waits after each answer.
+        """
         super().__init__(port)
         self.refusals = refusals
         self._pace = pace
