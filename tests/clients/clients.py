@@ -65,3 +65,12 @@ CLIENTS = (
     Client("iovalkey", "ioredis.mjs", npm="ioredis@npm:iovalkey@0"),
     Client("valkey-glide", "valkey_glide.mjs", npm="@valkey/valkey-glide@2"),
 )
+
+# Programs that take tokens at the primary that Sentinel names, in sentinel_clients_test.py.
+SENTINEL_CLIENTS = (
+    Client("redis-py", "sentinel_python_redis.py", package="python3-redis"),
+    Client("redis-rb", "sentinel_ruby_redis.rb", package="ruby-redis"),
+    Client("ioredis 5", "sentinel_ioredis.mjs", npm="ioredis@5"),
+    Client("ioredis 6", "sentinel_ioredis.mjs", npm="ioredis@6", node_min=20),
+    Client("iovalkey", "sentinel_ioredis.mjs", npm="ioredis@npm:iovalkey@0"),
+)

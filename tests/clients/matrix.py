@@ -73,11 +73,11 @@ def run(client, as_user=False, npm_folder=None):
     """Runs the client's program against a server of its own."""
     with tempfile.TemporaryDirectory(prefix="weir_clients_") as directory:
         try:
-            command = _command(client, Path(directory), npm_folder)
+            command = command_of(client, Path(directory), npm_folder)
         except Unavailable as why:
             return Outcome(skipped=str(why))
         with _serving(directory, as_user) as where:
-            printed = _printed(command, directory, {**_environment(directory), **where})
+            printed = _printed(command, directory, {**environment_in(directory), **where})
         return _read(client, printed.decode(errors="backslashreplace"))
 
 
@@ -97,7 +97,7 @@ def _printed(command, directory, environment):
         return program.communicate()[0] + b"\nno end in %d s\n" % PROGRAM_SECONDS
 
 
-def _command(client, directory, npm_folder):
+def command_of(client, directory, npm_folder):
     """Prepares the program in `directory`; returns the words of its command line."""
     name, *arguments = client.program.split()
     if client.package and not _installed(client.package):
@@ -123,7 +123,7 @@ def _installed(package):
     return done.stdout == "installed"
 
 
-def _environment(directory):
+def environment_in(directory):
     return {
         **client_environment(directory),
         "NODE_PATH": str(DEBIAN_MODULES),  # where Debian's packages find each other
