@@ -62,7 +62,7 @@ class Program:
         self._reader.start()
 
     def key(self, phase):
-        return f"{self.name.replace(' ', '-')}:{phase}"
+        return f"{self.name}:{phase}".replace(" ", "-")
 
     def take(self, phase):
         """Makes it take tokens of the key of a phase, from its next request on."""
