@@ -11,6 +11,8 @@ Needs root and iproute2, and nothing else.
 import contextlib
 import ctypes
 import os
+import re
+import signal
 import socket
 import subprocess
 
@@ -51,6 +53,26 @@ def why_not():
     finally:
         ip("netns", "del", name)
     return ""
+
+
+def remove_stale():
+    """Removes what tests have left that were killed, and ends what still runs on their hosts."""
+    for name in re.findall(r"^(weir\d+(?:n\d+|probe))\b", ip("netns"), re.MULTILINE):
+        if _is_running(re.search(r"\d+", name).group()):
+            continue
+        with contextlib.suppress(OSError):  # another test may do the same
+            for process in ip("netns", "pids", name).split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(process), signal.SIGKILL)
+            ip("netns", "del", name)
+    for name, process in re.findall(r"^((?:wv|wb)(\d+)\S*?)[@ ]", ip("-brief", "link"), re.M):
+        if not _is_running(process):
+            with contextlib.suppress(OSError):
+                ip("link", "del", name)
+
+
+def _is_running(process):
+    return os.path.exists(f"/proc/{process}")
 
 
 def _set_namespace(descriptor):
@@ -107,6 +129,7 @@ class HostNetwork:
     """Hosts, numbered from 1, on a bridge. What was made of them goes when the test ends."""
 
     def __init__(self, test, count):
+        remove_stale()
         self._prefix = self._free_prefix()
         self._bridge = f"wb{os.getpid()}"
         # Without an address of its own a bridge takes another one when a host is cut off.

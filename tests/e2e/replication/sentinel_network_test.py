@@ -1,211 +1,53 @@
 """Three servers and three Sentinels on three hosts, whose network and processes fail.
 
-Goal: laws R4 and R9, and no lock-out: whatever fails, a key that never refills gets no token more
-than the table of docs/high-availability.md allows, and when the failure is over, one server is the
-primary, the others follow it, and it admits. Method: hosts are network namespaces on a bridge. A
-client on each host asks the server there, whatever its role; another one asks the Sentinels where
-the primary is. Failures come one after the other; after each the group must become calm, and the
-history of the keys that were asked meanwhile is judged.
+Goal: laws R4 to R6 and R9, and no lock-out: whatever fails, a key that never refills gets no token
+more than the table of docs/high-availability.md allows, and when the failure is over, one server is
+the primary, the others follow it, and it admits. Method: hosts are network namespaces on a bridge.
+Clients ask all the time (network_load.py). Failures come one after the other (network_failures.py);
+after each the group must become calm, and the history of the keys that were asked meanwhile is
+judged.
 
-WEIR_TEST_SCALE 1 runs the first failures, which takes half a minute; 2 all of them, in two minutes;
-10 all of them five times. A server with a sanitizer is too slow for Sentinel's times.
+The table is about a lease, or acknowledgements, of all replicas that may be promoted, so both want
+two of three servers here. The old primary and the new one then never admit at the same time, and a
+primary that is cut off is told nothing new; but a group of two servers admits nothing, until the
+third is back. With one replica instead the group would admit without the third, and the table would
+promise nothing for the case that Sentinel promotes the other replica.
+
+WEIR_TEST_SCALE 1 runs the first failures without either, which takes 40 s; 2 to 10 all of them in
+each strength, in eight minutes; 12 all of that twice. A server with a sanitizer is too slow
+for Sentinel's times.
 
 Environment:
-    WEIR_NETWORK_SEED    of the order of the failures and of the clients; printed
-    WEIR_NETWORK_EVENTS  the numbers of the failures to run instead, in this order: "0,4"
+    WEIR_NETWORK_SEED      of the order of the failures and of the clients; printed
+    WEIR_NETWORK_EVENTS    the numbers of the failures to run instead, in this order: "0,4"
+    WEIR_NETWORK_STRENGTH  the only strength to run: async, lease or acks
 """
 
-import bisect
-import collections
 import contextlib
 import math
 import os
 import random
-import shutil
 import sys
 import time
 import unittest
-from typing import NamedTuple
 
-from host_network import HostNetwork, RemoteClient, why_not
-from replication_checker import History, Limit, Request
+from host_network import HostNetwork, why_not
+from network_failures import FAILURES, LAG, LEASE_SECONDS, LINK, NOTHING, STRENGTHS, TWO, wait
+from network_load import (
+    DRAINED, HOSTS, PORT, SECOND, SENTINEL_PORT, TOKENS, WORDS, Load, lag_ms,
+)  # fmt: skip
+from replication_checker import Request
 from replication_servers import SLACK_MS, ReplicationTest, ask_all, await_true, is_exact
-from restless_client import RestlessClient, World
 from sentinels import GROUP, Sentinel
-from weir_e2e import NEVER, SKIPPED, Client, Error, encode, sanitized
+from weir_e2e import NEVER, SKIPPED, Client, Error, sanitized
 
-PORT, SENTINEL_PORT = 7379, 26379
-SECOND = 1_000_000_000
-TOKENS = 20
-WORDS = f"{TOKENS}/9w"
-DRAINED = Limit(TOKENS, TOKENS, 9 * 604_800 * SECOND)
-HOSTS = 3
+SCALE = float(os.environ.get("WEIR_TEST_SCALE", "1"))
 FIRST = 3  # failures at WEIR_TEST_SCALE 1
 FILLED = 100_000  # keys that make a full sync last
 BACK_WITHIN = 30  # seconds after a failure; then the group has a primary that admits
 READY_WITHIN = 60  # seconds in which the Sentinels, too, have seen all of that
 DEPOSED_WITHIN = 8  # seconds in which an old primary that is back still admits, at most
-KEYS_PER_SECOND = 100
-RECENT = 50  # keys
 SNAPSHOT_MS = 1000  # --snapshot-interval
-REFUSALS = {"READONLY", "LOADING"}
-# What a key may get too many.
-NOTHING = "nothing"
-LAG = "what the old primary admitted in the lag"
-TWO = "a burst, of two primaries"
-LINK = "nothing, unless a Sentinel that stood still has failed over meanwhile"
-
-
-def wait(seconds):
-    """Lets a failure last."""
-    World(0).ended.wait(seconds)
-
-
-class Keys:
-    """Keys that come up one after the other, so that at any time some are new and some used up."""
-
-    def __init__(self, prefix):
-        self._prefix = prefix
-        self._begin = time.monotonic()
-
-    def all(self):
-        return [f"{self._prefix}:{i}" for i in range(self._newest() + 1)]
-
-    def some(self, chance):
-        """A few keys: recent ones, or any."""
-        newest = self._newest()
-        oldest = max(0, newest - RECENT) if chance.random() < 0.5 else 0
-        return [
-            f"{self._prefix}:{chance.randint(oldest, newest)}"
-            for _ in range(chance.randint(1, 16))
-        ]
-
-    def _newest(self):
-        return int((time.monotonic() - self._begin) * KEYS_PER_SECOND)
-
-
-class Taker(RestlessClient):
-    """A client on a host, which takes single tokens of the server there whatever its role."""
-
-    def __init__(self, world, host, keys, history, seed):
-        self.host = host
-        self.errors = set()  # their first words
-        self._keys, self._own = keys, history.client()
-        self._random = random.Random(seed)
-        super().__init__(world)
-
-    def ask(self, client):
-        keys = self._keys.some(self._random)
-        invoked = time.monotonic_ns()
-        client.send(b"".join(encode("RL.ALLOW", key, WORDS) for key in keys))
-        for key in keys:
-            reply = client.reply()
-            if isinstance(reply, Error):
-                self.refused(reply)
-            else:
-                request = Request(invoked, time.monotonic_ns(), reply[0], self.host.index)
-                self._own.append((key, request))
-        self._world.ended.wait(0.002)
-
-    def refused(self, reply):
-        self.errors.add(reply.split()[0])
-
-    def _run(self):
-        with self.host.entered():
-            super()._run()
-
-    def _ask_until_the_end(self):
-        super()._ask_until_the_end()
-        self._world.ended.wait(0.01)
-
-
-class Roamer(Taker):
-    """A client elsewhere, which asks the primary that a Sentinel names."""
-
-    def __init__(self, world, hosts, *how):
-        self._hosts = hosts
-        super().__init__(world, hosts[0], *how)
-
-    def admissions(self):
-        """The times at which it was admitted, and the host that did."""
-        return [(request.completed, request.server) for _, request in self._own if request.tokens]
-
-    def refused(self, reply):
-        super().refused(reply)
-        raise EOFError
-
-    def _run(self):
-        RestlessClient._run(self)
-
-    def _ask_until_the_end(self):
-        with contextlib.suppress(EOFError, OSError):
-            sentinel = self._random.choice(self._hosts).sentinel_address
-            with RemoteClient(sentinel, SENTINEL_PORT, 0.5) as client:
-                named = client.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", GROUP)[0].decode()
-            (self.host,) = (host for host in self._hosts if host.address == named)
-            with RemoteClient(named, PORT, 1.0) as self._client:
-                while not self._world.ended.is_set():
-                    self.ask(self._client)
-        self._world.ended.wait(0.01)
-
-
-class Load:
-    """The clients of one failure, and their history."""
-
-    def __init__(self, hosts, name, chance):
-        self.keys, self.history, self._world = Keys(name), History(), World(PORT)
-        how = [(self.keys, self.history, chance.random()) for _ in range(HOSTS + 1)]
-        self.roamer = Roamer(self._world, hosts, *how.pop())
-        self.takers = [Taker(self._world, host, *how.pop()) for host in hosts] + [self.roamer]
-
-    def has_admitted(self, server, since):
-        return any(t > since and who == server for t, who in self.roamer.admissions())
-
-    def go_on(self, seconds):
-        """Lets the load go on for a while."""
-        self._world.ended.wait(seconds)
-
-    def end(self):
-        self._world.ended.set()
-        for taker in self.takers:
-            taker.leave()
-            taker.join()
-
-    def errors(self):
-        refused = set().union(*(taker.errors for taker in self.takers)) - REFUSALS
-        return [*self._world.errors, *refused]
-
-    def longest_pause(self, begin):
-        """The longest time in ns after `begin` in which the client of the Sentinels got nothing."""
-        times = [t for t, _ in self.roamer.admissions()]
-        times = times[max(0, bisect.bisect(times, begin) - 1) :]
-        return max((later - earlier for earlier, later in zip(times, times[1:])), default=0)
-
-    def admitted_times(self, servers, until=sys.maxsize):
-        """key -> when servers admitted a token of it, in order."""
-        times = collections.defaultdict(list)
-        for key, requests in self.history.of_keys().items():
-            admitted = (r.completed for r in requests if r.tokens and r.server in servers)
-            times[key] = sorted(t for t in admitted if t <= until)
-        return times
-
-
-def lag_ms(times, excesses, begin):
-    """The shortest lag before the failure that explains all tokens that were too many.
-
-    `times`: key -> when servers that are not the primary any more admitted, in order.
-    """
-    forgotten = (times[key][-tokens] for key, tokens in excesses.items() if times[key][tokens - 1:])
-    return max(0, begin - min(forgotten, default=begin)) / 1e6
-
-
-class Failure(NamedTuple):
-    """What happens to a group, and the tokens that a key may get too many by it."""
-
-    name: str
-    bound: str
-    inject: object  # function(test, primary)
-    least_scale: float = 0
 
 
 class Group(ReplicationTest):
@@ -219,24 +61,48 @@ class Group(ReplicationTest):
         self.network = HostNetwork(self, HOSTS)
         self.hosts = self.network.hosts
         self.servers, self.sentinels, self.replaced_logs = {}, {}, []
+        self.strength = None
         self.struck = 0  # the time in ns at which the primary failed, or whatever it was
+        self.broken = 0  # the time at which that was complete
+        self.mending = 0  # the time at which that began to end
+
+    def start_group(self, strength):
+        self.strength = strength
         first, *others = self.hosts
         self.start_server(first, "--sentinel-wait", "1ms")
         for host in others:
             self.start_server(host, "--replicaof", f"{first.address} {PORT}")
         await_true(lambda: all(self.is_exact(host) for host in others), self.story)
-        with first.entered(), Client(PORT) as client:
-            ask_all(client, [("RL.ALLOW", f"filled:{i}", f"9/{NEVER}") for i in range(FILLED)])
+        self.fill(first)
         for host in self.hosts:
             self.start_sentinel(host, first)
         await_true(self.calm_primary, self.story)
-        await_true(lambda: self.sentinels_are_ready(), self.story)
+        await_true(self.sentinels_are_ready, self.story)
+
+    def fill(self, host):
+        with host.entered(), Client(PORT) as client:
+            words = f"9/{NEVER}"
+            await_true(lambda: client.call("RL.ALLOW", "first", words)[0] == 1, self.story)
+            filled = ask_all(client, [("RL.ALLOW", f"filled:{i}", words) for i in range(FILLED)])
+        refused = [reply for reply in filled if isinstance(reply, Error)]
+        self.assertEqual({reply.split()[0] for reply in refused} - {"NOACK"}, set())
+
+    def strike(self):
+        """Notes that the primary has failed now."""
+        self.struck = self.broken = time.monotonic_ns()
+
+    def last(self, seconds):
+        """Lets a failure last that is complete now."""
+        self.broken = time.monotonic_ns()
+        wait(seconds)
+        self.mending = time.monotonic_ns()
 
     def start_server(self, host, *options):
         server = self.launch(
             "--bind", f"127.0.0.1,{host.address}", "--port", str(PORT), "--threads", "2",
             "--protected-mode=false", "--sentinel", GROUP, "--log-level", "info",
-            "--data-dir", self.data_of(host), *options, starter=host.starter,
+            "--data-dir", self.data_of(host), *self.strength.options, *options,
+            starter=host.starter,
         )  # fmt: skip
         if host in self.servers:
             self.replaced_logs.append(f"{host.address}, before:\n{self.servers[host].log()}")
@@ -322,7 +188,19 @@ class Group(ReplicationTest):
 
 
 class SentinelNetworkTest(Group):
-    def test_failures_one_after_the_other(self):
+    def test_without_waiting(self):
+        self.fail_one_after_the_other("async")
+
+    def test_with_a_lease(self):
+        self.fail_one_after_the_other("lease")
+
+    def test_with_acknowledgements(self):
+        self.fail_one_after_the_other("acks")
+
+    def fail_one_after_the_other(self, strength):
+        if strength not in chosen_strengths():
+            self.skipTest("WEIR_TEST_SCALE or WEIR_NETWORK_STRENGTH leaves it out")
+        self.start_group(STRENGTHS[strength])
         for number, failure in enumerate(self.chosen()):
             self.fail_once(number, failure)
         for host, server in self.servers.items():
@@ -330,13 +208,13 @@ class SentinelNetworkTest(Group):
 
     def chosen(self):
         """The failures of this run, in their order."""
-        scale = float(os.environ.get("WEIR_TEST_SCALE", "1"))
         if "WEIR_NETWORK_EVENTS" in os.environ:
             return [FAILURES[int(i)] for i in os.environ["WEIR_NETWORK_EVENTS"].split(",")]
-        possible = [failure for failure in FAILURES if failure.least_scale <= scale]
-        if scale < 2:
+        possible = [failure for failure in FAILURES if failure.least_scale <= SCALE]
+        if SCALE < 2:
             return possible[:FIRST]
-        rounds = (self.random.sample(possible, len(possible)) for _ in range(int(scale / 2)))
+        count = max(1, int(SCALE / 2 / len(chosen_strengths())))
+        rounds = (self.random.sample(possible, len(possible)) for _ in range(count))
         return [failure for one in rounds for failure in one]
 
     def fail_once(self, number, failure):
@@ -345,7 +223,7 @@ class SentinelNetworkTest(Group):
         try:
             asked = time.monotonic_ns()
             await_true(lambda: load.has_admitted(primary.index, asked + SECOND), self.story)
-            self.struck = time.monotonic_ns()
+            self.strike()
             failure.inject(self, primary)
             healed = time.monotonic_ns()
             self.await_calm(load, healed)
@@ -373,6 +251,8 @@ class SentinelNetworkTest(Group):
 
     def judge(self, failure, load, primary, final, times):
         healed, calm, settled = times
+        if failure.bound == LAG:  # a kill takes a while, and is noted when it is over
+            self.struck = load.last_answer(primary.index, self.struck)
         self.drain(load, final)
         excesses = {key: math.ceil(x) for key, x in load.history.excesses(DRAINED).items()}
         of_others = load.admitted_times({host.index for host in self.network.others(final)})
@@ -380,7 +260,8 @@ class SentinelNetworkTest(Group):
         late = max([0, *((t - healed) / SECOND for t in all_of_others)])
         pause = load.longest_pause(self.struck) / SECOND
         print(
-            f"{failure.name}: {primary.index} -> {final.index}; not admitted for {pause:.2f} s,"
+            f"{self.strength.name}, {failure.name}: {primary.index} -> {final.index};"
+            f" not admitted for {pause:.2f} s,"
             f" calm {(calm - healed) / SECOND:.2f} s after the end; tokens too many:"
             f" {sum(excesses.values())} of {len(excesses)} keys (of {len(load.keys.all())}),"
             f" at most {max(excesses.values(), default=0)};"
@@ -390,101 +271,65 @@ class SentinelNetworkTest(Group):
         )  # fmt: skip
         self.assertEqual(load.errors(), [], failure.name)
         self.assertEqual([t for t in all_of_others if t > settled], [], "a replica has admitted")
-        if failure.bound == NOTHING or (failure.bound == LINK and final is primary):
-            self.assertEqual(excesses, {}, self.story())
         if failure.bound == TWO:
             self.assertLessEqual(late, DEPOSED_WITHIN, self.story())
+            self.judge_fence(load, primary, final, healed)
+        self.judge_excesses(failure, load, excesses, (primary, final), healed)
+
+    def judge_fence(self, load, primary, final, healed):
+        """With a lease or acknowledgements the old primary stops, and the new one begins then."""
+        if self.strength.name == "async":
+            return
+        lease = LEASE_SECONDS * SECOND if self.strength.has_lease else 0
+        old = load.admitted({host.index for host in self.network.others(final)})
+        if final is not primary:
+            first = min(r.completed for r in load.admitted({final.index}))
+            self.assertEqual([r for r in old if r.invoked > first], [], self.story())
+        # What is asked of a frozen server is answered when it is back.
+        own = load.admitted({primary.index})
+        late = [r for r in own if r.invoked > self.broken + lease and r.completed < self.mending]
+        self.assertEqual(late, [], self.story())
+
+    def judge_excesses(self, failure, load, excesses, roles, healed):
+        """No key has got more than the failure allows in this strength."""
+        primary, final = roles
+        # No replica was promoted within --sentinel-wait, so the primary goes on with what is on its
+        # disk; or two were, one after the other, because the Sentinels stood still.
+        from_disk = failure.bound == LAG and final is primary
+        nothing = self.strength.forgets_nothing and not from_disk
+        if nothing or failure.bound == NOTHING or (failure.bound == LINK and final is primary):
+            self.assertEqual(excesses, {}, self.story())
         since = self.struck - SLACK_MS * 1_000_000
-        if failure.bound == LAG and final is primary:
-            # No replica was promoted within --sentinel-wait, so it goes on with what is on its
-            # disk; or two were, one after the other, because the Sentinels stood still.
-            if not all_of_others:
+        # An old primary with a lease has been fenced when it is back.
+        until = healed if self.strength.has_lease and failure.bound == TWO else sys.maxsize
+        admitting = {host.index for host in self.network.others(final)}
+        if from_disk:
+            if not any(load.admitted_times(admitting).values()):
                 print(f"no replica was promoted:\n{self.story()}", file=sys.stderr)
-            of_others = load.admitted_times({final.index}, until=self.struck)
+            admitting, until = {final.index}, self.struck
             since -= SNAPSHOT_MS * 1_000_000
+        times = load.admitted_times(admitting, until)
         for key, tokens in excesses.items():
-            may = sum(t >= since for t in of_others[key])
+            may = sum(t >= since for t in times[key])
             self.assertLessEqual(tokens, min(TOKENS, may), f"{key}; {self.story()}")
 
     def drain(self, load, final):
-        """Takes what is left of all keys, so that all that was forgotten is in the history."""
+        """Takes what is left of all keys, so that all that was forgotten is in the history.
+
+        It only looks: nobody takes them any more, and a reply to a look waits for nothing.
+        """
         keys, own = load.keys.all(), load.history.client()
         begun = time.monotonic_ns()
         with final.entered(), Client(PORT) as client:
-            takes = [("RL.TAKE", key, WORDS, "UPTO", TOKENS) for key in keys]
-            for key, reply in zip(keys, ask_all(client, takes)):
-                own.append((key, Request(begun, time.monotonic_ns(), reply[0], final.index)))
-
-    # --- Failures ---
-
-    def kill(self, primary, seconds):
-        self.servers[primary].kill()
-        self.struck = time.monotonic_ns()
-        wait(seconds)
-        self.start_server(primary)
-
-    def freeze(self, primary):
-        self.servers[primary].pause()
-        wait(3)
-        self.servers[primary].resume()
-
-    def cut(self, how, *hosts, seconds=4):
-        """Does something to the network for a while."""
-        how(*hosts)
-        wait(seconds)
-        self.network.heal()
-
-    def cut_link(self, primary):
-        replica = self.random.choice(self.network.others(primary))
-        self.network.cut_link(replica, primary)
-        # Longer than --repl-timeout, so that both give the link up.
-        self.cut(self.network.cut_link, primary, replica, seconds=6)
-
-    def cut_link_one_way(self, primary):
-        pair = [primary, self.random.choice(self.network.others(primary))]
-        self.random.shuffle(pair)
-        self.cut(self.network.cut_link, *pair, seconds=6)
-
-    def fail_over(self, seconds):
-        """Tells a Sentinel to make another server the primary, and waits until it has begun to."""
-        host = self.random.choice(self.hosts)
-        await_true(lambda: self.ask_sentinel(host, "FAILOVER", GROUP) == "OK", self.story)
-        wait(seconds)
-
-    def fail_over_often(self, _):
-        for _ in range(3):
-            self.fail_over(5)
-
-    def sync_in_full(self, primary, then):
-        """Does something to the primary while a replica that has lost its disk gets all."""
-        replica = self.random.choice(self.network.others(primary))
-        self.servers[replica].kill()
-        shutil.rmtree(self.data_of(replica))
-        self.network.slow(replica, "4mbit")
-        self.start_server(replica, "--replicaof", f"{primary.address} {PORT}")
-        await_true(lambda: self.call(replica, "ROLE")[3:4] == [b"sync"], self.story)
-        then()
-        self.network.heal()
+            looks = [("RL.PEEK", key, WORDS, "COST", 0) for key in keys]
+            for key, reply in zip(keys, ask_all(client, looks)):
+                own.append((key, Request(begun, time.monotonic_ns(), reply[1], final.index)))
 
 
-FAILURES = (
-    Failure("kill -9, started after 0.2 s", LAG, lambda t, p: t.kill(p, 0.2)),
-    Failure("SENTINEL FAILOVER every 5 s", NOTHING, lambda t, p: t.fail_over_often(p)),
-    Failure("host cut off", TWO, lambda t, p: t.cut(t.network.cut, p)),
-    Failure("kill -9, started after 3 s", LAG, lambda t, p: t.kill(p, 3)),
-    Failure("kill -9, started after 20 s", LAG, lambda t, p: t.kill(p, 20), 5),
-    Failure("SIGSTOP for 3 s", TWO, lambda t, p: t.freeze(p)),
-    Failure("Sentinel cut off", NOTHING, lambda t, p: t.cut(t.network.cut_sentinel, p)),
-    Failure("link cut", LINK, lambda t, p: t.cut_link(p)),
-    Failure("link cut one way", LINK, lambda t, p: t.cut_link_one_way(p)),
-    Failure("host mute", TWO, lambda t, p: t.cut(t.network.mute, p)),
-    Failure("host deaf", TWO, lambda t, p: t.cut(t.network.deafen, p)),
-    Failure("kill -9 in a full sync", LAG, lambda t, p: t.sync_in_full(p, lambda: t.kill(p, 3))),
-    Failure(
-        "SENTINEL FAILOVER in a full sync", NOTHING,
-        lambda t, p: t.sync_in_full(p, lambda: t.fail_over(2)),
-    ),
-)  # fmt: skip
+def chosen_strengths():
+    if "WEIR_NETWORK_STRENGTH" in os.environ:
+        return (os.environ["WEIR_NETWORK_STRENGTH"],)
+    return ("async",) if SCALE < 2 else tuple(STRENGTHS)
 
 
 if __name__ == "__main__":
