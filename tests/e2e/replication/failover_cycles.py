@@ -282,6 +282,19 @@ class FailoverCycles(ReplicationTest):
 
     # --- The cycles ---
 
+    def await_quiet(self, *members):
+        """Waits until the servers have ended the connections of the load, with all that they asked.
+
+        What is left are those of the test and of Sentinel.
+        """
+
+        def others(member):
+            rows = member.client.call("CLIENT", "LIST", "TYPE", "normal").decode().splitlines()
+            return [row for row in rows if " name=sentinel-" not in row]
+
+        for member in members:
+            await_true(lambda one=member: len(others(one)) == 1, lambda one=member: others(one))
+
     def prepare(self, event, primary, replica):
         """Before the load of a cycle."""
 
@@ -320,6 +333,7 @@ class FailoverCycles(ReplicationTest):
         hold_keys = [f"hold:{number}:{i}" for i in range(self.random.choice((0, HOLD_KEYS)))]
         used_before, term = self.used(primary), int(fields(primary.client)["term"])
         load, old = self.fail_over(event, primary, replica, hold_keys)
+        self.await_quiet(replica, old)
         self.assertEqual(int(fields(replica.client)["term"]), term + 1, self.where)
         exclusive = not self.strength.two_admit or event not in self.BESIDE
         if exclusive:
