@@ -177,6 +177,8 @@ class FailoverCycles(ReplicationTest):
             return not self.is_refused(replies[0])
 
         await_true(is_done, lambda: (self.where, replies, fields(member.client)))
+        if isinstance(replies[0], Error):
+            self.assertNotRegex(replies[0], "^(READONLY|LOADING) ", self.where)
         return replies[0]
 
     def is_refused(self, reply):

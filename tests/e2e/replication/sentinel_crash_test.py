@@ -30,6 +30,7 @@ from weir_e2e import SKIPPED, free_port, sanitized, scaled
 
 CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(1)))
 POLL_SECONDS = 0.005
+NOTED_SECONDS = 5  # from a second promotion to the line about it in Sentinel's log, at most
 DEPOSED_WITHIN_NS = 8 * SECOND  # while an old primary that is back still admits, at most
 INFO_MS = 1000  # Sentinel's own default of 10 s is the age of what it knows of a replica
 FIRST = ("--sentinel", GROUP, "--sentinel-wait", "1ms")  # no Sentinel runs yet
@@ -197,8 +198,10 @@ class SentinelCrashTest(FailoverCycles):
         try:
             return super().cycle(number, event, primary, replica)
         except AssertionError as error:
-            if not self.has_failed_over_again():
-                raise
+            try:
+                await_true(self.has_failed_over_again, "a second failover", NOTED_SECONDS)
+            except AssertionError:
+                raise error from None
             reason = str(error).split("\n", 1)[0][:200]
             print(f"{self.where} is not judged: {reason}", file=sys.stderr, flush=True)
         self.unjudged += 1
