@@ -130,6 +130,10 @@ function(weir_tests folder)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE weir::options ${arg_DEPS} GTest::gmock_main)
   target_compile_definitions(${target} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(NOT folder MATCHES "^core/")
+    # They take longer to compile than to run; those of core run long.
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
+  endif()
   weir_test_entries(${folder} ${target} "${arg_SHARDS}")
 endfunction()
 
@@ -163,7 +167,7 @@ endfunction()
 #
 # The libFuzzer target of tests/fuzz/protocol/resp_parser_fuzz.cc. With WEIR_FUZZ it is built as
 # build/fuzz/fuzzers/resp_parser_fuzz. With WEIR_FUZZ_BINARIES, the folder of these programs, it is
-# a ctest entry: tests/fuzz/run runs it for ten seconds, with the corpus in
+# a ctest entry: tests/fuzz/run runs it for five seconds, with the corpus in
 # tests/fuzz/corpus/resp_parser_fuzz/ and the dictionary tests/fuzz/resp_parser_fuzz.dict if they
 # exist. The test is skipped while the program is not built.
 function(weir_fuzz name)
