@@ -195,11 +195,19 @@ class SentinelClientsTest(ReplicationTest):
         """Waits until the Sentinels could fail over again."""
         await_named(self.sentinels, self.replica.port)
 
-        def all_ready():
-            states = [sentinel.state() for sentinel in self.sentinels]
-            return all(s["flags"] == "master" and s["num-slaves"] == "1" for s in states)
+        # A server that has handed over is no replica to promote before it answers PING.
+        await_true(lambda: Visitor(self.primary).call("PING") == "PONG", self.primary.log)
+        answering = time.monotonic()
 
-        await_true(all_ready, "Sentinels that know the replica")
+        def is_ready(sentinel):
+            (flat,) = sentinel.call("SENTINEL", "REPLICAS", GROUP) or [[]]
+            replica = dict(zip(flat[::2], flat[1::2]))
+            seen = [replica.get(name) for name in (b"flags", b"master-link-status")]
+            if sentinel.state()["flags"] != "master" or seen != [b"slave", b"ok"]:
+                return False
+            return int(replica[b"last-ok-ping-reply"]) / 1000 < time.monotonic() - answering
+
+        await_true(lambda: all(map(is_ready, self.sentinels)), "Sentinels that know the replica")
 
     def too_many(self, server, program, phase):
         """The tokens that a client was told to have, less those that a server knows of."""
