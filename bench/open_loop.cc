@@ -5,15 +5,17 @@
 //
 // A client that waits for each reply sends less while the server is slow, and so hardly measures
 // that (coordinated omission). Here request k goes to connection k % CONNECTIONS when it is due,
-// behind requests that wait there. `__rand_int__` in a word stands for a random number below
-// 1,000,000, as in redis-benchmark. Prints one line:
+// behind requests that wait there. With the RATE 0 it does wait: each connection asks again when it
+// is answered, for SECONDS. `__rand_int__` in a word stands for a random number below 1,000,000, as
+// in redis-benchmark; the word `;` begins another command of the same request. Prints one line:
 //
 //     requests RATE p50 p99 p99.9 max late       requests a second, microseconds
 //
 // `late` is the p99.9 of the time between being due and being sent: the part of the latencies that
 // the server does not cause.
 //
-// The program spins, so it needs a core of its own. A reply that is an error ends it.
+// The program spins, so it needs a core of its own, unless the rate is 0. A reply that is an error
+// ends it.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -48,17 +50,25 @@ using std::chrono::steady_clock;
 constexpr std::string_view kRandom = "__rand_int__";
 constexpr int kKeys = 1'000'000;
 constexpr std::chrono::seconds kLastReplyTime{10};
+constexpr int kLastReplyMs = 10'000;
 
-// The bytes of a command, with a new random number for each `__rand_int__` every time.
+// The bytes of commands, with a new random number for each `__rand_int__` every time.
 class Request {
  public:
-  explicit Request(const std::vector<std::string>& words) : text_(RespRequest(words)) {
+  explicit Request(const std::vector<std::string>& words) {
+    for (auto begin = words.begin();; ++commands_) {
+      const auto end = std::find(begin, words.end(), ";");
+      text_ += RespRequest(std::vector<std::string>(begin, end));
+      if (end == words.end()) break;
+      begin = end + 1;
+    }
     for (std::size_t at = 0; (at = text_.find(kRandom, at)) != std::string::npos;) {
       numbers_.push_back(at);
       at += kRandom.size();
     }
   }
 
+  [[nodiscard]] std::size_t commands() const { return commands_; }
   [[nodiscard]] const std::string& Next() {
     for (const std::size_t at : numbers_) {
       std::array<char, kRandom.size() + 1> digits;
@@ -70,6 +80,7 @@ class Request {
 
  private:
   std::string text_;
+  std::size_t commands_ = 1;
   std::vector<std::size_t> numbers_;  // the positions of the numbers
   std::mt19937 engine_{1};
   std::uniform_int_distribution<int> number_{0, kKeys - 1};
@@ -92,6 +103,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   [[nodiscard]] int socket_number() const { return socket_; }
+  [[nodiscard]] bool is_idle() const { return due_.empty(); }
 
   void Ask(const std::string& request, nanoseconds due) {
     unsent_ += request;
@@ -99,8 +111,9 @@ class Connection {
     Send();
   }
 
-  // Reads the replies that have arrived by `now`, and adds their latencies.
-  void Receive(nanoseconds now, std::vector<nanoseconds>& latencies) {
+  // Reads the replies that have arrived by `now`, and adds the latencies of the requests, of
+  // `commands` each, that are answered.
+  void Receive(nanoseconds now, std::size_t commands, std::vector<nanoseconds>& latencies) {
     std::array<char, 16384> buffer;
     const ssize_t received = recv(socket_, buffer.data(), buffer.size(), 0);
     WEIR_CHECK(received > 0 || (received < 0 && errno == EAGAIN));
@@ -111,6 +124,8 @@ class Connection {
       WEIR_CHECK(!reply->is_error());
       unread_.erase(0, unread_.size() - rest.size());
       rest = unread_;
+      if (++replies_ < commands) continue;
+      replies_ = 0;
       latencies.push_back(now - due_.front());
       due_.pop_front();
     }
@@ -127,6 +142,7 @@ class Connection {
   const int socket_;
   std::string unsent_;
   std::string unread_;           // the beginning of an incomplete reply
+  std::size_t replies_ = 0;      // to the oldest request
   std::deque<nanoseconds> due_;  // when each request without a reply was due
 };
 
@@ -173,11 +189,35 @@ void Run(std::uint16_t port, double rate, double seconds, std::size_t count, Req
     if (poll(polled.data(), polled.size(), 0) == 0) continue;
     for (std::size_t i = 0; i < count; ++i) {
       if (polled[i].revents != 0) {
-        connections[i].Receive(steady_clock::now() - begin, latencies);
+        connections[i].Receive(steady_clock::now() - begin, request.commands(), latencies);
       }
     }
   }
   Print(latencies, late, steady_clock::now() - begin);
+}
+
+void RunClosed(std::uint16_t port, double seconds, std::size_t count, Request request) {
+  std::deque<Connection> connections;
+  std::vector<pollfd> polled;
+  for (std::size_t i = 0; i < count; ++i) {
+    connections.emplace_back(port);
+    polled.push_back({connections.back().socket_number(), POLLIN, 0});
+  }
+  std::vector<nanoseconds> latencies;
+  std::vector<nanoseconds> late = {nanoseconds{0}};
+  const auto begin = steady_clock::now();
+  const auto now = [&] { return nanoseconds(steady_clock::now() - begin); };
+  while (now() < nanoseconds(static_cast<std::int64_t>(seconds * 1e9))) {
+    for (Connection& connection : connections) {
+      if (connection.is_idle()) connection.Ask(request.Next(), now());
+    }
+    WEIR_CHECK(poll(polled.data(), polled.size(), kLastReplyMs) > 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (polled[i].revents == 0) continue;
+      connections[i].Receive(now(), request.commands(), latencies);
+    }
+  }
+  Print(latencies, late, now());
 }
 
 }  // namespace
@@ -189,8 +229,15 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "open_loop PORT RATE SECONDS CONNECTIONS WORD...\n");
     return 2;
   }
-  weir::Run(static_cast<std::uint16_t>(std::stoi(words[0])), std::stod(words[1]),
-            std::stod(words[2]), std::stoul(words[3]),
-            weir::Request({words.begin() + 4, words.end()}));
+  const auto port = static_cast<std::uint16_t>(std::stoi(words[0]));
+  const double rate = std::stod(words[1]);
+  const double seconds = std::stod(words[2]);
+  const std::size_t connections = std::stoul(words[3]);
+  const weir::Request request({words.begin() + 4, words.end()});
+  if (rate > 0) {
+    weir::Run(port, rate, seconds, connections, request);
+  } else {
+    weir::RunClosed(port, seconds, connections, request);
+  }
   return 0;
 }

@@ -5,6 +5,8 @@
     cpu        CPU of a primary without replicas, with one and with two, and of a replica, at
                pipeline 64, 16 and 1; beside it Redis without and with one replica
     lag        the time from an answer of the primary to its replica's knowing it, at half load
+    acks       the requests a second that a replica has acknowledged: ack-replicas 1, and INCR with
+               WAIT 1 0 on Redis, one at a time on each connection
     sync       the first sync of all keys, idle and at half load, with the latency of decisions
 
 Requests are RL.ALLOW (Redis: INCR) over WEIR_BENCH_KEYS keys (1,000,000) from 50 connections. A
@@ -22,7 +24,7 @@ import time
 
 import subject
 from resp import Client
-from scale import CONNECTIONS, open_loop
+from scale import CONNECTIONS, closed_loop, open_loop
 
 RUNS = 5
 KEYS = int(os.environ.get("WEIR_BENCH_KEYS", "1000000"))
@@ -126,6 +128,25 @@ def cpu(path):
                 f"  {group.name:18} {typical[0]:6.3f}   {typical[0] / first:5.2f} x{replica}"
                 f"   runs {' '.join(f'{run[0]:.3f}' for run in results[group.name, pipeline])}"
             )
+
+
+def acks(path):
+    with contextlib.ExitStack() as stack:
+        weir = Group(stack, "weir", path, 1)
+        redis = Group(stack, "Redis", path, 1)
+        for group in (weir, redis):
+            group.await_replicas()
+        with Client(weir.primary.port) as client:
+            client.ask("CONFIG", "SET", "ack-replicas", "1")
+        words = {weir: weir.request, redis: [*redis.request, ";", "WAIT", "1", "0"]}
+        runs = {group: [] for group in words}
+        for _ in range(RUNS):
+            for group, request in words.items():
+                runs[group].append(closed_loop(group.primary, request))
+    print(f"\nacknowledged by one replica, {CONNECTIONS} connections")
+    for group, name in {weir: "RL.ALLOW", redis: "INCR, WAIT 1 0"}.items():
+        rate, p50, p99 = (statistics.median(column) for column in zip(*runs[group]))
+        print(f"  {name:16} {rate:9,.0f} requests/s   p50 {p50:7.1f} us   p99 {p99:7.1f} us")
 
 
 def idle_ticks(primary):
@@ -246,4 +267,4 @@ def sync(path):
 
 if __name__ == "__main__":
     subject.become_load()
-    subject.measure_sections(__doc__, {"cpu": cpu, "lag": lag, "sync": sync})
+    subject.measure_sections(__doc__, {"cpu": cpu, "acks": acks, "lag": lag, "sync": sync})

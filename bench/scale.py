@@ -112,6 +112,18 @@ def open_loop(server, rate, limit):
     return [float(word) for word in run.stdout.split()[2:]]
 
 
+def closed_loop(server, request):
+    """Returns the rate, and p50 and p99 of the latency in microseconds."""
+    command = [OPEN_LOOP, server.port, 0, TAIL_SECONDS, CONNECTIONS, *request]
+    run = subprocess.run(
+        subject.pinned(subject.LOAD_CORE, [str(word) for word in command]),
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+    )
+    return [float(word) for word in run.stdout.split()[1:4]]
+
+
 def tail(path):
     load = {"requests": 500_000, "connections": CONNECTIONS, "pipeline": 1}
     with subject.Subject(subject.weir(server=path)) as plain:
