@@ -100,6 +100,7 @@ void ReplicationControl::Heed(const Hello& hello, bool names_us) {
   if (hello.epoch > handed_over_in_ && ping_refusal() == PingRefusal::kHandedOver) {
     gate_.cancel();
     set_ping_refusal(PingRefusal::kNone);
+    if (is_replica() && !names_us) CloseClients();
   }
   const std::optional<std::uint64_t> floor = watch_.floor();
   const SentinelWatch::Says says = watch_.Hear(hello.epoch, names_us, own_clock_.Now());

@@ -195,12 +195,16 @@ class SentinelTest(ReplicationTest):
 
     def test_sentinel_learns_of_a_switch_that_it_has_not_made(self):
         primary, replica, sentinels = self.start_watched()
-        self.assertEqual(Visitor(primary).call("FAILOVER"), "OK")
+        old = self.connect(primary)
+        self.assertEqual(old.call("FAILOVER"), "OK")
         await_true(lambda: Visitor(primary).follows(replica), primary.log)
         self.assertIn("HANDEDOVER", Visitor(primary).call("PING"))
+        self.assertTrue(old.call("RL.ALLOW", "k", WORDS).startswith("READONLY "))
         told = await_named(sentinels, replica.port)
         print(f"clients told after {told:.1f} s", file=sys.stderr)
         await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        with self.assertRaises((EOFError, ConnectionError)):
+            old.call("PING")
         self.assertTrue(Visitor(primary).follows(replica))
         self.assertEqual(Visitor(replica).role(), "master")
 
