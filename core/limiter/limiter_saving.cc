@@ -236,7 +236,8 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
     changes.buckets.reserve(std::min(all.size(), kTakenMax));
     for (std::size_t at = 0; at < all.size(); ++at) {
       const std::size_t i = all[at];
-      if (at + kAhead < all.size()) table_.PrefetchPartition(all[at + kAhead]);
+      if (at + 2 * kAhead < all.size()) table_.PrefetchPartition(all[at + 2 * kAhead]);
+      if (at + kAhead < all.size()) table_.PrefetchChanges(all[at + kAhead]);
       const bool too_many = changes.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
       if (too_many || i < first_partition) {

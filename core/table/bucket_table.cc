@@ -106,6 +106,13 @@ void BucketTable::PrefetchBuckets(const KeyHash& key) noexcept {
   guarded.mutex.Unlock();
 }
 
+void BucketTable::PrefetchChanges(std::size_t index) noexcept {
+  Guarded& guarded = partitions_[index];
+  if (!guarded.mutex.TryLock()) return;
+  guarded.partition.PrefetchChanges();
+  guarded.mutex.Unlock();
+}
+
 TableLock::TableLock(BucketTable& table, const PartitionSet& partitions) : table_(table) {
   partitions.ForEach([this](std::size_t partition) {
     partitions_.push_back(static_cast<std::uint16_t>(partition));

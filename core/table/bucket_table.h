@@ -50,6 +50,7 @@ class Partition {
     slots_.prefetch(key);
     log_.PrefetchEnd();
   }
+  void PrefetchChanges() const noexcept { log_.PrefetchEnd(); }
   // Requires: absent.
   void Insert(SlotKey key, Bucket bucket);
   void Erase(SlotKey key);
@@ -183,11 +184,13 @@ class BucketTable {
     return sizes_[index].slots.load(std::memory_order_relaxed);
   }
 
-  // Fetches a key's buckets into the cache of this core, in two steps: the second needs what the
-  // first has fetched. Neither waits for a lock. Requires: this thread holds none.
+  // Fetch a key's buckets, or the changes of a partition, into the cache of this core, in two
+  // steps: the second needs what the first has fetched. None waits for a lock. Requires: this
+  // thread holds none.
   void PrefetchPartition(const KeyHash& key) const noexcept { PrefetchPartition(key.partition); }
   void PrefetchPartition(std::size_t index) const noexcept;
   void PrefetchBuckets(const KeyHash& key) noexcept;
+  void PrefetchChanges(std::size_t index) noexcept;
 
  private:
   friend class PartitionLock;

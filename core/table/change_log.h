@@ -81,13 +81,13 @@ class ChangeLog {
   // `slots`: the number of slots that the partition has.
   void Add(const LoggedChange& change, std::size_t slots);
 
-  // Fetches the memory into the cache that the next Add will use.
+  // Fetches the memory into the cache that the next Add will use, and of a short log all.
   void PrefetchEnd() const noexcept {
     const LoggedChange* const first = changes_.data();
-    if (first == nullptr || changes_.empty()) return;
-    const LoggedChange* const last = first + (changes_.size() - 1);
-    __builtin_prefetch(last, 1);
-    __builtin_prefetch(last + 1, 1);
+    if (first == nullptr) return;
+    const LoggedChange* const end = first + changes_.size();
+    __builtin_prefetch(end, 1);
+    if (end != first) __builtin_prefetch(end - 1, 1);
   }
 
   // Moves the changes to `taken`, in their order; KeepLast makes them distinct. The log keeps room
