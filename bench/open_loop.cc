@@ -44,13 +44,13 @@
 namespace weir {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 constexpr std::string_view kRandom = "__rand_int__";
 constexpr int kKeys = 1'000'000;
 constexpr std::chrono::seconds kLastReplyTime{10};
-constexpr int kLastReplyMs = 10'000;
 
 // The bytes of commands, with a new random number for each `__rand_int__` every time.
 class Request {
@@ -211,7 +211,7 @@ void RunClosed(std::uint16_t port, double seconds, std::size_t count, Request re
     for (Connection& connection : connections) {
       if (connection.is_idle()) connection.Ask(request.Next(), now());
     }
-    WEIR_CHECK(poll(polled.data(), polled.size(), kLastReplyMs) > 0);
+    WEIR_CHECK(poll(polled.data(), polled.size(), milliseconds(kLastReplyTime).count()) > 0);
     for (std::size_t i = 0; i < count; ++i) {
       if (polled[i].revents == 0) continue;
       connections[i].Receive(now(), request.commands(), latencies);

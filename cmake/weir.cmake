@@ -130,8 +130,8 @@ function(weir_tests folder)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE weir::options ${arg_DEPS} GTest::gmock_main)
   target_compile_definitions(${target} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(NOT folder MATCHES "^core/")
-    # They take longer to compile than to run; those of core run long.
+  if(folder MATCHES "^(commands|module|server)")
+    # These take longer to compile than to run.
     target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
   endif()
   weir_test_entries(${folder} ${target} "${arg_SHARDS}")

@@ -81,7 +81,7 @@ class ChangeLog {
   // `slots`: the number of slots that the partition has.
   void Add(const LoggedChange& change, std::size_t slots);
 
-  // Fetches the memory into the cache that the next Add will use, and of a short log all.
+  // Fetches the memory of the last change and of the next one into the cache.
   void PrefetchEnd() const noexcept {
     const LoggedChange* const first = changes_.data();
     if (first == nullptr) return;

@@ -12,8 +12,8 @@ namespace weir {
 
 // Whether a connection to the address would reach this server, which listens on `port`: it
 // announces the address, or listens there. Names are compared and not looked up, but for localhost.
-// Thread safe. Cost: at most a few system calls for each address of the option bind.
+// Thread safe. Cost: a look at the addresses of the host where the option bind names none.
 [[nodiscard]] bool IsOwnAddress(const Options& options, std::uint16_t port,
-                                const HostAndPort& address);
+                                const HostAndPort& named);
 
 }  // namespace weir

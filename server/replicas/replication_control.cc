@@ -160,9 +160,7 @@ void ReplicationControl::CarryOutFollow(std::optional<HostAndPort> primary) {
     set_role(primary ? ServerRole::kReplica : ServerRole::kPrimary);
     set_is_complete(!primary || !history_.id.empty());
   } else if (primary) {
-    const bool was_primary = role() == ServerRole::kPrimary;
     BecomeReplica(*primary, PrimaryLink::Reason::kTold);
-    if (was_primary) LeaveItself(*primary);
   } else if (role() == ServerRole::kDeposed || role() == ServerRole::kGated) {
     watch_.Promoted(own_clock_.Now());
     KeepFloor();
@@ -192,20 +190,6 @@ void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::
     history_.joins_any = reason == PrimaryLink::Reason::kTold;
   }
   StartLink(primary, reason);
-}
-
-// Becomes the primary again if the name of the primary turns out to be one of this server.
-void ReplicationControl::LeaveItself(const HostAndPort& primary) {
-  addresses_.Find(primary.host, [this, primary](const asio::ip::address& address) {
-    if (stopped_ || !is_replica() || !IsOwn({address.to_string(), primary.port})) return;
-    {
-      MutexLock lock(mutex_);
-      if (HostAndPort{history_.primary_host, history_.primary_port} != primary) return;
-    }
-    spdlog::warn("{}:{} is this server, which cannot follow itself", EscapedForLog(primary.host),
-                 primary.port);
-    CarryOutFollow(std::nullopt);
-  });
 }
 
 // Refuses changes, and ends the history if this server has one. Returns false if `ending` names an

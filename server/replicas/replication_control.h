@@ -104,7 +104,6 @@ class ReplicationControl final : public Replication,
 
   void CarryOutFollow(std::optional<HostAndPort> primary);
   void BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason);
-  void LeaveItself(const HostAndPort& primary);
   [[nodiscard]] bool Demote(const HostAndPort& primary, const Replicator::Ending& ending);
   void StartLink(const HostAndPort& primary, PrimaryLink::Reason reason);
   void StepSwitch();

@@ -1,4 +1,4 @@
-"""What fails in a group of servers and Sentinels on hosts, and the strengths of its replication.
+"""Failures of a group of servers and Sentinels on hosts, and the strengths of its replication.
 
 Each failure names what the table of docs/high-availability.md allows a key to get too many by it,
 in each strength. With a lease and with acknowledgements the table is about all replicas that may be

@@ -341,9 +341,12 @@ class FailedLinksTest(ReplicationTest):
             self.assertEqual(reply, "ERR this server cannot follow itself")
         self.server.wait_for_log("asked this server to follow itself, localhost")
         self.assertEqual(role_of(self.client), b"master")
-        # Names are looked up later.
+        self.assertEqual(self.client.call("RL.ALLOW", "k", LIMIT)[0], 1)
+
+    def test_a_name_of_the_server_itself_is_noticed_later(self):
         self.assertEqual(self.client.call("REPLICAOF", "0x7f.1", self.server.port), "OK")
-        self.server.wait_for_log(r"0x7f\.1:\d+ is this server, which cannot follow itself")
+        self.server.wait_for_log(r"no link to the primary 0x7f\.1:.*cannot follow itself")
+        self.assertEqual(self.client.call("REPLICAOF", "NO", "ONE"), "OK")
         await_true(lambda: role_of(self.client) == b"master", self.server.log)
         self.assertEqual(self.client.call("RL.ALLOW", "k", LIMIT)[0], 1)
 

@@ -16,7 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
-using testing::Pair;
 using testing::StartsWith;
 
 Options WatchedOptions() {
@@ -32,7 +31,7 @@ class SentinelTest : public testing::Test {
   Conversation client_{server_};
 };
 
-TEST_F(SentinelTest, HellosAreTakenWithTheAddressOfTheConnection) {
+TEST_F(SentinelTest, HellosAreTaken) {
   EXPECT_EQ(client_.Run("PUBLISH __sentinel__:hello text"), ":0\r\n");
   EXPECT_EQ(client_.Run("PUBLISH other text"), ":0\r\n");
   EXPECT_THAT(replication_.hellos, ElementsAre("text"));

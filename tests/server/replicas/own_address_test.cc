@@ -36,6 +36,7 @@ TEST(OwnAddressTest, AllAddressesOfTheHostAreOwn) {
   const Options options = ListeningOn({"0.0.0.0"});
   EXPECT_TRUE(IsOwn(options, "127.0.0.1"));
   EXPECT_TRUE(IsOwn(options, "127.0.0.5"));
+  EXPECT_FALSE(IsOwn(options, "::1")) << "0.0.0.0 is of IPv4 only";
   EXPECT_FALSE(IsOwn(options, "192.0.2.1")) << "an address that no host has";
 }
 
@@ -44,6 +45,13 @@ TEST(OwnAddressTest, ThePortForTlsIsOwn) {
   EXPECT_FALSE(IsOwn(options, "127.0.0.1", 7380));
   options.tls_port = 7380;
   EXPECT_TRUE(IsOwn(options, "127.0.0.1", 7380));
+}
+
+TEST(OwnAddressTest, AnAnnouncedPortIsOwn) {
+  Options options = ListeningOn({"127.0.0.1"});
+  options.replica_announce_port = 443;
+  EXPECT_TRUE(IsOwn(options, "127.0.0.1", 443));
+  EXPECT_FALSE(IsOwn(options, "127.0.0.2", 443));
 }
 
 TEST(OwnAddressTest, AnAnnouncedAddressIsOwn) {
