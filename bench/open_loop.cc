@@ -163,13 +163,20 @@ void Print(std::vector<nanoseconds>& latencies, std::vector<nanoseconds>& late, 
               Percentile(latencies, 1), Percentile(late, 0.999));
 }
 
-void Run(std::uint16_t port, double rate, double seconds, std::size_t count, Request request) {
-  std::deque<Connection> connections;
+// Adds connections, and returns what poll is to watch.
+std::vector<pollfd> Connect(std::uint16_t port, std::size_t count,
+                            std::deque<Connection>& connections) {
   std::vector<pollfd> polled;
   for (std::size_t i = 0; i < count; ++i) {
     connections.emplace_back(port);
     polled.push_back({connections.back().socket_number(), POLLIN, 0});
   }
+  return polled;
+}
+
+void Run(std::uint16_t port, double rate, double seconds, std::size_t count, Request request) {
+  std::deque<Connection> connections;
+  std::vector<pollfd> polled = Connect(port, count, connections);
   const auto total = static_cast<std::size_t>(rate * seconds);
   std::vector<nanoseconds> latencies;
   std::vector<nanoseconds> late;
@@ -198,11 +205,7 @@ void Run(std::uint16_t port, double rate, double seconds, std::size_t count, Req
 
 void RunClosed(std::uint16_t port, double seconds, std::size_t count, Request request) {
   std::deque<Connection> connections;
-  std::vector<pollfd> polled;
-  for (std::size_t i = 0; i < count; ++i) {
-    connections.emplace_back(port);
-    polled.push_back({connections.back().socket_number(), POLLIN, 0});
-  }
+  std::vector<pollfd> polled = Connect(port, count, connections);
   std::vector<nanoseconds> latencies;
   std::vector<nanoseconds> late = {nanoseconds{0}};
   const auto begin = steady_clock::now();

@@ -16,14 +16,14 @@ import time
 import unittest
 
 from cutting_proxy import CuttingProxy
-from failover_cycles import ACKNOWLEDGED, ASYNCHRONOUS, LEASE, FailoverCycles
+from failover_cycles import FailoverCycles, InEachStrength
 from replication_servers import await_true, fields, is_exact, role_of
 from weir_e2e import scaled
 
-CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(6)))
 
+class FailoverCrashTest(InEachStrength, FailoverCycles):
+    CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(6)))
 
-class FailoverCrashTest(FailoverCycles):
     def setUp(self):
         super().setUp()
         self.proxy = CuttingProxy(0, self.seed)
@@ -122,21 +122,10 @@ class FailoverCrashTest(FailoverCycles):
     EVENTS = (killed, cut_and_killed, stopped, switched, frozen, cut_off)
     BESIDE = (frozen, cut_off)
 
-    # --- The strengths ---
-
-    def fail_over_again_and_again(self, strength):
-        self.strength = strength
+    def start_group(self):
+        """Returns a primary and its replica."""
         primary = self.launch_member(self.choose_data())
-        self.run_cycles(CYCLES, primary, self.launch_replica(primary, self.choose_data()))
-
-    def test_async_forgets_at_most_the_lag(self):
-        self.fail_over_again_and_again(ASYNCHRONOUS)
-
-    def test_lease_forbids_two_that_admit(self):
-        self.fail_over_again_and_again(LEASE)
-
-    def test_ack_forgets_nothing(self):
-        self.fail_over_again_and_again(ACKNOWLEDGED)
+        return primary, self.launch_replica(primary, self.choose_data())
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ ACKNOWLEDGED = Strength(
 
 
 class Loss(NamedTuple):
-    """What a failover has cost."""
+    """The cost of a failover."""
 
     tokens: int  # that were forgotten
     lag_ms: float  # in which they were admitted
@@ -287,7 +287,7 @@ class FailoverCycles(ReplicationTest):
     def await_quiet(self, *members):
         """Waits until the servers have ended the connections of the load, with all that they asked.
 
-        What is left are those of the test and of Sentinel.
+        The test's own connections and Sentinel's stay.
         """
 
         def others(member):
@@ -372,3 +372,20 @@ class FailoverCycles(ReplicationTest):
                 primary, replica = self.cycle(number, events.pop(), primary, replica)
         finally:
             print(self.summary(), file=sys.stderr, flush=True)
+
+
+class InEachStrength:
+    """The tests of a subclass of FailoverCycles, which has CYCLES and start_group()."""
+
+    def fail_over_again_and_again(self, strength):
+        self.strength = strength
+        self.run_cycles(self.CYCLES, *self.start_group())
+
+    def test_async_forgets_at_most_the_lag(self):
+        self.fail_over_again_and_again(ASYNCHRONOUS)
+
+    def test_lease_forbids_two_that_admit(self):
+        self.fail_over_again_and_again(LEASE)
+
+    def test_ack_forgets_nothing(self):
+        self.fail_over_again_and_again(ACKNOWLEDGED)

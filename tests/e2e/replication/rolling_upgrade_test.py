@@ -122,7 +122,7 @@ class RollingUpgradeTest(ReplicationTest):
             await_true(lambda one=program: one.was_admitted(phase, since), self.story)
 
     def judge(self, step, primary):
-        """What clients have got in a step is what the present primary knows of, token by token."""
+        """The present primary knows of all tokens that clients got; others lack their replies."""
         for program in self.programs:
             with self.subTest(program.name, step=step):
                 key = program.key(step)

@@ -22,13 +22,12 @@ import sys
 import time
 import unittest
 
-from failover_cycles import ACKNOWLEDGED, ASYNCHRONOUS, LEASE, FailoverCycles
+from failover_cycles import FailoverCycles, InEachStrength
 from failover_load import SECOND
 from replication_servers import await_true, fields, is_exact, role_of
 from sentinels import GROUP, start_sentinels
 from weir_e2e import SKIPPED, free_port, sanitized, scaled
 
-CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(1)))
 POLL_SECONDS = 0.005
 NOTED_SECONDS = 5  # from a second promotion to the line about it in Sentinel's log, at most
 DEPOSED_WITHIN_NS = 8 * SECOND  # while an old primary that is back still admits, at most
@@ -38,7 +37,8 @@ FIRST = ("--sentinel", GROUP, "--sentinel-wait", "1ms")  # no Sentinel runs yet
 AGAIN = ("--sentinel", GROUP, "--sentinel-wait", "1m")
 
 
-class SentinelCrashTest(FailoverCycles):
+class SentinelCrashTest(InEachStrength, FailoverCycles):
+    CYCLES = int(os.environ.get("WEIR_CRASH_CYCLES", scaled(1)))
     LEASE_MS = 2000
     PACE = 0.002
 
@@ -224,19 +224,6 @@ class SentinelCrashTest(FailoverCycles):
         for sentinel in self.sentinels:
             self.assertEqual(sentinel.call("SENTINEL", "DEBUG", "INFO-PERIOD", INFO_MS), "OK")
         return primary, replica
-
-    def fail_over_again_and_again(self, strength):
-        self.strength = strength
-        self.run_cycles(CYCLES, *self.start_group())
-
-    def test_async_forgets_at_most_the_lag(self):
-        self.fail_over_again_and_again(ASYNCHRONOUS)
-
-    def test_lease_forbids_two_that_admit(self):
-        self.fail_over_again_and_again(LEASE)
-
-    def test_ack_forgets_nothing(self):
-        self.fail_over_again_and_again(ACKNOWLEDGED)
 
 
 if __name__ == "__main__":

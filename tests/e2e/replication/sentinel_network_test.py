@@ -285,7 +285,7 @@ class SentinelNetworkTest(Group):
         if final is not primary:
             first = min(r.completed for r in load.admitted({final.index}))
             self.assertEqual(sum(r.invoked > first for r in old), 0, self.story())
-        # What is asked of a frozen server is answered when it is back.
+        # A frozen server answers its requests when it is back.
         own = load.admitted({primary.index})
         late = [r for r in own if r.invoked > self.broken + lease and r.completed < self.mending]
         self.assertEqual(len(late), 0, self.story())
