@@ -244,9 +244,11 @@ class PromotionTest(ReplicationTest):
 
     def test_a_promoted_replica_keeps_all_and_is_followed_without_a_copy(self):
         first, second = self.replicas
-        offset = int(fields(first)["slave_repl_offset"])
         old_id = fields(first)["master_replid"]
         self.primary.kill()
+        # The offset moves with the primary's heartbeats, too: it stands still from here.
+        self.await_equal(lambda: fields(first)["master_link_status"], "down")
+        offset = int(fields(first)["slave_repl_offset"])
         self.promote(first)
         shown = fields(first)
         self.assertEqual((shown["role"], shown["term"]), ("master", "2"))
