@@ -13,10 +13,16 @@ target_compile_definitions(weir_options INTERFACE
   $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 target_link_options(weir_options INTERFACE -Wl,-z,relro,-z,now)
 
+# GCC collects its garbage later, which saves up to a fifth of its time and takes more memory.
+set(late_collection "SHELL:--param ggc-min-expand=300 --param ggc-min-heapsize=1000000")
+target_compile_options(weir_options INTERFACE
+  "$<$<AND:$<CONFIG:Debug>,$<CXX_COMPILER_ID:GNU>>:${late_collection}>")
+
 if(WEIR_SANITIZE)
   # UBSan's vptr check opens a pipe to see whether memory can be read. In a test that has used up
-  # all file descriptors it would report every object.
-  set(flags -fsanitize=${WEIR_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
+  # all file descriptors it would report every object. Its null check takes a quarter of the
+  # compiler's time, and a null pointer that is used ends the process in any case.
+  set(flags -fsanitize=${WEIR_SANITIZE} -fno-sanitize=vptr,null -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   # With sanitizers, GCC's documentation says, this warning has false positives, as in std::regex.
   target_compile_options(weir_options INTERFACE
