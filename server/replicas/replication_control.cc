@@ -468,7 +468,9 @@ ReplicationStatus ReplicationControl::status() const {
     status.until = history_.until;
   }
   if (replicator_) replicator_->Describe(status);
-  if (!is_replica()) return status;
+  // A server that waits at its start without a state shows itself as a replica of none.
+  const bool waits_for_state = role() == ServerRole::kGated && !is_complete();
+  if (!is_replica() && !waits_for_state) return status;
   if (link_) {
     status.link = link_->status();
     status.offset = link_->shown().value_or(0);

@@ -34,9 +34,11 @@ constexpr std::chrono::seconds kTakeoverAgeMax{5};
 bool ReplicationControl::is_watched() const { return !services_.options.sentinel.empty(); }
 
 // Called at the start of a server that is to be a primary. After a crash Sentinel is to promote a
-// replica, which has everything but the lag; so it must take this server for dead.
+// replica, which has everything but the lag; so it must take this server for dead. A server of no
+// history may be a replica that has lost its state: Sentinel is not to promote it.
 void ReplicationControl::CloseGate() {
   set_role(ServerRole::kGated);
+  set_is_complete(history_.term > 0);
   const bool crashed = services_.state && services_.state->unclean_restart();
   if (crashed && history_.had_replicas) set_ping_refusal(PingRefusal::kRestarted);
 }
@@ -60,6 +62,7 @@ void ReplicationControl::OpenGate() {
   if (stopped_ || role() != ServerRole::kGated) return;
   gate_.cancel();
   set_ping_refusal(PingRefusal::kNone);
+  set_is_complete(true);
   set_role(ServerRole::kPrimary);
   spdlog::warn("this server serves as a primary now");
 }
@@ -152,15 +155,15 @@ void ReplicationControl::KeepFloor() {
 void ReplicationControl::BecomePrimaryForSentinel() {
   asio::post(control_, [this] {
     if (stopped_ || awaits_promotion_) return;
-    if (!is_replica() || !started_) return CarryOutFollow(std::nullopt);
+    const bool is_linked = is_replica() && is_link_up();
     const std::optional<LinkStatus> link = status().link;
     const bool is_fed = link && link->state == LinkState::kConnected;
-    if (!is_complete() || (is_link_up() && !is_fed)) {
+    if (!is_complete() || (is_linked && !is_fed)) {
       return spdlog::warn(
-          "Sentinel asks this server to become a primary, and it stays a replica: it does not "
-          "have the whole state");
+          "Sentinel asks this server to become a primary, and it becomes none: it does not have "
+          "the whole state");
     }
-    if (!is_link_up()) return CarryOutFollow(std::nullopt);
+    if (!is_linked) return CarryOutFollow(std::nullopt);
     {
       MutexLock lock(mutex_);
       if (link_) link_->AskToTakeOver();

@@ -176,7 +176,8 @@ class Replication {
   // run: see RunBetweenTurns (server/net/io_thread.h).
   [[nodiscard]] ServerRole role() const noexcept { return role_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_replica() const noexcept { return role() == ServerRole::kReplica; }
-  // False while a replica has no whole state yet: it answers LOADING. True on a primary.
+  // False while the server has no whole state yet and answers LOADING: a replica, or a server that
+  // waits for Sentinel at its start and was in no history. True on a primary.
   [[nodiscard]] bool is_complete() const noexcept {
     return is_complete_.load(std::memory_order_relaxed);
   }

@@ -61,11 +61,7 @@ class SentinelCrashTest(InEachStrength, FailoverCycles):
 
     def switches(self):
         """How often Sentinel has failed over."""
-        counts = []
-        for sentinel in self.sentinels:
-            with open(sentinel.log, encoding="utf-8") as log:
-                counts.append(log.read().count("+switch-master"))
-        return max(counts)
+        return max(sentinel.text().count("+switch-master") for sentinel in self.sentinels)
 
     def has_failed_over_again(self):
         return self.switches() > self.switches_before + 1
@@ -118,8 +114,7 @@ class SentinelCrashTest(InEachStrength, FailoverCycles):
         """All that is known when something has not come to be."""
         parts = [str(self.where)]
         for sentinel in self.sentinels:
-            with open(sentinel.log, encoding="utf-8") as log:
-                parts.append(f"Sentinel {sentinel.port}:\n{log.read()[-4000:]}")
+            parts.append(f"Sentinel {sentinel.port}:\n{sentinel.text()[-4000:]}")
         return "\n".join([*parts, *(m.server.log()[-4000:] for m in self.members)])
 
     # --- The events ---

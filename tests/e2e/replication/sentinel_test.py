@@ -25,7 +25,6 @@ from replication_servers import (
     call_on,
     fields,
     is_exact,
-    role_of,
 )
 from restless_client import World
 from sentinels import DOWN_AFTER_MS, GROUP, PAGE, await_named, start_sentinels
@@ -213,11 +212,43 @@ class SentinelTest(ReplicationTest):
         visitor = Visitor(server)
         for words in (("PING",), ("RL.ALLOW", "k", WORDS), ("RL.PEEK", "k", WORDS), ("DBSIZE",)):
             self.assertIn("LOADING", visitor.call(*words), words)
-        self.assertEqual(visitor.role(), "master")
         self.assertEqual(fields(visitor, "persistence")["loading"], "1")
         start_sentinels(self, server.port, replicas=0)
         await_true(lambda: visitor.call("PING") == "PONG", server.log)
         self.assertEqual(visitor.call("RL.ALLOW", "k", WORDS)[0], 1)
+
+    def test_a_server_that_starts_without_a_state_is_not_promoted(self):
+        server = self.start(*WATCHED, "--sentinel-wait", "1h")
+        shown = fields(Visitor(server))
+        self.assertEqual((shown["role"], shown["slave_priority"]), ("slave", "0"))
+        with Client(server.port) as sentinel:
+            self.assertEqual(sentinel.call("CLIENT", "SETNAME", "sentinel-0-cmd"), "OK")
+            self.assertEqual(sentinel.call("SLAVEOF", "NO", "ONE"), "OK")
+        server.wait_for_log("it does not have the whole state")
+        self.assertIn("LOADING", Visitor(server).call("PING"))
+        with Client(server.port) as operator:
+            self.assertEqual(operator.call("REPLICAOF", "NO", "ONE"), "OK")
+        await_true(lambda: Visitor(server).call("PING") == "PONG", server.log)
+        self.assertEqual(Visitor(server).role(), "master")
+
+    def test_a_replica_that_has_lost_its_state_does_not_empty_the_group(self):
+        data = os.path.join(self.directory, "data")
+        primary, replica, sentinels = self.start_watched(
+            "--data-dir", data, "--durability", "always", mortal=True
+        )
+        self.assertEqual(Visitor(primary).call("RL.ALLOW", "k", WORDS, "COST", TOKENS)[0], 1)
+        ports = [str(server.port) for server in (primary, replica)]
+        replica.stop()
+        primary.kill()
+        empty = self.start(*WATCHED, "--sentinel-wait", "1h", "--port", ports[1])
+        await_true(
+            lambda: any("-failover-abort" in sentinel.text() for sentinel in sentinels),
+            lambda: [sentinel.text() for sentinel in sentinels],
+        )
+        again = self.start(*AT_ONCE, "--port", ports[0], "--data-dir", data)
+        await_true(lambda: Visitor(empty).follows(again), empty.log)
+        await_true(lambda: Visitor(again).call("PING") == "PONG", again.log)
+        self.assertEqual(Visitor(again).call("RL.ALLOW", "k", WORDS)[0], 0)
 
     def test_a_starting_server_follows_the_primary_that_sentinel_names(self):
         primary = self.start()
@@ -255,7 +286,7 @@ class SentinelTest(ReplicationTest):
         client.call("PUBLISH", HELLO, hello(other.port, 4))
         self.assertEqual(client.call("RL.ALLOW", "k", WORDS)[0], 1)
         client.call("PUBLISH", HELLO, hello(other.port, 6))
-        await_true(lambda: role_of(client) == b"slave", server.log)
+        await_true(lambda: Visitor(server).role() == "slave", server.log)
         server.wait_for_log("as the primary since epoch 6")
         self.assertNotRegex(server.log(), "since epoch [^6]")
 

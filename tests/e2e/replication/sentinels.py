@@ -68,10 +68,13 @@ class Sentinel:
         flat = self.call("SENTINEL", "MASTER", GROUP)
         return {flat[i].decode(): flat[i + 1].decode() for i in range(0, len(flat), 2)}
 
+    def text(self):
+        """Its log."""
+        return Path(self.log).read_text("utf-8")
+
     def stop(self):
         self.process.kill()
         self.process.wait()
-
 
     def is_reachable(self):
         try:
