@@ -72,6 +72,7 @@ absl::Status Saver::SaveNow() {
     WEIR_RETURN_IF_ERROR(WritePart(written));
   }
   limiter_.EndSave();
+  if (options_.history) options_.history->EndSave();
   NoteSuccess(begun, written);
   return absl::OkStatus();
 }

@@ -41,6 +41,8 @@ class HistoryRecord {
   // Called after each part was taken. Returns the record to write with it; empty: the one on disk
   // stays.
   [[nodiscard]] virtual std::string Record(bool is_last) = 0;
+  // Called when all parts of the save are on disk.
+  virtual void EndSave() = 0;
 };
 
 struct SaverOptions {

@@ -39,4 +39,18 @@ std::string ReplicationControl::Record(bool is_last) {
   return LineageValue(record);
 }
 
+void ReplicationControl::EndSave() {
+  MutexLock lock(mutex_);
+  saved_term_ = begun_.term;
+}
+
+// Whether a replica may join the history that its request has begun. Otherwise a crash could take
+// this server back to an earlier term than the replica's, in which it admits nothing. A disk that
+// fails does not keep the replicas away.
+bool ReplicationControl::IsBeginningSaved() const {
+  if (!services_.state || !services_.state->status().error.empty()) return true;
+  MutexLock lock(mutex_);
+  return saved_term_ >= begun_term_;
+}
+
 }  // namespace weir

@@ -57,6 +57,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
     history_ = *saved;
     saved_id_ = saved->id;
+    saved_term_ = saved->term;
     if (saved->was_told) first_primary_ = {saved->primary_host, saved->primary_port};
     if (first_primary_ != services_.options.replicaof) {
       spdlog::warn("a command has made this server {}, which wins over the option replicaof",
@@ -373,6 +374,7 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   if (std::string error = SyncRefusal(request); !error.empty()) return refuse(std::move(error));
   const std::shared_ptr<Replicator> replicator = BeginHistory();
   if (!replicator) return refuse("NOMASTERLINK this server is no primary");
+  if (!IsBeginningSaved()) return refuse(std::string(kTermNotSavedError));
   if (!replicator->has_room()) {
     return refuse(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
   }
@@ -411,6 +413,7 @@ std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
   std::shared_ptr<Replicator> replicator = MakeReplicator(Ring(RingBytes(), history().offset));
   MutexLock lock(mutex_);
   history_.Promote(history_.offset, RandomHistoryId(), seen_term_);
+  begun_term_ = history_.term;
   replicator_ = replicator;
   SaveSoon();
   return replicator;

@@ -87,6 +87,7 @@ class ReplicationControl final : public Replication,
 
   void BeginSave() override;
   [[nodiscard]] std::string Record(bool is_last) override;
+  void EndSave() override;
 
   // --- An I/O thread ---
 
@@ -127,6 +128,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
   void SaveSoon();
+  [[nodiscard]] bool IsBeginningSaved() const;
   void OnNewSettings();
   // Whether changes are noted although nothing is saved.
   void NoteForReplicas(bool notes);
@@ -188,6 +190,8 @@ class ReplicationControl final : public Replication,
   bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;         // without a link: as of history_.offset
   Lineage begun_ ABSL_GUARDED_BY(mutex_);                // at the beginning of the present save
   std::string saved_id_ ABSL_GUARDED_BY(mutex_);         // that the last complete save has written
+  std::uint64_t saved_term_ ABSL_GUARDED_BY(mutex_) = 0;  // at the beginning of that save
+  std::uint64_t begun_term_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last history that began here
   std::uint64_t seen_term_ ABSL_GUARDED_BY(mutex_) = 0;  // the latest of any server
   std::optional<PlannedSwitch> switch_ ABSL_GUARDED_BY(mutex_);  // waits for its replica
   std::optional<Heir> heir_ ABSL_GUARDED_BY(mutex_);  // until it is known to be a primary

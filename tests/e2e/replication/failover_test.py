@@ -22,6 +22,7 @@ from replication_servers import (
     ask_all,
     await_in_sync,
     await_true,
+    call_on,
     fields,
     is_exact,
     role_of,
@@ -37,6 +38,13 @@ KEYS = [f"key:{i}" for i in range(2000)]
 CLIENTS = 3
 # The beginning of a YIELD: its length, its kind, no flags.
 YIELD = bytes.fromhex("00000020 13 00 0000")
+
+
+def sync_words(term):
+    """RL.SYNC of a server that has no history."""
+    return (
+        "RL.SYNC", 1, 1, "ID", 40 * "a", "ADDR", "-", 7379, "TERM", term, "KEY", 32 * "0",
+    )  # fmt: skip
 
 
 class Taker(RestlessClient):
@@ -326,11 +334,27 @@ class DeposedTest(ReplicationTest):
         client = self.connect(primary)
         self.start_replica(primary)
         self.assertEqual(fields(client)["term"], "1")
-        words = ("ID", 40 * "a", "ADDR", "-", 7379, "TERM", 9, "KEY", 32 * "0")
-        refused = self.connect(primary).call("RL.SYNC", 1, 1, *words)
+        refused = self.connect(primary).call(*sync_words(term=9))
         self.assertIn("this server's term is 1, and yours 9", str(refused))
         self.assertEqual(fields(client)["deposed"], "0")
         self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
+
+    # Goal: no replica is in a term that a crash makes its primary forget.
+    def test_a_replica_joins_a_term_that_is_on_disk(self):
+        for term in range(1, 4):
+            primary = self.start_mortal("--data-dir", f"{self.directory}/primary")
+            primary.wait_for_log("loaded")
+            self.assertEqual(fields(self.connect(primary))["term"], str(term - 1))
+            replies = []
+
+            def joins(primary=primary, replies=replies):
+                replies.append(call_on(primary, *sync_words(term - 1)))
+                return isinstance(replies[-1], list)
+
+            await_true(joins, primary.log)
+            primary.kill()
+            for refused in replies[:-1]:
+                self.assertRegex(refused, "^LOADING ")
 
     # Goal: a server that was told to follow a primary of an earlier term does so after a restart,
     # and does not depose it.
