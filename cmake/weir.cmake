@@ -21,7 +21,7 @@ target_compile_options(weir_options INTERFACE
 if(WEIR_SANITIZE)
   # UBSan's vptr check opens a pipe to see whether memory can be read. In a test that has used up
   # all file descriptors it would report every object. Its null check takes a quarter of the
-  # compiler's time, and a null pointer that is used ends the process in any case.
+  # compiler's time, and a null pointer that is read or written through ends the process anyhow.
   set(flags -fsanitize=${WEIR_SANITIZE} -fno-sanitize=vptr,null -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   # With sanitizers, GCC's documentation says, this warning has false positives, as in std::regex.

@@ -45,8 +45,8 @@ void ReplicationControl::EndSave() {
 }
 
 // Whether a replica may join the history that its request has begun. Otherwise a crash could take
-// this server back to an earlier term than the replica's, in which it admits nothing. A disk that
-// fails does not keep the replicas away.
+// this server back to an earlier term than the replica's, in which it admits nothing. A save that
+// fails does not keep the replicas away; one that hangs does.
 bool ReplicationControl::IsBeginningSaved() const {
   if (!services_.state || !services_.state->status().error.empty()) return true;
   MutexLock lock(mutex_);

@@ -177,6 +177,7 @@ void ReplicationControl::Restore() {
   history_.offset = head.value_or(history_.offset);
   history_.id.clear();
   history_.is_deposed = false;
+  set_is_complete(true);
   set_role(ServerRole::kPrimary);
   SaveSoon();
   spdlog::warn("this server is a primary again");

@@ -34,16 +34,19 @@ constexpr std::chrono::seconds kTakeoverAgeMax{5};
 bool ReplicationControl::is_watched() const { return !services_.options.sentinel.empty(); }
 
 // Called at the start of a server that is to be a primary. After a crash Sentinel is to promote a
-// replica, which has everything but the lag; so it must take this server for dead. A server of no
-// history may be a replica that has lost its state: Sentinel is not to promote it.
+// replica, which has everything but the lag; so it must take this server for dead. A server without
+// a state may be a replica that has lost it: Sentinel is not to promote it.
 void ReplicationControl::CloseGate() {
   set_role(ServerRole::kGated);
-  set_is_complete(history_.term > 0);
+  const bool has_part = history_.is_replica && history_.id.empty();
+  set_is_complete(history_.term > 0 && !has_part);
   const bool crashed = services_.state && services_.state->unclean_restart();
   if (crashed && history_.had_replicas) set_ping_refusal(PingRefusal::kRestarted);
 }
 
 void ReplicationControl::WaitForSentinel() {
+  // A primary that never had a replica has no history, and a state all the same.
+  if (services_.limiter.size().buckets > 0 && history().term == 0) set_is_complete(true);
   const milliseconds wait = services_.options.sentinel_wait;
   spdlog::warn("this server waits for Sentinel, which monitors it as '{}'",
                EscapedForLog(services_.options.sentinel));
@@ -59,11 +62,10 @@ void ReplicationControl::OpenGateAfter(Nanos wait) {
 }
 
 void ReplicationControl::OpenGate() {
-  if (stopped_ || role() != ServerRole::kGated) return;
+  if (stopped_ || !TryOpenGate()) return;
   gate_.cancel();
   set_ping_refusal(PingRefusal::kNone);
   set_is_complete(true);
-  set_role(ServerRole::kPrimary);
   spdlog::warn("this server serves as a primary now");
 }
 
@@ -160,8 +162,8 @@ void ReplicationControl::BecomePrimaryForSentinel() {
     const bool is_fed = link && link->state == LinkState::kConnected;
     if (!is_complete() || (is_linked && !is_fed)) {
       return spdlog::warn(
-          "Sentinel asks this server to become a primary, and it becomes none: it does not have "
-          "the whole state");
+          "Sentinel asks this server to become a primary, and it refuses: it does not have the "
+          "whole state");
     }
     if (!is_linked) return CarryOutFollow(std::nullopt);
     {

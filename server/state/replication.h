@@ -177,7 +177,7 @@ class Replication {
   [[nodiscard]] ServerRole role() const noexcept { return role_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_replica() const noexcept { return role() == ServerRole::kReplica; }
   // False while the server has no whole state yet and answers LOADING: a replica, or a server that
-  // waits for Sentinel at its start and was in no history. True on a primary.
+  // waits for Sentinel at its start and has no state. True on a primary.
   [[nodiscard]] bool is_complete() const noexcept {
     return is_complete_.load(std::memory_order_relaxed);
   }
@@ -244,6 +244,11 @@ class Replication {
     ServerRole gated = ServerRole::kGated;
     return role_.compare_exchange_strong(primary, ServerRole::kDeposed) ||
            role_.compare_exchange_strong(gated, ServerRole::kDeposed);
+  }
+  // Returns whether the server waited for Sentinel, and is a primary now.
+  bool TryOpenGate() noexcept {
+    ServerRole gated = ServerRole::kGated;
+    return role_.compare_exchange_strong(gated, ServerRole::kPrimary);
   }
   void set_ping_refusal(PingRefusal why) noexcept {
     ping_refusal_.store(why, std::memory_order_relaxed);

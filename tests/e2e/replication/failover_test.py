@@ -339,8 +339,8 @@ class DeposedTest(ReplicationTest):
         self.assertEqual(fields(client)["deposed"], "0")
         self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
 
-    # Goal: no replica is in a term that a crash makes its primary forget.
-    def test_a_replica_joins_a_term_that_is_on_disk(self):
+    # Goal: the first replica of a primary is in no term that a crash makes the primary forget.
+    def test_the_first_replica_joins_a_term_that_is_on_disk(self):
         for term in range(1, 4):
             primary = self.start_mortal("--data-dir", f"{self.directory}/primary")
             primary.wait_for_log("loaded")

@@ -28,7 +28,7 @@ from replication_servers import (
 )
 from restless_client import World
 from sentinels import DOWN_AFTER_MS, GROUP, PAGE, await_named, start_sentinels
-from weir_e2e import Client, Error, Server
+from weir_e2e import Client, Error, Server, free_port
 
 WATCHED = ("--sentinel", GROUP)
 AT_ONCE = (*WATCHED, "--sentinel-wait", "1ms")
@@ -249,6 +249,21 @@ class SentinelTest(ReplicationTest):
         await_true(lambda: Visitor(empty).follows(again), empty.log)
         await_true(lambda: Visitor(again).call("PING") == "PONG", again.log)
         self.assertEqual(Visitor(again).call("RL.ALLOW", "k", WORDS)[0], 0)
+        self.assertNotIn("serves as a primary", empty.log())
+
+    # Otherwise it could not take its role back from a dead server that an old hello names.
+    def test_a_lone_primary_starts_with_its_state(self):
+        data = ("--data-dir", os.path.join(self.directory, "lone"))
+        first = self.start(*data)
+        first.wait_for_log("loaded")
+        self.assertEqual(Visitor(first).call("RL.ALLOW", "k", WORDS)[0], 1)
+        self.assertEqual(first.stop(), 0)
+        server = self.start(*data, *WATCHED, "--sentinel-wait", "1h")
+        visitor = Visitor(server)
+        server.wait_for_log("waits for Sentinel")
+        self.assertEqual(visitor.call("PUBLISH", HELLO, hello(free_port(), 3)), 0)
+        await_true(lambda: visitor.role() == "slave", server.log)
+        self.assertEqual(fields(visitor)["complete"], "1")
 
     def test_a_starting_server_follows_the_primary_that_sentinel_names(self):
         primary = self.start()
