@@ -187,12 +187,12 @@ class ReplicationControl final : public Replication,
   std::unique_ptr<PrimaryLink> link_ ABSL_GUARDED_BY(mutex_);
   // The primary that the server follows once it has started; or none.
   HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);
-  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;         // without a link: as of history_.offset
-  Lineage begun_ ABSL_GUARDED_BY(mutex_);                // at the beginning of the present save
-  std::string saved_id_ ABSL_GUARDED_BY(mutex_);         // that the last complete save has written
+  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;          // without a link: as of history_.offset
+  Lineage begun_ ABSL_GUARDED_BY(mutex_);                 // at the beginning of the present save
+  std::string saved_id_ ABSL_GUARDED_BY(mutex_);          // that the last complete save has written
   std::uint64_t saved_term_ ABSL_GUARDED_BY(mutex_) = 0;  // at the beginning of that save
   std::uint64_t begun_term_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last history that began here
-  std::uint64_t seen_term_ ABSL_GUARDED_BY(mutex_) = 0;  // the latest of any server
+  std::uint64_t seen_term_ ABSL_GUARDED_BY(mutex_) = 0;   // the latest of any server
   std::optional<PlannedSwitch> switch_ ABSL_GUARDED_BY(mutex_);  // waits for its replica
   std::optional<Heir> heir_ ABSL_GUARDED_BY(mutex_);  // until it is known to be a primary
 };
