@@ -73,9 +73,10 @@ std::size_t Channels::Publish(std::string_view channel, std::string_view message
   const auto send = [&receivers](const Subscribers& subscribers, Message&& sent) {
     for (const Subscriber* const subscriber : subscribers) {
       Outbox& outbox = subscriber->outbox_;
+      if (outbox.record().killed.load(std::memory_order_relaxed)) continue;
       outbox.Append(sent.In(outbox.record().protocol.load(std::memory_order_relaxed)));
+      ++receivers;
     }
-    receivers += subscribers.size();
   };
   MutexLock lock(mutex_);
   const auto& [channels, patterns] = named_;

@@ -76,7 +76,7 @@ class Channels {
   explicit Channels(std::vector<std::string> own = {}) : own_(std::move(own)) {}
 
   // Sends a message to all subscribers of the channel, and to those of each pattern that it
-  // matches. Returns their number. Cost: O(subscribers + patterns).
+  // matches, but for killed clients. Returns their number. Cost: O(subscribers + patterns).
   std::size_t Publish(std::string_view channel, std::string_view message);
 
   // IsHeard: whether the server's channel at this place in `own` has a subscriber. IsAnyHeard:

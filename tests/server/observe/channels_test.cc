@@ -66,6 +66,17 @@ TEST_F(ChannelsTest, AMessageIsInTheProtocolOfEachClient) {
   EXPECT_EQ(present.Heard(), ">4\r\n$8\r\npmessage\r\n$2\r\nc*\r\n$1\r\nc\r\n$5\r\nhello\r\n");
 }
 
+// Its session ends the subscriptions a moment later, on a thread of its own.
+TEST_F(ChannelsTest, AKilledClientIsNoReceiver) {
+  Client killed = NewClient();
+  Client present = NewClient();
+  killed->Subscribe(kChannel, "c");
+  present->Subscribe(kChannel, "c");
+  killed.record().killed = true;
+  EXPECT_EQ(channels_.Publish("c", "hello"), 1U);
+  EXPECT_EQ(killed.Heard(), "");
+}
+
 TEST_F(ChannelsTest, ShowsTheSubscriptionsOfEachClientAndOfAll) {
   {
     Client client = NewClient();
