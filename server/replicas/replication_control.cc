@@ -374,7 +374,9 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   if (std::string error = SyncRefusal(request); !error.empty()) return refuse(std::move(error));
   const std::shared_ptr<Replicator> replicator = BeginHistory();
   if (!replicator) return refuse("NOMASTERLINK this server is no primary");
-  if (!IsBeginningSaved()) return refuse(std::string(kTermNotSavedError));
+  if (!IsBeginningSaved()) {
+    return refuse("LOADING weir saves its new term before a replica joins it");
+  }
   if (!replicator->has_room()) {
     return refuse(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
   }

@@ -47,9 +47,6 @@ inline constexpr std::string_view kSyncingError =
     "LOADING weir is loading its state from its primary";
 inline constexpr std::string_view kGatedError =
     "LOADING weir waits for Sentinel to say which server is the primary";
-// Of RL.SYNC alone.
-inline constexpr std::string_view kTermNotSavedError =
-    "LOADING weir saves its new term before a replica joins it";
 inline constexpr std::string_view kReadOnlyError =
     "READONLY You can't write against a read only replica.";
 inline constexpr std::string_view kMasterDownError =
