@@ -1,6 +1,7 @@
 #include "core/limiter/change_hub.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 
@@ -22,13 +23,16 @@ void ChangeHub::Detach(ChangeConsumer& consumer) {
 
 std::size_t ChangeHub::TakePart(std::size_t first_partition, bool one_cut) {
   const Limiter::Taking taking(limiter_);
-  ChangeBatch batch;
-  batch.limiter = limiter_.TakeChanges(DropTime(), one_cut, first_partition);
+  batch_.limiter =
+      limiter_.TakeChanges(DropTime(), one_cut, first_partition, std::move(batch_.limiter));
   // Taken after the buckets, so that the policy of each is known.
-  batch.policies = policies_.TakeChanges();
-  batch.time = clock_.Now();
-  for (ChangeConsumer* const consumer : consumers_) consumer->Consume(batch);
-  return batch.limiter.next_partition;
+  batch_.policies = policies_.TakeChanges();
+  batch_.time = clock_.Now();
+  for (ChangeConsumer* const consumer : consumers_) consumer->Consume(batch_);
+  const std::size_t next = batch_.limiter.next_partition;
+  batch_.limiter.Clear();
+  batch_.policies = {};
+  return next;
 }
 
 void ChangeHub::TakeAll() {

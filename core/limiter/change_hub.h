@@ -71,7 +71,9 @@ class ChangeHub {
   Policies& policies_;
   const Clock& clock_;
   const bool drops_full_;
-  std::vector<ChangeConsumer*> consumers_;  // guarded by Limiter::Taking
+  // Guarded by Limiter::Taking.
+  std::vector<ChangeConsumer*> consumers_;
+  ChangeBatch batch_;  // empty; kept for its memory
 };
 
 }  // namespace weir

@@ -197,10 +197,10 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
 }
 
 LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
-                                    std::size_t first_partition) {
+                                    std::size_t first_partition, LimiterChanges changes) {
+  WEIR_CHECK(changes.empty());
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
-  LimiterChanges changes;
   TakingChanges taking(*this, changes);
   changes.generation = generation_;
   if (hashers_.size() > 1) changes.new_secret = secret();
