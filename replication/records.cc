@@ -1,8 +1,6 @@
 #include "replication/records.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include "core/base/check.h"
@@ -33,18 +31,6 @@ constexpr std::size_t kSumsBytesMin = 10;
 
 constexpr std::size_t kBucketBytesMax =
     1 + sizeof(std::uint64_t) + kVarintBytesMax + 2 * sizeof(std::uint32_t) + kVarintBytesMax;
-
-template <typename Number>
-char* PutNumber(Number number, char* to) noexcept {
-  static_assert(std::endian::native == std::endian::little);
-  if constexpr (sizeof(Number) == sizeof(std::uint64_t)) {
-    number = __builtin_bswap64(number);
-  } else {
-    number = __builtin_bswap32(number);
-  }
-  std::memcpy(to, &number, sizeof(number));
-  return to + sizeof(number);
-}
 
 // The records of one partition.
 template <typename Record>
@@ -171,7 +157,7 @@ bool RecordsWriter::Append(const BucketChange& change, LimitOf limit_of) {
     end = PutNumber(change.bucket.low, end);
     end = PutVarint(change.bucket.extra, end);
   }
-  run_.append(bytes, end);
+  run_.append(bytes, static_cast<std::size_t>(end - bytes));
   return true;
 }
 
@@ -248,8 +234,9 @@ void RecordsWriter::EndBody(bool is_last) {
 
 void RecordsWriter::BeginSection() {
   partitions_.Add(section_.partition);
-  AppendNumber(section_.partition, sections_);
-  AppendNumber(section_.flags, sections_);
+  char bytes[sizeof(section_.partition) + sizeof(section_.flags)];
+  PutNumber(section_.flags, PutNumber(section_.partition, bytes));
+  sections_.append(bytes, sizeof(bytes));
   runs_ = 0;
 }
 

@@ -21,7 +21,7 @@ inline char* PutVarint(std::uint32_t number, char* to) noexcept {
 
 inline void AppendVarint(std::uint32_t number, std::string& out) {
   char bytes[kVarintBytesMax];
-  out.append(bytes, PutVarint(number, bytes));
+  out.append(bytes, static_cast<std::size_t>(PutVarint(number, bytes) - bytes));
 }
 
 // Returns 0, and the reader fails, for bytes that AppendVarint does not write.

@@ -1,19 +1,32 @@
 // The bytes of records: numbers are big-endian, and a reader takes any bytes.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace weir {
 
+// Writes to `to`; returns the end.
+template <std::unsigned_integral Number>
+char* PutNumber(Number number, char* to) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  if constexpr (sizeof(Number) == sizeof(std::uint16_t)) number = __builtin_bswap16(number);
+  if constexpr (sizeof(Number) == sizeof(std::uint32_t)) number = __builtin_bswap32(number);
+  if constexpr (sizeof(Number) == sizeof(std::uint64_t)) number = __builtin_bswap64(number);
+  std::memcpy(to, &number, sizeof(number));
+  return to + sizeof(number);
+}
+
 template <std::unsigned_integral Number>
 void AppendNumber(Number number, std::string& out) {
-  for (std::size_t i = sizeof(Number); i-- > 0;) {
-    out.push_back(static_cast<char>(static_cast<std::uint8_t>(number >> (8 * i))));
-  }
+  char bytes[sizeof(Number)];
+  PutNumber(number, bytes);
+  out.append(bytes, sizeof(bytes));
 }
 
 // A cursor over bytes. Taking more than there is, or leaving some, shows in Complete().
