@@ -4,7 +4,6 @@
 // that keeps a pointer into an old block. An Add copies all unread bytes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -19,7 +18,8 @@ class UnreadBytes {
   void Add(std::string_view bytes) {
     const std::size_t size = bytes_.size() + bytes.size();
     auto block = std::make_unique_for_overwrite<char[]>(size);
-    std::ranges::copy(bytes, std::ranges::copy(bytes_, block.get()).out);
+    const std::size_t unread = bytes_.copy(block.get(), bytes_.size());
+    bytes.copy(block.get() + unread, bytes.size());
     bytes_ = {block.get(), size};
     block_ = std::move(block);
   }
