@@ -181,9 +181,8 @@ rc::Gen<Limit> LimitToWaitFor() {
        {1, AnyKindOfLimit()}});
 }
 
-using What = Turn::What;
-
 const TurnWeights& AllTurns() {
+  using What = Turn::What;
   static const TurnWeights weights = {
       {50, What::kDecide}, {10, What::kPeek},    {10, What::kTake},   {10, What::kCharge},
       {10, What::kRefund}, {25, What::kReserve}, {8, What::kServe},   {8, What::kGiveBack},
@@ -205,6 +204,7 @@ TEST(LimiterModelTest, RandomHistoriesOfWaits) {
 // A queue for one key: each waiter gets its tokens after all earlier waiters, and a waiter that
 // leaves gives its tokens back unless a later request changed the bucket.
 TEST(LimiterModelTest, RandomQueuesForOneKey) {
+  using What = Turn::What;
   const auto limit = LimitAmong(
       {"10/s", "1/s,burst=3", "1000/s,burst=5", "4/s,burst=9", "1/m,burst=6", "5/5ms", "3/s"});
   CheckHistories<LimiterHistory>(

@@ -26,7 +26,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
+constexpr std::string_view kNotLoggedIn = "-NOAUTH Authentication required.\r\n";
 
 class CmdAccessTest : public testing::Test {
  protected:
@@ -52,7 +52,7 @@ TEST_F(CmdAccessTest, AWrongPasswordHoldsTheClientUp) {
   server_->clock.Advance(kLoginDelay - Nanos{1});
   EXPECT_EQ(client_->Receive(), "");
   server_->clock.Advance(Nanos{1});
-  EXPECT_EQ(client_->Receive(), std::string(kNoAuth) + "+OK\r\n+PONG\r\n");
+  EXPECT_EQ(client_->Receive(), std::string(kNotLoggedIn) + "+OK\r\n+PONG\r\n");
 }
 
 // The monitor gets no more lines, although it sends nothing itself.
@@ -97,7 +97,7 @@ TEST_F(CmdAccessTest, AClientWhosePasswordWasRemovedMustLogInAgain) {
   EXPECT_EQ(Run("PING"), "+PONG\r\n");
   directory_.Write("users", "user admin on >other ~* +@all\n");
   EXPECT_EQ(Run("ACL LOAD"), kOk);
-  EXPECT_EQ(Run("PING"), kNoAuth);
+  EXPECT_EQ(Run("PING"), kNotLoggedIn);
   EXPECT_EQ(Run("AUTH admin other"), kOk);
 }
 
@@ -109,7 +109,7 @@ TEST_F(CmdAccessTest, AClientWithoutPasswordMustLogInOnceOneIsRequired) {
   EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
   directory_.Write("open", "user default on >secret ~* +@all\n");
   EXPECT_EQ(client.Run("ACL LOAD"), kOk);
-  EXPECT_EQ(client.Run("PING"), kNoAuth);
+  EXPECT_EQ(client.Run("PING"), kNotLoggedIn);
   EXPECT_EQ(client.Run("AUTH secret"), kOk);
 }
 
