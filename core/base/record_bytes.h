@@ -11,10 +11,11 @@
 
 namespace weir {
 
-// Writes to `to`; returns the end.
+// Writes the number to `to`; returns the end of its bytes.
 template <std::unsigned_integral Number>
 char* PutNumber(Number number, char* to) noexcept {
   static_assert(std::endian::native == std::endian::little);
+  static_assert(sizeof(Number) <= sizeof(std::uint64_t));
   if constexpr (sizeof(Number) == sizeof(std::uint16_t)) number = __builtin_bswap16(number);
   if constexpr (sizeof(Number) == sizeof(std::uint32_t)) number = __builtin_bswap32(number);
   if constexpr (sizeof(Number) == sizeof(std::uint64_t)) number = __builtin_bswap64(number);

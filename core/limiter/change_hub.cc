@@ -23,15 +23,15 @@ void ChangeHub::Detach(ChangeConsumer& consumer) {
 
 std::size_t ChangeHub::TakePart(std::size_t first_partition, bool one_cut) {
   const Limiter::Taking taking(limiter_);
-  batch_.limiter =
-      limiter_.TakeChanges(DropTime(), one_cut, first_partition, std::move(batch_.limiter));
+  ChangeBatch batch;
+  batch.limiter = limiter_.TakeChanges(DropTime(), one_cut, first_partition, std::move(spare_));
   // Taken after the buckets, so that the policy of each is known.
-  batch_.policies = policies_.TakeChanges();
-  batch_.time = clock_.Now();
-  for (ChangeConsumer* const consumer : consumers_) consumer->Consume(batch_);
-  const std::size_t next = batch_.limiter.next_partition;
-  batch_.limiter.Clear();
-  batch_.policies = {};
+  batch.policies = policies_.TakeChanges();
+  batch.time = clock_.Now();
+  for (ChangeConsumer* const consumer : consumers_) consumer->Consume(batch);
+  const std::size_t next = batch.limiter.next_partition;
+  batch.limiter.Clear();
+  spare_ = std::move(batch.limiter);
   return next;
 }
 

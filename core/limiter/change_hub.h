@@ -73,7 +73,7 @@ class ChangeHub {
   const bool drops_full_;
   // Guarded by Limiter::Taking.
   std::vector<ChangeConsumer*> consumers_;
-  ChangeBatch batch_;  // empty; kept for its memory
+  LimiterChanges spare_;  // none, with the memory of the last batch
 };
 
 }  // namespace weir

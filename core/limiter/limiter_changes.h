@@ -70,8 +70,8 @@ struct LimiterChanges {
            overflowed_partitions.empty();
   }
 
-  // Makes this as new, but keeps the memory of some thousand buckets, for the next changes: those
-  // of a replicator are taken 500 times a second or more.
+  // Removes everything, and keeps the memory of up to some thousand buckets: a replicator takes
+  // changes 500 times a second or more.
   void Clear() {
     constexpr std::size_t kBucketsKept = 8192;
     std::vector<BucketChange> kept;

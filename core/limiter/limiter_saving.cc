@@ -198,7 +198,7 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
 
 LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                     std::size_t first_partition, LimiterChanges changes) {
-  WEIR_CHECK(changes.empty());
+  changes.Clear();
   WEIR_CHECK(notes_changes_);
   MutexLock saving(saving_mutex_);
   TakingChanges taking(*this, changes);
