@@ -234,9 +234,8 @@ void RecordsWriter::EndBody(bool is_last) {
 
 void RecordsWriter::BeginSection() {
   partitions_.Add(section_.partition);
-  char bytes[sizeof(section_.partition) + sizeof(section_.flags)];
-  PutNumber(section_.flags, PutNumber(section_.partition, bytes));
-  sections_.append(bytes, sizeof(bytes));
+  AppendNumber(section_.partition, sections_);
+  AppendNumber(section_.flags, sections_);
   runs_ = 0;
 }
 
