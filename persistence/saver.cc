@@ -68,12 +68,22 @@ absl::Status Saver::SaveNow() {
   if (part_) WEIR_RETURN_IF_ERROR(WritePart(written));
   if (options_.history) options_.history->BeginSave();
   for (std::size_t partition = 0; partition < kPartitionCount;) {
+    WEIR_RETURN_IF_ERROR(WriteUrgentRecord());
     partition = TakePart(partition);
     WEIR_RETURN_IF_ERROR(WritePart(written));
   }
   limiter_.EndSave();
   if (options_.history) options_.history->EndSave();
   NoteSuccess(begun, written);
+  return absl::OkStatus();
+}
+
+absl::Status Saver::WriteUrgentRecord() {
+  if (!options_.history) return absl::OkStatus();
+  const std::string record = options_.history->UrgentRecord();
+  if (record.empty()) return absl::OkStatus();
+  WEIR_RETURN_IF_ERROR(storage_->SaveHistory(record));
+  options_.history->OnUrgentSaved();
   return absl::OkStatus();
 }
 

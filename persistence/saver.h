@@ -38,6 +38,11 @@ class HistoryRecord {
   virtual ~HistoryRecord() = default;
   // Called before the first part of a save is taken.
   virtual void BeginSave() = 0;
+  // Called before each part is taken. Returns a record to write at once, without the changes that
+  // the part will have; empty: none is that urgent.
+  [[nodiscard]] virtual std::string UrgentRecord() = 0;
+  // Called when that record is on disk.
+  virtual void OnUrgentSaved() = 0;
   // Called after each part was taken. Returns the record to write with it; empty: the one on disk
   // stays.
   [[nodiscard]] virtual std::string Record(bool is_last) = 0;
@@ -89,6 +94,7 @@ class Saver {
  private:
   absl::Status Reopen();
   absl::Status SaveNow();
+  absl::Status WriteUrgentRecord();
   // What is written as a whole.
   struct Part {
     LimiterChanges changes;

@@ -336,6 +336,13 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
   return absl::OkStatus();
 }
 
+absl::Status Storage::SaveHistory(std::string_view history) {
+  WEIR_RETURN_IF_ERROR(database_->Write(
+      1, [history](Database::Writer& writer) { writer.Put(MetaKey(kMetaHistory), history); }));
+  history_ = history;
+  return absl::OkStatus();
+}
+
 void Storage::AllowDrops(Instant mark) {
   database_->drop_rule().generation.store(generation_, std::memory_order_relaxed);
   database_->drop_rule().mark.store(mark, std::memory_order_relaxed);

@@ -88,6 +88,8 @@ class Storage {
   // of that name.
   absl::Status Save(const LimiterChanges& limiter, const PolicyChanges& policies, Instant mark,
                     Instant drop_mark, std::string_view history = {});
+  // Writes the record "history" alone. Fails and requires as Save.
+  absl::Status SaveHistory(std::string_view history);
 
   // Writes the clock's mark, and moves all records into files whose every byte a checksum covers.
   // Fails and requires as Save.

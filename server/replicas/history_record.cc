@@ -1,10 +1,19 @@
 // The record of the server's history on disk.
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include <spdlog/spdlog.h>
 
 #include "server/replicas/replication_control.h"
 
 namespace weir {
+namespace {
+
+constexpr std::chrono::milliseconds kSaveTermTime{1000};
+
+}  // namespace
 
 // The history as it is now, for a record on disk.
 Lineage ReplicationControl::Present() const {
@@ -41,8 +50,22 @@ std::string ReplicationControl::Record(bool is_last) {
 
 void ReplicationControl::EndSave() {
   MutexLock lock(mutex_);
-  saved_term_ = begun_.term;
+  saved_term_.Note(begun_.term);
 }
+
+// A term that has begun here: its primary admits nothing, and has no replicas, until it is on disk.
+// The changes on disk may be of an earlier history, so the record names none.
+std::string ReplicationControl::UrgentRecord() {
+  MutexLock lock(mutex_);
+  if (saved_term_.latest() >= begun_term_) return {};
+  Lineage record = Present();
+  record.id.clear();
+  saved_id_.clear();
+  urgent_term_ = record.term;
+  return LineageValue(record);
+}
+
+void ReplicationControl::OnUrgentSaved() { saved_term_.Note(urgent_term_); }
 
 // Whether a replica may join the history that its request has begun. Otherwise a crash could take
 // this server back to an earlier term than the replica's, in which it admits nothing. A save that
@@ -50,7 +73,22 @@ void ReplicationControl::EndSave() {
 bool ReplicationControl::IsBeginningSaved() const {
   if (!services_.state || !services_.state->status().error.empty()) return true;
   MutexLock lock(mutex_);
-  return saved_term_ >= begun_term_;
+  return saved_term_.latest() >= begun_term_;
+}
+
+// Blocks until the term that has begun here is on disk. A disk that fails or hangs keeps no server
+// from being the primary; with --durability always changes are refused then.
+void ReplicationControl::AwaitSavedTerm() {
+  if (!services_.state || services_.loading()) return;
+  std::uint64_t term = 0;
+  {
+    MutexLock lock(mutex_);
+    term = begun_term_;
+  }
+  const auto fails = [this] { return !services_.state->status().error.empty(); };
+  SaveSoon();
+  if (saved_term_.Await(term, kSaveTermTime, fails)) return;
+  spdlog::warn("term {} begins before it is on disk: a crash now would forget it", term);
 }
 
 }  // namespace weir

@@ -57,7 +57,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
     history_ = *saved;
     saved_id_ = saved->id;
-    saved_term_ = saved->term;
+    saved_term_.Note(saved->term);
     if (saved->was_told) first_primary_ = {saved->primary_host, saved->primary_port};
     if (first_primary_ != services_.options.replicaof) {
       spdlog::warn("a command has made this server {}, which wins over the option replicaof",
@@ -296,6 +296,7 @@ void ReplicationControl::BecomePrimary() {
     is_taken_back = heir_.has_value();
     heir_.reset();
     term = history_.term;
+    begun_term_ = term;
   }
   clock_.Fix(sink->newest());
   std::shared_ptr<Replicator> replicator = MakeReplicator(sink->PromotedRing(RingBytes()));
@@ -311,7 +312,7 @@ void ReplicationControl::BecomePrimary() {
     watch_.Promoted(own_clock_.Now());
   }
   KeepFloor();
-  SaveSoon();
+  AwaitSavedTerm();
   set_is_complete(true);
   set_ping_refusal(PingRefusal::kNone);
   set_role(ServerRole::kPrimary);

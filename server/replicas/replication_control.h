@@ -39,6 +39,7 @@
 #include "server/replicas/planned_switch.h"
 #include "server/replicas/primary_link.h"
 #include "server/replicas/replicator.h"
+#include "server/replicas/saved_term.h"
 #include "server/session/services.h"
 #include "server/state/replication.h"
 
@@ -86,6 +87,8 @@ class ReplicationControl final : public Replication,
   // --- The thread of saves ---
 
   void BeginSave() override;
+  [[nodiscard]] std::string UrgentRecord() override;
+  void OnUrgentSaved() override;
   [[nodiscard]] std::string Record(bool is_last) override;
   void EndSave() override;
 
@@ -129,6 +132,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
   void SaveSoon();
   [[nodiscard]] bool IsBeginningSaved() const;
+  void AwaitSavedTerm();
   void OnNewSettings();
   // Whether changes are noted although nothing is saved.
   void NoteForReplicas(bool notes);
@@ -187,11 +191,12 @@ class ReplicationControl final : public Replication,
   std::unique_ptr<PrimaryLink> link_ ABSL_GUARDED_BY(mutex_);
   // The primary that the server follows once it has started; or none.
   HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);
-  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;          // without a link: as of history_.offset
-  Lineage begun_ ABSL_GUARDED_BY(mutex_);                 // at the beginning of the present save
-  std::string saved_id_ ABSL_GUARDED_BY(mutex_);          // that the last complete save has written
-  std::uint64_t saved_term_ ABSL_GUARDED_BY(mutex_) = 0;  // at the beginning of that save
+  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;  // without a link: as of history_.offset
+  Lineage begun_ ABSL_GUARDED_BY(mutex_);         // at the beginning of the present save
+  std::string saved_id_ ABSL_GUARDED_BY(mutex_);  // in the last record that was written
+  SavedTerm saved_term_;
   std::uint64_t begun_term_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last history that began here
+  std::uint64_t urgent_term_ = 0;                         // of the thread of saves
   std::uint64_t seen_term_ ABSL_GUARDED_BY(mutex_) = 0;   // the latest of any server
   std::optional<PlannedSwitch> switch_ ABSL_GUARDED_BY(mutex_);  // waits for its replica
   std::optional<Heir> heir_ ABSL_GUARDED_BY(mutex_);  // until it is known to be a primary

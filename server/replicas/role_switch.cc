@@ -162,9 +162,9 @@ void ReplicationControl::Depose(std::uint64_t term) {
 
 // A command makes a deposed server a primary, in a history that no other server knows.
 void ReplicationControl::Restore() {
-  MutexLock beginning(begin_mutex_);
   std::shared_ptr<Replicator> replicator;
   {
+    MutexLock beginning(begin_mutex_);
     MutexLock lock(mutex_);
     replicator = std::move(replicator_);
   }
@@ -173,13 +173,16 @@ void ReplicationControl::Restore() {
     head = replicator->End({}).ring.head();
     NoteForReplicas(false);
   }
-  MutexLock lock(mutex_);
-  history_.offset = head.value_or(history_.offset);
-  history_.id.clear();
-  history_.is_deposed = false;
+  {
+    MutexLock lock(mutex_);
+    history_.offset = head.value_or(history_.offset);
+    history_.id.clear();
+    history_.is_deposed = false;
+    begun_term_ = history_.term;
+  }
+  AwaitSavedTerm();
   set_is_complete(true);
   set_role(ServerRole::kPrimary);
-  SaveSoon();
   spdlog::warn("this server is a primary again");
 }
 

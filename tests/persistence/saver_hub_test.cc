@@ -74,6 +74,64 @@ class SaverHubTest : public testing::Test {
   KeptServer server_{clock_, {.directory = directory_.path(), .env = files_.env()}};
 };
 
+// --- The record of the history ---
+
+// A record that is urgent until it is on disk.
+class UrgentHistory final : public HistoryRecord {
+ public:
+  void BeginSave() override {}
+  [[nodiscard]] std::string UrgentRecord() override { return is_urgent_ ? "urgent" : ""; }
+  void OnUrgentSaved() override { is_urgent_ = false; }
+  [[nodiscard]] std::string Record(bool /*is_last*/) override { return "complete"; }
+  void EndSave() override {}
+
+  [[nodiscard]] bool is_urgent() const noexcept { return is_urgent_; }
+
+ private:
+  bool is_urgent_ = true;
+};
+
+class SaverHistoryTest : public SaverHubTest {
+ protected:
+  // With the history from now on.
+  void Restart() {
+    server_.options().history = &history_;
+    Start();
+  }
+  std::string OnDisk() {
+    auto storage = Storage::Open(server_.options().database);
+    EXPECT_TRUE(storage.ok());
+    return (*storage)->history();
+  }
+
+  UrgentHistory history_;
+};
+
+TEST_F(SaverHistoryTest, AnUrgentRecordIsOnDiskBeforeTheChanges) {
+  Restart();
+  server_.Decide("a", "10/h");
+  {
+    const AtBatch fails(server_.hub(), 1, [&] { FailFrom(1); });
+    EXPECT_FALSE(server_.Save().ok());
+  }
+  EXPECT_FALSE(history_.is_urgent());
+  CutPower();
+  EXPECT_EQ(server_.found().loaded, 0U);
+  server_.End();
+  EXPECT_EQ(OnDisk(), "urgent");
+}
+
+TEST_F(SaverHistoryTest, AnUrgentRecordStaysUrgentUntilItIsWritten) {
+  Restart();
+  FailFrom(1);
+  EXPECT_FALSE(server_.Save().ok());
+  EXPECT_TRUE(history_.is_urgent());
+  EXPECT_TRUE(Retry().ok());
+  EXPECT_FALSE(history_.is_urgent());
+  server_.End();
+  EXPECT_EQ(OnDisk(), "complete");
+}
+
 // --- Parts ---
 
 class SaverPartsTest : public SaverHubTest {

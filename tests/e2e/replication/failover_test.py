@@ -356,6 +356,23 @@ class DeposedTest(ReplicationTest):
             for refused in replies[:-1]:
                 self.assertRegex(refused, "^LOADING ")
 
+    # Goal: a crash right after the first admission of a new primary does not forget its term.
+    def test_a_primary_admits_nothing_in_a_term_that_is_not_on_disk(self):
+        own = ("--data-dir", f"{self.directory}/replica", "--snapshot-interval", "1h")
+        replica = self.start_replica(self.start(), *own, mortal=True)
+        for term in range(2, 5):
+            client = self.connect(replica)
+            self.assertEqual(client.call("REPLICAOF", "NO", "ONE"), "OK")
+            await_true(lambda c=client: isinstance(c.call("RL.ALLOW", "a", WORDS), list), "")
+            self.assertEqual(fields(client)["term"], str(term))
+            replica.kill()
+            replica = self.start_mortal(*own)
+            replica.wait_for_log("loaded")
+            client = self.connect(replica)
+            self.assertEqual(fields(client)["term"], str(term))
+            self.assertEqual(role_of(client), b"master")
+            self.follow(client, self.start())
+
     # Goal: a server that was told to follow a primary of an earlier term does so after a restart,
     # and does not depose it.
     def test_a_server_that_was_told_to_follow_keeps_that_in_mind(self):
