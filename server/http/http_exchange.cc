@@ -181,7 +181,7 @@ bool HttpExchange::MayRun(std::span<const std::string_view> words) {
 }
 
 bool HttpExchange::CanLook() {
-  const std::string_view error = services().StateError(kReadOnly);
+  const std::string error = services().StateError(kReadOnly);
   if (!error.empty()) FailAs(error);
   return error.empty();
 }

@@ -121,11 +121,11 @@ void AppendResult(HttpExchange& exchange, const ReadAhead::Command& command, std
 
 // The error of the first command that this server may not run, if it is no primary; or an empty
 // text.
-std::string_view StateErrorOfAny(const Services& services,
-                                 std::span<const std::span<const std::string_view>> commands) {
+std::string StateErrorOfAny(const Services& services,
+                            std::span<const std::span<const std::string_view>> commands) {
   if (services.is_primary()) return {};
   for (const std::span<const std::string_view> command : commands) {
-    const std::string_view why = services.StateError(FindRequested(command)->flags);
+    std::string why = services.StateError(FindRequested(command)->flags);
     if (!why.empty()) return why;
   }
   return {};
@@ -153,7 +153,7 @@ void JsonBatch(HttpExchange& exchange) {
   const absl::Status read = reader.ReadBatch();
   if (!read.ok()) return FailAsInvalid(exchange, read);
   const std::vector<std::span<const std::string_view>> commands = reader.commands();
-  const std::string_view why = StateErrorOfAny(exchange.services(), commands);
+  const std::string why = StateErrorOfAny(exchange.services(), commands);
   if (!why.empty()) return exchange.FailAs(why);
   std::span rest(commands);
   ReadAhead& ahead = exchange.session().worker().read_ahead;

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,26 +78,33 @@ std::string Services::ChangeError() const {
 }
 
 // What a replica lacks comes before what it may not do, and that before what may be old.
-std::string_view Services::StateErrorOf(std::uint32_t flags) const noexcept {
+std::string Services::StateErrorOf(std::uint32_t flags) const {
   if ((flags & kLoading) == 0) {
-    if (loading()) return kLoadingError;
-    if (syncing()) return kSyncingError;
+    if (loading()) return std::string(kLoadingError);
+    if (syncing()) return std::string(kSyncingError);
   }
   if (is_primary()) return {};
   if ((flags & kProbe) != 0) {
     const PingRefusal why = replication->ping_refusal();
-    if (why == PingRefusal::kHandedOver) return kHandedOverError;
-    if (why == PingRefusal::kRestarted) return kRestartedError;
+    if (why == PingRefusal::kHandedOver) return HandedOverError();
+    if (why == PingRefusal::kRestarted) return std::string(kRestartedError);
   }
-  if (gated()) return (flags & kLoading) != 0 ? std::string_view() : kGatedError;
+  if (gated()) return std::string((flags & kLoading) != 0 ? std::string_view() : kGatedError);
   if (!is_replica()) {
     // PING is refused, too, so that a server that watches this one sees that it is out of order.
-    return (flags & (kWrite | kProbe)) != 0 ? kDeposedError : std::string_view();
+    return std::string((flags & (kWrite | kProbe)) != 0 ? kDeposedError : std::string_view());
   }
-  if ((flags & kWrite) != 0) return kReadOnlyError;
+  if ((flags & kWrite) != 0) return std::string(kReadOnlyError);
   const bool is_look = (flags & kReadOnly) != 0 && (flags & kLoading) == 0;
   if (!is_look || replication->is_link_up()) return {};
-  return settings.Get(&Options::replica_serve_stale_data) ? std::string_view() : kMasterDownError;
+  const bool serves = settings.Get(&Options::replica_serve_stale_data);
+  return std::string(serves ? std::string_view() : kMasterDownError);
+}
+
+std::string Services::HandedOverError() const {
+  const std::optional<LinkStatus> link = replication->status().link;
+  const HostAndPort heir = link ? link->primary : HostAndPort{};
+  return absl::StrCat(AbslView(kHandedOverError), heir.host, ":", heir.port);
 }
 
 std::size_t Services::CountBuckets(Instant now) const {

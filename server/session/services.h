@@ -54,8 +54,7 @@ inline constexpr std::string_view kMasterDownError =
 inline constexpr std::string_view kDeposedError =
     "READONLY another server has become the primary in a later term";
 // Of PING, under Sentinel.
-inline constexpr std::string_view kHandedOverError =
-    "HANDEDOVER this server has yielded to another primary, which ROLE names";
+inline constexpr std::string_view kHandedOverError = "HANDEDOVER to ";  // and host:port
 inline constexpr std::string_view kRestartedError =
     "RESTARTED this server was the primary and has crashed: it waits for a failover";
 
@@ -109,7 +108,7 @@ struct Services {
   }
   // The error of a command with these flags (CommandFlags) in the server's present state; empty: it
   // may run. On a primary that has loaded its state it costs two relaxed loads.
-  [[nodiscard]] std::string_view StateError(std::uint32_t flags) const noexcept {
+  [[nodiscard]] std::string StateError(std::uint32_t flags) const {
     if (!loading() && is_primary()) [[likely]]
       return {};
     return StateErrorOf(flags);
@@ -180,7 +179,8 @@ struct Services {
   LogThrottle foreign_throttle;           // for lines about clients that use another protocol
 
  private:
-  [[nodiscard]] std::string_view StateErrorOf(std::uint32_t flags) const noexcept;
+  [[nodiscard]] std::string StateErrorOf(std::uint32_t flags) const;
+  [[nodiscard]] std::string HandedOverError() const;
 };
 
 }  // namespace weir

@@ -428,25 +428,25 @@ void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant no
                                    RespWriter& reply) {
   const auto& [words, spec, bytes, keys] = command;
   if (spec->Is(kAtOnce)) {
-    const std::string_view why = spec->name == "EXEC" ? QueueError() : std::string_view();
-    if (!why.empty()) return Refuse(spec, std::string(why), reply);
+    const std::string why = spec->name == "EXEC" ? QueueError() : std::string();
+    if (!why.empty()) return Refuse(spec, why, reply);
     Call call{*spec, words, now, *this, reply, keys};
     return Run(call);
   }
   if (spec->Is(kNotInTransaction)) {
     return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
   }
-  const std::string_view why = worker_.services.StateError(spec->flags);
-  if (!why.empty()) return Refuse(spec, std::string(why), reply);
+  const std::string why = worker_.services.StateError(spec->flags);
+  if (!why.empty()) return Refuse(spec, why, reply);
   const absl::Status queued = transaction_.Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
   RestartStopwatch();
 }
 
-std::string_view Session::QueueError() const {
+std::string Session::QueueError() const {
   for (const CommandSpec* queued : transaction_.queued()) {
-    const std::string_view why = worker_.services.StateError(queued->flags);
+    std::string why = worker_.services.StateError(queued->flags);
     if (!why.empty()) return why;
   }
   return {};
@@ -470,8 +470,8 @@ std::string Session::StateError(const Call& call) {
   const Services& services = worker_.services;
   // EXEC has asked for all of its commands, so that it runs all of them or none.
   if (!call.queued) {
-    const std::string_view why = services.StateError(call.spec.flags);
-    if (!why.empty()) return std::string(why);
+    std::string why = services.StateError(call.spec.flags);
+    if (!why.empty()) return why;
   }
   if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
     std::string why = services.ChangeError();

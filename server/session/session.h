@@ -162,7 +162,7 @@ class Session final : public ClientSession {
   void ExecuteInTransaction(const ReadAhead::Command& command, Instant now, RespWriter& reply);
   // The error of the first queued command that may not run now, because the server's state has
   // changed since it was queued.
-  [[nodiscard]] std::string_view QueueError() const;
+  [[nodiscard]] std::string QueueError() const;
   // Drops the commands that were read ahead; they will be parsed again.
   void DropReadAhead();
   void Run(Call& call);

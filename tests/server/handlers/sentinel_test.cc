@@ -101,7 +101,7 @@ TEST_F(SentinelTest, PingTellsSentinelToLookForAnotherPrimary) {
   EXPECT_THAT(client_.Run("RL.ALLOW k 1/s"), StartsWith("-LOADING "));
   replication_.BecomeReplica();
   replication_.RefusePing(PingRefusal::kHandedOver);
-  EXPECT_THAT(client_.Run("PING"), StartsWith("-HANDEDOVER "));
+  EXPECT_EQ(client_.Run("PING"), "-HANDEDOVER to 10.0.0.1:7379\r\n");
   EXPECT_THAT(client_.Run("RL.ALLOW k 1/s"), StartsWith("-READONLY "));
   replication_.RefusePing(PingRefusal::kNone);
   EXPECT_EQ(client_.Run("PING"), "+PONG\r\n");
