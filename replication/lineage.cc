@@ -37,9 +37,10 @@ std::optional<std::uint64_t> Lineage::Common(std::string_view from_id,
   return std::nullopt;
 }
 
-void Lineage::Promote(std::uint64_t at, std::string_view new_id, std::uint64_t seen) {
+void Lineage::Promote(std::uint64_t at, std::string_view new_id) {
   WEIR_CHECK(IsHistoryId(new_id));
-  term = std::max(term, seen) + 1;
+  term = std::max(term, seen_term) + 1;
+  seen_term = term;
   previous = id;
   until = id.empty() ? 0 : at;
   id = new_id;
@@ -54,11 +55,17 @@ void Lineage::Promote(std::uint64_t at, std::string_view new_id, std::uint64_t s
 
 void Lineage::Follow(std::uint64_t new_term, std::string_view new_id) {
   WEIR_CHECK(IsHistoryId(new_id));
+  seen_term = std::max({seen_term, term, new_term});
   term = new_term;
   if (id == new_id) return;
   id = new_id;
   previous.clear();
   until = 0;
+}
+
+bool Lineage::LosesTo(std::uint64_t other_term, std::string_view other_id) const {
+  if (other_term != term) return other_term > term;
+  return term > 0 && !id.empty() && other_id != previous && other_id > id;
 }
 
 std::string LineageValue(const Lineage& history) {
@@ -74,6 +81,7 @@ std::string LineageValue(const Lineage& history) {
       (history.sentinel_floor ? kHasFloor : 0U) | (history.had_replicas ? kHadReplicas : 0U);
   AppendNumber(static_cast<std::uint8_t>(flags), value);
   AppendNumber(history.term, value);
+  AppendNumber(history.seen_term, value);
   AppendNumber(history.offset, value);
   AppendNumber(history.until, value);
   value += history.id;
@@ -92,6 +100,7 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   if (version != kVersion) return std::nullopt;
   Lineage history;
   history.term = reader.Take<std::uint64_t>();
+  history.seen_term = reader.Take<std::uint64_t>();
   history.offset = reader.Take<std::uint64_t>();
   history.until = reader.Take<std::uint64_t>();
   if ((flags & kHasId) != 0) {

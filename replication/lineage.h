@@ -22,9 +22,10 @@ inline constexpr std::size_t kPrimaryHostBytesMax = 255;
 [[nodiscard]] bool IsHistoryId(std::string_view text) noexcept;
 
 struct Lineage {
-  std::uint64_t term = 0;  // goes up by one with each promotion; 0: there was never a replica
-  std::string id{};        // empty: none, of a server that has nothing to resume from
-  std::string previous{};  // the id up to `until`; empty: none
+  std::uint64_t term = 0;       // goes up by one with each promotion; 0: there was never a replica
+  std::uint64_t seen_term = 0;  // the latest that this server has heard of, of any server
+  std::string id{};             // empty: none, of a server that has nothing to resume from
+  std::string previous{};       // the id up to `until`; empty: none
   std::uint64_t until = 0;
   std::uint64_t offset =
       0;  // that this server's state is exact as of: of a primary, its ring's head
@@ -48,21 +49,27 @@ struct Lineage {
                                                     std::uint64_t from_offset) const;
 
   // Begins a history of its own, at the offset up to which the state is exact, and in a term above
-  // `seen`, the latest that this server has heard of. Requires: IsHistoryId(new_id).
-  void Promote(std::uint64_t at, std::string_view new_id, std::uint64_t seen = 0);
+  // all that this server has heard of. Requires: IsHistoryId(new_id).
+  void Promote(std::uint64_t at, std::string_view new_id);
 
-  // Becomes the history of the primary that this server follows. Requires: IsHistoryId(id).
+  // Becomes the history of the primary that this server follows. If a command said so, its term may
+  // be an earlier one. Requires: IsHistoryId(id).
   void Follow(std::uint64_t new_term, std::string_view new_id);
+
+  // Whether a primary of that history wins over one of this, should both admit: the later term
+  // does, or of two histories of the same term the one with the greater id.
+  [[nodiscard]] bool LosesTo(std::uint64_t other_term, std::string_view other_id) const;
 
   friend bool operator==(const Lineage&, const Lineage&) = default;
 };
 
 // The value of the record "history" in a data directory:
 //
-//     version:u8 = 1 flags:u8 term:u64 offset:u64 until:u64 [id: 40 bytes] [previous: 40 bytes]
-//     host-bytes:u8 host port:u16 [floor:u64]         flags: 1 id, 2 previous, 4 is a replica,
-//                                                     8 was told, 16 is deposed, 32 joins any,
-//                                                     64 floor, 128 had replicas
+//     version:u8 = 1 flags:u8 term:u64 seen-term:u64 offset:u64 until:u64 [id: 40 bytes]
+//     [previous: 40 bytes] host-bytes:u8 host port:u16 [floor:u64]
+//
+//     flags: 1 id, 2 previous, 4 is a replica, 8 was told, 16 is deposed, 32 joins any, 64 floor,
+//            128 had replicas
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);

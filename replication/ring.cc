@@ -11,10 +11,11 @@
 namespace weir {
 namespace {
 
-// The bytes of a frame up to its offset, and with it.
+// The bytes of a frame up to its offset, with it, and with its time.
 constexpr std::size_t kBeforeOffset = 8;
 constexpr std::size_t kThroughOffset = kBeforeOffset + sizeof(std::uint64_t);
-static_assert(kThroughOffset <= kFrameBytesMin);
+constexpr std::size_t kThroughTime = kThroughOffset + sizeof(std::uint64_t);
+static_assert(kThroughTime <= kFrameBytesMin);
 
 }  // namespace
 
@@ -65,6 +66,20 @@ std::optional<std::uint64_t> Ring::Read(std::uint64_t cursor, std::size_t bytes_
   out.resize(size_before + count);
   CopyOut(cursor, count, out.data() + size_before);
   return end;
+}
+
+Instant Ring::TimeAt(std::uint64_t offset) const {
+  WEIR_CHECK(size() > 0);
+  const bool can_begin = offset >= tail_ && offset < head_ && head_ - offset >= kFrameBytesMin;
+  for (const std::uint64_t begin : {can_begin ? offset : tail_, tail_}) {
+    std::array<char, kThroughTime> bytes;
+    CopyOut(begin, bytes.size(), bytes.data());
+    RecordReader reader({bytes.data(), bytes.size()});
+    reader.TakeBytes(kBeforeOffset);
+    if (reader.Take<std::uint64_t>() != begin) continue;
+    return Instant{Nanos{static_cast<Nanos::rep>(reader.Take<std::uint64_t>())}};
+  }
+  return Instant{};
 }
 
 void Ring::SetCapacity(std::size_t capacity) {

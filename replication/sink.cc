@@ -111,6 +111,8 @@ void Sink::Apply(const Frame& frame) {
   }
   newest_ = std::max(newest_, frame.time);
   newest_on_link_ = std::max(newest_on_link_, frame.time);
+  const bool is_ahead = frame.kind == FrameKind::kHeartbeat && heartbeat_.head != applied_;
+  if (synced_ && !is_ahead) exact_time_ = std::max(exact_time_, frame.time);
   NoteExact();
 }
 

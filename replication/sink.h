@@ -139,6 +139,9 @@ class Sink {
   // The latest time of a frame since StartOver, of any primary: what a promoted server's time must
   // not be below.
   [[nodiscard]] Instant newest() const noexcept { return newest_; }
+  // The time as of which this server has all changes of its primary; Instant{} before it was
+  // synced. A heartbeat that is ahead of changes says nothing of them.
+  [[nodiscard]] Instant exact_time() const noexcept { return exact_time_; }
   // The latest on this link, which ACK echoes; Instant{} before the first. For TimeShift::Note.
   [[nodiscard]] Instant newest_on_link() const noexcept { return newest_on_link_; }
   // The primary's head and lease as of the last heartbeat.
@@ -176,6 +179,7 @@ class Sink {
 
   Instant newest_{};
   Instant newest_on_link_{};
+  Instant exact_time_{};
   HeartbeatBody heartbeat_;
 };
 

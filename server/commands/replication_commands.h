@@ -12,13 +12,14 @@ namespace weir::rows {
 inline constexpr std::array kReplicationCommands = {
     CommandSpec{.name = "FAILOVER",
                 .arity = AtLeast(1),
-                .flags = kAdmin | kNotInTransaction,
+                .flags = kAdmin,
                 .group = "server",
                 .since = "0.2.0",
                 .summary = "Makes a replica the primary, and this server its replica, so that "
                            "nothing is forgotten. Answers at once; the switch begins when the "
                            "replica lags by less than 256 KiB, and pauses changes for some "
-                           "milliseconds. With FORCE it also begins at the end of the timeout.",
+                           "milliseconds. It is given up after the timeout, or after 10 s; with "
+                           "FORCE it begins then, although the replica lags.",
                 .syntax = "[TO (host port [FORCE])] [ABORT] [TIMEOUT milliseconds]",
                 .handler = Failover},
     CommandSpec{.name = "PSYNC",

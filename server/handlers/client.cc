@@ -20,7 +20,8 @@
 namespace weir {
 namespace {
 
-// Redis's types of clients. A replica is no client of weir, once it follows, nor is a primary.
+// Redis's types of clients. A replica is no client of weir, once it follows, nor is a primary: they
+// are in no list, and have no filter but their type.
 enum class ClientType { kNormal, kPubSub, kReplica, kMaster };
 
 std::optional<ClientType> FindClientType(std::string_view name) {
@@ -81,6 +82,9 @@ struct Victims {
   std::optional<ClientType> type;
   bool skip_me = true;
 
+  [[nodiscard]] bool has_only_type() const {
+    return type && !id && !address && !local_address && !user;
+  }
   [[nodiscard]] bool Has(const ClientRecord& record, const ClientRecord& me) const {
     return (!type || TypeOf(record) == *type) && (!id || record.id == *id) &&
            (!address || record.address == *address) &&
@@ -88,6 +92,17 @@ struct Victims {
            (!user || record.user() == *user) && (!skip_me || &record != &me);
   }
 };
+
+// Ends the connections of replication, if they are of this type. Returns their number.
+std::int64_t KillLinks(const Services& services, ClientType type) {
+  std::size_t killed = 0;
+  if (services.replication && type == ClientType::kReplica) {
+    killed = services.replication->CloseReplicas();
+  } else if (services.replication && type == ClientType::kMaster) {
+    killed = services.replication->CloseLink();
+  }
+  return static_cast<std::int64_t>(killed);
+}
 
 absl::StatusOr<Victims> ReadVictims(const Services& services,
                                     std::span<const std::string_view> arguments) {
@@ -191,7 +206,7 @@ void ClientKill(Call& call) {
   if (arguments.size() == 1) return KillByAddress(call, arguments[0]);
   const absl::StatusOr<Victims> victims = ReadVictims(call.services(), arguments);
   if (!victims.ok()) return call.Fail(victims.status());
-  std::int64_t killed = 0;
+  std::int64_t killed = victims->has_only_type() ? KillLinks(call.services(), *victims->type) : 0;
   for (const auto& record : call.services().clients.All()) {
     if (!victims->Has(*record, call.session.record())) continue;
     Kill(call, *record);

@@ -292,7 +292,8 @@ void ListLink(ServerReader& info, const LinkStatus& link, std::string& text) {
   AddField(text, "slave_repl_offset", status.offset);
   if (!link.up) AddField(text, "master_link_down_since_seconds", WholeSeconds(link.down_for));
   AddField(text, "slave_priority",
-           link.complete ? settings.Get(&Options::replica_priority) : std::int64_t{0});
+           link.complete && !info.services.cannot_save() ? settings.Get(&Options::replica_priority)
+                                                         : std::int64_t{0});
   AddField(text, "slave_read_only", true);
   AddField(text, "replica_announced", settings.Get(&Options::replica_announced));
 }
@@ -326,6 +327,11 @@ void ListReplication(ServerReader& info, std::string& text) {
   AddField(text, "repl_backlog_histlen", status.backlog.bytes);
   AddField(text, "term", status.term);
   AddField(text, "deposed", status.deposed);
+  if (!info.services.options.sentinel.empty()) {
+    AddField(text, "sentinel_epoch",
+             status.sentinel_epoch ? static_cast<std::int64_t>(*status.sentinel_epoch)
+                                   : std::int64_t{-1});
+  }
   if (status.link) {
     AddField(text, "complete", status.link->complete);
     AddField(text, "data_age_ms", CeilMillis(status.link->data_age));

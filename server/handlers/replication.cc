@@ -118,6 +118,15 @@ absl::StatusOr<SyncRequest> ReadSync(ArgReader arguments) {
   return request;
 }
 
+// LOADING and NOMASTERLINK pass; other errors are for the operator of the two servers.
+void LogRefusedSync(const Call& call, const SyncRequest& request, std::string_view error) {
+  if (!error.starts_with("ERR ")) return;
+  if (const auto suppressed = call.services().foreign_throttle.Admit()) {
+    spdlog::warn("refused replica {}:{}: {} ({} similar lines suppressed)",
+                 EscapedForLog(request.ip), request.port, EscapedForLog(error), *suppressed);
+  }
+}
+
 // --- FAILOVER ------------------------------------------------------------------------------------
 
 // The order of the words and the errors are those of Redis.
@@ -232,7 +241,10 @@ void Sync(Call& call) {
   if (call.services().loading()) return call.ReplyError(kLoadingError);
   if (request->ip.empty()) request->ip = HostOf(call.session.record().address);
   SyncAnswer answer = replication->AnswerSync(*request);
-  if (!answer.error.empty()) return call.ReplyError(answer.error);
+  if (!answer.error.empty()) {
+    LogRefusedSync(call, *request, answer.error);
+    return call.ReplyError(answer.error);
+  }
   call.reply.Array(8);
   call.reply.Integer(answer.version);
   call.reply.Integer(static_cast<std::int64_t>(answer.term));
@@ -270,6 +282,13 @@ void AwaitReplicas(Call& call) {
 }
 
 // PSYNC, SYNC and REPLCONF.
-void NoRedisReplica(Call& call) { call.Fail("weir replicates by RL.SYNC, to weir only"); }
+void NoRedisReplica(Call& call) {
+  if (const auto suppressed = call.services().foreign_throttle.Admit()) {
+    spdlog::warn(
+        "client {} asks to follow by {}, as Redis does: refused ({} similar lines suppressed)",
+        EscapedForLog(call.session.record().address), call.spec.name, *suppressed);
+  }
+  call.Fail("weir replicates by RL.SYNC, to weir only");
+}
 
 }  // namespace weir

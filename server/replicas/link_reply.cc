@@ -1,5 +1,6 @@
 #include "server/replicas/link_reply.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/escaping.h"
@@ -9,11 +10,13 @@
 #include "core/base/status.h"
 #include "core/table/key_hash.h"
 #include "protocol/integer.h"
+#include "server/config/options.h"
 
 namespace weir {
 namespace {
 
 constexpr std::size_t kElementsMax = 16;
+constexpr std::string_view kReferral = "NOMASTERLINK this server is a replica: follow ";
 
 LinkReply Strange(std::size_t bytes) {
   return {.error = "ERR it answers strangely", .words = {}, .bytes = bytes};
@@ -84,6 +87,21 @@ std::string LinkRequest(std::span<const std::string> words) {
     absl::StrAppend(&request, "$", word.size(), "\r\n", word, "\r\n");
   }
   return request;
+}
+
+std::string ReferralTo(const HostAndPort& primary) {
+  return absl::StrCat(AbslView(kReferral), primary.host, ":", primary.port);
+}
+
+std::optional<HostAndPort> ReadReferral(std::string_view error) {
+  if (!error.starts_with(kReferral)) return std::nullopt;
+  const std::string_view address = error.substr(kReferral.size());
+  const std::size_t colon = std::min(address.rfind(':'), address.size());
+  const std::optional<std::string> host = ParseHost(address.substr(0, colon));
+  const std::optional<std::int64_t> port =
+      ParseInteger(address.substr(std::min(colon + 1, address.size())));
+  if (!host || !port || *port < 1 || *port > UINT16_MAX) return std::nullopt;
+  return HostAndPort{*host, static_cast<std::uint16_t>(*port)};
 }
 
 std::vector<std::string> SyncWords(const SyncRequest& request) {

@@ -34,6 +34,11 @@ struct LinkReply {
 // The words of a request as an array of RESP.
 [[nodiscard]] std::string LinkRequest(std::span<const std::string> words);
 
+// The error of RL.SYNC on a replica, and its reader: the server that it follows, which is the one
+// to ask. Nothing for another error.
+[[nodiscard]] std::string ReferralTo(const HostAndPort& primary);
+[[nodiscard]] std::optional<HostAndPort> ReadReferral(std::string_view error);
+
 // The words of RL.SYNC, as the handler reads them (server/handlers/replication.cc).
 [[nodiscard]] std::vector<std::string> SyncWords(const SyncRequest& request);
 // The answer to it, or one with an error.

@@ -25,9 +25,9 @@ std::string FailoverError(const FailoverRequest& request, std::span<const Replic
 }
 
 PlannedSwitch::PlannedSwitch(FailoverRequest request, Instant now)
-    : request_(std::move(request)), begun_(now) {
-  if (request_.timeout) deadline_ = now + *request_.timeout;
-}
+    : request_(std::move(request)),
+      begun_(now),
+      deadline_(now + request_.timeout.value_or(kFailoverTime)) {}
 
 // Those that have answered come first, then those that have most.
 std::pair<bool, std::uint64_t> PlannedSwitch::Rank(const ReplicaStatus& replica,
@@ -44,7 +44,7 @@ PlannedSwitch::Step PlannedSwitch::Next(std::span<const ReplicaStatus> replicas,
   }
   const bool is_close =
       best && is_there(*best, now) && head - std::min(best->offset, head) <= kCloseBytes;
-  const bool is_late = deadline_ && now >= *deadline_;
+  const bool is_late = now >= deadline_;
   if (is_close || (best && is_late && request_.force)) {
     return {.what = What::kYield, .target = *best};
   }

@@ -5,9 +5,9 @@
 // began. So clients are paused for a few milliseconds only: those in which it gets the rest.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +16,9 @@
 #include "server/state/replication.h"
 
 namespace weir {
+
+// For a replica to come close, if the request names no time.
+inline constexpr Nanos kFailoverTime = std::chrono::seconds{10};
 
 inline constexpr std::uint64_t kCloseBytes = std::uint64_t{256} << 10;
 
@@ -48,7 +51,7 @@ class PlannedSwitch {
 
   FailoverRequest request_;
   Instant begun_;
-  std::optional<Instant> deadline_;
+  Instant deadline_;
 };
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include <asio/error.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
@@ -41,9 +42,9 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
       own_clock_(parts.own_clock),
       owner_(parts.owner),
       tls_(parts.tls),
-      primary_(std::move(primary)),
       own_(std::move(own)),
       work_(context_.get_executor()),
+      primary_(std::move(primary)),
       first_rest_(reason == Reason::kYield ? kRestAfterYield : kRestMin),
       was_told_(reason == Reason::kTold),
       input_(kLinkInputBytes) {
@@ -58,9 +59,11 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
   });
 }
 
-PrimaryLink::~PrimaryLink() {
+PrimaryLink::~PrimaryLink() { End(); }
+
+void PrimaryLink::End() {
   Stop();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void PrimaryLink::Stop() {
@@ -74,7 +77,7 @@ LinkStatus PrimaryLink::status() const {
   const Instant now = own_clock_.Now();
   if (last_io_ != Instant{}) status.since_last_io = now - last_io_;
   if (!status.up) status.down_for = now - down_since_;
-  if (newest_ != Instant{}) status.data_age = std::max(clock_.Now() - newest_, Nanos{0});
+  if (exact_time_ != Instant{}) status.data_age = std::max(clock_.Now() - exact_time_, Nanos{0});
   status.time_shift = clock_.shift();
   return status;
 }
@@ -93,11 +96,13 @@ void PrimaryLink::Run() {
     is_up_ = false;
     ShowState(LinkState::kConnect);
     if (has_yielded_) return owner_.TakeOver();
+    while (awaits_yield_ && !ending_) Rest(kRestMax);
     if (ending_) return;
     if (std::exchange(logged_, reason) != reason) {
-      spdlog::warn("no link to the primary {}:{}: {}", EscapedForLog(primary_.host), primary_.port,
+      spdlog::warn("no link to the primary {}:{}: {}", EscapedForLog(asked_.host), asked_.port,
                    EscapedForLog(reason));
     }
+    if (referral_) continue;
     if (was_fed_) rest = kRestMin;
     Rest(rest);
     rest = std::min<Nanos>(2 * rest, kRestMax);
@@ -105,10 +110,14 @@ void PrimaryLink::Run() {
 }
 
 void PrimaryLink::Rest(Nanos time) {
-  static_cast<void>(Await([](auto) {}, time));
+  const Instant deadline = own_clock_.Now() + time;
+  wakes_ = false;
+  while (!wakes_ && !ending_ && own_clock_.Now() < deadline) RunUntil(deadline);
 }
 
 std::string PrimaryLink::FollowOnce() {
+  const bool is_referred = referral_.has_value();
+  asked_ = is_referred ? *std::exchange(referral_, std::nullopt) : primary_;
   asks_to_take_over_ = false;
   pending_.clear();
   was_answered_ = false;
@@ -119,7 +128,11 @@ std::string PrimaryLink::FollowOnce() {
   ShowState(LinkState::kHandshake);
   if (std::string failed = ShakeHands(); !failed.empty()) return failed;
   if (std::string failed = LogIn(); !failed.empty()) return failed;
-  if (std::string failed = Sync(); !failed.empty()) return failed;
+  if (std::string failed = Sync(); !failed.empty()) {
+    // Two referrals in a row may lead in a circle.
+    if (!is_referred) NoteReferral(failed);
+    return failed;
+  }
   return Apply();
 }
 
@@ -153,7 +166,7 @@ std::string PrimaryLink::Connect() {
   std::error_code error = Await(
       [&](auto done) {
         resolver.async_resolve(
-            primary_.host, std::to_string(primary_.port),
+            asked_.host, std::to_string(asked_.port),
             [endpoints, done](std::error_code failed, const tcp::resolver::results_type& found) {
               for (const auto& one : found) endpoints->emplace_back(one.endpoint());
               done(failed);
@@ -244,8 +257,8 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
     return "it does not answer RL.SYNC as weir does";
   }
   const bool is_other = !history.id.empty() && answer.replid != history.id;
-  if (!was_told_ && is_other && answer.term <= history.term) {
-    return absl::StrCat("its term ", answer.term, " is not above ours, ", history.term,
+  if (!was_told_ && is_other && !history.LosesTo(answer.term, answer.replid)) {
+    return absl::StrCat("its term ", answer.term, " does not win over ours, ", history.term,
                         ": it may have lost its state; REPLICAOF follows it all the same");
   }
   if (!answer.secret.empty()) {
@@ -268,13 +281,21 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
     // Before the history has another id, so that no save says more of it than there is.
     MutexLock lock(mutex_);
     shown_ = sink_.shown();
+    status_.primary = asked_;
   }
-  owner_.Join(answer.term, answer.replid);
+  owner_.Join(asked_, answer.term, answer.replid);
+  primary_ = asked_;
   was_told_ = false;
   shift_.Clear();
   spdlog::info("following {}:{} from offset {}{}", EscapedForLog(primary_.host), primary_.port,
                sink_.applied(), answer.resume ? "" : ", with a copy of its whole state");
   return {};
+}
+
+// A server that waits for its heir to be the primary is not sent back by it.
+void PrimaryLink::NoteReferral(std::string_view error) {
+  referral_ = ReadReferral(StdView(absl::StripPrefix(AbslView(error), AbslView(kItAnswers))));
+  if (referral_ && owner_.IsOwn(*referral_)) referral_.reset();
 }
 
 // Applies frames until the link fails.
@@ -290,13 +311,16 @@ std::string PrimaryLink::Apply() {
   }
   asks_to_take_over_ = false;
   while (!ending_ && !has_yielded_) {
-    if (std::exchange(asks_to_take_over_, false) && sink_.synced()) {
-      sink_.AppendTakeover(own_clock_.Now(), out);
-    }
+    if (reconnects_.exchange(false)) return "CLIENT KILL has ended the connection";
     if (std::exchange(owes_ack, false)) {
       const Instant acked = own_clock_.Now();
       sink_.AppendAck(acked, out);
       promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, acked);
+    }
+    // After the ACK: a primary yields only to a replica that says that it is in sync.
+    if (std::exchange(asks_to_take_over_, false) && sink_.synced()) {
+      sink_.AppendTakeover(own_clock_.Now(), out);
+      awaits_yield_ = true;
     }
     if (!out.empty()) {
       if (std::string failed = Send(out); !failed.empty()) return failed;
@@ -322,6 +346,7 @@ std::string PrimaryLink::Apply() {
 std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
   const Instant primary_now = clock_.Now();  // unless this server stood still
   const bool goes_on = sink_.Receive(bytes);
+  owner_.ReportDropped();
   if (goes_on && sink_.yielded()) {
     if (follows_time_ && primary_now - sink_.newest_on_link() > kYieldAgeMax) {
       return "it has yielded to this server too long ago";
@@ -344,7 +369,7 @@ std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
   {
     MutexLock lock(mutex_);
     last_io_ = now;
-    newest_ = sink_.newest();
+    exact_time_ = sink_.exact_time();
     shown_ = sink_.shown();
     status_.read_offset = sink_.applied();
     status_.partitions_left = sink_.partitions_left();
@@ -383,6 +408,16 @@ void PrimaryLink::AskToTakeOver() {
   });
 }
 
+void PrimaryLink::ForgetTakeover() {
+  awaits_yield_ = false;
+  asio::post(context_, [this] { wakes_ = true; });
+}
+
+void PrimaryLink::Reconnect() {
+  reconnects_ = true;
+  asio::post(context_, [] {});  // ends a wait
+}
+
 std::string PrimaryLink::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     std::error_code error;
@@ -404,7 +439,8 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
     });
   }
   const Instant deadline = own_clock_.Now() + wait;
-  while (!has_input_ && !ending_ && !asks_to_take_over_ && own_clock_.Now() < deadline) {
+  while (!has_input_ && !ending_ && !asks_to_take_over_ && !reconnects_ &&
+         own_clock_.Now() < deadline) {
     RunUntil(deadline);
   }
   if (!std::exchange(has_input_, false)) return std::nullopt;

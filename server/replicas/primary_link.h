@@ -5,7 +5,8 @@
 //     connect ...
 //
 // After a failure it tries again, first after 100 ms and at last every 3 s. A reason is logged
-// once.
+// once. A server that is a replica itself refers to the one that it follows: that is asked next,
+// and is the primary from then on if it accepts.
 #pragma once
 
 #include <atomic>
@@ -50,9 +51,13 @@ class PrimaryLink {
     // The history that this server is in.
     [[nodiscard]] virtual Lineage history() const = 0;
     // The primary has answered: the server is in its history from now on.
-    virtual void Join(std::uint64_t term, std::string_view history) = 0;
+    virtual void Join(const HostAndPort& primary, std::uint64_t term, std::string_view history) = 0;
+    // Whether that is an address of this server.
+    [[nodiscard]] virtual bool IsOwn(const HostAndPort& address) const = 0;
     // The primary has yielded: this server is to become the primary. The link has ended.
     virtual void TakeOver() = 0;
+    // Frames were applied: says if there was no room for all of them.
+    virtual void ReportDropped() = 0;
     // The state of the link has changed.
     virtual void Show(bool complete, bool up) = 0;
   };
@@ -80,15 +85,22 @@ class PrimaryLink {
   // term: a primary that has lost its state must not empty its replicas. All references must
   // outlive it.
   PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason);
-  // Ends the thread, after the frames that it is applying.
-  ~PrimaryLink();
-  // Ends following; the destructor waits for the thread.
+  // Ends following; End() waits for the thread, after the frames that it is applying.
   void Stop();
+  void End();
+  ~PrimaryLink();
   PrimaryLink(const PrimaryLink&) = delete;
   PrimaryLink& operator=(const PrimaryLink&) = delete;
 
-  // Asks the primary to yield to this server, if the link is in sync. Any thread.
+  // Asks the primary to yield to this server, if the link is in sync. Any thread. If the link fails
+  // then, the primary may have yielded all the same. Until ForgetTakeover() it is not connected to
+  // again, since it would take that for a refusal, and be the primary again.
   void AskToTakeOver();
+  void ForgetTakeover();
+  // Whether it was asked, and has neither yielded nor was forgotten.
+  [[nodiscard]] bool awaits_yield() const noexcept { return awaits_yield_; }
+  // Ends the connection to the primary, and begins the next. Any thread.
+  void Reconnect();
 
   // Any thread.
   [[nodiscard]] LinkStatus status() const;
@@ -106,6 +118,7 @@ class PrimaryLink {
   [[nodiscard]] std::string LogIn();
   [[nodiscard]] std::string Sync();
   [[nodiscard]] std::string Begin(const SyncAnswer& answer);
+  void NoteReferral(std::string_view error);
   [[nodiscard]] std::string Apply();
   [[nodiscard]] std::string Take(std::string_view bytes, Instant now);
   // Sends a request and reads its reply.
@@ -130,7 +143,6 @@ class PrimaryLink {
   const Clock& own_clock_;
   Owner& owner_;
   const SharedTlsContext* const tls_;
-  const HostAndPort primary_;
   const Identity own_;
 
   asio::io_context context_{1};
@@ -138,16 +150,22 @@ class PrimaryLink {
   std::optional<Transport> transport_;
   std::atomic<bool> ending_{false};
   std::atomic<bool> has_yielded_{false};
+  std::atomic<bool> awaits_yield_{false};
+  std::atomic<bool> reconnects_{false};
 
   // Of the thread:
-  Nanos first_rest_;         // after the first failure
-  bool was_told_;            // until the primary has answered
-  bool was_synced_ = false;  // by this primary
-  bool was_fed_ = false;     // synced in the present attempt
+  HostAndPort primary_;
+  std::optional<HostAndPort> referral_;  // the server to ask next, instead of the primary
+  HostAndPort asked_;                    // in the present attempt
+  Nanos first_rest_;                     // after the first failure
+  bool was_told_;                        // until the primary has answered
+  bool was_synced_ = false;              // by this primary
+  bool was_fed_ = false;                 // synced in the present attempt
   bool is_up_ = false;
   bool watches_input_ = false;
   bool has_input_ = false;
   bool asks_to_take_over_ = false;
+  bool wakes_ = false;         // ends a rest
   bool was_answered_ = false;  // in the present attempt
   std::string pending_;        // input that is not read yet
   std::vector<char> input_;
@@ -160,7 +178,7 @@ class PrimaryLink {
   std::optional<std::uint64_t> shown_ ABSL_GUARDED_BY(mutex_);
   Instant last_io_ ABSL_GUARDED_BY(mutex_){};
   Instant down_since_ ABSL_GUARDED_BY(mutex_){};
-  Instant newest_ ABSL_GUARDED_BY(mutex_){};
+  Instant exact_time_ ABSL_GUARDED_BY(mutex_){};
   std::thread thread_;
 };
 

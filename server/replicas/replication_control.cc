@@ -67,6 +67,10 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
     spdlog::warn("the record of this server's history is damaged: it begins a new one");
   }
   watch_ = SentinelWatch(history_.sentinel_floor);
+  if (services_.options.allow_explicit_time && !first_primary_.host.empty()) {
+    spdlog::warn("with --allow-explicit-time this server is no replica");
+    first_primary_ = {};
+  }
   if (first_primary_.host.empty()) {
     if (history_.is_deposed) {
       set_role(ServerRole::kDeposed);
@@ -78,6 +82,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   history_.is_deposed = false;
   set_role(ServerRole::kReplica);
   set_is_complete(!history_.id.empty());
+  services_.limiter.SetFollowing(true);  // also while it loads: the primary settles its holds
 }
 
 void ReplicationControl::Start() {
@@ -103,7 +108,6 @@ void ReplicationControl::Start() {
     MutexLock lock(mutex_);
     history_.id.clear();
     history_.is_replica = false;
-    history_.had_replicas = false;
   }
   if (role() == ServerRole::kGated) WaitForSentinel();
 }
@@ -112,11 +116,13 @@ void ReplicationControl::Stop() {
   stopped_ = true;
   promotion_.cancel();
   gate_.cancel();
-  TakeLink().reset();
+  EndLink();
   std::shared_ptr<Replicator> replicator;
   {
     MutexLock lock(mutex_);
     replicator = std::move(replicator_);
+    // No replica will have more than this server has saved.
+    if (role() == ServerRole::kPrimary) history_.had_replicas = false;
   }
   // For the record in the last save.
   if (replicator) {
@@ -160,6 +166,7 @@ void ReplicationControl::CarryOutFollow(std::optional<HostAndPort> primary) {
     set_ping_refusal(PingRefusal::kNone);
     set_role(primary ? ServerRole::kReplica : ServerRole::kPrimary);
     set_is_complete(!primary || !history_.id.empty());
+    services_.limiter.SetFollowing(primary.has_value());
   } else if (primary) {
     BecomeReplica(*primary, PrimaryLink::Reason::kTold);
   } else if (role() == ServerRole::kDeposed || role() == ServerRole::kGated) {
@@ -173,14 +180,19 @@ void ReplicationControl::CarryOutFollow(std::optional<HostAndPort> primary) {
 }
 
 // Ends the link; what the server has of its history stays known.
-std::unique_ptr<PrimaryLink> ReplicationControl::TakeLink() {
-  MutexLock lock(mutex_);
-  if (link_) {
-    const std::optional<std::uint64_t> shown = link_->shown();
-    history_.offset = shown.value_or(0);
-    is_exact_ = shown.has_value();
+void ReplicationControl::EndLink() {
+  PrimaryLink* link = nullptr;
+  {
+    MutexLock lock(mutex_);
+    link = link_.get();
   }
-  return std::move(link_);
+  if (link == nullptr) return;
+  link->End();  // without the lock, which its thread needs
+  MutexLock lock(mutex_);
+  const std::optional<std::uint64_t> shown = link->shown();
+  history_.offset = shown.value_or(0);
+  is_exact_ = shown.has_value();
+  link_.reset();
 }
 
 void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason) {
@@ -208,7 +220,7 @@ bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::En
     history_.primary_port = primary.port;
   }
   IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
-  TakeLink().reset();
+  EndLink();
   if (sink_) return true;
   // First, so that no hold is settled after the last take.
   services_.limiter.SetFollowing(true);
@@ -264,7 +276,7 @@ Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending, boo
 
 // The last primary may admit until the promise of the last ACK ends; so the link ends first.
 void ReplicationControl::BecomePrimaryAfterLease() {
-  TakeLink().reset();
+  EndLink();
   set_is_link_up(false);
   const Nanos rest = promise_.until() - own_clock_.Now();
   awaits_promotion_ = rest > Nanos{0};
@@ -280,7 +292,7 @@ void ReplicationControl::BecomePrimaryAfterLease() {
 
 void ReplicationControl::BecomePrimary() {
   awaits_promotion_ = false;
-  TakeLink().reset();
+  EndLink();
   NoteForReplicas(true);
   // The history has them already: others need not get them again.
   hub_.TakeAll();
@@ -291,12 +303,11 @@ void ReplicationControl::BecomePrimary() {
     MutexLock lock(mutex_);
     // A server without the whole state has no history that another one could go on from.
     if (!sink->shown()) history_.id.clear();
-    seen_term_ = std::max(seen_term_, sink->yielded().value_or(0));
-    history_.Promote(sink->shown().value_or(0), RandomHistoryId(), seen_term_);
+    history_.seen_term = std::max(history_.seen_term, sink->yielded().value_or(0));
+    BeginTerm(sink->shown().value_or(0));
     is_taken_back = heir_.has_value();
     heir_.reset();
     term = history_.term;
-    begun_term_ = term;
   }
   clock_.Fix(sink->newest());
   std::shared_ptr<Replicator> replicator = MakeReplicator(sink->PromotedRing(RingBytes()));
@@ -318,6 +329,11 @@ void ReplicationControl::BecomePrimary() {
   set_role(ServerRole::kPrimary);
   spdlog::warn("this server is a primary now, of term {}{}", term,
                sink->shown() ? "" : "; it has not had the whole state of its last primary");
+}
+
+void ReplicationControl::BeginTerm(std::uint64_t offset) {
+  history_.Promote(offset, RandomHistoryId());
+  begun_term_ = history_.term;
 }
 
 void ReplicationControl::NoteForReplicas(bool notes) {
@@ -361,81 +377,11 @@ void ReplicationControl::OnNewSettings() {
   set_admits_until(needs_replicas ? Instant{} : kInstantMax);
 }
 
-// --- Replicas ---
-
-SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
-  const auto refuse = [](std::string error) { return SyncAnswer{.error = std::move(error)}; };
-  if (request.oldest_version > kStreamVersionMax || request.newest_version < kStreamVersionMin) {
-    return refuse(absl::StrCat("ERR weir speaks replication ", kStreamVersionMin, " to ",
-                               kStreamVersionMax, ", you ", request.oldest_version, " to ",
-                               request.newest_version));
-  }
-  if (request.run_id == services_.run_id) return refuse("ERR this server cannot follow itself");
-  // Before a history begins, whose term might be the replica's by chance.
-  if (std::string error = SyncRefusal(request); !error.empty()) return refuse(std::move(error));
-  const std::shared_ptr<Replicator> replicator = BeginHistory();
-  if (!replicator) return refuse("NOMASTERLINK this server is no primary");
-  if (!IsBeginningSaved()) {
-    return refuse("LOADING weir saves its new term before a replica joins it");
-  }
-  if (!replicator->has_room()) {
-    return refuse(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
-  }
-  SyncAnswer answer;
-  answer.version = std::min(request.newest_version, kStreamVersionMax);
-  answer.head = replicator->head();
-  {
-    const Limiter::Taking taking(services_.limiter);
-    answer.generation = NumberOf(services_.limiter.generation());
-  }
-  const KeyHasher& hasher = services_.limiter.hasher();
-  const bool has_our_secret = request.key_fingerprint == FingerprintOfSecret(hasher);
-  if (!has_our_secret) answer.secret.assign(hasher.secret().begin(), hasher.secret().end());
-  MutexLock lock(mutex_);
-  history_.offset = answer.head;
-  answer.term = history_.term;
-  answer.replid = history_.id;
-  std::optional<std::uint64_t> common;
-  if (request.from && has_our_secret) {
-    common = history_.Common(request.from->replid, request.from->offset);
-  }
-  answer.resume = common.has_value();
-  answer.common = common.value_or(0);
-  return answer;
-}
-
-// The sender of the history; null if this server is no primary. The first replica begins it.
-std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
-  MutexLock beginning(begin_mutex_);
-  if (role() != ServerRole::kPrimary) return nullptr;
-  {
-    MutexLock lock(mutex_);
-    if (replicator_) return replicator_;
-  }
-  NoteForReplicas(true);
-  std::shared_ptr<Replicator> replicator = MakeReplicator(Ring(RingBytes(), history().offset));
-  MutexLock lock(mutex_);
-  history_.Promote(history_.offset, RandomHistoryId(), seen_term_);
-  begun_term_ = history_.term;
-  replicator_ = replicator;
-  SaveSoon();
-  return replicator;
-}
-
 // A crash must not forget the term, since replicas would not follow a server of the same one again,
 // or the role.
 void ReplicationControl::SaveSoon() {
   if (services_.state && !services_.loading()) {
     static_cast<void>(services_.state->RequestSave());
-  }
-}
-
-void ReplicationControl::Adopt(Transport transport, SyncHandOver sync) {
-  MutexLock lock(mutex_);
-  if (replicator_ && history_.id == sync.answer.replid) {
-    replicator_->Adopt(std::move(transport), std::move(sync));
-  } else {
-    transport.Close();
   }
 }
 
@@ -446,12 +392,24 @@ Lineage ReplicationControl::history() const {
   return history_;
 }
 
-void ReplicationControl::Join(std::uint64_t term, std::string_view history) {
+void ReplicationControl::Join(const HostAndPort& primary, std::uint64_t term,
+                              std::string_view history) {
   MutexLock lock(mutex_);
-  seen_term_ = std::max({seen_term_, history_.term, term});
+  history_.primary_host = primary.host;
+  history_.primary_port = primary.port;
   history_.Follow(term, history);
   history_.joins_any = false;
   heir_.reset();
+}
+
+void ReplicationControl::ReportDropped() {
+  const std::size_t dropped = target_.dropped();
+  if (dropped < 2 * reported_dropped_ || dropped == reported_dropped_) return;
+  reported_dropped_ = dropped;
+  spdlog::error(
+      "{} records of the primary have found no room here, and are not replicated: max-holds or "
+      "max-memory is smaller than there",
+      dropped);
 }
 
 void ReplicationControl::Show(bool complete, bool up) {
@@ -466,6 +424,7 @@ ReplicationStatus ReplicationControl::status() const {
   MutexLock lock(mutex_);
   status.term = history_.term;
   status.deposed = role() == ServerRole::kDeposed;
+  status.sentinel_epoch = history_.sentinel_floor;
   if (switch_) status.failover = FailoverState::kWaiting;
   if (heir_) status.failover = FailoverState::kYielding;
   if (!history_.id.empty()) status.replid = history_.id;

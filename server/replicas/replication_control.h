@@ -82,6 +82,8 @@ class ReplicationControl final : public Replication,
   void HearHello(std::string message) override;
   [[nodiscard]] std::string Failover(const FailoverRequest& request) override;
   [[nodiscard]] std::string AbortFailover() override;
+  std::size_t CloseReplicas() override;
+  std::size_t CloseLink() override;
   [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override;
 
   // --- The thread of saves ---
@@ -123,10 +125,12 @@ class ReplicationControl final : public Replication,
   void Depose(std::uint64_t term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Restore();
   [[nodiscard]] std::string SyncRefusal(const SyncRequest& request);
-  [[nodiscard]] std::unique_ptr<PrimaryLink> TakeLink();
+  void EndLink();
   [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BecomePrimaryAfterLease();
   void BecomePrimary();
+  // Begins a history at the offset, in a new term.
+  void BeginTerm(std::uint64_t offset) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] Sink::State EndPrimary(const Replicator::Ending& ending, bool& yielded);
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
@@ -142,6 +146,8 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] bool is_watched() const;
   void CloseGate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForSentinel();
+  static void RefuseSentinel(std::string_view why);
+  void EndTakeover();
   void OpenGateAfter(Nanos wait);
   void OpenGate();
   void Heed(const Hello& hello, bool names_us);
@@ -151,8 +157,9 @@ class ReplicationControl final : public Replication,
   void RefusePingAfterSwitch();
 
   [[nodiscard]] Lineage history() const override;
-  void Join(std::uint64_t term, std::string_view history) override;
+  void Join(const HostAndPort& primary, std::uint64_t term, std::string_view history) override;
   void TakeOver() override;
+  void ReportDropped() override;
   void Show(bool complete, bool up) override;
   void AdmitUntil(Instant until) override { set_admits_until(until); }
   AckWaits& waits() override { return acks(); }
@@ -168,7 +175,8 @@ class ReplicationControl final : public Replication,
   const std::vector<std::unique_ptr<IoThread>>& threads_;
   const SharedTlsContext* const link_tls_;
   LimiterTarget target_;
-  bool started_ = false;  // of the control thread, as the next
+  std::size_t reported_dropped_ = 0;  // of the link's thread
+  bool started_ = false;              // of the control thread, as the next
   bool stopped_ = false;
   bool awaits_promotion_ = false;  // promotion_ runs
   asio::steady_timer promotion_;
@@ -180,6 +188,7 @@ class ReplicationControl final : public Replication,
   LogThrottle hello_throttle_;
   asio::steady_timer gate_;             // of the gate, and of PING's refusal after a switch
   bool is_confirmed_ = false;           // while the gate is closed
+  Instant gate_end_ = kInstantMax;      // sentinel-wait
   std::uint64_t handed_over_in_ = 0;    // the epoch of the last planned switch
   std::optional<Instant> named_since_;  // a replica without a link, by all hellos since then
 
@@ -197,7 +206,6 @@ class ReplicationControl final : public Replication,
   SavedTerm saved_term_;
   std::uint64_t begun_term_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last history that began here
   std::uint64_t urgent_term_ = 0;                         // of the thread of saves
-  std::uint64_t seen_term_ ABSL_GUARDED_BY(mutex_) = 0;   // the latest of any server
   std::optional<PlannedSwitch> switch_ ABSL_GUARDED_BY(mutex_);  // waits for its replica
   std::optional<Heir> heir_ ABSL_GUARDED_BY(mutex_);  // until it is known to be a primary
 };

@@ -100,14 +100,25 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .lag = std::max(now - replica->heard, Nanos{0})});
     if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     if (!acked.synced) continue;
-    bound = std::min(
-        bound, acked.offset == ring_.head() ? Nanos{0} : std::max(now - acked.newest, Nanos{0}));
+    const bool has_all = acked.offset >= ring_.head() || ring_.size() == 0;
+    bound =
+        std::min(bound, has_all ? Nanos{0} : std::max(now - ring_.TimeAt(acked.offset), Nanos{0}));
   }
   if (bound != Nanos::max()) status.loss_bound = bound;
 }
 
 void Replicator::Probe() {
   asio::post(context_, [this] { BeatOnce(); });
+}
+
+std::size_t Replicator::Disconnect() {
+  asio::post(context_, [this] {
+    for (const ReplicaPtr& replica : replicas_of_thread()) {
+      Close(replica, "CLIENT KILL has ended the connection");
+    }
+  });
+  MutexLock lock(mutex_);
+  return replicas_.size();
 }
 
 // --- The history ---

@@ -85,6 +85,8 @@ class Replicator final : public ChangeConsumer {
 
   // Makes all replicas say at once how far they are.
   void Probe();
+  // Ends all connections, and returns their number.
+  std::size_t Disconnect();
 
   void Consume(const ChangeBatch& batch) override;
 

@@ -147,11 +147,12 @@ void ReplicationControl::TakeOver() {
 void ReplicationControl::Depose(std::uint64_t term) {
   if (!TryDepose()) return;
   history_.is_deposed = true;
-  seen_term_ = std::max(seen_term_, term);
-  history_.term = seen_term_;
+  history_.seen_term = std::max(history_.seen_term, term);
+  history_.term = history_.seen_term;
   spdlog::error(
-      "a replica is in term {}, which is later than this primary's: another server has become the "
-      "primary, or this one has lost its state. It admits nothing until REPLICAOF gives it a role",
+      "a replica is in a history of term {}, which wins over this primary's: another server has "
+      "become the primary, or this one has lost its state. It admits nothing until REPLICAOF gives "
+      "it a role",
       term);
   asio::post(control_, [this] {
     if (stopped_ || role() != ServerRole::kDeposed) return;
@@ -184,38 +185,6 @@ void ReplicationControl::Restore() {
   set_is_complete(true);
   set_role(ServerRole::kPrimary);
   spdlog::warn("this server is a primary again");
-}
-
-// Whether the heir shows that it has not taken over: it, or a server at its address that was no
-// other replica, asks to follow this one, and is in no later history.
-bool ReplicationControl::Declines(const SyncRequest& request) const {
-  if (!heir_ || request.term > history_.term) return false;
-  const bool is_sibling = std::ranges::count(heir_->siblings, request.run_id) > 0;
-  const bool is_there = heir_->address == HostAndPort{request.ip, request.port} && !is_sibling;
-  const bool is_of_ours = !request.from || request.from->replid == history_.id;
-  return is_of_ours && (heir_->run_id == request.run_id || is_there);
-}
-
-// The error of an RL.SYNC that shows where its sender stands: in a later term than this server, or
-// it missed our YIELD. Empty: go on.
-std::string ReplicationControl::SyncRefusal(const SyncRequest& request) {
-  MutexLock lock(mutex_);
-  if (is_replica()) {
-    if (Declines(request)) {
-      heir_->declined = true;
-      asio::post(control_, [this] { TakeBack(); });
-    }
-    return absl::StrCat("NOMASTERLINK this server is a replica: follow ", history_.primary_host,
-                        ":", history_.primary_port);
-  }
-  if (request.term <= history_.term) return {};
-  // Servers that have met have the same secret; one that has lost its state has no term.
-  const bool is_related = history_.term == 0 || request.key_fingerprint ==
-                                                    FingerprintOfSecret(services_.limiter.hasher());
-  std::string error = absl::StrCat("ERR this server's term is ", history_.term, ", and yours ",
-                                   request.term, ": it may have lost its state");
-  if (is_related) Depose(request.term);
-  return error;
 }
 
 }  // namespace weir

@@ -40,8 +40,7 @@ void ReplicationControl::CloseGate() {
   set_role(ServerRole::kGated);
   const bool has_part = history_.is_replica && history_.id.empty();
   set_is_complete(history_.term > 0 && !has_part);
-  const bool crashed = services_.state && services_.state->unclean_restart();
-  if (crashed && history_.had_replicas) set_ping_refusal(PingRefusal::kRestarted);
+  if (history_.had_replicas) set_ping_refusal(PingRefusal::kRestarted);
 }
 
 void ReplicationControl::WaitForSentinel() {
@@ -50,12 +49,13 @@ void ReplicationControl::WaitForSentinel() {
   const milliseconds wait = services_.options.sentinel_wait;
   spdlog::warn("this server waits for Sentinel, which monitors it as '{}'",
                EscapedForLog(services_.options.sentinel));
+  if (wait > milliseconds{0}) gate_end_ = own_clock_.Now() + wait;
   if (is_confirmed_) return OpenGateAfter(kHelloTime);
-  if (wait > milliseconds{0}) OpenGateAfter(wait);
+  if (gate_end_ != kInstantMax) OpenGateAfter(wait);
 }
 
 void ReplicationControl::OpenGateAfter(Nanos wait) {
-  gate_.expires_after(wait);
+  gate_.expires_after(std::min(wait, gate_end_ - own_clock_.Now()));
   gate_.async_wait([this](std::error_code error) {
     if (!error) OpenGate();
   });
@@ -66,6 +66,10 @@ void ReplicationControl::OpenGate() {
   gate_.cancel();
   set_ping_refusal(PingRefusal::kNone);
   set_is_complete(true);
+  {
+    MutexLock lock(mutex_);
+    history_.had_replicas = false;
+  }
   spdlog::warn("this server serves as a primary now");
 }
 
@@ -161,10 +165,9 @@ void ReplicationControl::BecomePrimaryForSentinel() {
     const std::optional<LinkStatus> link = status().link;
     const bool is_fed = link && link->state == LinkState::kConnected;
     if (!is_complete() || (is_linked && !is_fed)) {
-      return spdlog::warn(
-          "Sentinel asks this server to become a primary, and it refuses: it does not have the "
-          "whole state");
+      return RefuseSentinel("it does not have the whole state");
     }
+    if (services_.cannot_save()) return RefuseSentinel("it cannot save its state");
     if (!is_linked) return CarryOutFollow(std::nullopt);
     {
       MutexLock lock(mutex_);
@@ -173,15 +176,33 @@ void ReplicationControl::BecomePrimaryForSentinel() {
     awaits_promotion_ = true;
     promotion_.expires_after(kTakeoverTime);
     promotion_.async_wait([this](std::error_code error) {
-      if (error || !awaits_promotion_ || stopped_ || !is_replica()) return;
-      {
-        MutexLock lock(mutex_);
-        if (link_ && link_->has_yielded()) return;  // TakeOver is in the queue.
-      }
-      spdlog::warn("the primary has not yielded within {} ms", kTakeoverTime.count());
-      CarryOutFollow(std::nullopt);
+      if (!error && awaits_promotion_ && !stopped_ && is_replica()) EndTakeover();
     });
   });
+}
+
+void ReplicationControl::RefuseSentinel(std::string_view why) {
+  spdlog::warn("Sentinel asks this server to become a primary, and it refuses: {}", why);
+}
+
+// The primary has not yielded: it is dead, frozen or cut off. Or it is there, and was not asked,
+// since the link has failed and begun again; or this server lacks partitions by now.
+void ReplicationControl::EndTakeover() {
+  bool is_there = false;
+  {
+    MutexLock lock(mutex_);
+    if (link_ && link_->has_yielded()) return;  // TakeOver is in the queue.
+    const LinkState state = link_ ? link_->status().state : LinkState::kConnect;
+    is_there =
+        state == LinkState::kSync || (state == LinkState::kConnected && !link_->awaits_yield());
+    if (is_there) link_->ForgetTakeover();
+  }
+  if (is_there) {
+    awaits_promotion_ = false;
+    return RefuseSentinel("its primary is there, and the link to it was not in sync all the time");
+  }
+  spdlog::warn("the primary has not yielded within {} ms", kTakeoverTime.count());
+  CarryOutFollow(std::nullopt);
 }
 
 // If the request has waited, because this server stood still, the replica may be a primary already.
@@ -196,7 +217,7 @@ void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newe
     const ReplicationStatus now = status();
     const auto asker = std::ranges::find(now.replicas, run_id, &ReplicaStatus::run_id);
     if (asker == now.replicas.end()) return refuse("it is gone");
-    if (!asker->online) return refuse("it does not have the whole state");
+    if (!asker->synced) return refuse("it does not have the whole state");
     {
       MutexLock lock(mutex_);
       if (heir_) return refuse("another one takes over");

@@ -77,22 +77,23 @@ std::string Services::ChangeError() const {
   return cannot_save() ? CannotSave(state->status().error) : std::string();
 }
 
-// What a replica lacks comes before what it may not do, and that before what may be old.
+// What a replica lacks comes before what it may not do, and that before what may be old. PING is
+// refused before all that, so that Sentinel sees that the server is out of order.
 std::string Services::StateErrorOf(std::uint32_t flags) const {
+  if ((flags & kProbe) != 0 && !is_primary()) {
+    const PingRefusal why = replication->ping_refusal();
+    if (why == PingRefusal::kHandedOver) return HandedOverError();
+    if (why == PingRefusal::kRestarted) return std::string(kRestartedError);
+    if (replication->role() == ServerRole::kDeposed) return std::string(kDeposedError);
+  }
   if ((flags & kLoading) == 0) {
     if (loading()) return std::string(kLoadingError);
     if (syncing()) return std::string(kSyncingError);
   }
   if (is_primary()) return {};
-  if ((flags & kProbe) != 0) {
-    const PingRefusal why = replication->ping_refusal();
-    if (why == PingRefusal::kHandedOver) return HandedOverError();
-    if (why == PingRefusal::kRestarted) return std::string(kRestartedError);
-  }
   if (gated()) return std::string((flags & kLoading) != 0 ? std::string_view() : kGatedError);
   if (!is_replica()) {
-    // PING is refused, too, so that a server that watches this one sees that it is out of order.
-    return std::string((flags & (kWrite | kProbe)) != 0 ? kDeposedError : std::string_view());
+    return std::string((flags & kWrite) != 0 ? kDeposedError : std::string_view());
   }
   if ((flags & kWrite) != 0) return std::string(kReadOnlyError);
   const bool is_look = (flags & kReadOnly) != 0 && (flags & kLoading) == 0;

@@ -176,7 +176,7 @@ struct Services {
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT or WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections
   LogThrottle login_throttle;             // for lines about wrong passwords
-  LogThrottle foreign_throttle;           // for lines about clients that use another protocol
+  LogThrottle foreign_throttle;           // for lines about peers that speak another protocol
 
  private:
   [[nodiscard]] std::string StateErrorOf(std::uint32_t flags) const;

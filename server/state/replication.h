@@ -85,7 +85,7 @@ struct LinkStatus {
   Nanos down_for{0};                     // while it is not up
   std::uint64_t read_offset = 0;         // of the last frame that was read
   std::uint64_t partitions_left = 0;     // to be sent whole, until it is synced
-  Nanos data_age{0};                     // since the time of the last frame that was applied
+  Nanos data_age{0};                     // since the time as of which it has all changes
   Nanos time_shift{0};                   // of the decisions' clock (LineageClock)
 };
 
@@ -101,7 +101,7 @@ inline constexpr std::array<std::string_view, 3> kFailoverStateWords = {
 struct FailoverRequest {
   std::optional<HostAndPort> to{};  // as ROLE lists it; none: the replica that has most
   bool force = false;               // after the timeout, also if the replica lags
-  std::optional<Nanos> timeout{};   // for the replica to come close; none: without end
+  std::optional<Nanos> timeout{};   // for the replica to come close; none: 10 s
 };
 
 // One moment of replication. A default-constructed one is that of a primary without replicas.
@@ -118,7 +118,8 @@ struct ReplicationStatus {
   Nanos loss_bound{0};                // what a failover now would forget
   std::uint64_t good_replicas = 0;    // synced, and heard within min-replicas-max-lag
   FailoverState failover = FailoverState::kNone;
-  bool deposed = false;  // ServerRole::kDeposed
+  bool deposed = false;                         // ServerRole::kDeposed
+  std::optional<std::uint64_t> sentinel_epoch;  // as SentinelWatch::floor
 };
 
 // The position of a replica in a history.
@@ -226,6 +227,11 @@ class Replication {
   [[nodiscard]] virtual std::string Failover(const FailoverRequest& request) = 0;
   // Ends a switch that waits for its replica, as above.
   [[nodiscard]] virtual std::string AbortFailover() = 0;
+
+  // Ends the connections of all replicas, or that to the primary, which begin again soon. Returns
+  // their number.
+  virtual std::size_t CloseReplicas() = 0;
+  virtual std::size_t CloseLink() = 0;
 
   // Answers RL.SYNC. If it is accepted, the connection goes over to replication once the reply is
   // sent (ClientSession::Next::kHandOver).

@@ -145,11 +145,13 @@ std::vector<Example> ExamplesAsWritten() {
       {"ack", bytes_of(FrameKind::kAck, 1'000, BodyOf(ack))},
       {"need", bytes_of(FrameKind::kNeed, 1'000, BodyOf(some))},
       {"history", LineageValue({.term = 3,
+                                .seen_term = 4,
                                 .id = "0123456789abcdef0123456789abcdef01234567",
                                 .previous = "89abcdef0123456789abcdef0123456789abcdef",
                                 .until = 800,
                                 .offset = 1'000,
                                 .is_replica = true,
+                                .sentinel_floor = 6,
                                 .primary_host = "10.0.0.1",
                                 .primary_port = 7379})},
   };

@@ -30,7 +30,9 @@ TEST(LineageTest, APromotionEndsTheOldHistoryWhereTheReplicaWas) {
   history.primary_host = "h";
   history.primary_port = 1;
   history.Promote(90, kB);
-  EXPECT_EQ(history, (Lineage{.term = 5, .id = kB, .previous = kA, .until = 90, .offset = 90}));
+  EXPECT_EQ(
+      history,
+      (Lineage{.term = 5, .seen_term = 5, .id = kB, .previous = kA, .until = 90, .offset = 90}));
   history.offset = 300;
   EXPECT_EQ(history.Common(kA, 80), 80U);
   EXPECT_EQ(history.Common(kA, 95), 90U);
@@ -45,11 +47,37 @@ TEST(LineageTest, APromotionBeginsATermAboveAllThatWereHeardOf) {
   Lineage history = At(kA, 100);
   history.term = 4;
   history.is_deposed = true;
-  history.Promote(100, kB, 9);
+  history.seen_term = 9;
+  history.Promote(100, kB);
   EXPECT_EQ(history.term, 10U);
   EXPECT_FALSE(history.is_deposed);
-  history.Promote(100, kC, 9);
+  history.Promote(100, kC);
   EXPECT_EQ(history.term, 11U);
+}
+
+// Law R7, over a restart.
+TEST(LineageTest, AServerThatWasToldToFollowAnEarlierTermDoesNotForgetItsOwn) {
+  Lineage history = At(kA, 100);
+  history.term = 7;
+  history.Follow(3, kB);
+  EXPECT_EQ(history.term, 3U);
+  std::optional<Lineage> restarted = ReadLineageValue(LineageValue(history));
+  ASSERT_TRUE(restarted.has_value());
+  restarted->Promote(100, kC);
+  EXPECT_EQ(restarted->term, 8U);
+}
+
+TEST(LineageTest, OfTwoPrimariesTheLaterTermWinsAndThenTheGreaterId) {
+  Lineage history = {.term = 4, .id = kB, .previous = kA};
+  EXPECT_TRUE(history.LosesTo(5, kA));
+  EXPECT_FALSE(history.LosesTo(3, kC));
+  EXPECT_TRUE(history.LosesTo(4, kC));
+  EXPECT_FALSE(history.LosesTo(4, kB)) << "its own";
+  EXPECT_FALSE(history.LosesTo(4, "")) << "a server without a history";
+  history = {.term = 4, .id = kA, .previous = kB};
+  EXPECT_FALSE(history.LosesTo(4, kB)) << "the one that it has continued";
+  history = {.term = 4};
+  EXPECT_FALSE(history.LosesTo(4, kC)) << "it has none to lose";
 }
 
 TEST(LineageTest, AServerWithoutHistoryHasNothingInCommon) {
@@ -73,6 +101,7 @@ TEST(LineageTest, AReplicaTakesTheHistoryOfItsPrimary) {
 
 TEST(LineageTest, RecordsAreReadOnlyWhole) {
   const Lineage replica = {.term = 7,
+                           .seen_term = 8,
                            .id = kA,
                            .previous = kB,
                            .until = 5,
@@ -100,7 +129,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   value[1] = static_cast<char>(value[1] | 64);
   EXPECT_FALSE(ReadLineageValue(value)) << "a flag of a floor, and none";
   value = LineageValue(replica);
-  value[26] = 'A';
+  value[34] = 'A';
   EXPECT_FALSE(ReadLineageValue(value)) << "an id that is none";
 }
 

@@ -2,6 +2,7 @@
 // where each partition last changed. Method: a model that keeps every frame, on random frames.
 #include "replication/ring.h"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 
 namespace weir {
 namespace {
+
+using std::chrono::seconds;
 
 // Appends a frame that takes `bytes`.
 void AppendOf(std::size_t bytes, Ring& ring, std::size_t partition = 0) {
@@ -54,6 +57,25 @@ TEST(RingTest, ReadsWhatTheModelHas) {
       if (read) RC_ASSERT(*read == end);
     }
   });
+}
+
+TEST(RingTest, KnowsTheTimesOfItsFrames) {
+  Ring ring(100, 7);
+  const auto add = [&](int after) {
+    const std::uint64_t offset = ring.head();
+    ring.Append(FrameKind::kChanges, kFrameTime + seconds{after}, "1234567", {});
+    return offset;
+  };
+  const std::uint64_t first = add(1);
+  const std::uint64_t second = add(2);
+  EXPECT_EQ(ring.TimeAt(first), kFrameTime + seconds{1});
+  EXPECT_EQ(ring.TimeAt(second), kFrameTime + seconds{2});
+  EXPECT_EQ(ring.TimeAt(second + 1), ring.TimeAt(first)) << "no frame begins there";
+  EXPECT_EQ(ring.TimeAt(ring.head() - 1), ring.TimeAt(first)) << "nor there";
+  const std::uint64_t third = add(3);
+  EXPECT_EQ(ring.tail(), second);
+  EXPECT_EQ(ring.TimeAt(first), kFrameTime + seconds{2}) << "the first is gone";
+  EXPECT_EQ(ring.TimeAt(third), kFrameTime + seconds{3});
 }
 
 TEST(RingTest, KeepsTheNewestThatFit) {

@@ -2,6 +2,7 @@
 // wrong. Method: examples, with a target that takes "p" as a body about partition p.
 #include "replication/sink.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 
 namespace weir {
 namespace {
+
+using std::chrono::seconds;
 
 constexpr std::uint16_t kBad = '!';  // a body that is refused
 
@@ -82,6 +85,28 @@ TEST_F(SinkTest, AppliesFramesAndCountsThoseOfTheHistory) {
   EXPECT_EQ(sink_.heartbeat().head, 7U);
   EXPECT_EQ(sink_.newest(), kFrameTime);
   EXPECT_EQ(sink_.newest_on_link(), kFrameTime);
+}
+
+TEST_F(SinkTest, KnowsHowOldItsStateIs) {
+  const auto get_at = [this](int after, FrameKind kind, std::string_view body) {
+    return sink_.Receive(BytesOf({.kind = kind,
+                                  .flags = 0,
+                                  .offset = sink_.applied(),
+                                  .time = kFrameTime + seconds{after},
+                                  .body = body}));
+  };
+  EXPECT_TRUE(get_at(1, FrameKind::kHeartbeat, BodyOf(HeartbeatBody{.head = kBegin})));
+  EXPECT_EQ(sink_.exact_time(), Instant{}) << "it was never in sync";
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(GetSynced());
+  EXPECT_EQ(sink_.exact_time(), kFrameTime);
+  EXPECT_TRUE(get_at(2, FrameKind::kHeartbeat, BodyOf(HeartbeatBody{.head = kBegin})));
+  EXPECT_EQ(sink_.exact_time(), kFrameTime + seconds{2});
+  EXPECT_TRUE(get_at(3, FrameKind::kHeartbeat, BodyOf(HeartbeatBody{.head = kBegin + 29})));
+  EXPECT_EQ(sink_.exact_time(), kFrameTime + seconds{2}) << "changes are on their way";
+  EXPECT_EQ(sink_.newest(), kFrameTime + seconds{3});
+  EXPECT_TRUE(get_at(4, FrameKind::kChanges, "a"));
+  EXPECT_EQ(sink_.exact_time(), kFrameTime + seconds{4});
 }
 
 TEST_F(SinkTest, IsCompleteOnceItHasBeenSynced) {

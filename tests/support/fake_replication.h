@@ -29,6 +29,8 @@ class FakeReplication final : public Replication {
     return failover_error;
   }
   [[nodiscard]] std::string AbortFailover() override { return failover_error; }
+  std::size_t CloseReplicas() override { return shown.replicas.size(); }
+  std::size_t CloseLink() override { return shown.link ? 1 : 0; }
   [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override {
     requests.push_back(request);
     return answer;

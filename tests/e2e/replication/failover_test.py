@@ -48,7 +48,7 @@ def sync_words(term):
 
 
 class Taker(RestlessClient):
-    """A client that takes single tokens, and asks the other server when one is read-only."""
+    """A client that takes single tokens, and asks the next server when one is read-only."""
 
     def __init__(self, world, ports, own_history, seed):
         self.longest_ms = 0.0
@@ -71,7 +71,7 @@ class Taker(RestlessClient):
             else:
                 self.errors.add(reply.split()[0])
         if any(isinstance(reply, Error) for reply in replies):
-            self._world.port = self._ports[1 - self._ports.index(self.port)]
+            self._world.port = self._ports[(self._ports.index(self.port) + 1) % len(self._ports)]
             raise EOFError
 
 
@@ -269,6 +269,18 @@ class FailoverTest(ReplicationTest):
         self.assertTrue(error.startswith("READONLY "), error)
         self.assertEqual(role, b"master")
 
+    def test_the_other_replicas_follow_the_new_primary(self):
+        first, one, second, two = self.start_pair()
+        three = self.connect(self.start_replica(first))
+        await_in_sync(one, two, three)
+        for old, new, port in ((one, two, second.port), (two, one, first.port)):
+            self.assertEqual(old.call("FAILOVER", "TO", "127.0.0.1", port), "OK")
+            self.await_roles(new, old)
+            await_true(lambda p=port: fields(three)["master_port"] == str(p), "a referral")
+            await_in_sync(new, old, three)
+            # They all go on: none got a copy.
+            self.assertEqual(fields(new)["sync_partitions_sent"], "0")
+
     def test_a_stopped_primary_has_waited_for_its_replica(self):
         primary, client, _, replica = self.start_pair()
         keys = KEYS[: scaled(1000)]
@@ -372,6 +384,29 @@ class DeposedTest(ReplicationTest):
             self.assertEqual(fields(client)["term"], str(term))
             self.assertEqual(role_of(client), b"master")
             self.follow(client, self.start())
+
+    # Goal: two primaries of one term do not both go on once they meet.
+    def test_of_two_primaries_of_one_term_one_wins(self):
+        primary = self.start()
+        ends = [self.start_replica(primary) for _ in range(2)]
+        proxy = CuttingProxy(ends[0].port, seed=1)
+        self.addCleanup(proxy.close)
+        proxy.calm()
+        clients = [self.connect(server) for server in ends]
+        for client in clients:
+            self.promote(client)
+        third = self.connect(self.start_replica(proxy.port))
+        with_replica = self.connect(self.start_replica(ends[1]))
+        ids = [fields(client)["master_replid"] for client in clients]
+        self.assertEqual([fields(client)["term"] for client in clients], ["2", "2"])
+        proxy.target = ends[1].port
+        self.assertEqual(third.call("CLIENT", "KILL", "TYPE", "master"), 1)
+        if ids[0] > ids[1]:
+            await_true(lambda: fields(clients[1])["deposed"] == "1", ends[1].log)
+            self.assertTrue(clients[1].call("RL.ALLOW", "a", WORDS).startswith("READONLY "))
+        else:
+            await_in_sync(clients[1], third, with_replica)
+            self.assertEqual(fields(third)["master_replid"], ids[1])
 
     # Goal: a server that was told to follow a primary of an earlier term does so after a restart,
     # and does not depose it.

@@ -215,6 +215,27 @@ class ReplicaAnswersTest(ReplicationTest):
         for words in ("PSYNC ? -1", "SYNC", "REPLCONF listening-port 1"):
             reply = self.client.call(*words.split())
             self.assertEqual(reply, "ERR weir replicates by RL.SYNC, to weir only")
+        self.primary.wait_for_log("asks to follow by PSYNC, as Redis does: refused")
+
+    def test_a_replica_of_another_version_is_refused(self):
+        words = "RL.SYNC 7 9 ID {0} ADDR - 7379 TERM 0 KEY {1}".format(40 * "a", 32 * "0")
+        self.assertEqual(
+            self.client.call(*words.split()), "ERR weir speaks replication 1 to 1, you 7 to 9"
+        )
+        self.primary.wait_for_log(r"refused replica 127\.0\.0\.1:7379: ERR weir speaks replication")
+        self.assertEqual(fields(self.client)["connected_slaves"], "0")
+
+    def test_client_kill_ends_links_which_begin_again(self):
+        replica = self.start_replica(self.primary)
+        client = self.connect(replica)
+        for killer, of_type, closed in (
+            (self.client, "replica", self.primary), (client, "master", replica),
+        ):  # fmt: skip
+            self.assertEqual(killer.call("CLIENT", "KILL", "TYPE", of_type), 1)
+            closed.wait_for_log("CLIENT KILL has ended the connection")
+            await_in_sync(self.client, client)
+        self.assertEqual(self.client.call("CLIENT", "KILL", "TYPE", "master"), 0)
+        self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "slave"), 0)
 
     def test_a_replica_sends_replicas_to_its_primary(self):
         replica = self.start_replica(self.primary)

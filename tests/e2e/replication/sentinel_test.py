@@ -16,7 +16,8 @@ import unittest
 
 import redis.sentinel
 
-from failover_test import DRAINED, KEYS, TOKENS, WORDS, Taker
+from cutting_proxy import CuttingProxy
+from failover_test import DRAINED, KEYS, TOKENS, WORDS, YIELD, Taker
 from replication_checker import History
 from replication_servers import (
     ReplicationTest,
@@ -176,10 +177,41 @@ class SentinelTest(ReplicationTest):
         self.assertIn("PING RESTARTED", replies)
         self.assertLessEqual(
             replies,
-            {"LOADING", "READONLY", "GONE", "PING RESTARTED", "PING PONG", "PING LOADING",
-             "PING GONE"},
+            {"LOADING", "READONLY", "GONE", "PING RESTARTED", "PING PONG", "PING GONE"},
         )
         self.assertEqual(Visitor(replica).call("RL.ALLOW", "k", WORDS)[0], 1)
+
+    # Goal: Sentinel cannot confirm a primary that has crashed, however often it starts, and can
+    # confirm one that was stopped, whose state is the newest.
+    def test_a_server_remembers_its_crash_until_it_serves_again(self):
+        path = os.path.join(self.directory, "primary")
+        data = ("--data-dir", path, "--snapshot-interval", "20ms")
+        primary = self.start_mortal(*AT_ONCE, *data)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        self.start_replica(primary, *AT_ONCE)
+        primary.wait_for_log("has the whole state")
+        self.assertEqual(Visitor(primary).call("SAVE"), "OK")
+
+        def restart(*options):
+            server = self.start_mortal(*data, *options)
+            server.wait_for_log("waits for Sentinel|serves as a primary")
+            return server
+
+        primary.kill()
+        for end, saves in (("kill", "1"), ("stop", "0")):
+            primary = restart(*WATCHED, "--sentinel-wait", "1h")
+            self.assertIn("RESTARTED", Visitor(primary).call("PING"))
+            # Its record on disk changes once: it has no history any more.
+            await_true(
+                lambda p=primary, n=saves: fields(Visitor(p), "persistence")["rdb_saves"] == n,
+                primary.log,
+            )
+            getattr(primary, end)()
+        primary = restart(*AT_ONCE)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        self.assertEqual(primary.stop(), 0)
+        primary = restart(*WATCHED, "--sentinel-wait", "1h")
+        self.assertIn("LOADING", Visitor(primary).call("PING"))
 
     def test_a_frozen_primary_is_deposed_when_it_goes_on(self):
         primary, replica, sentinels = self.start_watched()
@@ -206,6 +238,60 @@ class SentinelTest(ReplicationTest):
             old.call("PING")
         self.assertTrue(Visitor(primary).follows(replica))
         self.assertEqual(Visitor(replica).role(), "master")
+
+    # Sentinel may choose another replica than the one that FAILOVER has made the primary. Then this
+    # one yields to that.
+    def test_of_two_replicas_either_may_be_sentinels_choice(self):
+        primary = self.start(*AT_ONCE)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        replicas = [self.start_replica(primary, *AT_ONCE) for _ in range(2)]
+        heir, other = replicas
+        sentinels = start_sentinels(self, primary.port, replicas=2)
+        servers = [primary, *replicas]
+        world = World(primary.port)
+        history, takers = self.start_takers(world, [server.port for server in servers])
+        try:
+            self.assertEqual(Visitor(primary).call("FAILOVER", "TO", "127.0.0.1", heir.port), "OK")
+            await_true(lambda: Visitor(primary).follows(heir), primary.log)
+            await_true(lambda: Visitor(other).follows(heir), other.log)
+            named = await_named(sentinels, (heir.port, other.port))
+            print(f"clients told after {named:.1f} s", file=sys.stderr)
+            await_true(
+                lambda: sum(Visitor(server).role() == "master" for server in servers) == 1
+                and Visitor(primary).call("PING") == "PONG",
+                primary.log,
+            )
+        finally:
+            self.end_takers(world, takers)
+        (last,) = (server for server in servers if Visitor(server).role() == "master")
+        with Client(last.port) as client:
+            rests = ask_all(client, [("RL.PEEK", key, WORDS, "COST", 0) for key in KEYS])
+        admitted = history.admitted()
+        for key, (_, left, *_) in zip(KEYS, rests):
+            self.assertLessEqual(admitted[key], TOKENS - left, key)
+
+    # Goal: a link that is cut in a takeover makes no second primary. Method: a proxy cuts it just
+    # before the primary's last frame.
+    def test_a_takeover_whose_last_frame_is_lost_ends_with_one_primary(self):
+        primary = self.start(*AT_ONCE)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        proxy = CuttingProxy(primary.port, self.seed)
+        self.addCleanup(proxy.close)
+        proxy.calm()
+        replica = self.start_replica(proxy.port, *AT_ONCE)
+        proxy.cut_before = YIELD
+        with Client(replica.port) as sentinel:
+            sentinel.call("CLIENT", "SETNAME", "sentinel-aaaaaaaa-cmd")
+            sentinel.call("REPLICAOF", "NO", "ONE")
+        await_true(lambda: proxy.cuts == 1, "the end of the link")
+
+        def is_over():
+            self.assertEqual(Visitor(primary).role(), "slave")
+            return Visitor(replica).role() == "master" and Visitor(primary).follows(replica)
+
+        await_true(is_over, replica.log)
+        self.await_exact(primary)
+        replica.wait_for_log("the primary has not yielded")
 
     def test_a_starting_server_waits_for_sentinel(self):
         server = self.start(*WATCHED, "--sentinel-wait", "1h")

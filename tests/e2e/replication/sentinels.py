@@ -106,10 +106,19 @@ def start_sentinels(test, primary, count=3, replicas=1, **how):
 
 
 def await_named(sentinels, port, seconds=60):
-    """Waits until all Sentinels tell clients that the primary is there; returns the seconds."""
+    """Waits until all Sentinels tell clients that the primary is there; returns the seconds.
+
+    `port`: or some ports, of which they all name the same.
+    """
+    ports = port if isinstance(port, tuple) else (port,)
     begin = time.monotonic()
+
+    def are_one():
+        named = {sentinel.primary() for sentinel in sentinels}
+        return len(named) == 1 and named <= set(ports)
+
     await_true(
-        lambda: all(sentinel.primary() == port for sentinel in sentinels),
+        are_one,
         lambda: (port, [sentinel.state() for sentinel in sentinels]),
         seconds,
     )

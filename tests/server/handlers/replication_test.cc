@@ -97,8 +97,16 @@ TEST_F(ReplicationTest, FailoverRefusesMistakes) {
   EXPECT_TRUE(replication_.failovers.empty());
   replication_.failover_error = "ERR No failover in progress.";
   EXPECT_EQ(client_.Run("FAILOVER ABORT"), "-ERR No failover in progress.\r\n");
-  client_.Run("MULTI");
-  EXPECT_THAT(client_.Run("FAILOVER"), StartsWith("-ERR "));
+}
+
+TEST_F(ReplicationTest, ValkeysSentinelPausesAndFailsOverInATransaction) {
+  for (const char* words : {"MULTI", "CLIENT PAUSE 1 WRITE",
+                            "FAILOVER TO 10.0.0.2 7380 TIMEOUT 60000", "CLIENT UNPAUSE"}) {
+    EXPECT_THAT(client_.Run(words), Not(StartsWith("-"))) << words;
+  }
+  EXPECT_EQ(client_.Run("EXEC"), "*3\r\n+OK\r\n+OK\r\n+OK\r\n");
+  ASSERT_EQ(replication_.failovers.size(), 1U);
+  EXPECT_EQ(replication_.failovers[0].to, (HostAndPort{"10.0.0.2", 7380}));
 }
 
 TEST(ReplicationCommandsTest, AServerThatTakesTimesOfClientsDoesNotReplicate) {

@@ -77,7 +77,8 @@ TEST(PlannedSwitchTest, GivesUpAfterTheTimeout) {
   const FailoverRequest request = {.timeout = milliseconds{50}};
   EXPECT_EQ(WhatAt(PlannedSwitch(request, kBegin), {behind}, milliseconds{49}), What::kWait);
   EXPECT_EQ(WhatAt(PlannedSwitch(request, kBegin), {behind}, milliseconds{50}), What::kGiveUp);
-  EXPECT_EQ(WhatAt(PlannedSwitch({}, kBegin), {behind}, milliseconds{50}), What::kWait);
+  EXPECT_EQ(WhatAt(PlannedSwitch({}, kBegin), {behind}, milliseconds{9999}), What::kWait);
+  EXPECT_EQ(WhatAt(PlannedSwitch({}, kBegin), {behind}, milliseconds{10000}), What::kGiveUp);
 }
 
 TEST(PlannedSwitchTest, ForceYieldsAfterTheTimeoutButNotToHalfACopy) {
