@@ -100,6 +100,39 @@ std::string LatencyJson(const Services& services) {
   return absl::StrCat(R"({"p50":)", micros(500), R"(,"p99":)", micros(990), "}");
 }
 
+std::string_view RoleWord(const Services& services) {
+  if (services.is_replica()) return "replica";
+  if (services.gated()) return "gated";
+  return services.is_primary() ? "primary" : "deposed";
+}
+
+std::string AddressJson(std::string_view host, std::uint16_t port) {
+  return JsonString(absl::StrCat(AbslView(host), ":", port));
+}
+
+std::string LinkJson(const LinkStatus& link) {
+  return absl::StrCat(R"({"primary":)", AddressJson(link.primary.host, link.primary.port),
+                      R"(,"state":)", JsonString(WordOf(link.state)), R"(,"up":)",
+                      link.up ? "true" : "false", R"(,"down_ms":)", CeilMillis(link.down_for),
+                      R"(,"complete":)", link.complete ? "true" : "false", R"(,"data_age_ms":)",
+                      CeilMillis(link.data_age), "}");
+}
+
+std::string ReplicationJson(const ReplicationStatus& status) {
+  std::string json =
+      absl::StrCat(R"({"term":)", status.term, R"(,"offset":)", status.offset,
+                   R"(,"loss_bound_ms":)", CeilMillis(status.loss_bound), R"(,"link":)",
+                   status.link ? LinkJson(*status.link) : "null", R"(,"replicas":[)");
+  std::string_view separator;
+  for (const ReplicaStatus& replica : status.replicas) {
+    absl::StrAppend(&json, AbslView(std::exchange(separator, ",")), R"({"address":)",
+                    AddressJson(replica.ip, replica.port), R"(,"online":)",
+                    replica.online ? "true" : "false", R"(,"offset":)", replica.offset,
+                    R"(,"lag_ms":)", CeilMillis(replica.lag), "}");
+  }
+  return json += "]}";
+}
+
 std::string NowJson(HttpExchange& exchange) {
   Services& services = exchange.services();
   ServerReader server(services, exchange.now());
@@ -116,7 +149,8 @@ std::string NowJson(HttpExchange& exchange) {
   std::string json =
       absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"uptime_s":)",
                    server.UptimeSeconds(), R"(,"version":)", JsonString(kVersion), R"(,"role":)",
-                   is_replica ? R"("replica")" : R"("primary")", R"(,"port":)", services.port,
+                   JsonString(RoleWord(services)), R"(,"replication":)",
+                   ReplicationJson(services.replication_status()), R"(,"port":)", services.port,
                    R"(,"user":)", JsonString(exchange.session().user()->name()),
                    R"(,"can_change":)", read_only.empty() ? "true" : "false",
                    R"(,"read_only_because":)", read_only.empty() ? "null" : JsonString(read_only));

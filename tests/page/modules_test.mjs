@@ -20,7 +20,30 @@ const format = await load('format.js');
 const {endText, heldText} = await load('hold_list.js');
 const limits = await load('limit_text.js');
 const {Rates} = await load('rates.js');
+const {replicationFacts} = await load('replication.js');
 const {splitWords, withoutCommand} = await load('words.js');
+
+test('replication shows who follows whom', () => {
+  const replica = {address: '10.0.0.2:7379', online: true, offset: 900, lag_ms: 500};
+  const primary = {
+    role: 'primary',
+    replication: {offset: 1000, loss_bound_ms: 4000, link: null, replicas: [replica]},
+  };
+  assert.deepEqual(replicationFacts(primary), [
+    ['Role', 'primary', false], ['Offset', '1,000'], ['Lost by a failover', 'at most 4.0 s'],
+    ['Replica 10.0.0.2:7379', '100 B behind, heard 0.5 s ago'],
+  ]);
+  primary.replication.replicas = [];
+  assert.deepEqual(replicationFacts(primary), []);
+  const link = {
+    primary: '10.0.0.1:7379', state: 'connect', up: false, down_ms: 2000, complete: true,
+    data_age_ms: 3000,
+  };
+  const following = {role: 'replica', replication: {...primary.replication, link}};
+  assert.deepEqual(replicationFacts(following).slice(2), [
+    ['Follows', '10.0.0.1:7379, connect, down for 2.0 s', true], ['State', '3.0 s old', false],
+  ]);
+});
 
 // A token bucket as the server tells it, when `spent` ms of its refilling are missing.
 function told(capacity, each, spent) {

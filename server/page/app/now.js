@@ -7,6 +7,7 @@ import {HistoryPanel} from './history_panel.js';
 import {keyLink} from './key_link.js';
 import {limitName, limitRow} from './limit_row.js';
 import {Rates} from './rates.js';
+import {replicationFacts} from './replication.js';
 import {refreshServer} from './server.js';
 
 const HOT_ROWS = 5;
@@ -84,6 +85,7 @@ function facts(now, commands) {
     ['Bans begun', count(now.total.bans)],
     ['Charged beyond', count(now.total.charged_beyond)],
     ['Up for', duration(now.uptime_s * 1000)],
+    ...replicationFacts(now),
   ];
 }
 

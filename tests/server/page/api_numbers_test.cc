@@ -17,6 +17,7 @@
 
 #include "server/config/version.h"
 #include "tests/server/page/page_client.h"
+#include "tests/support/fake_replication.h"
 #include "tests/support/http_conversation.h"
 
 namespace weir {
@@ -64,6 +65,12 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
                          {"uptime_s", 7},
                          {"version", kVersion},
                          {"role", "primary"},
+                         {"replication",
+                          {{"term", 0},
+                           {"offset", 0},
+                           {"loss_bound_ms", 0},
+                           {"link", nullptr},
+                           {"replicas", json::array()}}},
                          {"port", 7379},
                          {"user", "default"},
                          {"can_change", false},
@@ -91,6 +98,37 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
   EXPECT_EQ(now, expected) << json::diff(expected, now);
   EXPECT_GE(now["latency_us"]["p50"], 3.0);
   EXPECT_LE(now["latency_us"]["p99"], 3.0 * 9 / 8);
+}
+
+TEST_F(ApiNumbersTest, NowHasTheReplicasOfAPrimaryAndTheLinkOfAReplica) {
+  FakeReplication replication(server_.services);
+  replication.shown.term = 3;
+  replication.shown.offset = 1000;
+  replication.shown.loss_bound = std::chrono::milliseconds{4};
+  replication.shown.replicas = {{.ip = "10.0.0.2",
+                                 .port = 7379,
+                                 .online = true,
+                                 .offset = 900,
+                                 .lag = std::chrono::milliseconds{5}}};
+  EXPECT_EQ(Get("/api/now")["replication"],
+            json::parse(R"({"term":3,"offset":1000,"loss_bound_ms":4,"link":null,"replicas":
+              [{"address":"10.0.0.2:7379","online":true,"offset":900,"lag_ms":5}]})"));
+  replication.shown.replicas.clear();
+  replication.BecomeReplica();
+  replication.shown.link->data_age = std::chrono::milliseconds{6};
+  const json now = Get("/api/now");
+  EXPECT_EQ(now["role"], "replica");
+  EXPECT_EQ(now["replication"]["link"],
+            json::parse(R"({"primary":"10.0.0.1:7379","state":"connected","up":true,"down_ms":0,
+              "complete":true,"data_age_ms":6})"));
+}
+
+TEST_F(ApiNumbersTest, NowSaysWhyAServerAdmitsNothing) {
+  FakeReplication replication(server_.services);
+  replication.Gate();
+  EXPECT_EQ(Get("/api/now")["role"], "gated");
+  replication.Depose();
+  EXPECT_EQ(Get("/api/now")["role"], "deposed");
 }
 
 TEST_F(ApiNumbersTest, NowHasNoLatencyBeforeTheFirstDecision) {
