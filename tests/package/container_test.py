@@ -51,6 +51,13 @@ class ContainerTest(ServerTest):
         self.assertEqual(client.call("AUTH", "app", "replace-this-password"), "OK")
         self.assertEqual(client.call("RL.ALLOW", "k", "10/s")[:2], [1, 9])
 
+    # Goal: the image is built from all that the build's lists name.
+    def test_the_image_has_each_folder_of_the_build(self):
+        lists = (CONTRIB.parent / "CMakeLists.txt").read_text()
+        needed = {"cmake", *re.findall(r"^add_subdirectory\((\w+)\)", lists, re.MULTILINE)}
+        copied = re.findall(r"^COPY (\w+) \1$", CONTAINERFILE.read_text(), re.MULTILINE)
+        self.assertEqual(set(copied), needed)
+
     # Goal: each port that the manifest and the image name is one that the server opens.
     def test_the_ports_are_those_of_the_options(self):
         options = resource("ConfigMap")["data"]["weir.toml"]
