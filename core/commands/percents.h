@@ -9,6 +9,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "core/rules/limit.h"
 
@@ -37,5 +39,11 @@ struct alignas(std::uint64_t) Percents {
   friend bool operator==(const Percents&, const Percents&) = default;
 };
 static_assert(sizeof(Percents) == sizeof(std::uint64_t));
+
+inline constexpr Percents kDefaultPercents = {{80, 95, 100}};
+
+// At most kPercentsMax different integers from 1 to 100, in any order, separated by commas or
+// blanks; nothing for another text.
+[[nodiscard]] std::optional<Percents> ReadPercents(std::string_view text);
 
 }  // namespace weir

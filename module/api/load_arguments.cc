@@ -1,5 +1,6 @@
 #include "module/api/load_arguments.h"
 
+#include <optional>
 #include <string_view>
 
 #include "absl/strings/match.h"
@@ -50,6 +51,14 @@ absl::StatusOr<ModuleOptions> ReadLoadArguments(std::span<redis::String*> words)
     } else if (is("max-wait")) {
       read = number("max-wait", 0, millis(kMaxWaitMax));
       if (read.ok()) options.max_wait = milliseconds{*read};
+    } else if (is("notify-at")) {
+      const std::optional<Percents> percents = ReadPercents(TextOf(words[++i]));
+      if (!percents) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("invalid notify-at ", Quote(TextOf(words[i])), ": must be at most ",
+                         kPercentsMax, " integers from 1 to 100, separated by commas"));
+      }
+      options.notify_at = *percents;
     } else if (is("notify-interval")) {
       read = number("notify-interval", 0, millis(kNotifyIntervalMax));
       if (read.ok()) options.notify_interval = milliseconds{*read};
@@ -57,7 +66,7 @@ absl::StatusOr<ModuleOptions> ReadLoadArguments(std::span<redis::String*> words)
       return absl::InvalidArgumentError(
           absl::StrCat("unexpected ", Quote(word),
                        ": the arguments are allow-explicit-time, max-hold ms, max-holds number, "
-                       "max-wait ms and notify-interval ms"));
+                       "max-wait ms, notify-at percents and notify-interval ms"));
     }
     if (!read.ok()) return read.status();
   }

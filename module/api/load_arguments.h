@@ -8,6 +8,8 @@
 //         the open holds that there may be; by default 1000000
 //     max-wait ms
 //         the longest TIMEOUT of RL.WAIT; by default 60000
+//     notify-at percents
+//         the percentages of a limit at which weir:used has a message, as in 80,95,100, the default
 //     notify-interval ms
 //         the time between two messages on weir:denied about a key and limit; by default 60000
 #pragma once
@@ -18,6 +20,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
+#include "core/commands/percents.h"
 #include "module/api/redis_api.h"
 
 namespace weir {
@@ -27,6 +30,7 @@ struct ModuleOptions {
   std::int64_t max_holds = 1'000'000;
   Nanos max_wait = std::chrono::seconds{60};
   Nanos notify_interval = std::chrono::seconds{60};
+  Percents notify_at = kDefaultPercents;
   bool allow_explicit_time = false;
 };
 

@@ -22,12 +22,6 @@
 #include "module/handlers/wait.h"
 
 namespace weir {
-namespace {
-
-// The default of the server's option notify-at.
-constexpr Percents kPercents = {{80, 95, 100}};
-
-}  // namespace
 
 class LimitHost {
  public:
@@ -70,7 +64,9 @@ class LimitHost {
   // told once an interval, and percentages are a few comparisons.
   static constexpr bool has_listeners() { return true; }
   EventTerms event_terms() const {
-    return {.now = now(), .interval = shared().options.notify_interval, .percents = kPercents};
+    return {.now = now(),
+            .interval = shared().options.notify_interval,
+            .percents = shared().options.notify_at};
   }
   void PublishEvents() {
     if (!thread().events.has_any()) return;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -81,17 +80,7 @@ std::optional<HostAndPort> Parse(const OptionSpec&, std::string_view text, HostA
 }
 
 std::optional<Percents> Parse(const OptionSpec&, std::string_view text, Percents Options::*) {
-  std::set<std::uint8_t> values;
-  for (const absl::string_view word :
-       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
-    const auto value = ParseInteger(StdView(word));
-    if (!value || *value < 1 || *value > 100) return std::nullopt;
-    values.insert(static_cast<std::uint8_t>(*value));
-  }
-  if (values.size() > kPercentsMax) return std::nullopt;
-  Percents percents;
-  std::ranges::copy(values, percents.values.begin());
-  return percents;
+  return ReadPercents(text);
 }
 
 std::optional<std::int64_t> Parse(const OptionSpec& spec, std::string_view text,

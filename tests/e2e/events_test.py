@@ -69,6 +69,17 @@ class EventsTest(ServerTest):
             client.call("RL.ALLOW", "k", "1/1000d")
         self.assertEqual(self.heard(subscriber, 2), ["denied 1/1000d k"] * 2)
 
+    @unittest.skipUnless(os.environ.get("WEIR_MODULE"), "the module is not built")
+    def test_the_module_tells_the_percentages_that_it_is_asked_for(self):
+        host = start_module(self, "notify-at", "50")
+        subscriber, client = self.subscribe(host), Client(host.port)
+        self.addCleanup(client.close)
+        client.call("RL.ALLOW", "k", "10/1000d,fixed", "COST", 9)
+        client.call("RL.ALLOW", "k", "10/1000d,fixed")
+        client.call("RL.ALLOW", "k", "10/1000d,fixed")
+        heard = self.heard(subscriber, 2)
+        self.assertEqual(heard, ["used 50 10/1000d,fixed k", "denied 10/1000d,fixed k"])
+
     def test_decisions_over_http_are_told(self):
         port = free_port()
         server = self.start("--http-port", str(port))
