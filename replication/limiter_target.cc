@@ -29,8 +29,16 @@ std::optional<std::uint16_t> LimiterTarget::ApplyPartition(std::string_view body
   if (!records) return std::nullopt;
   WEIR_CHECK(records->rewritten_partitions.size() == 1);
   const std::uint16_t partition = records->rewritten_partitions.front();
-  if (!part.first) records->rewritten_partitions.clear();
-  dropped_ += limiter_.Apply(*records, time);
+  if (part.first) {
+    parts_.clear();
+  } else {
+    records->rewritten_partitions.clear();
+  }
+  parts_.push_back(*std::move(records));
+  if (!part.last) return partition;
+  for (const LimiterChanges& all : std::exchange(parts_, {})) {
+    dropped_ += limiter_.Apply(all, time);
+  }
   return partition;
 }
 

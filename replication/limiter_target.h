@@ -1,5 +1,7 @@
 // Applies what a primary sends to a limiter and its policies: the target of a replica's Sink.
 //
+// Memory: the records of one partition.
+//
 // Not thread-safe itself; the limiter and the policies may be in use by other threads.
 #pragma once
 
@@ -7,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/base/instant.h"
 #include "core/limiter/limiter.h"
@@ -34,7 +37,8 @@ class LimiterTarget final : public SinkTarget {
  private:
   Limiter& limiter_;
   Policies& policies_;
-  PolicyChanges whole_;  // of the parts that have come
+  std::vector<LimiterChanges> parts_;  // of the partition that is being copied
+  PolicyChanges whole_;                // of the parts that have come
   std::size_t dropped_ = 0;
 };
 

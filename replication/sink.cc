@@ -184,7 +184,6 @@ bool Sink::ApplyPartition(const Frame& frame) {
   const std::optional<std::uint16_t> partition =
       target_.ApplyPartition(frame.body, part, frame.time);
   if (!partition || *partition >= kPartitionCount) return false;
-  // Until the last part it has neither its old nor its new buckets.
   if (!part.last) synced_ = false;
   open_.Add(*partition);
   last_changed_.Raise(*partition, applied_ + 1);

@@ -49,10 +49,10 @@ class SinkTarget {
   // nothing for a damaged body.
   virtual std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) = 0;
 
-  // Applies a part of a PARTITION: the first part empties the partition that it is about, then each
-  // part adds its records. Returns that partition, or nothing for a damaged body or one about
-  // several. Nothing comes between the parts; if the last one does not come, the partition is
-  // copied again.
+  // Takes a part of a PARTITION. With the last part the partition becomes what the parts say, and no
+  // earlier: until then a promoted server has what it acknowledged. Returns that partition, or
+  // nothing for a damaged body or one about several. Nothing comes between the parts; if the last
+  // one does not come, the others are forgotten, and the partition is copied again.
   virtual std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
                                                       Instant time) = 0;
 

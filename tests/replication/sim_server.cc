@@ -139,17 +139,22 @@ std::optional<std::uint16_t> SimServer::ApplyPartition(std::string_view body, Pa
   const std::string_view records = reader.TakeRest();
   const std::optional<std::size_t> row = RowOf(partition);
   if (!row) return records.empty() ? std::optional(partition) : std::nullopt;
-  if (part.first) values[*row] = {};
-  if (!SetAll(records, values[*row])) return std::nullopt;
+  if (part.first) partition_parts_.clear();
+  partition_parts_ += records;
+  if (!part.last) return partition;
+  values[*row] = {};
+  if (!SetAll(partition_parts_, values[*row])) return std::nullopt;
   return partition;
 }
 
 bool SimServer::ApplyPolicies(std::string_view body) { return SetAll(body, values[kPolicyRow]); }
 
 bool SimServer::ApplyWholePolicies(std::string_view body, Part part) {
-  // Those that no part names are gone; here they are so from the first part on.
-  if (part.first) values[kPolicyRow] = {};
-  return ApplyPolicies(body);
+  if (part.first) policy_parts_.clear();
+  policy_parts_ += body;
+  if (!part.last) return true;
+  values[kPolicyRow] = {};
+  return ApplyPolicies(policy_parts_);
 }
 
 void SimServer::Flush(TableGeneration /*generation*/) { ClearTable(); }

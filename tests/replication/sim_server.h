@@ -98,6 +98,8 @@ class SimServer final : public SinkTarget {
   void ClearTable();
 
   std::array<Log, kSimRows> logs_;
+  std::string partition_parts_;
+  std::string policy_parts_;
   bool flushed_ = false;
   std::uint32_t generation_ = 0;
 };

@@ -110,6 +110,7 @@ void Simulation::Connect(std::size_t replica) {
     return Fail("a common offset above the replica's");
   }
   mine.Follow(theirs.term, theirs.id);
+  seen_terms_[replica] = std::max(seen_terms_[replica], theirs.term);
   Link& link = links_[replica];
   link = {};
   link.source = std::make_unique<Source>(begin);
@@ -195,6 +196,9 @@ void Simulation::DeliverToPrimary(Link& link, std::size_t bytes) {
   link.in.erase(0, count);
   while (const std::optional<Frame> frame = link.reader.Next()) {
     if (!link.source->Note(*frame)) return Fail("the primary refuses a frame");
+    if (!link.source->acked().synced) continue;
+    const bool is_hasty = bug_ == PlantedBug::kHastyAck;
+    link.acked = is_hasty ? link.source->cursor() : link.source->acked().offset;
   }
   if (!link.reader.error().empty()) Fail(link.reader.error());
 }
@@ -209,13 +213,18 @@ void Simulation::Promote() {
 
 void Simulation::SwitchTo(std::size_t taker) {
   SimServer& next = servers_[taker];
+  if (taker != primary_) CheckPromoted(taker);
   for (Link& link : links_) link = {};
   SimServer& former = primary();
   former.Take(now_);
   former.BecomeReplica({.applied = former.ring->head(),
                         .last_changed = former.ring->last_changed(),
                         .complete = true});
+  if (bug_ == PlantedBug::kForgottenTerm) next.history.term = next.history.seen_term = 0;
   next.history.Promote(*next.sink->shown(), IdOf(++histories_));
+  if (next.history.term <= std::exchange(seen_terms_[taker], next.history.term)) {
+    Fail("a promotion in a term that is not later");
+  }
   if (bug_ == PlantedBug::kSeamlessPromotion) {
     next.BecomePrimary(
         std::make_unique<Ring>(ring_bytes_, next.sink->applied(), next.sink->last_changed()));
@@ -246,20 +255,36 @@ void Simulation::Yield() {
 void Simulation::CheckValues(std::size_t replica) {
   const SimServer& server = servers_[replica];
   const std::uint64_t applied = server.sink->applied();
-  if (applied < as_of_.front().offset) return;
-  const auto later = std::ranges::upper_bound(as_of_, applied, {}, &AsOf::offset);
-  const SimRows<std::uint32_t>& counts = std::prev(later)->counts;
   for (std::size_t row = 0; row < kPolicyRow; ++row) {
     if (server.sink->need().Contains(kSimPartitions[row])) continue;
-    for (std::size_t key = 0; key < kSimKeys; ++key) {
-      const std::vector<SimValue>& past = past_[row][key];
-      const auto oldest = past.begin() + counts[row][key] - 1;
-      if (std::find(oldest, past.end(), server.values[row][key]) == past.end()) {
-        return Fail(absl::StrCat("a value of partition ", kSimPartitions[row],
-                                 " that is older than as of ", applied));
-      }
+    if (!HasSince(applied, server, row)) {
+      return Fail(absl::StrCat("a value of partition ", kSimPartitions[row],
+                               " that is older than as of ", applied));
     }
   }
+}
+
+void Simulation::CheckPromoted(std::size_t taker) {
+  const std::uint64_t acked = links_[taker].acked;
+  for (std::size_t row = 0; row < kSimRows; ++row) {
+    if (!HasSince(acked, servers_[taker], row)) {
+      return Fail(absl::StrCat("a promoted server lacks what it had acknowledged at ", acked));
+    }
+  }
+}
+
+// Whether all values of the row are ones that the primary has had since its history was at
+// `offset`.
+bool Simulation::HasSince(std::uint64_t offset, const SimServer& server, std::size_t row) {
+  if (offset < as_of_.front().offset) return true;
+  const auto later = std::ranges::upper_bound(as_of_, offset, {}, &AsOf::offset);
+  const SimRows<std::uint32_t>& counts = std::prev(later)->counts;
+  for (std::size_t key = 0; key < kSimKeys; ++key) {
+    const std::vector<SimValue>& past = past_[row][key];
+    const auto oldest = past.begin() + counts[row][key] - 1;
+    if (std::find(oldest, past.end(), server.values[row][key]) == past.end()) return false;
+  }
+  return true;
 }
 
 // Moves all bytes, until there are none.

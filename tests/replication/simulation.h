@@ -7,6 +7,9 @@
 //     R2   each value of a replica that is not open is one that the primary had, and no older than
 //          as of the offset that the replica has applied
 //     R3   both, however often links are cut
+//     R5   a promoted replica has no value that is older than as of the offset that it has
+//          acknowledged as synced
+//     R7   each promotion begins a term that is later than all that the server has been in
 //     R9   a replica that the primary has yielded to has everything
 //     R11  all of that, if some servers are of the next version, which sends frames of new kinds
 // and that neither end ever finds fault with the other's bytes.
@@ -37,6 +40,8 @@ enum class PlantedBug {
   kSeamlessPromotion,  // the ring of a promoted replica begins at the offset that it has applied
   kHastyYield,         // the last changes are not taken before the YIELD
   kUncountedKinds,     // a replica does not count the bytes of kinds that it does not know
+  kHastyAck,           // an ACK counts for all that was sent
+  kForgottenTerm,      // a promotion does not count the last primary's term
 };
 
 class Simulation {
@@ -57,6 +62,7 @@ class Simulation {
     FrameReader reader;                 // of `in`
     std::uint64_t heartbeat_bytes = 0;  // for a bug
     std::uint64_t policies = 0;         // for a bug
+    std::uint64_t acked = 0;            // the greatest offset that was acknowledged as synced
   };
 
   SimServer& primary() { return servers_[primary_]; }
@@ -76,6 +82,8 @@ class Simulation {
   void Yield();
   void SwitchTo(std::size_t taker);
   void CheckValues(std::size_t replica);
+  void CheckPromoted(std::size_t taker);
+  [[nodiscard]] bool HasSince(std::uint64_t offset, const SimServer& server, std::size_t row);
   void CalmDown();
   void Fail(std::string what);
 
@@ -102,6 +110,7 @@ class Simulation {
   std::vector<AsOf> as_of_;
   SimValue next_value_ = 1;
   unsigned histories_ = 0;
+  std::array<std::uint64_t, kServers> seen_terms_{};  // the latest that each has been in
 
   // Chances of this run.
   std::size_t ring_bytes_;

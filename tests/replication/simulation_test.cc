@@ -1,4 +1,4 @@
-// Goal: laws R1 to R3, R9 and R11, on any run. Method: runs that are decided by their seeds
+// Goal: laws R1 to R3, R5, R7, R9 and R11, on any run. Method: runs that are decided by their seeds
 // (simulation.h); and for each of several planted mistakes, that a run finds it.
 //
 // WEIR_SIM_SEED=N runs one seed again.
@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedBugTest,
                                          PlantedBug::kHeartbeatMoves, PlantedBug::kOffsetAfterCopy,
                                          PlantedBug::kNoNeed, PlantedBug::kStalePolicies,
                                          PlantedBug::kSeamlessPromotion, PlantedBug::kHastyYield,
-                                         PlantedBug::kUncountedKinds));
+                                         PlantedBug::kUncountedKinds, PlantedBug::kHastyAck,
+                                         PlantedBug::kForgottenTerm));
 
 }  // namespace
 }  // namespace weir
