@@ -8,6 +8,7 @@
     acks       the requests a second that a replica has acknowledged: ack-replicas 1, and INCR with
                WAIT 1 0 on Redis, one at a time on each connection
     sync       the first sync of all keys, idle and at half load, with the latency of decisions
+    switch     the longest that a request waits in a FAILOVER, with and without a data directory
 
 Requests are RL.ALLOW (Redis: INCR) over WEIR_BENCH_KEYS keys (1,000,000) from 50 connections. A
 primary has the first core; its replicas share the second with the load. Figures are medians of
@@ -17,13 +18,16 @@ which does not wait for replies.
 """
 
 import contextlib
+import itertools
 import os
+import random
+import socket
 import statistics
 import threading
 import time
 
 import subject
-from resp import Client
+from resp import Client, encode
 from scale import CONNECTIONS, closed_loop, open_loop
 
 RUNS = 5
@@ -33,6 +37,8 @@ REQUESTS = {64: 2_000_000, 16: 1_000_000, 1: 200_000}  # by pipeline
 MARK_INTERVAL = 0.003
 SYNC_SECONDS_MAX = 300
 AT_ONCE = 1000
+ASKERS = 4
+SWITCHES = 20
 
 
 def info(server):
@@ -51,7 +57,7 @@ def await_true(probe, what):
 
 def is_in_sync(replica):
     shown = info(replica)
-    return shown["master_link_status"] == "up" and shown["master_sync_in_progress"] == "0"
+    return shown.get("master_link_status") == "up" and shown["master_sync_in_progress"] == "0"
 
 
 def has_all_of(primary, replica):
@@ -265,6 +271,72 @@ def sync(path):
         )
 
 
+class Asker(threading.Thread):
+    """A client that asks again and again, and turns to the other server when one is read-only."""
+
+    def __init__(self, ports, seed):
+        super().__init__()
+        self.waits = []  # (the end, the seconds)
+        self.ended = threading.Event()
+        self._ports = ports
+        self._random = random.Random(seed)
+        self.start()
+
+    def run(self):
+        for port in itertools.cycle(self._ports):
+            with socket.create_connection(("127.0.0.1", port)) as server:
+                replies = server.makefile("rb")
+                while not self.ended.is_set():
+                    key = f"key:{self._random.randrange(KEYS):012}"
+                    begin = time.perf_counter()
+                    server.sendall(encode("RL.ALLOW", key, LIMIT))
+                    head = replies.readline()
+                    end = time.perf_counter()
+                    self.waits.append((end, end - begin))
+                    if head[:1] != b"*":
+                        break
+                    for _ in range(int(head[1:])):
+                        replies.readline()
+                if self.ended.is_set():
+                    return
+
+
+def longest_waits(one, two):
+    """The seconds that the longest request of each FAILOVER has waited."""
+    askers = [Asker([one.port, two.port], seed) for seed in range(ASKERS)]
+    longest = []
+    try:
+        pairs = itertools.cycle([(one, two), (two, one)])
+        for primary, replica in itertools.islice(pairs, SWITCHES):
+            time.sleep(0.3)
+            begin = time.perf_counter()
+            with Client(primary.port) as client:
+                client.ask("FAILOVER")
+            await_true(lambda: has_all_of(replica, primary), "a former primary that follows")
+            time.sleep(0.1)
+            longest.append(max(w for asker in askers for end, w in asker.waits if end > begin))
+    finally:
+        for asker in askers:
+            asker.ended.set()
+            asker.join()
+    return longest
+
+
+def switch(path):
+    print(f"\nthe longest wait of a request, {ASKERS} clients, {SWITCHES} times FAILOVER")
+    for name, options in {"no data directory": (), "snapshots": ("--data-dir", "state")}.items():
+        command = subject.weir(*options, server=path)
+        with subject.Subject(command) as one, follow(one, command) as two:
+            await_true(lambda: is_in_sync(two), "a replica in sync")
+            longest = longest_waits(one, two)
+        print(
+            f"  {name:18} median {1e3 * statistics.median(longest):6.1f} ms"
+            f"   longest {1e3 * max(longest):6.1f} ms"
+        )
+
+
 if __name__ == "__main__":
     subject.become_load()
-    subject.measure_sections(__doc__, {"cpu": cpu, "acks": acks, "lag": lag, "sync": sync})
+    subject.measure_sections(
+        __doc__, {"cpu": cpu, "acks": acks, "lag": lag, "sync": sync, "switch": switch}
+    )
