@@ -1,11 +1,16 @@
 // The cost of the records of a stream: to write, and to read, the changes of a tick of 2 ms at
-// 500,000 changes a second: 1,000 buckets in as many partitions, of `limits` limits.
+// 500,000 changes a second: 1,000 buckets in as many partitions, of `limits` limits. And the time
+// for which a partition is locked to copy it, of a table of WEIR_BENCH_KEYS buckets.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
 #include "core/base/id_type.h"
+#include "core/limiter/limiter.h"
 #include "core/words/limit_grammar.h"
 #include "replication/records.h"
 
@@ -61,6 +66,31 @@ void BM_ReadChanges(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kChanges);
 }
 
+constexpr const char* kKeys = "WEIR_BENCH_KEYS";
+
+void BM_CopyPartition(benchmark::State& state) {
+  const char* const text = std::getenv(kKeys);
+  const std::uint64_t keys = text != nullptr ? std::strtoull(text, nullptr, 10) : 10'000'000;
+  const Instant now{std::chrono::hours{24}};
+  Limiter limiter({.secret = {}, .notes_changes = false});
+  const Limit limit = *ParseLimitWord("1M/3285d")->limit;
+  for (std::uint64_t key = 0; key < keys; ++key) {
+    const std::string name = std::to_string(key);
+    static_cast<void>(limiter.Decide(
+        {{.key = name, .limit = &limit, .cost = 1, .hash = limiter.Hash(name)}}, now));
+  }
+  std::size_t partition = 0;
+  std::size_t buckets = 0;
+  for (auto _ : state) {
+    LimiterChanges changes;
+    limiter.CopyPartition(partition, now, changes);
+    partition = (partition + 1) % kPartitionCount;
+    buckets = std::max(buckets, changes.buckets.size());
+  }
+  state.counters["most_buckets"] = static_cast<double>(buckets);
+}
+
+BENCHMARK(BM_CopyPartition)->Iterations(kPartitionCount)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_WriteChanges)->ArgName("limits")->Arg(1)->Arg(100);
 BENCHMARK(BM_ReadChanges)->ArgName("limits")->Arg(1)->Arg(100);
 
