@@ -35,6 +35,7 @@ KEYS = int(os.environ.get("WEIR_BENCH_KEYS", "1000000"))
 LIMIT = "1M/3285d"  # no bucket becomes full again during a run
 REQUESTS = {64: 2_000_000, 16: 1_000_000, 1: 200_000}  # by pipeline
 MARK_INTERVAL = 0.003
+RARE_INTERVAL = 0.15  # the replicator has no frequent ticks by then
 SYNC_SECONDS_MAX = 300
 AT_ONCE = 1000
 ASKERS = 4
@@ -171,8 +172,9 @@ def half_load(server):
 class Marks:
     """Changes a key on the primary and waits for it on the replica, again and again."""
 
-    def __init__(self, primary, replica):
+    def __init__(self, primary, replica, interval=MARK_INTERVAL):
         self.lags_ms = []
+        self._interval = interval
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(primary.port, replica.port))
         self._thread.start()
@@ -185,13 +187,19 @@ class Marks:
     def _run(self, primary_port, replica_port):
         with Client(primary_port) as primary, Client(replica_port) as replica:
             first = time.monotonic_ns()
-            while not self._ended.wait(MARK_INTERVAL):
+            while not self._ended.wait(self._interval):
                 words = (f"mark:{first}:{len(self.lags_ms)}", "1/9w")
                 primary.ask("RL.ALLOW", *words)
                 answered = time.perf_counter()
                 while replica.ask("RL.PEEK", *words)[0] == 1:
                     pass
                 self.lags_ms.append((time.perf_counter() - answered) * 1e3)
+
+
+def quiet_lag(primary, replica, interval):
+    marks = Marks(primary, replica, interval)
+    time.sleep(10)
+    return statistics.quantiles(marks.end(), n=1000)
 
 
 def lag(path):
@@ -205,13 +213,12 @@ def lag(path):
             marks = Marks(primary, replica)
             open_loop(primary, rate, LIMIT)
             runs.append(statistics.quantiles(marks.end(), n=1000))
-        quiet = Marks(primary, replica)
-        time.sleep(5)
-        alone = statistics.quantiles(quiet.end(), n=1000)
+        alone, rare = (quiet_lag(primary, replica, one) for one in (MARK_INTERVAL, RARE_INTERVAL))
     print(f"\nlag: from the primary's answer until the replica answers by it, {rate:,} requests/s")
     for name, permilles in {
         "half load": [statistics.median(column) for column in zip(*runs)],
         "marks alone": alone,
+        "rare marks": rare,
     }.items():
         print(
             f"  {name:12} p50 {permilles[499]:6.2f} ms   p99 {permilles[989]:6.2f} ms"

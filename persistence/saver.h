@@ -38,8 +38,8 @@ class HistoryRecord {
   virtual ~HistoryRecord() = default;
   // Called before the first part of a save is taken.
   virtual void BeginSave() = 0;
-  // Called before each part is taken. Returns a record to write at once, without the changes that
-  // the part will have; empty: none is that urgent.
+  // Called before each part is taken. Returns a record to write ahead of the part; empty:
+  // there is none.
   [[nodiscard]] virtual std::string UrgentRecord() = 0;
   // Called when that record is on disk.
   virtual void OnUrgentSaved() = 0;

@@ -23,7 +23,7 @@ inline constexpr std::size_t kPrimaryHostBytesMax = 255;
 
 struct Lineage {
   std::uint64_t term = 0;       // goes up by one with each promotion; 0: there was never a replica
-  std::uint64_t seen_term = 0;  // the latest that this server has heard of, of any server
+  std::uint64_t seen_term = 0;  // the latest that this server has heard of
   std::string id{};             // empty: none, of a server that has nothing to resume from
   std::string previous{};       // the id up to `until`; empty: none
   std::uint64_t until = 0;
@@ -48,16 +48,16 @@ struct Lineage {
   [[nodiscard]] std::optional<std::uint64_t> Common(std::string_view from_id,
                                                     std::uint64_t from_offset) const;
 
-  // Begins a history of its own, at the offset up to which the state is exact, and in a term above
-  // all that this server has heard of. Requires: IsHistoryId(new_id).
+  // Begins a history of its own, at the offset up to which the state is exact. Its term is one
+  // above seen_term. Requires: IsHistoryId(new_id).
   void Promote(std::uint64_t at, std::string_view new_id);
 
-  // Becomes the history of the primary that this server follows. If a command said so, its term may
-  // be an earlier one. Requires: IsHistoryId(id).
+  // Becomes the history of the primary that this server follows. After a command its term may be an
+  // earlier one. Requires: IsHistoryId(id).
   void Follow(std::uint64_t new_term, std::string_view new_id);
 
-  // Whether a primary of that history wins over one of this, should both admit: the later term
-  // does, or of two histories of the same term the one with the greater id.
+  // Whether this history's primary must stop when it meets the other one's. The later term wins; of
+  // two histories of the same term, the greater id.
   [[nodiscard]] bool LosesTo(std::uint64_t other_term, std::string_view other_id) const;
 
   friend bool operator==(const Lineage&, const Lineage&) = default;

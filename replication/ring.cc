@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// The bytes of a frame up to its offset, with it, and with its time.
+// The bytes of a frame before its offset, through its offset, and through its time.
 constexpr std::size_t kBeforeOffset = 8;
 constexpr std::size_t kThroughOffset = kBeforeOffset + sizeof(std::uint64_t);
 constexpr std::size_t kThroughTime = kThroughOffset + sizeof(std::uint64_t);
@@ -68,18 +68,14 @@ std::optional<std::uint64_t> Ring::Read(std::uint64_t cursor, std::size_t bytes_
   return end;
 }
 
-Instant Ring::TimeAt(std::uint64_t offset) const {
-  WEIR_CHECK(size() > 0);
-  const bool can_begin = offset >= tail_ && offset < head_ && head_ - offset >= kFrameBytesMin;
-  for (const std::uint64_t begin : {can_begin ? offset : tail_, tail_}) {
-    std::array<char, kThroughTime> bytes;
-    CopyOut(begin, bytes.size(), bytes.data());
-    RecordReader reader({bytes.data(), bytes.size()});
-    reader.TakeBytes(kBeforeOffset);
-    if (reader.Take<std::uint64_t>() != begin) continue;
-    return Instant{Nanos{static_cast<Nanos::rep>(reader.Take<std::uint64_t>())}};
-  }
-  return Instant{};
+std::optional<Instant> Ring::TimeAt(std::uint64_t offset) const {
+  if (offset < tail_ || offset >= head_ || head_ - offset < kFrameBytesMin) return std::nullopt;
+  std::array<char, kThroughTime> bytes;
+  CopyOut(offset, bytes.size(), bytes.data());
+  RecordReader reader({bytes.data(), bytes.size()});
+  reader.TakeBytes(kBeforeOffset);
+  if (reader.Take<std::uint64_t>() != offset) return std::nullopt;  // A frame names its own offset.
+  return Instant{Nanos{static_cast<Nanos::rep>(reader.Take<std::uint64_t>())}};
 }
 
 void Ring::SetCapacity(std::size_t capacity) {

@@ -48,9 +48,8 @@ class Ring {
   [[nodiscard]] std::optional<std::uint64_t> Read(std::uint64_t cursor, std::size_t bytes_max,
                                                   std::string& out) const;
 
-  // The time of the frame at `offset`; of the oldest one here if that is gone, or if none begins
-  // there. Requires: size() > 0.
-  [[nodiscard]] Instant TimeAt(std::uint64_t offset) const;
+  // The time of the frame that begins at `offset`; nothing if it is gone, or if none begins there.
+  [[nodiscard]] std::optional<Instant> TimeAt(std::uint64_t offset) const;
 
   [[nodiscard]] const LastChanged& last_changed() const noexcept { return last_changed_; }
   [[nodiscard]] PartitionSet ChangedSince(std::uint64_t offset) const noexcept {

@@ -19,7 +19,8 @@ Sink::Sink(SinkTarget& target, const State& state)
       applied_(state.applied),
       last_changed_(state.last_changed),
       shown_(state.applied),
-      complete_(state.complete) {}
+      complete_(state.complete),
+      exact_time_(state.exact_time) {}
 
 bool Sink::Resume(std::uint64_t common, bool same) {
   if (common > applied_) return false;
@@ -40,6 +41,7 @@ void Sink::StartOver(std::uint64_t head, bool emptied) {
   last_changed_ = LastChanged(head);
   shown_.reset();
   newest_ = Instant{};
+  exact_time_ = Instant{};
   complete_ = complete_ && !emptied;
 }
 

@@ -49,10 +49,11 @@ class SinkTarget {
   // nothing for a damaged body.
   virtual std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) = 0;
 
-  // Takes a part of a PARTITION. With the last part the partition becomes what the parts say, and no
-  // earlier: until then a promoted server has what it acknowledged. Returns that partition, or
-  // nothing for a damaged body or one about several. Nothing comes between the parts; if the last
-  // one does not come, the others are forgotten, and the partition is copied again.
+  // Takes a part of a PARTITION. The last part replaces the partition by the records of all parts:
+  // until then the server keeps what it has acknowledged, should it be promoted. Returns that
+  // partition, or nothing for a damaged body or one about several. Nothing comes between the
+  // parts; if the last one does not come, the others are forgotten, and the partition is copied
+  // again.
   virtual std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
                                                       Instant time) = 0;
 
@@ -78,6 +79,7 @@ class Sink {
     LastChanged last_changed;
     // The table has been synced since it was empty, or is a former primary's.
     bool complete = false;
+    Instant exact_time{};  // see exact_time()
   };
   Sink(SinkTarget& target, const State& state);
   Sink(const Sink&) = delete;
@@ -139,8 +141,8 @@ class Sink {
   // The latest time of a frame since StartOver, of any primary: what a promoted server's time must
   // not be below.
   [[nodiscard]] Instant newest() const noexcept { return newest_; }
-  // The time as of which this server has all changes of its primary; Instant{} before it was
-  // synced. A heartbeat that is ahead of changes says nothing of them.
+  // This server has all changes that its primary made before this time; Instant{}: it was never in
+  // sync. The time of a heartbeat does not count while changes are on their way.
   [[nodiscard]] Instant exact_time() const noexcept { return exact_time_; }
   // The latest on this link, which ACK echoes; Instant{} before the first. For TimeShift::Note.
   [[nodiscard]] Instant newest_on_link() const noexcept { return newest_on_link_; }

@@ -20,8 +20,8 @@
 namespace weir {
 namespace {
 
-// Redis's types of clients. A replica is no client of weir, once it follows, nor is a primary: they
-// are in no list, and have no filter but their type.
+// Redis's types of clients. The links of replicas are no clients of weir: CLIENT LIST has none of
+// them, and CLIENT KILL ends them by TYPE alone.
 enum class ClientType { kNormal, kPubSub, kReplica, kMaster };
 
 std::optional<ClientType> FindClientType(std::string_view name) {

@@ -118,7 +118,8 @@ absl::StatusOr<SyncRequest> ReadSync(ArgReader arguments) {
   return request;
 }
 
-// LOADING and NOMASTERLINK pass; other errors are for the operator of the two servers.
+// Logs an error that the operator of the two servers must see to. LOADING and NOMASTERLINK end
+// without a command.
 void LogRefusedSync(const Call& call, const SyncRequest& request, std::string_view error) {
   if (!error.starts_with("ERR ")) return;
   if (const auto suppressed = call.services().foreign_throttle.Admit()) {
@@ -285,7 +286,7 @@ void AwaitReplicas(Call& call) {
 void NoRedisReplica(Call& call) {
   if (const auto suppressed = call.services().foreign_throttle.Admit()) {
     spdlog::warn(
-        "client {} asks to follow by {}, as Redis does: refused ({} similar lines suppressed)",
+        "refused client {}: it sends {}, as a replica of Redis does ({} similar lines suppressed)",
         EscapedForLog(call.session.record().address), call.spec.name, *suppressed);
   }
   call.Fail("weir replicates by RL.SYNC, to weir only");

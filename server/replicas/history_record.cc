@@ -39,7 +39,7 @@ void ReplicationControl::BeginSave() {
 std::string ReplicationControl::Record(bool is_last) {
   MutexLock lock(mutex_);
   const Lineage present = Present();
-  const bool is_same = present.id == begun_.id;
+  const bool is_same = present.id == begun_.id && present.term == begun_.term;
   if (!is_last && is_same && saved_id_ == begun_.id) return {};
   Lineage record = is_same ? begun_ : present;
   if (!is_last || !is_same) record.id.clear();
@@ -53,8 +53,8 @@ void ReplicationControl::EndSave() {
   saved_term_.Note(begun_.term);
 }
 
-// A term that has begun here: its primary admits nothing, and has no replicas, until it is on disk.
-// The changes on disk may be of an earlier history, so the record names none.
+// A term has begun here that is not on disk: a promotion, or the first replica, waits for it. The
+// changes on disk may be of an earlier history, so the record names none.
 std::string ReplicationControl::UrgentRecord() {
   MutexLock lock(mutex_);
   if (saved_term_.latest() >= begun_term_) return {};
@@ -76,8 +76,8 @@ bool ReplicationControl::IsBeginningSaved() const {
   return saved_term_.latest() >= begun_term_;
 }
 
-// Blocks until the term that has begun here is on disk. A disk that fails or hangs keeps no server
-// from being the primary; with --durability always changes are refused then.
+// Blocks until the term that has begun here is on disk. If the disk fails or hangs, the server
+// becomes the primary all the same; with --durability always it refuses changes then.
 void ReplicationControl::AwaitSavedTerm() {
   if (!services_.state || services_.loading()) return;
   std::uint64_t term = 0;

@@ -34,8 +34,8 @@ struct LinkReply {
 // The words of a request as an array of RESP.
 [[nodiscard]] std::string LinkRequest(std::span<const std::string> words);
 
-// The error of RL.SYNC on a replica, and its reader: the server that it follows, which is the one
-// to ask. Nothing for another error.
+// The error of RL.SYNC on a replica, which names the primary to ask instead; and the address in
+// such an error, or nothing if it is another one.
 [[nodiscard]] std::string ReferralTo(const HostAndPort& primary);
 [[nodiscard]] std::optional<HostAndPort> ReadReferral(std::string_view error);
 

@@ -17,7 +17,7 @@
 
 namespace weir {
 
-// For a replica to come close, if the request names no time.
+// The timeout of a FAILOVER that names none.
 inline constexpr Nanos kFailoverTime = std::chrono::seconds{10};
 
 inline constexpr std::uint64_t kCloseBytes = std::uint64_t{256} << 10;

@@ -29,6 +29,7 @@ constexpr milliseconds kRestAfterYield{1};
 // An older YIELD counts for nothing: this server stood still, and its primary may have gone on.
 constexpr milliseconds kYieldAgeMax{5000};
 constexpr milliseconds kRestMax{3000};
+constexpr std::size_t kLoggedMax = 16;
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace
@@ -52,6 +53,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
   status_.complete = sink_.complete();
   status_.read_offset = sink_.applied();
   shown_ = sink_.shown();
+  exact_time_ = sink_.exact_time();
   down_since_ = own_clock_.Now();
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "weir-link");
@@ -98,15 +100,21 @@ void PrimaryLink::Run() {
     if (has_yielded_) return owner_.TakeOver();
     while (awaits_yield_ && !ending_) Rest(kRestMax);
     if (ending_) return;
-    if (std::exchange(logged_, reason) != reason) {
-      spdlog::warn("no link to the primary {}:{}: {}", EscapedForLog(asked_.host), asked_.port,
-                   EscapedForLog(reason));
-    }
+    Log(reason);
     if (referral_) continue;
     if (was_fed_) rest = kRestMin;
     Rest(rest);
     rest = std::min<Nanos>(2 * rest, kRestMax);
   }
+}
+
+// Two servers, each with a reason of its own, may be asked in turns.
+void PrimaryLink::Log(const std::string& reason) {
+  std::string line =
+      absl::StrCat(EscapedForLog(asked_.host), ":", asked_.port, ": ", EscapedForLog(reason));
+  if (logged_.size() >= kLoggedMax) logged_.clear();
+  if (!logged_.insert(line).second) return;
+  spdlog::warn("no link to the primary {}", line);
 }
 
 void PrimaryLink::Rest(Nanos time) {
@@ -121,6 +129,8 @@ std::string PrimaryLink::FollowOnce() {
   asks_to_take_over_ = false;
   pending_.clear();
   was_answered_ = false;
+  applies_ = false;
+  reconnects_ = false;
   watches_input_ = false;
   has_input_ = false;
   ShowState(LinkState::kConnecting);
@@ -129,7 +139,7 @@ std::string PrimaryLink::FollowOnce() {
   if (std::string failed = ShakeHands(); !failed.empty()) return failed;
   if (std::string failed = LogIn(); !failed.empty()) return failed;
   if (std::string failed = Sync(); !failed.empty()) {
-    // Two referrals in a row may lead in a circle.
+    // A second referral in a row could lead back to the first server.
     if (!is_referred) NoteReferral(failed);
     return failed;
   }
@@ -257,8 +267,8 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
     return "it does not answer RL.SYNC as weir does";
   }
   const bool is_other = !history.id.empty() && answer.replid != history.id;
-  if (!was_told_ && is_other && !history.LosesTo(answer.term, answer.replid)) {
-    return absl::StrCat("its term ", answer.term, " does not win over ours, ", history.term,
+  if (!was_told_ && is_other && answer.term <= history.term) {
+    return absl::StrCat("its term ", answer.term, " is not above ours, ", history.term,
                         ": it may have lost its state; REPLICAOF follows it all the same");
   }
   if (!answer.secret.empty()) {
@@ -292,7 +302,7 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
   return {};
 }
 
-// A server that waits for its heir to be the primary is not sent back by it.
+// An heir that is not the primary yet refers to this server.
 void PrimaryLink::NoteReferral(std::string_view error) {
   referral_ = ReadReferral(StdView(absl::StripPrefix(AbslView(error), AbslView(kItAnswers))));
   if (referral_ && owner_.IsOwn(*referral_)) referral_.reset();
@@ -300,6 +310,7 @@ void PrimaryLink::NoteReferral(std::string_view error) {
 
 // Applies frames until the link fails.
 std::string PrimaryLink::Apply() {
+  applies_ = true;
   ShowState(LinkState::kSync);
   std::string out;
   sink_.AppendNeed(own_clock_.Now(), out);
@@ -311,7 +322,7 @@ std::string PrimaryLink::Apply() {
   }
   asks_to_take_over_ = false;
   while (!ending_ && !has_yielded_) {
-    if (reconnects_.exchange(false)) return "CLIENT KILL has ended the connection";
+    if (reconnects_) return "CLIENT KILL has ended the connection";
     if (std::exchange(owes_ack, false)) {
       const Instant acked = own_clock_.Now();
       sink_.AppendAck(acked, out);
@@ -414,8 +425,7 @@ void PrimaryLink::ForgetTakeover() {
 }
 
 void PrimaryLink::Reconnect() {
-  reconnects_ = true;
-  asio::post(context_, [] {});  // ends a wait
+  asio::post(context_, [this] { reconnects_ = applies_; });
 }
 
 std::string PrimaryLink::Send(std::string_view bytes) {

@@ -5,8 +5,8 @@
 //     connect ...
 //
 // After a failure it tries again, first after 100 ms and at last every 3 s. A reason is logged
-// once. A server that is a replica itself refers to the one that it follows: that is asked next,
-// and is the primary from then on if it accepts.
+// once. If the server at the address is a replica itself, it names its own primary (a
+// referral). The link asks that server next, and follows it from then on if it accepts.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -56,7 +57,7 @@ class PrimaryLink {
     [[nodiscard]] virtual bool IsOwn(const HostAndPort& address) const = 0;
     // The primary has yielded: this server is to become the primary. The link has ended.
     virtual void TakeOver() = 0;
-    // Frames were applied: says if there was no room for all of them.
+    // Called after frames were applied. Logs the number of records that found no room.
     virtual void ReportDropped() = 0;
     // The state of the link has changed.
     virtual void Show(bool complete, bool up) = 0;
@@ -92,14 +93,14 @@ class PrimaryLink {
   PrimaryLink(const PrimaryLink&) = delete;
   PrimaryLink& operator=(const PrimaryLink&) = delete;
 
-  // Asks the primary to yield to this server, if the link is in sync. Any thread. If the link fails
-  // then, the primary may have yielded all the same. Until ForgetTakeover() it is not connected to
-  // again, since it would take that for a refusal, and be the primary again.
+  // Asks the primary to yield to this server, if the link is in sync. Any thread. If the link
+  // fails after that, it does not connect again until ForgetTakeover(): the primary may have
+  // yielded, and a connection would tell it that this server has not taken over.
   void AskToTakeOver();
   void ForgetTakeover();
-  // Whether it was asked, and has neither yielded nor was forgotten.
+  // True from the request to yield on, until the primary yields or ForgetTakeover().
   [[nodiscard]] bool awaits_yield() const noexcept { return awaits_yield_; }
-  // Ends the connection to the primary, and begins the next. Any thread.
+  // Ends the connection if frames come on it, and begins the next. Any thread.
   void Reconnect();
 
   // Any thread.
@@ -132,6 +133,7 @@ class PrimaryLink {
   [[nodiscard]] std::string ReasonOf(const std::error_code& error) const;
   [[nodiscard]] Nanos timeout() const { return settings_.Get(&Options::repl_timeout); }
   void ShowState(LinkState state);
+  void Log(const std::string& reason);
   void Rest(Nanos time);
   void RunUntil(Instant deadline);
 
@@ -151,7 +153,6 @@ class PrimaryLink {
   std::atomic<bool> ending_{false};
   std::atomic<bool> has_yielded_{false};
   std::atomic<bool> awaits_yield_{false};
-  std::atomic<bool> reconnects_{false};
 
   // Of the thread:
   HostAndPort primary_;
@@ -166,12 +167,14 @@ class PrimaryLink {
   bool has_input_ = false;
   bool asks_to_take_over_ = false;
   bool wakes_ = false;         // ends a rest
+  bool applies_ = false;       // frames come on the connection
+  bool reconnects_ = false;    // ends it
   bool was_answered_ = false;  // in the present attempt
   std::string pending_;        // input that is not read yet
   std::vector<char> input_;
   TimeShift shift_;
-  bool follows_time_ = false;  // the clock has that of this primary
-  std::string logged_;         // the last reason
+  bool follows_time_ = false;     // the clock has that of this primary
+  std::set<std::string> logged_;  // the reasons since the link was last in sync
 
   mutable Mutex mutex_;
   LinkStatus status_ ABSL_GUARDED_BY(mutex_);

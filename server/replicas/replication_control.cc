@@ -68,7 +68,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   }
   watch_ = SentinelWatch(history_.sentinel_floor);
   if (services_.options.allow_explicit_time && !first_primary_.host.empty()) {
-    spdlog::warn("with --allow-explicit-time this server is no replica");
+    spdlog::warn("with --allow-explicit-time this server follows no primary");
     first_primary_ = {};
   }
   if (first_primary_.host.empty()) {
@@ -121,8 +121,6 @@ void ReplicationControl::Stop() {
   {
     MutexLock lock(mutex_);
     replicator = std::move(replicator_);
-    // No replica will have more than this server has saved.
-    if (role() == ServerRole::kPrimary) history_.had_replicas = false;
   }
   // For the record in the last save.
   if (replicator) {
@@ -130,6 +128,9 @@ void ReplicationControl::Stop() {
     MutexLock lock(mutex_);
     history_.offset = head;
   }
+  // What is saved now is all that the replicas have, so Sentinel may confirm this server again.
+  MutexLock lock(mutex_);
+  if (role() == ServerRole::kPrimary) history_.had_replicas = false;
 }
 
 // A replica hears no more from its primary: it could not take over.
@@ -187,12 +188,13 @@ void ReplicationControl::EndLink() {
     link = link_.get();
   }
   if (link == nullptr) return;
-  link->End();  // without the lock, which its thread needs
+  link->End();                         // without the lock, which its thread needs
+  std::unique_ptr<PrimaryLink> ended;  // destroyed last: a look-up of a host's name may hang
   MutexLock lock(mutex_);
   const std::optional<std::uint64_t> shown = link->shown();
   history_.offset = shown.value_or(0);
   is_exact_ = shown.has_value();
-  link_.reset();
+  ended = std::move(link_);
 }
 
 void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason) {
@@ -212,6 +214,8 @@ bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::En
   gate_.cancel();
   set_ping_refusal(PingRefusal::kNone);
   set_role(ServerRole::kReplica);
+  IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
+  EndLink();  // first, since its thread notes the primary that it has joined
   {
     MutexLock lock(mutex_);
     history_.is_replica = true;
@@ -219,8 +223,6 @@ bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::En
     history_.primary_host = primary.host;
     history_.primary_port = primary.port;
   }
-  IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
-  EndLink();
   if (sink_) return true;
   // First, so that no hold is settled after the last take.
   services_.limiter.SetFollowing(true);
@@ -271,7 +273,10 @@ Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending, boo
   NoteForReplicas(false);
   MutexLock lock(mutex_);
   history_.offset = ring.head();
-  return {.applied = ring.head(), .last_changed = ring.last_changed(), .complete = true};
+  return {.applied = ring.head(),
+          .last_changed = ring.last_changed(),
+          .complete = true,
+          .exact_time = clock_.Now()};
 }
 
 // The last primary may admit until the promise of the last ACK ends; so the link ends first.
@@ -395,6 +400,9 @@ Lineage ReplicationControl::history() const {
 void ReplicationControl::Join(const HostAndPort& primary, std::uint64_t term,
                               std::string_view history) {
   MutexLock lock(mutex_);
+  // After a referral the option replicaof names a server that is no primary any more.
+  const bool is_named = HostAndPort{history_.primary_host, history_.primary_port} == primary;
+  history_.was_told = history_.was_told || !is_named;
   history_.primary_host = primary.host;
   history_.primary_port = primary.port;
   history_.Follow(term, history);
@@ -407,8 +415,8 @@ void ReplicationControl::ReportDropped() {
   if (dropped < 2 * reported_dropped_ || dropped == reported_dropped_) return;
   reported_dropped_ = dropped;
   spdlog::error(
-      "{} records of the primary have found no room here, and are not replicated: max-holds or "
-      "max-memory is smaller than there",
+      "{} records of the primary found no room on this replica: its max-holds or max-memory is "
+      "smaller than the primary's",
       dropped);
 }
 

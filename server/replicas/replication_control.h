@@ -162,6 +162,7 @@ class ReplicationControl final : public Replication,
   void ReportDropped() override;
   void Show(bool complete, bool up) override;
   void AdmitUntil(Instant until) override { set_admits_until(until); }
+  void Sleep(bool sleeps) override { set_sleeps(sleeps); }
   AckWaits& waits() override { return acks(); }
   void OnTakeoverAsked(const std::string& run_id, Instant newest) override;
   void OnReplicaInSync() override;

@@ -100,9 +100,9 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .lag = std::max(now - replica->heard, Nanos{0})});
     if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     if (!acked.synced) continue;
-    const bool has_all = acked.offset >= ring_.head() || ring_.size() == 0;
-    bound =
-        std::min(bound, has_all ? Nanos{0} : std::max(now - ring_.TimeAt(acked.offset), Nanos{0}));
+    const Instant lacks_since = ring_.TimeAt(acked.offset).value_or(acked.newest);
+    const bool has_all = acked.offset >= ring_.head();
+    bound = std::min(bound, has_all ? Nanos{0} : std::max(now - lacks_since, Nanos{0}));
   }
   if (bound != Nanos::max()) status.loss_bound = bound;
 }
@@ -168,16 +168,21 @@ void Replicator::TickNow() {
 
 void Replicator::Tick() {
   const Instant now = hub_.clock().Now();
+  const bool is_quiet = now - changed_at_ >= kAwakeAfterChanges;
+  owner_.Sleep(is_quiet);  // before the changes are taken, so that later ones begin a tick
   TakeChanges();
   const std::uint64_t end = head();
   const std::uint64_t brought = end - std::exchange(seen_, end);
   FitRing();
-  if (brought > 0) changed_at_ = now;
+  if (brought > 0) {
+    changed_at_ = now;
+    owner_.Sleep(false);
+  }
   const std::vector<ReplicaPtr> all = replicas_of_thread();
   for (const ReplicaPtr& replica : all) Send(replica);
   if (owner_.waits().size() > 0) JudgeReplicas();  // They may have all of it already.
   if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
-  ArmTick(now - changed_at_ < kAwakeAfterChanges ? kTickWithChanges : kTickWithout);
+  ArmTick(is_quiet && brought == 0 ? kTickWithout : kTickWithChanges);
 }
 
 // Puts all changes into the ring.

@@ -5,9 +5,9 @@
 //                                          -> for each replica: Source -> its socket
 //
 // A tick comes every millisecond while there are changes, every other one while ticks bring many,
-// and more rarely while there are none. A replica that acknowledges nothing for repl-timeout is
-// closed. One that does not read costs 256 KiB besides the ring, and one copy: of a partition, or
-// of all policies and overrides.
+// and more rarely while there are none: then a client's change begins one at once. A replica that
+// acknowledges nothing for repl-timeout is closed. One that does not read costs 256 KiB besides the
+// ring, and one copy: of a partition, or of all policies and overrides.
 #pragma once
 
 #include <atomic>
@@ -53,6 +53,8 @@ class Replicator final : public ChangeConsumer {
     virtual void OnTakeoverAsked(const std::string& run_id, Instant newest) = 0;
     // A replica is in sync for the first time. As above.
     virtual void OnReplicaInSync() = 0;
+    // Whether the next tick is far away: changes should begin one at once.
+    virtual void Sleep(bool sleeps) = 0;
     // The waits for acknowledgements; their ticks are the replicator's.
     virtual AckWaits& waits() = 0;
   };

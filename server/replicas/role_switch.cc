@@ -179,6 +179,7 @@ void ReplicationControl::Restore() {
     history_.offset = head.value_or(history_.offset);
     history_.id.clear();
     history_.is_deposed = false;
+    history_.had_replicas = false;
     begun_term_ = history_.term;
   }
   AwaitSavedTerm();

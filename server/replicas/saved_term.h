@@ -14,7 +14,7 @@ namespace weir {
 
 class SavedTerm {
  public:
-  // Notes a term that is on disk. Earlier terms than the latest say nothing.
+  // Notes a term that is on disk; of several, the latest counts.
   void Note(std::uint64_t term) {
     const std::lock_guard lock(mutex_);
     if (term <= latest_) return;
@@ -27,8 +27,8 @@ class SavedTerm {
     return latest_;
   }
 
-  // Blocks until the term is on disk, `gives_up` returns true, which is asked every few
-  // milliseconds, or the time is up. Returns whether it is on disk.
+  // Blocks until the term is on disk, and returns true. Returns false when the time is up, or
+  // within kLook after `gives_up` would return true. Calls that with a lock held.
   bool Await(std::uint64_t term, std::chrono::milliseconds time,
              const std::function<bool()>& gives_up) {
     std::unique_lock lock(mutex_);

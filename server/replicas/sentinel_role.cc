@@ -185,8 +185,9 @@ void ReplicationControl::RefuseSentinel(std::string_view why) {
   spdlog::warn("Sentinel asks this server to become a primary, and it refuses: {}", why);
 }
 
-// The primary has not yielded: it is dead, frozen or cut off. Or it is there, and was not asked,
-// since the link has failed and begun again; or this server lacks partitions by now.
+// The primary has not yielded. It is dead, frozen or cut off, and this server is promoted. But if
+// the link has begun again, and so the primary was not asked, or if this server lacks partitions by
+// now, it refuses.
 void ReplicationControl::EndTakeover() {
   bool is_there = false;
   {
@@ -199,7 +200,8 @@ void ReplicationControl::EndTakeover() {
   }
   if (is_there) {
     awaits_promotion_ = false;
-    return RefuseSentinel("its primary is there, and the link to it was not in sync all the time");
+    return RefuseSentinel(
+        "its primary is alive, and this server was not in sync with it all the time");
   }
   spdlog::warn("the primary has not yielded within {} ms", kTakeoverTime.count());
   CarryOutFollow(std::nullopt);
@@ -211,7 +213,7 @@ void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newe
   asio::post(control_, [this, run_id, newest] {
     if (stopped_ || role() != ServerRole::kPrimary) return;
     const auto refuse = [](std::string_view why) {
-      spdlog::warn("a replica asks to become the primary, and gets no answer: {}", why);
+      spdlog::warn("refused a replica that asks to become the primary: {}", why);
     };
     if (clock_.Now() - newest > kTakeoverAgeMax) return refuse("it has asked too long ago");
     const ReplicationStatus now = status();

@@ -15,6 +15,12 @@
 #include "server/replicas/replication_control.h"
 
 namespace weir {
+namespace {
+
+constexpr std::string_view kTermUnsavedError =
+    "LOADING weir saves its new term before a replica joins it";
+
+}  // namespace
 
 SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   const auto refuse = [](std::string error) { return SyncAnswer{.error = std::move(error)}; };
@@ -30,7 +36,7 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   const std::shared_ptr<Replicator> replicator = BeginHistory();
   if (!replicator) return refuse("NOMASTERLINK this server is no primary");
   if (!IsBeginningSaved()) {
-    return refuse("LOADING weir saves its new term before a replica joins it");
+    return refuse(std::string(kTermUnsavedError));
   }
   if (!replicator->has_room()) {
     return refuse(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
@@ -94,6 +100,11 @@ std::string ReplicationControl::SyncRefusal(const SyncRequest& request) {
       heir_->declined = true;
       asio::post(control_, [this] { TakeBack(); });
     }
+    const bool is_related =
+        request.key_fingerprint == FingerprintOfSecret(services_.limiter.hasher());
+    if (is_related) history_.seen_term = std::max(history_.seen_term, request.term);
+    // BecomePrimary waits for the disk.
+    if (history_.primary_host.empty()) return std::string(kTermUnsavedError);
     return ReferralTo({history_.primary_host, history_.primary_port});
   }
   if (!history_.LosesTo(request.term, request.from ? request.from->replid : "")) return {};
@@ -114,7 +125,8 @@ std::size_t ReplicationControl::CloseReplicas() {
 
 std::size_t ReplicationControl::CloseLink() {
   MutexLock lock(mutex_);
-  const bool is_there = link_ && link_->status().since_last_io.has_value();
+  const LinkState state = link_ ? link_->status().state : LinkState::kConnect;
+  const bool is_there = state == LinkState::kSync || state == LinkState::kConnected;
   if (is_there) link_->Reconnect();
   return is_there ? 1 : 0;
 }

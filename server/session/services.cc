@@ -77,8 +77,8 @@ std::string Services::ChangeError() const {
   return cannot_save() ? CannotSave(state->status().error) : std::string();
 }
 
-// What a replica lacks comes before what it may not do, and that before what may be old. PING is
-// refused before all that, so that Sentinel sees that the server is out of order.
+// The errors come in this order: PING's own, so that Sentinel sees that the server is out of order;
+// that there is no state yet; that nothing may change here; that the state may be old.
 std::string Services::StateErrorOf(std::uint32_t flags) const {
   if ((flags & kProbe) != 0 && !is_primary()) {
     const PingRefusal why = replication->ping_refusal();

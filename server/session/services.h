@@ -101,6 +101,10 @@ struct Services {
   [[nodiscard]] bool syncing() const noexcept {
     return is_replica() && !replication->is_complete();
   }
+  // To be called after a turn that has changed something. One relaxed load, most of the time.
+  void WakeReplication() {
+    if (replication) replication->Wake();
+  }
   // True if most commands are refused for one of these reasons.
   [[nodiscard]] bool is_preparing() const noexcept { return loading() || syncing() || gated(); }
   [[nodiscard]] ReplicationStatus replication_status() const {

@@ -221,10 +221,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (!ahead.empty()) DropReadAhead();
   if (closing_) turn.next = Next::kClose;
   turn.completed = turn.consumed > 0;
-  turn.had_secret = std::exchange(said_secret_, false);
-  if (turn.had_secret) parser_.Wipe();
-  turn.unsaved_from = unsaved_.begin();
-  turn.awaited = unsaved_.awaited();
+  EndTurn(turn);
   worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
   return turn;
 }
@@ -280,7 +277,7 @@ void Session::DelayReplyUntilSaved() noexcept {
 }
 
 void Session::DelayReplyOfChange() noexcept {
-  changed_ = true;
+  changed_ = Changed::kInTurn;
   DelayReplyUntilSaved();
   awaited_.Add({.acks = worker_.services.acks_needed()});
 }
@@ -288,7 +285,7 @@ void Session::DelayReplyOfChange() noexcept {
 std::shared_ptr<AckWait> Session::AwaitAcksOfLastChange(std::size_t needed) {
   Replication& replication = *worker_.services.replication;
   auto wake = [record = record_] { record->Wake(); };
-  last_change_ = std::exchange(changed_, false)
+  last_change_ = std::exchange(changed_, Changed::kNo) != Changed::kNo
                      ? replication.AwaitAcks(needed, std::move(wake))
                      : replication.acks().AddAgain(last_change_.get(), needed, std::move(wake));
   return last_change_;
@@ -469,16 +466,13 @@ void Session::Run(Call& call) {
 std::string Session::StateError(const Call& call) {
   const Services& services = worker_.services;
   // EXEC has asked for all of its commands, so that it runs all of them or none.
-  if (!call.queued) {
-    std::string why = services.StateError(call.spec.flags);
-    if (!why.empty()) return why;
-  }
-  if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
-    std::string why = services.ChangeError();
-    if (!why.empty()) return why;
+  std::string why = call.queued ? std::string() : services.StateError(call.spec.flags);
+  if (why.empty() && call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
+    why = services.ChangeError();
   }
   // A command that was permitted when it was queued may be forbidden now.
-  return call.queued ? PermissionError(call.spec, call.words, call.now, true) : std::string();
+  if (why.empty() && call.queued) why = PermissionError(call.spec, call.words, call.now, true);
+  return why;
 }
 
 // Reads the stopwatch once a command: the end of a command is the beginning of the next.

@@ -172,6 +172,15 @@ class Session final : public ClientSession {
   // Runs the command's handler, counts the call and shows it to the observers.
   void RunHandler(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
+  void EndTurn(Turn& turn) {
+    turn.had_secret = std::exchange(said_secret_, false);
+    if (turn.had_secret) parser_.Wipe();
+    turn.unsaved_from = unsaved_.begin();
+    turn.awaited = unsaved_.awaited();
+    if (changed_ != Changed::kInTurn) return;
+    changed_ = Changed::kBefore;
+    worker_.services.WakeReplication();
+  }
   void AppendNews(std::string& out);
   void Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply);
   // Logs that a client is closed because it uses another protocol; the client gets no reply.
@@ -196,9 +205,10 @@ class Session final : public ClientSession {
   bool silent_wait_ = false;           // the reply after the wait is not sent (CLIENT REPLY)
   bool said_secret_ = false;           // a command of the present turn may contain a password
   bool closing_ = false;
-  bool ending_ = false;                   // WaitEnd::kClosing: no pause delays the client any more
-  Awaited awaited_;                       // by the present command's reply
-  bool changed_ = false;                  // since last_change_
+  bool ending_ = false;  // WaitEnd::kClosing: no pause delays the client any more
+  Awaited awaited_;      // by the present command's reply
+  enum class Changed : std::uint8_t { kNo, kBefore, kInTurn };
+  Changed changed_ = Changed::kNo;        // since last_change_, and in the present turn
   std::shared_ptr<AckWait> last_change_;  // the last WAIT for changes; null: none was waited for
   std::shared_ptr<const LateReply> late_reply_;  // of the present command, if it has one
   UnsavedReplies<Unsaved> unsaved_;              // of the last turn

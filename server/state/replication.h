@@ -85,7 +85,7 @@ struct LinkStatus {
   Nanos down_for{0};                     // while it is not up
   std::uint64_t read_offset = 0;         // of the last frame that was read
   std::uint64_t partitions_left = 0;     // to be sent whole, until it is synced
-  Nanos data_age{0};                     // since the time as of which it has all changes
+  Nanos data_age{0};                     // it has all changes that are older
   Nanos time_shift{0};                   // of the decisions' clock (LineageClock)
 };
 
@@ -202,6 +202,12 @@ class Replication {
     return wait;
   }
 
+  // Takes the changes at once if no tick of replication is near, as after a time without any. One
+  // relaxed load otherwise.
+  void Wake() {
+    if (sleeps_.load(std::memory_order_relaxed) && sleeps_.exchange(false)) TakeChangesSoon();
+  }
+
   // Cost: a lock and a copy.
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
 
@@ -243,6 +249,7 @@ class Replication {
   // Begins a tick of AckWaits soon, if there can be one.
   virtual void TakeChangesSoon() {}
 
+  void set_sleeps(bool sleeps) noexcept { sleeps_ = sleeps; }
   void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }
   // Returns whether the server was a primary, or was to be one.
   bool TryDepose() noexcept {
@@ -268,6 +275,7 @@ class Replication {
  private:
   std::atomic<ServerRole> role_{ServerRole::kPrimary};
   std::atomic<PingRefusal> ping_refusal_{PingRefusal::kNone};
+  std::atomic<bool> sleeps_{false};
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
   std::atomic<Nanos::rep> admits_until_{kInstantMax.time_since_epoch().count()};

@@ -70,11 +70,12 @@ TEST(RingTest, KnowsTheTimesOfItsFrames) {
   const std::uint64_t second = add(2);
   EXPECT_EQ(ring.TimeAt(first), kFrameTime + seconds{1});
   EXPECT_EQ(ring.TimeAt(second), kFrameTime + seconds{2});
-  EXPECT_EQ(ring.TimeAt(second + 1), ring.TimeAt(first)) << "no frame begins there";
-  EXPECT_EQ(ring.TimeAt(ring.head() - 1), ring.TimeAt(first)) << "nor there";
+  EXPECT_EQ(ring.TimeAt(second + 1), std::nullopt) << "no frame begins there";
+  EXPECT_EQ(ring.TimeAt(ring.head() - 1), std::nullopt) << "nor there";
+  EXPECT_EQ(ring.TimeAt(ring.head()), std::nullopt);
   const std::uint64_t third = add(3);
   EXPECT_EQ(ring.tail(), second);
-  EXPECT_EQ(ring.TimeAt(first), kFrameTime + seconds{2}) << "the first is gone";
+  EXPECT_EQ(ring.TimeAt(first), std::nullopt) << "it is gone";
   EXPECT_EQ(ring.TimeAt(third), kFrameTime + seconds{3});
 }
 

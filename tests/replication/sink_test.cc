@@ -107,6 +107,10 @@ TEST_F(SinkTest, KnowsHowOldItsStateIs) {
   EXPECT_EQ(sink_.newest(), kFrameTime + seconds{3});
   EXPECT_TRUE(get_at(4, FrameKind::kChanges, "a"));
   EXPECT_EQ(sink_.exact_time(), kFrameTime + seconds{4});
+  EXPECT_TRUE(sink_.Resume(sink_.applied(), true));
+  EXPECT_EQ(sink_.exact_time(), kFrameTime + seconds{4});
+  sink_.StartOver(7, false);
+  EXPECT_EQ(sink_.exact_time(), Instant{}) << "of the other history";
 }
 
 TEST_F(SinkTest, IsCompleteOnceItHasBeenSynced) {

@@ -13,7 +13,7 @@ function amount(value) {
 function replicaRow(replica, head) {
   const behind = amount(Math.max(head - replica.offset, 0));
   const heard = `heard ${duration(replica.lag_ms)} ago`;
-  const text = replica.online ? `${behind} behind, ${heard}` : `gets its first state, ${heard}`;
+  const text = replica.online ? `${behind} behind, ${heard}` : `receives its first state, ${heard}`;
   return [`Replica ${replica.address}`, text];
 }
 

@@ -37,7 +37,7 @@ export function rightsNote() {
 
 function showFooter() {
   const uptime = duration(now.uptime_s * 1000);
-  const roles = {replica: ', a replica', gated: ', at its start', deposed: ', deposed'};
+  const roles = {replica: ', a replica', gated: ', waiting for Sentinel', deposed: ', deposed'};
   const role = roles[now.role] ?? '';
   setText(document.getElementById('server'), `weir ${now.version}${role}, up for ${uptime}`);
   setText(document.getElementById('rights'), now.can_change

@@ -281,6 +281,20 @@ class FailoverTest(ReplicationTest):
             # They all go on: none got a copy.
             self.assertEqual(fields(new)["sync_partitions_sent"], "0")
 
+    def test_a_referral_survives_a_restart(self):
+        first, one, second, two = self.start_pair()
+        own = ("--data-dir", f"{self.directory}/third")
+        third = self.start_replica(first, *own, mortal=True)
+        client = self.connect(third)
+        await_in_sync(one, two, client)
+        self.assertEqual(one.call("FAILOVER", "TO", "127.0.0.1", second.port), "OK")
+        await_true(lambda: fields(client)["master_port"] == str(second.port), third.log)
+        self.assertEqual(third.stop(), 0)
+        third = self.start("--replicaof", f"127.0.0.1 {free_port()}", *own)
+        client = self.connect(third)
+        await_in_sync(two, client)
+        self.assertEqual(fields(client)["master_port"], str(second.port))
+
     def test_a_stopped_primary_has_waited_for_its_replica(self):
         primary, client, _, replica = self.start_pair()
         keys = KEYS[: scaled(1000)]
@@ -385,28 +399,26 @@ class DeposedTest(ReplicationTest):
             self.assertEqual(role_of(client), b"master")
             self.follow(client, self.start())
 
-    # Goal: two primaries of one term do not both go on once they meet.
-    def test_of_two_primaries_of_one_term_one_wins(self):
+    # Goal: two primaries of one term do not both go on once one hears of the other's history.
+    def test_of_two_primaries_of_one_term_the_lesser_id_stops(self):
         primary = self.start()
         ends = [self.start_replica(primary) for _ in range(2)]
-        proxy = CuttingProxy(ends[0].port, seed=1)
+        for server in ends:
+            self.promote(self.connect(server))
+        by_server = {server: fields(self.connect(server)) for server in ends}
+        self.assertEqual({shown["term"] for shown in by_server.values()}, {"2"})
+        lesser, greater = sorted(ends, key=lambda server: by_server[server]["master_replid"])
+        proxy = CuttingProxy(greater.port, seed=1)
         self.addCleanup(proxy.close)
         proxy.calm()
-        clients = [self.connect(server) for server in ends]
-        for client in clients:
-            self.promote(client)
         third = self.connect(self.start_replica(proxy.port))
-        with_replica = self.connect(self.start_replica(ends[1]))
-        ids = [fields(client)["master_replid"] for client in clients]
-        self.assertEqual([fields(client)["term"] for client in clients], ["2", "2"])
-        proxy.target = ends[1].port
+        proxy.target = lesser.port
         self.assertEqual(third.call("CLIENT", "KILL", "TYPE", "master"), 1)
-        if ids[0] > ids[1]:
-            await_true(lambda: fields(clients[1])["deposed"] == "1", ends[1].log)
-            self.assertTrue(clients[1].call("RL.ALLOW", "a", WORDS).startswith("READONLY "))
-        else:
-            await_in_sync(clients[1], third, with_replica)
-            self.assertEqual(fields(third)["master_replid"], ids[1])
+        client = self.connect(lesser)
+        await_true(lambda: fields(client)["deposed"] == "1", lesser.log)
+        self.assertTrue(client.call("RL.ALLOW", "a", WORDS).startswith("READONLY "))
+        # Nor does the replica of the greater one follow the lesser.
+        self.assertEqual(fields(third)["master_link_status"], "down")
 
     # Goal: a server that was told to follow a primary of an earlier term does so after a restart,
     # and does not depose it.

@@ -215,7 +215,7 @@ class ReplicaAnswersTest(ReplicationTest):
         for words in ("PSYNC ? -1", "SYNC", "REPLCONF listening-port 1"):
             reply = self.client.call(*words.split())
             self.assertEqual(reply, "ERR weir replicates by RL.SYNC, to weir only")
-        self.primary.wait_for_log("asks to follow by PSYNC, as Redis does: refused")
+        self.primary.wait_for_log("it sends PSYNC, as a replica of Redis does")
 
     def test_a_replica_of_another_version_is_refused(self):
         words = "RL.SYNC 7 9 ID {0} ADDR - 7379 TERM 0 KEY {1}".format(40 * "a", 32 * "0")
@@ -236,6 +236,19 @@ class ReplicaAnswersTest(ReplicationTest):
             await_in_sync(self.client, client)
         self.assertEqual(self.client.call("CLIENT", "KILL", "TYPE", "master"), 0)
         self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "slave"), 0)
+
+    def test_client_kill_of_a_link_that_is_down_does_nothing(self):
+        replica = self.start_replica(self.primary)
+        client = self.connect(replica)
+        port = self.primary.port
+        self.primary.kill()
+        await_true(lambda: fields(client)["master_link_status"] == "down", replica.log)
+        for _ in range(3):
+            self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "master"), 0)
+        primary = self.connect(self.start("--port", str(port)))
+        # It has lost its state, and a command says that this does not matter.
+        self.assertEqual(client.call("REPLICAOF", "127.0.0.1", port), "OK")
+        await_in_sync(primary, client)
 
     def test_a_replica_sends_replicas_to_its_primary(self):
         replica = self.start_replica(self.primary)

@@ -108,7 +108,7 @@ def start_sentinels(test, primary, count=3, replicas=1, **how):
 def await_named(sentinels, port, seconds=60):
     """Waits until all Sentinels tell clients that the primary is there; returns the seconds.
 
-    `port`: or some ports, of which they all name the same.
+    `port`: of the primary, or several that it may have; then all Sentinels name the same one.
     """
     ports = port if isinstance(port, tuple) else (port,)
     begin = time.monotonic()
