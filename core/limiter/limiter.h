@@ -316,8 +316,8 @@ class Limiter {
   [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                            std::size_t first_partition = 0,
                                            LimiterChanges changes = {});
-  // Adds all buckets of a partition that are not full at `now`, all holds and sums. Cost: the lock
-  // of the partition for about 10 ns a bucket, and 100 ns a hold.
+  // Adds all buckets of a partition that are not full at `now`, all holds and sums, in no order.
+  // Cost: 15 ns a bucket, of which 4 with the partition locked; and 100 ns a hold, all of them so.
   void CopyPartition(std::size_t partition, std::optional<Instant> now, LimiterChanges& changes);
   // Returns the ids that were given out or taken back since the last call. A save takes them after
   // its buckets and holds, during the same Taking, so that the limit of each is known.

@@ -78,12 +78,15 @@ class Limiter::TakingChanges {
   TakingChanges(Limiter& limiter, LimiterChanges& changes) : limiter_(limiter), changes_(changes) {}
 
   void TakePartition(std::size_t index, TakenPartition& taken);
-  void AddBuckets(TakenPartition& taken, std::optional<Instant> now);
+  void AddBuckets(const TakenPartition& taken, std::optional<Instant> now);
+  void DropFull(std::size_t first, std::optional<Instant> now);
   void TakeHolds(std::size_t partition);
   void CopyHolds(std::size_t partition);
   [[nodiscard]] std::size_t ChangesOf(std::size_t partition);
 
  private:
+  [[nodiscard]] bool IsFull(LimitId id, const Bucket& bucket, std::optional<Instant> now) const;
+
   Limiter& limiter_;
   LimiterChanges& changes_;
 };
@@ -108,16 +111,9 @@ void Limiter::TakingChanges::TakePartition(std::size_t index, TakenPartition& ta
 
 // Adds the buckets of a partition that must be written. No id has been given out again since they
 // were logged or copied: saving_mutex_ is held.
-void Limiter::TakingChanges::AddBuckets(TakenPartition& taken, std::optional<Instant> now) {
-  KeepLast(taken.buckets);
-  const auto is_full = [&](const LoggedChange& change) {
-    // No bucket carries the id any more.
-    if (!limiter_.registry_.IsUsed(change.limit())) return true;
-    return now ? IsFull(limiter_.registry_.Get(change.limit()), change.bucket(), *now)
-               : change.bucket() == Bucket{};
-  };
+void Limiter::TakingChanges::AddBuckets(const TakenPartition& taken, std::optional<Instant> now) {
   for (const LoggedChange& change : taken.buckets) {
-    const bool full = is_full(change);
+    const bool full = IsFull(change.limit(), change.bucket(), now);
     if (full && !change.went_back()) continue;
     changes_.buckets.push_back({.key = change.key(),
                                 .partition = taken.index,
@@ -126,6 +122,26 @@ void Limiter::TakingChanges::AddBuckets(TakenPartition& taken, std::optional<Ins
                                 .erased = full,
                                 .bucket = full ? Bucket{} : change.bucket()});
   }
+}
+
+// Completes the buckets from the index `first` on, which are copies, without those that are full.
+void Limiter::TakingChanges::DropFull(std::size_t first, std::optional<Instant> now) {
+  const auto begin = changes_.buckets.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto is_full = [&](const BucketChange& copy) {
+    return IsFull(copy.key.limit, copy.bucket, now);
+  };
+  changes_.buckets.erase(std::remove_if(begin, changes_.buckets.end(), is_full),
+                         changes_.buckets.end());
+  std::for_each(begin, changes_.buckets.end(), [&](BucketChange& copy) {
+    copy.algorithm = limiter_.registry_.Get(copy.key.limit).shape().algorithm;
+  });
+}
+
+bool Limiter::TakingChanges::IsFull(LimitId id, const Bucket& bucket,
+                                    std::optional<Instant> now) const {
+  // No bucket carries the id any more.
+  if (!limiter_.registry_.IsUsed(id)) return true;
+  return now ? weir::IsFull(limiter_.registry_.Get(id), bucket, *now) : bucket == Bucket{};
 }
 
 // Requires: the partition is locked.
@@ -180,20 +196,24 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
                             LimiterChanges& changes) {
   MutexLock saving(saving_mutex_);
   TakingChanges taking(*this, changes);
-  TakingChanges::TakenPartition copied;
-  copied.index = static_cast<std::uint16_t>(partition);
+  const auto index = static_cast<std::uint16_t>(partition);
+  const std::size_t first = changes.buckets.size();
   {
     const PartitionLock lock(table_, partition);
     const Partition& source = table_.partition(partition);
-    copied.buckets.reserve(source.size());
+    changes.buckets.reserve(first + source.size());
     source.ForEach([&](const SlotKey& key, const Bucket& bucket) {
-      const Algorithm algorithm = registry_.Get(key.limit).shape().algorithm;
-      copied.buckets.emplace_back(key, algorithm, bucket, false);
+      changes.buckets.push_back({.key = key,
+                                 .partition = index,
+                                 .algorithm = {},
+                                 .went_back = false,
+                                 .erased = false,
+                                 .bucket = bucket});
     });
     taking.CopyHolds(partition);
   }
-  changes.rewritten_partitions.push_back(copied.index);
-  taking.AddBuckets(copied, now);
+  changes.rewritten_partitions.push_back(index);
+  taking.DropFull(first, now);
 }
 
 LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
@@ -222,6 +242,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
   }
   const auto add = [&](TakingChanges::TakenPartition& partition) {
     if (partition.overflowed) changes.overflowed_partitions.push_back(partition.index);
+    KeepLast(partition.buckets);
     taking.AddBuckets(partition, now);
   };
   if (cut) {

@@ -348,6 +348,7 @@ void Replicator::AppendPartition(Replica& replica, std::uint16_t partition) {
   const Limiter::Taking taking(hub_.limiter());
   const std::optional<Instant> drop_time = hub_.DropTime();
   LimiterChanges copy;
+  copy.buckets = std::exchange(copy_memory_, {});
   hub_.limiter().CopyPartition(partition, drop_time, copy);
   const Instant now = hub_.clock().Now();
   const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
@@ -355,6 +356,8 @@ void Replicator::AppendPartition(Replica& replica, std::uint16_t partition) {
       copy, partition, limit_of, kPartitionPartBytes, [&](const RecordsWriter::Body& body) {
         replica.source.AppendPartition(body.bytes, body.is_last, now, replica.out);
       });
+  copy.buckets.clear();
+  copy_memory_ = std::move(copy.buckets);
 }
 
 void Replicator::Send(const ReplicaPtr& replica) {

@@ -153,6 +153,8 @@ class Replicator final : public ChangeConsumer {
 
   // Of the thread:
   RecordsWriter copies_;
+  std::vector<BucketChange>
+      copy_memory_;         // empty; a copy's pages are not to be mapped under a lock
   std::uint64_t seen_ = 0;  // the head at the last tick
   Instant changed_at_{};    // the last tick that brought changes
   std::vector<char> input_;
