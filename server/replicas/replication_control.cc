@@ -128,7 +128,7 @@ void ReplicationControl::Stop() {
     MutexLock lock(mutex_);
     history_.offset = head;
   }
-  // What is saved now is all that the replicas have, so Sentinel may confirm this server again.
+  // The last save has everything that the replicas have. Sentinel may confirm the next start.
   MutexLock lock(mutex_);
   if (role() == ServerRole::kPrimary) history_.had_replicas = false;
 }
