@@ -1,23 +1,10 @@
 #include "persistence/save_fold.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "core/table/hold_changes.h"
 
 namespace weir {
-namespace {
-
-// The order of the records on disk, within a partition.
-bool ComesFirst(const BucketChange& a, const BucketChange& b) {
-  const auto order = [](const BucketChange& change) {
-    return std::tuple(change.key.key_hash(), change.algorithm, change.key.limit);
-  };
-  return order(a) < order(b);
-}
-
-}  // namespace
-
 SaveFold::SaveFold(Limiter& limiter)
     : limiter_(limiter), buckets_(kPartitionCount), held_(kPartitionCount) {}
 
@@ -114,7 +101,9 @@ std::size_t SaveFold::TakeInto(LimiterChanges& changes, std::size_t first, std::
           changes.buckets.begin() + first_copied, changes.buckets.end(),
           [](const BucketChange& copied) { return copied.algorithm == Algorithm::kHeld; });
       changes.buckets.erase(held, changes.buckets.end());
-      std::sort(changes.buckets.begin() + first_copied, changes.buckets.end(), ComesFirst);
+      std::ranges::sort(
+          changes.buckets.begin() + first_copied, changes.buckets.end(), {},
+          [](const BucketChange& copied) { return BucketOrder(copied.key, copied.algorithm); });
     } else {
       TakePartition(i, changes);
     }

@@ -1,7 +1,6 @@
 #include "core/table/change_log.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "core/base/check.h"
 
@@ -14,9 +13,7 @@ constexpr std::size_t kLookedAt = 3;
 constexpr std::size_t kFewMax = 16;
 constexpr std::size_t kCheapMax = 128;  // changes that are sorted in 2 us
 
-auto Order(const LoggedChange& change) {
-  return std::tuple(change.key_hash(), change.algorithm(), change.limit());
-}
+auto Order(const LoggedChange& change) { return BucketOrder(change.key(), change.algorithm()); }
 
 // Keeps equal changes in their order. std::stable_sort would allocate memory for a few, too, and a
 // replicator takes a few changes of each partition, a thousand times a second.

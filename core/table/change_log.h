@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "core/rules/bucket.h"
@@ -20,6 +21,11 @@
 #include "core/table/slot_key.h"
 
 namespace weir {
+
+// The order of a partition's buckets in lists of changes, and of their records on disk.
+inline auto BucketOrder(SlotKey key, Algorithm algorithm) noexcept {
+  return std::tuple(key.key_hash(), algorithm, key.limit);
+}
 
 class LoggedChange {
  public:
@@ -68,8 +74,8 @@ class LoggedChange {
 };
 static_assert(sizeof(LoggedChange) == 24);
 
-// Sorts by hash, algorithm and limit, and keeps of each bucket the last change. That went back if
-// any of them did.
+// Sorts by BucketOrder, and keeps of each bucket the last change. That went back if any of them
+// did.
 void KeepLast(std::vector<LoggedChange>& changes);
 
 class ChangeLog {
