@@ -36,14 +36,29 @@ void SimServer::BecomePrimary(std::unique_ptr<Ring> new_ring) {
   ring = std::move(new_ring);
   sink.reset();
   logs_ = {};
+  key_of_ = {};
   flushed_ = false;
+}
+
+std::uint8_t SimServer::IdOf(std::size_t key) {
+  auto* id = std::find(key_of_.begin(), key_of_.end(), key);
+  if (id == key_of_.end()) id = std::find(key_of_.begin(), key_of_.end(), std::nullopt);
+  *id = static_cast<std::uint8_t>(key);
+  return static_cast<std::uint8_t>(id - key_of_.begin());
+}
+
+void SimServer::TakeBackIds() {
+  for (std::optional<std::uint8_t>& key : key_of_) {
+    const auto has_value = [&](const auto& row) { return row[*key] != 0; };
+    if (key && std::none_of(values.begin(), values.begin() + kPolicyRow, has_value)) key.reset();
+  }
 }
 
 void SimServer::Set(std::size_t row, std::size_t key, SimValue value) {
   values[row][key] = value;
   Log& log = logs_[row];
   if (log.overflowed) return;
-  log.changes.push_back({static_cast<std::uint8_t>(key), value});
+  log.changes.push_back({row == kPolicyRow ? static_cast<std::uint8_t>(key) : IdOf(key), value});
   if (row == kPolicyRow || log.changes.size() <= kLoggedMax) return;
   log.overflowed = true;
   log.changes.clear();
@@ -72,8 +87,10 @@ void SimServer::Take(Instant now) {
       ring->Append(FrameKind::kGap, now, BodyOf(GapBody{kSimPartitions[row]}), own);
     }
     for (const Change& change : log.changes) {
+      const std::optional<std::uint8_t> key = key_of_[change.id];
+      if (!key) continue;  // a planted bug has taken it back
       AppendNumber(kSimPartitions[row], body);
-      AppendNumber(change.key, body);
+      AppendNumber(*key, body);
       AppendNumber(change.value, body);
       touched.AddAll(own);
     }
@@ -82,7 +99,7 @@ void SimServer::Take(Instant now) {
   if (!body.empty()) ring->Append(FrameKind::kChanges, now, body, touched);
   body.clear();
   for (const Change& change : logs_[kPolicyRow].changes) {
-    AppendNumber(change.key, body);
+    AppendNumber(change.id, body);
     AppendNumber(change.value, body);
   }
   if (!body.empty()) ring->Append(FrameKind::kPolicies, now, body, {});

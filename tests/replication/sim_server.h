@@ -2,8 +2,9 @@
 // of their changes, and either a ring or a sink.
 //
 // Values are arbitrary numbers, so an older value that overwrites a newer one is noticed. A log
-// that is too long overflows and costs a GAP, as a ChangeLog does. A server of the next version
-// puts frames of new kinds into its history, too.
+// that is too long overflows and costs a GAP, as a ChangeLog does. Logs name keys by ids, which are
+// given out again, as those of limits are. A server of the next version puts frames of new kinds
+// into its history, too.
 #pragma once
 
 #include <array>
@@ -64,6 +65,9 @@ class SimServer final : public SinkTarget {
   void Set(std::size_t row, std::size_t key, SimValue value);
   void FlushAll();
   void Take(Instant now);
+  // Takes back the ids of the keys that have no value in any partition. Requires: nothing has
+  // changed since Take.
+  void TakeBackIds();
   [[nodiscard]] bool is_primary() const { return ring != nullptr; }
 
   // Bodies of copies.
@@ -88,7 +92,7 @@ class SimServer final : public SinkTarget {
 
  private:
   struct Change {
-    std::uint8_t key;
+    std::uint8_t id;  // of the key; in the row of policies, the key
     SimValue value;
   };
   struct Log {
@@ -96,7 +100,9 @@ class SimServer final : public SinkTarget {
     bool overflowed = false;
   };
   void ClearTable();
+  [[nodiscard]] std::uint8_t IdOf(std::size_t key);
 
+  std::array<std::optional<std::uint8_t>, kSimKeys> key_of_{};  // by id
   std::array<Log, kSimRows> logs_;
   std::string partition_parts_;
   std::string policy_parts_;

@@ -53,6 +53,8 @@ void Simulation::Act() {
     Take();
   } else if (chance < 51) {
     if (random_.Percent(promote_percent_ * 20)) random_.Percent(50) ? Promote() : Yield();
+  } else if (chance < 52) {
+    TakeBackIds();
   } else {
     ActOnLink((primary_ + 1 + random_.Below(kServers - 1)) % kServers);
   }
@@ -94,6 +96,11 @@ void Simulation::Change() {
 void Simulation::Take() {
   primary().Take(now_);
   NoteValues();
+}
+
+void Simulation::TakeBackIds() {
+  if (bug_ != PlantedBug::kUndrainedIds) Take();
+  primary().TakeBackIds();
 }
 
 void Simulation::Connect(std::size_t replica) {

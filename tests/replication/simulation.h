@@ -1,6 +1,7 @@
 // A run of one primary and two replicas over bad links, all of it decided by a seed: changes of
-// values that go up and down, FLUSHALL, policies, logs that overflow, rings that are too small,
-// segments of any size, stalls, cuts at any byte, promotions, planned switches.
+// values that go up and down, FLUSHALL, policies, logs that overflow, ids that are given out again,
+// rings that are too small, segments of any size, stalls, cuts at any byte, promotions, planned
+// switches.
 //
 // It checks
 //     R1   when nothing changes any more and the links hold, all states are equal
@@ -41,6 +42,7 @@ enum class PlantedBug {
   kHastyYield,         // the last changes are not taken before the YIELD
   kUncountedKinds,     // a replica does not count the bytes of kinds that it does not know
   kHastyAck,           // an ACK counts for all that was sent
+  kUndrainedIds,       // ids are given out again while changes that name them are in the logs
   kForgottenTerm,      // a promotion does not count the last primary's term
 };
 
@@ -70,6 +72,7 @@ class Simulation {
   void ActOnLink(std::size_t replica);
   void Change();
   void Take();
+  void TakeBackIds();
   void Connect(std::size_t replica);
   void Cut(std::size_t replica);
   void Pump(std::size_t replica);

@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedBugTest,
                                          PlantedBug::kNoNeed, PlantedBug::kStalePolicies,
                                          PlantedBug::kSeamlessPromotion, PlantedBug::kHastyYield,
                                          PlantedBug::kUncountedKinds, PlantedBug::kHastyAck,
-                                         PlantedBug::kForgottenTerm));
+                                         PlantedBug::kUndrainedIds, PlantedBug::kForgottenTerm));
 
 }  // namespace
 }  // namespace weir
