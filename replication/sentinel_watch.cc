@@ -21,13 +21,17 @@ SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Inst
   newest_ = newest_ ? std::max(*newest_, epoch) : epoch;
   if (names_us) {
     floor_ = epoch;
+    if (!confirmed_) confirmed_ = Confirmed{.first = now, .last = now};
+    confirmed_->last = now;
     return Says::kConfirms;
   }
   if (now < rests_until_) {
     floor_ = epoch;
     return Says::kNothing;
   }
-  return is_newer ? Says::kDeposes : Says::kNothing;
+  if (!is_newer) return Says::kNothing;
+  confirmed_.reset();
+  return Says::kDeposes;
 }
 
 }  // namespace weir

@@ -16,6 +16,10 @@
 // for kPromotionTime a hello that names another server only raises the floor: Sentinel makes no
 // other failover so soon.
 //
+// A failover may be under way when a server that was stopped starts again, and until its end all
+// hellos confirm this server. Then each Sentinel is silent for its 2 s before it names the other.
+// So one confirmation is not enough: a second one must come when no Sentinel can be silent yet.
+//
 // Not thread-safe; pure.
 #pragma once
 
@@ -29,6 +33,8 @@ namespace weir {
 
 // In this time every Sentinel has sent a hello: each sends one every 2 s.
 inline constexpr Nanos kHelloTime = std::chrono::milliseconds{2100};
+// The second hello of a Sentinel comes later than this after its first.
+inline constexpr Nanos kConfirmationTime = std::chrono::milliseconds{1900};
 inline constexpr Nanos kFloorFallTime = std::chrono::seconds{10};
 inline constexpr Nanos kPromotionTime = std::chrono::seconds{5};
 
@@ -47,12 +53,18 @@ class SentinelWatch {
 
   // Both raise the floor to the newest epoch so far, so that older hellos say nothing more.
   void Promoted(Instant now) noexcept {
-    floor_ = newest_;
+    RoleChanged();
     rests_until_ = now + kPromotionTime;
   }
   void RoleChanged() noexcept {
     floor_ = newest_;
     rests_until_ = Instant{};
+    confirmed_ = {};
+  }
+
+  // True after two confirmations that lie kConfirmationTime apart, with no deposition between them.
+  [[nodiscard]] bool is_sure() const noexcept {
+    return confirmed_ && confirmed_->last - confirmed_->first >= kConfirmationTime;
   }
 
   [[nodiscard]] std::optional<std::uint64_t> floor() const noexcept { return floor_; }
@@ -65,10 +77,15 @@ class SentinelWatch {
     Instant last;  // hello
     std::uint64_t newest;
   };
+  struct Confirmed {
+    Instant first;
+    Instant last;
+  };
 
   std::optional<std::uint64_t> floor_;
   std::optional<std::uint64_t> newest_;
-  Instant rests_until_{};       // after a promotion
+  Instant rests_until_{};  // after a promotion
+  std::optional<Confirmed> confirmed_;
   std::optional<Below> below_;  // all hellos since then were below the floor
 };
 

@@ -148,7 +148,6 @@ class ReplicationControl final : public Replication,
   void WaitForSentinel();
   static void RefuseSentinel(std::string_view why);
   void EndTakeover();
-  void OpenGateAfter(Nanos wait);
   void OpenGate();
   void Heed(const Hello& hello, bool names_us);
   void TakeBackIfNamed(bool is_named);
@@ -188,8 +187,6 @@ class ReplicationControl final : public Replication,
   HostAddresses addresses_;
   LogThrottle hello_throttle_;
   asio::steady_timer gate_;             // of the gate, and of PING's refusal after a switch
-  bool is_confirmed_ = false;           // while the gate is closed
-  Instant gate_end_ = kInstantMax;      // sentinel-wait
   std::uint64_t handed_over_in_ = 0;    // the epoch of the last planned switch
   std::optional<Instant> named_since_;  // a replica without a link, by all hellos since then
 

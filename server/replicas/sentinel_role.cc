@@ -49,13 +49,8 @@ void ReplicationControl::WaitForSentinel() {
   const milliseconds wait = services_.options.sentinel_wait;
   spdlog::warn("this server waits for Sentinel, which monitors it as '{}'",
                EscapedForLog(services_.options.sentinel));
-  if (wait > milliseconds{0}) gate_end_ = own_clock_.Now() + wait;
-  if (is_confirmed_) return OpenGateAfter(kHelloTime);
-  if (gate_end_ != kInstantMax) OpenGateAfter(wait);
-}
-
-void ReplicationControl::OpenGateAfter(Nanos wait) {
-  gate_.expires_after(std::min(wait, gate_end_ - own_clock_.Now()));
+  if (wait == milliseconds{0}) return;
+  gate_.expires_after(wait);
   gate_.async_wait([this](std::error_code error) {
     if (!error) OpenGate();
   });
@@ -117,9 +112,9 @@ void ReplicationControl::Heed(const Hello& hello, bool names_us) {
     spdlog::warn("the Sentinels were set up again: their epochs are below {}", *floor);
   }
   KeepFloor();
-  if (says == SentinelWatch::Says::kConfirms && role() == ServerRole::kGated &&
-      ping_refusal() == PingRefusal::kNone && !std::exchange(is_confirmed_, true) && started_) {
-    OpenGateAfter(kHelloTime);
+  if (says == SentinelWatch::Says::kConfirms && watch_.is_sure() && started_ &&
+      role() == ServerRole::kGated && ping_refusal() == PingRefusal::kNone) {
+    OpenGate();
   }
   if (is_replica()) return TakeBackIfNamed(says == SentinelWatch::Says::kConfirms);
   if (says != SentinelWatch::Says::kDeposes) return;

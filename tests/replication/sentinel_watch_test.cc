@@ -2,7 +2,9 @@
 // interleavings of promotions, hellos and commands of Sentinel two servers end with one primary,
 // the one that the Sentinels name. Method: small cases by hand; then two servers and three model
 // Sentinels whose hellos are late by any time, with failovers in which the old primary yields,
-// dies, or is cut off and comes back; the same with planted mistakes, which must be found.
+// dies, or is cut off and comes back; the same with planted mistakes, which must be found. And a
+// primary that starts again during a failover, with Sentinels that are silent after it, does not
+// serve until they depose it.
 #include "replication/sentinel_watch.h"
 
 #include <algorithm>
@@ -87,6 +89,17 @@ TEST(SentinelWatchTest, OneHelloOfTheFloorKeepsIt) {
     EXPECT_EQ(watch.Hear(100, true, now), Says::kConfirms);
   }
   EXPECT_EQ(watch.floor(), 100U);
+}
+
+TEST(SentinelWatchTest, ItIsSureAfterTwoConfirmations) {
+  SentinelWatch watch(5);
+  EXPECT_EQ(watch.Hear(5, true, kFirst), Says::kConfirms);
+  EXPECT_EQ(watch.Hear(5, true, kFirst + kConfirmationTime - Nanos{1}), Says::kConfirms);
+  EXPECT_FALSE(watch.is_sure());
+  EXPECT_EQ(watch.Hear(5, true, kFirst + kConfirmationTime), Says::kConfirms);
+  EXPECT_TRUE(watch.is_sure());
+  EXPECT_EQ(watch.Hear(6, false, kFirst + kConfirmationTime), Says::kDeposes);
+  EXPECT_FALSE(watch.is_sure());
 }
 
 enum class WatchBug {
@@ -288,6 +301,91 @@ TEST(SentinelWatchTest, PlantedMistakesAreFound) {
     bool found = false;
     for (std::uint64_t seed = 1; seed <= 2000 && !found; ++seed) {
       found = !PairSimulation(seed, bug).Run().empty();
+    }
+    EXPECT_TRUE(found) << static_cast<int>(bug);
+  }
+}
+
+enum class GateBug {
+  kNone,
+  kFirstIsEnough,  // the first confirmation counts unless a deposition comes within kHelloTime
+  kAnySecond,      // two confirmations of different Sentinels count, too
+};
+
+constexpr std::size_t kDelayMax = 50;      // of a hello, in ms
+constexpr std::size_t kNewsTimeMax = 150;  // until all Sentinels know of a failover, in ms
+
+// A primary that was stopped starts again. Each Sentinel says every two seconds that it is the
+// primary, until a failover ends that may be under way. Then it begins its two seconds again.
+class GateSimulation {
+ public:
+  GateSimulation(std::uint64_t seed, GateBug bug) : chance_(seed), bug_(bug) {}
+
+  // The first law that is broken, or an empty text.
+  std::string Run() {
+    const bool fails_over = Below(2) == 0;
+    const Instant first = kFirst + After(2000);  // the first hello that is sent
+    // As long as a failover takes after the restart at most, usually; a longer one may end when the
+    // server has opened its gate.
+    const Instant end = fails_over ? first + After(1700) : kInstantMax;
+    for (std::size_t sentinel = 0; sentinel < 3; ++sentinel) {
+      const Instant told = fails_over ? end + After(kNewsTimeMax) : kInstantMax;
+      Instant next = sentinel == 0 ? first : first + After(2000);
+      for (; next < std::min(told, first + seconds{10}); next += kPeriod + After(100))
+        Say(next, true);
+      if (fails_over) Say(told + kPeriod + After(300), false);
+    }
+    std::ranges::sort(hellos_, {}, &Heard::at);
+    const std::optional<Instant> open = Opens();
+    if (fails_over) return open ? "it serves before it is deposed" : "";
+    return open && *open < first + seconds{5} ? "" : "it does not serve";
+  }
+
+ private:
+  struct Heard {
+    Instant at;
+    bool names_us;
+  };
+  static constexpr seconds kPeriod{2};
+
+  std::size_t Below(std::size_t bound) { return chance_() % bound; }
+  Nanos After(std::size_t bound) { return milliseconds{static_cast<std::int64_t>(Below(bound))}; }
+  void Say(Instant when, bool names_us) { hellos_.push_back({when + After(kDelayMax), names_us}); }
+
+  // The time at which the server begins to serve, if none deposes it before that.
+  std::optional<Instant> Opens() {
+    SentinelWatch watch(5);
+    std::optional<Instant> first;
+    for (const Heard& hello : hellos_) {
+      if (bug_ == GateBug::kFirstIsEnough && first && hello.at - *first > kHelloTime) {
+        return *first + kHelloTime;
+      }
+      const Says says = watch.Hear(hello.names_us ? 5 : 6, hello.names_us, hello.at);
+      if (says == Says::kDeposes) return std::nullopt;
+      if (watch.is_sure() || (bug_ == GateBug::kAnySecond && first)) return hello.at;
+      if (!first) first = hello.at;
+    }
+    return std::nullopt;
+  }
+
+  std::mt19937_64 chance_;
+  GateBug bug_;
+  std::vector<Heard> hellos_;
+};
+
+TEST(SentinelWatchTest, AStoppedPrimaryDoesNotServeDuringAFailover) {
+  for (int seed = 1; seed <= Scaled(20'000); ++seed) {
+    const std::string broken =
+        GateSimulation(static_cast<std::uint64_t>(seed), GateBug::kNone).Run();
+    ASSERT_EQ(broken, "") << "seed " << seed;
+  }
+}
+
+TEST(SentinelWatchTest, PlantedMistakesOfTheGateAreFound) {
+  for (const GateBug bug : {GateBug::kFirstIsEnough, GateBug::kAnySecond}) {
+    bool found = false;
+    for (std::uint64_t seed = 1; seed <= 2000 && !found; ++seed) {
+      found = !GateSimulation(seed, bug).Run().empty();
     }
     EXPECT_TRUE(found) << static_cast<int>(bug);
   }
