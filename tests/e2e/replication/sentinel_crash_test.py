@@ -10,9 +10,11 @@ strength has a test of its own: -k async, -k lease, -k ack.
 
 A lease of two seconds is longer than Sentinel takes, so promotions wait for its end.
 
-On a busy machine a process may stand still for down-after-milliseconds, and Sentinel fails over
-again. A cycle in which something fails after that is not judged, and the next one has new servers;
-there must be few of them.
+Sentinel connects to a server once a second at most. So with a down-after-milliseconds of a second
+it takes the new primary for dead if it has just reached the old one again; the one here is longer.
+On a busy machine a process may stand still for that time, and Sentinel fails over again. A cycle
+in which something fails after that is not judged, and the next one has new servers; there must be
+few of them.
 
 Environment, besides weir_e2e's: WEIR_CRASH_CYCLES, the number of failovers; WEIR_CRASH_SEED.
 """
@@ -31,6 +33,7 @@ from weir_e2e import SKIPPED, free_port, sanitized, scaled
 POLL_SECONDS = 0.005
 NOTED_SECONDS = 5  # from a second promotion to the line about it in Sentinel's log, at most
 DEPOSED_WITHIN_NS = 8 * SECOND  # while an old primary that is back still admits, at most
+DOWN_AFTER_MS = 1300
 INFO_MS = 1000  # Sentinel's own default of 10 s is the age of what it knows of a replica
 FIRST = ("--sentinel", GROUP, "--sentinel-wait", "1ms")  # no Sentinel runs yet
 # Longer than Sentinel takes, as the page says.
@@ -215,7 +218,7 @@ class SentinelCrashTest(InEachStrength, FailoverCycles):
         of_primary = ("--replicaof", f"127.0.0.1 {primary.port}")
         replica = self.watched(self.choose_data(), *FIRST, *of_primary, port=free_port())
         await_true(lambda: is_exact(replica.client), lambda: fields(replica.client))
-        self.sentinels = start_sentinels(self, primary.port)
+        self.sentinels = start_sentinels(self, primary.port, down_after=DOWN_AFTER_MS)
         for sentinel in self.sentinels:
             self.assertEqual(sentinel.call("SENTINEL", "DEBUG", "INFO-PERIOD", INFO_MS), "OK")
         return primary, replica
