@@ -201,7 +201,10 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
   {
     const PartitionLock lock(table_, partition);
     const Partition& source = table_.partition(partition);
-    changes.buckets.reserve(first + source.size());
+    // At least twice the room, because a save copies thousands of partitions into one list.
+    const std::size_t wanted = first + source.size();
+    const std::size_t room = changes.buckets.capacity();
+    if (room < wanted) changes.buckets.reserve(std::max(wanted, 2 * room));
     source.ForEach([&](const SlotKey& key, const Bucket& bucket) {
       changes.buckets.push_back({.key = key,
                                  .partition = index,

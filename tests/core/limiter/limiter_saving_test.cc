@@ -313,6 +313,21 @@ TEST_F(LimiterSavingTest, AnOverflowRewritesItsPartition) {
   EXPECT_EQ(Only().key.key_hash(), hash_of(neighbour)) << "all others were taken";
 }
 
+// A save copies all partitions into one list, and a replicator waits for it meanwhile.
+TEST_F(LimiterSavingTest, CopiesIntoOneListDoNotMoveItEachTime) {
+  for (std::size_t i = 0; i < 8 * kPartitionCount; ++i) Decide({{std::to_string(i), "10/h"}});
+  const Limiter::Taking taking(*limiter_);
+  LimiterChanges copies;
+  std::size_t moves = 0;
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    const std::size_t room = copies.buckets.capacity();
+    limiter_->CopyPartition(i, now_, copies);
+    if (copies.buckets.capacity() != room) ++moves;
+  }
+  EXPECT_EQ(copies.buckets.size(), 8 * kPartitionCount);
+  EXPECT_LE(moves, 20U);
+}
+
 // Goal: one part of a save is bounded, and all parts together contain each changed bucket once. A
 // change in a part that was taken already waits for the next save.
 class LimiterSavingInPartsTest : public LimiterSavingTest,
