@@ -66,7 +66,7 @@ CLIENTS = (
     Client("valkey-glide", "valkey_glide.mjs", npm="@valkey/valkey-glide@2"),
 )
 
-# Programs that take tokens at the primary that Sentinel names, in sentinel_clients_test.py.
+# Programs that take tokens at the primary that Sentinel names (client_programs.py).
 SENTINEL_CLIENTS = (
     Client("redis-py", "sentinel_python_redis.py", package="python3-redis"),
     Client("redis-rb", "sentinel_ruby_redis.rb", package="ruby-redis"),

@@ -1,11 +1,13 @@
-// Takes tokens with ioredis at the primary that Sentinel names; sentinel_clients_test.py says how.
+// Takes tokens with ioredis at the primary that Sentinel names; client_programs.py says how.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Redis } from "ioredis";
 
 const { WEIR_GROUP: name, WEIR_LIMIT: limit } = process.env;
-const sentinels = process.env.WEIR_SENTINELS.split(" ").map((port) => (
-  { host: "127.0.0.1", port: Number(port) }));
+const sentinels = process.env.WEIR_SENTINELS.split(" ").map((address) => {
+  const [host, port] = address.split(":");
+  return { host, port: Number(port) };
+});
 
 const weir = new Redis({
   sentinels,

@@ -1,6 +1,6 @@
 """Takes tokens with redis-py at the primary that Sentinel names.
 
-sentinel_clients_test.py says how.
+client_programs.py says how.
 """
 
 import os
@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 GROUP, LIMIT = os.environ["WEIR_GROUP"], os.environ["WEIR_LIMIT"]
-SENTINELS = [("127.0.0.1", int(port)) for port in os.environ["WEIR_SENTINELS"].split()]
+SENTINELS = [tuple(address.split(":")) for address in os.environ["WEIR_SENTINELS"].split()]
 
 weir = redis.sentinel.Sentinel(
     SENTINELS,

@@ -1,9 +1,12 @@
-# Takes tokens with redis-rb at the primary that Sentinel names; sentinel_clients_test.py says how.
+# Takes tokens with redis-rb at the primary that Sentinel names; client_programs.py says how.
 
 require "redis"
 
 GROUP, LIMIT = ENV.values_at("WEIR_GROUP", "WEIR_LIMIT")
-SENTINELS = ENV["WEIR_SENTINELS"].split.map { |port| { host: "127.0.0.1", port: port.to_i } }
+SENTINELS = ENV["WEIR_SENTINELS"].split.map do |address|
+  host, port = address.split(":")
+  { host: host, port: port.to_i }
+end
 
 weir = Redis.new(
   host: GROUP,

@@ -2,7 +2,7 @@
 
 Goal: in each step clients are admitted again within seconds, nothing is forgotten, and nothing is
 admitted twice. Method: three servers and three Sentinels; client programs, which take tokens of a
-key of their own in each step (sentinel_clients_test.py). All servers are of one version.
+key of their own in each step (client_programs.py). All servers are of one version.
 
 WEIR_TEST_SCALE 1 runs it without data directories only.
 """
@@ -14,9 +14,9 @@ import sys
 import time
 import unittest
 
+from client_programs import start_programs
 from clients import SENTINEL_CLIENTS
 from replication_servers import ReplicationTest, await_true
-from sentinel_clients_test import LIMIT, TOKENS, Program
 from sentinel_test import WATCHED, Visitor
 from sentinels import PAGE, start_sentinels
 from weir_e2e import DEADLINE, Server, client_environment, scaled
@@ -70,10 +70,9 @@ class RollingUpgradeTest(ReplicationTest):
             self.start_one(number)
             self.await_connected(number)
         self.sentinels = start_sentinels(self, self.servers[0].port, replicas=2)
-        for client in SENTINEL_CLIENTS:
-            if not client.npm:
-                self.programs.append(Program(client, self.directory, self.sentinels))
-                self.addCleanup(self.programs[-1].kill)
+        addresses = [f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels]
+        of_debian = [client for client in SENTINEL_CLIENTS if not client.npm]
+        self.programs = start_programs(self, addresses, of_debian)
 
     def restart(self, number):
         self.assertEqual(self.servers[number].stop(), 0)
@@ -125,10 +124,8 @@ class RollingUpgradeTest(ReplicationTest):
         """The present primary knows of all tokens that clients got; others lack their replies."""
         for program in self.programs:
             with self.subTest(program.name, step=step):
-                key = program.key(step)
-                left = Visitor(self.servers[primary]).call("RL.PEEK", key, LIMIT, "COST", 0)[1]
-                lost = len(program.admitted(step)) - (TOKENS - left)
-                program.tell(step, lost, 0)
+                lost = program.forgotten(Visitor(self.servers[primary]), step)
+                program.tell(step, lost)
                 self.assertLessEqual(lost, 0)
                 self.assertLessEqual(-lost, program.unanswered(step))
                 self.assertLess(program.pause_ms(step), AGAIN_WITHIN * 1000)

@@ -3,9 +3,10 @@
 Goal: laws R4 to R6 and R9, and no lock-out: whatever fails, a key that never refills gets no token
 more than the table of docs/high-availability.md allows, and when the failure is over, one server is
 the primary, the others follow it, and it admits. Method: hosts are network namespaces on a bridge.
-Clients ask all the time (network_load.py). Failures come one after the other (network_failures.py);
-after each the group must become calm, and the history of the keys that were asked meanwhile is
-judged.
+Clients ask all the time: those of network_load.py, and elsewhere on the bridge the client libraries
+that are there, with the page's settings (client_programs.py). Failures come one after the other
+(network_failures.py); after each the group must become calm, all clients must be admitted, and the
+history of the keys that were asked meanwhile is judged.
 
 The table is about a lease, or acknowledgements, of all replicas that may be promoted, so both want
 two of three servers here. The old primary and the new one then never admit at the same time, and a
@@ -31,10 +32,11 @@ import sys
 import time
 import unittest
 
+from client_programs import start_programs
 from host_network import HostNetwork, why_not
 from network_failures import FAILURES, LAG, LEASE_SECONDS, LINK, NOTHING, STRENGTHS, TWO, wait
 from network_load import (
-    DRAINED, HOSTS, PORT, SECOND, SENTINEL_PORT, TOKENS, WORDS, Load, lag_ms,
+    DRAINED, HOSTS, PORT, REFUSALS, SECOND, SENTINEL_PORT, TOKENS, WORDS, Load, lag_ms,
 )  # fmt: skip
 from replication_checker import Request
 from replication_servers import SLACK_MS, ReplicationTest, ask_all, await_true, is_exact
@@ -61,6 +63,7 @@ class Group(ReplicationTest):
         self.network = HostNetwork(self, HOSTS)
         self.hosts = self.network.hosts
         self.servers, self.sentinels, self.replaced_logs = {}, {}, []
+        self.programs = []  # of client libraries
         self.strength = None
         self.struck = 0  # the time in ns at which the primary failed, or whatever it was
         self.broken = 0  # the time at which that was complete
@@ -78,6 +81,8 @@ class Group(ReplicationTest):
             self.start_sentinel(host, first)
         await_true(self.calm_primary, self.story)
         await_true(self.sentinels_are_ready, self.story)
+        addresses = [f"{host.sentinel_address}:{SENTINEL_PORT}" for host in self.hosts]
+        self.programs = start_programs(self, addresses)
 
     def fill(self, host):
         with host.entered(), Client(PORT) as client:
@@ -176,6 +181,21 @@ class Group(ReplicationTest):
                 return False
         return True
 
+    def take(self, phase):
+        """Makes the programs take tokens of the keys of a phase."""
+        for program in self.programs:
+            program.take(phase)
+        self.await_programs(phase, time.monotonic_ns())
+
+    def await_programs(self, phase, since):
+        """Waits until each has been admitted a request that it has sent at a time or later."""
+        for program in self.programs:
+            await_true(
+                lambda one=program: one.was_admitted(phase, since),
+                lambda one=program: f"{one.name}: {one.errors()}\n{self.story()}",
+                BACK_WITHIN,
+            )
+
     def story(self):
         """All that is known when something has not come to be."""
         parts = [f"roles: {[self.call(host, 'ROLE') for host in self.hosts]}", *self.replaced_logs]
@@ -218,7 +238,8 @@ class SentinelNetworkTest(Group):
         return [failure for one in rounds for failure in one]
 
     def fail_once(self, number, failure):
-        primary = self.primary()
+        primary, phase = self.primary(), f"{self.strength.name} {number}, {failure.name}"
+        self.take(phase)
         load = Load(self.hosts, f"{number}", self.random)
         try:
             asked = time.monotonic_ns()
@@ -228,6 +249,7 @@ class SentinelNetworkTest(Group):
             healed = time.monotonic_ns()
             self.await_calm(load, healed)
             calm = time.monotonic_ns()
+            self.await_programs(phase, healed)
             await_true(self.sentinels_are_ready, self.story, READY_WITHIN)
             # The Sentinels may have been about to fail over when the failure ended.
             final = self.await_calm(load, healed)
@@ -237,6 +259,8 @@ class SentinelNetworkTest(Group):
         finally:
             load.end()
         self.judge(failure, load, primary, final, (healed, calm, settled))
+        self.take(f"after {number}")  # so no request of the phase is under way
+        self.judge_programs(failure, phase, primary, final)
 
     def await_calm(self, load, healed):
         """The primary, once there is only one and clients of the Sentinels are admitted by it."""
@@ -290,28 +314,46 @@ class SentinelNetworkTest(Group):
         late = [r for r in own if r.invoked > self.broken + lease and r.completed < self.mending]
         self.assertEqual(len(late), 0, self.story())
 
-    def judge_excesses(self, failure, load, excesses, roles, healed):
-        """No key has got more than the failure allows in this strength."""
-        primary, final = roles
+    def forgets_since(self, failure, primary, final):
+        """The time in ns since which admissions may be forgotten; None if none may be."""
         # No replica was promoted within --sentinel-wait, so the primary goes on with what is on its
         # disk; or two were, one after the other, because the Sentinels stood still.
         from_disk = failure.bound == LAG and final is primary
         nothing = self.strength.forgets_nothing and not from_disk
         if nothing or failure.bound == NOTHING or (failure.bound == LINK and final is primary):
-            self.assertEqual(excesses, {}, self.story())
-        since = self.struck - SLACK_MS * 1_000_000
+            return None
+        return self.struck - (SLACK_MS + SNAPSHOT_MS * from_disk) * 1_000_000
+
+    def judge_excesses(self, failure, load, excesses, roles, healed):
+        """No key has got more than the failure allows in this strength."""
+        primary, final = roles
+        since = self.forgets_since(failure, primary, final)
+        if since is None:
+            return self.assertEqual(excesses, {}, self.story())
         # An old primary with a lease has been fenced when it is back.
         until = healed if self.strength.has_lease and failure.bound == TWO else sys.maxsize
         admitting = {host.index for host in self.network.others(final)}
-        if from_disk:
+        if failure.bound == LAG and final is primary:
             if not any(load.admitted_times(admitting).values()):
                 print(f"no replica was promoted:\n{self.story()}", file=sys.stderr)
             admitting, until = {final.index}, self.struck
-            since -= SNAPSHOT_MS * 1_000_000
         times = load.admitted_times(admitting, until)
         for key, tokens in excesses.items():
             may = sum(t >= since for t in times[key])
             self.assertLessEqual(tokens, min(TOKENS, may), f"{key}; {self.story()}")
+
+    def judge_programs(self, failure, phase, primary, final):
+        """The same for the client libraries, whose keys have tokens without end."""
+        since = self.forgets_since(failure, primary, final)
+        until = self.struck if failure.bound == LAG else sys.maxsize
+        with final.entered(), Client(PORT) as client:
+            for program in self.programs:
+                forgotten = program.forgotten(client, phase)
+                program.tell(phase, forgotten)
+                may = 0 if since is None else len(program.admitted(phase, since, until))
+                self.assertLessEqual(forgotten, may, self.story())
+                self.assertLessEqual(-forgotten, program.unanswered(phase), program.errors())
+                self.assertLessEqual(program.refusals(), REFUSALS)
 
     def drain(self, load, final):
         """Takes what is left of all keys, so that all that was forgotten is in the history.
