@@ -110,12 +110,13 @@ struct Services {
   [[nodiscard]] ReplicationStatus replication_status() const {
     return replication ? replication->status() : ReplicationStatus{};
   }
+  // True for a primary that has loaded its state: no command is refused for the server's state. Two
+  // relaxed loads.
+  [[nodiscard]] bool is_serving() const noexcept { return !loading() && is_primary(); }
   // The error of a command with these flags (CommandFlags) in the server's present state; empty: it
-  // may run. On a primary that has loaded its state it costs two relaxed loads.
+  // may run.
   [[nodiscard]] std::string StateError(std::uint32_t flags) const {
-    if (!loading() && is_primary()) [[likely]]
-      return {};
-    return StateErrorOf(flags);
+    return is_serving() ? std::string() : StateErrorOf(flags);
   }
   // True while changes are refused. On a primary that needs no replicas and saves no change at once
   // it costs a relaxed load; where replicas are needed, it reads the clock, which says more than
