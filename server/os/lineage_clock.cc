@@ -30,7 +30,8 @@ Instant LineageClock::Now() const {
     return own_.Now();
   const bool follows = lineage->follows.load(std::memory_order_acquire);
   const Instant now = Shifted(Nanos{lineage->shift.load(std::memory_order_relaxed)});
-  if (!follows) return now;
+  if (!follows)
+    return std::max(now, Instant{Nanos{lineage->latest.load(std::memory_order_relaxed)}});
   return Instant{Nanos{RaiseTo(lineage->latest, now.time_since_epoch().count())}};
 }
 
@@ -52,8 +53,8 @@ void LineageClock::SetShift(Nanos shift) {
   lineage->shift.store(shift.count(), std::memory_order_relaxed);
 }
 
-// A thread that still takes the clock for one that follows tells no more than the new shift does:
-// the shift only grows here.
+// A thread that still takes the clock for one that follows may tell a time by an earlier, greater
+// shift. It raises `latest` to that, below which Now() does not go afterwards either.
 void LineageClock::Fix(Instant at_least) {
   Lineage* const lineage = present_.load(std::memory_order_relaxed);
   if (lineage == nullptr || !lineage->follows.load(std::memory_order_relaxed)) return;

@@ -10,7 +10,7 @@
 // the server begins to follow another one.
 //
 // A server that never followed has no shift, and pays one relaxed load. One that follows pays an
-// atomic maximum, since its shift may become smaller; one that was promoted pays two loads.
+// atomic maximum, since its shift may become smaller; one that was promoted pays four loads.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ class LineageClock final : public Clock {
   // The time of one primary.
   struct Lineage {
     std::atomic<Nanos::rep> shift{0};
-    std::atomic<Nanos::rep> latest{0};  // the highest time told; only while it follows
+    std::atomic<Nanos::rep> latest{0};  // the highest time told while it followed
     std::atomic<bool> follows{false};
   };
 
