@@ -71,13 +71,12 @@ class Strength(NamedTuple):
 
 
 ASYNCHRONOUS = Strength("asynchronous", two_admit=True)
-LEASE = Strength(
-    "lease", ("--min-replicas-to-write", "1"), "min-replicas-to-write", ("NOREPLICAS ",)
-)
+# NOACK in both: a lease may end in the middle of a request.
+REFUSALS = ("NOREPLICAS ", "NOACK ")
+LEASE = Strength("lease", ("--min-replicas-to-write", "1"), "min-replicas-to-write", REFUSALS)
 ACKNOWLEDGED = Strength(
-    "acknowledged", ("--ack-replicas", "1"), "ack-replicas", ("NOREPLICAS ", "NOACK "),
-    forgets=False,
-)  # fmt: skip
+    "acknowledged", ("--ack-replicas", "1"), "ack-replicas", REFUSALS, forgets=False
+)
 
 
 class Loss(NamedTuple):
