@@ -14,6 +14,7 @@ SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Inst
     if (now - below_->since < kFloorFallTime) return Says::kNothing;
     floor_ = newest_ = below_->newest;
     below_.reset();
+    confirmed_.reset();
     return Says::kNothing;
   }
   below_.reset();
@@ -21,7 +22,9 @@ SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Inst
   newest_ = newest_ ? std::max(*newest_, epoch) : epoch;
   if (names_us) {
     floor_ = epoch;
-    if (!confirmed_) confirmed_ = Confirmed{.first = now, .last = now};
+    if (!confirmed_ || now - confirmed_->last > 2 * kHelloTime) {
+      confirmed_ = Confirmed{.first = now, .last = now};
+    }
     confirmed_->last = now;
     return Says::kConfirms;
   }
@@ -29,9 +32,7 @@ SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Inst
     floor_ = epoch;
     return Says::kNothing;
   }
-  if (!is_newer) return Says::kNothing;
-  confirmed_.reset();
-  return Says::kDeposes;
+  return is_newer ? Says::kDeposes : Says::kNothing;
 }
 
 }  // namespace weir

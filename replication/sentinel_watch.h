@@ -2,6 +2,7 @@
 // nothing.
 //
 //     switch (watch.Hear(hello.epoch, names_us, now)) ...   // each hello of our group
+//     if (watch.is_confirmed()) ...                         // a server that starts may serve
 //     watch.Promoted(now)                                   // a command has made it the primary
 //     watch.RoleChanged()                                   // after any other change of the role
 //
@@ -16,9 +17,10 @@
 // for kPromotionTime a hello that names another server only raises the floor: Sentinel makes no
 // other failover so soon.
 //
-// A failover may be under way when a server that was stopped starts again, and until its end all
-// hellos confirm this server. Then each Sentinel is silent for its 2 s before it names the other.
-// So one confirmation is not enough: a second one must come when no Sentinel can be silent yet.
+// A failover may be under way when a stopped server starts again. Until it ends, all hellos confirm
+// this server; then each Sentinel is silent for 2 s before it names the other one. So neither one
+// confirmation nor silence after it is enough. A Sentinel that confirms kConfirmationTime later has
+// not switched until then.
 //
 // Not thread-safe; pure.
 #pragma once
@@ -33,7 +35,8 @@ namespace weir {
 
 // In this time every Sentinel has sent a hello: each sends one every 2 s.
 inline constexpr Nanos kHelloTime = std::chrono::milliseconds{2100};
-// The second hello of a Sentinel comes later than this after its first.
+// Long, so that most failovers end within it, but shorter than the 2 s between two hellos of one
+// Sentinel.
 inline constexpr Nanos kConfirmationTime = std::chrono::milliseconds{1900};
 inline constexpr Nanos kFloorFallTime = std::chrono::seconds{10};
 inline constexpr Nanos kPromotionTime = std::chrono::seconds{5};
@@ -59,11 +62,12 @@ class SentinelWatch {
   void RoleChanged() noexcept {
     floor_ = newest_;
     rests_until_ = Instant{};
-    confirmed_ = {};
+    confirmed_.reset();
   }
 
-  // True after two confirmations that lie kConfirmationTime apart, with no deposition between them.
-  [[nodiscard]] bool is_sure() const noexcept {
+  // True if two confirmations since the last change of the role lie kConfirmationTime apart, and
+  // none of those between them came more than 2 * kHelloTime after the one before.
+  [[nodiscard]] bool is_confirmed() const noexcept {
     return confirmed_ && confirmed_->last - confirmed_->first >= kConfirmationTime;
   }
 

@@ -149,7 +149,7 @@ class ReplicationControl final : public Replication,
   static void RefuseSentinel(std::string_view why);
   void EndTakeover();
   void OpenGate();
-  void Heed(const Hello& hello, bool names_us);
+  void Heed(const Hello& hello, bool names_us, Instant now);
   void TakeBackIfNamed(bool is_named);
   void CloseClients();
   void KeepFloor();

@@ -91,15 +91,16 @@ void ReplicationControl::HearHello(std::string message) {
       return;
     }
     hello->host = *host;
-    addresses_.Find(hello->host, [this, hello = *hello](const asio::ip::address& address) {
+    const Instant now = own_clock_.Now();
+    addresses_.Find(hello->host, [this, hello = *hello, now](const asio::ip::address& address) {
       const bool names_us =
           IsOwn({hello.host, hello.port}) || IsOwn({address.to_string(), hello.port});
-      Heed(hello, names_us);
+      Heed(hello, names_us, now);
     });
   });
 }
 
-void ReplicationControl::Heed(const Hello& hello, bool names_us) {
+void ReplicationControl::Heed(const Hello& hello, bool names_us, Instant now) {
   if (stopped_) return;
   if (hello.epoch > handed_over_in_ && ping_refusal() == PingRefusal::kHandedOver) {
     gate_.cancel();
@@ -107,12 +108,12 @@ void ReplicationControl::Heed(const Hello& hello, bool names_us) {
     if (is_replica() && !names_us) CloseClients();
   }
   const std::optional<std::uint64_t> floor = watch_.floor();
-  const SentinelWatch::Says says = watch_.Hear(hello.epoch, names_us, own_clock_.Now());
+  const SentinelWatch::Says says = watch_.Hear(hello.epoch, names_us, now);
   if (floor && watch_.floor() < floor) {
     spdlog::warn("the Sentinels were set up again: their epochs are below {}", *floor);
   }
   KeepFloor();
-  if (says == SentinelWatch::Says::kConfirms && watch_.is_sure() && started_ &&
+  if (says == SentinelWatch::Says::kConfirms && watch_.is_confirmed() && started_ &&
       role() == ServerRole::kGated && ping_refusal() == PingRefusal::kNone) {
     OpenGate();
   }
