@@ -112,13 +112,11 @@ void Replicator::Probe() {
 }
 
 std::size_t Replicator::Disconnect() {
-  asio::post(context_, [this] {
-    for (const ReplicaPtr& replica : replicas_of_thread()) {
-      Close(replica, "CLIENT KILL has ended the connection");
-    }
+  const std::vector<ReplicaPtr> all = AllReplicas();
+  asio::post(context_, [this, all] {
+    for (const ReplicaPtr& replica : all) Close(replica, "CLIENT KILL has ended the connection");
   });
-  MutexLock lock(mutex_);
-  return replicas_.size();
+  return all.size();
 }
 
 // --- The history ---
@@ -178,7 +176,7 @@ void Replicator::Tick() {
     changed_at_ = now;
     owner_.Sleep(false);
   }
-  const std::vector<ReplicaPtr> all = replicas_of_thread();
+  const std::vector<ReplicaPtr> all = AllReplicas();
   for (const ReplicaPtr& replica : all) Send(replica);
   if (owner_.waits().size() > 0) JudgeReplicas();  // They may have all of it already.
   if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
@@ -213,7 +211,7 @@ void Replicator::FitRing() {
 void Replicator::BeatOnce() {
   const Instant now = hub_.clock().Now();
   const Nanos timeout = settings_.Get(&Options::repl_timeout);
-  for (const ReplicaPtr& replica : replicas_of_thread()) {
+  for (const ReplicaPtr& replica : AllReplicas()) {
     if (now - replica->heard > timeout) {
       Close(replica, absl::StrCat("it has acknowledged nothing for ",
                                   std::chrono::floor<std::chrono::seconds>(timeout).count(), " s"));
@@ -287,7 +285,7 @@ void Replicator::Adopt(Transport transport, SyncHandOver sync) {
 }
 
 void Replicator::Welcome(const ReplicaPtr& replica) {
-  for (const ReplicaPtr& other : replicas_of_thread()) {
+  for (const ReplicaPtr& other : AllReplicas()) {
     if (other->sync.request.run_id == replica->sync.request.run_id) {
       Close(other, "it has connected again");
     }
@@ -444,13 +442,13 @@ void Replicator::Close(const ReplicaPtr& replica, std::string_view reason) {
 
 // Requires: the thread has ended.
 void Replicator::CloseAll() {
-  for (const ReplicaPtr& replica : replicas_of_thread()) {
+  for (const ReplicaPtr& replica : AllReplicas()) {
     Close(replica, "this server is no longer a primary");
   }
 }
 
 // A copy, because a replica that closes leaves the list.
-std::vector<Replicator::ReplicaPtr> Replicator::replicas_of_thread() const {
+std::vector<Replicator::ReplicaPtr> Replicator::AllReplicas() const {
   MutexLock lock(mutex_);
   return replicas_;
 }

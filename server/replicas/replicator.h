@@ -130,7 +130,7 @@ class Replicator final : public ChangeConsumer {
   void BeginEnd(const Ending& ending);
   void CheckEnd();
   void YieldTo(Replica& replica);
-  [[nodiscard]] std::vector<ReplicaPtr> replicas_of_thread() const;
+  [[nodiscard]] std::vector<ReplicaPtr> AllReplicas() const;
 
   ChangeHub& hub_;
   const Settings& settings_;

@@ -24,7 +24,7 @@ Replicator::Ended Replicator::End(const Ending& ending) {
 void Replicator::BeginEnd(const Ending& ending) {
   ending_ = ending;
   TakeChanges();
-  const std::vector<ReplicaPtr> all = replicas_of_thread();
+  const std::vector<ReplicaPtr> all = AllReplicas();
   const auto is_heir = [&](const ReplicaPtr& replica) {
     return replica->sync.request.run_id == ending.yield_to;
   };
@@ -34,7 +34,7 @@ void Replicator::BeginEnd(const Ending& ending) {
   for (const ReplicaPtr& replica : all) Send(replica);
   AtEnd(ending.time / 2, [this] {
     awaits_acks_ = false;
-    for (const ReplicaPtr& replica : replicas_of_thread()) Send(replica);
+    for (const ReplicaPtr& replica : AllReplicas()) Send(replica);
     AtEnd(ending_->time / 2, [this] { context_.stop(); });
   });
   JudgeReplicas();

@@ -246,8 +246,11 @@ class ReplicaAnswersTest(ReplicationTest):
         for _ in range(3):
             self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "master"), 0)
         primary = self.connect(self.start("--port", str(port)))
-        # It has lost its state, and a command says that this does not matter.
+        # It has lost its state, and a command says that this does not matter. The link may have
+        # asked it before that, which has deposed it.
         self.assertEqual(client.call("REPLICAOF", "127.0.0.1", port), "OK")
+        replica.wait_for_log(r"(?s)has asked this server to follow.*is a replica of")
+        self.assertEqual(primary.call("REPLICAOF", "NO", "ONE"), "OK")
         await_in_sync(primary, client)
 
     def test_a_replica_sends_replicas_to_its_primary(self):
