@@ -5,6 +5,7 @@
 #include "core/table/hold_changes.h"
 
 namespace weir {
+
 SaveFold::SaveFold(Limiter& limiter)
     : limiter_(limiter), buckets_(kPartitionCount), held_(kPartitionCount) {}
 

@@ -201,7 +201,7 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
   {
     const PartitionLock lock(table_, partition);
     const Partition& source = table_.partition(partition);
-    // At least twice the room, because a save copies thousands of partitions into one list.
+    // The list at least doubles when it grows: a save copies thousands of partitions into it.
     const std::size_t wanted = first + source.size();
     const std::size_t room = changes.buckets.capacity();
     if (room < wanted) changes.buckets.reserve(std::max(wanted, 2 * room));

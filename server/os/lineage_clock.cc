@@ -53,8 +53,8 @@ void LineageClock::SetShift(Nanos shift) {
   lineage->shift.store(shift.count(), std::memory_order_relaxed);
 }
 
-// A thread that still takes the clock for one that follows may tell a time by an earlier, greater
-// shift. It raises `latest` to that, below which Now() does not go afterwards either.
+// A thread that has read `follows` before may still use an earlier, greater shift. It raises
+// `latest`, and Now() returns nothing below `latest`.
 void LineageClock::Fix(Instant at_least) {
   Lineage* const lineage = present_.load(std::memory_order_relaxed);
   if (lineage == nullptr || !lineage->follows.load(std::memory_order_relaxed)) return;

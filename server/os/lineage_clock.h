@@ -48,7 +48,7 @@ class LineageClock final : public Clock {
   // The time of one primary.
   struct Lineage {
     std::atomic<Nanos::rep> shift{0};
-    std::atomic<Nanos::rep> latest{0};  // the highest time told while it followed
+    std::atomic<Nanos::rep> latest{0};  // the highest time told by readers that saw it follow
     std::atomic<bool> follows{false};
   };
 

@@ -110,8 +110,8 @@ struct Services {
   [[nodiscard]] ReplicationStatus replication_status() const {
     return replication ? replication->status() : ReplicationStatus{};
   }
-  // True for a primary that has loaded its state: no command is refused for the server's state. Two
-  // relaxed loads.
+  // True for a primary that has loaded its state; then StateError is empty. It costs two relaxed
+  // loads.
   [[nodiscard]] bool is_serving() const noexcept { return !loading() && is_primary(); }
   // The error of a command with these flags (CommandFlags) in the server's present state; empty: it
   // may run.

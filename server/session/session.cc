@@ -374,14 +374,14 @@ void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWrit
   RestartStopwatch();
 }
 
-inline bool Session::MaySurelyRun(const CommandSpec& spec) const noexcept {
+bool Session::IsSurelyPermitted(const CommandSpec& spec) const noexcept {
   return spec.Is(kNoAuth) || (user_ && user_->MayDoAll());
 }
 
 std::string Session::PermissionError(const CommandSpec& spec,
                                      std::span<const std::string_view> words, Instant now,
                                      bool in_transaction) {
-  if (MaySurelyRun(spec)) return {};
+  if (IsSurelyPermitted(spec)) return {};
   if (!user_) return "NOAUTH Authentication required.";
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
   if (!denial) return {};
@@ -411,7 +411,7 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   }
   if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
-  if (!MaySurelyRun(*spec)) {
+  if (!IsSurelyPermitted(*spec)) {
     const std::string why = PermissionError(*spec, words, now, transaction_.is_open());
     if (!why.empty()) return Refuse(spec, why, reply);
   }
@@ -462,8 +462,8 @@ void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_vie
 }
 
 void Session::Run(Call& call) {
-  const bool surely_runs = !call.queued && !call.spec.Is(kAlwaysChanges);
-  if (surely_runs && worker_.services.is_serving()) return RunHandler(call);
+  if (!call.queued && !call.spec.Is(kAlwaysChanges) && worker_.services.is_serving())
+    return RunHandler(call);
   const std::string why = StateError(call);
   if (why.empty()) return RunHandler(call);
   worker_.command_counters.Of(call.spec).rejected.Add();

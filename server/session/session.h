@@ -167,8 +167,9 @@ class Session final : public ClientSession {
   void DropReadAhead();
   void Run(Call& call);
   void RefreshUser();
-  // True, without a call, for most clients: they may run all commands.
-  [[nodiscard]] bool MaySurelyRun(const CommandSpec& spec) const noexcept;
+  // True if no rule of the user needs a look: the command is for everybody, or the user may run
+  // all. If false, PermissionError decides.
+  [[nodiscard]] bool IsSurelyPermitted(const CommandSpec& spec) const noexcept;
   // The error if the command may not run now, or an empty text.
   [[nodiscard]] std::string StateError(const Call& call);
   // Runs the command's handler, counts the call and shows it to the observers.

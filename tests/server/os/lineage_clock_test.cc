@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -79,6 +81,34 @@ TEST(LineageClockTest, APromotedClockGoesOnFromTheLatestOfAllTimes) {
     clock.Fix(kStart + hours{1});  // It leads already.
     EXPECT_EQ(clock.Now(), kStart + c.expected + seconds{1});
   }
+}
+
+// A host's clock that is read while something else happens.
+class InterruptedClock final : public FakeClock {
+ public:
+  [[nodiscard]] Instant Now() const override {
+    if (const auto interrupts = std::exchange(interrupts_, nullptr)) interrupts();
+    return FakeClock::Now();
+  }
+  void InterruptNext(std::function<void()> interrupts) { interrupts_ = std::move(interrupts); }
+
+ private:
+  mutable std::function<void()> interrupts_;
+};
+
+TEST(LineageClockTest, AReaderDuringThePromotionTellsNoTimeThatIsTakenBack) {
+  InterruptedClock own;
+  LineageClock clock(own);
+  clock.Rebase(seconds{2});
+  own.InterruptNext([&] {
+    clock.SetShift(seconds{1});
+    clock.Fix(kStart);
+  });
+  const Instant told = clock.Now();
+  EXPECT_EQ(told, kStart + seconds{2});
+  EXPECT_EQ(clock.Now(), told);
+  own.Advance(seconds{3});
+  EXPECT_EQ(clock.Now(), kStart + seconds{4});
 }
 
 TEST(LineageClockTest, StaysInTheRangeOfAClock) {
