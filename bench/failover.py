@@ -7,10 +7,13 @@
     planned    SENTINEL FAILOVER
 
 Three Sentinels of Debian with a down-after-milliseconds of 1 s watch a primary and its replica:
-weir's, and Redis's, in turns. A client asks a Sentinel for the primary, and then that for one
-request (RL.ALLOW, INCR), on a new connection each time, with a deadline of DEADLINE. Figures are
-the median and the extremes of RUNS: the longest time between two answers that it was served, and
-the number of those that the new primary does not know.
+weir's, and Redis's, in turns. A client asks a Sentinel for the primary and sends it one request
+(RL.ALLOW, INCR), on a new connection each time, with a deadline of DEADLINE. Figures are the median
+and the extremes of RUNS: the longest time between two requests that were served, and how many of
+them the new primary does not know, less those that it knows and that were not answered.
+
+A down-after of a second is too short where the old primary comes back at once (the page says why);
+here it stays away.
 """
 
 import contextlib
