@@ -36,21 +36,26 @@ void SimServer::BecomePrimary(std::unique_ptr<Ring> new_ring) {
   ring = std::move(new_ring);
   sink.reset();
   logs_ = {};
-  key_of_ = {};
+  given_out_ = {};
   flushed_ = false;
 }
 
 std::uint8_t SimServer::IdOf(std::size_t key) {
-  auto* id = std::find(key_of_.begin(), key_of_.end(), key);
-  if (id == key_of_.end()) id = std::find(key_of_.begin(), key_of_.end(), std::nullopt);
-  *id = static_cast<std::uint8_t>(key);
-  return static_cast<std::uint8_t>(id - key_of_.begin());
+  std::size_t free = kSimKeys;
+  for (std::size_t id = 0; id < kSimKeys; ++id) {
+    if (given_out_[id] && key_of_[id] == key) return static_cast<std::uint8_t>(id);
+    if (!given_out_[id]) free = id;
+  }
+  given_out_[free] = true;
+  key_of_[free] = static_cast<std::uint8_t>(key);
+  return static_cast<std::uint8_t>(free);
 }
 
 void SimServer::TakeBackIds() {
-  for (std::optional<std::uint8_t>& key : key_of_) {
-    const auto has_value = [&](const auto& row) { return row[*key] != 0; };
-    if (key && std::none_of(values.begin(), values.begin() + kPolicyRow, has_value)) key.reset();
+  for (std::size_t id = 0; id < kSimKeys; ++id) {
+    const auto has_value = [&](const auto& row) { return row[key_of_[id]] != 0; };
+    given_out_[id] =
+        given_out_[id] && std::any_of(values.begin(), values.begin() + kPolicyRow, has_value);
   }
 }
 
@@ -87,10 +92,8 @@ void SimServer::Take(Instant now) {
       ring->Append(FrameKind::kGap, now, BodyOf(GapBody{kSimPartitions[row]}), own);
     }
     for (const Change& change : log.changes) {
-      const std::optional<std::uint8_t> key = key_of_[change.id];
-      if (!key) continue;  // a planted bug has taken it back
       AppendNumber(kSimPartitions[row], body);
-      AppendNumber(*key, body);
+      AppendNumber(key_of_[change.id], body);
       AppendNumber(change.value, body);
       touched.AddAll(own);
     }

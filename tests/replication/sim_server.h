@@ -102,7 +102,8 @@ class SimServer final : public SinkTarget {
   void ClearTable();
   [[nodiscard]] std::uint8_t IdOf(std::size_t key);
 
-  std::array<std::optional<std::uint8_t>, kSimKeys> key_of_{};  // by id
+  std::array<std::uint8_t, kSimKeys> key_of_{};  // by id; the last one of an id that is free
+  std::array<bool, kSimKeys> given_out_{};       // by id
   std::array<Log, kSimRows> logs_;
   std::string partition_parts_;
   std::string policy_parts_;

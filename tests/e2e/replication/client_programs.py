@@ -47,7 +47,7 @@ class Program:
             command, cwd=place, env={**matrix.environment_in(str(place)), **where}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=1,
         )  # fmt: skip
-        self._requests = {}  # key -> that were answered
+        self._requests = {}  # key -> its answered requests
         self._lines = []  # all others
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -74,12 +74,12 @@ class Program:
     def _read(self):
         with self._process.stdout as lines:
             for line in lines:
-                kind, *words = line.split()
+                kind, *words = line.split() or [""]
                 if kind == "took":
                     key, tokens, invoked, completed = words
                     request = Request(int(invoked), int(completed), int(tokens))
                     self._requests.setdefault(key, []).append(request)
-                else:
+                elif kind:
                     self._lines.append(line.split())
 
     def admitted(self, phase, since=0, until=sys.maxsize):
@@ -88,17 +88,17 @@ class Program:
         return [r for r in answered if r.tokens and since <= r.completed <= until]
 
     def was_admitted(self, phase, since=0):
-        """Whether a request was that it has sent at a time or later."""
+        """Whether a request that it sent at `since` or later was admitted."""
         return any(request.invoked >= since for request in self.admitted(phase))
 
     def unanswered(self, phase):
-        """How many requests of a phase may be charged and were not admitted."""
+        """How many requests of a phase may have been charged without being answered as admitted."""
         key = self.key(phase)
         unsure = [["failed", key], ["refused", key, "NOACK"]]
         return len([line for line in self._lines if line[:2] in unsure or line[:3] in unsure])
 
     def forgotten(self, server, phase):
-        """The tokens of a phase that it was told to have, less those that a server knows of.
+        """How many of the tokens that it got in a phase the server does not know of.
 
         `server`: a client of it.
         """

@@ -62,19 +62,21 @@ LIMITS = (LIMIT, f"50/{NEVER},fixed", "5,held", "@free", "@gone")
 
 
 class ReplicationStateTest(ReplicationTest):
-    buckets = 20_000  # that change in a first sync
-    others = 1_000_000  # of the same server, which are there
+    changing = 20_000  # buckets that change during the first sync
+    resting = 1_000_000  # buckets that do not
 
     def fill(self, server, count):
-        """Makes buckets of other:0, other:1 and so on."""
+        """Makes buckets of resting:0, resting:1 and so on."""
         at_once = min(count, 1000)
         with Client(server.port) as client:
             for first in range(0, count, at_once):
                 keys = range(first, first + at_once)
-                client.send("".join(f"RL.ALLOW other:{i} {LIMIT}\r\n" for i in keys).encode())
+                client.send("".join(f"RL.ALLOW resting:{i} {LIMIT}\r\n" for i in keys).encode())
                 replies = 0
                 while replies < at_once:
-                    replies += client.socket.recv(1 << 16).count(b"*")
+                    received = client.socket.recv(1 << 16)
+                    self.assertTrue(received, "the server has gone")
+                    replies += received.count(b"*")
 
     def make_state(self, client):
         replies = ask_all(client, [words.split() for words in STATE])
@@ -122,14 +124,14 @@ class ReplicationStateTest(ReplicationTest):
             self.assertEqual(replica.call("RL.POLICY", "LIST"), [b"free", b"gone"])
 
     # Goal: buckets that change while they are copied are copied right. Method: clients take tokens
-    # of the same keys before, while and after replicas come, which copy a million others, too.
+    # of the same keys before, during and after the sync. A million other buckets make it last.
     def test_the_first_sync_under_load(self):
-        count = scaled(self.buckets)
+        count = scaled(self.changing)
         primary = self.start("--threads", "2")
         client = self.connect(primary)
         fill = [("RL.ALLOW", f"key:{i}", LIMIT, "COST", 1 + i % 9) for i in range(count)]
         ask_all(client, fill)
-        self.fill(primary, scaled(self.others))
+        self.fill(primary, scaled(self.resting))
         ended = threading.Event()
         taken = []
 
@@ -154,7 +156,7 @@ class ReplicationStateTest(ReplicationTest):
         self.assertGreater(sum(taken), 0)
         await_in_sync(client, *replicas)
         keys = [f"key:{i}" for i in range(count)]
-        keys += [f"other:{i}" for i in range(0, scaled(self.others), 100)]
+        keys += [f"resting:{i}" for i in range(0, scaled(self.resting), 100)]
         peeks = [("RL.PEEK", key, LIMIT, "COST", 0) for key in keys]
         wanted = [reply[1] for reply in ask_all(client, peeks)]
         for replica in replicas:

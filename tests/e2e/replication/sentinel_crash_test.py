@@ -10,11 +10,11 @@ strength has a test of its own: -k async, -k lease, -k ack.
 
 A lease of two seconds is longer than Sentinel takes, so promotions wait for its end.
 
-Sentinel connects to a server once a second at most. So with a down-after-milliseconds of a second
-it takes the new primary for dead if it has just reached the old one again; the one here is longer.
-On a busy machine a process may stand still for that time, and Sentinel fails over again. A cycle
-in which something fails after that is not judged, and the next one has new servers; there must be
-few of them.
+Sentinel connects to the primary of a group at most once a second, whichever server that is. So with
+a down-after-milliseconds of a second it takes the new primary for dead if it has just reached the
+old one again; the one here is longer. On a busy machine a process may stand still for longer than
+that, and Sentinel fails over again. A cycle in which something fails after that is not judged, and
+the next one has new servers; there must be few of them.
 
 Environment, besides weir_e2e's: WEIR_CRASH_CYCLES, the number of failovers; WEIR_CRASH_SEED.
 """

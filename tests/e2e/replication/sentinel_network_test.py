@@ -3,8 +3,8 @@
 Goal: laws R4 to R6 and R9, and no lock-out: whatever fails, a key that never refills gets no token
 more than the table of docs/high-availability.md allows, and when the failure is over, one server is
 the primary, the others follow it, and it admits. Method: hosts are network namespaces on a bridge.
-Clients ask all the time: those of network_load.py, and elsewhere on the bridge the client libraries
-that are there, with the page's settings (client_programs.py). Failures come one after the other
+Clients ask all the time: those of network_load.py, and elsewhere on the bridge the installed client
+libraries, with the page's settings (client_programs.py). Failures come one after the other
 (network_failures.py); after each the group must become calm, all clients must be admitted, and the
 history of the keys that were asked meanwhile is judged.
 
@@ -182,13 +182,13 @@ class Group(ReplicationTest):
         return True
 
     def take(self, phase):
-        """Makes the programs take tokens of the keys of a phase."""
+        """Makes the programs take tokens of the keys of a phase, and waits until each has one."""
         for program in self.programs:
             program.take(phase)
         self.await_programs(phase, time.monotonic_ns())
 
     def await_programs(self, phase, since):
-        """Waits until each has been admitted a request that it has sent at a time or later."""
+        """Waits until a request that it sent at `since` or later was admitted, for each program."""
         for program in self.programs:
             await_true(
                 lambda one=program: one.was_admitted(phase, since),
@@ -260,7 +260,7 @@ class SentinelNetworkTest(Group):
             load.end()
         self.judge(failure, load, primary, final, (healed, calm, settled))
         self.take(f"after {number}")  # so no request of the phase is under way
-        self.judge_programs(failure, phase, primary, final)
+        self.judge_programs(failure, load, phase, (primary, final), healed)
 
     def await_calm(self, load, healed):
         """The primary, once there is only one and clients of the Sentinels are admitted by it."""
@@ -315,7 +315,7 @@ class SentinelNetworkTest(Group):
         self.assertEqual(len(late), 0, self.story())
 
     def forgets_since(self, failure, primary, final):
-        """The time in ns since which admissions may be forgotten; None if none may be."""
+        """The time in ns from which on admissions may be forgotten; None if none may be."""
         # No replica was promoted within --sentinel-wait, so the primary goes on with what is on its
         # disk; or two were, one after the other, because the Sentinels stood still.
         from_disk = failure.bound == LAG and final is primary
@@ -342,10 +342,11 @@ class SentinelNetworkTest(Group):
             may = sum(t >= since for t in times[key])
             self.assertLessEqual(tokens, min(TOKENS, may), f"{key}; {self.story()}")
 
-    def judge_programs(self, failure, phase, primary, final):
-        """The same for the client libraries, whose keys have tokens without end."""
+    def judge_programs(self, failure, load, phase, roles, healed):
+        """The same for the client libraries; it is not known which server has admitted to them."""
+        primary, final = roles
         since = self.forgets_since(failure, primary, final)
-        until = self.struck if failure.bound == LAG else sys.maxsize
+        until = self.forgets_until(failure, load, roles, healed)
         with final.entered(), Client(PORT) as client:
             for program in self.programs:
                 forgotten = program.forgotten(client, phase)
@@ -354,6 +355,15 @@ class SentinelNetworkTest(Group):
                 self.assertLessEqual(forgotten, may, self.story())
                 self.assertLessEqual(-forgotten, program.unanswered(phase), program.errors())
                 self.assertLessEqual(program.refusals(), REFUSALS)
+
+    def forgets_until(self, failure, load, roles, healed):
+        """The time in ns until which admissions may be forgotten."""
+        primary, final = roles
+        if failure.bound == LAG:
+            return self.struck
+        if self.strength.has_lease and final is not primary:
+            return min(r.completed for r in load.admitted({final.index}) if r.invoked > self.struck)
+        return healed + DEPOSED_WITHIN * SECOND
 
     def drain(self, load, final):
         """Takes what is left of all keys, so that all that was forgotten is in the history.
