@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -311,21 +312,26 @@ class PairSimulation {
   std::string broken_;
 };
 
-TEST(SentinelWatchTest, APairEndsWithTheOnePrimaryThatIsNamed) {
-  for (int seed = 1; seed <= Scaled(20'000); ++seed) {
-    const std::string broken =
-        PairSimulation(static_cast<std::uint64_t>(seed), WatchBug::kNone).Run();
-    ASSERT_EQ(broken, "") << "seed " << seed;
+// What is wrong in the first run of a simulation in which something is, or an empty text.
+template <typename Simulation, typename Bug>
+std::string FirstBroken(Bug bug, std::int64_t runs) {
+  for (std::int64_t seed = 1; seed <= runs; ++seed) {
+    const std::string broken = Simulation(static_cast<std::uint64_t>(seed), bug).Run();
+    if (!broken.empty()) return broken + ", seed " + std::to_string(seed);
   }
+  return {};
+}
+
+constexpr std::int64_t kRuns = 20'000;
+constexpr std::int64_t kRunsUntilFound = 2'000;
+
+TEST(SentinelWatchTest, APairEndsWithTheOnePrimaryThatIsNamed) {
+  EXPECT_EQ(FirstBroken<PairSimulation>(WatchBug::kNone, Scaled(kRuns)), "");
 }
 
 TEST(SentinelWatchTest, PlantedMistakesAreFound) {
   for (const WatchBug bug : {WatchBug::kNaive, WatchBug::kAtFloor, WatchBug::kNoRest}) {
-    bool found = false;
-    for (std::uint64_t seed = 1; seed <= 2000 && !found; ++seed) {
-      found = !PairSimulation(seed, bug).Run().empty();
-    }
-    EXPECT_TRUE(found) << static_cast<int>(bug);
+    EXPECT_NE(FirstBroken<PairSimulation>(bug, kRunsUntilFound), "") << static_cast<int>(bug);
   }
 }
 
@@ -399,20 +405,12 @@ class GateSimulation {
 };
 
 TEST(SentinelWatchTest, AStoppedPrimaryDoesNotServeDuringAFailover) {
-  for (int seed = 1; seed <= Scaled(20'000); ++seed) {
-    const std::string broken =
-        GateSimulation(static_cast<std::uint64_t>(seed), GateBug::kNone).Run();
-    ASSERT_EQ(broken, "") << "seed " << seed;
-  }
+  EXPECT_EQ(FirstBroken<GateSimulation>(GateBug::kNone, Scaled(kRuns)), "");
 }
 
 TEST(SentinelWatchTest, PlantedMistakesOfTheGateAreFound) {
   for (const GateBug bug : {GateBug::kFirstIsEnough, GateBug::kAnySecond}) {
-    bool found = false;
-    for (std::uint64_t seed = 1; seed <= 2000 && !found; ++seed) {
-      found = !GateSimulation(seed, bug).Run().empty();
-    }
-    EXPECT_TRUE(found) << static_cast<int>(bug);
+    EXPECT_NE(FirstBroken<GateSimulation>(bug, kRunsUntilFound), "") << static_cast<int>(bug);
   }
 }
 

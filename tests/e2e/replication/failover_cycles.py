@@ -71,11 +71,11 @@ class Strength(NamedTuple):
 
 
 ASYNCHRONOUS = Strength("asynchronous", two_admit=True)
-# NOACK in both: a lease may end in the middle of a request.
-REFUSALS = ("NOREPLICAS ", "NOACK ")
-LEASE = Strength("lease", ("--min-replicas-to-write", "1"), "min-replicas-to-write", REFUSALS)
+# NOACK with a lease, too: it may end in the middle of a request.
+TOO_FEW = ("NOREPLICAS ", "NOACK ")
+LEASE = Strength("lease", ("--min-replicas-to-write", "1"), "min-replicas-to-write", TOO_FEW)
 ACKNOWLEDGED = Strength(
-    "acknowledged", ("--ack-replicas", "1"), "ack-replicas", REFUSALS, forgets=False
+    "acknowledged", ("--ack-replicas", "1"), "ack-replicas", TOO_FEW, forgets=False
 )
 
 

@@ -62,7 +62,7 @@ class TlsLinks(TlsServerTest):
 
 
 class TlsStateTest(TlsLinks, replication_test.ReplicationStateTest):
-    buckets = scaled(100_000)
+    changing = scaled(100_000)
 
 
 class TlsCutsTest(TlsLinks, replication_cuts_test.ReplicationCutsTest):

@@ -314,11 +314,17 @@ class SentinelNetworkTest(Group):
         late = [r for r in own if r.invoked > self.broken + lease and r.completed < self.mending]
         self.assertEqual(len(late), 0, self.story())
 
+    @staticmethod
+    def goes_on_from_disk(failure, primary, final):
+        """No replica was promoted within --sentinel-wait, so the primary has what is on its disk.
+
+        Or two were, one after the other, because the Sentinels stood still.
+        """
+        return failure.bound == LAG and final is primary
+
     def forgets_since(self, failure, primary, final):
         """The time in ns from which on admissions may be forgotten; None if none may be."""
-        # No replica was promoted within --sentinel-wait, so the primary goes on with what is on its
-        # disk; or two were, one after the other, because the Sentinels stood still.
-        from_disk = failure.bound == LAG and final is primary
+        from_disk = self.goes_on_from_disk(failure, primary, final)
         nothing = self.strength.forgets_nothing and not from_disk
         if nothing or failure.bound == NOTHING or (failure.bound == LINK and final is primary):
             return None
@@ -333,7 +339,7 @@ class SentinelNetworkTest(Group):
         # An old primary with a lease has been fenced when it is back.
         until = healed if self.strength.has_lease and failure.bound == TWO else sys.maxsize
         admitting = {host.index for host in self.network.others(final)}
-        if failure.bound == LAG and final is primary:
+        if self.goes_on_from_disk(failure, primary, final):
             if not any(load.admitted_times(admitting).values()):
                 print(f"no replica was promoted:\n{self.story()}", file=sys.stderr)
             admitting, until = {final.index}, self.struck
