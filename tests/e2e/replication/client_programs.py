@@ -83,9 +83,12 @@ class Program:
                     self._lines.append(line.split())
 
     def admitted(self, phase, since=0, until=sys.maxsize):
-        """The requests of a phase that were admitted, those completed between two times."""
+        """The requests of a phase that were admitted: completed since a time, sent until another.
+
+        A program may read the reply of a server that has died, so it completes a little later.
+        """
         answered = list(self._requests.get(self.key(phase), ()))
-        return [r for r in answered if r.tokens and since <= r.completed <= until]
+        return [r for r in answered if r.tokens and r.completed >= since and r.invoked <= until]
 
     def was_admitted(self, phase, since=0):
         """Whether a request that it sent at `since` or later was admitted."""

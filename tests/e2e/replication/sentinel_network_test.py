@@ -50,6 +50,7 @@ BACK_WITHIN = 30  # seconds after a failure; then the group has a primary that a
 READY_WITHIN = 60  # seconds in which the Sentinels, too, have seen all of that
 DEPOSED_WITHIN = 8  # seconds in which an old primary that is back still admits, at most
 SNAPSHOT_MS = 1000  # --snapshot-interval
+LOG_END = 2000  # characters of the log of a server that has ended
 
 
 class Group(ReplicationTest):
@@ -197,8 +198,13 @@ class Group(ReplicationTest):
             )
 
     def story(self):
-        """All that is known when something has not come to be."""
-        parts = [f"roles: {[self.call(host, 'ROLE') for host in self.hosts]}", *self.replaced_logs]
+        """All that is known when something has not come to be; first, what tells the most."""
+        parts = [f"roles: {[self.call(host, 'ROLE') for host in self.hosts]}"]
+        for host, server in self.servers.items():
+            if (status := server.process.poll()) is not None:
+                end = server.log()[-LOG_END:]
+                parts.append(f"{host.address} has ended with status {status}:\n{end}")
+        parts += self.replaced_logs
         for host in self.hosts:
             parts.append(f"{host.address}:\n{self.servers[host].log()}")
         for sentinel in self.sentinels.values():
