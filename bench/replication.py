@@ -11,10 +11,10 @@
     switch     the longest that a request waits in a FAILOVER, with and without a data directory
 
 Requests are RL.ALLOW (Redis: INCR) over WEIR_BENCH_KEYS keys (1,000,000) from 50 connections. A
-primary has the first core; its replicas share the second with the load. Figures are medians of
-RUNS. The servers of `cpu` take turns, and a load ends when the replicas have all of it. subject.py
-runs and measures the servers; the load of `lag` and `sync` is open_loop's, over a million keys,
-which does not wait for replies.
+primary has the first core; its replicas share the second with the load, which in `lag` yields it to
+them: a replica stands for another host. Figures are medians of RUNS. The servers of `cpu` take
+turns, and a load ends when the replicas have all of it. subject.py runs and measures the servers;
+the load of `lag` and `sync` is open_loop's, over a million keys, which does not wait for replies.
 """
 
 import contextlib
@@ -35,6 +35,7 @@ KEYS = int(os.environ.get("WEIR_BENCH_KEYS", "1000000"))
 LIMIT = "1M/3285d"  # no bucket becomes full again during a run
 REQUESTS = {64: 2_000_000, 16: 1_000_000, 1: 200_000}  # by pipeline
 MARK_INTERVAL = 0.003
+LOOK_INTERVAL = 0.0001  # the replica's threads have the core meanwhile
 RARE_INTERVAL = 0.15  # the replicator has no frequent ticks by then
 SYNC_SECONDS_MAX = 300
 AT_ONCE = 1000
@@ -192,7 +193,7 @@ class Marks:
                 primary.ask("RL.ALLOW", *words)
                 answered = time.perf_counter()
                 while replica.ask("RL.PEEK", *words)[0] == 1:
-                    pass
+                    time.sleep(LOOK_INTERVAL)
                 self.lags_ms.append((time.perf_counter() - answered) * 1e3)
 
 
@@ -211,7 +212,7 @@ def lag(path):
         runs = []
         for _ in range(RUNS):
             marks = Marks(primary, replica)
-            open_loop(primary, rate, LIMIT)
+            open_loop(primary, rate, LIMIT, yields=True)
             runs.append(statistics.quantiles(marks.end(), n=1000))
         alone, rare = (quiet_lag(primary, replica, one) for one in (MARK_INTERVAL, RARE_INTERVAL))
     print(f"\nlag: from the primary's answer until the replica answers by it, {rate:,} requests/s")

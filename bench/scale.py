@@ -100,11 +100,14 @@ def churn(path):
             )
 
 
-def open_loop(server, rate, limit):
-    """Returns p50, p99, p99.9 and maximum of the latency, and p99.9 of `late`; microseconds."""
+def open_loop(server, rate, limit, yields=False):
+    """Returns p50, p99, p99.9 and maximum of the latency, and p99.9 of `late`; microseconds.
+
+    `yields`: what else has the load's core comes first.
+    """
     command = [OPEN_LOOP, server.port, rate, TAIL_SECONDS, CONNECTIONS, *allow(limit)]
     run = subprocess.run(
-        subject.pinned(subject.LOAD_CORE, [str(word) for word in command]),
+        subject.pinned(subject.LOAD_CORE, [str(word) for word in command], yields),
         check=True,
         text=True,
         stdout=subprocess.PIPE,
