@@ -8,8 +8,6 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kRoomMin = 8;
-// The last changes, which may be of the same bucket: a request has a few limits.
-constexpr std::size_t kLookedAt = 3;
 constexpr std::size_t kFewMax = 16;
 constexpr std::size_t kCheapMax = 128;  // changes that are sorted in 2 us
 
@@ -48,13 +46,19 @@ void KeepLast(std::vector<LoggedChange>& changes) {
 
 void ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
   if (overflowed_) return;
-  const std::size_t looked_at = std::min(changes_.size(), kLookedAt);
-  for (std::size_t i = changes_.size() - looked_at; i < changes_.size(); ++i) {
-    if (changes_[i].IsOfSameBucket(change)) return changes_[i].Follow(change);
+  const std::uint16_t tag = change.tag();
+  if (std::ranges::find(tags_, tag) != tags_.end()) {
+    const std::size_t looked_at = std::min(changes_.size(), kLookedAt);
+    for (std::size_t i = changes_.size() - looked_at; i < changes_.size(); ++i) {
+      if (changes_[i].IsOfSameBucket(change)) return changes_[i].Follow(change);
+    }
   }
   const std::size_t most = kChangesMin + slots;
   if (changes_.size() == changes_.capacity() || changes_.size() >= most) MakeRoom(most);
-  if (!overflowed_) changes_.push_back(change);
+  if (overflowed_) return;
+  changes_.push_back(change);
+  std::shift_right(tags_.begin(), tags_.end(), 1);
+  tags_.front() = tag;
 }
 
 // Makes room for one more change, or overflows. The room is doubled, but never beyond the most that

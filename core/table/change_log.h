@@ -10,6 +10,7 @@
 // Not thread-safe: the caller holds the partition's lock.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -51,6 +52,10 @@ class LoggedChange {
   [[nodiscard]] bool went_back() const noexcept { return (word_ & 1) != 0; }
   [[nodiscard]] const Bucket& bucket() const noexcept { return bucket_; }
 
+  // Equal for changes of the same bucket, and seldom for others.
+  [[nodiscard]] std::uint16_t tag() const noexcept {
+    return static_cast<std::uint16_t>(hash_low_ ^ word_ >> 1);
+  }
   [[nodiscard]] bool IsOfSameBucket(const LoggedChange& other) const noexcept {
     return hash_low_ == other.hash_low_ && hash_high_ == other.hash_high_ &&
            word_ >> 1 == other.word_ >> 1;
@@ -110,9 +115,15 @@ class ChangeLog {
   [[nodiscard]] std::size_t capacity() const noexcept { return changes_.capacity(); }
 
  private:
+  // The last changes may be of the same bucket: a request has a few limits.
+  static constexpr std::size_t kLookedAt = 3;
+
   void MakeRoom(std::size_t most);
 
   std::vector<LoggedChange> changes_;
+  // The tags of the last changes that were appended, the newest first. They lie beside the lock;
+  // for the changes themselves a request would wait for memory.
+  std::array<std::uint16_t, kLookedAt> tags_{};
   bool overflowed_ = false;
 };
 

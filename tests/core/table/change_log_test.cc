@@ -82,6 +82,24 @@ TEST(ChangeLogTest, AHotBucketTakesOneChange) {
   EXPECT_TRUE(taken.at(0).went_back());
 }
 
+TEST(ChangeLogTest, BucketsOfOneTagStayApart) {
+  const LoggedChange one = ChangeOf(1, 1, 5);
+  const LoggedChange other = ChangeOf(1 + (std::uint64_t{1} << 40), 1, 6);
+  ASSERT_EQ(one.tag(), other.tag());
+  ChangeLog log;
+  log.Add(one, 0);
+  log.Add(other, 0);
+  const std::vector<LoggedChange> taken = Take(log);
+  ASSERT_EQ(taken.size(), 2U);
+  EXPECT_EQ(taken.at(0).bucket().low, 5U);
+  EXPECT_EQ(taken.at(1).bucket().low, 6U);
+
+  // The tags are those of changes that are gone.
+  log.Add(other, 0);
+  log.Add(one, 0);
+  EXPECT_EQ(log.size(), 2U);
+}
+
 TEST(ChangeLogTest, OverflowsWhenTooManyDistinctOnesAreLogged) {
   ChangeLog log;
   for (std::uint64_t i = 0; i < ChangeLog::kChangesMin; ++i) log.Add(ChangeOf(i, 0), 0);
