@@ -107,7 +107,7 @@ void BucketTable::PrefetchBuckets(const KeyHash& key) noexcept {
 }
 
 void BucketTable::PrefetchChanges(std::size_t index) noexcept {
-  __builtin_prefetch(&holds_[index]);  // TakeHolds looks at it, too.
+  __builtin_prefetch(&holds_[index]);  // TakeHolds reads it next.
   Guarded& guarded = partitions_[index];
   if (!guarded.mutex.TryLock()) return;
   guarded.partition.PrefetchChanges();

@@ -204,7 +204,6 @@ class BucketTable {
     Partition partition;
   };
   static_assert(sizeof(Guarded) == 128, "PrefetchPartition fetches all of it.");
-  static_assert(sizeof(Guarded) == 128);
   // The size of a partition, written under its lock and read without. Kept apart from the
   // partitions, which fill two cache lines each.
   struct ShownSize {

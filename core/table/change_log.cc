@@ -48,9 +48,11 @@ void ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
   if (overflowed_) return;
   const std::uint16_t tag = change.tag();
   if (std::ranges::find(tags_, tag) != tags_.end()) {
+    // Newest first: after MakeRoom a bucket may be there twice, and the later one counts.
     const std::size_t looked_at = std::min(changes_.size(), kLookedAt);
-    for (std::size_t i = changes_.size() - looked_at; i < changes_.size(); ++i) {
-      if (changes_[i].IsOfSameBucket(change)) return changes_[i].Follow(change);
+    for (std::size_t i = 1; i <= looked_at; ++i) {
+      LoggedChange& last = changes_[changes_.size() - i];
+      if (last.IsOfSameBucket(change)) return last.Follow(change);
     }
   }
   const std::size_t most = kChangesMin + slots;

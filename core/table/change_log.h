@@ -121,8 +121,9 @@ class ChangeLog {
   void MakeRoom(std::size_t most);
 
   std::vector<LoggedChange> changes_;
-  // The tags of the last changes that were appended, the newest first. They lie beside the lock;
-  // for the changes themselves a request would wait for memory.
+  // The tags of the last changes that were appended, the newest first. They lie in the partition,
+  // which is fetched with its lock; the changes lie elsewhere, and a request would wait for them.
+  // When MakeRoom has sorted those, a bucket may be appended that one of the last changes is of.
   std::array<std::uint16_t, kLookedAt> tags_{};
   bool overflowed_ = false;
 };

@@ -169,17 +169,40 @@ TEST(ChangeLogTest, StaysWithinAPartitionThatShrinks) {
   EXPECT_EQ(Take(log).size(), 11U);
 }
 
-TEST(ChangeLogTest, SaysWhatWasLogged) {
+// When the log is full it is sorted, and a bucket among the last changes may be appended again.
+TEST(ChangeLogTest, HasTheLastValueAfterTheLogWasFull) {
+  for (const std::uint64_t filler : {0, 5}) {
+    ChangeLog log;
+    log.Add(ChangeOf(5, 0), 0);
+    for (std::uint64_t i = 0; i + 1 < ChangeLog::kChangesMin; ++i) log.Add(ChangeOf(i % 5, 0), 0);
+    ASSERT_EQ(log.size(), ChangeLog::kChangesMin);
+    log.Add(ChangeOf(filler, 0, 100), 0);
+    ASSERT_LT(log.size(), ChangeLog::kChangesMin);
+    log.Add(ChangeOf(5, 0, 101), 0);
+    log.Add(ChangeOf(5, 0, 102), 0);
+    EXPECT_EQ(Take(log).back().bucket().low, 102U) << filler;
+  }
+}
+
+struct RandomLog {
+  std::uint64_t hashes;
+  std::uint64_t limits;
+  std::size_t slots;
+  std::uint64_t changes_max;
+  std::int64_t rounds;
+};
+
+void ExpectWhatWasLogged(const RandomLog& kind) {
   std::mt19937_64 random(1);
-  for (std::int64_t round = 0; round < Scaled(200); ++round) {
+  for (std::int64_t round = 0; round < Scaled(kind.rounds); ++round) {
     ChangeLog log;
     std::map<Name, std::pair<std::uint32_t, bool>> logged;
-    const std::uint64_t changes = random() % 3000;
+    const std::uint64_t changes = random() % kind.changes_max;
     for (std::uint32_t i = 0; i < changes; ++i) {
-      const auto limit = static_cast<std::uint32_t>(random() % 15);
-      const LoggedChange change =
-          ChangeOf(random() % 40, limit, i, random() % 8 == 0, static_cast<Algorithm>(limit % 3));
-      log.Add(change, 900);
+      const auto limit = static_cast<std::uint32_t>(random() % kind.limits);
+      const LoggedChange change = ChangeOf(random() % kind.hashes, limit, i, random() % 8 == 0,
+                                           static_cast<Algorithm>(limit % 3));
+      log.Add(change, kind.slots);
       auto& [value, went_back] = logged[NameOf(change)];
       value = i;
       went_back = went_back || change.went_back();
@@ -194,6 +217,15 @@ TEST(ChangeLogTest, SaysWhatWasLogged) {
     }
     EXPECT_EQ(taken, logged) << "round " << round;
   }
+}
+
+TEST(ChangeLogTest, SaysWhatWasLogged) {
+  ExpectWhatWasLogged(
+      {.hashes = 40, .limits = 15, .slots = 900, .changes_max = 3000, .rounds = 200});
+}
+
+TEST(ChangeLogTest, SaysWhatWasLoggedOfAFewBuckets) {
+  ExpectWhatWasLogged({.hashes = 5, .limits = 2, .slots = 10, .changes_max = 200, .rounds = 2000});
 }
 
 }  // namespace
