@@ -83,9 +83,9 @@ class Program:
                     self._lines.append(line.split())
 
     def admitted(self, phase, since=0, until=sys.maxsize):
-        """The requests of a phase that were admitted: completed since a time, sent until another.
+        """The admitted requests of a phase that completed at `since` or later, sent by `until`.
 
-        A program may read the reply of a server that has died, so it completes a little later.
+        A reply may be read after its server has died; a program waits for one reply at a time.
         """
         answered = list(self._requests.get(self.key(phase), ()))
         return [r for r in answered if r.tokens and r.completed >= since and r.invoked <= until]

@@ -53,8 +53,8 @@ class SentinelClientsTest(ReplicationTest):
         self.await_calm()
         self.take(programs, "killed")  # so no request of the first phase is under way
         self.judge_planned(programs, "planned")
-        killed = time.monotonic_ns()
         self.replica.kill()
+        killed = time.monotonic_ns()
         self.await_all(programs, "killed", time.monotonic_ns())
         self.judge_unplanned(programs, "killed", self.primary, killed)
 
@@ -67,8 +67,8 @@ class SentinelClientsTest(ReplicationTest):
         self.await_calm()
         self.take(programs, "frozen")
         self.judge_planned(programs, "switched")
-        frozen = time.monotonic_ns()
         self.replica.pause()
+        frozen = time.monotonic_ns()
         self.await_all(programs, "frozen", time.monotonic_ns())
         self.judge_unplanned(programs, "frozen", self.primary, frozen)
 
@@ -115,7 +115,7 @@ class SentinelClientsTest(ReplicationTest):
                 self.assertEqual(program.end(), 0, program.errors())
                 lost = program.forgotten(Visitor(server), phase)
                 late = program.admitted(phase, struck - SLACK_MS * 1_000_000, struck)
-                first = late[-lost].completed if 0 < lost <= len(late) else struck
+                first = min(struck, late[-lost].completed) if 0 < lost <= len(late) else struck
                 program.tell(phase, lost, (struck - first) / 1e6)
                 self.assertLessEqual(lost, len(late))
                 self.assertLessEqual(program.refusals(), REFUSALS)
