@@ -209,10 +209,10 @@ def lag(path):
         await_true(lambda: is_in_sync(replica), "a replica in sync")
         idle = idle_ticks(primary)
         rate = half_load(primary)
-        runs = []
+        runs, late = [], []
         for _ in range(RUNS):
             marks = Marks(primary, replica)
-            open_loop(primary, rate, LIMIT, yields=True)
+            late.append(open_loop(primary, rate, LIMIT, yields=True)[-1])
             runs.append(statistics.quantiles(marks.end(), n=1000))
         alone, rare = (quiet_lag(primary, replica, one) for one in (MARK_INTERVAL, RARE_INTERVAL))
     print(f"\nlag: from the primary's answer until the replica answers by it, {rate:,} requests/s")
@@ -225,6 +225,7 @@ def lag(path):
             f"  {name:12} p50 {permilles[499]:6.2f} ms   p99 {permilles[989]:6.2f} ms"
             f"   p99.9 {permilles[998]:6.2f} ms"
         )
+    print(f"  p99.9 of the half load was sent {statistics.median(late) / 1e3:.2f} ms late")
     print(f"  an idle primary takes {100 * idle:.2f} % of a core")
 
 
