@@ -123,7 +123,7 @@ class ChangeLog {
   std::vector<LoggedChange> changes_;
   // The tags of the last changes that were appended, the newest first. They lie in the partition,
   // which is fetched with its lock; the changes lie elsewhere, and a request would wait for them.
-  // When MakeRoom has sorted those, a bucket may be appended that one of the last changes is of.
+  // MakeRoom sorts the changes and leaves the tags, so a bucket may be appended a second time.
   std::array<std::uint16_t, kLookedAt> tags_{};
   bool overflowed_ = false;
 };

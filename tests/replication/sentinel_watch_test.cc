@@ -312,7 +312,8 @@ class PairSimulation {
   std::string broken_;
 };
 
-// What is wrong in the first run of a simulation in which something is, or an empty text.
+// Runs a simulation with the seeds 1 to `runs`. Returns the first law that is broken and its seed,
+// or an empty text.
 template <typename Simulation, typename Bug>
 std::string FirstBroken(Bug bug, std::int64_t runs) {
   for (std::int64_t seed = 1; seed <= runs; ++seed) {
