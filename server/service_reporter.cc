@@ -63,11 +63,13 @@ std::string ServiceReporter::StatusText(Instant now) {
   const std::size_t buckets = services_.limiter.size().buckets;
   if (phase_ == Phase::kLoading) return absl::StrCat("Loading the state: ", buckets, " buckets");
   const std::uint64_t decisions = DecisionsOf(services_);
-  // The clock may stand still; then the count waits for the next report.
+  // The clock may stand still; then the count waits for the next report. It goes back when the
+  // server begins to follow a primary.
   std::uint64_t rate = 0;
-  if (now > reported_at_) {
-    rate = RateOf(decisions - std::exchange(decisions_reported_, decisions),
-                  now - std::exchange(reported_at_, now));
+  if (now != reported_at_) {
+    const std::uint64_t count = decisions - std::exchange(decisions_reported_, decisions);
+    const Nanos span = now - std::exchange(reported_at_, now);
+    if (span > Nanos{0}) rate = RateOf(count, span);
   }
   return absl::StrCat(rate, " decisions a second, ", services_.clients.size(), " clients, ",
                       buckets, " buckets");

@@ -30,20 +30,27 @@ std::int64_t LastBefore(const HistoryRing& ring, std::int64_t newest) {
 }  // namespace
 
 void History::Update(Instant now, const std::function<LimitTotals::Reading()>& read) {
-  const std::int64_t second =
-      std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
-  const auto is_due = [&] { return second > second_.load(std::memory_order_relaxed); };
-  if (!is_due()) return;
+  const auto time = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
+  const std::int64_t second = std::max<std::int64_t>(time.count(), 1);  // Step 0 is over.
+  if (!IsDue(second)) return;
   MutexLock lock(mutex_);
-  if (!is_due()) return;
+  if (!IsDue(second)) return;
   second_.store(second, std::memory_order_relaxed);
   Add(second, read());  // under the lock, so that no later reading is added before
 }
 
+bool History::IsDue(std::int64_t second) const noexcept {
+  const std::int64_t last = second_.load(std::memory_order_relaxed);
+  return second > last || second < last - kLateSeconds;
+}
+
 void History::Add(std::int64_t second, const LimitTotals::Reading& reading) {
+  if (second <= newest_) {
+    series_.clear();
+    places_.clear();
+  }
   const bool begins = series_.empty();
   if (begins) {
-    WEIR_CHECK(second > 0);
     began_ = second;
     newest_ = second - 1;
     series_.reserve(1 + kHistoryLimitsMax);  // Growth would take twice the memory.

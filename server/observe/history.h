@@ -9,6 +9,9 @@
 // lies in the second before the one in which it was read, so the steps add up to the counts. After
 // an RL.STATS RESET, they begin at 0 again.
 //
+// The clock of decisions may go back when a server begins to follow a primary. Then the history
+// begins again.
+//
 // Thread-safe. Memory: 15 KiB for each series, none before the first Update(), and less than 1 MiB
 // in all. Cost of an Update() that is due: what RL.STATS costs.
 #pragma once
@@ -51,11 +54,13 @@ class History {
   // The first four numbers of RL.STATS: allowed, denied, shadow_denied, near_limit. A step counts
   // to 2^32 - 1 at most.
   static constexpr std::size_t kNumbers = 4;
+  static constexpr std::int64_t kLateSeconds = 2;
   using Counts = std::array<std::uint32_t, kNumbers>;
 
   // Takes the present counts from `read`, called under a lock, if a second has begun since the last
   // time; otherwise it costs a comparison. The first call begins the history: only later counts are
-  // in it.
+  // in it. `now` may be any time; one that is at most kLateSeconds earlier than the last is that of
+  // a thread which has read the clock before, and is not due.
   void Update(Instant now, const std::function<LimitTotals::Reading()>& read);
 
   struct Series {
@@ -91,6 +96,7 @@ class History {
 
   void Add(std::int64_t second, const LimitTotals::Reading& reading)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] bool IsDue(std::int64_t second) const noexcept;
   void ClearUpTo(std::int64_t newest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountInNewest(Rings& rings, const LimitTotals::Numbers& numbers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

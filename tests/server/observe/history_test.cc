@@ -96,6 +96,30 @@ TEST(HistoryTest, ReadsOnceASecond) {
   EXPECT_THAT(Allowed(history.Read(kSeconds, kFirstSecond)), ElementsAre(6U));
 }
 
+// A server that begins to follow a primary takes its time.
+TEST(HistoryTest, BeginsAgainWhenTheClockGoesBack) {
+  for (const std::int64_t back : {std::int64_t{3}, std::int64_t{3600}, kFirstSecond}) {
+    History history;
+    Add(history, kFirstSecond, {});
+    Add(history, kFirstSecond + 1, {5}, {{"1/s", {5}}});
+    const std::int64_t second = kFirstSecond + 1 - back;
+    Add(history, second, {7}, {{"1/s", {7}}});
+    Add(history, second + 1, {8}, {{"1/s", {8}}});
+    Add(history, second + 2, {10}, {{"1/s", {10}}});
+    const History::Steps steps = history.Read(kSeconds, second);
+    EXPECT_EQ(Allowed(steps).back(), 2U) << back;
+    EXPECT_EQ(Allowed(steps, "1/s").back(), 2U) << back;
+    EXPECT_EQ(Allowed(steps).size(), 2U);
+  }
+}
+
+TEST(HistoryTest, TakesATimeAtTheBeginningOf1970) {
+  History history;
+  Add(history, 0, {5});
+  Add(history, 2, {7});
+  EXPECT_THAT(Allowed(history.Read(kSeconds)), ElementsAre(2U));
+}
+
 // The first two wide steps are not over, or only partly in the history.
 TEST(HistoryTest, WideStepsAreSumsAndAreShownWhenTheyAreOver) {
   History history;
