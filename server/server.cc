@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -78,13 +79,14 @@ mode_t ModeOf(UnixSocketPerm perm) {
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 class Server::Impl {
  public:
-  explicit Impl(const Options& options)
+  Impl(const Options& options, std::optional<SystemClock::Source> clocks)
       : control_(1),
         work_(control_.get_executor()),
         signals_(control_),
         deadline_(control_),
         state_(StateOnDisk::Open(options)),
-        system_clock_(has_state() ? (*state_)->previous_run() : SystemClock::PreviousRun{}),
+        system_clock_(clocks ? SystemClock(*std::move(clocks), previous_run())
+                             : SystemClock(previous_run())),
         clock_(system_clock_),
         limiter_({.secret = has_state() ? (*state_)->secret() : RandomHashSecret(),
                   .max_wait = options.max_wait,
@@ -116,9 +118,9 @@ class Server::Impl {
     services_.replication = &*replication_;
     if (has_state()) {
       (*state_)->KeepHistory(*replication_);
-      // Until the primary says more, no time passes for what a replica has loaded.
-      const Instant last = (*state_)->previous_run().last_time;
-      if (replication_->is_replica()) clock_.Rebase(last - system_clock_.Now());
+      // An empty directory has no last time, nor has one whose time is dropped.
+      const Instant last = previous_run().last_time;
+      if (replication_->is_replica() && last != Instant{}) clock_.RunOn(last);
     }
     access_ = services_.access.Configure(options.requirepass, options.users_file);
     services_.clock_shift = [this] { return clock_.shift(); };
@@ -150,6 +152,9 @@ class Server::Impl {
 
  private:
   [[nodiscard]] bool has_state() const noexcept { return state_.ok() && *state_ != nullptr; }
+  [[nodiscard]] SystemClock::PreviousRun previous_run() const noexcept {
+    return has_state() ? (*state_)->previous_run() : SystemClock::PreviousRun{};
+  }
   [[nodiscard]] bool serves_tls() const noexcept {
     return services_.options.tls_port != 0 || services_.options.http_tls_port != 0;
   }
@@ -455,7 +460,9 @@ void Server::Impl::OnThreadEnd() {
   work_.reset();  // The context has no more work, so Run() returns.
 }
 
-Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
+Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options, std::nullopt)) {}
+Server::Server(const Options& options, SystemClock::Source clocks)
+    : impl_(std::make_unique<Impl>(options, std::move(clocks))) {}
 Server::~Server() = default;
 absl::Status Server::Start() { return impl_->Start(); }
 absl::Status Server::HandleSignals() { return impl_->HandleSignals(); }

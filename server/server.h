@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 
 #include "server/config/options.h"
+#include "server/os/system_clock.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -28,6 +29,8 @@ class Server {
  public:
   // Asio throws std::system_error if the system has no descriptor left.
   explicit Server(const Options& options);
+  // Reads other clocks, for tests.
+  Server(const Options& options, SystemClock::Source clocks);
   // Cuts the connections that are still open.
   ~Server();
 

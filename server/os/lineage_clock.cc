@@ -35,13 +35,18 @@ Instant LineageClock::Now() const {
   return Instant{Nanos{RaiseTo(lineage->latest, now.time_since_epoch().count())}};
 }
 
-void LineageClock::Rebase(Nanos shift) {
+void LineageClock::RunOn(Instant last) { Begin(last - own_.Now(), false); }
+
+void LineageClock::Rebase(Nanos shift) { Begin(shift, true); }
+
+void LineageClock::Begin(Nanos shift, bool is_told) {
   WEIR_CHECK(shift >= -kLatest && shift <= kLatest);
   Lineage& lineage = lineages_[next_];
   next_ = 1 - next_;
   lineage.shift.store(shift.count(), std::memory_order_relaxed);
   lineage.latest.store(0, std::memory_order_relaxed);
   lineage.follows.store(true, std::memory_order_relaxed);
+  lineage.is_told = is_told;
   present_.store(&lineage, std::memory_order_release);
 }
 
@@ -55,15 +60,17 @@ void LineageClock::SetShift(Nanos shift) {
 
 // A thread that has read `follows` before may still use an earlier, greater shift. It raises
 // `latest`, and Now() returns nothing below `latest`.
-void LineageClock::Fix(Instant at_least) {
+Nanos LineageClock::Fix(Instant at_least) {
   Lineage* const lineage = present_.load(std::memory_order_relaxed);
-  if (lineage == nullptr || !lineage->follows.load(std::memory_order_relaxed)) return;
+  if (lineage == nullptr || !lineage->follows.load(std::memory_order_relaxed)) return Nanos{0};
   const Nanos own = own_.Now().time_since_epoch();
   const Nanos told{lineage->latest.load(std::memory_order_relaxed)};
   const Nanos shift{lineage->shift.load(std::memory_order_relaxed)};
-  const Nanos fixed = std::max({shift, at_least.time_since_epoch() - own, told - own});
+  const Nanos least = lineage->is_told ? shift : std::max(shift, Nanos{0});
+  const Nanos fixed = std::max({least, at_least.time_since_epoch() - own, told - own});
   lineage->shift.store(fixed.count(), std::memory_order_relaxed);
   lineage->follows.store(false, std::memory_order_release);
+  return least - shift;
 }
 
 Nanos LineageClock::shift() const noexcept {

@@ -1,6 +1,7 @@
 // The clock of decisions on a server that is, or was, a replica: the host's clock plus a shift, so
 // that it shows the time of the primary.
 //
+//     clock.RunOn(last);        // the start of a replica: no primary has told its time yet
 //     clock.Rebase(shift);      // the server begins to follow a primary
 //     clock.SetShift(shift);    // again and again, as frames come (replication/time_shift.h)
 //     clock.Fix(last_frame);    // the server becomes a primary: the shift is fixed
@@ -32,14 +33,19 @@ class LineageClock final : public Clock {
   [[nodiscard]] Instant Now() const override;
   [[nodiscard]] Nanos Stopwatch() const override { return own_.Stopwatch(); }
 
+  // Begins to follow, before any primary has told its time: the time runs on from `last`, that of
+  // the state on disk, so nothing ends that a primary may still count. That holds the time back
+  // only until Fix().
+  void RunOn(Instant last);
   // Begins to follow a primary, whose time may be earlier than the present one. A thread that reads
   // the clock meanwhile gets the time before or after.
   void Rebase(Nanos shift);
   // Moves on, while it follows. With a smaller shift the time stands still until it is reached.
   void SetShift(Nanos shift);
   // Ends following. The time is no earlier than `at_least` from now on, nor than what the clock has
-  // told. Does nothing on a clock that does not follow.
-  void Fix(Instant at_least);
+  // told; nor than `own`, unless a primary has told its time. Returns by how much the time moves on
+  // because none has, and 0 if one has. Does nothing on a clock that does not follow.
+  Nanos Fix(Instant at_least);
 
   // The present shift; 0 if it never followed.
   [[nodiscard]] Nanos shift() const noexcept;
@@ -50,7 +56,10 @@ class LineageClock final : public Clock {
     std::atomic<Nanos::rep> shift{0};
     std::atomic<Nanos::rep> latest{0};  // the highest time told by readers that saw it follow
     std::atomic<bool> follows{false};
+    bool is_told = false;  // by a primary; of the one thread
   };
+
+  void Begin(Nanos shift, bool is_told);
 
   [[nodiscard]] Instant Shifted(Nanos shift) const;
 

@@ -109,6 +109,7 @@ void ReplicationControl::Start() {
     history_.id.clear();
     history_.is_replica = false;
   }
+  FixClock({});  // A command has made it a primary while it loaded.
   if (role() == ServerRole::kGated) WaitForSentinel();
 }
 
@@ -314,7 +315,7 @@ void ReplicationControl::BecomePrimary() {
     heir_.reset();
     term = history_.term;
   }
-  clock_.Fix(sink->newest());
+  FixClock(sink->newest());
   std::shared_ptr<Replicator> replicator = MakeReplicator(sink->PromotedRing(RingBytes()));
   // Last, so that every hold that is settled from now on is in the new history.
   services_.limiter.SetFollowing(false);
@@ -334,6 +335,14 @@ void ReplicationControl::BecomePrimary() {
   set_role(ServerRole::kPrimary);
   spdlog::warn("this server is a primary now, of term {}{}", term,
                sink->shown() ? "" : "; it has not had the whole state of its last primary");
+}
+
+// Ends the time of a replica. Only a primary that was heard since the start may hold it back.
+void ReplicationControl::FixClock(Instant at_least) {
+  const Nanos moved = clock_.Fix(at_least);
+  if (moved == Nanos{0}) return;
+  spdlog::warn("no primary has told its time since the start: the time moves on by {} ms",
+               CeilMillis(moved));
 }
 
 void ReplicationControl::BeginTerm(std::uint64_t offset) {

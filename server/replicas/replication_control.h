@@ -129,6 +129,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BecomePrimaryAfterLease();
   void BecomePrimary();
+  void FixClock(Instant at_least);
   // Begins a history at the offset, in a new term.
   void BeginTerm(std::uint64_t offset) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] Sink::State EndPrimary(const Replicator::Ending& ending, bool& yielded);

@@ -63,9 +63,11 @@ template <typename Condition>
 class LoopbackServer {
  public:
   explicit LoopbackServer(const Options& options = LoopbackOptions()) : server_(Quietly(options)) {
-    const absl::Status started = server_.Start();
-    EXPECT_TRUE(started.ok()) << started;
-    runner_ = std::thread([this] { EXPECT_TRUE(server_.Run().ok()); });
+    Begin();
+  }
+  LoopbackServer(const Options& options, SystemClock::Source clocks)
+      : server_(Quietly(options), std::move(clocks)) {
+    Begin();
   }
   ~LoopbackServer() {
     server_.RequestShutdown();
@@ -98,6 +100,12 @@ class LoopbackServer {
   }
 
  private:
+  void Begin() {
+    const absl::Status started = server_.Start();
+    EXPECT_TRUE(started.ok()) << started;
+    runner_ = std::thread([this] { EXPECT_TRUE(server_.Run().ok()); });
+  }
+
   static const Options& Quietly(const Options& options) {
     ConfigureLog(LogLevel::kError);
     return options;

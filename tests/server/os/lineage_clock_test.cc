@@ -83,6 +83,32 @@ TEST(LineageClockTest, APromotedClockGoesOnFromTheLatestOfAllTimes) {
   }
 }
 
+// The time on disk holds the clock back until a promotion, and a primary's time beyond it.
+TEST(LineageClockTest, OnlyAPrimarysTimeIsKeptByAPromotion) {
+  FakeClock own;
+  LineageClock clock(own);
+  clock.RunOn(kStart - hours{8});
+  EXPECT_EQ(clock.Now(), kStart - hours{8});
+  own.Advance(seconds{1});
+  EXPECT_EQ(clock.Now(), kStart - hours{8} + seconds{1});
+  EXPECT_EQ(clock.Fix({}), Nanos{hours{8}});
+  EXPECT_EQ(clock.Now(), kStart + seconds{1});
+  EXPECT_EQ(clock.shift(), Nanos{0});
+
+  clock.RunOn(kStart - hours{8});
+  clock.Rebase(-hours{2});
+  EXPECT_EQ(clock.Fix({}), Nanos{0});
+  EXPECT_EQ(clock.Now(), kStart - hours{2} + seconds{1});
+}
+
+TEST(LineageClockTest, ATimeOnDiskThatIsAheadIsKept) {
+  FakeClock own;
+  LineageClock clock(own);
+  clock.RunOn(kStart + hours{1});
+  EXPECT_EQ(clock.Fix({}), Nanos{0});
+  EXPECT_EQ(clock.Now(), kStart + hours{1});
+}
+
 // A host's clock that is read while something else happens.
 class InterruptedClock final : public FakeClock {
  public:
