@@ -41,8 +41,8 @@ void BM_JsonBatch(benchmark::State& state) {
   Services services(DefaultOptions(), clock, limiter);
   Worker worker(services);
   HttpServices http;
-  HttpSession session(worker, services.clients.Add("bench", "bench", 0, clock.Now(), Face::kHttp),
-                      http);
+  HttpSession session(
+      worker, services.clients.Add("bench", "bench", 0, clock.HostNow(), Face::kHttp), http);
   std::vector<std::string> batches;
   for (std::size_t i = 0; i < kBatches; ++i) batches.push_back(Batch(i));
   std::string response;

@@ -39,7 +39,7 @@ struct Server {
   explicit Server(const Clock& clock)
       : services(DefaultOptions(), clock, limiter),
         worker(services),
-        session(worker, services.clients.Add("bench", "bench", 0, clock.Now())) {}
+        session(worker, services.clients.Add("bench", "bench", 0, clock.HostNow())) {}
   ~Server() {
     done.count_down();
     other.join();

@@ -27,7 +27,7 @@ Saver::Saver(ChangeHub& hub, std::unique_ptr<Storage> storage, SaverOptions opti
 Saver::~Saver() { hub_.Detach(fold_); }
 
 absl::Status Saver::Save() {
-  if (!failure_.ok() && clock_.Now() < retry_at_) return failure_;
+  if (!failure_.ok() && clock_.HostNow() < retry_at_) return failure_;
   const absl::Status saved = SaveNow();
   return saved.ok() ? saved : NoteFailure(saved);
 }
@@ -63,7 +63,7 @@ absl::Status Saver::Reopen() {
 // Saves in parts, so that the memory for changes does not grow with the table.
 absl::Status Saver::SaveNow() {
   if (!storage_) WEIR_RETURN_IF_ERROR(Reopen());
-  const Instant begun = clock_.Now();
+  const HostInstant begun = clock_.HostNow();
   std::optional<std::size_t> written;
   if (part_) WEIR_RETURN_IF_ERROR(WritePart(written));
   if (options_.history) options_.history->BeginSave();
@@ -121,14 +121,14 @@ absl::Status Saver::WritePart(std::optional<std::size_t>& written) {
   return absl::OkStatus();
 }
 
-void Saver::NoteSuccess(Instant begun, std::optional<std::size_t> written) {
+void Saver::NoteSuccess(HostInstant begun, std::optional<std::size_t> written) {
   WEIR_CHECK(storage_ != nullptr);
   failure_ = absl::OkStatus();
   retry_after_ = kRetryMin;
   MutexLock lock(mutex_);
   status_.error.clear();
   status_.last_save = begun;
-  status_.last_save_duration = clock_.Now() - begun;
+  status_.last_save_duration = clock_.HostNow() - begun;
   status_.last_save_records = written.value_or(0);
   status_.unsaved = 0;
   if (written) ++status_.saves;
@@ -138,7 +138,7 @@ absl::Status Saver::NoteFailure(const absl::Status& failure) {
   WEIR_CHECK(!failure.ok());
   storage_.reset();
   failure_ = failure;
-  retry_at_ = clock_.Now() + retry_after_;
+  retry_at_ = clock_.HostNow() + retry_after_;
   retry_after_ = std::min(2 * retry_after_, kRetryMax);
   MutexLock lock(mutex_);
   status_.error = std::string(failure.message());

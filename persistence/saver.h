@@ -63,8 +63,8 @@ class Saver {
   static constexpr Nanos kRetryMax = std::chrono::seconds{8};
 
   struct Status {
-    std::string error;                 // of the last tick; empty: it succeeded
-    std::optional<Instant> last_save;  // the beginning of the last tick that succeeded
+    std::string error;                     // of the last tick; empty: it succeeded
+    std::optional<HostInstant> last_save;  // the beginning of the last tick that succeeded
     Nanos last_save_duration{0};
     std::uint64_t last_save_records = 0;  // buckets
     std::uint64_t saves = 0;              // ticks that have written changes
@@ -106,7 +106,7 @@ class Saver {
   std::size_t TakePart(std::size_t first_partition);
   // Writes the part that was taken. Adds its buckets to `written` if there are any changes.
   absl::Status WritePart(std::optional<std::size_t>& written);
-  void NoteSuccess(Instant begun, std::optional<std::size_t> written);
+  void NoteSuccess(HostInstant begun, std::optional<std::size_t> written);
   absl::Status NoteFailure(const absl::Status& failure);
 
   ChangeHub& hub_;
@@ -119,7 +119,7 @@ class Saver {
   std::optional<Part> part_;          // taken and not written yet
   absl::Status failure_;              // of the last tick
   Nanos retry_after_ = kRetryMin;
-  Instant retry_at_{};
+  HostInstant retry_at_{};
 
   mutable Mutex mutex_;
   Status status_ ABSL_GUARDED_BY(mutex_);

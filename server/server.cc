@@ -123,7 +123,7 @@ class Server::Impl {
       if (replication_->is_replica() && last != Instant{}) clock_.RunOn(last);
     }
     access_ = services_.access.Configure(options.requirepass, options.users_file);
-    services_.clock_shift = [this] { return clock_.shift(); };
+    services_.host_clock_offset = [this] { return system_clock_.OffsetToWallClock(); };
     services_.wall_clock_offset = [this] { return OffsetToWallClock(); };
     services_.request_shutdown = [this](bool saves) { RequestShutdown(saves); };
     services_.settings.OnChange(

@@ -34,7 +34,7 @@ std::uint64_t RateOf(std::uint64_t events, Nanos span) {
 
 void ServiceReporter::Start() {
   if (!manager_.is_there()) return;
-  reported_at_ = services_.clock.Now();
+  reported_at_ = services_.clock.HostNow();
   decisions_reported_ = DecisionsOf(services_);
   Report(reported_at_);
   AwaitNext();
@@ -45,12 +45,12 @@ void ServiceReporter::AwaitNext() {
   timer_.expires_after(std::min<Nanos>(kReportInterval, watchdog_share));
   timer_.async_wait([this](std::error_code error) {
     if (error || phase_ == Phase::kStopping) return;
-    Report(services_.clock.Now());
+    Report(services_.clock.HostNow());
     AwaitNext();
   });
 }
 
-void ServiceReporter::Report(Instant now) {
+void ServiceReporter::Report(HostInstant now) {
   std::string message = absl::StrCat("STATUS=", StatusText(now));
   if (phase_ == Phase::kLoading) {
     absl::StrAppend(&message, "\nEXTEND_TIMEOUT_USEC=", microseconds{kLoadExtension}.count());
@@ -59,7 +59,7 @@ void ServiceReporter::Report(Instant now) {
   manager_.Notify(message);
 }
 
-std::string ServiceReporter::StatusText(Instant now) {
+std::string ServiceReporter::StatusText(HostInstant now) {
   const std::size_t buckets = services_.limiter.size().buckets;
   if (phase_ == Phase::kLoading) return absl::StrCat("Loading the state: ", buckets, " buckets");
   const std::uint64_t decisions = DecisionsOf(services_);

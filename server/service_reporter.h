@@ -55,13 +55,13 @@ class ServiceReporter {
   void Reloaded();
 
   // Sends one report; the timer calls it.
-  void Report(Instant now);
+  void Report(HostInstant now);
 
  private:
   enum class Phase : std::uint8_t { kLoading, kServing, kStopping };
 
   void AwaitNext();
-  [[nodiscard]] std::string StatusText(Instant now);
+  [[nodiscard]] std::string StatusText(HostInstant now);
   // True if all threads have run since the last call that returned true.
   [[nodiscard]] bool AllThreadsHaveRun();
 
@@ -70,7 +70,7 @@ class ServiceReporter {
   Services& services_;
   const Threads& threads_;
   Phase phase_ = Phase::kLoading;
-  Instant reported_at_{};
+  HostInstant reported_at_{};
   std::uint64_t decisions_reported_ = 0;
   // The threads that have not run since they were asked to.
   std::atomic<std::size_t> threads_silent_{0};

@@ -2,6 +2,9 @@
 //
 // An Instant is a point, Nanos a span; only the sums that mean something compile. Nothing in core/
 // reads a clock: `now` is an argument, read once per request by a caller that has a Clock.
+//
+// A HostInstant is a point on the time line of this host, for its durations and deadlines: the time
+// of decisions may jump there (core/base/clock.h). The two do not compare.
 #pragma once
 
 #include <chrono>
@@ -24,6 +27,17 @@ struct UnixTime {
 
 using Instant = UnixTime::time_point;
 
+// The time line of a HostInstant.
+struct HostTime {
+  using rep = Nanos::rep;
+  using period = Nanos::period;
+  using duration = Nanos;
+  using time_point = std::chrono::time_point<HostTime>;
+  static constexpr bool is_steady = true;
+};
+
+using HostInstant = HostTime::time_point;
+
 // The longest wait that a server can be configured to allow.
 inline constexpr Nanos kMaxWaitMax = std::chrono::hours{24};
 
@@ -31,6 +45,7 @@ inline constexpr Nanos kMaxWaitMax = std::chrono::hours{24};
 // greatest sum of the rules is an instant and three times the greatest capacity of 2^60 ns (a full
 // cost on top of a bucket that owes as much again as it holds), so it stays below 2^63.
 inline constexpr Instant kInstantMax{Nanos{(std::int64_t{1} << 62) - 1} - kMaxWaitMax};
+inline constexpr HostInstant kHostInstantMax{kInstantMax.time_since_epoch()};
 
 // Whole milliseconds, rounded up, so that a wait of the result lasts at least `span`. Requires:
 // span >= 0.

@@ -43,7 +43,7 @@ class AccessLog {
     std::string object;  // the name of the command, key or channel
     std::string user;
     std::string client;  // the client's line of CLIENT LIST at the last refusal
-    Instant last;        // the time of the last refusal
+    HostInstant last;    // the time of the last refusal
     std::uint64_t count = 1;
 
     [[nodiscard]] bool IsLike(const Entry& other) const;

@@ -29,7 +29,7 @@ constexpr std::int64_t kPasswordBitsMax = 4096;
 constexpr std::int64_t kPasswordBits = 256;
 constexpr std::size_t kLogEntriesShown = 10;
 
-void WriteEntry(const AccessLog::Entry& entry, Instant now, RespWriter& reply) {
+void WriteEntry(const AccessLog::Entry& entry, HostInstant now, RespWriter& reply) {
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - entry.last);
   reply.Map(7);
   reply.Field("count", static_cast<std::int64_t>(entry.count));
@@ -54,7 +54,7 @@ void Auth(Call& call) {
         "AUTH <password> called without any password configured for the default user. Are you sure "
         "your configuration is correct?");
   }
-  if (!LogIn(call.session, call.words[0], user, arguments.back(), call.now)) {
+  if (!LogIn(call.session, call.words[0], user, arguments.back())) {
     return call.ReplyError(kWrongPassword);
   }
   call.reply.SimpleString("OK");
@@ -164,7 +164,8 @@ void AclLog(Call& call) {
   const std::vector<AccessLog::Entry> entries = log.Latest(count);
   call.Charge(entries.size());
   call.reply.Array(entries.size());
-  for (const AccessLog::Entry& entry : entries) WriteEntry(entry, call.now, call.reply);
+  const HostInstant now = call.services().clock.HostNow();
+  for (const AccessLog::Entry& entry : entries) WriteEntry(entry, now, call.reply);
 }
 
 void AclUsers(Call& call) {

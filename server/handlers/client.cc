@@ -175,7 +175,10 @@ void ClientSetInfo(Call& call) {
   call.reply.SimpleString("OK");
 }
 
-void ClientInfo(Call& call) { call.reply.Verbatim(call.session.record().Line(call.now) + "\n"); }
+void ClientInfo(Call& call) {
+  const HostInstant now = call.services().clock.HostNow();
+  call.reply.Verbatim(call.session.record().Line(now) + "\n");
+}
 
 void ClientList(Call& call) {
   ArgReader arguments(call.arguments());
@@ -193,9 +196,10 @@ void ClientList(Call& call) {
   if (type_name && !type) return call.Fail(UnknownType(*type_name));
   call.Charge(kWholeTableWork + ids.size());
   std::string lines;
+  const HostInstant now = call.services().clock.HostNow();
   const ClientRegistry& clients = call.services().clients;
   for (const auto& record : ids.empty() ? clients.All() : FindEach(clients, ids)) {
-    if (!type || TypeOf(*record) == *type) absl::StrAppend(&lines, record->Line(call.now), "\n");
+    if (!type || TypeOf(*record) == *type) absl::StrAppend(&lines, record->Line(now), "\n");
   }
   call.reply.Verbatim(lines);
 }
@@ -251,7 +255,8 @@ void ClientPause(Call& call) {
   constexpr auto kMillisMax =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::hours{24 * 365});
   const auto length = std::min(std::chrono::milliseconds{*millis}, kMillisMax);
-  call.services().pause.Begin(what, call.now, call.now + length);
+  const HostInstant now = call.services().clock.HostNow();
+  call.services().pause.Begin(what, now, now + length);
   call.reply.SimpleString("OK");
 }
 

@@ -82,8 +82,7 @@ void Quit(Call& call) {
 void Hello(Call& call) {
   const absl::StatusOr<Greeting> greeting = ReadGreeting(call.arguments());
   if (!greeting.ok()) return call.ReplyError(StdView(greeting.status().message()));
-  if (greeting->user &&
-      !LogIn(call.session, call.words[0], *greeting->user, greeting->password, call.now)) {
+  if (greeting->user && !LogIn(call.session, call.words[0], *greeting->user, greeting->password)) {
     return call.ReplyError(kWrongPassword);
   }
   if (!call.session.user()) return call.ReplyError(kHelloNeedsAuth);

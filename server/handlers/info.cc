@@ -63,7 +63,7 @@ std::string ProcessorSeconds(timeval rusage::*time) {
 }
 
 template <typename Duration>
-std::int64_t Since1970(Instant time) {
+std::int64_t Since1970(auto time) {
   return std::chrono::floor<Duration>(time.time_since_epoch()).count();
 }
 
@@ -221,7 +221,7 @@ void ListCounters(ServerReader& info, std::string& text) {
   const StatsNumbers counts = info.services.totals.CountersOf(info.services);
   StatsNumbers rates{};
   for (const Worker* worker : info.services.workers) {
-    AddTotals(rates, worker->counters.InLastSecond(info.now));
+    AddTotals(rates, worker->counters.InLastSecond(info.host_now));
   }
   for (std::size_t i = 0; i < kStatsFieldCount; ++i) {
     switch (kStatsFields[i].kind) {

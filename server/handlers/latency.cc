@@ -35,7 +35,7 @@ std::optional<History> HistoryOf(const Call& call, std::string_view name) {
 }
 
 // One line per sample, with a bar in proportion to the longest.
-std::string Graph(const History& history, Instant now) {
+std::string Graph(const History& history, HostInstant now) {
   const std::int64_t seconds =
       std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   const auto longest = std::ranges::max(history.samples, {}, &LatencyMonitor::Sample::millis);
@@ -129,7 +129,7 @@ void LatencyGraph(Call& call) {
   const std::string_view name = call.arguments()[0];
   const std::optional<History> history = HistoryOf(call, name);
   if (!history) return call.Fail(absl::StrCat("No samples available for event ", Quote(name)));
-  call.reply.Verbatim(Graph(*history, call.now));
+  call.reply.Verbatim(Graph(*history, call.services().clock.HostNow()));
 }
 
 void LatencyDoctor(Call& call) {

@@ -275,10 +275,11 @@ void AwaitReplicas(Call& call) {
   if (wait->is_over() || call.queued) {
     return call.reply.Integer(static_cast<std::int64_t>(wait->count()));
   }
-  const auto longest = std::chrono::floor<std::chrono::milliseconds>(kInstantMax - call.now);
+  const HostInstant now = services.clock.HostNow();
+  const auto longest = std::chrono::floor<std::chrono::milliseconds>(kHostInstantMax - now);
   const bool is_endless = *timeout_ms == 0 || *timeout_ms > longest.count();
-  const Instant deadline =
-      is_endless ? kInstantMax : call.now + std::chrono::milliseconds{*timeout_ms};
+  const HostInstant deadline =
+      is_endless ? kHostInstantMax : now + std::chrono::milliseconds{*timeout_ms};
   call.session.Wait(std::make_unique<AckWaiter>(call.session.worker(), std::move(wait), deadline));
 }
 

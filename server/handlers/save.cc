@@ -94,9 +94,9 @@ void BgSave(Call& call) {
 // Before the first save it returns the time of the start.
 void LastSave(Call& call) {
   const Services& services = call.services();
-  const Instant last = services.state
-                           ? services.state->status().last_save.value_or(services.started)
-                           : services.started;
+  const HostInstant last = services.state
+                               ? services.state->status().last_save.value_or(services.started)
+                               : services.started;
   call.reply.Integer(std::chrono::floor<std::chrono::seconds>(last.time_since_epoch()).count());
 }
 

@@ -124,7 +124,7 @@ bool HttpExchange::LogIn() {
     Fail(401, "ERR invalid Authorization: must be Basic or Bearer");
     return false;
   }
-  if (weir::LogIn(session_, "Authorization", credentials.user, credentials.password, now_)) {
+  if (weir::LogIn(session_, "Authorization", credentials.user, credentials.password)) {
     login_.Remember(*field, session_, users_version);
     return true;
   }
@@ -175,7 +175,7 @@ void HttpExchange::Execute(const ReadAhead::Command& command, VerdictReader* rea
 }
 
 bool HttpExchange::MayRun(std::span<const std::string_view> words) {
-  const std::string error = session_.PermissionError(*FindRequested(words), words, now_);
+  const std::string error = session_.PermissionError(*FindRequested(words), words);
   if (!error.empty()) FailAs(error);
   return error.empty();
 }

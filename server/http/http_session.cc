@@ -34,10 +34,10 @@ HttpSession::HttpSession(Worker& worker, std::shared_ptr<ClientRecord> record, H
     : worker_(worker), http_(http), record_(std::move(record)), session_(worker, record_) {}
 
 ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& out) {
-  const Instant now = worker_.services.clock.Now();
-  record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  const auto [now, host_now] = worker_.services.clock.Read();
+  record_->last_active_ns.store(host_now.time_since_epoch().count(), std::memory_order_relaxed);
   if (closing_ || record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
-  if (now < session_.paused_until() && !ending_) {
+  if (host_now < session_.paused_until() && !ending_) {
     return {.next = Next::kPause, .wake = session_.paused_until(), .in_request = in_request_};
   }
   Turn turn;
@@ -50,12 +50,12 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
       turn.next = Next::kContinue;
       break;
     }
-    if (now < session_.paused_until() && !ending_) {
+    if (host_now < session_.paused_until() && !ending_) {
       turn.next = Next::kPause;
       turn.wake = session_.paused_until();
       break;
     }
-    if (IsPaused(unread.substr(turn.consumed), now)) {
+    if (IsPaused(unread.substr(turn.consumed), host_now)) {
       turn.next = Next::kWait;
       turn.wake = worker_.services.pause.until();
       break;
@@ -84,13 +84,13 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   turn.had_secret = std::exchange(said_secret_, false) || in_request_;
   turn.unsaved_from = unsaved_.begin();
   turn.awaited = unsaved_.awaited();
-  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
+  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, host_now);
   return turn;
 }
 
 // True if the next request must wait for the end of a CLIENT PAUSE. The probes and the admin port
 // answer meanwhile, except for what may change something.
-bool HttpSession::IsPaused(std::string_view unread, Instant now) const {
+bool HttpSession::IsPaused(std::string_view unread, HostInstant now) const {
   if (now >= worker_.services.pause.until() || ending_ || in_request_) return false;
   if (unread.empty()) return false;
   if (record_->face == Face::kAdmin) {

@@ -50,7 +50,7 @@ class HttpSession final : public ClientSession {
     HttpRouteGroup group;
   };
 
-  [[nodiscard]] bool IsPaused(std::string_view unread, Instant now) const;
+  [[nodiscard]] bool IsPaused(std::string_view unread, HostInstant now) const;
   void ChooseBody();
   void Answer(Instant now, std::string& out);
   void AnswerParseError(std::string& out);

@@ -61,9 +61,9 @@ class Scrape : public ServerReader {
   }
   // Requires: IsReplica, which may have changed since.
   [[nodiscard]] LinkStatus Link() { return Replication().link.value_or(LinkStatus{}); }
-  // A time of the server's clock as one of the wall clock, which other hosts have, too.
-  [[nodiscard]] double WallSeconds(Instant time) const {
-    return Seconds(time.time_since_epoch() + services.wall_clock_offset());
+  // A time of this host as one of the wall clock, which other hosts have, too.
+  [[nodiscard]] double WallSeconds(HostInstant time) const {
+    return Seconds(time.time_since_epoch() + services.host_clock_offset());
   }
 
   HttpServices& http;
@@ -395,9 +395,7 @@ constexpr Metric kMetrics[] = {
     Single("process_max_fds", kGauge, "The limit on open file descriptors.",
            [](Scrape&) { return DescriptorsMax(); }),
     Single("process_start_time_seconds", kGauge, "The start of the server, in Unix time.",
-           [](Scrape& scrape) {
-             return scrape.WallSeconds(scrape.services.started + scrape.services.clock_shift());
-           }),
+           [](Scrape& scrape) { return scrape.WallSeconds(scrape.services.started); }),
 };
 
 class MetricsOfServer final : public prometheus::Collectable {

@@ -48,7 +48,7 @@ void Connection::OnWake() {
   if (state_ == State::kClosed) return;
   if (record_->killed.load(std::memory_order_relaxed)) return Close();
   if (state_ == State::kReading && session_->has_news()) return ExecutePending();
-  turn_.wake = Instant{};  // for a wait that begins when earlier replies are sent
+  turn_.wake = HostInstant{};  // for a wait that begins when earlier replies are sent
   if (state_ != State::kWaiting && state_ != State::kPaused) return;
   wait_timer_->cancel();
   ExecutePending();
@@ -71,13 +71,13 @@ void Connection::Drain() {
 // The answer comes at once, or, while earlier replies wait to be sent, after those.
 void Connection::EndWait() {
   session_->EndWait(ClientSession::WaitEnd::kDemoted);
-  turn_.wake = Instant{};
+  turn_.wake = HostInstant{};
   if (state_ != State::kWaiting) return;
   wait_timer_->cancel();
   ExecutePending();
 }
 
-bool Connection::CloseIfStalled(Instant now) {
+bool Connection::CloseIfStalled(HostInstant now) {
   if (IsIdleTooLong(now)) {
     Close();
     return false;
@@ -102,11 +102,11 @@ bool Connection::CloseIfStalled(Instant now) {
   return false;
 }
 
-bool Connection::IsIdleTooLong(Instant now) const {
+bool Connection::IsIdleTooLong(HostInstant now) const {
   const Nanos timeout = thread_.worker().services.settings.Get(&Options::timeout);
   if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
   if (record_->is_subscribed()) return false;  // It waits for messages.
-  const Instant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
+  const HostInstant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
   return now - active >= timeout;
 }
 
@@ -124,7 +124,7 @@ void Connection::WaitForTime() {
   state_ = turn_.next == ClientSession::Next::kPause ? State::kPaused : State::kWaiting;
   SetStalled(false);
   if (!wait_timer_) wait_timer_.emplace(transport_.executor());
-  wait_timer_->expires_after(turn_.wake - thread_.worker().services.clock.Now());
+  wait_timer_->expires_after(turn_.wake - thread_.worker().services.clock.HostNow());
   wait_timer_->async_wait([self = shared_from_this()](std::error_code error) {
     if (error) return;
     if (self->state_ == State::kWaiting || self->state_ == State::kPaused) self->ExecutePending();
@@ -344,7 +344,7 @@ void Connection::SetStalled(bool stalled) {
   if (stalled == stalled_since_.has_value()) return;
   stalled_since_.reset();
   if (!stalled) return;
-  stalled_since_ = thread_.worker().services.clock.Now();
+  stalled_since_ = thread_.worker().services.clock.HostNow();
   thread_.Watch(shared_from_this());
 }
 

@@ -85,7 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Closes if it has been stalled for kStalledTime, or idle for the option timeout. Returns true if
   // it must be called again at the next tick.
-  bool CloseIfStalled(Instant now);
+  bool CloseIfStalled(HostInstant now);
 
  private:
   enum class State {
@@ -124,7 +124,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Sets whether an incomplete request or slow output waits for the client. A connection that was
   // stalled already keeps the time at which that began.
   void SetStalled(bool stalled);
-  [[nodiscard]] bool IsIdleTooLong(Instant now) const;
+  [[nodiscard]] bool IsIdleTooLong(HostInstant now) const;
   // Closes after a TLS error in the client's bytes.
   void RefuseTls();
   void ExecutePending() { ExecuteTurn(pending_input_); }
@@ -143,7 +143,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Set while draining: the bytes that were received before and are not read yet.
   std::optional<std::size_t> drain_bytes_left_;
   // Set while an incomplete request or slow output waits for the client.
-  std::optional<Instant> stalled_since_;
+  std::optional<HostInstant> stalled_since_;
   // Input that the session has not consumed, and replies that are not sent; both without capacity
   // when empty.
   std::string pending_input_;

@@ -113,13 +113,13 @@ void IoThread::BeginAckWait(ParkedGroup& group, std::size_t needed) {
       if (looks_at_acks_.exchange(false)) ReleaseParked();
     });
   });
-  group.acks_deadline = services.clock.Now() + services.settings.Get(&Options::ack_timeout);
+  group.acks_deadline = services.clock.HostNow() + services.settings.Get(&Options::ack_timeout);
 }
 
 // Ends the wait for acknowledgements if it is over, or takes too long.
 void IoThread::EndAckWait(ParkedGroup& group) const {
   if (!group.acks) return;
-  if (!group.acks->is_over() && worker_.services.clock.Now() < group.acks_deadline) return;
+  if (!group.acks->is_over() && worker_.services.clock.HostNow() < group.acks_deadline) return;
   if (!group.acks->is_done()) group.outcome.acks_missed = group.acks->needed();
   group.acks.reset();
 }
@@ -143,15 +143,15 @@ void IoThread::ReleaseParked() {
 }
 
 void IoThread::ArmAckTimer() {
-  Instant first = kInstantMax;
+  HostInstant first = kHostInstantMax;
   for (const ParkedGroup& group : parked_) {
     if (group.acks) first = std::min(first, group.acks_deadline);
   }
-  if (first == kInstantMax && std::exchange(ack_timer_at_, std::nullopt)) ack_timer_.cancel();
+  if (first == kHostInstantMax && std::exchange(ack_timer_at_, std::nullopt)) ack_timer_.cancel();
   const bool is_early_enough = ack_timer_at_ && *ack_timer_at_ <= first;
-  if (first == kInstantMax || is_early_enough) return;
+  if (first == kHostInstantMax || is_early_enough) return;
   ack_timer_at_ = first;
-  ack_timer_.expires_after(first - worker_.services.clock.Now());
+  ack_timer_.expires_after(first - worker_.services.clock.HostNow());
   ack_timer_.async_wait([this](std::error_code error) {
     if (error) return;
     ack_timer_at_.reset();
@@ -198,7 +198,7 @@ void IoThread::Remove(const std::shared_ptr<Connection>& connection) {
 }
 
 void IoThread::CloseStalled() {
-  const Instant now = worker_.services.clock.Now();
+  const HostInstant now = worker_.services.clock.HostNow();
   // A copy, because a connection that closes leaves the set.
   const std::vector<std::shared_ptr<Connection>> all(watched_.begin(), watched_.end());
   for (const std::shared_ptr<Connection>& connection : all) {

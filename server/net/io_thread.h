@@ -122,7 +122,7 @@ class IoThread {
   // server has become a replica; and begins the waits of all replies so far. For RunBetweenTurns.
   void EndWaits();
 
-  // Closes the connections that have been stalled or idle for too long by the server's clock.
+  // Closes the connections that have been stalled or idle for too long by the host's clock.
   // Called at each tick.
   void CloseStalled();
 
@@ -131,7 +131,7 @@ class IoThread {
   struct ParkedGroup {
     std::optional<std::uint64_t> save_ticket;
     std::shared_ptr<AckWait> acks;
-    Instant acks_deadline{};
+    HostInstant acks_deadline{};
     WaitOutcome outcome{};
     std::vector<std::shared_ptr<Connection>> connections;
   };
@@ -165,9 +165,9 @@ class IoThread {
   std::array<Arriving, 3> arriving_;  // for a save, for acknowledgements, and for both
   bool begins_waits_ = false;         // BeginWaits is in the thread's queue
   std::deque<ParkedGroup> parked_;
-  asio::steady_timer ack_timer_;            // for the first deadline of parked_
-  std::optional<Instant> ack_timer_at_;     // while it runs
-  std::atomic<bool> looks_at_acks_{false};  // ReleaseParked is in the queue
+  asio::steady_timer ack_timer_;             // for the first deadline of parked_
+  std::optional<HostInstant> ack_timer_at_;  // while it runs
+  std::atomic<bool> looks_at_acks_{false};   // ReleaseParked is in the queue
   // Set while parked_ is not empty, because the loop knows nothing that those connections wait for.
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_;
   std::thread thread_;

@@ -314,7 +314,7 @@ void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer,
   const std::string address = EndpointText(IsUnix(own) ? own : peer);
   thread.Adopt(Transport(std::move(socket), std::move(session)), listening.protocol.make,
                services_.clients.Announce(address, EndpointText(own), descriptor,
-                                          services_.clock.Now(), listening.protocol.face));
+                                          services_.clock.HostNow(), listening.protocol.face));
 }
 
 void Listener::Refuse(StreamSocket socket, std::string_view error, const ListeningSocket& listening,

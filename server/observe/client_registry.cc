@@ -71,11 +71,11 @@ void ClientRecord::set_library_version(std::string version) {
   library_version_ = std::move(version);
 }
 
-std::string ClientRecord::Line(Instant now) const {
-  const auto seconds_since = [now](Instant then) {
+std::string ClientRecord::Line(HostInstant now) const {
+  const auto seconds_since = [now](HostInstant then) {
     return std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
   };
-  const Instant active{Nanos{last_active_ns.load(std::memory_order_relaxed)}};
+  const HostInstant active{Nanos{last_active_ns.load(std::memory_order_relaxed)}};
   const CommandSpec* command = last_command.load(std::memory_order_relaxed);
   const std::string command_name = command ? LowerName(*command) : "NULL";
   const int in_queue = queued.load(std::memory_order_relaxed);
@@ -101,7 +101,7 @@ std::string ClientRecord::Line(Instant now) const {
 }
 
 ClientArrival ClientRegistry::Announce(std::string address, std::string local_address,
-                                       int descriptor, Instant connected, Face face) {
+                                       int descriptor, HostInstant connected, Face face) {
   MutexLock lock(mutex_);
   ++sizes_[static_cast<std::size_t>(face)];
   return {next_id_++, std::move(address), std::move(local_address), descriptor, connected, face};

@@ -35,7 +35,7 @@ struct ClientArrival {
   std::string address;        // like ClientRecord::address
   std::string local_address;  // like ClientRecord::local_address
   int descriptor;
-  Instant connected;
+  HostInstant connected;
   Face face;
 };
 
@@ -48,10 +48,10 @@ class ClientRecord {
   const std::string address;        // of the client, "127.0.0.1:50000"
   const std::string local_address;  // of the server
   const int descriptor;
-  const Instant connected;
+  const HostInstant connected;
   const Face face;
 
-  std::atomic<Instant::rep> last_active_ns;
+  std::atomic<HostInstant::rep> last_active_ns;
   std::atomic<const CommandSpec*> last_command{nullptr};
   std::atomic<int> protocol{2};
   std::atomic<int> queued{-1};  // commands since MULTI; -1: outside a transaction
@@ -91,7 +91,7 @@ class ClientRecord {
 
   [[nodiscard]] bool is_local() const noexcept { return address.starts_with('/'); }  // Unix socket
   // The line of CLIENT LIST, in the form of Redis 7.2, without a line break.
-  [[nodiscard]] std::string Line(Instant now) const;
+  [[nodiscard]] std::string Line(HostInstant now) const;
 
  private:
   mutable Mutex mutex_;
@@ -110,12 +110,13 @@ class ClientRegistry {
   // the connection. Asio never frees its memory for sockets; a record among that memory could not
   // be returned to the system.
   [[nodiscard]] ClientArrival Announce(std::string address, std::string local_address,
-                                       int descriptor, Instant connected, Face face = Face::kResp);
+                                       int descriptor, HostInstant connected,
+                                       Face face = Face::kResp);
   // Makes the record and lists it until Remove().
   [[nodiscard]] std::shared_ptr<ClientRecord> Add(ClientArrival arrival);
   // Announces and adds a connection, on the thread that serves it.
   [[nodiscard]] std::shared_ptr<ClientRecord> Add(std::string address, std::string local_address,
-                                                  int descriptor, Instant connected,
+                                                  int descriptor, HostInstant connected,
                                                   Face face = Face::kResp) {
     return Add(Announce(std::move(address), std::move(local_address), descriptor, connected, face));
   }

@@ -36,7 +36,7 @@ bool LatencyMonitor::is_on() const noexcept {
   return threshold_ns_.load(std::memory_order_relaxed) != kThresholdOff;
 }
 
-void LatencyMonitor::Add(Event event, Instant now, Nanos duration) {
+void LatencyMonitor::Add(Event event, HostInstant now, Nanos duration) {
   const auto second = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   const auto millis = std::chrono::floor<std::chrono::milliseconds>(duration).count();
   MutexLock lock(mutex_);

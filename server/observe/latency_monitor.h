@@ -34,7 +34,7 @@ class LatencyMonitor {
   [[nodiscard]] static std::optional<Event> FindEvent(std::string_view name);
 
   struct Sample {
-    std::int64_t second = 0;  // since the Unix epoch
+    std::int64_t second = 0;  // since the Unix epoch, by the host's clock
     std::int64_t millis = 0;  // of the longest event in the second
 
     friend bool operator==(const Sample&, const Sample&) = default;
@@ -53,7 +53,7 @@ class LatencyMonitor {
   [[nodiscard]] bool IsSlow(Nanos duration) const noexcept {
     return duration.count() >= threshold_ns_.load(std::memory_order_relaxed);
   }
-  void Add(Event event, Instant now, Nanos duration);
+  void Add(Event event, HostInstant now, Nanos duration);
 
   // The histories of the events that have occurred.
   [[nodiscard]] std::vector<History> All() const;

@@ -20,7 +20,7 @@ namespace weir {
 
 class Rate {
  public:
-  void Add(std::uint64_t n, Instant now) noexcept {
+  void Add(std::uint64_t n, HostInstant now) noexcept {
     const std::int64_t second = SecondOf(now);
     SecondCount& second_count = CountOf(second);
     if (second_count.second.load(std::memory_order_relaxed) != second) {
@@ -31,7 +31,7 @@ class Rate {
                              std::memory_order_relaxed);
   }
 
-  [[nodiscard]] std::uint64_t InLastSecond(Instant now) const noexcept {
+  [[nodiscard]] std::uint64_t InLastSecond(HostInstant now) const noexcept {
     const std::int64_t second = SecondOf(now) - 1;
     const SecondCount& second_count = counts_[static_cast<std::size_t>(second) % counts_.size()];
     if (second_count.second.load(std::memory_order_acquire) != second) return 0;
@@ -44,7 +44,7 @@ class Rate {
     std::atomic<std::uint64_t> count{0};
   };
 
-  static std::int64_t SecondOf(Instant now) noexcept {
+  static std::int64_t SecondOf(HostInstant now) noexcept {
     return std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   }
   SecondCount& CountOf(std::int64_t second) noexcept {

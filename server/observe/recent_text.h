@@ -23,7 +23,7 @@ class RecentText {
 
   // Returns the last text if it is younger than the lifetime, otherwise that of make().
   template <typename Make>
-  [[nodiscard]] std::shared_ptr<const std::string> Get(Instant now, Make make) {
+  [[nodiscard]] std::shared_ptr<const std::string> Get(HostInstant now, Make make) {
     {
       const MutexLock lock(mutex_);
       if (text_ && now >= made_ && now - made_ < lifetime_) return text_;
@@ -38,7 +38,7 @@ class RecentText {
   const Nanos lifetime_;
   Mutex mutex_;
   std::shared_ptr<const std::string> text_ ABSL_GUARDED_BY(mutex_);
-  Instant made_ ABSL_GUARDED_BY(mutex_);
+  HostInstant made_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

@@ -90,7 +90,7 @@ class ThreadCounters {
     for (std::size_t i = 0; i < totals.size(); ++i) totals[i] = counters_[i].value();
     return totals;
   }
-  [[nodiscard]] StatsNumbers InLastSecond(Instant now) const noexcept {
+  [[nodiscard]] StatsNumbers InLastSecond(HostInstant now) const noexcept {
     StatsNumbers rates{};
     for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = rates_[i].InLastSecond(now);
     return rates;

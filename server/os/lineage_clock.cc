@@ -19,20 +19,18 @@ Nanos::rep RaiseTo(std::atomic<Nanos::rep>& latest, Nanos::rep now) {
 
 }  // namespace
 
-// The time is at most 2^62, and so is the shift, so the sum fits.
-Instant LineageClock::Shifted(Nanos shift) const {
-  return Instant{std::clamp(own_.Now().time_since_epoch() + shift, Nanos{0}, kLatest)};
-}
-
-Instant LineageClock::Now() const {
+Clock::Reading LineageClock::Read() const {
   Lineage* const lineage = present_.load(std::memory_order_acquire);
   if (lineage == nullptr) [[likely]]
-    return own_.Now();
+    return own_.Read();
   const bool follows = lineage->follows.load(std::memory_order_acquire);
-  const Instant now = Shifted(Nanos{lineage->shift.load(std::memory_order_relaxed)});
-  if (!follows)
-    return std::max(now, Instant{Nanos{lineage->latest.load(std::memory_order_relaxed)}});
-  return Instant{Nanos{RaiseTo(lineage->latest, now.time_since_epoch().count())}};
+  const Nanos shift{lineage->shift.load(std::memory_order_relaxed)};
+  const HostInstant host_now = own_.HostNow();
+  // The time is at most 2^62, and so is the shift, so the sum fits.
+  const Nanos::rep now = std::clamp(host_now.time_since_epoch() + shift, Nanos{0}, kLatest).count();
+  const Nanos::rep told = follows ? RaiseTo(lineage->latest, now)
+                                  : std::max(now, lineage->latest.load(std::memory_order_relaxed));
+  return {Instant{Nanos{told}}, host_now};
 }
 
 void LineageClock::RunOn(Instant last) { Begin(last - own_.Now(), false); }
@@ -63,7 +61,7 @@ void LineageClock::SetShift(Nanos shift) {
 Nanos LineageClock::Fix(Instant at_least) {
   Lineage* const lineage = present_.load(std::memory_order_relaxed);
   if (lineage == nullptr || !lineage->follows.load(std::memory_order_relaxed)) return Nanos{0};
-  const Nanos own = own_.Now().time_since_epoch();
+  const Nanos own = own_.HostNow().time_since_epoch();
   const Nanos told{lineage->latest.load(std::memory_order_relaxed)};
   const Nanos shift{lineage->shift.load(std::memory_order_relaxed)};
   const Nanos least = lineage->is_told ? shift : std::max(shift, Nanos{0});

@@ -10,6 +10,12 @@
 // follows one primary, and after its promotion, the time never goes back; it may do so only when
 // the server begins to follow another one.
 //
+// Only decisions, and what is kept of them, go by this time. It may go back, or leap by hours, when
+// the server begins to follow a primary, and it says nothing before the first frame. So durations
+// and deadlines of this host are never differences of Now(): they use HostNow(), which is the time
+// of the host's clock whatever the shift is, or Stopwatch(). The types see to it: an Instant and a
+// HostInstant neither compare nor subtract.
+//
 // A server that never followed has no shift, and pays one relaxed load. One that follows pays an
 // atomic maximum, since its shift may become smaller; one that was promoted pays four loads.
 #pragma once
@@ -23,14 +29,16 @@
 
 namespace weir {
 
-// Now() and Stopwatch() may be called on any thread, the others on one thread.
+// Now(), Read() and Stopwatch() may be called on any thread, the others on one thread.
 class LineageClock final : public Clock {
  public:
   // `own`, the host's clock, must outlive it.
   explicit LineageClock(const Clock& own) : own_(own) {}
 
   // The time of `own` plus the shift, cut to the range of a Clock.
-  [[nodiscard]] Instant Now() const override;
+  [[nodiscard]] Instant Now() const override { return Read().now; }
+  // The second hand is that of `own`.
+  [[nodiscard]] Reading Read() const override;
   [[nodiscard]] Nanos Stopwatch() const override { return own_.Stopwatch(); }
 
   // Begins to follow, before any primary has told its time: the time runs on from `last`, that of
@@ -60,8 +68,6 @@ class LineageClock final : public Clock {
   };
 
   void Begin(Nanos shift, bool is_told);
-
-  [[nodiscard]] Instant Shifted(Nanos shift) const;
 
   const Clock& own_;
   // Two, in turn, so that a thread that has begun to read the time of one primary does not raise

@@ -83,7 +83,7 @@ std::string EscapedForLog(std::string_view bytes, std::size_t bytes_max) {
 }
 
 std::optional<std::uint64_t> LogThrottle::Admit() {
-  const Instant now = clock_.Now();
+  const HostInstant now = clock_.HostNow();
   MutexLock lock(mutex_);
   if (last_ && now - *last_ < interval_) {
     ++suppressed_;

@@ -60,7 +60,7 @@ class LogThrottle {
   const Clock& clock_;
   const Nanos interval_;
   Mutex mutex_;
-  std::optional<Instant> last_ ABSL_GUARDED_BY(mutex_);
+  std::optional<HostInstant> last_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t suppressed_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -316,9 +316,9 @@ void ApiLimits(HttpExchange& exchange) {
   if (!ReadApiParameters(exchange, {})) return;
   exchange.session().Charge(kWorkPerTurn);
   UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
-  exchange.Answer(200, kJson, *exchange.http().limits_json.Get(exchange.now(), [&] {
-    return LimitsJson(exchange);
-  }));
+  exchange.Answer(200, kJson,
+                  *exchange.http().limits_json.Get(exchange.services().clock.HostNow(),
+                                                   [&] { return LimitsJson(exchange); }));
 }
 
 void ApiTop(HttpExchange& exchange) {

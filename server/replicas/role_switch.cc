@@ -77,7 +77,7 @@ bool ReplicationControl::YieldTo(const ReplicaStatus& replica,
   const HostAndPort address = {replica.ip, replica.port};
   spdlog::warn("failing over to {}:{}", EscapedForLog(replica.ip), replica.port);
   switch_timer_.cancel();
-  const Instant now = clock_.Now();
+  const HostInstant now = clock_.HostNow();
   services_.pause.BeginSwitch(now, now + kSwitchTime);
   // Otherwise a command that has not seen the pause could be refused too early.
   IoThread::RunBetweenTurns(threads_, [](IoThread&) {});

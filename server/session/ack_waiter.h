@@ -17,7 +17,7 @@ namespace weir {
 
 class AckWaiter final : public Waiter {
  public:
-  AckWaiter(Worker& worker, std::shared_ptr<AckWait> wait, Instant deadline)
+  AckWaiter(Worker& worker, std::shared_ptr<AckWait> wait, HostInstant deadline)
       : worker_(worker), wait_(std::move(wait)), deadline_(deadline) {
     worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
   }
@@ -26,7 +26,9 @@ class AckWaiter final : public Waiter {
     worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  [[nodiscard]] Instant ready() const override { return wait_->is_over() ? Instant{} : deadline_; }
+  [[nodiscard]] HostInstant ReadyAt(const Clock::Reading& /*at*/) const override {
+    return wait_->is_over() ? HostInstant{} : deadline_;
+  }
   [[nodiscard]] std::size_t held_bytes() const override { return sizeof(*this) + sizeof(AckWait); }
   [[nodiscard]] bool has_charged() const override { return false; }
   [[nodiscard]] bool Serve(RespWriter& reply, Instant /*now*/) override {
@@ -38,7 +40,7 @@ class AckWaiter final : public Waiter {
  private:
   Worker& worker_;
   const std::shared_ptr<AckWait> wait_;
-  const Instant deadline_;
+  const HostInstant deadline_;
 };
 
 }  // namespace weir

@@ -49,7 +49,7 @@ class ClientSession {
   struct Turn {
     std::size_t consumed = 0;  // bytes at the front of the input that are no longer needed
     Next next = Next::kRead;
-    Instant wake{};  // for kWait and kPause
+    HostInstant wake{};  // for kWait and kPause
     // If set, the output from this byte on must wait: for a save that begins after the turn, for
     // replicas that acknowledge its changes, or for both.
     std::optional<std::size_t> unsaved_from = {};

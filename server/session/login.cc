@@ -10,7 +10,7 @@
 namespace weir {
 
 bool LogIn(Session& session, std::string_view means, std::string_view user,
-           std::string_view password, Instant now) {
+           std::string_view password) {
   Services& services = session.worker().services;
   std::shared_ptr<const User> found = services.access.Find(user);
   // An unknown user's password is compared, too, so that timing does not reveal which users exist.
@@ -21,6 +21,7 @@ bool LogIn(Session& session, std::string_view means, std::string_view user,
     session.set_user(std::move(found), hash);
     return true;
   }
+  const HostInstant now = services.clock.HostNow();
   session.PauseUntil(now + kLoginDelay);
   // An unknown name is not logged: it may be a password.
   services.access_log.Add({.reason = AccessLog::Reason::kPassword,

@@ -19,6 +19,6 @@ inline constexpr std::string_view kWrongPassword =
 // paused, and the access log has the failure, with `means`, the command or header. Requires: the
 // session's thread. Cost: a SHA-256, for an unknown user, too.
 [[nodiscard]] bool LogIn(Session& session, std::string_view means, std::string_view user,
-                         std::string_view password, Instant now);
+                         std::string_view password);
 
 }  // namespace weir

@@ -43,7 +43,7 @@ void Observers::Show(const Call& call, Nanos duration) {
   }
   if (latency_monitor.IsSlow(duration) && !runs_others) {
     const Event event = call.spec.Is(kFast) ? Event::kFastCommand : Event::kCommand;
-    latency_monitor.Add(event, call.now, duration);
+    latency_monitor.Add(event, call.services().clock.HostNow(), duration);
   }
   // As in Redis, monitors do not see admin commands, unless these change buckets.
   const bool is_shown = call.spec.Is(kWrite) || !call.spec.Is(kAdmin);

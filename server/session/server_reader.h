@@ -30,13 +30,13 @@ namespace weir {
 
 class ServerReader {
  public:
-  ServerReader(Services& of_services, Instant of_now) : services(of_services), now(of_now) {}
+  ServerReader(Services& of_services, Instant of_now)
+      : services(of_services), now(of_now), host_now(of_services.clock.HostNow()) {}
   ServerReader(const ServerReader&) = delete;
   ServerReader& operator=(const ServerReader&) = delete;
 
   [[nodiscard]] std::int64_t UptimeSeconds() const {
-    const Nanos uptime = now - services.clock_shift() - services.started;
-    return std::chrono::duration_cast<std::chrono::seconds>(uptime).count();
+    return std::chrono::duration_cast<std::chrono::seconds>(host_now - services.started).count();
   }
   [[nodiscard]] std::int64_t TimeOffsetMillis() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset())
@@ -96,8 +96,8 @@ class ServerReader {
   }
   // The changes of buckets that wait to be saved.
   [[nodiscard]] std::uint64_t UnsavedChanges() { return Size().changes + Saves().unsaved; }
-  [[nodiscard]] Instant LastSave() { return Saves().last_save.value_or(services.started); }
-  [[nodiscard]] Nanos SinceLastSave() { return std::max(now - LastSave(), Nanos{0}); }
+  [[nodiscard]] HostInstant LastSave() { return Saves().last_save.value_or(services.started); }
+  [[nodiscard]] Nanos SinceLastSave() { return std::max(host_now - LastSave(), Nanos{0}); }
   // The time whose admissions a crash now would lose: the time since the last save began, or 0 if
   // nothing has changed since.
   [[nodiscard]] Nanos LossBound() {
@@ -107,7 +107,8 @@ class ServerReader {
   }
 
   Services& services;
-  const Instant now;
+  const Instant now;  // of decisions
+  const HostInstant host_now;
 
  private:
   std::optional<Limiter::Size> size_;

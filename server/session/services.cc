@@ -59,7 +59,7 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       channels({kEventChannels.begin(), kEventChannels.end()}),
       client_memory(settings, server_clock),
       sweeper(server_limiter),
-      started(server_clock.Now()),
+      started(server_clock.HostNow()),
       run_id(RandomRunId()),
       login_throttle(server_clock),
       foreign_throttle(server_clock, kForeignLogInterval) {

@@ -165,15 +165,15 @@ struct Services {
   AccessLog access_log;
   Pause pause;
   Sweeper sweeper;
-  const Instant started;     // by the host's clock
+  const HostInstant started;
   const std::string run_id;  // 40 hex digits
   std::uint16_t port = 0;    // in use, set before the first session
   // These are set before the first session; any thread may call them.
   std::function<void(bool saves)> request_shutdown = [](bool) {};
-  // The times by which the wall clock is ahead of `clock`, and `clock` ahead of the host's clock
-  // (LineageClock).
+  // The times by which the wall clock is ahead of the two hands of `clock`: that of decisions, and
+  // that of the host.
   std::function<Nanos()> wall_clock_offset = [] { return Nanos{0}; };
-  std::function<Nanos()> clock_shift = [] { return Nanos{0}; };
+  std::function<Nanos()> host_clock_offset = [] { return Nanos{0}; };
   StateOnDisk* state = nullptr;  // null: nothing is kept on disk; set before the first session
   // Null, in tests only: a primary that never has a replica. Set before the first session.
   Replication* replication = nullptr;

@@ -118,7 +118,7 @@ void Session::Wait(std::unique_ptr<Waiter> waiter) {
 
 void Session::EndWait(WaitEnd why) {
   if (why == WaitEnd::kClosing) {
-    paused_until_ = Instant{};
+    paused_until_ = HostInstant{};
     ending_ = true;
   }
   if (!waiter_) return;
@@ -128,14 +128,13 @@ void Session::EndWait(WaitEnd why) {
 }
 
 // Answers the waiting command. Returns false if it must wait longer.
-bool Session::FinishWait(Instant now, RespWriter& reply) {
+bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
   using Blocked = ClientRecord::Blocked;
   if (waiter_) {
     std::atomic<Blocked>& blocked = record_->blocked;
-    if (now < waiter_->ready() && blocked.load(std::memory_order_relaxed) == Blocked::kYes) {
-      return false;
-    }
-    AnswerWaiter(blocked.exchange(Blocked::kNo, std::memory_order_relaxed), now, reply);
+    const bool is_ready = at.host_now >= waiter_->ReadyAt(at);
+    if (!is_ready && blocked.load(std::memory_order_relaxed) == Blocked::kYes) return false;
+    AnswerWaiter(blocked.exchange(Blocked::kNo, std::memory_order_relaxed), at.now, reply);
     waiter_.reset();
   } else if (const auto why = std::exchange(wait_ended_, std::nullopt)) {
     worker_.Fail(reply, why == WaitEnd::kDemoted ? "UNBLOCKED this server is a replica now"
@@ -159,8 +158,9 @@ void Session::AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter&
 }
 
 Session::Turn Session::Execute(std::string_view unread, std::string& out) {
-  const Instant now = worker_.services.clock.Now();
-  record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  const Clock::Reading at = worker_.services.clock.Read();
+  const auto [now, host_now] = at;
+  record_->last_active_ns.store(host_now.time_since_epoch().count(), std::memory_order_relaxed);
   RespWriter reply(out);
   reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
   Turn turn;
@@ -174,14 +174,14 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (closing_) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
   const std::uint64_t commands_before = worker_.counters["total_commands_processed"].value();
-  if (now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
-  if (!FinishWait(now, reply)) return {.next = Next::kWait, .wake = waiter_->ready()};
+  if (host_now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
+  if (!FinishWait(at, reply)) return {.next = Next::kWait, .wake = waiter_->ReadyAt(at)};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   if (awaited_.any()) AddUnsaved(out_begin, out.size());
   RestartStopwatch();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
-    const bool pausing = now < worker_.services.pause.until();
+    const bool pausing = host_now < worker_.services.pause.until();
     if (pausing) RefreshUser();  // MustPause uses the user's rights
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
@@ -213,16 +213,16 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
       turn.next = Next::kHandOver;
       break;
     }
-    if (!waiter_ && now >= paused_until_) continue;
+    if (!waiter_ && host_now >= paused_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
-    turn.wake = waiter_ ? waiter_->ready() : paused_until_;
+    turn.wake = waiter_ ? waiter_->ReadyAt(at) : paused_until_;
     break;
   }
   if (!ahead.empty()) DropReadAhead();
   if (closing_) turn.next = Next::kClose;
   turn.completed = turn.consumed > 0;
   EndTurn(turn);
-  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, now);
+  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, host_now);
   return turn;
 }
 
@@ -379,14 +379,14 @@ bool Session::IsSurelyPermitted(const CommandSpec& spec) const noexcept {
 }
 
 std::string Session::PermissionError(const CommandSpec& spec,
-                                     std::span<const std::string_view> words, Instant now,
-                                     bool in_transaction) {
+                                     std::span<const std::string_view> words, bool in_transaction) {
   if (IsSurelyPermitted(spec)) return {};
   if (!user_) return "NOAUTH Authentication required.";
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
   if (!denial) return {};
   const bool of_command = denial->of == Denial::Of::kCommand;
   const std::string name = LowerName(spec);
+  const HostInstant now = worker_.services.clock.HostNow();
   worker_.services.access_log.Add({.reason = denial->of,
                                    .in_transaction = in_transaction,
                                    .object = of_command ? name : std::string(denial->name),
@@ -412,7 +412,7 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
   if (!IsSurelyPermitted(*spec)) {
-    const std::string why = PermissionError(*spec, words, now, transaction_.is_open());
+    const std::string why = PermissionError(*spec, words, transaction_.is_open());
     if (!why.empty()) return Refuse(spec, why, reply);
   }
   if (hears_only() && !spec->Is(kWhileSubscribed)) {
@@ -479,7 +479,7 @@ std::string Session::StateError(const Call& call) {
     why = services.ChangeError();
   }
   // A command that was permitted when it was queued may be forbidden now.
-  if (why.empty() && call.queued) why = PermissionError(call.spec, call.words, call.now, true);
+  if (why.empty() && call.queued) why = PermissionError(call.spec, call.words, true);
   return why;
 }
 

@@ -67,7 +67,7 @@ class Session final : public ClientSession {
   // Returns the error if the client may not run the command, or an empty text. A command or key
   // that is not permitted goes into the access log.
   [[nodiscard]] std::string PermissionError(const CommandSpec& spec,
-                                            std::span<const std::string_view> words, Instant now,
+                                            std::span<const std::string_view> words,
                                             bool in_transaction = false);
   // Makes the client a user that the configuration names, without a password.
   void ActAs(std::shared_ptr<const User> user);
@@ -77,7 +77,7 @@ class Session final : public ClientSession {
     RestartStopwatch();
   }
   [[nodiscard]] std::size_t work() const noexcept { return work_; }
-  [[nodiscard]] Instant paused_until() const noexcept { return paused_until_; }
+  [[nodiscard]] HostInstant paused_until() const noexcept { return paused_until_; }
 
   // --- For the commands ---
 
@@ -98,7 +98,7 @@ class Session final : public ClientSession {
   // `password_hash`: User::HashOf of the password that the client gave; empty if it gave none.
   void set_user(std::shared_ptr<const User> user, const std::string& password_hash = {});
   // Executes no further commands of the client until then.
-  void PauseUntil(Instant until) noexcept { paused_until_ = until; }
+  void PauseUntil(HostInstant until) noexcept { paused_until_ = until; }
   // CLIENT REPLY: which replies are sent, including the one to the present command.
   enum class Replies : std::uint8_t { kOn, kOff, kSkipThis, kSkipThisAndNext };
   void set_replies(Replies replies) noexcept;
@@ -152,7 +152,7 @@ class Session final : public ClientSession {
   void DelayReplyUntilSaved() noexcept;
   // Requires: the command awaits something.
   void AddUnsaved(std::size_t begin, std::size_t end);
-  [[nodiscard]] bool FinishWait(Instant now, RespWriter& reply);
+  [[nodiscard]] bool FinishWait(const Clock::Reading& at, RespWriter& reply);
   void AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply);
   [[nodiscard]] bool MustPause() const;
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
@@ -198,7 +198,7 @@ class Session final : public ClientSession {
   std::string password_hash_;
   bool user_is_given_ = false;   // ActAs() has set the user
   std::uint64_t users_version_;  // of the access list when user_ was looked up
-  Instant paused_until_{};
+  HostInstant paused_until_{};
   Replies replies_ = Replies::kOn;
   VerdictReader* verdict_reader_ = nullptr;
   std::unique_ptr<News> news_;

@@ -18,7 +18,7 @@ ServerWaiter::~ServerWaiter() {
 }
 
 bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
-  WEIR_DCHECK(now >= ready());
+  WEIR_DCHECK(now >= request_.reservation().ready);
   over_ = !worker_.services.lacks_replicas();
   if (over_) {
     Answer(reply, worker_.services.limiter.Settle(request_.reservation(), now));

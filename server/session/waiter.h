@@ -5,6 +5,7 @@
 // served returns its tokens (Limiter::GiveBack) and does not count. Belongs to its worker's thread.
 #pragma once
 
+#include "core/base/clock.h"
 #include "core/base/instant.h"
 #include "core/commands/pending_request.h"
 #include "core/limiter/reservation.h"
@@ -23,13 +24,14 @@ class Waiter {
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
-  // The time of the answer. It may become earlier; then the client's record is woken.
-  [[nodiscard]] virtual Instant ready() const = 0;
+  // The time of the answer, as it looks at `at`. It may become earlier; then the client's record is
+  // woken.
+  [[nodiscard]] virtual HostInstant ReadyAt(const Clock::Reading& at) const = 0;
   // The bytes of this object and of its heap memory.
   [[nodiscard]] virtual std::size_t held_bytes() const = 0;
   // True if the command has charged tokens.
   [[nodiscard]] virtual bool has_charged() const = 0;
-  // Answers. Returns false after answering an error. Requires: now >= ready().
+  // Answers. Returns false after answering an error. Requires: that time has come.
   [[nodiscard]] virtual bool Serve(RespWriter& reply, Instant now) = 0;
   // Answers as after a timeout.
   virtual void Withdraw(RespWriter& reply, Instant now) = 0;
@@ -41,7 +43,9 @@ class ServerWaiter final : public Waiter {
   // Returns the tokens, unless the waiter was served.
   ~ServerWaiter() override;
 
-  [[nodiscard]] Instant ready() const override { return request_.reservation().ready; }
+  [[nodiscard]] HostInstant ReadyAt(const Clock::Reading& at) const override {
+    return at.host_now + (request_.reservation().ready - at.now);
+  }
   [[nodiscard]] std::size_t held_bytes() const override {
     return sizeof(*this) + request_.held_bytes();
   }

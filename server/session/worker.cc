@@ -21,7 +21,7 @@ std::size_t Worker::PublishEvents() {
 }
 
 void Worker::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
-                       std::size_t output_bytes, Instant now) {
+                       std::size_t output_bytes, HostInstant now) {
   counters["total_net_input_bytes"].Add(input_bytes);
   counters["total_net_output_bytes"].Add(output_bytes);
   const std::uint64_t commands = counters["total_commands_processed"].value() - commands_before;

@@ -38,7 +38,7 @@ struct Worker {
 
   // Counts a turn of a session; `commands_before`: total_commands_processed at its beginning.
   void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
-                 Instant now);
+                 HostInstant now);
 
   Services& services;
   RequestCounters request_counters;

@@ -75,20 +75,20 @@ void StateOnDisk::StartLoading(ChangeHub& hub, std::function<void(const absl::St
 }
 
 void StateOnDisk::Load(ChangeHub& hub, const std::function<void(const absl::Status&)>& on_loaded) {
-  const Instant begun = hub.clock().Now();
+  const auto [now, begun] = hub.clock().Read();
   if (storage_->had_exhausted_record()) {
     spdlog::warn(
         "the state was saved with --unclean-restart empty, an option that no longer exists: "
         "buckets "
         "that are not on disk are full");
   }
-  const LoadOptions options{.now = begun,
+  const LoadOptions options{.now = now,
                             .drops_full = hub.drops_full(),
                             .clock_allowance = keeps_clock_past_
                                                    ? std::optional(previous_run_.uncertainty)
                                                    : std::nullopt};
   absl::Status loaded = storage_->Load(hub.limiter(), hub.policies(), options, load_report_, stop_);
-  load_time_ = hub.clock().Now() - begun;
+  load_time_ = hub.clock().HostNow() - begun;
   if (storage_->holds_are_stale() && load_report_.dropped_holds > 0) {
     spdlog::warn(
         "an older server has used the data directory since holds were saved: {} of them are gone, "

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,11 +38,11 @@ TEST_F(SaverTest, CountsWhatItSaves) {
   EXPECT_TRUE(server_.Save().ok());
   EXPECT_EQ(Status().saves, 1U);
   EXPECT_EQ(Status().last_save_records, 2U);
-  EXPECT_EQ(Status().last_save, clock_.Now());
+  EXPECT_EQ(Status().last_save, clock_.HostNow());
   clock_.Advance(std::chrono::seconds{1});
   EXPECT_TRUE(server_.Save().ok());
   EXPECT_EQ(Status().saves, 1U) << "there was nothing to write";
-  EXPECT_EQ(Status().last_save, clock_.Now());
+  EXPECT_EQ(Status().last_save, clock_.HostNow());
   EXPECT_EQ(Status().failures, 0U);
 }
 
@@ -80,6 +81,45 @@ TEST_F(SaverTest, TriesAgainAfterOneTwoFourAndThenEightSeconds) {
   EXPECT_EQ(server_.found().loaded, 2U);
   EXPECT_EQ(server_.Remaining("a", "20/h"), 16);
   EXPECT_EQ(server_.Remaining("b", "10/h"), 7);
+}
+
+// Moves the time of decisions when a save has begun.
+class JumpInASave final : public HistoryRecord {
+ public:
+  JumpInASave(FakeClock& clock, Nanos span) : clock_(clock), span_(span) {}
+
+  void BeginSave() override { clock_.Jump(std::exchange(span_, Nanos{0})); }
+  std::string UrgentRecord() override { return ""; }
+  void OnUrgentSaved() override {}
+  std::string Record(bool /*is_last*/) override { return ""; }
+  void EndSave() override { clock_.Advance(std::chrono::milliseconds{7}); }
+
+ private:
+  FakeClock& clock_;
+  Nanos span_;
+};
+
+// A server whose time goes back, or leaps, because it begins to follow a primary.
+TEST_F(SaverTest, ItsTimesAreThoseOfTheHost) {
+  for (const Nanos jump : {Nanos{-std::chrono::hours{1}}, Nanos{std::chrono::hours{1}}}) {
+    JumpInASave history(clock_, jump);
+    server_.options().history = &history;
+    ASSERT_TRUE(server_.Start().ok());
+    const HostInstant begun = clock_.HostNow();
+    server_.Decide("a", "10/h");
+    ASSERT_TRUE(server_.Save().ok());
+    EXPECT_EQ(Status().last_save, begun);
+    EXPECT_EQ(Status().last_save_duration, std::chrono::milliseconds{7});
+    FailAll();
+    server_.Decide("a", "10/h");
+    ASSERT_FALSE(server_.Save().ok());
+    files_.StopFailing();
+    clock_.Jump(jump);
+    EXPECT_FALSE(server_.Save().ok()) << "the time of the next try has not come";
+    clock_.Advance(Saver::kRetryMin);
+    EXPECT_TRUE(server_.Save().ok());
+    server_.End();
+  }
 }
 
 TEST_F(SaverTest, WhatCouldNotBeWrittenComesBeforeALaterFlush) {

@@ -46,7 +46,7 @@ class ServiceReporterTest : public testing::Test {
   // Returns the message of a report after this time.
   std::string ReportAfter(Nanos span) {
     clock_.Advance(span);
-    reporter_.Report(clock_.Now());
+    reporter_.Report(clock_.HostNow());
     return socket_.Next();
   }
 

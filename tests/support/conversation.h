@@ -65,7 +65,7 @@ class Conversation : public Dialogue {
   Conversation(TestServer& server, Worker& worker)
       : server_(server),
         record_(server.services.clients.Add("127.0.0.1:50000", "127.0.0.1:7379", 7,
-                                            server.clock.Now())),
+                                            server.clock.HostNow())),
         session_(worker, record_) {}
   ~Conversation() override { server_.services.clients.Remove(*record_); }
 
@@ -80,7 +80,7 @@ class Conversation : public Dialogue {
   [[nodiscard]] ClientRecord& record() { return *record_; }
   [[nodiscard]] const ClientSession::Turn& turn() const { return driver_.turn(); }
   [[nodiscard]] bool closed() const { return driver_.closed(); }
-  [[nodiscard]] std::optional<Instant> wake() const { return driver_.wake(); }
+  [[nodiscard]] std::optional<HostInstant> wake() const { return driver_.wake(); }
   [[nodiscard]] std::size_t unread_bytes() const { return driver_.unread_bytes(); }
   [[nodiscard]] int turns() const { return driver_.turns(); }
 

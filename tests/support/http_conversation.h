@@ -41,7 +41,7 @@ class HttpConversation {
   explicit HttpConversation(HttpTestServer& server, Face face = Face::kHttp)
       : server_(server),
         record_(server.services.clients.Add("127.0.0.1:50000", "127.0.0.1:7381", 7,
-                                            server.clock.Now(), face)),
+                                            server.clock.HostNow(), face)),
         session_(server.worker, record_, server.http) {}
   ~HttpConversation() { server_.services.clients.Remove(*record_); }
   HttpConversation(const HttpConversation&) = delete;

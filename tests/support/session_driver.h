@@ -29,7 +29,7 @@ class SessionDriver {
     std::string replies;
     if (closed() || turn_.next == ClientSession::Next::kHandOver) return replies;
     unread_.Add(bytes);
-    if (wake_ && clock_.Now() < *wake_) return replies;
+    if (wake_ && clock_.HostNow() < *wake_) return replies;
     do {
       turn_ = session_.Execute(unread_.bytes(), replies);
       unread_.Consume(turn_.consumed);
@@ -54,7 +54,7 @@ class SessionDriver {
   [[nodiscard]] const ClientSession::Turn& turn() const { return turn_; }  // the last one
   [[nodiscard]] bool closed() const { return turn_.next == ClientSession::Next::kClose; }
   // The time at which the session continues, if it waits.
-  [[nodiscard]] std::optional<Instant> wake() const { return wake_; }
+  [[nodiscard]] std::optional<HostInstant> wake() const { return wake_; }
   [[nodiscard]] std::size_t unread_bytes() const { return unread_.size(); }
   [[nodiscard]] int turns() const { return turns_; }  // calls of Execute so far
 
@@ -63,7 +63,7 @@ class SessionDriver {
   const Clock& clock_;
   UnreadBytes unread_;
   ClientSession::Turn turn_;
-  std::optional<Instant> wake_;
+  std::optional<HostInstant> wake_;
   int turns_ = 0;
 };
 

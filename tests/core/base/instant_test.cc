@@ -19,11 +19,28 @@ concept Addable = requires(A a, B b) {
   a + b;
 };
 
+template <typename A, typename B>
+concept Comparable = requires(A a, B b) {
+  a < b;
+};
+
+template <typename A, typename B>
+concept Subtractable = requires(A a, B b) {
+  a - b;
+};
+
 static_assert(std::same_as<decltype(Instant{} - Instant{}), Nanos>);
 static_assert(std::same_as<decltype(Instant{} + Nanos{1}), Instant>);
 static_assert(!Addable<Instant, Instant>);
 static_assert(!std::convertible_to<Nanos, Instant>);
 static_assert(!std::convertible_to<std::int64_t, Nanos>);
+
+// The time of decisions and that of the host are two lines.
+static_assert(std::same_as<decltype(HostInstant{} - HostInstant{}), Nanos>);
+static_assert(!Comparable<Instant, HostInstant> && !Comparable<HostInstant, Instant>);
+static_assert(!Subtractable<Instant, HostInstant> && !Subtractable<HostInstant, Instant>);
+static_assert(!std::convertible_to<Instant, HostInstant>);
+static_assert(!std::convertible_to<HostInstant, Instant>);
 
 TEST(InstantTest, MillisecondsRoundUp) {
   EXPECT_EQ(CeilMillis(Nanos{0}), 0);

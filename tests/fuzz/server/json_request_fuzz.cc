@@ -70,7 +70,7 @@ void Ask(std::string_view input) {
   Worker worker(services);
   HttpServices http;
   HttpSession session(
-      worker, services.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, clock.Now(), Face::kHttp),
+      worker, services.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, clock.HostNow(), Face::kHttp),
       http);
   const std::string request =
       absl::StrCat("POST /v1/", AbslView(path), " HTTP/1.1\r\nHost: weir\r\n",

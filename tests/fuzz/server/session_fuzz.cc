@@ -67,7 +67,8 @@ class Client {
   explicit Client(bool explicit_time)
       : services_(OptionsWith(explicit_time), clock_, EmptyLimiter()),
         worker_(services_),
-        session_(worker_, services_.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, clock_.Now())) {
+        session_(worker_,
+                 services_.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, clock_.HostNow())) {
     services_.request_shutdown = [this](bool) { ++shutdowns_; };
   }
 
@@ -105,8 +106,8 @@ class Client {
   // Lets every wait end: the present RL.WAIT, and those that are still to be read.
   void FinishWaits() {
     while (waiting_) {
-      if (wake_ <= kInstantMax) {
-        clock_.Set(std::max(wake_, clock_.Now()));
+      if (wake_ <= kHostInstantMax) {
+        clock_.Advance(std::max(wake_ - clock_.HostNow(), Nanos{0}));
       } else {
         session_.EndWait(ClientSession::WaitEnd::kClosing);
       }
@@ -177,7 +178,7 @@ class Client {
   std::uint64_t shutdowns_ = 0;
   bool closed_ = false;
   bool waiting_ = false;
-  Instant wake_;
+  HostInstant wake_{};
 };
 
 void Play(const Arrival& arrival) {

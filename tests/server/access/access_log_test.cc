@@ -36,7 +36,7 @@ class AccessLogTest : public testing::Test {
   }
 
   AccessLog log_;
-  Instant now_{std::chrono::hours{1}};
+  HostInstant now_{std::chrono::hours{1}};
   int clients_ = 0;
 };
 

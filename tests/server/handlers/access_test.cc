@@ -48,7 +48,7 @@ class CmdAccessTest : public testing::Test {
 
 TEST_F(CmdAccessTest, AWrongPasswordHoldsTheClientUp) {
   EXPECT_EQ(client_->Send("AUTH app wrong\r\nPING\r\nAUTH app secret\r\nPING\r\n"), kWrongPassword);
-  EXPECT_EQ(client_->wake(), server_->clock.Now() + kLoginDelay);
+  EXPECT_EQ(client_->wake(), server_->clock.HostNow() + kLoginDelay);
   server_->clock.Advance(kLoginDelay - Nanos{1});
   EXPECT_EQ(client_->Receive(), "");
   server_->clock.Advance(Nanos{1});

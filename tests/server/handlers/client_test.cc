@@ -146,7 +146,7 @@ TEST(ClientPauseTest, HoldsCommandsUpUntilItEnds) {
   Conversation operator_(client.server());
   EXPECT_EQ(operator_.Run("CLIENT PAUSE 300"), "+OK\r\n");
   EXPECT_EQ(client.Run("PING"), "");
-  EXPECT_EQ(client.wake(), client.server().clock.Now() + std::chrono::milliseconds{300});
+  EXPECT_EQ(client.wake(), client.server().clock.HostNow() + std::chrono::milliseconds{300});
   client.server().clock.Advance(std::chrono::milliseconds{300});
   EXPECT_EQ(client.Receive(), "+PONG\r\n");
 }
@@ -164,13 +164,29 @@ TEST(ClientPauseTest, PauseOfWritesDelaysOnlyWrites) {
   EXPECT_EQ(client.Receive(), Five("1 0 0 3600000 0"));
 }
 
+TEST(ClientPauseTest, AJumpOfTheTimeOfDecisionsNeitherEndsNorProlongsIt) {
+  for (const int jump : {-300, 300}) {
+    Conversation client;
+    Conversation operator_(client.server());
+    FakeClock& clock = client.server().clock;
+    operator_.Run("CLIENT PAUSE 1000");
+    EXPECT_EQ(client.Run("PING"), "");
+    clock.Jump(std::chrono::seconds{jump});
+    client.WakeUp();
+    EXPECT_EQ(client.Receive(), "");
+    clock.Advance(std::chrono::seconds{1});
+    EXPECT_EQ(client.Receive(), "+PONG\r\n");
+    EXPECT_THAT(client.Run("CLIENT INFO"), HasSubstr(" age=1 idle=0 "));
+  }
+}
+
 TEST(ClientPauseTest, OfTwoPausesTheStrongerLastsUntilTheLaterEnd) {
   Conversation client;
   Conversation operator_(client.server());
   operator_.Run("CLIENT PAUSE 100 ALL");
   operator_.Run("CLIENT PAUSE 300 WRITE");
   EXPECT_EQ(client.Run("PING"), "");
-  EXPECT_EQ(client.wake(), client.server().clock.Now() + std::chrono::milliseconds{300});
+  EXPECT_EQ(client.wake(), client.server().clock.HostNow() + std::chrono::milliseconds{300});
 }
 
 // A switch of roles pauses what writes, whatever clients do.
@@ -180,7 +196,7 @@ TEST(ClientPauseTest, ASwitchHasAPauseOfItsOwn) {
   Pause& pause = client.server().services.pause;
   operator_.Run("CLIENT PAUSE 100 ALL");
   client.server().clock.Advance(std::chrono::milliseconds{100});
-  const Instant now = client.server().clock.Now();
+  const HostInstant now = client.server().clock.HostNow();
   pause.BeginSwitch(now, now + std::chrono::milliseconds{300});
   EXPECT_EQ(client.Run("PING"), "+PONG\r\n") << "the pause of all commands is over";
   EXPECT_EQ(client.Run("RL.ALLOW k 1/h"), "");

@@ -151,7 +151,7 @@ constexpr std::array<Change, 26> kChanges = {{
 TEST(ConfigSetTest, ALowerBoundOnClientsHoldsAtOnce) {
   Conversation client;
   Services& services = client.server().services;
-  const auto large = services.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, Instant{});
+  const auto large = services.clients.Add("127.0.0.1:1", "127.0.0.1:2", 3, HostInstant{});
   services.client_memory.Set(*large, 5'000'000);
   EXPECT_EQ(client.Run("CONFIG SET max-clients-memory 6mb"), kOk);
   EXPECT_FALSE(large->killed);

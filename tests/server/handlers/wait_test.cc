@@ -22,7 +22,7 @@ TEST(CmdWaitTest, AnEarlyTurnWaitsOn) {
   std::string out;
   const Session::Turn turn = client.session().Execute("PING\r\n", out);
   EXPECT_EQ(turn.next, Session::Next::kWait);
-  EXPECT_EQ(turn.wake, FakeClock::kStart + milliseconds{100});
+  EXPECT_EQ(turn.wake, FakeClock::kHostStart + milliseconds{100});
   EXPECT_EQ(turn.consumed, 0U);
   EXPECT_EQ(out, "");
 }

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 // Runs commands as a route does.
 void RunOverHttp(HttpTestServer& server, const std::vector<std::vector<std::string_view>>& lines) {
   const auto record = server.services.clients.Add("127.0.0.1:50001", "127.0.0.1:7381", 8,
-                                                  server.clock.Now(), Face::kHttp);
+                                                  server.clock.HostNow(), Face::kHttp);
   Session session(server.worker, record);
   HttpRequestParser parser;
   EXPECT_EQ(parser.Parse("GET / HTTP/1.1\r\nHost: weir\r\n\r\n"), HttpResult::kRequest);

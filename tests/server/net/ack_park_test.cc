@@ -53,7 +53,7 @@ class AckParkTest : public testing::Test {
     acceptor_.accept(socket);
     const int descriptor = socket.native_handle();
     thread_->Adopt(Transport(std::move(socket)), RedisProtocol().make,
-                   services_.clients.Announce("peer", "own", descriptor, clock_.Now()));
+                   services_.clients.Announce("peer", "own", descriptor, clock_.HostNow()));
   }
 
   bool WaitsFor(std::size_t groups) {
@@ -132,6 +132,7 @@ TEST_F(AckTimeoutTest, WithoutAcknowledgementsTheAnswerIsNoAck) {
   Serve(client);
   ASSERT_TRUE(client.Send("RL.ALLOW k 10/m\r\nPING\r\n"));
   ASSERT_TRUE(WaitsFor(1));
+  clock_.Jump(-std::chrono::hours{1});
   clock_.Advance(std::chrono::milliseconds{1});
   EXPECT_EQ(client.Receive(kNoAck.size() + kPong.size()), std::string(kNoAck) + std::string(kPong));
   ASSERT_TRUE(client.Send("RL.ALLOW k 10/m\r\n"));

@@ -99,7 +99,8 @@ TEST(ConnectionTest, AClientThatDoesNotReadALongReplyIsClosed) {
   constexpr std::size_t kRecords = 100'000;
   std::vector<std::shared_ptr<ClientRecord>> records;
   for (std::size_t i = 0; i < kRecords; ++i) {
-    records.push_back(server->services().clients.Add("127.0.0.1:1", "127.0.0.1:2", 0, Instant{}));
+    records.push_back(
+        server->services().clients.Add("127.0.0.1:1", "127.0.0.1:2", 0, HostInstant{}));
   }
   client.Send("CLIENT LIST\r\n");
   EXPECT_TRUE(server.AwaitClients(kRecords));
@@ -115,7 +116,8 @@ TEST(ConnectionTest, AClientThatReadsGetsALongReply) {
   ASSERT_TRUE(server.AwaitClients(1));
   std::vector<std::shared_ptr<ClientRecord>> records;
   for (std::size_t i = 0; i < 10'000; ++i) {
-    records.push_back(server->services().clients.Add("127.0.0.1:1", "127.0.0.1:2", 0, Instant{}));
+    records.push_back(
+        server->services().clients.Add("127.0.0.1:1", "127.0.0.1:2", 0, HostInstant{}));
     records.back()->set_name(std::string(256, 'x'));
   }
   client.Send("CLIENT LIST\r\nQUIT\r\n");

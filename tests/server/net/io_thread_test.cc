@@ -54,7 +54,7 @@ class IoThreadTest : public testing::Test {
     }
     const int descriptor = socket.native_handle();
     thread_.Adopt(Transport(std::move(socket)), RedisProtocol().make,
-                  services_.clients.Announce("peer", "own", descriptor, clock_.Now()));
+                  services_.clients.Announce("peer", "own", descriptor, clock_.HostNow()));
   }
 
   // Sends a ping and these bytes; returns when the server has read all of them.
@@ -297,6 +297,34 @@ TEST_F(IdleTimeoutTest, AClientThatWaitsForTokensIsNotIdle) {
   Tick(thread_);
   EXPECT_EQ(services_.clients.size(), 1U);
 }
+
+// The time of decisions jumps when the server begins to follow a primary.
+class ClockJumpTest : public IdleTimeoutTest, public testing::WithParamInterface<int> {};
+
+TEST_P(ClockJumpTest, EachClientHasItsTimeAndNotMore) {
+  LoopbackClient idle;
+  LoopbackClient half;
+  Serve(idle);
+  Serve(half);
+  Deliver(idle, "");
+  Deliver(half, kHalf);
+  clock_.Jump(seconds{GetParam()});
+  clock_.Advance(kStalledTime - Nanos{1});
+  Tick(thread_);
+  EXPECT_EQ(services_.clients.size(), 2U);
+  clock_.Advance(Nanos{1});
+  Tick(thread_);
+  EXPECT_EQ(half.ReceiveAll(), "");
+  clock_.Jump(seconds{-GetParam()});
+  clock_.Advance(kTimeout - kStalledTime - Nanos{1});
+  Tick(thread_);
+  EXPECT_EQ(services_.clients.size(), 1U);
+  clock_.Advance(Nanos{1});
+  Tick(thread_);
+  EXPECT_EQ(idle.ReceiveAll(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(BackAndForth, ClockJumpTest, testing::Values(-300, 300));
 
 TEST_F(IoThreadTest, AStalledConnectionDoesNotKeepTheThread) {
   LoopbackClient client;

@@ -48,8 +48,9 @@ class RoleChangeTest : public testing::Test {
     tcp::socket socket(threads_[thread]->context());
     acceptor_.accept(socket);
     const int descriptor = socket.native_handle();
-    threads_[thread]->Adopt(Transport(std::move(socket)), RedisProtocol().make,
-                            services_.clients.Announce("peer", "own", descriptor, clock_.Now()));
+    threads_[thread]->Adopt(
+        Transport(std::move(socket)), RedisProtocol().make,
+        services_.clients.Announce("peer", "own", descriptor, clock_.HostNow()));
   }
 
   std::uint64_t allowed() const {

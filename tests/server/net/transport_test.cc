@@ -64,7 +64,7 @@ class TransportTest : public testing::Test {
     }
     const int descriptor = socket.native_handle();
     thread_.Adopt(Transport(std::move(socket), tls_->NewSession(descriptor)), RedisProtocol().make,
-                  services_.clients.Announce("peer", "own", descriptor, clock_.Now()));
+                  services_.clients.Announce("peer", "own", descriptor, clock_.HostNow()));
   }
 
   [[nodiscard]] TlsClientOptions Trusted(int version = TLS1_3_VERSION) const {

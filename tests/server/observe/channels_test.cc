@@ -28,7 +28,7 @@ class Client {
  public:
   Client(Outboxes& all, Channels& channels)
       : record_(std::make_shared<ClientRecord>(
-            ClientArrival{1, "127.0.0.1:1", "own", 7, Instant{}, Face::kResp})),
+            ClientArrival{1, "127.0.0.1:1", "own", 7, HostInstant{}, Face::kResp})),
         outbox_(all, record_),
         subscriber_(channels, outbox_) {}
 

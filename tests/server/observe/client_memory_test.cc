@@ -34,7 +34,7 @@ class ClientMemoryTest : public testing::Test {
                     .ok());
   }
   std::shared_ptr<ClientRecord> Connect() {
-    return clients_.Add("127.0.0.1:1", "127.0.0.1:7379", 7, clock_.Now());
+    return clients_.Add("127.0.0.1:1", "127.0.0.1:7379", 7, clock_.HostNow());
   }
   std::vector<std::shared_ptr<ClientRecord>> Connect(std::size_t count) {
     std::vector<std::shared_ptr<ClientRecord>> all(count);

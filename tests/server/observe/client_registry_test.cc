@@ -29,7 +29,7 @@ TEST(HostOfTest, TakesThePortAndTheBracketsAway) {
 using std::chrono::seconds;
 using testing::ElementsAre;
 
-constexpr Instant kNow = FakeClock::kStart;
+constexpr HostInstant kNow = FakeClock::kHostStart;
 
 std::vector<std::uint64_t> Ids(const ClientRegistry& registry) {
   std::vector<std::uint64_t> ids;

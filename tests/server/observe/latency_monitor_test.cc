@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using Event = LatencyMonitor::Event;
 using Sample = LatencyMonitor::Sample;
 
-constexpr Instant kStart{seconds{1000}};
+constexpr HostInstant kStart{seconds{1000}};
 
 TEST(LatencyMonitorTest, IsOffAtZero) {
   LatencyMonitor monitor(Nanos{0});

@@ -21,7 +21,7 @@ constexpr Instant kShown{Nanos{1'339'518'083'107'412'999}};
 
 std::shared_ptr<ClientRecord> NewRecord() {
   return std::make_shared<ClientRecord>(
-      ClientArrival{1, "127.0.0.1:60866", "own", 7, kShown, Face::kResp});
+      ClientArrival{1, "127.0.0.1:60866", "own", 7, HostInstant{}, Face::kResp});
 }
 
 TEST(MonitorsTest, WritesALineAsRedisDoes) {

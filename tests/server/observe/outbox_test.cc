@@ -18,7 +18,7 @@ namespace {
 
 std::shared_ptr<ClientRecord> RecordOfClient() {
   return std::make_shared<ClientRecord>(
-      ClientArrival{1, "127.0.0.1:60866", "own", 7, Instant{}, Face::kResp});
+      ClientArrival{1, "127.0.0.1:60866", "own", 7, HostInstant{}, Face::kResp});
 }
 
 TEST(OutboxTest, GivesItsBytesInTheirOrderAndWakesTheClientOnce) {

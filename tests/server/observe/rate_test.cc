@@ -10,7 +10,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Instant kBegin{seconds{1'000'000}};
+constexpr HostInstant kBegin{seconds{1'000'000}};
 
 TEST(RateTest, TellsTheLastWholeSecond) {
   Rate rate;

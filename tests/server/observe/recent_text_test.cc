@@ -16,7 +16,7 @@ class RecentTextTest : public testing::Test {
  protected:
   // The text at a time, which is the number of its making.
   std::string At(int millis) {
-    return *text_.Get(Instant{milliseconds{millis}}, [&] { return std::to_string(++made_); });
+    return *text_.Get(HostInstant{milliseconds{millis}}, [&] { return std::to_string(++made_); });
   }
 
   RecentText text_{milliseconds{500}};
@@ -38,8 +38,8 @@ TEST_F(RecentTextTest, IsMadeAgainWhenTheClockWentBack) {
 }
 
 TEST_F(RecentTextTest, AReaderKeepsItsText) {
-  const auto text = text_.Get(Instant{}, [] { return std::string("old"); });
-  static_cast<void>(text_.Get(Instant{milliseconds{500}}, [] { return std::string("new"); }));
+  const auto text = text_.Get(HostInstant{}, [] { return std::string("old"); });
+  static_cast<void>(text_.Get(HostInstant{milliseconds{500}}, [] { return std::string("new"); }));
   EXPECT_EQ(*text, "old");
 }
 

@@ -46,6 +46,20 @@ TEST(LineageClockTest, BeginsAtThePrimarysTimeWhichMayBeEarlier) {
   }
 }
 
+TEST(LineageClockTest, TheTimeOfTheHostIsThatOfItsOwnClockWhateverTheShift) {
+  FakeClock own;
+  LineageClock clock(own);
+  for (const Nanos shift : {Nanos{hours{2}}, Nanos{-hours{3}}, Nanos{0}}) {
+    clock.Rebase(shift);
+    own.Advance(seconds{1});
+    EXPECT_EQ(clock.HostNow(), own.HostNow());
+    EXPECT_EQ(clock.Read().now, clock.Now());
+    EXPECT_EQ(clock.Read().host_now, own.HostNow());
+    clock.Fix(Instant{});
+    EXPECT_EQ(clock.HostNow(), own.HostNow());
+  }
+}
+
 TEST(LineageClockTest, StandsStillAfterASmallerShift) {
   FakeClock own;
   LineageClock clock(own);

@@ -96,6 +96,18 @@ TEST(LogThrottleTest, LetsOneLineASecondThroughAndCountsTheOthers) {
   EXPECT_EQ(throttle.Admit(), std::nullopt);
 }
 
+TEST(LogThrottleTest, AJumpOfTheTimeOfDecisionsNeitherMutesItNorLetsMoreThrough) {
+  for (const int direction : {-1, 1}) {
+    FakeClock clock;
+    LogThrottle throttle(clock);
+    EXPECT_EQ(throttle.Admit(), 0U);
+    clock.Jump(std::chrono::hours{direction});
+    EXPECT_EQ(throttle.Admit(), std::nullopt);
+    clock.Advance(LogThrottle::kInterval);
+    EXPECT_EQ(throttle.Admit(), 1U);
+  }
+}
+
 TEST(LogThrottleTest, TheIntervalMayBeAnother) {
   FakeClock clock;
   LogThrottle throttle(clock, std::chrono::minutes{1});

@@ -84,7 +84,7 @@ TEST(ServerTotalsTest, EvictedClientsAreForgottenByAReset) {
   Services& services = client.server().services;
   EXPECT_EQ(client.Run("CONFIG SET max-clients-memory 1mb"), "+OK\r\n");
   const auto evict_one = [&] {
-    services.client_memory.Set(*services.clients.Add("1.2.3.4:5", "1.2.3.4:6", 7, Instant{}),
+    services.client_memory.Set(*services.clients.Add("1.2.3.4:5", "1.2.3.4:6", 7, HostInstant{}),
                                2'000'000);
   };
   evict_one();

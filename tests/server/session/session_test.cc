@@ -257,7 +257,7 @@ TEST(SessionTest, ReadsTheClockOnceATurn) {
   const auto limiter = std::make_unique<Limiter>(LimiterOptions{.secret = TestServer::kSecret});
   Services services(DefaultOptions(), clock, *limiter);
   Worker worker(services);
-  Session session(worker, services.clients.Add("peer", "own", 1, FakeClock::kStart));
+  Session session(worker, services.clients.Add("peer", "own", 1, FakeClock::kHostStart));
   const int before = clock.looks();
   std::string out;
   EXPECT_EQ(session.Execute(Repeated("TIME\r\n", 3), out).next, Session::Next::kRead);
@@ -287,7 +287,7 @@ TEST(SessionTest, LooksAtTheStopwatchOnceACommandAndOnceATurn) {
   const auto limiter = std::make_unique<Limiter>(LimiterOptions{.secret = TestServer::kSecret});
   Services services(DefaultOptions(), clock, *limiter);
   Worker worker(services);
-  Session session(worker, services.clients.Add("peer", "own", 1, FakeClock::kStart));
+  Session session(worker, services.clients.Add("peer", "own", 1, FakeClock::kHostStart));
   std::string out;
   EXPECT_EQ(session.Execute(Repeated("RL.ALLOW k 2/s\r\n", 7), out).next, Session::Next::kRead);
   EXPECT_EQ(clock.stopwatch_looks(), 1 + 7);
@@ -383,7 +383,8 @@ bool IsInlineable(const std::vector<std::string>& words) {
 std::string SendAndWait(Conversation& client, std::string_view bytes) {
   std::string replies = client.Send(bytes);
   while (client.wake()) {
-    client.server().clock.Set(*client.wake());
+    FakeClock& clock = client.server().clock;
+    clock.Advance(*client.wake() - clock.HostNow());
     replies += client.Receive();
   }
   return replies;

@@ -106,7 +106,7 @@ TEST_F(StateOnDiskTest, UntilItIsLoadedCommandsThatNeedItAreRefused) {
 TEST_F(StateOnDiskTest, SnapshotDelaysOnlyTheReplyOfSave) {
   Open(With(Durability::kSnapshot));
   Load();
-  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, HostInstant{}));
   std::string replies;
   EXPECT_FALSE(
       Execute(session, {{"RL.ALLOW", "u", "10/s"}, {"RL.RESET", "u"}}, replies).unsaved_from);
@@ -118,7 +118,7 @@ TEST_F(StateOnDiskTest, SnapshotDelaysOnlyTheReplyOfSave) {
 TEST_F(StateOnDiskTest, AlwaysDelaysRepliesToChanges) {
   Open(With(Durability::kAlways));
   Load();
-  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, HostInstant{}));
   const auto waits = [&](const std::vector<std::string>& words) {
     std::string replies;
     return Execute(session, {words}, replies).unsaved_from.has_value();
@@ -153,7 +153,7 @@ TEST_F(StateOnDiskTest, AlwaysDelaysRepliesToChanges) {
 TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
   Open(With(Durability::kAlways));
   Load();
-  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, HostInstant{}));
   std::string replies;
   const Session::Turn turn = Execute(
       session, {{"PING"}, {"RL.RESET", "u"}, {"ECHO", "x"}, {"RL.RESET", "v"}, {"ECHO", "y"}},
@@ -176,7 +176,7 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
 TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
   Open(With(Durability::kAlways));
   Load();
-  const auto record = server_->services.clients.Add("a", "b", 7, Instant{});
+  const auto record = server_->services.clients.Add("a", "b", 7, HostInstant{});
   Session session(server_->worker, record);
   std::string replies;
   const Session::Turn waiting = Execute(
@@ -198,7 +198,7 @@ TEST_F(StateOnDiskTest, ABackupIsAnsweredAfterItsSave) {
   options.backup_dir = directory_.path() + "/backups";
   Open(options);
   Load();
-  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, Instant{}));
+  Session session(server_->worker, server_->services.clients.Add("a", "b", 7, HostInstant{}));
   std::string replies;
   const Session::Turn turn =
       Execute(session, {{"PING"}, {"RL.BACKUP", "a"}, {"ECHO", "x"}, {"RL.BACKUP", "a"}}, replies);
