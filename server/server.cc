@@ -444,7 +444,7 @@ void Server::Impl::BeginDrain() {
   signals_.Close();
   // A process that waits for this line may send the next signal.
   spdlog::info("shutting down, {} clients are connected", services_.clients.size());
-  for (const std::unique_ptr<IoThread>& thread : io_threads_) thread->Drain();
+  IoThread::DrainAll(io_threads_);
   deadline_.expires_after(kDrainTime);
   deadline_.async_wait([this](std::error_code error) {
     if (error) return;

@@ -402,6 +402,7 @@ absl::StatusOr<Admission> Limiter::Reserve(const Request& request, Nanos patienc
   absl::Status status = WithRoomForLimits([&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
     Reservation reservation = locked.plan.Reserve(locked.now, patience);
+    reservation.number = reservations_.fetch_add(1, std::memory_order_relaxed);
     absl::Status concluded = Conclude(locked, introducer, admission.verdict);
     if (admission.verdict.allowed && reservation.ready > locked.now) {
       admission.reservation = std::move(reservation);

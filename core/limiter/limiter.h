@@ -126,7 +126,7 @@ class Limiter {
   // that is left.
   [[nodiscard]] Verdict Withdraw(const Reservation& reservation, Instant now);
   // Gives back the tokens of buckets that are still as the reservation left them, all at one
-  // instant.
+  // instant. Of several reservations the one with the greatest number goes first.
   void GiveBack(const Reservation& reservation);
 
   // --- Holds (limiter_holds.cc) ---
@@ -490,6 +490,7 @@ class Limiter {
   ChangedPartitions overflowed_partitions_;  // those of them whose ChangeLog has overflowed
   std::atomic<std::size_t> memory_max_{0};   // 0: no bound
   std::atomic<TableBound> bound_;
+  std::atomic<std::uint64_t> reservations_{0};
   std::atomic<std::uint64_t> evicted_{0};
   std::atomic<std::uint64_t> evicted_full_{0};
   LimitRegistry registry_;

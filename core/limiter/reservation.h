@@ -34,6 +34,9 @@ struct Reservation {
   absl::InlinedVector<Part, 2> parts;  // one per bucket, at most kChecksMax, of one or more keys
   absl::InlinedVector<std::uint8_t, 4> part_of_check;  // indexes into `parts`
   Instant ready;                                       // when the last of its tokens is there
+  // Of two reservations from one bucket, the later one has the greater number. Both can be given
+  // back only in the order from the greater number to the smaller one.
+  std::uint64_t number = 0;
   std::uint64_t banned = 0;  // as Verdict::banned: shadow limits that denied
 };
 

@@ -56,18 +56,25 @@ std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& client
   return found;
 }
 
-void Kill(Call& call, ClientRecord& record) {
-  if (&record == &call.session.record()) return call.session.Close();
-  record.killed.store(true, std::memory_order_relaxed);
-  call.services().client_memory.Set(record, 0);
-  record.Wake();
+// Their waits end together, so all have to be marked before the first one is woken.
+void Kill(Call& call, const std::vector<std::shared_ptr<ClientRecord>>& records) {
+  for (const auto& record : records) {
+    if (record.get() == &call.session.record()) {
+      call.session.Close();
+      continue;
+    }
+    record->killed.store(true, std::memory_order_relaxed);
+    call.services().client_memory.Set(*record, 0);
+  }
+  call.services().open_waits.GiveBackKilled();
+  for (const auto& record : records) record->Wake();
 }
 
 // CLIENT KILL ip:port
 void KillByAddress(Call& call, std::string_view address) {
   for (const auto& record : call.services().clients.All()) {
     if (record->address != address) continue;
-    Kill(call, *record);
+    Kill(call, {record});
     return call.reply.SimpleString("OK");
   }
   call.Fail("No such client");
@@ -211,12 +218,11 @@ void ClientKill(Call& call) {
   const absl::StatusOr<Victims> victims = ReadVictims(call.services(), arguments);
   if (!victims.ok()) return call.Fail(victims.status());
   std::int64_t killed = victims->has_only_type() ? KillLinks(call.services(), *victims->type) : 0;
-  for (const auto& record : call.services().clients.All()) {
-    if (!victims->Has(*record, call.session.record())) continue;
-    Kill(call, *record);
-    ++killed;
-  }
-  call.reply.Integer(killed);
+  std::vector<std::shared_ptr<ClientRecord>> records = call.services().clients.All();
+  std::erase_if(records,
+                [&](const auto& record) { return !victims->Has(*record, call.session.record()); });
+  Kill(call, records);
+  call.reply.Integer(killed + static_cast<std::int64_t>(records.size()));
 }
 
 void ClientUnblock(Call& call) {

@@ -131,10 +131,11 @@ class LimitHost {
   void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }
   void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
 
-  bool may_wait() const { return !call_.queued; }
+  bool may_wait() const { return !call_.queued && !shared().open_waits.refuses(); }
   void Wait(const ParsedRequest& request, Reservation reservation) {
     if (call_.RefusedChange()) return shared().limiter.GiveBack(reservation);
-    call_.session.Wait(std::make_unique<ServerWaiter>(thread(), request, std::move(reservation)));
+    call_.session.Wait(std::make_unique<ServerWaiter>(thread(), call_.session.record(), request,
+                                                      std::move(reservation)));
   }
 
   // Changes a policy, after the holds that have expired were settled by the numbers of before.

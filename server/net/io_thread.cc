@@ -178,6 +178,25 @@ void IoThread::RunBetweenTurns(std::span<const std::unique_ptr<IoThread>> thread
   all_have_run.wait();
 }
 
+// A wait that began before is known once no command is under way.
+void IoThread::GiveBackWaits(std::span<const std::unique_ptr<IoThread>> threads) {
+  if (threads.empty()) return;
+  RunBetweenTurns(threads, [](IoThread&) {});
+  threads.front()->worker_.services.open_waits.GiveBackAll();
+}
+
+void IoThread::EndAllWaits(std::span<const std::unique_ptr<IoThread>> threads) {
+  GiveBackWaits(threads);
+  RunBetweenTurns(threads, [](IoThread& thread) { thread.EndWaits(); });
+}
+
+void IoThread::DrainAll(std::span<const std::unique_ptr<IoThread>> threads) {
+  if (threads.empty()) return;
+  threads.front()->worker_.services.open_waits.Refuse();
+  GiveBackWaits(threads);
+  for (const std::unique_ptr<IoThread>& thread : threads) thread->Drain();
+}
+
 void IoThread::EndWaits() {
   // A copy, because a connection that closes leaves the set.
   const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());

@@ -94,6 +94,15 @@ class IoThread {
   static void RunBetweenTurns(std::span<const std::unique_ptr<IoThread>> threads,
                               const std::function<void(IoThread& thread)>& step);
 
+  // Answers all requests that wait for tokens with an error, and returns the tokens, because the
+  // server has become a replica; and begins the waits of all replies so far. Requires as above, and
+  // that no wait begins any more.
+  static void EndAllWaits(std::span<const std::unique_ptr<IoThread>> threads);
+
+  // Drains all threads. The tokens of all requests that wait for them are returned before, and from
+  // now on no request waits. Requires as above.
+  static void DrainAll(std::span<const std::unique_ptr<IoThread>> threads);
+
   // Ends the thread after the present step. The destructor cuts open connections.
   void Stop();
 
@@ -118,10 +127,6 @@ class IoThread {
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
 
-  // Answers all requests that wait for tokens with an error, and returns the tokens, because the
-  // server has become a replica; and begins the waits of all replies so far. For RunBetweenTurns.
-  void EndWaits();
-
   // Closes the connections that have been stalled or idle for too long by the host's clock.
   // Called at each tick.
   void CloseStalled();
@@ -136,6 +141,9 @@ class IoThread {
     std::vector<std::shared_ptr<Connection>> connections;
   };
 
+  // Returns the tokens of all requests that wait for them. Requires as EndAllWaits.
+  static void GiveBackWaits(std::span<const std::unique_ptr<IoThread>> threads);
+  void EndWaits();
   void BeginWaits();
   void BeginAckWait(ParkedGroup& group, std::size_t needed);
   void EndAckWait(ParkedGroup& group) const;

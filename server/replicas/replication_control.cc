@@ -215,7 +215,7 @@ bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::En
   gate_.cancel();
   set_ping_refusal(PingRefusal::kNone);
   set_role(ServerRole::kReplica);
-  IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
+  IoThread::EndAllWaits(threads_);
   EndLink();  // first, since its thread notes the primary that it has joined
   {
     MutexLock lock(mutex_);

@@ -156,7 +156,7 @@ void ReplicationControl::Depose(std::uint64_t term) {
       term);
   asio::post(control_, [this] {
     if (stopped_ || role() != ServerRole::kDeposed) return;
-    IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
+    IoThread::EndAllWaits(threads_);
     SaveSoon();
   });
 }

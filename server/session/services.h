@@ -30,6 +30,7 @@
 #include "server/observe/thread_counters.h"
 #include "server/os/log.h"
 #include "server/session/observers.h"
+#include "server/session/open_waits.h"
 #include "server/session/pause.h"
 #include "server/session/server_totals.h"
 #include "server/state/replication.h"
@@ -57,6 +58,10 @@ inline constexpr std::string_view kDeposedError =
 inline constexpr std::string_view kHandedOverError = "HANDEDOVER to ";  // and host:port
 inline constexpr std::string_view kRestartedError =
     "RESTARTED this server was the primary and has crashed: it waits for a failover";
+
+// The errors of a request that waits when its server stops, or becomes a replica.
+inline constexpr std::string_view kClosingWaitError = "UNBLOCKED the server is shutting down";
+inline constexpr std::string_view kDemotedWaitError = "UNBLOCKED this server is a replica now";
 
 // The error of a request that would be admitted, or change something, while the primary has too few
 // replicas (min-replicas-to-write, ack-replicas).
@@ -179,6 +184,7 @@ struct Services {
   Replication* replication = nullptr;
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT or WAIT
+  OpenWaits open_waits{limiter};          // those in RL.WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections
   LogThrottle login_throttle;             // for lines about wrong passwords
   LogThrottle foreign_throttle;           // for lines about peers that speak another protocol

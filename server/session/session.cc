@@ -137,8 +137,7 @@ bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
     AnswerWaiter(blocked.exchange(Blocked::kNo, std::memory_order_relaxed), at.now, reply);
     waiter_.reset();
   } else if (const auto why = std::exchange(wait_ended_, std::nullopt)) {
-    worker_.Fail(reply, why == WaitEnd::kDemoted ? "UNBLOCKED this server is a replica now"
-                                                 : "UNBLOCKED the server is shutting down");
+    worker_.Fail(reply, why == WaitEnd::kDemoted ? kDemotedWaitError : kClosingWaitError);
   }
   return true;
 }

@@ -7,31 +7,45 @@
 
 namespace weir {
 
-ServerWaiter::ServerWaiter(Worker& worker, const ParsedRequest& request, Reservation reservation)
+ServerWaiter::ServerWaiter(Worker& worker, const ClientRecord& client, const ParsedRequest& request,
+                           Reservation reservation)
     : worker_(worker), request_(request, std::move(reservation)) {
+  worker_.services.open_waits.Add(request_.reservation(), client);
   worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
 }
 
 ServerWaiter::~ServerWaiter() {
   worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
-  if (!over_) worker_.services.limiter.GiveBack(request_.reservation());
+  if (!over_) GiveBack();
 }
 
 bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
   WEIR_DCHECK(now >= request_.reservation().ready);
-  over_ = !worker_.services.lacks_replicas();
-  if (over_) {
-    Answer(reply, worker_.services.limiter.Settle(request_.reservation(), now));
-  } else {
+  Services& services = worker_.services;
+  if (services.lacks_replicas()) {
     worker_.Fail(reply, kNoReplicasError);
+    return false;
   }
-  return over_;
+  over_ = true;
+  const bool is_served = services.open_waits.Remove(request_.reservation());
+  if (is_served) {
+    Answer(reply, services.limiter.Settle(request_.reservation(), now));
+  } else {
+    worker_.Fail(reply, services.is_primary() ? kClosingWaitError : kDemotedWaitError);
+  }
+  return is_served;
 }
 
 void ServerWaiter::Withdraw(RespWriter& reply, Instant now) {
   over_ = true;
-  worker_.services.limiter.GiveBack(request_.reservation());
+  GiveBack();
   Answer(reply, worker_.services.limiter.Withdraw(request_.reservation(), now));
+}
+
+void ServerWaiter::GiveBack() {
+  Services& services = worker_.services;
+  if (!services.open_waits.Remove(request_.reservation())) return;
+  services.limiter.GiveBack(request_.reservation());
 }
 
 void ServerWaiter::Answer(RespWriter& reply, const Verdict& verdict) {

@@ -15,6 +15,7 @@
 
 namespace weir {
 
+class ClientRecord;
 struct Worker;
 
 class Waiter {
@@ -39,7 +40,9 @@ class Waiter {
 
 class ServerWaiter final : public Waiter {
  public:
-  ServerWaiter(Worker& worker, const ParsedRequest& request, Reservation reservation);
+  // `client`: the record of the client that waits, which must outlive the waiter.
+  ServerWaiter(Worker& worker, const ClientRecord& client, const ParsedRequest& request,
+               Reservation reservation);
   // Returns the tokens, unless the waiter was served.
   ~ServerWaiter() override;
 
@@ -51,13 +54,15 @@ class ServerWaiter final : public Waiter {
   }
   [[nodiscard]] bool has_charged() const override { return true; }
   // Answers that the request is admitted, with the numbers of `now`. While the server lacks
-  // replicas, the answer is an error, and the request is not served.
+  // replicas, or if the tokens were given back meanwhile (OpenWaits), the answer is an error, and
+  // the request is not served.
   [[nodiscard]] bool Serve(RespWriter& reply, Instant now) override;
   // Answers that the request is denied, as after its maximum wait, and returns the tokens.
   void Withdraw(RespWriter& reply, Instant now) override;
 
  private:
   void Answer(RespWriter& reply, const Verdict& verdict);
+  void GiveBack();
 
   Worker& worker_;
   const PendingRequest request_;

@@ -8,6 +8,7 @@
 #include "core/words/limit_grammar.h"
 #include "server/session/waiter.h"
 #include "tests/support/conversation.h"
+#include "tests/support/reply_text.h"
 
 namespace weir {
 namespace {
@@ -37,6 +38,26 @@ TEST(CmdWaitTest, AnEndedWaitIsAnErrorAndTheConversationGoesOn) {
   EXPECT_EQ(client.server().worker.counters["total_error_replies"].value(), errors + 1);
   client.EndWait();  // does nothing after the wait
   EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
+}
+
+// Between the end of all waits and the end of this one, its time may come.
+TEST(CmdWaitTest, AWaitWhoseTokensWereReturnedIsNotServed) {
+  Conversation client;
+  OpenWaits& open_waits = client.server().services.open_waits;
+  client.Run("RL.ALLOW k 10/s COST 10");
+  client.Send("RL.WAIT k 10/s TIMEOUT 1000\r\nPING\r\n");
+  open_waits.GiveBackAll();
+  client.server().clock.Advance(milliseconds{100});
+  EXPECT_EQ(client.Receive(), "-UNBLOCKED the server is shutting down\r\n+PONG\r\n");
+  EXPECT_EQ(client.Run("RL.PEEK k 10/s"), Five("1 1 0 900 0"));
+  EXPECT_EQ(client.server().worker.request_counters.allowed.value(), 1U);
+}
+
+TEST(CmdWaitTest, AServerThatStopsLetsNobodyWait) {
+  Conversation client;
+  client.Run("RL.ALLOW k 10/s COST 10");
+  client.server().services.open_waits.Refuse();
+  EXPECT_EQ(client.Run("RL.WAIT k 10/s TIMEOUT 1000"), Five("0 0 100 1000 0"));
 }
 
 // A request that is admitted later counts as admitted, once.

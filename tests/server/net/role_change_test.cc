@@ -85,7 +85,7 @@ TEST_F(RoleChangeTest, AllWaitsEndAndTheirTokensAreBack) {
   }
   ASSERT_TRUE(Eventually([&] { return services_.waiters.load() == kThreads; }));
   replication_.BecomeReplica();
-  IoThread::RunBetweenTurns(threads_, [](IoThread& thread) { thread.EndWaits(); });
+  IoThread::EndAllWaits(threads_);
   EXPECT_EQ(services_.waiters.load(), 0U);
   const std::string admitted = "*5\r\n:1\r\n:0\r\n:0\r\n:60000\r\n:0\r\n";
   for (LoopbackClient& client : clients) {
