@@ -171,6 +171,8 @@ void BM_Load(benchmark::State& state) {
     WEIR_CHECK(report.loaded == static_cast<std::uint64_t>(state.range(0)));
     state.PauseTiming();  // freeing is not measured
     limiter.Clear();
+    while (limiter.FreeDiscarded()) {
+    }
     storage->reset();
     state.ResumeTiming();
   }

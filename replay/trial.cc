@@ -87,6 +87,8 @@ void Trial::Reset(const LoggedRequest& logged) {
 
 void Trial::Clear() {
   limiter_->Clear();
+  while (limiter_->FreeDiscarded()) {
+  }
   for (LimitFit& fit : fits_) fit.fit.AddClear();
 }
 

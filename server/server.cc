@@ -310,13 +310,13 @@ absl::Status Server::Impl::BeginService() {
     WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
   }
   replication_->Start();
-  if (!services_.options.allow_explicit_time) {
-    SweeperThread::OnTick on_tick;
-    if (services_.options.admin_port != 0) {
-      on_tick = [this](Instant now) { UpdateHistory(http_.history, services_, now); };
-    }
-    sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_, std::move(on_tick));
+  SweeperThread::OnTick on_tick;
+  if (services_.options.admin_port != 0) {
+    on_tick = [this](Instant now) { UpdateHistory(http_.history, services_, now); };
   }
+  using Sweeps = SweeperThread::Sweeps;
+  sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_, std::move(on_tick),
+                          services_.options.allow_explicit_time ? Sweeps::kNo : Sweeps::kYes);
   reporter_.Ready();
   return absl::OkStatus();
 }

@@ -238,8 +238,13 @@ class Limiter {
   void SettleExpired(std::span<const std::string_view> keys, Instant now);
   void SettleExpired(Instant now);
 
-  // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does.
+  // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does, for less than
+  // a millisecond however much there is: the memory is kept for FreeDiscarded(), and until that is
+  // done the limits of the buckets keep their ids.
   void Clear();
+  // Frees a partition of what Clear() has forgotten. Returns false if nothing is left. Holds up no
+  // request: frees without any lock. Cost: 10 ns a bucket, some 500 ns a hold.
+  bool FreeDiscarded();
 
   // Forgets all buckets of these policies, one partition after the other: a scan of the table.
   void ForgetPolicies(std::span<const PolicyId> policies);
@@ -485,6 +490,7 @@ class Limiter {
   // these must not overlap. Taken before a partition's lock.
   RecursiveMutex saving_mutex_;
   TableGeneration generation_ ABSL_GUARDED_BY(saving_mutex_){};
+  std::vector<BucketTable::Discarded> discarded_ ABSL_GUARDED_BY(saving_mutex_);
   const std::size_t limits_max_;
   ChangedPartitions changed_partitions_;     // used if notes_changes_; may have unchanged ones, too
   ChangedPartitions overflowed_partitions_;  // those of them whose ChangeLog has overflowed

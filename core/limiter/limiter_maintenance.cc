@@ -21,6 +21,9 @@ namespace {
 // and Inspect's caller turns the limit into text.
 constexpr std::size_t kSlotsPerReturned = 8;
 
+// The buckets that FreeDiscarded uncounts under one lock, which takes some 50 us.
+constexpr std::size_t kUncountedAtOnce = 4096;
+
 // The time until a bucket is full; 0 if it is, or if its limit is gone.
 Nanos TimeToReset(const std::optional<Limit>& limit, Bucket bucket, Instant now, Nanos max_wait) {
   if (!limit) return Nanos{0};
@@ -200,21 +203,47 @@ void Limiter::ForgetFull(std::size_t partition, const SlotKey& slot) {
 
 void Limiter::Clear() {
   MutexLock saving(saving_mutex_);
+  discarded_.reserve(discarded_.size() + kPartitionCount);
   const Isolation everything(*this);
   generation_ = Next(generation_);
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    ForgetHolds(i, [](const Hold&) { return true; });
-    if (HoldTable* const holds = table_.holds(i)) holds->ForgetChanges();
-    table_.ShowHolds(i);
-    table_.partition(i).ForgetChanges();
-    table_.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
-      registry_.RemoveBucket(slot.limit);
-      return true;
-    });
-    table_.partition(i).Shrink(bound_.load(std::memory_order_relaxed).Capacity(i));
-    table_.ShowSize(i);
+    const bool is_empty = table_.partition(i).size() == 0 && table_.holds(i) == nullptr;
+    BucketTable::Discarded discarded = table_.Discard(i);
+    if (!is_empty) discarded_.push_back(std::move(discarded));
   }
-  WEIR_CHECK(registry_.idle() == registry_.size());  // No bucket carries any id.
+  keeper_.counts().Clear();
+}
+
+bool Limiter::FreeDiscarded() {
+  std::vector<LimitId> ids;  // that the buckets and the parts of holds carry
+  {
+    BucketTable::Discarded freed;
+    {
+      MutexLock saving(saving_mutex_);
+      if (discarded_.empty()) {
+        discarded_.shrink_to_fit();
+        return false;
+      }
+      freed = std::move(discarded_.back());
+      discarded_.pop_back();
+    }
+    for (const auto& [slot, bucket] : freed.slots) ids.push_back(slot.limit);
+    const auto add_parts = [&](const Hold& hold) {
+      for (const HoldPart& part : hold.parts()) ids.push_back(part.limit);
+    };
+    if (freed.holds) {
+      freed.holds->open().ForEach(add_parts);
+      freed.holds->marks().ForEach(add_parts);
+    }
+  }
+  // An id must not be taken back while its buckets are uncounted.
+  for (std::span<const LimitId> left = ids; !left.empty();) {
+    const std::span<const LimitId> some = left.first(std::min(left.size(), kUncountedAtOnce));
+    left = left.subspan(some.size());
+    MutexLock saving(saving_mutex_);
+    for (const LimitId id : some) registry_.RemoveBucket(id);
+  }
+  return true;
 }
 
 void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {

@@ -37,6 +37,10 @@ class Sweeper {
   // too.
   bool Step(Instant now);
 
+  // Frees a part of what the limiter has discarded as a whole (Limiter::Clear), if anything.
+  // Returns false if nothing is left.
+  bool FreeDiscarded() { return limiter_.FreeDiscarded(); }
+
   // True if the last lap has left holds that had expired: their memory is free soon.
   [[nodiscard]] bool has_left_due() const noexcept { return has_left_due_; }
   // The time that the present lap should take, for the pace of the steps.

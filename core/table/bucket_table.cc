@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <tuple>
+#include <utility>
 
 #include "core/base/check.h"
 
@@ -57,7 +58,7 @@ void Partition::Shrink(std::size_t capacity_max) {
   constexpr std::size_t kSlotsKept = 16;  // smaller maps are not worth an allocation
   if (slots_.capacity() <= kSlotsKept || slots_.size() >= slots_.capacity() / 4) return;
   // Room for as many again, so that it does not grow at the next insert.
-  absl::flat_hash_map<SlotKey, Bucket, SlotHash> smaller(2 * slots_.size());
+  Slots smaller(2 * slots_.size());
   smaller.insert(slots_.begin(), slots_.end());
   WEIR_CHECK(smaller.size() == slots_.size());
   slots_ = std::move(smaller);
@@ -82,6 +83,17 @@ void BucketTable::ShowHolds(std::size_t index) noexcept {
   std::unique_ptr<HoldTable>& holds = holds_[index];
   if (holds && holds->empty()) holds.reset();
   partition(index).has_open_holds_ = holds && !holds->open().empty();
+}
+
+BucketTable::Discarded BucketTable::Discard(std::size_t index) {
+  Partition& emptied = partition(index);
+  Discarded discarded = {.slots = std::exchange(emptied.slots_, {}),
+                         .log = std::exchange(emptied.log_, {}),
+                         .holds = std::move(holds_[index])};
+  emptied.crowded_keys_ = {};
+  ShowHolds(index);
+  ShowSize(index);
+  return discarded;
 }
 
 bool BucketTable::ShowsSize(const Guarded& guarded) const noexcept {

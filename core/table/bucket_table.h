@@ -43,6 +43,8 @@ namespace weir {
 // One of the 4,096 partitions. Not thread-safe: the caller holds its lock.
 class Partition {
  public:
+  using Slots = absl::flat_hash_map<SlotKey, Bucket, SlotHash>;
+
   // The bucket, or null. The pointer is good until the next Insert or Erase.
   [[nodiscard]] Bucket* Find(SlotKey key) noexcept;
   // Fetches the memory into the cache that Find and a change of the bucket will use.
@@ -139,7 +141,7 @@ class Partition {
  private:
   friend class BucketTable;
 
-  absl::flat_hash_map<SlotKey, Bucket, SlotHash> slots_;
+  Slots slots_;
   Instant decision_time_;
   CrowdedKeys crowded_keys_;
   [[no_unique_address]] ChangeLog log_;  // the flag behind it uses its padding
@@ -167,6 +169,16 @@ class BucketTable {
   [[nodiscard]] HoldTable& MakeHolds(std::size_t index, bool notes_changes);
   // To be called after each change of the holds: drops an empty table. Requires: as above.
   void ShowHolds(std::size_t index) noexcept;
+
+  // The content of a partition, which is no longer in the table.
+  struct Discarded {
+    Partition::Slots slots;
+    ChangeLog log;
+    std::unique_ptr<HoldTable> holds;
+  };
+  // Empties the partition and shows its size. Cost: O(1); whoever destroys the result pays for the
+  // content. Requires: this thread holds its lock.
+  [[nodiscard]] Discarded Discard(std::size_t index);
 
   // The sizes that the partitions had when they were last shown, summed. Takes no lock: about 10
   // us.

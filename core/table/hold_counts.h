@@ -53,6 +53,14 @@ class HoldCounts {
     if (own->second == 0) of_user_.erase(own);
   }
 
+  // All holds and marks are gone. Cost: the users.
+  void Clear() {
+    for (std::atomic<std::size_t>* const count : {&open_, &marks_, &bytes_})
+      count->store(0, std::memory_order_relaxed);
+    const MutexLock lock(mutex_);
+    of_user_.clear();
+  }
+
   // The memory of open holds and marks.
   void AddBytes(std::size_t bytes) noexcept { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   void RemoveBytes(std::size_t bytes) noexcept {

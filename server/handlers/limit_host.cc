@@ -150,8 +150,6 @@ class LimitHost {
     return change();
   }
   void ForgetPolicy(PolicyId policy) {
-    // On other servers the sweeper thread frees the overrides; with explicit time it does not run.
-    if (shared().options.allow_explicit_time) shared().policies.FreeDeleted();
     shared().limiter.ForgetPolicies({{policy}});
     Charge(kWholeTableWork);
   }

@@ -24,17 +24,21 @@ bool SweepSlice(Sweeper& sweeper, Instant now) {
 }
 
 void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& policies,
-                       const Clock& clock, const SweeperThread::OnTick& on_tick) {
+                       const Clock& clock, const SweeperThread::OnTick& on_tick,
+                       SweeperThread::Sweeps sweeps) {
   std::mutex mutex;
   std::condition_variable_any wake;  // only the stop token notifies it
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
     policies.FreeDeleted();
+    while (!stop.stop_requested() && sweeper.FreeDiscarded()) {
+    }
     const Instant now = clock.Now();
     if (on_tick) on_tick(now);
     // Threads that allocate wait for the return: 30 ms after a million holds have expired. So it
     // comes once, behind the last of them.
-    if (SweepSlice(sweeper, now) && !sweeper.has_left_due()) ReturnFreeMemory();
+    const bool sweeps_now = sweeps == SweeperThread::Sweeps::kYes;
+    if (sweeps_now && SweepSlice(sweeper, now) && !sweeper.has_left_due()) ReturnFreeMemory();
     wake.wait_for(lock, stop, sweeper.LapTime() / kSlicesPerLap, [] { return false; });
   }
 }
@@ -42,11 +46,11 @@ void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& 
 }  // namespace
 
 SweeperThread::SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock,
-                             OnTick on_tick)
-    : thread_(
-          [&sweeper, &policies, &clock, on_tick = std::move(on_tick)](const std::stop_token& stop) {
-            pthread_setname_np(pthread_self(), "weir-sweeper");
-            SweepUntilStopped(stop, sweeper, policies, clock, on_tick);
-          }) {}
+                             OnTick on_tick, Sweeps sweeps)
+    : thread_([&sweeper, &policies, &clock, on_tick = std::move(on_tick),
+               sweeps](const std::stop_token& stop) {
+        pthread_setname_np(pthread_self(), "weir-sweeper");
+        SweepUntilStopped(stop, sweeper, policies, clock, on_tick, sweeps);
+      }) {}
 
 }  // namespace weir

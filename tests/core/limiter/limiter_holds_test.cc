@@ -256,6 +256,21 @@ TEST_F(LimiterHoldsTest, ClearDropsAllHolds) {
   EXPECT_FALSE(Commit("id", "a"));
 }
 
+// All keys wait for it.
+TEST_F(LimiterHoldsTest, ClearVisitsNoHoldHoweverManyThereAre) {
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(Reserve({{"a", "5000,held"}}, std::to_string(i), minutes{1}));
+  }
+  const std::uint64_t visited = Limiter::SlotsVisited();
+  limiter_->Clear();
+  EXPECT_EQ(Limiter::SlotsVisited(), visited);
+  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_TRUE(Reserve({{"a", "5000,held", 5000}}, "all", minutes{1}));
+  while (limiter_->FreeDiscarded()) {
+  }
+  EXPECT_EQ(limiter_->open_holds(), 1U);
+}
+
 TEST_F(LimiterHoldsTest, DeletedPolicyTakesItsHoldsAlong) {
   const Limit held = HeldLimit(5);
   const Limit owned = LimitOf("10/h").OwnedBy({PolicyId{7}, 0});

@@ -130,8 +130,27 @@ TEST_F(LimiterKeepingTest, ClearForgetsEverythingAndGivesMemoryBack) {
   EXPECT_EQ(buckets(), 0u);
   EXPECT_LT(limiter_->size().table_bytes, before / 20);  // The smallest arrays are kept.
   EXPECT_EQ(Remaining("a", "1/m"), 1);
+  while (limiter_->FreeDiscarded()) {
+  }
   EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 2u);
   EXPECT_EQ(limits(), 0u);
+}
+
+// What it has forgotten is freed later, one partition at a time, and may be full again by then.
+TEST_F(LimiterKeepingTest, WhatClearHasForgottenIsFreedInParts) {
+  Fill();
+  limiter_->Clear();
+  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 0u) << "the buckets carry their ids until then";
+  Decide({{"a", "1/m"}});
+  limiter_->Clear();
+  Decide({{"b", "1/m"}});
+  std::size_t parts = 0;
+  while (limiter_->FreeDiscarded()) ++parts;
+  EXPECT_GT(parts, kPartitionCount / 2);
+  EXPECT_LE(parts, 2 * kPartitionCount);
+  EXPECT_EQ(Remaining("b", "1/m"), 0);
+  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1u) << "b's limit is in use";
+  EXPECT_EQ(limits(), 1u);
 }
 
 // --- Sweep --------------------------------------------------------------------------------------

@@ -75,6 +75,8 @@ class Client {
   ~Client() {
     if (worker_.request_counters.allowed.value() == 0) return;
     EmptyLimiter().Clear();
+    while (EmptyLimiter().FreeDiscarded()) {
+    }
     EmptyLimiter().ReclaimLimits(kLimitsKept, kLimitsMax);
   }
 

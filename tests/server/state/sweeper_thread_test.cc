@@ -53,6 +53,22 @@ TEST(SweeperThreadTest, FreesTheOverridesOfDeletedPolicies) {
   EXPECT_TRUE(Eventually([&] { return overrides->empty(); }));
 }
 
+TEST(SweeperThreadTest, FreesWhatWasDiscarded) {
+  for (const auto sweeps : {SweeperThread::Sweeps::kNo, SweeperThread::Sweeps::kYes}) {
+    FakeClock clock;
+    Limiter limiter({.secret = RandomHashSecret()});
+    Sweeper sweeper(limiter);
+    Policies policies;
+    const Limit hour = LimitOf("1/h");
+    ASSERT_TRUE(
+        limiter.Decide({{.key = "k", .limit = &hour, .hash = limiter.Hash("k")}}, clock.Now())
+            .ok());
+    const SweeperThread thread(sweeper, policies, clock, nullptr, sweeps);
+    limiter.Clear();
+    EXPECT_TRUE(Eventually([&] { return limiter.ReclaimLimits(1, 1) == 1; }));
+  }
+}
+
 // Goal: many buckets that become full at one instant do not disturb other requests. Method: two
 // thousand such buckets, and a bucket that is asked continuously: it counts down one by one.
 TEST(SweeperThreadTest, ManyBucketsThatFillTogetherDisturbNoDecision) {
