@@ -4,11 +4,14 @@
 // once, as RL.ALLOW does. If the client disconnects before its time, or CLIENT UNBLOCK ends its
 // wait, its tokens are given back, except for buckets that a later request has changed. Giving back
 // is a change that replicas must get, and only commands and timers can send it to them. So a second
-// timer gives the tokens back, at once.
+// timer gives the tokens back, at once: those of all clients that have left by then, the latest
+// reservation first, since a reservation can be given back only if no later one is behind it.
 #include "module/handlers/wait.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +56,9 @@ struct ModuleWaiter {
   redis::BlockedClient* client = nullptr;
   redis::TimerId timer = 0;
 
+  // Later reservations have greater numbers.
+  [[nodiscard]] std::uint64_t number() const { return request.reservation().number; }
+
  private:
   // Returns the place of the key in `keys`.
   std::size_t Add(std::string_view key) {
@@ -62,6 +68,13 @@ struct ModuleWaiter {
     return place;
   }
 };
+
+// Those whose clients no longer wait, and whose tokens are not given back yet. While there are any,
+// a timer is set.
+std::vector<ModuleWaiter*>& Detached() {
+  static std::vector<ModuleWaiter*> detached;
+  return detached;
+}
 
 // By Redis's handle of the client.
 using Waiters = absl::flat_hash_map<redis::BlockedClient*, ModuleWaiter*>;
@@ -161,32 +174,36 @@ int OnUnblocked(redis::Context* context, redis::String** words, int count) noexc
   return redis::kOk;
 }
 
-// Gives a waiter's tokens back after its client has gone or was answered. Called by a timer, so
-// that replicas get the change.
-void GiveBack(redis::Context* context, void* data) {
-  auto* const waiter = static_cast<ModuleWaiter*>(data);
+// Gives the tokens back of clients that have gone or were answered. Called by a timer, so that
+// replicas get the change.
+void GiveBackDetached(redis::Context* context, void* /*data*/) {
   if (redis::AvoidReplicaTraffic() != 0) {  // a failover is under way
-    waiter->timer = redis::CreateTimer(context, kPauseMillis, GiveBack, waiter);
+    redis::CreateTimer(context, kPauseMillis, GiveBackDetached, nullptr);
     return;
   }
-  redis::SelectDb(context, waiter->db);
-  // A primary that has become a replica only unblocks its waiters: the new primary has their
-  // charges.
-  if ((redis::GetContextFlags(context) & redis::kReplica) == 0) {
-    WaitedKeys(context, *waiter, redis::kWrite).GiveBack();
+  std::vector<ModuleWaiter*> waiters = std::exchange(Detached(), {});
+  std::ranges::sort(waiters, std::ranges::greater(), &ModuleWaiter::number);
+  for (ModuleWaiter* const waiter : waiters) {
+    redis::SelectDb(context, waiter->db);
+    // A primary that has become a replica only unblocks its waiters: the new primary has their
+    // charges.
+    if ((redis::GetContextFlags(context) & redis::kReplica) == 0) {
+      WaitedKeys(context, *waiter, redis::kWrite).GiveBack();
+    }
+    redis::UnblockClient(waiter->client, waiter);
   }
-  redis::UnblockClient(waiter->client, waiter);
 }
 
-// Removes the waiter of a client that no longer waits, and starts GiveBack. Returns null if there
-// was none.
+// Removes the waiter of a client that no longer waits, and has its tokens given back. Returns null
+// if there was none.
 ModuleWaiter* Detach(redis::Context* context, redis::BlockedClient* client) {
   const auto found = TheWaiters().find(client);
   if (found == TheWaiters().end()) return nullptr;
   ModuleWaiter* const waiter = found->second;
   TheWaiters().erase(found);
   redis::StopTimer(context, waiter->timer, nullptr);
-  waiter->timer = redis::CreateTimer(context, 0, GiveBack, waiter);
+  if (Detached().empty()) redis::CreateTimer(context, 0, GiveBackDetached, nullptr);
+  Detached().push_back(waiter);
   return waiter;
 }
 
@@ -217,6 +234,8 @@ void Free(redis::Context* /*context*/, void* data) noexcept {
 }  // namespace
 
 void WaitFor(Call& call, const ParsedRequest& request, Reservation reservation) {
+  static std::uint64_t reservations = 0;
+  reservation.number = ++reservations;
   // A timer starts from the last whole microsecond.
   const Nanos span = reservation.ready - std::chrono::floor<std::chrono::microseconds>(WallTime());
   auto waiter = std::make_unique<ModuleWaiter>(request, std::move(reservation), call.context);

@@ -418,6 +418,23 @@ class WaitTest(ModuleTest):
         self.assertEqual(self.digest(replica), self.digest(other))
 
 
+class LeavingTest(ModuleTest):
+    def test_clients_that_leave_together_give_back_all(self):
+        server = start_module(self)
+        other = self.connect(server)
+        limit = "1/10s,burst=1"
+        other.call("RL.ALLOW", "k", limit)
+        alone = other.call("PTTL", "k")
+        clients = [self.connect(server) for _ in range(5)]
+        for i, client in enumerate(clients):
+            client.send(encode("RL.WAIT", "k", limit, "TIMEOUT", 60_000))
+            self.await_equal(lambda: self.info(other)["blocked_clients"], i + 1)
+        self.assertGreater(other.call("PTTL", "k"), 50_000)
+        self.assertEqual(other.call("CLIENT", "KILL", "TYPE", "normal"), 5)
+        self.await_equal(lambda: self.info(other)["blocked_clients"], 0)
+        self.assertLessEqual(other.call("PTTL", "k"), alone)
+
+
 class PausedTest(ModuleTest):
     """The module sends nothing to replicas that are catching up: a server that does aborts."""
 
