@@ -16,6 +16,9 @@
 // M is an option of the primary, and heartbeats carry it. A replica knows M once it has read such a
 // heartbeat; the primary knows that when the replica echoes a later frame.
 //
+// The times of frames are the primary's times of decisions, which do not jump while it is a
+// primary.
+//
 // Pure; not thread-safe. Times are [Instant{}, kInstantMax].
 #pragma once
 
@@ -83,19 +86,19 @@ class LeasePromise {
  public:
   // Notes an ACK that is sent now, by the replica's own clock, to a primary whose last heartbeat
   // has asked for promises of this length.
-  void Acked(Nanos length, Instant now) noexcept {
+  void Acked(Nanos length, HostInstant now) noexcept {
     if (length <= Nanos{0}) return;
     const Nanos longer = length + length / kDriftDivisor + Nanos{1};
-    until_ = std::max(until_, std::min(now + longer, kInstantMax));
+    until_ = std::max(until_, std::min(now + longer, kHostInstantMax));
   }
 
   // The server must not become a primary before this time, unless its primary has yielded.
-  [[nodiscard]] Instant until() const noexcept { return until_; }
+  [[nodiscard]] HostInstant until() const noexcept { return until_; }
 
  private:
   static constexpr int kDriftDivisor = 1000;
 
-  Instant until_{};
+  HostInstant until_{};
 };
 
 }  // namespace weir

@@ -4,7 +4,7 @@
 
 namespace weir {
 
-SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Instant now) {
+SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, HostInstant now) {
   if (floor_ && epoch < *floor_) {
     if (!below_ || now - below_->last > 2 * kHelloTime) {
       below_ = Below{.since = now, .last = now, .newest = epoch};

@@ -52,16 +52,16 @@ class SentinelWatch {
     kDeposes,   // the server that the hello names is, in a newer epoch
   };
   // `names_us`: the hello names this server as the primary. kDeposes concerns primaries only.
-  [[nodiscard]] Says Hear(std::uint64_t epoch, bool names_us, Instant now);
+  [[nodiscard]] Says Hear(std::uint64_t epoch, bool names_us, HostInstant now);
 
   // Both raise the floor to the newest epoch so far, so that older hellos say nothing more.
-  void Promoted(Instant now) noexcept {
+  void Promoted(HostInstant now) noexcept {
     RoleChanged();
     rests_until_ = now + kPromotionTime;
   }
   void RoleChanged() noexcept {
     floor_ = newest_;
-    rests_until_ = Instant{};
+    rests_until_ = HostInstant{};
     confirmed_.reset();
   }
 
@@ -77,18 +77,18 @@ class SentinelWatch {
 
  private:
   struct Below {
-    Instant since;
-    Instant last;  // hello
+    HostInstant since;
+    HostInstant last;  // hello
     std::uint64_t newest;
   };
   struct Confirmed {
-    Instant first;
-    Instant last;
+    HostInstant first;
+    HostInstant last;
   };
 
   std::optional<std::uint64_t> floor_;
   std::optional<std::uint64_t> newest_;
-  Instant rests_until_{};  // after a promotion
+  HostInstant rests_until_{};  // after a promotion
   std::optional<Confirmed> confirmed_;
   std::optional<Below> below_;  // all hellos since then were below the floor
 };

@@ -4,8 +4,9 @@
 
 namespace weir {
 
-void TimeShift::Note(Instant frame_time, Instant now) {
-  const Sample sample = {.ahead = frame_time - now, .at = now};
+void TimeShift::Note(Instant frame_time, HostInstant now) {
+  const Sample sample = {.ahead = frame_time.time_since_epoch() - now.time_since_epoch(),
+                         .at = now};
   WEIR_CHECK(samples_.empty() || samples_.back().at <= now);
   while (!samples_.empty() && ValueAt(samples_.back(), now) <= sample.ahead) samples_.pop_back();
   // The better of two that are close together stays, unless it is the only one: then this one must
@@ -15,7 +16,7 @@ void TimeShift::Note(Instant frame_time, Instant now) {
   while (samples_.size() > 1 && samples_.front().at < now - kWindow) samples_.pop_front();
 }
 
-Nanos TimeShift::At(Instant now) const {
+Nanos TimeShift::At(HostInstant now) const {
   WEIR_CHECK(!samples_.empty());
   // Those that have left the window since the last Note.
   std::size_t first = 0;
@@ -23,7 +24,7 @@ Nanos TimeShift::At(Instant now) const {
   return ValueAt(samples_[first], now);
 }
 
-Nanos TimeShift::ValueAt(const Sample& sample, Instant now) {
+Nanos TimeShift::ValueAt(const Sample& sample, HostInstant now) {
   WEIR_CHECK(now >= sample.at);
   const Nanos age = now - sample.at;
   // Rounded up, so that the value is never too great.

@@ -31,13 +31,13 @@ class TimeShift {
 
   // Notes a frame of the primary's time, received at `now` by the own clock. Requires: `now` is not
   // below that of an earlier call.
-  void Note(Instant frame_time, Instant now);
+  void Note(Instant frame_time, HostInstant now);
 
   // True before the first Note.
   [[nodiscard]] bool empty() const noexcept { return samples_.empty(); }
 
   // To be added to the own clock. Requires: !empty(), and `now` as for Note.
-  [[nodiscard]] Nanos At(Instant now) const;
+  [[nodiscard]] Nanos At(HostInstant now) const;
 
   // Forgets all frames: the next one is of another primary.
   void Clear() noexcept { samples_.clear(); }
@@ -47,10 +47,10 @@ class TimeShift {
   static constexpr Nanos kStep = std::chrono::milliseconds{100};
 
   struct Sample {
-    Nanos ahead;  // o
-    Instant at;   // t
+    Nanos ahead;     // o
+    HostInstant at;  // t
   };
-  [[nodiscard]] static Nanos ValueAt(const Sample& sample, Instant now);
+  [[nodiscard]] static Nanos ValueAt(const Sample& sample, HostInstant now);
 
   // By time; each has a lower value than the one before it, at any moment.
   std::deque<Sample> samples_;

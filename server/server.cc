@@ -111,7 +111,6 @@ class Server::Impl {
                                                    .services = services_,
                                                    .hub = hub_,
                                                    .clock = clock_,
-                                                   .own_clock = system_clock_,
                                                    .threads = io_threads_,
                                                    .link_tls = link_tls},
                          has_state() ? (*state_)->history() : std::string());

@@ -38,7 +38,7 @@ struct Replicator::Replica {
   bool waits_for_room = false;
   bool closed = false;
   bool has_yield = false;  // `out` ends in a YIELD
-  Instant heard{};         // the last ACK, by the clock of decisions
+  HostInstant heard{};     // the last ACK
   ReplicaLease lease;
   bool was_synced = false;
 };

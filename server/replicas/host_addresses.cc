@@ -10,7 +10,7 @@ void HostAddresses::Find(const std::string& host, Take take) {
   const asio::ip::address address = asio::ip::make_address(host, error);
   if (!error) return take(address);
   if (const auto found = kept_.find(host); found != kept_.end()) {
-    if (clock_.Now() < found->second.until) return take(found->second.address);
+    if (clock_.HostNow() < found->second.until) return take(found->second.address);
     kept_.erase(found);
   }
   if (kept_.size() >= kKeptMax) kept_.clear();
@@ -22,7 +22,7 @@ void HostAddresses::Find(const std::string& host, Take take) {
         pending_.erase(host);
         if (failed || found.empty()) return;
         const asio::ip::address first = found.begin()->endpoint().address();
-        kept_[host] = {first, clock_.Now() + kAddressKeptTime};
+        kept_[host] = {first, clock_.HostNow() + kAddressKeptTime};
         take(first);
       });
 }

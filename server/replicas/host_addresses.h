@@ -38,7 +38,7 @@ class HostAddresses {
   static constexpr std::size_t kPendingMax = 8;
   struct Kept {
     asio::ip::address address;
-    Instant until;
+    HostInstant until;
   };
 
   const Clock& clock_;

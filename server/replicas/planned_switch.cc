@@ -24,19 +24,19 @@ std::string FailoverError(const FailoverRequest& request, std::span<const Replic
   return target->online ? std::string() : "ERR FAILOVER target replica is not online.";
 }
 
-PlannedSwitch::PlannedSwitch(FailoverRequest request, Instant now)
+PlannedSwitch::PlannedSwitch(FailoverRequest request, HostInstant now)
     : request_(std::move(request)),
       begun_(now),
       deadline_(now + request_.timeout.value_or(kFailoverTime)) {}
 
 // Those that have answered come first, then those that have most.
 std::pair<bool, std::uint64_t> PlannedSwitch::Rank(const ReplicaStatus& replica,
-                                                   Instant now) const {
+                                                   HostInstant now) const {
   return {is_there(replica, now), replica.offset};
 }
 
 PlannedSwitch::Step PlannedSwitch::Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
-                                        Instant now) const {
+                                        HostInstant now) const {
   const ReplicaStatus* best = nullptr;
   for (const ReplicaStatus& replica : replicas) {
     if (!replica.synced || !IsAskedFor(request_, replica)) continue;

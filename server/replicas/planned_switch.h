@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kCloseBytes = std::uint64_t{256} << 10;
 
 class PlannedSwitch {
  public:
-  PlannedSwitch(FailoverRequest request, Instant now);
+  PlannedSwitch(FailoverRequest request, HostInstant now);
 
   enum class What { kWait, kYield, kGiveUp };
   struct Step {
@@ -39,19 +39,19 @@ class PlannedSwitch {
   // The next step. `head`: the primary's offset. A replica that lacks partitions is never the one,
   // not even with `force`: it would forget them.
   [[nodiscard]] Step Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
-                          Instant now) const;
+                          HostInstant now) const;
 
  private:
   // True if the replica has answered since the switch began.
-  [[nodiscard]] bool is_there(const ReplicaStatus& replica, Instant now) const {
+  [[nodiscard]] bool is_there(const ReplicaStatus& replica, HostInstant now) const {
     return replica.lag <= now - begun_;
   }
   [[nodiscard]] std::pair<bool, std::uint64_t> Rank(const ReplicaStatus& replica,
-                                                    Instant now) const;
+                                                    HostInstant now) const;
 
   FailoverRequest request_;
-  Instant begun_;
-  Instant deadline_;
+  HostInstant begun_;
+  HostInstant deadline_;
 };
 
 }  // namespace weir

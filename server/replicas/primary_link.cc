@@ -40,7 +40,6 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
       sink_(parts.sink),
       promise_(parts.promise),
       clock_(parts.clock),
-      own_clock_(parts.own_clock),
       owner_(parts.owner),
       tls_(parts.tls),
       own_(std::move(own)),
@@ -54,7 +53,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
   status_.read_offset = sink_.applied();
   shown_ = sink_.shown();
   exact_time_ = sink_.exact_time();
-  down_since_ = own_clock_.Now();
+  down_since_ = clock_.HostNow();
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "weir-link");
     Run();
@@ -76,8 +75,8 @@ void PrimaryLink::Stop() {
 LinkStatus PrimaryLink::status() const {
   MutexLock lock(mutex_);
   LinkStatus status = status_;
-  const Instant now = own_clock_.Now();
-  if (last_io_ != Instant{}) status.since_last_io = now - last_io_;
+  const HostInstant now = clock_.HostNow();
+  if (last_io_ != HostInstant{}) status.since_last_io = now - last_io_;
   if (!status.up) status.down_for = now - down_since_;
   if (exact_time_ != Instant{}) status.data_age = std::max(clock_.Now() - exact_time_, Nanos{0});
   status.time_shift = clock_.shift();
@@ -118,9 +117,9 @@ void PrimaryLink::Log(const std::string& reason) {
 }
 
 void PrimaryLink::Rest(Nanos time) {
-  const Instant deadline = own_clock_.Now() + time;
+  const HostInstant deadline = clock_.HostNow() + time;
   wakes_ = false;
-  while (!wakes_ && !ending_ && own_clock_.Now() < deadline) RunUntil(deadline);
+  while (!wakes_ && !ending_ && clock_.HostNow() < deadline) RunUntil(deadline);
 }
 
 std::string PrimaryLink::FollowOnce() {
@@ -152,14 +151,14 @@ template <typename Start>
 std::error_code PrimaryLink::Await(Start start, Nanos time) {
   const auto result = std::make_shared<std::optional<std::error_code>>();
   start([result](std::error_code error, auto&&...) { *result = error; });
-  const Instant deadline = own_clock_.Now() + time;
-  while (!*result && !ending_ && own_clock_.Now() < deadline) RunUntil(deadline);
+  const HostInstant deadline = clock_.HostNow() + time;
+  while (!*result && !ending_ && clock_.HostNow() < deadline) RunUntil(deadline);
   return result->value_or(asio::error::timed_out);
 }
 
 // Runs one handler, or none within that time.
-void PrimaryLink::RunUntil(Instant deadline) {
-  context_.run_one_for(std::max(deadline - own_clock_.Now(), Nanos{0}));
+void PrimaryLink::RunUntil(HostInstant deadline) {
+  context_.run_one_for(std::max(deadline - clock_.HostNow(), Nanos{0}));
 }
 
 std::string PrimaryLink::ReasonOf(const std::error_code& error) const {
@@ -207,14 +206,14 @@ std::string PrimaryLink::Connect() {
 
 // Completes the handshake of TLS, which reading does.
 std::string PrimaryLink::ShakeHands() {
-  const Instant begun = own_clock_.Now();
+  const HostInstant begun = clock_.HostNow();
   has_input_ = transport_->is_handshaking();  // It begins with a read, though nothing has come.
   while (transport_->is_handshaking()) {
     std::error_code error;
     const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
     if (error) return ReasonOf(error);
     if (received) pending_.append(input_.data(), *received);
-    if (ending_ || own_clock_.Now() - begun >= timeout()) {
+    if (ending_ || clock_.HostNow() - begun >= timeout()) {
       return "it does not answer the TLS handshake: the time is up";
     }
   }
@@ -313,8 +312,8 @@ std::string PrimaryLink::Apply() {
   applies_ = true;
   ShowState(LinkState::kSync);
   std::string out;
-  sink_.AppendNeed(own_clock_.Now(), out);
-  Instant heard = own_clock_.Now();
+  sink_.AppendNeed(clock_.Now(), out);
+  HostInstant heard = clock_.HostNow();
   bool owes_ack = true;  // after each read: a reply may wait for it
   std::string bytes = std::exchange(pending_, {});
   if (!bytes.empty()) {
@@ -324,13 +323,13 @@ std::string PrimaryLink::Apply() {
   while (!ending_ && !has_yielded_) {
     if (reconnects_) return "CLIENT KILL has ended the connection";
     if (std::exchange(owes_ack, false)) {
-      const Instant acked = own_clock_.Now();
-      sink_.AppendAck(acked, out);
+      const HostInstant acked = clock_.HostNow();
+      sink_.AppendAck(clock_.Now(), out);
       promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, acked);
     }
     // After the ACK: a primary yields only to a replica that says that it is in sync.
     if (std::exchange(asks_to_take_over_, false) && sink_.synced()) {
-      sink_.AppendTakeover(own_clock_.Now(), out);
+      sink_.AppendTakeover(clock_.Now(), out);
       awaits_yield_ = true;
     }
     if (!out.empty()) {
@@ -340,7 +339,7 @@ std::string PrimaryLink::Apply() {
     std::error_code error;
     const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
     if (error) return ReasonOf(error);
-    const Instant now = own_clock_.Now();
+    const HostInstant now = clock_.HostNow();
     if (received) {
       heard = now;
       owes_ack = true;
@@ -354,7 +353,7 @@ std::string PrimaryLink::Apply() {
   return {};
 }
 
-std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
+std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   const Instant primary_now = clock_.Now();  // unless this server stood still
   const bool goes_on = sink_.Receive(bytes);
   owner_.ReportDropped();
@@ -392,7 +391,7 @@ std::string PrimaryLink::Take(std::string_view bytes, Instant now) {
 std::string PrimaryLink::Ask(const std::vector<std::string>& words,
                              std::vector<std::string>& reply) {
   if (std::string failed = Send(LinkRequest(words)); !failed.empty()) return failed;
-  const Instant begun = own_clock_.Now();
+  const HostInstant begun = clock_.HostNow();
   for (;;) {
     if (std::optional<LinkReply> read = ReadLinkReply(pending_)) {
       pending_.erase(0, read->bytes);
@@ -408,7 +407,7 @@ std::string PrimaryLink::Ask(const std::vector<std::string>& words,
     }
     if (error) return ReasonOf(error);
     if (received) pending_.append(input_.data(), *received);
-    if (ending_ || own_clock_.Now() - begun >= timeout()) return "the time is up";
+    if (ending_ || clock_.HostNow() - begun >= timeout()) return "the time is up";
   }
 }
 
@@ -448,9 +447,9 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
       has_input_ = true;
     });
   }
-  const Instant deadline = own_clock_.Now() + wait;
+  const HostInstant deadline = clock_.HostNow() + wait;
   while (!has_input_ && !ending_ && !asks_to_take_over_ && !reconnects_ &&
-         own_clock_.Now() < deadline) {
+         clock_.HostNow() < deadline) {
     RunUntil(deadline);
   }
   if (!std::exchange(has_input_, false)) return std::nullopt;
@@ -463,7 +462,7 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
 void PrimaryLink::ShowState(LinkState state) {
   {
     MutexLock lock(mutex_);
-    if (status_.up && !is_up_) down_since_ = own_clock_.Now();
+    if (status_.up && !is_up_) down_since_ = clock_.HostNow();
     if (status_.state == state && status_.up == is_up_ && status_.complete == sink_.complete()) {
       return;
     }

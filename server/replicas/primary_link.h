@@ -68,7 +68,6 @@ class PrimaryLink {
     Sink& sink;             // the link's alone until it is destroyed
     LeasePromise& promise;  // likewise
     LineageClock& clock;
-    const Clock& own_clock;
     Owner& owner;
     const SharedTlsContext* tls;  // null: the link speaks plain text
   };
@@ -121,7 +120,7 @@ class PrimaryLink {
   [[nodiscard]] std::string Begin(const SyncAnswer& answer);
   void NoteReferral(std::string_view error);
   [[nodiscard]] std::string Apply();
-  [[nodiscard]] std::string Take(std::string_view bytes, Instant now);
+  [[nodiscard]] std::string Take(std::string_view bytes, HostInstant now);
   // Sends a request and reads its reply.
   [[nodiscard]] std::string Ask(const std::vector<std::string>& words,
                                 std::vector<std::string>& reply);
@@ -135,14 +134,13 @@ class PrimaryLink {
   void ShowState(LinkState state);
   void Log(const std::string& reason);
   void Rest(Nanos time);
-  void RunUntil(Instant deadline);
+  void RunUntil(HostInstant deadline);
 
   const Settings& settings_;
   Limiter& limiter_;
   Sink& sink_;
   LeasePromise& promise_;
   LineageClock& clock_;
-  const Clock& own_clock_;
   Owner& owner_;
   const SharedTlsContext* const tls_;
   const Identity own_;
@@ -179,8 +177,8 @@ class PrimaryLink {
   mutable Mutex mutex_;
   LinkStatus status_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::uint64_t> shown_ ABSL_GUARDED_BY(mutex_);
-  Instant last_io_ ABSL_GUARDED_BY(mutex_){};
-  Instant down_since_ ABSL_GUARDED_BY(mutex_){};
+  HostInstant last_io_ ABSL_GUARDED_BY(mutex_){};
+  HostInstant down_since_ ABSL_GUARDED_BY(mutex_){};
   Instant exact_time_ ABSL_GUARDED_BY(mutex_){};
   std::thread thread_;
 };

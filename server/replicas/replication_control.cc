@@ -41,14 +41,13 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       services_(parts.services),
       hub_(parts.hub),
       clock_(parts.clock),
-      own_clock_(parts.own_clock),
       threads_(parts.threads),
       link_tls_(parts.link_tls),
       target_(services_.limiter, services_.policies),
       promotion_(control_),
       switch_timer_(control_),
-      addresses_(control_, own_clock_),
-      hello_throttle_(own_clock_),
+      addresses_(control_, clock_),
+      hello_throttle_(clock_),
       gate_(control_) {
   services_.settings.OnChange([this](const Options&) { OnNewSettings(); });
   OnNewSettings();
@@ -99,7 +98,7 @@ void ReplicationControl::Start() {
     // Before this start it may have promised as much to its primary.
     const bool leases = services_.settings.Get(&Options::min_replicas_to_write) > 0;
     const Nanos length = services_.settings.Get(&Options::min_replicas_max_lag);
-    if (leases) promise_.Acked(length, own_clock_.Now());
+    if (leases) promise_.Acked(length, clock_.HostNow());
     return BecomeReplica(primary, reason);
   }
   {
@@ -172,7 +171,7 @@ void ReplicationControl::CarryOutFollow(std::optional<HostAndPort> primary) {
   } else if (primary) {
     BecomeReplica(*primary, PrimaryLink::Reason::kTold);
   } else if (role() == ServerRole::kDeposed || role() == ServerRole::kGated) {
-    watch_.Promoted(own_clock_.Now());
+    watch_.Promoted(clock_.HostNow());
     KeepFloor();
     role() == ServerRole::kDeposed ? Restore() : OpenGate();
   } else if (is_replica()) {
@@ -241,7 +240,6 @@ void ReplicationControl::StartLink(const HostAndPort& primary, PrimaryLink::Reas
                          .sink = *sink_,
                          .promise = promise_,
                          .clock = clock_,
-                         .own_clock = own_clock_,
                          .owner = owner,
                          .tls = link_tls_},
       primary, PrimaryLink::Identity{services_.run_id, services_.port}, reason);
@@ -284,7 +282,7 @@ Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending, boo
 void ReplicationControl::BecomePrimaryAfterLease() {
   EndLink();
   set_is_link_up(false);
-  const Nanos rest = promise_.until() - own_clock_.Now();
+  const Nanos rest = promise_.until() - clock_.HostNow();
   awaits_promotion_ = rest > Nanos{0};
   if (!awaits_promotion_) return BecomePrimary();
   spdlog::warn("this server becomes a primary in {} ms, when the lease of its last one has ended",
@@ -326,7 +324,7 @@ void ReplicationControl::BecomePrimary() {
   if (is_taken_back) {
     watch_.RoleChanged();
   } else {
-    watch_.Promoted(own_clock_.Now());
+    watch_.Promoted(clock_.HostNow());
   }
   KeepFloor();
   AwaitSavedTerm();

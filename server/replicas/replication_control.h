@@ -55,7 +55,6 @@ class ReplicationControl final : public Replication,
     Services& services;
     ChangeHub& hub;
     LineageClock& clock;
-    const Clock& own_clock;
     const std::vector<std::unique_ptr<IoThread>>& threads;
     const SharedTlsContext* link_tls;  // null: the link to a primary speaks plain text
   };
@@ -150,7 +149,7 @@ class ReplicationControl final : public Replication,
   static void RefuseSentinel(std::string_view why);
   void EndTakeover();
   void OpenGate();
-  void Heed(const Hello& hello, bool names_us, Instant now);
+  void Heed(const Hello& hello, bool names_us, HostInstant now);
   void TakeBackIfNamed(bool is_named);
   void CloseClients();
   void KeepFloor();
@@ -172,7 +171,6 @@ class ReplicationControl final : public Replication,
   Services& services_;
   ChangeHub& hub_;
   LineageClock& clock_;
-  const Clock& own_clock_;
   const std::vector<std::unique_ptr<IoThread>>& threads_;
   const SharedTlsContext* const link_tls_;
   LimiterTarget target_;
@@ -187,9 +185,9 @@ class ReplicationControl final : public Replication,
   SentinelWatch watch_;
   HostAddresses addresses_;
   LogThrottle hello_throttle_;
-  asio::steady_timer gate_;             // of the gate, and of PING's refusal after a switch
-  std::uint64_t handed_over_in_ = 0;    // the epoch of the last planned switch
-  std::optional<Instant> named_since_;  // a replica without a link, by all hellos since then
+  asio::steady_timer gate_;                 // of the gate, and of PING's refusal after a switch
+  std::uint64_t handed_over_in_ = 0;        // the epoch of the last planned switch
+  std::optional<HostInstant> named_since_;  // a replica without a link, by all hellos since then
 
   Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
   mutable Mutex mutex_;

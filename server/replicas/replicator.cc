@@ -86,7 +86,7 @@ void Replicator::Describe(ReplicationStatus& status) const {
   status.offset = ring_.head();
   status.backlog = {.active = true, .first_offset = ring_.tail(), .bytes = ring_.size()};
   status.partitions_sent = partitions_sent_;
-  const Instant now = hub_.clock().Now();
+  const auto [now, host_now] = hub_.clock().Read();
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   Nanos bound = Nanos::max();
   for (const ReplicaPtr& replica : replicas_) {
@@ -97,7 +97,7 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .online = replica->was_synced,
                                .synced = acked.synced,
                                .offset = acked.offset,
-                               .lag = std::max(now - replica->heard, Nanos{0})});
+                               .lag = std::max(host_now - replica->heard, Nanos{0})});
     if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     if (!acked.synced) continue;
     const Instant lacks_since = ring_.TimeAt(acked.offset).value_or(acked.newest);
@@ -165,7 +165,7 @@ void Replicator::TickNow() {
 }
 
 void Replicator::Tick() {
-  const Instant now = hub_.clock().Now();
+  const HostInstant now = hub_.clock().HostNow();
   const bool is_quiet = now - changed_at_ >= kAwakeAfterChanges;
   owner_.Sleep(is_quiet);  // before the changes are taken, so that later ones begin a tick
   TakeChanges();
@@ -209,7 +209,7 @@ void Replicator::FitRing() {
 
 // Tells each replica that the primary is there, and closes those that do not answer.
 void Replicator::BeatOnce() {
-  const Instant now = hub_.clock().Now();
+  const HostInstant now = hub_.clock().HostNow();
   const Nanos timeout = settings_.Get(&Options::repl_timeout);
   for (const ReplicaPtr& replica : AllReplicas()) {
     if (now - replica->heard > timeout) {
@@ -294,7 +294,7 @@ void Replicator::Welcome(const ReplicaPtr& replica) {
     spdlog::warn("replica {} is refused: there are {} already", replica->name(), kReplicasMax);
     return replica->transport.Close();
   }
-  replica->heard = hub_.clock().Now();
+  replica->heard = hub_.clock().HostNow();
   replica->reader.Feed(replica->sync.input);
   spdlog::info("replica {} is connected: {}", replica->name(),
                replica->sync.answer.resume
@@ -412,7 +412,7 @@ bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
   {
     MutexLock lock(mutex_);
     if (!replica.source.Note(frame)) return false;
-    replica.heard = hub_.clock().Now();
+    replica.heard = hub_.clock().HostNow();
     const AckBody& acked = replica.source.acked();
     replica.lease.Heard(acked.newest, acked.synced);
     is_new = acked.synced && !std::exchange(replica.was_synced, true);

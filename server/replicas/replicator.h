@@ -154,9 +154,9 @@ class Replicator final : public ChangeConsumer {
   // Of the thread:
   RecordsWriter copies_;
   std::vector<BucketChange>
-      copy_memory_;         // empty; a copy's pages are not to be mapped under a lock
-  std::uint64_t seen_ = 0;  // the head at the last tick
-  Instant changed_at_{};    // the last tick that brought changes
+      copy_memory_;           // empty; a copy's pages are not to be mapped under a lock
+  std::uint64_t seen_ = 0;    // the head at the last tick
+  HostInstant changed_at_{};  // the last tick that brought changes
   std::vector<char> input_;
   std::optional<Ending> ending_;  // set at the end
   ReplicaPtr heir_;               // that takes over

@@ -32,7 +32,7 @@ std::string ReplicationControl::Failover(const FailoverRequest& request) {
   {
     MutexLock lock(mutex_);
     if (switch_ || heir_) return "ERR FAILOVER already in progress.";
-    switch_.emplace(request, own_clock_.Now());
+    switch_.emplace(request, clock_.HostNow());
     if (replicator_) replicator_->Probe();
   }
   asio::post(control_, [this] { StepSwitch(); });
@@ -53,7 +53,7 @@ void ReplicationControl::StepSwitch() {
   {
     MutexLock lock(mutex_);
     if (!switch_) return;  // It was aborted.
-    step = switch_->Next(now.replicas, now.offset, own_clock_.Now());
+    step = switch_->Next(now.replicas, now.offset, clock_.HostNow());
     if (step.what != PlannedSwitch::What::kWait) switch_.reset();
   }
   switch (step.what) {

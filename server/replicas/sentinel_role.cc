@@ -91,7 +91,7 @@ void ReplicationControl::HearHello(std::string message) {
       return;
     }
     hello->host = *host;
-    const Instant now = own_clock_.Now();
+    const HostInstant now = clock_.HostNow();
     addresses_.Find(hello->host, [this, hello = *hello, now](const asio::ip::address& address) {
       const bool names_us =
           IsOwn({hello.host, hello.port}) || IsOwn({address.to_string(), hello.port});
@@ -100,7 +100,7 @@ void ReplicationControl::HearHello(std::string message) {
   });
 }
 
-void ReplicationControl::Heed(const Hello& hello, bool names_us, Instant now) {
+void ReplicationControl::Heed(const Hello& hello, bool names_us, HostInstant now) {
   if (stopped_) return;
   if (hello.epoch > handed_over_in_ && ping_refusal() == PingRefusal::kHandedOver) {
     gate_.cancel();
@@ -129,7 +129,7 @@ void ReplicationControl::Heed(const Hello& hello, bool names_us, Instant now) {
 // has followed a name which it did not know for its own. It becomes the primary again when all
 // hellos of kNamedTime name it, and its link has been down for as long.
 void ReplicationControl::TakeBackIfNamed(bool is_named) {
-  const Instant now = own_clock_.Now();
+  const HostInstant now = clock_.HostNow();
   if (!is_named || is_link_up() || !is_complete() || !started_ || awaits_promotion_) {
     named_since_.reset();
     return;

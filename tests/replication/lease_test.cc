@@ -65,9 +65,9 @@ class LeaseSimulation {
     for (std::int64_t i = 0; i < steps; ++i) Step();
     Replica& next = replicas_.front();
     next.is_cut = true;
-    const Instant free = next.promise.until();
-    if (free != Instant{}) {
-      const Nanos promoted = std::max(now_, next.clock.ElapsedAt(free));
+    const HostInstant free = next.promise.until();
+    if (free != HostInstant{}) {
+      const Nanos promoted = std::max(now_, next.clock.ElapsedAt(Instant{free.time_since_epoch()}));
       while (now_ < promoted) {
         Step();
         now_ = std::min(now_, promoted);
@@ -176,7 +176,7 @@ class LeaseSimulation {
       replica.frames.pop_front();
       replica.newest = std::max(replica.newest, frame.time);
       if (frame.length) replica.length = *frame.length;
-      const Instant own = replica.clock.At(now_);
+      const HostInstant own{replica.clock.At(now_).time_since_epoch()};
       // A frame that was just received is acknowledged in that moment, which is the worst case.
       replica.promise.Acked(bug_ == Bug::kNoDrift ? replica.length * 1'000 / 1'001 : replica.length,
                             own);
@@ -269,15 +269,16 @@ TEST(LeaseTest, APrimaryCountsOnWhatTheReplicaHasHeard) {
 }
 
 TEST(LeaseTest, APromiseIsKeptWhateverTheNextPrimaryAsks) {
+  constexpr HostInstant kOwn = FakeClock::kHostStart;
   LeasePromise promise;
-  promise.Acked(Nanos{0}, kBegin);
-  EXPECT_EQ(promise.until(), Instant{});
-  promise.Acked(seconds{2}, kBegin);
-  const Instant until = promise.until();
-  EXPECT_GT(until, kBegin + milliseconds{2001});
-  EXPECT_LT(until, kBegin + milliseconds{2003});
-  promise.Acked(milliseconds{100}, kBegin + seconds{1});
-  promise.Acked(Nanos{0}, kBegin + seconds{9});
+  promise.Acked(Nanos{0}, kOwn);
+  EXPECT_EQ(promise.until(), HostInstant{});
+  promise.Acked(seconds{2}, kOwn);
+  const HostInstant until = promise.until();
+  EXPECT_GT(until, kOwn + milliseconds{2001});
+  EXPECT_LT(until, kOwn + milliseconds{2003});
+  promise.Acked(milliseconds{100}, kOwn + seconds{1});
+  promise.Acked(Nanos{0}, kOwn + seconds{9});
   EXPECT_EQ(promise.until(), until);
 }
 

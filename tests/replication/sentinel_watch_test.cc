@@ -26,7 +26,7 @@ using Says = SentinelWatch::Says;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Instant kFirst = FakeClock::kStart;
+constexpr HostInstant kFirst = FakeClock::kHostStart;
 
 TEST(SentinelWatchTest, OnlyANewerEpochDeposes) {
   SentinelWatch watch(5);
@@ -64,7 +64,7 @@ TEST(SentinelWatchTest, AServerThatWasJustPromotedIsDeposedByNone) {
 
 TEST(SentinelWatchTest, TheFloorFallsWhenAllHellosAreBelowItForLong) {
   SentinelWatch watch(100);
-  for (Instant now = kFirst; now < kFirst + kFloorFallTime; now += seconds{2}) {
+  for (HostInstant now = kFirst; now < kFirst + kFloorFallTime; now += seconds{2}) {
     EXPECT_EQ(watch.Hear(3, false, now), Says::kNothing);
     EXPECT_EQ(watch.floor(), 100U);
   }
@@ -84,7 +84,7 @@ TEST(SentinelWatchTest, TwoHellosFarApartAreNotAllOfThatTime) {
 
 TEST(SentinelWatchTest, OneHelloOfTheFloorKeepsIt) {
   SentinelWatch watch(100);
-  for (Instant now = kFirst; now < kFirst + 3 * kFloorFallTime; now += seconds{2}) {
+  for (HostInstant now = kFirst; now < kFirst + 3 * kFloorFallTime; now += seconds{2}) {
     EXPECT_EQ(watch.Hear(3, false, now), Says::kNothing);
     EXPECT_EQ(watch.Hear(100, true, now), Says::kConfirms);
   }
@@ -119,7 +119,7 @@ TEST(SentinelWatchTest, ConfirmationsThatAreFarApartAreNone) {
 TEST(SentinelWatchTest, ConfirmationsOfEarlierSentinelsAreNone) {
   SentinelWatch watch(100);
   EXPECT_EQ(watch.Hear(100, true, kFirst), Says::kConfirms);
-  for (Instant now = kFirst; now <= kFirst + kFloorFallTime; now += seconds{2}) {
+  for (HostInstant now = kFirst; now <= kFirst + kFloorFallTime; now += seconds{2}) {
     EXPECT_EQ(watch.Hear(3, true, now), Says::kNothing);
   }
   EXPECT_EQ(watch.Hear(3, true, kFirst + kFloorFallTime), Says::kConfirms);
@@ -138,14 +138,14 @@ class BuggyWatch {
  public:
   explicit BuggyWatch(WatchBug bug) : bug_(bug) {}
 
-  bool Deposes(std::uint64_t epoch, bool names_us, Instant now) {
+  bool Deposes(std::uint64_t epoch, bool names_us, HostInstant now) {
     const std::optional<std::uint64_t> floor = watch_.floor();
     const Says says = watch_.Hear(epoch, names_us, now);
     if (bug_ == WatchBug::kNaive) return !names_us;
     if (bug_ == WatchBug::kAtFloor && floor == epoch) return !names_us;
     return says == Says::kDeposes;
   }
-  void Promoted(Instant now) {
+  void Promoted(HostInstant now) {
     if (bug_ == WatchBug::kNoRest) return watch_.RoleChanged();
     watch_.Promoted(now);
   }
@@ -205,11 +205,11 @@ class PairSimulation {
   struct Message {
     std::size_t to;
     View view;
-    Instant sent;
+    HostInstant sent;
   };
   struct Failover {
     int step = 0;  // 0: none
-    Instant begun{};
+    HostInstant begun{};
     std::size_t leader = 0;
     View to;
     bool yields = false;
@@ -308,7 +308,7 @@ class PairSimulation {
   std::vector<Message> messages_;
   Failover failover_;
   bool link_lives_;  // every old primary yields
-  Instant now_ = kFirst;
+  HostInstant now_ = kFirst;
   std::string broken_;
 };
 
@@ -356,18 +356,18 @@ class GateSimulation {
   std::string Run() {
     const bool fails_over = Below(2) == 0;
     const std::size_t sentinels = 1 + Below(3);
-    const Instant first = kFirst + After(2000);  // the first hello that is sent
+    const HostInstant first = kFirst + After(2000);  // the first hello that is sent
     // Most failovers end by then. A longer one may end after the gate has opened.
-    const Instant end = fails_over ? first + After(1700) : kInstantMax;
+    const HostInstant end = fails_over ? first + After(1700) : kHostInstantMax;
     for (std::size_t sentinel = 0; sentinel < sentinels; ++sentinel) {
-      const Instant told = fails_over ? end + After(kNewsTimeMax) : kInstantMax;
-      Instant next = sentinel == 0 ? first : first + After(2000);
+      const HostInstant told = fails_over ? end + After(kNewsTimeMax) : kHostInstantMax;
+      HostInstant next = sentinel == 0 ? first : first + After(2000);
       for (; next < std::min(told, first + seconds{10}); next += kPeriod + After(100))
         Say(next, true);
       if (fails_over) Say(told + kPeriod + After(300), false);
     }
     std::ranges::sort(hellos_, {}, &Heard::at);
-    const std::optional<Instant> open = Opens();
+    const std::optional<HostInstant> open = Opens();
     if (fails_over) return open ? "it serves before it is deposed" : "";
     // The first Sentinel's second hello is there by then.
     return open && *open < first + kPeriod + milliseconds{200} ? "" : "it does not serve";
@@ -375,19 +375,21 @@ class GateSimulation {
 
  private:
   struct Heard {
-    Instant at;
+    HostInstant at;
     bool names_us;
   };
   static constexpr seconds kPeriod{2};
 
   std::size_t Below(std::size_t bound) { return chance_() % bound; }
   Nanos After(std::size_t bound) { return milliseconds{static_cast<std::int64_t>(Below(bound))}; }
-  void Say(Instant when, bool names_us) { hellos_.push_back({when + After(kDelayMax), names_us}); }
+  void Say(HostInstant when, bool names_us) {
+    hellos_.push_back({when + After(kDelayMax), names_us});
+  }
 
   // The time at which the server begins to serve, if none deposes it before that.
-  std::optional<Instant> Opens() {
+  std::optional<HostInstant> Opens() {
     SentinelWatch watch(5);
-    std::optional<Instant> first;
+    std::optional<HostInstant> first;
     for (const Heard& hello : hellos_) {
       if (bug_ == GateBug::kFirstIsEnough && first && hello.at - *first > kHelloTime) {
         return *first + kHelloTime;

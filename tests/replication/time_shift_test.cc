@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Instant kStart = FakeClock::kStart;
+constexpr HostInstant kOwn = FakeClock::kHostStart;
 
 // The estimate under test: TimeShift's, or a wrong one.
 class Estimate {
@@ -28,11 +29,11 @@ class Estimate {
   explicit Estimate(Bug bug) : bug_(bug) {}
 
   void Note(Instant frame_time, Instant now) {
-    shift_.Note(frame_time, now);
+    shift_.Note(frame_time, HostInstant{now.time_since_epoch()});
     samples_.push_back({frame_time - now, now});
   }
   [[nodiscard]] Nanos At(Instant now) const {
-    if (bug_ == Bug::kNone) return shift_.At(now);
+    if (bug_ == Bug::kNone) return shift_.At(HostInstant{now.time_since_epoch()});
     std::vector<Nanos> values;
     for (const auto& [ahead, at] : samples_) {
       if (now - at > TimeShift::kWindow && &at != &samples_.back().at) continue;
@@ -108,27 +109,27 @@ INSTANTIATE_TEST_SUITE_P(All, TimeShiftBugTest,
 TEST(TimeShiftTest, TakesTheFrameWithTheLeastDelay) {
   TimeShift shift;
   EXPECT_TRUE(shift.empty());
-  shift.Note(kStart - milliseconds{5}, kStart);
-  shift.Note(kStart, kStart + milliseconds{1});
-  shift.Note(kStart, kStart + milliseconds{2});
-  EXPECT_EQ(shift.At(kStart + milliseconds{2}), -milliseconds{1} - Nanos{200});
+  shift.Note(kStart - milliseconds{5}, kOwn);
+  shift.Note(kStart, kOwn + milliseconds{1});
+  shift.Note(kStart, kOwn + milliseconds{2});
+  EXPECT_EQ(shift.At(kOwn + milliseconds{2}), -milliseconds{1} - Nanos{200});
 }
 
 TEST(TimeShiftTest, ForgetsAfterTenSeconds) {
   TimeShift shift;
-  shift.Note(kStart + seconds{100}, kStart);  // then their clock is set back
+  shift.Note(kStart + seconds{100}, kOwn);  // then their clock is set back
   for (int second = 1; second <= 10; ++second) {
-    shift.Note(kStart + seconds{second}, kStart + seconds{second});
-    EXPECT_GT(shift.At(kStart + seconds{second}), seconds{99});
+    shift.Note(kStart + seconds{second}, kOwn + seconds{second});
+    EXPECT_GT(shift.At(kOwn + seconds{second}), seconds{99});
   }
-  EXPECT_LE(shift.At(kStart + seconds{10} + Nanos{1}), Nanos{0});
-  EXPECT_GT(shift.At(kStart + seconds{10} + Nanos{1}), -milliseconds{3});
+  EXPECT_LE(shift.At(kOwn + seconds{10} + Nanos{1}), Nanos{0});
+  EXPECT_GT(shift.At(kOwn + seconds{10} + Nanos{1}), -milliseconds{3});
 }
 
 TEST(TimeShiftTest, KeepsTheLastFrameForever) {
   TimeShift shift;
-  shift.Note(kStart + seconds{5}, kStart);
-  EXPECT_EQ(shift.At(kStart + seconds{1'000}), seconds{5} - milliseconds{200});
+  shift.Note(kStart + seconds{5}, kOwn);
+  EXPECT_EQ(shift.At(kOwn + seconds{1'000}), seconds{5} - milliseconds{200});
   shift.Clear();
   EXPECT_TRUE(shift.empty());
 }

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using What = PlannedSwitch::What;
 
 constexpr std::uint64_t kHead = 10'000'000;
-constexpr Instant kBegin = FakeClock::kStart;
+constexpr HostInstant kBegin = FakeClock::kHostStart;
 
 // A replica that has everything and has just said so.
 ReplicaStatus Close(const char* ip) {
