@@ -9,7 +9,8 @@ target_compile_features(weir_options INTERFACE cxx_std_20)
 target_include_directories(weir_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(weir_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -fstack-protector-strong
-  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)  # not in -Wconversion of g++
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>  # not in -Wconversion of g++
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)      # that guarded members are locked
 target_compile_definitions(weir_options INTERFACE
   $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 target_link_options(weir_options INTERFACE -Wl,-z,relro,-z,now)

@@ -313,8 +313,10 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
   const auto unlisted = std::ranges::count_if(
       policies_, [&](const auto& entry) { return !listed.contains(entry.first); });
   if (static_cast<std::size_t>(unlisted) + listed.size() > kPoliciesMax) return TooManyPolicies();
-  const auto added = std::ranges::count_if(
-      listed, [&](std::string_view name) { return policies_.find(name) == policies_.end(); });
+  const auto is_new = [&](std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return policies_.find(name) == policies_.end();
+  };
+  const auto added = std::ranges::count_if(listed, is_new);
   const std::uint32_t ids_left = NumberOf(kThrottleOwner.policy) - NumberOf(next_id_);
   if (static_cast<std::uint64_t>(added) > ids_left) return TooManyPolicies();
   std::vector<std::shared_ptr<const Policy>> retired;
