@@ -40,7 +40,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
 }
 
 // Rooms of the server that may not include each other.
-constexpr std::array<std::array<std::string_view, 2>, 14> kNeighbours = {{
+constexpr auto kNeighbours = std::to_array<std::array<std::string_view, 2>>({
     {"access", "state"},
     {"observe", "state"},
     {"handlers", "http"},
@@ -54,7 +54,7 @@ constexpr std::array<std::array<std::string_view, 2>, 14> kNeighbours = {{
     {"http", "replicas"},
     {"json", "replicas"},
     {"page", "replicas"},
-}};
+});
 
 // A library that only one folder, and the tests of that folder, may include.
 struct Confined {
