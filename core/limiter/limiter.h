@@ -37,6 +37,7 @@
 #include "core/limiter/limiter_options.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
+#include "core/limiter/watched_key.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
 #include "core/table/bucket_table.h"
@@ -200,17 +201,7 @@ class Limiter {
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now,
                     PresentLimit present = AsItWasInterned);
 
-  // A key's buckets as Watch found them, sorted by the ids of their limits.
-  struct Watched {
-    struct WatchedBucket {
-      LimitId id;
-      Limit limit;
-      Bucket bucket;
-    };
-    KeyHash key;
-    std::vector<WatchedBucket> buckets;
-    std::size_t visits = 0;  // slots that Watch visited; IsUnchanged will visit as many
-  };
+  using Watched = WatchedKey;
   [[nodiscard]] Watched Watch(std::string_view key, Instant now);
   // True unless a bucket has changed since Watch. A bucket that is full at `now` counts as absent.
   [[nodiscard]] bool IsUnchanged(const Watched& watched, Instant now);
@@ -239,11 +230,10 @@ class Limiter {
   void SettleExpired(Instant now);
 
   // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does, for less than
-  // a millisecond however much there is: the memory is kept for FreeDiscarded(), and until that is
-  // done the limits of the buckets keep their ids.
+  // a millisecond however much there is: the memory is kept for FreeDiscarded().
   void Clear();
-  // Frees a partition of what Clear() has forgotten. Returns false if nothing is left. Holds up no
-  // request: frees without any lock. Cost: 10 ns a bucket, some 500 ns a hold.
+  // Frees a partition of what Clear() has forgotten, without a lock. Returns false if nothing is
+  // left; until then limits keep their ids. Cost: 10 ns a bucket, some 500 ns a hold.
   bool FreeDiscarded();
 
   // Forgets all buckets of these policies, one partition after the other: a scan of the table.
