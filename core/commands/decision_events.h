@@ -42,9 +42,9 @@ struct DecisionEvent {
   EventKind kind;
   std::string message;
 
-  [[nodiscard]] std::string_view channel() const {
-    return kEventChannels[static_cast<std::size_t>(kind)];
-  }
+  // Of its channel in kEventChannels.
+  [[nodiscard]] std::size_t index() const noexcept { return static_cast<std::size_t>(kind); }
+  [[nodiscard]] std::string_view channel() const { return kEventChannels[index()]; }
 };
 
 // The events that are wanted.

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// A longer pattern matches nothing: no name is that long.
+// The commands refuse a longer pattern, or let it match nothing where no name is that long.
 inline constexpr std::size_t kGlobPatternBytesMax = 64;
 
 // True if the whole text matches; letters match in both cases. Cost: at most the product of the two
@@ -15,6 +15,7 @@ inline constexpr std::size_t kGlobPatternBytesMax = 64;
 [[nodiscard]] bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept;
 
 // The same for a channel's name, for patterns of any length, where the case of letters counts.
+// Callers bound both lengths, and how often they match.
 [[nodiscard]] bool MatchesChannel(std::string_view pattern, std::string_view channel) noexcept;
 
 }  // namespace weir

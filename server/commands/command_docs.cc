@@ -38,9 +38,8 @@ constexpr std::array<Group, 6> kGroups = {{
      "reply beyond that is replaced by an error that says so; its command has taken effect."},
     {"pubsub", "Pub/sub",
      "Messages between the clients that are connected to this server. A message reaches the "
-     "present subscribers, each at most once, and is not kept. Names of channels and patterns have "
-     "at most "
-     "512 bytes. A client that reads too slowly is closed when 512 KiB wait for it. Channels that "
+     "present subscribers, each at most once, and is not kept. Names of channels have at most "
+     "512 bytes, and patterns 64. A client that reads too slowly is closed when 512 KiB wait for it. Channels that "
      "begin with `weir:` are the server's own: it publishes to `weir:denied` and `weir:used` which "
      "keys are denied and which limits fill up ([observing.md](observing.md#events))."},
     {"server", "Server", "Commands for tools and operators."},

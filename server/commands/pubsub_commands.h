@@ -21,7 +21,10 @@ inline constexpr std::array kPubSubCommands = {
                 .group = "pubsub",
                 .since = "0.2.0",
                 .complexity = "O(patterns)",
-                .summary = "Sends the client the messages of all channels that match the patterns.",
+                .summary =
+                    "Sends the client the messages of all channels that match the patterns. A "
+                    "pattern has at most 64 bytes. All clients together have at most 256 "
+                    "patterns, and those of one named user 64 of these; more is an error.",
                 .syntax = "pattern [pattern ...]",
                 .handler = SubscribeToPatterns},
     CommandSpec{.name = "PUBLISH",
@@ -49,7 +52,9 @@ inline constexpr std::array kPubSubCommands = {
                 .since = "0.2.0",
                 .complexity = "O(channels)",
                 .summary = "Returns the channels that have a subscriber, sorted; only those that "
-                           "match, if there is a pattern. Subscribers of patterns do not count.",
+                           "match, if there is a pattern, of at most 64 bytes. Subscribers of "
+                           "patterns do not count. It is an error if there are too many channels "
+                           "to search: more than 8,192, less if names and pattern are long.",
                 .syntax = "[pattern]",
                 .handler = ListChannels},
     CommandSpec{.name = "PUBSUB|HELP",

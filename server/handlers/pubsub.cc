@@ -1,4 +1,5 @@
 // Pub/sub: SUBSCRIBE and its relatives, PUBLISH, PUBSUB.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,35 +19,28 @@
 namespace weir {
 namespace {
 
-using Change = void (Subscriber::*)(SubscriptionKind kind, std::string_view name);
+constexpr std::size_t kStepsPerUnit = 1024;  // of matching, in a unit of work
 
-// Changes one subscription, unless there is no name, and confirms it by a message.
-void ChangeOne(Call& call, SubscriptionKind kind, Change change,
-               std::optional<std::string_view> name) {
-  Subscriber& subscriber = call.session.MakeNews().subscriber;
-  if (name) (subscriber.*change)(kind, *name);
+// Confirms one change of a subscription by a message.
+void Confirm(Call& call, std::optional<std::string_view> name, std::size_t subscriptions) {
   call.reply.Push(3);
   call.reply.Bulk(absl::AsciiStrToLower(AbslView(call.spec.name)));
   name ? call.reply.Bulk(*name) : call.reply.Null();
-  call.reply.Integer(static_cast<std::int64_t>(subscriber.size()));
+  call.reply.Integer(static_cast<std::int64_t>(subscriptions));
 }
 
-// Whether the names are short enough; if not, answers an error.
-bool AreShort(Call& call) {
-  for (const std::string_view name : call.arguments()) {
-    if (name.size() <= kChannelBytesMax) continue;
-    call.Fail(absl::StrCat("a channel or pattern has at most ", kChannelBytesMax, " bytes"));
-    return false;
+void Add(Call& call, SubscriptionKind kind, std::string_view what, std::size_t bytes_max) {
+  const auto names = call.arguments();
+  const bool are_short = std::ranges::all_of(
+      names, [bytes_max](std::string_view name) { return name.size() <= bytes_max; });
+  if (!are_short) {
+    return call.Fail(absl::StrCat("a ", AbslView(what), " has at most ", bytes_max, " bytes"));
   }
-  return true;
-}
-
-void Add(Call& call, SubscriptionKind kind) {
-  if (!AreShort(call)) return;
-  call.Charge(call.arguments().size());
-  for (const std::string_view name : call.arguments()) {
-    ChangeOne(call, kind, &Subscriber::Subscribe, name);
-  }
+  call.Charge(names.size());
+  Subscriber& subscriber = call.session.MakeNews().subscriber;
+  const auto sizes = subscriber.Subscribe(kind, names, call.session.introducer());
+  if (!sizes.ok()) return call.Fail(sizes.status());
+  for (std::size_t i = 0; i < names.size(); ++i) Confirm(call, names[i], sizes->at(i));
 }
 
 void Remove(Call& call, SubscriptionKind kind) {
@@ -57,8 +51,25 @@ void Remove(Call& call, SubscriptionKind kind) {
     names.assign(all.begin(), all.end());
   }
   call.Charge(names.size());
-  if (names.empty()) return ChangeOne(call, kind, &Subscriber::Unsubscribe, std::nullopt);
-  for (const std::string& name : names) ChangeOne(call, kind, &Subscriber::Unsubscribe, name);
+  Subscriber& subscriber = call.session.MakeNews().subscriber;
+  if (names.empty()) return Confirm(call, std::nullopt, subscriber.size());
+  for (const std::string& name : names) {
+    subscriber.Unsubscribe(kind, name);
+    Confirm(call, name, subscriber.size());
+  }
+}
+
+// Charges the steps of a match. A transaction is one turn, so it may match for about twice the
+// steps of one command; returns false, and answers an error, if this match exceeds them.
+bool MayMatch(Call& call, std::size_t steps) {
+  constexpr std::size_t kUnitsMax = 2 * kMatchStepsMax / kStepsPerUnit;
+  const std::size_t units = steps / kStepsPerUnit;
+  if (call.queued && units > 0 && call.session.work() + units > kUnitsMax) {
+    call.Fail("the transaction compares too many patterns");
+    return false;
+  }
+  call.Charge(units);
+  return true;
 }
 
 // Takes a hello of Sentinel from a user that could also change the role by REPLICAOF.
@@ -73,8 +84,10 @@ void HearIfHello(Call& call) {
 
 }  // namespace
 
-void Subscribe(Call& call) { Add(call, SubscriptionKind::kChannel); }
-void SubscribeToPatterns(Call& call) { Add(call, SubscriptionKind::kPattern); }
+void Subscribe(Call& call) { Add(call, SubscriptionKind::kChannel, "channel", kChannelBytesMax); }
+void SubscribeToPatterns(Call& call) {
+  Add(call, SubscriptionKind::kPattern, "pattern", kGlobPatternBytesMax);
+}
 void Unsubscribe(Call& call) { Remove(call, SubscriptionKind::kChannel); }
 void UnsubscribeFromPatterns(Call& call) { Remove(call, SubscriptionKind::kPattern); }
 
@@ -88,7 +101,7 @@ void PublishMessage(Call& call) {
   }
   HearIfHello(call);
   Channels& channels = call.services().channels;
-  call.Charge(channels.Count(SubscriptionKind::kPattern));  // Each is compared.
+  if (!MayMatch(call, channels.StepsToPublish(channel))) return;
   const std::size_t receivers = channels.Publish(channel, call.arguments()[1]);
   call.Charge(receivers);
   call.reply.Integer(static_cast<std::int64_t>(receivers));
@@ -96,11 +109,15 @@ void PublishMessage(Call& call) {
 
 void ListChannels(Call& call) {
   const std::string_view pattern = call.arguments().empty() ? "*" : call.arguments()[0];
-  if (pattern.size() > kChannelBytesMax) return call.reply.Array(0);  // No name is that long.
-  call.Charge(kWholeTableWork);
-  const std::vector<std::string> channels = call.services().channels.Matching(pattern);
-  call.reply.Array(channels.size());
-  for (const std::string& channel : channels) call.reply.Bulk(channel);
+  if (pattern.size() > kGlobPatternBytesMax) {
+    return call.Fail(absl::StrCat("a pattern has at most ", kGlobPatternBytesMax, " bytes"));
+  }
+  const Channels& channels = call.services().channels;
+  if (!MayMatch(call, std::min(channels.StepsToSearch(pattern), kMatchStepsMax))) return;
+  const auto matching = channels.Matching(pattern);
+  if (!matching.ok()) return call.Fail(matching.status());
+  call.reply.Array(matching->size());
+  for (const std::string& channel : *matching) call.reply.Bulk(channel);
 }
 
 void CountPatterns(Call& call) {

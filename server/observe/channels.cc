@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
 #include "core/base/status.h"
 #include "protocol/resp_writer.h"
-#include "server/access/glob.h"
 
 namespace weir {
 namespace {
+
+using enum SubscriptionKind;
 
 // The bytes of a subscription besides its name, here and in Channels.
 constexpr std::size_t kBytesPerSubscription = 128;
@@ -41,18 +45,24 @@ class Message {
 }  // namespace
 
 Subscriber::~Subscriber() {
-  for (const SubscriptionKind kind : {SubscriptionKind::kChannel, SubscriptionKind::kPattern}) {
+  for (const SubscriptionKind kind : {kChannel, kPattern}) {
     for (const std::string& name : names(kind)) channels_.Remove(kind, name, *this);
     names_[IndexOf(kind)].clear();
   }
   ShowSize();
 }
 
-void Subscriber::Subscribe(SubscriptionKind kind, std::string_view name) {
-  if (!names_[IndexOf(kind)].emplace(name).second) return;
-  held_bytes_ += name.size() + kBytesPerSubscription;
-  channels_.Add(kind, name, *this);
+absl::StatusOr<std::vector<std::size_t>> Subscriber::Subscribe(
+    SubscriptionKind kind, std::span<const std::string_view> names, Introducer user) {
+  WEIR_RETURN_IF_ERROR(channels_.Add(kind, names, *this, user));
+  std::vector<std::size_t> sizes;
+  for (const std::string_view name : names) {
+    const bool is_new = names_[IndexOf(kind)].emplace(name).second;
+    if (is_new) held_bytes_ += name.size() + kBytesPerSubscription;
+    sizes.push_back(size());
+  }
   ShowSize();
+  return sizes;
 }
 
 void Subscriber::Unsubscribe(SubscriptionKind kind, std::string_view name) {
@@ -64,45 +74,95 @@ void Subscriber::Unsubscribe(SubscriptionKind kind, std::string_view name) {
 
 void Subscriber::ShowSize() {
   ClientRecord& record = outbox_.record();
-  record.channels.store(names(SubscriptionKind::kChannel).size(), std::memory_order_relaxed);
-  record.patterns.store(names(SubscriptionKind::kPattern).size(), std::memory_order_relaxed);
+  record.channels.store(names(kChannel).size(), std::memory_order_relaxed);
+  record.patterns.store(names(kPattern).size(), std::memory_order_relaxed);
 }
 
-std::size_t Channels::Publish(std::string_view channel, std::string_view message) {
+Channels::Channels(const std::vector<std::string>& own) {
+  for (const std::string& name : own) own_.push_back({name});
+}
+
+std::size_t Channels::Send(SubscriptionKind kind, std::string_view name, std::string_view channel,
+                           std::string_view message) {
+  const Named& named = named_[IndexOf(kind)];
+  const auto found = named.find(AbslView(name));
+  if (found == named.end()) return 0;
+  Message sent(kind == SubscriptionKind::kChannel
+                   ? std::vector<std::string_view>{"message", channel, message}
+                   : std::vector<std::string_view>{"pmessage", name, channel, message});
   std::size_t receivers = 0;
-  const auto send = [&receivers](const Subscribers& subscribers, Message&& sent) {
-    for (const Subscriber* const subscriber : subscribers) {
-      Outbox& outbox = subscriber->outbox_;
-      if (outbox.record().killed.load(std::memory_order_relaxed)) continue;
-      outbox.Append(sent.In(outbox.record().protocol.load(std::memory_order_relaxed)));
-      ++receivers;
-    }
-  };
-  MutexLock lock(mutex_);
-  const auto& [channels, patterns] = named_;
-  if (const auto found = channels.find(AbslView(channel)); found != channels.end()) {
-    send(found->second, Message({"message", channel, message}));
-  }
-  for (const auto& [pattern, subscribers] : patterns) {
-    if (!MatchesChannel(pattern, channel)) continue;
-    send(subscribers, Message({"pmessage", pattern, channel, message}));
+  for (const auto& [subscriber, user] : found->second) {
+    Outbox& outbox = subscriber->outbox_;
+    if (outbox.record().killed.load(std::memory_order_relaxed)) continue;
+    outbox.Append(sent.In(outbox.record().protocol.load(std::memory_order_relaxed)));
+    ++receivers;
   }
   return receivers;
 }
 
-std::vector<std::string> Channels::Matching(std::string_view pattern) const {
-  std::vector<std::string> matching;
+std::shared_ptr<const Channels::Patterns> Channels::PatternsNow() {
   MutexLock lock(mutex_);
-  for (const auto& [name, subscribers] : named_[IndexOf(SubscriptionKind::kChannel)]) {
-    if (MatchesChannel(pattern, name)) matching.push_back(name);
+  if (!patterns_) {
+    auto patterns = std::make_shared<Patterns>();
+    for (const auto& pattern : named_[IndexOf(kPattern)]) patterns->push_back(pattern.first);
+    patterns_ = std::move(patterns);
   }
-  std::ranges::sort(matching);
-  return matching;
+  return patterns_;
+}
+
+std::size_t Channels::Publish(std::string_view channel, std::string_view message) {
+  const std::shared_ptr<const Patterns> patterns = PatternsNow();
+  std::vector<std::string_view> matching;
+  for (const std::string& pattern : *patterns) {
+    if (MatchesChannel(pattern, channel)) matching.push_back(pattern);
+  }
+  MutexLock lock(mutex_);
+  std::size_t receivers = Send(kChannel, channel, channel, message);
+  for (const std::string_view pattern : matching) {
+    receivers += Send(kPattern, pattern, channel, message);
+  }
+  return receivers;
+}
+
+std::size_t Channels::StepsToPublish(std::string_view channel) const {
+  MutexLock lock(mutex_);
+  return name_bytes_[IndexOf(kPattern)] * channel.size();
+}
+
+std::size_t Channels::PublishOwn(std::size_t own, std::string_view message) {
+  MutexLock lock(mutex_);
+  std::size_t receivers = 0;
+  for (const auto& [kind, name] : own_[own].heard_by) {
+    receivers += Send(kind, name, own_[own].name, message);
+  }
+  return receivers;
+}
+
+absl::StatusOr<std::vector<std::string>> Channels::Matching(std::string_view pattern) const {
+  if (StepsToSearch(pattern) > kMatchStepsMax) {
+    return absl::ResourceExhaustedError(absl::StrCat("there are too many channels to search (",
+                                                     Count(kChannel),
+                                                     "): PUBSUB NUMSUB takes the name of one"));
+  }
+  std::vector<std::string> names;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& channel : named_[IndexOf(kChannel)]) names.push_back(channel.first);
+  }
+  std::erase_if(names, [&](const std::string& name) { return !MatchesChannel(pattern, name); });
+  std::ranges::sort(names);
+  return names;
+}
+
+std::size_t Channels::StepsToSearch(std::string_view pattern) const {
+  MutexLock lock(mutex_);
+  return named_[IndexOf(kChannel)].size() * kStepsPerChannel +
+         name_bytes_[IndexOf(kChannel)] * pattern.size();
 }
 
 std::size_t Channels::SubscribersOf(std::string_view channel) const {
   MutexLock lock(mutex_);
-  const Named& channels = named_[IndexOf(SubscriptionKind::kChannel)];
+  const Named& channels = named_[IndexOf(kChannel)];
   const auto found = channels.find(AbslView(channel));
   return found == channels.end() ? 0 : found->second.size();
 }
@@ -112,39 +172,78 @@ std::size_t Channels::Count(SubscriptionKind kind) const {
   return named_[IndexOf(kind)].size();
 }
 
-void Channels::Add(SubscriptionKind kind, std::string_view name, Subscriber& subscriber) {
+absl::Status Channels::CheckRoomForPatterns(std::span<const std::string_view> names,
+                                            Introducer user) const {
+  const absl::flat_hash_set<std::string_view> asked(names.begin(), names.end());
+  const auto exceeds = [&asked](const auto& present, std::size_t max) {
+    const auto is_new = [&present](std::string_view name) {
+      return !present.contains(AbslView(name));
+    };
+    return present.size() + static_cast<std::size_t>(std::ranges::count_if(asked, is_new)) > max;
+  };
+  if (exceeds(named_[IndexOf(kPattern)], kPatternsMax)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("all clients together have at most ", kPatternsMax, " patterns"));
+  }
+  if (user == kSoleIntroducer) return absl::OkStatus();
+  const PatternCounts none;
+  const auto found = patterns_of_.find(user);
+  if (exceeds(found == patterns_of_.end() ? none : found->second, kPatternsOfUserMax)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the clients of one user have at most ", kPatternsOfUserMax, " patterns"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Channels::Add(SubscriptionKind kind, std::span<const std::string_view> names,
+                           Subscriber& subscriber, Introducer user) {
   MutexLock lock(mutex_);
-  Subscribers& subscribers = named_[IndexOf(kind)][AbslView(name)];
-  subscribers.insert(&subscriber);
-  if (subscribers.size() == 1) NoteWhoHears(kind, name);
+  if (kind == kPattern) WEIR_RETURN_IF_ERROR(CheckRoomForPatterns(names, user));
+  for (const std::string_view name : names) {
+    Subscribers& subscribers = named_[IndexOf(kind)][AbslView(name)];
+    if (!subscribers.try_emplace(&subscriber, user).second) continue;
+    if (kind == kPattern) ++patterns_of_[user][AbslView(name)];
+    if (subscribers.size() == 1) OnFirst(kind, name);
+  }
+  return absl::OkStatus();
 }
 
 void Channels::Remove(SubscriptionKind kind, std::string_view name, Subscriber& subscriber) {
   MutexLock lock(mutex_);
   Named& named = named_[IndexOf(kind)];
   const auto found = named.find(AbslView(name));
-  found->second.erase(&subscriber);
+  const auto leaving = found->second.find(&subscriber);
+  if (kind == kPattern) {
+    const auto of_user = patterns_of_.find(leaving->second);
+    const auto pattern = of_user->second.find(AbslView(name));
+    if (--pattern->second == 0) of_user->second.erase(pattern);
+    if (of_user->second.empty()) patterns_of_.erase(of_user);
+  }
+  found->second.erase(leaving);
   if (!found->second.empty()) return;
+  OnLast(kind, name);
   named.erase(found);
-  NoteWhoHears(kind, name);
 }
 
-void Channels::NoteWhoHears(SubscriptionKind kind, std::string_view name) {
-  const auto hears = [](SubscriptionKind of, std::string_view subscribed,
-                        std::string_view channel) {
-    return of == SubscriptionKind::kChannel ? subscribed == channel
-                                            : MatchesChannel(subscribed, channel);
-  };
-  const auto& [channels, patterns] = named_;
+void Channels::OnFirst(SubscriptionKind kind, std::string_view name) {
+  name_bytes_[IndexOf(kind)] += name.size();
+  if (kind == kPattern) patterns_ = nullptr;
   for (std::size_t i = 0; i < own_.size(); ++i) {
-    if (!hears(kind, name, own_[i])) continue;
-    const bool heard =
-        channels.contains(own_[i]) || std::ranges::any_of(patterns, [&](const auto& pattern) {
-          return MatchesChannel(pattern.first, own_[i]);
-        });
-    const std::uint32_t bit = std::uint32_t{1} << i;
-    heard ? heard_.fetch_or(bit, std::memory_order_relaxed)
-          : heard_.fetch_and(~bit, std::memory_order_relaxed);
+    const std::string& own = own_[i].name;
+    if (kind == kChannel ? name != own : !MatchesChannel(name, own)) continue;
+    own_[i].heard_by.emplace_back(kind, name);
+    heard_.fetch_or(std::uint32_t{1} << i, std::memory_order_relaxed);
+  }
+}
+
+void Channels::OnLast(SubscriptionKind kind, std::string_view name) {
+  name_bytes_[IndexOf(kind)] -= name.size();
+  if (kind == kPattern) patterns_ = nullptr;
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    std::erase(own_[i].heard_by, std::pair(kind, std::string(name)));
+    if (own_[i].heard_by.empty()) {
+      heard_.fetch_and(~(std::uint32_t{1} << i), std::memory_order_relaxed);
+    }
   }
 }
 

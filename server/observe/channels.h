@@ -1,34 +1,52 @@
 // Pub/sub: the channels of this server, their subscribers, and the messages to them.
 //
 //     Subscriber subscriber(channels, outbox);          // the client's session
-//     subscriber.Subscribe(SubscriptionKind::kChannel, "news");
+//     subscriber.Subscribe(SubscriptionKind::kChannel, {{"news"}});
 //     channels.Publish("news", "hello");                // any thread
 //
 // A message goes to the outbox of each subscriber, in the protocol that its client speaks. It
 // reaches the clients of this server only, those connected now, at most once. Names are of any
-// bytes; the callers bound them (kChannelBytesMax).
+// bytes; the callers bound them (kChannelBytesMax, kGlobPatternBytesMax).
+//
+// Patterns are matched outside of the lock, and their number is bounded: so a message costs at most
+// kMatchStepsMax steps, about 10 ms, and no other client waits for them. The server's own messages
+// match nothing: the subscriptions that hear its channels are known when they begin.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/mutex.h"
+#include "core/table/limit_registry.h"
+#include "server/access/glob.h"
 #include "server/observe/outbox.h"
 
 namespace weir {
 
-// Of the name of a channel, or a pattern. It bounds the time to compare the two.
+// Of the name of a channel.
 inline constexpr std::size_t kChannelBytesMax = 512;
+// Distinct patterns with a subscriber: of all clients, and of those of one named user.
+inline constexpr std::size_t kPatternsMax = 256;
+inline constexpr std::size_t kPatternsOfUserMax = 64;
+// The steps of one message, or of one search for channels. A step is a byte of a pattern at a byte
+// of a name; a channel that is searched counts as kStepsPerChannel besides.
+inline constexpr std::size_t kMatchStepsMax =
+    kPatternsMax * kGlobPatternBytesMax * kChannelBytesMax;
+inline constexpr std::size_t kStepsPerChannel = 1024;
 
 class Channels;
 
@@ -44,9 +62,14 @@ class Subscriber {
   Subscriber(const Subscriber&) = delete;
   Subscriber& operator=(const Subscriber&) = delete;
 
-  // Subscribing twice, or ending a subscription that is not there, does nothing. Cost: O(log of the
-  // client's subscriptions).
-  void Subscribe(SubscriptionKind kind, std::string_view name);
+  // Subscribes to all of the names, and returns the number of subscriptions after each. Subscribing
+  // twice does nothing. Fails with kResourceExhausted, and subscribes to none, if there were too
+  // many patterns then; they count for `user`, or with kSoleIntroducer for all together only. Cost:
+  // O(log of the client's subscriptions) a name.
+  absl::StatusOr<std::vector<std::size_t>> Subscribe(SubscriptionKind kind,
+                                                     std::span<const std::string_view> names,
+                                                     Introducer user = kSoleIntroducer);
+  // Ends a subscription, if it is there. Cost: the same.
   void Unsubscribe(SubscriptionKind kind, std::string_view name);
 
   [[nodiscard]] const absl::btree_set<std::string>& names(SubscriptionKind kind) const noexcept {
@@ -73,11 +96,15 @@ class Channels {
  public:
   // `own`: the channels that the server itself publishes to, at most 32. IsHeard() answers for
   // them.
-  explicit Channels(std::vector<std::string> own = {}) : own_(std::move(own)) {}
+  explicit Channels(const std::vector<std::string>& own = {});
 
   // Sends a message to all subscribers of the channel, and to those of each pattern that it
-  // matches, but for killed clients. Returns their number. Cost: O(subscribers + patterns).
+  // matches, but for killed clients. Returns their number. Cost: O(subscribers), and
+  // StepsToPublish() before any lock is taken.
   std::size_t Publish(std::string_view channel, std::string_view message);
+  [[nodiscard]] std::size_t StepsToPublish(std::string_view channel) const;
+  // The same to the server's channel at this place in `own`. Cost: O(subscribers).
+  std::size_t PublishOwn(std::size_t own, std::string_view message);
 
   // IsHeard: whether the server's channel at this place in `own` has a subscriber. IsAnyHeard:
   // whether one of the server's channels has. Each costs a relaxed load.
@@ -88,8 +115,10 @@ class Channels {
     return heard_.load(std::memory_order_relaxed) != 0;
   }
 
-  // The channels with subscribers whose names match, sorted.
-  [[nodiscard]] std::vector<std::string> Matching(std::string_view pattern) const;
+  // The channels with subscribers whose names match, sorted. Fails with kResourceExhausted if
+  // StepsToSearch() is more than kMatchStepsMax.
+  [[nodiscard]] absl::StatusOr<std::vector<std::string>> Matching(std::string_view pattern) const;
+  [[nodiscard]] std::size_t StepsToSearch(std::string_view pattern) const;
   // The number of subscribers of a channel; those of patterns do not count.
   [[nodiscard]] std::size_t SubscribersOf(std::string_view channel) const;
   // The number of channels, or patterns, that have a subscriber.
@@ -97,19 +126,40 @@ class Channels {
 
  private:
   friend class Subscriber;
-  using Subscribers = absl::flat_hash_set<Subscriber*>;
+  // Each with the user that it counts for.
+  using Subscribers = absl::flat_hash_map<Subscriber*, Introducer>;
   using Named = absl::flat_hash_map<std::string, Subscribers>;
+  using Patterns = std::vector<std::string>;
+  // The patterns of one user, each with the number of its subscribers for that user.
+  using PatternCounts = absl::flat_hash_map<std::string, std::size_t>;
+  struct OwnChannel {
+    std::string name;
+    // The subscriptions that hear it, of all clients: itself, or patterns.
+    std::vector<std::pair<SubscriptionKind, std::string>> heard_by = {};
+  };
 
-  void Add(SubscriptionKind kind, std::string_view name, Subscriber& subscriber);
+  absl::Status Add(SubscriptionKind kind, std::span<const std::string_view> names,
+                   Subscriber& subscriber, Introducer user);
   void Remove(SubscriptionKind kind, std::string_view name, Subscriber& subscriber);
-  // Called when the first subscriber of a name has come, or the last one has gone.
-  void NoteWhoHears(SubscriptionKind kind, std::string_view name)
+  [[nodiscard]] absl::Status CheckRoomForPatterns(std::span<const std::string_view> names,
+                                                  Introducer user) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Called when the first subscriber of a name has come, or the last one is going.
+  void OnFirst(SubscriptionKind kind, std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnLast(SubscriptionKind kind, std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sends to the subscribers of one name; returns their number.
+  std::size_t Send(SubscriptionKind kind, std::string_view name, std::string_view channel,
+                   std::string_view message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] std::shared_ptr<const Patterns> PatternsNow();
 
-  const std::vector<std::string> own_;
   std::atomic<std::uint32_t> heard_{0};  // a bit for each of own_
   mutable Mutex mutex_;
+  std::vector<OwnChannel> own_ ABSL_GUARDED_BY(mutex_);
   std::array<Named, kSubscriptionKinds> named_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::size_t, kSubscriptionKinds> name_bytes_ ABSL_GUARDED_BY(mutex_) = {};
+  absl::flat_hash_map<Introducer, PatternCounts> patterns_of_ ABSL_GUARDED_BY(mutex_);
+  // The names of all patterns; null if they have changed since they were asked for.
+  std::shared_ptr<const Patterns> patterns_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

@@ -15,7 +15,7 @@ void Worker::CountError(std::string_view error) {
 std::size_t Worker::PublishEvents() {
   std::size_t sent = 0;
   for (const DecisionEvent& event : events.Take()) {
-    sent += services.channels.Publish(event.channel(), event.message);
+    sent += services.channels.PublishOwn(event.index(), event.message);
   }
   return sent;
 }

@@ -134,12 +134,76 @@ TEST_F(PubSubTest, AMessageIsInTheProtocolOfItsPlace) {
 
 TEST_F(PubSubTest, NamesAreBounded) {
   const std::string name(kChannelBytesMax + 1, 'c');
-  const std::string error = "-ERR a channel or pattern has at most 512 bytes\r\n";
+  const std::string error = "-ERR a channel has at most 512 bytes\r\n";
   EXPECT_EQ(subscriber_.Run("SUBSCRIBE c " + name), error);
-  EXPECT_EQ(subscriber_.Run("PSUBSCRIBE " + name), error);
-  EXPECT_EQ(subscriber_.Run("PUBLISH " + name + " m"), "-ERR a channel has at most 512 bytes\r\n");
-  EXPECT_EQ(subscriber_.Run("PUBSUB CHANNELS " + name), "*0\r\n");
+  EXPECT_EQ(subscriber_.Run("PUBLISH " + name + " m"), error);
+  const std::string pattern(kGlobPatternBytesMax + 1, 'c');
+  const std::string pattern_error = "-ERR a pattern has at most 64 bytes\r\n";
+  EXPECT_EQ(subscriber_.Run("PSUBSCRIBE c " + pattern), pattern_error);
+  EXPECT_EQ(subscriber_.Run("PUBSUB CHANNELS " + pattern), pattern_error);
   EXPECT_EQ(publisher_.Run("PUBLISH c m"), ":0\r\n") << "none of the names was subscribed to";
+}
+
+TEST_F(PubSubTest, PatternsAreBoundedForEachUser) {
+  LoadUsers(
+      "user default on nopass ~* &* +@all\n"
+      "user app on >a ~* &* +@pubsub\n");
+  subscriber_.Run("AUTH app a");
+  for (std::size_t i = 0; i < kPatternsOfUserMax; ++i) {
+    ASSERT_THAT(subscriber_.Run("PSUBSCRIBE p" + std::to_string(i)), StartsWith("*3"));
+  }
+  EXPECT_EQ(subscriber_.Run("PSUBSCRIBE a b"),
+            "-ERR the clients of one user have at most 64 patterns\r\n");
+  EXPECT_THAT(publisher_.Run("PSUBSCRIBE a b"), StartsWith("*3"));
+}
+
+class WorstPatternsTest : public PubSubTest {
+ protected:
+  void SetUp() override {
+    for (std::size_t i = 0; i < kPatternsMax; ++i) {
+      std::string pattern = "*" + std::string(kGlobPatternBytesMax - 4, 'a');
+      ASSERT_THAT(subscriber_.Run("PSUBSCRIBE " + pattern + std::to_string(100 + i)),
+                  StartsWith("*3"));
+    }
+  }
+  int TurnsOf(const std::string& requests) {
+    const int before = publisher_.turns();
+    publisher_.Send(requests);
+    return publisher_.turns() - before;
+  }
+
+  const std::string channel_ = std::string(kChannelBytesMax, 'a');
+};
+
+TEST_F(WorstPatternsTest, APublisherPaysForThePatternsOfAll) {
+  EXPECT_EQ(TurnsOf("PUBLISH " + channel_ + " m\r\nPING\r\n"),
+            TurnsOf("PUBLISH short m\r\nPING\r\n") + 1);
+}
+
+TEST_F(WorstPatternsTest, AFirstDenialPaysForNone) {
+  Conversation listener(server_);
+  listener.Run("SUBSCRIBE weir:denied");
+  EXPECT_EQ(TurnsOf("RL.ALLOW " + channel_ + " none\r\nPING\r\n"), TurnsOf("PING\r\nPING\r\n"));
+  EXPECT_THAT(listener.Receive(), HasSubstr("none -1 aaa"));
+}
+
+TEST_F(WorstPatternsTest, ATransactionMatchesAsMuchAsACommand) {
+  publisher_.Run("MULTI");
+  for (int i = 0; i < 10; ++i) publisher_.Run("PUBLISH " + channel_ + " m");
+  publisher_.Run("PUBLISH s m");
+  const std::string replies = publisher_.Run("EXEC");
+  EXPECT_THAT(replies, StartsWith("*11\r\n:0\r\n-ERR the transaction compares too many patterns"));
+  EXPECT_THAT(replies, testing::EndsWith("\r\n:0\r\n"));
+}
+
+TEST_F(PubSubTest, TooManyChannelsAreNotListed) {
+  constexpr std::size_t kMost = kMatchStepsMax / kStepsPerChannel;
+  for (std::size_t i = 0; i < kMost; ++i) subscriber_.Run("SUBSCRIBE " + std::to_string(i));
+  EXPECT_EQ(publisher_.Run("PUBSUB CHANNELS"),
+            "-ERR there are too many channels to search (8192): PUBSUB NUMSUB takes the name of "
+            "one\r\n");
+  subscriber_.Run("UNSUBSCRIBE");
+  EXPECT_EQ(publisher_.Run("PUBSUB CHANNELS"), "*0\r\n");
 }
 
 TEST_F(PubSubTest, ServesWhileTheStateIsLoaded) {

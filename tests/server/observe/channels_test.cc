@@ -33,6 +33,10 @@ class Client {
         subscriber_(channels, outbox_) {}
 
   Subscriber* operator->() { return &subscriber_; }
+  absl::Status Subscribe(SubscriptionKind kind, std::string_view name,
+                         Introducer user = kSoleIntroducer) {
+    return subscriber_.Subscribe(kind, {{name}}, user).status();
+  }
   ClientRecord& record() { return *record_; }
   std::string Heard() {
     std::string heard = outbox_.Take();
@@ -59,8 +63,8 @@ TEST_F(ChannelsTest, AMessageIsInTheProtocolOfEachClient) {
   Client old = NewClient();
   Client present = NewClient();
   present.record().protocol = 3;
-  old->Subscribe(kChannel, "c");
-  present->Subscribe(kPattern, "c*");
+  ASSERT_TRUE(old.Subscribe(kChannel, "c").ok());
+  ASSERT_TRUE(present.Subscribe(kPattern, "c*").ok());
   EXPECT_EQ(channels_.Publish("c", "hello"), 2U);
   EXPECT_EQ(old.Heard(), "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$5\r\nhello\r\n");
   EXPECT_EQ(present.Heard(), ">4\r\n$8\r\npmessage\r\n$2\r\nc*\r\n$1\r\nc\r\n$5\r\nhello\r\n");
@@ -70,8 +74,8 @@ TEST_F(ChannelsTest, AMessageIsInTheProtocolOfEachClient) {
 TEST_F(ChannelsTest, AKilledClientIsNoReceiver) {
   Client killed = NewClient();
   Client present = NewClient();
-  killed->Subscribe(kChannel, "c");
-  present->Subscribe(kChannel, "c");
+  ASSERT_TRUE(killed.Subscribe(kChannel, "c").ok());
+  ASSERT_TRUE(present.Subscribe(kChannel, "c").ok());
   killed.record().killed = true;
   EXPECT_EQ(channels_.Publish("c", "hello"), 1U);
   EXPECT_EQ(killed.Heard(), "");
@@ -81,16 +85,16 @@ TEST_F(ChannelsTest, ShowsTheSubscriptionsOfEachClientAndOfAll) {
   {
     Client client = NewClient();
     EXPECT_FALSE(client.record().is_subscribed());
-    client->Subscribe(kChannel, "b");
-    client->Subscribe(kChannel, "a");
-    client->Subscribe(kChannel, "a");
-    client->Subscribe(kPattern, "?");
+    ASSERT_TRUE(client.Subscribe(kChannel, "b").ok());
+    ASSERT_TRUE(client.Subscribe(kChannel, "a").ok());
+    ASSERT_TRUE(client.Subscribe(kChannel, "a").ok());
+    ASSERT_TRUE(client.Subscribe(kPattern, "?").ok());
     EXPECT_EQ(client->size(), 3U);
     EXPECT_GT(client->held_bytes(), 3U);
     EXPECT_EQ(client.record().channels, 2U);
     EXPECT_EQ(client.record().patterns, 1U);
-    EXPECT_THAT(channels_.Matching("*"), testing::ElementsAre("a", "b"));
-    EXPECT_THAT(channels_.Matching("B"), testing::ElementsAre());
+    EXPECT_THAT(*channels_.Matching("*"), testing::ElementsAre("a", "b"));
+    EXPECT_THAT(*channels_.Matching("B"), testing::ElementsAre());
     EXPECT_EQ(channels_.SubscribersOf("a"), 1U);
     EXPECT_EQ(channels_.SubscribersOf("c"), 0U) << "the pattern does not count";
     EXPECT_EQ(channels_.Count(kPattern), 1U);
@@ -109,8 +113,8 @@ TEST_F(ChannelsTest, KnowsWhichOfTheServersChannelsAreHeard) {
   constexpr std::size_t kUsed = 1;
   EXPECT_FALSE(channels_.IsHeard(kDenied));
   Client client = NewClient();
-  client->Subscribe(kChannel, "weir:denied");
-  client->Subscribe(kPattern, "weir:*");
+  ASSERT_TRUE(client.Subscribe(kChannel, "weir:denied").ok());
+  ASSERT_TRUE(client.Subscribe(kPattern, "weir:*").ok());
   EXPECT_TRUE(channels_.IsHeard(kDenied));
   EXPECT_TRUE(channels_.IsHeard(kUsed));
   client->Unsubscribe(kPattern, "weir:*");
@@ -118,6 +122,86 @@ TEST_F(ChannelsTest, KnowsWhichOfTheServersChannelsAreHeard) {
   EXPECT_FALSE(channels_.IsHeard(kUsed));
   client->Unsubscribe(kChannel, "weir:denied");
   EXPECT_FALSE(channels_.IsHeard(kDenied));
+}
+
+TEST_F(ChannelsTest, AnOwnMessageReachesEachSubscriptionThatHearsItOnce) {
+  Client direct = NewClient();
+  Client by_patterns = NewClient();
+  ASSERT_TRUE(direct.Subscribe(kChannel, "weir:used").ok());
+  ASSERT_TRUE(by_patterns.Subscribe(kPattern, "weir:*").ok());
+  ASSERT_TRUE(by_patterns.Subscribe(kPattern, "*used").ok());
+  ASSERT_TRUE(by_patterns.Subscribe(kPattern, "*denied").ok());
+  EXPECT_EQ(channels_.PublishOwn(1, "m"), 3U);
+  EXPECT_EQ(direct.Heard(), "*3\r\n$7\r\nmessage\r\n$9\r\nweir:used\r\n$1\r\nm\r\n");
+  EXPECT_THAT(by_patterns.Heard(), testing::Not(testing::HasSubstr("denied")));
+  by_patterns->Unsubscribe(kPattern, "*used");
+  EXPECT_EQ(channels_.PublishOwn(1, "m"), 2U);
+}
+
+// The longest names, and as many of them as clients can have: `kind` with a last letter of its own,
+// which no match finds before the end.
+std::string Worst(std::size_t bytes, std::size_t i, std::string_view front) {
+  std::string name(front);
+  name.resize(bytes - 3, 'a');
+  return name + std::to_string(100 + i);
+}
+
+TEST_F(ChannelsTest, NoSetOfPatternsTakesMoreStepsThanTheBound) {
+  Client client = NewClient();
+  std::size_t patterns = 0;
+  while (client.Subscribe(kPattern, Worst(kGlobPatternBytesMax, patterns, "*")).ok()) ++patterns;
+  EXPECT_EQ(patterns, kPatternsMax);
+  const std::string channel(kChannelBytesMax, 'a');
+  EXPECT_EQ(channels_.StepsToPublish(channel), kMatchStepsMax);
+  EXPECT_EQ(channels_.Publish(channel, "m"), 0U);
+  client->Unsubscribe(kPattern, Worst(kGlobPatternBytesMax, 7, "*"));
+  EXPECT_LT(channels_.StepsToPublish(channel), kMatchStepsMax);
+  EXPECT_TRUE(client.Subscribe(kPattern, "another").ok());
+}
+
+TEST_F(ChannelsTest, OneUserLeavesPatternsToTheOthers) {
+  const Introducer app = IntroducerNamed("app");
+  Client first = NewClient();
+  Client second = NewClient();
+  for (std::size_t i = 0; i < kPatternsOfUserMax; ++i) {
+    Client& client = i % 2 == 0 ? first : second;
+    ASSERT_TRUE(client.Subscribe(kPattern, std::to_string(i), app).ok());
+  }
+  EXPECT_EQ(first.Subscribe(kPattern, "one more", app).message(),
+            "the clients of one user have at most 64 patterns");
+  EXPECT_TRUE(first.Subscribe(kPattern, "1", app).ok()) << "the other client of the user has it";
+  EXPECT_TRUE(second.Subscribe(kPattern, "one more", IntroducerNamed("other")).ok());
+  EXPECT_FALSE(first.Subscribe(kPattern, "one more", app).ok()) << "though another user has it";
+  second->Unsubscribe(kPattern, "1");
+  EXPECT_FALSE(first.Subscribe(kPattern, "one more", app).ok()) << "the first client has it, too";
+  second->Unsubscribe(kPattern, "3");
+  EXPECT_TRUE(first.Subscribe(kPattern, "one more", app).ok());
+}
+
+TEST_F(ChannelsTest, TooManyPatternsAreNone) {
+  Client client = NewClient();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i <= kPatternsMax; ++i) names.push_back(std::to_string(i));
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  EXPECT_EQ(client->Subscribe(kPattern, words).status().message(),
+            "all clients together have at most 256 patterns");
+  EXPECT_EQ(client->size(), 0U);
+  EXPECT_EQ(channels_.Count(kPattern), 0U);
+  const std::vector<std::string_view> twice(kPatternsMax + 1, "one");
+  EXPECT_THAT(*client->Subscribe(kPattern, twice), testing::Each(1U));
+}
+
+TEST_F(ChannelsTest, NoSearchTakesMoreStepsThanTheBound) {
+  const std::string pattern = Worst(kGlobPatternBytesMax, 0, "*");
+  Client client = NewClient();
+  std::size_t channels = 0;
+  while (channels_.Matching(pattern).ok()) {
+    ASSERT_TRUE(client.Subscribe(kChannel, Worst(kChannelBytesMax, channels++, "a")).ok());
+    ASSERT_LE(channels, kMatchStepsMax / kStepsPerChannel);
+  }
+  EXPECT_GT(channels_.StepsToSearch(pattern), kMatchStepsMax);
+  EXPECT_GT(channels, 200U);
+  EXPECT_TRUE(channels_.Matching("a*").ok());
 }
 
 TEST_F(ChannelsTest, EachSubscriptionGetsEachMessageOnce) {
@@ -137,7 +221,7 @@ TEST_F(ChannelsTest, EachSubscriptionGetsEachMessageOnce) {
         (*clients[who])->Unsubscribe(kind, name);
         expected[who].erase({kind, name});
       } else {
-        (*clients[who])->Subscribe(kind, name);
+        ASSERT_TRUE(clients[who]->Subscribe(kind, name).ok());
         expected[who].emplace(kind, name);
       }
       const std::string& channel = channels[below(5)];
@@ -170,8 +254,8 @@ TEST_F(ChannelsTest, SubscribersComeAndGoWhileOthersPublish) {
   });
   for (int i = 0; i < 200; ++i) {
     Client client = NewClient();
-    client->Subscribe(kChannel, "c");
-    client->Subscribe(kPattern, "*");
+    ASSERT_TRUE(client.Subscribe(kChannel, "c").ok());
+    ASSERT_TRUE(client.Subscribe(kPattern, "*").ok());
     client.Heard();
   }
   publisher.join();
