@@ -10,6 +10,7 @@
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/plan.h"
 #include "core/rules/limit_counters.h"
+#include "core/rules/top_keys.h"
 
 namespace weir {
 namespace {
@@ -41,6 +42,8 @@ std::string_view NameOf(const ParsedRequest& request, std::size_t check) {
   const std::string_view name = request.limits[check]->counted_as;
   return name.substr(0, name.find(' '));
 }
+
+std::string_view ShownKey(const Check& check) { return check.key.substr(0, kTopKeyBytesMax); }
 
 bool IsWindowOrHeld(const Limit& limit) {
   return limit.has_bucket() && limit.shape().algorithm != Algorithm::kTokenBucket;
@@ -97,7 +100,7 @@ void DecisionEvents::AddDenied(const Answer& answer, const EventTerms& terms) {
   if (!recent_.Note(hash, terms.now, terms.interval)) return;
   Add(EventKind::kDenied,
       absl::StrCat(AbslView(answer.limit), " ", RetryMillis(answer.decision.retry_after), " ",
-                   AbslView(answer.check.key)));
+                   AbslView(ShownKey(answer.check))));
 }
 
 void DecisionEvents::AddUsed(const Answer& answer, std::uint64_t there, const EventTerms& terms) {
@@ -115,11 +118,12 @@ void DecisionEvents::AddUsed(const Answer& answer, std::uint64_t there, const Ev
   }
   Add(EventKind::kUsed,
       absl::StrCat(percent, " ", AbslView(answer.limit), " ",
-                   CeilMillis(answer.decision.reset_after), " ", AbslView(answer.check.key)));
+                   CeilMillis(answer.decision.reset_after), " ", AbslView(ShownKey(answer.check))));
 }
 
 bool DecisionEvents::HasRoom(const Answer& answer) const noexcept {
-  return bytes_ + kNumbersBytesMax + answer.limit.size() + answer.check.key.size() <= kBytesMax;
+  return bytes_ + kNumbersBytesMax + answer.limit.size() + ShownKey(answer.check).size() <=
+         kBytesMax;
 }
 
 void DecisionEvents::Add(EventKind kind, std::string message) {

@@ -10,9 +10,10 @@
 //         back all the time, too, so a percentage of one is reported at most once an interval.
 //
 // `limit` is a text as RL.STATS shows it, up to its first blank: a label is left out, which a
-// policy gives to one of its limits ("@free#1 daily"). The key comes last and may have any byte.
-// Denials of shadow limits are none. A host asks for events only if a client may hear them. Not
-// thread-safe. Cost: for each limit that denies or crosses one hash, and for an event a string.
+// policy gives to one of its limits ("@free#1 daily"). The key comes last, cut to kTopKeyBytesMax,
+// as in RL.TOP, and may have any byte. Denials of shadow limits are none. A host asks for events
+// only if a client may hear them. Not thread-safe. Cost: for each limit that denies or crosses one
+// hash, and for an event a string.
 #pragma once
 
 #include <array>

@@ -39,7 +39,9 @@ constexpr std::array<Group, 6> kGroups = {{
     {"pubsub", "Pub/sub",
      "Messages between the clients that are connected to this server. A message reaches the "
      "present subscribers, each at most once, and is not kept. Names of channels have at most "
-     "512 bytes, and patterns 64. A client that reads too slowly is closed when 512 KiB wait for it. Channels that "
+     "512 bytes, and patterns 64. A client that reads too slowly is closed when 512 KiB wait for "
+     "it; it misses "
+     "messages of the server's own channels while 256 KiB wait. Channels that "
      "begin with `weir:` are the server's own: it publishes to `weir:denied` and `weir:used` which "
      "keys are denied and which limits fill up ([observing.md](observing.md#events))."},
     {"server", "Server", "Commands for tools and operators."},

@@ -82,22 +82,26 @@ Channels::Channels(const std::vector<std::string>& own) {
   for (const std::string& name : own) own_.push_back({name});
 }
 
-std::size_t Channels::Send(SubscriptionKind kind, std::string_view name, std::string_view channel,
-                           std::string_view message) {
+void Channels::Send(SubscriptionKind kind, std::string_view name, std::string_view channel,
+                    std::string_view message, IfBehind if_behind, Sent& sent) {
   const Named& named = named_[IndexOf(kind)];
   const auto found = named.find(AbslView(name));
-  if (found == named.end()) return 0;
-  Message sent(kind == SubscriptionKind::kChannel
-                   ? std::vector<std::string_view>{"message", channel, message}
-                   : std::vector<std::string_view>{"pmessage", name, channel, message});
-  std::size_t receivers = 0;
+  if (found == named.end()) return;
+  Message bytes(kind == kChannel
+                    ? std::vector<std::string_view>{"message", channel, message}
+                    : std::vector<std::string_view>{"pmessage", name, channel, message});
   for (const auto& [subscriber, user] : found->second) {
     Outbox& outbox = subscriber->outbox_;
     if (outbox.record().killed.load(std::memory_order_relaxed)) continue;
-    outbox.Append(sent.In(outbox.record().protocol.load(std::memory_order_relaxed)));
-    ++receivers;
+    const std::string& in_protocol =
+        bytes.In(outbox.record().protocol.load(std::memory_order_relaxed));
+    if (if_behind == IfBehind::kDrop) {
+      ++(outbox.Offer(in_protocol) ? sent.receivers : sent.dropped);
+    } else {
+      outbox.Append(in_protocol);
+      ++sent.receivers;
+    }
   }
-  return receivers;
 }
 
 std::shared_ptr<const Channels::Patterns> Channels::PatternsNow() {
@@ -117,11 +121,12 @@ std::size_t Channels::Publish(std::string_view channel, std::string_view message
     if (MatchesChannel(pattern, channel)) matching.push_back(pattern);
   }
   MutexLock lock(mutex_);
-  std::size_t receivers = Send(kChannel, channel, channel, message);
+  Sent sent;
+  Send(kChannel, channel, channel, message, IfBehind::kClose, sent);
   for (const std::string_view pattern : matching) {
-    receivers += Send(kPattern, pattern, channel, message);
+    Send(kPattern, pattern, channel, message, IfBehind::kClose, sent);
   }
-  return receivers;
+  return sent.receivers;
 }
 
 std::size_t Channels::StepsToPublish(std::string_view channel) const {
@@ -129,13 +134,13 @@ std::size_t Channels::StepsToPublish(std::string_view channel) const {
   return name_bytes_[IndexOf(kPattern)] * channel.size();
 }
 
-std::size_t Channels::PublishOwn(std::size_t own, std::string_view message) {
+Channels::Sent Channels::PublishOwn(std::size_t own, std::string_view message) {
   MutexLock lock(mutex_);
-  std::size_t receivers = 0;
+  Sent sent;
   for (const auto& [kind, name] : own_[own].heard_by) {
-    receivers += Send(kind, name, own_[own].name, message);
+    Send(kind, name, own_[own].name, message, IfBehind::kDrop, sent);
   }
-  return receivers;
+  return sent;
 }
 
 absl::StatusOr<std::vector<std::string>> Channels::Matching(std::string_view pattern) const {

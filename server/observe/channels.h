@@ -103,8 +103,13 @@ class Channels {
   // StepsToPublish() before any lock is taken.
   std::size_t Publish(std::string_view channel, std::string_view message);
   [[nodiscard]] std::size_t StepsToPublish(std::string_view channel) const;
-  // The same to the server's channel at this place in `own`. Cost: O(subscribers).
-  std::size_t PublishOwn(std::size_t own, std::string_view message);
+  // The same to the server's channel at this place in `own`. A subscriber that is behind misses the
+  // message (Outbox::Offer). Cost: O(subscribers).
+  struct Sent {
+    std::size_t receivers = 0;
+    std::size_t dropped = 0;  // those that have missed it
+  };
+  Sent PublishOwn(std::size_t own, std::string_view message);
 
   // IsHeard: whether the server's channel at this place in `own` has a subscriber. IsAnyHeard:
   // whether one of the server's channels has. Each costs a relaxed load.
@@ -147,9 +152,11 @@ class Channels {
   // Called when the first subscriber of a name has come, or the last one is going.
   void OnFirst(SubscriptionKind kind, std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnLast(SubscriptionKind kind, std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sends to the subscribers of one name; returns their number.
-  std::size_t Send(SubscriptionKind kind, std::string_view name, std::string_view channel,
-                   std::string_view message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sends to the subscribers of one name, and counts them.
+  enum class IfBehind : std::uint8_t { kClose, kDrop };
+  void Send(SubscriptionKind kind, std::string_view name, std::string_view channel,
+            std::string_view message, IfBehind if_behind, Sent& sent)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::shared_ptr<const Patterns> PatternsNow();
 
   std::atomic<std::uint32_t> heard_{0};  // a bit for each of own_

@@ -68,15 +68,27 @@ std::string Monitors::Line(Instant now, std::string_view address,
   return line;
 }
 
-void Monitors::Show(Instant now, std::string_view address,
-                    std::span<const std::string_view> words) {
+std::size_t Monitors::Show(Instant now, std::string_view address,
+                           std::span<const std::string_view> words) {
   const std::string line = absl::StrCat("+", Line(now, address, words), "\r\n");
+  std::size_t missed = 0;
   MutexLock lock(mutex_);
-  for (const Monitor* const monitor : monitors_) {
-    if (!monitor->outbox_.record().is_silent.load(std::memory_order_relaxed)) {
-      monitor->outbox_.Append(line);
+  for (Monitor* const monitor : monitors_) {
+    if (monitor->outbox_.record().is_silent.load(std::memory_order_relaxed)) continue;
+    std::string gap;
+    if (monitor->missed_ > 0) {
+      const std::string text = absl::StrCat("... (", monitor->missed_, " more commands)");
+      const std::string_view word = text;
+      gap = absl::StrCat("+", Line(now, address, {{word}}), "\r\n");
+    }
+    if (monitor->outbox_.Offer(gap.empty() ? line : gap + line)) {
+      monitor->missed_ = 0;
+    } else {
+      ++monitor->missed_;
+      ++missed;
     }
   }
+  return missed;
 }
 
 }  // namespace weir

@@ -22,14 +22,27 @@ Outbox::~Outbox() {
 void Outbox::Append(std::string_view bytes) {
   MutexLock lock(all_.mutex_);
   if (record_->killed.load(std::memory_order_relaxed)) return;
-  bytes_ += bytes;
-  held_bytes_ += bytes.size();
-  all_.held_bytes_ += bytes.size();
+  Add(bytes);
   if (held_bytes_ > Outboxes::kBytesOfOneMax) return all_.Close(*this);
-  if (!has_bytes_.exchange(true, std::memory_order_relaxed)) record_->Wake();
   while (all_.held_bytes_ > Outboxes::kBytesOfAllMax) {
     all_.Close(**std::ranges::max_element(all_.outboxes_, {}, &Outbox::held_bytes_));
   }
+}
+
+bool Outbox::Offer(std::string_view bytes) {
+  MutexLock lock(all_.mutex_);
+  if (record_->killed.load(std::memory_order_relaxed)) return true;
+  const bool is_behind = held_bytes_ + bytes.size() > Outboxes::kBytesBehindMax;
+  if (is_behind || all_.held_bytes_ + bytes.size() > Outboxes::kBytesOfAllMax) return false;
+  Add(bytes);
+  return true;
+}
+
+void Outbox::Add(std::string_view bytes) {
+  bytes_ += bytes;
+  held_bytes_ += bytes.size();
+  all_.held_bytes_ += bytes.size();
+  if (!has_bytes_.exchange(true, std::memory_order_relaxed)) record_->Wake();
 }
 
 std::string Outbox::Take() {
@@ -52,7 +65,7 @@ void Outboxes::Close(Outbox& outbox) {
   ClientRecord& record = *outbox.record_;
   if (const auto suppressed = throttle_.Admit()) {
     spdlog::warn(
-        "closed client {}: it does not read what it monitors or subscribes to ({} similar lines "
+        "closed client {}: it does not read what it subscribes to ({} similar lines "
         "suppressed)",
         record.address, *suppressed);
   }

@@ -7,7 +7,9 @@
 //
 // The bytes that the kernel has not taken yet, here or in the connection's output, are bounded: a
 // client above kBytesOfOneMax is closed (ClientRecord::killed), and if all together exceed
-// kBytesOfAllMax, the one with the most bytes is closed. Thread-safe, unless said otherwise.
+// kBytesOfAllMax, the one with the most bytes is closed. So that no client is closed for what
+// others make the server say, its own bytes (events, lines of MONITOR) are offered: a client that
+// is behind misses them. Thread-safe, unless said otherwise.
 #pragma once
 
 #include <atomic>
@@ -38,6 +40,9 @@ class Outbox {
 
   // Adds bytes, and wakes the client's thread if there were none.
   void Append(std::string_view bytes);
+  // The same for bytes that the client may miss: returns false, and adds nothing, if more than
+  // kBytesBehindMax would wait for it then, or more than kBytesOfAllMax for all.
+  [[nodiscard]] bool Offer(std::string_view bytes);
   [[nodiscard]] ClientRecord& record() const noexcept { return *record_; }
 
   // --- For the session's thread ---
@@ -53,6 +58,9 @@ class Outbox {
  private:
   friend class Outboxes;
 
+  // Requires: the mutex of all.
+  void Add(std::string_view bytes);
+
   Outboxes& all_;
   const std::shared_ptr<ClientRecord> record_;
   std::atomic<bool> has_bytes_{false};
@@ -66,6 +74,7 @@ class Outboxes {
   // A queue takes up to twice the memory of its bytes, so all queues take up to 64 MiB.
   static constexpr std::size_t kBytesOfOneMax = std::size_t{512} << 10;
   static constexpr std::size_t kBytesOfAllMax = std::size_t{32} << 20;
+  static constexpr std::size_t kBytesBehindMax = kBytesOfOneMax / 2;
 
   explicit Outboxes(const Clock& clock) : throttle_(clock) {}
 

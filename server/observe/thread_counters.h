@@ -45,9 +45,11 @@ inline constexpr StatsField kStatsFields[] = {
     {.name = "instantaneous_input_kbps", .kind = StatsField::Kind::kKilobytesRate},
     {.name = "instantaneous_output_kbps", .kind = StatsField::Kind::kKilobytesRate},
     {.name = "rejected_connections"},
-    {.name = "expired_keys"},         // counted by the Sweeper
-    {.name = "evicted_keys"},         // counted by the Limiter
-    {.name = "evicted_clients"},      // counted by ClientMemory
+    {.name = "expired_keys"},     // counted by the Sweeper
+    {.name = "evicted_keys"},     // counted by the Limiter
+    {.name = "evicted_clients"},  // counted by ClientMemory
+    {.name = "events_dropped"},   // of the server's own channels, for subscribers behind
+    {.name = "monitor_lines_dropped"},
     {.name = "total_error_replies"},  // raised by Worker::Fail only
     {.name = "protocol_errors"},      // connections ended for what they sent
 };

@@ -47,7 +47,9 @@ void Observers::Show(const Call& call, Nanos duration) {
   }
   // As in Redis, monitors do not see admin commands, unless these change buckets.
   const bool is_shown = call.spec.Is(kWrite) || !call.spec.Is(kAdmin);
-  if (is_shown && monitors.any()) monitors.Show(call.now, client.address, words);
+  if (!is_shown || !monitors.any()) return;
+  call.session.worker().counters["monitor_lines_dropped"].Add(
+      monitors.Show(call.now, client.address, words));
 }
 
 }  // namespace weir

@@ -13,11 +13,13 @@ void Worker::CountError(std::string_view error) {
 }
 
 std::size_t Worker::PublishEvents() {
-  std::size_t sent = 0;
+  std::size_t messages = 0;
   for (const DecisionEvent& event : events.Take()) {
-    sent += services.channels.PublishOwn(event.index(), event.message);
+    const Channels::Sent sent = services.channels.PublishOwn(event.index(), event.message);
+    counters["events_dropped"].Add(sent.dropped);
+    messages += sent.receivers + sent.dropped;
   }
-  return sent;
+  return messages;
 }
 
 void Worker::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,

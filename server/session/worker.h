@@ -33,7 +33,7 @@ struct Worker {
   // Counts an error that is answered in another protocol.
   void CountError(std::string_view error);
 
-  // Publishes the events that were collected. Returns the number of messages that were sent.
+  // Publishes the events that were collected. Returns the number of messages, sent or dropped.
   std::size_t PublishEvents();
 
   // Counts a turn of a session; `commands_before`: total_commands_processed at its beginning.

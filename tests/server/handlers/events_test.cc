@@ -233,6 +233,33 @@ TEST_F(EventsTest, APercentageOfALimitThatComesBackBitByBitIsToldOnceAnInterval)
   EXPECT_THAT(Heard(), testing::SizeIs(2));
 }
 
+TEST_F(EventsTest, AKeyIsShownByItsFirstBytes) {
+  client_.Run("RL.ALLOW " + std::string(500, 'k') + " none");
+  client_.Run("RL.ALLOW " + std::string(500, 'k') + " 1/h,fixed");
+  const std::string shown(128, 'k');
+  EXPECT_THAT(Heard(),
+              ElementsAre("denied none -1 " + shown, "used 100 1/h,fixed 3600000 " + shown));
+}
+
+// Method: the subscriber reads nothing while another user's client is denied key after key.
+TEST_F(EventsTest, AFloodOfDenialsClosesNoSubscriber) {
+  std::string flood;
+  constexpr std::uint64_t kDenials = 20'000;
+  for (std::uint64_t i = 0; i < kDenials; ++i) {
+    flood += absl::StrCat("RL.ALLOW app:", i, ":", std::string(100, 'x'), " none\r\n");
+  }
+  client_.Send(flood);
+  const std::uint64_t dropped = server_->worker.counters["events_dropped"].value();
+  EXPECT_GT(dropped, 0U);
+  const std::size_t heard = Heard().size();
+  EXPECT_EQ(heard + dropped, kDenials);
+  EXPECT_FALSE(subscriber_.closed());
+  client_.Run("RL.ALLOW again none");
+  EXPECT_THAT(Heard(), ElementsAre("denied none -1 again"));
+  EXPECT_THAT(client_.Run("INFO stats"),
+              testing::HasSubstr(absl::StrCat("events_dropped:", dropped, "\r\n")));
+}
+
 TEST_F(EventsTest, ATransactionIsToldAfterItsEnd) {
   client_.Run("HELLO 3");
   client_.Run("SUBSCRIBE weir:denied");

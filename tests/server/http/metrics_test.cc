@@ -159,6 +159,8 @@ weir_rejected_connections_total 0
 weir_waiters 0
 # TYPE weir_clients_memory_bytes gauge
 weir_clients_memory_bytes 0
+# TYPE weir_events_dropped_total counter
+weir_events_dropped_total 0
 # TYPE weir_denied_access_total counter
 weir_denied_access_total{reason="auth"} 0
 weir_denied_access_total{reason="command"} 0

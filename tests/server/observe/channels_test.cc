@@ -131,11 +131,37 @@ TEST_F(ChannelsTest, AnOwnMessageReachesEachSubscriptionThatHearsItOnce) {
   ASSERT_TRUE(by_patterns.Subscribe(kPattern, "weir:*").ok());
   ASSERT_TRUE(by_patterns.Subscribe(kPattern, "*used").ok());
   ASSERT_TRUE(by_patterns.Subscribe(kPattern, "*denied").ok());
-  EXPECT_EQ(channels_.PublishOwn(1, "m"), 3U);
+  EXPECT_EQ(channels_.PublishOwn(1, "m").receivers, 3U);
   EXPECT_EQ(direct.Heard(), "*3\r\n$7\r\nmessage\r\n$9\r\nweir:used\r\n$1\r\nm\r\n");
   EXPECT_THAT(by_patterns.Heard(), testing::Not(testing::HasSubstr("denied")));
   by_patterns->Unsubscribe(kPattern, "*used");
-  EXPECT_EQ(channels_.PublishOwn(1, "m"), 2U);
+  EXPECT_EQ(channels_.PublishOwn(1, "m").receivers, 2U);
+}
+
+TEST_F(ChannelsTest, AFloodOfOwnMessagesClosesNoSubscriber) {
+  Client slow = NewClient();
+  Client fast = NewClient();
+  Client by_pattern = NewClient();
+  ASSERT_TRUE(slow.Subscribe(kChannel, "weir:denied").ok());
+  ASSERT_TRUE(fast.Subscribe(kChannel, "weir:denied").ok());
+  ASSERT_TRUE(by_pattern.Subscribe(kPattern, "weir:*").ok());
+  constexpr std::size_t kMessages = 20'000;
+  std::size_t dropped = 0;
+  std::size_t heard = 0;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    dropped += channels_.PublishOwn(0, std::to_string(i)).dropped;
+    heard += static_cast<std::size_t>(std::ranges::count(fast.Heard(), '*'));
+  }
+  EXPECT_FALSE(slow.record().killed);
+  EXPECT_FALSE(by_pattern.record().killed);
+  EXPECT_EQ(heard, kMessages) << "the fast one has all";
+  const auto of_slow = static_cast<std::size_t>(std::ranges::count(slow.Heard(), '*'));
+  const std::string patterns = by_pattern.Heard();  // "weir:*" in each message, too
+  const auto of_pattern = static_cast<std::size_t>(std::ranges::count(patterns, '*')) / 2;
+  EXPECT_GT(dropped, kMessages / 2);
+  EXPECT_EQ(dropped, 2 * kMessages - of_slow - of_pattern);
+  for (int i = 0; i < 20'000; ++i) channels_.Publish("weir:denied", std::string(100, 'x'));
+  EXPECT_TRUE(slow.record().killed) << "a message of another client is not dropped";
 }
 
 // The longest names, and as many of them as clients can have: `kind` with a last letter of its own,

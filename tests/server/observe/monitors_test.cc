@@ -1,6 +1,8 @@
 // Goal: every monitor gets every line, as Redis writes it. Method: monitors without a session.
 #include "server/observe/monitors.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,6 +59,27 @@ TEST(MonitorsTest, EveryMonitorGetsEveryLineUnlessItWantsNoReplies) {
   EXPECT_EQ(two.Take(), lines + "+1339518083.107412 [0 x] \"TIME\"\r\n");
   EXPECT_FALSE(record->monitors.load());
   EXPECT_FALSE(monitors.any());
+}
+
+TEST(MonitorsTest, AMonitorThatIsBehindIsToldHowMuchItMisses) {
+  const FakeClock clock;
+  Outboxes all(clock);
+  Monitors monitors;
+  const auto record = NewRecord();
+  Outbox outbox(all, record);
+  const Monitor monitor(monitors, outbox);
+  const std::string word(500, 'x');
+  std::size_t missed = 0;
+  for (int i = 0; i < 1000; ++i) missed += monitors.Show(kShown, "x", Words{"ECHO", word});
+  EXPECT_GT(missed, 400U);
+  EXPECT_FALSE(record->killed);
+  EXPECT_EQ(std::ranges::count(outbox.Take(), '\n') + static_cast<std::ptrdiff_t>(missed), 1000);
+  outbox.OnSent();
+  EXPECT_EQ(monitors.Show(kShown, "x", Words{"PING"}), 0U);
+  monitors.Show(kShown, "x", Words{"PING"});
+  const std::string ping = "+1339518083.107412 [0 x] \"PING\"\r\n";
+  EXPECT_EQ(outbox.Take(), "+1339518083.107412 [0 x] \"... (" + std::to_string(missed) +
+                               " more commands)\"\r\n" + ping + ping);
 }
 
 TEST(MonitorsTest, ALineIsBounded) {

@@ -59,7 +59,7 @@ TEST(OutboxTest, AClientThatDoesNotReadIsClosed) {
     if (!deaf->killed) held_max = sent + bytes.size();
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::HasSubstr("it does not read what it monitors or subscribes to"));
+              testing::HasSubstr("it does not read what it subscribes to"));
   EXPECT_TRUE(deaf->killed.load());
   EXPECT_FALSE(reader->killed.load());
   EXPECT_LE(held_max, Outboxes::kBytesOfOneMax);
@@ -79,6 +79,41 @@ TEST(OutboxTest, TakenBytesCountUntilTheyAreSent) {
     taken += slow.Take().size();
   }
   EXPECT_TRUE(deaf->killed.load());
+}
+
+TEST(OutboxTest, AClientThatIsBehindMissesWhatItIsOffered) {
+  const FakeClock clock;
+  Outboxes all(clock);
+  const auto deaf = RecordOfClient();
+  Outbox slow(all, deaf);
+  const std::string bytes(1000, 'x');
+  std::size_t held = 0;
+  while (slow.Offer(bytes)) held += bytes.size();
+  EXPECT_LE(held, Outboxes::kBytesBehindMax);
+  EXPECT_GT(held, Outboxes::kBytesBehindMax - bytes.size());
+  EXPECT_EQ(slow.Take().size(), held);
+  EXPECT_FALSE(slow.Offer(bytes)) << "they are not sent yet";
+  EXPECT_FALSE(deaf->killed.load());
+  slow.Append(bytes);
+  EXPECT_EQ(slow.Take(), bytes) << "what others send has a bound of its own";
+  slow.OnSent();
+  EXPECT_TRUE(slow.Offer(bytes));
+}
+
+TEST(OutboxTest, NobodyIsClosedForWhatIsOffered) {
+  const FakeClock clock;
+  Outboxes all(clock);
+  std::vector<std::shared_ptr<ClientRecord>> records;
+  std::vector<std::unique_ptr<Outbox>> deaf;
+  const std::string bytes(Outboxes::kBytesBehindMax, 'x');
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < 2 * Outboxes::kBytesOfAllMax / bytes.size(); ++i) {
+    deaf.push_back(std::make_unique<Outbox>(all, records.emplace_back(RecordOfClient())));
+    if (deaf.back()->Offer(bytes)) ++taken;
+  }
+  EXPECT_EQ(taken, Outboxes::kBytesOfAllMax / bytes.size());
+  EXPECT_TRUE(
+      std::ranges::none_of(records, [](const auto& record) { return record->killed.load(); }));
 }
 
 // Any number of clients hold no more together, and one that reads is not closed because of others.
