@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -99,6 +100,7 @@ std::optional<HttpError> CheckVersion(std::string_view line) noexcept {
 std::optional<HttpError> ReadHead(HttpHead& head) {
   if (const Error error = ReadTarget(head)) return error;
   bool has_host = false;
+  bool has_authorization = false;
   bool says_close = false;
   bool says_keep_alive = false;
   for (const HttpField& field : head.fields) {
@@ -108,6 +110,8 @@ std::optional<HttpError> ReadHead(HttpHead& head) {
       if (!field.value.empty() && !IsHost(field.value)) return BadRequest("bad Host");
       has_host = true;
       if (head.host.empty()) head.host = field.value;
+    } else if (IsSameWord(field.name, "Authorization")) {
+      if (std::exchange(has_authorization, true)) return BadRequest("two Authorizations");
     } else if (IsSameWord(field.name, "Connection")) {
       says_close = says_close || ListHas(field.value, "close");
       says_keep_alive = says_keep_alive || ListHas(field.value, "keep-alive");

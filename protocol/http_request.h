@@ -45,7 +45,8 @@
 //          before a colon; a second Content-Length, and one that integer.h would not spell;
 //          Content-Length with Transfer-Encoding; a second Transfer-Encoding, or one that has more
 //          than "chunked" in it, or is of an HTTP/1.0 request; no Host in HTTP/1.1, a second one,
-//          or one that is no host; a target that http_target.h does not split; "*" without OPTIONS
+//          or one that is no host; a second Authorization; a target that http_target.h does not
+//          split; "*" without OPTIONS
 //     417  Expect: other than 100-continue
 //     501  CONNECT; a Transfer-Encoding without "chunked" in it
 //     505  another version of HTTP

@@ -112,6 +112,13 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::http_bind,
      .fallback = "127.0.0.1",
      .summary = "The IP addresses of http-port and http-tls-port, separated by commas."},
+    {.name = "http-hosts",
+     .field = &Options::http_hosts,
+     .fallback = "",
+     .summary = "Names with a dot under which clients without a login reach /v1 and /check on "
+                "http-port, separated by commas. Addresses, localhost and names without a dot are "
+                "always answered; other names are refused, because any site can give its own name "
+                "the address of this host."},
     {.name = "http-port",
      .field = &Options::http_port,
      .fallback = "0",

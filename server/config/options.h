@@ -122,7 +122,8 @@ struct Options {
   std::int64_t tls_port = 0;  // 0: no TLS
   std::string unix_socket;    // path; empty: none
   UnixSocketPerm unix_socket_perm{};
-  AddressList http_bind;           // never empty
+  AddressList http_bind;  // never empty
+  HostList http_hosts;
   std::int64_t http_port = 0;      // 0: no HTTP
   std::int64_t http_tls_port = 0;  // 0: no HTTPS
   std::string http_unix_socket;    // path; empty: none

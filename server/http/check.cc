@@ -26,7 +26,8 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kCheckPath = "/check";
+constexpr std::string_view kRoutesPath = "/check/";
+constexpr std::string_view kNoSuchRoute = "ERR no such route of checks";
 constexpr std::string_view kProblem = "application/problem+json";
 constexpr std::string_view kQuotaExceeded =
     "https://iana.org/assignments/http-problem-types#quota-exceeded";
@@ -157,7 +158,7 @@ void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answe
   exchange.Fail(status == 503 ? status : 500, error);
 }
 
-void CheckByRoute(HttpExchange& exchange, const CheckRoute& route, std::string_view below) {
+void CheckBy(const CheckRoute& route, std::string_view below, HttpExchange& exchange) {
   if (route.user.empty()) {
     exchange.ActAsNewClient();
   } else if (!exchange.ActAs(route.user)) {
@@ -215,7 +216,11 @@ std::string_view ReadQuery(std::string_view query, OpenCheck& check) {
   return {};
 }
 
+}  // namespace
+
 void CheckByQuery(HttpExchange& exchange) {
+  exchange.session().worker().checks.Add();
+  if (!exchange.services().options.open_checks) return exchange.Fail(404, kNoSuchRoute);
   exchange.ActAsNewClient();
   OpenCheck check;
   const std::string_view error = ReadQuery(exchange.head().query, check);
@@ -241,17 +246,13 @@ void CheckByQuery(HttpExchange& exchange) {
   Decide(exchange, words, answer);
 }
 
-}  // namespace
-
-void AnswerCheck(HttpExchange& exchange) {
+void CheckByRoute(HttpExchange& exchange) {
   exchange.session().worker().checks.Add();
-  std::string_view rest = exchange.head().path.substr(kCheckPath.size());
-  if (rest.empty() && exchange.services().options.open_checks) return CheckByQuery(exchange);
-  if (rest.starts_with('/')) rest.remove_prefix(1);
+  const std::string_view rest = exchange.head().path.substr(kRoutesPath.size());
   const std::string_view name = rest.substr(0, rest.find('/'));
   const std::shared_ptr<const CheckRoute> route = exchange.http().checks.Find(name);
-  if (!route) return exchange.Fail(404, "ERR no such route of checks");
-  CheckByRoute(exchange, *route, rest.substr(name.size()));
+  if (!route) return exchange.Fail(404, kNoSuchRoute);
+  CheckBy(*route, rest.substr(name.size()), exchange);
 }
 
 }  // namespace weir

@@ -24,6 +24,7 @@ constexpr HttpRoute JsonRoute(std::string_view path, void (*handler)(HttpExchang
           .group = HttpRouteGroup::kJson,
           .body = HttpRoute::Body::kRead,
           .login = HttpRoute::Login::kFirst,
+          .guard = HttpRoute::Guard::kPages,
           .handler = handler};
 }
 
@@ -31,11 +32,17 @@ constexpr HttpRoute JsonRoute(std::string_view path, void (*handler)(HttpExchang
 constexpr auto kNoStore = std::to_array<HttpField>({{"Cache-Control", "no-store"}});
 
 constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
+    {.path = "/check",
+     .methods = {},
+     .group = HttpRouteGroup::kCheck,
+     .guard = HttpRoute::Guard::kPages,
+     .fields = kNoStore,
+     .handler = CheckByQuery},
     {.path = "/check/",
      .methods = {},
      .group = HttpRouteGroup::kCheck,
      .fields = kNoStore,
-     .handler = AnswerCheck},
+     .handler = CheckByRoute},
     JsonRoute("/v1/allow", JsonLimit),
     JsonRoute("/v1/batch", JsonBatch),
     JsonRoute("/v1/cancel", JsonLimit),
@@ -76,7 +83,7 @@ constexpr HttpRoute PageRoute(std::string_view path) {
   return {.path = path,
           .methods = kReads,
           .group = HttpRouteGroup::kPage,
-          .host = HttpRoute::Host::kOurs,
+          .guard = HttpRoute::Guard::kAdminHosts,
           .fields = kPageFields,
           .handler = PageFile};
 }
@@ -89,7 +96,7 @@ constexpr HttpRoute ApiRoute(std::string_view path, std::string_view methods,
           .group = HttpRouteGroup::kApi,
           .body = HttpRoute::Body::kRead,
           .login = HttpRoute::Login::kFirst,
-          .host = HttpRoute::Host::kOurs,
+          .guard = HttpRoute::Guard::kAdminHosts,
           .fields = kApiFields,
           .handler = handler};
 }
@@ -113,7 +120,7 @@ constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
     {.path = "/api/",
      .methods = {},
      .group = HttpRouteGroup::kApi,
-     .host = HttpRoute::Host::kOurs,
+     .guard = HttpRoute::Guard::kAdminHosts,
      .fields = kApiFields,
      .handler = NoSuchPath},
     {.path = "/metrics",

@@ -22,8 +22,10 @@ struct HttpRoute {
   enum class Body { kDropped, kRead } body = Body::kDropped;
   // Whether the client logs in, by the field Authorization, before the handler is called.
   enum class Login { kNone, kFirst } login = Login::kNone;
-  // Whether the host that the client asks for must be one of ours (admin_host.h).
-  enum class Host { kAny, kOurs } host = Host::kAny;
+  // What is refused because a page of another site may have made a browser send it (site_guard.h):
+  // nothing; a host that is none of the admin port's; of clients that have not proved who they are,
+  // a host that is none of http-hosts, and what a browser marks as a page's.
+  enum class Guard { kNone, kAdminHosts, kPages } guard = Guard::kNone;
   // What every response has, whatever its status.
   std::span<const HttpField> fields = {};
   void (*handler)(HttpExchange& exchange);
@@ -36,7 +38,8 @@ struct HttpRoute {
 // The handlers, by file.
 
 // server/http/check.cc
-void AnswerCheck(HttpExchange& exchange);
+void CheckByRoute(HttpExchange& exchange);
+void CheckByQuery(HttpExchange& exchange);
 
 // server/http/health.cc
 void Livez(HttpExchange& exchange);

@@ -9,8 +9,8 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "server/http/admin_host.h"
 #include "server/http/http_exchange.h"
+#include "server/http/site_guard.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -123,12 +123,12 @@ void HttpSession::Answer(Instant now, std::string& out) {
   HttpExchange exchange(parser_, answer_to, http_, session_, login_, now, out);
   if (!route) {
     exchange.Fail(404, kNoSuchPath);
-  } else if (route->host == HttpRoute::Host::kOurs &&
+  } else if (route->guard == HttpRoute::Guard::kAdminHosts &&
              !IsAdminHost(head.host, worker_.services.options)) {
     exchange.Fail(421, "ERR this is not the host's name: see the option admin-hosts");
   } else if (!Allows(*route, head.method)) {
     exchange.RefuseMethod(route->methods);
-  } else if (route->login == HttpRoute::Login::kNone || exchange.LogIn()) {
+  } else if (LetIn(exchange, *route)) {
     route->handler(exchange);
   }
   WEIR_CHECK(exchange.status() != 0);
@@ -141,6 +141,24 @@ void HttpSession::Answer(Instant now, std::string& out) {
                  {record_->last_command.load(std::memory_order_relaxed), answer_to, group});
   }
   closing_ = closing_ || !head.keep_alive;
+}
+
+// Logs the client in, if the route wants it, and refuses what a page may have sent. Returns false
+// after answering. A login that needs no password proves nothing: a page may send one, too. A
+// client without a login is not asked for a password under a name that may be a site's.
+bool HttpSession::LetIn(HttpExchange& exchange, const HttpRoute& route) {
+  const bool must_log_in = route.login == HttpRoute::Login::kFirst;
+  const bool logs_in = must_log_in && exchange.head().Field("Authorization");
+  if (logs_in && !exchange.LogIn()) return false;
+  const bool is_proved = record_->has_certificate.load(std::memory_order_relaxed) ||
+                         (logs_in && !session_.user()->needs_no_password());
+  if (route.guard == HttpRoute::Guard::kPages && !is_proved) {
+    if (const auto refusal = RefusalOfSite(exchange.head(), worker_.services.options)) {
+      exchange.Fail(refusal->status, refusal->error);
+      return false;
+    }
+  }
+  return logs_in || !must_log_in || exchange.LogIn();
 }
 
 void HttpSession::AnswerParseError(std::string& out) {

@@ -53,6 +53,7 @@ class HttpSession final : public ClientSession {
   [[nodiscard]] bool IsPaused(std::string_view unread, HostInstant now) const;
   void ChooseBody();
   void Answer(Instant now, std::string& out);
+  [[nodiscard]] bool LetIn(HttpExchange& exchange, const HttpRoute& route);
   void AnswerParseError(std::string& out);
 
   Worker& worker_;

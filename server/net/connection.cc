@@ -161,7 +161,10 @@ void Connection::Receive() {
   std::error_code error;
   const bool was_handshaking = transport_.is_handshaking();
   const std::size_t received = transport_.Read({space, room}, error);
-  if (was_handshaking && !transport_.is_handshaking()) SetStalled(false);
+  if (was_handshaking && !transport_.is_handshaking()) {
+    record_->has_certificate.store(transport_.has_certificate(), std::memory_order_relaxed);
+    SetStalled(false);
+  }
   if (error == asio::error::would_block) return drain_bytes_left_ ? Finish() : WaitForInput();
   if (!transport_.tls_failure().empty()) return RefuseTls();
   if (error) return Close();  // At the end of the input (eof) all replies have been sent.

@@ -105,6 +105,10 @@ std::error_code Transport::LastTlsError(int result, StreamSocket::wait_type& wai
   return std::make_error_code(std::errc::protocol_error);
 }
 
+bool Transport::has_certificate() const noexcept {
+  return has_shaken_hands_ && SSL_get0_peer_certificate(session_.get()) != nullptr;
+}
+
 void Transport::CancelWaits() {
   std::error_code ignored;
   socket_.cancel(ignored);

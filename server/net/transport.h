@@ -57,6 +57,9 @@ class Transport {
 
   // True until the TLS handshake is complete; no data can have been read before.
   [[nodiscard]] bool is_handshaking() const noexcept { return session_ && !has_shaken_hands_; }
+  // True if the peer has shown a certificate. One that its authority did not sign ends the
+  // handshake.
+  [[nodiscard]] bool has_certificate() const noexcept;
   // The reason of the last TLS failure: "http request"; empty: none.
   [[nodiscard]] const std::string& tls_failure() const noexcept { return tls_failure_; }
 

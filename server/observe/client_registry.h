@@ -67,7 +67,8 @@ class ClientRecord {
   [[nodiscard]] bool is_subscribed() const noexcept {
     return channels.load(std::memory_order_relaxed) + patterns.load(std::memory_order_relaxed) > 0;
   }
-  std::atomic<bool> stays{false};  // it is not closed to save memory (CLIENT NO-EVICT)
+  std::atomic<bool> has_certificate{false};  // it has shown one that tls-ca vouches for
+  std::atomic<bool> stays{false};            // it is not closed to save memory (CLIENT NO-EVICT)
   // The memory that its connection uses for it (client_memory.h), and parts of that memory.
   std::atomic<std::size_t> held_bytes{0};
   std::atomic<std::size_t> input_bytes{0};   // incomplete requests

@@ -151,6 +151,8 @@ std::vector<BadHead> BadRequestLines() {
 std::vector<BadHead> BadMeanings() {
   return {
       {"another expectation", kPost + "Content-Length: 2\r\nExpect: 200-ok\r\n\r\nab"s, 417, 200},
+      {"two Authorizations", kGet + "Authorization: Basic YQ==\r\nauthorization: b\r\n\r\n"s, 400,
+       400},
       {"Connection that is no list", kGet + "Connection: a b\r\n\r\n"s, 400, 200},
       {"ClientHello of TLS", "\026\003\001\002\000\001\000\001\374\003\003"s, 400, 400},
   };

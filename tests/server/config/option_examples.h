@@ -36,6 +36,8 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
       {"always", "always", "always"},
       {"none", "none", "none"}}},
     {"http-bind", {{"127.0.0.1,::1", "[\"127.0.0.1\", \"::1\"]", "127.0.0.1,::1"}}},
+    {"http-hosts",
+     {{"", "[]", ""}, {"Weir.Internal 0::1", "[\"weir.internal\", \"::1\"]", "weir.internal,::1"}}},
     {"http-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"http-tls-port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"http-unix-socket", {{"/run/http.sock", "\"/run/http.sock\"", "/run/http.sock"}}},
@@ -151,6 +153,9 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"data-dir", {}},  // any text may be a path
     {"durability", {{"", "everysec", "Always"}, "one of snapshot, always, none"}},
     {"http-bind", {{"", "localhost", "127.0.0.1:7381"}, kAddressesWanted}},
+    {"http-hosts",
+     {{"weir:7381", "http://weir", "weir/", "[::1]", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"},
+      "at most 16 host names without a port, separated by commas, as in weir.internal"}},
     {"http-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
     {"http-tls-port", {{"", "-1", "65536", "https"}, "an integer from 0 to 65535"}},
     {"http-unix-socket", {}},  // any text may be a path
