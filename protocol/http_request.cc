@@ -213,6 +213,7 @@ HttpResult HttpRequestParser::FinishHead(std::string_view head) {
   WEIR_CHECK(grammar_->chunked() == head_.chunked);
 
   consumed_ += head.size();
+  head_bytes_ = head;
   BeginLines();
   if (!head_.chunked && head_.content_length.value_or(0) == 0) return FinishRequest();
   CopyHead(head);
@@ -241,6 +242,15 @@ void HttpRequestParser::CopyHead(std::string_view head) {
     move(field.name);
     move(field.value);
   }
+  head_bytes_ = head_copy_;
+}
+
+void HttpRequestParser::Hold() {
+  WEIR_CHECK(stage_ == Stage::kHead && !head_.method.empty());
+  if (head_bytes_.data() != head_copy_.data()) CopyHead(head_bytes_);
+  if (body_.empty() || body_.data() == body_copy_.data()) return;
+  body_copy_.assign(body_);
+  body_ = body_copy_;
 }
 
 void HttpRequestParser::ChooseBody(bool keep, std::uint64_t bytes_max) noexcept {

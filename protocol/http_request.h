@@ -129,6 +129,10 @@ class HttpRequestParser {
   // After kRequest: the body, without the lines of its chunks; empty if it was dropped.
   [[nodiscard]] std::string_view body() const noexcept { return body_; }
 
+  // After kRequest: makes head() and body() last until the next Parse(), wherever `unread` moves.
+  // Cost: a copy of those that point into it.
+  void Hold();
+
   // The number of bytes at the front of `unread` that are not needed any more.
   [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
 
@@ -194,8 +198,9 @@ class HttpRequestParser {
   HttpHead head_;
   std::string_view body_;
   std::vector<HttpField> fields_;
-  std::string head_copy_;  // of a head that a body follows
-  std::string body_copy_;  // of a kept body that has not arrived whole
+  std::string_view head_bytes_;  // of head_: in `unread`, or head_copy_
+  std::string head_copy_;        // of a head that a body follows, or that is held
+  std::string body_copy_;        // of a kept body that has not arrived whole, or that is held
   std::size_t consumed_ = 0;
   int error_status_ = 0;
   std::string_view error_;

@@ -149,22 +149,31 @@ Filled AddGroup(const CheckGroup& group, const ProxiedRequest& request, const Ke
   return Filled::kBad;
 }
 
-// Asks the limiter, as the exchange's user, and answers.
-void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answer) {
+// Asks the limiter, as the exchange's user, and answers; or has `again` called after a pause.
+void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answer,
+            void (*again)(HttpExchange&)) {
+  const auto view = words.View();
+  if (exchange.IsHeldBack(view)) return exchange.GoOnLater(again);
   CheckReader reader(exchange, answer);
-  const std::string_view error = exchange.Run(words.View(), reader);
+  const std::string_view error = exchange.Run(view, reader);
   if (error.empty()) return;
   const int status = StatusOfError(error);
   exchange.Fail(status == 503 ? status : 500, error);
 }
 
-void CheckBy(const CheckRoute& route, std::string_view below, HttpExchange& exchange) {
+// Answers by the route that the path names.
+void AnswerByRoute(HttpExchange& exchange) {
+  const std::string_view rest = exchange.head().path.substr(kRoutesPath.size());
+  const std::string_view name = rest.substr(0, rest.find('/'));
+  const std::shared_ptr<const CheckRoute> found = exchange.http().checks.Find(name);
+  if (!found) return exchange.Fail(404, kNoSuchRoute);
+  const CheckRoute& route = *found;
   if (route.user.empty()) {
     exchange.ActAsNewClient();
   } else if (!exchange.ActAs(route.user)) {
     return exchange.Fail(500, "ERR the user of the route is unknown or off");
   }
-  const ProxiedRequest request(exchange.head(), below, route.proxy);
+  const ProxiedRequest request(exchange.head(), rest.substr(name.size()), route.proxy);
   const KeyHasher& hasher = exchange.services().limiter.hasher();
   Words words;
   words.Add("RL.ALLOW");
@@ -180,7 +189,7 @@ void CheckBy(const CheckRoute& route, std::string_view below, HttpExchange& exch
     words.Truncate(before);
   }
   if (words.size() == 1) return Allow(exchange);  // all groups were skipped
-  Decide(exchange, words, route.answer);
+  Decide(exchange, words, route.answer, AnswerByRoute);
 }
 
 // The parameters of /check?key=K&limit=10/s&limit=@p&cost=2&denied=403.
@@ -216,10 +225,8 @@ std::string_view ReadQuery(std::string_view query, OpenCheck& check) {
   return {};
 }
 
-}  // namespace
-
-void CheckByQuery(HttpExchange& exchange) {
-  exchange.session().worker().checks.Add();
+// Answers by the parameters of the URL.
+void AnswerByQuery(HttpExchange& exchange) {
   if (!exchange.services().options.open_checks) return exchange.Fail(404, kNoSuchRoute);
   exchange.ActAsNewClient();
   OpenCheck check;
@@ -243,16 +250,19 @@ void CheckByQuery(HttpExchange& exchange) {
     words.Add("COST");
     words.Add(*check.cost);
   }
-  Decide(exchange, words, answer);
+  Decide(exchange, words, answer, AnswerByQuery);
 }
+
+}  // namespace
 
 void CheckByRoute(HttpExchange& exchange) {
   exchange.session().worker().checks.Add();
-  const std::string_view rest = exchange.head().path.substr(kRoutesPath.size());
-  const std::string_view name = rest.substr(0, rest.find('/'));
-  const std::shared_ptr<const CheckRoute> route = exchange.http().checks.Find(name);
-  if (!route) return exchange.Fail(404, kNoSuchRoute);
-  CheckBy(*route, rest.substr(name.size()), exchange);
+  AnswerByRoute(exchange);
+}
+
+void CheckByQuery(HttpExchange& exchange) {
+  exchange.session().worker().checks.Add();
+  AnswerByQuery(exchange);
 }
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
+#include "core/base/check.h"
 #include "core/base/status.h"
 #include "server/access/access_list.h"
 #include "server/commands/command_table.h"
@@ -172,6 +173,17 @@ void HttpExchange::Execute(const ReadAhead::Command& command, VerdictReader* rea
   if (counters.denied.value() != denied) http_.requests.Add(Result::kDenied);
   if (!reply_.starts_with('-')) return;
   if (command.spec && AsksForTokens(*command.spec)) http_.requests.Add(Result::kError);
+}
+
+bool HttpExchange::IsHeldBack(const ReadAhead::Command& command) {
+  is_held_back_ = session_.IsHeldBack(command);
+  return is_held_back_;
+}
+
+void HttpExchange::GoOnLater(HttpRest rest, std::size_t held_bytes) {
+  WEIR_CHECK(status_ == 0);
+  rest_ = std::move(rest);
+  rest_bytes_ = held_bytes;
 }
 
 bool HttpExchange::MayRun(std::span<const std::string_view> words) {

@@ -3,13 +3,18 @@
 //     void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 //
 // A handler answers exactly once: by Answer(), by Fail(), or by Begin(), fields and End(). Every
-// error of a request is an answer. An exchange belongs to the thread of its session.
+// error of a request is an answer. A handler that cannot answer in this turn says how to go on
+// instead (GoOnLater). An exchange belongs to the thread of its session.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
 
 #include "core/base/instant.h"
 #include "protocol/http_head.h"
@@ -27,6 +32,11 @@ inline constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 inline constexpr std::string_view kJson = "application/json";
 
 inline constexpr std::string_view kNoSuchPath = "ERR no such path";
+
+class HttpExchange;
+
+// The rest of a handler's work. It may be called once.
+using HttpRest = absl::AnyInvocable<void(HttpExchange&)>;
 
 class HttpExchange {
  public:
@@ -74,6 +84,26 @@ class HttpExchange {
   // Runs a command as the user, and returns its reply in RESP, valid until the next call.
   [[nodiscard]] std::string_view Run(std::span<const std::string_view> words);
 
+  // --- Work that does not end in this turn ---
+
+  // Returns true if a command must wait for the end of a pause. The handler then calls GoOnLater()
+  // and returns.
+  [[nodiscard]] bool IsHeldBack(const ReadAhead::Command& command);
+  [[nodiscard]] bool IsHeldBack(std::span<const std::string_view> words) {
+    return IsHeldBack(ReadAhead::Alone(words));
+  }
+  // Returns true if the turn has had its work: likewise. Not before the handler has made progress
+  // that `rest` keeps.
+  [[nodiscard]] bool IsTurnOver() const noexcept { return session_.work() >= kWorkPerTurn; }
+  // Has `rest` called in a later turn, for the same request, in place of an answer. `held_bytes`:
+  // the memory that it keeps.
+  void GoOnLater(HttpRest rest, std::size_t held_bytes = 0);
+  // The rest and its memory; null after an answer.
+  [[nodiscard]] HttpRest TakeRest() { return std::move(rest_); }
+  [[nodiscard]] std::size_t rest_bytes() const noexcept { return rest_bytes_; }
+  // True if the rest waits for the end of a pause.
+  [[nodiscard]] bool is_held_back() const noexcept { return is_held_back_; }
+
   // Says that a password may be among the words of the request.
   void MarkSecret() noexcept { had_secret_ = true; }
   [[nodiscard]] bool had_secret() const noexcept { return had_secret_; }
@@ -93,7 +123,7 @@ class HttpExchange {
 
   // 0 before Begin().
   [[nodiscard]] int status() const noexcept { return status_; }
-  // What the response must wait for.
+  // What the response must wait for because of the commands of this turn.
   [[nodiscard]] const Awaited& awaited() const noexcept { return awaited_; }
 
  private:
@@ -111,6 +141,9 @@ class HttpExchange {
   bool had_secret_ = false;
   Awaited awaited_;
   std::string reply_;
+  HttpRest rest_;
+  std::size_t rest_bytes_ = 0;
+  bool is_held_back_ = false;
 };
 
 // The status that stands for a command's error: 401 for NOAUTH, 403 for NOPERM, 503 for those of a

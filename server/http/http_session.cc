@@ -37,69 +37,50 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   const auto [now, host_now] = worker_.services.clock.Read();
   record_->last_active_ns.store(host_now.time_since_epoch().count(), std::memory_order_relaxed);
   if (closing_ || record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
-  if (host_now < session_.paused_until() && !ending_) {
+  if (host_now < session_.paused_until()) {
     return {.next = Next::kPause, .wake = session_.paused_until(), .in_request = in_request_};
   }
   Turn turn;
   unsaved_.Clear();
   session_.BeginTurn();
   const std::size_t out_begin = out.size();
-  const std::uint64_t commands_before = worker_.counters["total_commands_processed"].value();
-  while (!closing_) {
+  while (!closing_ && turn.next == Next::kRead) {
     if (session_.work() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
-      break;
-    }
-    if (host_now < session_.paused_until() && !ending_) {
+    } else if (host_now < session_.paused_until()) {
       turn.next = Next::kPause;
       turn.wake = session_.paused_until();
-      break;
-    }
-    if (IsPaused(unread.substr(turn.consumed), host_now)) {
-      turn.next = Next::kWait;
-      turn.wake = worker_.services.pause.until();
-      break;
-    }
-    const HttpResult result = parser_.Parse(unread.substr(turn.consumed));
-    turn.consumed += parser_.consumed();
-    if (result == HttpResult::kNeedMore) {
-      if (parser_.TakeContinue()) HttpWriter(out).Continue();
-      break;
-    }
-    in_request_ = result == HttpResult::kHead;
-    if (result == HttpResult::kHead) {
-      ChooseBody();
-    } else if (result == HttpResult::kError) {
-      worker_.counters["protocol_errors"].Add();
-      AnswerParseError(out);
+    } else if (rest_ || ReadRequest(unread, turn, out)) {
+      Answer(now, turn, out);
     } else {
-      Answer(now, out);
-      if (said_secret_) parser_.Wipe();
-      turn.completed = true;
+      break;
     }
   }
   if (closing_) turn.next = Next::kClose;
   turn.in_request = in_request_;
   // Nothing is known about the bytes of a request that is not complete.
   turn.had_secret = std::exchange(said_secret_, false) || in_request_;
-  turn.unsaved_from = unsaved_.begin();
-  turn.awaited = unsaved_.awaited();
-  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, host_now);
+  session_.EndTurn(turn, unsaved_, out.size() - out_begin, host_now);
   return turn;
 }
 
-// True if the next request must wait for the end of a CLIENT PAUSE. The probes and the admin port
-// answer meanwhile, except for what may change something.
-bool HttpSession::IsPaused(std::string_view unread, HostInstant now) const {
-  if (now >= worker_.services.pause.until() || ending_ || in_request_) return false;
-  if (unread.empty()) return false;
-  if (record_->face == Face::kAdmin) {
-    return unread.starts_with("POST ") || unread.starts_with("DELETE ");
+bool HttpSession::ReadRequest(std::string_view unread, Turn& turn, std::string& out) {
+  while (true) {
+    const HttpResult result = parser_.Parse(unread.substr(turn.consumed));
+    turn.consumed += parser_.consumed();
+    if (result == HttpResult::kNeedMore) {
+      if (parser_.TakeContinue()) HttpWriter(out).Continue();
+      return false;
+    }
+    in_request_ = result == HttpResult::kHead;
+    if (result == HttpResult::kRequest) return turn.completed = true;
+    if (result == HttpResult::kError) {
+      worker_.counters["protocol_errors"].Add();
+      AnswerParseError(out);
+      return false;
+    }
+    ChooseBody();
   }
-  const std::string_view target = unread.substr(std::min(unread.find(' ') + 1, unread.size()));
-  const HttpRoute* const route =
-      FindHttpRoute(record_->face, target.substr(0, target.find_first_of(" ?")));
-  return !route || route->group != HttpRouteGroup::kHealth;
 }
 
 // A body is kept only for a route that reads it, and that the client may use.
@@ -113,14 +94,37 @@ void HttpSession::ChooseBody() {
   parser_.DropBody(kHttpDroppedBodyBytesMax);
 }
 
-void HttpSession::Answer(Instant now, std::string& out) {
+void HttpSession::Answer(Instant now, Turn& turn, std::string& out) {
   const HttpHead& head = parser_.head();
   const HttpRoute* const route = FindHttpRoute(record_->face, head.path);
-  said_secret_ = said_secret_ || head.Field("Authorization").has_value();
+  said_secret_ = said_secret_ || rest_is_secret_ || head.Field("Authorization").has_value();
   session_.Charge(1);
   const std::size_t begin = out.size();
-  HttpAnswerTo answer_to = AnswerTo(head, route, now);
+  const HttpAnswerTo answer_to = AnswerTo(head, route, now);
   HttpExchange exchange(parser_, answer_to, http_, session_, login_, now, out);
+  if (HttpRest rest = std::exchange(rest_, nullptr)) {
+    rest(exchange);
+  } else {
+    Handle(exchange, route);
+  }
+  said_secret_ = said_secret_ || exchange.had_secret();
+  awaited_.Add(exchange.awaited());
+  rest_ = exchange.TakeRest();
+  rest_bytes_ = exchange.rest_bytes();
+  rest_is_secret_ = rest_ && said_secret_;
+  if (rest_) {
+    parser_.Hold();
+    turn.next = exchange.is_held_back() ? Next::kWait : Next::kContinue;
+    turn.wake = worker_.services.pause.until();
+    return;
+  }
+  FinishAnswer(exchange, route, answer_to, begin, out.size());
+  closing_ = closing_ || !head.keep_alive;
+  if (said_secret_) parser_.Wipe();
+}
+
+void HttpSession::Handle(HttpExchange& exchange, const HttpRoute* route) {
+  const HttpHead& head = exchange.head();
   if (!route) {
     exchange.Fail(404, kNoSuchPath);
   } else if (route->guard == HttpRoute::Guard::kAdminHosts &&
@@ -131,16 +135,18 @@ void HttpSession::Answer(Instant now, std::string& out) {
   } else if (LetIn(exchange, *route)) {
     route->handler(exchange);
   }
+}
+
+void HttpSession::FinishAnswer(const HttpExchange& exchange, const HttpRoute* route,
+                               HttpAnswerTo answer_to, std::size_t begin, std::size_t end) {
   WEIR_CHECK(exchange.status() != 0);
-  said_secret_ = said_secret_ || exchange.had_secret();
   const HttpRouteGroup group = route ? route->group : HttpRouteGroup::kNone;
   http_.responses.Add(group, exchange.status());
-  if (exchange.awaited().any()) {
-    answer_to.date = {};  // a view
-    unsaved_.Add(begin, out.size(), exchange.awaited(),
-                 {record_->last_command.load(std::memory_order_relaxed), answer_to, group});
-  }
-  closing_ = closing_ || !head.keep_alive;
+  const Awaited awaited = std::exchange(awaited_, {});
+  if (!awaited.any()) return;
+  answer_to.date = {};  // a view
+  unsaved_.Add(begin, end, awaited,
+               {record_->last_command.load(std::memory_order_relaxed), answer_to, group});
 }
 
 // Logs the client in, if the route wants it, and refuses what a page may have sent. Returns false
@@ -188,7 +194,7 @@ void HttpSession::FinishUnsaved(std::string& replies, const WaitOutcome& outcome
 
 void HttpSession::OnSent() {
   unsaved_.GiveBack();
-  parser_.GiveBack();
+  if (!rest_) parser_.GiveBack();
 }
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 
 #include "protocol/http_request.h"
 #include "protocol/http_writer.h"
+#include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/http_services.h"
 #include "server/http/remembered_login.h"
@@ -29,14 +30,17 @@ class HttpSession final : public ClientSession {
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
   void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const override;
-  void EndWait(WaitEnd why) override {
-    if (why == WaitEnd::kClosing) ending_ = true;
-  }
+  void EndWait(WaitEnd why) override { session_.EndWait(why); }
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   // A client that was not let in yet counts as a stalled one.
   [[nodiscard]] bool is_logged_in() const noexcept override { return session_.is_logged_in(); }
-  [[nodiscard]] std::size_t held_bytes() const override { return parser_.held_bytes(); }
-  void DropUnfinished() override { parser_.Abandon(); }
+  [[nodiscard]] std::size_t held_bytes() const override {
+    return parser_.held_bytes() + rest_bytes_;
+  }
+  void DropUnfinished() override {
+    DropRest();
+    parser_.Abandon();
+  }
   [[nodiscard]] std::string_view late_reply() const noexcept override {
     return "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }
@@ -50,9 +54,18 @@ class HttpSession final : public ClientSession {
     HttpRouteGroup group;
   };
 
-  [[nodiscard]] bool IsPaused(std::string_view unread, HostInstant now) const;
+  // Reads on to the next whole request. Returns false if there is none.
+  [[nodiscard]] bool ReadRequest(std::string_view unread, Turn& turn, std::string& out);
   void ChooseBody();
-  void Answer(Instant now, std::string& out);
+  // Answers the request, or goes on with it: then rest_ is set.
+  void Answer(Instant now, Turn& turn, std::string& out);
+  void Handle(HttpExchange& exchange, const HttpRoute* route);
+  void FinishAnswer(const HttpExchange& exchange, const HttpRoute* route, HttpAnswerTo answer_to,
+                    std::size_t begin, std::size_t end);
+  void DropRest() {
+    rest_ = nullptr;
+    rest_bytes_ = 0;
+  }
   [[nodiscard]] bool LetIn(HttpExchange& exchange, const HttpRoute& route);
   void AnswerParseError(std::string& out);
 
@@ -62,11 +75,14 @@ class HttpSession final : public ClientSession {
   Session session_;
   RememberedLogin login_;
   HttpRequestParser parser_;
+  HttpRest rest_;  // of the request that parser_ holds, which a turn has not answered; may be null
+  std::size_t rest_bytes_ = 0;
+  Awaited awaited_;                  // by the response of that request
   UnsavedReplies<Unsaved> unsaved_;  // of the last turn
   bool in_request_ = false;
-  bool said_secret_ = false;  // a request of the present turn may contain a password
+  bool said_secret_ = false;     // a request of the present turn may contain a password
+  bool rest_is_secret_ = false;  // so may the one that parser_ holds
   bool closing_ = false;
-  bool ending_ = false;  // EndWait was called: no pause delays the client any more
 };
 
 }  // namespace weir

@@ -9,12 +9,6 @@
 #include "server/http/http_exchange.h"
 
 namespace weir {
-namespace {
-
-constexpr std::size_t kBodyBytesPerUnit = 128;  // read in about a microsecond
-
-}  // namespace
-
 bool HasJsonBody(HttpExchange& exchange) {
   const HttpHead& head = exchange.head();
   if (!head.content_length && !head.chunked) {
@@ -27,7 +21,7 @@ bool HasJsonBody(HttpExchange& exchange) {
     exchange.Fail(415, "ERR invalid Content-Type: must be application/json");
     return false;
   }
-  exchange.session().Charge(exchange.body().size() / kBodyBytesPerUnit);
+  exchange.session().Charge(exchange.body().size() / kJsonBytesPerUnit);
   return true;
 }
 

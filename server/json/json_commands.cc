@@ -1,8 +1,10 @@
 // POST /v1/command and /v1/pipeline: any command, in the form of Upstash's REST API.
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,7 @@
 #include "server/json/command_reader.h"
 #include "server/json/json_body.h"
 #include "server/json/json_reply.h"
+#include "server/json/json_results.h"
 #include "server/session/transaction.h"
 
 namespace weir {
@@ -79,11 +82,41 @@ bool ReadCommands(HttpExchange& exchange, CommandReader& commands,
   return false;
 }
 
+// A pipeline that is on its way.
+struct Pipeline {
+  explicit Pipeline(HttpExchange& exchange)
+      : commands(exchange.body()), bytes(BytesWanted(exchange.head())) {}
+
+  CommandReader commands;
+  JsonBytes bytes;
+  JsonResults results{"", kReplyTooLong};
+};
+
+// Runs the commands that are left, as far as this turn goes.
+void GoOn(std::unique_ptr<Pipeline> pipeline, HttpExchange& exchange) {
+  JsonResults& results = pipeline->results;
+  while (results.count() < pipeline->commands.size()) {
+    const std::span<const std::string_view> command = pipeline->commands[results.count()];
+    if (exchange.IsTurnOver() || exchange.IsHeldBack(command)) {
+      const std::size_t bytes = results.held_bytes() + exchange.body().size();
+      return exchange.GoOnLater(
+          [pipeline = std::move(pipeline)](HttpExchange& later) mutable {
+            GoOn(std::move(pipeline), later);
+          },
+          bytes);
+    }
+    AppendJsonReply(exchange.Run(command), pipeline->bytes, results.Next());
+    results.End(exchange.session());
+  }
+  exchange.Answer(200, kJson, results.Finish(""));
+}
+
 }  // namespace
 
 void JsonCommand(HttpExchange& exchange) {
   CommandReader commands(exchange.body());
   if (!ReadCommands(exchange, commands, &CommandReader::ReadCommand)) return;
+  if (exchange.IsHeldBack(commands[0])) return exchange.GoOnLater(JsonCommand);
   const std::string_view reply = exchange.Run(commands[0]);
   if (reply.starts_with('-')) return exchange.FailAs(reply.substr(1, reply.size() - 3));
   std::string body;
@@ -92,21 +125,9 @@ void JsonCommand(HttpExchange& exchange) {
 }
 
 void JsonPipeline(HttpExchange& exchange) {
-  CommandReader commands(exchange.body());
-  if (!ReadCommands(exchange, commands, &CommandReader::ReadPipeline)) return;
-  const JsonBytes bytes = BytesWanted(exchange.head());
-  std::string results = "[";
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    if (i > 0) results += ',';
-    const std::size_t before = results.size();
-    AppendJsonReply(exchange.Run(commands[i]), bytes, results);
-    const bool is_short = results.size() - before <= kReplyTooLong.size();
-    if (results.size() <= kJsonResultsBytesMax || is_short) continue;
-    results.resize(before);
-    results += ErrorJson(kReplyTooLong);
-  }
-  results += ']';
-  exchange.Answer(200, kJson, results);
+  auto pipeline = std::make_unique<Pipeline>(exchange);
+  if (!ReadCommands(exchange, pipeline->commands, &CommandReader::ReadPipeline)) return;
+  GoOn(std::move(pipeline), exchange);
 }
 
 }  // namespace weir

@@ -1,8 +1,11 @@
 // POST /v1/allow and the paths like it, one for each LimitCommand, and /v1/batch.
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -17,6 +20,7 @@
 #include "server/http/http_route.h"
 #include "server/http/rate_limit_fields.h"
 #include "server/json/json_body.h"
+#include "server/json/json_results.h"
 #include "server/json/json_verdict.h"
 #include "server/json/limit_request_reader.h"
 #include "server/session/read_ahead.h"
@@ -105,20 +109,6 @@ void FailAsInvalid(HttpExchange& exchange, const absl::Status& status) {
   exchange.Fail(400, absl::StrCat("ERR ", status.message()));
 }
 
-// Appends the result of one command of a batch.
-void AppendResult(HttpExchange& exchange, const ReadAhead::Command& command, std::string& results) {
-  const std::size_t before = results.size();
-  VerdictAppender appender(results);
-  if (const std::string_view error = exchange.Run(command, appender); !error.empty()) {
-    results += ErrorJson(error);
-  }
-  if (results.size() <= kJsonResultsBytesMax || results.size() - before <= kResultTooLong.size()) {
-    return;
-  }
-  results.resize(before);
-  results += ErrorJson(kResultTooLong);
-}
-
 // The error of the first command that this server may not run, if it is no primary; or an empty
 // text.
 std::string StateErrorOfAny(const Services& services,
@@ -131,6 +121,54 @@ std::string StateErrorOfAny(const Services& services,
   return {};
 }
 
+// A batch that is on its way.
+struct Batch {
+  explicit Batch(std::string_view body) : reader(body) {}
+
+  LimitRequestReader reader;
+  std::vector<std::span<const std::string_view>> commands;  // of the requests without a mistake
+  std::size_t commands_run = 0;
+  JsonResults results{"{\"results\":", kResultTooLong};
+};
+
+// Appends the result of the next request.
+void RunNext(Batch& batch, HttpExchange& exchange) {
+  const std::string_view mistake = batch.reader.error(batch.results.count());
+  std::string& results = batch.results.Next();
+  if (mistake.empty()) {
+    VerdictAppender appender(results);
+    ++batch.commands_run;
+    const ReadAhead::Command command =
+        exchange.session().worker().read_ahead.Pop(exchange.services().limiter);
+    const std::string_view error = exchange.Run(command, appender);
+    if (!error.empty()) results += ErrorJson(error);
+  } else {
+    results += ErrorJson(absl::StrCat("ERR ", AbslView(mistake)));
+  }
+  batch.results.End(exchange.session());
+}
+
+// Runs the requests that are left, as far as this turn goes.
+void GoOn(std::unique_ptr<Batch> batch, HttpExchange& exchange) {
+  ReadAhead& ahead = exchange.session().worker().read_ahead;
+  while (batch->results.count() < batch->reader.size()) {
+    const bool is_command = batch->reader.error(batch->results.count()).empty();
+    if (is_command && ahead.empty()) {
+      ahead.Fill(std::span(batch->commands).subspan(batch->commands_run),
+                 exchange.services().limiter);
+    }
+    if (exchange.IsTurnOver() || (is_command && exchange.IsHeldBack(ahead.next()))) {
+      ahead.Drop();
+      const std::size_t bytes = batch->results.held_bytes() + exchange.body().size();
+      return exchange.GoOnLater([batch = std::move(batch)](
+                                    HttpExchange& later) mutable { GoOn(std::move(batch), later); },
+                                bytes);
+    }
+    RunNext(*batch, exchange);
+  }
+  exchange.Answer(200, kJson, batch->results.Finish("}"));
+}
+
 }  // namespace
 
 void JsonLimit(HttpExchange& exchange) {
@@ -140,6 +178,7 @@ void JsonLimit(HttpExchange& exchange) {
   const absl::Status read =
       reader.ReadRequest(*FindLimitCommand(exchange.head().path.substr(kDirectory.size())));
   if (!read.ok()) return FailAsInvalid(exchange, read);
+  if (exchange.IsHeldBack(reader.words(0))) return exchange.GoOnLater(JsonLimit);
   VerdictAnswer answer(exchange, *denied_status);
   const std::string_view error = exchange.Run(reader.words(0), answer);
   if (!error.empty()) exchange.FailAs(error);
@@ -149,27 +188,13 @@ void JsonLimit(HttpExchange& exchange) {
 // is a replica, answers none of them.
 void JsonBatch(HttpExchange& exchange) {
   if (!HasJsonBody(exchange) || !exchange.CanLook()) return;
-  LimitRequestReader reader(exchange.body());
-  const absl::Status read = reader.ReadBatch();
+  auto batch = std::make_unique<Batch>(exchange.body());
+  const absl::Status read = batch->reader.ReadBatch();
   if (!read.ok()) return FailAsInvalid(exchange, read);
-  const std::vector<std::span<const std::string_view>> commands = reader.commands();
-  const std::string why = StateErrorOfAny(exchange.services(), commands);
+  batch->commands = batch->reader.commands();
+  const std::string why = StateErrorOfAny(exchange.services(), batch->commands);
   if (!why.empty()) return exchange.FailAs(why);
-  std::span rest(commands);
-  ReadAhead& ahead = exchange.session().worker().read_ahead;
-  std::string results = "{\"results\":[";
-  for (std::size_t i = 0; i < reader.size(); ++i) {
-    if (i > 0) results += ',';
-    if (const std::string_view mistake = reader.error(i); !mistake.empty()) {
-      results += ErrorJson(absl::StrCat("ERR ", AbslView(mistake)));
-      continue;
-    }
-    if (ahead.empty()) ahead.Fill(rest, exchange.services().limiter);
-    AppendResult(exchange, ahead.Pop(exchange.services().limiter), results);
-    rest = rest.subspan(1);
-  }
-  results += "]}";
-  exchange.Answer(200, kJson, results);
+  GoOn(std::move(batch), exchange);
 }
 
 }  // namespace weir

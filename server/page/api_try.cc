@@ -116,6 +116,7 @@ void ApiPeek(HttpExchange& exchange) {
     return EqualsIgnoreCase(word, kWithLimits);
   });
   if (!has_details) words.push_back(kWithLimits);
+  if (exchange.IsHeldBack(words)) return exchange.GoOnLater(ApiPeek);
   PeekReader answer(exchange);
   const std::string_view error = exchange.Run(words, answer);
   if (!error.empty()) exchange.FailAs(error);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "protocol/http_target.h"
 #include "protocol/resp_parser.h"
@@ -59,6 +60,12 @@ bool MayChange(HttpExchange& exchange) {
 }
 
 void RunChange(HttpExchange& exchange, std::span<const std::string_view> words) {
+  if (exchange.IsHeldBack(words)) {
+    return exchange.GoOnLater(
+        [kept = std::vector<std::string>(words.begin(), words.end())](HttpExchange& later) {
+          RunChange(later, std::vector<std::string_view>(kept.begin(), kept.end()));
+        });
+  }
   std::string_view reply = exchange.Run(words);
   if (!reply.starts_with('-')) return exchange.Answer(200, kJson, kDone);
   reply.remove_prefix(1);

@@ -163,7 +163,6 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   RespWriter reply(out);
   reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
   Turn turn;
-  work_ = 0;
   unsaved_.Clear();
   if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
   if (has_news()) {
@@ -172,16 +171,15 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   }
   if (closing_) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
-  const std::uint64_t commands_before = worker_.counters["total_commands_processed"].value();
   if (host_now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
   if (!FinishWait(at, reply)) return {.next = Next::kWait, .wake = waiter_->ReadyAt(at)};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   if (awaited_.any()) AddUnsaved(out_begin, out.size());
-  RestartStopwatch();
+  BeginTurn();
   ReadAhead& ahead = worker_.read_ahead;
   while (!closing_) {
     const bool pausing = host_now < worker_.services.pause.until();
-    if (pausing) RefreshUser();  // MustPause uses the user's rights
+    if (pausing) RefreshUser();  // IsHeldBack uses the user's rights
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
@@ -196,7 +194,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
         break;
       }
     }
-    if (pausing && MustPause()) {
+    if (pausing && IsHeldBack(ahead.next())) {
       turn.next = Next::kWait;
       turn.wake = worker_.services.pause.until();
       break;
@@ -220,8 +218,9 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (!ahead.empty()) DropReadAhead();
   if (closing_) turn.next = Next::kClose;
   turn.completed = turn.consumed > 0;
-  EndTurn(turn);
-  worker_.CountTurn(commands_before, turn.consumed, out.size() - out_begin, host_now);
+  turn.had_secret = std::exchange(said_secret_, false);
+  if (turn.had_secret) parser_.Wipe();
+  EndTurn(turn, unsaved_, out.size() - out_begin, host_now);
   return turn;
 }
 
@@ -321,10 +320,10 @@ void Session::LogForeign(std::string_view request) {
       record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *suppressed);
 }
 
-// True if the next command must wait for the end of the present CLIENT PAUSE.
-bool Session::MustPause() const {
-  if (ending_) return false;
-  const auto& [words, spec, bytes, keys] = worker_.read_ahead.next();
+bool Session::IsHeldBack(const ReadAhead::Command& command) const {
+  const HostInstant until = worker_.services.pause.until();
+  if (until == HostInstant{} || ending_ || worker_.services.clock.HostNow() >= until) return false;
+  const auto& [words, spec, bytes, keys] = command;
   // Commands that end the pause, or the server, must run.
   if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
     return false;

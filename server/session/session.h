@@ -74,8 +74,24 @@ class Session final : public ClientSession {
   // Begins a turn: no work is done yet.
   void BeginTurn() noexcept {
     work_ = 0;
+    commands_before_turn_ = worker_.counters["total_commands_processed"].value();
     RestartStopwatch();
   }
+  // Ends a turn, of this session or of one that runs its commands through it: says what its output
+  // waits for, counts it, and has its changes sent to the replicas.
+  template <typename Origin>
+  void EndTurn(Turn& turn, const UnsavedReplies<Origin>& unsaved, std::size_t output_bytes,
+               HostInstant now) {
+    turn.unsaved_from = unsaved.begin();
+    turn.awaited = unsaved.awaited();
+    worker_.CountTurn(commands_before_turn_, turn.consumed, output_bytes, now);
+    if (changed_ != Changed::kInTurn) return;
+    changed_ = Changed::kBefore;
+    worker_.services.WakeReplication();
+  }
+  // True if a command must wait now for the end of a pause: of CLIENT PAUSE, or of a switch of
+  // roles. One that its user may not run need not. Where nothing was ever paused, a load.
+  [[nodiscard]] bool IsHeldBack(const ReadAhead::Command& command) const;
   [[nodiscard]] std::size_t work() const noexcept { return work_; }
   [[nodiscard]] HostInstant paused_until() const noexcept { return paused_until_; }
 
@@ -154,7 +170,6 @@ class Session final : public ClientSession {
   void AddUnsaved(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(const Clock::Reading& at, RespWriter& reply);
   void AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply);
-  [[nodiscard]] bool MustPause() const;
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                            RespWriter& reply);
   void ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply);
@@ -175,15 +190,6 @@ class Session final : public ClientSession {
   // Runs the command's handler, counts the call and shows it to the observers.
   void RunHandler(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
-  void EndTurn(Turn& turn) {
-    turn.had_secret = std::exchange(said_secret_, false);
-    if (turn.had_secret) parser_.Wipe();
-    turn.unsaved_from = unsaved_.begin();
-    turn.awaited = unsaved_.awaited();
-    if (changed_ != Changed::kInTurn) return;
-    changed_ = Changed::kBefore;
-    worker_.services.WakeReplication();
-  }
   void AppendNews(std::string& out);
   void Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply);
   // Logs that a client is closed because it uses another protocol; the client gets no reply.
@@ -216,6 +222,7 @@ class Session final : public ClientSession {
   std::shared_ptr<const LateReply> late_reply_;  // of the present command, if it has one
   UnsavedReplies<Unsaved> unsaved_;              // of the last turn
   std::size_t work_ = 0;                         // units of the present turn
+  std::uint64_t commands_before_turn_ = 0;       // total_commands_processed at its beginning
   std::uint64_t slots_before_command_ = 0;
   std::uint64_t expired_before_command_ = 0;
   Nanos command_begin_{0};  // the stopwatch at the end of the last command

@@ -60,6 +60,9 @@ class FakeReplication final : public Replication {
     shown.link.reset();
   }
 
+  // No tick is near, so that a change has to wake the replication.
+  void Rest() { set_sleeps(true); }
+
   void Gate() { set_role(ServerRole::kGated); }
   void RefusePing(PingRefusal why) { set_ping_refusal(why); }
 
@@ -72,6 +75,10 @@ class FakeReplication final : public Replication {
   std::vector<SyncRequest> requests;
   std::vector<FailoverRequest> failovers;
   std::string failover_error;
+  int wakes = 0;  // by changes, and by waits for acknowledgements
+
+ private:
+  void TakeChangesSoon() override { ++wakes; }
 };
 
 }  // namespace weir

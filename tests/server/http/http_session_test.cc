@@ -153,17 +153,6 @@ TEST(HttpSessionTest, ATurnEndsAfterItsWork) {
   EXPECT_EQ(turn.consumed % kLivez.size(), 0U);
 }
 
-TEST(HttpSessionTest, APauseDelaysAllButProbes) {
-  HttpConversation client;
-  Conversation operator_(client.server());
-  EXPECT_EQ(operator_.Send("CLIENT PAUSE 1000\r\n"), "+OK\r\n");
-  EXPECT_EQ(StatusOf(client.Send(kLivez)), 200);
-  EXPECT_EQ(StatusOf(client.Request("HEAD", "/readyz", "", "")), 200);
-  EXPECT_EQ(client.Get("/nothing"), "");
-  client.server().clock.Advance(std::chrono::milliseconds{1000});
-  EXPECT_EQ(StatusOf(client.Send("")), 404);
-}
-
 TEST(HttpSessionTest, AKilledClientGetsNothing) {
   HttpConversation client;
   client.record().killed = true;

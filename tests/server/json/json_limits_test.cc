@@ -262,28 +262,20 @@ TEST(JsonLimitsTest, TheResultsOfABatchAreBounded) {
   EXPECT_EQ(json::parse(Body(last))["remaining"], 1000 - 64 - 1) << "all were executed";
 }
 
-// A batch is work, and so is reading it: the turn ends behind it.
-TEST(JsonLimitsTest, ABatchIsChargedToItsTurn) {
+// Reading a batch is work, too: its turn ends behind it.
+TEST(JsonLimitsTest, ABodyIsChargedToItsTurn) {
   HttpConversation client;
-  const auto post = [](const std::string& body) {
-    return "POST /v1/batch HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\n"
-           "Content-Length: " +
-           std::to_string(body.size()) + "\r\n\r\n" + body;
-  };
-  std::string requests = R"({"key":"k","limits":["1/s","2/s"]})";
-  for (int i = 1; i < 600; ++i) requests += R"(,{"key":"k","limits":["1/s","2/s"]})";
-  for (const std::string& body :
-       {R"({"requests":[)" + requests + "]}",
-        R"({"requests":[])" + std::string(kWorkPerTurn * 128, ' ') + "}"}) {
-    std::string out;
-    const std::string stream = post(body) + post(body);
-    const ClientSession::Turn turn = client.session().Execute(stream, out);
-    EXPECT_EQ(turn.next, ClientSession::Next::kContinue);
-    EXPECT_EQ(turn.consumed, stream.size() / 2);
-    EXPECT_EQ(
-        client.session().Execute(std::string_view(stream).substr(turn.consumed), out).consumed,
-        stream.size() / 2);
-  }
+  const std::string body = R"({"requests":[)" + std::string(kWorkPerTurn * 128, ' ') +
+                           R"({"key":"k","limits":["1/s"]}]})";
+  const std::string post =
+      "POST /v1/batch HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\n"
+      "Content-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body;
+  std::string out;
+  EXPECT_EQ(client.session().Execute(post, out).next, ClientSession::Next::kContinue);
+  EXPECT_EQ(out, "");
+  EXPECT_EQ(client.session().Execute("", out).next, ClientSession::Next::kRead);
+  EXPECT_EQ(StatusOf(out), 200);
 }
 
 // --- The same requests over RESP ---
