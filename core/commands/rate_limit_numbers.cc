@@ -57,6 +57,13 @@ std::int64_t SecondsToEarn(const Emission& emission, std::int64_t tokens) noexce
   return static_cast<std::int64_t>((parts + parts_per_second - 1) / parts_per_second);
 }
 
+// floor(tokens * E) in ns. Requires: 0 <= tokens <= burst.
+std::int64_t FloorNanos(const Emission& emission, std::int64_t tokens) noexcept {
+  const Wide parts =
+      Wide{static_cast<std::uint64_t>(tokens)} * static_cast<std::uint64_t>(emission.period);
+  return static_cast<std::int64_t>(parts / emission.denominator);
+}
+
 }  // namespace
 
 std::int64_t CeilSeconds(Nanos span) noexcept {
@@ -81,18 +88,25 @@ std::optional<Quota> QuotaOf(const Limit& limit, Instant now) noexcept {
 }
 
 Available AvailableOf(const Limit& limit, const Decision& decision, std::int64_t keep,
-                      bool denied) noexcept {
+                      Nanos retry_after) noexcept {
   WEIR_DCHECK(keep >= 0);
   Available available{std::max<std::int64_t>(0, decision.remaining - keep), {}};
-  if (denied) {
-    if (decision.retry_after != kNever) available.within_s = CeilSeconds(decision.retry_after);
+  if (retry_after == kNever) return available;
+  if (retry_after > Nanos{0}) {
+    available.within_s = CeilSeconds(retry_after);
     return available;
   }
   if (decision.reset_after == Nanos{0}) return available;
-  available.within_s =
-      limit.shape().algorithm == Algorithm::kTokenBucket
-          ? std::max<std::int64_t>(1, SecondsToEarn(limit.emission(), available.tokens))
-          : CeilSeconds(decision.reset_after);
+  if (limit.shape().algorithm != Algorithm::kTokenBucket) {
+    available.within_s = CeilSeconds(decision.reset_after);
+  } else if (available.tokens > 0) {
+    available.within_s =
+        std::max<std::int64_t>(1, SecondsToEarn(limit.emission(), available.tokens));
+  } else if (const std::int64_t left = limit.capacity_tokens() - keep - 1; left >= 0) {
+    // The bucket is full when the next token has come, and those that then are left to come.
+    const Nanos next = decision.reset_after - Nanos{FloorNanos(limit.emission(), left)};
+    available.within_s = std::max<std::int64_t>(1, CeilSeconds(std::max(next, Nanos{0})));
+  }
   return available;
 }
 

@@ -7,7 +7,9 @@
 // The fields are those of draft-ietf-httpapi-ratelimit-headers-11, which knows windows only. A
 // token bucket has no window, so its window is the time in which its burst comes back, and `t` is
 // the time in which the available tokens come back: a client that spreads `r` requests over `t`
-// seconds is never faster than the limit.
+// seconds is never faster than the limit. If no token is available, `t` is the time after which the
+// same request would pass, whether this one was denied or took the last. (After an admission this
+// does not count a ban, which only a request before that time begins.)
 //
 // Two laws, which rate_limit_numbers_test.cc checks: of a limit that denied, `t` is at most the
 // Retry-After of the whole verdict; of a token bucket that admitted, r / t is at most its rate.
@@ -49,9 +51,10 @@ struct Available {
   friend bool operator==(const Available&, const Available&) = default;
 };
 
-// `denied`: the request was denied, and by this limit. Requires: the limit's decision.
+// `retry_after`: until this limit would admit the same request; 0 if it would now, as after a look.
+// Requires: the limit's decision; retry_after > 0 if it has denied.
 [[nodiscard]] Available AvailableOf(const Limit& limit, const Decision& decision, std::int64_t keep,
-                                    bool denied) noexcept;
+                                    Nanos retry_after) noexcept;
 
 // Whole seconds, rounded up. Requires: span >= 0.
 [[nodiscard]] std::int64_t CeilSeconds(Nanos span) noexcept;

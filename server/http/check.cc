@@ -61,7 +61,7 @@ class CheckReader final : public VerdictReader {
   void Read(const ParsedRequest& request, std::int64_t /*first*/, const Verdict& verdict) override {
     const RateLimitFields fields(request, verdict, exchange_.now(), answer_.fields);
     HttpWriter& writer = exchange_.Begin(verdict.allowed ? 200 : answer_.denied);
-    fields.Write(exchange_.services().limiter.hasher(), writer);
+    fields.Write(exchange_.services().limiter, writer);
     if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());
     if (verdict.allowed) return exchange_.End();
     nlohmann::ordered_json problem = {

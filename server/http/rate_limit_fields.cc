@@ -24,7 +24,7 @@ void AppendPartitionKey(std::string_view key, const KeyHasher& hasher, Structure
 
 RateLimitFields::RateLimitFields(const ParsedRequest& request, const Verdict& verdict, Instant now,
                                  const FieldChoice& choice)
-    : request_(request), verdict_(verdict), choice_(choice) {
+    : request_(request), verdict_(verdict), now_(now), choice_(choice) {
   WEIR_CHECK(verdict.decisions.size() == request.checks.size());
   List(verdict.limit_index, now);
   for (std::size_t i = 0; i < request.checks.size() && listed_.size() < kFieldItemsMax; ++i) {
@@ -69,14 +69,30 @@ bool RateLimitFields::HasDenied(std::size_t check) const {
   return !verdict_.allowed && !verdict_.decisions[check].allowed;
 }
 
-void RateLimitFields::Write(const KeyHasher& hasher, HttpWriter& writer) const {
-  if (choice_.rate_limit) WriteLists(hasher, writer);
+// Tokens that were not asked for are not there either, so the next one is the first.
+Verdict RateLimitFields::Retry(Limiter& limiter) const {
+  Request again = request_.checks;
+  for (Check& check : again) check.cost = std::max<std::int64_t>(1, check.cost);
+  return limiter.Peek(again, now_);
+}
+
+// True for an admission that left nothing in the bucket.
+bool RateLimitFields::TookTheLast(std::size_t check) const {
+  return verdict_.allowed && verdict_.decisions[check].remaining <= request_.checks[check].keep;
+}
+
+void RateLimitFields::Write(Limiter& limiter, HttpWriter& writer) const {
+  if (choice_.rate_limit) WriteLists(limiter, writer);
   if (choice_.x_rate_limit && !listed_.empty()) WriteNumbers(writer);
   if (!choice_.retry_after) return;
   if (const auto seconds = RetryAfterSeconds(verdict_)) writer.Field("Retry-After", *seconds);
 }
 
-void RateLimitFields::WriteLists(const KeyHasher& hasher, HttpWriter& writer) const {
+void RateLimitFields::WriteLists(Limiter& limiter, HttpWriter& writer) const {
+  const KeyHasher& hasher = limiter.hasher();
+  const bool is_empty =
+      std::ranges::any_of(listed_, [&](const Item& item) { return TookTheLast(item.check); });
+  const Verdict retry = is_empty ? Retry(limiter) : Verdict();
   std::string policies_text;
   std::string limits_text;
   StructuredList policies(policies_text);
@@ -89,8 +105,10 @@ void RateLimitFields::WriteLists(const KeyHasher& hasher, HttpWriter& writer) co
     if (quota.window_s) policies.Parameter("w", *quota.window_s);
     if (choice_.partition_key) AppendPartitionKey(check.key, hasher, policies);
     if (!verdict_.allowed && !HasDenied(i)) continue;
-    const Available available =
-        AvailableOf(*check.limit, verdict_.decisions[i], check.keep, HasDenied(i));
+    const Verdict& told = is_empty ? retry : verdict_;
+    const bool must_wait = HasDenied(i) || TookTheLast(i);
+    const Available available = AvailableOf(*check.limit, verdict_.decisions[i], check.keep,
+                                            must_wait ? told.decisions[i].retry_after : Nanos{0});
     limits.String(name);
     limits.Parameter("r", available.tokens);
     if (available.within_s) limits.Parameter("t", *available.within_s);
@@ -106,7 +124,7 @@ void RateLimitFields::WriteNumbers(HttpWriter& writer) const {
   const Decision& decision = verdict_.decisions[first];
   writer.Field("X-RateLimit-Limit", check.limit->capacity_tokens());
   writer.Field("X-RateLimit-Remaining",
-               AvailableOf(*check.limit, decision, check.keep, HasDenied(first)).tokens);
+               AvailableOf(*check.limit, decision, check.keep, Nanos{0}).tokens);
   writer.Field("X-RateLimit-Reset", CeilSeconds(decision.reset_after));
 }
 

@@ -14,7 +14,7 @@
 //     class Reader final : public VerdictReader {
 //       void Read(const ParsedRequest& request, std::int64_t, const Verdict& verdict) override {
 //         HttpWriter& writer = exchange.Begin(200);
-//         RateLimitFields(request, verdict, now, choice).Write(hasher, writer);
+//         RateLimitFields(request, verdict, now, choice).Write(limiter, writer);
 //         exchange.End();
 //       }
 //     };
@@ -29,8 +29,8 @@
 
 #include "core/base/instant.h"
 #include "core/commands/rate_limit_numbers.h"
+#include "core/limiter/limiter.h"
 #include "core/rules/decision.h"
-#include "core/table/key_hash.h"
 #include "core/words/request_grammar.h"
 #include "protocol/http_writer.h"
 
@@ -55,8 +55,10 @@ class RateLimitFields {
   RateLimitFields(const ParsedRequest& request, const Verdict& verdict, Instant now,
                   const FieldChoice& choice);
 
-  // Writes the chosen fields that have a value. `hasher`: for the parameter `pk`.
-  void Write(const KeyHasher& hasher, HttpWriter& writer) const;
+  // Writes the chosen fields that have a value. `limiter`: the one that has decided, which hashes
+  // keys for the parameter `pk`. After an admission that left a limit without a token, it is asked
+  // when the same request would pass: the cost is that of a look.
+  void Write(Limiter& limiter, HttpWriter& writer) const;
 
   // The name of the limit that decided; empty unless it is shown.
   [[nodiscard]] std::string_view decisive() const;
@@ -73,11 +75,15 @@ class RateLimitFields {
   [[nodiscard]] bool IsListed(std::size_t check) const;
   void List(std::size_t check, Instant now);
   [[nodiscard]] bool HasDenied(std::size_t check) const;
-  void WriteLists(const KeyHasher& hasher, HttpWriter& writer) const;
+  // The verdict on the same request, right after it was admitted.
+  [[nodiscard]] Verdict Retry(Limiter& limiter) const;
+  [[nodiscard]] bool TookTheLast(std::size_t check) const;
+  void WriteLists(Limiter& limiter, HttpWriter& writer) const;
   void WriteNumbers(HttpWriter& writer) const;
 
   const ParsedRequest& request_;
   const Verdict& verdict_;
+  const Instant now_;
   const FieldChoice& choice_;
   absl::InlinedVector<Item, 4> listed_;
 };

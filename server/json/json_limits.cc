@@ -45,7 +45,7 @@ class VerdictAnswer final : public VerdictReader {
     AppendJsonVerdict(request, first, verdict, body);
     HttpWriter& writer = exchange_.Begin(verdict.allowed ? 200 : denied_status_);
     RateLimitFields(request, verdict, exchange_.now(), kFields)
-        .Write(exchange_.services().limiter.hasher(), writer);
+        .Write(exchange_.services().limiter, writer);
     writer.Field("Content-Type", kJson);
     exchange_.End(body);
   }

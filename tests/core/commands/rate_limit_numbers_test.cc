@@ -80,28 +80,34 @@ TEST(RateLimitNumbersTest, WindowOfACalendarIsThePresentOne) {
 TEST(RateLimitNumbersTest, AvailableTokensAndTheirTime) {
   const Limit bucket = LimitOf("2/s,burst=10");
   const auto of = [&](std::int64_t remaining, Nanos reset_after, std::int64_t keep = 0) {
-    return AvailableOf(bucket, {true, remaining, Nanos{0}, reset_after}, keep, false);
+    return AvailableOf(bucket, {true, remaining, Nanos{0}, reset_after}, keep, Nanos{0});
   };
   EXPECT_EQ(of(10, 0s), (Available{10, {}}));  // full
   EXPECT_EQ(of(9, 500ms), (Available{9, 5}));
   EXPECT_EQ(of(8, 1s), (Available{8, 4}));
   EXPECT_EQ(of(1, 4500ms), (Available{1, 1}));
   EXPECT_EQ(of(0, 5s), (Available{0, 1}));
-  EXPECT_EQ(of(9, 500ms, 4), (Available{5, 3}));  // 5 tokens in 2.5 s
-  EXPECT_EQ(of(3, 4s, 4), (Available{0, 1}));
+  EXPECT_EQ(of(9, 500ms, 4), (Available{5, 3}));   // 5 tokens in 2.5 s
+  EXPECT_EQ(of(3, 3500ms, 4), (Available{0, 1}));  // the fifth comes in 1 s
+  EXPECT_EQ(of(2, 4s, 4), (Available{0, 2}));
+  EXPECT_EQ(of(9, 500ms, 10), (Available{0, {}}));  // never
+  const Limit slow = LimitOf("3/h");
+  EXPECT_EQ(AvailableOf(slow, {true, 0, Nanos{0}, 1h}, 0, Nanos{0}), (Available{0, 1200}));
+  EXPECT_EQ(AvailableOf(slow, {true, 0, Nanos{0}, 2h}, 0, Nanos{0}), (Available{0, 4800}));  // debt
+  EXPECT_EQ(AvailableOf(slow, {true, 0, Nanos{0}, 1h}, 0, 2400s), (Available{0, 2400}));
 
   const Limit window = LimitOf("10/m,fixed");
-  EXPECT_EQ(AvailableOf(window, {true, 9, Nanos{0}, 59'000'000'001ns}, 0, false),
+  EXPECT_EQ(AvailableOf(window, {true, 9, Nanos{0}, 59'000'000'001ns}, 0, Nanos{0}),
             (Available{9, 60}));
-  EXPECT_EQ(AvailableOf(window, {true, 10, Nanos{0}, Nanos{0}}, 0, false), (Available{10, {}}));
+  EXPECT_EQ(AvailableOf(window, {true, 10, Nanos{0}, Nanos{0}}, 0, Nanos{0}), (Available{10, {}}));
 }
 
 TEST(RateLimitNumbersTest, DenialTellsItsWait) {
   const Limit bucket = LimitOf("2/s,burst=10");
-  EXPECT_EQ(AvailableOf(bucket, {false, 3, 1ns, 4s}, 1, true), (Available{2, 1}));
-  EXPECT_EQ(AvailableOf(bucket, {false, 3, 1001ms, 4s}, 0, true), (Available{3, 2}));
-  EXPECT_EQ(AvailableOf(bucket, {false, 10, kNever, 0s}, 0, true), (Available{10, {}}));
-  EXPECT_EQ(AvailableOf(Limit::None(), {false, 0, kNever, 0s}, 0, true), (Available{0, {}}));
+  EXPECT_EQ(AvailableOf(bucket, {false, 3, 1ns, 4s}, 1, 1ns), (Available{2, 1}));
+  EXPECT_EQ(AvailableOf(bucket, {false, 3, 1001ms, 4s}, 0, 1001ms), (Available{3, 2}));
+  EXPECT_EQ(AvailableOf(bucket, {false, 10, kNever, 0s}, 0, kNever), (Available{10, {}}));
+  EXPECT_EQ(AvailableOf(Limit::None(), {false, 0, kNever, 0s}, 0, kNever), (Available{0, {}}));
 }
 
 TEST(RateLimitNumbersTest, RetryAfterIsRoundedUp) {
@@ -156,15 +162,27 @@ TEST(RateLimitNumbersLawTest, AdmissionPromisesNoMoreThanTheRate) {
     const Bucket bucket = *AnyBucket(limit, now, max_wait);
     const auto keep =
         *rc::gen::oneOf(rc::gen::just(std::int64_t{0}), NumberUpTo(limit.capacity_tokens()));
-    const Decision decision = DecideLimit(limit, bucket, now, *AnyCost(limit), max_wait, Nanos{0},
-                                          static_cast<std::uint64_t>(keep))
-                                  .decision;
-    const Available available = AvailableOf(limit, decision, keep, false);
+    const auto kept = static_cast<std::uint64_t>(keep);
+    const Step step = DecideLimit(limit, bucket, now, *AnyCost(limit), max_wait, Nanos{0}, kept);
+    const Decision& decision = step.decision;
+    const Available available = AvailableOf(limit, decision, keep, Nanos{0});
     RC_ASSERT(available.tokens >= 0);
     RC_ASSERT(available.tokens <= limit.capacity_tokens());
-    RC_ASSERT(available.within_s.has_value() == (decision.reset_after > Nanos{0}));
+    const bool never = available.tokens == 0 && keep == limit.capacity_tokens();
+    RC_ASSERT(available.within_s.has_value() == (decision.reset_after > Nanos{0} && !never));
     if (!available.within_s) return;
     RC_ASSERT(*available.within_s >= 1);
+    if (available.tokens == 0) {
+      // Then the next token is there, and a second before it is not.
+      if (seconds{*available.within_s} > kInstantMax - now) return;
+      const Instant then = now + seconds{*available.within_s};
+      const auto passes = [&](Instant at) {
+        return DecideLimit(limit, step.bucket, at, 1, max_wait, Nanos{0}, kept).decision.allowed;
+      };
+      RC_ASSERT(passes(then));
+      RC_ASSERT(*available.within_s == 1 || !passes(then - seconds{1} - Nanos{1}));
+      return;
+    }
     // r / t <= n / p, without a division.
     const auto tokens = static_cast<std::uint64_t>(available.tokens);
     const auto period = static_cast<std::uint64_t>(limit.emission().period);
@@ -185,7 +203,7 @@ TEST(RateLimitNumbersLawTest, WindowLastsUntilItEnds) {
                                                        : *FixedWindows::AnyBucket(limit, now);
     const Decision decision = FixedWindows::Decide(limit, bucket, now, *AnyCost(limit)).decision;
     if (!decision.allowed) return;
-    const Available available = AvailableOf(limit, decision, 0, false);
+    const Available available = AvailableOf(limit, decision, 0, Nanos{0});
     RC_ASSERT(available.tokens == decision.remaining);
     if (!available.within_s) {
       RC_ASSERT(decision.remaining == limit.capacity_tokens());
@@ -210,7 +228,7 @@ TEST(RateLimitNumbersLawTest, RetryAfterIsNeverBeforeTheTimeOfALimit) {
     // Of all limits the longest wait.
     verdict.retry_after = std::max(decision.retry_after, Nanos{*NumberUpTo(kCapacityMax.count())});
     const std::optional<std::int64_t> retry_after = RetryAfterSeconds(verdict);
-    const Available available = AvailableOf(limit, decision, 0, true);
+    const Available available = AvailableOf(limit, decision, 0, decision.retry_after);
     RC_ASSERT(available.within_s.has_value() == (decision.retry_after != kNever));
     RC_ASSERT(retry_after.has_value() == (verdict.retry_after != kNever));
     if (!retry_after || !available.within_s) return;

@@ -74,7 +74,7 @@ TEST_F(CheckTest, AdmissionIsEmptyAndDenialSaysWhy) {
   EXPECT_THAT(FieldOf(yes, "Content-Length"), Optional(Eq("0")));
   EXPECT_THAT(FieldOf(yes, "Cache-Control"), Optional(Eq("no-store")));
   EXPECT_THAT(FieldOf(yes, "X-Weir-Limit"), Optional(Eq("burst")));
-  EXPECT_THAT(FieldOf(yes, "RateLimit"), Optional(Eq("\"burst\";r=0;t=1")));
+  EXPECT_THAT(FieldOf(yes, "RateLimit"), Optional(Eq("\"burst\";r=0;t=60")));
   EXPECT_THAT(FieldOf(yes, "RateLimit-Policy"), Optional(Eq("\"burst\";q=1;w=60")));
   EXPECT_EQ(FieldOf(yes, "Content-Type"), std::nullopt);
   const std::string no = Check();

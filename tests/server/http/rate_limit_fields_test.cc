@@ -3,12 +3,14 @@
 // that shares nothing with the writer; random requests for the laws.
 #include "server/http/rate_limit_fields.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -75,7 +77,7 @@ class FieldsOf final : public VerdictReader {
     writer.Begin(200, {});
     const Instant now = server().clock.Now();
     const RateLimitFields fields(request, verdict, now, choice);
-    fields.Write(server().limiter->hasher(), writer);
+    fields.Write(*server().limiter, writer);
     writer.End();
     decisive = fields.decisive();
     violated.clear();
@@ -191,6 +193,42 @@ TEST(RateLimitFieldsTest, OneBucketIsListedOnce) {
             "\"10/s\";r=9;t=1, \"10/s\";r=9;t=1");
 }
 
+// After the last token `t` is the time of the next one: what a denial says, or, after a look, would
+// say.
+TEST(RateLimitFieldsTest, AfterTheLastTokenTheTimeIsThatOfTheNext) {
+  struct Case {
+    std::string_view request;
+    std::string_view last;  // RateLimit of the admission that took the last token
+  };
+  for (const Case& expected :
+       std::initializer_list<Case>{{"RL.ALLOW k 3/h", "\"3/h\";r=0;t=1200"},
+                                   {"RL.ALLOW k 3/h,burst=1", "\"3/h,burst=1\";r=0;t=1200"},
+                                   {"RL.ALLOW k 3/h,keep=1", "\"3/h\";r=0;t=1200"},
+                                   {"RL.ALLOW k 4/h COST 2", "\"4/h\";r=0;t=1800"},
+                                   {"RL.ALLOW k 7/m", "\"7/m\";r=0;t=9"},
+                                   {"RL.ALLOW k 3/h,fixed", "\"3/h,fixed\";r=0;t=3600"},
+                                   {"RL.ALLOW k 3/h,sliding", "\"3/h,sliding\";r=0;t="},
+                                   {"RL.TAKE k 3/h UPTO 3", "\"3/h\";r=0;t=1200"}}) {
+    FieldsOf fields;
+    std::string admitted;
+    std::string denied = fields.Ask(expected.request);
+    while (fields.allowed) {
+      admitted = std::exchange(denied, fields.Ask(expected.request));
+    }
+    const auto last = ReadList(admitted, "RateLimit");
+    EXPECT_EQ(last[0].numbers.at("r"), 0) << expected.request;
+    EXPECT_EQ(last[0].numbers.at("t"), ReadList(denied, "RateLimit")[0].numbers.at("t"));
+    EXPECT_EQ(FieldOf(denied, "Retry-After"), std::to_string(last[0].numbers.at("t")));
+    EXPECT_TRUE(FieldOf(admitted, "RateLimit")->starts_with(expected.last)) << admitted;
+  }
+  // Who waits as told is not banned.
+  FieldsOf banning;
+  EXPECT_EQ(FieldOf(banning.Ask("RL.ALLOW k 1/h,ban=3h"), "RateLimit"),
+            "\"1/h,ban=3h\";r=0;t=3600");
+  FieldsOf looks;
+  EXPECT_EQ(FieldOf(looks.Ask("RL.PEEK k 3/h COST 3"), "RateLimit"), "\"3/h\";r=0;t=1200");
+}
+
 TEST(RateLimitFieldsTest, KeptTokensAreNotAvailable) {
   FieldsOf fields;
   EXPECT_EQ(FieldOf(fields.Ask("RL.ALLOW k 10/s,keep=4"), "RateLimit"), "\"10/s\";r=5;t=1");
@@ -265,12 +303,37 @@ std::string AnyRequest() {
   return request;
 }
 
+// The numbers of the only limit of this name, or null.
+const Told* OnlyOne(const std::vector<Told>& told, std::string_view name) {
+  const auto found = std::ranges::find(told, name, &Told::name);
+  const bool is_only = std::ranges::count(told, name, &Told::name) == 1;
+  return is_only ? &*found : nullptr;
+}
+
+// Of a limit that has no token left, `t` is what a retry at the same instant is told to wait.
+void AssertARetryAgrees(FieldsOf& fields, const std::string& request,
+                        const std::vector<Told>& told) {
+  const bool is_empty =
+      std::ranges::any_of(told, [](const Told& limit) { return limit.numbers.at("r") == 0; });
+  if (!is_empty) return;
+  const auto retried = ReadList(fields.Ask(request), "RateLimit");
+  if (fields.allowed) return;  // its cost is 0
+  for (const Told& denied : retried) {
+    const Told* const before = OnlyOne(told, denied.name);
+    if (!before || !OnlyOne(retried, denied.name) || before->numbers.at("r") > 0) continue;
+    if (fields.shapes.at(denied.name).shape().ban > Nanos{0}) continue;  // the retry has begun it
+    RC_ASSERT(before->numbers.contains("t") == denied.numbers.contains("t"));
+    if (denied.numbers.contains("t")) RC_ASSERT(before->numbers.at("t") == denied.numbers.at("t"));
+  }
+}
+
 TEST(RateLimitFieldsLawTest, NeverPromiseTooMuchNorTellTooShortAWait) {
   CheckLaw(300, [] {
     FieldsOf fields;
     for (int step = 0; step < 20; ++step) {
       fields.server().clock.Advance(Nanos{*NumberUpTo(3'000'000'000)});
-      const std::string response = fields.Ask(AnyRequest());
+      const std::string request = AnyRequest();
+      const std::string response = fields.Ask(request);
       const auto told = ReadList(response, "RateLimit");
       const auto policies = ReadList(response, "RateLimit-Policy");
       const auto retry_after = FieldOf(response, "Retry-After");
@@ -296,6 +359,7 @@ TEST(RateLimitFieldsLawTest, NeverPromiseTooMuchNorTellTooShortAWait) {
                         emission.denominator);
         }
       }
+      if (fields.allowed) AssertARetryAgrees(fields, request, told);
     }
   });
 }
