@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 
+#include "protocol/client_address.h"
 #include "replay/log_reader.h"
 
 namespace weir {
@@ -97,6 +98,8 @@ bool BeginsAtTime(std::string_view text) {
 
 class AccessLogReader final : public LogReader {
  public:
+  explicit AccessLogReader(int ipv6_bits) : ipv6_bits_(ipv6_bits) {}
+
   absl::StatusOr<bool> Read(std::string_view line, LoggedRequest& request) override {
     std::string_view rest = line;
     const std::string_view address = TakeWord(rest);
@@ -122,7 +125,8 @@ class AccessLogReader final : public LogReader {
       time_ = time;
       at_ = *at;
     }
-    key_.key = address;
+    network_.clear();
+    key_.key = AppendClientNetwork(address, ipv6_bits_, network_) ? network_ : address;
     request = {.at = at_, .keys = {&key_, 1}};
     return true;
   }
@@ -158,13 +162,17 @@ class AccessLogReader final : public LogReader {
     return is_plain;
   }
 
-  std::string time_;  // the last one that was read, and what it means
+  const int ipv6_bits_;
+  std::string network_;  // of the last line
+  std::string time_;     // the last one that was read, and what it means
   Instant at_;
   LoggedKey key_;
 };
 
 }  // namespace
 
-std::unique_ptr<LogReader> MakeAccessLogReader() { return std::make_unique<AccessLogReader>(); }
+std::unique_ptr<LogReader> MakeAccessLogReader(int ipv6_bits) {
+  return std::make_unique<AccessLogReader>(ipv6_bits);
+}
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "protocol/client_address.h"
 #include "replay/logged_request.h"
 
 namespace weir {
@@ -29,9 +30,10 @@ class LogReader {
                                                   LoggedRequest& request) = 0;
 };
 
-// Common and combined access logs, as nginx and Apache write them. The key is the client's address:
+// Common and combined access logs, as nginx and Apache write them. The key is the client's network,
+// as that of a check is (client_address.h), or a name that is no address:
 //     192.0.2.7 - ann [10/Oct/2026:13:55:36 +0200] "GET / HTTP/1.1" 200 2326 "-" "curl/7.88"
-[[nodiscard]] std::unique_ptr<LogReader> MakeAccessLogReader();
+[[nodiscard]] std::unique_ptr<LogReader> MakeAccessLogReader(int ipv6_bits = kIpv6Bits);
 
 // Commas between the fields, and quotes as in RFC 4180, except that a record is one line: a field
 // with a line break is an error on each of its lines that has a quote. `columns`: the name of each

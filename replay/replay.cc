@@ -33,7 +33,7 @@ std::unique_ptr<LogReader> MakeReader(const ReplayOptions& options) {
     case LogFormat::kAccess:
       break;
   }
-  return MakeAccessLogReader();
+  return MakeAccessLogReader(options.ipv6_bits);
 }
 
 class Replay {

@@ -29,7 +29,8 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "LOG is an access log as nginx and Apache write it (common or combined: the key is the "
     "client's\n"
-    "address), a CSV file with or without a header, where a record is one line, or a capture of\n"
+    "IPv4 address or IPv6 network), a CSV file with or without a header, where a record is one "
+    "line, or a capture of\n"
     "MONITOR, whose RL.* lines are asked again with the limits of --ask. '-' is the standard\n"
     "input. Lines that cannot be read are counted, and the first ten are shown. Clients react to\n"
     "denials, a log does not.\n"
@@ -44,6 +45,7 @@ constexpr Nanos kSlackMax = std::chrono::hours{24 * 366};
 
 // The values that CLI11 fills in, before it is checked.
 struct Words {
+  std::string ipv6 = "64";
   std::string slack = "5";
   std::string max_wait = "60";
   std::string columns;
@@ -69,6 +71,10 @@ void AddOptions(CLI::App& app, ReplayOptions& options, Words& words) {
   app.add_option("--fit", options.fit_percent,
                  "Finds the smallest burst of each token bucket that admits this percentage")
       ->option_text("PERCENT");
+  app.add_option("--ipv6", words.ipv6,
+                 "The bits of an IPv6 address in an access log that count as one client, as in the "
+                 "routes of checks")
+      ->option_text("BITS=64");
   app.add_option("--slack", words.slack,
                  "Lines may be out of order by this many seconds; a line that goes back further is "
                  "left out")
@@ -120,6 +126,16 @@ absl::Status CheckRest(const CLI::App& app, const ReplayOptions& options) {
                    "10/s'"));
 }
 
+absl::Status ReadBits(const std::string& text, int& bits) {
+  const std::optional<std::int64_t> number = ParseDecimal(text, 0);
+  if (!number || *number < 1 || *number > kIpv6BitsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--ipv6 ", Quote(text), ": expected bits from 1 to ", kIpv6BitsMax));
+  }
+  bits = static_cast<int>(*number);
+  return absl::OkStatus();
+}
+
 absl::Status ReadFit(ReplayOptions& options) {
   static_assert(kPercent == 1'000'000);
   options.fit = ParseDecimal(options.fit_percent, 6);
@@ -143,6 +159,10 @@ absl::Status CheckWords(const CLI::App& app, const Words& words, ReplayOptions& 
     if (!words.csv) return absl::InvalidArgumentError("--columns is for --csv");
     WEIR_RETURN_IF_ERROR(ReadColumns(words.columns, options));
   }
+  if (app.count("--ipv6") > 0 && options.format != LogFormat::kAccess) {
+    return absl::InvalidArgumentError("--ipv6 is for access logs");
+  }
+  WEIR_RETURN_IF_ERROR(ReadBits(words.ipv6, options.ipv6_bits));
   if (app.count("--policies") > 0 && options.policies.empty()) {
     return absl::InvalidArgumentError("--policies '': expected a file");
   }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
+#include "protocol/client_address.h"
 
 namespace weir {
 
@@ -26,6 +27,7 @@ struct ReplayOptions {
   std::vector<std::string> asks{};    // 1 to kAsksMax
   std::optional<std::int64_t> fit{};  // a share as in burst_fit.h
   std::string fit_percent{};          // the same as it was written
+  int ipv6_bits = kIpv6Bits;          // of the addresses in an access log
   Nanos slack = std::chrono::seconds{5};
   Nanos max_wait = std::chrono::seconds{60};  // 0 to kMaxWaitMax
   bool json = false;

@@ -1,13 +1,7 @@
 #include "server/http/proxied_request.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -30,64 +24,7 @@ Value IfAny(Value value) {
   return value;
 }
 
-bool IsDigits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, absl::ascii_isdigit);
-}
-
-// The address in "[address]", "[address]:port", "a.b.c.d:port", or the text itself; empty for a
-// bracket that is not closed, and for a port that is none.
-std::string_view WithoutPort(std::string_view text) {
-  std::string_view port;
-  if (text.starts_with('[')) {
-    const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) return {};
-    port = text.substr(end + 1);
-    text = text.substr(1, end - 1);
-  } else if (std::ranges::count(text, ':') == 1) {
-    port = text.substr(text.find(':'));
-    text = text.substr(0, text.find(':'));
-  }
-  const bool is_port = port.empty() || (port.front() == ':' && IsDigits(port.substr(1)));
-  return is_port ? text : std::string_view();
-}
-
-void AppendPrinted(int family, const void* bytes, std::string& out) {
-  std::array<char, INET6_ADDRSTRLEN> printed;
-  WEIR_CHECK(inet_ntop(family, bytes, printed.data(), printed.size()) != nullptr);
-  out.append(printed.data());
-}
-
 }  // namespace
-
-bool AppendAddress(std::string_view text, int ipv6_bits, std::string& out) {
-  WEIR_DCHECK(ipv6_bits >= 1);
-  WEIR_DCHECK(ipv6_bits <= kIpv6BitsMax);
-  std::string_view address = WithoutPort(text);
-  const bool is_ipv6 = address.find(':') != std::string_view::npos;
-  if (is_ipv6) address = address.substr(0, address.find('%'));
-  std::array<char, INET6_ADDRSTRLEN> terminated{};
-  if (address.size() >= terminated.size()) return false;
-  if (address.find('\0') != std::string_view::npos) return false;
-  std::ranges::copy(address, terminated.begin());
-  if (!is_ipv6) {
-    in_addr ipv4;
-    if (inet_pton(AF_INET, terminated.data(), &ipv4) != 1) return false;
-    AppendPrinted(AF_INET, &ipv4, out);
-    return true;
-  }
-  in6_addr ipv6;
-  if (inet_pton(AF_INET6, terminated.data(), &ipv6) != 1) return false;
-  if (IN6_IS_ADDR_V4MAPPED(&ipv6)) {
-    AppendPrinted(AF_INET, &ipv6.s6_addr[12], out);
-    return true;
-  }
-  for (int byte = 0; byte < 16; ++byte) {
-    const int kept = std::clamp(ipv6_bits - 8 * byte, 0, 8);
-    ipv6.s6_addr[byte] &= static_cast<std::uint8_t>(0xFF00U >> static_cast<unsigned>(kept));
-  }
-  AppendPrinted(AF_INET6, &ipv6, out);
-  return true;
-}
 
 // The entry of X-Forwarded-For that `ip_hops` asks for. Several fields are one list.
 Value ProxiedRequest::ForwardedFor() const {
@@ -108,7 +45,7 @@ Value ProxiedRequest::ForwardedFor() const {
 Value ProxiedRequest::Ip(std::string& scratch) const {
   const Value entry = ForwardedFor();
   scratch.clear();
-  if (!entry || !AppendAddress(*entry, form_.ipv6_bits, scratch)) return std::nullopt;
+  if (!entry || !AppendClientNetwork(*entry, form_.ipv6_bits, scratch)) return std::nullopt;
   return scratch;
 }
 

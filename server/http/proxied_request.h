@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/client_address.h"
 #include "protocol/http_head.h"
 
 namespace weir {
@@ -26,12 +27,11 @@ enum class OriginalRequest : std::uint8_t {
 };
 
 inline constexpr int kIpHopsMax = 32;
-inline constexpr int kIpv6BitsMax = 128;
 
 struct ProxyForm {
   OriginalRequest original = OriginalRequest::kXForwarded;
-  int ip_hops = 1;     // 1 to kIpHopsMax: the entry of X-Forwarded-For, counted from the right
-  int ipv6_bits = 64;  // 1 to kIpv6BitsMax: those of an IPv6 address that count
+  int ip_hops = 1;            // 1 to kIpHopsMax: the entry of X-Forwarded-For, from the right
+  int ipv6_bits = kIpv6Bits;  // 1 to kIpv6BitsMax: those of an IPv6 address that count
 };
 
 class ProxiedRequest {
@@ -44,7 +44,7 @@ class ProxiedRequest {
 
   // Each returns nothing if the request does not say it, or says an empty text.
 
-  // As inet_ntop prints it, with the bits of an IPv6 address that do not count set to 0.
+  // The user's network (client_address.h).
   [[nodiscard]] Value Ip(std::string& scratch) const;
   [[nodiscard]] Value Method() const;
   [[nodiscard]] Value Host() const;
@@ -66,10 +66,5 @@ class ProxiedRequest {
   std::string_view below_;
   const ProxyForm& form_;
 };
-
-// Reads an address as proxies write it, with or without brackets, a port and a zone, and appends it
-// as inet_ntop prints it: an IPv4 address that is mapped into IPv6 as IPv4, of any other IPv6
-// address the first `ipv6_bits` bits. Returns false, with nothing appended, for what is no address.
-[[nodiscard]] bool AppendAddress(std::string_view text, int ipv6_bits, std::string& out);
 
 }  // namespace weir

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 
 #include "core/base/status.h"
-#include "server/http/proxied_request.h"
+#include "protocol/client_address.h"
 
 namespace weir {
 namespace {
@@ -39,7 +39,7 @@ bool IsAdminHost(std::string_view host, const Options& options) {
   const std::string_view name = NameOfHost(host);
   if (name.empty()) return false;
   std::string address;
-  if (!AppendAddress(name, kIpv6BitsMax, address)) return IsNamed(name, options.admin_hosts);
+  if (!AppendAddress(name, address)) return IsNamed(name, options.admin_hosts);
   const auto is_address = [&](std::string_view ours) { return ours == address; };
   return std::ranges::any_of(options.admin_hosts.names, is_address) ||
          std::ranges::any_of(options.admin_bind, [&](std::string_view ours) {
@@ -52,7 +52,7 @@ bool IsHttpHost(std::string_view host, const Options& options) {
   if (name.empty()) return false;
   std::string address;
   return name.find('.') == std::string_view::npos || IsNamed(name, options.http_hosts) ||
-         AppendAddress(name, kIpv6BitsMax, address);
+         AppendAddress(name, address);
 }
 
 std::optional<SiteRefusal> RefusalOfSite(const HttpHead& head, const Options& options) {

@@ -16,6 +16,7 @@
 
 #include "core/base/status.h"
 #include "server/observe/monitors.h"
+#include "tests/protocol/client_networks.h"
 #include "tests/support/property.h"
 
 namespace weir {
@@ -73,11 +74,25 @@ TEST(AccessLogTest, CommonAndCombinedLinesAreRead) {
       {"192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET /a.gif HTTP/1.0\" 200 2326",
        "971211336000000000 0 0: 192.0.2.7 x1"},
       {"2001:db8::1 - ann [01/Jan/1970:00:00:00 +0000] \"GET /\" 404 0 \"-\" \"curl \\\"x\\\"\"",
-       "0 0 0: 2001:db8::1 x1"},
+       "0 0 0: 2001:db8:: x1"},
       {"host.example - ann [29/Feb/2024:23:59:59 +0530] \"\\x16\\x03\" 400 0 \"-\" \"-\"",
        "1709231399000000000 0 0: host.example x1"},
   };
   ExpectRead(*reader, cases);
+}
+
+// The routes of checks read the same table.
+TEST(AccessLogTest, TheKeyIsTheNetworkOfTheClient) {
+  const auto reader = MakeAccessLogReader();
+  for (const auto& [address, network] : kClientNetworks) {
+    const std::string line =
+        std::string(address) + " - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 9";
+    const std::string key(network.empty() ? address : network);
+    EXPECT_EQ(Read(*reader, line), "971211336000000000 0 0: " + key + " x1");
+  }
+  const auto whole = MakeAccessLogReader(kIpv6BitsMax);
+  EXPECT_EQ(Read(*whole, "2001:db8::1 - - [01/Jan/1970:00:00:00 +0000] \"GET /\""),
+            "0 0 0: 2001:db8::1 x1");
 }
 
 // The user is text of the client, from HTTP's basic authentication.

@@ -30,6 +30,7 @@ TEST(ReplayOptionsTest, GoodLines) {
   EXPECT_EQ(plain.format, LogFormat::kAccess);
   EXPECT_THAT(plain.asks, ElementsAre("{key} 1/s"));
   EXPECT_EQ(plain.slack, std::chrono::seconds{5});
+  EXPECT_EQ(plain.ipv6_bits, 64);
   EXPECT_FALSE(plain.fit.has_value());
   EXPECT_FALSE(plain.json);
 
@@ -82,6 +83,10 @@ TEST(ReplayOptionsTest, BadLines) {
   for (const char* fit : {"", "0", "0.0", "100.000001", "101", "x", "99,9", "-1", "1e1"}) {
     EXPECT_THAT(with({"--fit", fit}), HasSubstr("expected a percentage above 0, up to 100"));
   }
+  for (const char* bits : {"", "0", "129", "x", "64.0"}) {
+    EXPECT_THAT(with({"--ipv6", bits}), HasSubstr("expected bits from 1 to 128"));
+  }
+  EXPECT_EQ(with({"--csv", "--ipv6", "56"}), "--ipv6 is for access logs");
   for (const char* slack : {"x", "-1", "5s", "99999999"}) {
     EXPECT_THAT(with({"--slack", slack}), HasSubstr("expected seconds, as in 5 or 0.5"));
   }

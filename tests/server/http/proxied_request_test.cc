@@ -12,75 +12,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/protocol/client_networks.h"
+
 namespace weir {
 namespace {
 
 using testing::Optional;
-
-std::string AddressOf(std::string_view text, int ipv6_bits = 64) {
-  std::string address = ">";
-  return AppendAddress(text, ipv6_bits, address) ? address : address + "none";
-}
-
-TEST(AddressTest, BracketsPortsAndZonesAreOff) {
-  for (const auto& [text, address] :
-       std::initializer_list<std::pair<std::string_view, std::string>>{
-           {"192.0.2.7", ">192.0.2.7"},
-           {"192.0.2.7:1234", ">192.0.2.7"},
-           {"2001:db8:1:2:3:4:5:6", ">2001:db8:1:2::"},
-           {"[2001:db8:1:2:3:4:5:6]", ">2001:db8:1:2::"},
-           {"[2001:DB8:1:2:3:4:5:6]:443", ">2001:db8:1:2::"},
-           {"fe80::1%eth0", ">fe80::"},
-           {"[fe80::1%25eth0]:80", ">fe80::"},
-           {"::1", ">::"},
-           // An IPv4 address that is mapped into IPv6 is IPv4: else all would share one bucket.
-           {"::ffff:192.0.2.7", ">192.0.2.7"},
-           {"::FFFF:c000:0207", ">192.0.2.7"},
-           {"[::ffff:192.0.2.7]:80", ">192.0.2.7"},
-           {"0:0:0:0:0:ffff:c000:207", ">192.0.2.7"},
-       }) {
-    EXPECT_EQ(AddressOf(text), address) << text;
-  }
-}
-
-TEST(AddressTest, WhatIsNoAddressIsRefused) {
-  using namespace std::string_view_literals;
-  for (const std::string_view text : {""sv,
-                                      "unknown"sv,
-                                      "_hidden"sv,
-                                      "unix:"sv,
-                                      "192.0.2"sv,
-                                      "192.0.2.256"sv,
-                                      "192.0.2.07"sv,
-                                      "192.0.2.7:"sv,
-                                      "192.0.2.7:http"sv,
-                                      "192.0.2.7 "sv,
-                                      " 192.0.2.7"sv,
-                                      "192.0.2.7%eth0"sv,
-                                      "[192.0.2.7"sv,
-                                      "[::1"sv,
-                                      "[::1]80"sv,
-                                      "[::1]:"sv,
-                                      "::1]:80"sv,
-                                      "2001:db8::1::2"sv,
-                                      "192.0.2.7\0"sv,
-                                      "::1\0"sv,
-                                      "\xFF\xFE"sv,
-                                      "\"[::1]\""sv,
-                                      "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000"sv}) {
-    EXPECT_EQ(AddressOf(text), ">none") << text;
-  }
-}
-
-TEST(AddressTest, BitsThatCount) {
-  constexpr std::string_view kAll = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff";
-  EXPECT_EQ(AddressOf(kAll, 1), ">8000::");
-  EXPECT_EQ(AddressOf(kAll, 48), ">ffff:ffff:ffff::");
-  EXPECT_EQ(AddressOf(kAll, 60), ">ffff:ffff:ffff:fff0::");
-  EXPECT_EQ(AddressOf(kAll, 127), ">ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe");
-  EXPECT_EQ(AddressOf(kAll, 128), ">" + std::string(kAll));
-  EXPECT_EQ(AddressOf("192.0.2.7", 1), ">192.0.2.7");
-}
 
 using Fields = std::vector<HttpField>;
 
@@ -104,6 +41,16 @@ struct Asked {
   Fields fields;
   HttpHead head;
 };
+
+// weir-replay reads the same table.
+TEST(ProxiedRequestTest, TheAddressIsTheNetworkOfTheClient) {
+  for (const auto& [address, network] : kClientNetworks) {
+    const Asked asked(Fields{{"X-Forwarded-For", address}});
+    std::string scratch;
+    const ProxyForm form;
+    EXPECT_EQ(asked.With(form).Ip(scratch).value_or(""), network) << address;
+  }
+}
 
 // Proxies write at the right end. What the user sent stands to the left of it.
 TEST(ProxiedRequestTest, AddressesAreCountedFromTheRight) {
