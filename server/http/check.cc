@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/words/limit_grammar.h"
+#include "core/words/request_grammar.h"
 #include "protocol/http_status.h"
 #include "protocol/http_target.h"
 #include "protocol/resp_parser.h"
@@ -55,14 +56,16 @@ void DenyMissing(HttpExchange& exchange, const CheckAnswer& answer) {
 // Answers with the verdict.
 class CheckReader final : public VerdictReader {
  public:
-  CheckReader(HttpExchange& exchange, const CheckAnswer& answer)
-      : exchange_(exchange), answer_(answer) {}
+  // Tells `claim` of an admission, unless it is null.
+  CheckReader(HttpExchange& exchange, const CheckAnswer& answer, AdmittedChecks::Claim* claim)
+      : exchange_(exchange), answer_(answer), claim_(claim) {}
 
   void Read(const ParsedRequest& request, std::int64_t /*first*/, const Verdict& verdict) override {
     const RateLimitFields fields(request, verdict, exchange_.now(), answer_.fields);
     HttpWriter& writer = exchange_.Begin(verdict.allowed ? 200 : answer_.denied);
     fields.Write(exchange_.services().limiter, writer);
     if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());
+    if (verdict.allowed && claim_) claim_->Admit();
     if (verdict.allowed) return exchange_.End();
     nlohmann::ordered_json problem = {
         {"type", kQuotaExceeded},
@@ -75,6 +78,7 @@ class CheckReader final : public VerdictReader {
  private:
   HttpExchange& exchange_;
   const CheckAnswer& answer_;
+  AdmittedChecks::Claim* const claim_;
 };
 
 // The words of RL.ALLOW, and the bytes of those that are made for this request.
@@ -149,47 +153,80 @@ Filled AddGroup(const CheckGroup& group, const ProxiedRequest& request, const Ke
   return Filled::kBad;
 }
 
+// Answers yes, with the fields of a look, if it can be had.
+void AllowAgain(HttpExchange& exchange, const Words& words, const CheckAnswer& answer) {
+  Limiter& limiter = exchange.services().limiter;
+  const auto view = words.View();
+  absl::StatusOr<ParsedRequest> request =
+      ParseRequest(std::span(view).subspan(1), exchange.session().worker().memo,
+                   KeyHashes(limiter.hasher()), RequestKind::kLook);
+  if (!request.ok()) return Allow(exchange);
+  for (Check& check : request->checks) check.cost = 0;
+  const Verdict verdict = limiter.Peek(request->checks, exchange.now());
+  if (!verdict.allowed) return Allow(exchange);
+  CheckReader(exchange, answer, nullptr).Read(*request, 1, verdict);
+}
+
 // Asks the limiter, as the exchange's user, and answers; or has `again` called after a pause.
+// `claim`: of a check that is charged once, else null.
 void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answer,
-            void (*again)(HttpExchange&)) {
+            void (*again)(HttpExchange&), AdmittedChecks::Claim* claim = nullptr) {
   const auto view = words.View();
   if (exchange.IsHeldBack(view)) return exchange.GoOnLater(again);
-  CheckReader reader(exchange, answer);
+  CheckReader reader(exchange, answer, claim);
   const std::string_view error = exchange.Run(view, reader);
   if (error.empty()) return;
   const int status = StatusOfError(error);
   exchange.Fail(status == 503 ? status : 500, error);
 }
 
-// Answers by the route that the path names.
-void AnswerByRoute(HttpExchange& exchange) {
-  const std::string_view rest = exchange.head().path.substr(kRoutesPath.size());
-  const std::string_view name = rest.substr(0, rest.find('/'));
-  const std::shared_ptr<const CheckRoute> found = exchange.http().checks.Find(name);
-  if (!found) return exchange.Fail(404, kNoSuchRoute);
-  const CheckRoute& route = *found;
-  if (route.user.empty()) {
-    exchange.ActAsNewClient();
-  } else if (!exchange.ActAs(route.user)) {
-    return exchange.Fail(500, "ERR the user of the route is unknown or off");
-  }
-  const ProxiedRequest request(exchange.head(), rest.substr(name.size()), route.proxy);
-  const KeyHasher& hasher = exchange.services().limiter.hasher();
-  Words words;
+// Adds the groups of a route. kMissing: a group that is not skipped lacks a value. After kBad
+// `error` says why.
+Filled AddGroups(const CheckRoute& route, const ProxiedRequest& request, const KeyHasher& hasher,
+                 Words& words, std::string_view& error) {
   words.Add("RL.ALLOW");
   for (const CheckGroup& group : route.groups) {
     const std::size_t before = words.size();
     if (before > 1) words.Add("AND");
-    std::string_view error;
     const Filled filled = AddGroup(group, request, hasher, words, error);
-    if (filled == Filled::kBad) return exchange.Fail(500, error);
     if (filled == Filled::kDone) continue;
-    if (route.answer.missing == OnMissing::kAllow) return Allow(exchange);
-    if (route.answer.missing == OnMissing::kDeny) return DenyMissing(exchange, route.answer);
+    if (filled == Filled::kBad || route.answer.missing != OnMissing::kSkip) return filled;
     words.Truncate(before);
   }
-  if (words.size() == 1) return Allow(exchange);  // all groups were skipped
-  Decide(exchange, words, route.answer, AnswerByRoute);
+  return Filled::kDone;
+}
+
+// Answers by the route that the path names.
+void AnswerByRoute(HttpExchange& exchange) {
+  const std::string_view rest = exchange.head().path.substr(kRoutesPath.size());
+  const std::string_view name = rest.substr(0, rest.find('/'));
+  const std::shared_ptr<const CheckRoute> route = exchange.http().checks.Find(name);
+  if (!route) return exchange.Fail(404, kNoSuchRoute);
+  if (route->user.empty()) {
+    exchange.ActAsNewClient();
+  } else if (!exchange.ActAs(route->user)) {
+    return exchange.Fail(500, "ERR the user of the route is unknown or off");
+  }
+  const ProxiedRequest request(exchange.head(), rest.substr(name.size()), route->proxy);
+  const KeyHasher& hasher = exchange.services().limiter.hasher();
+  Words words;
+  std::string_view error;
+  const Filled filled = AddGroups(*route, request, hasher, words, error);
+  const bool is_empty = filled != Filled::kDone || words.size() == 1;
+  std::optional<AdmittedChecks::Claim> claim;
+  std::string value;
+  if (route->once && route->once->Fill(request, hasher, value)) {
+    claim.emplace(*exchange.http().checks.admitted(), AdmittedChecks::IdOf(name, value, hasher),
+                  exchange.services().clock.HostNow());
+    if (claim->is_admitted() && !is_empty) return AllowAgain(exchange, words, route->answer);
+    if (claim->is_admitted()) return Allow(exchange);
+  }
+  if (!is_empty) {
+    return Decide(exchange, words, route->answer, AnswerByRoute, claim ? &*claim : nullptr);
+  }
+  if (filled == Filled::kBad) return exchange.Fail(500, error);
+  const bool is_denied = filled == Filled::kMissing && route->answer.missing == OnMissing::kDeny;
+  return is_denied ? DenyMissing(exchange, route->answer) : Allow(exchange);
 }
 
 // The parameters of /check?key=K&limit=10/s&limit=@p&cost=2&denied=403.

@@ -30,6 +30,26 @@ constexpr auto kOriginalWords = std::to_array<std::pair<std::string_view, Origin
 constexpr auto kBodyWords =
     std::to_array<std::pair<std::string_view, bool>>({{"problem", true}, {"none", false}});
 
+// True for two words that would charge one bucket of a key twice.
+bool IsOfOneBucket(const LimitWord& word, const LimitWord& other) {
+  if (word.kind != other.kind) return false;
+  if (word.kind == LimitWord::Kind::kPolicy) return word.policy == other.policy;
+  return word.limit->has_bucket() && word.limit->SharesBucketsWith(*other.limit);
+}
+
+// True if more is asked for, or kept, than the limit ever has. The limit "none" says no on purpose.
+bool NeverAdmits(const LimitWord& word, std::int64_t cost) {
+  if (word.kind != LimitWord::Kind::kLimit || word.shadow) return false;
+  const std::int64_t most = word.limit->capacity_tokens();
+  return cost > most || word.keep.value_or(0) > most - cost;
+}
+
+// What a group takes from a limit that names no cost; of a template, the least that it may say.
+std::int64_t LeastCostOf(const CheckGroup& group) {
+  if (!group.cost) return 1;
+  return group.cost->is_constant() ? *ParseDigits(group.cost->text()) : 0;
+}
+
 // Reads one route. Each function reads one key or table; the first error ends the reading.
 class RouteReader {
  public:
@@ -42,17 +62,25 @@ class RouteReader {
     for (const auto& [key, node] : table) {
       if (key == "user") {
         WEIR_RETURN_IF_ERROR(ReadUser(node, route.user));
+      } else if (key == "once") {
+        WEIR_RETURN_IF_ERROR(ReadOnce(node, route.once));
       } else if (key == "and") {
         WEIR_RETURN_IF_ERROR(ReadMoreGroups(node, route.groups));
       } else if (key == "answer") {
         WEIR_RETURN_IF_ERROR(ReadAnswer(node, route));
       } else if (!IsGroupKey(key.str())) {
         return Wrong(key.source(), absl::StrCat("unknown key ", Quote(key.str()),
-                                                ": a route has key, limits, cost, user, and, "
-                                                "answer"));
+                                                ": a route has key, limits, cost, user, once, "
+                                                "and, answer"));
       }
     }
     WEIR_RETURN_IF_ERROR(ReadGroup(table, route.groups.front()));
+    std::size_t limits = 0;
+    for (const CheckGroup& group : route.groups) limits += group.limits.size();
+    if (limits > kChecksMax) {
+      return Wrong(table.source(),
+                   absl::StrCat("its groups have more than ", kChecksMax, " limits together"));
+    }
     return route;
   }
 
@@ -97,7 +125,8 @@ class RouteReader {
     WEIR_RETURN_IF_ERROR(ReadTemplate(*key, "key", group.key));
     WEIR_RETURN_IF_ERROR(ReadLimits(*limits, group.limits));
     const toml::node* const cost = table.get("cost");
-    return cost ? ReadCost(*cost, group.cost) : absl::OkStatus();
+    if (cost) WEIR_RETURN_IF_ERROR(ReadCost(*cost, group.cost));
+    return CheckGroupOf(*limits, group);
   }
 
   absl::Status ReadLimits(const toml::node& node, std::vector<CheckTemplate>& limits) const {
@@ -114,6 +143,37 @@ class RouteReader {
       if (!word.ok()) return Wrong(item.source(), StdView(word.status().message()));
       const absl::Status label = CheckLabel(word->label, limit.text());
       if (!label.ok()) return Wrong(item.source(), StdView(label.message()));
+      if (word->limit && word->limit->is_held()) {
+        return Wrong(item.source(), absl::StrCat(Quote(limit.text()),
+                                                 " needs RL.RESERVE: a check "
+                                                 "holds nothing"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Refuses what no request can get a yes by, and one bucket named twice. The values of templates
+  // and policies are known later. Requires: limits that were read.
+  absl::Status CheckGroupOf(const toml::node& limits, const CheckGroup& group) const {
+    std::vector<LimitWord> seen;
+    for (std::size_t i = 0; i < group.limits.size(); ++i) {
+      const std::string& text = group.limits[i].text();
+      const toml::source_region& where = limits.as_array()->get(i)->source();
+      const auto names = [&](const CheckTemplate& other) { return other.text() == text; };
+      bool is_twice = std::any_of(group.limits.begin(), group.limits.begin() + i, names);
+      if (group.limits[i].is_constant()) {
+        LimitWord word = *ParseLimitWord(text);
+        is_twice = is_twice || std::ranges::any_of(seen, [&](const LimitWord& other) {
+                     return IsOfOneBucket(word, other);
+                   });
+        const std::int64_t cost = word.cost.value_or(LeastCostOf(group));
+        if (NeverAdmits(word, cost)) {
+          return Wrong(where,
+                       absl::StrCat("no request can pass ", Quote(text), " at a cost of ", cost));
+        }
+        seen.push_back(std::move(word));
+      }
+      if (is_twice) return Wrong(where, absl::StrCat(Quote(text), " is there twice"));
     }
     return absl::OkStatus();
   }
@@ -135,6 +195,13 @@ class RouteReader {
     if (is_user_(user)) return absl::OkStatus();
     return Wrong(node.source(),
                  absl::StrCat("user ", Quote(user), " is unknown or off: see the users file"));
+  }
+
+  absl::Status ReadOnce(const toml::node& node, std::optional<CheckTemplate>& once) const {
+    WEIR_RETURN_IF_ERROR(ReadTemplate(node, "once", once.emplace()));
+    if (!once->is_constant()) return absl::OkStatus();
+    return Wrong(node.source(),
+                 "once must have a variable, as in once = \"{header:x-request-id}\"");
   }
 
   absl::Status ReadMoreGroups(const toml::node& node, std::vector<CheckGroup>& groups) const {
@@ -238,7 +305,9 @@ class RouteReader {
       const toml::value<std::string>* text = list->get(i)->as_string();
       for (const auto& [name, is_chosen] : names) {
         if (!text || text->get() != name) continue;
-        *is_chosen = true;
+        if (std::exchange(*is_chosen, true)) {
+          return Wrong(list->get(i)->source(), absl::StrCat(Quote(name), " is there twice"));
+        }
         ++read;
       }
     }
@@ -305,6 +374,12 @@ std::shared_ptr<const CheckRoute> CheckRouteTable::Find(std::string_view name) c
 
 void CheckRouteTable::Replace(CheckRoutes routes) {
   const MutexLock lock(mutex_);
+  const bool has_once =
+      std::ranges::any_of(routes, [](const auto& route) { return route.second->once.has_value(); });
+  if (has_once && !owned_) {
+    owned_ = std::make_unique<AdmittedChecks>();
+    admitted_.store(owned_.get(), std::memory_order_release);
+  }
   routes_.swap(routes);
 }
 

@@ -5,6 +5,7 @@
 //     limits = ["@api"]                       # words of RL.ALLOW, templates, too
 //     cost   = "1"
 //     user   = "gateway"                      # runs as this user of the users file
+//     once   = "{header:x-request-id}"        # admits checks with the same value at one charge
 //     [[api.and]]                             # more groups: one transaction
 //     key    = "tenant:{header:x-tenant}"
 //     limits = ["@tenant"]
@@ -22,6 +23,7 @@
 // threads may read it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,6 +43,7 @@
 #include "server/http/check_template.h"
 #include "server/http/proxied_request.h"
 #include "server/http/rate_limit_fields.h"
+#include "server/session/admitted_checks.h"
 
 namespace weir {
 
@@ -73,8 +76,9 @@ struct CheckAnswer {
 };
 
 struct CheckRoute {
-  std::vector<CheckGroup> groups;  // 1 to kCheckGroupsMax
-  std::string user;                // empty: the user of a new connection
+  std::vector<CheckGroup> groups;     // 1 to kCheckGroupsMax
+  std::string user;                   // empty: the user of a new connection
+  std::optional<CheckTemplate> once;  // has a variable
   ProxyForm proxy;
   CheckAnswer answer;
 };
@@ -103,9 +107,16 @@ class CheckRouteTable {
   [[nodiscard]] std::shared_ptr<const CheckRoute> Find(std::string_view name) const;
   void Replace(CheckRoutes routes);
 
+  // The checks that were admitted, of routes with `once`. Not null once there was such a route.
+  [[nodiscard]] AdmittedChecks* admitted() const noexcept {
+    return admitted_.load(std::memory_order_acquire);
+  }
+
  private:
   mutable Mutex mutex_;
   CheckRoutes routes_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<AdmittedChecks> owned_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<AdmittedChecks*> admitted_{nullptr};
 };
 
 }  // namespace weir

@@ -35,9 +35,9 @@ BODY = os.urandom(100_000)
 HANG_MAX = 20  # seconds; nginx would wait 60, the others forever
 
 
-def blocks(heading, language):
-    """The fenced blocks of a language in a section of the page."""
-    page = PAGE.read_text(encoding="utf-8")
+def blocks(heading, language, path=PAGE):
+    """The fenced blocks of a language in a section of a page."""
+    page = path.read_text(encoding="utf-8")
     section = re.search(rf"^#+ {heading}\n(.*?)(?=^#)", page, re.DOTALL | re.MULTILINE).group(1)
     return [text for fence, text in FENCED.findall(section) if fence == language]
 
@@ -78,6 +78,7 @@ class App(http.server.BaseHTTPRequestHandler):
         self.wfile.write(digest)
 
     do_POST = do_GET
+    do_OPTIONS = do_GET
 
     def handle(self):
         with contextlib.suppress(ConnectionResetError):  # HAProxy resets what it no longer keeps
@@ -148,11 +149,11 @@ class ProxyTest(ServerTest):
             if process.poll() is not None or time.monotonic() > end:
                 self.fail(f"{command[0]} does not listen:\n{Path(log_path).read_text()}")
 
-    def ask(self, path="/", body=None, **fields):
+    def ask(self, path="/", body=None, method=None, **fields):
         """The response of the proxy, with its body in `content`."""
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
         with contextlib.closing(client):
-            client.request("GET" if body is None else "POST", path, body, fields)
+            client.request(method or ("GET" if body is None else "POST"), path, body, fields)
             response = client.getresponse()
             response.content = response.read()
             return response

@@ -62,6 +62,7 @@ void FuzzOne(std::string_view input) {
     WEIR_CHECK(!route->groups.empty() && route->groups.size() <= kCheckGroupsMax);
     WEIR_CHECK(IsDeniedStatus(route->answer.denied));
     const ProxiedRequest request(head, rest, route->proxy);
+    if (route->once) Fill(*route->once, request);
     for (const CheckGroup& group : route->groups) {
       Fill(group.key, request);
       WEIR_CHECK(!group.limits.empty() && group.limits.size() <= kChecksMax);

@@ -118,6 +118,9 @@ TEST(CheckRoutesTest, MistakesAreToldWithTheirLine) {
       {good + "cost = \"1.5\"", "c.toml:4: route 'a': cost must be a number"},
       {good + "cost = true", "c.toml:4: route 'a': cost must be a text"},
       {good + "user = \"nemo\"", "c.toml:4: route 'a': user 'nemo' is unknown or off"},
+      {good + "once = 1", "c.toml:4: route 'a': once must be a text in quotes"},
+      {good + "once = \"id\"", "c.toml:4: route 'a': once must have a variable, as in once = "},
+      {good + "once = \"{id}\"", "c.toml:4: route 'a': template '{id}': unknown variable"},
       {good + "limit = 1", "c.toml:4: route 'a': unknown key 'limit': a route has key, limits"},
       {good + "and = 1", "c.toml:4: route 'a': more groups are written as [[a.and]]"},
       {good + "and = [1]", "c.toml:4: route 'a': more groups are written as [[a.and]]"},
@@ -142,6 +145,43 @@ TEST(CheckRoutesTest, MistakesAreToldWithTheirLine) {
   for (const auto& [text, error] : cases) EXPECT_THAT(ErrorOf(text), StartsWith(error)) << text;
 }
 
+TEST(CheckRoutesTest, WhatNoRequestCanPassIsAMistake) {
+  const std::string good = "[a]\nkey = \"k\"\nlimits = [\"10/s\"]\n";
+  const std::string answer = good + "[a.answer]\n";
+  const std::pair<std::string, std::string> cases[] = {
+      // What can only be answered 500, or no.
+      {"[a]\nkey = \"k\"\nlimits = [\"5,held\"]", "c.toml:3: route 'a': '5,held' needs RL.RESERVE"},
+      {"[a]\nkey = \"k\"\nlimits = [\"1/s\",\n\"5/s,keep=5\"]",
+       "c.toml:4: route 'a': no request can pass '5/s,keep=5' at a cost of 1"},
+      {"[a]\nkey = \"k\"\nlimits = [\"5/s,cost=6\"]",
+       "c.toml:3: route 'a': no request can pass '5/s,cost=6' at a cost of 6"},
+      {"[a]\nkey = \"k\"\nlimits = [\"5/s,keep=2\"]\ncost = 4",
+       "c.toml:3: route 'a': no request can pass '5/s,keep=2' at a cost of 4"},
+      {"[a]\nkey = \"k\"\nlimits = [\"5/m,fixed,keep=6\"]\ncost = \"{header:x-cost}\"",
+       "c.toml:3: route 'a': no request can pass '5/m,fixed,keep=6' at a cost of 0"},
+      {good + "[[a.and]]\nkey = \"l\"\nlimits = [\"5,held\"]",
+       "c.toml:6: route 'a': '5,held' needs RL.RESERVE"},
+      // One thing twice.
+      {"[a]\nkey = \"k\"\nlimits = [\"@p\", \"1/s\",\n\"@p\"]",
+       "c.toml:4: route 'a': '@p' is there twice"},
+      {"[a]\nkey = \"k\"\nlimits = [\"60/m\", \"60/60s,name=x\"]",
+       "c.toml:3: route 'a': '60/60s,name=x' is there twice"},
+      {"[a]\nkey = \"k\"\nlimits = [\"@{header:x}\", \"@{header:x}\"]",
+       "c.toml:3: route 'a': '@{header:x}' is there twice"},
+      {answer + "fields = [\"pk\", \"pk\"]", "c.toml:5: route 'a': 'pk' is there twice"},
+  };
+  for (const auto& [text, error] : cases) EXPECT_THAT(ErrorOf(text), StartsWith(error)) << text;
+}
+
+// A policy may be made later, the limit "none" says no on purpose, and a shadow limit never.
+TEST(CheckRoutesTest, LimitsThatMayAdmitAreTaken) {
+  for (const char* const limits :
+       {"\"@p\"", "\"none\"", "\"5/s,keep=4\"", "\"5/s,cost=5\"", "\"5/s,keep=9,shadow\"",
+        "\"{header:x}\"", "\"1/s\", \"1/m\"", "\"1/m\", \"1/m,fixed\"", "\"@p\", \"@q\""}) {
+    EXPECT_TRUE(Parse("[a]\nkey = \"k\"\nlimits = [" + std::string(limits) + "]").ok()) << limits;
+  }
+}
+
 TEST(CheckRoutesTest, FileHasBounds) {
   std::string text;
   for (std::size_t i = 0; i < kCheckRoutesMax; ++i) {
@@ -157,6 +197,11 @@ TEST(CheckRoutesTest, FileHasBounds) {
   EXPECT_THAT(Parse(groups)->at("a")->groups, SizeIs(kCheckGroupsMax));
   EXPECT_THAT(ErrorOf(groups + "[[a.and]]\nkey = \"k\"\nlimits = [\"@p\"]\n"),
               HasSubstr("it has at most 8 groups"));
+  std::string limits = "[a]\nkey = \"k\"\nlimits = [\"1/s\"";
+  for (std::size_t i = 1; i < kChecksMax; ++i) limits += ",\"" + std::to_string(i + 1) + "/s\"";
+  EXPECT_TRUE(Parse(limits + "]").ok());
+  EXPECT_THAT(ErrorOf(limits + "]\n[[a.and]]\nkey = \"l\"\nlimits = [\"1/s\"]"),
+              HasSubstr("its groups have more than 64 limits together"));
 }
 
 TEST(CheckRoutesTest, FilesAreReadOrTheReasonIsTold) {
