@@ -30,6 +30,32 @@ std::optional<std::string_view> WithoutScheme(std::string_view target) {
   return std::nullopt;
 }
 
+bool IsUnreserved(char byte) noexcept {
+  return absl::ascii_isalnum(static_cast<unsigned char>(byte)) ||
+         std::string_view("-._~").find(byte) != std::string_view::npos;
+}
+
+// Appends a segment of a path with its escapes in their normal form.
+void AppendNormalSegment(std::string_view text, std::string& out) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '%' && text.size() - i > 2;
+    const std::optional<unsigned> high = is_escape ? HexDigit(text[i + 1]) : std::nullopt;
+    const std::optional<unsigned> low = is_escape ? HexDigit(text[i + 2]) : std::nullopt;
+    if (!high || !low) {
+      out.push_back(text[i]);
+      continue;
+    }
+    i += 2;
+    const char byte = static_cast<char>(*high * 16 + *low);
+    if (IsUnreserved(byte)) {
+      out.push_back(byte);
+    } else {
+      out.append({'%', kDigits[*high], kDigits[*low]});
+    }
+  }
+}
+
 }  // namespace
 
 bool IsHost(std::string_view text) noexcept {
@@ -65,6 +91,26 @@ bool QueryReader::Next() noexcept {
   name_ = parameter.substr(0, name_end);
   value_ = parameter.substr(std::min(name_end + 1, parameter.size()));
   return true;
+}
+
+void AppendNormalPath(std::string_view path, std::string& out) {
+  if (!path.starts_with('/')) return static_cast<void>(out.append(path));
+  const std::size_t begin = out.size();
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view text = path.substr(0, path.find('/'));
+    path.remove_prefix(text.size());
+    const bool is_last = path.empty();
+    const std::size_t slash = out.size();
+    out.push_back('/');
+    AppendNormalSegment(text, out);
+    const std::string_view segment = std::string_view(out).substr(slash + 1);
+    const bool goes_up = segment == "..";
+    if (!goes_up && segment != "." && (!segment.empty() || is_last)) continue;
+    out.resize(slash);
+    if (goes_up && slash > begin) out.resize(out.rfind('/'));
+    if (is_last) out.push_back('/');
+  }
 }
 
 bool AppendDecoded(std::string_view text, PlusMeans plus, std::string& out) {

@@ -81,13 +81,16 @@ absl::StatusOr<CheckTemplate::Part> CheckTemplate::ParseVariable(std::string_vie
     filters.remove_prefix(1);
     const std::string_view filter = filters.substr(0, filters.find('|'));
     filters.remove_prefix(filter.size());
-    if (filter == "lower" && !part.lower && !part.hash) {
+    const bool is_path = part.variable == Variable::kPath || part.variable == Variable::kSegment;
+    if (filter == "raw" && is_path && !part.raw && !part.lower && !part.hash) {
+      part.raw = true;
+    } else if (filter == "lower" && !part.lower && !part.hash) {
       part.lower = true;
     } else if (filter == "hash" && !part.hash) {
       part.hash = true;
     } else {
       return Wrong("bad filters of {", AbslView(text),
-                   "}: there are |lower, |hash and |lower|hash");
+                   "}: there are |lower, |hash and |lower|hash, and of a path |raw before them");
     }
   }
   return part;
@@ -139,9 +142,10 @@ ProxiedRequest::Value CheckTemplate::ValueOf(const Part& part, const ProxiedRequ
     case Variable::kHost:
       return request.Host();
     case Variable::kPath:
-      return request.Path();
+      return part.raw ? request.Path() : request.NormalPath(scratch);
     case Variable::kSegment:
-      return request.Segment(part.segment);
+      return ProxiedRequest::SegmentOf(part.raw ? request.Path() : request.NormalPath(scratch),
+                                       part.segment);
     case Variable::kHeader:
       return request.Header(part.name);
     case Variable::kQuery:

@@ -1,10 +1,12 @@
 // A template: a text with variables, which the request of a user fills.
 //
 //     template = *( literal | "{" variable *("|" filter) "}" )
-//     variable = "ip" | "method" | "host" | "path"
-//              | "path:" number           a segment of the path: 1 is "v1" of /v1/users
+//     variable = "ip" | "method" | "host"
+//              | "path"                   the same for all spellings of a path
+//              | "path:" number           a segment of it: 1 is "v1" of /v1/users
 //              | "header:" field | "query:" parameter | "cookie:" name
-//     filter   = "lower"                  ASCII letters in lower case
+//     filter   = "raw"                    of a path: as it was sent
+//              | "lower"                  ASCII letters in lower case
 //              | "hash"                   22 characters of a keyed hash: for secrets, because
 //                                         operators see keys
 //
@@ -64,6 +66,7 @@ class CheckTemplate {
     Variable variable{};
     std::string name;  // of a header, a parameter or a cookie
     int segment = 0;
+    bool raw = false;
     bool lower = false;
     bool hash = false;
   };

@@ -83,9 +83,16 @@ Value ProxiedRequest::Path() const {
   return target ? IfAny(target->path) : std::nullopt;
 }
 
-Value ProxiedRequest::Segment(int number) const {
-  WEIR_DCHECK(number >= 1);
+Value ProxiedRequest::NormalPath(std::string& scratch) const {
   const Value path = Path();
+  if (!path) return std::nullopt;
+  scratch.clear();
+  AppendNormalPath(*path, scratch);
+  return scratch;
+}
+
+Value ProxiedRequest::SegmentOf(Value path, int number) {
+  WEIR_DCHECK(number >= 1);
   if (!path) return std::nullopt;
   std::string_view rest = *path;
   for (int i = 0; i < number; ++i) {

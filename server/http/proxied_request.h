@@ -48,10 +48,11 @@ class ProxiedRequest {
   [[nodiscard]] Value Ip(std::string& scratch) const;
   [[nodiscard]] Value Method() const;
   [[nodiscard]] Value Host() const;
-  // As sent, not decoded, without a query.
+  // As sent, not decoded, without a query; and as all spellings of it have it (AppendNormalPath).
   [[nodiscard]] Value Path() const;
-  // A segment of the path, the first one is 1: "/v1/users" has "v1" and "users".
-  [[nodiscard]] Value Segment(int number) const;
+  [[nodiscard]] Value NormalPath(std::string& scratch) const;
+  // A segment of such a path, the first one is 1: "/v1/users" has "v1" and "users".
+  [[nodiscard]] static Value SegmentOf(Value path, int number);
   // The first field of this name.
   [[nodiscard]] Value Header(std::string_view name) const;
   // The first cookie of this name.

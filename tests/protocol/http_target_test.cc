@@ -77,6 +77,49 @@ std::string Decoded(std::string_view text, PlusMeans plus = PlusMeans::kBlank) {
   return (ok ? "ok " : "bad ") + out;
 }
 
+// The paths of RFC 3986, 5.2.4 and 6.2.2, and others.
+TEST(AppendNormalPathTest, EachSpellingHasOneForm) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"/", "/"},
+      {"*", "*"},
+      {"/a/b", "/a/b"},
+      {"/a/b/", "/a/b/"},
+      {"//", "/"},
+      {"//a///b//", "/a/b/"},
+      {"/a/./b", "/a/b"},
+      {"/a/b/.", "/a/b/"},
+      {"/a/b/c/./../../g", "/a/g"},
+      {"/a/..", "/"},
+      {"/a/../", "/"},
+      {"/..", "/"},
+      {"/../../a", "/a"},
+      {"/a//../b", "/b"},
+      {"/...", "/..."},
+      {"/.a/..b", "/.a/..b"},
+      {"/%61%7e%2D%5f%2e%30", "/a~-_.0"},
+      {"/%7Euser/%7euser", "/~user/~user"},
+      {"/a/%2e%2E/b", "/b"},
+      {"/a/%2e", "/a/"},
+      {"/a%2fb%2F", "/a%2Fb%2F"},
+      {"/%e9%C3%A9", "/%E9%C3%A9"},
+      {"/%", "/%"},
+      {"/%4", "/%4"},
+      {"/%zz%4g", "/%zz%4g"},
+      {"/%2561", "/%2561"},
+      {"/a;x=1", "/a;x=1"},
+      {"/A", "/A"},
+  };
+  for (const auto& [path, normal] : cases) {
+    std::string out = "k/";
+    AppendNormalPath(path, out);
+    EXPECT_EQ(out, "k/" + std::string(normal)) << path;
+    // The normal form is its own.
+    std::string again;
+    AppendNormalPath(normal, again);
+    EXPECT_EQ(again, normal);
+  }
+}
+
 TEST(AppendDecodedTest, DecodesEscapes) {
   EXPECT_EQ(Decoded("user%3A42%2f%2F"), "ok user:42//");
   EXPECT_EQ(Decoded("%25%32%35"), "ok %25") << "once";

@@ -53,6 +53,7 @@ TEST_F(CheckTemplateTest, VariablesAreFilled) {
       {"{header:X-TENANT|lower}.", "acme."},
       {"{query:token|lower}{query:token}", "toTO"},
       {"{method} {path} {path:1} {path:2|lower}", "POST /v1/Users v1 users"},
+      {"{path|raw} {path:2|raw|lower}", "/v1/Users users"},
       // A value is no template.
       {"{header:x-bytes}", "\xFF\x80 {ip}"},
       {"{header:x-none}", "missing"},
@@ -61,6 +62,18 @@ TEST_F(CheckTemplateTest, VariablesAreFilled) {
       {"{host}", "missing"},
   };
   for (const auto& [text, filled] : cases) EXPECT_EQ(Fill(text), filled) << text;
+}
+
+// A user does not choose a bucket by the way that a path is spelled.
+TEST_F(CheckTemplateTest, APathIsTheSameInEachSpelling) {
+  form_ = {};
+  for (const std::string_view path : {"/users/a%2Fb/", "/%75sers/a%2fb/", "//users///a%2Fb/",
+                                      "/./users/x/../a%2Fb/.", "/../users/a%2Fb/?q=/../x"}) {
+    fields_[0] = {"X-Forwarded-Uri", path};
+    EXPECT_EQ(Fill("{path} {path:1} {path:2}"), "/users/a%2Fb/ users a%2Fb") << path;
+  }
+  fields_[0] = {"X-Forwarded-Uri", "/%75sers;x=1"};
+  EXPECT_EQ(Fill("{path} {path|raw} {path:1|raw|lower}"), "/users;x=1 /%75sers;x=1 %75sers;x=1");
 }
 
 TEST_F(CheckTemplateTest, HashHidesTheValueAndTellsValuesApart) {
@@ -110,6 +123,9 @@ TEST_F(CheckTemplateTest, BadTemplatesAreTold) {
       {"{ip|upper}", "bad filters of {ip|upper}"},
       {"{ip|hash|lower}", "bad filters"},
       {"{ip|lower|lower}", "bad filters"},
+      {"{ip|raw}", "bad filters of {ip|raw}"},
+      {"{path|lower|raw}", "and of a path |raw before them"},
+      {"{path|raw|raw}", "bad filters"},
       {"{header:authorization}", "Authorization is never read"},
       {"{header:AUTHORIZATION|hash}", "Authorization is never read"},
   };

@@ -108,10 +108,14 @@ TEST(ProxiedRequestTest, SegmentsOfThePath) {
   const Asked asked(Fields{{"X-Forwarded-Uri", "/v1//users?x=/y"}});
   const ProxyForm form;
   const ProxiedRequest request = asked.With(form);
-  EXPECT_EQ(request.Segment(1), "v1");
-  EXPECT_EQ(request.Segment(2), std::nullopt);  // empty
-  EXPECT_EQ(request.Segment(3), "users");
-  EXPECT_EQ(request.Segment(4), std::nullopt);
+  EXPECT_EQ(ProxiedRequest::SegmentOf(request.Path(), 1), "v1");
+  EXPECT_EQ(ProxiedRequest::SegmentOf(request.Path(), 2), std::nullopt);  // empty
+  EXPECT_EQ(ProxiedRequest::SegmentOf(request.Path(), 3), "users");
+  EXPECT_EQ(ProxiedRequest::SegmentOf(request.Path(), 4), std::nullopt);
+  std::string scratch;
+  EXPECT_EQ(request.NormalPath(scratch), "/v1/users");
+  EXPECT_EQ(ProxiedRequest::SegmentOf(request.NormalPath(scratch), 2), "users");
+  EXPECT_EQ(ProxiedRequest::SegmentOf(std::nullopt, 1), std::nullopt);
 }
 
 TEST(ProxiedRequestTest, CookiesAndParameters) {
