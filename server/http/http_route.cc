@@ -43,6 +43,7 @@ constexpr auto kDecisionRoutes = std::to_array<HttpRoute>({
      .group = HttpRouteGroup::kCheck,
      .fields = kNoStore,
      .handler = CheckByRoute},
+    JsonRoute("/v1", JsonCommand),
     JsonRoute("/v1/allow", JsonLimit),
     JsonRoute("/v1/batch", JsonBatch),
     JsonRoute("/v1/cancel", JsonLimit),

@@ -21,6 +21,12 @@ bool HasJsonBody(HttpExchange& exchange) {
     exchange.Fail(415, "ERR invalid Content-Type: must be application/json");
     return false;
   }
+  for (const HttpField& field : head.fields) {
+    if (!absl::EqualsIgnoreCase(AbslView(field.name), "Content-Encoding")) continue;
+    if (absl::EqualsIgnoreCase(AbslView(field.value), "identity")) continue;
+    exchange.Fail(415, "ERR unsupported Content-Encoding: a body must be sent as it is");
+    return false;
+  }
   exchange.session().Charge(exchange.body().size() / kJsonBytesPerUnit);
   return true;
 }

@@ -1,4 +1,4 @@
-// POST /v1/command and /v1/pipeline: any command, in the form of Upstash's REST API.
+// POST /v1/command, also as /v1, and /v1/pipeline: any command, in the form of Upstash's REST API.
 #include <cstddef>
 #include <memory>
 #include <span>

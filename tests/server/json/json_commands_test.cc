@@ -49,6 +49,14 @@ TEST(JsonCommandsTest, ACommandHasItsReply) {
   EXPECT_EQ(Command(client, R"(["ECHO",-7])"), R"({"result":"-7"})");
 }
 
+// Clients of the REST API post a command to their base URL, and a pipeline below it.
+TEST(JsonCommandsTest, TheDirectoryIsABaseUrl) {
+  HttpConversation client;
+  EXPECT_EQ(BodyOf(client.Post("/v1", R"(["PING"])")), R"({"result":"PONG"})");
+  EXPECT_EQ(StatusOf(client.Post("/v1/", R"(["PING"])")), 404);
+  EXPECT_EQ(StatusOf(client.Get("/v1")), 405);
+}
+
 TEST(JsonCommandsTest, AnErrorHasAStatus) {
   HttpConversation client;
   const std::string response = client.Post("/v1/command", R"(["NONE","a"])");

@@ -141,6 +141,30 @@ TEST(JsonLimitsTest, ABodyMustSayThatItIsJson) {
   EXPECT_EQ(status(""), 415);
 }
 
+TEST(JsonLimitsTest, ABodyIsSentAsItIs) {
+  HttpConversation client;
+  const std::string_view body = R"({"key":"k","limits":["1000/h"]})";
+  for (const auto& [coding, status] :
+       std::initializer_list<std::pair<std::string_view, int>>{{"gzip", 415},
+                                                               {"br", 415},
+                                                               {"identity, gzip", 415},
+                                                               {"identity", 200},
+                                                               {"Identity", 200}}) {
+    const std::string field = absl::StrCat("Content-Encoding: ", AbslView(coding), "\r\n");
+    for (const char* const path : {"/v1/allow", "/v1/peek"}) {
+      EXPECT_EQ(StatusOf(client.Post(path, body, field)), status) << coding;
+    }
+    EXPECT_EQ(StatusOf(client.Post("/v1/command", R"(["PING"])", field)), status) << coding;
+    EXPECT_EQ(StatusOf(client.Post("/v1/pipeline", R"([["PING"]])", field)), status) << coding;
+    EXPECT_EQ(StatusOf(client.Post("/v1/batch", R"({"requests":[]})", field)), status) << coding;
+  }
+  EXPECT_EQ(StatusOf(client.Post("/v1/allow", body,
+                                 "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n")),
+            415);
+  EXPECT_EQ(nlohmann::json::parse(Body(client.Post("/v1/peek", body)))["remaining"], 997)
+      << "those that were refused have taken nothing";
+}
+
 TEST(JsonLimitsTest, ABodyIsNeededAndBounded) {
   HttpConversation client;
   const std::string missing =
