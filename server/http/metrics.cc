@@ -4,18 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <ostream>
-#include <streambuf>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
 
 #include "core/commands/command_spec.h"
 #include "core/commands/limit_totals.h"
@@ -26,6 +24,7 @@
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
 #include "server/observe/metric_samples.h"
+#include "server/observe/metric_text.h"
 #include "server/os/process.h"
 #include "server/session/server_reader.h"
 
@@ -51,6 +50,20 @@ class Scrape : public ServerReader {
     }
     return *limits_;
   }
+  // Chooses the next rows of the limits, at most so many; 0 for none. Returns whether they follow
+  // others.
+  bool TakeRows(std::size_t rows_max) {
+    const LimitTotals::Rows& all = Limits().rows;
+    const bool goes_on = HasMoreRows();
+    rows_begin_ = goes_on ? rows_end_ : all.begin();
+    rows_end_ = rows_begin_;
+    for (rows_ = 0; rows_ < rows_max && rows_end_ != all.end(); ++rows_) ++rows_end_;
+    return goes_on;
+  }
+  // True if there are rows behind those that were chosen.
+  [[nodiscard]] bool HasMoreRows() { return rows_ > 0 && rows_end_ != Limits().rows.end(); }
+  // Those that were chosen.
+  [[nodiscard]] auto Rows() const { return std::ranges::subrange(rows_begin_, rows_end_); }
   [[nodiscard]] const CommandRows& Commands() {
     if (!commands_) commands_ = services.totals.CommandsOf(services);
     return *commands_;
@@ -70,6 +83,9 @@ class Scrape : public ServerReader {
 
  private:
   std::optional<LimitLabels::Folded> limits_;
+  LimitTotals::Rows::const_iterator rows_begin_;
+  LimitTotals::Rows::const_iterator rows_end_;
+  std::size_t rows_ = 0;
   std::optional<CommandRows> commands_;
   std::optional<StatsNumbers> counters_;
 };
@@ -81,6 +97,7 @@ struct Metric {
   const char* help;
   void (*collect)(Scrape& scrape, Samples& samples);
   bool (*exists)(const Services& services) = nullptr;  // null: always
+  bool by_limit = false;  // it has samples for each limit, of which collect() adds the Rows()
 };
 
 // A metric with one sample, without labels; `Read` is a lambda without captures.
@@ -111,9 +128,7 @@ static_assert(LimitCounters::kNames[kBans] == std::string_view("bans"));
 static_assert(LimitCounters::kNames[kChargedBeyond] == std::string_view("charged_beyond"));
 
 void CollectDecisions(Scrape& scrape, Samples& samples) {
-  const LimitTotals::Rows& rows = scrape.Limits().rows;
-  samples.Reserve(2 * rows.size());
-  for (const auto& [limit, numbers] : rows) {
+  for (const auto& [limit, numbers] : scrape.Rows()) {
     samples.Add(numbers[kAllowed], {{"limit", limit}, {"result", "allowed"}});
     samples.Add(numbers[kDenied], {{"limit", limit}, {"result", "denied"}});
     if (numbers[kShadowDenied] == 0) continue;
@@ -122,8 +137,7 @@ void CollectDecisions(Scrape& scrape, Samples& samples) {
 }
 
 void CollectNear(Scrape& scrape, Samples& samples) {
-  samples.Reserve(scrape.Limits().rows.size());
-  for (const auto& [limit, numbers] : scrape.Limits().rows) {
+  for (const auto& [limit, numbers] : scrape.Rows()) {
     samples.Add(numbers[kNear], {{"limit", limit}});
   }
 }
@@ -132,7 +146,7 @@ void CollectNear(Scrape& scrape, Samples& samples) {
 // the page.
 template <std::size_t kNumber>
 void CollectRare(Scrape& scrape, Samples& samples) {
-  for (const auto& [limit, numbers] : scrape.Limits().rows) {
+  for (const auto& [limit, numbers] : scrape.Rows()) {
     if (numbers[kNumber] != 0) samples.Add(numbers[kNumber], {{"limit", limit}});
   }
 }
@@ -250,16 +264,21 @@ bool HasAcks(const Services& services) {
 constexpr MetricType kCounter = MetricType::Counter;
 constexpr MetricType kGauge = MetricType::Gauge;
 
+// A counter of each limit.
+constexpr Metric ByLimit(const char* name, const char* help, void (*collect)(Scrape&, Samples&)) {
+  return {.name = name, .type = kCounter, .help = help, .collect = collect, .by_limit = true};
+}
+
 // In the order of the page. No key of a client is a label: there would be a series for each.
 constexpr Metric kMetrics[] = {
     // Limits
-    {"weir_limit_decisions_total", kCounter, "Decisions of each limit, as RL.STATS counts them.",
-     CollectDecisions},
-    {"weir_limit_near_total", kCounter,
-     "Admissions after which at least 80 % of the limit was in use.", CollectNear},
-    {"weir_bans_total", kCounter, "Denials that have shut the limit (ban=).", CollectRare<kBans>},
-    {"weir_charged_beyond_total", kCounter, "Charges of tokens that were not there (RL.CHARGE).",
-     CollectRare<kChargedBeyond>},
+    ByLimit("weir_limit_decisions_total", "Decisions of each limit, as RL.STATS counts them.",
+            CollectDecisions),
+    ByLimit("weir_limit_near_total",
+            "Admissions after which at least 80 % of the limit was in use.", CollectNear),
+    ByLimit("weir_bans_total", "Denials that have shut the limit (ban=).", CollectRare<kBans>),
+    ByLimit("weir_charged_beyond_total", "Charges of tokens that were not there (RL.CHARGE).",
+            CollectRare<kChargedBeyond>),
     Single("weir_metrics_limits_folded", kGauge,
            "Limits that are counted together as (others): see --metrics-max-limits.",
            [](Scrape& scrape) { return scrape.Limits().folded_names; }),
@@ -401,74 +420,73 @@ constexpr Metric kMetrics[] = {
            [](Scrape& scrape) { return scrape.WallSeconds(scrape.services.started); }),
 };
 
-class MetricsOfServer final : public prometheus::Collectable {
- public:
-  MetricsOfServer(Services& services, HttpServices& http, Instant now)
-      : services_(services), http_(http), now_(now) {}
-
-  [[nodiscard]] std::vector<MetricFamily> Collect() const override {
-    Scrape scrape(services_, http_, now_);
-    std::vector<MetricFamily> families;
-    families.reserve(std::size(kMetrics));
-    for (const Metric& metric : kMetrics) {
-      if (metric.exists && !metric.exists(services_)) continue;
-      families.push_back(
-          {.name = metric.name, .help = metric.help, .type = metric.type, .metric = {}});
-      Samples samples(families.back());
-      metric.collect(scrape, samples);
-    }
-    return families;
-  }
-
- private:
-  Services& services_;
-  HttpServices& http_;
-  const Instant now_;
-};
-
-// Appends what is written to a text, a tenth faster than std::stringbuf: the serializer writes a
-// few bytes at a time.
-class Appender final : public std::streambuf {
- public:
-  explicit Appender(std::string& text) : text_(text) {}
-
- private:
-  std::streamsize xsputn(const char* bytes, std::streamsize count) override {
-    text_.append(bytes, static_cast<std::size_t>(count));
-    return count;
-  }
-  int_type overflow(int_type byte) override {
-    if (!traits_type::eq_int_type(byte, traits_type::eof())) {
-      text_.push_back(traits_type::to_char_type(byte));
-    }
-    return traits_type::not_eof(byte);
-  }
-
-  std::string& text_;
-};
-
 constexpr std::size_t kPageBytes = std::size_t{128} * 1024;  // of a page for 500 limits
+constexpr std::size_t kRowsOfPart = 64;
+constexpr std::size_t kBytesPerUnit = 64;  // written in about a microsecond: a line
+
+// Writes the page in parts, each of a metric, or of some limits of one, so that other clients have
+// their turns between them. The counts of limits are all of one time.
+class PageWriter {
+ public:
+  PageWriter(Services& services, HttpServices& http, Instant now) : scrape_(services, http, now) {
+    page_.reserve(kPageBytes);
+  }
+
+  [[nodiscard]] bool is_done() const noexcept { return metric_ == std::size(kMetrics); }
+  // Returns the number of bytes. Requires: !is_done().
+  [[nodiscard]] std::size_t WritePart() {
+    const Metric& metric = kMetrics[metric_];
+    const std::size_t before = page_.size();
+    if (!metric.exists || metric.exists(scrape_.services)) {
+      const bool goes_on = scrape_.TakeRows(metric.by_limit ? kRowsOfPart : 0);
+      MetricFamily family{
+          .name = metric.name, .help = metric.help, .type = metric.type, .metric = {}};
+      Samples added(family);
+      metric.collect(scrape_, added);
+      AppendMetric(family, goes_on, page_);
+    }
+    if (!scrape_.HasMoreRows()) ++metric_;
+    return page_.size() - before;
+  }
+  [[nodiscard]] std::string TakePage() { return std::move(page_); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return page_.capacity(); }
+
+ private:
+  Scrape scrape_;
+  std::string page_;
+  std::size_t metric_ = 0;  // of kMetrics
+};
+
+// Writes the parts that are left, as far as this turn goes.
+void GoOn(std::unique_ptr<PageWriter> writer, HttpExchange& exchange) {
+  while (!writer->is_done()) {
+    if (exchange.IsTurnOver()) {
+      const std::size_t bytes = writer->held_bytes();
+      return exchange.GoOnLater(
+          [writer = std::move(writer)](HttpExchange& later) mutable {
+            GoOn(std::move(writer), later);
+          },
+          bytes);
+    }
+    exchange.session().Charge(1 + writer->WritePart() / kBytesPerUnit);
+  }
+  exchange.Answer(200, kMetricsType, writer->TakePage());
+}
 
 }  // namespace
 
 std::string MetricsText(Services& services, HttpServices& http, Instant now) {
-  const MetricsOfServer metrics(services, http, now);
-  std::string page;
-  page.reserve(kPageBytes);
-  Appender appender(page);
-  std::ostream stream(&appender);
-  prometheus::TextSerializer().Serialize(stream, metrics.Collect());
-  return page;
+  PageWriter writer(services, http, now);
+  while (!writer.is_done()) static_cast<void>(writer.WritePart());
+  return writer.TakePage();
 }
 
-// A page is one response, and the last one of its turn.
 void Metrics(HttpExchange& exchange) {
   constexpr std::array<std::string_view, 1> kInfo = {"INFO"};
   constexpr std::array<std::string_view, 1> kStats = {"RL.STATS"};
   if (!exchange.MayRun(kInfo) || !exchange.MayRun(kStats)) return;
-  exchange.session().Charge(kWorkPerTurn);
-  exchange.Answer(200, kMetricsType,
-                  MetricsText(exchange.services(), exchange.http(), exchange.now()));
+  GoOn(std::make_unique<PageWriter>(exchange.services(), exchange.http(), exchange.now()),
+       exchange);
 }
 
 }  // namespace weir

@@ -46,7 +46,6 @@ class Samples {
 
   explicit Samples(prometheus::MetricFamily& family) : family_(family) {}
 
-  void Reserve(std::size_t samples) { family_.metric.reserve(samples); }
   template <typename Number>
   void Add(Number value, Labels labels = {}) {
     prometheus::ClientMetric& sample = AddLabelled(labels);

@@ -4,6 +4,7 @@
 // a clock that stands still; the same commands over RESP.
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/http/check_routes.h"
+#include "server/http/metrics.h"
 #include "tests/support/conversation.h"
 #include "tests/support/fake_replication.h"
 #include "tests/support/http_conversation.h"
@@ -23,13 +25,13 @@ namespace {
 using testing::HasSubstr;
 
 // A request, and whether it changes something.
-struct Request {
+struct TurnCase {
   std::string_view path;
   std::string_view body;  // empty: GET
   bool changes;
 };
 
-constexpr Request kRequests[] = {
+constexpr TurnCase kTurnCases[] = {
     {"/v1/allow", R"({"key":"k","limits":["1000/h"]})", true},
     {"/v1/take", R"({"key":"k","limits":["1000/h"],"upto":2})", true},
     {"/v1/charge", R"({"key":"k","limits":["1000/h"]})", true},
@@ -62,7 +64,7 @@ class HttpTurnsTest : public testing::Test {
     client_.server().http.checks.Replace(*std::move(routes));
   }
 
-  static std::string Ask(HttpConversation& client, const Request& request) {
+  static std::string Ask(HttpConversation& client, const TurnCase& request) {
     return request.body.empty() ? client.Get(request.path)
                                 : client.Post(request.path, request.body);
   }
@@ -73,9 +75,11 @@ class HttpTurnsTest : public testing::Test {
 
 TEST_F(HttpTurnsTest, ChangesAreSentToReplicasAtOnce) {
   FakeReplication replication(client_.server().services);
-  for (const Request& request : kRequests) {
+  for (const TurnCase& request : kTurnCases) {
     // Whatever it changes is there to be changed.
-    operator_.Show("RL.RESERVE k 1000/h HOLD h TTL 1000000");
+    operator_.Show("FLUSHALL");
+    operator_.Show("RL.ALLOW k 1000/h COST 5");
+    if (request.path != "/v1/reserve") operator_.Show("RL.RESERVE k 1000/h HOLD h TTL 1000000");
     replication.Rest();
     replication.wakes = 0;
     EXPECT_EQ(StatusOf(Ask(client_, request)), 200) << request.path;
@@ -92,7 +96,7 @@ TEST_F(HttpTurnsTest, ChangesAreSentToReplicasAtOnce) {
 }
 
 TEST_F(HttpTurnsTest, APauseOfChangesHoldsBackChangesAlone) {
-  for (const Request& request : kRequests) {
+  for (const TurnCase& request : kTurnCases) {
     HttpConversation client(client_.server());
     EXPECT_EQ(operator_.Show("CLIENT PAUSE 1000 WRITE"), "OK");
     const std::string at_once = Ask(client, request);
@@ -106,7 +110,7 @@ TEST_F(HttpTurnsTest, APauseOfChangesHoldsBackChangesAlone) {
 }
 
 TEST_F(HttpTurnsTest, APauseOfAllHoldsBackAllThatRuns) {
-  for (const Request& request : kRequests) {
+  for (const TurnCase& request : kTurnCases) {
     const bool runs = request.body.find("\"key\":\"k\"}") == std::string_view::npos;
     HttpConversation client(client_.server());
     operator_.Show("CLIENT PAUSE 1000 ALL");
@@ -147,7 +151,7 @@ TEST_F(HttpTurnsTest, AHeldRequestIsKeptWholeAndBeforeTheNext) {
 
 TEST_F(HttpTurnsTest, TheEndOfTheServerEndsAPause) {
   operator_.Show("CLIENT PAUSE 1000 WRITE");
-  EXPECT_EQ(Ask(client_, kRequests[0]), "");
+  EXPECT_EQ(Ask(client_, kTurnCases[0]), "");
   std::string out;
   client_.session().EndWait(ClientSession::WaitEnd::kClosing);
   EXPECT_EQ(client_.session().Execute("", out).next, ClientSession::Next::kRead);
@@ -215,6 +219,38 @@ TEST_F(HttpTurnsTest, APipelineGoesOnInTheNextTurns) {
   EXPECT_EQ(operator_.Show("RL.PEEK k 1000/h COST 0"), "[1 0 0 3600000 0]") << "all were executed";
 }
 
+// A line of the page is about a microsecond.
+TEST(HttpMetricsTurnsTest, ThePageIsWrittenInParts) {
+  constexpr std::size_t kLimits = 2000;
+  Options options = DefaultOptions();
+  options.metrics_max_limits = kLimits;
+  HttpConversation admin(std::make_unique<HttpTestServer>(options), Face::kAdmin);
+  Conversation redis(admin.server());
+  for (std::size_t i = 1; i <= kLimits; ++i)
+    redis.Show(absl::StrCat("RL.ALLOW k", i, " ", i, "/h"));
+  const std::string whole =
+      MetricsText(admin.server().services, admin.server().http, admin.server().clock.Now());
+  std::string out;
+  const auto turns = TurnsOf(admin, "GET /metrics HTTP/1.1\r\nHost: weir\r\n\r\n", out);
+  EXPECT_EQ(StatusOf(out), 200);
+  EXPECT_GE(turns.size(), 3 * kLimits / kWorkPerTurn);
+  const auto lines_of = [](std::string_view page, std::string_view metric) {
+    std::vector<std::string_view> lines;
+    for (std::size_t begin = 0; begin < page.size();) {
+      const std::string_view line = page.substr(begin, page.find('\n', begin) - begin);
+      if (line.find(metric) != std::string_view::npos) lines.push_back(line);
+      begin += line.size() + 1;
+    }
+    return lines;
+  };
+  for (const std::string_view metric :
+       {"weir_limit_decisions_total", "weir_limit_near_total", "weir_bans_total", "weir_buckets"}) {
+    EXPECT_EQ(lines_of(BodyOf(out), metric), lines_of(whole, metric));
+  }
+  EXPECT_EQ(lines_of(whole, "weir_limit_decisions_total").size(), 2 + 2 * kLimits);
+  EXPECT_EQ(lines_of(whole, "weir_limit_near_total").size(), 2 + kLimits);
+}
+
 TEST_F(HttpTurnsTest, APauseStopsABatchInTheMiddle) {
   const std::string body =
       R"({"requests":[{"key":"k","limits":["9/h"]},{"key":"k","limits":["9/h"]}]})";
@@ -231,19 +267,16 @@ TEST_F(HttpTurnsTest, ALongAnswerIsMemoryOfItsClient) {
   for (int i = 0; i < 1000; ++i) {
     batch["requests"].push_back({{"key", "k"}, {"details", true}, {"limits", {"9/h", "8/h"}}});
   }
-  std::string out;
-  std::size_t held = 0;
-  std::string_view unread;
   const std::string request = PostOf("/v1/batch", batch.dump());
-  unread = request;
-  for (int turns = 0; turns < 4; ++turns) {
-    const ClientSession::Turn turn = client_.session().Execute(unread, out);
-    unread.remove_prefix(turn.consumed);
-    ASSERT_EQ(turn.next, ClientSession::Next::kContinue);
-    EXPECT_GT(client_.session().held_bytes(), held);
-    held = client_.session().held_bytes();
-    if (turns > 1) break;
-  }
+  std::string out;
+  const ClientSession::Turn turn = client_.session().Execute(request, out);
+  ASSERT_EQ(turn.next, ClientSession::Next::kContinue);
+  EXPECT_EQ(turn.consumed, request.size());
+  const std::size_t begun = client_.session().held_bytes();
+  for (int i = 0; i < 3; ++i) static_cast<void>(client_.session().Execute("", out));
+  const std::size_t held = client_.session().held_bytes();
+  EXPECT_EQ(out, "");
+  EXPECT_GT(held, begun);
   EXPECT_GT(held, batch.dump().size());
   client_.session().DropUnfinished();
   EXPECT_LT(client_.session().held_bytes(), 4U * 1024);

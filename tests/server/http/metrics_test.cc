@@ -428,15 +428,16 @@ TEST(MetricsTest, OnlyUsersWhoMaySeeInfoAndStatsMayScrape) {
   EXPECT_EQ(server.services.access_log.Latest(9).at(1).object, "info");
 }
 
-// A page takes longer than other requests, so other clients come before the next one.
-TEST(MetricsTest, APageEndsTheTurn) {
+// A page takes longer than other requests, so other clients come before the next ones.
+TEST(MetricsTest, APageIsChargedToItsTurn) {
   HttpTestServer server;
   HttpConversation client(server, Face::kAdmin);
-  const std::string request = "GET /metrics HTTP/1.1\r\nHost: weir\r\n\r\n";
+  std::string requests;
+  for (int i = 0; i < 20; ++i) requests += "GET /metrics HTTP/1.1\r\nHost: weir\r\n\r\n";
   std::string out;
-  const ClientSession::Turn turn = client.session().Execute(request + request, out);
+  const ClientSession::Turn turn = client.session().Execute(requests, out);
   EXPECT_EQ(turn.next, ClientSession::Next::kContinue);
-  EXPECT_EQ(turn.consumed, request.size());
+  EXPECT_LT(turn.consumed, requests.size() / 2);
   EXPECT_EQ(StatusOf(out), 200);
 }
 
