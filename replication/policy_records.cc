@@ -24,6 +24,21 @@ void AppendBytes(std::string_view bytes, std::string& out) {
 
 std::string_view TakeSized(RecordReader& reader) { return reader.TakeBytes(TakeVarint(reader)); }
 
+void AppendPolicy(const PolicyChanges::PolicyChange& change, std::string& out) {
+  WEIR_CHECK(IsPolicyId(change.id));
+  out.push_back(change.policy && change.policy->retired ? kRetiredLetter : kPolicyLetter);
+  AppendNumber(NumberOf(change.id), out);
+  AppendBytes(change.policy ? PolicyValue(*change.policy) : std::string(), out);
+}
+
+void AppendOverride(const OverrideChange& change, std::string& out) {
+  WEIR_CHECK(IsPolicyId(change.policy));
+  out.push_back(kOverrideLetter);
+  AppendNumber(NumberOf(change.policy), out);
+  AppendBytes(change.key, out);
+  AppendBytes(change.limits ? OverrideValue(*change.limits) : std::string(), out);
+}
+
 void TakePolicy(bool is_retired, RecordReader& reader, PolicyChanges& changes) {
   PolicyChanges::PolicyChange& change = changes.policies.emplace_back();
   change.id = PolicyId{reader.Take<std::uint32_t>()};
@@ -52,31 +67,24 @@ void TakeOverride(RecordReader& reader, PolicyChanges& changes) {
 
 void WritePolicies(const PolicyChanges& changes, std::size_t bytes,
                    absl::FunctionRef<void(std::string_view body, bool is_last)> take) {
-  std::string body;
-  const auto begin = [&] {
-    body.clear();
-    AppendNumber(NumberOf(changes.next_id), body);
+  std::string head;
+  AppendNumber(NumberOf(changes.next_id), head);
+  std::string body = head;
+  // Ends the body if the record, which begins there, is one too many.
+  const auto cut_before = [&](std::size_t record) {
+    if (record == head.size() || body.size() <= bytes) return;
+    take(std::string_view(body).substr(0, record), false);
+    body.replace(0, record, head);
   };
-  const auto make_room = [&] {
-    if (body.size() < bytes) return;
-    take(body, false);
-    begin();
-  };
-  begin();
   for (const PolicyChanges::PolicyChange& change : changes.policies) {
-    make_room();
-    WEIR_CHECK(IsPolicyId(change.id));
-    body.push_back(change.policy && change.policy->retired ? kRetiredLetter : kPolicyLetter);
-    AppendNumber(NumberOf(change.id), body);
-    AppendBytes(change.policy ? PolicyValue(*change.policy) : std::string(), body);
+    const std::size_t record = body.size();
+    AppendPolicy(change, body);
+    cut_before(record);
   }
   for (const OverrideChange& change : changes.overrides) {
-    make_room();
-    WEIR_CHECK(IsPolicyId(change.policy));
-    body.push_back(kOverrideLetter);
-    AppendNumber(NumberOf(change.policy), body);
-    AppendBytes(change.key, body);
-    AppendBytes(change.limits ? OverrideValue(*change.limits) : std::string(), body);
+    const std::size_t record = body.size();
+    AppendOverride(change, body);
+    cut_before(record);
   }
   take(body, true);
 }

@@ -21,11 +21,12 @@
 
 namespace weir {
 
-// The size to tell to WritePolicies for a frame. A body may exceed what it is told by one record: a
-// key of a request, which has at most 64 KiB, and 64 limits.
+// The size to tell to WritePolicies for a frame. The largest record fits into it: a key of a
+// request, which has at most 64 KiB, and 64 limits.
 inline constexpr std::size_t kPoliciesBytes = kBodyBytesMax / 2;
 
-// Calls `take` for each body of about `bytes`, at least once.
+// Calls `take` for each body of at most `bytes`, at least once. Only a body of a single record may
+// be larger.
 void WritePolicies(const PolicyChanges& changes, std::size_t bytes,
                    absl::FunctionRef<void(std::string_view body, bool is_last)> take);
 

@@ -7,11 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 #include "core/base/id_type.h"
+#include "core/words/limit_grammar.h"
 #include "core/words/policy_bytes.h"
 #include "tests/support/kept_limits.h"
+#include "tests/support/policy_limits.h"
 #include "tests/support/property.h"
 
 namespace weir {
@@ -59,16 +62,54 @@ TEST(PolicyRecordsTest, RoundTrip) {
     const PolicyChanges changes = AnyChanges();
     std::vector<std::string> texts;
     bool ended = false;
-    WritePolicies(changes, *Between<std::size_t>(1, 500), [&](std::string_view body, bool last) {
+    const std::size_t bytes = *Between<std::size_t>(1, 500);
+    WritePolicies(changes, bytes, [&](std::string_view body, bool last) {
       RC_ASSERT(!ended);
       ended = last;
       const std::optional<PolicyChanges> read = ReadPolicies(body);
       RC_ASSERT(read.has_value());
       RC_ASSERT(read->next_id == changes.next_id);
+      RC_ASSERT(body.size() <= bytes || read->policies.size() + read->overrides.size() <= 1);
       for (std::string& text : TextsOf(*read)) texts.push_back(std::move(text));
     });
     RC_ASSERT(ended);
     RC_ASSERT(texts == TextsOf(changes));
+  });
+}
+
+// The longest words of limits, as a policy has at most.
+PolicyLimits LongestLimits(std::size_t count) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < count; ++i) {
+    words.push_back(absl::StrCat(2'000'000'000 + i, "/30d,fixed,aligned,ban=3000d,shadow",
+                                 ",cost=9223372036854775807,keep=9223372036854775807,name=",
+                                 std::string(kLabelBytesMax, 'n')));
+  }
+  return LimitsOf(std::vector<std::string_view>(words.begin(), words.end()));
+}
+
+TEST(PolicyRecordsTest, BodiesOfTheLargestRecordsFitIntoFrames) {
+  constexpr std::size_t kKeyBytesMax = std::size_t{64} << 10;
+  const auto longest = std::make_shared<const PolicyLimits>(LongestLimits(kPolicyLimitsMax));
+  ASSERT_LT(kKeyBytesMax + OverrideValue(*longest).size(), kPoliciesBytes);
+  CheckLaw(20, [&] {
+    PolicyChanges changes;
+    changes.next_id = PolicyId{2};
+    for (std::size_t n = *Between<std::size_t>(1, 40); n > 0; --n) {
+      OverrideChange& change = changes.overrides.emplace_back();
+      change.policy = PolicyId{1};
+      change.key = std::string(*Between<std::size_t>(0, kKeyBytesMax), 'k');
+      if (*rc::gen::arbitrary<bool>()) change.limits = longest;
+    }
+    std::string frames;
+    std::size_t read = 0;
+    WritePolicies(changes, kPoliciesBytes, [&](std::string_view body, bool) {
+      RC_ASSERT(body.size() <= kPoliciesBytes);
+      frames.clear();
+      AppendFrame({.kind = FrameKind::kPolicies, .body = body}, frames);
+      read += ReadPolicies(body)->overrides.size();
+    });
+    RC_ASSERT(read == changes.overrides.size());
   });
 }
 
