@@ -37,6 +37,7 @@
 #include "server/os/service_manager.h"
 #include "server/os/signals.h"
 #include "server/os/system_clock.h"
+#include "server/os/waiting_thread.h"
 #include "server/os/wipe.h"
 #include "server/page/api_numbers.h"
 #include "server/replicas/replication_control.h"
@@ -59,7 +60,7 @@ Options EffectiveOptions(Options options) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
   const DescriptorBudget budget =
-      FitClientsToDescriptors(options.max_clients, options.threads, options.keeps_state());
+      FitClientsToDescriptors(options.max_clients, DescriptorUseOf(options));
   if (budget.clients < options.max_clients && budget.clients > 0) {
     spdlog::warn("max-clients is {} instead of {}: the limit on open files (ulimit -n) is {}",
                  budget.clients, options.max_clients, budget.limit);
@@ -196,6 +197,7 @@ class Server::Impl {
   SharedTlsContext link_tls_;  // loaded if the link to a primary speaks TLS
   std::optional<ReplicationControl> replication_;
   std::optional<Listener> listener_;
+  WaitingThread sweeper_waits_{"weir-sweeper"};
   std::optional<SweeperThread> sweeper_thread_;
   std::optional<PolicyFile> policy_file_;  // read at the start, in force once the state is loaded
   absl::Status access_;                    // the result of reading the users
@@ -213,7 +215,7 @@ absl::Status Server::Impl::Start() {
   if (options.max_clients < 1) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",
-                     DescriptorsFor(1, options.threads, has_state())));
+                     DescriptorsFor(1, DescriptorUseOf(options))));
   }
   if (SystemTimeZones().size() == 1) {  // Loads them, so that no request does.
     spdlog::warn("there is no database of time zones (/usr/share/zoneinfo): limits have only UTC");
@@ -314,7 +316,8 @@ absl::Status Server::Impl::BeginService() {
     on_tick = [this](Instant now) { UpdateHistory(http_.history, services_, now); };
   }
   using Sweeps = SweeperThread::Sweeps;
-  sweeper_thread_.emplace(services_.sweeper, services_.policies, clock_, std::move(on_tick),
+  sweeper_thread_.emplace(sweeper_waits_, services_.sweeper, services_.policies, clock_,
+                          std::move(on_tick),
                           services_.options.allow_explicit_time ? Sweeps::kNo : Sweeps::kYes);
   reporter_.Ready();
   return absl::OkStatus();

@@ -29,7 +29,7 @@ inline constexpr auto kRedisLogLevels = std::to_array<RedisWord>({{"debug", "deb
 // files if that is needed.
 inline absl::Status CheckClientsFit(const Options& options) {
   const DescriptorBudget room =
-      FitClientsToDescriptors(options.max_clients, options.threads, options.keeps_state());
+      FitClientsToDescriptors(options.max_clients, DescriptorUseOf(options));
   if (room.clients >= options.max_clients) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("The operating system is not able to handle the specified number of clients, "

@@ -214,6 +214,19 @@ std::string OptionHelp(const OptionSpec& spec) {
   return absl::StrCat(AbslView(spec.summary), spec.live ? " CONFIG SET may change it." : "");
 }
 
+DescriptorUse DescriptorUseOf(const Options& options) {
+  const auto on_ports = [](const AddressList& addresses, std::int64_t first, std::int64_t second) {
+    return static_cast<std::int64_t>(addresses.size()) * ((first != 0) + (second != 0));
+  };
+  // Port 0 of the Redis protocol is a free one.
+  const std::int64_t listeners =
+      on_ports(options.bind, options.tls_only ? 0 : 1, options.tls_port) +
+      on_ports(options.http_bind, options.http_port, options.http_tls_port) +
+      on_ports(options.admin_bind, options.admin_port, 0) + (options.unix_socket.empty() ? 0 : 1) +
+      (options.http_unix_socket.empty() ? 0 : 1);
+  return {.threads = options.threads, .listeners = listeners, .keeps_state = options.keeps_state()};
+}
+
 absl::Status CheckTogether(const Options& options) {
   if (options.durability == Durability::kAlways && options.data_dir.empty()) {
     return absl::InvalidArgumentError("option 'durability': always needs a data-dir");

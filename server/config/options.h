@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/commands/percents.h"
+#include "server/os/descriptor_limit.h"
 #include "server/os/log.h"
 
 namespace weir {
@@ -158,6 +159,9 @@ struct Options {
     return !data_dir.empty() && durability != Durability::kNone;
   }
 };
+
+// The parts of the server that need descriptors. Requires: `threads` is not 0.
+[[nodiscard]] DescriptorUse DescriptorUseOf(const Options& options);
 
 inline constexpr std::size_t kBindAddressesMax = 16;
 inline constexpr std::size_t kHostNamesMax = 16;

@@ -30,6 +30,7 @@
 #include "server/net/stream_socket.h"
 #include "server/net/tls_context.h"
 #include "server/net/unix_socket_file.h"
+#include "server/os/descriptor_limit.h"
 #include "server/os/log.h"
 #include "server/session/port_protocol.h"
 #include "server/session/worker.h"
@@ -40,6 +41,7 @@ namespace weir {
 inline constexpr int kAcceptsPerTurn = 64;
 // The most refused connections that linger at a time; further ones are closed at once.
 inline constexpr int kRefusalsMax = 32;
+static_assert(kRefusalsMax < kDescriptorsForRefusals);
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
 
 // A descriptor that is kept in reserve for when the process has no other left.

@@ -1,5 +1,7 @@
 #include "server/net/transport.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
@@ -128,7 +130,9 @@ void Transport::MoveTo(asio::io_context& context) {
   const StreamProtocol protocol = socket_.local_endpoint(ignored).protocol();
   const int descriptor = socket_.release(ignored);
   socket_ = StreamSocket(context);
-  socket_.assign(protocol, descriptor, ignored);
+  std::error_code error;
+  socket_.assign(protocol, descriptor, error);
+  if (error) close(descriptor);  // The kernel has no room for it: reads and writes will fail.
   socket_.non_blocking(true, ignored);
 }
 

@@ -5,35 +5,44 @@
 
 namespace weir {
 
-// Descriptors that are not for clients: standard streams, the log, listeners, refused connections
-// that linger, and the event loops of kThreadsInReserve threads.
-inline constexpr std::int64_t kDescriptorsReserved = 64;
-inline constexpr std::int64_t kThreadsInReserve = 8;
-// Descriptors of the event loop of each further thread.
-inline constexpr std::int64_t kDescriptorsPerThread = 3;
+// Descriptors of every server that are not for clients: standard streams, the log, signals, the
+// event loop of the main thread, the reserve of its listeners, and files and sockets that are open
+// for a moment.
+inline constexpr std::int64_t kDescriptorsReserved = 32;
+// Those of an event loop, as each thread that serves clients has one.
+inline constexpr std::int64_t kDescriptorsPerLoop = 3;
+// Those of replication: two loops, 16 replicas, and the link to a primary.
+inline constexpr std::int64_t kDescriptorsForReplication = 2 * kDescriptorsPerLoop + 16 + 2;
+// Clients that are refused, while they are told so.
+inline constexpr std::int64_t kDescriptorsForRefusals = 33;
 // Descriptors of RocksDB, with a --data-dir.
 inline constexpr std::int64_t kDescriptorsForState = 64;
 
-// The limit that this many clients and threads need. `keeps_state`: the server has a --data-dir.
-[[nodiscard]] std::int64_t DescriptorsFor(std::int64_t clients, std::int64_t threads,
-                                          bool keeps_state = false) noexcept;
+// The parts of a server, by its options, that need descriptors besides its clients.
+struct DescriptorUse {
+  std::int64_t threads = 1;  // that serve clients
+  std::int64_t listeners = 1;
+  bool keeps_state = false;  // it has a --data-dir
+};
+
+// The limit that this many clients need.
+[[nodiscard]] std::int64_t DescriptorsFor(std::int64_t clients, const DescriptorUse& use) noexcept;
 
 // The part of `limit` descriptors that is left for clients, at most `wanted`; 0 or less if it is
 // too low for any.
 [[nodiscard]] std::int64_t ClientsWithin(std::int64_t limit, std::int64_t wanted,
-                                         std::int64_t threads) noexcept;
+                                         const DescriptorUse& use) noexcept;
 
 // Raises the process' soft limit as far as `wanted` clients need it and the hard limit allows, and
 // returns it.
-std::int64_t RaiseDescriptorLimit(std::int64_t wanted, std::int64_t threads);
+std::int64_t RaiseDescriptorLimit(std::int64_t wanted, const DescriptorUse& use);
 
 // The number of clients that can be served, and the limit on open files behind it.
 struct DescriptorBudget {
   std::int64_t clients = 0;  // at most as many as wanted; 0 or less: the limit is too low for any
   std::int64_t limit = 0;
 };
-// Raises the limit for `wanted` clients and the state on disk, and says how many clients fit.
-DescriptorBudget FitClientsToDescriptors(std::int64_t wanted, std::int64_t threads,
-                                         bool keeps_state);
+// Raises the limit for `wanted` clients and all else, and says how many clients fit.
+DescriptorBudget FitClientsToDescriptors(std::int64_t wanted, const DescriptorUse& use);
 
 }  // namespace weir

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <iterator>
 #include <system_error>
 
 namespace weir {
@@ -32,9 +31,13 @@ std::optional<std::uint64_t> OpenDescriptors() {
   if (stat(kDescriptorsFolder, &folder) != 0) return std::nullopt;
   if (folder.st_size > 0) return static_cast<std::uint64_t>(folder.st_size);
   std::error_code error;
-  const std::filesystem::directory_iterator descriptors(kDescriptorsFolder, error);
+  std::uint64_t count = 0;
+  using Files = std::filesystem::directory_iterator;
+  for (Files file(kDescriptorsFolder, error); !error && file != Files(); file.increment(error)) {
+    ++count;
+  }
   if (error) return std::nullopt;
-  return static_cast<std::uint64_t>(std::distance(begin(descriptors), end(descriptors))) - 1;
+  return count - 1;
 }
 
 std::uint64_t DescriptorsMax() {

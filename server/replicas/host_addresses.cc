@@ -2,6 +2,7 @@
 
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace weir {
 
@@ -14,16 +15,15 @@ void HostAddresses::Find(const std::string& host, Take take) {
     kept_.erase(found);
   }
   if (kept_.size() >= kKeptMax) kept_.clear();
-  if (pending_.size() >= kPendingMax || !pending_.insert(host).second) return;
-  resolver_.async_resolve(
-      host, "",
+  if (pending_.size() >= kPendingMax || pending_.contains(host)) return;
+  pending_[host] = std::make_unique<HostLookUp>(
+      host, context_,
       [this, host, take = std::move(take)](std::error_code failed,
-                                           const asio::ip::tcp::resolver::results_type& found) {
+                                           const std::vector<asio::ip::address>& found) {
         pending_.erase(host);
-        if (failed || found.empty()) return;
-        const asio::ip::address first = found.begin()->endpoint().address();
-        kept_[host] = {first, clock_.HostNow() + kAddressKeptTime};
-        take(first);
+        if (failed) return;
+        kept_[host] = {found.front(), clock_.HostNow() + kAddressKeptTime};
+        take(found.front());
       });
 }
 

@@ -1,20 +1,19 @@
 // The addresses of hosts by name, kept for 10 s. Everything happens on the thread of the context,
-// which no look-up keeps waiting.
+// which no look-up keeps waiting, nor does one keep it from its end.
 #pragma once
 
 #include <chrono>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include <asio/io_context.hpp>
 #include <asio/ip/address.hpp>
-#include <asio/ip/tcp.hpp>
 
 #include "core/base/clock.h"
 #include "core/base/instant.h"
+#include "server/net/host_look_up.h"
 
 namespace weir {
 
@@ -22,29 +21,29 @@ inline constexpr Nanos kAddressKeptTime = std::chrono::seconds{10};
 
 class HostAddresses {
  public:
-  HostAddresses(asio::io_context& context, const Clock& clock)
-      : clock_(clock), resolver_(context) {}
+  HostAddresses(asio::io_context& context, const Clock& clock) : clock_(clock), context_(context) {}
 
   // Calls `take` with the address: at once if the host is one, or is known; else when the look-up
   // has ended. One that fails calls nothing, nor does a second one of a name whose look-up has not
   // ended yet.
   using Take = std::function<void(const asio::ip::address& address)>;
   void Find(const std::string& host, Take take);
-  // Ends the look-ups.
-  void Cancel() { resolver_.cancel(); }
+  // Drops the answers of the look-ups.
+  void Cancel() { pending_.clear(); }
 
  private:
   static constexpr std::size_t kKeptMax = 64;
   static constexpr std::size_t kPendingMax = 8;
+  static_assert(kPendingMax < kHostLookUpsMax);  // that of the primary has room, too
   struct Kept {
     asio::ip::address address;
     HostInstant until;
   };
 
   const Clock& clock_;
-  asio::ip::tcp::resolver resolver_;
+  asio::io_context& context_;
   absl::flat_hash_map<std::string, Kept> kept_;
-  absl::flat_hash_set<std::string> pending_;
+  absl::flat_hash_map<std::string, std::unique_ptr<HostLookUp>> pending_;
 };
 
 }  // namespace weir

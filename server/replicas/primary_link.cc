@@ -6,12 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include <asio/error.hpp>
+#include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
-#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "server/net/host_look_up.h"
 #include "server/os/log.h"
 #include "server/os/wipe.h"
 #include "server/replicas/link_reply.h"
@@ -43,7 +44,8 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
       owner_(parts.owner),
       tls_(parts.tls),
       own_(std::move(own)),
-      work_(context_.get_executor()),
+      loop_(parts.loop),
+      context_(loop_.context()),
       primary_(std::move(primary)),
       first_rest_(reason == Reason::kYield ? kRestAfterYield : kRestMin),
       was_told_(reason == Reason::kTold),
@@ -54,17 +56,17 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
   shown_ = sink_.shown();
   exact_time_ = sink_.exact_time();
   down_since_ = clock_.HostNow();
-  thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "weir-link");
-    Run();
-  });
+  loop_.Begin([this] { Run(); });
 }
 
-PrimaryLink::~PrimaryLink() { End(); }
+PrimaryLink::~PrimaryLink() {
+  End();
+  loop_.Clear();
+}
 
 void PrimaryLink::End() {
   Stop();
-  if (thread_.joinable()) thread_.join();
+  loop_.Await();
 }
 
 void PrimaryLink::Stop() {
@@ -169,22 +171,20 @@ std::string PrimaryLink::ReasonOf(const std::error_code& error) const {
 }
 
 std::string PrimaryLink::Connect() {
-  tcp::resolver resolver(context_);
-  // A look-up that takes too long ends after this function.
-  const auto endpoints = std::make_shared<std::vector<StreamEndpoint>>();
+  std::vector<asio::ip::address> addresses;
+  std::optional<HostLookUp> look_up;  // its answer is dropped at the end of the function
   std::error_code error = Await(
       [&](auto done) {
-        resolver.async_resolve(
-            asked_.host, std::to_string(asked_.port),
-            [endpoints, done](std::error_code failed, const tcp::resolver::results_type& found) {
-              for (const auto& one : found) endpoints->emplace_back(one.endpoint());
-              done(failed);
-            });
+        look_up.emplace(asked_.host, context_, [&addresses, done](auto failed, auto& found) {
+          addresses = found;
+          done(failed);
+        });
       },
       timeout());
   if (error) return ReasonOf(error);
   error = asio::error::host_not_found;
-  for (const StreamEndpoint& endpoint : *endpoints) {
+  for (const asio::ip::address& address : addresses) {
+    const StreamEndpoint endpoint = tcp::endpoint(address, asked_.port);
     auto socket = std::make_shared<StreamSocket>(context_);
     error = Await(
         [&](auto done) {

@@ -18,11 +18,9 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 
 #include "core/base/mutex.h"
@@ -32,6 +30,7 @@
 #include "replication/sink.h"
 #include "replication/time_shift.h"
 #include "server/config/settings.h"
+#include "server/net/loop_thread.h"
 #include "server/net/tls_context.h"
 #include "server/net/transport.h"
 #include "server/os/lineage_clock.h"
@@ -63,9 +62,10 @@ class PrimaryLink {
     virtual void Show(bool complete, bool up) = 0;
   };
   struct Parts {
+    LoopThread& loop;  // the link's alone until it is destroyed
     const Settings& settings;
     Limiter& limiter;
-    Sink& sink;             // the link's alone until it is destroyed
+    Sink& sink;             // likewise
     LeasePromise& promise;  // likewise
     LineageClock& clock;
     Owner& owner;
@@ -85,7 +85,8 @@ class PrimaryLink {
   // term: a primary that has lost its state must not empty its replicas. All references must
   // outlive it.
   PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason);
-  // Ends following; End() waits for the thread, after the frames that it is applying.
+  // Ends following; End() waits for the thread, after the frames that it is applying. Neither waits
+  // for the network.
   void Stop();
   void End();
   ~PrimaryLink();
@@ -145,8 +146,8 @@ class PrimaryLink {
   const SharedTlsContext* const tls_;
   const Identity own_;
 
-  asio::io_context context_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  LoopThread& loop_;
+  asio::io_context& context_;  // the loop's
   std::optional<Transport> transport_;
   std::atomic<bool> ending_{false};
   std::atomic<bool> has_yielded_{false};
@@ -180,7 +181,6 @@ class PrimaryLink {
   HostInstant last_io_ ABSL_GUARDED_BY(mutex_){};
   HostInstant down_since_ ABSL_GUARDED_BY(mutex_){};
   Instant exact_time_ ABSL_GUARDED_BY(mutex_){};
-  std::thread thread_;
 };
 
 }  // namespace weir

@@ -188,13 +188,12 @@ void ReplicationControl::EndLink() {
     link = link_.get();
   }
   if (link == nullptr) return;
-  link->End();                         // without the lock, which its thread needs
-  std::unique_ptr<PrimaryLink> ended;  // destroyed last: a look-up of a host's name may hang
+  link->End();  // without the lock, which its thread needs
   MutexLock lock(mutex_);
   const std::optional<std::uint64_t> shown = link->shown();
   history_.offset = shown.value_or(0);
   is_exact_ = shown.has_value();
-  ended = std::move(link_);
+  link_.reset();
 }
 
 void ReplicationControl::BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason) {
@@ -235,7 +234,8 @@ void ReplicationControl::StartLink(const HostAndPort& primary, PrimaryLink::Reas
   spdlog::warn("this server is a replica of {}:{} now", EscapedForLog(primary.host), primary.port);
   PrimaryLink::Owner& owner = *this;
   auto link = std::make_unique<PrimaryLink>(
-      PrimaryLink::Parts{.settings = services_.settings,
+      PrimaryLink::Parts{.loop = link_loop_,
+                         .settings = services_.settings,
                          .limiter = services_.limiter,
                          .sink = *sink_,
                          .promise = promise_,
@@ -366,8 +366,8 @@ std::size_t ReplicationControl::RingBytes() const {
 
 std::shared_ptr<Replicator> ReplicationControl::MakeReplicator(Ring ring) {
   Replicator::Owner& owner = *this;
-  return std::make_shared<Replicator>(hub_, services_.settings, owner, services_.state != nullptr,
-                                      std::move(ring));
+  return std::make_shared<Replicator>(replicator_loop_, hub_, services_.settings, owner,
+                                      services_.state != nullptr, std::move(ring));
 }
 
 void ReplicationControl::TakeChangesSoon() {
@@ -378,12 +378,8 @@ void ReplicationControl::TakeChangesSoon() {
 // Options of leases and acknowledgements may have changed. Called by any thread, which may hold the
 // lock of the settings.
 void ReplicationControl::OnNewSettings() {
-  std::shared_ptr<Replicator> replicator;
-  {
-    MutexLock lock(mutex_);
-    replicator = replicator_;
-  }
-  if (replicator) return replicator->OnNewSettings();
+  MutexLock lock(mutex_);
+  if (replicator_) return replicator_->OnNewSettings();
   const bool needs_replicas = services_.settings.Get(&Options::min_replicas_to_write) > 0 ||
                               services_.settings.Get(&Options::ack_replicas) > 0;
   set_admits_until(needs_replicas ? Instant{} : kInstantMax);

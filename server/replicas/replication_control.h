@@ -33,6 +33,7 @@
 #include "replication/sentinel_watch.h"
 #include "replication/sink.h"
 #include "server/net/io_thread.h"
+#include "server/net/loop_thread.h"
 #include "server/os/lineage_clock.h"
 #include "server/os/log.h"
 #include "server/replicas/host_addresses.h"
@@ -173,6 +174,8 @@ class ReplicationControl final : public Replication,
   LineageClock& clock_;
   const std::vector<std::unique_ptr<IoThread>>& threads_;
   const SharedTlsContext* const link_tls_;
+  LoopThread link_loop_{"weir-link"};              // of the control thread, as the next
+  LoopThread replicator_loop_{"weir-replicator"};  // each serves one role after the other
   LimiterTarget target_;
   std::size_t reported_dropped_ = 0;  // of the link's thread
   bool started_ = false;              // of the control thread, as the next

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include <asio/error.hpp>
-#include <asio/post.hpp>
-#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include "replication/lease.h"
@@ -31,13 +29,14 @@ constexpr std::size_t kReplicaInputBytes = 16 * 1024;  // a replica says little
 
 }  // namespace
 
-Replicator::Replicator(ChangeHub& hub, const Settings& settings, Owner& owner, bool has_saver,
-                       Ring ring)
+Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& settings, Owner& owner,
+                       bool has_saver, Ring ring)
     : hub_(hub),
       settings_(settings),
       owner_(owner),
       has_saver_(has_saver),
-      work_(context_.get_executor()),
+      loop_(loop),
+      context_(loop.context()),
       tick_(context_),
       beat_(context_),
       end_(context_),
@@ -50,25 +49,28 @@ Replicator::Replicator(ChangeHub& hub, const Settings& settings, Owner& owner, b
   }
   owner_.waits().Begin();
   JudgeReplicas();
-  asio::post(context_, [this] {
+  loop_.Begin([this] {
     Tick();
     Beat();
+    context_.run();
   });
-  thread_ = std::thread([this] { Run(); });
 }
 
 Replicator::~Replicator() {
-  if (!thread_.joinable()) return;
+  if (ended_) return;
   context_.stop();
-  thread_.join();
-  hub_.Detach(*this);
-  CloseAll();
-  owner_.waits().EndAll();
+  EndThread();
 }
 
-void Replicator::Run() {
-  pthread_setname_np(pthread_self(), "weir-replicator");
-  context_.run();
+// Requires: the loop is stopped, or will be.
+void Replicator::EndThread() {
+  loop_.Await();
+  hub_.Detach(*this);
+  CloseAll();
+  for (asio::steady_timer* const timer : {&tick_, &beat_, &end_}) timer->cancel();
+  ended_ = true;
+  loop_.Clear();
+  owner_.waits().EndAll();
 }
 
 std::uint64_t Replicator::head() const {
@@ -108,12 +110,12 @@ void Replicator::Describe(ReplicationStatus& status) const {
 }
 
 void Replicator::Probe() {
-  asio::post(context_, [this] { BeatOnce(); });
+  Post([this] { BeatOnce(); });
 }
 
 std::size_t Replicator::Disconnect() {
   const std::vector<ReplicaPtr> all = AllReplicas();
-  asio::post(context_, [this, all] {
+  Post([this, all] {
     for (const ReplicaPtr& replica : all) Close(replica, "CLIENT KILL has ended the connection");
   });
   return all.size();
@@ -137,7 +139,7 @@ void Replicator::Consume(const ChangeBatch& batch) {
   // Before the buckets, so that a replica never has a bucket of a policy whose id it could give to
   // another one, once promoted.
   if (!batch.policies.empty()) {
-    WritePolicies(batch.policies, kChangesBytes,
+    WritePolicies(batch.policies, kPoliciesBytes,
                   [&](std::string_view body, bool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                     ring_.Append(FrameKind::kPolicies, batch.time, body, {});
                   });
@@ -159,7 +161,7 @@ void Replicator::ArmTick(milliseconds after) {
 
 void Replicator::TickNow() {
   if (tick_is_due_.exchange(true)) return;
-  asio::post(context_, [this] {
+  Post([this] {
     if (tick_is_due_.exchange(false)) Tick();
   });
 }
@@ -252,7 +254,7 @@ void Replicator::AppendHeartbeat(Replica& replica) {
 
 void Replicator::OnNewSettings() {
   JudgeReplicas();
-  asio::post(context_, [this] { Beat(); });
+  Post([this] { Beat(); });
 }
 
 // Says how long the replicas that were heard are enough, and which changes they have.
@@ -280,8 +282,9 @@ void Replicator::JudgeReplicas() {
 
 void Replicator::Adopt(Transport transport, SyncHandOver sync) {
   transport.MoveTo(context_);
-  asio::post(context_, [this, replica = std::make_shared<Replica>(
-                                  std::move(transport), std::move(sync))] { Welcome(replica); });
+  Post([this, replica = std::make_shared<Replica>(std::move(transport), std::move(sync))] {
+    Welcome(replica);
+  });
 }
 
 void Replicator::Welcome(const ReplicaPtr& replica) {
@@ -336,7 +339,7 @@ void Replicator::Fill(Replica& replica) {
 
 void Replicator::AppendPolicies(Replica& replica) {
   const Instant now = hub_.clock().Now();
-  WritePolicies(hub_.policies().Everything(), kChangesBytes,
+  WritePolicies(hub_.policies().Everything(), kPoliciesBytes,
                 [&](std::string_view body, bool is_last) {
                   replica.source.AppendPolicies(body, is_last, now, replica.out);
                 });

@@ -18,12 +18,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "core/base/clock.h"
@@ -32,12 +32,15 @@
 #include "replication/records.h"
 #include "replication/ring.h"
 #include "server/config/settings.h"
+#include "server/net/loop_thread.h"
 #include "server/net/transport.h"
+#include "server/os/descriptor_limit.h"
 #include "server/state/replication.h"
 
 namespace weir {
 
 inline constexpr std::size_t kReplicasMax = 16;
+static_assert(kReplicasMax + 2 * kDescriptorsPerLoop < kDescriptorsForReplication);
 
 class Replicator final : public ChangeConsumer {
  public:
@@ -59,9 +62,11 @@ class Replicator final : public ChangeConsumer {
     virtual AckWaits& waits() = 0;
   };
 
-  // Begins to send a history, whose frames so far are in the ring. `has_saver`: a saver is attached
-  // to the hub, which takes the ids of limits. All references must outlive it.
-  Replicator(ChangeHub& hub, const Settings& settings, Owner& owner, bool has_saver, Ring ring);
+  // Begins to send a history, whose frames so far are in the ring, on the thread of the loop, which
+  // is the replicator's alone until its end. `has_saver`: a saver is attached to the hub, which
+  // takes the ids of limits. All references must outlive it.
+  Replicator(LoopThread& loop, ChangeHub& hub, const Settings& settings, Owner& owner,
+             bool has_saver, Ring ring);
   // Closes all replicas.
   ~Replicator() override;
 
@@ -106,7 +111,14 @@ class Replicator final : public ChangeConsumer {
   struct Replica;
   using ReplicaPtr = std::shared_ptr<Replica>;
 
-  void Run();
+  // Calls `step` on the thread, unless it has ended.
+  template <typename Step>
+  void Post(Step step) {
+    asio::post(context_, [this, step = std::move(step)]() mutable {
+      if (!ended_) step();
+    });
+  }
+  void EndThread();
   void Tick();
   void FitRing();
   void TakeChanges();
@@ -137,8 +149,8 @@ class Replicator final : public ChangeConsumer {
   Owner& owner_;
   const bool has_saver_;
 
-  asio::io_context context_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  LoopThread& loop_;
+  asio::io_context& context_;  // the loop's
   asio::steady_timer tick_;
   asio::steady_timer beat_;
   asio::steady_timer end_;
@@ -161,7 +173,7 @@ class Replicator final : public ChangeConsumer {
   std::optional<Ending> ending_;  // set at the end
   ReplicaPtr heir_;               // that takes over
   bool awaits_acks_ = true;       // it gets no YIELD before it has confirmed all
-  std::thread thread_;
+  bool ended_ = false;
 };
 
 }  // namespace weir

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <asio/post.hpp>
-
 #include "server/replicas/connected_replica.h"
 #include "server/replicas/replicator.h"
 #include "server/state/ack_waits.h"
@@ -11,12 +9,10 @@
 namespace weir {
 
 Replicator::Ended Replicator::End(const Ending& ending) {
-  asio::post(context_, [this, ending] { BeginEnd(ending); });
-  thread_.join();
-  hub_.Detach(*this);
+  Post([this, ending] { BeginEnd(ending); });
+  loop_.Await();
   const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
-  CloseAll();
-  owner_.waits().EndAll();
+  EndThread();
   MutexLock lock(mutex_);
   return {std::move(ring_), yielded};
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
@@ -11,22 +10,21 @@
 
 namespace weir {
 
-SaveThread::SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved)
+SaveThread::SaveThread(WaitingThread& thread, Saver& saver, const Clock& clock,
+                       const Settings& settings, OnSaved on_saved)
     : saver_(saver),
       clock_(clock),
       settings_(settings),
       on_saved_(std::move(on_saved)),
-      thread_([this](const std::stop_token& stop) {
-        pthread_setname_np(pthread_self(), "weir-saver");
-        Run(stop);
-      }) {}
+      thread_(thread) {
+  thread_.Begin([this] { Run(stop_.get_token()); });
+}
 
 SaveThread::~SaveThread() { Stop(); }
 
 void SaveThread::Stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
+  stop_.request_stop();
+  thread_.Await();
 }
 
 void SaveThread::RunAfterSave(Task task) {

@@ -12,7 +12,6 @@
 #include <functional>
 #include <mutex>
 #include <stop_token>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +20,7 @@
 #include "core/base/instant.h"
 #include "persistence/saver.h"
 #include "server/config/settings.h"
+#include "server/os/waiting_thread.h"
 
 namespace weir {
 
@@ -33,11 +33,13 @@ class SaveThread {
   // Called on the thread after a tick, with its result, before OnSaved.
   using Task = std::function<void(const absl::Status& saved)>;
 
-  // Starts the thread. Requires: no other thread uses the saver until Stop().
-  SaveThread(Saver& saver, const Clock& clock, const Settings& settings, OnSaved on_saved);
+  // Begins to save on a thread that has no other job. Requires: no other thread uses the saver
+  // until Stop().
+  SaveThread(WaitingThread& thread, Saver& saver, const Clock& clock, const Settings& settings,
+             OnSaved on_saved);
   ~SaveThread();
 
-  // Ends the thread after the present tick.
+  // Ends it after the present tick.
   void Stop();
 
   // Requests a tick at once and returns its ticket. Thread-safe.
@@ -67,7 +69,9 @@ class SaveThread {
   std::uint64_t wanted_ = 0;    // the highest ticket given out
   std::uint64_t started_ = 0;   // the number of ticks that have begun
   std::uint64_t finished_ = 0;  // the number of ticks that have ended
-  std::jthread thread_;
+
+  WaitingThread& thread_;
+  std::stop_source stop_;
 };
 
 }  // namespace weir

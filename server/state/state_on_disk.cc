@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include "core/base/check.h"
@@ -62,16 +61,13 @@ StateOnDisk::~StateOnDisk() { Halt(); }
 
 void StateOnDisk::Halt() {
   stop_ = true;
-  if (load_thread_.joinable()) load_thread_.join();
   if (save_thread_) save_thread_->Stop();
+  thread_.Await();
 }
 
 void StateOnDisk::StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded) {
   clock_ = &hub.clock();
-  load_thread_ = std::thread([this, &hub, done = std::move(on_loaded)] {
-    pthread_setname_np(pthread_self(), "weir-loader");
-    Load(hub, done);
-  });
+  thread_.Begin([this, &hub, done = std::move(on_loaded)] { Load(hub, done); });
 }
 
 void StateOnDisk::Load(ChangeHub& hub, const std::function<void(const absl::Status&)>& on_loaded) {
@@ -105,9 +101,9 @@ void StateOnDisk::Load(ChangeHub& hub, const std::function<void(const absl::Stat
 }
 
 void StateOnDisk::StartSaving(const Settings& settings, SaveThread::OnSaved on_saved) {
-  load_thread_.join();
+  thread_.Await();
   WEIR_CHECK(saver_.has_value());
-  save_thread_.emplace(*saver_, *clock_, settings, std::move(on_saved));
+  save_thread_.emplace(thread_, *saver_, *clock_, settings, std::move(on_saved));
   loading_.store(false, std::memory_order_release);
 }
 

@@ -15,7 +15,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +27,7 @@
 #include "server/config/options.h"
 #include "server/config/settings.h"
 #include "server/os/system_clock.h"
+#include "server/os/waiting_thread.h"
 #include "server/state/save_thread.h"
 
 namespace weir {
@@ -36,7 +36,7 @@ class StateOnDisk {
  public:
   // Opens the data directory, and that of backups. Null if the options keep no state on disk.
   static absl::StatusOr<std::unique_ptr<StateOnDisk>> Open(const Options& options);
-  // Ends the threads, without a last save.
+  // Ends the thread, without a last save.
   ~StateOnDisk();
   StateOnDisk(const StateOnDisk&) = delete;
   StateOnDisk& operator=(const StateOnDisk&) = delete;
@@ -55,10 +55,10 @@ class StateOnDisk {
   // Makes each save write that record, too. Requires: StartLoading() was not called.
   void KeepHistory(HistoryRecord& history) noexcept { saver_options_.history = &history; }
 
-  // Starts a thread that loads the state and calls `on_loaded` at its end.
+  // Begins to load the state on a thread, which calls `on_loaded` at its end.
   void StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded);
   void StartSaving(const Settings& settings, SaveThread::OnSaved on_saved);
-  // Ends the threads; no callback is called afterwards.
+  // Ends the job of the thread; no callback is called afterwards.
   void Halt();
   // Halts, saves what is not saved yet and records a clean stop. Fails if that is not possible.
   absl::Status Stop();
@@ -110,7 +110,7 @@ class StateOnDisk {
   std::atomic<bool> stop_{false};
   LoadReport load_report_;
   std::atomic<Nanos> load_time_{Nanos{0}};
-  std::thread load_thread_;
+  WaitingThread thread_{"weir-saver"};              // loads, and then saves
   const std::unique_ptr<BackupDirectory> backups_;  // null: none; the save thread uses it
   std::optional<Saver> saver_;
   std::optional<SaveThread> save_thread_;

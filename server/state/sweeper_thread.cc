@@ -5,8 +5,6 @@
 #include <stop_token>
 #include <utility>
 
-#include <pthread.h>
-
 #include "core/table/key_hash.h"
 #include "server/os/memory.h"
 
@@ -45,12 +43,17 @@ void SweepUntilStopped(const std::stop_token& stop, Sweeper& sweeper, Policies& 
 
 }  // namespace
 
-SweeperThread::SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock,
-                             OnTick on_tick, Sweeps sweeps)
-    : thread_([&sweeper, &policies, &clock, on_tick = std::move(on_tick),
-               sweeps](const std::stop_token& stop) {
-        pthread_setname_np(pthread_self(), "weir-sweeper");
-        SweepUntilStopped(stop, sweeper, policies, clock, on_tick, sweeps);
-      }) {}
+SweeperThread::SweeperThread(WaitingThread& thread, Sweeper& sweeper, Policies& policies,
+                             const Clock& clock, OnTick on_tick, Sweeps sweeps)
+    : thread_(thread) {
+  thread_.Begin([stop = stop_.get_token(), &sweeper, &policies, &clock,
+                 on_tick = std::move(on_tick),
+                 sweeps] { SweepUntilStopped(stop, sweeper, policies, clock, on_tick, sweeps); });
+}
+
+SweeperThread::~SweeperThread() {
+  stop_.request_stop();
+  thread_.Await();
+}
 
 }  // namespace weir

@@ -6,12 +6,13 @@
 
 #include <cstddef>
 #include <functional>
-#include <thread>
+#include <stop_token>
 
 #include "core/base/clock.h"
 #include "core/base/instant.h"
 #include "core/limiter/sweeper.h"
 #include "core/words/policies.h"
+#include "server/os/waiting_thread.h"
 
 namespace weir {
 
@@ -27,14 +28,18 @@ class SweeperThread {
   // Full buckets are dropped, unless clients give the time (--allow-explicit-time).
   enum class Sweeps : bool { kNo, kYes };
 
-  // Starts the thread. The first three must outlive it; no other thread calls sweeper.Step().
-  SweeperThread(Sweeper& sweeper, Policies& policies, const Clock& clock, OnTick on_tick = nullptr,
-                Sweeps sweeps = Sweeps::kYes);
-  // Stops the thread: interrupts a wait, finishes a slice.
-  ~SweeperThread() = default;
+  // Begins to sweep on a thread that has no other job. All references must outlive the object; no
+  // other thread calls sweeper.Step().
+  SweeperThread(WaitingThread& thread, Sweeper& sweeper, Policies& policies, const Clock& clock,
+                OnTick on_tick = nullptr, Sweeps sweeps = Sweeps::kYes);
+  // Ends it: interrupts a wait, finishes a slice.
+  ~SweeperThread();
+  SweeperThread(const SweeperThread&) = delete;
+  SweeperThread& operator=(const SweeperThread&) = delete;
 
  private:
-  std::jthread thread_;
+  WaitingThread& thread_;
+  std::stop_source stop_;
 };
 
 }  // namespace weir

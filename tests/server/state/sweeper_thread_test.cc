@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/limiter/limiter.h"
+#include "server/os/waiting_thread.h"
 #include "tests/server/loopback.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
@@ -33,7 +34,8 @@ TEST(SweeperThreadTest, DropsBucketsThatBecameFull) {
     ASSERT_TRUE(limiter.Decide(request, clock.Now()).ok());
   }
   clock.Advance(std::chrono::minutes{1});
-  const SweeperThread thread(sweeper, policies, clock);
+  WaitingThread waits("sweeper");
+  const SweeperThread thread(waits, sweeper, policies, clock);
   EXPECT_TRUE(Eventually([&] { return sweeper.laps() >= 1; }));
   EXPECT_EQ(sweeper.dropped(), kKeys);
   EXPECT_EQ(limiter.size().buckets, kKeys);
@@ -45,7 +47,8 @@ TEST(SweeperThreadTest, FreesTheOverridesOfDeletedPolicies) {
   Limiter limiter({.secret = RandomHashSecret()});
   Sweeper sweeper(limiter);
   Policies policies;
-  const SweeperThread thread(sweeper, policies, clock);
+  WaitingThread waits("sweeper");
+  const SweeperThread thread(waits, sweeper, policies, clock);
   ASSERT_TRUE(policies.Set("p", LimitsOf({"1/h"})).ok());
   ASSERT_TRUE(policies.Override("p", "k", LimitsOf({"2/h"})).ok());
   const std::shared_ptr<Overrides> overrides = policies.Find("p")->overrides;
@@ -63,7 +66,8 @@ TEST(SweeperThreadTest, FreesWhatWasDiscarded) {
     ASSERT_TRUE(
         limiter.Decide({{.key = "k", .limit = &hour, .hash = limiter.Hash("k")}}, clock.Now())
             .ok());
-    const SweeperThread thread(sweeper, policies, clock, nullptr, sweeps);
+    WaitingThread waits("sweeper");
+    const SweeperThread thread(waits, sweeper, policies, clock, nullptr, sweeps);
     limiter.Clear();
     EXPECT_TRUE(Eventually([&] { return limiter.ReclaimLimits(1, 1) == 1; }));
   }
@@ -87,7 +91,8 @@ TEST(SweeperThreadTest, ManyBucketsThatFillTogetherDisturbNoDecision) {
   clock.Advance(std::chrono::minutes{1});
   const Limit year = LimitOf("1000000000/365d");
   std::int64_t left = 1'000'000'000;
-  const SweeperThread thread(sweeper, policies, clock);
+  WaitingThread waits("sweeper");
+  const SweeperThread thread(waits, sweeper, policies, clock);
   while (sweeper.laps() < 1) {
     const absl::StatusOr<Verdict> verdict = limiter.Decide(
         {{.key = "other", .limit = &year, .hash = limiter.Hash("other")}}, clock.Now());
@@ -104,7 +109,8 @@ TEST(SweeperThreadTest, TellsTheTimeBetweenSlices) {
   Sweeper sweeper(limiter);
   Policies policies;
   std::atomic<Instant> told{Instant{}};
-  const SweeperThread thread(sweeper, policies, clock, [&](Instant now) { told = now; });
+  WaitingThread waits("sweeper");
+  const SweeperThread thread(waits, sweeper, policies, clock, [&](Instant now) { told = now; });
   EXPECT_TRUE(Eventually([&] { return told.load() == FakeClock::kStart; }));
   clock.Advance(std::chrono::seconds{1});
   EXPECT_TRUE(Eventually([&] { return told.load() == clock.Now(); }));
@@ -115,7 +121,8 @@ TEST(SweeperThreadTest, StopsInTheMiddleOfALap) {
   Limiter limiter({.secret = RandomHashSecret()});
   Sweeper sweeper(limiter);
   Policies policies;
-  for (int i = 0; i < 100; ++i) const SweeperThread thread(sweeper, policies, clock);
+  WaitingThread waits("sweeper");
+  for (int i = 0; i < 100; ++i) const SweeperThread thread(waits, sweeper, policies, clock);
   EXPECT_LT(sweeper.laps(), 100U);
 }
 

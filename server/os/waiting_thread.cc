@@ -1,0 +1,53 @@
+#include "server/os/waiting_thread.h"
+
+#include <utility>
+
+#include <pthread.h>
+
+#include "core/base/check.h"
+
+namespace weir {
+
+WaitingThread::WaitingThread(const std::string& name)
+    : thread_([this, name] {
+        pthread_setname_np(pthread_self(), name.c_str());
+        Run();
+      }) {}
+
+WaitingThread::~WaitingThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void WaitingThread::Begin(std::function<void()> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    WEIR_CHECK(!job_);
+    job_ = std::move(job);
+  }
+  changed_.notify_all();
+}
+
+void WaitingThread::Await() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !job_; });
+}
+
+void WaitingThread::Run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return job_ || ends_; });
+    if (!job_) return;
+    lock.unlock();
+    job_();  // Await reads it only
+    lock.lock();
+    job_ = nullptr;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace weir
