@@ -315,6 +315,7 @@ TEST_P(ClockJumpTest, EachClientHasItsTimeAndNotMore) {
   clock_.Advance(Nanos{1});
   Tick(thread_);
   EXPECT_EQ(half.ReceiveAll(), "");
+  EXPECT_TRUE(AwaitOpen(1));
   clock_.Jump(seconds{-GetParam()});
   clock_.Advance(kTimeout - kStalledTime - Nanos{1});
   Tick(thread_);
