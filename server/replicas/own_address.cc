@@ -1,16 +1,23 @@
 #include "server/replicas/own_address.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include <asio/ip/address.hpp>
 #include <ifaddrs.h>
+#include <netdb.h>
+
+#include "core/base/status.h"
 
 namespace weir {
 namespace {
@@ -44,6 +51,35 @@ bool IsOfThisHost(const address& wanted) {
   return false;
 }
 
+// The address that a connection to the host reaches, if the host is a number in any spelling that
+// the resolver takes: "127.1", "0x7f000001", "::ffff:127.0.0.1". An unspecified one is loopback.
+std::optional<address> NumericAddress(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* first = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &first) != 0) return std::nullopt;
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(first, freeaddrinfo);
+  if (first->ai_family == AF_INET) {
+    const auto& found = *reinterpret_cast<const sockaddr_in*>(first->ai_addr);
+    const asio::ip::address_v4 number(ntohl(found.sin_addr.s_addr));
+    return number.is_unspecified() ? asio::ip::address_v4::loopback() : number;
+  }
+  asio::ip::address_v6::bytes_type bytes;
+  const auto& found = *reinterpret_cast<const sockaddr_in6*>(first->ai_addr);
+  std::memcpy(bytes.data(), &found.sin6_addr, bytes.size());
+  const asio::ip::address_v6 number(bytes, found.sin6_scope_id);
+  if (number.is_unspecified()) return asio::ip::address_v6::loopback();
+  if (!number.is_v4_mapped()) return number;
+  const auto carried = asio::ip::make_address_v4(asio::ip::v4_mapped, number);
+  return carried.is_unspecified() ? asio::ip::address_v4::loopback() : carried;
+}
+
+bool IsLocalhost(std::string_view host) {
+  if (host.ends_with('.')) host.remove_suffix(1);
+  return absl::EqualsIgnoreCase(AbslView(host), "localhost");
+}
+
 bool ListensOn(const Options& options, const address& wanted) {
   return std::ranges::any_of(options.bind, [&](const std::string& text) {
     std::error_code error;
@@ -65,13 +101,12 @@ bool IsOwnAddress(const Options& options, std::uint16_t port, const HostAndPort&
   const std::uint16_t announced = PortToAnnounce(options, port);
   if (named.host == options.replica_announce_ip.name && named.port == announced) return true;
   if (named.port != port && named.port != options.tls_port && named.port != announced) return false;
-  if (named.host == "localhost") {
+  if (IsLocalhost(named.host)) {
     return ListensOn(options, asio::ip::address_v4::loopback()) ||
            ListensOn(options, asio::ip::address_v6::loopback());
   }
-  std::error_code error;
-  const address numeric = asio::ip::make_address(named.host, error);
-  return !error && ListensOn(options, numeric);
+  const std::optional<address> numeric = NumericAddress(named.host);
+  return numeric && ListensOn(options, *numeric);
 }
 
 }  // namespace weir

@@ -32,6 +32,27 @@ TEST(OwnAddressTest, AServerIsWhereItListens) {
   EXPECT_FALSE(IsOwn(ListeningOn({"127.0.0.2"}), "localhost"));
 }
 
+TEST(OwnAddressTest, AnOwnAddressIsOwnInEverySpelling) {
+  const Options options = ListeningOn({"127.0.0.1"});
+  for (const char* own : {"127.0.0.1", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0.0.0.0",
+                          "0", "::ffff:127.0.0.1", "::FFFF:7f00:1", "::ffff:0.0.0.0", "localhost",
+                          "LocalHost", "localhost."}) {
+    EXPECT_TRUE(IsOwn(options, own)) << own;
+  }
+  for (const char* other : {"127.0.0.2", "::1", "::", "::ffff:127.0.0.2", "localhost.example"}) {
+    EXPECT_FALSE(IsOwn(options, other)) << other;
+  }
+  const Options six = ListeningOn({"::1"});
+  for (const char* own : {"::1", "::", "0:0:0:0:0:0:0:1", "localhost"}) {
+    EXPECT_TRUE(IsOwn(six, own)) << own;
+  }
+  EXPECT_FALSE(IsOwn(six, "0.0.0.0"));
+  EXPECT_FALSE(IsOwn(ListeningOn({"192.0.2.1"}), "0.0.0.0")) << "0.0.0.0 is loopback";
+  for (const char* own : {"0.0.0.0", "127.255.255.254", "::ffff:127.3.2.1"}) {
+    EXPECT_TRUE(IsOwn(ListeningOn({"0.0.0.0"}), own)) << own;
+  }
+}
+
 TEST(OwnAddressTest, AllAddressesOfTheHostAreOwn) {
   const Options options = ListeningOn({"0.0.0.0"});
   EXPECT_TRUE(IsOwn(options, "127.0.0.1"));
