@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "core/words/policies.h"
 #include "persistence/format.h"
 #include "persistence/storage.h"
+#include "replication/lineage.h"
 #include "server/os/system_clock.h"
 
 namespace weir {
@@ -70,10 +72,28 @@ class DataCheck {
   void Tell(absl::string_view what) { report_.facts.push_back(absl::StrCat(path_, ": ", what)); }
 
   void TellState(const Storage& storage) {
-    Tell(absl::StrCat(
-        "format ", kFormatVersion, ", ",
-        storage.unclean_restart() ? "left by a crash or made by RL.BACKUP" : "stopped cleanly",
-        ", with times up to ", TimeText(storage.clock_mark())));
+    const std::string_view end = storage.is_backup()         ? "made by RL.BACKUP"
+                                 : storage.unclean_restart() ? "left by a crash"
+                                                             : "stopped cleanly";
+    Tell(absl::StrCat("format ", kFormatVersion, ", ", AbslView(end), ", with times up to ",
+                      TimeText(storage.clock_mark()), ", ", RoleText(storage)));
+  }
+
+  // The role of the server that has left the directory.
+  std::string RoleText(const Storage& storage) {
+    const std::string& record = storage.history();
+    const std::optional<Lineage> history = record.empty() ? Lineage() : ReadLineageValue(record);
+    if (!history) {
+      Find("the record of its history is damaged");
+      return "of an unknown role";
+    }
+    std::string role = "a primary";
+    if (history->is_deposed) role = "a deposed primary";
+    if (history->is_replica) {
+      role = absl::StrCat("a replica of ", history->primary_host, ":", history->primary_port);
+    }
+    return absl::StrCat("of ", role, " in term ", history->term,
+                        storage.is_backup() ? "; a start takes its role from replicaof" : "");
   }
 
   // Loads the records as a start does, and tells what came of them.

@@ -17,7 +17,6 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
@@ -29,6 +28,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "persistence/full_bucket_filter.h"
+#include "persistence/keeping_env.h"
 #include "persistence/log_check.h"
 #include "persistence/stop_file.h"
 #include "persistence/table_check.h"
@@ -176,56 +176,6 @@ class NoLog final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
-// A file system that deletes nothing while RocksDB takes over a sorted file.
-//
-// When IngestExternalFile fails, RocksDB 7.8 deletes the file, even if only the sync of the
-// manifest has failed. The manifest on disk may then name a file that is gone, and no open would
-// succeed any more. A file that is kept needlessly does no harm: an open deletes files that the
-// manifest does not name.
-class KeepingFileSystem final : public rocksdb::FileSystemWrapper {
- public:
-  // While a Keep exists, its thread deletes nothing. Requires: one at a time.
-  class Keep {
-   public:
-    Keep() {
-      WEIR_CHECK(!keeping_);
-      keeping_ = true;
-    }
-    ~Keep() { keeping_ = false; }
-    Keep(const Keep&) = delete;
-    Keep& operator=(const Keep&) = delete;
-  };
-
-  using FileSystemWrapper::FileSystemWrapper;
-  [[nodiscard]] const char* Name() const override { return "weir.KeepingFileSystem"; }
-  rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
-                               rocksdb::IODebugContext* context) override {
-    return keeping_ ? rocksdb::IOStatus::OK() : target()->DeleteFile(path, options, context);
-  }
-
- private:
-  static thread_local bool keeping_;
-};
-
-thread_local bool KeepingFileSystem::keeping_ = false;
-
-// An environment with the files of a KeepingFileSystem over those of `base`, and the clock of
-// `base`.
-class KeepingEnv final : public rocksdb::EnvWrapper {
- public:
-  explicit KeepingEnv(const rocksdb::Env& base)
-      : KeepingEnv(std::make_shared<KeepingFileSystem>(base.GetFileSystem()),
-                   base.GetSystemClock()) {}
-
- private:
-  KeepingEnv(const std::shared_ptr<rocksdb::FileSystem>& files,
-             const std::shared_ptr<rocksdb::SystemClock>& clock)
-      : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
-    file_system_ = files;
-    system_clock_ = clock;
-  }
-};
-
 // A factory of the filters of compactions.
 class FilterFactory final : public rocksdb::CompactionFilterFactory {
  public:
@@ -355,14 +305,19 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
     // The rest of an interrupted write only takes space; if it stays, the next write removes it.
     RemoveFile(*rocks.env, options.directory + std::string(kSortedFile)).PermitUncheckedError();
   }
+  database->is_backup_ = rocks.env->FileExists(database->PathOf(kBackupFile)).ok();
   database->accepted_losses_ = *std::move(damages);
   WEIR_RETURN_IF_ERROR(database->CheckStopFile(options.accept_damage));
   return database;
 }
 
+std::string Database::PathOf(std::string_view file) const {
+  return absl::StrCat(directory_, "/", AbslView(file));
+}
+
 absl::Status Database::CheckStopFile(bool accept_damage) {
   std::string text;
-  const std::string path = absl::StrCat(directory_, "/", AbslView(kStopFile));
+  const std::string path = PathOf(kStopFile);
   const rocksdb::Status read = rocksdb::ReadFileToString(db_->GetEnv(), path, &text);
   if (read.IsPathNotFound()) return absl::OkStatus();
   if (!read.ok()) return Translate(directory_, read);
@@ -414,8 +369,10 @@ absl::Status Database::LinkTo(const std::string& directory) {
   if (made.ok()) made = rocksdb::Checkpoint::Create(db_.get(), &checkpoint);
   const std::unique_ptr<rocksdb::Checkpoint> owner(checkpoint);
   if (made.ok()) made = checkpoint->CreateCheckpoint(directory);
+  const std::string backup_file = absl::StrCat(directory, "/", AbslView(kBackupFile));
+  if (made.ok()) made = rocksdb::WriteStringToFile(&env, "", backup_file, true);
   if (!made.ok()) return Translate(directory_, made);
-  return WriteStopFile(directory);
+  return WriteStopFile(directory);  // also makes the names durable
 }
 
 absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&)> write,
@@ -431,12 +388,16 @@ absl::Status Database::Write(std::size_t records, absl::FunctionRef<void(Writer&
   return written;
 }
 
-absl::Status Database::RemoveStopFile() {
-  if (!may_have_stop_file_) return absl::OkStatus();
+absl::Status Database::RemoveStopFile() { return RemoveMark(kStopFile, may_have_stop_file_); }
+absl::Status Database::RemoveBackupFile() { return RemoveMark(kBackupFile, is_backup_); }
+
+// Removes a file beside those of RocksDB, if it may be there.
+absl::Status Database::RemoveMark(std::string_view file, bool& may_be_there) {
+  if (!may_be_there) return absl::OkStatus();
   rocksdb::Env& env = *db_->GetEnv();
-  rocksdb::Status removed = RemoveFile(env, absl::StrCat(directory_, "/", AbslView(kStopFile)));
+  rocksdb::Status removed = RemoveFile(env, PathOf(file));
   if (removed.ok()) removed = SyncDirectory(env, directory_);
-  may_have_stop_file_ = !removed.ok();
+  may_be_there = !removed.ok();
   return Translate(directory_, removed);
 }
 

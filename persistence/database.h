@@ -46,6 +46,10 @@ struct DropRule {
   std::atomic<TableGeneration> generation{};
 };
 
+// An empty file in a database that LinkTo has made, until the server that runs on it has a role of
+// its own: what the records say of a role is that of another time. Older servers pass over it.
+inline constexpr std::string_view kBackupFile = "BACKUP";
+
 struct DatabaseOptions {
   std::string directory;  // is made with mode 0700 if it does not exist
   bool create = true;     // false: Open fails with kNotFound if there is no database
@@ -110,14 +114,19 @@ class Database {
   absl::Status Finish();
 
   // Makes a database with the same records in `directory`, which must not exist, with a stop file
-  // of its own. The table files of both are the same, under hard links, so it takes milliseconds
-  // and hardly any room. (A copy of the log instead of a flush would be quicker, but then the stop
-  // file would not show that MANIFEST is cut short: the log has the last sequence number.) Fails
-  // with kFailedPrecondition if the file system of `directory` is another one, else with
-  // kUnavailable, and may leave files behind. This database is as before, unless RocksDB takes the
-  // failure for one of its own: then the next Write fails. Requires: Flush has succeeded after the
-  // last write.
+  // of its own and a kBackupFile. The table files of both are the same, under hard links, so it
+  // takes milliseconds and hardly any room. (A copy of the log instead of a flush would be quicker,
+  // but then the stop file would not show that MANIFEST is cut short: the log has the last sequence
+  // number.) Fails with kFailedPrecondition if the file system of `directory` is another one, else
+  // with kUnavailable, and may leave files behind. This database is as before, unless RocksDB takes
+  // the failure for one of its own: then the next Write fails. Requires: Flush has succeeded after
+  // the last write.
   absl::Status LinkTo(const std::string& directory);
+
+  // Whether LinkTo has made this database, and RemoveBackupFile was not called since.
+  [[nodiscard]] bool is_backup() const noexcept { return is_backup_; }
+  // Fails with kUnavailable; then the file is still there.
+  absl::Status RemoveBackupFile();
 
   // A sentence for each loss that DatabaseOptions::accept_damage has accepted.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
@@ -131,8 +140,10 @@ class Database {
  private:
   Database(const DatabaseOptions& options, std::shared_ptr<DropRule> drop_rule,
            std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db);
+  [[nodiscard]] std::string PathOf(std::string_view file) const;
   absl::Status CheckStopFile(bool accept_damage);
   absl::Status RemoveStopFile();
+  absl::Status RemoveMark(std::string_view file, bool& may_be_there);
   absl::Status WriteStopFile(const std::string& directory);
   absl::Status WriteThroughLog(std::size_t records, absl::FunctionRef<void(Writer&)> write);
   absl::Status WriteSortedFile(std::size_t records, absl::FunctionRef<void(Writer&)> write);
@@ -144,6 +155,7 @@ class Database {
   const std::unique_ptr<rocksdb::DB> db_;
   std::vector<std::string> accepted_losses_;
   bool may_have_stop_file_ = true;
+  bool is_backup_ = false;
   bool write_failed_ = false;
 };
 

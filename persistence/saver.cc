@@ -73,7 +73,12 @@ absl::Status Saver::SaveNow() {
     WEIR_RETURN_IF_ERROR(WritePart(written));
   }
   limiter_.EndSave();
-  if (options_.history) options_.history->EndSave();
+  if (options_.history) {
+    options_.history->EndSave();
+    if (storage_->is_backup() && options_.history->HasOwnRole()) {
+      WEIR_RETURN_IF_ERROR(storage_->ForgetBackup());
+    }
+  }
   NoteSuccess(begun, written);
   return absl::OkStatus();
 }

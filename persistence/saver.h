@@ -48,6 +48,9 @@ class HistoryRecord {
   [[nodiscard]] virtual std::string Record(bool is_last) = 0;
   // Called when all parts of the save are on disk.
   virtual void EndSave() = 0;
+  // Called after EndSave. Whether the role in the record is this server's own: the directory then
+  // no longer counts as a backup.
+  [[nodiscard]] virtual bool HasOwnRole() const { return false; }
 };
 
 struct SaverOptions {

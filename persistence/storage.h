@@ -63,6 +63,8 @@ class Storage {
   [[nodiscard]] bool holds_are_stale() const noexcept { return holds_clock_ != clock_mark_; }
   // The record "history", or an empty text.
   [[nodiscard]] const std::string& history() const noexcept { return history_; }
+  // As Database::is_backup: what the record "history" says of a role is that of another time.
+  [[nodiscard]] bool is_backup() const noexcept { return database_->is_backup(); }
   // As Database::accepted_losses.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {
     return database_->accepted_losses();
@@ -97,6 +99,9 @@ class Storage {
 
   // As Database::LinkTo. Requires: Flush has succeeded after the last Save.
   absl::Status LinkTo(const std::string& directory) { return database_->LinkTo(directory); }
+
+  // As Database::RemoveBackupFile.
+  absl::Status ForgetBackup() { return database_->RemoveBackupFile(); }
 
   // Writes that the server has saved all changes and stops, and flushes. The last call.
   absl::Status MarkStopped(Instant mark);

@@ -11,7 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "check/file_check.h"
+#include "persistence/database.h"
+#include "persistence/format.h"
 #include "persistence/stop_file.h"
+#include "replication/lineage.h"
 #include "tests/persistence/directory_files.h"
 #include "tests/persistence/storage_fixture.h"
 
@@ -20,6 +23,7 @@ namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -71,8 +75,8 @@ TEST_F(DataCheckTest, TellsWhatAStartWouldLoadAndDrop) {
   FileReport report = Check();
   EXPECT_THAT(report.findings, IsEmpty());
   EXPECT_THAT(report.facts,
-              ElementsAre(Line("format 1, left by a crash or made by RL.BACKUP, with times up to "
-                               "2106-01-01T00:02:00.000Z"),
+              ElementsAre(Line("format 1, left by a crash, with times up to "
+                               "2106-01-01T00:02:00.000Z, of a primary in term 0"),
                           Line("a start loads 2 buckets, 3 limits, 1 policy, 1 override"),
                           Line("it drops 1 bucket: 1 full, and 0 without a limit or policy"),
                           HasSubstr(" s ahead of this machine's clock: a start goes on from them"),
@@ -84,6 +88,25 @@ TEST_F(DataCheckTest, TellsWhatAStartWouldLoadAndDrop) {
   report = Check();
   EXPECT_THAT(report.findings, IsEmpty());
   EXPECT_THAT(report.facts[0], HasSubstr("stopped cleanly"));
+}
+
+TEST_F(DataCheckTest, TellsTheRoleAndTheTermOfItsServer) {
+  Start();
+  const auto first_fact_of = [&](const Lineage& history) {
+    Write(MetaKey(kMetaHistory), LineageValue(history));
+    return Check().facts.at(0);
+  };
+  EXPECT_TRUE(server_.Stop().ok());
+  EXPECT_THAT(first_fact_of({.term = 3}), EndsWith(", of a primary in term 3"));
+  EXPECT_THAT(first_fact_of({.term = 4, .is_deposed = true}),
+              EndsWith(", of a deposed primary in term 4"));
+  Lineage replica = {.term = 5, .is_replica = true, .primary_host = "10.0.0.1", .primary_port = 7};
+  EXPECT_THAT(first_fact_of(replica), EndsWith(", of a replica of 10.0.0.1:7 in term 5"));
+  directory_.Write(kBackupFile, "");
+  EXPECT_THAT(first_fact_of(replica), HasSubstr(", made by RL.BACKUP, with times up to "));
+  EXPECT_THAT(first_fact_of(replica), EndsWith("a start takes its role from replicaof"));
+  Write(MetaKey(kMetaHistory), "x");
+  EXPECT_THAT(Check().findings, ElementsAre(Line("the record of its history is damaged")));
 }
 
 TEST_F(DataCheckTest, CountsRecordsThatNoStartReads) {

@@ -172,7 +172,8 @@ TEST_F(BackupTest, HoldsOnlyTheDatabaseForItsOwnerAlone) {
   for (int i = 0; i < kManyKeys; ++i) server_.Decide("bulk:" + std::to_string(i), "1000/d");
   Make("a");
   for (const std::string& name : Entries("a")) {
-    EXPECT_THAT(name, MatchesRegex("CURRENT|STOPPED|MANIFEST-[0-9]+|OPTIONS-[0-9]+|[0-9]+\\.sst"));
+    EXPECT_THAT(name,
+                MatchesRegex("BACKUP|CURRENT|STOPPED|MANIFEST-[0-9]+|OPTIONS-[0-9]+|[0-9]+\\.sst"));
   }
   for (const std::string& name : {std::string(), std::string("a")}) {
     struct stat made = {};
@@ -192,7 +193,8 @@ TEST_F(BackupTest, ABackupThatIsNotCompleteIsRefused) {
   Make("a");
   int files = 0;
   for (const std::string& name : Entries("a")) {
-    if (name == "STOPPED" || name.starts_with("OPTIONS")) continue;  // they have no records
+    const bool is_mark = name == "BACKUP" || name == "STOPPED";
+    if (is_mark || name.starts_with("OPTIONS")) continue;  // they have no records
     ++files;
     const std::uintmax_t size = fs::file_size(PathOf("a/" + name));
     std::vector<std::optional<std::uintmax_t>> lengths = {std::nullopt, size - 1};

@@ -84,11 +84,14 @@ class UrgentHistory final : public HistoryRecord {
   void OnUrgentSaved() override { is_urgent_ = false; }
   [[nodiscard]] std::string Record(bool /*is_last*/) override { return "complete"; }
   void EndSave() override {}
+  [[nodiscard]] bool HasOwnRole() const override { return has_own_role_; }
 
+  void GiveRole() { has_own_role_ = true; }
   [[nodiscard]] bool is_urgent() const noexcept { return is_urgent_; }
 
  private:
   bool is_urgent_ = true;
+  bool has_own_role_ = false;
 };
 
 class SaverHistoryTest : public SaverHubTest {
@@ -119,6 +122,25 @@ TEST_F(SaverHistoryTest, AnUrgentRecordIsOnDiskBeforeTheChanges) {
   EXPECT_EQ(server_.found().loaded, 0U);
   server_.End();
   EXPECT_EQ(OnDisk(), "urgent");
+}
+
+// A backup carries no role, until the server that was restored from it has one of its own.
+TEST_F(SaverHistoryTest, ABackupCountsAsOneUntilItsServerHasARole) {
+  directory_.Write(kBackupFile, "");
+  const auto is_backup = [this] {
+    auto storage = Storage::Open(server_.options().database);
+    return storage.ok() && (*storage)->is_backup();
+  };
+  Restart();
+  server_.Decide("a", "10/h");
+  EXPECT_TRUE(server_.Stop().ok());
+  server_.End();
+  EXPECT_TRUE(is_backup());
+  Restart();
+  history_.GiveRole();
+  EXPECT_TRUE(server_.Save().ok());
+  server_.End();
+  EXPECT_FALSE(is_backup());
 }
 
 TEST_F(SaverHistoryTest, AnUrgentRecordStaysUrgentUntilItIsWritten) {
