@@ -94,28 +94,31 @@ bool ReplicationControl::Declines(const SyncRequest& request) const {
 // The error of an RL.SYNC that shows where its sender stands: in a later term than this server, or
 // it missed our YIELD. Empty: go on.
 std::string ReplicationControl::SyncRefusal(const SyncRequest& request) {
+  const bool has_our_secret =
+      request.key_fingerprint == FingerprintOfSecret(services_.limiter.hasher());
+  const bool has_buckets = services_.limiter.size().buckets > 0;
   MutexLock lock(mutex_);
   if (is_replica()) {
     if (Declines(request)) {
       heir_->declined = true;
       asio::post(control_, [this] { TakeBack(); });
     }
-    const bool is_related =
-        request.key_fingerprint == FingerprintOfSecret(services_.limiter.hasher());
-    if (is_related) history_.seen_term = std::max(history_.seen_term, request.term);
+    if (has_our_secret) history_.seen_term = std::max(history_.seen_term, request.term);
     // BecomePrimary waits for the disk.
     if (history_.primary_host.empty()) return std::string(kTermUnsavedError);
     return ReferralTo({history_.primary_host, history_.primary_port});
   }
   if (!history_.LosesTo(request.term, request.from ? request.from->replid : "")) return {};
-  // Servers that have met have the same secret; one that has lost its state has no term.
-  const bool is_related = history_.term == 0 || request.key_fingerprint ==
-                                                    FingerprintOfSecret(services_.limiter.hasher());
-  std::string error =
-      absl::StrCat("ERR this server's term is ", history_.term, ", and yours ", request.term,
-                   ", of another history: it may have lost its state");
-  if (is_related) Depose(request.term);
-  return error;
+  // Servers that have met have the same secret, unless this one has lost its state since.
+  const bool has_state = history_.term > 0 || !history_.id.empty() || has_buckets;
+  if (!has_our_secret && has_state) {
+    return absl::StrCat(
+        "ERR this server is of another group: it hashes keys with another secret, its term is ",
+        history_.term, " and yours ", request.term, "; REPLICAOF follows it");
+  }
+  Depose(request.term);
+  return absl::StrCat("ERR this server's term is ", history_.term, ", and yours ", request.term,
+                      ", of another history: it may have lost its state");
 }
 
 std::size_t ReplicationControl::CloseReplicas() {

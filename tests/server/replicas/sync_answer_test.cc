@@ -1,0 +1,84 @@
+// Goal: a server gives its role up only to a later history of its own group. Method: requests to
+// follow it, from all pairs of secrets and terms, to servers that are empty, have buckets, or have
+// the record of a history.
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/replicas/link_reply.h"
+#include "server/replicas/primary_link.h"
+#include "server/state/replication.h"
+#include "tests/server/loopback.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+enum class Has { kNothing, kBuckets, kHistory };
+
+class AskedServer {
+ public:
+  explicit AskedServer(Has has) {
+    if (has == Has::kBuckets) {
+      LoopbackClient client(server_.port());
+      client.Send("RL.ALLOW k 1/d\r\n");
+      EXPECT_EQ(client.Receive(3), "*5\r");
+    }
+    if (has == Has::kHistory) {
+      EXPECT_EQ(Ask(true, 0).error, "");
+    }
+  }
+
+  SyncAnswer Ask(bool has_its_secret, std::uint64_t term) {
+    SyncRequest request = {.oldest_version = kStreamVersionMin,
+                           .newest_version = kStreamVersionMax,
+                           .run_id = std::string(40, 'a'),
+                           .port = 7379,
+                           .term = term,
+                           .from = HistoryPosition{.replid = std::string(40, 'b'), .offset = 7}};
+    request.key_fingerprint = FingerprintOfSecret(server_->services().limiter.hasher());
+    if (!has_its_secret) request.key_fingerprint[0] ^= 1;
+    return replication().AnswerSync(request);
+  }
+  Replication& replication() { return *server_->services().replication; }
+
+ private:
+  LoopbackServer server_;
+};
+
+TEST(SyncAnswerTest, OnlyALaterHistoryOfItsGroupDeposesAServer) {
+  for (const Has has : {Has::kNothing, Has::kBuckets, Has::kHistory}) {
+    for (const bool has_its_secret : {true, false}) {
+      SCOPED_TRACE(static_cast<int>(has));
+      SCOPED_TRACE(has_its_secret);
+      AskedServer server(has);
+      EXPECT_EQ(server.Ask(has_its_secret, 0).error, "") << "a term that is not later";
+      EXPECT_EQ(server.replication().role(), ServerRole::kPrimary);
+    }
+    for (const bool has_its_secret : {true, false}) {
+      SCOPED_TRACE(static_cast<int>(has));
+      SCOPED_TRACE(has_its_secret);
+      AskedServer server(has);
+      const ReplicationStatus before = server.replication().status();
+      const std::string error = server.Ask(has_its_secret, 9).error;
+      // A server without any state may have lost it, and with it its secret.
+      if (has_its_secret || has == Has::kNothing) {
+        EXPECT_THAT(error, HasSubstr("it may have lost its state"));
+        EXPECT_EQ(server.replication().role(), ServerRole::kDeposed);
+        continue;
+      }
+      EXPECT_THAT(error, HasSubstr("this server is of another group"));
+      EXPECT_EQ(server.replication().role(), ServerRole::kPrimary);
+      EXPECT_EQ(server.replication().status().term, before.term);
+      EXPECT_EQ(server.replication().status().replid, before.replid);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir
