@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint8_t kSynced = 1;
 constexpr std::uint8_t kComplete = 2;
+constexpr std::uint8_t kCannotSave = 4;
 
 static_assert(kPartitionSetBytes == PartitionSet::kWords * sizeof(std::uint64_t));
 
@@ -97,7 +98,8 @@ std::string BodyOf(const AckBody& body) {
   std::string bytes;
   AppendNumber(body.offset, bytes);
   AppendInstant(body.newest, bytes);
-  const unsigned state = (body.synced ? kSynced : 0U) | (body.complete ? kComplete : 0U);
+  const unsigned state = (body.synced ? kSynced : 0U) | (body.complete ? kComplete : 0U) |
+                         (body.cannot_save ? kCannotSave : 0U);
   AppendNumber(static_cast<std::uint8_t>(state), bytes);
   return bytes;
 }
@@ -167,10 +169,13 @@ std::optional<AckBody> ReadAckBody(std::string_view bytes) {
   body.offset = reader.Take<std::uint64_t>();
   const std::optional<Instant> newest = TakeInstant(reader);
   const auto state = reader.Take<std::uint8_t>();
-  if (!reader.Complete() || !newest || state > (kSynced | kComplete)) return std::nullopt;
+  if (!reader.Complete() || !newest || state > (kSynced | kComplete | kCannotSave)) {
+    return std::nullopt;
+  }
   body.newest = *newest;
   body.synced = (state & kSynced) != 0;
   body.complete = (state & kComplete) != 0;
+  body.cannot_save = (state & kCannotSave) != 0;
   return body;
 }
 

@@ -6,7 +6,8 @@
 //     SYNCED     offset:u64
 //     YIELD      term:u64
 //     SKIP       to:u64 partitions
-//     ACK        offset:u64 newest:u64 ns state:u8        state: 1 synced, 2 complete
+//     ACK        offset:u64 newest:u64 ns state:u8        state: 1 synced, 2 complete,
+//                                                              4 cannot save
 //     NEED       partitions
 //     TAKEOVER   newest:u64 ns
 //     partitions = 512 bytes, a bit a partition: that of partition p is the bit p % 8, from the
@@ -55,10 +56,11 @@ struct SkipBody {
 };
 
 struct AckBody {
-  std::uint64_t offset = 0;  // applied
+  std::uint64_t offset = 0;  // applied; of a replica with `--durability always`, and on its disk
   Instant newest{};          // the latest time of a frame on this link
   bool synced = false;       // all of its table is as of `offset`, or newer
   bool complete = false;     // it has been synced since its table was empty
+  bool cannot_save = false;  // its last save to disk failed
 };
 
 struct TakeoverBody {

@@ -19,6 +19,8 @@ constexpr std::uint8_t kJoinsAny = 32;
 constexpr std::uint8_t kHasFloor = 64;
 constexpr std::uint8_t kHadReplicas = 128;
 
+constexpr std::uint8_t kLacks = 1;  // of the second byte of flags
+
 static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
 
 }  // namespace
@@ -49,6 +51,7 @@ void Lineage::Promote(std::uint64_t at, std::string_view new_id) {
   is_deposed = false;
   joins_any = false;
   had_replicas = false;
+  lacks = false;
   primary_host.clear();
   primary_port = 0;
 }
@@ -90,6 +93,7 @@ std::string LineageValue(const Lineage& history) {
   value += history.primary_host;
   AppendNumber(history.primary_port, value);
   if (history.sentinel_floor) AppendNumber(*history.sentinel_floor, value);
+  AppendNumber(static_cast<std::uint8_t>(history.lacks ? kLacks : 0U), value);
   return value;
 }
 
@@ -119,6 +123,11 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   history.primary_port = reader.Take<std::uint16_t>();
   history.had_replicas = (flags & kHadReplicas) != 0;
   if ((flags & kHasFloor) != 0) history.sentinel_floor = reader.Take<std::uint64_t>();
+  if (reader.left() > 0) {
+    const auto more = reader.Take<std::uint8_t>();
+    if (more > kLacks) return std::nullopt;
+    history.lacks = (more & kLacks) != 0;
+  }
   if (!reader.Complete()) return std::nullopt;
   return history;
 }

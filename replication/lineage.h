@@ -38,6 +38,9 @@ struct Lineage {
   // A primary that knows of a later one: it admits nothing until a command gives it a role.
   bool is_deposed = false;
   bool had_replicas = false;  // one was in sync with this primary since the term began
+  // This server's state may lack what it has acknowledged or answered: it was not stopped cleanly,
+  // or was restored, and neither served nor was in sync since. A clean stop mends nothing.
+  bool lacks = false;
   // Of SentinelWatch; none: no hello was heard.
   std::optional<std::uint64_t> sentinel_floor{};
   std::string primary_host{};  // of a replica: the server that it follows, as it was spelled
@@ -66,10 +69,11 @@ struct Lineage {
 // The value of the record "history" in a data directory:
 //
 //     version:u8 = 1 flags:u8 term:u64 seen-term:u64 offset:u64 until:u64 [id: 40 bytes]
-//     [previous: 40 bytes] host-bytes:u8 host port:u16 [floor:u64]
+//     [previous: 40 bytes] host-bytes:u8 host port:u16 [floor:u64] [more:u8]
 //
 //     flags: 1 id, 2 previous, 4 is a replica, 8 was told, 16 is deposed, 32 joins any, 64 floor,
 //            128 had replicas
+//     more:  1 lacks; left out by servers before 0.2.0, which knew none of these
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);

@@ -51,9 +51,13 @@ void Sink::AppendNeed(Instant now, std::string& out) const {
               out);
 }
 
-void Sink::AppendAck(Instant now, std::string& out) const {
-  const std::string body = BodyOf(AckBody{
-      .offset = applied_, .newest = newest_on_link_, .synced = synced_, .complete = complete_});
+void Sink::AppendAck(Instant now, const OnDisk& disk, std::string& out) const {
+  const std::uint64_t kept = disk.is_awaited ? disk.offset.value_or(0) : applied_;
+  const std::string body = BodyOf(AckBody{.offset = std::min(kept, applied_),
+                                          .newest = newest_on_link_,
+                                          .synced = synced_,
+                                          .complete = complete_,
+                                          .cannot_save = disk.fails});
   AppendFrame({.kind = FrameKind::kAck, .flags = 0, .offset = applied_, .time = now, .body = body},
               out);
 }

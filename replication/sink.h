@@ -67,6 +67,14 @@ class SinkTarget {
   virtual void Flush(TableGeneration generation) = 0;
 };
 
+// What a replica says of its disk in its acknowledgements.
+struct OnDisk {
+  bool is_awaited = false;  // it acknowledges what is on its disk; else what is in its memory
+  // All of its state as of this offset is on its disk. Nothing: it has saved nothing on this link.
+  std::optional<std::uint64_t> offset{};
+  bool fails = false;  // the last save failed
+};
+
 class Sink {
  public:
   // The state of a replica at its start.
@@ -98,7 +106,8 @@ class Sink {
 
   // Append a frame for the primary. A NEED is the first one on each link. `now`: see Frame::time.
   void AppendNeed(Instant now, std::string& out) const;
-  void AppendAck(Instant now, std::string& out) const;
+  // An ACK echoes the times of frames at once, also where its offset waits for the disk.
+  void AppendAck(Instant now, const OnDisk& disk, std::string& out) const;
   // Appends a request to become the primary, because Sentinel has chosen this server. The primary
   // answers with a YIELD, or not at all.
   void AppendTakeover(Instant now, std::string& out) const;

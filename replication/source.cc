@@ -116,8 +116,10 @@ void Source::Append(FrameKind kind, std::uint8_t flags, Instant now, std::string
 
 bool Source::NoteAck(const Frame& frame) {
   const std::optional<AckBody> ack = ReadAckBody(frame.body);
-  if (!ack || ack->offset < acked_.offset || ack->offset > sent_) return false;
-  if (ack->newest < acked_.newest) return false;
+  if (!ack || ack->offset > sent_ || ack->newest < acked_.newest) return false;
+  // A replica may have less on its disk than the offset at which the link begins.
+  if (has_acked_ && ack->offset < acked_.offset) return false;
+  has_acked_ = true;
   acked_ = *ack;
   return true;
 }

@@ -126,6 +126,7 @@ class Source {
   bool synced_ = false;
   std::optional<TakeoverBody> takeover_;
   Policies policies_ = Policies::kDue;
+  bool has_acked_ = false;
   AckBody acked_;
 };
 

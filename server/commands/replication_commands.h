@@ -17,9 +17,10 @@ inline constexpr std::array kReplicationCommands = {
                 .since = "0.2.0",
                 .summary = "Makes a replica the primary, and this server its replica, so that "
                            "nothing is forgotten. Answers at once; the switch begins when the "
-                           "replica lags by less than 256 KiB, and pauses changes for some "
-                           "milliseconds. It is given up after the timeout, or after 10 s if there "
-                           "is none; with FORCE it begins then, although the replica lags.",
+                           "replica can save to its disk and lags by less than 256 KiB, and pauses "
+                           "changes for some milliseconds. It is given up after the timeout, or "
+                           "after 10 s if there is none; with FORCE it begins then, although the "
+                           "replica lags or cannot save.",
                 .syntax = "[TO (host port [FORCE])] [ABORT] [TIMEOUT milliseconds]",
                 .handler = Failover},
     CommandSpec{.name = "PSYNC",

@@ -291,9 +291,10 @@ void ListLink(ServerReader& info, const LinkStatus& link, std::string& text) {
   AddField(text, "slave_read_repl_offset", link.read_offset);
   AddField(text, "slave_repl_offset", status.offset);
   if (!link.up) AddField(text, "master_link_down_since_seconds", WholeSeconds(link.down_for));
+  const bool is_heir = link.complete && !status.distrusted && !info.services.cannot_save() &&
+                       !(link.up && info.services.is_save_failing());
   AddField(text, "slave_priority",
-           link.complete && !info.services.cannot_save() ? settings.Get(&Options::replica_priority)
-                                                         : std::int64_t{0});
+           is_heir ? settings.Get(&Options::replica_priority) : std::int64_t{0});
   AddField(text, "slave_read_only", true);
   AddField(text, "replica_announced", settings.Get(&Options::replica_announced));
 }
@@ -334,13 +335,15 @@ void ListReplication(ServerReader& info, std::string& text) {
   }
   if (status.link) {
     AddField(text, "complete", status.link->complete);
-    AddField(text, "data_age_ms", CeilMillis(status.link->data_age));
+    const std::optional<Nanos> age = status.link->data_age;
+    AddField(text, "data_age_ms", age ? CeilMillis(*age) : std::int64_t{-1});
     AddField(text, "sync_partitions_left", status.link->partitions_left);
     AddField(
         text, "time_shift_ms",
         std::chrono::duration_cast<std::chrono::milliseconds>(status.link->time_shift).count());
   } else {
-    AddField(text, "failover_loss_bound_ms", CeilMillis(status.loss_bound));
+    AddField(text, "failover_loss_bound_ms",
+             status.loss_bound ? CeilMillis(*status.loss_bound) : std::int64_t{-1});
     if (leases) AddField(text, "lease_ms", CeilMillis(info.LeaseLeft()));
     if (const auto acks = info.services.settings.Get(&Options::ack_replicas); acks > 0) {
       AddField(text, "ack_replicas", acks);

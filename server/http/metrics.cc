@@ -251,6 +251,10 @@ void CollectReplicaLags(Scrape& scrape, Samples& samples) {
                   [](const ReplicaStatus& replica) { return Seconds(replica.lag); });
 }
 
+void AddIfKnown(std::optional<Nanos> span, Samples& samples) {
+  if (span) samples.Add(Seconds(*span));
+}
+
 bool IsReplica(const Services& services) { return services.is_replica(); }
 bool IsPrimary(const Services& services) { return !services.is_replica(); }
 bool HasLease(const Services& services) {
@@ -383,10 +387,10 @@ constexpr Metric kMetrics[] = {
      CollectReplicaOffsets, IsPrimary},
     {"weir_replica_lag_seconds", kGauge, "The time since a replica's last acknowledgement.",
      CollectReplicaLags, IsPrimary},
-    Single(
-        "weir_replication_loss_bound_seconds", kGauge,
-        "The time whose admissions a failover now would lose.",
-        [](Scrape& scrape) { return Seconds(scrape.Replication().loss_bound); }, IsPrimary),
+    {"weir_replication_loss_bound_seconds", kGauge,
+     "The time whose admissions a failover now would lose, once a replica was in sync.",
+     [](Scrape& scrape, Samples& samples) { AddIfKnown(scrape.Replication().loss_bound, samples); },
+     IsPrimary},
     Single(
         "weir_replication_lease_seconds", kGauge,
         "The time for which a primary may still admit if it hears no replica.",
@@ -398,10 +402,11 @@ constexpr Metric kMetrics[] = {
     Single(
         "weir_replication_link_up", kGauge, "1 while a replica hears from its primary.",
         [](Scrape& scrape) { return scrape.Link().up ? 1 : 0; }, IsReplica),
-    Single(
-        "weir_replication_data_age_seconds", kGauge,
-        "The age of what a replica has: the time since the last frame that it applied.",
-        [](Scrape& scrape) { return Seconds(scrape.Link().data_age); }, IsReplica),
+    {"weir_replication_data_age_seconds", kGauge,
+     "The age of what a replica has, once it was in sync: the time since the last frame that it "
+     "applied.",
+     [](Scrape& scrape, Samples& samples) { AddIfKnown(scrape.Link().data_age, samples); },
+     IsReplica},
     Single(
         "weir_replication_partitions_left", kGauge,
         "Partitions of 4,096 that a replica still waits for.",

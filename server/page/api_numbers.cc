@@ -111,17 +111,21 @@ std::string AddressJson(std::string_view host, std::uint16_t port) {
 }
 
 std::string LinkJson(const LinkStatus& link) {
+  std::optional<std::int64_t> age;
+  if (link.data_age) age = CeilMillis(*link.data_age);
   return absl::StrCat(R"({"primary":)", AddressJson(link.primary.host, link.primary.port),
                       R"(,"state":)", JsonString(WordOf(link.state)), R"(,"up":)",
                       link.up ? "true" : "false", R"(,"down_ms":)", CeilMillis(link.down_for),
                       R"(,"complete":)", link.complete ? "true" : "false", R"(,"data_age_ms":)",
-                      CeilMillis(link.data_age), "}");
+                      OrNull(age), "}");
 }
 
 std::string ReplicationJson(const ReplicationStatus& status) {
+  std::optional<std::int64_t> lost;
+  if (status.loss_bound) lost = CeilMillis(*status.loss_bound);
   std::string json =
       absl::StrCat(R"({"term":)", status.term, R"(,"offset":)", status.offset,
-                   R"(,"loss_bound_ms":)", CeilMillis(status.loss_bound), R"(,"link":)",
+                   R"(,"loss_bound_ms":)", OrNull(lost), R"(,"link":)",
                    status.link ? LinkJson(*status.link) : "null", R"(,"replicas":[)");
   std::string_view separator;
   for (const ReplicaStatus& replica : status.replicas) {

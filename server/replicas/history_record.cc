@@ -1,11 +1,14 @@
-// The record of the server's history on disk.
+// The history of the server: its terms, and its record on disk.
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "absl/strings/escaping.h"
 #include <spdlog/spdlog.h>
 
+#include "core/base/status.h"
+#include "core/table/key_hash.h"
 #include "server/replicas/replication_control.h"
 
 namespace weir {
@@ -13,7 +16,33 @@ namespace {
 
 constexpr std::chrono::milliseconds kSaveTermTime{1000};
 
+// A new history's id: 40 random hexadecimal digits.
+std::string RandomHistoryId() {
+  std::string bytes;
+  for (int i = 0; i < 2; ++i) {
+    const HashSecret random = RandomHashSecret();
+    bytes.append(random.begin(), random.end());
+  }
+  return absl::BytesToHexString(AbslView(bytes.substr(0, kHistoryIdBytes / 2)));
+}
+
 }  // namespace
+
+void ReplicationControl::BeginTerm(std::uint64_t offset) {
+  history_.Promote(offset, RandomHistoryId());
+  begun_term_ = history_.term;
+}
+
+// Whether Sentinel is not to promote this server, since that could forget what was acknowledged.
+bool ReplicationControl::IsDistrusted() const {
+  return history_.lacks && services_.settings.Get(&Options::ack_replicas) > 0;
+}
+
+// The state is the one that counts: that of a primary, or of a replica in sync.
+void ReplicationControl::NoteWhole() {
+  MutexLock lock(mutex_);
+  history_.lacks = false;
+}
 
 // The history as it is now, for a record on disk.
 Lineage ReplicationControl::Present() const {
@@ -32,6 +61,8 @@ Lineage ReplicationControl::Present() const {
 void ReplicationControl::BeginSave() {
   MutexLock lock(mutex_);
   begun_ = Present();
+  begun_is_own_ = has_joined_ || (role() == ServerRole::kPrimary && begun_term_ > 0);
+  if (link_) link_->NoteSaveBegun();
 }
 
 // While a save may contain changes of another history than the record on disk names, that must name
@@ -51,6 +82,12 @@ std::string ReplicationControl::Record(bool is_last) {
 void ReplicationControl::EndSave() {
   MutexLock lock(mutex_);
   saved_term_.Note(begun_.term);
+  if (link_) link_->NoteSaved();
+}
+
+bool ReplicationControl::HasOwnRole() const {
+  MutexLock lock(mutex_);
+  return begun_is_own_;
 }
 
 // A term has begun here that is not on disk: a promotion, or the first replica, waits for it. The

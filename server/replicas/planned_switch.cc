@@ -29,10 +29,10 @@ PlannedSwitch::PlannedSwitch(FailoverRequest request, HostInstant now)
       begun_(now),
       deadline_(now + request_.timeout.value_or(kFailoverTime)) {}
 
-// Those that have answered come first, then those that have most.
-std::pair<bool, std::uint64_t> PlannedSwitch::Rank(const ReplicaStatus& replica,
-                                                   HostInstant now) const {
-  return {is_there(replica, now), replica.offset};
+// Those that can save come first, then those that have answered, then those that have most.
+std::tuple<bool, bool, std::uint64_t> PlannedSwitch::Rank(const ReplicaStatus& replica,
+                                                          HostInstant now) const {
+  return {!replica.cannot_save, is_there(replica, now), replica.offset};
 }
 
 PlannedSwitch::Step PlannedSwitch::Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
@@ -42,15 +42,17 @@ PlannedSwitch::Step PlannedSwitch::Next(std::span<const ReplicaStatus> replicas,
     if (!replica.synced || !IsAskedFor(request_, replica)) continue;
     if (!best || Rank(replica, now) > Rank(*best, now)) best = &replica;
   }
-  const bool is_close =
-      best && is_there(*best, now) && head - std::min(best->offset, head) <= kCloseBytes;
+  const bool is_close = best && !best->cannot_save && is_there(*best, now) &&
+                        head - std::min(best->offset, head) <= kCloseBytes;
   const bool is_late = now >= deadline_;
   if (is_close || (best && is_late && request_.force)) {
     return {.what = What::kYield, .target = *best};
   }
   if (!is_late) return {};
-  return {.what = What::kGiveUp,
-          .reason = best ? "the replica still lags" : "no replica has the whole state"};
+  const char* const reason = !best               ? "no replica has the whole state"
+                             : best->cannot_save ? "the replica cannot save to its disk"
+                                                 : "the replica still lags";
+  return {.what = What::kGiveUp, .reason = reason};
 }
 
 }  // namespace weir

@@ -1,8 +1,9 @@
 // A planned switch that waits for its replica: which one takes over, and when. A decision about
 // values; pure, not thread-safe.
 //
-// The replica is one that has everything but the last kCloseBytes, and has said so since the switch
-// began. So clients are paused for a few milliseconds only: those in which it gets the rest.
+// The replica is one that can save, has everything but the last kCloseBytes, and has said so since
+// the switch began. So clients are paused for a few milliseconds only: those in which it gets the
+// rest.
 #pragma once
 
 #include <chrono>
@@ -10,7 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "core/base/instant.h"
 #include "server/state/replication.h"
@@ -37,7 +38,8 @@ class PlannedSwitch {
     std::string reason{};    // of kGiveUp: a phrase
   };
   // The next step. `head`: the primary's offset. A replica that lacks partitions is never the one,
-  // not even with `force`: it would forget them.
+  // not even with `force`: it would forget them. One that cannot save is it with `force` alone, as
+  // one that lags: with `--durability always` it would refuse changes.
   [[nodiscard]] Step Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
                           HostInstant now) const;
 
@@ -46,8 +48,8 @@ class PlannedSwitch {
   [[nodiscard]] bool is_there(const ReplicaStatus& replica, HostInstant now) const {
     return replica.lag <= now - begun_;
   }
-  [[nodiscard]] std::pair<bool, std::uint64_t> Rank(const ReplicaStatus& replica,
-                                                    HostInstant now) const;
+  [[nodiscard]] std::tuple<bool, bool, std::uint64_t> Rank(const ReplicaStatus& replica,
+                                                           HostInstant now) const;
 
   FailoverRequest request_;
   HostInstant begun_;

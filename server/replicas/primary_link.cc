@@ -43,6 +43,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, 
       clock_(parts.clock),
       owner_(parts.owner),
       tls_(parts.tls),
+      acks_from_disk_(parts.acks_from_disk),
       own_(std::move(own)),
       loop_(parts.loop),
       context_(loop_.context()),
@@ -134,6 +135,7 @@ std::string PrimaryLink::FollowOnce() {
   reconnects_ = false;
   watches_input_ = false;
   has_input_ = false;
+  owes_ack_ = false;
   ShowState(LinkState::kConnecting);
   if (std::string failed = Connect(); !failed.empty()) return failed;
   ShowState(LinkState::kHandshake);
@@ -290,8 +292,11 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
     // Before the history has another id, so that no save says more of it than there is.
     MutexLock lock(mutex_);
     shown_ = sink_.shown();
+    saving_.reset();
+    saved_.reset();
     status_.primary = asked_;
   }
+  asked_to_save_.reset();
   owner_.Join(asked_, answer.term, answer.replid);
   primary_ = asked_;
   was_told_ = false;
@@ -314,7 +319,7 @@ std::string PrimaryLink::Apply() {
   std::string out;
   sink_.AppendNeed(clock_.Now(), out);
   HostInstant heard = clock_.HostNow();
-  bool owes_ack = true;  // after each read: a reply may wait for it
+  owes_ack_ = true;  // after each read: a reply may wait for it
   std::string bytes = std::exchange(pending_, {});
   if (!bytes.empty()) {
     if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
@@ -322,11 +327,7 @@ std::string PrimaryLink::Apply() {
   asks_to_take_over_ = false;
   while (!ending_ && !has_yielded_) {
     if (reconnects_) return "CLIENT KILL has ended the connection";
-    if (std::exchange(owes_ack, false)) {
-      const HostInstant acked = clock_.HostNow();
-      sink_.AppendAck(clock_.Now(), out);
-      promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, acked);
-    }
+    if (std::exchange(owes_ack_, false)) AppendAck(out);
     // After the ACK: a primary yields only to a replica that says that it is in sync.
     if (std::exchange(asks_to_take_over_, false) && sink_.synced()) {
       sink_.AppendTakeover(clock_.Now(), out);
@@ -342,7 +343,7 @@ std::string PrimaryLink::Apply() {
     const HostInstant now = clock_.HostNow();
     if (received) {
       heard = now;
-      owes_ack = true;
+      owes_ack_ = true;
       if (std::string failed = Take({input_.data(), *received}, now); !failed.empty())
         return failed;
     } else if (now - heard >= timeout()) {
@@ -374,6 +375,7 @@ std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   if (sink_.synced() && !std::exchange(was_fed_, true)) logged_.clear();
   if (sink_.synced() && !std::exchange(was_synced_, true)) {
     spdlog::info("this server has the whole state of its primary");
+    owner_.NoteInSync();
   }
   is_up_ = was_synced_;
   {
@@ -384,6 +386,7 @@ std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
     status_.read_offset = sink_.applied();
     status_.partitions_left = sink_.partitions_left();
   }
+  SaveWhatIsNew();
   ShowState(sink_.synced() ? LinkState::kConnected : LinkState::kSync);
   return goes_on ? std::string() : absl::StrCat("it sends ", sink_.error());
 }
@@ -448,7 +451,7 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
     });
   }
   const HostInstant deadline = clock_.HostNow() + wait;
-  while (!has_input_ && !ending_ && !asks_to_take_over_ && !reconnects_ &&
+  while (!has_input_ && !ending_ && !asks_to_take_over_ && !reconnects_ && !owes_ack_ &&
          clock_.HostNow() < deadline) {
     RunUntil(deadline);
   }

@@ -39,8 +39,8 @@
 namespace weir {
 
 // The versions of the stream that this server speaks.
-inline constexpr std::uint32_t kStreamVersionMin = 1;
-inline constexpr std::uint32_t kStreamVersionMax = 1;
+inline constexpr std::uint32_t kStreamVersionMin = 2;
+inline constexpr std::uint32_t kStreamVersionMax = 2;
 
 class PrimaryLink {
  public:
@@ -56,10 +56,17 @@ class PrimaryLink {
     [[nodiscard]] virtual bool IsOwn(const HostAndPort& address) const = 0;
     // The primary has yielded: this server is to become the primary. The link has ended.
     virtual void TakeOver() = 0;
-    // Called after frames were applied. Logs the number of records that found no room.
+    // Called after frames were applied. Logs the number of records that found no room, and once
+    // that buckets are evicted.
     virtual void ReportDropped() = 0;
     // The state of the link has changed.
     virtual void Show(bool complete, bool up) = 0;
+    // This server is in sync, for the first time since it has joined its primary.
+    virtual void NoteInSync() = 0;
+    // Requests a save, whose beginning and end it tells the link (NoteSaveBegun, NoteSaved).
+    virtual void SaveSoon() = 0;
+    // Whether the last save failed.
+    [[nodiscard]] virtual bool is_save_failing() const = 0;
   };
   struct Parts {
     LoopThread& loop;  // the link's alone until it is destroyed
@@ -70,6 +77,7 @@ class PrimaryLink {
     LineageClock& clock;
     Owner& owner;
     const SharedTlsContext* tls;  // null: the link speaks plain text
+    bool acks_from_disk;          // it acknowledges what is on this server's disk
   };
   struct Identity {
     std::string run_id;
@@ -103,6 +111,11 @@ class PrimaryLink {
   // Ends the connection if frames come on it, and begins the next. Any thread.
   void Reconnect();
 
+  // Notes that a save begins, or that it has ended: all changes up to its beginning are on disk.
+  // Any thread.
+  void NoteSaveBegun();
+  void NoteSaved();
+
   // Any thread.
   [[nodiscard]] LinkStatus status() const;
   // As Sink::shown.
@@ -122,6 +135,8 @@ class PrimaryLink {
   void NoteReferral(std::string_view error);
   [[nodiscard]] std::string Apply();
   [[nodiscard]] std::string Take(std::string_view bytes, HostInstant now);
+  void AppendAck(std::string& out);
+  void SaveWhatIsNew();
   // Sends a request and reads its reply.
   [[nodiscard]] std::string Ask(const std::vector<std::string>& words,
                                 std::vector<std::string>& reply);
@@ -144,6 +159,7 @@ class PrimaryLink {
   LineageClock& clock_;
   Owner& owner_;
   const SharedTlsContext* const tls_;
+  const bool acks_from_disk_;
   const Identity own_;
 
   LoopThread& loop_;
@@ -165,11 +181,13 @@ class PrimaryLink {
   bool watches_input_ = false;
   bool has_input_ = false;
   bool asks_to_take_over_ = false;
-  bool wakes_ = false;         // ends a rest
-  bool applies_ = false;       // frames come on the connection
-  bool reconnects_ = false;    // ends it
-  bool was_answered_ = false;  // in the present attempt
-  std::string pending_;        // input that is not read yet
+  bool owes_ack_ = false;
+  std::optional<std::uint64_t> asked_to_save_;  // up to this offset, of the present attempt
+  bool wakes_ = false;                          // ends a rest
+  bool applies_ = false;                        // frames come on the connection
+  bool reconnects_ = false;                     // ends it
+  bool was_answered_ = false;                   // in the present attempt
+  std::string pending_;                         // input that is not read yet
   std::vector<char> input_;
   TimeShift shift_;
   bool follows_time_ = false;     // the clock has that of this primary
@@ -178,6 +196,9 @@ class PrimaryLink {
   mutable Mutex mutex_;
   LinkStatus status_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::uint64_t> shown_ ABSL_GUARDED_BY(mutex_);
+  // Of the present attempt: shown_ as of the save under way, and of the last one that has ended.
+  std::optional<std::uint64_t> saving_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::uint64_t> saved_ ABSL_GUARDED_BY(mutex_);
   HostInstant last_io_ ABSL_GUARDED_BY(mutex_){};
   HostInstant down_since_ ABSL_GUARDED_BY(mutex_){};
   Instant exact_time_ ABSL_GUARDED_BY(mutex_){};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
@@ -23,16 +22,6 @@ using std::chrono::milliseconds;
 // For replicas to confirm the last changes: at the end of the process, and of the role.
 constexpr milliseconds kLastAcksTime{1000};
 constexpr milliseconds kDemotionTime{100};
-
-// A new history's id: 40 random hexadecimal digits.
-std::string RandomHistoryId() {
-  std::string bytes;
-  for (int i = 0; i < 2; ++i) {
-    const HashSecret random = RandomHashSecret();
-    bytes.append(random.begin(), random.end());
-  }
-  return absl::BytesToHexString(AbslView(bytes.substr(0, kHistoryIdBytes / 2)));
-}
 
 }  // namespace
 
@@ -55,9 +44,16 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   first_primary_ = services_.options.replicaof;
   if (const std::optional<Lineage> saved = ReadLineageValue(record)) {
     history_ = *saved;
+    if (parts.is_backup) {
+      history_.was_told = false;
+      history_.joins_any = false;
+      history_.is_deposed = false;
+      spdlog::info(
+          "the state comes from a backup: the option replicaof gives this server its role");
+    }
     saved_id_ = saved->id;
     saved_term_.Note(saved->term);
-    if (saved->was_told) first_primary_ = {saved->primary_host, saved->primary_port};
+    if (history_.was_told) first_primary_ = {saved->primary_host, saved->primary_port};
     if (first_primary_ != services_.options.replicaof) {
       spdlog::warn("a command has made this server {}, which wins over the option replicaof",
                    saved->is_replica ? "a replica" : "a primary");
@@ -65,6 +61,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   } else if (!record.empty()) {
     spdlog::warn("the record of this server's history is damaged: it begins a new one");
   }
+  history_.lacks = history_.lacks || parts.may_lack;
   watch_ = SentinelWatch(history_.sentinel_floor);
   if (services_.options.allow_explicit_time && !first_primary_.host.empty()) {
     spdlog::warn("with --allow-explicit-time this server follows no primary");
@@ -99,6 +96,14 @@ void ReplicationControl::Start() {
     const bool leases = services_.settings.Get(&Options::min_replicas_to_write) > 0;
     const Nanos length = services_.settings.Get(&Options::min_replicas_max_lag);
     if (leases) promise_.Acked(length, clock_.HostNow());
+    {
+      MutexLock lock(mutex_);
+      if (IsDistrusted()) {
+        spdlog::warn(
+            "this server was not stopped cleanly, and may lack what it has acknowledged: it shows "
+            "Sentinel the priority 0 until it is in sync");
+      }
+    }
     return BecomeReplica(primary, reason);
   }
   {
@@ -109,7 +114,8 @@ void ReplicationControl::Start() {
     history_.is_replica = false;
   }
   FixClock({});  // A command has made it a primary while it loaded.
-  if (role() == ServerRole::kGated) WaitForSentinel();
+  if (role() == ServerRole::kGated) return WaitForSentinel();
+  if (role() == ServerRole::kPrimary) NoteWhole();
 }
 
 void ReplicationControl::Stop() {
@@ -231,6 +237,8 @@ bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::En
 }
 
 void ReplicationControl::StartLink(const HostAndPort& primary, PrimaryLink::Reason reason) {
+  reported_evicted_ = false;
+  evicted_before_ = services_.limiter.evicted();
   spdlog::warn("this server is a replica of {}:{} now", EscapedForLog(primary.host), primary.port);
   PrimaryLink::Owner& owner = *this;
   auto link = std::make_unique<PrimaryLink>(
@@ -241,7 +249,8 @@ void ReplicationControl::StartLink(const HostAndPort& primary, PrimaryLink::Reas
                          .promise = promise_,
                          .clock = clock_,
                          .owner = owner,
-                         .tls = link_tls_},
+                         .tls = link_tls_,
+                         .acks_from_disk = services_.state && services_.state->always()},
       primary, PrimaryLink::Identity{services_.run_id, services_.port}, reason);
   {
     MutexLock lock(mutex_);
@@ -305,6 +314,11 @@ void ReplicationControl::BecomePrimary() {
   bool is_taken_back = false;
   {
     MutexLock lock(mutex_);
+    if (IsDistrusted()) {
+      spdlog::warn(
+          "this server was not in sync since an unclean stop: it may have forgotten changes that "
+          "it had acknowledged");
+    }
     // A server without the whole state has no history that another one could go on from.
     if (!sink->shown()) history_.id.clear();
     history_.seen_term = std::max(history_.seen_term, sink->yielded().value_or(0));
@@ -341,11 +355,6 @@ void ReplicationControl::FixClock(Instant at_least) {
   if (moved == Nanos{0}) return;
   spdlog::warn("no primary has told its time since the start: the time moves on by {} ms",
                CeilMillis(moved));
-}
-
-void ReplicationControl::BeginTerm(std::uint64_t offset) {
-  history_.Promote(offset, RandomHistoryId());
-  begun_term_ = history_.term;
 }
 
 void ReplicationControl::NoteForReplicas(bool notes) {
@@ -410,10 +419,17 @@ void ReplicationControl::Join(const HostAndPort& primary, std::uint64_t term,
   history_.primary_port = primary.port;
   history_.Follow(term, history);
   history_.joins_any = false;
+  has_joined_ = true;
   heir_.reset();
 }
 
 void ReplicationControl::ReportDropped() {
+  if (!reported_evicted_ && services_.limiter.evicted() > evicted_before_) {
+    reported_evicted_ = true;
+    spdlog::warn(
+        "this replica evicts buckets of its primary, which a failover would forget: its "
+        "max-memory is smaller than what the primary has");
+  }
   const std::size_t dropped = target_.dropped();
   if (dropped < 2 * reported_dropped_ || dropped == reported_dropped_) return;
   reported_dropped_ = dropped;
@@ -447,6 +463,7 @@ ReplicationStatus ReplicationControl::status() const {
   // A server that waits at its start without a state shows itself as a replica of none.
   const bool waits_for_state = role() == ServerRole::kGated && !is_complete();
   if (!is_replica() && !waits_for_state) return status;
+  status.distrusted = IsDistrusted();
   if (link_) {
     status.link = link_->status();
     status.offset = link_->shown().value_or(0);

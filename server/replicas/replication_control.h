@@ -58,6 +58,8 @@ class ReplicationControl final : public Replication,
     LineageClock& clock;
     const std::vector<std::unique_ptr<IoThread>>& threads;
     const SharedTlsContext* link_tls;  // null: the link to a primary speaks plain text
+    bool is_backup;                    // as in StateOnDisk, as the next
+    bool may_lack;
   };
   // `record`: the history on disk, or an empty text. If the server is to be a replica, by that or
   // by the option replicaof, it refuses changes from now on.
@@ -93,6 +95,7 @@ class ReplicationControl final : public Replication,
   void OnUrgentSaved() override;
   [[nodiscard]] std::string Record(bool is_last) override;
   void EndSave() override;
+  [[nodiscard]] bool HasOwnRole() const override;
 
   // --- An I/O thread ---
 
@@ -130,12 +133,13 @@ class ReplicationControl final : public Replication,
   void BecomePrimaryAfterLease();
   void BecomePrimary();
   void FixClock(Instant at_least);
+  [[nodiscard]] bool IsDistrusted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteWhole();
   // Begins a history at the offset, in a new term.
   void BeginTerm(std::uint64_t offset) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] Sink::State EndPrimary(const Replicator::Ending& ending, bool& yielded);
   [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
   [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
-  void SaveSoon();
   [[nodiscard]] bool IsBeginningSaved() const;
   void AwaitSavedTerm();
   void OnNewSettings();
@@ -161,6 +165,9 @@ class ReplicationControl final : public Replication,
   void TakeOver() override;
   void ReportDropped() override;
   void Show(bool complete, bool up) override;
+  void NoteInSync() override { NoteWhole(); }
+  void SaveSoon() override;
+  [[nodiscard]] bool is_save_failing() const override { return services_.is_save_failing(); }
   void AdmitUntil(Instant until) override { set_admits_until(until); }
   void Sleep(bool sleeps) override { set_sleeps(sleeps); }
   AckWaits& waits() override { return acks(); }
@@ -177,7 +184,9 @@ class ReplicationControl final : public Replication,
   LoopThread link_loop_{"weir-link"};              // of the control thread, as the next
   LoopThread replicator_loop_{"weir-replicator"};  // each serves one role after the other
   LimiterTarget target_;
-  std::size_t reported_dropped_ = 0;  // of the link's thread
+  std::size_t reported_dropped_ = 0;  // of the link's thread, as the next
+  bool reported_evicted_ = false;
+  std::uint64_t evicted_before_ = 0;  // this link
   bool started_ = false;              // of the control thread, as the next
   bool stopped_ = false;
   bool awaits_promotion_ = false;  // promotion_ runs
@@ -200,9 +209,11 @@ class ReplicationControl final : public Replication,
   std::unique_ptr<PrimaryLink> link_ ABSL_GUARDED_BY(mutex_);
   // The primary that the server follows once it has started; or none.
   HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);
-  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;  // without a link: as of history_.offset
-  Lineage begun_ ABSL_GUARDED_BY(mutex_);         // at the beginning of the present save
-  std::string saved_id_ ABSL_GUARDED_BY(mutex_);  // in the last record that was written
+  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;       // without a link: as of history_.offset
+  Lineage begun_ ABSL_GUARDED_BY(mutex_);              // at the beginning of the present save
+  bool begun_is_own_ ABSL_GUARDED_BY(mutex_) = false;  // its role came about since the start
+  bool has_joined_ ABSL_GUARDED_BY(mutex_) = false;    // a primary, since the start
+  std::string saved_id_ ABSL_GUARDED_BY(mutex_);       // in the last record that was written
   SavedTerm saved_term_;
   std::uint64_t begun_term_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last history that began here
   std::uint64_t urgent_term_ = 0;                         // of the thread of saves

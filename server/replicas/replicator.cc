@@ -90,7 +90,11 @@ void Replicator::Describe(ReplicationStatus& status) const {
   status.partitions_sent = partitions_sent_;
   const auto [now, host_now] = hub_.clock().Read();
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
-  Nanos bound = Nanos::max();
+  const auto age_of_lack = [&](const AckBody& acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (acked.offset >= ring_.head()) return Nanos{0};
+    const Instant lacks_since = ring_.TimeAt(acked.offset).value_or(acked.newest);
+    return std::max(now - lacks_since, Nanos{0});
+  };
   for (const ReplicaPtr& replica : replicas_) {
     const AckBody& acked = replica->source.acked();
     status.replicas.push_back({.run_id = replica->sync.request.run_id,
@@ -98,15 +102,14 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .port = replica->sync.request.port,
                                .online = replica->was_synced,
                                .synced = acked.synced,
+                               .cannot_save = acked.cannot_save,
                                .offset = acked.offset,
                                .lag = std::max(host_now - replica->heard, Nanos{0})});
     if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     if (!acked.synced) continue;
-    const Instant lacks_since = ring_.TimeAt(acked.offset).value_or(acked.newest);
-    const bool has_all = acked.offset >= ring_.head();
-    bound = std::min(bound, has_all ? Nanos{0} : std::max(now - lacks_since, Nanos{0}));
+    status.loss_bound = std::min(status.loss_bound.value_or(Nanos::max()), age_of_lack(acked));
   }
-  if (bound != Nanos::max()) status.loss_bound = bound;
+  if (!status.loss_bound && last_synced_) status.loss_bound = age_of_lack(*last_synced_);
 }
 
 void Replicator::Probe() {
@@ -419,6 +422,8 @@ bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
     const AckBody& acked = replica.source.acked();
     replica.lease.Heard(acked.newest, acked.synced);
     is_new = acked.synced && !std::exchange(replica.was_synced, true);
+    const bool is_best = !last_synced_ || acked.offset >= last_synced_->offset;
+    if (acked.synced && is_best) last_synced_ = acked;
   }
   if (is_new) {
     spdlog::info("replica {} has the whole state", replica.name());

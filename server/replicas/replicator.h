@@ -29,6 +29,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
+#include "replication/frame_bodies.h"
 #include "replication/records.h"
 #include "replication/ring.h"
 #include "server/config/settings.h"
@@ -161,6 +162,8 @@ class Replicator final : public ChangeConsumer {
   RecordsWriter changes_ ABSL_GUARDED_BY(mutex_);
   std::vector<ReplicaPtr> replicas_ ABSL_GUARDED_BY(mutex_);  // changed by the thread only
   std::uint64_t partitions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the replicas that were in sync, the ACK that has most; also after its replica has left.
+  std::optional<AckBody> last_synced_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> tick_is_due_{false};  // a Tick is in the thread's queue
 
   // Of the thread:

@@ -151,8 +151,10 @@ void ReplicationControl::Depose(std::uint64_t term) {
   history_.term = history_.seen_term;
   spdlog::error(
       "a replica is in a history of term {}, which wins over this primary's: another server has "
-      "become the primary, or this one has lost its state. It admits nothing until REPLICAOF gives "
-      "it a role",
+      "become the primary, or this one has lost its state or was restored. It admits nothing until "
+      "REPLICAOF NO ONE makes it the primary again, which the others follow, or REPLICAOF HOST "
+      "PORT "
+      "a replica",
       term);
   asio::post(control_, [this] {
     if (stopped_ || role() != ServerRole::kDeposed) return;
@@ -180,6 +182,7 @@ void ReplicationControl::Restore() {
     history_.id.clear();
     history_.is_deposed = false;
     history_.had_replicas = false;
+    history_.lacks = false;
     begun_term_ = history_.term;
   }
   AwaitSavedTerm();

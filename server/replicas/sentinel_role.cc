@@ -34,13 +34,14 @@ constexpr std::chrono::seconds kTakeoverAgeMax{5};
 bool ReplicationControl::is_watched() const { return !services_.options.sentinel.empty(); }
 
 // Called at the start of a server that is to be a primary. After a crash Sentinel is to promote a
-// replica, which has everything but the lag; so it must take this server for dead. A server without
-// a state may be a replica that has lost it: Sentinel is not to promote it.
+// replica, which has everything but the lag; so it must take this server for dead, unless the disk
+// has all that was answered. A server without a state may be a replica that has lost it: Sentinel
+// is not to promote it.
 void ReplicationControl::CloseGate() {
   set_role(ServerRole::kGated);
   const bool has_part = history_.is_replica && history_.id.empty();
   set_is_complete(history_.term > 0 && !has_part);
-  if (history_.had_replicas) set_ping_refusal(PingRefusal::kRestarted);
+  if (history_.had_replicas && history_.lacks) set_ping_refusal(PingRefusal::kRestarted);
 }
 
 void ReplicationControl::WaitForSentinel() {
@@ -64,6 +65,7 @@ void ReplicationControl::OpenGate() {
   {
     MutexLock lock(mutex_);
     history_.had_replicas = false;
+    history_.lacks = false;
   }
   spdlog::warn("this server serves as a primary now");
 }
@@ -130,7 +132,8 @@ void ReplicationControl::Heed(const Hello& hello, bool names_us, HostInstant now
 // hellos of kNamedTime name it, and its link has been down for as long.
 void ReplicationControl::TakeBackIfNamed(bool is_named) {
   const HostInstant now = clock_.HostNow();
-  if (!is_named || is_link_up() || !is_complete() || !started_ || awaits_promotion_) {
+  const bool is_promotable = is_complete() && !services_.cannot_save() && !status().distrusted;
+  if (!is_named || is_link_up() || !is_promotable || !started_ || awaits_promotion_) {
     named_since_.reset();
     return;
   }
@@ -158,12 +161,15 @@ void ReplicationControl::BecomePrimaryForSentinel() {
   asio::post(control_, [this] {
     if (stopped_ || awaits_promotion_) return;
     const bool is_linked = is_replica() && is_link_up();
-    const std::optional<LinkStatus> link = status().link;
-    const bool is_fed = link && link->state == LinkState::kConnected;
+    const ReplicationStatus now = status();
+    const bool is_fed = now.link && now.link->state == LinkState::kConnected;
     if (!is_complete() || (is_linked && !is_fed)) {
       return RefuseSentinel("it does not have the whole state");
     }
-    if (services_.cannot_save()) return RefuseSentinel("it cannot save its state");
+    if (now.distrusted) return RefuseSentinel("it may lack what it has acknowledged");
+    if (services_.cannot_save() || (is_linked && is_save_failing())) {
+      return RefuseSentinel("it cannot save its state");
+    }
     if (!is_linked) return CarryOutFollow(std::nullopt);
     {
       MutexLock lock(mutex_);
@@ -216,6 +222,7 @@ void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newe
     const auto asker = std::ranges::find(now.replicas, run_id, &ReplicaStatus::run_id);
     if (asker == now.replicas.end()) return refuse("it is gone");
     if (!asker->synced) return refuse("it does not have the whole state");
+    if (asker->cannot_save) return refuse("it cannot save its state");
     {
       MutexLock lock(mutex_);
       if (heir_) return refuse("another one takes over");

@@ -145,6 +145,8 @@ struct Services {
     return static_cast<std::size_t>(has_lease ? acks
                                               : settings.Get(&Options::min_replicas_to_write));
   }
+  // True while the last save has failed.
+  [[nodiscard]] bool is_save_failing() const noexcept { return state && state->is_failing(); }
   // True while changes must be saved and cannot be.
   [[nodiscard]] bool cannot_save() const noexcept {
     return state && state->writes_blocked() &&

@@ -64,6 +64,7 @@ struct ReplicaStatus {
   std::uint16_t port = 0;    // announced
   bool online = false;       // it was synced; false: it gets its first state
   bool synced = false;       // it has everything as of `offset`
+  bool cannot_save = false;  // its last save failed
   std::uint64_t offset = 0;  // applied and acknowledged
   Nanos lag{0};              // since its last ACK
 };
@@ -85,7 +86,7 @@ struct LinkStatus {
   Nanos down_for{0};                     // while it is not up
   std::uint64_t read_offset = 0;         // of the last frame that was read
   std::uint64_t partitions_left = 0;     // to be sent whole, until it is synced
-  Nanos data_age{0};                     // it has all changes that are older
+  std::optional<Nanos> data_age{};       // it has all older changes; none: it was never in sync
   Nanos time_shift{0};                   // of the decisions' clock (LineageClock)
 };
 
@@ -115,10 +116,15 @@ struct ReplicationStatus {
   std::vector<ReplicaStatus> replicas;  // in the order in which they came
   BacklogStatus backlog;
   std::uint64_t partitions_sent = 0;  // whole, to all replicas since the start
-  Nanos loss_bound{0};                // what a failover now would forget
-  std::uint64_t good_replicas = 0;    // synced, and heard within min-replicas-max-lag
+  // What a failover now would forget: the age of the oldest change that the best replica in sync
+  // may lack, or the last one that was, if none is. None: none was since this server is a primary.
+  std::optional<Nanos> loss_bound;
+  std::uint64_t good_replicas = 0;  // synced, and heard within min-replicas-max-lag
   FailoverState failover = FailoverState::kNone;
-  bool deposed = false;                         // ServerRole::kDeposed
+  bool deposed = false;  // ServerRole::kDeposed
+  // A replica that may lack what it has acknowledged, while ack-replicas counts acknowledgements:
+  // Sentinel is not to promote it.
+  bool distrusted = false;
   std::optional<std::uint64_t> sentinel_epoch;  // as SentinelWatch::floor
 };
 

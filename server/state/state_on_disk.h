@@ -50,6 +50,11 @@ class StateOnDisk {
   // not called.
   void KeepClockPast() noexcept { keeps_clock_past_ = true; }
 
+  // Whether the state may lack what the server has answered or acknowledged: it was not stopped
+  // cleanly and saved no change at once, or was restored from a backup, or damage was accepted.
+  [[nodiscard]] bool may_lack() const noexcept { return may_lack_; }
+  // Whether RL.BACKUP has made the directory: the record "history" gives no role.
+  [[nodiscard]] bool is_backup() const noexcept { return is_backup_; }
   // The record "history" on disk (replication/lineage.h), or an empty text.
   [[nodiscard]] const std::string& history() const noexcept { return history_; }
   // Makes each save write that record, too. Requires: StartLoading() was not called.
@@ -69,10 +74,10 @@ class StateOnDisk {
   [[nodiscard]] bool loading() const noexcept { return loading_.load(std::memory_order_acquire); }
   // True if the reply to every change must wait for a save (--durability always).
   [[nodiscard]] bool always() const noexcept { return always_; }
+  // True if the last save failed.
+  [[nodiscard]] bool is_failing() const noexcept { return !loading() && save_thread_->failing(); }
   // True if every change must be saved before it is answered, and the last save failed.
-  [[nodiscard]] bool writes_blocked() const noexcept {
-    return always_ && !loading() && save_thread_->failing();
-  }
+  [[nodiscard]] bool writes_blocked() const noexcept { return always_ && is_failing(); }
   // Requests a save that begins later, and returns its ticket. Requires: !loading().
   [[nodiscard]] std::uint64_t RequestSave() { return save_thread_->Request(); }
 
@@ -101,6 +106,8 @@ class StateOnDisk {
   const HashSecret secret_;
   const std::string history_;
   const bool unclean_restart_;
+  const bool is_backup_;
+  const bool may_lack_;
   const SystemClock::PreviousRun previous_run_;
   bool keeps_clock_past_ = false;
 

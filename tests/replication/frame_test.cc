@@ -157,6 +157,8 @@ TEST(FrameTest, BodiesAreReadOnlyWhole) {
   EXPECT_EQ(ReadAckBody(BodyOf(AckBody{1, kFrameTime, false, true}))->newest, kFrameTime);
   EXPECT_TRUE(ReadAckBody(BodyOf(AckBody{1, kFrameTime, false, true}))->complete);
   EXPECT_TRUE(ReadAckBody(BodyOf(AckBody{1, kFrameTime, true, false}))->synced);
+  EXPECT_FALSE(ReadAckBody(BodyOf(AckBody{1, kFrameTime, true, true}))->cannot_save);
+  EXPECT_TRUE(ReadAckBody(BodyOf(AckBody{1, kFrameTime, false, false, true}))->cannot_save);
 }
 
 TEST(FrameTest, RefusesNumbersThatNoBodyHas) {
@@ -164,7 +166,7 @@ TEST(FrameTest, RefusesNumbersThatNoBodyHas) {
   AppendNumber(static_cast<std::uint16_t>(kPartitionCount), gap);
   EXPECT_FALSE(ReadGapBody(gap));
   std::string ack = BodyOf(AckBody{1, kFrameTime, true, true});
-  ack.back() = 4;
+  ack.back() = 8;
   EXPECT_FALSE(ReadAckBody(ack));
   std::string future = BodyOf(AckBody{1, kFrameTime, true, true});
   future[8] = static_cast<char>(0x80);

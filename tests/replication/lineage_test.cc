@@ -9,6 +9,8 @@
 namespace weir {
 namespace {
 
+using std::string_literals::operator""s;
+
 const std::string kA(kHistoryIdBytes, 'a');
 const std::string kB(kHistoryIdBytes, 'b');
 const std::string kC(kHistoryIdBytes, 'c');
@@ -41,6 +43,15 @@ TEST(LineageTest, APromotionEndsTheOldHistoryWhereTheReplicaWas) {
   history.Promote(300, kC);
   EXPECT_EQ(history.Common(kB, 400), 300U);
   EXPECT_EQ(history.Common(kA, 80), std::nullopt);
+}
+
+TEST(LineageTest, APromotedServerHasAllThatThereIs) {
+  Lineage history = At(kA, 100);
+  history.lacks = true;
+  history.Follow(3, kB);
+  EXPECT_TRUE(history.lacks) << "until it is in sync";
+  history.Promote(100, kC);
+  EXPECT_FALSE(history.lacks);
 }
 
 TEST(LineageTest, APromotionBeginsATermAboveAllThatWereHeardOf) {
@@ -114,10 +125,12 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   deposed.joins_any = true;
   deposed.had_replicas = true;
   deposed.sentinel_floor = 12;
+  deposed.lacks = true;
   for (const Lineage& history : {replica, Lineage(), deposed}) {
     const std::string value = LineageValue(history);
     EXPECT_EQ(ReadLineageValue(value), history);
-    for (std::size_t length = 0; length < value.size(); ++length) {
+    // Without the last byte it is the whole record of an older server.
+    for (std::size_t length = 0; length + 1 < value.size(); ++length) {
       EXPECT_FALSE(ReadLineageValue(std::string_view(value).substr(0, length))) << length;
     }
     EXPECT_FALSE(ReadLineageValue(value + 'x'));
@@ -131,6 +144,31 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   value = LineageValue(replica);
   value[34] = 'A';
   EXPECT_FALSE(ReadLineageValue(value)) << "an id that is none";
+}
+
+// What an older server has written is read, with unset what it did not know.
+TEST(LineageTest, ARecordHasTheseBytes) {
+  const std::string old =
+      "\x01\x45"                                                          // version, flags
+      "\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x08"  // terms
+      "\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x00"  // offset, until
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "\x01h\x1c\xd3"                       // host, port
+      "\x00\x00\x00\x00\x00\x00\x00\x0c"s;  // floor
+  Lineage history = {.term = 7,
+                     .seen_term = 8,
+                     .id = kA,
+                     .offset = 9,
+                     .is_replica = true,
+                     .sentinel_floor = 12,
+                     .primary_host = "h",
+                     .primary_port = 7379};
+  EXPECT_EQ(ReadLineageValue(old), history);
+  EXPECT_EQ(LineageValue(history), old + "\x00"s);
+  history.lacks = true;
+  EXPECT_EQ(LineageValue(history), old + "\x01"s);
+  EXPECT_EQ(ReadLineageValue(old + "\x01"s), history);
+  EXPECT_FALSE(ReadLineageValue(old + "\x02"s)) << "a flag of the future";
 }
 
 TEST(LineageTest, KnowsIds) {

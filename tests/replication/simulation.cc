@@ -70,7 +70,7 @@ void Simulation::ActOnLink(std::size_t replica) {
   } else if (chance < 80) {
     Deliver(replica, random_.Below(2 * link.out.size() + 1));
   } else if (chance < 90) {
-    servers_[replica].sink->AppendAck(now_, link.in);
+    servers_[replica].sink->AppendAck(now_, {}, link.in);
     MaybeAppendNewKind(servers_[replica], servers_[replica].sink->applied(), link.in);
   } else {
     DeliverToPrimary(link, random_.Below(2 * link.in.size() + 1));

@@ -194,7 +194,7 @@ TEST_F(SinkTest, SaysWhatItHas) {
   EXPECT_TRUE(GetSkip(1'000, Only('a')));
   std::string out;
   sink_.AppendNeed(kFrameTime, out);
-  sink_.AppendAck(kFrameTime, out);
+  sink_.AppendAck(kFrameTime, {}, out);
   FrameReader reader;
   reader.Feed(out);
   const std::optional<Frame> need = reader.Next();
@@ -205,6 +205,31 @@ TEST_F(SinkTest, SaysWhatItHas) {
   EXPECT_EQ(ack->offset, 1'000U);
   EXPECT_EQ(ReadAckBody(ack->body)->offset, 1'000U);
   EXPECT_EQ(ReadAckBody(ack->body)->newest, kFrameTime);
+}
+
+// A loss of power must not forget what an ACK has counted.
+TEST_F(SinkTest, AcknowledgesWhatIsOnTheDiskWhereThatIsAwaited) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  const auto ack = [&](std::optional<std::uint64_t> saved, bool fails = false) {
+    std::string out;
+    sink_.AppendAck(kFrameTime, {.is_awaited = true, .offset = saved, .fails = fails}, out);
+    FrameReader reader;
+    reader.Feed(out);
+    return *ReadAckBody(reader.Next()->body);
+  };
+  EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
+  EXPECT_TRUE(GetSynced());
+  ASSERT_GT(sink_.applied(), kBegin);
+  EXPECT_EQ(ack({}).offset, 0U) << "nothing is on disk";
+  EXPECT_TRUE(ack({}).synced);
+  EXPECT_EQ(ack({}).newest, kFrameTime) << "leases do not wait for a disk";
+  EXPECT_EQ(ack(kBegin - 1).offset, kBegin - 1);
+  EXPECT_EQ(ack(kBegin).offset, kBegin);
+  EXPECT_EQ(ack(sink_.applied()).offset, sink_.applied());
+  EXPECT_EQ(ack(sink_.applied() + 1).offset, sink_.applied());
+  EXPECT_FALSE(ack(kBegin).cannot_save);
+  EXPECT_TRUE(ack(kBegin, true).cannot_save);
 }
 
 // The time of an earlier primary says nothing about the lease of the present one.

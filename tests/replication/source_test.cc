@@ -196,6 +196,17 @@ TEST_F(SourceTest, NotesWhatTheReplicaSays) {
   EXPECT_TRUE(source.Note(From(static_cast<FrameKind>(200), "x")));
 }
 
+// The replica acknowledges what is on its disk, which is less than what it has.
+TEST_F(SourceTest, TheFirstAckMayBeBelowTheBeginningOfTheLink) {
+  Change(1);
+  Change(1);
+  Source source(32);
+  EXPECT_EQ(source.acked().offset, 32U);
+  EXPECT_TRUE(Ack(source, {.offset = 7, .synced = true}));
+  EXPECT_EQ(source.acked().offset, 7U);
+  EXPECT_FALSE(Ack(source, {.offset = 6, .synced = true})) << "which falls";
+}
+
 TEST_F(SourceTest, HeartbeatsMoveNothing) {
   Change(1);
   Source source(32);

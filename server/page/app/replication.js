@@ -18,10 +18,11 @@ function replicaRow(replica, head) {
 }
 
 function linkRows(link) {
+  const age = link.data_age_ms === null ? 'as it was loaded' : `${duration(link.data_age_ms)} old`;
   const text = link.up ? link.state : `${link.state}, down for ${duration(link.down_ms)}`;
   return [
     ['Follows', `${link.primary}, ${text}`, !link.up],
-    ['State', link.complete ? `${duration(link.data_age_ms)} old` : 'not complete', !link.complete],
+    ['State', link.complete ? age : 'not complete', !link.complete],
   ];
 }
 
@@ -31,6 +32,8 @@ export function replicationFacts(now) {
   if (now.role === 'primary' && replicas.length === 0) return [];
   const rows = [['Role', ROLES[now.role], now.role === 'deposed'], ['Offset', count(offset)]];
   if (link) return rows.concat(linkRows(link));
-  rows.push(['Lost by a failover', `at most ${duration(lost)}`]);
+  const none = 'everything: no replica was in sync yet';
+  const bound = lost === null ? none : `at most ${duration(lost)}`;
+  rows.push(['Lost by a failover', bound, lost === null]);
   return rows.concat(replicas.map((one) => replicaRow(one, offset)));
 }

@@ -353,12 +353,12 @@ class FailedTlsLinksTest(TlsServerTest, ReplicationTest):
         self.promote_unchanged()
 
     def test_peers_that_are_no_weir_of_this_version(self):
-        old = b"-ERR weir speaks replication 2 to 3, you 1 to 1\r\n"
-        accepted = b"*8\r\n:1\r\n:1\r\n$40\r\n" + b"a" * 40
+        old = b"-ERR weir speaks replication 3 to 4, you 2 to 2\r\n"
+        accepted = b"*8\r\n:2\r\n:1\r\n$40\r\n" + b"a" * 40
         accepted += b"\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n$5\r\nfresh\r\n"
         self.start_own(*self.link_options())
         for answers, reason in (
-            ((b"+PONG\r\n", old), "it answers: ERR weir speaks replication 2 to 3, you 1 to 1"),
+            ((b"+PONG\r\n", old), "it answers: ERR weir speaks replication 3 to 4, you 2 to 2"),
             ((b"garbage\r\n" * 9,) * 2, "it answers: ERR it answers strangely"),
             ((b"+PONG\r\n", b"+OK\r\n"), "ERR it does not answer RL.SYNC as weir does"),
             ((), "it has closed the connection"),

@@ -66,5 +66,90 @@ class ReplicaStartTest(ReplicationTest):
             self.assertEqual(replica.stop(), 0)
 
 
+class RestoreTest(ReplicationTest):
+    """Servers that start in backups."""
+
+    def kept(self, name):
+        data = os.path.join(self.directory, name)
+        return ("--data-dir", data, "--backup-dir", data + "-backups")
+
+    def restore(self, name, backup="b"):
+        """Puts the backup in the place of the directory, as docs/operations.md says."""
+        data = os.path.join(self.directory, name)
+        os.rename(data, f"{data}.old")
+        os.rename(os.path.join(f"{data}-backups", backup), data)
+        return os.path.join(data, "BACKUP")
+
+    # r is the primary for a while, as after a failover, and makes a backup.
+    def test_a_backup_carries_no_role(self):
+        primary = self.start(*self.kept("p"))
+        follows = ("--replicaof", f"127.0.0.1 {primary.port}")
+        server = self.start(*self.kept("r"), *follows)
+        client, other = self.connect(server), self.connect(primary)
+        await_true(lambda: is_exact(client), server.log)
+        self.promote(client)
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT, "COST", 30)[0], 1)
+        self.assertIsInstance(client.call("RL.BACKUP", "b"), list)
+        self.follow(other, server)
+        self.promote(other)
+        self.follow(client, primary)
+        self.assertEqual(server.stop(), 0)
+        mark = self.restore("r")
+        self.assertTrue(os.path.exists(mark))
+        server = self.start(*self.kept("r"), *follows)
+        server.wait_for_log("the option replicaof gives this server its role")
+        client = self.connect(server)
+        await_true(lambda: is_exact(client), server.log)
+        self.assertEqual(fields(client)["role"], "slave")
+        self.assertEqual(self.remaining(client, "k"), 70)
+        client.call("SAVE")
+        self.assertFalse(os.path.exists(mark), "it has joined its primary")
+
+    # The page's steps on a primary whose replica was the primary since the backup.
+    def test_a_primary_is_restored_to_a_term_before_its_replicas(self):
+        port = free_port()
+        primary = self.launch("--port", str(port), *self.kept("p"))
+        primary.wait_for_log("loaded")
+        replica = self.start_replica(port, *self.kept("r"))
+        client, other = self.connect(primary), self.connect(replica)
+        await_in_sync(client, other)
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT, "COST", 30)[0], 1)
+        self.assertIsInstance(client.call("RL.BACKUP", "b"), list)
+        for ours, theirs in ((client, other), (other, client)):
+            self.assertEqual(ours.call("FAILOVER"), "OK")
+            await_true(lambda one=theirs: fields(one)["role"] == "master", primary.log)
+            await_true(lambda one=ours: is_exact(one), primary.log)
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT, "COST", 30)[0], 1)
+        await_in_sync(client, other)
+        self.assertEqual(primary.stop(), 0)
+        mark = self.restore("p")
+        primary = self.launch("--port", str(port), *self.kept("p"))
+        primary.wait_for_log("REPLICAOF NO ONE makes it the primary again")
+        client = self.connect(primary)
+        self.assertTrue(str(client.call("RL.ALLOW", "k", LIMIT)).startswith("READONLY "))
+        self.assertEqual(client.call("REPLICAOF", "NO", "ONE"), "OK")
+        await_true(lambda: fields(client)["deposed"] == "0", primary.log)
+        self.assertEqual(self.remaining(client, "k"), 70)
+        await_true(lambda: fields(client)["connected_slaves"] == "1", replica.log)
+        await_in_sync(client, other)
+        self.assertEqual(self.remaining(other, "k"), 70)
+        client.call("SAVE")
+        self.assertFalse(os.path.exists(mark), "it serves in a term of its own")
+
+    def test_a_server_of_another_group_changes_nothing(self):
+        strangers = self.start(*self.kept("s"))
+        member = self.start_replica(strangers, *self.kept("m"))
+        await_in_sync(self.connect(strangers), self.connect(member))
+        self.assertEqual(member.stop(), 0)
+        server = self.start(*self.kept("y"))
+        client = self.connect(server)
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT)[0], 1)
+        member = self.start(*self.kept("m"), "--replicaof", f"127.0.0.1 {server.port}")
+        member.wait_for_log("it answers: ERR this server is of another group")
+        server.wait_for_log("refused replica .* ERR this server is of another group")
+        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT)[0], 1)
+        self.assertEqual((fields(client)["deposed"], fields(client)["term"]), ("0", "0"))
+
+
 if __name__ == "__main__":
     unittest.main()

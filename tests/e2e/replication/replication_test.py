@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 import unittest
 
 from replication_servers import (
@@ -372,6 +373,45 @@ class RestartTest(ReplicationTest):
                 self.assertEqual(self.remaining(other, "k"), 40)
                 self.assertNotIn(WHOLE_COPY, again.log())
                 self.assertLess(int(fields(client)["sync_partitions_sent"]) - copied, 10)
+
+    # The bound counts from the last moment at which a replica was in sync, also when that has left.
+    def test_the_loss_bound_is_highest_when_no_replica_is_left(self):
+        primary = self.start("--repl-timeout", "1s")
+        client = self.connect(primary)
+
+        def bound():
+            return int(fields(client)["failover_loss_bound_ms"])
+
+        def half_replica():
+            """One that connects and says nothing, so it never has the whole state."""
+            peer = self.connect(primary)
+            words = "RL.SYNC 2 2 ID {0} ADDR - 7379 TERM 0 KEY {1}".format(40 * "a", 32 * "0")
+            self.assertIsInstance(peer.call(*words.split()), list)
+            await_true(lambda: fields(client)["connected_slaves"] == "1", "a replica")
+
+        def assert_grows():
+            client.call("RL.ALLOW", f"k:{time.monotonic_ns()}", LIMIT)
+            seen = bound()
+            await_true(lambda: bound() > seen + 300, bound)
+
+        self.assertEqual(bound(), -1)
+        half_replica()
+        client.call("RL.ALLOW", "k", LIMIT)
+        self.assertEqual(bound(), -1)
+        replica = self.start_replica(primary, mortal=True)
+        await_in_sync(client, self.connect(replica))
+        self.await_equal(bound, 0)
+        replica.pause()
+        assert_grows()
+        await_true(lambda: fields(client)["connected_slaves"] == "0", "the end of the link")
+        assert_grows()
+        replica.resume()
+        await_in_sync(client, self.connect(replica))
+        self.await_equal(bound, 0)
+        replica.kill()
+        assert_grows()
+        half_replica()
+        assert_grows()
 
     def test_a_role_that_was_told_outlives_the_options(self):
         primary = self.start()

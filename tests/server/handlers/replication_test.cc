@@ -148,6 +148,23 @@ void AddReplicas(ReplicationStatus& shown) {
   shown.loss_bound = milliseconds{2};
 }
 
+TEST_F(ReplicationTest, AReplicaThatMayLackWhatItHasAcknowledgedHasPriorityZero) {
+  replication_.BecomeReplica();
+  replication_.shown.distrusted = true;
+  EXPECT_THAT(client_.Run("INFO replication"), HasSubstr("\r\nslave_priority:0\r\n"));
+}
+
+TEST_F(ReplicationTest, AnAgeThatIsNotKnownIsNoAgeOfZero) {
+  replication_.BecomeReplica();
+  EXPECT_THAT(client_.Run("INFO replication"), HasSubstr("data_age_ms:-1\r\n"));
+}
+
+TEST_F(ReplicationTest, ABoundThatIsNotKnownIsNoBoundOfZero) {
+  EXPECT_THAT(client_.Run("INFO replication"), HasSubstr("failover_loss_bound_ms:-1\r\n"));
+  replication_.shown.loss_bound = Nanos{0};
+  EXPECT_THAT(client_.Run("INFO replication"), HasSubstr("failover_loss_bound_ms:0\r\n"));
+}
+
 TEST_F(ReplicationTest, APrimaryShowsItsReplicas) {
   AddReplicas(replication_.shown);
   EXPECT_EQ(client_.Show("ROLE"), "\"master\" 900\n[[\"10.0.0.2\" \"7379\" \"890\"]]");

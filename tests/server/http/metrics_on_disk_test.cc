@@ -68,8 +68,10 @@ TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
   }
   FakeReplication replication(on_disk.server().services);
   replication.shown.replicas = {{.ip = "10.0.0.2", .port = 7379, .online = true}};
+  replication.shown.loss_bound = Nanos{0};
   const MetricsPage of_primary = PageOf(on_disk.server());
   replication.BecomeReplica();
+  replication.shown.link->data_age = Nanos{0};
   const MetricsPage of_replica = PageOf(on_disk.server());
   std::map<std::string, std::string> served;
   for (const MetricsPage* page : {&of_primary, &of_replica}) {

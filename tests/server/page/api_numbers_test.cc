@@ -68,7 +68,7 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
                          {"replication",
                           {{"term", 0},
                            {"offset", 0},
-                           {"loss_bound_ms", 0},
+                           {"loss_bound_ms", nullptr},
                            {"link", nullptr},
                            {"replicas", json::array()}}},
                          {"port", 7379},

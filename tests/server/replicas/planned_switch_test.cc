@@ -93,6 +93,25 @@ TEST(PlannedSwitchTest, ForceYieldsAfterTheTimeoutButNotToHalfACopy) {
   EXPECT_EQ(WhatAt(planned, {behind}, milliseconds{50}), What::kGiveUp);
 }
 
+TEST(PlannedSwitchTest, TakesNoReplicaThatCannotSaveUnlessItIsForced) {
+  ReplicaStatus full = Close("full");
+  full.cannot_save = true;
+  ReplicaStatus less = Close("less");
+  less.offset = kHead - 1;
+  const FailoverRequest request = {.timeout = milliseconds{50}};
+  const PlannedSwitch any(request, kBegin);
+  EXPECT_EQ(any.Next(std::vector{full, less}, kHead, kBegin).target.ip, "less");
+  EXPECT_EQ(WhatAt(any, {full}, milliseconds{49}), What::kWait);
+  const auto step = any.Next(std::vector{full}, kHead, kBegin + milliseconds{50});
+  EXPECT_EQ(step.what, What::kGiveUp);
+  EXPECT_EQ(step.reason, "the replica cannot save to its disk");
+  FailoverRequest named = {.to = HostAndPort{"full", 7379}, .timeout = milliseconds{50}};
+  EXPECT_EQ(WhatAt(PlannedSwitch(named, kBegin), {full, less}, milliseconds{50}), What::kGiveUp);
+  named.force = true;
+  EXPECT_EQ(WhatAt(PlannedSwitch(named, kBegin), {full, less}, milliseconds{49}), What::kWait);
+  EXPECT_EQ(WhatAt(PlannedSwitch(named, kBegin), {full, less}, milliseconds{50}), What::kYield);
+}
+
 TEST(PlannedSwitchTest, AsksForAReplicaThatIsThere) {
   ReplicaStatus syncing = Close("b");
   syncing.online = false;
